@@ -1,0 +1,365 @@
+package vigil
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+)
+
+// ConditionType names the four conditions of the reference form (spec section
+// 2, AlertRule). Each takes one number, its threshold.
+type ConditionType string
+
+// The condition types.
+const (
+	ConsecutiveFailures ConditionType = "consecutive_failures"
+	ResponseTime        ConditionType = "response_time"
+	StatusCode          ConditionType = "status_code"
+	SSLExpiry           ConditionType = "ssl_expiry"
+)
+
+// The keys of a condition in keyed form, in the order in which they are
+// returned and matched.
+const (
+	KeyHealthStatus     = "health_status"
+	KeyFailureThreshold = "failure_threshold"
+	KeyResponseTime     = "response_time_ms"
+	KeyStatusCode       = "status_code"
+	KeyDNSChanged       = "dns_changed"
+	KeySSLDaysRemaining = "ssl_days_remaining"
+	KeySeverity         = "severity"
+)
+
+// Bounds of the numbers in a condition. Beyond them a rule could never fire, or
+// would need more results than a loop looks back on.
+const (
+	MaxFailureThreshold = 1000
+	MaxResponseTimeMS   = 24 * 60 * 60 * 1000
+	MinStatusCode       = 100
+	MaxStatusCode       = 999
+	MaxSSLDays          = 36500
+)
+
+// Condition is when a rule fires: when any of the keys that are present matches
+// (spec section 2, Alert conditions). Its JSON is the keyed form.
+type Condition struct {
+	// HealthStatus is down or unhealthy: fires on a failing result; up or
+	// healthy: fires on a succeeding one. Empty: not present.
+	HealthStatus string `json:"health_status,omitempty"`
+	// FailureThreshold N fires from the Nth failure in a row on. 0: not present.
+	FailureThreshold int `json:"failure_threshold,omitempty"`
+	// ResponseTimeMS fires on a response that takes longer, in milliseconds.
+	ResponseTimeMS *int `json:"response_time_ms,omitempty"`
+	// StatusCode fires on a status code that is as high or higher. 0: not
+	// present.
+	StatusCode int `json:"status_code,omitempty"`
+	// DNSChanged fires for the one result whose records differ from the last
+	// successful ones.
+	DNSChanged bool `json:"dns_changed,omitempty"`
+	// SSLDaysRemaining fires while the certificate has so many days or fewer.
+	SSLDaysRemaining *int `json:"ssl_days_remaining,omitempty"`
+	// Severity of the incident; empty means critical.
+	Severity Severity `json:"severity,omitempty"`
+}
+
+// acceptedForms is what every error about a condition ends with.
+func acceptedForms() []string {
+	return []string{
+		`condition {health_status: "down"|"up", failure_threshold: N, response_time_ms: N, status_code: N, dns_changed: true, ssl_days_remaining: N, severity: "critical"|"warning"|"info"} with at least one key besides severity`,
+		`condition {type: "consecutive_failures"|"response_time"|"ssl_expiry", threshold: N, operator: "gte" (optional)}`,
+		`condition_type "consecutive_failures"|"response_time"|"status_code"|"ssl_expiry" with threshold: N`,
+	}
+}
+
+// malformed is the error about a condition. The sentence names every accepted
+// form, and so do the details.
+func malformed(member, format string, args ...any) *Error {
+	forms := acceptedForms()
+	err := Invalid(member, format, args...)
+	err.Message += ". Accepted forms: " + strings.Join(forms, "; or ")
+	err.Details["accepted_forms"] = forms
+	return err
+}
+
+// ParseCondition reads a condition object in keyed form or in the legacy form
+// with type and threshold. Its error is a CodeInvalid one that names the
+// accepted forms: a condition that could never fire is refused.
+func ParseCondition(data json.RawMessage) (Condition, error) {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(data, &members); err != nil || members == nil {
+		return Condition{}, malformed("condition", "must be an object")
+	}
+	if _, legacy := members["type"]; legacy {
+		return parseLegacy(members)
+	}
+	var c Condition
+	for key, value := range members {
+		if err := c.set(key, value); err != nil {
+			return Condition{}, err
+		}
+	}
+	if c.empty() {
+		return Condition{}, malformed("condition", "has no key that could make the rule fire")
+	}
+	return c, nil
+}
+
+// ReferenceCondition is the condition of a condition_type and its threshold.
+func ReferenceCondition(kind ConditionType, threshold float64) (Condition, error) {
+	return pairCondition("condition_type", "threshold", kind, threshold)
+}
+
+func pairCondition(kindMember, numberMember string, kind ConditionType, threshold float64) (Condition, error) {
+	var c Condition
+	var err error
+	switch kind {
+	case ConsecutiveFailures:
+		c.FailureThreshold, err = whole(numberMember, threshold, 1, MaxFailureThreshold)
+	case ResponseTime:
+		c.ResponseTimeMS, err = pointer(whole(numberMember, threshold, 0, MaxResponseTimeMS))
+	case StatusCode:
+		c.StatusCode, err = whole(numberMember, threshold, MinStatusCode, MaxStatusCode)
+	case SSLExpiry:
+		c.SSLDaysRemaining, err = pointer(whole(numberMember, threshold, 0, MaxSSLDays))
+	default:
+		err = malformed(kindMember, "is not a known type")
+	}
+	if err != nil {
+		return Condition{}, err
+	}
+	return c, nil
+}
+
+// Reference returns the condition_type and threshold that say the same, false
+// when no single pair does. The severity is not part of the pair.
+func (c Condition) Reference() (ConditionType, float64, bool) {
+	bare := c
+	bare.Severity = ""
+	switch {
+	case bare.equal(Condition{FailureThreshold: c.FailureThreshold}) && c.FailureThreshold > 0:
+		return ConsecutiveFailures, float64(c.FailureThreshold), true
+	case c.ResponseTimeMS != nil && bare.equal(Condition{ResponseTimeMS: c.ResponseTimeMS}):
+		return ResponseTime, float64(*c.ResponseTimeMS), true
+	case bare.equal(Condition{StatusCode: c.StatusCode}) && c.StatusCode > 0:
+		return StatusCode, float64(c.StatusCode), true
+	case c.SSLDaysRemaining != nil && bare.equal(Condition{SSLDaysRemaining: c.SSLDaysRemaining}):
+		return SSLExpiry, float64(*c.SSLDaysRemaining), true
+	}
+	return "", 0, false
+}
+
+// ConditionInput is what a caller may write of a rule's condition: an object in
+// either form, the reference pair, or both when they say the same.
+type ConditionInput struct {
+	Condition json.RawMessage // nil or null: not given
+	Type      *ConditionType
+	Threshold *float64
+}
+
+// Given reports whether the input says anything of the condition.
+func (in ConditionInput) Given() bool { return in.object() || in.Type != nil || in.Threshold != nil }
+
+func (in ConditionInput) object() bool {
+	return len(in.Condition) > 0 && string(in.Condition) != "null"
+}
+
+// Resolve returns the condition that the input asks for. stored is what the rule
+// has, nil for a new one: whoever reads a rule, changes one of the two forms
+// and writes both back means the one that changed. Two forms that both changed
+// and disagree are refused.
+func (in ConditionInput) Resolve(stored *Condition) (Condition, error) {
+	object, pair := in.object(), in.Type != nil || in.Threshold != nil
+	var fromObject, fromPair Condition
+	var err error
+	if object {
+		if fromObject, err = ParseCondition(in.Condition); err != nil {
+			return Condition{}, err
+		}
+	}
+	if pair {
+		if fromPair, err = in.pair(stored); err != nil {
+			return Condition{}, err
+		}
+	}
+	switch {
+	case object && !pair:
+		return fromObject, nil
+	case pair && !object:
+		return fromPair, nil
+	case !object && stored != nil:
+		return *stored, nil
+	case !object:
+		return Condition{}, malformed("condition", "is missing")
+	}
+	severity := fromObject.Severity
+	fromPair.Severity = severity
+	switch {
+	case fromObject.equal(fromPair), stored != nil && fromPair.equal(stored.with(severity)):
+		return fromObject, nil
+	case stored != nil && fromObject.equal(stored.with(severity)):
+		return fromPair, nil
+	}
+	return Condition{}, malformed("condition", "says something else than condition_type and threshold")
+}
+
+// pair reads the reference pair; half of one is completed from what is stored.
+func (in ConditionInput) pair(stored *Condition) (Condition, error) {
+	kind, threshold := in.Type, in.Threshold
+	if stored != nil {
+		if storedKind, storedThreshold, ok := stored.Reference(); ok {
+			if kind == nil {
+				kind = &storedKind
+			}
+			if threshold == nil && *kind == storedKind {
+				threshold = &storedThreshold
+			}
+		}
+	}
+	switch {
+	case kind == nil:
+		return Condition{}, malformed("condition_type", "is missing")
+	case threshold == nil:
+		return Condition{}, malformed("threshold", "is missing")
+	}
+	c, err := ReferenceCondition(*kind, *threshold)
+	if err == nil && stored != nil {
+		c.Severity = stored.Severity
+	}
+	return c, err
+}
+
+// parseLegacy reads {type, threshold, operator}.
+func parseLegacy(members map[string]json.RawMessage) (Condition, error) {
+	var kind ConditionType
+	var threshold *float64
+	for key, value := range members {
+		var ok bool
+		switch key {
+		case "type":
+			ok = json.Unmarshal(value, &kind) == nil
+		case "threshold":
+			ok = json.Unmarshal(value, &threshold) == nil && threshold != nil
+		case "operator":
+			var operator string
+			ok = json.Unmarshal(value, &operator) == nil && operator == "gte"
+		default:
+			return Condition{}, unknownKey(key)
+		}
+		if !ok {
+			return Condition{}, malformed("condition."+key, "is not an accepted value")
+		}
+	}
+	if threshold == nil {
+		return Condition{}, malformed("condition.threshold", "is missing")
+	}
+	if kind == StatusCode {
+		return Condition{}, malformed("condition.type", "is not a known type of this form")
+	}
+	return pairCondition("condition.type", "condition.threshold", kind, *threshold)
+}
+
+// set takes over one member of the keyed form.
+func (c *Condition) set(key string, value json.RawMessage) (err error) {
+	member := "condition." + key
+	switch key {
+	case KeyHealthStatus:
+		return choose(member, value, &c.HealthStatus, "down", "unhealthy", "up", "healthy")
+	case KeySeverity:
+		return choose(member, value, &c.Severity, Critical, Warning, Info)
+	case KeyFailureThreshold:
+		c.FailureThreshold, err = number(member, value, 1, MaxFailureThreshold)
+	case KeyResponseTime:
+		c.ResponseTimeMS, err = pointer(number(member, value, 0, MaxResponseTimeMS))
+	case KeyStatusCode:
+		c.StatusCode, err = number(member, value, MinStatusCode, MaxStatusCode)
+	case KeySSLDaysRemaining:
+		c.SSLDaysRemaining, err = pointer(number(member, value, 0, MaxSSLDays))
+	case KeyDNSChanged:
+		var changed *bool
+		if json.Unmarshal(value, &changed) != nil || changed == nil {
+			return malformed(member, "must be true or false")
+		}
+		c.DNSChanged = *changed
+	default:
+		return unknownKey(key)
+	}
+	return err
+}
+
+// longestKey bounds what of an unknown key is said back.
+const longestKey = 64
+
+func unknownKey(key string) error {
+	if len(key) > longestKey {
+		return malformed("condition", "has an unknown key")
+	}
+	return malformed("condition", "has the unknown key %q", key)
+}
+
+// choose reads a string that must be one of a few.
+func choose[T ~string](member string, value json.RawMessage, into *T, accepted ...T) error {
+	var text *T
+	if json.Unmarshal(value, &text) == nil && text != nil {
+		for _, one := range accepted {
+			if *text == one {
+				*into = one
+				return nil
+			}
+		}
+	}
+	return malformed(member, "must be one of %v", accepted)
+}
+
+func number(member string, value json.RawMessage, low, high int) (int, error) {
+	var n *float64
+	if json.Unmarshal(value, &n) != nil || n == nil {
+		return 0, malformed(member, "must be a number")
+	}
+	return whole(member, *n, low, high)
+}
+
+func whole(member string, n float64, low, high int) (int, error) {
+	if n != math.Trunc(n) || n < float64(low) || n > float64(high) { // a NaN differs from itself
+		return 0, malformed(member, "must be a whole number from %d to %d", low, high)
+	}
+	return int(n), nil
+}
+
+func pointer(n int, err error) (*int, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &n, nil
+}
+
+// empty reports whether no key could ever match.
+func (c Condition) empty() bool { return c.with("").equal(Condition{}) }
+
+func (c Condition) with(severity Severity) Condition {
+	c.Severity = severity
+	return c
+}
+
+func (c Condition) equal(other Condition) bool {
+	return c.HealthStatus == other.HealthStatus && c.FailureThreshold == other.FailureThreshold &&
+		same(c.ResponseTimeMS, other.ResponseTimeMS) && c.StatusCode == other.StatusCode &&
+		c.DNSChanged == other.DNSChanged && same(c.SSLDaysRemaining, other.SSLDaysRemaining) &&
+		c.Severity == other.Severity
+}
+
+func same(a, b *int) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
+}
+
+// String is the keyed form, for logs.
+func (c Condition) String() string {
+	text, err := json.Marshal(c)
+	if err != nil {
+		return fmt.Sprintf("condition: %v", err)
+	}
+	return string(text)
+}

@@ -1,0 +1,200 @@
+package vigil_test
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"vigil"
+)
+
+func TestParseCondition(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, text string
+		want       vigil.Condition
+	}{
+		{"HealthStatus", `{"health_status":"down"}`, vigil.Condition{HealthStatus: "down"}},
+		{"Threshold", `{"failure_threshold":3}`, vigil.Condition{FailureThreshold: 3}},
+		{"WholeNumberWithAPoint", `{"failure_threshold":3.0}`, vigil.Condition{FailureThreshold: 3}},
+		{"ResponseTimeOfZero", `{"response_time_ms":0}`, vigil.Condition{ResponseTimeMS: new(0)}},
+		{"StatusCode", `{"status_code":500}`, vigil.Condition{StatusCode: 500}},
+		{"DNS", `{"dns_changed":true}`, vigil.Condition{DNSChanged: true}},
+		{"Certificate", `{"ssl_days_remaining":0}`, vigil.Condition{SSLDaysRemaining: new(0)}},
+		{
+			"AllAtOnce", `{"health_status":"up","failure_threshold":1,"response_time_ms":2,"dns_changed":false,"severity":"info"}`,
+			vigil.Condition{HealthStatus: "up", FailureThreshold: 1, ResponseTimeMS: new(2), Severity: vigil.Info},
+		},
+		{"LegacyFailures", `{"type":"consecutive_failures","threshold":3,"operator":"gte"}`, vigil.Condition{FailureThreshold: 3}},
+		{"LegacyResponseTime", `{"type":"response_time","threshold":500}`, vigil.Condition{ResponseTimeMS: new(500)}},
+		{"LegacyCertificate", `{"threshold":14,"type":"ssl_expiry"}`, vigil.Condition{SSLDaysRemaining: new(14)}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := vigil.ParseCondition(json.RawMessage(test.text))
+			if err != nil || !reflect.DeepEqual(got, test.want) {
+				t.Errorf("got %v, %v, want %v", got, err, test.want)
+			}
+		})
+	}
+
+	for name, text := range map[string]string{
+		"NotAnObject":         `"down"`,
+		"Null":                `null`,
+		"Broken":              `{`,
+		"Empty":               `{}`,
+		"OnlySeverity":        `{"severity":"critical"}`,
+		"OnlyDNSUnchanged":    `{"dns_changed":false}`,
+		"UnknownKey":          `{"failure_threshold":1,"failures":2}`,
+		"WrongType":           `{"failure_threshold":"3"}`,
+		"Null member":         `{"failure_threshold":null}`,
+		"NegativeNumber":      `{"response_time_ms":-1}`,
+		"ZeroFailures":        `{"failure_threshold":0}`,
+		"Fraction":            `{"failure_threshold":1.5}`,
+		"HugeNumber":          `{"failure_threshold":1e300}`,
+		"UnknownHealth":       `{"health_status":"sick"}`,
+		"UnknownSeverity":     `{"failure_threshold":1,"severity":"fatal"}`,
+		"StatusNoServerSends": `{"status_code":1000}`,
+		"LegacyNoThreshold":   `{"type":"response_time"}`,
+		"LegacyOperator":      `{"type":"response_time","threshold":5,"operator":"lt"}`,
+		"LegacyUnknownType":   `{"type":"weather","threshold":5}`,
+		"LegacyStatusCode":    `{"type":"status_code","threshold":500}`,
+		"LegacyUnknownKey":    `{"type":"response_time","threshold":5,"failure_threshold":5}`,
+		"LegacyNegative":      `{"type":"ssl_expiry","threshold":-5}`,
+	} {
+		t.Run("Refuses/"+name, func(t *testing.T) {
+			t.Parallel()
+			_, err := vigil.ParseCondition(json.RawMessage(text))
+			if vigil.ErrorCode(err) != vigil.CodeInvalid {
+				t.Fatalf("got %v", err)
+			}
+			for _, form := range []string{"failure_threshold", "threshold", "condition_type", "health_status"} {
+				if !strings.Contains(vigil.ErrorMessage(err), form) {
+					t.Errorf("the sentence does not name %q: %s", form, vigil.ErrorMessage(err))
+				}
+			}
+		})
+	}
+}
+
+func TestReferenceCondition(t *testing.T) {
+	t.Parallel()
+	for kind, threshold := range map[vigil.ConditionType]float64{
+		vigil.ConsecutiveFailures: 3, vigil.ResponseTime: 500, vigil.StatusCode: 500, vigil.SSLExpiry: 14,
+	} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			condition, err := vigil.ReferenceCondition(kind, threshold)
+			if err != nil {
+				t.Fatal(err)
+			}
+			condition.Severity = vigil.Warning
+			if gotKind, got, ok := condition.Reference(); !ok || gotKind != kind || got != threshold {
+				t.Errorf("came back as %s %v %v", gotKind, got, ok)
+			}
+			if _, err := vigil.ReferenceCondition(kind, -1); vigil.ErrorCode(err) != vigil.CodeInvalid {
+				t.Errorf("-1 gave %v", err)
+			}
+		})
+	}
+
+	t.Run("NoPairSaysTwoKeys", func(t *testing.T) {
+		t.Parallel()
+		if _, _, ok := (vigil.Condition{FailureThreshold: 3, DNSChanged: true}).Reference(); ok {
+			t.Error("it has a pair")
+		}
+		if _, _, ok := (vigil.Condition{HealthStatus: "down"}).Reference(); ok {
+			t.Error("a health status has a pair")
+		}
+	})
+}
+
+func TestConditionInput(t *testing.T) {
+	t.Parallel()
+	three := vigil.Condition{FailureThreshold: 3, Severity: vigil.Warning}
+	kind := func(k vigil.ConditionType) *vigil.ConditionType { return &k }
+	for _, test := range []struct {
+		name   string
+		in     vigil.ConditionInput
+		stored *vigil.Condition
+		want   *vigil.Condition // nil: refused
+	}{
+		{"ObjectAlone", vigil.ConditionInput{Condition: json.RawMessage(`{"failure_threshold":3}`)}, nil, &vigil.Condition{FailureThreshold: 3}},
+		{"PairAlone", vigil.ConditionInput{Type: kind("consecutive_failures"), Threshold: new(3.0)}, nil, &vigil.Condition{FailureThreshold: 3}},
+		{"BothThatAgree", vigil.ConditionInput{Condition: json.RawMessage(`{"failure_threshold":3,"severity":"info"}`), Type: kind("consecutive_failures"), Threshold: new(3.0)}, nil, &vigil.Condition{FailureThreshold: 3, Severity: vigil.Info}},
+		{"BothThatDisagree", vigil.ConditionInput{Condition: json.RawMessage(`{"failure_threshold":2}`), Type: kind("consecutive_failures"), Threshold: new(3.0)}, nil, nil},
+		{"Nothing", vigil.ConditionInput{}, nil, nil},
+		{"NullObject", vigil.ConditionInput{Condition: json.RawMessage(`null`)}, nil, nil},
+		{"HalfAPair", vigil.ConditionInput{Threshold: new(3.0)}, nil, nil},
+		{"NothingKeepsWhatIsStored", vigil.ConditionInput{}, &three, &three},
+		{"ThresholdAloneCompletesThePair", vigil.ConditionInput{Threshold: new(5.0)}, &three, &vigil.Condition{FailureThreshold: 5, Severity: vigil.Warning}},
+		{"OtherTypeNeedsItsThreshold", vigil.ConditionInput{Type: kind("response_time")}, &three, nil},
+		{"ReadAndWrittenBack", vigil.ConditionInput{Condition: json.RawMessage(`{"failure_threshold":3,"severity":"warning"}`), Type: kind("consecutive_failures"), Threshold: new(3.0)}, &three, &three},
+		{"ReadAndTheObjectChanged", vigil.ConditionInput{Condition: json.RawMessage(`{"failure_threshold":4,"severity":"warning"}`), Type: kind("consecutive_failures"), Threshold: new(3.0)}, &three, &vigil.Condition{FailureThreshold: 4, Severity: vigil.Warning}},
+		{"ReadAndThePairChanged", vigil.ConditionInput{Condition: json.RawMessage(`{"failure_threshold":3,"severity":"warning"}`), Type: kind("consecutive_failures"), Threshold: new(6.0)}, &three, &vigil.Condition{FailureThreshold: 6, Severity: vigil.Warning}},
+		{"ReadAndBothChangedApart", vigil.ConditionInput{Condition: json.RawMessage(`{"failure_threshold":4}`), Type: kind("consecutive_failures"), Threshold: new(6.0)}, &three, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := test.in.Resolve(test.stored)
+			switch {
+			case test.want == nil && vigil.ErrorCode(err) != vigil.CodeInvalid:
+				t.Errorf("got %v, %v, want a refusal", got, err)
+			case test.want != nil && (err != nil || !reflect.DeepEqual(got, *test.want)):
+				t.Errorf("got %v, %v, want %v", got, err, *test.want)
+			}
+		})
+	}
+}
+
+func FuzzParseCondition(f *testing.F) {
+	for _, seed := range []string{`{"failure_threshold":3}`, `{"type":"ssl_expiry","threshold":1}`, `{"dns_changed":true}`, `null`, `[]`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		condition, err := vigil.ParseCondition(text)
+		if err != nil {
+			if vigil.ErrorCode(err) != vigil.CodeInvalid {
+				t.Fatalf("the error is %v", err)
+			}
+			return
+		}
+		again, err := vigil.ParseCondition([]byte(condition.String()))
+		if err != nil || !reflect.DeepEqual(condition, again) {
+			t.Fatalf("%s was read as %s, which is read as %s, %v", text, condition, again, err)
+		}
+	})
+}
+
+func TestConditionThatIsAcceptedCanFire(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		condition := rapid.Custom(drawRule).Draw(t, "rule").Condition
+		parsed, err := vigil.ParseCondition([]byte(condition.String()))
+		if err != nil {
+			return
+		}
+		calm, storm := resultAt(1, true), resultAt(2, false)
+		calm.Metadata = map[string]any{vigil.MetadataFingerprint: "a"}
+		storm.StatusCode = vigil.MaxStatusCode
+		storm.Metadata = map[string]any{vigil.MetadataDays: -1}
+		changed := resultAt(3, true)
+		changed.Metadata = map[string]any{vigil.MetadataFingerprint: "b"}
+		rows := []vigil.Result{calm, storm, changed}
+		for i := range parsed.FailureThreshold {
+			rows = append(rows, resultAt(4+i, false))
+		}
+		rule, state, fired := ruleOf(parsed), vigil.State{}, false
+		for _, row := range rows {
+			var matches []vigil.Match
+			state, matches = vigil.Evaluate([]vigil.Rule{rule}, state, row)
+			fired = fired || len(matches) > 0
+		}
+		if !fired {
+			t.Fatalf("%s never fires", parsed)
+		}
+	})
+}

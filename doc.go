@@ -1,0 +1,8 @@
+// Package vigil is the vocabulary of the platform and its pure decisions: what
+// a check, a slot, a result, a region, an account and a plan are, which instant
+// a check is due at, and what a result does to a check's state.
+//
+// Nothing here reads a clock, a disk or a socket, so everything here can be
+// called from a workflow and tested with a table. It imports the standard
+// library and google/uuid only; every other package may import it.
+package vigil

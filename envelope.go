@@ -1,0 +1,168 @@
+package vigil
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// envelope is the body of a webhook and the data of the stream. Its members are
+// those that the API shows of the same things, less what a receiver must not
+// see: a check's config.
+type envelope struct {
+	ID        uuid.UUID    `json:"id"`
+	Type      EventType    `json:"type"`
+	Version   string       `json:"version"`
+	Timestamp time.Time    `json:"timestamp"`
+	Data      envelopeData `json:"data"`
+}
+
+type envelopeData struct {
+	Incident     envelopeIncident     `json:"incident"`
+	Check        envelopeCheck        `json:"check"`
+	AlertRule    envelopeRule         `json:"alert_rule"`
+	Result       *envelopeResult      `json:"result"`
+	Regions      []string             `json:"regions"`
+	Organization envelopeOrganization `json:"organization"`
+	Message      envelopeMessage      `json:"message"`
+}
+
+type envelopeIncident struct {
+	ID             uuid.UUID      `json:"id"`
+	CheckID        uuid.UUID      `json:"check_id"`
+	AlertRuleID    uuid.UUID      `json:"alert_rule_id"`
+	Status         IncidentStatus `json:"status"`
+	Severity       Severity       `json:"severity"`
+	Title          string         `json:"title"`
+	Description    string         `json:"description"`
+	StartedAt      time.Time      `json:"started_at"`
+	AcknowledgedAt *time.Time     `json:"acknowledged_at"`
+	ResolvedAt     *time.Time     `json:"resolved_at"`
+	AcknowledgedBy *string        `json:"acknowledged_by"`
+	ResolvedBy     *string        `json:"resolved_by"`
+	Resolution     *Resolution    `json:"resolution"`
+	Note           *string        `json:"note"`
+	Matched        []string       `json:"matched"`
+	FailureCount   int            `json:"failure_count"`
+	CreatedAt      time.Time      `json:"created_at"`
+}
+
+type envelopeCheck struct {
+	ID              uuid.UUID `json:"id"`
+	Name            string    `json:"name"`
+	Type            CheckType `json:"type"`
+	Target          string    `json:"target"`
+	IntervalSeconds int64     `json:"interval_seconds"`
+	Regions         []string  `json:"regions"`
+	Enabled         bool      `json:"enabled"`
+}
+
+type envelopeRule struct {
+	ID        uuid.UUID  `json:"id"`
+	Name      string     `json:"name"`
+	Condition *Condition `json:"condition"` // null when the rule is gone
+	NotifyOn  NotifyOn   `json:"notify_on,omitempty"`
+}
+
+type envelopeResult struct {
+	ID             uuid.UUID      `json:"id"`
+	CheckID        uuid.UUID      `json:"check_id"`
+	Region         string         `json:"region"`
+	Success        bool           `json:"success"`
+	ResponseTimeMS int64          `json:"response_time_ms"`
+	StatusCode     *int           `json:"status_code"`
+	ErrorMessage   *string        `json:"error_message"`
+	Metadata       map[string]any `json:"metadata"`
+	Time           time.Time      `json:"time"`
+}
+
+type envelopeOrganization struct {
+	ID   uuid.UUID `json:"id"`
+	Name string    `json:"name"`
+}
+
+type envelopeMessage struct {
+	Title string `json:"title"`
+	Body  string `json:"body"`
+}
+
+// longestText bounds each text of an envelope that somebody else wrote, in
+// bytes, so that all of them together stay inside MaxEnvelope.
+const longestText = 1024
+
+// envelope encodes the story. A result's metadata that would make it too large
+// is left out.
+func (s *Story) envelope(title, body string) ([]byte, error) {
+	i := &s.Incident
+	out := envelope{
+		ID: EventID(i.ID, s.Type), Type: s.Type, Version: "1", Timestamp: s.Time.UTC(),
+		Data: envelopeData{
+			Incident: envelopeIncident{
+				ID: i.ID, CheckID: i.CheckID, AlertRuleID: i.RuleID, Status: i.Status, Severity: i.Severity,
+				Title: clip(i.Title), Description: clip(i.Description), StartedAt: i.StartedAt.UTC(),
+				AcknowledgedAt: i.AcknowledgedAt, ResolvedAt: i.ResolvedAt,
+				AcknowledgedBy: orNil(clip(i.AcknowledgedBy)), ResolvedBy: orNil(clip(i.ResolvedBy)),
+				Resolution: orNil(i.Resolution), Note: orNil(clip(i.Note)),
+				Matched: i.Trigger.Matched, FailureCount: i.Trigger.FailureCount, CreatedAt: i.CreatedAt.UTC(),
+			},
+			Check: envelopeCheck{
+				ID: i.CheckID, Name: clip(s.Check.Name), Type: s.Check.Type, Target: clip(s.Check.Target),
+				IntervalSeconds: int64(s.Check.Interval / time.Second), Regions: orEmpty(s.Check.Regions), Enabled: s.Check.Enabled,
+			},
+			AlertRule:    envelopeRule{ID: i.RuleID, Name: clip(s.Rule.Name), NotifyOn: s.Rule.NotifyOn},
+			Regions:      orEmpty(s.Regions),
+			Organization: envelopeOrganization{ID: i.OrgID, Name: clip(s.Organization.Name)},
+			Message:      envelopeMessage{Title: clip(title), Body: clip(body)},
+		},
+	}
+	if s.Rule.ID != uuid.Nil {
+		out.Data.AlertRule.Condition = &s.Rule.Condition
+	}
+	if r := &i.Trigger.Result; !r.Slot.IsZero() {
+		out.Data.Result = &envelopeResult{
+			ID: r.ID, CheckID: r.CheckID, Region: r.Region, Success: r.Success, ResponseTimeMS: r.ResponseTime.Milliseconds(),
+			StatusCode: orNil(r.StatusCode), ErrorMessage: orNil(clip(r.Error)), Metadata: r.Metadata, Time: r.Time.UTC(),
+		}
+	}
+	text, err := json.Marshal(out)
+	if err == nil && len(text) > MaxEnvelope && out.Data.Result != nil {
+		out.Data.Result.Metadata = nil
+		text, err = json.Marshal(out)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("encode the event: %w", err)
+	}
+	return text, nil
+}
+
+// clip shortens a text at a character's border.
+func clip(text string) string {
+	if len(text) <= longestText {
+		return text
+	}
+	cut := 0
+	for at := range text {
+		if at > longestText-len("…") {
+			break
+		}
+		cut = at
+	}
+	return text[:cut] + "…"
+}
+
+func orNil[T comparable](v T) *T {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return &v
+}
+
+func orEmpty(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}

@@ -1,0 +1,185 @@
+package vigil
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// EventType names what happened to an incident. It is the member "type" of a
+// webhook's body and the event field of the stream.
+type EventType string
+
+// The event types. Acknowledgements are seen on the stream only.
+const (
+	EventTriggered    EventType = "incident.triggered"
+	EventAcknowledged EventType = "incident.acknowledged"
+	EventResolved     EventType = "incident.resolved"
+	EventTest         EventType = "channel.test"
+)
+
+// Position of an event in its organization's stream. Seq grows by one with each
+// event of the organization, and MS never falls.
+type Position struct {
+	MS, Seq int64
+}
+
+// String is the position as the stream sends it: <unix ms>-<seq>.
+func (p Position) String() string {
+	return strconv.FormatInt(p.MS, 10) + "-" + strconv.FormatInt(p.Seq, 10)
+}
+
+// ParsePosition reads a position as it is sent in Last-Event-ID or since. The
+// error is a CodeInvalid one about the given member.
+func ParsePosition(member, text string) (Position, error) {
+	ms, seq, ok := strings.Cut(text, "-")
+	var p Position
+	var errMS, errSeq error
+	p.MS, errMS = strconv.ParseInt(ms, 10, 64)
+	p.Seq, errSeq = strconv.ParseInt(seq, 10, 64)
+	if !ok || errMS != nil || errSeq != nil || p.MS < 0 || p.Seq < 0 || p.String() != text {
+		return Position{}, Invalid(member, "must be an event id as the stream sends it, such as 1767225600000-42, or 0-0 for all that is kept")
+	}
+	return p, nil
+}
+
+// Event is one turn of an incident, told to channels and to the stream alike.
+type Event struct {
+	ID         uuid.UUID
+	OrgID      uuid.UUID
+	Position   Position // zero until it is stored
+	Type       EventType
+	IncidentID uuid.UUID
+	CheckID    uuid.UUID
+	Time       time.Time
+	// Envelope is the body of webhooks and the data of the stream, JSON of at
+	// most MaxEnvelope bytes. It never changes.
+	Envelope []byte
+	// Title and Body of the message, for people.
+	Title, Body string
+	// Variables are the values of the template variables, by name.
+	Variables map[string]string
+}
+
+// MaxEnvelope bounds an event's envelope, in bytes.
+const MaxEnvelope = 64*1024 - 1
+
+// EventID is the id of the event of one turn of an incident. It follows from
+// both, so there is never a second one.
+func EventID(incident uuid.UUID, t EventType) uuid.UUID {
+	return uuid.NewSHA1(incidentSpace, append(incident[:], t...))
+}
+
+// Story is what an event tells: everything as it stands when it happens.
+type Story struct {
+	Type         EventType
+	Time         time.Time
+	Incident     Incident
+	Check        Check
+	Rule         Rule // its name is empty when the rule is gone
+	Organization Organization
+	// Regions in which a rule fires now, sorted.
+	Regions []string
+	// PublicURL is the address at which the API is reached, without a slash at
+	// its end; empty when it is not known.
+	PublicURL string
+}
+
+// NewEvent makes the event of a story. The error is that of a value that JSON
+// cannot hold.
+func NewEvent(s Story) (Event, error) {
+	title, body := s.message()
+	envelope, err := s.envelope(title, body)
+	if err != nil {
+		return Event{}, err
+	}
+	return Event{
+		ID:    EventID(s.Incident.ID, s.Type),
+		OrgID: s.Incident.OrgID, Type: s.Type, IncidentID: s.Incident.ID, CheckID: s.Incident.CheckID, Time: s.Time,
+		Envelope: envelope, Title: title, Body: body, Variables: s.variables(),
+	}, nil
+}
+
+// message is what people read.
+func (s *Story) message() (title, body string) {
+	i := &s.Incident
+	switch s.Type {
+	case EventResolved:
+		title = "Resolved: " + i.Title
+		body = fmt.Sprintf("%s after %s.", s.ending(), s.duration())
+	case EventAcknowledged:
+		title = "Acknowledged: " + i.Title
+		body = fmt.Sprintf("Acknowledged %s after it began.", s.duration())
+		if i.AcknowledgedBy != "" {
+			body = fmt.Sprintf("Acknowledged by %s, %s after it began.", i.AcknowledgedBy, s.duration())
+		}
+	case EventTriggered, EventTest:
+		title, body = i.Title, i.Description
+	}
+	return title, body
+}
+
+func (s *Story) ending() string {
+	switch s.Incident.Resolution {
+	case ResolvedManually:
+		if s.Incident.ResolvedBy != "" {
+			return "Resolved by " + s.Incident.ResolvedBy
+		}
+		return "Resolved by hand"
+	case ResolvedCheckRemoved:
+		return "The check was disabled"
+	case ResolvedAutomatically:
+	}
+	return "No rule fires any more,"
+}
+
+// duration is how long the incident has lasted.
+func (s *Story) duration() string {
+	until := s.Time
+	if s.Incident.ResolvedAt != nil {
+		until = *s.Incident.ResolvedAt
+	}
+	return max(0, until.Sub(s.Incident.StartedAt)).Round(time.Second).String()
+}
+
+// variables fills in every template variable that the story has a value for.
+func (s *Story) variables() map[string]string {
+	i, r := &s.Incident, &s.Incident.Trigger.Result
+	values := make(map[string]string)
+	for _, name := range VariableNames() {
+		values[name] = ""
+	}
+	for name, value := range map[string]string{
+		"check_id": i.CheckID.String(), "check_name": s.Check.Name, "check_type": string(s.Check.Type), "check_target": s.Check.Target,
+		"region": r.Region, "regions_down": strings.Join(s.Regions, ", "), "error_message": r.Error,
+		"incident_id": i.ID.String(), "incident_title": i.Title, "incident_status": string(i.Status), "severity": string(i.Severity),
+		"started_at": stamp(i.StartedAt), "duration": s.duration(),
+		"rule_id": i.RuleID.String(), "rule_name": s.Rule.Name,
+		"dns_previous": i.Trigger.DNSPrevious, "dns_current": i.Trigger.DNSCurrent,
+		"organization_name": s.Organization.Name, "event_type": string(s.Type),
+	} {
+		values[name] = value
+	}
+	values["failure_count"] = strconv.Itoa(i.Trigger.FailureCount)
+	if !r.Slot.IsZero() {
+		values["response_time_ms"] = strconv.FormatInt(r.ResponseTime.Milliseconds(), 10)
+	}
+	if r.StatusCode != 0 {
+		values["status_code"] = strconv.Itoa(r.StatusCode)
+	}
+	if i.Trigger.Days != nil {
+		values["ssl_days_remaining"] = strconv.Itoa(*i.Trigger.Days)
+	}
+	if i.ResolvedAt != nil {
+		values["resolved_at"] = stamp(*i.ResolvedAt)
+	}
+	if s.PublicURL != "" {
+		values["incident_url"] = s.PublicURL + "/v1/incidents/" + i.ID.String()
+	}
+	return values
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }

@@ -1,0 +1,165 @@
+package vigil_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"pgregory.net/rapid"
+
+	"vigil"
+)
+
+func storyOf(t vigil.EventType) vigil.Story {
+	resolved := epoch().Add(90 * time.Second)
+	s := vigil.Story{
+		Type: t, Time: epoch(), Regions: []string{"eu-central-fra", "na-east-ewr"}, PublicURL: "https://vigil.example.com",
+		Incident: vigil.Incident{
+			ID: uuid.New(), OrgID: uuid.New(), CheckID: uuid.New(), RuleID: uuid.New(),
+			Status: vigil.IncidentActive, Severity: vigil.Critical, Title: "Shop is failing", Description: "refused.", StartedAt: epoch(),
+			Trigger: vigil.Trigger{
+				Result:  vigil.Result{ID: uuid.New(), Region: "eu-central-fra", Slot: epoch(), Observation: vigil.Observation{StatusCode: 503, Error: "refused", Metadata: map[string]any{"ttl": 3}}},
+				Matched: []string{vigil.KeyFailureThreshold}, FailureCount: 3,
+			},
+		},
+		Check:        vigil.Check{Name: "Shop", Type: vigil.TypeHTTPS, Target: "shop.example.com", Interval: time.Minute, Config: json.RawMessage(`{"url":"https://user:hunter2@shop.example.com"}`)},
+		Rule:         vigil.Rule{ID: uuid.New(), Name: "Down", Condition: vigil.Condition{FailureThreshold: 3}},
+		Organization: vigil.Organization{Name: "Example Shop"},
+	}
+	if t == vigil.EventResolved {
+		s.Incident.Status, s.Incident.ResolvedAt, s.Incident.Resolution = vigil.IncidentResolved, &resolved, vigil.ResolvedAutomatically
+	}
+	return s
+}
+
+func TestNewEvent(t *testing.T) {
+	t.Parallel()
+
+	t.Run("CarriesTheMembersOfTheContract", func(t *testing.T) {
+		t.Parallel()
+		story := storyOf(vigil.EventTriggered)
+		event, err := vigil.NewEvent(story)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var body struct {
+			ID, Type, Version string
+			Timestamp         time.Time
+			Data              map[string]json.RawMessage
+		}
+		if err := json.Unmarshal(event.Envelope, &body); err != nil {
+			t.Fatal(err)
+		}
+		if body.ID != event.ID.String() || body.Type != "incident.triggered" || body.Version != "1" || !body.Timestamp.Equal(story.Time) {
+			t.Errorf("body %+v", body)
+		}
+		for _, member := range []string{"incident", "check", "alert_rule", "result", "regions", "organization", "message"} {
+			if _, ok := body.Data[member]; !ok {
+				t.Errorf("data has no %s", member)
+			}
+		}
+		if strings.Contains(string(event.Envelope), "hunter2") {
+			t.Error("the envelope holds a secret of the config")
+		}
+	})
+
+	t.Run("HasAValueForEveryVariable", func(t *testing.T) {
+		t.Parallel()
+		event, err := vigil.NewEvent(storyOf(vigil.EventResolved))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range vigil.VariableNames() {
+			if _, ok := event.Variables[name]; !ok {
+				t.Errorf("no %s", name)
+			}
+		}
+		if len(event.Variables) != len(vigil.VariableNames()) {
+			t.Errorf("%d variables, %d are known", len(event.Variables), len(vigil.VariableNames()))
+		}
+		for name, want := range map[string]string{
+			"duration": "1m30s", "failure_count": "3", "status_code": "503", "regions_down": "eu-central-fra, na-east-ewr",
+			"incident_status": "resolved", "ssl_days_remaining": "",
+		} {
+			if event.Variables[name] != want {
+				t.Errorf("%s is %q, want %q", name, event.Variables[name], want)
+			}
+		}
+	})
+
+	t.Run("StaysUnder64KiBWhateverItIsMadeOf", func(t *testing.T) {
+		t.Parallel()
+		rapid.Check(t, func(t *rapid.T) {
+			long := strings.Repeat(rapid.SampledFrom([]string{"x", "\x00", "é", "<", `"`}).Draw(t, "letter"), rapid.IntRange(0, 100_000).Draw(t, "length"))
+			story := storyOf(vigil.EventTriggered)
+			story.Incident.Title, story.Incident.Description, story.Incident.Note = long, long, long
+			story.Check.Name, story.Check.Target, story.Rule.Name, story.Organization.Name = long, long, long, long
+			story.Incident.Trigger.Result.Error = long
+			story.Incident.Trigger.Result.Metadata = map[string]any{"body": long}
+			event, err := vigil.NewEvent(story)
+			if err != nil || len(event.Envelope) > vigil.MaxEnvelope || !json.Valid(event.Envelope) {
+				t.Fatalf("%d bytes, %v", len(event.Envelope), err)
+			}
+		})
+	})
+
+	t.Run("HasOneIDForEachTurnOfAnIncident", func(t *testing.T) {
+		t.Parallel()
+		incident := uuid.New()
+		first := vigil.EventID(incident, vigil.EventTriggered)
+		if again := vigil.EventID(incident, vigil.EventTriggered); again != first {
+			t.Errorf("%s and %s are of the same turn", first, again)
+		}
+		if other := vigil.EventID(incident, vigil.EventResolved); other == first {
+			t.Error("two turns have the same id")
+		}
+	})
+}
+
+func TestTriggerDescribe(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		trigger vigil.Trigger
+		want    string
+	}{
+		"Failing":     {vigil.Trigger{Matched: []string{"failure_threshold"}}, "Shop is failing"},
+		"Certificate": {vigil.Trigger{Matched: []string{"ssl_days_remaining"}, Days: new(5), Result: vigil.Result{Observation: vigil.Observation{Success: true}}}, "Shop: the certificate expires in 5 days"},
+		"Expired":     {vigil.Trigger{Matched: []string{"ssl_days_remaining"}, Days: new(-1)}, "Shop: the certificate has expired"},
+		"DNS":         {vigil.Trigger{Matched: []string{"dns_changed"}, Result: vigil.Result{Observation: vigil.Observation{Success: true}}}, "Shop: the DNS records changed"},
+		"Status":      {vigil.Trigger{Matched: []string{"status_code"}, Result: vigil.Result{Observation: vigil.Observation{StatusCode: 503}}}, "Shop answers with status 503"},
+		"Slow":        {vigil.Trigger{Matched: []string{"response_time_ms"}, Result: vigil.Result{Observation: vigil.Observation{Success: true}}}, "Shop is slow"},
+		"Up":          {vigil.Trigger{Matched: []string{"health_status"}, Result: vigil.Result{Observation: vigil.Observation{Success: true}}}, "Shop is up"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			title, description := test.trigger.Describe("Shop")
+			if title != test.want || !strings.Contains(description, test.trigger.Matched[0]) {
+				t.Errorf("got %q, %q", title, description)
+			}
+		})
+	}
+}
+
+func TestParsePosition(t *testing.T) {
+	t.Parallel()
+	if p, err := vigil.ParsePosition("since", "1767225600000-42"); err != nil || p != (vigil.Position{MS: 1767225600000, Seq: 42}) {
+		t.Errorf("got %v, %v", p, err)
+	}
+	for _, bad := range []string{"", "1", "1-", "-1", "1-2-3", "01-2", "+1-2", "1--2", " 1-2", "99999999999999999999-1"} {
+		if _, err := vigil.ParsePosition("since", bad); vigil.ErrorCode(err) != vigil.CodeInvalid {
+			t.Errorf("%q gave %v", bad, err)
+		}
+	}
+}
+
+func FuzzParsePosition(f *testing.F) {
+	f.Add("0-0")
+	f.Add("1767225600000-42")
+	f.Fuzz(func(t *testing.T, text string) {
+		if p, err := vigil.ParsePosition("since", text); err == nil && p.String() != text {
+			t.Fatalf("%q was read as %v", text, p)
+		}
+	})
+}

@@ -1,0 +1,109 @@
+package vigil
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// SecretMask stands for a secret in everything that the API returns. Written
+// back, it keeps the secret that is stored.
+const SecretMask = "***"
+
+// sealedVersion starts every sealed text and names its format.
+const sealedVersion = "v1"
+
+// Keyring seals secrets for rest with AES-256-GCM. It seals with one key and
+// opens with that or any of the older ones, so that keys can be rotated.
+type Keyring struct {
+	current string
+	ciphers map[string]cipher.AEAD
+}
+
+// NewKeyring makes a keyring from keys of 32 bytes; older keys only open.
+func NewKeyring(current []byte, older ...[]byte) (*Keyring, error) {
+	ring := &Keyring{ciphers: make(map[string]cipher.AEAD, 1+len(older))}
+	for i, key := range append([][]byte{current}, older...) {
+		if len(key) != 32 {
+			return nil, fmt.Errorf("secret key %d has %d bytes instead of 32", i, len(key))
+		}
+		block, err := aes.NewCipher(key)
+		if err != nil {
+			return nil, fmt.Errorf("secret key %d: %w", i, err)
+		}
+		aead, err := cipher.NewGCM(block)
+		if err != nil {
+			return nil, fmt.Errorf("secret key %d: %w", i, err)
+		}
+		id := keyID(key)
+		ring.ciphers[id] = aead
+		if i == 0 {
+			ring.current = id
+		}
+	}
+	return ring, nil
+}
+
+// keyID names a key without giving away anything of it.
+func keyID(key []byte) string {
+	sum := sha256.Sum256(append([]byte("vigil key id:"), key...))
+	return hex.EncodeToString(sum[:4])
+}
+
+// Seal encrypts a text under the current key. Two seals of the same text differ.
+func (k *Keyring) Seal(plain string) (string, error) {
+	aead := k.ciphers[k.current]
+	nonce := make([]byte, aead.NonceSize())
+	if _, err := rand.Read(nonce); err != nil {
+		return "", fmt.Errorf("seal a secret: %w", err)
+	}
+	head := sealedVersion + ":" + k.current + ":"
+	return head + base64.RawStdEncoding.EncodeToString(aead.Seal(nonce, nonce, []byte(plain), []byte(head))), nil
+}
+
+// Open decrypts what Seal made. A text that was changed, is not a sealed one or
+// belongs to a key that the ring does not have is an error, which never shows
+// the text.
+func (k *Keyring) Open(sealed string) (string, error) {
+	parts := strings.SplitN(sealed, ":", 3)
+	if len(parts) != 3 || parts[0] != sealedVersion {
+		return "", errors.New("open a secret: not a sealed text")
+	}
+	aead, ok := k.ciphers[parts[1]]
+	if !ok {
+		return "", fmt.Errorf("open a secret: it was sealed with key %q, which is not given", parts[1])
+	}
+	raw, err := base64.RawStdEncoding.DecodeString(parts[2])
+	if err != nil || len(raw) < aead.NonceSize() {
+		return "", errors.New("open a secret: the sealed text is damaged")
+	}
+	head := sealedVersion + ":" + parts[1] + ":"
+	plain, err := aead.Open(nil, raw[:aead.NonceSize()], raw[aead.NonceSize():], []byte(head))
+	if err != nil {
+		return "", errors.New("open a secret: the sealed text is damaged")
+	}
+	return string(plain), nil
+}
+
+// SealSecrets seals every secret of a config, for storing it.
+func (k *Keyring) SealSecrets(config json.RawMessage) (json.RawMessage, error) {
+	return rewriteSecrets(config, func(_, value string) (string, error) { return k.Seal(value) })
+}
+
+// OpenSecrets undoes SealSecrets. The error names the member, never its value.
+func (k *Keyring) OpenSecrets(config json.RawMessage) (json.RawMessage, error) {
+	return rewriteSecrets(config, func(path, value string) (string, error) {
+		plain, err := k.Open(value)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", path, err)
+		}
+		return plain, nil
+	})
+}

@@ -1,0 +1,125 @@
+package vigil
+
+import (
+	"slices"
+	"strings"
+)
+
+// The marks around the name of a variable in a template.
+const (
+	TemplateOpen  = "{{"
+	TemplateClose = "}}"
+)
+
+// Variable is a name that message templates may hold, as {{name}}. Its value
+// is a text, empty where an event has none.
+type Variable struct {
+	Name string
+	// Type is what the text can be read as: string, integer, number, uuid,
+	// date-time (RFC 3339) or uri.
+	Type        string
+	Description string
+	Example     string
+}
+
+// Placeholder is the variable as a template holds it.
+func (v Variable) Placeholder() string { return TemplateOpen + v.Name + TemplateClose }
+
+// Variables returns all template variables in the order in which people are
+// shown them. The slice belongs to the caller.
+func Variables() []Variable {
+	return []Variable{
+		{"check_id", "uuid", "Id of the check.", "5f0c3a52-9d1e-4c55-8a3b-0a6f5f1f9b11"},
+		{"check_name", "string", "Name of the check.", "Checkout API"},
+		{"check_type", "string", "Type of the check.", "https"},
+		{"check_target", "string", "Host that the check looks at, with a port where there is one.", "shop.example.com"},
+		{"region", "string", "Region whose result decided the event.", "eu-central-fra"},
+		{"regions_down", "string", "All regions in which a rule fires, separated by commas.", "eu-central-fra, na-east-ewr"},
+		{"status_code", "integer", "HTTP status of the result; empty where there is none.", "503"},
+		{"response_time_ms", "integer", "Response time of the result in milliseconds.", "842"},
+		{"error_message", "string", "What the result says went wrong; empty for a success.", "expected status 200, got 503"},
+		{"failure_count", "integer", "Failed results in a row, in that region.", "3"},
+		{"incident_id", "uuid", "Id of the incident.", "c1b0a0de-64e3-5a0c-9a35-7a6a0f0f6f52"},
+		{"incident_title", "string", "Title of the incident.", "Checkout API is failing"},
+		{"incident_status", "string", "Status of the incident: active, acknowledged or resolved.", "active"},
+		{"severity", "string", "Severity of the incident: critical, warning or info.", "critical"},
+		{"started_at", "date-time", "When the incident began, in UTC.", "2026-03-01T09:30:00Z"},
+		{"resolved_at", "date-time", "When the incident ended, in UTC; empty while it is open.", "2026-03-01T09:42:30Z"},
+		{"duration", "string", "How long the incident has lasted.", "12m30s"},
+		{"rule_id", "uuid", "Id of the alert rule that fired.", "0d7c9c3e-3c69-4f0c-bd8e-3d9a4a7f2c10"},
+		{"rule_name", "string", "Name of the alert rule that fired.", "Three failures in a row"},
+		{"ssl_days_remaining", "integer", "Days until the certificate expires; empty for other checks.", "12"},
+		{"dns_previous", "string", "DNS records before the change; empty where nothing changed.", "192.0.2.10"},
+		{"dns_current", "string", "DNS records after the change; empty where nothing changed.", "192.0.2.20"},
+		{"organization_name", "string", "Name of the organization.", "Example Shop"},
+		{"event_type", "string", "What happened: incident.triggered, incident.resolved or channel.test.", "incident.triggered"},
+		{"incident_url", "uri", "Where the incident can be read.", "https://vigil.example.com/v1/incidents/c1b0a0de-64e3-5a0c-9a35-7a6a0f0f6f52"},
+	}
+}
+
+// VariableNames returns the names of all template variables, in their order.
+func VariableNames() []string {
+	all := Variables()
+	names := make([]string, len(all))
+	for i, v := range all {
+		names[i] = v.Name
+	}
+	return names
+}
+
+// ExampleVariables returns a value for every template variable, by name: what a
+// test message is made of.
+func ExampleVariables() map[string]string {
+	values := make(map[string]string)
+	for _, v := range Variables() {
+		values[v.Name] = v.Example
+	}
+	return values
+}
+
+// maxShownName bounds an unknown name in an error, in bytes.
+const maxShownName = 40
+
+// ParseTemplate returns the names of the variables in a template, in order of
+// their first use. Spaces around a name do not count, and whatever stands
+// outside of the marks is text. The error is a CodeInvalid one about the given
+// member ("config.title_template") and lists the known variables.
+func ParseTemplate(member, text string) ([]string, error) {
+	known := VariableNames()
+	var names []string
+	for {
+		_, rest, found := strings.Cut(text, TemplateOpen)
+		if !found {
+			return names, nil
+		}
+		inside, after, closed := strings.Cut(rest, TemplateClose)
+		name := strings.Trim(inside, " \t")
+		switch {
+		case !closed:
+			return nil, templateError(member, known, "has a "+TemplateOpen+" that no "+TemplateClose+" follows")
+		case !slices.Contains(known, name):
+			return nil, templateError(member, known, "has "+shownPlaceholder(name)+", which is not a template variable")
+		case !slices.Contains(names, name):
+			names = append(names, name)
+		}
+		text = after
+	}
+}
+
+func templateError(member string, known []string, what string) error {
+	err := Invalid(member, "%s. The known variables are %s.", what, strings.Join(known, ", "))
+	err.Details["variables"] = known
+	return err
+}
+
+// shownPlaceholder repeats an unknown name when it looks like one, and not a
+// text that ended up between the marks.
+func shownPlaceholder(name string) string {
+	plain := !strings.ContainsFunc(name, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' || r == '.')
+	})
+	if name == "" || !plain || len(name) > maxShownName {
+		return "a placeholder"
+	}
+	return TemplateOpen + name + TemplateClose
+}

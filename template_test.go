@@ -1,0 +1,113 @@
+package vigil_test
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"vigil"
+)
+
+func TestVariables(t *testing.T) {
+	t.Parallel()
+
+	t.Run("AreTheDocumentedOnes", func(t *testing.T) {
+		t.Parallel()
+		want := strings.Fields(`check_id check_name check_type check_target region regions_down status_code
+			response_time_ms error_message failure_count incident_id incident_title incident_status severity started_at
+			resolved_at duration rule_id rule_name ssl_days_remaining dns_previous dns_current organization_name
+			event_type incident_url`)
+		if got := vigil.VariableNames(); !slices.Equal(got, want) {
+			t.Errorf("got %q", got)
+		}
+	})
+
+	t.Run("AreDescribedWithAnExample", func(t *testing.T) {
+		t.Parallel()
+		types := []string{"string", "integer", "number", "uuid", "date-time", "uri"}
+		for _, v := range vigil.Variables() {
+			if v.Description == "" || v.Example == "" || !slices.Contains(types, v.Type) {
+				t.Errorf("%s lacks something: %+v", v.Name, v)
+			}
+			names, err := vigil.ParseTemplate("template", v.Placeholder())
+			if err != nil || !slices.Equal(names, []string{v.Name}) {
+				t.Errorf("%s: got %q, %v", v.Placeholder(), names, err)
+			}
+		}
+		if got := len(vigil.ExampleVariables()); got != len(vigil.Variables()) {
+			t.Errorf("%d examples", got)
+		}
+	})
+}
+
+func TestParseTemplate(t *testing.T) {
+	t.Parallel()
+
+	for _, test := range []struct {
+		name, text string
+		want       []string
+	}{
+		{"PlainTextHasNone", "all is well", nil},
+		{"NamesInOrderOfFirstUse", "{{severity}}: {{check_name}} {{severity}}", []string{"severity", "check_name"}},
+		{"SpacesAroundANameDoNotCount", "{{ check_name }}", []string{"check_name"}},
+		{"ClosingMarksAloneAreText", "a }} b {c} {{check_id}}}}", []string{"check_id"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := vigil.ParseTemplate("config.title_template", test.text)
+			if err != nil || !slices.Equal(got, test.want) {
+				t.Errorf("got %q, %v", got, err)
+			}
+		})
+	}
+
+	for _, test := range []struct{ name, text, says string }{
+		{"UnknownName", "{{check_nam}}", "{{check_nam}}"},
+		{"NoName", "{{}}", "a placeholder"},
+		{"NeverClosed", "{{check_name", "no }} follows"},
+		{"TripleBraces", "{{{check_name}}}", "a placeholder"},
+		{"Nested", "{{check_{{name}}}}", "a placeholder"},
+		{"Section", "{{#check_name}}", "a placeholder"},
+		{"File", "{{>/etc/hostname}}", "a placeholder"},
+		{"TextBetweenTheMarks", "{{hunter2 is my password}}", "a placeholder"},
+	} {
+		t.Run(test.name+"IsRefusedAndTheKnownAreListed", func(t *testing.T) {
+			t.Parallel()
+			_, err := vigil.ParseTemplate("config.body_template", test.text)
+			text := vigil.ErrorMessage(err)
+			if vigil.ErrorCode(err) != vigil.CodeInvalid || !strings.HasPrefix(text, "config.body_template: ") ||
+				!strings.Contains(text, test.says) || !strings.Contains(text, "failure_count") {
+				t.Errorf("got %v", err)
+			}
+			if strings.Contains(text, "hunter2") {
+				t.Errorf("the submitted text is repeated: %s", text)
+			}
+		})
+	}
+}
+
+func FuzzParseTemplate(f *testing.F) {
+	for _, seed := range []string{"", "{{check_name}}", "{{ severity }} {{", "}}{{", "{{{check_id}}}", "{{\x00}}", "{{check_name}}{{check_id}}"} {
+		f.Add(seed)
+	}
+	placeholder := regexp.MustCompile(`\{\{[ \t]*[a-z_]+[ \t]*\}\}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		names, err := vigil.ParseTemplate("template", text)
+		if err != nil {
+			if vigil.ErrorCode(err) != vigil.CodeInvalid {
+				t.Fatalf("not a caller's mistake: %v", err)
+			}
+			return
+		}
+		for _, name := range names {
+			if !slices.Contains(vigil.VariableNames(), name) {
+				t.Fatalf("%q was accepted", name)
+			}
+		}
+		// What is left without the placeholders opens nothing.
+		if left := placeholder.ReplaceAllString(text, "\x01"); strings.Contains(left, vigil.TemplateOpen) {
+			t.Fatalf("%q was accepted, with %q left", text, left)
+		}
+	})
+}
