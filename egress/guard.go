@@ -1,0 +1,174 @@
+package egress
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"code.dny.dev/ssrf"
+)
+
+// Guard opens connections to the outside under a Policy. It keeps no
+// connection and is safe for concurrent use.
+type Guard struct {
+	policy   Policy
+	public   *ssrf.Guardian
+	metadata map[netip.Addr]bool
+	shared   netip.Prefix
+	resolver *net.Resolver
+	// nameServer replaces those of the machine; empty: none does.
+	nameServer string
+}
+
+// Option changes how a Guard resolves names.
+type Option func(*Guard)
+
+// WithNameServer asks one name server instead of those that the machine is
+// configured with. The machine's hosts file is still read first.
+func WithNameServer(server netip.AddrPort) Option {
+	return func(g *Guard) { g.nameServer, g.resolver = server.String(), resolver(server.String()) }
+}
+
+// New makes a Guard.
+func New(policy Policy, opts ...Option) *Guard {
+	g := &Guard{
+		policy:   policy,
+		public:   ssrf.New(ssrf.WithAnyPort(), ssrf.WithAnyNetwork()),
+		metadata: make(map[netip.Addr]bool),
+		shared:   netip.MustParsePrefix("100.64.0.0/10"),
+		resolver: resolver(""),
+	}
+	for _, addr := range metadata() {
+		g.metadata[addr] = true
+	}
+	for _, opt := range opts {
+		opt(g)
+	}
+	return g
+}
+
+// resolver is Go's own one on every platform: the C library's reads numbers
+// such as 2130706433 as addresses. The name servers are the operator's choice
+// and are not guarded. An empty server stands for the machine's configuration.
+func resolver(server string) *net.Resolver {
+	return &net.Resolver{
+		PreferGo: true,
+		Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+			if server != "" {
+				address = server
+			}
+			conn, err := (&net.Dialer{}).DialContext(untraced{ctx}, network, address) //nolint:contextcheck // it is ctx, without its values
+			if err != nil {
+				return nil, err
+			}
+			// A query waits for its own timeout even when nobody waits for
+			// it any more; closing its socket ends it.
+			context.AfterFunc(ctx, func() { _ = conn.Close() })
+			return conn, nil
+		},
+	}
+}
+
+// untraced hides the values of a context: connecting to a name server is part of
+// resolving, not the connection that a trace in the context is about.
+type untraced struct{ context.Context }
+
+func (untraced) Value(any) any { return nil }
+
+// Check judges an address of the form IP:port without opening anything. The
+// error is a *Refusal for an address that is not permitted.
+func (g *Guard) Check(_, address string) error {
+	target, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return fmt.Errorf("egress: not an address with a port: %w", err)
+	}
+	return g.judge(target.Addr(), target.Port())
+}
+
+// CheckHost judges a host before anything is resolved: an address, or a name
+// that always means this machine (RFC 6761). Other names pass, and are judged
+// when they are dialled. Port 0 stands for no port.
+func (g *Guard) CheckHost(host string, port uint16) error {
+	if addr, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
+		return g.judge(addr, port)
+	}
+	name := strings.TrimSuffix(strings.ToLower(host), ".")
+	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
+		return g.judge(netip.AddrFrom4([4]byte{127, 0, 0, 1}), port)
+	}
+	return nil
+}
+
+// Dialer returns a dialer that judges every address it connects to, TCP and
+// UDP. A timeout of zero leaves the limit to the context.
+func (g *Guard) Dialer(timeout time.Duration) *net.Dialer {
+	return &net.Dialer{
+		Timeout:   timeout,
+		KeepAlive: -1,
+		Resolver:  g.resolver,
+		ControlContext: func(_ context.Context, network, address string, _ syscall.RawConn) error {
+			return g.Check(network, address)
+		},
+	}
+}
+
+// DialContext connects to a host and port. The connection ends with ctx: when
+// ctx is done it is closed, whatever is in progress on it.
+func (g *Guard) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := g.Dialer(0).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, fmt.Errorf("dial: %w", err)
+	}
+	return bind(ctx, conn), nil
+}
+
+// Resolve returns the permitted addresses of a host, for protocols that open
+// their own sockets. Network is ip, ip4 or ip6. A host of which no address is
+// permitted gives the *Refusal of its first one.
+func (g *Guard) Resolve(ctx context.Context, network, host string) ([]netip.Addr, error) {
+	found, err := g.resolver.LookupNetIP(ctx, network, strings.Trim(host, "[]"))
+	if err != nil {
+		return nil, fmt.Errorf("resolve: %w", err)
+	}
+	var refusal error
+	permitted := slices.DeleteFunc(found, func(addr netip.Addr) bool {
+		err := g.judge(addr, 0)
+		refusal = cmp.Or(refusal, err)
+		return err != nil
+	})
+	if len(permitted) == 0 {
+		return nil, cmp.Or(refusal, errors.New("resolve: no addresses"))
+	}
+	return permitted, nil
+}
+
+// boundConn is a connection that a context closes.
+type boundConn struct {
+	net.Conn
+
+	release func() bool
+	once    sync.Once
+	err     error
+}
+
+func bind(ctx context.Context, conn net.Conn) net.Conn {
+	b := &boundConn{Conn: conn}
+	b.release = context.AfterFunc(ctx, func() { b.close() })
+	return b
+}
+
+func (b *boundConn) Close() error {
+	b.release()
+	b.close()
+	return b.err
+}
+
+func (b *boundConn) close() { b.once.Do(func() { b.err = b.Conn.Close() }) }
