@@ -1,0 +1,99 @@
+package probe
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ohler55/ojg/oj"
+)
+
+// answer is what assertions look at.
+type answer struct {
+	status    int
+	header    http.Header
+	body      []byte
+	truncated bool
+	certDays  *int
+	took      time.Duration
+
+	parsed bool // whether json and isJSON are set
+	json   any
+	isJSON bool
+}
+
+// document returns the body as JSON, parsed once; false when it is none.
+func (a *answer) document() (any, bool) {
+	if !a.parsed {
+		a.parsed = true
+		if json.Valid(a.body) { // bounds the depth of what is parsed next
+			var err error
+			a.json, err = oj.Parse(a.body)
+			a.isJSON = err == nil
+		}
+	}
+	return a.json, a.isJSON
+}
+
+// statusRange is a status code or a class of them.
+type statusRange struct{ from, to int }
+
+func parseStatus(text string) (statusRange, bool) {
+	if class, ok := strings.CutSuffix(strings.ToLower(text), "xx"); ok {
+		n, err := strconv.Atoi(class)
+		return statusRange{n * 100, n*100 + 99}, err == nil && n >= 1 && n <= 5
+	}
+	n, err := strconv.Atoi(text)
+	return statusRange{n, n}, err == nil && n >= 100 && n <= 599
+}
+
+func (s statusRange) String() string {
+	if s.from != s.to {
+		return strconv.Itoa(s.from/100) + "xx"
+	}
+	return strconv.Itoa(s.from)
+}
+
+// judge returns why the answer is a failure, or nil.
+func (r *httpRequest) judge(ctx context.Context, t *timeline, got *answer, seen *HTTPMetadata) error {
+	for i := range r.asserts {
+		if ctx.Err() != nil {
+			t.say("checking the assertions")
+			return ctx.Err()
+		}
+		if reason := r.asserts[i].check(got); reason != "" {
+			seen.FailedAssertions = append(seen.FailedAssertions, clip(reason, maxReason))
+		}
+	}
+	if !r.expects(got.status) {
+		return fail("status %d, expected %s", got.status, r.expectation())
+	}
+	switch failed := seen.FailedAssertions; len(failed) {
+	case 0:
+		return nil
+	case 1:
+		return verdict(failed[0])
+	default:
+		return fail("%s (and %d more assertions failed)", failed[0], len(failed)-1)
+	}
+}
+
+func (r *httpRequest) expects(status int) bool {
+	for _, one := range r.expected {
+		if status >= one.from && status <= one.to {
+			return true
+		}
+	}
+	return len(r.expected) == 0
+}
+
+func (r *httpRequest) expectation() string {
+	texts := make([]string, len(r.expected))
+	for i, one := range r.expected {
+		texts[i] = one.String()
+	}
+	return strings.Join(texts, " or ")
+}

@@ -1,0 +1,146 @@
+package probe_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"vigil"
+)
+
+const document = `{"status": "ok", "count": 3, "ratio": 0.5, "big": 9007199254740993, "none": null, "yes": true,
+	"items": [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}], "empty": {}}`
+
+func TestAssertions(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	plain := w.http(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Add("X-Many", "one")
+		w.Header().Add("X-Many", "two")
+		w.Header().Set("X-Number", "15")
+		if r.URL.Path == "/html" {
+			_, _ = w.Write([]byte("<p>hello</p>"))
+			return
+		}
+		_, _ = w.Write([]byte(document))
+	})
+	for _, c := range []struct {
+		source, property, operator string
+		target                     any
+		reason                     string // empty: holds
+	}{
+		{"status", "", "eq", 200, ""},
+		{"status", "", "ne", 500, ""},
+		{"status", "", "lt", 300, ""},
+		{"status", "", "gt", 200, `status is "200", expected to be above 200`},
+		{"status", "", "eq", "200", ""},
+		{"status", "", "matches", "^20.$", ""},
+		{"status", "", "contains", "20", ""},
+		{"status", "", "exists", nil, ""},
+		{"status", "", "eq", 201, `status is "200", expected to equal 201`},
+		{"header", "content-type", "eq", "application/json", ""},
+		{"header", "X-Many", "contains", "one, two", ""},
+		{"header", "X-Number", "gt", 14.5, ""},
+		{"header", "X-Number", "lt", 15, `header X-Number is "15", expected to be below 15`},
+		{"header", "X-None", "exists", nil, "header X-None is absent"},
+		{"header", "X-None", "exists", false, ""},
+		{"header", "X-None", "ne", "x", ""},
+		{"header", "X-None", "not_contains", "x", ""},
+		{"header", "X-None", "eq", "", "header X-None is absent"},
+		{"header", "X-Many", "exists", false, "header X-Many exists, expected not to"},
+		{"body", "", "contains", `"status": "ok"`, ""},
+		{"body", "", "not_contains", "error", ""},
+		{"body", "", "contains", "error", `the body was expected to contain "error"`},
+		{"body", "", "not_contains", "ok", `the body was expected to not contain "ok"`},
+		{"body", "", "matches", `"count":\s*3`, ""},
+		{"body", "", "matches", `^x`, `the body was expected to match "^x"`},
+		{"body", "", "exists", true, ""},
+		{"body", "", "exists", false, "the body is not empty, expected to be"},
+		{"json", "$.status", "eq", "ok", ""},
+		{"json", "$.status", "eq", "down", `json $.status is "ok", expected to equal "down"`},
+		{"json", "$.count", "eq", 3, ""},
+		{"json", "$.count", "eq", 3.0, ""},
+		{"json", "$.count", "gt", 2, ""},
+		{"json", "$.ratio", "lt", 0.6, ""},
+		{"json", "$.big", "eq", "9007199254740993", ""},
+		{"json", "$.yes", "eq", true, ""},
+		{"json", "$.none", "eq", "null", ""},
+		{"json", "$.none", "exists", nil, ""},
+		{"json", "$.missing", "exists", nil, "json $.missing is absent"},
+		{"json", "$.missing", "exists", false, ""},
+		{"json", "$.items[*].id", "eq", 2, ""},
+		{"json", "$.items[*].id", "ne", 2, `json $.items[*].id is "2", expected to differ from 2`},
+		{"json", "$.items[?(@.id == 2)].name", "eq", "b", ""},
+		{"json", "$.items[-1].name", "eq", "b", ""},
+		{"json", "$..name", "contains", "a", ""},
+		{"json", "$.empty", "eq", "{}", ""},
+		{"json", "$.items[0,1].name", "matches", "^b$", ""},
+		{"response_time", "", "lt", 60000, ""},
+		{"response_time", "", "gt", 60000, "response time (ms) is "},
+		{"cert_days", "", "gt", 5, "certificate is absent"},
+	} {
+		name := strings.Join([]string{c.source, c.property, c.operator}, " ")
+		assertion := object{"source": c.source, "operator": c.operator}
+		if c.property != "" {
+			assertion["property"] = c.property
+		}
+		if c.target != nil {
+			assertion["target"] = c.target
+		}
+		seen := w.run(vigil.TypeHTTP, object{"url": plain, "expected_status_code": 200, "assertions": []object{assertion}})
+		if seen.Success != (c.reason == "") || !strings.HasPrefix(seen.Error, c.reason) {
+			t.Errorf("%s %v: got %q, want %q", name, c.target, seen.Error, c.reason)
+		}
+		if failed, _ := seen.Metadata["failed_assertions"].([]any); (len(failed) == 1) == seen.Success {
+			t.Errorf("%s %v: metadata lists %v", name, c.target, failed)
+		}
+	}
+	html := w.run(vigil.TypeHTTP, object{"url": plain + "/html", "assertions": []object{
+		{"source": "json", "property": "$.x", "operator": "exists", "target": false},
+	}})
+	if !strings.Contains(html.Error, "not valid JSON") {
+		t.Errorf("a page is no document: %q", html.Error)
+	}
+}
+
+func TestCertificateAssertion(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	url := w.https(w.authority.Issue(t), site)
+	for target, holds := range map[int]bool{89: true, 90: false} {
+		seen := w.run(vigil.TypeHTTPS, object{"url": url + "/ok", "assertions": []object{
+			{"source": "cert_days", "operator": "gt", "target": target},
+		}})
+		if seen.Success != holds {
+			t.Errorf("more than %d days of 90: %+v", target, seen)
+		}
+	}
+}
+
+// TestPathsAreBounded asks for much of a document that is made to be expensive.
+func TestPathsAreBounded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	deep := strings.Repeat("[", 9000) + strings.Repeat("]", 9000)
+	wide := "[" + strings.Repeat("[[[[1]]]],", 80_000) + "1]"
+	most := "[" + strings.Repeat("[[[[1]]]],", 9_900) + "1]"
+	tooDeep := strings.Repeat("[", 500_000) + strings.Repeat("]", 500_000)
+	url := w.http(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = w.Write([]byte(map[string]string{"/deep": deep, "/wide": wide, "/most": most, "/too-deep": tooDeep}[r.URL.Path]))
+	})
+	for _, path := range []string{"$..*", "$..[0,0][0,0]", "$..[0,0,0,0,0]", "$..[?(@[*][*][*] == 1)]", "$[*][*][*][*]", "$..[0][0][0][0]"} {
+		for _, body := range []string{"/deep", "/wide", "/most", "/too-deep"} {
+			began := time.Now()
+			w.run(vigil.TypeHTTP, object{"url": url + body, "assertions": []object{
+				{"source": "json", "property": path, "operator": "eq", "target": "nothing"},
+			}})
+			took := time.Since(began)
+			t.Logf("%s of %s took %s", path, body, took)
+			if took > 2*time.Second*slowdown {
+				t.Errorf("%s of %s took %s", path, body, took)
+			}
+		}
+	}
+}

@@ -1,0 +1,53 @@
+package probe_test
+
+import (
+	"syscall"
+	"testing"
+	"time"
+
+	"vigil"
+)
+
+// BenchmarkTypes runs every type against its healthy target. The CPU time is
+// that of both sides: target and probe share the process.
+func BenchmarkTypes(b *testing.B) {
+	w := newWorld(b)
+	known := allFixtures(w)
+	for _, kind := range w.Types() {
+		b.Run(string(kind), func(b *testing.B) {
+			if err := w.Available(b.Context())[kind]; err != nil {
+				b.Skip(err)
+			}
+			parsed := w.must(kind, known[kind].healthy)
+			b.ReportAllocs()
+			before := cpu(b)
+			for b.Loop() {
+				if seen := parsed.Run(b.Context()); !seen.Success {
+					b.Fatal(seen.Error)
+				}
+			}
+			b.ReportMetric(float64((cpu(b)-before).Microseconds())/float64(b.N), "cpu-µs/op")
+		})
+	}
+}
+
+// BenchmarkParse is what a worker pays to read a definition.
+func BenchmarkParse(b *testing.B) {
+	w := newWorld(b)
+	config := encode(b, object{"url": "https://example.com/health", "headers": object{"Accept": "application/json"}})
+	for b.Loop() {
+		if _, err := w.Parse(vigil.TypeHTTPS, config, minute); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// cpu is the processor time that this process has used.
+func cpu(b *testing.B) time.Duration {
+	b.Helper()
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}

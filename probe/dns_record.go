@@ -1,0 +1,95 @@
+package probe
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/miekg/dns"
+)
+
+// values returns the values of the records of the type asked for, sorted and
+// each once, and their smallest time to live.
+func (p dnsProbe) values(reply *dns.Msg) (values []string, ttl *uint32) {
+	for _, record := range reply.Answer {
+		header := record.Header()
+		if header.Rrtype != p.question {
+			continue
+		}
+		if ttl == nil || header.Ttl < *ttl {
+			ttl = &header.Ttl
+		}
+		value := strings.TrimPrefix(record.String(), header.String())
+		if txt, ok := record.(*dns.TXT); ok {
+			value = strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(strings.Join(txt.Txt, ""))
+		}
+		values = append(values, canonical(value, p.question))
+	}
+	slices.Sort(values)
+	return slices.Compact(values), ttl
+}
+
+// canonical writes a value the same way whoever wrote it: names in lower case
+// and without the dot at their end, no quotes. Text is left as it is.
+func canonical(value string, question uint16) string {
+	if question == dns.TypeTXT {
+		return value
+	}
+	fields := strings.Fields(strings.ReplaceAll(strings.ToLower(value), `"`, ""))
+	for i, field := range fields {
+		if field != "." {
+			fields[i] = strings.TrimSuffix(field, ".")
+		}
+	}
+	return strings.Join(fields, " ")
+}
+
+// fingerprint hashes a record set.
+func fingerprint(recordType, rcode string, values []string) string {
+	text, err := json.Marshal([]any{recordType, rcode, values})
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16])
+}
+
+func (p dnsProbe) compare(values []string) error {
+	var missing, surplus []string
+	for _, value := range p.expected {
+		if !slices.Contains(values, value) {
+			missing = append(missing, value)
+		}
+	}
+	for _, value := range values {
+		if !slices.Contains(p.expected, value) {
+			surplus = append(surplus, value)
+		}
+	}
+	switch {
+	case len(p.expected) == 0:
+		return nil
+	case p.config.Match == "any" && len(missing) == len(p.expected):
+		return fail("none of the expected values is there; found %s", quoteSome(values))
+	case p.config.Match != "any" && len(missing) > 0:
+		return fail("missing %s; found %s", quoteSome(missing), quoteSome(values))
+	case p.config.Match == "exact" && len(surplus) > 0:
+		return fail("unexpected %s", quoteSome(surplus))
+	}
+	return nil
+}
+
+// quoteSome lists a few values.
+func quoteSome(values []string) string {
+	shown := make([]string, 0, 3)
+	for _, value := range values[:min(3, len(values))] {
+		shown = append(shown, fmt.Sprintf("%q", clip(value, maxShown)))
+	}
+	if len(values) > 3 {
+		shown = append(shown, fmt.Sprintf("and %d more", len(values)-3))
+	}
+	return strings.Join(shown, ", ")
+}

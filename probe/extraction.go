@@ -1,0 +1,279 @@
+package probe
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"vigil"
+)
+
+// Bounds of what is extracted.
+const (
+	maxExtracted = 4 << 10 // bytes of a value
+	minExtracted = 8       // bytes from which on a value is hidden like a secret
+)
+
+// looker is a probe whose answer can be looked at.
+type looker interface {
+	look(ctx context.Context, keepBody bool) (vigil.Observation, answer)
+}
+
+// extraction is an Extraction that was read.
+type extraction struct {
+	Extraction
+
+	path    jsonPath
+	pattern pattern
+}
+
+func parseExtraction(given Extraction, path string) (extraction, error) {
+	e := extraction{Extraction: given}
+	if !validPlaceholderName(given.Name) {
+		return e, vigil.Invalid(path+".name", "must begin with a letter or underscore and go on with letters, digits and underscores")
+	}
+	property := path + ".property"
+	var err error
+	switch given.Source {
+	case "json":
+		e.path, err = parseJSONPath(property, given.Property)
+	case "header":
+		if !isToken(given.Property) {
+			err = vigil.Invalid(property, "must be the name of a header")
+		}
+	case "body":
+		var ok bool
+		if e.pattern, ok = parsePattern(given.Property); !ok {
+			err = vigil.Invalid(property, "must be a regular expression (RE2), and not a large one")
+		}
+	case "status":
+		if given.Property != "" {
+			err = vigil.Invalid(property, "is not for the source status")
+		}
+	}
+	return e, err
+}
+
+// take returns the value, or why there is none.
+func (e extraction) take(got *answer) (string, error) {
+	value, found := "", false
+	switch e.Source {
+	case "status":
+		value, found = strconv.Itoa(got.status), true
+	case "header":
+		value = got.header.Get(e.Property)
+		found = value != ""
+	case "body":
+		value, found = e.pattern.find(got.body)
+	case "json":
+		value, found = e.takeJSON(got)
+	}
+	switch {
+	case !found:
+		return "", fail("nothing to extract as %s: %s %s is absent", e.Name, e.Source, e.Property)
+	case len(value) > maxExtracted:
+		return "", fail("what is to be extracted as %s is longer than %d bytes", e.Name, maxExtracted)
+	}
+	return value, nil
+}
+
+func (e extraction) takeJSON(got *answer) (string, bool) {
+	values, _ := e.path.get(got)
+	if len(values) == 0 || values[0] == nil {
+		return "", false
+	}
+	return jsonText(values[0]), true
+}
+
+// placeholder matches {{name}}.
+var placeholder = regexp.MustCompile(`\{\{ *([A-Za-z_][A-Za-z0-9_]*) *\}\}`)
+
+func validPlaceholderName(name string) bool {
+	return placeholder.FindString("{{"+name+"}}") == "{{"+name+"}}" && !strings.Contains(name, " ")
+}
+
+// checkPlaceholders refuses placeholders of names that nobody extracts, and those
+// in a URL whose value could lead the request, and the secrets in it, to a host
+// that the config does not name.
+func checkPlaceholders(config map[string]any, path string, known map[string]bool) error {
+	return eachTemplate(config, func(name, text string) error {
+		for _, match := range placeholder.FindAllStringSubmatchIndex(text, -1) {
+			if wanted := text[match[2]:match[3]]; !known[wanted] {
+				return vigil.Invalid(member(path, name), "uses {{%s}}, which no earlier step extracts; there is %s", wanted, listNames(known))
+			}
+			if name == "url" && urlPart(text[:match[0]]) == partNone {
+				return vigil.Invalid(member(path, name), "has a placeholder that would continue the host name; put it at the beginning of the host, or after a slash")
+			}
+		}
+		return nil
+	})
+}
+
+// eachTemplate calls a function for every text that may have placeholders.
+func eachTemplate(config map[string]any, do func(name, text string) error) error {
+	for _, name := range []string{"url", "body", "host"} {
+		if text, ok := config[name].(string); ok {
+			if err := do(name, text); err != nil {
+				return err
+			}
+		}
+	}
+	headers, _ := config["headers"].(map[string]any)
+	for name, value := range headers {
+		if text, ok := value.(string); ok {
+			if err := do("headers."+name, text); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// substitute returns a config with values in the place of the placeholders, or
+// with a sample that fits the place when values is nil.
+func substitute(config map[string]any, values map[string]string) (map[string]any, error) {
+	changed := make(map[string]any, len(config))
+	for name, value := range config {
+		changed[name] = value
+	}
+	if headers, ok := config["headers"].(map[string]any); ok {
+		copied := make(map[string]any, len(headers))
+		for name, value := range headers {
+			copied[name] = value
+		}
+		changed["headers"] = copied
+	}
+	escape := bodyEscape(config)
+	err := eachTemplate(config, func(name, text string) error {
+		filled, err := fillTemplate(name, text, values, escape)
+		if err != nil {
+			return err
+		}
+		if header, ok := strings.CutPrefix(name, "headers."); ok {
+			changed["headers"].(map[string]any)[header] = filled //nolint:forcetypeassert // made above
+		} else {
+			changed[name] = filled
+		}
+		return nil
+	})
+	return changed, err
+}
+
+// fillTemplate puts values into one text, escaped for where they go.
+func fillTemplate(name, text string, values map[string]string, escape func(string) string) (string, error) {
+	var filled strings.Builder
+	end := 0
+	for _, match := range placeholder.FindAllStringSubmatchIndex(text, -1) {
+		filled.WriteString(text[end:match[0]])
+		end = match[1]
+		value := values[text[match[2]:match[3]]]
+		if values == nil {
+			filled.WriteString(sampleFor(name, urlPart(text[:match[0]])))
+			continue
+		}
+		switch name {
+		case "url":
+			var err error
+			if value, err = escapeURL(value, urlPart(text[:match[0]])); err != nil {
+				return "", err
+			}
+		case "body":
+			value = escape(value)
+		}
+		filled.WriteString(value)
+	}
+	filled.WriteString(text[end:])
+	return filled.String(), nil
+}
+
+// The parts of a URL that a placeholder can stand in.
+const (
+	partNone  = iota // where a value could continue the host name
+	partWhole        // the beginning: the value is a URL
+	partHost
+	partPort
+	partPath
+	partQuery
+)
+
+// urlPart tells by the text before a placeholder where it stands.
+func urlPart(before string) int {
+	rest := before
+	if _, after, ok := strings.Cut(before, "://"); ok {
+		rest = after
+	} else if before == "" {
+		return partWhole
+	}
+	switch {
+	case strings.ContainsAny(rest, "?#"):
+		return partQuery
+	case strings.Contains(rest, "/"):
+		return partPath
+	case rest == "" && strings.HasSuffix(before, "://"):
+		return partHost
+	case strings.HasSuffix(rest, ":") && !strings.Contains(rest, "{{"), strings.HasSuffix(rest, "}}:"):
+		return partPort
+	}
+	return partNone
+}
+
+// sampleFor is a value that could stand in a place.
+func sampleFor(name string, part int) string {
+	switch {
+	case name == "url" && part == partWhole:
+		return "https://sample.example"
+	case name == "url" && part == partPort:
+		return "443"
+	case name == "host" || name == "url" && part == partHost:
+		return "sample.example"
+	}
+	return "sample"
+}
+
+func escapeURL(value string, part int) (string, error) {
+	switch part {
+	case partWhole:
+		return value, nil
+	case partHost:
+		if !validName(value) {
+			return "", fail("a value of an earlier step is not a host name")
+		}
+		return value, nil
+	case partPort:
+		if _, err := strconv.ParseUint(value, 10, 16); err != nil {
+			return "", fail("a value of an earlier step is not a port")
+		}
+		return value, nil
+	case partPath:
+		return url.PathEscape(value), nil
+	case partQuery:
+		return url.QueryEscape(value), nil
+	}
+	return "", fail("a value of an earlier step would continue the host name")
+}
+
+// bodyEscape returns how values are written in the body of a config: inside
+// JSON and forms they must not end the string they stand in.
+func bodyEscape(config map[string]any) func(string) string {
+	body, _ := config["body"].(string)
+	headers, _ := config["headers"].(map[string]any)
+	for name, value := range headers {
+		if strings.EqualFold(name, "Content-Type") && strings.Contains(strings.ToLower(fmt.Sprint(value)), "x-www-form-urlencoded") {
+			return url.QueryEscape
+		}
+	}
+	if trimmed := strings.TrimSpace(body); strings.HasPrefix(trimmed, "{") && !strings.HasPrefix(trimmed, "{{") || strings.HasPrefix(trimmed, "[") {
+		return func(value string) string {
+			text, err := json.Marshal(value)
+			if err != nil {
+				return ""
+			}
+			return string(text[1 : len(text)-1])
+		}
+	}
+	return func(value string) string { return value }
+}

@@ -1,0 +1,284 @@
+package probe
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/emersion/go-imap/v2"
+	"github.com/emersion/go-imap/v2/imapclient"
+)
+
+const (
+	firstLook = 100 * time.Millisecond // between two looks into the mailbox
+	lastLook  = 2 * time.Second        // what it grows to
+	leftovers = 24 * time.Hour         // age of undelivered messages of earlier runs that are deleted, too
+	maxDelete = 100                    // messages that one run deletes
+)
+
+// mailbox is a session with an IMAP server, logged in if the config says how.
+type mailbox struct {
+	client *imapclient.Client
+	end    context.CancelFunc
+}
+
+// close ends the session, politely if the server is quick.
+func (m *mailbox) close() {
+	logout := m.client.Logout()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = logout.Wait()
+	}()
+	timer := time.NewTimer(200 * time.Millisecond)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+	}
+	m.end()
+	_ = m.client.Close()
+	<-done
+}
+
+// openMailbox connects, logs in and selects the mailbox. The session then lasts
+// as long as ctx.
+func (p mailProbe) openMailbox(ctx context.Context, t *timeline, seen *MailMetadata) (*mailbox, error) {
+	life, end := context.WithCancel(ctx)
+	var box *mailbox
+	err := limited(ctx, p.dialog, t, func(dialog context.Context) error {
+		defer context.AfterFunc(dialog, func() {
+			if errors.Is(dialog.Err(), context.DeadlineExceeded) {
+				end()
+			}
+		})()
+		t.say("connecting to the IMAP server")
+		since := time.Now()
+		client, err := p.greetIMAP(life, t)
+		if err != nil {
+			return err
+		}
+		box = &mailbox{client: client, end: end}
+		seen.Phases.IMAPConnect = lap(&since)
+		if p.imap.username == "" {
+			return nil
+		}
+		t.say("logging in to the IMAP server")
+		if err := client.Login(p.imap.username, p.imap.password).Wait(); err != nil {
+			return imapError(err)
+		}
+		seen.Phases.IMAPLogin = lap(&since)
+		t.say("opening the mailbox")
+		if _, err := client.Select(p.config.IMAP.Mailbox, &imap.SelectOptions{ReadOnly: !p.roundTrip}).Wait(); err != nil {
+			return imapError(err)
+		}
+		seen.Phases.IMAPSelect = lap(&since)
+		return nil
+	})
+	if err != nil {
+		end()
+		if box != nil {
+			_ = box.client.Close()
+		}
+		return nil, err
+	}
+	return box, nil
+}
+
+// greetIMAP connects and waits for the greeting, through STARTTLS if asked.
+func (p mailProbe) greetIMAP(ctx context.Context, t *timeline) (*imapclient.Client, error) {
+	conn, secure, err := p.connect(ctx, t, p.imap)
+	if err != nil {
+		return nil, err
+	}
+	t.say("waiting for the IMAP server's greeting")
+	if p.imap.security == "starttls" {
+		if conn, err = startTLS(ctx, conn, secure); err != nil {
+			return nil, imapError(err)
+		}
+	}
+	client := imapclient.New(conn, nil)
+	if err := client.WaitGreeting(); err != nil {
+		_ = client.Close()
+		return nil, imapError(err)
+	}
+	return client, nil
+}
+
+// startTLS secures a connection that was greeted in clear (RFC 9051, section
+// 6.2.1). The library could, but would then read from below the bounds. Nothing
+// that came in clear reaches what reads on: lines are read byte by byte.
+func startTLS(ctx context.Context, conn *rationed, secure *tls.Config) (*rationed, error) {
+	secured := tls.Client(conn, secure)
+	err := askStartTLS(conn)
+	if err == nil {
+		err = secured.HandshakeContext(ctx)
+	}
+	if err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return &rationed{Conn: &greeted{Conn: secured, greeting: "* OK secured\r\n"}, left: maxSessionBytes}, nil
+}
+
+func askStartTLS(conn net.Conn) error {
+	const tag = "vigil "
+	greeting, err := readLine(conn)
+	if err != nil {
+		return err
+	}
+	if !strings.HasPrefix(greeting, "* OK") {
+		return fail("the IMAP server's greeting is not one that allows STARTTLS")
+	}
+	if _, err := io.WriteString(conn, tag+"STARTTLS\r\n"); err != nil {
+		return err
+	}
+	for {
+		line, err := readLine(conn)
+		if err != nil {
+			return err
+		}
+		if answer, ok := strings.CutPrefix(line, tag); ok {
+			if !strings.HasPrefix(answer, "OK") {
+				return fail("the IMAP server answered %s", clip(answer, 2*maxShown))
+			}
+			return nil
+		}
+	}
+}
+
+func readLine(conn net.Conn) (string, error) {
+	var line []byte
+	for one := make([]byte, 1); one[0] != '\n'; {
+		if _, err := io.ReadFull(conn, one); err != nil {
+			return "", err
+		}
+		line = append(line, one[0])
+	}
+	return strings.TrimRight(string(line), "\r\n"), nil
+}
+
+// greeted is a connection on which the greeting, which a server does not repeat
+// after STARTTLS, comes first.
+type greeted struct {
+	net.Conn
+
+	greeting string
+}
+
+func (g *greeted) Read(p []byte) (int, error) {
+	if g.greeting == "" {
+		return g.Conn.Read(p)
+	}
+	n := copy(p, g.greeting)
+	g.greeting = g.greeting[n:]
+	return n, nil
+}
+
+// await looks for the marked message until it is there, and deletes it.
+func (p mailProbe) await(ctx context.Context, t *timeline, box *mailbox, marker string, seen *MailMetadata) error {
+	t.say("waiting for the message in the mailbox")
+	sent := time.Now()
+	wait := firstLook
+	for {
+		found, err := box.find(&imap.SearchCriteria{Header: []imap.SearchCriteriaHeaderField{{Key: "Subject", Value: marker}}})
+		if err != nil {
+			return err
+		}
+		if len(found) > 0 {
+			seen.DeliveryMS = lap(&sent)
+			seen.Deleted = box.remove(found)
+			box.removeLeftovers()
+			return nil
+		}
+		if time.Since(sent)+wait > p.delivery {
+			return fail("the message did not arrive in the mailbox within %s", humanDuration(p.delivery))
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		}
+		wait = min(2*wait, lastLook)
+	}
+}
+
+// find returns the messages that fulfil the criteria, as ranges: expanding what
+// a server claims could take any amount of memory.
+func (m *mailbox) find(criteria *imap.SearchCriteria) (imap.UIDSet, error) {
+	// Some servers look for new mail only when something else is asked.
+	if err := m.client.Noop().Wait(); err != nil {
+		return nil, imapError(err)
+	}
+	data, err := m.client.UIDSearch(criteria, nil).Wait()
+	if err != nil {
+		return nil, imapError(err)
+	}
+	found, _ := data.All.(imap.UIDSet)
+	return found, nil
+}
+
+// remove deletes messages and reports whether they are gone. Without UIDPLUS
+// (RFC 4315) expunging would also remove what the mailbox's owner has marked, so
+// they are only marked.
+func (m *mailbox) remove(messages imap.UIDSet) bool {
+	if !few(messages) {
+		return false
+	}
+	mark := &imap.StoreFlags{Op: imap.StoreFlagsAdd, Silent: true, Flags: []imap.Flag{imap.FlagDeleted, imap.FlagSeen}}
+	if m.client.Store(messages, mark, nil).Close() != nil {
+		return false
+	}
+	if caps := m.client.Caps(); !caps.Has(imap.CapUIDPlus) {
+		return false
+	}
+	return m.client.UIDExpunge(messages).Close() == nil
+}
+
+// few reports whether a set is small enough to be what it should be.
+func few(messages imap.UIDSet) bool {
+	count := uint64(0)
+	for _, span := range messages {
+		if span.Start == 0 || span.Stop < span.Start {
+			return false
+		}
+		count += uint64(span.Stop-span.Start) + 1
+	}
+	return count <= maxDelete
+}
+
+// removeLeftovers deletes what earlier runs did not wait for.
+func (m *mailbox) removeLeftovers() {
+	old, err := m.find(&imap.SearchCriteria{
+		Header: []imap.SearchCriteriaHeaderField{{Key: "Subject", Value: subjectStart}, {Key: "Message-ID", Value: "@" + heloName}},
+		Before: time.Now().Add(-leftovers),
+	})
+	if err == nil && len(old) > 0 {
+		m.remove(old)
+	}
+}
+
+// imapError words what the server answered.
+func imapError(err error) error {
+	if answer, ok := errors.AsType[*imap.Error](err); ok {
+		return fail("the IMAP server answered %s %s", answer.Type, clip(answer.Text, 2*maxShown))
+	}
+	// The library keeps only the text of what it met while it read.
+	if strings.Contains(err.Error(), errRation.Error()) {
+		return fail("the IMAP server sent more than %d KiB", maxSessionBytes>>10)
+	}
+	if strings.Contains(err.Error(), errNesting.Error()) {
+		return fail("the IMAP server sent lists that are nested too deeply")
+	}
+	if strings.Contains(err.Error(), "in response") {
+		return fail("the server did not answer with IMAP")
+	}
+	return fmt.Errorf("imap: %w", err)
+}

@@ -1,0 +1,81 @@
+package probe
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ohler55/ojg/jp"
+
+	"vigil"
+)
+
+// maxUnion is how many commas a path may have: each can select a value twice.
+const maxUnion = 4
+
+// maxSearched is how many values a document may have for a path that looks at
+// all of them: a filter takes some 10 µs for each, which no context can end.
+const maxSearched = 50_000
+
+// jsonPath is a JSONPath whose evaluation is bounded.
+type jsonPath struct {
+	expression jp.Expr
+	searches   bool // it may look at every value of a document
+}
+
+// get returns the values that the path selects of an answer's body, or why
+// there is no saying.
+func (p jsonPath) get(got *answer) (values []any, problem string) {
+	if got.truncated {
+		return nil, fmt.Sprintf("the body is larger than %d KiB", maxBody>>10)
+	}
+	document, ok := got.document()
+	if !ok {
+		return nil, "the body is not valid JSON"
+	}
+	if p.searches && countValues(got.body) > maxSearched {
+		return nil, fmt.Sprintf("the body has more than %d values, too many for a path with .. or a filter", maxSearched)
+	}
+	return p.expression.Get(document), ""
+}
+
+// countValues counts the values of a JSON text, those in empty lists included.
+func countValues(text []byte) int {
+	count, quoted := 1, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case !quoted && (c == ',' || c == '[' || c == '{'):
+			count++
+		}
+	}
+	return count
+}
+
+// parseJSONPath reads a JSONPath (RFC 9535). A path can select far more values
+// than a document has when descents and unions multiply each other, so it may
+// have one descent and a few commas, and its filters only look below their own
+// element: what it then costs is a small multiple of the document's size. What
+// stands in quotes counts too, which keeps the rule independent of the grammar.
+func parseJSONPath(path, given string) (jsonPath, error) {
+	if given == "" {
+		return jsonPath{}, vigil.Invalid(path, "must be a JSONPath, such as $.status")
+	}
+	switch {
+	case strings.Count(given, "..") > 1:
+		return jsonPath{}, vigil.Invalid(path, "must have at most one descent (..)")
+	case strings.Count(given, ",") > maxUnion:
+		return jsonPath{}, vigil.Invalid(path, "must have at most %d commas", maxUnion)
+	case strings.Contains(given, "~") || strings.Contains(given, "match(") || strings.Contains(given, "search("):
+		return jsonPath{}, vigil.Invalid(path, "must not have regular expressions; use the operator matches")
+	case strings.LastIndexByte(given, '$') > 0:
+		return jsonPath{}, vigil.Invalid(path, "must have $ at its beginning only")
+	}
+	parsed, err := jp.ParseString(given)
+	if err != nil || len(parsed) == 0 {
+		return jsonPath{}, vigil.Invalid(path, "is not a valid JSONPath")
+	}
+	return jsonPath{expression: parsed, searches: strings.Contains(given, "..") || strings.Contains(given, "?")}, nil
+}

@@ -1,0 +1,217 @@
+package probe
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	probing "github.com/prometheus-community/pro-bing"
+
+	"vigil"
+	"vigil/egress"
+)
+
+// PingConfig is the config of ping checks.
+type PingConfig struct {
+	Host                 string  `json:"host" doc:"Host name or IP address to ping" maxLength:"253" example:"example.com"`
+	PacketCount          int     `json:"packet_count,omitempty" doc:"Echo requests to send" minimum:"1" maximum:"10" default:"3"`
+	MaxPacketLossPercent float64 `json:"max_packet_loss_percent,omitempty" doc:"Share of lost packets above which the check fails" minimum:"0" maximum:"99" default:"0"`
+	TimeoutSeconds       int     `json:"timeout_seconds,omitempty" doc:"Longest time for everything, at most the interval. Default: the smaller of 10 and the interval" minimum:"1" maximum:"60"`
+}
+
+// PingMetadata is the metadata of a result of a ping check.
+type PingMetadata struct {
+	IP                string   `json:"ip,omitempty" doc:"Address that was pinged"`
+	DNS               *float64 `json:"dns_ms,omitempty" doc:"Resolving the name, ms"`
+	PacketsSent       int      `json:"packets_sent" doc:"Echo requests sent"`
+	PacketsReceived   int      `json:"packets_received" doc:"Echo replies received"`
+	PacketLossPercent float64  `json:"packet_loss_percent" doc:"Share of requests without a reply, 0 to 100"`
+	RTTMin            *float64 `json:"rtt_min_ms,omitempty" doc:"Shortest round trip, ms"`
+	RTTAvg            *float64 `json:"rtt_avg_ms,omitempty" doc:"Mean round trip, ms"`
+	RTTMax            *float64 `json:"rtt_max_ms,omitempty" doc:"Longest round trip, ms"`
+}
+
+// Ping makes the ping type.
+func (k *kinds) Ping() Prober { return &pingProber{kinds: k} }
+
+// pingProber knows which kind of ICMP socket this machine permits.
+type pingProber struct {
+	*kinds
+
+	mu      sync.Mutex
+	sockets map[string]bool // by network (ip4, ip6): privileged; absent: none works
+	checked time.Time
+}
+
+func (*pingProber) Type() vigil.CheckType { return vigil.TypePing }
+
+func (*pingProber) Documents() (config, metadata any) { return PingConfig{}, PingMetadata{} }
+
+func (p *pingProber) Parse(config json.RawMessage, interval time.Duration) (Probe, error) {
+	probe := pingProbe{prober: p, guard: p.guard}
+	err := decode(config, &probe.config)
+	if err != nil {
+		return nil, err
+	}
+	if probe.host, err = parseHost(p.guard, "config.host", probe.config.Host, 0); err != nil {
+		return nil, err
+	}
+	probe.deadline, err = timeout(probe.config.TimeoutSeconds, interval)
+	return probe, err
+}
+
+var errNoICMP = errors.New("ping is not available in this region: its machine forbids ICMP")
+
+// Available reports whether this machine permits ICMP of either IP version.
+func (p *pingProber) Available(ctx context.Context) error {
+	if len(p.permitted(ctx)) == 0 {
+		return errNoICMP
+	}
+	return nil
+}
+
+// permitted tries, for each IP version, an unprivileged socket and then a raw
+// one on the loopback address: some machines refuse the first even to root,
+// most refuse the second to everyone else. It looks again after a minute.
+func (p *pingProber) permitted(ctx context.Context) map[string]bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.sockets != nil && time.Since(p.checked) < time.Minute {
+		return p.sockets
+	}
+	found := make(map[string]bool)
+	for network, loopback := range map[string]string{"ip4": "127.0.0.1", "ip6": "::1"} {
+		for _, privileged := range []bool{false, true} {
+			if canPing(ctx, loopback, privileged) {
+				found[network] = privileged
+				break
+			}
+		}
+	}
+	if ctx.Err() == nil {
+		p.sockets, p.checked = found, time.Now()
+	}
+	return found
+}
+
+// canPing reports whether an echo request can be sent at all. That it is
+// answered is not needed: a firewall may drop replies on the loopback.
+func canPing(ctx context.Context, address string, privileged bool) bool {
+	pinger := newPinger(netip.MustParseAddr(address), privileged)
+	pinger.Count, pinger.Timeout = 1, 50*time.Millisecond
+	err := pinger.RunWithContext(ctx)
+	return err == nil && pinger.Statistics().PacketsSent > 0
+}
+
+func newPinger(addr netip.Addr, privileged bool) *probing.Pinger {
+	pinger := probing.New("")
+	pinger.SetLogger(probing.NoopLogger{})
+	pinger.SetPrivileged(privileged)
+	pinger.SetIPAddr(&net.IPAddr{IP: addr.AsSlice()})
+	return pinger
+}
+
+type pingProbe struct {
+	prober   *pingProber
+	guard    *egress.Guard
+	config   PingConfig
+	host     string
+	deadline time.Duration
+}
+
+func (p pingProbe) Deadline() time.Duration { return p.deadline }
+
+func (p pingProbe) Target() string { return p.host }
+
+// Run pings. Where the machine forbids ICMP the observation is Unavailable: it
+// says nothing about the target.
+func (p pingProbe) Run(ctx context.Context) vigil.Observation {
+	unavailable := false
+	seen := observe(ctx, p.deadline, nil, func(ctx context.Context, t *timeline) outcome {
+		var seen PingMetadata
+		err := p.ping(ctx, t, &seen)
+		unavailable = errors.Is(err, errNoICMP)
+		if unavailable {
+			err = verdict(errNoICMP.Error())
+		}
+		return outcome{metadata: seen, err: err}
+	})
+	seen.Unavailable = unavailable
+	if rtt, ok := seen.Metadata["rtt_avg_ms"].(float64); ok {
+		seen.ResponseTime = time.Duration(rtt * float64(time.Millisecond))
+	}
+	return seen
+}
+
+func (p pingProbe) ping(ctx context.Context, t *timeline, seen *PingMetadata) error {
+	found, err := p.guard.Resolve(ctx, "ip", p.host)
+	if err != nil {
+		return err
+	}
+	seen.DNS = t.timings().DNS
+	addr, privileged, err := p.choose(ctx, found)
+	if err != nil {
+		return err
+	}
+	t.enter(phaseConnect)
+	t.say("waiting for echo replies")
+	seen.IP = addr.String()
+	pinger := newPinger(addr, privileged)
+	pinger.Count = p.config.PacketCount
+	pinger.Interval = min(200*time.Millisecond, p.deadline/time.Duration(2*p.config.PacketCount))
+	// The last replies are judged before the deadline of the whole run.
+	pinger.Timeout = p.patience(ctx)
+	if err := pinger.RunWithContext(ctx); err != nil {
+		return fmt.Errorf("ping: %w", err)
+	}
+	return p.judge(pinger.Statistics(), seen)
+}
+
+// patience is how long replies are waited for: what is left, but a little.
+func (p pingProbe) patience(ctx context.Context) time.Duration {
+	left := p.deadline
+	if until, ok := ctx.Deadline(); ok {
+		left = time.Until(until)
+	}
+	return max(left-min(left/10, 100*time.Millisecond), time.Millisecond)
+}
+
+// choose returns the first address that this machine can ping.
+func (p pingProbe) choose(ctx context.Context, found []netip.Addr) (netip.Addr, bool, error) {
+	sockets := p.prober.permitted(ctx)
+	for _, addr := range found {
+		addr = addr.Unmap()
+		network := "ip6"
+		if addr.Is4() {
+			network = "ip4"
+		}
+		if privileged, ok := sockets[network]; ok {
+			return addr, privileged, nil
+		}
+	}
+	return netip.Addr{}, false, errNoICMP
+}
+
+func (p pingProbe) judge(stats *probing.Statistics, seen *PingMetadata) error {
+	seen.PacketsSent, seen.PacketsReceived = stats.PacketsSent, stats.PacketsRecv
+	// Packets that were still to be sent when time ran out are lost, too.
+	lost := p.config.PacketCount - stats.PacketsRecv
+	seen.PacketLossPercent = 100 * float64(lost) / float64(p.config.PacketCount)
+	if stats.PacketsRecv > 0 {
+		low, mean, high := milliseconds(stats.MinRtt), milliseconds(stats.AvgRtt), milliseconds(stats.MaxRtt)
+		seen.RTTMin, seen.RTTAvg, seen.RTTMax = &low, &mean, &high
+	}
+	if stats.PacketsRecv == 0 {
+		return fail("none of %d echo requests was answered within %s", p.config.PacketCount, humanDuration(p.deadline))
+	}
+	if seen.PacketLossPercent > p.config.MaxPacketLossPercent {
+		return fail("%d of %d packets were lost (%.0f %%), at most %.0f %% are allowed",
+			lost, p.config.PacketCount, seen.PacketLossPercent, p.config.MaxPacketLossPercent)
+	}
+	return nil
+}

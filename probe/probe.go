@@ -1,0 +1,141 @@
+package probe
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"vigil"
+	"vigil/egress"
+)
+
+// Prober is a check type.
+type Prober interface {
+	Type() vigil.CheckType
+	// Parse reads a config and makes a probe of it. Every mistake is a
+	// vigil.Invalid error that names the member by its path ("config.url").
+	// No name is resolved, but an address that may not be reached is refused.
+	// The whole run must fit the interval.
+	Parse(config json.RawMessage, interval time.Duration) (Probe, error)
+	// Documents returns zero values of the structs that document the config
+	// and the metadata of results, with json, doc, minimum, maximum, enum,
+	// default and example tags.
+	Documents() (config, metadata any)
+}
+
+// Probe is a config that was read: one target, ready to be looked at any number
+// of times, by several goroutines at once.
+type Probe interface {
+	// Deadline is the longest that Run takes.
+	Deadline() time.Duration
+	// Target is the host, with a port where there is one: for people, and
+	// without anything of a URL that could be a secret.
+	Target() string
+	// Run looks once. It returns when ctx ends, or at its deadline, at the
+	// latest. When ctx ended first the observation says nothing about the
+	// target, and the caller drops it.
+	Run(ctx context.Context) vigil.Observation
+}
+
+// Registry holds all check types.
+type Registry struct {
+	probers map[vigil.CheckType]Prober
+}
+
+// Option changes what probes use of their surroundings.
+type Option func(*kinds)
+
+// WithRoots makes TLS targets be verified against these authorities instead of
+// the machine's.
+func WithRoots(roots *x509.CertPool) Option {
+	return func(k *kinds) { k.roots = roots }
+}
+
+// kinds makes the check types: each of its exported methods returns one, and
+// NewRegistry calls them all. A file that adds a method adds a type, and no
+// other file has to know.
+type kinds struct {
+	guard *egress.Guard
+	roots *x509.CertPool // nil: the machine's
+	// registry is complete once NewRegistry returns, so when configs are read.
+	registry *Registry
+}
+
+// NewRegistry makes the registry of all types, which reach their targets
+// through the guard.
+func NewRegistry(guard *egress.Guard, opts ...Option) *Registry {
+	k := &kinds{guard: guard}
+	for _, opt := range opts {
+		opt(k)
+	}
+	r := &Registry{probers: make(map[vigil.CheckType]Prober)}
+	k.registry = r
+	for _, method := range reflect.ValueOf(k).Methods() {
+		prober := method.Call(nil)[0].Interface().(Prober)
+		r.probers[prober.Type()] = prober
+	}
+	return r
+}
+
+// Types returns all check types, sorted.
+func (r *Registry) Types() []vigil.CheckType {
+	return slices.Sorted(maps.Keys(r.probers))
+}
+
+// Parse reads the config of a check of a type. All errors are vigil.Invalid.
+func (r *Registry) Parse(t vigil.CheckType, config json.RawMessage, interval time.Duration) (Probe, error) {
+	prober, ok := r.probers[t]
+	if !ok {
+		names := make([]string, 0, len(r.probers))
+		for _, known := range r.Types() {
+			names = append(names, string(known))
+		}
+		return nil, vigil.Invalid("type", "unknown check type; the known ones are %s", strings.Join(names, ", "))
+	}
+	return prober.Parse(config, interval)
+}
+
+// Config returns a zero value of the struct that documents the config of a
+// type, or nil for an unknown type.
+func (r *Registry) Config(t vigil.CheckType) any {
+	config, _ := r.documents(t)
+	return config
+}
+
+// Metadata returns a zero value of the struct that documents the metadata of a
+// type's results, or nil for an unknown type.
+func (r *Registry) Metadata(t vigil.CheckType) any {
+	_, metadata := r.documents(t)
+	return metadata
+}
+
+func (r *Registry) documents(t vigil.CheckType) (config, metadata any) {
+	if prober, ok := r.probers[t]; ok {
+		return prober.Documents()
+	}
+	return nil, nil
+}
+
+// Unavailable returns the types that cannot run on this machine, sorted.
+func (r *Registry) Unavailable(ctx context.Context) []vigil.CheckType {
+	found := r.Available(ctx)
+	maps.DeleteFunc(found, func(_ vigil.CheckType, missing error) bool { return missing == nil })
+	return slices.Sorted(maps.Keys(found))
+}
+
+// Available reports, for the types that need something of the machine, whether
+// they can run here: nil, or why not. Types that always run are left out.
+func (r *Registry) Available(ctx context.Context) map[vigil.CheckType]error {
+	found := make(map[vigil.CheckType]error)
+	for t, prober := range r.probers {
+		if demanding, ok := prober.(interface{ Available(context.Context) error }); ok {
+			found[t] = demanding.Available(ctx)
+		}
+	}
+	return found
+}

@@ -1,0 +1,151 @@
+package probe
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/textproto"
+	"strings"
+	"time"
+
+	gomail "github.com/wneessen/go-mail"
+	"github.com/wneessen/go-mail/smtp"
+)
+
+const (
+	// heloName is what the probe calls itself; the machine's name is nobody's
+	// business.
+	heloName = "vigil.invalid"
+	// subjectStart begins the subject of every message that is sent.
+	subjectStart = "Vigil probe "
+)
+
+// connect opens a connection to a mail server, secured at once for tls.
+func (p mailProbe) connect(ctx context.Context, t *timeline, server mailServer) (*rationed, *tls.Config, error) {
+	secure := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: p.roots, ServerName: server.host}
+	conn, err := p.guard.DialContext(ctx, "tcp", server.address)
+	if err != nil {
+		return nil, nil, err
+	}
+	if server.security == "tls" {
+		t.say("in the TLS handshake with " + server.address)
+		secured := tls.Client(conn, secure)
+		if err := secured.HandshakeContext(ctx); err != nil {
+			_ = conn.Close()
+			return nil, nil, err
+		}
+		conn = secured
+	}
+	return &rationed{Conn: conn, left: maxSessionBytes}, secure, nil
+}
+
+// send logs in to the SMTP server and, for a round trip, hands over a message
+// with the marker in its subject.
+func (p mailProbe) send(ctx context.Context, t *timeline, marker string, seen *MailMetadata) error {
+	return limited(ctx, p.dialog, t, func(ctx context.Context) error {
+		t.say("connecting to the SMTP server")
+		since := time.Now()
+		conn, secure, err := p.connect(ctx, t, p.smtp)
+		if err != nil {
+			return err
+		}
+		t.say("waiting for the SMTP server's greeting")
+		client, err := smtp.NewClient(conn, p.smtp.host)
+		if err != nil {
+			_ = conn.Close()
+			return smtpError(err)
+		}
+		defer func() { _ = conn.Close() }()
+		if err := p.greet(client, secure); err != nil {
+			return smtpError(err)
+		}
+		seen.Phases.SMTPConnect = lap(&since)
+		if p.smtp.username != "" {
+			t.say("logging in to the SMTP server")
+			if err := client.Auth(p.authentication(client)); err != nil {
+				return smtpError(err)
+			}
+			seen.Phases.SMTPAuth = lap(&since)
+		}
+		if p.roundTrip {
+			t.say("sending the message")
+			if err := p.deliver(client, marker); err != nil {
+				return smtpError(err)
+			}
+			seen.Phases.SMTPSend = lap(&since)
+		}
+		_ = client.Quit()
+		return nil
+	})
+}
+
+func (p mailProbe) greet(client *smtp.Client, secure *tls.Config) error {
+	if err := client.Hello(heloName); err != nil {
+		return err
+	}
+	if p.smtp.security != "starttls" {
+		return nil
+	}
+	if offered, _ := client.Extension("STARTTLS"); !offered {
+		return fail("the SMTP server does not offer STARTTLS")
+	}
+	return client.StartTLS(secure)
+}
+
+// authentication chooses among what the server offers. The connection is
+// secured: a config with a user name demands it.
+func (p mailProbe) authentication(client *smtp.Client) smtp.Auth {
+	_, offered := client.Extension("AUTH")
+	mechanisms := " " + strings.ToUpper(offered) + " "
+	switch {
+	case strings.Contains(mechanisms, " LOGIN ") && !strings.Contains(mechanisms, " PLAIN "):
+		return smtp.LoginAuth(p.smtp.username, p.smtp.password, p.smtp.host, true)
+	case strings.Contains(mechanisms, " CRAM-MD5 ") && !strings.Contains(mechanisms, " PLAIN "):
+		return smtp.CRAMMD5Auth(p.smtp.username, p.smtp.password)
+	}
+	return smtp.PlainAuth("", p.smtp.username, p.smtp.password, p.smtp.host, true)
+}
+
+func (p mailProbe) deliver(client *smtp.Client, marker string) error {
+	message := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
+	if err := message.From(p.config.From); err != nil {
+		return fmt.Errorf("from: %w", err)
+	}
+	if err := message.To(p.config.To); err != nil {
+		return fmt.Errorf("to: %w", err)
+	}
+	message.Subject(subjectStart + marker)
+	message.SetDate()
+	message.SetMessageIDWithValue(marker + "@" + heloName)
+	message.SetGenHeader("Auto-Submitted", "auto-generated")
+	message.SetBodyString(gomail.TypeTextPlain, "This message checks that mail is delivered. It is deleted when it arrives.\r\n")
+	if err := client.Mail(p.config.From); err != nil {
+		return err
+	}
+	if err := client.Rcpt(p.config.To); err != nil {
+		return err
+	}
+	body, err := client.Data()
+	if err != nil {
+		return err
+	}
+	if _, err := message.WriteTo(body); err != nil {
+		return fmt.Errorf("write: %w", err)
+	}
+	return body.Close()
+}
+
+// smtpError words what the server answered.
+func smtpError(err error) error {
+	if answer, ok := errors.AsType[*textproto.Error](err); ok {
+		return fail("the SMTP server answered %d %s", answer.Code, clip(answer.Msg, 2*maxShown))
+	}
+	if _, ok := errors.AsType[textproto.ProtocolError](err); ok {
+		return fail("the server did not answer with SMTP")
+	}
+	if errors.Is(err, errRation) {
+		return fail("the SMTP server sent more than %d KiB", maxSessionBytes>>10)
+	}
+	return err
+}

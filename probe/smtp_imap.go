@@ -1,0 +1,327 @@
+package probe
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"math"
+	"net"
+	"net/mail"
+	"strconv"
+	"strings"
+	"time"
+
+	"vigil"
+	"vigil/egress"
+)
+
+const (
+	maxDelivery     = 60 * time.Second
+	maxSessionBytes = 256 << 10 // that a mail server may send
+	maxNesting      = 32        // of parentheses in a line that it sends
+)
+
+// MailConfig is the config of smtp-imap checks.
+type MailConfig struct {
+	SMTP               *SMTPServer `json:"smtp,omitempty" doc:"Server that takes mail; this or imap is required"`
+	IMAP               *IMAPServer `json:"imap,omitempty" doc:"Server that keeps mail"`
+	RoundTrip          *bool       `json:"round_trip,omitempty" doc:"Send a marked message, wait for it in the mailbox and delete it. Default true when both servers are given"`
+	From               string      `json:"from,omitempty" doc:"Sender of the message, an address" maxLength:"254" example:"probe@example.com"`
+	To                 string      `json:"to,omitempty" doc:"Receiver of the message, whose mailbox imap is" maxLength:"254" example:"inbox@example.com"`
+	MaxDeliverySeconds int         `json:"max_delivery_seconds,omitempty" doc:"How long the message may take. Default: what the interval leaves, at most 60" minimum:"1" maximum:"3600"`
+	TimeoutSeconds     int         `json:"timeout_seconds,omitempty" doc:"Longest time for the dialog with each server, besides the delivery. Default: the smaller of 10 and a quarter of the interval" minimum:"1" maximum:"60"`
+}
+
+// SMTPServer is where mail is sent to.
+type SMTPServer struct {
+	Host     string `json:"host" doc:"Host name or IP address" maxLength:"253" example:"smtp.example.com"`
+	Port     int    `json:"port,omitempty" doc:"Port. Default 25, 587 or 465 for security none, starttls or tls" minimum:"1" maximum:"65535"`
+	Security string `json:"security,omitempty" doc:"How the connection is secured" enum:"none,starttls,tls" default:"starttls"`
+	Username string `json:"username,omitempty" doc:"User name; needs starttls or tls" maxLength:"254"`
+	Password string `json:"password,omitempty" doc:"Password" maxLength:"1024"`
+}
+
+// IMAPServer is where mail is read from.
+type IMAPServer struct {
+	Host     string `json:"host" doc:"Host name or IP address" maxLength:"253" example:"imap.example.com"`
+	Port     int    `json:"port,omitempty" doc:"Port. Default 143, or 993 for security tls" minimum:"1" maximum:"65535"`
+	Security string `json:"security,omitempty" doc:"How the connection is secured" enum:"none,starttls,tls" default:"tls"`
+	Username string `json:"username,omitempty" doc:"User name; needs starttls or tls" maxLength:"254"`
+	Password string `json:"password,omitempty" doc:"Password" maxLength:"1024"`
+	Mailbox  string `json:"mailbox,omitempty" doc:"Mailbox to open after the login" maxLength:"255" default:"INBOX"`
+}
+
+// MailMetadata is the metadata of a result of an smtp-imap check.
+type MailMetadata struct {
+	Phases     MailPhases `json:"phases" doc:"How long each part took"`
+	DeliveryMS *float64   `json:"delivery_ms,omitempty" doc:"From the acceptance of the message to its arrival in the mailbox, ms"`
+	Deleted    bool       `json:"deleted,omitempty" doc:"The message was removed from the mailbox"`
+}
+
+// MailPhases are the parts of a mail check that took place, in milliseconds.
+type MailPhases struct {
+	SMTPConnect *float64 `json:"smtp_connect_ms,omitempty" doc:"SMTP: resolving, connecting, securing and greeting, ms"`
+	SMTPAuth    *float64 `json:"smtp_auth_ms,omitempty" doc:"SMTP: logging in, ms"`
+	SMTPSend    *float64 `json:"smtp_send_ms,omitempty" doc:"SMTP: handing the message over, ms"`
+	IMAPConnect *float64 `json:"imap_connect_ms,omitempty" doc:"IMAP: resolving, connecting, securing and greeting, ms"`
+	IMAPLogin   *float64 `json:"imap_login_ms,omitempty" doc:"IMAP: logging in, ms"`
+	IMAPSelect  *float64 `json:"imap_select_ms,omitempty" doc:"IMAP: opening the mailbox, ms"`
+}
+
+// SMTPIMAP makes the smtp-imap type.
+func (k *kinds) SMTPIMAP() Prober { return mailProber{kinds: k} }
+
+type mailProber struct{ *kinds }
+
+func (mailProber) Type() vigil.CheckType { return vigil.TypeSMTPIMAP }
+
+func (mailProber) Documents() (config, metadata any) { return MailConfig{}, MailMetadata{} }
+
+func (p mailProber) Parse(config json.RawMessage, interval time.Duration) (Probe, error) {
+	probe := mailProbe{guard: p.guard, roots: p.roots}
+	c := &probe.config
+	err := decode(config, c)
+	if err != nil {
+		return nil, err
+	}
+	if c.SMTP == nil && c.IMAP == nil {
+		return nil, vigil.Invalid("config.smtp", "is required, or config.imap")
+	}
+	if s := c.SMTP; s != nil {
+		port := map[string]int{"none": 25, "starttls": 587, "tls": 465}[s.Security]
+		if probe.smtp, err = p.parseServer("config.smtp", s.Host, s.Port, port, s.Security, s.Username, s.Password); err != nil {
+			return nil, err
+		}
+	}
+	if s := c.IMAP; s != nil {
+		port := map[string]int{"none": 143, "starttls": 143, "tls": 993}[s.Security]
+		if probe.imap, err = p.parseServer("config.imap", s.Host, s.Port, port, s.Security, s.Username, s.Password); err != nil {
+			return nil, err
+		}
+		if !isFieldValue(s.Mailbox) {
+			return nil, vigil.Invalid("config.imap.mailbox", "must not contain control characters")
+		}
+	}
+	if err := probe.parseRoundTrip(); err != nil {
+		return nil, err
+	}
+	probe.hidden.add(probe.smtp.credentials()...)
+	probe.hidden.add(probe.imap.credentials()...)
+	return probe, probe.parseTimes(interval)
+}
+
+// mailServer is a server of either kind that was read. Its zero value stands
+// for none.
+type mailServer struct {
+	host, address      string
+	security           string
+	username, password string
+}
+
+// credentials are the forms in which the password travels.
+func (s mailServer) credentials() []string {
+	plain := func(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
+	if s.password == "" {
+		return nil
+	}
+	return []string{s.password, plain(s.password), plain("\x00" + s.username + "\x00" + s.password)}
+}
+
+func (p mailProber) parseServer(path, host string, port, defaultPort int, security, username, password string) (mailServer, error) {
+	s := mailServer{security: security, username: username, password: password}
+	if port == 0 {
+		port = defaultPort
+	}
+	var err error
+	if s.host, err = parseHost(p.guard, path+".host", host, port); err != nil {
+		return s, err
+	}
+	s.address = net.JoinHostPort(s.host, strconv.Itoa(port))
+	switch {
+	case !isFieldValue(username):
+		return s, vigil.Invalid(path+".username", "must not contain control characters")
+	case !isFieldValue(password):
+		return s, vigil.Invalid(path+".password", "must not contain control characters")
+	case username == "" && password != "":
+		return s, vigil.Invalid(path+".username", "is required with a password")
+	case username != "" && security == "none":
+		return s, vigil.Invalid(path+".security", "must be starttls or tls, since a password would travel in clear")
+	}
+	return s, nil
+}
+
+// parseRoundTrip settles whether a message is sent, and between whom.
+func (p *mailProbe) parseRoundTrip() error {
+	c := &p.config
+	both := c.SMTP != nil && c.IMAP != nil
+	p.roundTrip = both
+	if c.RoundTrip != nil {
+		p.roundTrip = *c.RoundTrip
+	}
+	if !p.roundTrip {
+		return nil
+	}
+	switch {
+	case !both:
+		return vigil.Invalid("config.round_trip", "needs both smtp and imap")
+	case p.imap.username == "":
+		return vigil.Invalid("config.imap.username", "is required for a round trip; set round_trip to false to send nothing")
+	case !isMailAddress(c.From):
+		return vigil.Invalid("config.from", "must be a mail address for a round trip; set round_trip to false to send nothing")
+	case !isMailAddress(c.To):
+		return vigil.Invalid("config.to", "must be a mail address for a round trip; set round_trip to false to send nothing")
+	}
+	return nil
+}
+
+// isMailAddress reports whether a text is an address and nothing more: no name,
+// no comment, nothing that could end an SMTP command.
+func isMailAddress(text string) bool {
+	address, err := mail.ParseAddress(text)
+	return err == nil && address.Address == text && isASCII(text) && isFieldValue(text) && !strings.ContainsAny(text, "<>\" ")
+}
+
+// parseTimes divides the interval into dialogs and delivery.
+func (p *mailProbe) parseTimes(interval time.Duration) error {
+	c := &p.config
+	p.dialog = min(defaultTimeout, interval/4)
+	if c.TimeoutSeconds != 0 {
+		p.dialog = time.Duration(c.TimeoutSeconds) * time.Second
+	}
+	for _, server := range []mailServer{p.smtp, p.imap} {
+		if server.host != "" {
+			p.deadline += p.dialog
+		}
+	}
+	if p.deadline > interval {
+		return vigil.Invalid("config.timeout_seconds", "is the limit for each server and makes %s, which must not exceed the check's interval of %s",
+			humanDuration(p.deadline), humanDuration(interval))
+	}
+	if !p.roundTrip {
+		return nil
+	}
+	p.delivery = min(maxDelivery, interval-p.deadline)
+	if c.MaxDeliverySeconds != 0 {
+		p.delivery = time.Duration(c.MaxDeliverySeconds) * time.Second
+	}
+	p.deadline += p.delivery
+	if p.deadline > interval || p.delivery <= 0 {
+		return vigil.Invalid("config.max_delivery_seconds", "and the dialogs with the servers make %s, which must not exceed the check's interval of %s",
+			humanDuration(p.deadline), humanDuration(interval))
+	}
+	return nil
+}
+
+type mailProbe struct {
+	guard      *egress.Guard
+	roots      *x509.CertPool
+	config     MailConfig
+	smtp, imap mailServer
+	roundTrip  bool
+	dialog     time.Duration // for each server
+	delivery   time.Duration
+	deadline   time.Duration
+	hidden     secrets
+}
+
+func (p mailProbe) hides() secrets { return p.hidden }
+
+func (p mailProbe) Deadline() time.Duration { return p.deadline }
+
+func (p mailProbe) Target() string {
+	if p.smtp.address != "" {
+		return p.smtp.address
+	}
+	return p.imap.address
+}
+
+func (p mailProbe) Run(ctx context.Context) vigil.Observation {
+	return observe(ctx, p.deadline, p.hidden, func(ctx context.Context, t *timeline) outcome {
+		var seen MailMetadata
+		err := p.exchange(ctx, t, &seen)
+		return outcome{metadata: seen, err: err}
+	})
+}
+
+// exchange opens the mailbox before anything is sent to it, so that the time of
+// delivery is that of the mail alone.
+func (p mailProbe) exchange(ctx context.Context, t *timeline, seen *MailMetadata) error {
+	var box *mailbox
+	if p.imap.host != "" {
+		var err error
+		if box, err = p.openMailbox(ctx, t, seen); err != nil {
+			return err
+		}
+		defer box.close()
+	}
+	marker := rand.Text()
+	if p.smtp.host != "" {
+		if err := p.send(ctx, t, marker, seen); err != nil {
+			return err
+		}
+	}
+	if !p.roundTrip {
+		return nil
+	}
+	return p.await(ctx, t, box, marker, seen)
+}
+
+// limited runs a part of the exchange under its own limit, whose end is told as
+// what it is: the part's connections are closed by it and would say otherwise.
+func limited(ctx context.Context, limit time.Duration, t *timeline, part func(context.Context) error) error {
+	within, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	err := part(within)
+	if err != nil && ctx.Err() == nil && errors.Is(within.Err(), context.DeadlineExceeded) {
+		return fail("timed out after %s while %s", humanDuration(limit), t.doing())
+	}
+	return err
+}
+
+// lap returns the milliseconds since an instant, and moves it to now.
+func lap(since *time.Time) *float64 {
+	now := time.Now()
+	ms := math.Round(float64(now.Sub(*since).Microseconds())) / 1000
+	*since = now
+	return &ms
+}
+
+// rationed is a connection that may only bring so many bytes, and only so many
+// open parentheses in a line: the libraries that read from it set no bounds, and
+// the one for IMAP takes minutes to give up on a deep list.
+type rationed struct {
+	net.Conn
+
+	left  int
+	depth int
+}
+
+var (
+	errRation  = errors.New("the server sent more than a mail dialog needs")
+	errNesting = errors.New("the server sent lists that are nested too deeply")
+)
+
+func (r *rationed) Read(p []byte) (int, error) {
+	if r.left <= 0 {
+		return 0, errRation
+	}
+	n, err := r.Conn.Read(p[:min(len(p), r.left)])
+	r.left -= n
+	for _, c := range p[:n] {
+		switch c {
+		case '(':
+			r.depth++
+		case ')':
+			r.depth--
+		case '\n':
+			r.depth = 0
+		}
+		if r.depth > maxNesting {
+			return 0, errNesting
+		}
+	}
+	return n, err
+}

@@ -1,0 +1,118 @@
+package probe
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"vigil"
+	"vigil/egress"
+)
+
+// maxExpectBytes is how much a TCP target may send before the expected text.
+const maxExpectBytes = 64 << 10
+
+// TCPConfig is the config of tcp checks.
+type TCPConfig struct {
+	Host           string `json:"host" doc:"Host name or IP address to connect to" maxLength:"253" example:"db.example.com"`
+	Port           int    `json:"port" doc:"Port to connect to" minimum:"1" maximum:"65535" example:"5432"`
+	Send           string `json:"send,omitempty" doc:"Text to send once connected" maxLength:"4096"`
+	Expect         string `json:"expect,omitempty" doc:"Text that must appear in the first 64 KiB of the answer" maxLength:"1024"`
+	TimeoutSeconds int    `json:"timeout_seconds,omitempty" doc:"Longest time for everything, at most the interval. Default: the smaller of 10 and the interval" minimum:"1" maximum:"60"`
+}
+
+// TCPMetadata is the metadata of a result of a tcp check.
+type TCPMetadata struct {
+	Timings       Timings `json:"timings" doc:"How long each phase took"`
+	IP            string  `json:"ip,omitempty" doc:"Address that was connected to"`
+	BytesReceived int     `json:"bytes_received,omitempty" doc:"Bytes read while looking for the expected text"`
+}
+
+// TCP makes the tcp type.
+func (k *kinds) TCP() Prober { return tcpProber{kinds: k} }
+
+type tcpProber struct{ *kinds }
+
+func (tcpProber) Type() vigil.CheckType { return vigil.TypeTCP }
+
+func (tcpProber) Documents() (config, metadata any) { return TCPConfig{}, TCPMetadata{} }
+
+func (p tcpProber) Parse(config json.RawMessage, interval time.Duration) (Probe, error) {
+	probe := tcpProbe{guard: p.guard}
+	err := decode(config, &probe.config)
+	if err != nil {
+		return nil, err
+	}
+	host, err := parseHost(p.guard, "config.host", probe.config.Host, probe.config.Port)
+	if err != nil {
+		return nil, err
+	}
+	probe.target = net.JoinHostPort(host, strconv.Itoa(probe.config.Port))
+	probe.deadline, err = timeout(probe.config.TimeoutSeconds, interval)
+	return probe, err
+}
+
+type tcpProbe struct {
+	guard    *egress.Guard
+	config   TCPConfig
+	target   string
+	deadline time.Duration
+}
+
+func (p tcpProbe) Deadline() time.Duration { return p.deadline }
+
+func (p tcpProbe) Target() string { return p.target }
+
+func (p tcpProbe) Run(ctx context.Context) vigil.Observation {
+	return observe(ctx, p.deadline, nil, func(ctx context.Context, t *timeline) outcome {
+		var seen TCPMetadata
+		err := p.talk(ctx, t, &seen)
+		t.stop()
+		seen.Timings, seen.IP = t.timings(), t.address()
+		return outcome{metadata: seen, err: err}
+	})
+}
+
+// talk connects, and sends and expects what the config says.
+func (p tcpProbe) talk(ctx context.Context, t *timeline, seen *TCPMetadata) error {
+	conn, err := p.guard.DialContext(ctx, "tcp", p.target)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	if p.config.Send == "" && p.config.Expect == "" {
+		t.at(conn)
+		return nil
+	}
+	t.connected(conn)
+	t.say("sending")
+	if _, err := conn.Write([]byte(p.config.Send)); err != nil {
+		return fmt.Errorf("send: %w", err)
+	}
+	if p.config.Expect == "" {
+		return nil
+	}
+	t.say("waiting for the expected text")
+	return p.expect(conn, seen)
+}
+
+func (p tcpProbe) expect(conn net.Conn, seen *TCPMetadata) error {
+	var got []byte
+	part := make([]byte, 4<<10)
+	for len(got) < maxExpectBytes {
+		n, err := conn.Read(part[:min(len(part), maxExpectBytes-len(got))])
+		got = append(got, part[:n]...)
+		seen.BytesReceived = len(got)
+		if bytes.Contains(got[max(0, len(got)-n-len(p.config.Expect)):], []byte(p.config.Expect)) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("receive: %w", err)
+		}
+	}
+	return fail("the expected text is not in the first %d KiB of the answer", maxExpectBytes>>10)
+}
