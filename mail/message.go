@@ -1,0 +1,121 @@
+package mail
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+	gomail "github.com/wneessen/go-mail"
+
+	"vigil"
+)
+
+// maxSubject bounds a subject, in bytes; what is longer is cut.
+const maxSubject = 250
+
+// compose makes the message: text, and HTML beside it where there is some.
+func (m *Mailer) compose(mail vigil.Mail) (*gomail.Msg, error) {
+	message := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
+	if err := message.FromFormat("Vigil", m.from); err != nil {
+		return nil, &vigil.MailError{Code: CodeRejected, Message: "the sender's address is not valid"}
+	}
+	if err := message.To(mail.To...); err != nil {
+		return nil, &vigil.MailError{Code: CodeRejected, Message: "a recipient's address is not valid"}
+	}
+	id := mail.ID
+	if id == "" {
+		id = uuid.NewString()
+	}
+	message.SetMessageIDWithValue(m.reference(id))
+	if mail.Thread != "" {
+		thread := "<" + m.reference(mail.Thread) + ">"
+		message.SetGenHeader(gomail.HeaderInReplyTo, thread)
+		message.SetGenHeader(gomail.HeaderReferences, thread)
+	}
+	message.SetDateWithValue(m.now())
+	message.Subject(oneLine(mail.Subject))
+	// Out-of-office replies to a machine help nobody (RFC 3834).
+	message.SetGenHeader("Auto-Submitted", "auto-generated")
+	message.SetBodyString(gomail.TypeTextPlain, clean(mail.Text))
+	if mail.HTML != "" {
+		message.AddAlternativeString(gomail.TypeTextHTML, clean(mail.HTML))
+	}
+	return message, nil
+}
+
+// reference is an id as the header fields of RFC 5322 want it, without the
+// angle brackets.
+func (m *Mailer) reference(id string) string {
+	plain := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '.' || r == '_' {
+			return r
+		}
+		return '-'
+	}, id)
+	return plain + "@" + m.domain
+}
+
+// oneLine makes a text fit for a header: no line break or control character,
+// bounded.
+func oneLine(text string) string {
+	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, " "), func(r rune) bool {
+		return unicode.IsControl(r) || r == '\u2028' || r == '\u2029'
+	}), " ")
+	if len(text) <= maxSubject {
+		return text
+	}
+	cut := maxSubject
+	for cut > 0 && !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + "..."
+}
+
+// clean drops what a mail's body cannot hold.
+func clean(text string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(text, " "), "\x00", "")
+}
+
+// write puts a message into a file of its own, which appears whole or not at
+// all. Messages hold links that sign people in: only the owner may read them.
+func (m *Mailer) write(ctx context.Context, message *gomail.Msg) error {
+	fail := func(err error) error {
+		m.log.ErrorContext(ctx, "mail was not written", "dir", m.dir, "error", err)
+		return &vigil.MailError{Code: CodeFailed, Message: "the mail could not be written to the mail directory"}
+	}
+	if err := os.MkdirAll(m.dir, 0o700); err != nil {
+		return fail(err)
+	}
+	name := m.now().UTC().Format("20060102T150405.000") + "-" + uuid.NewString()[:8] + ".eml"
+	path := filepath.Join(m.dir, name)
+	if err := writeWhole(path, message); err != nil {
+		return fail(err)
+	}
+	m.log.InfoContext(ctx, "mail written to a file", "path", path)
+	return nil
+}
+
+func writeWhole(path string, message *gomail.Msg) error {
+	draft := path + ".tmp"
+	file, err := os.OpenFile(draft, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) //nolint:gosec // a name of our own in the operator's directory
+	if err != nil {
+		return fmt.Errorf("create: %w", err)
+	}
+	defer os.Remove(draft)
+	_, err = message.WriteTo(file)
+	if closeErr := file.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return fmt.Errorf("write: %w", err)
+	}
+	if err := os.Rename(draft, path); err != nil {
+		return fmt.Errorf("rename: %w", err)
+	}
+	return nil
+}

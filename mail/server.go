@@ -1,0 +1,186 @@
+package mail
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net"
+	"net/textproto"
+	"strconv"
+	"strings"
+	"time"
+
+	gomail "github.com/wneessen/go-mail"
+	"github.com/wneessen/go-mail/smtp"
+
+	"vigil"
+)
+
+// server is where mail is handed over.
+type server struct {
+	host           string
+	port           int
+	user, password string
+	implicit       bool // TLS from the first byte
+	startTLS       gomail.TLSPolicy
+	dialer         dialer
+	roots          *x509.CertPool
+}
+
+// policy is how the server is asked for STARTTLS. A password goes over an
+// unencrypted connection to this machine only, unless the operator insists.
+func policy(setting string, s *server) (gomail.TLSPolicy, error) {
+	switch {
+	case setting == "mandatory", setting == "" && s.user != "" && !local(s.host):
+		return gomail.TLSMandatory, nil
+	case setting == "none":
+		return gomail.NoTLS, nil
+	case setting == "opportunistic", setting == "":
+		return gomail.TLSOpportunistic, nil
+	}
+	return gomail.NoTLS, errors.New("mail: tls must be mandatory, opportunistic or none")
+}
+
+// send delivers one message and returns how many recipients the server took it
+// for. Recipients that are refused do not keep it from the others.
+func (s *server) send(ctx context.Context, from string, to []string, message *gomail.Msg) (accepted int, err error) {
+	client, err := s.connect(ctx)
+	if err != nil {
+		return 0, s.explain(ctx, err)
+	}
+	defer client.Close()
+	if err := client.Mail(from); err != nil {
+		return 0, s.explain(ctx, err)
+	}
+	var refusal error
+	for _, recipient := range to {
+		switch err := client.Rcpt(recipient); {
+		case err == nil:
+			accepted++
+		case status(err) == 0:
+			return 0, s.explain(ctx, err) // the connection, not the recipient
+		case refusal == nil || status(err) < status(refusal):
+			refusal = err // one that may pass counts more than one that will not
+		}
+	}
+	if accepted == 0 {
+		return 0, s.explain(ctx, refusal)
+	}
+	if err := transfer(client, message); err != nil {
+		return 0, s.explain(ctx, err)
+	}
+	_ = client.Quit() // the message is theirs already
+	if refusal == nil {
+		return accepted, nil
+	}
+	failure := s.explain(ctx, refusal)
+	failure.Accepted = accepted
+	failure.Message = fmt.Sprintf("the mail server refused %d of %d recipients with status %d", len(to)-accepted, len(to), failure.Status)
+	return accepted, failure
+}
+
+// transfer sends the content. The message counts as sent when the server says
+// so after its end.
+func transfer(client *smtp.Client, message *gomail.Msg) error {
+	data, err := client.Data()
+	if err != nil {
+		return fmt.Errorf("data: %w", err)
+	}
+	if _, err := message.WriteTo(data); err != nil {
+		return fmt.Errorf("content: %w", err) // not closed: a part of a message must not look whole
+	}
+	if err := data.Close(); err != nil {
+		return fmt.Errorf("end of content: %w", err)
+	}
+	return nil
+}
+
+// connect opens a session, encrypted and signed in as the settings ask.
+func (s *server) connect(ctx context.Context) (*smtp.Client, error) {
+	deadline, _ := ctx.Deadline()
+	config := &tls.Config{ServerName: s.host, RootCAs: s.roots, MinVersion: tls.VersionTLS12}
+	var open net.Conn
+	opts := []gomail.Option{
+		gomail.WithPort(s.port),
+		// The context closes the connection; a deadline of its own that came
+		// first would leave errors that do not look like a timeout.
+		gomail.WithTimeout(max(time.Until(deadline), 0) + time.Second), //nolint:forbidigo // a context's deadline is on the machine's clock
+		gomail.WithTLSConfig(config),
+		gomail.WithTLSPolicy(s.startTLS),
+		// The library's own context ends when it has connected, and would
+		// take a connection that is bound to it along.
+		gomail.WithDialContextFunc(func(_ context.Context, network, address string) (net.Conn, error) {
+			conn, err := s.dialer.DialContext(ctx, network, address)
+			if err != nil {
+				return nil, err //nolint:wrapcheck // explained by the caller
+			}
+			context.AfterFunc(ctx, func() { _ = conn.Close() })
+			open = conn
+			if !s.implicit {
+				return conn, nil
+			}
+			secure := tls.Client(conn, config)
+			if err := secure.HandshakeContext(ctx); err != nil {
+				return nil, errors.Join(err, conn.Close())
+			}
+			return secure, nil
+		}),
+	}
+	if s.implicit {
+		opts = append(opts, gomail.WithTLSPolicy(gomail.NoTLS))
+	}
+	if s.user != "" {
+		opts = append(opts, s.signIn()...)
+	}
+	client, err := gomail.NewClient(s.host, opts...)
+	if err != nil {
+		return nil, fmt.Errorf("settings: %w", err)
+	}
+	session, err := client.DialToSMTPClientWithContext(ctx)
+	if err != nil {
+		if open != nil {
+			_ = open.Close() // the library leaves it open
+		}
+		return nil, fmt.Errorf("connect: %w", err)
+	}
+	return session, nil
+}
+
+// signIn picks the strongest way that both sides know. Where the operator turned
+// TLS off, or the server is this machine, the password may go in clear.
+func (s *server) signIn() []gomail.Option {
+	ways := []gomail.SMTPAuthType{gomail.SMTPAuthSCRAMSHA256, gomail.SMTPAuthPlain, gomail.SMTPAuthLogin, gomail.SMTPAuthCramMD5}
+	if !s.implicit && (s.startTLS == gomail.NoTLS || local(s.host)) {
+		ways[1], ways[2] = gomail.SMTPAuthPlainNoEnc, gomail.SMTPAuthLoginNoEnc
+	}
+	return []gomail.Option{gomail.WithUsername(s.user), gomail.WithPassword(s.password), gomail.WithOpportunisticSMTPAuth(ways...)}
+}
+
+// status is the reply code inside an error, or 0 when the server gave none.
+func status(err error) int {
+	if reply, ok := errors.AsType[*textproto.Error](err); ok {
+		return reply.Code
+	}
+	return 0
+}
+
+// address is the server for people.
+func (s *server) address() string { return net.JoinHostPort(s.host, strconv.Itoa(s.port)) }
+
+// redact removes the password from what a server said, in clear and as the
+// mechanisms of SMTP encode it.
+func (s *server) redact(text string) string {
+	for _, secret := range []string{
+		base64.StdEncoding.EncodeToString([]byte("\x00" + s.user + "\x00" + s.password)),
+		base64.StdEncoding.EncodeToString([]byte(s.password)),
+		s.password,
+	} {
+		if s.password != "" {
+			text = strings.ReplaceAll(text, secret, vigil.SecretMask)
+		}
+	}
+	return text
+}
