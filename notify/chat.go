@@ -1,0 +1,99 @@
+package notify
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+
+	"vigil"
+)
+
+// Bounds of the blocks of a message, in bytes (Slack's, in characters).
+const (
+	maxChatHeader  = 150
+	maxChatSection = 3000
+)
+
+// Chat is the channel type that posts to an incoming webhook of Slack or of a
+// product that takes the same form.
+func (k *kinds) Chat() Notifier { return chatType{k} }
+
+type chatType struct{ *kinds }
+
+// chatConfig is the config of a chat channel (spec section 2).
+type chatConfig struct {
+	WebhookURL string `json:"webhook_url" minLength:"1" maxLength:"2048" format:"uri" doc:"Incoming webhook of the chat product." example:"https://chat.example.com/hooks/T000/B000/XXXX"`
+	Wording
+}
+
+func (chatType) Type() vigil.ChannelType { return vigil.ChannelChat }
+func (chatType) MaxAttempts() int        { return fewAttempts }
+func (chatType) Documents() any          { return chatConfig{} }
+
+// Parse reads the config.
+func (t chatType) Parse(config json.RawMessage) (Sender, error) {
+	c := &chat{kinds: t.kinds}
+	if err := decode(config, &c.config); err != nil {
+		return nil, err
+	}
+	var err error
+	if c.url, err = t.parseURL("config.webhook_url", c.config.WebhookURL); err != nil {
+		return nil, err
+	}
+	// Whoever knows the path may post there.
+	c.hidden = hide(hidePath(c.url)...)
+	return c, c.config.check()
+}
+
+type chat struct {
+	*kinds
+
+	config chatConfig
+	url    *url.URL
+	hidden *secrets
+}
+
+func (c *chat) Target() string { return c.url.Host }
+
+// The members of a message that products agree on.
+type (
+	chatMessage struct {
+		// Text is what notifications and products without blocks show.
+		Text   string      `json:"text"`
+		Blocks []chatBlock `json:"blocks"`
+	}
+	chatBlock struct {
+		Type string   `json:"type"`
+		Text chatText `json:"text"`
+	}
+	chatText struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+)
+
+// Send posts the message. Values cannot mention anybody or make a link; the
+// words of a template can.
+func (c *chat) Send(ctx context.Context, m Message) Outcome {
+	body := c.config.body(&m, escapeChat)
+	message := chatMessage{
+		Text: c.config.title(&m, escapeChat) + "\n" + body,
+		Blocks: []chatBlock{
+			// A header is plain text: nothing in it is markup.
+			{"header", chatText{"plain_text", cut(c.config.title(&m, asIs), maxChatHeader)}},
+		},
+	}
+	if body != "" {
+		message.Blocks = append(message.Blocks, chatBlock{"section", chatText{"mrkdwn", cut(body, maxChatSection)}})
+	}
+	if link := m.Variables["incident_url"]; link != "" && visible(link) {
+		message.Blocks = append(message.Blocks, chatBlock{"section", chatText{"mrkdwn", "<" + escapeChat(link) + "|Incident>"}})
+	}
+	encoded, err := json.Marshal(message)
+	if err != nil {
+		return Unusable(err)
+	}
+	header := http.Header{"Content-Type": {"application/json"}}
+	return c.send(ctx, request{method: http.MethodPost, url: c.url, header: header, body: encoded, hidden: c.hidden})
+}

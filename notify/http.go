@@ -1,0 +1,126 @@
+package notify
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
+
+	"vigil/egress"
+)
+
+// Bounds of an answer, in bytes.
+const (
+	keptAnswer = 4 << 10
+	readAnswer = 64 << 10
+)
+
+const userAgent = "Vigil"
+
+// request is one HTTP request to a receiver.
+type request struct {
+	method string
+	url    *url.URL
+	header http.Header
+	body   []byte
+	hidden *secrets
+}
+
+// send makes the request once and reads the answer. Whatever the receiver does,
+// it is over within the timeout; a success is one as soon as its status is read.
+func (k *kinds) send(ctx context.Context, r request) Outcome {
+	began := k.now()
+	ctx, cancel := context.WithTimeout(ctx, k.timeout)
+	defer cancel()
+	outcome := k.exchange(ctx, r)
+	outcome.Duration = k.now().Sub(began)
+	outcome.Error = r.hidden.redact(outcome.Error)
+	return outcome
+}
+
+func (k *kinds) exchange(ctx context.Context, r request) Outcome {
+	req, err := retryablehttp.NewRequestWithContext(ctx, r.method, r.url.String(), r.body)
+	if err != nil {
+		return Outcome{ErrorCode: CodeConfig, Error: "the request cannot be made from the channel's config", Permanent: true}
+	}
+	req.Header = r.header
+	if req.Header.Get("User-Agent") == "" {
+		req.Header.Set("User-Agent", userAgent)
+	}
+	var worthwhile bool
+	client := &retryablehttp.Client{
+		HTTPClient: k.guard.Client(ctx, egress.ClientOptions{
+			TLS: &tls.Config{RootCAs: k.roots, MinVersion: tls.VersionTLS12}, NoRedirects: true,
+		}),
+		RetryMax: 0, // the delivery waits between attempts, not this
+		CheckRetry: func(ctx context.Context, resp *http.Response, err error) (bool, error) {
+			retry, cause := retryablehttp.ErrorPropagatedRetryPolicy(ctx, resp, err)
+			worthwhile = retry
+			return retry, cause
+		},
+		Backoff:      retryablehttp.DefaultBackoff,
+		ErrorHandler: retryablehttp.PassthroughErrorHandler,
+	}
+	resp, err := client.Do(req)
+	if resp == nil {
+		return failed(ctx, err, worthwhile, k.timeout)
+	}
+	defer resp.Body.Close()
+	outcome := answered(resp)
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, readAnswer))
+	outcome.ResponseBody = r.hidden.excerpt(raw, err == nil && len(raw) < readAnswer, keptAnswer)
+	return outcome
+}
+
+// answered judges an answer by its status (contract, deliveries): any 2xx is a
+// success, 410 ends the channel, everything else is tried again.
+func answered(resp *http.Response) Outcome {
+	o := Outcome{StatusCode: resp.StatusCode}
+	switch status := resp.StatusCode; {
+	case status >= 200 && status < 300:
+		return o
+	case status >= 300 && status < 400:
+		o.ErrorCode, o.Error = CodeRedirect, fmt.Sprintf("the receiver answered with status %d; redirects are not followed", status)
+	case status == http.StatusGone:
+		o.Gone = true
+		o.ErrorCode, o.Error = CodeGone, "the receiver answered with status 410: it wants no more messages"
+	default:
+		o.ErrorCode, o.Error = CodeStatus, strings.TrimRight(fmt.Sprintf("the receiver answered with status %d %s", status, http.StatusText(status)), " ")
+	}
+	o.RetryAfter = retryAfter(resp)
+	return o
+}
+
+// retryAfter is the wait that a 429 or 503 asks for, 0 for none. The library
+// multiplies seconds without a look at their number, so that large ones come
+// out as anything: those are cut off before it reads them.
+func retryAfter(resp *http.Response) time.Duration {
+	if resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode != http.StatusServiceUnavailable {
+		return 0
+	}
+	given := strings.TrimSpace(resp.Header.Get("Retry-After"))
+	digits := strings.TrimLeft(given, "0")
+	if digits != "" && strings.Trim(digits, "0123456789") == "" && len(digits) > 6 {
+		return MaxRetryAfter
+	}
+	only := &http.Response{StatusCode: resp.StatusCode, Header: http.Header{"Retry-After": {given}}}
+	return min(max(0, retryablehttp.DefaultBackoff(0, 0, 0, only)), MaxRetryAfter)
+}
+
+// failed judges a request without an answer.
+func failed(ctx context.Context, err error, worthwhile bool, timeout time.Duration) Outcome {
+	code, sentence := explain(ctx, err, timeout)
+	o := Outcome{ErrorCode: code, Error: sentence}
+	_, refused := errors.AsType[*egress.Refusal](err)
+	// A certificate is renewed and a name server repaired: only what our own
+	// request or rules rule out stays impossible.
+	o.Permanent = refused || !worthwhile && code == CodeProtocol
+	return o
+}

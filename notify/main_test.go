@@ -1,0 +1,10 @@
+package notify_test
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// TestMain fails when anything is left running.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -1,0 +1,54 @@
+package notify
+
+import (
+	"time"
+
+	"vigil"
+)
+
+// The values of Outcome.ErrorCode.
+const (
+	CodeTimeout     = "timeout"
+	CodeCanceled    = "canceled"           // by the platform, not by the receiver
+	CodeDNS         = "dns"                // the name does not resolve
+	CodeRefused     = "connection_refused" // nobody listens there
+	CodeReset       = "connection_reset"   // the receiver ended the connection
+	CodeUnreachable = "unreachable"        // there is no way there
+	CodeTLS         = "tls"                // certificate or handshake
+	CodeProtocol    = "protocol"           // the answer is not what the protocol says
+	CodeStatus      = "status"             // an answer other than success
+	CodeRedirect    = "redirect"           // not followed
+	CodeGone        = "gone"               // 410: the receiver wants nothing more
+	CodeForbidden   = "forbidden_address"  // this instance may not reach it
+	CodeConfig      = "invalid_config"     // the channel's config cannot be used
+)
+
+// Outcome is what came of one attempt.
+type Outcome struct {
+	// StatusCode of HTTP, or the reply code of a mail server; 0 without an
+	// answer.
+	StatusCode int
+	// ResponseBody is the start of the answer, at most 4 KiB of text.
+	ResponseBody string
+	Duration     time.Duration
+	ErrorCode    string // empty when it was delivered
+	Error        string // a sentence; empty when it was delivered
+	// Permanent: trying again cannot help, for a reason on our side.
+	Permanent bool
+	// Gone: the receiver asked not to be told again.
+	Gone bool
+	// RetryAfter is the wait that the receiver asked for, 0 to MaxRetryAfter.
+	RetryAfter time.Duration
+}
+
+// MaxRetryAfter bounds what a receiver can ask for.
+const MaxRetryAfter = 24 * time.Hour
+
+// Delivered reports whether the message arrived.
+func (o Outcome) Delivered() bool { return o.ErrorCode == "" }
+
+// Unusable is the outcome for a channel whose config cannot be read any more,
+// given the error of Registry.Parse.
+func Unusable(err error) Outcome {
+	return Outcome{ErrorCode: CodeConfig, Error: "the channel's config cannot be used: " + vigil.ErrorMessage(err), Permanent: true}
+}

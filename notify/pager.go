@@ -1,0 +1,133 @@
+package notify
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/google/uuid"
+
+	"vigil"
+)
+
+// defaultPager is the public address of PagerDuty's Events API v2.
+const defaultPager = "https://events.pagerduty.com/v2/enqueue"
+
+// maxSummary bounds the summary of an alert, in bytes (PagerDuty's, in
+// characters).
+const maxSummary = 1024
+
+// Pager is the channel type that speaks PagerDuty's Events API v2.
+func (k *kinds) Pager() Notifier { return pagerType{k} }
+
+type pagerType struct{ *kinds }
+
+// pagerConfig is the config of a pager (spec section 2).
+type pagerConfig struct {
+	RoutingKey string `json:"routing_key" minLength:"1" maxLength:"255" doc:"Integration key of the service to page."`
+	URL        string `json:"url,omitempty" maxLength:"2048" format:"uri" default:"https://events.pagerduty.com/v2/enqueue" doc:"Address of the Events API v2."`
+	Wording
+}
+
+func (pagerType) Type() vigil.ChannelType { return vigil.ChannelPager }
+func (pagerType) MaxAttempts() int        { return fewAttempts }
+func (pagerType) Documents() any          { return pagerConfig{} }
+
+// Parse reads the config.
+func (t pagerType) Parse(config json.RawMessage) (Sender, error) {
+	p := &pager{kinds: t.kinds}
+	if err := decode(config, &p.config); err != nil {
+		return nil, err
+	}
+	if !visible(p.config.RoutingKey) {
+		return nil, vigil.Invalid("config.routing_key", "must be made of printable characters without spaces")
+	}
+	var err error
+	if p.url, err = t.parseURL("config.url", cmp.Or(p.config.URL, defaultPager)); err != nil {
+		return nil, err
+	}
+	texts := []string{p.config.RoutingKey}
+	if p.config.URL != "" {
+		texts = append(texts, hidePath(p.url)...)
+	}
+	p.hidden = hide(texts...)
+	return p, p.config.check()
+}
+
+type pager struct {
+	*kinds
+
+	config pagerConfig
+	url    *url.URL
+	hidden *secrets
+}
+
+func (p *pager) Target() string { return p.url.Host }
+
+// The members of an event of the Events API v2.
+type (
+	pagerEvent struct {
+		RoutingKey  string        `json:"routing_key"`
+		EventAction string        `json:"event_action"`
+		DedupKey    string        `json:"dedup_key"`
+		Client      string        `json:"client,omitempty"`
+		ClientURL   string        `json:"client_url,omitempty"`
+		Payload     *pagerPayload `json:"payload,omitempty"`
+	}
+	pagerPayload struct {
+		Summary       string            `json:"summary"`
+		Source        string            `json:"source"`
+		Severity      string            `json:"severity"`
+		Timestamp     string            `json:"timestamp"`
+		Component     string            `json:"component,omitempty"`
+		Group         string            `json:"group,omitempty"`
+		Class         string            `json:"class,omitempty"`
+		CustomDetails map[string]string `json:"custom_details,omitempty"`
+	}
+)
+
+// Send triggers or resolves the alert of an incident. A test triggers one of
+// its own, of the lowest severity.
+func (p *pager) Send(ctx context.Context, m Message) Outcome {
+	encoded, err := json.Marshal(p.event(&m))
+	if err != nil {
+		return Unusable(err)
+	}
+	header := http.Header{"Content-Type": {"application/json"}}
+	return p.send(ctx, request{method: http.MethodPost, url: p.url, header: header, body: encoded, hidden: p.hidden})
+}
+
+func (p *pager) event(m *Message) pagerEvent {
+	event := pagerEvent{RoutingKey: p.config.RoutingKey, EventAction: "trigger", DedupKey: m.Incident.String(), Client: "Vigil"}
+	if m.Incident == uuid.Nil {
+		event.DedupKey = m.Event.String()
+	}
+	if m.over() {
+		event.EventAction = "resolve"
+		return event
+	}
+	event.ClientURL = m.Variables["incident_url"]
+	details := make(map[string]string)
+	for _, name := range vigil.VariableNames() {
+		if value := m.Variables[name]; value != "" {
+			details[name] = value
+		}
+	}
+	if text := p.config.body(m, asIs); text != "" {
+		details["message"] = text
+	}
+	event.Payload = &pagerPayload{
+		Summary:       cut(cmp.Or(p.config.title(m, asIs), "Vigil alert"), maxSummary),
+		Source:        cmp.Or(m.Variables["check_target"], m.Variables["check_name"], "vigil"),
+		Severity:      cmp.Or(string(m.Severity), string(vigil.Critical)),
+		Timestamp:     m.Time.UTC().Format(time.RFC3339),
+		Component:     m.Variables["check_name"],
+		Group:         m.Variables["organization_name"],
+		Class:         m.Variables["check_type"],
+		CustomDetails: details,
+	}
+	return event
+}

@@ -1,0 +1,42 @@
+package notify
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"vigil"
+)
+
+// Sample is the message of POST /v1/notification-channels/{id}/test: one of an
+// incident that never was, in the form of a real one, of the lowest severity.
+// The error is that of a value that JSON cannot hold.
+func Sample(channel vigil.Channel, org vigil.Organization, publicURL string, now time.Time) (Message, error) {
+	values := vigil.ExampleVariables()
+	incident := vigil.Incident{
+		ID: uuid.New(), OrgID: org.ID, CheckID: uuid.New(), RuleID: uuid.New(),
+		Status: vigil.IncidentActive, Severity: vigil.Info, StartedAt: now, CreatedAt: now,
+		Title:       "Test of the channel " + channel.Name,
+		Description: fmt.Sprintf("This is a test that was asked for. Vigil can reach the channel %s; nothing is wrong.", channel.Name),
+	}
+	event, err := vigil.NewEvent(vigil.Story{
+		Type: vigil.EventTest, Time: now, Incident: incident, Organization: org, PublicURL: publicURL,
+		Check: vigil.Check{ID: incident.CheckID, Name: values["check_name"], Type: vigil.TypeHTTPS, Target: values["check_target"], Interval: time.Minute, Enabled: true},
+		Rule:  vigil.Rule{Name: values["rule_name"], NotifyOn: vigil.NotifyUnhealthy},
+	})
+	if err != nil {
+		return Message{}, fmt.Errorf("make a test event: %w", err)
+	}
+	for name, value := range event.Variables {
+		if value != "" {
+			values[name] = value
+		}
+	}
+	// Nobody could follow a link to it.
+	values["incident_url"] = publicURL
+	return Message{
+		Event: event.ID, Type: vigil.EventTest, Delivery: uuid.New(), Attempt: 1, Time: now, Severity: vigil.Info,
+		Title: event.Title, Body: event.Body, Variables: values, Envelope: event.Envelope,
+	}, nil
+}

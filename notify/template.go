@@ -1,0 +1,109 @@
+package notify
+
+import (
+	"html"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/valyala/fasttemplate"
+
+	"vigil"
+)
+
+// Bounds of what a template makes, in bytes. A value can be longer than any
+// template; what is beyond is cut.
+const (
+	maxTitle = 1 << 10
+	maxBody  = 16 << 10
+)
+
+// Wording is what a config says about its messages. Every channel type embeds
+// it.
+type Wording struct {
+	TitleTemplate string `json:"title_template,omitempty" maxLength:"500" doc:"Title of the messages, with variables of GET /v1/template-variables as {{name}}." example:"{{severity}}: {{check_name}}"`
+	BodyTemplate  string `json:"body_template,omitempty" maxLength:"10000" doc:"Text of the messages, with variables of GET /v1/template-variables as {{name}}." example:"{{error_message}} in {{regions_down}}"`
+}
+
+// check refuses templates with unknown variables.
+func (w Wording) check() error {
+	if _, err := vigil.ParseTemplate("config.title_template", w.TitleTemplate); err != nil {
+		return err
+	}
+	_, err := vigil.ParseTemplate("config.body_template", w.BodyTemplate)
+	return err
+}
+
+// title is one line of text: the channel's own, or the default. Each value goes
+// through escape, and so does the default as a whole.
+func (w Wording) title(m *Message, escape func(string) string) string {
+	text := escape(singleLine(m.Title))
+	if w.TitleTemplate != "" {
+		text = singleLine(render(w.TitleTemplate, m.Variables, func(value string) string { return escape(singleLine(value)) }))
+	}
+	return cut(text, maxTitle)
+}
+
+// body is text of any number of lines, made like a title.
+func (w Wording) body(m *Message, escape func(string) string) string {
+	text := escape(printable(m.Body))
+	if w.BodyTemplate != "" {
+		text = printable(render(w.BodyTemplate, m.Variables, func(value string) string { return escape(printable(value)) }))
+	}
+	return cut(text, maxBody)
+}
+
+// render fills a template's placeholders with escaped values. A value is never
+// read as a template, and a name without a value leaves nothing.
+func render(text string, values map[string]string, escape func(string) string) string {
+	return fasttemplate.ExecuteFuncString(text, vigil.TemplateOpen, vigil.TemplateClose, func(w io.Writer, tag string) (int, error) {
+		return io.WriteString(w, escape(values[strings.Trim(tag, " \t")]))
+	})
+}
+
+// asIs is for destinations that encode the whole text, such as JSON.
+func asIs(text string) string { return text }
+
+// escapeChat keeps a value from being read as a mention or a link by Slack and
+// those that imitate it.
+func escapeChat(text string) string {
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(text)
+}
+
+// escapeHTML makes a text safe inside an element and keeps its lines.
+func escapeHTML(text string) string {
+	return strings.ReplaceAll(html.EscapeString(text), "\n", "<br>\n")
+}
+
+// singleLine makes a text fit for a header or a subject.
+func singleLine(text string) string {
+	return strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, " "), breaksLine), " ")
+}
+
+func breaksLine(r rune) bool {
+	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029'
+}
+
+// printable drops what no text holds, and keeps lines and tabs.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, " "))
+}
+
+// cut bounds a text to so many bytes, at a character's border.
+func cut(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	const mark = "…"
+	limit -= len(mark)
+	for limit > 0 && !utf8.RuneStart(text[limit]) {
+		limit--
+	}
+	return text[:limit] + mark
+}

@@ -1,0 +1,78 @@
+package notify_test
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"vigil"
+	"vigil/notify"
+)
+
+// FuzzTemplate renders every template that is accepted, with a value that may
+// look like a template itself, and compares with a second way to render.
+func FuzzTemplate(f *testing.F) {
+	for _, seed := range []struct{ template, value string }{
+		{"{{check_name}}", "Checkout"},
+		{"a {{ severity }} b {{check_name}} }} c", "{{check_id}}"},
+		{"{{check_name}}{{check_name}}", "\"}\\\x00\r\n</script>"},
+		{"{ {check_name} }", "{{"},
+		{"}}{{check_name}}{", "}}"},
+		{"\xff{{check_name}}", "\xff\u2028"},
+	} {
+		f.Add(seed.template, seed.value)
+	}
+	placeholder := regexp.MustCompile(`\{\{[ \t]*([a-z_]+)[ \t]*\}\}`)
+	r := registry()
+	f.Fuzz(func(t *testing.T, template, value string) {
+		config, err := json.Marshal(map[string]string{"url": "https://hooks.example.com", "title_template": template})
+		if err != nil {
+			t.Skip()
+		}
+		sender, err := r.Parse(vigil.ChannelWebhook, config)
+		if err != nil {
+			if vigil.ErrorCode(err) != vigil.CodeInvalid {
+				t.Fatalf("not a caller's mistake: %v", err)
+			}
+			return
+		}
+		m := message()
+		m.Variables = map[string]string{"check_name": value}
+		var got struct {
+			Data struct{ Message struct{ Title string } }
+		}
+		frozen := notify.Freeze(sender, m)
+		if err := json.Unmarshal(frozen, &got); err != nil {
+			t.Fatalf("%v in %q", err, frozen)
+		}
+		want := m.Title
+		if template != "" {
+			asJSON := strings.Map(func(r rune) rune { return r }, template) // a byte that is no character becomes one
+			want = placeholder.ReplaceAllStringFunc(asJSON, func(found string) string {
+				if strings.Contains(found, "check_name") {
+					return line(value)
+				}
+				return ""
+			})
+			want = line(want)
+		}
+		title := got.Data.Message.Title
+		if len(want) <= 1024 && title != want {
+			t.Fatalf("%q with %q gives %q instead of %q", template, value, title, want)
+		}
+		if len(title) > 1024 || !utf8.ValidString(title) || strings.ContainsFunc(title, unicode.IsControl) {
+			t.Fatalf("%q is not fit for a header", title)
+		}
+	})
+}
+
+// line joins the lines of a text.
+func line(text string) string {
+	words := strings.FieldsFunc(strings.ToValidUTF8(text, " "), func(r rune) bool {
+		return unicode.IsControl(r) || r == '\u2028' || r == '\u2029'
+	})
+	return strings.Join(words, " ")
+}

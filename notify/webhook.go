@@ -1,0 +1,113 @@
+package notify
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"vigil"
+)
+
+// Webhook is the channel type that posts events to a program.
+func (k *kinds) Webhook() Notifier { return webhookType{k} }
+
+type webhookType struct{ *kinds }
+
+// webhookConfig is the config of a webhook (spec section 2).
+type webhookConfig struct {
+	URL     string            `json:"url" minLength:"1" maxLength:"2048" format:"uri" doc:"Address that events are posted to." example:"https://hooks.example.com/vigil"`
+	Method  string            `json:"method,omitempty" enum:"POST,PUT,PATCH" default:"POST" doc:"Method of the requests."`
+	Headers map[string]string `json:"headers,omitempty" doc:"Headers added to the requests."`
+	Secret  string            `json:"secret,omitempty" maxLength:"1024" doc:"Signs the requests: X-Service-Signature is sha256= and the hexadecimal HMAC-SHA256 of the body; webhook-signature follows Standard Webhooks."`
+	Wording
+}
+
+func (webhookType) Type() vigil.ChannelType { return vigil.ChannelWebhook }
+func (webhookType) MaxAttempts() int        { return manyAttempts }
+func (webhookType) Documents() any          { return webhookConfig{} }
+
+// Parse reads the config.
+func (t webhookType) Parse(config json.RawMessage) (Sender, error) {
+	w := &webhook{kinds: t.kinds}
+	if err := decode(config, &w.config); err != nil {
+		return nil, err
+	}
+	var err error
+	if w.url, err = t.parseURL("config.url", w.config.URL); err != nil {
+		return nil, err
+	}
+	if w.header, err = parseHeaders("config.headers", w.config.Headers); err != nil {
+		return nil, err
+	}
+	texts := append(hidePath(w.url), w.config.Secret, string(standardKey(w.config.Secret)))
+	for name, value := range w.config.Headers {
+		texts = append(texts, hideHeader(name, value)...)
+	}
+	w.hidden = hide(texts...)
+	return w, w.config.check()
+}
+
+type webhook struct {
+	*kinds
+
+	config webhookConfig
+	url    *url.URL
+	header http.Header
+	hidden *secrets
+}
+
+func (w *webhook) Target() string { return w.url.Host }
+
+// Send posts the envelope as it is: the signatures and what the receiver keeps
+// depend on every byte.
+func (w *webhook) Send(ctx context.Context, m Message) Outcome {
+	header := w.header.Clone()
+	if header.Get("Content-Type") == "" {
+		header.Set("Content-Type", "application/json")
+	}
+	now := w.now()
+	header.Set("X-Service-Event", string(m.Type))
+	header.Set("X-Service-Delivery", m.Delivery.String())
+	header.Set("X-Service-Attempt", strconv.Itoa(m.Attempt))
+	header.Set(headerWebhookID, m.Event.String())
+	header.Set(headerWebhookTimestamp, strconv.FormatInt(now.Unix(), 10))
+	if w.config.Secret != "" {
+		sign(header, w.config.Secret, m.Event.String(), now, m.Envelope)
+	}
+	return w.send(ctx, request{
+		method: cmp.Or(w.config.Method, http.MethodPost), url: w.url, header: header, body: m.Envelope, hidden: w.hidden,
+	})
+}
+
+// freeze puts the channel's own words into the envelope's data.message. An
+// envelope that would outgrow its bound keeps the words it has.
+func (w *webhook) freeze(m Message) []byte {
+	if w.config.TitleTemplate == "" && w.config.BodyTemplate == "" {
+		return m.Envelope
+	}
+	var envelope struct {
+		ID        json.RawMessage            `json:"id"`
+		Type      json.RawMessage            `json:"type"`
+		Version   json.RawMessage            `json:"version"`
+		Timestamp json.RawMessage            `json:"timestamp"`
+		Data      map[string]json.RawMessage `json:"data"`
+	}
+	if err := json.Unmarshal(m.Envelope, &envelope); err != nil || envelope.Data == nil {
+		return m.Envelope
+	}
+	words, err := json.Marshal(map[string]string{
+		"title": w.config.title(&m, asIs), "body": w.config.body(&m, asIs),
+	})
+	if err != nil {
+		return m.Envelope
+	}
+	envelope.Data["message"] = words
+	frozen, err := json.Marshal(envelope)
+	if err != nil || len(frozen) > vigil.MaxEnvelope {
+		return m.Envelope
+	}
+	return frozen
+}
