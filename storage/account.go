@@ -1,0 +1,205 @@
+package storage
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+
+	"vigil"
+)
+
+type orgRow struct {
+	bun.BaseModel `bun:"table:organizations,alias:o"`
+
+	ID        uuid.UUID `bun:"id,pk,type:uuid"`
+	Name      string    `bun:"name"`
+	Slug      string    `bun:"slug"`
+	Tier      string    `bun:"tier"`
+	CreatedAt time.Time `bun:"created_at"`
+	UpdatedAt time.Time `bun:"updated_at"`
+}
+
+func (r *orgRow) organization() vigil.Organization {
+	return vigil.Organization{
+		ID: r.ID, Name: r.Name, Slug: r.Slug, Tier: vigil.Tier(r.Tier),
+		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
+	}
+}
+
+type userRow struct {
+	bun.BaseModel `bun:"table:users,alias:u"`
+
+	ID             uuid.UUID `bun:"id,pk,type:uuid"`
+	OrgID          uuid.UUID `bun:"org_id,type:uuid"`
+	Email          string    `bun:"email"`
+	EmailVerified  bool      `bun:"email_verified"`
+	Name           string    `bun:"name"`
+	PasswordHash   string    `bun:"password_hash"`
+	SessionVersion int64     `bun:"session_version"`
+	CreatedAt      time.Time `bun:"created_at"`
+	UpdatedAt      time.Time `bun:"updated_at"`
+}
+
+func (r *userRow) user() vigil.User {
+	return vigil.User{
+		ID: r.ID, OrgID: r.OrgID, Email: r.Email, EmailVerified: r.EmailVerified, Name: r.Name,
+		PasswordHash: r.PasswordHash, SessionVersion: r.SessionVersion,
+		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
+	}
+}
+
+// CreateAccount stores a new organization with its first user and, when key is
+// not nil, an API key, all or nothing. Zero ids and times are filled in, the
+// slug follows from the organization's name and is made unique. An address that
+// has an account, in any case of letters, is a CodeConflict error.
+func (s *Store) CreateAccount(ctx context.Context, org vigil.Organization, user vigil.User, key *vigil.NewKey) (vigil.User, vigil.Organization, error) {
+	now := s.instant()
+	org.ID, user.ID = idOr(org.ID), idOr(user.ID)
+	user.OrgID = org.ID
+	org.CreatedAt, org.UpdatedAt = timeOr(org.CreatedAt, now), timeOr(org.UpdatedAt, now)
+	user.CreatedAt, user.UpdatedAt = timeOr(user.CreatedAt, now), timeOr(user.UpdatedAt, now)
+	if org.Tier == "" {
+		org.Tier = vigil.TierFree
+	}
+	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		var err error
+		if org.Slug, err = insertOrganization(ctx, tx, org); err != nil {
+			return err
+		}
+		if err := insertUser(ctx, tx, user); err != nil {
+			return err
+		}
+		if key == nil {
+			return nil
+		}
+		_, err = insertKey(ctx, tx, org.ID, user.ID, *key, now)
+		return err
+	})
+	if err != nil {
+		return vigil.User{}, vigil.Organization{}, wrap("create account", err)
+	}
+	return user, org, nil
+}
+
+// insertOrganization stores the organization under the first free slug and
+// returns it.
+func insertOrganization(ctx context.Context, tx bun.Tx, org vigil.Organization) (string, error) {
+	base := slugOf(org.Slug)
+	if org.Slug == "" {
+		base = slugOf(org.Name)
+	}
+	slug := base
+	for range 10 {
+		res, err := tx.NewInsert().Model(&orgRow{
+			ID: org.ID, Name: org.Name, Slug: slug, Tier: string(org.Tier),
+			CreatedAt: org.CreatedAt, UpdatedAt: org.UpdatedAt,
+		}).On("CONFLICT (slug) DO NOTHING").Exec(ctx)
+		if err != nil {
+			return "", fmt.Errorf("insert organization: %w", err)
+		}
+		if n, err := res.RowsAffected(); err != nil || n == 1 {
+			return slug, err
+		}
+		suffix := make([]byte, 3)
+		if _, err := rand.Read(suffix); err != nil {
+			return "", fmt.Errorf("choose a slug: %w", err)
+		}
+		slug = base + "-" + hex.EncodeToString(suffix)
+	}
+	return "", errors.New("no free slug was found")
+}
+
+func insertUser(ctx context.Context, tx bun.Tx, user vigil.User) error {
+	_, err := tx.NewInsert().Model(&userRow{
+		ID: user.ID, OrgID: user.OrgID, Email: user.Email, EmailVerified: user.EmailVerified, Name: user.Name,
+		PasswordHash: user.PasswordHash, SessionVersion: user.SessionVersion,
+		CreatedAt: user.CreatedAt, UpdatedAt: user.UpdatedAt,
+	}).Exec(ctx)
+	if violates(err, "users_email_key") {
+		return vigil.Errorf(vigil.CodeConflict, "An account with this email address exists already.")
+	}
+	if err != nil {
+		return fmt.Errorf("insert user: %w", err)
+	}
+	return nil
+}
+
+// UserByEmail finds a user by address, whatever the case of its letters.
+func (s *Store) UserByEmail(ctx context.Context, email string) (vigil.User, error) {
+	var row userRow
+	err := s.db.NewSelect().Model(&row).Where("lower(u.email) = lower(?)", email).Scan(ctx)
+	return row.user(), found("user", err)
+}
+
+// User finds a user by id.
+func (s *Store) User(ctx context.Context, id uuid.UUID) (vigil.User, error) {
+	var row userRow
+	err := s.db.NewSelect().Model(&row).Where("u.id = ?", id).Scan(ctx)
+	return row.user(), found("user", err)
+}
+
+// Organization finds an organization by id.
+func (s *Store) Organization(ctx context.Context, id uuid.UUID) (vigil.Organization, error) {
+	var row orgRow
+	err := s.db.NewSelect().Model(&row).Where("o.id = ?", id).Scan(ctx)
+	return row.organization(), found("organization", err)
+}
+
+// SetTier changes what an organization may use. Checks beyond the new plan stay
+// as they are; only changes to them meet its limits.
+func (s *Store) SetTier(ctx context.Context, orgID uuid.UUID, tier vigil.Tier) error {
+	res, err := s.db.NewUpdate().Model((*orgRow)(nil)).
+		Set("tier = ?", string(tier)).Set("updated_at = ?", s.instant()).Where("id = ?", orgID).Exec(ctx)
+	return touched("organization", "set tier", res, err)
+}
+
+const maxSlug = 48
+
+// slugOf turns a name into lower-case ASCII words joined by hyphens.
+func slugOf(name string) string {
+	var slug strings.Builder
+	for _, r := range strings.ToLower(name) {
+		if slug.Len() >= maxSlug {
+			break
+		}
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+			slug.WriteRune(r)
+		case slug.Len() > 0 && !strings.HasSuffix(slug.String(), "-"):
+			slug.WriteByte('-')
+		}
+	}
+	if out := strings.Trim(slug.String(), "-"); out != "" {
+		return out
+	}
+	return "organization"
+}
+
+func idOr(id uuid.UUID) uuid.UUID {
+	if id == uuid.Nil {
+		return uuid.New()
+	}
+	return id
+}
+
+func timeOr(t, other time.Time) time.Time {
+	if t.IsZero() {
+		return other
+	}
+	return micro(t)
+}
+
+// Emails returns the verified addresses of an organization's users.
+func (s *Store) Emails(ctx context.Context, orgID uuid.UUID) ([]string, error) {
+	var emails []string
+	err := s.db.NewSelect().Model((*userRow)(nil)).Column("email").
+		Where("org_id = ? AND email_verified", orgID).OrderExpr("created_at, id").Scan(ctx, &emails)
+	return emails, wrap("read the addresses of an organization", err)
+}

@@ -1,0 +1,75 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+
+	"vigil"
+)
+
+type auditRow struct {
+	bun.BaseModel `bun:"table:audit_log,alias:a"`
+
+	ID         uuid.UUID `bun:"id,pk,type:uuid"`
+	OrgID      uuid.UUID `bun:"org_id,type:uuid"`
+	At         time.Time `bun:"at"`
+	Action     string    `bun:"action"`
+	ResourceID uuid.UUID `bun:"resource_id,type:uuid,nullzero"`
+	UserID     uuid.UUID `bun:"user_id,type:uuid,nullzero"`
+	KeyID      uuid.UUID `bun:"key_id,type:uuid,nullzero"`
+	KeyPrefix  string    `bun:"key_prefix"`
+	Members    []string  `bun:"members,array"`
+	RequestID  string    `bun:"request_id"`
+	Address    string    `bun:"address"`
+	UserAgent  string    `bun:"user_agent"`
+}
+
+// note stores the audit entry of ctx, if there is one to store.
+func (s *Store) note(ctx context.Context, db bun.IDB) error {
+	entry := vigil.AuditOf(ctx)
+	if !entry.Note() {
+		return nil
+	}
+	entry.ID, entry.At = idOr(entry.ID), s.instant()
+	row := auditRow{
+		ID: entry.ID, OrgID: entry.OrgID, At: entry.At, Action: entry.Action, ResourceID: entry.ResourceID,
+		UserID: entry.UserID, KeyID: entry.KeyID, KeyPrefix: entry.KeyPrefix, Members: entry.Members,
+		RequestID: entry.RequestID, Address: entry.Address, UserAgent: entry.UserAgent,
+	}
+	if row.Members == nil {
+		row.Members = []string{}
+	}
+	if _, err := db.NewInsert().Model(&row).Exec(ctx); err != nil {
+		return fmt.Errorf("note in the audit log: %w", err)
+	}
+	return nil
+}
+
+// Note stores the audit entry of ctx unless a change under ctx did already: for
+// what is worth an entry and changes nothing in the database.
+func (s *Store) Note(ctx context.Context) error {
+	return wrap("note in the audit log", s.note(ctx, s.db))
+}
+
+// AuditLog lists what was done in an organization, newest first, and counts it.
+func (s *Store) AuditLog(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]vigil.AuditEntry, int, error) {
+	var rows []auditRow
+	total, err := s.db.NewSelect().Model(&rows).Where("a.org_id = ?", orgID).
+		OrderExpr("a.at DESC, a.id DESC").Limit(int64(page.Limit)).Offset(int64(page.Offset)).ScanAndCount(ctx)
+	if err != nil {
+		return nil, 0, wrap("list the audit log", err)
+	}
+	entries := make([]vigil.AuditEntry, len(rows))
+	for i, row := range rows {
+		entries[i] = vigil.AuditEntry{
+			ID: row.ID, OrgID: row.OrgID, At: row.At, Action: row.Action, ResourceID: row.ResourceID,
+			UserID: row.UserID, KeyID: row.KeyID, KeyPrefix: row.KeyPrefix, Members: row.Members,
+			RequestID: row.RequestID, Address: row.Address, UserAgent: row.UserAgent,
+		}
+	}
+	return entries, int(total), nil
+}

@@ -1,0 +1,58 @@
+package storage_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"vigil"
+)
+
+func TestAuditLog(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	org, user := newOrg(t, s)
+	entry := func(action string) *vigil.AuditEntry {
+		return &vigil.AuditEntry{
+			OrgID: org.ID, UserID: user.ID, Action: action, KeyPrefix: "vgl_x", RequestID: "r1",
+			Address: "192.0.2.1", UserAgent: "curl", Members: []string{"name"},
+		}
+	}
+	c, err := s.CreateCheck(vigil.WithAudit(t.Context(), entry("check.create")), draft(org.ID, newark), unlimited(), vigil.Allowance{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := errors.New("refused")
+	_, err = s.UpdateCheck(vigil.WithAudit(t.Context(), entry("check.update")), org.ID, c.ID, unlimited(), func(*vigil.Check) error { return refused })
+	if !errors.Is(err, refused) {
+		t.Fatal(err)
+	}
+	keyEntry := entry("api_key.create")
+	ctx := vigil.WithAudit(t.Context(), keyEntry)
+	key, err := s.CreateKey(ctx, org.ID, user.ID, vigil.NewKey{Name: "k", Prefix: "vgl_x", Hash: []byte("h")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Note(ctx); err != nil { // noted already
+		t.Fatal(err)
+	}
+	if err := s.Note(t.Context()); err != nil { // nothing to note
+		t.Fatal(err)
+	}
+	entries, total, err := s.AuditLog(t.Context(), org.ID, vigil.Page{Limit: 10})
+	if err != nil || total != 2 || len(entries) != 2 {
+		t.Fatalf("%d entries of %d: %+v (%v)", len(entries), total, entries, err)
+	}
+	actions := map[string]vigil.AuditEntry{entries[0].Action: entries[0], entries[1].Action: entries[1]}
+	if actions["api_key.create"].ResourceID != key.ID {
+		t.Errorf("entry %+v", actions["api_key.create"])
+	}
+	got := actions["check.create"]
+	if got.UserID != user.ID || got.KeyID != uuid.Nil || got.Address != "192.0.2.1" || got.RequestID != "r1" || !got.At.Equal(epoch()) || got.Members[0] != "name" {
+		t.Errorf("entry %+v", got)
+	}
+	if _, total, err := s.AuditLog(t.Context(), uuid.New(), vigil.Page{Limit: 10}); total != 0 || err != nil {
+		t.Errorf("another organization sees %d (%v)", total, err)
+	}
+}

@@ -1,0 +1,66 @@
+package storage_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"vigil"
+	"vigil/storage"
+	"vigil/storage/storagetest"
+)
+
+// BenchmarkResultWriter stores results of 1,000 loops by 500 goroutines through
+// one writer into a server that keeps Postgres's own settings, fsync included.
+// It reports rows a second of wall-clock time, everything on this machine.
+func BenchmarkResultWriter(b *testing.B) {
+	cluster := storagetest.StartCluster(b)
+	clk := &clock{at: epoch()}
+	s := storagetest.Open(b, cluster.DSN("postgres"), func(o *storage.Options) { o.Now = clk.now })
+	if _, err := s.Migrate(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	if err := s.EnsurePartitions(b.Context(), epoch()); err != nil {
+		b.Fatal(err)
+	}
+	org, _ := newOrg(b, s)
+	const loops, callers = 1000, 500
+	checks, slots := make([]vigil.Check, loops), make([][]time.Time, loops)
+	for i := range checks {
+		checks[i] = newCheck(b, s, draft(org.ID, newark))
+		schedule := checks[i].Schedule(newark, epoch())
+		for slot := schedule.First(); len(slots[i]) <= b.N/loops; slot = schedule.Next(slot) {
+			slots[i] = append(slots[i], slot)
+		}
+	}
+	w := newWriter(b, s, storage.WriterOptions{Delay: 20 * time.Millisecond})
+	rows := make(chan int, callers)
+	var wg sync.WaitGroup
+	b.ResetTimer()
+	for range callers {
+		wg.Go(func() {
+			for i := range rows {
+				c := checks[i%loops]
+				r := ok(c, newark, slots[i%loops][i/loops])
+				r.ResponseTime = time.Duration(5+i*7919%90) * time.Millisecond
+				r.Metadata = map[string]any{"timings": map[string]any{"dns_ms": 1.5, "connect_ms": 3.25, "tls_ms": 12.5, "ttfb_ms": 40.0, "transfer_ms": 2.0}, "ip": "192.0.2.7", "protocol": "HTTP/1.1"}
+				if _, err := w.Write(b.Context(), vigil.ResultRow{Result: r, Worker: "bench", Deadline: 10 * time.Second}); err != nil {
+					b.Error(err)
+				}
+			}
+		})
+	}
+	for i := range b.N {
+		rows <- i
+	}
+	close(rows)
+	wg.Wait()
+	b.StopTimer()
+	if n := count(b, s, "SELECT count(*) FROM results"); n != int64(b.N) {
+		b.Errorf("%d rows stored of %d", n, b.N)
+	}
+	if n := count(b, s, "SELECT count(*) FROM result_gaps"); n != 0 {
+		b.Logf("%d gaps, since rows came out of order", n)
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "rows/s")
+}

@@ -1,0 +1,36 @@
+package storage_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"vigil"
+	"vigil/storage"
+	"vigil/storage/storagetest"
+)
+
+// Callers have every connection that there is for them.
+func TestProbingWhileTheDatabaseIsBusy(t *testing.T) {
+	t.Parallel()
+	const conns = 4
+	s := storagetest.New(t, func(o *storage.Options) { o.MaxConns = conns })
+	org, _ := newOrg(t, s)
+	c := newCheck(t, s, draft(org.ID, newark))
+	w := newWriter(t, s, storage.WriterOptions{})
+	for range conns {
+		conn, err := s.DB().Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	if _, err := w.Write(ctx, vigil.ResultRow{Result: ok(c, newark, c.CreatedAt)}); err != nil {
+		t.Errorf("a result is not stored: %v", err)
+	}
+	if err := s.RenewLease(ctx, "w1", []string{newark}); err != nil {
+		t.Errorf("a lease is not renewed: %v", err)
+	}
+}

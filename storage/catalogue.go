@@ -1,0 +1,107 @@
+package storage
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
+
+	"vigil"
+)
+
+// definitionRow is a check with its rules and with slot 0 of its regions, in
+// microseconds since 1970, all of one moment.
+type definitionRow struct {
+	checkRow `bun:",extend"`
+
+	Starts json.RawMessage `bun:"starts,scanonly"`
+	Rules  json.RawMessage `bun:"rules,scanonly"`
+}
+
+func (s *Store) selectDefinitions(into any) *bun.SelectQuery {
+	return selectChecks(s.db, into).ColumnExpr(`(
+		SELECT jsonb_object_agg(r.region, (extract(epoch FROM r.start_at) * 1000000)::bigint)
+		FROM check_regions AS r WHERE r.check_id = c.id) AS starts`).
+		ColumnExpr(`(SELECT jsonb_agg(to_jsonb(ar) ORDER BY ar.created_at, ar.id) FROM alert_rules AS ar WHERE ar.check_id = c.id) AS rules`)
+}
+
+func (s *Store) definition(row *definitionRow) (vigil.Definition, error) {
+	check, err := s.opened(&row.checkRow)
+	if err != nil {
+		return vigil.Definition{}, err
+	}
+	var micros map[string]int64
+	if err := json.Unmarshal(row.Starts, &micros); err != nil {
+		return vigil.Definition{}, fmt.Errorf("read the starts of check %s: %w", row.ID, err)
+	}
+	starts := make(map[string]time.Time, len(micros))
+	for region, us := range micros {
+		starts[region] = time.UnixMicro(us).UTC()
+	}
+	rules, err := row.rules()
+	return vigil.Definition{Check: check, Starts: starts, Rules: rules}, err
+}
+
+func (r *definitionRow) rules() ([]vigil.Rule, error) {
+	if len(r.Rules) == 0 {
+		return nil, nil
+	}
+	var rows []ruleRow
+	if err := json.Unmarshal(r.Rules, &rows); err != nil {
+		return nil, fmt.Errorf("read the rules of check %s: %w", r.ID, err)
+	}
+	return rulesOf(rows)
+}
+
+// Definitions returns what workers of these regions must know. With a zero
+// since that is every enabled check with one of the regions, and gone is empty.
+// Else it is every check that changed at or after since by the database's clock
+// (see Clock), disabled ones too, and gone names the loops in these regions
+// whose check or region was removed since then. Changes become visible when
+// their transactions commit, so a reader goes back some seconds each time.
+//
+// A check that cannot be read (its key is missing) is left out and logged: it
+// must not blind a worker to all others.
+func (s *Store) Definitions(ctx context.Context, regions []string, since time.Time) (defs []vigil.Definition, gone []vigil.Tombstone, err error) {
+	var rows []definitionRow
+	query := s.selectDefinitions(&rows).Where("c.regions && ?::text[]", pgdialect.Array(append([]string{}, regions...)))
+	if since.IsZero() {
+		query = query.Where("c.enabled")
+	} else {
+		query = query.Where("c.changed_at >= ?", micro(since))
+	}
+	if err := query.OrderExpr("c.id").Scan(ctx); err != nil {
+		return nil, nil, wrap("read definitions", err)
+	}
+	defs = make([]vigil.Definition, 0, len(rows))
+	for i := range rows {
+		def, err := s.definition(&rows[i])
+		if err != nil {
+			s.log.ErrorContext(ctx, "check cannot be read and is not probed", "check", rows[i].ID, "error", err)
+			continue
+		}
+		defs = append(defs, def)
+	}
+	if since.IsZero() {
+		return defs, nil, nil
+	}
+	var stones []tombstoneRow
+	err = s.db.NewSelect().Model(&stones).Column("check_id", "region", "org_id", "revision", "created_at").
+		Where("t.created_at >= ? AND t.region = ANY(?::text[])", micro(since), pgdialect.Array(append([]string{}, regions...))).
+		OrderExpr("t.created_at").Scan(ctx)
+	return defs, tombstonesOf(stones), wrap("read tombstones", err)
+}
+
+// Definition returns one check, enabled or not, whatever its organization.
+func (s *Store) Definition(ctx context.Context, checkID uuid.UUID) (vigil.Definition, error) {
+	var row definitionRow
+	if err := s.selectDefinitions(&row).Where("c.id = ?", checkID).Scan(ctx); err != nil {
+		return vigil.Definition{}, found("check", err)
+	}
+	def, err := s.definition(&row)
+	return def, wrap("read definition", err)
+}

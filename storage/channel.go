@@ -1,0 +1,252 @@
+package storage
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
+
+	"vigil"
+)
+
+// channelRow is a channel as it rests: its config sealed.
+type channelRow struct {
+	bun.BaseModel `bun:"table:channels,alias:ch"`
+
+	ID             uuid.UUID       `bun:"id,pk,type:uuid"`
+	OrgID          uuid.UUID       `bun:"org_id,type:uuid"`
+	Name           string          `bun:"name"`
+	Type           string          `bun:"type"`
+	Config         json.RawMessage `bun:"config,type:jsonb"`
+	Enabled        bool            `bun:"enabled"`
+	DisabledReason string          `bun:"disabled_reason"`
+	CreatedAt      time.Time       `bun:"created_at"`
+	UpdatedAt      time.Time       `bun:"updated_at"`
+}
+
+// sealedChannel prepares a channel for storing.
+func (s *Store) sealedChannel(c *vigil.Channel) (*channelRow, error) {
+	if s.keys == nil {
+		return nil, errors.New("the store has no keys to seal secrets with")
+	}
+	if holdsNUL(c.Config) {
+		return nil, errUnstorable()
+	}
+	sealed, err := s.keys.SealSecrets(c.Config)
+	if err != nil {
+		return nil, fmt.Errorf("seal the config: %w", err)
+	}
+	return &channelRow{
+		ID: c.ID, OrgID: c.OrgID, Name: c.Name, Type: string(c.Type), Config: sealed, Enabled: c.Enabled,
+		DisabledReason: c.DisabledReason, CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt,
+	}, nil
+}
+
+// openedChannels turns stored rows into channels with their secrets in clear.
+func (s *Store) openedChannels(rows []channelRow) ([]vigil.Channel, error) {
+	if s.keys == nil {
+		return nil, errors.New("the store has no keys to open secrets with")
+	}
+	channels := make([]vigil.Channel, len(rows))
+	for i, r := range rows {
+		config, err := s.keys.OpenSecrets(r.Config)
+		if err != nil {
+			return nil, fmt.Errorf("open the config of channel %s: %w", r.ID, err)
+		}
+		channels[i] = vigil.Channel{
+			ID: r.ID, OrgID: r.OrgID, Name: r.Name, Type: vigil.ChannelType(r.Type), Config: config, Enabled: r.Enabled,
+			DisabledReason: r.DisabledReason, CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
+		}
+	}
+	return channels, nil
+}
+
+// CreateChannel stores a new channel of its organization. Zero ids and times are
+// filled in.
+func (s *Store) CreateChannel(ctx context.Context, c vigil.Channel) (vigil.Channel, error) {
+	now := s.instant()
+	c.ID, c.DisabledReason = idOr(c.ID), ""
+	c.CreatedAt, c.UpdatedAt = timeOr(c.CreatedAt, now), timeOr(c.UpdatedAt, now)
+	row, err := s.sealedChannel(&c)
+	if err != nil {
+		return vigil.Channel{}, wrap("create channel", err)
+	}
+	if _, err := s.db.NewInsert().Model(row).Exec(ctx); err != nil {
+		return vigil.Channel{}, wrap("create channel", unstorable(err))
+	}
+	return c, nil
+}
+
+// Channel finds a channel of the organization.
+func (s *Store) Channel(ctx context.Context, orgID, id uuid.UUID) (vigil.Channel, error) {
+	return s.readChannel(ctx, s.db.NewSelect(), orgID, id)
+}
+
+func (s *Store) readChannel(ctx context.Context, query *bun.SelectQuery, orgID, id uuid.UUID) (vigil.Channel, error) {
+	rows := make([]channelRow, 1)
+	if err := query.Model(&rows[0]).Where("ch.id = ? AND ch.org_id = ?", id, orgID).Scan(ctx); err != nil {
+		return vigil.Channel{}, found("channel", err)
+	}
+	channels, err := s.openedChannels(rows)
+	if err != nil {
+		return vigil.Channel{}, wrap("read channel", err)
+	}
+	return channels[0], nil
+}
+
+// Channels lists the channels of an organization, newest first, and counts them
+// all.
+func (s *Store) Channels(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]vigil.Channel, int, error) {
+	var rows []channelRow
+	total, err := s.db.NewSelect().Model(&rows).Where("ch.org_id = ?", orgID).
+		OrderExpr("ch.created_at DESC, ch.id DESC").Limit(int64(page.Limit)).Offset(int64(page.Offset)).ScanAndCount(ctx)
+	if err != nil {
+		return nil, 0, wrap("list channels", err)
+	}
+	channels, err := s.openedChannels(rows)
+	return channels, int(total), wrap("list channels", err)
+}
+
+// ChannelsByID returns those of the given channels that the organization has, in
+// the order of the ids.
+func (s *Store) ChannelsByID(ctx context.Context, orgID uuid.UUID, ids []uuid.UUID) ([]vigil.Channel, error) {
+	var rows []channelRow
+	err := s.db.NewSelect().Model(&rows).Where("ch.org_id = ? AND ch.id = ANY(?)", orgID, pgdialect.Array(ids)).Scan(ctx)
+	if err != nil {
+		return nil, wrap("read channels", err)
+	}
+	slices.SortFunc(rows, func(a, b channelRow) int { return slices.Index(ids, a.ID) - slices.Index(ids, b.ID) })
+	channels, err := s.openedChannels(rows)
+	return channels, wrap("read channels", err)
+}
+
+// UpdateChannel changes a channel of the organization: change edits a copy of
+// what is stored, and may refuse with an error, which is returned as it is. Only
+// name, config and enabled can be changed; a change that leaves them equal is
+// none. Whoever enables or disables a channel takes the platform's reason for
+// disabling it away.
+func (s *Store) UpdateChannel(ctx context.Context, orgID, id uuid.UUID, change func(*vigil.Channel) error) (vigil.Channel, error) {
+	var after vigil.Channel
+	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		before, err := s.readChannel(ctx, tx.NewSelect().For("NO KEY UPDATE"), orgID, id)
+		if err != nil {
+			return err
+		}
+		draft := before
+		draft.Config = slices.Clone(before.Config)
+		if err := change(&draft); err != nil {
+			return err
+		}
+		after = before
+		after.Name, after.Config, after.Enabled = draft.Name, draft.Config, draft.Enabled
+		if after.Enabled != before.Enabled {
+			after.DisabledReason = ""
+		}
+		if after.Name == before.Name && after.Enabled == before.Enabled && sameConfig(after.Config, before.Config) {
+			after = before
+			return nil
+		}
+		after.UpdatedAt = s.instant()
+		row, err := s.sealedChannel(&after)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.NewUpdate().Model(row).WherePK().Column("name", "config", "enabled", "disabled_reason", "updated_at").Exec(ctx); err != nil {
+			return unstorable(fmt.Errorf("store: %w", err))
+		}
+		return nil
+	})
+	if err != nil {
+		return vigil.Channel{}, wrap("update channel", err)
+	}
+	return after, nil
+}
+
+// DisableChannel disables a channel for a reason of the platform's own, and
+// reports whether it was this call that did. One that is disabled already, or
+// gone, stays as it is.
+func (s *Store) DisableChannel(ctx context.Context, id uuid.UUID, reason string) (bool, error) {
+	res, err := s.db.NewUpdate().Model((*channelRow)(nil)).
+		Set("enabled = false").Set("disabled_reason = ?", strings.ReplaceAll(strings.ToValidUTF8(reason, " "), "\x00", "")).
+		Set("updated_at = ?", s.instant()).
+		Where("id = ? AND enabled", id).Exec(ctx)
+	if err != nil {
+		return false, wrap("disable channel", err)
+	}
+	n, err := res.RowsAffected()
+	return n == 1, wrap("disable channel", err)
+}
+
+// errUsedMeanwhile says that a rule took a channel up while it was taken out of
+// the others.
+var errUsedMeanwhile = errors.New("a rule has begun to use the channel")
+
+// deletionTries bounds how often a deletion meets a rule that came meanwhile.
+const deletionTries = 5
+
+// DeleteChannel removes a channel of the organization. While rules use it, that
+// is a CodeConflict error that names them; with force it is taken out of them,
+// and those left with no channel are deleted. It returns the checks whose rules,
+// and so revisions, that changed.
+func (s *Store) DeleteChannel(ctx context.Context, orgID, id uuid.UUID, force bool) ([]uuid.UUID, error) {
+	for try := 1; ; try++ {
+		var checks []uuid.UUID
+		err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+			var err error
+			checks, err = deleteChannel(ctx, tx, orgID, id, force)
+			return err
+		})
+		switch {
+		case err == nil:
+			return checks, nil
+		case !errors.Is(err, errUsedMeanwhile) || try == deletionTries:
+			return nil, wrap("delete channel", err)
+		}
+	}
+}
+
+// deleteChannel takes checks' locks before the channel's, as everyone who gives
+// a rule its channels does. Once the row is deleted nobody can take the channel
+// up any more, so what is found then is all that came in between.
+func deleteChannel(ctx context.Context, tx bun.Tx, orgID, id uuid.UUID, force bool) (checks []uuid.UUID, err error) {
+	if force {
+		if checks, err = dropFromRules(ctx, tx, orgID, id); err != nil {
+			return nil, err
+		}
+	}
+	res, err := tx.NewDelete().Model((*channelRow)(nil)).Where("id = ? AND org_id = ?", id, orgID).Exec(ctx)
+	if err := touched("channel", "delete", res, err); err != nil {
+		return nil, err
+	}
+	names, err := rulesUsing(ctx, tx, orgID, id)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(names) == 0:
+		return checks, nil
+	case force:
+		return nil, errUsedMeanwhile
+	}
+	return nil, inUse(names)
+}
+
+// inUse names the rules that keep a channel from being deleted, a few of them
+// in the sentence and all in the details.
+func inUse(names []string) error {
+	shown, more := names, ""
+	if len(shown) > 5 {
+		shown, more = shown[:5], fmt.Sprintf(" and %d more", len(names)-5)
+	}
+	err := vigil.Errorf(vigil.CodeConflict,
+		"Alert rules use this channel: %s%s. Change them first, or delete with ?force=true, which takes the channel out of them and deletes the rules left with none.",
+		strings.Join(shown, ", "), more)
+	err.Details = map[string]any{"rules": names}
+	return err
+}

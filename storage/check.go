@@ -1,0 +1,254 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+
+	"vigil"
+)
+
+// CreateCheck stores a new check and asks for its loops, which start now.
+// Zero ids and times are filled in; anchor and revision are set here. Beyond
+// the plan's hourly budget of executions, or the allowance of creations, it is
+// a CodePlanLimit error with the figures in its details.
+func (s *Store) CreateCheck(ctx context.Context, c vigil.Check, plan vigil.Plan, allow vigil.Allowance) (vigil.Check, error) {
+	now := s.instant()
+	c.ID = idOr(c.ID)
+	c.CreatedAt, c.UpdatedAt = timeOr(c.CreatedAt, now), timeOr(c.UpdatedAt, now)
+	c.Anchor, c.Revision = vigil.NewAnchor(c.ID, now, c.Interval), 1
+	c.Health, c.LastChecked = vigil.Unknown, nil
+	if c.ExpiresAt != nil {
+		expires := micro(*c.ExpiresAt)
+		c.ExpiresAt = &expires
+	}
+	row, err := s.sealedRow(&c)
+	if err != nil {
+		return vigil.Check{}, wrap("create check", err)
+	}
+	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		if err := lockOrganization(ctx, tx, c.OrgID); err != nil {
+			return err
+		}
+		if err := spend(ctx, tx, &c, plan); err != nil {
+			return err
+		}
+		if err := countCreation(ctx, tx, c.OrgID, plan.Tier, allow, now); err != nil {
+			return err
+		}
+		if _, err := tx.NewInsert().Model(row).Exec(ctx); err != nil {
+			if violates(err, "checks_pkey") {
+				return vigil.Errorf(vigil.CodeConflict, "A check with this id exists already.")
+			}
+			return unstorable(fmt.Errorf("insert: %w", err))
+		}
+		return insertLoops(ctx, tx, &c, c.Regions, now)
+	})
+	if err != nil {
+		return vigil.Check{}, wrap("create check", err)
+	}
+	return c, nil
+}
+
+// lockOrganization makes everything that spends an organization's budget wait
+// for its turn. It is the first lock of any transaction that needs it.
+func lockOrganization(ctx context.Context, tx bun.Tx, orgID uuid.UUID) error {
+	var id uuid.UUID
+	err := tx.NewRaw("SELECT id FROM organizations WHERE id = ? FOR NO KEY UPDATE", orgID).Scan(ctx, &id)
+	return found("organization", err)
+}
+
+// spend refuses a check that would take the organization's enabled checks over
+// the hourly budget of its plan.
+func spend(ctx context.Context, tx bun.Tx, c *vigil.Check, plan vigil.Plan) error {
+	cost := c.HourlyCost()
+	if plan.ExecutionsPerHour == vigil.Unlimited || cost == 0 {
+		return nil
+	}
+	var spent float64
+	err := tx.NewRaw("SELECT "+hourlyCost+" FROM checks WHERE org_id = ? AND enabled AND id <> ?", c.OrgID, c.ID).Scan(ctx, &spent)
+	if err != nil {
+		return fmt.Errorf("sum the budget: %w", err)
+	}
+	const rounding = 1e-6 // of sums of fractions
+	if spent+cost <= float64(plan.ExecutionsPerHour)+rounding {
+		return nil
+	}
+	return planLimit(plan.Tier, plan.ExecutionsPerHour, spent, cost,
+		"The check needs %g executions an hour, and the organization's enabled checks already use %g of the %d that the %s plan allows. "+
+			"Choose a longer interval or fewer regions, disable other checks, or change the plan.")
+}
+
+// hourlyCost is vigil.Check.HourlyCost summed over rows of checks.
+const hourlyCost = "coalesce(sum(3600000.0 / interval_ms * cardinality(regions)), 0)::float8"
+
+func planLimit(tier vigil.Tier, limit int64, current, requested float64, format string) error {
+	current, requested = math.Round(current*100)/100, math.Round(requested*100)/100
+	err := vigil.Errorf(vigil.CodePlanLimit, format, requested, current, limit, tier)
+	err.Details = map[string]any{"limit": limit, "current": current, "requested": requested, "tier": string(tier)}
+	return err
+}
+
+// countCreation notes a creation and refuses one beyond the allowance. Deleting
+// a check does not give its creation back.
+func countCreation(ctx context.Context, tx bun.Tx, orgID uuid.UUID, tier vigil.Tier, allow vigil.Allowance, now time.Time) error {
+	since := now.Add(-time.Hour)
+	if _, err := tx.NewRaw("DELETE FROM check_creations WHERE org_id = ? AND at <= ?", orgID, since).Exec(ctx); err != nil {
+		return fmt.Errorf("forget old creations: %w", err)
+	}
+	if allow.CreationsPerHour != vigil.Unlimited {
+		var n int64
+		if err := tx.NewRaw("SELECT count(*) FROM check_creations WHERE org_id = ?", orgID).Scan(ctx, &n); err != nil {
+			return fmt.Errorf("count creations: %w", err)
+		}
+		if n >= allow.CreationsPerHour {
+			return planLimit(tier, allow.CreationsPerHour, float64(n), 1,
+				"Creating %g more check would make more than the hour's allowance: %g of %d were created within the last hour on the %s plan. Try again later.")
+		}
+	}
+	if _, err := tx.NewRaw("INSERT INTO check_creations (org_id, at) VALUES (?, ?)", orgID, now).Exec(ctx); err != nil {
+		return fmt.Errorf("note the creation: %w", err)
+	}
+	return nil
+}
+
+// Check finds a check of the organization.
+func (s *Store) Check(ctx context.Context, orgID, id uuid.UUID) (vigil.Check, error) {
+	var row checkRow
+	err := selectChecks(s.db, &row).Where("c.id = ? AND c.org_id = ?", id, orgID).Scan(ctx)
+	if err != nil {
+		return vigil.Check{}, found("check", err)
+	}
+	check, err := s.opened(&row)
+	return check, wrap("read check", err)
+}
+
+// Checks lists an organization's checks, newest first, and counts them all.
+func (s *Store) Checks(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]vigil.Check, int, error) {
+	var rows []checkRow
+	err := selectChecks(s.db, &rows).Where("c.org_id = ?", orgID).
+		OrderExpr("c.created_at DESC, c.id DESC").Limit(int64(page.Limit)).Offset(int64(page.Offset)).Scan(ctx)
+	if err != nil {
+		return nil, 0, wrap("list checks", err)
+	}
+	total, err := s.db.NewSelect().Model((*checkRow)(nil)).Where("c.org_id = ?", orgID).Count(ctx)
+	if err != nil {
+		return nil, 0, wrap("count checks", err)
+	}
+	checks := make([]vigil.Check, len(rows))
+	for i := range rows {
+		if checks[i], err = s.opened(&rows[i]); err != nil {
+			return nil, 0, wrap("list checks", err)
+		}
+	}
+	return checks, int(total), nil
+}
+
+// DeleteCheck removes a check of the organization with all that belongs to it,
+// leaves a tombstone for each of its loops and returns their regions. Of a long
+// history some results are left at first; whoever buries its loops removes them.
+func (s *Store) DeleteCheck(ctx context.Context, orgID, id uuid.UUID) (regions []string, err error) {
+	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		if err := lockCheck(ctx, tx, orgID, id); err != nil {
+			return err
+		}
+		regions, err = deleteLocked(ctx, tx, id)
+		return err
+	})
+	if err != nil {
+		return nil, wrap("delete check", err)
+	}
+	s.purgeSoon(ctx, id)
+	return regions, nil
+}
+
+// lockCheck makes changes of a check wait for each other. The lock lets rows
+// that refer to the check be inserted: the result writer holds the loops' locks
+// and must not wait for this one.
+func lockCheck(ctx context.Context, tx bun.Tx, orgID, id uuid.UUID) error {
+	var locked uuid.UUID
+	err := tx.NewRaw("SELECT id FROM checks WHERE id = ? AND org_id = ? FOR NO KEY UPDATE", id, orgID).Scan(ctx, &locked)
+	return found("check", err)
+}
+
+// deleteLocked removes a check whose row is locked. The locks of its loops come
+// first: from then on no writer adds results. A writer waits for these locks with
+// the results of everybody, so those of the check are removed later (see purge).
+func deleteLocked(ctx context.Context, tx bun.Tx, id uuid.UUID) ([]string, error) {
+	loops, err := lockLoops(ctx, tx, id)
+	if err != nil {
+		return nil, err
+	}
+	regions := make([]string, len(loops))
+	for i := range loops {
+		regions[i] = loops[i].Region
+	}
+	if err := bury(ctx, tx, id, regions, 0); err != nil {
+		return nil, err
+	}
+	if _, err := tx.NewRaw("DELETE FROM checks WHERE id = ?", id).Exec(ctx); err != nil {
+		return nil, fmt.Errorf("delete: %w", err)
+	}
+	return regions, nil
+}
+
+// Usage sums what an organization uses of its plan. It is zero for one that
+// does not exist.
+func (s *Store) Usage(ctx context.Context, orgID uuid.UUID) (vigil.Usage, error) {
+	var usage struct {
+		Checks int64   `bun:"checks"`
+		Hourly float64 `bun:"hourly"`
+	}
+	err := s.db.NewRaw("SELECT count(*) AS checks, (SELECT "+hourlyCost+" FROM checks WHERE org_id = ? AND enabled) AS hourly FROM checks WHERE org_id = ?",
+		orgID, orgID).Scan(ctx, &usage)
+	return vigil.Usage{Checks: usage.Checks, ExecutionsPerHour: usage.Hourly}, wrap("sum usage", err)
+}
+
+// ExpireChecks deletes the checks whose time has come, as DeleteCheck does, and
+// returns how many. Checks that it could not delete do not keep it from others.
+func (s *Store) ExpireChecks(ctx context.Context, now time.Time) (n int, err error) {
+	var due []struct {
+		ID    uuid.UUID `bun:"id"`
+		OrgID uuid.UUID `bun:"org_id"`
+	}
+	const batch = 1000
+	if err := s.db.NewRaw("SELECT id, org_id FROM checks WHERE expires_at <= ? ORDER BY expires_at LIMIT ?", micro(now), batch).Scan(ctx, &due); err != nil {
+		return 0, wrap("find expired checks", err)
+	}
+	for _, check := range due {
+		deleted, deleteErr := s.expire(ctx, check.OrgID, check.ID, now)
+		if deleted {
+			n++
+		}
+		err = errors.Join(err, deleteErr)
+	}
+	return n, err
+}
+
+// expire deletes a check unless it was made permanent, or deleted, since.
+func (s *Store) expire(ctx context.Context, orgID, id uuid.UUID, now time.Time) (deleted bool, err error) {
+	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		if err := lockCheck(ctx, tx, orgID, id); err != nil {
+			return err
+		}
+		var due bool
+		if err := tx.NewRaw("SELECT coalesce(expires_at <= ?, false) FROM checks WHERE id = ?", micro(now), id).Scan(ctx, &due); err != nil || !due {
+			return err
+		}
+		_, err := deleteLocked(ctx, tx, id)
+		deleted = err == nil
+		return err
+	})
+	if vigil.ErrorCode(err) == vigil.CodeNotFound {
+		return false, nil
+	}
+	if deleted && err == nil {
+		s.purgeSoon(ctx, id)
+	}
+	return deleted && err == nil, wrap("expire check", err)
+}

@@ -1,0 +1,144 @@
+package storage
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/uptrace/bun"
+
+	"vigil"
+)
+
+// checkRow is a check as it rests: its config sealed, its health computed from
+// its regions when it is read.
+type checkRow struct {
+	bun.BaseModel `bun:"table:checks,alias:c"`
+
+	ID           uuid.UUID       `bun:"id,pk,type:uuid"`
+	OrgID        uuid.UUID       `bun:"org_id,type:uuid"`
+	Name         string          `bun:"name"`
+	Type         string          `bun:"type"`
+	Config       json.RawMessage `bun:"config,type:jsonb"`
+	Target       string          `bun:"target"`
+	IntervalMS   int64           `bun:"interval_ms"`
+	Regions      []string        `bun:"regions,array"`
+	Enabled      bool            `bun:"enabled"`
+	Simultaneous bool            `bun:"simultaneous"`
+	Anchor       time.Time       `bun:"anchor"`
+	Revision     int64           `bun:"revision"`
+	ExpiresAt    *time.Time      `bun:"expires_at"`
+	CreatedAt    time.Time       `bun:"created_at"`
+	UpdatedAt    time.Time       `bun:"updated_at"`
+
+	Health      string     `bun:"health,scanonly"`
+	LastChecked *time.Time `bun:"last_checked,scanonly"`
+}
+
+// latestResult joins what the newest result of any region says of a check; of
+// several at the same slot an unhealthy one wins.
+const latestResult = `LEFT JOIN LATERAL (
+	SELECT r.health, r.last_time FROM check_regions AS r
+	WHERE r.check_id = c.id AND r.last_slot IS NOT NULL
+	ORDER BY r.last_slot DESC, (r.health = 'unhealthy') DESC LIMIT 1
+) AS latest ON true`
+
+// selectChecks starts a query for whole checks.
+func selectChecks(db bun.IDB, into any) *bun.SelectQuery {
+	return db.NewSelect().Model(into).ColumnExpr("c.*").
+		ColumnExpr("coalesce(latest.health, 'unknown') AS health, latest.last_time AS last_checked").
+		Join(latestResult)
+}
+
+// sealedRow prepares a check for storing.
+func (s *Store) sealedRow(c *vigil.Check) (*checkRow, error) {
+	if s.keys == nil {
+		return nil, errors.New("the store has no keys to seal secrets with")
+	}
+	if holdsNUL(c.Config) {
+		return nil, errUnstorable()
+	}
+	sealed, err := s.keys.SealSecrets(c.Config)
+	if err != nil {
+		return nil, fmt.Errorf("seal the config: %w", err)
+	}
+	return &checkRow{
+		ID: c.ID, OrgID: c.OrgID, Name: c.Name, Type: string(c.Type), Config: sealed, Target: c.Target,
+		IntervalMS: milliseconds(c.Interval), Regions: c.Regions, Enabled: c.Enabled, Simultaneous: c.Simultaneous,
+		Anchor: c.Anchor, Revision: c.Revision, ExpiresAt: c.ExpiresAt, CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt,
+	}, nil
+}
+
+// opened turns a stored row into a check with its secrets in clear.
+func (s *Store) opened(r *checkRow) (vigil.Check, error) {
+	if s.keys == nil {
+		return vigil.Check{}, errors.New("the store has no keys to open secrets with")
+	}
+	config, err := s.keys.OpenSecrets(r.Config)
+	if err != nil {
+		return vigil.Check{}, fmt.Errorf("open the config of check %s: %w", r.ID, err)
+	}
+	check := vigil.Check{
+		ID: r.ID, OrgID: r.OrgID, Name: r.Name, Type: vigil.CheckType(r.Type), Config: config, Target: r.Target,
+		Interval: fromMilliseconds(r.IntervalMS), Regions: r.Regions, Enabled: r.Enabled, Simultaneous: r.Simultaneous,
+		Anchor: r.Anchor, Revision: r.Revision, Health: vigil.Health(r.Health), LastChecked: r.LastChecked,
+		ExpiresAt: r.ExpiresAt, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
+	}
+	if check.Health == "" {
+		check.Health = vigil.Unknown
+	}
+	return check, nil
+}
+
+// sameConfig compares two configs by their members, whatever their order.
+func sameConfig(a, b json.RawMessage) bool {
+	if bytes.Equal(a, b) {
+		return true
+	}
+	left, errLeft := canonical(a)
+	right, errRight := canonical(b)
+	return errLeft == nil && errRight == nil && bytes.Equal(left, right)
+}
+
+func canonical(raw json.RawMessage) ([]byte, error) {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	var tree any
+	if err := decoder.Decode(&tree); err != nil {
+		return nil, fmt.Errorf("decode: %w", err)
+	}
+	return json.Marshal(tree)
+}
+
+// unstorable makes the refusal of a value by Postgres (a NUL character, a
+// number without end) an error for the caller, since it was the caller's value.
+func unstorable(err error) error {
+	const dataException = "22"
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && len(refused.Code) == 5 && refused.Code[:2] == dataException {
+		return errUnstorable()
+	}
+	return err
+}
+
+func errUnstorable() error {
+	return vigil.Invalid("config", "it holds a character or number that cannot be stored.")
+}
+
+// holdsNUL says whether a string of a config holds a NUL, which jsonb cannot
+// keep and bun would silently spell as something else.
+func holdsNUL(config json.RawMessage) bool {
+	if !bytes.Contains(config, []byte(`\u0000`)) {
+		return false
+	}
+	var tree any
+	if json.Unmarshal(config, &tree) != nil {
+		return false
+	}
+	before, errBefore := json.Marshal(tree)
+	after, errAfter := json.Marshal(withoutNUL(tree))
+	return errBefore != nil || errAfter != nil || !bytes.Equal(before, after)
+}

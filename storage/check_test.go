@@ -1,0 +1,431 @@
+package storage_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"vigil"
+	"vigil/storage"
+)
+
+func TestCreateCheck(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	org, _ := newOrg(t, s)
+
+	t.Run("AsksForALoopInEveryRegionThatStartsNow", func(t *testing.T) {
+		t.Parallel()
+		c := newCheck(t, s, draft(org.ID, frankfurt, newark))
+		if c.ID == uuid.Nil || c.Revision != 1 || c.Health != vigil.Unknown || !c.CreatedAt.Equal(epoch()) {
+			t.Errorf("check %+v", c)
+		}
+		loops, err := s.Loops(t.Context(), org.ID, c.ID)
+		if err != nil || len(loops) != 2 {
+			t.Fatalf("%d loops, %v", len(loops), err)
+		}
+		for i, region := range []string{frankfurt, newark} {
+			equal(t, loops[i], vigil.Loop{
+				CheckID: c.ID, OrgID: org.ID, Region: region, Name: c.Name, Target: c.Target, Desired: 1, Active: true,
+				Start: epoch(), NextDue: epoch(), Health: vigil.Unknown,
+			})
+		}
+		got, err := s.Check(t.Context(), org.ID, c.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.Config, c.Config = nil, nil
+		equal(t, got, c)
+	})
+
+	t.Run("StaggeredRegionsAreFirstDueOneAfterTheOther", func(t *testing.T) {
+		t.Parallel()
+		c := draft(org.ID, newark, frankfurt)
+		c.Simultaneous = false
+		c = newCheck(t, s, c)
+		if due := loopOf(t, s, c, frankfurt).NextDue; !due.Equal(epoch().Add(5 * time.Second)) {
+			t.Errorf("second region is due at %v", due)
+		}
+	})
+
+	t.Run("DisabledOneIsDueNever", func(t *testing.T) {
+		t.Parallel()
+		c := draft(org.ID, newark)
+		c.Enabled = false
+		loop := loopOf(t, s, newCheck(t, s, c), newark)
+		if loop.Active || !loop.NextDue.IsZero() {
+			t.Errorf("loop %+v", loop)
+		}
+	})
+
+	t.Run("WhatPostgresCannotKeepIsTheCallersMistake", func(t *testing.T) {
+		t.Parallel()
+		for _, config := range []string{`{"url": "a\u0000b"}`, `{"n": 1e400000}`, `{`} {
+			c := draft(org.ID, newark)
+			c.Config = json.RawMessage(config)
+			if _, err := s.CreateCheck(t.Context(), c, unlimited(), vigil.Allowance{}); config != `{` {
+				wantCode(t, err, vigil.CodeInvalid)
+			} else if err == nil {
+				t.Error("a broken config was stored")
+			}
+		}
+	})
+
+	t.Run("ExpiresWhenItsTimeHasCome", func(t *testing.T) {
+		t.Parallel()
+		c := draft(org.ID, newark)
+		at := epoch().Add(14 * 24 * time.Hour)
+		c.ExpiresAt = &at
+		c = newCheck(t, s, c)
+		if n, err := s.ExpireChecks(t.Context(), at.Add(-time.Second)); n != 0 || err != nil {
+			t.Errorf("%d expired too early, %v", n, err)
+		}
+		if n, err := s.ExpireChecks(t.Context(), at); n != 1 || err != nil {
+			t.Errorf("%d expired, %v", n, err)
+		}
+		_, err := s.Check(t.Context(), org.ID, c.ID)
+		wantCode(t, err, vigil.CodeNotFound)
+		if n := count(t, s, "SELECT count(*) FROM loop_tombstones WHERE check_id = ?", c.ID); n != 1 {
+			t.Errorf("%d tombstones", n)
+		}
+	})
+}
+
+func TestBudget(t *testing.T) {
+	t.Parallel()
+
+	t.Run("OfConcurrentCreationsOnlyThoseThatFitAreStored", func(t *testing.T) {
+		t.Parallel()
+		s, _ := newStore(t)
+		plan := vigil.Plan{Tier: vigil.TierFree, ExecutionsPerHour: 360 * 5} // five checks every 10 s
+		var org vigil.Organization
+		for range 10 {
+			org, _ = newOrg(t, s)
+			var wg sync.WaitGroup
+			errs := make([]error, 12)
+			for i := range errs {
+				wg.Go(func() { _, errs[i] = s.CreateCheck(t.Context(), draft(org.ID, newark), plan, vigil.Allowance{}) })
+			}
+			wg.Wait()
+			stored := 0
+			for _, err := range errs {
+				if err == nil {
+					stored++
+					continue
+				}
+				wantCode(t, err, vigil.CodePlanLimit)
+			}
+			if stored != 5 {
+				t.Fatalf("%d were stored, want 5", stored)
+			}
+		}
+		usage, err := s.Usage(t.Context(), org.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		equal(t, usage, vigil.Usage{Checks: 5, ExecutionsPerHour: 1800})
+		_, err = s.CreateCheck(t.Context(), draft(org.ID, newark), plan, vigil.Allowance{})
+		refused, isRefusal := errors.AsType[*vigil.Error](err)
+		if !isRefusal {
+			t.Fatal(err)
+		}
+		equal(t, refused.Details, map[string]any{"limit": int64(1800), "current": 1800.0, "requested": 360.0, "tier": "free"})
+	})
+
+	t.Run("BindsEnablingAndFasterIntervalsButNotCheaperChanges", func(t *testing.T) {
+		t.Parallel()
+		s, _ := newStore(t)
+		org, _ := newOrg(t, s)
+		plan := vigil.Plan{Tier: vigil.TierFree, ExecutionsPerHour: 400}
+		c := newCheck(t, s, draft(org.ID, newark))
+		off := draft(org.ID, newark)
+		off.Enabled = false
+		disabled, err := s.CreateCheck(t.Context(), off, plan, vigil.Allowance{})
+		if err != nil {
+			t.Fatalf("a disabled check costs: %v", err)
+		}
+		change := func(c vigil.Check, plan vigil.Plan, change func(*vigil.Check)) error {
+			_, err := s.UpdateCheck(t.Context(), org.ID, c.ID, plan, func(c *vigil.Check) error { change(c); return nil })
+			return err
+		}
+		wantCode(t, change(disabled, plan, func(c *vigil.Check) { c.Enabled = true }), vigil.CodePlanLimit)
+		wantCode(t, change(c, plan, func(c *vigil.Check) { c.Interval = 5 * time.Second }), vigil.CodePlanLimit)
+		wantCode(t, change(c, plan, func(c *vigil.Check) { c.Regions = []string{newark, frankfurt} }), vigil.CodePlanLimit)
+		smaller := vigil.Plan{Tier: vigil.TierFree, ExecutionsPerHour: 1}
+		if err := change(c, smaller, func(c *vigil.Check) { c.Interval = 20 * time.Second }); err != nil {
+			t.Errorf("a cheaper check was refused: %v", err)
+		}
+	})
+
+	t.Run("CreationsOfTheLastHourCountEvenWhenDeleted", func(t *testing.T) {
+		t.Parallel()
+		s, clk := newStore(t)
+		org, _ := newOrg(t, s)
+		allow := vigil.Allowance{CreationsPerHour: 2}
+		for range 2 {
+			c, err := s.CreateCheck(t.Context(), draft(org.ID, newark), unlimited(), allow)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.DeleteCheck(t.Context(), org.ID, c.ID); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err := s.CreateCheck(t.Context(), draft(org.ID, newark), unlimited(), allow)
+		wantCode(t, err, vigil.CodePlanLimit)
+		clk.set(epoch().Add(time.Hour))
+		if _, err := s.CreateCheck(t.Context(), draft(org.ID, newark), unlimited(), allow); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestChecks(t *testing.T) {
+	t.Parallel()
+	s, clk := newStore(t)
+	org, _ := newOrg(t, s)
+	other, _ := newOrg(t, s)
+	newCheck(t, s, draft(other.ID, newark))
+	var ids []uuid.UUID
+	for i := range 5 {
+		clk.set(epoch().Add(time.Duration(i/2) * time.Second)) // pairs share an instant
+		ids = append(ids, newCheck(t, s, draft(org.ID, newark, frankfurt)).ID)
+	}
+
+	t.Run("AreListedNewestFirstWithTiesById", func(t *testing.T) {
+		t.Parallel()
+		var listed []vigil.Check
+		for offset := 0; offset < 6; offset += 2 {
+			page, total, err := s.Checks(t.Context(), org.ID, vigil.Page{Limit: 2, Offset: offset})
+			if err != nil || total != 5 {
+				t.Fatalf("%d in all, %v", total, err)
+			}
+			listed = append(listed, page...)
+		}
+		if len(listed) != 5 || listed[0].ID != ids[4] {
+			t.Fatalf("%d listed", len(listed))
+		}
+		for i := range listed[1:] {
+			a, b := listed[i], listed[i+1]
+			if a.CreatedAt.Before(b.CreatedAt) || a.CreatedAt.Equal(b.CreatedAt) && a.ID.String() < b.ID.String() {
+				t.Errorf("%v %s before %v %s", a.CreatedAt, a.ID, b.CreatedAt, b.ID)
+			}
+		}
+	})
+
+	t.Run("PageBeyondTheEndStillCounts", func(t *testing.T) {
+		t.Parallel()
+		page, total, err := s.Checks(t.Context(), org.ID, vigil.Page{Limit: 2, Offset: 50})
+		if err != nil || total != 5 || len(page) != 0 {
+			t.Errorf("%d of %d, %v", len(page), total, err)
+		}
+	})
+}
+
+func TestHealth(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	org, _ := newOrg(t, s)
+	w := newWriter(t, s, storage.WriterOptions{})
+	healthOf := func(t *testing.T, c vigil.Check) vigil.Check {
+		t.Helper()
+		got, err := s.Check(t.Context(), org.ID, c.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+
+	t.Run("IsThatOfTheLatestSlotAndUnhealthyWinsATie", func(t *testing.T) {
+		t.Parallel()
+		c := newCheck(t, s, draft(org.ID, newark, frankfurt, singapore))
+		slot := epoch()
+		write(t, w, failed(c, newark, slot))
+		write(t, w, ok(c, frankfurt, slot.Add(time.Second)))
+		if got := healthOf(t, c); got.Health != vigil.Healthy || !got.LastChecked.Equal(slot.Add(time.Second+time.Millisecond)) {
+			t.Errorf("%s, last checked %v", got.Health, got.LastChecked)
+		}
+		write(t, w, failed(c, singapore, slot.Add(time.Second)))
+		if got := healthOf(t, c); got.Health != vigil.Unhealthy {
+			t.Errorf("%s at a tie", got.Health)
+		}
+		listed, _, err := s.Checks(t.Context(), org.ID, vigil.Page{Limit: 100})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range listed {
+			if l.ID == c.ID && l.Health != vigil.Unhealthy {
+				t.Errorf("the list says %s", l.Health)
+			}
+		}
+	})
+
+	t.Run("LateResultDoesNotTurnItBack", func(t *testing.T) {
+		t.Parallel()
+		c := newCheck(t, s, draft(org.ID, newark))
+		schedule := scheduleOf(t, s, c, newark)
+		second := schedule.Next(schedule.First())
+		write(t, w, ok(c, newark, second), failed(c, newark, schedule.First()))
+		if got := healthOf(t, c); got.Health != vigil.Healthy {
+			t.Errorf("%s", got.Health)
+		}
+	})
+}
+
+func TestDeleteCheck(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	org, _ := newOrg(t, s)
+	w := newWriter(t, s, storage.WriterOptions{})
+
+	t.Run("LeavesTombstonesAndNoRow", func(t *testing.T) {
+		t.Parallel()
+		c := newCheck(t, s, draft(org.ID, newark, frankfurt))
+		schedule := scheduleOf(t, s, c, newark)
+		third := schedule.Next(schedule.Next(schedule.First()))
+		write(t, w, ok(c, newark, third), ok(c, frankfurt, third))
+		regions, err := s.DeleteCheck(t.Context(), org.ID, c.ID)
+		if err != nil || len(regions) != 2 {
+			t.Fatalf("%v, %v", regions, err)
+		}
+		for _, table := range []string{"results", "result_rollups", "result_gaps", "check_regions"} {
+			if n := count(t, s, "SELECT count(*) FROM "+table+" WHERE check_id = ?", c.ID); n != 0 {
+				t.Errorf("%d rows left in %s", n, table)
+			}
+		}
+		stones, err := s.Tombstones(t.Context(), 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := 0
+		for _, stone := range stones {
+			if stone.CheckID == c.ID && stone.OrgID == org.ID {
+				found++
+				if err := s.BuryLoop(t.Context(), stone); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if found != 2 {
+			t.Errorf("%d tombstones", found)
+		}
+		if n := count(t, s, "SELECT count(*) FROM loop_tombstones WHERE check_id = ? AND done_at IS NULL", c.ID); n != 0 {
+			t.Errorf("%d are still open", n)
+		}
+		_, err = w.Write(t.Context(), vigil.ResultRow{Result: ok(c, newark, third)})
+		wantCode(t, err, vigil.CodeNotFound)
+	})
+
+	t.Run("WhileResultsArriveLeavesNoneBehind", func(t *testing.T) {
+		t.Parallel()
+		for round := range 5 {
+			c := newCheck(t, s, draft(org.ID, newark, frankfurt))
+			var wg sync.WaitGroup
+			for i := range 40 {
+				wg.Go(func() {
+					r := ok(c, []string{newark, frankfurt}[i%2], epoch().Add(time.Duration(i)*time.Second))
+					_, err := w.Write(t.Context(), vigil.ResultRow{Result: r})
+					if err != nil && vigil.ErrorCode(err) != vigil.CodeNotFound {
+						t.Error(err)
+					}
+				})
+			}
+			if _, err := s.DeleteCheck(t.Context(), org.ID, c.ID); err != nil {
+				t.Error(err)
+			}
+			wg.Wait()
+			if n := count(t, s, "SELECT count(*) FROM results WHERE check_id = ?", c.ID); n != 0 {
+				t.Errorf("round %d: %d results left", round, n)
+			}
+		}
+	})
+}
+
+func TestTenancy(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	org, _ := newOrg(t, s)
+	other, _ := newOrg(t, s)
+	c := newCheck(t, s, draft(org.ID, newark))
+	for name, id := range map[string]uuid.UUID{"another organization's check": c.ID, "no check": uuid.New()} {
+		for method, call := range map[string]func() error{
+			"Check": func() error { _, err := s.Check(t.Context(), other.ID, id); return err },
+			"UpdateCheck": func() error {
+				_, err := s.UpdateCheck(t.Context(), other.ID, id, unlimited(), func(c *vigil.Check) error { c.Name = "mine"; return nil })
+				return err
+			},
+			"DeleteCheck": func() error { _, err := s.DeleteCheck(t.Context(), other.ID, id); return err },
+			"Loops":       func() error { _, err := s.Loops(t.Context(), other.ID, id); return err },
+			"Results": func() error {
+				_, _, err := s.Results(t.Context(), other.ID, id, vigil.ResultFilter{Page: vigil.Page{Limit: 1}})
+				return err
+			},
+			"Uptime": func() error { _, err := s.Uptime(t.Context(), other.ID, id, time.Hour); return err },
+			"UpdateCheck of no organization": func() error {
+				_, err := s.UpdateCheck(t.Context(), uuid.New(), id, unlimited(), func(*vigil.Check) error { return nil })
+				return err
+			},
+		} {
+			if err := call(); vigil.ErrorCode(err) != vigil.CodeNotFound || vigil.ErrorMessage(err) != "check not found" {
+				t.Errorf("%s of %s: %v", method, name, err)
+			}
+		}
+	}
+	got, err := s.Check(t.Context(), org.ID, c.ID)
+	if err != nil || got.Name != c.Name {
+		t.Errorf("the owner sees %+v, %v", got, err)
+	}
+	if usage, err := s.Usage(t.Context(), other.ID); err != nil || usage != (vigil.Usage{}) {
+		t.Errorf("the other organization uses %+v, %v", usage, err)
+	}
+}
+
+func TestSecrets(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	org, _ := newOrg(t, s)
+	c := draft(org.ID, newark)
+	c.Config = json.RawMessage(`{"url": "https://example.com/", "headers": {"Authorization": "Bearer tiger-1"}, "basic_auth": {"username": "u", "password": "tiger-2"}, "steps": [{"config": {"password": "tiger-3"}}]}`)
+	c = newCheck(t, s, c)
+	update(t, s, c, func(c *vigil.Check) { c.Name = "renamed" })
+
+	var tables []string
+	if err := s.DB().NewRaw("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").Scan(t.Context(), &tables); err != nil {
+		t.Fatal(err)
+	}
+	looked := 0
+	for _, table := range tables {
+		var rows []string
+		if err := s.DB().NewRaw(fmt.Sprintf("SELECT x::text FROM %q AS x", table)).Scan(t.Context(), &rows); err != nil {
+			t.Fatal(err)
+		}
+		looked += len(rows)
+		if strings.Contains(strings.Join(rows, "\n"), "tiger") {
+			t.Errorf("a secret rests in clear in %s", table)
+		}
+	}
+	if looked < 5 {
+		t.Errorf("only %d rows were looked at", looked)
+	}
+	got, err := s.Check(t.Context(), org.ID, c.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	def, err := s.Definition(t.Context(), c.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, config := range []json.RawMessage{got.Config, def.Check.Config} {
+		for _, secret := range []string{"Bearer tiger-1", "tiger-2", "tiger-3"} {
+			if !strings.Contains(string(config), `"`+secret+`"`) {
+				t.Errorf("%s is not in the config that is read: %s", secret, config)
+			}
+		}
+	}
+}

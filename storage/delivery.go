@@ -1,0 +1,240 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+
+	"vigil"
+)
+
+type deliveryRow struct {
+	bun.BaseModel `bun:"table:deliveries,alias:d"`
+
+	ID            uuid.UUID  `bun:"id,pk,type:uuid"`
+	OrgID         uuid.UUID  `bun:"org_id,type:uuid"`
+	EventID       uuid.UUID  `bun:"event_id,type:uuid"`
+	EventType     string     `bun:"event_type"`
+	IncidentID    uuid.UUID  `bun:"incident_id,type:uuid"`
+	CheckID       uuid.UUID  `bun:"check_id,type:uuid"`
+	ChannelID     uuid.UUID  `bun:"channel_id,type:uuid"`
+	ChannelType   string     `bun:"channel_type"`
+	ChannelName   string     `bun:"channel_name"`
+	Status        string     `bun:"status"`
+	Attempts      int        `bun:"attempts"`
+	Failures      int        `bun:"failures"`
+	NextAttemptAt *time.Time `bun:"next_attempt_at"`
+	Redeliver     bool       `bun:"redeliver"`
+	Merged        bool       `bun:"merged"`
+	Body          *string    `bun:"body"`
+	CreatedAt     time.Time  `bun:"created_at"`
+	UpdatedAt     time.Time  `bun:"updated_at"`
+	FinishedAt    *time.Time `bun:"finished_at"`
+	SweptAt       time.Time  `bun:"swept_at"`
+	SweepWaitMS   int64      `bun:"sweep_wait_ms"`
+}
+
+func (r *deliveryRow) delivery() vigil.Delivery {
+	return vigil.Delivery{
+		ID: r.ID, OrgID: r.OrgID, EventID: r.EventID, EventType: vigil.EventType(r.EventType),
+		IncidentID: r.IncidentID, CheckID: r.CheckID,
+		ChannelID: r.ChannelID, ChannelType: vigil.ChannelType(r.ChannelType), ChannelName: r.ChannelName,
+		Status: vigil.DeliveryStatus(r.Status), Attempts: r.Attempts, Failures: r.Failures, NextAttemptAt: r.NextAttemptAt,
+		Redeliver: r.Redeliver, Merged: r.Merged, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, FinishedAt: r.FinishedAt,
+	}
+}
+
+func deliveriesOf(rows []deliveryRow) []vigil.Delivery {
+	deliveries := make([]vigil.Delivery, len(rows))
+	for i := range rows {
+		deliveries[i] = rows[i].delivery()
+	}
+	return deliveries
+}
+
+type attemptRow struct {
+	bun.BaseModel `bun:"table:attempts,alias:a"`
+
+	ID            uuid.UUID  `bun:"id,pk,type:uuid"`
+	DeliveryID    uuid.UUID  `bun:"delivery_id,type:uuid"`
+	ChannelID     uuid.UUID  `bun:"channel_id,type:uuid"`
+	Number        int        `bun:"number"`
+	StartedAt     time.Time  `bun:"started_at"`
+	FinishedAt    *time.Time `bun:"finished_at"`
+	DurationMS    int64      `bun:"duration_ms"`
+	StatusCode    *int       `bun:"status_code"`
+	ErrorCode     string     `bun:"error_code"`
+	Error         string     `bun:"error"`
+	ResponseBody  string     `bun:"response_body"`
+	NextAttemptAt *time.Time `bun:"next_attempt_at"`
+	Manual        bool       `bun:"manual"`
+}
+
+func (r *attemptRow) attempt() vigil.Attempt {
+	a := vigil.Attempt{
+		ID: r.ID, DeliveryID: r.DeliveryID, Number: r.Number, StartedAt: r.StartedAt, FinishedAt: r.FinishedAt,
+		Duration: fromMilliseconds(r.DurationMS), ErrorCode: r.ErrorCode, Error: r.Error, ResponseBody: r.ResponseBody,
+		NextAttemptAt: r.NextAttemptAt, Manual: r.Manual,
+	}
+	if r.StatusCode != nil {
+		a.StatusCode = *r.StatusCode
+	}
+	return a
+}
+
+func attemptsOf(rows []attemptRow) []vigil.Attempt {
+	attempts := make([]vigil.Attempt, len(rows))
+	for i := range rows {
+		attempts[i] = rows[i].attempt()
+	}
+	return attempts
+}
+
+// insertDeliveries stores the deliveries of an event, each once.
+func insertDeliveries(ctx context.Context, tx bun.Tx, e vigil.Event, to []listener) error {
+	if len(to) == 0 {
+		return nil
+	}
+	at := micro(e.Time)
+	rows := make([]deliveryRow, len(to))
+	for i, l := range to {
+		rows[i] = deliveryRow{
+			ID: vigil.DeliveryID(e.ID, l.ChannelID), OrgID: e.OrgID, EventID: e.ID, EventType: string(e.Type),
+			IncidentID: e.IncidentID, CheckID: e.CheckID, ChannelID: l.ChannelID, ChannelType: string(l.Type), ChannelName: l.Name,
+			Status: string(vigil.DeliveryPending), CreatedAt: at, UpdatedAt: at, SweptAt: at,
+		}
+	}
+	if _, err := tx.NewInsert().Model(&rows).On("CONFLICT DO NOTHING").Exec(ctx); err != nil {
+		return fmt.Errorf("insert deliveries: %w", err)
+	}
+	return nil
+}
+
+// errands returns the channels that have something to be told about an incident.
+func errands(ctx context.Context, tx bun.Tx, checkName string, incidentID uuid.UUID) ([]vigil.Errand, error) {
+	var rows []deliveryRow
+	err := tx.NewSelect().Model(&rows).DistinctOn("channel_id").
+		Column("incident_id", "channel_id", "org_id", "check_id", "channel_type", "channel_name").
+		Where("d.incident_id = ? AND (d.status = 'pending' OR d.redeliver)", incidentID).OrderExpr("d.channel_id").Scan(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the errands: %w", err)
+	}
+	list := make([]vigil.Errand, len(rows))
+	for i := range rows {
+		list[i] = rows[i].errand(checkName)
+	}
+	return list, nil
+}
+
+func (r *deliveryRow) errand(checkName string) vigil.Errand {
+	return vigil.Errand{
+		IncidentID: r.IncidentID, ChannelID: r.ChannelID, OrgID: r.OrgID, CheckID: r.CheckID,
+		ChannelType: vigil.ChannelType(r.ChannelType), CheckName: checkName, ChannelName: r.ChannelName,
+	}
+}
+
+func errandsOf(i *vigil.Incident, checkName string, to []listener) []vigil.Errand {
+	list := make([]vigil.Errand, len(to))
+	for n, l := range to {
+		list[n] = vigil.Errand{
+			IncidentID: i.ID, ChannelID: l.ChannelID, OrgID: i.OrgID, CheckID: i.CheckID,
+			ChannelType: l.Type, CheckName: checkName, ChannelName: l.Name,
+		}
+	}
+	return list
+}
+
+// Delivery finds a delivery of the organization.
+func (s *Store) Delivery(ctx context.Context, orgID, id uuid.UUID) (vigil.Delivery, error) {
+	var row deliveryRow
+	err := s.db.NewSelect().Model(&row).Where("d.id = ? AND d.org_id = ?", id, orgID).Scan(ctx)
+	return row.delivery(), found("delivery", err)
+}
+
+// Deliveries lists an organization's deliveries, newest first, and counts all
+// that the filter selects.
+func (s *Store) Deliveries(ctx context.Context, orgID uuid.UUID, f vigil.DeliveryFilter) ([]vigil.Delivery, int, error) {
+	var rows []deliveryRow
+	query := s.db.NewSelect().Model(&rows).Where("d.org_id = ?", orgID)
+	if f.IncidentID != uuid.Nil {
+		query = query.Where("d.incident_id = ?", f.IncidentID)
+	}
+	if f.ChannelID != uuid.Nil {
+		query = query.Where("d.channel_id = ?", f.ChannelID)
+	}
+	if f.Status != "" {
+		query = query.Where("d.status = ?", string(f.Status))
+	}
+	total, err := query.OrderExpr("d.created_at DESC, d.id DESC").Limit(int64(f.Limit)).Offset(int64(f.Offset)).ScanAndCount(ctx)
+	if err != nil {
+		return nil, 0, wrap("list deliveries", err)
+	}
+	return deliveriesOf(rows), int(total), nil
+}
+
+// Attempts lists the attempts of a delivery of the organization, newest first,
+// and counts them all.
+func (s *Store) Attempts(ctx context.Context, orgID, deliveryID uuid.UUID, page vigil.Page) ([]vigil.Attempt, int, error) {
+	if _, err := s.Delivery(ctx, orgID, deliveryID); err != nil {
+		return nil, 0, err
+	}
+	var rows []attemptRow
+	total, err := s.db.NewSelect().Model(&rows).Where("a.delivery_id = ?", deliveryID).
+		OrderExpr("a.number DESC").Limit(int64(page.Limit)).Offset(int64(page.Offset)).ScanAndCount(ctx)
+	if err != nil {
+		return nil, 0, wrap("list attempts", err)
+	}
+	return attemptsOf(rows), int(total), nil
+}
+
+// AskRedelivery asks for one more attempt of a delivery, whatever became of it,
+// and returns whom to send on the errand. Asked again before the attempt is
+// made, it stays one. A channel that is disabled or gone is a CodeConflict error.
+func (s *Store) AskRedelivery(ctx context.Context, orgID, id uuid.UUID) (vigil.Errand, error) {
+	var errand vigil.Errand
+	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		var row deliveryRow
+		if err := tx.NewSelect().Model(&row).Where("d.id = ? AND d.org_id = ?", id, orgID).For("UPDATE").Scan(ctx); err != nil {
+			return found("delivery", err)
+		}
+		usable, err := channelUsable(ctx, tx, row.ChannelID)
+		if err != nil {
+			return err
+		}
+		if !usable {
+			return vigil.Errorf(vigil.CodeConflict, "The channel of this delivery is disabled or deleted. Enable it before asking for another attempt.")
+		}
+		var kept bool
+		err = tx.NewRaw("SELECT EXISTS (SELECT FROM events WHERE id = ?)", row.EventID).Scan(ctx, &kept)
+		if err != nil {
+			return fmt.Errorf("look for the event: %w", err)
+		}
+		if !kept {
+			return vigil.Errorf(vigil.CodeConflict, "The event of this delivery is not kept any more.")
+		}
+		_, err = tx.NewRaw("UPDATE deliveries SET redeliver = true, updated_at = ?, swept_at = ?, sweep_wait_ms = 0 WHERE id = ?",
+			s.instant(), s.instant(), id).Exec(ctx)
+		if err != nil {
+			return fmt.Errorf("store: %w", err)
+		}
+		var checkName string
+		if err := tx.NewRaw("SELECT name FROM checks WHERE id = ?", row.CheckID).Scan(ctx, &checkName); err != nil && !noRow(err) {
+			return fmt.Errorf("read the check: %w", err)
+		}
+		errand = row.errand(checkName)
+		return nil
+	})
+	return errand, wrap("ask for a redelivery", err)
+}
+
+func channelUsable(ctx context.Context, tx bun.Tx, id uuid.UUID) (bool, error) {
+	var usable bool
+	err := tx.NewRaw("SELECT EXISTS (SELECT FROM channels WHERE id = ? AND enabled)", id).Scan(ctx, &usable)
+	if err != nil {
+		return false, fmt.Errorf("read the channel: %w", err)
+	}
+	return usable, nil
+}

@@ -1,0 +1,199 @@
+package storage_test
+
+import (
+	"context"
+	"encoding/json"
+	"reflect"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"vigil"
+	"vigil/storage"
+	"vigil/storage/storagetest"
+)
+
+const (
+	newark    = "na-east-ewr"
+	frankfurt = "eu-central-fra"
+	singapore = "ap-southeast-sin"
+)
+
+// epoch is an instant in the middle of an hour that tests count from.
+func epoch() time.Time { return time.Date(2026, 3, 10, 12, 30, 0, 0, time.UTC) }
+
+// clock is a time that a test moves.
+type clock struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
+
+func (c *clock) set(at time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = at
+}
+
+// newStore returns a store on its own database whose clock stands at epoch.
+func newStore(tb testing.TB) (*storage.Store, *clock) {
+	tb.Helper()
+	c := &clock{at: epoch()}
+	return storagetest.New(tb, func(o *storage.Options) { o.Now = c.now }), c
+}
+
+// unlimited is a plan that never binds.
+func unlimited() vigil.Plan { return vigil.PlanOf(vigil.TierEnterprise, time.Second) }
+
+// newOrg stores an organization with one user.
+func newOrg(tb testing.TB, s *storage.Store) (vigil.Organization, vigil.User) {
+	tb.Helper()
+	user, org, err := s.CreateAccount(tb.Context(), vigil.Organization{Name: "Acme"},
+		vigil.User{Email: uuid.NewString() + "@example.com", Name: "Ada"}, nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return org, user
+}
+
+// draft is a check every 10 s from the given regions, not stored yet.
+func draft(org uuid.UUID, regions ...string) vigil.Check {
+	return vigil.Check{
+		OrgID: org, Name: "home page", Type: vigil.TypeHTTP, Config: json.RawMessage(`{"url": "https://example.com/"}`),
+		Target: "example.com", Interval: 10 * time.Second, Regions: regions, Enabled: true, Simultaneous: true,
+	}
+}
+
+// newCheck stores a check.
+func newCheck(tb testing.TB, s *storage.Store, c vigil.Check) vigil.Check {
+	tb.Helper()
+	stored, err := s.CreateCheck(tb.Context(), c, unlimited(), vigil.Allowance{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return stored
+}
+
+// update changes a stored check.
+func update(tb testing.TB, s *storage.Store, c vigil.Check, change func(*vigil.Check)) vigil.Check {
+	tb.Helper()
+	after, err := s.UpdateCheck(tb.Context(), c.OrgID, c.ID, unlimited(), func(c *vigil.Check) error {
+		change(c)
+		return nil
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return after
+}
+
+// loopOf returns one loop of a check.
+func loopOf(tb testing.TB, s *storage.Store, c vigil.Check, region string) vigil.Loop {
+	tb.Helper()
+	loops, err := s.Loops(tb.Context(), c.OrgID, c.ID)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for _, loop := range loops {
+		if loop.Region == region {
+			return loop
+		}
+	}
+	tb.Fatalf("no loop in %s", region)
+	return vigil.Loop{}
+}
+
+// scheduleOf returns the slots of a check in a region as they are stored.
+func scheduleOf(tb testing.TB, s *storage.Store, c vigil.Check, region string) vigil.Schedule {
+	tb.Helper()
+	def, err := s.Definition(tb.Context(), c.ID)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return def.Check.Schedule(region, def.Starts[region])
+}
+
+// newWriter runs a result writer for the time of the test.
+func newWriter(tb testing.TB, s *storage.Store, opts storage.WriterOptions) *storage.ResultWriter {
+	tb.Helper()
+	if opts.Delay == 0 {
+		opts.Delay = time.Millisecond
+	}
+	w := storage.NewResultWriter(s, opts)
+	ran := make(chan error, 1)
+	ctx := context.WithoutCancel(tb.Context())
+	go func() { ran <- w.Run(ctx) }()
+	tb.Cleanup(func() {
+		w.Close()
+		if err := <-ran; err != nil {
+			tb.Error(err)
+		}
+	})
+	return w
+}
+
+// ok is a successful result of a slot.
+func ok(c vigil.Check, region string, slot time.Time) vigil.Result {
+	return vigil.Result{
+		ID: vigil.ResultID(c.ID, region, slot), CheckID: c.ID, Region: region, Slot: slot, Time: slot.Add(time.Millisecond),
+		Observation: vigil.Observation{Success: true, ResponseTime: 20 * time.Millisecond, StatusCode: 200},
+	}
+}
+
+// failed is a failed result of a slot.
+func failed(c vigil.Check, region string, slot time.Time) vigil.Result {
+	r := ok(c, region, slot)
+	r.Success, r.StatusCode, r.Error = false, 503, "status 503"
+	return r
+}
+
+// write stores results one after the other.
+func write(tb testing.TB, w *storage.ResultWriter, results ...vigil.Result) {
+	tb.Helper()
+	for _, r := range results {
+		if _, err := w.Write(tb.Context(), vigil.ResultRow{Result: r, Worker: "w1", Deadline: 5 * time.Second}); err != nil {
+			tb.Fatal(err)
+		}
+	}
+}
+
+// count runs a query for one number.
+func count(tb testing.TB, s *storage.Store, query string, args ...any) int64 {
+	tb.Helper()
+	var n int64
+	if err := s.DB().NewRaw(query, args...).Scan(tb.Context(), &n); err != nil {
+		tb.Fatal(err)
+	}
+	return n
+}
+
+func equal(tb testing.TB, got, want any) {
+	tb.Helper()
+	if !reflect.DeepEqual(got, want) {
+		tb.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+func wantCode(tb testing.TB, err error, code vigil.Code) {
+	tb.Helper()
+	if vigil.ErrorCode(err) != code {
+		tb.Errorf("got error %v, want code %q", err, code)
+	}
+}
+
+// eventually asks until a fact of another process holds.
+func eventually(tb testing.TB, fact string, holds func() bool) {
+	tb.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			tb.Fatalf("not within 30 s: %s", fact)
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package storage
+
+import (
+	"slices"
+	"time"
+
+	"vigil"
+)
+
+// gap is a run of slots without a result, one Step apart, both ends included.
+type gap struct {
+	First, Last time.Time
+	Step        time.Duration
+	Count       int64
+}
+
+// gapsBetween returns the slots of a schedule in [from, to): one run for slot 0,
+// which lies off the grid, and one for those on it.
+func gapsBetween(s vigil.Schedule, from, to time.Time) []gap {
+	var gaps []gap
+	first := s.First()
+	if !first.Before(from) && first.Before(to) {
+		gaps = append(gaps, gap{First: first, Last: first, Step: s.Interval, Count: 1})
+	}
+	low := s.Next(first)
+	if low.Before(from) {
+		low = s.Next(from.Add(-1))
+	}
+	if !low.Before(to) {
+		return gaps
+	}
+	steps := int64((to.Sub(low) - 1) / s.Interval)
+	return append(gaps, gap{First: low, Last: low.Add(time.Duration(steps) * s.Interval), Step: s.Interval, Count: steps + 1})
+}
+
+func countOf(gaps []gap) int64 {
+	var n int64
+	for _, g := range gaps {
+		n += g.Count
+	}
+	return n
+}
+
+// holds says whether a slot is one of the gap's.
+func (g gap) holds(slot time.Time) bool {
+	return !slot.Before(g.First) && !slot.After(g.Last) && slot.Sub(g.First)%g.Step == 0
+}
+
+// without returns what is left of a gap when one of its slots has a result.
+func (g gap) without(slot time.Time) []gap {
+	before := int64(slot.Sub(g.First) / g.Step)
+	after := g.Count - before - 1
+	var rest []gap
+	if before > 0 {
+		rest = append(rest, gap{First: g.First, Last: slot.Add(-g.Step), Step: g.Step, Count: before})
+	}
+	if after > 0 {
+		rest = append(rest, gap{First: slot.Add(g.Step), Last: g.Last, Step: g.Step, Count: after})
+	}
+	return rest
+}
+
+// within counts the slots of a gap in [from, to).
+func (g gap) within(from, to time.Time) int64 {
+	index := func(t time.Time) int64 { // of the first slot at or after t
+		d := t.Sub(g.First)
+		if d <= 0 {
+			return 0
+		}
+		return min(int64((d+g.Step-1)/g.Step), g.Count)
+	}
+	return max(0, index(to)-index(from))
+}
+
+// fill takes a slot out of the gap that holds it; false when none does.
+func fill(gaps []gap, slot time.Time) ([]gap, bool) {
+	at := slices.IndexFunc(gaps, func(g gap) bool { return g.holds(slot) })
+	if at < 0 {
+		return gaps, false
+	}
+	return slices.Replace(slices.Clone(gaps), at, at+1, gaps[at].without(slot)...), true
+}

@@ -1,0 +1,287 @@
+package storage
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
+
+	"vigil"
+)
+
+// OpenIncident opens the incident of an episode, with its event and the
+// deliveries of it, all or nothing. It may be repeated: when the incident is
+// there, or another one of the check is open, that one is returned. The outcome
+// has no incident (a zero id) when there is no reason left: the check was
+// disabled or the rules are gone. CodeNotFound: the check was deleted.
+func (s *Store) OpenIncident(ctx context.Context, o vigil.Opening) (vigil.Outcome, error) {
+	var out vigil.Outcome
+	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		check, org, err := s.lockForIncident(ctx, tx, o.CheckID)
+		if err != nil {
+			return err
+		}
+		known, err := adoptable(ctx, tx, o)
+		if err != nil {
+			return err
+		}
+		if known != nil {
+			out.Incident = known.head()
+			out.Errands, err = errands(ctx, tx, check.Name, known.ID)
+			return err
+		}
+		rules, err := openingRules(ctx, tx, o)
+		if err != nil || !check.Enabled || len(rules) == 0 {
+			return err
+		}
+		out, err = s.insertIncident(ctx, tx, o, check, org, rules)
+		return err
+	})
+	return out, wrap("open an incident", err)
+}
+
+// lockForIncident makes everything that happens to the incidents of a check wait
+// for its turn, and reads what events tell of the check.
+func (s *Store) lockForIncident(ctx context.Context, tx bun.Tx, checkID uuid.UUID) (vigil.Check, vigil.Organization, error) {
+	var row checkRow
+	err := tx.NewSelect().Model(&row).ExcludeColumn("config").Where("c.id = ?", checkID).For("NO KEY UPDATE").Scan(ctx)
+	if err != nil {
+		return vigil.Check{}, vigil.Organization{}, found("check", err)
+	}
+	var org orgRow
+	if err := tx.NewSelect().Model(&org).Where("o.id = ?", row.OrgID).Scan(ctx); err != nil {
+		return vigil.Check{}, vigil.Organization{}, found("organization", err)
+	}
+	return vigil.Check{
+		ID: row.ID, OrgID: row.OrgID, Name: row.Name, Type: vigil.CheckType(row.Type), Target: row.Target,
+		Interval: fromMilliseconds(row.IntervalMS), Regions: row.Regions, Enabled: row.Enabled,
+	}, org.organization(), nil
+}
+
+// adoptable finds the incident that an opening means already: the same one, made
+// by an earlier attempt, or the one that is open.
+func adoptable(ctx context.Context, tx bun.Tx, o vigil.Opening) (*incidentRow, error) {
+	var rows []incidentRow
+	err := tx.NewSelect().Model(&rows).Where("i.id = ? OR (i.check_id = ? AND i.status <> 'resolved')", o.ID, o.CheckID).
+		OrderExpr("(i.id = ?) DESC", o.ID).Limit(1).Scan(ctx)
+	if err != nil || len(rows) == 0 {
+		return nil, wrap("look for the incident", err)
+	}
+	return &rows[0], nil
+}
+
+// openingRules reads the rules of an opening that are still there and enabled,
+// the one that names the incident first.
+func openingRules(ctx context.Context, tx bun.Tx, o vigil.Opening) ([]vigil.Rule, error) {
+	var rows []ruleRow
+	err := tx.NewSelect().Model(&rows).Where("ar.check_id = ? AND ar.enabled AND ar.id = ANY(?)", o.CheckID, pgdialect.Array(append([]uuid.UUID{}, o.Rules...))).Scan(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the rules: %w", err)
+	}
+	rules, err := rulesOf(rows)
+	vigil.SortRules(rules)
+	return rules, err
+}
+
+func (s *Store) insertIncident(ctx context.Context, tx bun.Tx, o vigil.Opening, check vigil.Check, org vigil.Organization, rules []vigil.Rule) (vigil.Outcome, error) {
+	now, lead := s.instant(), rules[0]
+	trigger, err := s.trigger(ctx, tx, o, lead)
+	if err != nil {
+		return vigil.Outcome{}, err
+	}
+	audience, err := audienceOf(ctx, tx, check.OrgID, rules)
+	if err != nil {
+		return vigil.Outcome{}, err
+	}
+	incident := vigil.Incident{
+		ID: o.ID, OrgID: check.OrgID, CheckID: check.ID, RuleID: lead.ID, Status: vigil.IncidentActive, Severity: lead.Severity(),
+		Trigger: trigger, Regions: firingRegions(o.Votes), StartedAt: now, CreatedAt: now,
+	}
+	if !trigger.Result.Time.IsZero() && trigger.Result.Time.Before(now) {
+		incident.StartedAt = trigger.Result.Time
+	}
+	incident.Title, incident.Description = trigger.Describe(check.Name)
+	row, err := rowOfIncident(&incident, audience)
+	if err != nil {
+		return vigil.Outcome{}, err
+	}
+	if _, err := tx.NewInsert().Model(row).Exec(ctx); err != nil {
+		return vigil.Outcome{}, fmt.Errorf("insert: %w", err)
+	}
+	event, err := vigil.NewEvent(vigil.Story{
+		Type: vigil.EventTriggered, Time: now, Incident: incident, Check: check, Rule: lead, Organization: org,
+		Regions: incident.Regions, PublicURL: o.PublicURL,
+	})
+	if err != nil {
+		return vigil.Outcome{}, err
+	}
+	wanted := slices.DeleteFunc(slices.Clone(audience), func(l listener) bool { return !l.Opening })
+	return vigil.Outcome{
+		Incident: vigil.IncidentHead{ID: incident.ID, Status: incident.Status}, Changed: true,
+		Errands: errandsOf(&incident, check.Name, wanted),
+	}, s.publish(ctx, tx, event, wanted)
+}
+
+func rowOfIncident(i *vigil.Incident, audience []listener) (*incidentRow, error) {
+	trigger, err := encodeTrigger(&i.Trigger)
+	if err != nil {
+		return nil, err
+	}
+	list, err := json.Marshal(append([]listener{}, audience...))
+	if err != nil {
+		return nil, fmt.Errorf("encode the audience: %w", err)
+	}
+	return &incidentRow{
+		ID: i.ID, OrgID: i.OrgID, CheckID: i.CheckID, RuleID: i.RuleID, Status: string(i.Status), Severity: string(i.Severity),
+		Title: i.Title, Description: i.Description, Trigger: trigger, Regions: append([]string{}, i.Regions...), Audience: list,
+		StartedAt: i.StartedAt, CreatedAt: i.CreatedAt, Quiet: []string{}, SweptAt: i.CreatedAt,
+	}, nil
+}
+
+func firingRegions(votes []vigil.Vote) []string {
+	var regions []string
+	for _, v := range votes {
+		if len(v.Firing) > 0 {
+			regions = append(regions, v.Region)
+		}
+	}
+	slices.Sort(regions)
+	return regions
+}
+
+// audienceOf is everyone whom the rules tell, each once. A channel that is
+// disabled or gone hears nothing of this incident.
+func audienceOf(ctx context.Context, tx bun.Tx, orgID uuid.UUID, rules []vigil.Rule) ([]listener, error) {
+	wants := make(map[uuid.UUID]*listener)
+	ids := []uuid.UUID{}
+	for _, rule := range rules {
+		for _, id := range rule.Channels {
+			if wants[id] == nil {
+				wants[id] = &listener{ChannelID: id}
+				ids = append(ids, id)
+			}
+			wants[id].Opening = wants[id].Opening || rule.NotifyOn.Opening()
+			wants[id].Recovery = wants[id].Recovery || rule.NotifyOn.Recovery()
+		}
+	}
+	var channels []struct {
+		ID   uuid.UUID `bun:"id"`
+		Name string    `bun:"name"`
+		Type string    `bun:"type"`
+	}
+	err := tx.NewRaw("SELECT id, name, type FROM channels WHERE org_id = ? AND enabled AND id = ANY(?)", orgID, pgdialect.Array(ids)).Scan(ctx, &channels)
+	if err != nil {
+		return nil, fmt.Errorf("read the channels: %w", err)
+	}
+	var audience []listener
+	for _, id := range ids { // in the order in which the rules name them
+		for _, c := range channels {
+			if c.ID == id {
+				one := *wants[id]
+				one.Type, one.Name = vigil.ChannelType(c.Type), c.Name
+				audience = append(audience, one)
+			}
+		}
+	}
+	return audience, nil
+}
+
+// trigger finds the result that made the leading rule fire: that of the oldest
+// vote with it.
+func (s *Store) trigger(ctx context.Context, tx bun.Tx, o vigil.Opening, lead vigil.Rule) (vigil.Trigger, error) {
+	var first *vigil.Vote
+	for i := range o.Votes {
+		v := &o.Votes[i]
+		if slices.Contains(v.Firing, lead.ID) && (first == nil || v.Slot.Before(first.Slot)) {
+			first = v
+		}
+	}
+	if first == nil {
+		return vigil.Trigger{}, nil
+	}
+	t := vigil.Trigger{FailureCount: first.Failures}
+	var row resultRow
+	err := tx.NewSelect().Model(&row).Where("r.check_id = ? AND r.region = ? AND r.slot = ?", o.CheckID, first.Region, micro(first.Slot)).Scan(ctx)
+	if noRow(err) {
+		return t, nil // past its retention
+	}
+	if err == nil {
+		t.Result, err = row.result()
+	}
+	if err != nil {
+		return t, wrap("read the result", err)
+	}
+	before, err := stateBefore(ctx, tx, &t, lead)
+	if err != nil {
+		return t, err
+	}
+	after, matches := vigil.Evaluate([]vigil.Rule{lead}, before, t.Result)
+	if len(matches) == 1 {
+		t.Matched = matches[0].Keys
+	}
+	if lead.Condition.SSLDaysRemaining != nil {
+		t.Days = after.Days
+	}
+	if slices.Contains(t.Matched, vigil.KeyDNSChanged) {
+		t.DNSCurrent = answers(t.Result.Metadata)
+	}
+	return t, nil
+}
+
+// stateBefore is as much of the state before the trigger's result as the rule
+// depends on.
+func stateBefore(ctx context.Context, tx bun.Tx, t *vigil.Trigger, lead vigil.Rule) (vigil.State, error) {
+	state := vigil.State{Failures: max(0, t.FailureCount-1)}
+	r := &t.Result
+	newest := func(key string) (vigil.Result, error) {
+		var row resultRow
+		err := tx.NewSelect().Model(&row).Where("r.check_id = ? AND r.region = ? AND r.slot < ?", r.CheckID, r.Region, r.Slot).
+			Where("r.metadata->>? IS NOT NULL", key).Where("r.success OR ? <> ?", key, vigil.MetadataFingerprint).
+			OrderExpr("r.slot DESC").Limit(1).Scan(ctx)
+		if noRow(err) {
+			return vigil.Result{}, nil
+		}
+		if err != nil {
+			return vigil.Result{}, wrap("read an earlier result", err)
+		}
+		return row.result()
+	}
+	if lead.Condition.DNSChanged {
+		previous, err := newest(vigil.MetadataFingerprint)
+		if err != nil {
+			return state, err
+		}
+		state.DNS, _ = previous.Metadata[vigil.MetadataFingerprint].(string)
+		t.DNSPrevious = answers(previous.Metadata)
+	}
+	if lead.Condition.SSLDaysRemaining != nil {
+		for _, key := range []string{vigil.MetadataDays, vigil.MetadataCertDays} {
+			previous, err := newest(key)
+			if err != nil {
+				return state, err
+			}
+			if n, ok := previous.Metadata[key].(float64); ok && state.Days == nil {
+				state.Days = new(int(n))
+			}
+		}
+	}
+	return state, nil
+}
+
+// answers are the records of a DNS result, for people.
+func answers(metadata map[string]any) string {
+	list, ok := metadata["answers"].([]any)
+	if !ok {
+		return ""
+	}
+	var texts []string
+	for _, one := range list {
+		texts = append(texts, fmt.Sprint(one))
+	}
+	return bounded(strings.Join(texts, ", "), vigil.MaxErrorLength)
+}

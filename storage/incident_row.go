@@ -1,0 +1,137 @@
+package storage
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+
+	"vigil"
+)
+
+type incidentRow struct {
+	bun.BaseModel `bun:"table:incidents,alias:i"`
+
+	ID             uuid.UUID       `bun:"id,pk,type:uuid"`
+	OrgID          uuid.UUID       `bun:"org_id,type:uuid"`
+	CheckID        uuid.UUID       `bun:"check_id,type:uuid"`
+	RuleID         uuid.UUID       `bun:"rule_id,type:uuid"`
+	Status         string          `bun:"status"`
+	Severity       string          `bun:"severity"`
+	Title          string          `bun:"title"`
+	Description    string          `bun:"description"`
+	Trigger        json.RawMessage `bun:"trigger,type:jsonb"`
+	Regions        []string        `bun:"regions,array"`
+	Audience       json.RawMessage `bun:"audience,type:jsonb"`
+	StartedAt      time.Time       `bun:"started_at"`
+	AcknowledgedAt *time.Time      `bun:"acknowledged_at"`
+	ResolvedAt     *time.Time      `bun:"resolved_at"`
+	CreatedAt      time.Time       `bun:"created_at"`
+	AcknowledgedBy string          `bun:"acknowledged_by"`
+	ResolvedBy     string          `bun:"resolved_by"`
+	Resolution     string          `bun:"resolution"`
+	Note           string          `bun:"note"`
+	Latched        bool            `bun:"latched"`
+	Quiet          []string        `bun:"quiet,array"`
+	SweptAt        time.Time       `bun:"swept_at"`
+	SweepWaitMS    int64           `bun:"sweep_wait_ms"`
+}
+
+// triggerRow is a trigger as it rests: a copy of the result, because results
+// are kept for a shorter time than incidents.
+type triggerRow struct {
+	Result       *triggerResult `json:"result,omitempty"`
+	Matched      []string       `json:"matched"`
+	FailureCount int            `json:"failure_count"`
+	Days         *int           `json:"days,omitempty"`
+	DNSPrevious  string         `json:"dns_previous,omitempty"`
+	DNSCurrent   string         `json:"dns_current,omitempty"`
+}
+
+type triggerResult struct {
+	ID             uuid.UUID      `json:"id"`
+	Region         string         `json:"region"`
+	Slot           time.Time      `json:"slot"`
+	Time           time.Time      `json:"time"`
+	Manual         bool           `json:"manual,omitempty"`
+	Success        bool           `json:"success"`
+	ResponseTimeMS float64        `json:"response_time_ms"`
+	StatusCode     int            `json:"status_code,omitempty"`
+	Error          string         `json:"error,omitempty"`
+	Metadata       map[string]any `json:"metadata,omitempty"`
+}
+
+func encodeTrigger(t *vigil.Trigger) (json.RawMessage, error) {
+	row := triggerRow{
+		Matched: t.Matched, FailureCount: t.FailureCount, Days: t.Days, DNSPrevious: t.DNSPrevious, DNSCurrent: t.DNSCurrent,
+	}
+	if r := &t.Result; !r.Slot.IsZero() {
+		row.Result = &triggerResult{
+			ID: r.ID, Region: r.Region, Slot: r.Slot, Time: r.Time, Manual: r.Manual, Success: r.Success,
+			ResponseTimeMS: responseMS(r.ResponseTime), StatusCode: r.StatusCode, Error: r.Error, Metadata: r.Metadata,
+		}
+	}
+	text, err := json.Marshal(row)
+	if err != nil {
+		return nil, fmt.Errorf("encode the trigger: %w", err)
+	}
+	return text, nil
+}
+
+func decodeTrigger(text json.RawMessage, checkID uuid.UUID) (vigil.Trigger, error) {
+	var row triggerRow
+	if err := json.Unmarshal(text, &row); err != nil {
+		return vigil.Trigger{}, fmt.Errorf("decode a trigger: %w", err)
+	}
+	t := vigil.Trigger{
+		Matched: row.Matched, FailureCount: row.FailureCount, Days: row.Days, DNSPrevious: row.DNSPrevious, DNSCurrent: row.DNSCurrent,
+	}
+	if r := row.Result; r != nil {
+		t.Result = vigil.Result{
+			ID: r.ID, CheckID: checkID, Region: r.Region, Slot: r.Slot, Time: r.Time, Manual: r.Manual,
+			Observation: vigil.Observation{
+				Success: r.Success, ResponseTime: responseTime(r.ResponseTimeMS), StatusCode: r.StatusCode,
+				Error: r.Error, Metadata: r.Metadata,
+			},
+		}
+	}
+	return t, nil
+}
+
+func (r *incidentRow) incident() (vigil.Incident, error) {
+	trigger, err := decodeTrigger(r.Trigger, r.CheckID)
+	if err != nil {
+		return vigil.Incident{}, err
+	}
+	return vigil.Incident{
+		ID: r.ID, OrgID: r.OrgID, CheckID: r.CheckID, RuleID: r.RuleID,
+		Status: vigil.IncidentStatus(r.Status), Severity: vigil.Severity(r.Severity), Title: r.Title, Description: r.Description,
+		Trigger: trigger, Regions: r.Regions,
+		StartedAt: r.StartedAt, AcknowledgedAt: r.AcknowledgedAt, ResolvedAt: r.ResolvedAt, CreatedAt: r.CreatedAt,
+		AcknowledgedBy: r.AcknowledgedBy, ResolvedBy: r.ResolvedBy, Resolution: vigil.Resolution(r.Resolution), Note: r.Note,
+		Latched: r.Latched,
+	}, nil
+}
+
+func (r *incidentRow) head() vigil.IncidentHead {
+	return vigil.IncidentHead{ID: r.ID, Status: vigil.IncidentStatus(r.Status)}
+}
+
+// listener is one channel of an incident's audience, and what it wants to hear.
+type listener struct {
+	ChannelID uuid.UUID         `json:"channel_id"`
+	Type      vigil.ChannelType `json:"type"`
+	Name      string            `json:"name"`
+	Opening   bool              `json:"opening"`
+	Recovery  bool              `json:"recovery"`
+}
+
+func (r *incidentRow) listeners() ([]listener, error) {
+	var list []listener
+	if err := json.Unmarshal(r.Audience, &list); err != nil {
+		return nil, fmt.Errorf("decode the audience of incident %s: %w", r.ID, err)
+	}
+	return list, nil
+}

@@ -1,0 +1,362 @@
+package storage_test
+
+import (
+	"encoding/json"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"vigil"
+	"vigil/storage"
+)
+
+// alerts is a check with a rule that tells channels.
+type alerts struct {
+	*testing.T
+	store *storage.Store
+	clock *clock
+	org   vigil.Organization
+	check vigil.Check
+	rule  vigil.Rule
+	// channels by type.
+	channels map[vigil.ChannelType]vigil.Channel
+	slot     time.Time
+}
+
+// newAlerts stores a check in two regions whose rule tells a channel of each of
+// the types.
+func newAlerts(t *testing.T, notify vigil.NotifyOn, types ...vigil.ChannelType) *alerts {
+	t.Helper()
+	s, c := newStore(t)
+	org, _ := newOrg(t, s)
+	a := &alerts{T: t, store: s, clock: c, org: org, slot: epoch(), channels: make(map[vigil.ChannelType]vigil.Channel)}
+	a.check = newCheck(t, s, draft(org.ID, newark, frankfurt))
+	rule := vigil.Rule{
+		OrgID: org.ID, CheckID: a.check.ID, Name: "Down", Condition: vigil.Condition{FailureThreshold: 1},
+		NotifyOn: notify, Policy: vigil.AnyRegion, Enabled: true,
+	}
+	for _, kind := range types {
+		channel, err := s.CreateChannel(t.Context(), vigil.Channel{
+			OrgID: org.ID, Name: string(kind), Type: kind, Config: json.RawMessage(`{}`), Enabled: true,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.channels[kind] = channel
+		rule.Channels = append(rule.Channels, channel.ID)
+	}
+	a.rule = a.createRule(rule)
+	return a
+}
+
+func (a *alerts) createRule(rule vigil.Rule) vigil.Rule {
+	a.Helper()
+	stored, err := a.store.CreateRule(a.Context(), rule)
+	if err != nil {
+		a.Fatal(err)
+	}
+	return stored
+}
+
+// fails stores a failing result of a region and the vote that follows from it.
+func (a *alerts) fails(region string, rules ...uuid.UUID) vigil.Vote {
+	a.Helper()
+	a.slot = a.slot.Add(10 * time.Second)
+	w := newWriter(a.T, a.store, storage.WriterOptions{})
+	_, err := w.Write(a.Context(), vigil.ResultRow{Result: vigil.Result{
+		CheckID: a.check.ID, Region: region, Slot: a.slot, Time: a.slot,
+		Observation: vigil.Observation{Error: "connection refused", Metadata: map[string]any{"phase": "connect"}},
+	}})
+	if err != nil {
+		a.Fatal(err)
+	}
+	if len(rules) == 0 {
+		rules = []uuid.UUID{a.rule.ID}
+	}
+	slices.SortFunc(rules, vigil.CompareIDs)
+	return a.vote(vigil.Vote{Region: region, Revision: 2, Slot: a.slot, Failures: 1, Firing: rules})
+}
+
+func (a *alerts) vote(v vigil.Vote) vigil.Vote {
+	a.Helper()
+	if _, err := a.store.KeepVote(a.Context(), a.check.ID, v); err != nil {
+		a.Fatal(err)
+	}
+	return v
+}
+
+func (a *alerts) open(votes ...vigil.Vote) vigil.Outcome {
+	a.Helper()
+	out, err := a.store.OpenIncident(a.Context(), vigil.Opening{
+		ID: uuid.New(), CheckID: a.check.ID, Rules: []uuid.UUID{a.rule.ID}, Votes: votes,
+	})
+	if err != nil {
+		a.Fatal(err)
+	}
+	return out
+}
+
+func (a *alerts) resolve(id uuid.UUID, how vigil.Resolution) vigil.Outcome {
+	a.Helper()
+	out, err := a.store.ResolveIncident(a.Context(), vigil.Closing{ID: id, Resolution: how, By: "ada", Latch: how == vigil.ResolvedManually})
+	if err != nil {
+		a.Fatal(err)
+	}
+	return out
+}
+
+func (a *alerts) incident(id uuid.UUID) vigil.Incident {
+	a.Helper()
+	i, err := a.store.Incident(a.Context(), a.org.ID, id)
+	if err != nil {
+		a.Fatal(err)
+	}
+	return i
+}
+
+func (a *alerts) events() []vigil.Event {
+	a.Helper()
+	events, err := a.store.EventsAfter(a.Context(), a.org.ID, vigil.Position{}, time.Time{}, 10_000)
+	if err != nil {
+		a.Fatal(err)
+	}
+	return events
+}
+
+func (a *alerts) count(query string, args ...any) int {
+	a.Helper()
+	var n int
+	if err := a.store.DB().NewRaw(query, args...).Scan(a.Context(), &n); err != nil {
+		a.Fatal(err)
+	}
+	return n
+}
+
+func TestOpenIncident(t *testing.T) {
+	t.Parallel()
+
+	t.Run("IsNamedTellsAndIsOnTheStreamAtOnce", func(t *testing.T) {
+		t.Parallel()
+		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook, vigil.ChannelEmail)
+		vote := a.fails(newark)
+		a.clock.set(a.slot.Add(time.Second))
+		out := a.open(vote)
+		i := a.incident(out.Incident.ID)
+		if i.Title != "home page is failing" || i.Severity != vigil.Critical || i.Status != vigil.IncidentActive || i.RuleID != a.rule.ID {
+			t.Errorf("incident %+v", i)
+		}
+		if !slices.Equal(i.Trigger.Matched, []string{vigil.KeyFailureThreshold}) || i.Trigger.Result.Error != "connection refused" || !i.StartedAt.Equal(a.slot) {
+			t.Errorf("trigger %+v, started at %v", i.Trigger, i.StartedAt)
+		}
+		events := a.events()
+		if len(out.Errands) != 2 || len(events) != 1 || events[0].Type != vigil.EventTriggered || events[0].Position.Seq != 1 {
+			t.Errorf("errands %+v, events %+v", out.Errands, events)
+		}
+		if events[0].Variables["regions_down"] != newark || events[0].Variables["error_message"] != "connection refused" {
+			t.Errorf("variables %v", events[0].Variables)
+		}
+	})
+
+	t.Run("IsAdoptedWhenItIsThere", func(t *testing.T) {
+		t.Parallel()
+		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
+		vote := a.fails(newark)
+		first, again := a.open(vote), a.open(vote)
+		if first.Incident.ID != again.Incident.ID || !first.Changed || again.Changed || len(again.Errands) != 1 || len(a.events()) != 1 {
+			t.Errorf("first %+v, again %+v", first, again)
+		}
+	})
+
+	t.Run("TakesTheGravestRuleAndTellsAllOnce", func(t *testing.T) {
+		t.Parallel()
+		a := newAlerts(t, vigil.NotifyHealthy, vigil.ChannelWebhook, vigil.ChannelChat)
+		mild := a.rule
+		a.clock.set(epoch().Add(time.Hour))
+		rule := mild
+		rule.ID, rule.Name, rule.NotifyOn, rule.CreatedAt = uuid.Nil, "Gone", vigil.NotifyUnhealthy, time.Time{}
+		rule.Channels = []uuid.UUID{a.channels[vigil.ChannelWebhook].ID}
+		grave := a.createRule(rule)
+		if _, err := a.store.UpdateRule(t.Context(), a.org.ID, a.check.ID, mild.ID, func(r *vigil.Rule) error {
+			r.Condition.Severity = vigil.Warning
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		out, err := a.store.OpenIncident(t.Context(), vigil.Opening{
+			ID: uuid.New(), CheckID: a.check.ID, Rules: []uuid.UUID{mild.ID, grave.ID}, Votes: []vigil.Vote{a.fails(frankfurt, mild.ID, grave.ID)},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i := a.incident(out.Incident.ID); i.RuleID != grave.ID || len(out.Errands) != 1 || out.Errands[0].ChannelType != vigil.ChannelWebhook {
+			t.Errorf("incident of rule %v with errands %+v", i.RuleID, out.Errands)
+		}
+		if out := a.resolve(out.Incident.ID, vigil.ResolvedAutomatically); len(out.Errands) != 2 {
+			t.Errorf("the end is told to %+v, want both", out.Errands)
+		}
+	})
+
+	t.Run("HasNoReasonWithoutItsCheckOrRule", func(t *testing.T) {
+		t.Parallel()
+		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
+		vote := a.fails(newark)
+		if err := a.store.DeleteRule(t.Context(), a.org.ID, a.check.ID, a.rule.ID); err != nil {
+			t.Fatal(err)
+		}
+		if out := a.open(vote); out.Incident.ID != uuid.Nil {
+			t.Errorf("opened %+v for a deleted rule", out)
+		}
+		if _, err := a.store.DeleteCheck(t.Context(), a.org.ID, a.check.ID); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := a.store.OpenIncident(t.Context(), vigil.Opening{ID: uuid.New(), CheckID: a.check.ID}); vigil.ErrorCode(err) != vigil.CodeNotFound {
+			t.Errorf("a deleted check gave %v", err)
+		}
+	})
+
+	t.Run("OneIncidentForSixtyFourAtOnceTwoHundredTimes", func(t *testing.T) {
+		t.Parallel()
+		const rounds, callers = 200, 64
+		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
+		vote := a.fails(newark)
+		for round := range rounds {
+			var wait sync.WaitGroup
+			outs, errs := make([]vigil.Outcome, callers), make([]error, callers)
+			for n := range callers {
+				wait.Go(func() {
+					outs[n], errs[n] = a.store.OpenIncident(t.Context(), vigil.Opening{
+						ID: uuid.New(), CheckID: a.check.ID, Rules: []uuid.UUID{a.rule.ID}, Votes: []vigil.Vote{vote},
+					})
+				})
+			}
+			wait.Wait()
+			for n := range callers {
+				if errs[n] != nil || outs[n].Incident.ID != outs[0].Incident.ID {
+					t.Fatalf("round %d: %+v and %+v, %v", round, outs[0], outs[n], errs[n])
+				}
+			}
+			a.resolve(outs[0].Incident.ID, vigil.ResolvedAutomatically)
+			if testing.Short() && round == 10 {
+				return
+			}
+		}
+		if n := a.count("SELECT count(*) FROM incidents"); n != rounds {
+			t.Errorf("%d incidents, want %d", n, rounds)
+		}
+		events := a.events()
+		for i, e := range events {
+			if e.Position.Seq != int64(i+1) || i > 0 && e.Position.MS < events[i-1].Position.MS {
+				t.Fatalf("event %d is at %s", i, e.Position)
+			}
+		}
+		if len(events) != 2*rounds || a.count("SELECT count(*) FROM deliveries") != 2*rounds {
+			t.Errorf("%d events", len(events))
+		}
+	})
+}
+
+func TestResolveIncident(t *testing.T) {
+	t.Parallel()
+
+	t.Run("RepeatedChangesNothing", func(t *testing.T) {
+		t.Parallel()
+		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
+		id := a.open(a.fails(newark)).Incident.ID
+		if first := a.resolve(id, vigil.ResolvedAutomatically); !first.Changed {
+			t.Error("the first did not change it")
+		}
+		before := a.incident(id)
+		if again := a.resolve(id, vigil.ResolvedManually); again.Changed {
+			t.Error("the second says that it did")
+		}
+		if after := a.incident(id); after.Resolution != before.Resolution || after.Latched || len(a.events()) != 2 {
+			t.Errorf("resolved again it is %+v", after)
+		}
+	})
+
+	t.Run("ByHandTellsOnlyThoseWhoAreOwedTheOtherHalf", func(t *testing.T) {
+		t.Parallel()
+		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook, vigil.ChannelEmail, vigil.ChannelPager)
+		id := a.open(a.fails(newark)).Incident.ID
+		a.deliver(id, vigil.ChannelEmail)
+		a.resolve(id, vigil.ResolvedManually)
+		told := a.count("SELECT count(*) FROM deliveries WHERE event_type = 'incident.resolved'")
+		webhook := a.count("SELECT count(*) FROM deliveries WHERE event_type = 'incident.resolved' AND channel_type = 'webhook'")
+		if told != 1 || webhook != 1 {
+			t.Errorf("%d are told of the end, the webhook %d times", told, webhook)
+		}
+	})
+
+	t.Run("ADisabledCheckCancelsWhatIsPending", func(t *testing.T) {
+		t.Parallel()
+		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
+		id := a.open(a.fails(newark)).Incident.ID
+		out := a.resolve(id, vigil.ResolvedCheckRemoved)
+		if len(out.Errands) != 0 || a.count("SELECT count(*) FROM deliveries WHERE status = 'canceled'") != 1 || len(a.events()) != 2 {
+			t.Errorf("errands %+v", out.Errands)
+		}
+	})
+
+	t.Run("AcknowledgedOnceAndNeverAfterTheEnd", func(t *testing.T) {
+		t.Parallel()
+		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
+		id := a.open(a.fails(newark)).Incident.ID
+		for _, who := range []string{"ada", "bob"} {
+			if _, err := a.store.AcknowledgeIncident(t.Context(), id, who, ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if i := a.incident(id); i.AcknowledgedBy != "ada" || i.AcknowledgedAt == nil || len(a.events()) != 2 {
+			t.Errorf("incident %+v", i)
+		}
+		a.resolve(id, vigil.ResolvedAutomatically)
+		if _, err := a.store.AcknowledgeIncident(t.Context(), id, "ada", ""); vigil.ErrorCode(err) != vigil.CodeConflict {
+			t.Errorf("after the end it gave %v", err)
+		}
+	})
+
+	t.Run("DeletingTheCheckLeavesOnlyTheEvents", func(t *testing.T) {
+		t.Parallel()
+		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
+		a.open(a.fails(newark))
+		if _, err := a.store.DeleteCheck(t.Context(), a.org.ID, a.check.ID); err != nil {
+			t.Fatal(err)
+		}
+		left := a.count("SELECT (SELECT count(*) FROM incidents) + (SELECT count(*) FROM deliveries) + (SELECT count(*) FROM alert_rules) + (SELECT count(*) FROM region_votes)")
+		if left != 0 || len(a.events()) != 1 {
+			t.Errorf("%d rows and %d events are left", left, len(a.events()))
+		}
+	})
+}
+
+func TestTimeline(t *testing.T) {
+	t.Parallel()
+	a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
+	vote := a.fails(newark)
+	a.clock.set(a.slot.Add(time.Second))
+	id := a.open(vote).Incident.ID
+	a.clock.set(a.slot.Add(2 * time.Second))
+	a.deliver(id, vigil.ChannelWebhook)
+	a.slot = a.slot.Add(10 * time.Second)
+	a.vote(vigil.Vote{Region: newark, Revision: 2, Slot: a.slot})
+	a.clock.set(a.slot.Add(time.Second))
+	a.resolve(id, vigil.ResolvedAutomatically)
+	moments, err := a.store.Timeline(t.Context(), a.org.ID, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kinds []vigil.MomentKind
+	for _, m := range moments {
+		kinds = append(kinds, m.Kind)
+	}
+	want := []vigil.MomentKind{vigil.MomentEdge, vigil.MomentState, vigil.MomentAttempt, vigil.MomentEdge, vigil.MomentState}
+	if !slices.Equal(kinds, want) || moments[2].Attempt.Number != 1 || moments[3].Region != newark {
+		t.Errorf("timeline %v, want %v", kinds, want)
+	}
+	if _, err := a.store.Timeline(t.Context(), uuid.New(), id); vigil.ErrorCode(err) != vigil.CodeNotFound {
+		t.Errorf("another organization got %v", err)
+	}
+}

@@ -1,0 +1,105 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+
+	"vigil"
+)
+
+type keyRow struct {
+	bun.BaseModel `bun:"table:api_keys,alias:k"`
+
+	ID         uuid.UUID  `bun:"id,pk,type:uuid"`
+	OrgID      uuid.UUID  `bun:"org_id,type:uuid"`
+	UserID     uuid.UUID  `bun:"user_id,type:uuid"`
+	Name       string     `bun:"name"`
+	Prefix     string     `bun:"prefix"`
+	Hash       []byte     `bun:"hash"`
+	CreatedAt  time.Time  `bun:"created_at"`
+	LastUsedAt *time.Time `bun:"last_used_at"`
+
+	User *userRow `bun:"rel:belongs-to,join:user_id=id"`
+	Org  *orgRow  `bun:"rel:belongs-to,join:org_id=id"`
+}
+
+func (r *keyRow) key() vigil.APIKey {
+	return vigil.APIKey{
+		ID: r.ID, OrgID: r.OrgID, UserID: r.UserID, Name: r.Name, Prefix: r.Prefix,
+		CreatedAt: r.CreatedAt, LastUsedAt: r.LastUsedAt,
+	}
+}
+
+// CreateKey stores an API key of a user. Only its hash is kept.
+func (s *Store) CreateKey(ctx context.Context, orgID, userID uuid.UUID, k vigil.NewKey) (vigil.APIKey, error) {
+	var member bool
+	err := s.db.NewRaw("SELECT EXISTS (SELECT FROM users WHERE id = ? AND org_id = ?)", userID, orgID).Scan(ctx, &member)
+	if err != nil {
+		return vigil.APIKey{}, wrap("create API key", err)
+	}
+	if !member {
+		return vigil.APIKey{}, vigil.NotFound("user")
+	}
+	var key vigil.APIKey
+	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) (err error) {
+		key, err = insertKey(ctx, tx, orgID, userID, k, s.instant())
+		if entry := vigil.AuditOf(ctx); entry != nil {
+			entry.ResourceID = key.ID
+		}
+		return err
+	})
+	return key, wrap("create API key", err)
+}
+
+func insertKey(ctx context.Context, db bun.IDB, orgID, userID uuid.UUID, k vigil.NewKey, now time.Time) (vigil.APIKey, error) {
+	row := keyRow{ID: uuid.New(), OrgID: orgID, UserID: userID, Name: k.Name, Prefix: k.Prefix, Hash: k.Hash, CreatedAt: now}
+	if _, err := db.NewInsert().Model(&row).Exec(ctx); err != nil {
+		return vigil.APIKey{}, fmt.Errorf("insert API key: %w", err)
+	}
+	return row.key(), nil
+}
+
+// Keys lists an organization's API keys, newest first, and counts them all.
+func (s *Store) Keys(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]vigil.APIKey, int, error) {
+	var rows []keyRow
+	total, err := s.db.NewSelect().Model(&rows).Where("k.org_id = ?", orgID).
+		OrderExpr("k.created_at DESC, k.id DESC").Limit(int64(page.Limit)).Offset(int64(page.Offset)).ScanAndCount(ctx)
+	if err != nil {
+		return nil, 0, wrap("list API keys", err)
+	}
+	keys := make([]vigil.APIKey, len(rows))
+	for i := range rows {
+		keys[i] = rows[i].key()
+	}
+	return keys, int(total), nil
+}
+
+// DeleteKey revokes an API key of the organization.
+func (s *Store) DeleteKey(ctx context.Context, orgID, id uuid.UUID) error {
+	return s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		res, err := tx.NewDelete().Model((*keyRow)(nil)).Where("id = ? AND org_id = ?", id, orgID).Exec(ctx)
+		return touched("API key", "delete API key", res, err)
+	})
+}
+
+// KeyByHash finds an API key by the hash of its text, with its owners.
+func (s *Store) KeyByHash(ctx context.Context, hash []byte) (vigil.APIKey, vigil.Organization, vigil.User, error) {
+	var row keyRow
+	err := s.db.NewSelect().Model(&row).Relation("User").Relation("Org").Where("k.hash = ?", hash).Scan(ctx)
+	if err != nil {
+		return vigil.APIKey{}, vigil.Organization{}, vigil.User{}, found("API key", err)
+	}
+	return row.key(), row.Org.organization(), row.User.user(), nil
+}
+
+// TouchKey notes that a key was used. An earlier instant than the one noted, or
+// a key that is gone, changes nothing.
+func (s *Store) TouchKey(ctx context.Context, id uuid.UUID, at time.Time) error {
+	_, err := s.db.NewUpdate().Model((*keyRow)(nil)).
+		Set("last_used_at = greatest(last_used_at, ?)", micro(at)).Where("id = ?", id).Exec(ctx)
+	return wrap("note the use of an API key", err)
+}

@@ -1,0 +1,173 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
+
+	"vigil"
+)
+
+// loopRow is the stored side of one check in one region.
+type loopRow struct {
+	bun.BaseModel `bun:"table:check_regions,alias:r"`
+
+	CheckID       uuid.UUID  `bun:"check_id,pk,type:uuid"`
+	Region        string     `bun:"region,pk"`
+	OrgID         uuid.UUID  `bun:"org_id,type:uuid"`
+	Desired       int64      `bun:"desired"`
+	Applied       int64      `bun:"applied"`
+	Active        bool       `bun:"active"`
+	StartAt       time.Time  `bun:"start_at"`
+	Anchor        time.Time  `bun:"anchor"`
+	IntervalMS    int64      `bun:"interval_ms"`
+	OffsetMS      int64      `bun:"offset_ms"`
+	CountedUntil  time.Time  `bun:"counted_until"`
+	LastSlot      *time.Time `bun:"last_slot"`
+	LastTime      *time.Time `bun:"last_time"`
+	LastScheduled *time.Time `bun:"last_scheduled"`
+	NextDue       *time.Time `bun:"next_due"`
+	DeadlineMS    int64      `bun:"deadline_ms"`
+	Health        string     `bun:"health"`
+	Missed        int64      `bun:"missed"`
+	Worker        string     `bun:"worker"`
+	NudgedAt      *time.Time `bun:"nudged_at"`
+	NudgeWaitMS   int64      `bun:"nudge_wait_ms"`
+
+	Name   string `bun:"name,scanonly"`
+	Target string `bun:"target,scanonly"`
+}
+
+// unknownDeadline stands in for the deadline of a loop without a result: the
+// longest timeout that a check may ask for.
+const unknownDeadline = time.Minute
+
+func (r *loopRow) schedule() vigil.Schedule {
+	return vigil.Schedule{
+		Start: r.StartAt, Anchor: r.Anchor,
+		Interval: fromMilliseconds(r.IntervalMS), Offset: fromMilliseconds(r.OffsetMS),
+	}
+}
+
+func (r *loopRow) loop() vigil.Loop {
+	return vigil.Loop{
+		CheckID: r.CheckID, OrgID: r.OrgID, Region: r.Region, Name: r.Name, Target: r.Target,
+		Desired: r.Desired, Applied: r.Applied, Active: r.Active, Start: r.StartAt,
+		LastSlot: orZero(r.LastSlot), LastScheduled: orZero(r.LastScheduled), NextDue: orZero(r.NextDue),
+		Health: vigil.Health(r.Health), Missed: r.Missed, Worker: r.Worker,
+	}
+}
+
+func orZero(t *time.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return *t
+}
+
+// insertLoops asks for loops in regions of a check, with slot 0 at start.
+func insertLoops(ctx context.Context, tx bun.Tx, check *vigil.Check, regions []string, start time.Time) error {
+	if len(regions) == 0 {
+		return nil
+	}
+	rows := make([]loopRow, len(regions))
+	for i, region := range regions {
+		rows[i] = loopRow{
+			CheckID: check.ID, Region: region, OrgID: check.OrgID, Desired: check.Revision, Active: check.Enabled,
+			DeadlineMS: milliseconds(unknownDeadline), Health: string(vigil.Unknown),
+		}
+		rows[i].setSchedule(check, start)
+	}
+	if _, err := tx.NewInsert().Model(&rows).Exec(ctx); err != nil {
+		return fmt.Errorf("insert loops: %w", err)
+	}
+	return nil
+}
+
+// lockLoops reads and locks the loops of a check, in the order in which the
+// result writer locks them.
+func lockLoops(ctx context.Context, tx bun.Tx, checkID uuid.UUID) ([]loopRow, error) {
+	var rows []loopRow
+	err := tx.NewSelect().Model(&rows).Where("r.check_id = ?", checkID).OrderExpr("r.check_id, r.region").For("UPDATE").Scan(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("lock the loops: %w", err)
+	}
+	return rows, nil
+}
+
+// selectLoops starts a query for loops with the names of their checks.
+func (s *Store) selectLoops(into *[]loopRow) *bun.SelectQuery {
+	return s.db.NewSelect().Model(into).ColumnExpr("r.*").ColumnExpr("c.name, c.target").
+		Join("JOIN checks AS c ON c.id = r.check_id")
+}
+
+func loopsOf(rows []loopRow) []vigil.Loop {
+	loops := make([]vigil.Loop, len(rows))
+	for i := range rows {
+		loops[i] = rows[i].loop()
+	}
+	return loops
+}
+
+// Loops returns the loops of a check of the organization, in the order of the
+// check's regions.
+func (s *Store) Loops(ctx context.Context, orgID, checkID uuid.UUID) ([]vigil.Loop, error) {
+	var rows []loopRow
+	err := s.selectLoops(&rows).Where("c.id = ? AND c.org_id = ?", checkID, orgID).
+		OrderExpr("array_position(c.regions, r.region)").Scan(ctx)
+	if err != nil {
+		return nil, wrap("read the loops", err)
+	}
+	if len(rows) == 0 {
+		return nil, vigil.NotFound("check") // every check has a region
+	}
+	return loopsOf(rows), nil
+}
+
+// Lagging returns loops, active or not, whose newest revision Temporal has not
+// durably accepted. Their order is random, so that a loop that cannot be
+// repaired does not keep others from their turn.
+func (s *Store) Lagging(ctx context.Context, limit int) ([]vigil.Loop, error) {
+	var rows []loopRow
+	err := s.selectLoops(&rows).Where("r.desired > r.applied").OrderExpr("random()").Limit(int64(limit)).Scan(ctx)
+	return loopsOf(rows), wrap("find lagging loops", err)
+}
+
+// MarkApplied notes the newest revision of a loop that Temporal has accepted.
+// An older one, or a loop that is gone, changes nothing.
+func (s *Store) MarkApplied(ctx context.Context, checkID uuid.UUID, region string, revision int64) error {
+	_, err := s.db.NewRaw("UPDATE check_regions SET applied = ? WHERE check_id = ? AND region = ? AND applied < ?",
+		revision, checkID, region, revision).Exec(ctx)
+	return wrap("note an applied revision", err)
+}
+
+// Overdue returns active loops of some regions whose next slot, its deadline and
+// the grace have passed without a result, the longest overdue first. A loop that
+// was nudged is left out until its backoff is over.
+func (s *Store) Overdue(ctx context.Context, now time.Time, grace time.Duration, regions []string, limit int) ([]vigil.Loop, error) {
+	var rows []loopRow
+	err := s.selectLoops(&rows).
+		Where("r.region = ANY(?::text[])", pgdialect.Array(append([]string{}, regions...))).
+		Where("r.active AND r.next_due + (r.deadline_ms + ?) * interval '1 millisecond' < ?", milliseconds(grace), micro(now)).
+		Where("r.nudged_at IS NULL OR r.nudged_at + r.nudge_wait_ms * interval '1 millisecond' <= ?", micro(now)).
+		OrderExpr("r.next_due, r.check_id, r.region").Limit(int64(limit)).Scan(ctx)
+	return loopsOf(rows), wrap("find overdue loops", err)
+}
+
+// The waits after a nudge: the first one, doubling to the longest.
+const (
+	firstNudgeWait   = 5 * time.Second
+	longestNudgeWait = 10 * time.Minute
+)
+
+// MarkNudged notes a nudge and doubles the wait before the loop counts as
+// overdue again: 5 s to 10 min. A stored result of its schedule ends the wait.
+func (s *Store) MarkNudged(ctx context.Context, checkID uuid.UUID, region string, at time.Time) error {
+	_, err := s.db.NewRaw("UPDATE check_regions SET nudged_at = ?, nudge_wait_ms = least(greatest(nudge_wait_ms * 2, ?), ?) WHERE check_id = ? AND region = ?",
+		micro(at), milliseconds(firstNudgeWait), milliseconds(longestNudgeWait), checkID, region).Exec(ctx)
+	return wrap("note a nudge", err)
+}

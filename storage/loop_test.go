@@ -1,0 +1,275 @@
+package storage_test
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"vigil"
+	"vigil/storage"
+	"vigil/storage/storagetest"
+)
+
+func regionsOf(loops []vigil.Loop) []string {
+	var regions []string
+	for _, l := range loops {
+		regions = append(regions, l.Region)
+	}
+	slices.Sort(regions)
+	return regions
+}
+
+func TestLagging(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	org, _ := newOrg(t, s)
+	c := newCheck(t, s, draft(org.ID, newark, frankfurt))
+	lagging := func() []string {
+		t.Helper()
+		loops, err := s.Lagging(t.Context(), 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return regionsOf(loops)
+	}
+	mark := func(revision int64) {
+		t.Helper()
+		if err := s.MarkApplied(t.Context(), c.ID, newark, revision); err != nil {
+			t.Fatal(err)
+		}
+	}
+	equal(t, lagging(), []string{frankfurt, newark})
+	mark(1)
+	equal(t, lagging(), []string{frankfurt})
+	update(t, s, c, func(c *vigil.Check) { c.Enabled = false })
+	equal(t, lagging(), []string{frankfurt, newark}) // a loop that must end lags as well
+	mark(2)
+	mark(1) // an old answer that comes late
+	equal(t, lagging(), []string{frankfurt})
+	if loops, err := s.Lagging(t.Context(), 0+1); err != nil || len(loops) != 1 || loops[0].Active {
+		t.Errorf("%+v, %v", loops, err)
+	}
+}
+
+func TestOverdue(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	org, _ := newOrg(t, s)
+	c := newCheck(t, s, draft(org.ID, newark, frankfurt))
+	off := draft(org.ID, singapore)
+	off.Enabled = false
+	newCheck(t, s, off)
+	w := newWriter(t, s, storage.WriterOptions{})
+	write(t, w, ok(c, newark, epoch()))
+	next := loopOf(t, s, c, newark).NextDue
+	grace := time.Minute
+	overdue := func(now time.Time) []string {
+		t.Helper()
+		loops, err := s.Overdue(t.Context(), now, grace, []string{newark, frankfurt, singapore}, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return regionsOf(loops)
+	}
+
+	// Newark's deadline is the 5 s of its result, Frankfurt's not known yet.
+	equal(t, overdue(next.Add(5*time.Second+grace)), []string(nil))
+	equal(t, overdue(next.Add(5*time.Second+grace+time.Microsecond)), []string{newark})
+	late := epoch().Add(2*time.Minute + time.Second)
+	equal(t, overdue(late), []string{frankfurt, newark})
+	// Frankfurt is overdue for longer. Where it has no worker it takes no place.
+	loops, err := s.Overdue(t.Context(), late, grace, []string{newark}, 1)
+	if err != nil || !slices.Equal(regionsOf(loops), []string{newark}) {
+		t.Errorf("%+v, %v", loops, err)
+	}
+
+	for i, wait := range []time.Duration{5, 10, 20, 40, 80, 160, 320, 600, 600} {
+		if err := s.MarkNudged(t.Context(), c.ID, newark, late); err != nil {
+			t.Fatal(err)
+		}
+		until := late.Add(wait * time.Second)
+		if got := overdue(until.Add(-time.Microsecond)); !slices.Equal(got, []string{frankfurt}) {
+			t.Errorf("before the end of wait %d: %v", i, got)
+		}
+		if got := overdue(until); len(got) != 2 {
+			t.Errorf("after the end of wait %d: %v", i, got)
+		}
+	}
+}
+
+func TestLeases(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	ctx := t.Context()
+	renew := func(worker string, regions ...string) {
+		t.Helper()
+		if err := s.RenewLease(ctx, worker, regions); err != nil {
+			t.Fatal(err)
+		}
+	}
+	live := func(silence time.Duration) []string {
+		t.Helper()
+		regions, err := s.LiveRegions(ctx, silence)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.Sorted(maps.Keys(regions))
+	}
+	silent := func(silence time.Duration) []vigil.Lease {
+		t.Helper()
+		leases, err := s.SilentLeases(ctx, silence)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return leases
+	}
+	renew("w1", newark, frankfurt)
+	renew("w2", frankfurt)
+	equal(t, live(time.Minute), []string{frankfurt, newark})
+	equal(t, silent(time.Minute), []vigil.Lease{})
+
+	renew("w1", frankfurt) // serves Newark no longer
+	equal(t, live(time.Minute), []string{frankfurt})
+	if _, err := s.DB().ExecContext(ctx, "UPDATE worker_leases SET renewed_at = renewed_at - interval '10 s' WHERE worker = 'w1'"); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, silent(9*time.Second), []vigil.Lease{{Worker: "w1", Region: frankfurt}})
+	equal(t, live(9*time.Second), []string{frankfurt})
+	if err := s.ReleaseLease(ctx, "w2"); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, live(9*time.Second), []string(nil))
+	renew("w1", frankfurt)
+	equal(t, silent(9*time.Second), []vigil.Lease{})
+	if err := s.ForgetLease(ctx, vigil.Lease{Worker: "w1", Region: frankfurt}, 9*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, live(9*time.Second), []string{frankfurt}) // it came back in time
+	renew("w1")
+	equal(t, live(time.Hour), []string(nil))
+}
+
+func TestUnavailableTypes(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	want := func(want map[string][]vigil.CheckType) {
+		t.Helper()
+		got, err := s.LiveRegions(t.Context(), time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		equal(t, got, want)
+	}
+	renew := func(worker string, regions []string, unavailable ...vigil.CheckType) {
+		t.Helper()
+		if err := s.RenewLease(t.Context(), worker, regions, unavailable...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	renew("w1", []string{newark, frankfurt})
+	renew("w2", []string{frankfurt}, vigil.TypePing)
+	renew("w3", []string{frankfurt}, vigil.TypePing, vigil.TypeHTTP3)
+	want(map[string][]vigil.CheckType{newark: {}, frankfurt: {vigil.TypeHTTP3, vigil.TypePing}})
+
+	renew("w2", []string{frankfurt}) // its machine permits everything now
+	renew("w3", []string{frankfurt})
+	want(map[string][]vigil.CheckType{newark: {}, frankfurt: {}})
+}
+
+func TestOrphans(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	org, _ := newOrg(t, s)
+	w := newWriter(t, s, storage.WriterOptions{})
+	lease := func(worker string) vigil.Lease { return vigil.Lease{Worker: worker, Region: newark} }
+	probed := func(worker string, later time.Duration) vigil.Check {
+		t.Helper()
+		c := newCheck(t, s, draft(org.ID, newark, frankfurt))
+		if _, err := w.Write(t.Context(), vigil.ResultRow{Result: ok(c, newark, epoch().Add(later)), Worker: worker}); err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	orphans := func(worker string) []uuid.UUID {
+		t.Helper()
+		loops, err := s.Orphans(t.Context(), lease(worker))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var checks []uuid.UUID
+		for _, loop := range loops {
+			if loop.Region != newark {
+				t.Errorf("a loop of %s", loop.Region)
+			}
+			checks = append(checks, loop.CheckID)
+		}
+		return checks
+	}
+	for _, worker := range []string{"dead", "alive"} {
+		if err := s.RenewLease(t.Context(), worker, []string{newark}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	later, sooner := probed("dead", time.Hour), probed("dead", 0)
+	held, stopped := probed("alive", 0), probed("stopped", 2*time.Hour)
+
+	equal(t, orphans("dead"), []uuid.UUID{sooner.ID, later.ID, stopped.ID}) // due next first; nobody has the last one
+	if err := s.ClaimLoops(t.Context(), lease("alive"), []uuid.UUID{later.ID, stopped.ID}); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, orphans("dead"), []uuid.UUID{sooner.ID})
+	if got := orphans("alive"); len(got) != 3 || !slices.Contains(got, held.ID) {
+		t.Errorf("%v", got)
+	}
+	update(t, s, sooner, func(c *vigil.Check) { c.Enabled = false })
+	equal(t, orphans("dead"), []uuid.UUID(nil))
+
+	// A worker that stops is asked after until others have its loops.
+	leases := func() int64 {
+		t.Helper()
+		if err := s.ReleaseLease(t.Context(), "alive"); err != nil {
+			t.Fatal(err)
+		}
+		return count(t, s, "SELECT count(*) FROM worker_leases WHERE worker = 'alive'")
+	}
+	if n := leases(); n != 1 {
+		t.Errorf("%d leases of a worker that stopped with loops", n)
+	}
+	if err := s.ClaimLoops(t.Context(), lease("next"), []uuid.UUID{held.ID, later.ID, stopped.ID}); err != nil {
+		t.Fatal(err)
+	}
+	if n := leases(); n != 0 {
+		t.Errorf("%d leases of a worker whose loops others have", n)
+	}
+}
+
+func TestLeader(t *testing.T) {
+	t.Parallel()
+	dsn := storagetest.DSN(t)
+	one, two := storagetest.Open(t, dsn), storagetest.Open(t, dsn)
+	release, ok, err := one.Leader(t.Context(), "sweep")
+	if err != nil || !ok {
+		t.Fatalf("%v, %v", ok, err)
+	}
+	if _, ok, err := two.Leader(t.Context(), "sweep"); err != nil || ok {
+		t.Errorf("two leaders: %v, %v", ok, err)
+	}
+	releaseOther, ok, err := two.Leader(t.Context(), "upkeep")
+	if err != nil || !ok {
+		t.Errorf("another name: %v, %v", ok, err)
+	}
+	releaseOther()
+	release()
+	release()
+	eventually(t, "the other one leads", func() bool {
+		release, ok, err := two.Leader(t.Context(), "sweep")
+		if err != nil {
+			t.Fatal(err)
+		}
+		release()
+		return ok
+	})
+}

@@ -1,0 +1,93 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/uptrace/bun/migrate"
+
+	"vigil"
+	"vigil/storage/migrations"
+)
+
+// migrationLock is the advisory lock that one migration holds at a time. bun
+// locks by a row, which a killed process would leave behind; this lock ends
+// with its connection.
+const migrationLock = 0x7669_6769_6c00_0001
+
+// Migrate brings the schema up to date and returns how many steps that took.
+// Several processes may call it at once: one works, the others wait for it.
+func (s *Store) Migrate(ctx context.Context) (applied int, err error) {
+	err = s.migrating(ctx, func(m *migrate.Migrator) error {
+		group, err := m.Migrate(ctx)
+		if err == nil {
+			applied = len(group.Migrations)
+		}
+		return err
+	})
+	return applied, wrap("migrate the database", err)
+}
+
+// MigrateDown takes back the steps of the last Migrate that did any.
+func (s *Store) MigrateDown(ctx context.Context) error {
+	err := s.migrating(ctx, func(m *migrate.Migrator) error {
+		_, err := m.Rollback(ctx)
+		return err
+	})
+	return wrap("take back a migration", err)
+}
+
+// migrating runs fn while it alone may change the schema.
+func (s *Store) migrating(ctx context.Context, fn func(*migrate.Migrator) error) (err error) {
+	m, err := s.migrator()
+	if err != nil {
+		return err
+	}
+	conn, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return fmt.Errorf("take a connection: %w", err)
+	}
+	defer conn.Release()
+	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", int64(migrationLock)); err != nil {
+		return errors.Join(fmt.Errorf("wait for the migration lock: %w", err), conn.Conn().Close(context.WithoutCancel(ctx)))
+	}
+	defer func() {
+		clean := context.WithoutCancel(ctx)
+		if _, unlockErr := conn.Exec(clean, "SELECT pg_advisory_unlock($1)", int64(migrationLock)); unlockErr != nil {
+			err = errors.Join(err, unlockErr, conn.Conn().Close(clean))
+		}
+	}()
+	if err := m.Init(ctx); err != nil {
+		return fmt.Errorf("create the migration tables: %w", err)
+	}
+	return fn(m)
+}
+
+func (s *Store) migrator() (*migrate.Migrator, error) {
+	steps, err := migrations.All()
+	if err != nil {
+		return nil, err
+	}
+	return migrate.NewMigrator(s.db, steps, migrate.WithMarkAppliedOnSuccess(true)), nil
+}
+
+// Ready returns nil when Postgres answers and every migration was applied, else
+// a CodeUnavailable error that says which of both is missing.
+func (s *Store) Ready(ctx context.Context) error {
+	m, err := s.migrator()
+	if err != nil {
+		return err
+	}
+	if err := s.pool.Ping(ctx); err != nil {
+		return &vigil.Error{Code: vigil.CodeUnavailable, Message: "The database does not answer.", Cause: err}
+	}
+	steps, err := m.MigrationsWithStatus(ctx)
+	if err != nil {
+		return &vigil.Error{Code: vigil.CodeUnavailable, Message: "The database has no schema yet.", Cause: err}
+	}
+	if n := len(steps.Unapplied()); n > 0 {
+		return vigil.Errorf(vigil.CodeUnavailable, "The database lacks %d migrations.", n)
+	}
+	return nil
+}

@@ -1,0 +1,139 @@
+package storage_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"vigil"
+	"vigil/storage"
+	"vigil/storage/storagetest"
+)
+
+// catalogOf describes every table, column, constraint and index of a database.
+func catalogOf(t *testing.T, s *storage.Store) []string {
+	t.Helper()
+	var lines []string
+	err := s.DB().NewRaw(`
+		SELECT format('column %s.%s %s %s %s', c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, pg_get_expr(d.adbin, d.adrelid))
+			FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+			WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') AND a.attnum > 0 AND c.relname NOT LIKE 'bun_%'
+		UNION ALL SELECT format('constraint %s %s', conrelid::regclass, pg_get_constraintdef(oid)) FROM pg_constraint WHERE connamespace = 'public'::regnamespace AND conrelid::regclass::text NOT LIKE 'bun_%'
+		UNION ALL SELECT indexdef FROM pg_indexes WHERE schemaname = 'public' AND tablename NOT LIKE 'bun_%'
+		ORDER BY 1`).Scan(t.Context(), &lines)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lines
+}
+
+func TestMigrate(t *testing.T) {
+	t.Parallel()
+
+	t.Run("UpDownAndUpAgainGivesTheSameSchema", func(t *testing.T) {
+		t.Parallel()
+		s := storagetest.Open(t, storagetest.EmptyDSN(t))
+		ctx := t.Context()
+		if err := s.Ready(ctx); vigil.ErrorCode(err) != vigil.CodeUnavailable {
+			t.Errorf("an empty database is ready: %v", err)
+		}
+		n, err := s.Migrate(ctx)
+		if err != nil || n == 0 {
+			t.Fatalf("%d steps, %v", n, err)
+		}
+		if err := s.Ready(ctx); err != nil {
+			t.Error(err)
+		}
+		first := catalogOf(t, s)
+		if len(first) < 50 {
+			t.Fatalf("only %d things were made: %v", len(first), first)
+		}
+		if err := s.EnsurePartitions(ctx, epoch()); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := s.Migrate(ctx); n != 0 || err != nil {
+			t.Errorf("a second run took %d steps, %v", n, err)
+		}
+		if err := s.MigrateDown(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if left := catalogOf(t, s); len(left) != 0 {
+			t.Errorf("left after going down: %v", left)
+		}
+		if err := s.Ready(ctx); vigil.ErrorCode(err) != vigil.CodeUnavailable {
+			t.Errorf("ready without a schema: %v", err)
+		}
+		if _, err := s.Migrate(ctx); err != nil {
+			t.Fatal(err)
+		}
+		equal(t, catalogOf(t, s), first)
+	})
+
+	t.Run("StepThatWasCutOffBeforeItsNoteRunsAgain", func(t *testing.T) {
+		t.Parallel()
+		s := storagetest.New(t)
+		if _, err := s.DB().ExecContext(t.Context(), "DELETE FROM bun_migrations WHERE id = (SELECT max(id) FROM bun_migrations)"); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := s.Migrate(t.Context()); n != 1 || err != nil {
+			t.Errorf("%d steps, %v", n, err)
+		}
+	})
+
+	t.Run("OfManyAtOnceOneDoesTheWork", func(t *testing.T) {
+		t.Parallel()
+		dsn := storagetest.EmptyDSN(t)
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		worked := 0
+		for range 4 {
+			s := storagetest.Open(t, dsn)
+			wg.Go(func() {
+				n, err := s.Migrate(t.Context())
+				if err != nil {
+					t.Error(err)
+				}
+				if n > 0 {
+					mu.Lock()
+					worked++
+					mu.Unlock()
+				}
+			})
+		}
+		wg.Wait()
+		if worked != 1 {
+			t.Errorf("%d did the work", worked)
+		}
+	})
+
+	t.Run("LockOfAKilledMigrationIsFree", func(t *testing.T) {
+		t.Parallel()
+		dsn := storagetest.EmptyDSN(t)
+		blocker, s := storagetest.Open(t, dsn), storagetest.Open(t, dsn)
+		conn, err := blocker.DB().Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		var pid int
+		if err := conn.NewRaw("SELECT pg_backend_pid() FROM pg_advisory_lock(?)", int64(0x7669_6769_6c00_0001)).Scan(t.Context(), &pid); err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan error, 1)
+		go func() {
+			_, err := s.Migrate(context.WithoutCancel(t.Context()))
+			done <- err
+		}()
+		eventually(t, "somebody waits for the lock", func() bool {
+			var waiting bool
+			err := blocker.DB().NewRaw("SELECT EXISTS (SELECT FROM pg_locks l JOIN pg_database d ON d.oid = l.database WHERE d.datname = current_database() AND l.locktype = 'advisory' AND NOT l.granted)").Scan(t.Context(), &waiting)
+			return err == nil && waiting
+		})
+		if _, err := blocker.DB().NewRaw("SELECT pg_terminate_backend(?)", pid).Exec(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,3 @@
+DROP TABLE IF EXISTS result_gaps;
+DROP TABLE IF EXISTS result_rollups;
+DROP TABLE IF EXISTS results;

@@ -1,0 +1,3 @@
+DROP TABLE IF EXISTS region_edges;
+DROP TABLE IF EXISTS region_votes;
+DROP TABLE IF EXISTS alert_rules;

@@ -1,0 +1,2 @@
+DROP TABLE IF EXISTS events;
+DROP TABLE IF EXISTS stream_heads;

@@ -1,0 +1,2 @@
+DROP TABLE IF EXISTS attempts;
+DROP TABLE IF EXISTS deliveries;

@@ -1,0 +1,1 @@
+ALTER TABLE IF EXISTS loop_tombstones DROP COLUMN IF EXISTS revision;

@@ -1,0 +1,29 @@
+// Package migrations holds the steps that lead an empty Postgres to the schema
+// that storage works on, and back.
+//
+// Each step is a pair of SQL files, run in a transaction. A step may be run
+// again after a crash between its commit and its note, so it creates and drops
+// only what is missing or there.
+package migrations
+
+import (
+	"embed"
+	"fmt"
+
+	"github.com/uptrace/bun/migrate"
+)
+
+//go:embed *.sql
+var files embed.FS
+
+// All returns the steps in their order.
+func All() (*migrate.Migrations, error) {
+	steps := migrate.NewMigrations()
+	if err := steps.Discover(files); err != nil {
+		return nil, fmt.Errorf("read the migrations: %w", err)
+	}
+	return steps, nil
+}
+
+// Digest changes whenever a step does; tests name their template by it.
+func Digest() (string, error) { return digest(files) }

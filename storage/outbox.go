@@ -1,0 +1,267 @@
+package storage
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
+
+	"vigil"
+)
+
+const (
+	// mostFlying bounds the attempts under way to one channel, over all
+	// processes.
+	mostFlying = 8
+	// longestFlight is after how long an attempt without an outcome does not
+	// count as under way any more.
+	longestFlight = time.Minute
+)
+
+// PickUp finds the next message for a channel about an incident, and puts the
+// attempt on record before anything is sent. What need not be sent any more ends
+// on the way. One caller at a time may work on an incident and channel.
+func (s *Store) PickUp(ctx context.Context, incidentID, channelID uuid.UUID) (vigil.Pickup, error) {
+	var out vigil.Pickup
+	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		box, err := lockOutbox(ctx, tx, incidentID, channelID)
+		if err != nil {
+			return err
+		}
+		if out.State = vigil.PickupNothing; len(box) == 0 {
+			return nil
+		}
+		lost, err := flying(ctx, tx, box)
+		if err != nil {
+			return err
+		}
+		if lost != nil {
+			out.State, out.Attempt = vigil.PickupLost, lost.attempt()
+			out.Delivery = box[slices.IndexFunc(box, func(d deliveryRow) bool { return d.ID == lost.DeliveryID })].delivery()
+			return nil
+		}
+		out, err = s.dispatch(ctx, tx, box)
+		return err
+	})
+	return out, wrap("pick up a message", err)
+}
+
+// lockOutbox reads the deliveries of an incident to a channel, in the order of
+// their events.
+func lockOutbox(ctx context.Context, tx bun.Tx, incidentID, channelID uuid.UUID) ([]deliveryRow, error) {
+	var rows []deliveryRow
+	err := tx.NewSelect().Model(&rows).Where("d.incident_id = ? AND d.channel_id = ?", incidentID, channelID).
+		OrderExpr("d.id").For("UPDATE").Scan(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("lock the deliveries: %w", err)
+	}
+	slices.SortFunc(rows, func(a, b deliveryRow) int {
+		return cmp.Or(cmp.Compare(turn(a.EventType), turn(b.EventType)), a.CreatedAt.Compare(b.CreatedAt))
+	})
+	return rows, nil
+}
+
+// turn is the place of an event in the life of an incident.
+func turn(eventType string) int {
+	if eventType == string(vigil.EventTriggered) {
+		return 0
+	}
+	return 1
+}
+
+// flying finds an attempt of the deliveries that has no outcome.
+func flying(ctx context.Context, tx bun.Tx, box []deliveryRow) (*attemptRow, error) {
+	ids := make([]uuid.UUID, len(box))
+	for i := range box {
+		ids[i] = box[i].ID
+	}
+	var rows []attemptRow
+	err := tx.NewSelect().Model(&rows).Where("a.delivery_id = ANY(?) AND a.finished_at IS NULL", pgdialect.Array(ids)).
+		OrderExpr("a.started_at").Limit(1).Scan(ctx)
+	if err != nil || len(rows) == 0 {
+		return nil, wrap("look for lost attempts", err)
+	}
+	return &rows[0], nil
+}
+
+// dispatch does what vigil.NextDispatch decides.
+func (s *Store) dispatch(ctx context.Context, tx bun.Tx, box []deliveryRow) (vigil.Pickup, error) {
+	now, head := s.instant(), &box[0]
+	var incident incidentRow
+	err := tx.NewSelect().Model(&incident).Column("id", "status", "severity").Where("i.id = ?", head.IncidentID).Scan(ctx)
+	if err != nil {
+		return vigil.Pickup{}, found("incident", err)
+	}
+	usable, err := channelUsable(ctx, tx, head.ChannelID)
+	if err != nil {
+		return vigil.Pickup{}, err
+	}
+	decision := vigil.NextDispatch(vigil.Outbox{
+		Usable: usable, Type: vigil.ChannelType(head.ChannelType), Ended: incident.Status == string(vigil.IncidentResolved),
+		Deliveries: deliveriesOf(box),
+	})
+	for _, end := range []struct {
+		ids    []uuid.UUID
+		status vigil.DeliveryStatus
+	}{{decision.Supersede, vigil.DeliverySuperseded}, {decision.Cancel, vigil.DeliveryCanceled}} {
+		if err := endUnsent(ctx, tx, end.ids, end.status, now); err != nil {
+			return vigil.Pickup{}, err
+		}
+	}
+	switch at := slices.IndexFunc(box, func(d deliveryRow) bool { return d.ID == decision.Attempt }); {
+	case at < 0:
+		return vigil.Pickup{State: vigil.PickupNothing, Last: lastStatus(box, decision)}, nil
+	case !decision.Manual && decision.NotBefore.After(now):
+		return vigil.Pickup{State: vigil.PickupLater, Until: decision.NotBefore}, nil
+	default:
+		out, err := s.launch(ctx, tx, &box[at], decision, now)
+		out.Severity = vigil.Severity(incident.Severity)
+		return out, err
+	}
+}
+
+func endUnsent(ctx context.Context, tx bun.Tx, ids []uuid.UUID, status vigil.DeliveryStatus, now time.Time) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	_, err := tx.NewRaw("UPDATE deliveries SET status = ?, next_attempt_at = NULL, finished_at = ?, updated_at = ? WHERE id = ANY(?)",
+		string(status), now, now, pgdialect.Array(ids)).Exec(ctx)
+	return wrap("end unsent deliveries", err)
+}
+
+// lastStatus is that of the last delivery of an outbox with nothing to send.
+func lastStatus(box []deliveryRow, decision vigil.Dispatch) vigil.DeliveryStatus {
+	last := &box[len(box)-1]
+	switch {
+	case slices.Contains(decision.Supersede, last.ID):
+		return vigil.DeliverySuperseded
+	case slices.Contains(decision.Cancel, last.ID):
+		return vigil.DeliveryCanceled
+	}
+	return vigil.DeliveryStatus(last.Status)
+}
+
+// launch puts an attempt on record, unless the channel has enough under way.
+func (s *Store) launch(ctx context.Context, tx bun.Tx, row *deliveryRow, decision vigil.Dispatch, now time.Time) (vigil.Pickup, error) {
+	var count int
+	if _, err := tx.NewRaw("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", "channel/"+row.ChannelID.String()).Exec(ctx); err != nil {
+		return vigil.Pickup{}, fmt.Errorf("wait for the channel: %w", err)
+	}
+	err := tx.NewRaw("SELECT count(*) FROM attempts WHERE channel_id = ? AND finished_at IS NULL AND started_at > ?", row.ChannelID, now.Add(-longestFlight)).Scan(ctx, &count)
+	if err != nil {
+		return vigil.Pickup{}, fmt.Errorf("count attempts under way: %w", err)
+	}
+	if count >= mostFlying {
+		return vigil.Pickup{State: vigil.PickupBusy}, nil
+	}
+	row.Attempts++
+	attempt := attemptRow{
+		ID: uuid.New(), DeliveryID: row.ID, ChannelID: row.ChannelID, Number: row.Attempts, StartedAt: now, Manual: decision.Manual,
+	}
+	if _, err := tx.NewInsert().Model(&attempt).Exec(ctx); err != nil {
+		return vigil.Pickup{}, fmt.Errorf("record the attempt: %w", err)
+	}
+	_, err = tx.NewRaw("UPDATE deliveries SET attempts = ?, redeliver = redeliver AND NOT ?, updated_at = ?, swept_at = ?, sweep_wait_ms = 0 WHERE id = ?",
+		row.Attempts, decision.Manual, now, now, row.ID).Exec(ctx)
+	if err != nil {
+		return vigil.Pickup{}, fmt.Errorf("count the attempt: %w", err)
+	}
+	var event eventRow
+	if err := tx.NewSelect().Model(&event).Where("e.id = ?", row.EventID).Scan(ctx); err != nil {
+		return vigil.Pickup{}, found("event", err)
+	}
+	out := vigil.Pickup{State: vigil.PickupReady, Delivery: row.delivery(), Attempt: attempt.attempt(), Merged: decision.Merged}
+	if row.Body != nil {
+		out.Body = []byte(*row.Body)
+	}
+	out.Event, err = event.event()
+	return out, err
+}
+
+// FreezeBody keeps what is sent in place of the event's envelope, and returns
+// what every attempt of the delivery sends: the first that was kept.
+func (s *Store) FreezeBody(ctx context.Context, deliveryID uuid.UUID, body []byte) ([]byte, error) {
+	var kept string
+	err := s.db.NewRaw("UPDATE deliveries SET body = coalesce(body, ?) WHERE id = ? RETURNING body", string(body), deliveryID).Scan(ctx, &kept)
+	return []byte(kept), found("delivery", err)
+}
+
+// Settle records what became of an attempt, and what follows for its delivery.
+// An attempt that was settled before stays as it is. A delivery that was removed
+// meanwhile is CodeNotFound.
+func (s *Store) Settle(ctx context.Context, set vigil.Settlement) (vigil.Rest, error) {
+	var rest vigil.Rest
+	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		var row deliveryRow
+		if err := tx.NewSelect().Model(&row).Where("d.id = ?", set.Attempt.DeliveryID).For("UPDATE").Scan(ctx); err != nil {
+			return found("delivery", err)
+		}
+		now := s.instant()
+		fresh, err := finishAttempt(ctx, tx, &set, now)
+		if err != nil {
+			return err
+		}
+		if fresh {
+			row.take(&set, now)
+			if _, err := tx.NewUpdate().Model(&row).WherePK().
+				Column("status", "failures", "next_attempt_at", "merged", "updated_at", "finished_at", "swept_at", "sweep_wait_ms").Exec(ctx); err != nil {
+				return fmt.Errorf("store the delivery: %w", err)
+			}
+		}
+		rest = vigil.Rest{Status: vigil.DeliveryStatus(row.Status), Failures: row.Failures}
+		return readRest(ctx, tx, &row, &rest)
+	})
+	return rest, wrap("settle an attempt", err)
+}
+
+// finishAttempt returns false when the attempt had an outcome already.
+func finishAttempt(ctx context.Context, tx bun.Tx, set *vigil.Settlement, now time.Time) (bool, error) {
+	a := &set.Attempt
+	next := set.NextAttemptAt
+	if a.Manual {
+		next = nil
+	}
+	res, err := tx.NewRaw(`UPDATE attempts SET finished_at = ?, duration_ms = ?, status_code = ?, error_code = ?, error = ?, response_body = ?, next_attempt_at = ?
+		WHERE id = ? AND finished_at IS NULL`,
+		now, milliseconds(a.Duration), orNull(a.StatusCode), a.ErrorCode, cleanText(a.Error), cleanText(a.ResponseBody), next, a.ID).Exec(ctx)
+	if err != nil {
+		return false, fmt.Errorf("finish the attempt: %w", err)
+	}
+	n, err := res.RowsAffected()
+	return n == 1, err
+}
+
+// take moves a delivery by the outcome of an attempt. One that was asked for
+// counts only when it succeeds.
+func (r *deliveryRow) take(set *vigil.Settlement, now time.Time) {
+	r.UpdatedAt, r.SweptAt, r.SweepWaitMS = now, now, 0
+	switch {
+	case set.Delivered:
+		r.Status, r.NextAttemptAt, r.FinishedAt, r.Merged = string(vigil.DeliveryDelivered), nil, &now, set.Merged
+	case set.Attempt.Manual || r.Status != string(vigil.DeliveryPending):
+	default:
+		r.Failures++
+		if r.NextAttemptAt = set.NextAttemptAt; r.NextAttemptAt == nil {
+			r.Status, r.FinishedAt = string(vigil.DeliveryExhausted), &now
+		}
+	}
+}
+
+// readRest says what is left to tell the channel of the same incident.
+func readRest(ctx context.Context, tx bun.Tx, row *deliveryRow, rest *vigil.Rest) error {
+	var left []deliveryRow
+	err := tx.NewSelect().Model(&left).Where("d.incident_id = ? AND d.channel_id = ? AND (d.status = 'pending' OR d.redeliver)", row.IncidentID, row.ChannelID).Scan(ctx)
+	if err != nil {
+		return fmt.Errorf("read what is left: %w", err)
+	}
+	rest.Left = len(left) > 0
+	if len(left) == 1 && left[0].ID == row.ID && !left[0].Redeliver && left[0].NextAttemptAt != nil {
+		rest.Until = *left[0].NextAttemptAt
+	}
+	return nil
+}

@@ -1,0 +1,310 @@
+package storage_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"vigil"
+	"vigil/storage"
+)
+
+// pickUp takes the next message for a channel.
+func (a *alerts) pickUp(incident uuid.UUID, kind vigil.ChannelType) vigil.Pickup {
+	a.Helper()
+	p, err := a.store.PickUp(a.Context(), incident, a.channels[kind].ID)
+	if err != nil {
+		a.Fatal(err)
+	}
+	return p
+}
+
+func (a *alerts) settle(p vigil.Pickup, code string, next *time.Time) vigil.Rest {
+	a.Helper()
+	attempt := p.Attempt
+	attempt.ErrorCode = code
+	rest, err := a.store.Settle(a.Context(), vigil.Settlement{Attempt: attempt, Delivered: code == "", NextAttemptAt: next, Merged: p.Merged})
+	if err != nil {
+		a.Fatal(err)
+	}
+	return rest
+}
+
+// deliver lets the next message of a channel arrive.
+func (a *alerts) deliver(incident uuid.UUID, kind vigil.ChannelType) vigil.Pickup {
+	a.Helper()
+	p := a.pickUp(incident, kind)
+	if p.State != vigil.PickupReady {
+		a.Fatalf("the pickup is %s", p.State)
+	}
+	a.settle(p, "", nil)
+	return p
+}
+
+func (a *alerts) statuses(kind vigil.ChannelType) map[vigil.EventType]vigil.DeliveryStatus {
+	a.Helper()
+	all, _, err := a.store.Deliveries(a.Context(), a.org.ID, vigil.DeliveryFilter{ChannelID: a.channels[kind].ID, Page: vigil.Page{Limit: 10}})
+	if err != nil {
+		a.Fatal(err)
+	}
+	out := make(map[vigil.EventType]vigil.DeliveryStatus)
+	for _, d := range all {
+		out[d.EventType] = d.Status
+	}
+	return out
+}
+
+func TestPickUp(t *testing.T) {
+	t.Parallel()
+
+	t.Run("IsOnRecordBeforeItIsSent", func(t *testing.T) {
+		t.Parallel()
+		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
+		id := a.open(a.fails(newark)).Incident.ID
+		p := a.pickUp(id, vigil.ChannelWebhook)
+		if p.State != vigil.PickupReady || p.Attempt.Number != 1 || p.Event.Type != vigil.EventTriggered || string(p.Event.Envelope) != string(a.events()[0].Envelope) {
+			t.Fatalf("pickup %+v", p)
+		}
+		attempts, n, err := a.store.Attempts(t.Context(), a.org.ID, p.Delivery.ID, vigil.Page{Limit: 10})
+		if err != nil || n != 1 || attempts[0].FinishedAt != nil {
+			t.Errorf("attempts %+v, %v", attempts, err)
+		}
+	})
+
+	t.Run("AnAttemptWithoutOutcomeIsSettledFirst", func(t *testing.T) {
+		t.Parallel()
+		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
+		id := a.open(a.fails(newark)).Incident.ID
+		a.pickUp(id, vigil.ChannelWebhook) // the process dies here
+		lost := a.pickUp(id, vigil.ChannelWebhook)
+		if lost.State != vigil.PickupLost || lost.Attempt.Number != 1 {
+			t.Fatalf("pickup %+v", lost)
+		}
+		next := epoch().Add(time.Hour)
+		if rest := a.settle(lost, vigil.AttemptUnknown, &next); rest.Failures != 1 || !rest.Left || !rest.Until.Equal(next) {
+			t.Errorf("rest %+v", rest)
+		}
+		if later := a.pickUp(id, vigil.ChannelWebhook); later.State != vigil.PickupLater || !later.Until.Equal(next) {
+			t.Errorf("pickup %+v", later)
+		}
+		a.clock.set(next)
+		if p := a.deliver(id, vigil.ChannelWebhook); p.Attempt.Number != 2 {
+			t.Errorf("attempt %d", p.Attempt.Number)
+		}
+		if p := a.pickUp(id, vigil.ChannelWebhook); p.State != vigil.PickupNothing || p.Last != vigil.DeliveryDelivered {
+			t.Errorf("pickup %+v", p)
+		}
+	})
+
+	t.Run("AnOutcomeCountsOnce", func(t *testing.T) {
+		t.Parallel()
+		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
+		id := a.open(a.fails(newark)).Incident.ID
+		p := a.pickUp(id, vigil.ChannelWebhook)
+		next := epoch().Add(time.Hour)
+		a.settle(p, "status", &next)
+		if rest := a.settle(p, "status", nil); rest.Failures != 1 || rest.Status != vigil.DeliveryPending {
+			t.Errorf("rest %+v", rest)
+		}
+	})
+
+	t.Run("ExhaustedWithoutANextAttempt", func(t *testing.T) {
+		t.Parallel()
+		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
+		id := a.open(a.fails(newark)).Incident.ID
+		if rest := a.settle(a.pickUp(id, vigil.ChannelWebhook), "status", nil); rest.Status != vigil.DeliveryExhausted || rest.Left {
+			t.Errorf("rest %+v", rest)
+		}
+	})
+
+	t.Run("WhatIsOverBeforeItWasHeard", func(t *testing.T) {
+		t.Parallel()
+		a := newAlerts(t, vigil.NotifyUnhealthy, vigil.ChannelWebhook, vigil.ChannelEmail, vigil.ChannelPager)
+		id := a.open(a.fails(newark)).Incident.ID
+		a.resolve(id, vigil.ResolvedAutomatically)
+		if p := a.deliver(id, vigil.ChannelWebhook); p.Event.Type != vigil.EventTriggered || p.Merged {
+			t.Errorf("the webhook first hears %+v", p)
+		}
+		if p := a.deliver(id, vigil.ChannelWebhook); p.Event.Type != vigil.EventResolved {
+			t.Errorf("the webhook then hears %+v", p)
+		}
+		if p := a.deliver(id, vigil.ChannelEmail); p.Event.Type != vigil.EventResolved || !p.Merged {
+			t.Errorf("the email is %+v", p)
+		}
+		if p := a.pickUp(id, vigil.ChannelPager); p.State != vigil.PickupNothing {
+			t.Errorf("the pager hears %+v", p)
+		}
+		if got := a.statuses(vigil.ChannelEmail); got[vigil.EventTriggered] != vigil.DeliverySuperseded || got[vigil.EventResolved] != vigil.DeliveryDelivered {
+			t.Errorf("email %v", got)
+		}
+		if got := a.statuses(vigil.ChannelPager); got[vigil.EventTriggered] != vigil.DeliverySuperseded || len(got) != 1 {
+			t.Errorf("pager %v", got)
+		}
+	})
+
+	t.Run("ADisabledChannelHearsNothingMore", func(t *testing.T) {
+		t.Parallel()
+		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
+		id := a.open(a.fails(newark)).Incident.ID
+		if _, err := a.store.DisableChannel(t.Context(), a.channels[vigil.ChannelWebhook].ID, "gone"); err != nil {
+			t.Fatal(err)
+		}
+		if p := a.pickUp(id, vigil.ChannelWebhook); p.State != vigil.PickupNothing || p.Last != vigil.DeliveryCanceled {
+			t.Errorf("pickup %+v", p)
+		}
+	})
+
+	t.Run("ANinthInFlightIsOneTooMany", func(t *testing.T) {
+		t.Parallel()
+		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
+		var ids []uuid.UUID
+		for range 9 {
+			check := newCheck(t, a.store, draft(a.org.ID, newark))
+			rule := a.rule
+			rule.ID, rule.CheckID = uuid.Nil, check.ID
+			stored := a.createRule(rule)
+			out, err := a.store.OpenIncident(t.Context(), vigil.Opening{ID: uuid.New(), CheckID: check.ID, Rules: []uuid.UUID{stored.ID}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids = append(ids, out.Incident.ID)
+		}
+		var first vigil.Pickup
+		for i, id := range ids[:8] {
+			p := a.pickUp(id, vigil.ChannelWebhook)
+			if p.State != vigil.PickupReady {
+				t.Fatalf("pickup %d is %s", i, p.State)
+			}
+			if i == 0 {
+				first = p
+			}
+		}
+		if p := a.pickUp(ids[8], vigil.ChannelWebhook); p.State != vigil.PickupBusy {
+			t.Errorf("the ninth is %s", p.State)
+		}
+		a.settle(first, "", nil)
+		if p := a.pickUp(ids[8], vigil.ChannelWebhook); p.State != vigil.PickupReady || p.Attempt.Number != 1 {
+			t.Errorf("the ninth is %s, attempt %d", p.State, p.Attempt.Number)
+		}
+	})
+}
+
+func TestAskRedelivery(t *testing.T) {
+	t.Parallel()
+
+	t.Run("OneMoreAttemptWithTheSameBodyThatCountsForNothing", func(t *testing.T) {
+		t.Parallel()
+		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
+		id := a.open(a.fails(newark)).Incident.ID
+		p := a.deliver(id, vigil.ChannelWebhook)
+		for range 2 {
+			if _, err := a.store.AskRedelivery(t.Context(), a.org.ID, p.Delivery.ID); err != nil {
+				t.Fatal(err)
+			}
+		}
+		again := a.pickUp(id, vigil.ChannelWebhook)
+		if !again.Attempt.Manual || again.Attempt.Number != 2 || again.Delivery.ID != p.Delivery.ID || string(again.Event.Envelope) != string(p.Event.Envelope) {
+			t.Fatalf("pickup %+v", again)
+		}
+		if rest := a.settle(again, "status", nil); rest.Status != vigil.DeliveryDelivered || rest.Left {
+			t.Errorf("rest %+v", rest)
+		}
+	})
+
+	t.Run("IsRefusedForADisabledChannelAndAnotherOrganization", func(t *testing.T) {
+		t.Parallel()
+		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
+		p := a.deliver(a.open(a.fails(newark)).Incident.ID, vigil.ChannelWebhook)
+		if _, err := a.store.AskRedelivery(t.Context(), uuid.New(), p.Delivery.ID); vigil.ErrorCode(err) != vigil.CodeNotFound {
+			t.Errorf("another organization got %v", err)
+		}
+		if _, err := a.store.DisableChannel(t.Context(), a.channels[vigil.ChannelWebhook].ID, "gone"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := a.store.AskRedelivery(t.Context(), a.org.ID, p.Delivery.ID); vigil.ErrorCode(err) != vigil.CodeConflict {
+			t.Errorf("a disabled channel got %v", err)
+		}
+	})
+}
+
+func TestStalled(t *testing.T) {
+	t.Parallel()
+	a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
+	id := a.open(a.fails(newark)).Incident.ID
+	stalled := func(after time.Duration) (incidents, errands int) {
+		t.Helper()
+		now := epoch().Add(after)
+		open, err := a.store.StalledIncidents(t.Context(), now, 10)
+		due, errDue := a.store.StalledDeliveries(t.Context(), now, 10)
+		if err := errors.Join(err, errDue); err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range open {
+			if err := a.store.MarkIncidentSwept(t.Context(), i.ID, now); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, e := range due {
+			if err := a.store.MarkErrandSwept(t.Context(), e, now); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return len(open), len(due)
+	}
+	for _, step := range []struct {
+		after time.Duration
+		want  int
+	}{{29 * time.Second, 0}, {30 * time.Second, 1}, {59 * time.Second, 0}, {60 * time.Second, 1}, {119 * time.Second, 0}, {120 * time.Second, 1}} {
+		if incidents, errands := stalled(step.after); incidents != step.want || errands != step.want {
+			t.Errorf("after %v: %d incidents and %d errands, want %d", step.after, incidents, errands, step.want)
+		}
+	}
+	next := epoch().Add(time.Hour)
+	a.settle(a.pickUp(id, vigil.ChannelWebhook), "status", &next)
+	if _, errands := stalled(50 * time.Minute); errands != 0 {
+		t.Error("a delivery that waits for its next attempt is stalled")
+	}
+	if _, errands := stalled(61 * time.Minute); errands != 1 {
+		t.Error("a delivery whose time has come and that nobody makes is not stalled")
+	}
+	a.resolve(id, vigil.ResolvedManually)
+	if incidents, _ := stalled(3 * time.Hour); incidents != 1 {
+		t.Error("a latch without a workflow is not stalled")
+	}
+	if err := a.store.KeepLatch(t.Context(), id, []string{newark}, true); err != nil {
+		t.Fatal(err)
+	}
+	if incidents, _ := stalled(6 * time.Hour); incidents != 0 {
+		t.Error("an episode that is over is stalled")
+	}
+}
+
+func TestDropExpiredEvents(t *testing.T) {
+	t.Parallel()
+	const day = 24 * time.Hour
+	a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
+	told := a.open(a.fails(newark)).Incident.ID
+	a.deliver(told, vigil.ChannelWebhook)
+	a.resolve(told, vigil.ResolvedManually) // an event that is told to nobody
+	drop := func(after time.Duration) (events, attempts int) {
+		t.Helper()
+		if err := a.store.DropExpired(t.Context(), epoch().Add(after), storage.DefaultRetention()); err != nil {
+			t.Fatal(err)
+		}
+		return len(a.events()), a.count("SELECT count(*) FROM attempts")
+	}
+	for _, step := range []struct {
+		after            time.Duration
+		events, attempts int
+	}{{6 * day, 2, 1}, {8 * day, 1, 1}, {29 * day, 1, 1}, {31 * day, 0, 0}} {
+		if events, attempts := drop(step.after); events != step.events || attempts != step.attempts {
+			t.Errorf("after %v: %d events and %d attempts, want %d and %d", step.after, events, attempts, step.events, step.attempts)
+		}
+	}
+	oldest, newest, err := a.store.StreamBounds(t.Context(), a.org.ID, time.Time{})
+	if err != nil || oldest != (vigil.Position{}) || newest.Seq != 2 {
+		t.Errorf("the stream reaches from %s to %s, %v", oldest, newest, err)
+	}
+}

@@ -1,0 +1,42 @@
+package storage
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"vigil"
+)
+
+// LeaseRate takes up to want requests out of an organization's window, which
+// admits limit of them over all processes together; a window that has ended
+// makes room for a new one, which begins with this lease. Windows go by the
+// database's clock, which is the one that all processes share.
+func (s *Store) LeaseRate(ctx context.Context, orgID uuid.UUID, want, limit int64) (vigil.RateLease, error) {
+	var row struct {
+		Granted   int64   `bun:"granted"`
+		Leased    int64   `bun:"leased"`
+		Remaining float64 `bun:"remaining"` // seconds
+	}
+	window := vigil.RateWindow.Seconds()
+	// now() is the same at every place of a statement.
+	err := s.db.NewRaw(`INSERT INTO rate_windows AS w (org_id, started, leased, granted)
+		VALUES (?0, now(), least(?1, ?2), least(?1, ?2))
+		ON CONFLICT (org_id) DO UPDATE SET
+			started = CASE WHEN w.started + make_interval(secs => ?3) <= now() THEN now() ELSE w.started END,
+			leased = CASE WHEN w.started + make_interval(secs => ?3) <= now() THEN least(?1, ?2)
+				ELSE greatest(w.leased, least(w.leased + ?1, ?2)) END,
+			granted = CASE WHEN w.started + make_interval(secs => ?3) <= now() THEN least(?1, ?2)
+				ELSE greatest(0, least(w.leased + ?1, ?2) - w.leased) END
+		RETURNING granted, leased, extract(epoch FROM w.started - clock_timestamp())::float8 + ?3 AS remaining`,
+		orgID, want, limit, window).Scan(ctx, &row)
+	if err != nil {
+		return vigil.RateLease{}, wrap("lease requests", err)
+	}
+	return vigil.RateLease{
+		Granted: row.Granted,
+		Left:    max(0, limit-row.Leased),
+		Ends:    time.Duration(max(0, row.Remaining) * float64(time.Second)),
+	}, nil
+}

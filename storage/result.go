@@ -1,0 +1,136 @@
+package storage
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+
+	"vigil"
+)
+
+// resultRow is a result as it rests. Response times keep their microseconds.
+type resultRow struct {
+	bun.BaseModel `bun:"table:results,alias:r"`
+
+	CheckID        uuid.UUID       `bun:"check_id,pk,type:uuid"`
+	Region         string          `bun:"region,pk"`
+	Slot           time.Time       `bun:"slot,pk"`
+	ID             uuid.UUID       `bun:"id,type:uuid"`
+	Time           time.Time       `bun:"time"`
+	Manual         bool            `bun:"manual"`
+	Success        bool            `bun:"success"`
+	ResponseTimeMS float64         `bun:"response_time_ms"`
+	StatusCode     *int            `bun:"status_code"`
+	ErrorMessage   *string         `bun:"error_message"`
+	Metadata       json.RawMessage `bun:"metadata,type:jsonb"`
+}
+
+func (r *resultRow) result() (vigil.Result, error) {
+	out := vigil.Result{
+		ID: r.ID, CheckID: r.CheckID, Region: r.Region, Slot: r.Slot.UTC(), Time: r.Time.UTC(), Manual: r.Manual,
+		Observation: vigil.Observation{Success: r.Success, ResponseTime: responseTime(r.ResponseTimeMS)},
+	}
+	if r.StatusCode != nil {
+		out.StatusCode = *r.StatusCode
+	}
+	if r.ErrorMessage != nil {
+		out.Error = *r.ErrorMessage
+	}
+	if len(r.Metadata) > 0 {
+		if err := json.Unmarshal(r.Metadata, &out.Metadata); err != nil {
+			return vigil.Result{}, fmt.Errorf("read the metadata of result %s: %w", r.ID, err)
+		}
+	}
+	return out, nil
+}
+
+// responseMS and responseTime convert to the column and back, to the microsecond.
+func responseMS(d time.Duration) float64 {
+	return float64(d.Round(time.Microsecond).Microseconds()) / 1000
+}
+
+func responseTime(ms float64) time.Duration {
+	return time.Duration(math.Round(ms*1000)) * time.Microsecond
+}
+
+func resultsOf(rows []resultRow) ([]vigil.Result, error) {
+	results := make([]vigil.Result, len(rows))
+	for i := range rows {
+		var err error
+		if results[i], err = rows[i].result(); err != nil {
+			return nil, err
+		}
+	}
+	return results, nil
+}
+
+// ResultsAfter returns results of a check in a region that are newer than a
+// slot, the oldest first.
+func (s *Store) ResultsAfter(ctx context.Context, checkID uuid.UUID, region string, slot time.Time, limit int) ([]vigil.Result, error) {
+	var rows []resultRow
+	// A slot may come with more than microseconds; the row that it became
+	// must not count as newer.
+	err := s.db.NewSelect().Model(&rows).Where("r.check_id = ? AND r.region = ? AND r.slot > ?", checkID, region, micro(slot)).
+		OrderExpr("r.slot").Limit(int64(limit)).Scan(ctx)
+	if err != nil {
+		return nil, wrap("read newer results", err)
+	}
+	results, err := resultsOf(rows)
+	return results, wrap("read newer results", err)
+}
+
+// LatestResults returns the newest n results of a check in a region, the oldest
+// of them first.
+func (s *Store) LatestResults(ctx context.Context, checkID uuid.UUID, region string, n int) ([]vigil.Result, error) {
+	var rows []resultRow
+	err := s.db.NewSelect().Model(&rows).Where("r.check_id = ? AND r.region = ?", checkID, region).
+		OrderExpr("r.slot DESC").Limit(int64(n)).Scan(ctx)
+	if err != nil {
+		return nil, wrap("read the latest results", err)
+	}
+	slices.Reverse(rows)
+	results, err := resultsOf(rows)
+	return results, wrap("read the latest results", err)
+}
+
+// Results lists results of a check of the organization, newest first, and
+// counts all that the filter selects.
+func (s *Store) Results(ctx context.Context, orgID, checkID uuid.UUID, f vigil.ResultFilter) ([]vigil.Result, int, error) {
+	var total int
+	matching := s.filtered(s.db.NewSelect().Model((*resultRow)(nil)), checkID, f).ColumnExpr("count(*)")
+	err := s.db.NewRaw("SELECT (?) FROM checks WHERE id = ? AND org_id = ?", matching, checkID, orgID).Scan(ctx, &total)
+	if err != nil {
+		return nil, 0, found("check", err)
+	}
+	var rows []resultRow
+	err = s.filtered(s.db.NewSelect().Model(&rows), checkID, f).
+		OrderExpr("r.time DESC, r.id DESC").Limit(int64(f.Limit)).Offset(int64(f.Offset)).Scan(ctx)
+	if err != nil {
+		return nil, 0, wrap("list results", err)
+	}
+	results, err := resultsOf(rows)
+	return results, total, wrap("list results", err)
+}
+
+func (s *Store) filtered(query *bun.SelectQuery, checkID uuid.UUID, f vigil.ResultFilter) *bun.SelectQuery {
+	query = query.Where("r.check_id = ?", checkID)
+	if f.From != nil {
+		query = query.Where("r.time >= ?", *f.From)
+	}
+	if f.To != nil {
+		query = query.Where("r.time < ?", *f.To)
+	}
+	if f.Region != "" {
+		query = query.Where("r.region = ?", f.Region)
+	}
+	if f.Success != nil {
+		query = query.Where("r.success = ?", *f.Success)
+	}
+	return query
+}

@@ -1,0 +1,134 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// hourKey names a rollup.
+type hourKey struct {
+	loop loopKey
+	hour time.Time
+}
+
+// rollup sums the results of a loop whose slots lie in one hour. Response times
+// are those of the successful ones.
+type rollup struct {
+	total, successes int64
+	sumMS            float64
+	times            histogram
+}
+
+func hourOf(slot time.Time) time.Time { return slot.UTC().Truncate(time.Hour) }
+
+// addToRollups counts the rows that were really inserted. The locks of the
+// loops make it safe to read a rollup, add to it and write it back.
+func (g *groupTx) addToRollups(ctx context.Context) error {
+	var order []hourKey
+	sums := make(map[hourKey]*rollup)
+	for _, p := range g.rows {
+		if !g.fresh[p.slotKey()] {
+			continue
+		}
+		key := hourKey{p.key(), hourOf(p.result.Slot)}
+		sum := sums[key]
+		if sum == nil {
+			sum = &rollup{times: make(histogram)}
+			sums[key], order = sum, append(order, key)
+		}
+		sum.total++
+		if p.result.Success {
+			sum.successes++
+			sum.sumMS += responseMS(p.result.ResponseTime)
+			sum.times[bucketOf(p.result.ResponseTime)]++
+		}
+	}
+	if len(order) == 0 {
+		return nil
+	}
+	if err := g.addStored(ctx, order, sums); err != nil {
+		return err
+	}
+	return g.writeRollups(ctx, order, sums)
+}
+
+// addStored adds what the rollups held before.
+func (g *groupTx) addStored(ctx context.Context, order []hourKey, sums map[hourKey]*rollup) error {
+	var checks [][16]byte
+	var regions []string
+	var hours []time.Time
+	for _, key := range order {
+		checks, regions, hours = append(checks, key.loop.check), append(regions, key.loop.region), append(hours, key.hour)
+	}
+	found, err := g.tx.Query(ctx, `
+		SELECT u.check_id, u.region, u.hour, u.total, u.successes, u.sum_ms, u.buckets, u.counts
+		FROM result_rollups AS u JOIN unnest($1::uuid[], $2::text[], $3::timestamptz[]) AS k (check_id, region, hour)
+			ON u.check_id = k.check_id AND u.region = k.region AND u.hour = k.hour`, checks, regions, hours)
+	if err != nil {
+		return fmt.Errorf("read rollups: %w", err)
+	}
+	var key hourKey
+	var stored rollup
+	var buckets []int16
+	var counts []int32
+	into := []any{&key.loop.check, &key.loop.region, &key.hour, &stored.total, &stored.successes, &stored.sumMS, &buckets, &counts}
+	_, err = pgx.ForEachRow(found, into, func() error {
+		sum := sums[key]
+		sum.total += stored.total
+		sum.successes += stored.successes
+		sum.sumMS += stored.sumMS
+		for b, n := range histogramOf(buckets, counts) {
+			sum.times[b] += n
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("read rollups: %w", err)
+	}
+	return nil
+}
+
+// writeRollups stores the new sums. Postgres has no array of arrays of unequal
+// length, so histograms travel as text.
+func (g *groupTx) writeRollups(ctx context.Context, order []hourKey, sums map[hourKey]*rollup) error {
+	var checks [][16]byte
+	var regions, buckets, counts []string
+	var hours []time.Time
+	var totals, successes []int64
+	var sumMS []float64
+	for _, key := range order {
+		sum := sums[key]
+		b, n := sum.times.columns()
+		checks, regions, hours = append(checks, key.loop.check), append(regions, key.loop.region), append(hours, key.hour)
+		totals, successes, sumMS = append(totals, sum.total), append(successes, sum.successes), append(sumMS, sum.sumMS)
+		buckets, counts = append(buckets, arrayText(b)), append(counts, arrayText(n))
+	}
+	_, err := g.tx.Exec(ctx, `
+		INSERT INTO result_rollups AS u (check_id, region, hour, total, successes, sum_ms, buckets, counts)
+		SELECT n.check_id, n.region, n.hour, n.total, n.successes, n.sum_ms, n.buckets::int2[], n.counts::int4[]
+		FROM unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::int8[], $5::int8[], $6::float8[], $7::text[], $8::text[])
+			AS n (check_id, region, hour, total, successes, sum_ms, buckets, counts)
+		ON CONFLICT (check_id, region, hour) DO UPDATE SET
+			total = excluded.total, successes = excluded.successes, sum_ms = excluded.sum_ms,
+			buckets = excluded.buckets, counts = excluded.counts`,
+		checks, regions, hours, totals, successes, sumMS, buckets, counts)
+	if err != nil {
+		return fmt.Errorf("write rollups: %w", err)
+	}
+	return nil
+}
+
+// arrayText spells integers as a Postgres array.
+func arrayText[T int16 | int32](numbers []T) string {
+	text := []byte{'{'}
+	for i, n := range numbers {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = fmt.Append(text, n)
+	}
+	return string(append(text, '}'))
+}

@@ -1,0 +1,257 @@
+package storage
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
+
+	"vigil"
+)
+
+type ruleRow struct {
+	bun.BaseModel `bun:"table:alert_rules,alias:ar"`
+
+	ID         uuid.UUID       `bun:"id,pk,type:uuid" json:"id"`
+	OrgID      uuid.UUID       `bun:"org_id,type:uuid" json:"org_id"`
+	CheckID    uuid.UUID       `bun:"check_id,type:uuid" json:"check_id"`
+	Name       string          `bun:"name" json:"name"`
+	Condition  json.RawMessage `bun:"condition,type:jsonb" json:"condition"`
+	ChannelIDs []uuid.UUID     `bun:"channel_ids,array" json:"channel_ids"`
+	NotifyOn   string          `bun:"notify_on" json:"notify_on"`
+	Policy     string          `bun:"region_policy" json:"region_policy"`
+	Enabled    bool            `bun:"enabled" json:"enabled"`
+	CreatedAt  time.Time       `bun:"created_at" json:"created_at"`
+	UpdatedAt  time.Time       `bun:"updated_at" json:"updated_at"`
+}
+
+func (r *ruleRow) rule() (vigil.Rule, error) {
+	out := vigil.Rule{
+		ID: r.ID, OrgID: r.OrgID, CheckID: r.CheckID, Name: r.Name, Channels: r.ChannelIDs,
+		NotifyOn: vigil.NotifyOn(r.NotifyOn), Policy: vigil.RegionPolicy(r.Policy), Enabled: r.Enabled,
+		CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
+	}
+	if err := json.Unmarshal(r.Condition, &out.Condition); err != nil {
+		return vigil.Rule{}, fmt.Errorf("read the condition of rule %s: %w", r.ID, err)
+	}
+	return out, nil
+}
+
+func rowOfRule(r *vigil.Rule) (*ruleRow, error) {
+	condition, err := json.Marshal(r.Condition)
+	if err != nil {
+		return nil, fmt.Errorf("encode the condition: %w", err)
+	}
+	return &ruleRow{
+		ID: r.ID, OrgID: r.OrgID, CheckID: r.CheckID, Name: r.Name, Condition: condition, ChannelIDs: r.Channels,
+		NotifyOn: string(r.NotifyOn), Policy: string(r.Policy), Enabled: r.Enabled,
+		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
+	}, nil
+}
+
+func rulesOf(rows []ruleRow) ([]vigil.Rule, error) {
+	rules := make([]vigil.Rule, len(rows))
+	for i := range rows {
+		var err error
+		if rules[i], err = rows[i].rule(); err != nil {
+			return nil, err
+		}
+	}
+	return rules, nil
+}
+
+// CreateRule stores a new alert rule of a check of its organization, and raises
+// the check's revision so that its loops take it over. Zero ids and times are
+// filled in. A channel that the organization does not have is a CodeInvalid
+// error.
+func (s *Store) CreateRule(ctx context.Context, r vigil.Rule) (vigil.Rule, error) {
+	now := s.instant()
+	r.ID = idOr(r.ID)
+	r.CreatedAt, r.UpdatedAt = timeOr(r.CreatedAt, now), timeOr(r.UpdatedAt, now)
+	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		if err := lockCheck(ctx, tx, r.OrgID, r.CheckID); err != nil {
+			return err
+		}
+		if err := ownChannels(ctx, tx, r.OrgID, r.Channels); err != nil {
+			return err
+		}
+		row, err := rowOfRule(&r)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.NewInsert().Model(row).Exec(ctx); err != nil {
+			return unstorable(fmt.Errorf("insert: %w", err))
+		}
+		return raiseRevision(ctx, tx, r.CheckID)
+	})
+	if err != nil {
+		return vigil.Rule{}, wrap("create rule", err)
+	}
+	return r, nil
+}
+
+// Rules lists the alert rules of a check of the organization, newest first, and
+// counts them all.
+func (s *Store) Rules(ctx context.Context, orgID, checkID uuid.UUID, page vigil.Page) ([]vigil.Rule, int, error) {
+	var total int
+	err := s.db.NewRaw("SELECT (SELECT count(*) FROM alert_rules WHERE check_id = c.id) FROM checks AS c WHERE id = ? AND org_id = ?",
+		checkID, orgID).Scan(ctx, &total)
+	if err != nil {
+		return nil, 0, found("check", err)
+	}
+	var rows []ruleRow
+	err = s.db.NewSelect().Model(&rows).Where("ar.check_id = ?", checkID).
+		OrderExpr("ar.created_at DESC, ar.id DESC").Limit(int64(page.Limit)).Offset(int64(page.Offset)).Scan(ctx)
+	if err != nil {
+		return nil, 0, wrap("list rules", err)
+	}
+	rules, err := rulesOf(rows)
+	return rules, total, wrap("list rules", err)
+}
+
+// Rule finds an alert rule of a check of the organization.
+func (s *Store) Rule(ctx context.Context, orgID, checkID, id uuid.UUID) (vigil.Rule, error) {
+	return readRule(ctx, s.db, orgID, checkID, id)
+}
+
+func readRule(ctx context.Context, db bun.IDB, orgID, checkID, id uuid.UUID) (vigil.Rule, error) {
+	var row ruleRow
+	err := db.NewSelect().Model(&row).Where("ar.id = ? AND ar.check_id = ? AND ar.org_id = ?", id, checkID, orgID).Scan(ctx)
+	if err != nil {
+		return vigil.Rule{}, found("rule", err)
+	}
+	rule, err := row.rule()
+	return rule, wrap("read rule", err)
+}
+
+// UpdateRule changes an alert rule: change edits a copy of what is stored, and
+// may refuse with an error, which is returned as it is. Its id, check and
+// organization stay. The check's revision is raised.
+func (s *Store) UpdateRule(ctx context.Context, orgID, checkID, id uuid.UUID, change func(*vigil.Rule) error) (vigil.Rule, error) {
+	var after vigil.Rule
+	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		if err := lockCheck(ctx, tx, orgID, checkID); err != nil {
+			return err
+		}
+		before, err := readRule(ctx, tx, orgID, checkID, id)
+		if err != nil {
+			return err
+		}
+		draft := before
+		draft.Channels = slices.Clone(before.Channels)
+		if err := change(&draft); err != nil {
+			return err
+		}
+		after = before
+		after.Name, after.Condition, after.Channels = draft.Name, draft.Condition, draft.Channels
+		after.NotifyOn, after.Policy, after.Enabled = draft.NotifyOn, draft.Policy, draft.Enabled
+		after.UpdatedAt = s.instant()
+		if err := ownChannels(ctx, tx, orgID, after.Channels); err != nil {
+			return err
+		}
+		row, err := rowOfRule(&after)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.NewUpdate().Model(row).WherePK().ExcludeColumn("id", "org_id", "check_id", "created_at").Exec(ctx); err != nil {
+			return unstorable(fmt.Errorf("store: %w", err))
+		}
+		return raiseRevision(ctx, tx, checkID)
+	})
+	if err != nil {
+		return vigil.Rule{}, wrap("update rule", err)
+	}
+	return after, nil
+}
+
+// DeleteRule removes an alert rule and raises the check's revision.
+func (s *Store) DeleteRule(ctx context.Context, orgID, checkID, id uuid.UUID) error {
+	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		if err := lockCheck(ctx, tx, orgID, checkID); err != nil {
+			return err
+		}
+		res, err := tx.NewDelete().Model((*ruleRow)(nil)).Where("id = ? AND check_id = ?", id, checkID).Exec(ctx)
+		if err := touched("rule", "delete rule", res, err); err != nil {
+			return err
+		}
+		return raiseRevision(ctx, tx, checkID)
+	})
+	return wrap("delete rule", err)
+}
+
+// ownChannels refuses channels that the organization does not have, and keeps
+// the others from being deleted until the transaction ends.
+func ownChannels(ctx context.Context, tx bun.Tx, orgID uuid.UUID, channels []uuid.UUID) error {
+	if len(channels) == 0 {
+		return vigil.Invalid("notification_channel_ids", "must name at least one channel")
+	}
+	var own []uuid.UUID
+	err := tx.NewRaw("SELECT id FROM channels WHERE org_id = ? AND id = ANY(?) ORDER BY id FOR SHARE",
+		orgID, pgdialect.Array(channels)).Scan(ctx, &own)
+	if err != nil {
+		return fmt.Errorf("read the channels: %w", err)
+	}
+	for i, id := range channels {
+		if !slices.Contains(own, id) {
+			return vigil.Invalid("notification_channel_ids", "number %d is not a channel of this organization", i+1)
+		}
+	}
+	return nil
+}
+
+// raiseRevision makes the loops of a check, whose row is locked, read its
+// definition again.
+func raiseRevision(ctx context.Context, tx bun.Tx, checkID uuid.UUID) error {
+	if _, err := lockLoops(ctx, tx, checkID); err != nil {
+		return err
+	}
+	_, err := tx.NewRaw(`WITH c AS (
+			UPDATE checks SET revision = revision + 1, changed_at = clock_timestamp() WHERE id = ? RETURNING id, revision
+		) UPDATE check_regions AS r SET desired = c.revision FROM c WHERE r.check_id = c.id`, checkID).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("raise the revision: %w", err)
+	}
+	return nil
+}
+
+// rulesUsing returns the names of the rules that tell a channel.
+func rulesUsing(ctx context.Context, tx bun.Tx, orgID, channelID uuid.UUID) ([]string, error) {
+	var names []string
+	err := tx.NewRaw("SELECT name FROM alert_rules WHERE org_id = ? AND ? = ANY(channel_ids) ORDER BY name, id", orgID, channelID).Scan(ctx, &names)
+	if err != nil {
+		return nil, fmt.Errorf("find the rules of a channel: %w", err)
+	}
+	return names, nil
+}
+
+// dropFromRules takes a channel out of all rules, deletes those that are left
+// with none, and returns the checks whose revision that raised.
+func dropFromRules(ctx context.Context, tx bun.Tx, orgID, channelID uuid.UUID) ([]uuid.UUID, error) {
+	var checks []uuid.UUID
+	err := tx.NewRaw(`SELECT id FROM checks WHERE id IN (
+			SELECT check_id FROM alert_rules WHERE org_id = ? AND ? = ANY(channel_ids)
+		) ORDER BY id FOR NO KEY UPDATE`, orgID, channelID).Scan(ctx, &checks)
+	if err != nil {
+		return nil, fmt.Errorf("find the rules of a channel: %w", err)
+	}
+	for _, step := range []string{
+		// Only rules of the locked checks: others may come between the two.
+		"DELETE FROM alert_rules WHERE check_id = ANY(?0) AND channel_ids <@ ARRAY[?1]::uuid[]",
+		"UPDATE alert_rules SET channel_ids = array_remove(channel_ids, ?1), updated_at = clock_timestamp() WHERE check_id = ANY(?0) AND ?1 = ANY(channel_ids)",
+	} {
+		if _, err := tx.NewRaw(step, pgdialect.Array(checks), channelID).Exec(ctx); err != nil {
+			return nil, fmt.Errorf("take a channel out of rules: %w", err)
+		}
+	}
+	for _, check := range checks {
+		if err := raiseRevision(ctx, tx, check); err != nil {
+			return nil, err
+		}
+	}
+	return checks, nil
+}

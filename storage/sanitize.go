@@ -1,0 +1,93 @@
+package storage
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"vigil"
+)
+
+// storable returns a result as Postgres can keep it: instants in whole
+// microseconds, text without NUL and invalid UTF-8, the error within its bound,
+// metadata as JSON (nil when there is none).
+func storable(r vigil.Result) (vigil.Result, []byte, error) {
+	r.Slot, r.Time = micro(r.Slot), micro(r.Time)
+	if r.ID == uuid.Nil {
+		r.ID = vigil.ResultID(r.CheckID, r.Region, r.Slot)
+	}
+	r.ResponseTime = r.ResponseTime.Round(time.Microsecond)
+	r.Error = bounded(cleanText(r.Error), vigil.MaxErrorLength)
+	metadata, err := cleanMetadata(r.Metadata)
+	if err != nil {
+		return vigil.Result{}, nil, err
+	}
+	r.Metadata = nil
+	if metadata != nil {
+		// As it will be read back, so that whoever gets this row and
+		// whoever reads it later see the same values.
+		if err := json.Unmarshal(metadata, &r.Metadata); err != nil {
+			return vigil.Result{}, nil, fmt.Errorf("decode metadata: %w", err)
+		}
+	}
+	return r, metadata, nil
+}
+
+func cleanText(s string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "")
+}
+
+// bounded cuts valid UTF-8 to at most n bytes, between characters.
+func bounded(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "")
+}
+
+// cleanMetadata encodes metadata, which replaces invalid UTF-8, and takes out
+// NULs, which JSON can spell and jsonb cannot keep.
+func cleanMetadata(metadata map[string]any) ([]byte, error) {
+	if len(metadata) == 0 {
+		return nil, nil
+	}
+	raw, err := json.Marshal(metadata)
+	if err != nil {
+		return nil, fmt.Errorf("encode metadata: %w", err)
+	}
+	if !bytes.Contains(raw, []byte(`\u0000`)) {
+		return raw, nil
+	}
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	var tree any
+	if err := decoder.Decode(&tree); err != nil {
+		return nil, fmt.Errorf("decode metadata: %w", err)
+	}
+	if raw, err = json.Marshal(withoutNUL(tree)); err != nil {
+		return nil, fmt.Errorf("encode metadata: %w", err)
+	}
+	return raw, nil
+}
+
+func withoutNUL(tree any) any {
+	switch node := tree.(type) {
+	case string:
+		return strings.ReplaceAll(node, "\x00", "")
+	case []any:
+		for i := range node {
+			node[i] = withoutNUL(node[i])
+		}
+	case map[string]any:
+		clean := make(map[string]any, len(node))
+		for name, value := range node {
+			clean[strings.ReplaceAll(name, "\x00", "")] = withoutNUL(value)
+		}
+		return clean
+	}
+	return tree
+}

@@ -1,0 +1,151 @@
+package storagetest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// binaries are the Postgres programs of one installation and the user to run
+// them as.
+type binaries struct {
+	dir      string
+	uid, gid int
+	drop     bool // this process is root, which initdb refuses to be
+}
+
+// findBinaries looks for initdb where Postgres is usually installed, the newest
+// version first.
+func findBinaries() (*binaries, error) {
+	b := &binaries{uid: os.Getuid(), gid: os.Getgid()}
+	if b.uid == 0 {
+		if err := b.chooseUser(); err != nil {
+			return nil, err
+		}
+	}
+	for _, pattern := range []string{
+		"/usr/lib/postgresql/*/bin/initdb", "/usr/pgsql-*/bin/initdb",
+		"/opt/homebrew/opt/postgresql@*/bin/initdb", "/usr/local/opt/postgresql@*/bin/initdb",
+		"/Applications/Postgres.app/Contents/Versions/*/bin/initdb",
+	} {
+		found, err := filepath.Glob(pattern)
+		if err == nil && len(found) > 0 {
+			b.dir = filepath.Dir(slices.MaxFunc(found, func(a, b string) int { return versionIn(a) - versionIn(b) }))
+			return b, nil
+		}
+	}
+	path, err := exec.LookPath("initdb")
+	if err != nil {
+		return nil, errors.New("no Postgres was found: install one (on Debian: apt-get install postgresql), or set VIGIL_TEST_DATABASE_URL")
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real // its neighbours are at home there
+	}
+	b.dir = filepath.Dir(path)
+	return b, nil
+}
+
+// versionIn returns the first number of a path, the major version.
+func versionIn(path string) int {
+	digits := strings.FieldsFunc(path, func(r rune) bool { return r < '0' || r > '9' })
+	if len(digits) == 0 {
+		return 0
+	}
+	n, err := strconv.Atoi(digits[0])
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+func (b *binaries) chooseUser() error {
+	for _, name := range []string{"postgres", "nobody"} {
+		account, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, errUID := strconv.Atoi(account.Uid)
+		gid, errGID := strconv.Atoi(account.Gid)
+		if errUID == nil && errGID == nil {
+			b.uid, b.gid, b.drop = uid, gid, true
+			return nil
+		}
+	}
+	return errors.New("no user postgres or nobody to run Postgres as, which refuses to run as root; set VIGIL_TEST_DATABASE_URL")
+}
+
+// command prepares a program of the installation, detached from this process's
+// terminal and signals.
+func (b *binaries) command(dir, name string, args ...string) *exec.Cmd {
+	if !strings.HasPrefix(name, "/") {
+		name = filepath.Join(b.dir, name)
+	}
+	cmd := exec.Command(name, args...) //nolint:gosec,noctx // ours, and it must outlive the test that started it
+	cmd.Dir = dir
+	cmd.Env = []string{"PATH=/usr/bin:/bin:" + b.dir, "LC_ALL=C", "TZ=UTC"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if b.drop {
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(b.uid), Gid: uint32(b.gid)} //nolint:gosec // ids of the user database
+	}
+	return cmd
+}
+
+// run runs a program to its end; what it printed is part of the error.
+func (b *binaries) run(dir, name string, args ...string) error {
+	said, err := os.CreateTemp(dir, "said-")
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	defer func() { _ = os.Remove(said.Name()) }()
+	defer said.Close()
+	cmd := b.command(dir, name, args...)
+	// A file, not a pipe: the server inherits it, and a pipe would be waited
+	// for as long as the server lives.
+	cmd.Stdout, cmd.Stderr = said, said
+	if err := cmd.Run(); err != nil {
+		text, _ := os.ReadFile(said.Name()) // only explains the error
+		return fmt.Errorf("%s: %w: %s", name, err, strings.TrimSpace(string(text)))
+	}
+	return nil
+}
+
+// ownDir makes a directory that belongs to the user of the server and that only
+// that user and root can enter.
+func (b *binaries) ownDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("make %s: %w", dir, err)
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return fmt.Errorf("look at %s: %w", dir, err)
+	}
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	if !info.IsDir() || ok && int(owner.Uid) != b.uid && int(owner.Uid) != os.Getuid() {
+		return fmt.Errorf("%s belongs to somebody else", dir)
+	}
+	if b.drop {
+		if err := os.Chown(dir, b.uid, b.gid); err != nil {
+			return fmt.Errorf("give %s to the server's user: %w", dir, err)
+		}
+	}
+	return nil
+}
+
+// base is a directory for sockets and data that the server's user can reach; a
+// private TMPDIR of root is not one.
+func (b *binaries) base() string {
+	dir := os.TempDir()
+	for at := dir; b.drop && at != "/" && at != "."; at = filepath.Dir(at) {
+		if info, err := os.Stat(at); err != nil || info.Mode().Perm()&0o001 == 0 {
+			return "/tmp"
+		}
+	}
+	return dir
+}

@@ -1,0 +1,85 @@
+package storagetest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// idleMinutes is how long the shared cluster outlives the last request for a
+// database: longer than any test holds one without asking for another.
+const idleMinutes = 5
+
+// sharedCluster returns the cluster that all test processes of this user share,
+// and starts it when it does not answer.
+func sharedCluster(ctx context.Context) (*Cluster, error) {
+	bin, err := findBinaries()
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(bin.base(), fmt.Sprintf("vigil-test-postgres-%d-%d", os.Getuid(), versionIn(bin.dir)))
+	c := &Cluster{bin: bin, dir: dir, settings: throwaway()}
+	if err := bin.ownDir(dir); err != nil {
+		return nil, err
+	}
+	unlock, err := lock(filepath.Join(dir, "lock"))
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if err := c.use(); err != nil {
+		return nil, err
+	}
+	if c.answers(ctx) {
+		return c, nil
+	}
+	if err := c.create(); err != nil {
+		return nil, err
+	}
+	if err := c.start(); err != nil {
+		return nil, err
+	}
+	return c, c.watch()
+}
+
+// lock takes a lock that ends with this process at the latest.
+func lock(path string) (unlock func(), err error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600) //nolint:gosec // a fixed name in our own directory
+	if err != nil {
+		return nil, fmt.Errorf("open the lock of the test cluster: %w", err)
+	}
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX); err != nil {
+		_ = file.Close()
+		return nil, fmt.Errorf("lock the test cluster: %w", err)
+	}
+	return func() { _ = file.Close() }, nil
+}
+
+// usedFile is touched by every request for a database.
+func (c *Cluster) usedFile() string { return filepath.Join(c.dir, "used") }
+
+// use says that somebody needs the cluster.
+func (c *Cluster) use() error {
+	stamp := []byte(time.Now().UTC().Format(time.RFC3339) + "\n")    //nolint:forbidigo // the watchdog compares file times
+	if err := os.WriteFile(c.usedFile(), stamp, 0o644); err != nil { //nolint:gosec // the server's user reads its time
+		return fmt.Errorf("use the test cluster: %w", err)
+	}
+	return nil
+}
+
+// watchdog stops the server once the used file is old, and ends with it.
+const watchdog = `while [ -e "$1/postmaster.pid" ] && [ -n "$(find "$2" -mmin -"$3")" ]; do sleep 15; done
+exec "$4" stop -m immediate -D "$1"`
+
+// watch leaves a process behind that stops the cluster when it is idle.
+func (c *Cluster) watch() error {
+	cmd := c.bin.command(c.dir, "/bin/sh", "-c", watchdog, "vigil-test-postgres-watchdog",
+		c.data(), c.usedFile(), fmt.Sprint(idleMinutes), filepath.Join(c.bin.dir, "pg_ctl"))
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("watch the test cluster: %w", err)
+	}
+	return cmd.Process.Release()
+}

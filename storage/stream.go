@@ -1,0 +1,65 @@
+package storage
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/uptrace/bun/dialect/pgdialect"
+
+	"vigil"
+)
+
+// StreamHeads returns the position of the newest event of each of the
+// organizations that ever had one.
+func (s *Store) StreamHeads(ctx context.Context, orgs []uuid.UUID) (map[uuid.UUID]vigil.Position, error) {
+	var rows []struct {
+		OrgID uuid.UUID `bun:"org_id"`
+		MS    int64     `bun:"ms"`
+		Seq   int64     `bun:"seq"`
+	}
+	err := s.db.NewRaw("SELECT org_id, ms, seq FROM stream_heads WHERE org_id = ANY(?)", pgdialect.Array(orgs)).Scan(ctx, &rows)
+	if err != nil {
+		return nil, wrap("read the streams' heads", err)
+	}
+	heads := make(map[uuid.UUID]vigil.Position, len(rows))
+	for _, row := range rows {
+		heads[row.OrgID] = vigil.Position{MS: row.MS, Seq: row.Seq}
+	}
+	return heads, nil
+}
+
+// ListenEvents calls wake with the organization of each event that is committed
+// from now on, on a connection of its own. It returns an error when ctx ends or
+// the connection is lost: what is committed until it is called again is not
+// told. wake must be quick.
+func (s *Store) ListenEvents(ctx context.Context, wake func(orgID uuid.UUID)) error {
+	pooled, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return wrap("listen for events", err)
+	}
+	conn := pooled.Hijack() // the pool replaces it: a listener holds up nobody
+	defer func() {
+		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), listenerPatience)
+		defer cancel()
+		if err := conn.Close(clean); err != nil {
+			s.log.DebugContext(clean, "listener's connection did not close well", "error", err)
+		}
+	}()
+	if _, err := conn.Exec(ctx, "LISTEN "+pgx.Identifier{EventChannel}.Sanitize()); err != nil {
+		return wrap("listen for events", err)
+	}
+	for {
+		notice, err := conn.WaitForNotification(ctx)
+		if err != nil {
+			return wrap("listen for events", err)
+		}
+		if id, err := uuid.Parse(notice.Payload); err == nil {
+			wake(id)
+		}
+	}
+}
+
+// listenerPatience bounds how long giving up a connection may take.
+const listenerPatience = 2 * time.Second

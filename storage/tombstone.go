@@ -1,0 +1,141 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
+
+	"vigil"
+)
+
+type tombstoneRow struct {
+	bun.BaseModel `bun:"table:loop_tombstones,alias:t"`
+
+	CheckID   uuid.UUID `bun:"check_id,pk,type:uuid"`
+	Region    string    `bun:"region,pk"`
+	OrgID     uuid.UUID `bun:"org_id,type:uuid"`
+	Revision  int64     `bun:"revision,nullzero"`
+	CreatedAt time.Time `bun:"created_at"`
+}
+
+func tombstonesOf(rows []tombstoneRow) []vigil.Tombstone {
+	stones := make([]vigil.Tombstone, len(rows))
+	for i, r := range rows {
+		stones[i] = vigil.Tombstone{CheckID: r.CheckID, Region: r.Region, OrgID: r.OrgID, Revision: r.Revision, CreatedAt: r.CreatedAt}
+	}
+	return stones
+}
+
+// bury removes loops of a check and leaves a tombstone for each, with the revision
+// at which they had to end or, when the check goes, zero.
+func bury(ctx context.Context, tx bun.Tx, checkID uuid.UUID, regions []string, revision int64) error {
+	if len(regions) == 0 {
+		return nil
+	}
+	_, err := tx.NewRaw(`WITH gone AS (
+			DELETE FROM check_regions WHERE check_id = ? AND region = ANY(?) RETURNING check_id, region, org_id
+		)
+		INSERT INTO loop_tombstones (check_id, region, org_id, revision) SELECT check_id, region, org_id, nullif(?, 0) FROM gone
+		ON CONFLICT (check_id, region) DO UPDATE SET created_at = clock_timestamp(), done_at = NULL, revision = excluded.revision`,
+		checkID, pgdialect.Array(regions), revision).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("bury loops: %w", err)
+	}
+	return nil
+}
+
+// lift takes the tombstones of regions that come back. It waits for whoever holds
+// one.
+func lift(ctx context.Context, tx bun.Tx, checkID uuid.UUID, regions []string) error {
+	_, err := tx.NewRaw("DELETE FROM loop_tombstones WHERE check_id = ? AND region = ANY(?)", checkID, pgdialect.Array(regions)).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("lift tombstones: %w", err)
+	}
+	return nil
+}
+
+// HoldTombstone does something while a tombstone stands: its region cannot come
+// back before do returns. It does nothing when the tombstone was lifted, or
+// replaced by that of a later loop.
+func (s *Store) HoldTombstone(ctx context.Context, stone vigil.Tombstone, do func(context.Context) error) error {
+	var done error // of do, which says nothing of the database
+	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		var stands bool
+		err := tx.NewRaw("SELECT true FROM loop_tombstones WHERE check_id = ? AND region = ? AND created_at = ? FOR UPDATE",
+			stone.CheckID, stone.Region, stone.CreatedAt).Scan(ctx, &stands)
+		if noRow(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		done = do(ctx)
+		return nil
+	})
+	return errors.Join(done, wrap("hold a tombstone", err))
+}
+
+// Tombstones returns loops that must end and are not known to have, the oldest
+// first.
+func (s *Store) Tombstones(ctx context.Context, limit int) ([]vigil.Tombstone, error) {
+	var rows []tombstoneRow
+	err := s.db.NewSelect().Model(&rows).Column("check_id", "region", "org_id", "revision", "created_at").Where("t.done_at IS NULL").
+		OrderExpr("t.created_at, t.check_id, t.region").Limit(int64(limit)).Scan(ctx)
+	return tombstonesOf(rows), wrap("read tombstones", err)
+}
+
+// BuryLoop notes that a loop with a tombstone has ended. The tombstone itself
+// stays for the catalogues until retention takes it; one that was lifted, or
+// replaced by that of a later loop, is left as it is. While results of a deleted
+// check are left it removes some of them instead, and is to be called again.
+func (s *Store) BuryLoop(ctx context.Context, stone vigil.Tombstone) error {
+	if more, err := s.purge(ctx, stone.CheckID); err != nil || more {
+		return wrap("remove the results of a deleted check", err)
+	}
+	_, err := s.db.NewRaw("UPDATE loop_tombstones SET done_at = clock_timestamp() WHERE check_id = ? AND region = ? AND created_at = ? AND done_at IS NULL",
+		stone.CheckID, stone.Region, stone.CreatedAt).Exec(ctx)
+	return wrap("close a tombstone", err)
+}
+
+// purgePatience is how long the deletion of a check waits for the removal of its
+// results.
+const purgePatience = 2 * time.Second
+
+// purgeSoon removes as many results of a deleted check as there is time for.
+func (s *Store) purgeSoon(ctx context.Context, checkID uuid.UUID) {
+	ctx, cancel := context.WithTimeout(ctx, purgePatience)
+	defer cancel()
+	for {
+		more, err := s.purge(ctx, checkID)
+		if err != nil {
+			s.log.DebugContext(ctx, "results of a deleted check are left for later", "check", checkID, "error", err)
+		}
+		if err != nil || !more {
+			return
+		}
+	}
+}
+
+// purge removes the results of one day of a check that was deleted, and says
+// whether there were any. No lock but those of the rows is held for it.
+func (s *Store) purge(ctx context.Context, checkID uuid.UUID) (found bool, err error) {
+	var slot time.Time
+	err = s.db.NewRaw("SELECT slot FROM results WHERE check_id = ?0 AND NOT EXISTS (SELECT FROM checks WHERE id = ?0) LIMIT 1", checkID).Scan(ctx, &slot)
+	if noRow(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look for results: %w", err)
+	}
+	day := slot.UTC().Truncate(24 * time.Hour)
+	_, err = s.db.NewRaw("DELETE FROM results WHERE check_id = ? AND slot >= ? AND slot < ?", checkID, day, day.AddDate(0, 0, 1)).Exec(ctx)
+	if err != nil {
+		return false, fmt.Errorf("delete results: %w", err)
+	}
+	return true, nil
+}

@@ -1,0 +1,207 @@
+package storage_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"vigil"
+	"vigil/storage"
+)
+
+func TestDeletingAHistory(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	org, _ := newOrg(t, s)
+	history := func(check uuid.UUID) {
+		t.Helper()
+		_, err := s.DB().ExecContext(t.Context(), `INSERT INTO results (check_id, region, slot, id, time, manual, success, response_time_ms)
+			SELECT ?, ?, at, gen_random_uuid(), at, false, true, 1 FROM generate_series(1, 3) AS n, LATERAL (SELECT ?::timestamptz - n * interval '1 day' AS at) AS a`,
+			check, newark, epoch())
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	left := func(check uuid.UUID) int64 {
+		t.Helper()
+		return count(t, s, "SELECT count(*) FROM results WHERE check_id = ?", check)
+	}
+	buried := func(check uuid.UUID) bool {
+		t.Helper()
+		buryLoops(t, s)
+		return count(t, s, "SELECT count(*) FROM loop_tombstones WHERE check_id = ? AND done_at IS NOT NULL", check) == 1
+	}
+
+	t.Run("HoldsNoWriterUp", func(t *testing.T) {
+		t.Parallel()
+		old, other := newCheck(t, s, draft(org.ID, newark)), newCheck(t, s, draft(org.ID, newark))
+		history(old.ID)
+		// Somebody has a row of the history, and so its removal takes long.
+		tx, err := s.DB().BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tx.ExecContext(t.Context(), "SELECT FROM results WHERE check_id = ? FOR UPDATE", old.ID); err != nil {
+			t.Fatal(err)
+		}
+		deleted := make(chan error, 1)
+		go func() {
+			_, err := s.DeleteCheck(t.Context(), org.ID, old.ID)
+			deleted <- err
+		}()
+		eventually(t, "the removal waits", func() bool {
+			return count(t, s, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'DELETE FROM results%'") > 0
+		})
+		w := newWriter(t, s, storage.WriterOptions{})
+		gone := make(chan struct{})
+		go func() {
+			defer close(gone)
+			_, _ = w.Write(t.Context(), row(ok(old, newark, epoch())))
+		}()
+		write(t, w, ok(other, newark, epoch()))
+		<-gone
+		if err := <-deleted; err != nil {
+			t.Errorf("the check was not deleted: %v", err)
+		}
+		if err := tx.Rollback(); err != nil {
+			t.Fatal(err)
+		}
+		// What could not be removed then is removed before the loop is buried.
+		if n := left(old.ID); n == 0 || buried(old.ID) {
+			t.Fatalf("buried with %d results left", n)
+		}
+		eventually(t, "the loop is buried", func() bool { return buried(old.ID) })
+		if n := left(old.ID); n != 0 {
+			t.Errorf("%d results are left", n)
+		}
+	})
+
+	t.Run("LeavesThatOfARegionThatOnlyLeft", func(t *testing.T) {
+		t.Parallel()
+		c := newCheck(t, s, draft(org.ID, newark, frankfurt))
+		history(c.ID)
+		update(t, s, c, func(c *vigil.Check) { c.Regions = []string{frankfurt} })
+		if !buried(c.ID) || left(c.ID) != 3 {
+			t.Errorf("%d results are left, want 3", left(c.ID))
+		}
+	})
+}
+
+// buryLoops buries what has a tombstone, as a sweep does that finds all ended.
+func buryLoops(tb testing.TB, s *storage.Store) {
+	tb.Helper()
+	stones, err := s.Tombstones(tb.Context(), 100)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for _, stone := range stones {
+		if err := s.BuryLoop(tb.Context(), stone); err != nil {
+			tb.Fatal(err)
+		}
+	}
+}
+
+func TestTombstones(t *testing.T) {
+	t.Parallel()
+
+	// stone is the only one that stands.
+	stone := func(t *testing.T, s *storage.Store) vigil.Tombstone {
+		t.Helper()
+		stones, err := s.Tombstones(t.Context(), 10)
+		if err != nil || len(stones) != 1 {
+			t.Fatalf("%+v, %v", stones, err)
+		}
+		return stones[0]
+	}
+	leave := func(t *testing.T, s *storage.Store, c vigil.Check) {
+		t.Helper()
+		update(t, s, c, func(c *vigil.Check) { c.Regions = []string{newark} })
+	}
+	comeBack := func(t *testing.T, s *storage.Store, c vigil.Check) {
+		t.Helper()
+		update(t, s, c, func(c *vigil.Check) { c.Regions = []string{newark, frankfurt} })
+	}
+
+	t.Run("SayAtWhichRevisionTheLoopHadToEnd", func(t *testing.T) {
+		t.Parallel()
+		s, _ := newStore(t)
+		org, _ := newOrg(t, s)
+		c := newCheck(t, s, draft(org.ID, newark, frankfurt))
+		for _, revision := range []int64{2, 4} {
+			leave(t, s, c)
+			if got := stone(t, s).Revision; got != revision {
+				t.Errorf("revision %d, want %d", got, revision)
+			}
+			comeBack(t, s, c)
+		}
+		if _, err := s.DeleteCheck(t.Context(), org.ID, c.ID); err != nil {
+			t.Fatal(err)
+		}
+		stones, err := s.Tombstones(t.Context(), 10)
+		if err != nil || len(stones) != 2 || stones[0].Revision != 0 || stones[1].Revision != 0 {
+			t.Errorf("of a deleted check: %+v, %v", stones, err)
+		}
+	})
+
+	t.Run("NoRegionComesBackWhileOneIsHeld", func(t *testing.T) {
+		t.Parallel()
+		s, _ := newStore(t)
+		org, _ := newOrg(t, s)
+		c := newCheck(t, s, draft(org.ID, newark, frankfurt))
+		leave(t, s, c)
+		held, release, let := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+		old := stone(t, s)
+		go func() {
+			let <- s.HoldTombstone(t.Context(), old, func(context.Context) error {
+				close(held)
+				<-release
+				return nil
+			})
+		}()
+		<-held
+		back := make(chan struct{})
+		go func() {
+			defer close(back)
+			comeBack(t, s, c)
+		}()
+		eventually(t, "the change waits", func() bool {
+			return count(t, s, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'DELETE FROM loop_tombstones%'") == 1
+		})
+		write(t, newWriter(t, s, storage.WriterOptions{}), ok(c, newark, epoch())) // which waits for nothing
+		close(release)
+		<-back
+		if err := <-let; err != nil {
+			t.Error(err)
+		}
+		if loop := loopOf(t, s, c, frankfurt); loop.Desired != 3 {
+			t.Errorf("%+v", loop)
+		}
+	})
+
+	t.Run("ThatOfAnEarlierLoopIsNeitherHeldNorClosed", func(t *testing.T) {
+		t.Parallel()
+		s, _ := newStore(t)
+		org, _ := newOrg(t, s)
+		c := newCheck(t, s, draft(org.ID, newark, frankfurt))
+		leave(t, s, c)
+		old := stone(t, s)
+		comeBack(t, s, c)
+		leave(t, s, c)
+		err := s.HoldTombstone(t.Context(), old, func(context.Context) error {
+			t.Error("held")
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		if err := s.BuryLoop(t.Context(), old); err != nil {
+			t.Error(err)
+		}
+		if got := stone(t, s).Revision; got != 4 {
+			t.Errorf("revision %d, want 4", got)
+		}
+	})
+}
+
+func row(r vigil.Result) vigil.ResultRow { return vigil.ResultRow{Result: r} }

@@ -1,0 +1,223 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
+
+	"vigil"
+)
+
+// UpdateCheck changes a check of the organization: change edits a copy of what
+// is stored, and may refuse with an error, which is returned as it is. Only the
+// definition can be changed (name, type, config, target, interval, regions,
+// enabled, simultaneous); a change that leaves all of it equal is none.
+//
+// Otherwise the revision grows by one and the loops follow. The schedule starts
+// anew, with slot 0 now, when the check is enabled, its type, interval or staggering
+// changes, or staggered regions move; a region that joins simultaneous ones
+// starts alone. A change that costs more must fit the plan's hourly budget.
+func (s *Store) UpdateCheck(ctx context.Context, orgID, id uuid.UUID, plan vigil.Plan, change func(*vigil.Check) error) (vigil.Check, error) {
+	var after vigil.Check
+	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		if err := lockOrganization(ctx, tx, orgID); vigil.ErrorCode(err) == vigil.CodeNotFound {
+			return vigil.NotFound("check")
+		} else if err != nil {
+			return err
+		}
+		if err := lockCheck(ctx, tx, orgID, id); err != nil {
+			return err
+		}
+		var row checkRow
+		if err := selectChecks(tx, &row).Where("c.id = ?", id).Scan(ctx); err != nil {
+			return found("check", err)
+		}
+		before, err := s.opened(&row)
+		if err != nil {
+			return err
+		}
+		if after, err = edited(before, change); err != nil || sameDefinition(&before, &after) {
+			return err
+		}
+		if after.HourlyCost() > before.HourlyCost() {
+			if err := spend(ctx, tx, &after, plan); err != nil {
+				return err
+			}
+		}
+		return s.replace(ctx, tx, &before, &after)
+	})
+	if err != nil {
+		return vigil.Check{}, wrap("update check", err)
+	}
+	return after, nil
+}
+
+// edited applies change to a copy and takes over only what may be changed.
+func edited(before vigil.Check, change func(*vigil.Check) error) (vigil.Check, error) {
+	draft := before
+	draft.Config, draft.Regions = slices.Clone(before.Config), slices.Clone(before.Regions)
+	if err := change(&draft); err != nil {
+		return vigil.Check{}, err
+	}
+	after := before
+	after.Name, after.Type, after.Config, after.Target = draft.Name, draft.Type, draft.Config, draft.Target
+	after.Interval, after.Regions = draft.Interval, draft.Regions
+	after.Enabled, after.Simultaneous = draft.Enabled, draft.Simultaneous
+	return after, nil
+}
+
+func sameDefinition(a, b *vigil.Check) bool {
+	return a.Name == b.Name && a.Type == b.Type && a.Target == b.Target && a.Interval == b.Interval &&
+		a.Enabled == b.Enabled && a.Simultaneous == b.Simultaneous &&
+		slices.Equal(a.Regions, b.Regions) && sameConfig(a.Config, b.Config)
+}
+
+// replace stores the new definition and leads the loops to it.
+func (s *Store) replace(ctx context.Context, tx bun.Tx, before, after *vigil.Check) error {
+	now := s.instant()
+	after.Revision, after.UpdatedAt = before.Revision+1, now
+	restart := restarts(before, after)
+	if restart {
+		after.Anchor = vigil.NewAnchor(after.ID, now, after.Interval)
+	}
+	row, err := s.sealedRow(after)
+	if err != nil {
+		return err
+	}
+	_, err = tx.NewUpdate().Model(row).WherePK().Value("changed_at", "clock_timestamp()").
+		ExcludeColumn("id", "org_id", "expires_at", "created_at").Exec(ctx)
+	if err != nil {
+		return unstorable(fmt.Errorf("store the definition: %w", err))
+	}
+	if err := s.follow(ctx, tx, before, after, restart, now); err != nil {
+		return err
+	}
+	var fresh checkRow // a region that left took its health along
+	if err := selectChecks(tx, &fresh).Where("c.id = ?", after.ID).Scan(ctx); err != nil {
+		return found("check", err)
+	}
+	after.Health, after.LastChecked = vigil.Health(fresh.Health), fresh.LastChecked
+	return nil
+}
+
+// restarts says whether the slots of all regions begin anew.
+func restarts(before, after *vigil.Check) bool {
+	switch {
+	case !after.Enabled:
+		return false
+	case !before.Enabled, before.Type != after.Type, before.Interval != after.Interval, before.Simultaneous != after.Simultaneous:
+		return true
+	default:
+		return !after.Simultaneous && !slices.Equal(before.Regions, after.Regions)
+	}
+}
+
+// follow changes the rows of the loops: those of regions that left end with a
+// tombstone, those of regions that came begin now, the others take over the new
+// revision and, where it changed, the schedule. Whatever slots of an old
+// schedule have no result when it ends are counted as missed.
+func (s *Store) follow(ctx context.Context, tx bun.Tx, before, after *vigil.Check, restart bool, now time.Time) error {
+	// Before the locks that writers wait for: this one may take a while.
+	if err := lift(ctx, tx, after.ID, after.Regions); err != nil {
+		return err
+	}
+	loops, err := lockLoops(ctx, tx, after.ID)
+	if err != nil {
+		return err
+	}
+	var gone []string
+	known := make(map[string]bool, len(loops))
+	for i := range loops {
+		loop := &loops[i]
+		known[loop.Region] = true
+		leaves := !slices.Contains(after.Regions, loop.Region)
+		if loop.Active && (restart || leaves || !after.Enabled) {
+			if err := closeSchedule(ctx, tx, loop, now); err != nil {
+				return err
+			}
+		}
+		if leaves {
+			gone = append(gone, loop.Region)
+			continue
+		}
+		loop.adopt(after, restart, now)
+		if _, err := tx.NewUpdate().Model(loop).WherePK().Exec(ctx); err != nil {
+			return fmt.Errorf("store a loop: %w", err)
+		}
+	}
+	if err := bury(ctx, tx, after.ID, gone, after.Revision); err != nil {
+		return err
+	}
+	if !after.Enabled {
+		if err := dropVotes(ctx, tx, after.ID); err != nil {
+			return err
+		}
+	}
+	came := slices.DeleteFunc(slices.Clone(after.Regions), func(region string) bool { return known[region] })
+	if err := insertLoops(ctx, tx, after, came, now); err != nil {
+		return err
+	}
+	return recount(ctx, tx, after.ID, came)
+}
+
+// recount gives loops that are back what they missed before they left: their
+// gaps are still recorded, and a result that comes late takes its slot out of one.
+func recount(ctx context.Context, tx bun.Tx, checkID uuid.UUID, regions []string) error {
+	if len(regions) == 0 {
+		return nil
+	}
+	_, err := tx.NewRaw(`UPDATE check_regions AS r SET missed = g.missed
+		FROM (SELECT region, sum(count) AS missed FROM result_gaps WHERE check_id = ?0 AND region = ANY(?1) GROUP BY region) AS g
+		WHERE r.check_id = ?0 AND r.region = g.region`, checkID, pgdialect.Array(regions)).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("recount missed slots: %w", err)
+	}
+	return nil
+}
+
+// adopt gives a loop the new definition of its check.
+func (r *loopRow) adopt(check *vigil.Check, restart bool, now time.Time) {
+	r.Desired, r.Active = check.Revision, check.Enabled
+	if restart {
+		r.setSchedule(check, now)
+	}
+	if !check.Enabled {
+		r.NextDue = nil
+	}
+}
+
+// setSchedule starts the slots of a loop anew, with slot 0 at start. What was
+// counted stays counted when the clock was ahead before.
+func (r *loopRow) setSchedule(check *vigil.Check, start time.Time) {
+	schedule := check.Schedule(r.Region, start)
+	r.StartAt, r.Anchor, r.CountedUntil = start, schedule.Anchor, later(r.CountedUntil, start)
+	r.IntervalMS, r.OffsetMS = milliseconds(schedule.Interval), milliseconds(schedule.Offset)
+	r.NextDue = nil
+	if check.Enabled {
+		first := schedule.First()
+		r.NextDue = &first
+	}
+}
+
+// closeSchedule ends the schedule of a locked loop: its slots that passed
+// without a result become gaps. One that is still being probed shrinks its gap
+// when its result comes.
+func closeSchedule(ctx context.Context, tx bun.Tx, loop *loopRow, now time.Time) error {
+	for _, g := range gapsBetween(loop.schedule(), loop.CountedUntil, now) {
+		_, err := tx.NewRaw("INSERT INTO result_gaps (check_id, region, first_slot, last_slot, step_ms, count) VALUES (?, ?, ?, ?, ?, ?)",
+			loop.CheckID, loop.Region, g.First, g.Last, milliseconds(g.Step), g.Count).Exec(ctx)
+		if err != nil {
+			return fmt.Errorf("record missed slots: %w", err)
+		}
+		loop.Missed += g.Count
+	}
+	if loop.CountedUntil.Before(now) {
+		loop.CountedUntil = now
+	}
+	return nil
+}

@@ -1,0 +1,207 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"vigil"
+)
+
+// rawPeriod is the longest period that is summed from the results themselves.
+const rawPeriod = 24 * time.Hour
+
+// Uptime sums the results of a check of the organization over a period that
+// ends now: those of slots within it. Up to 24 hours it is exact; beyond, the
+// period reaches back to the beginning of its first hour (UTC) and percentiles
+// come from hourly histograms, within 2 %. Due slots without a result count as
+// missed once their deadline has passed.
+func (s *Store) Uptime(ctx context.Context, orgID, checkID uuid.UUID, period time.Duration) (vigil.Uptime, error) {
+	now := s.instant()
+	w := window{check: checkID, from: now.Add(-period), to: now}
+	if period > rawPeriod {
+		w.from = hourOf(w.from)
+	}
+	up, err := s.uptime(ctx, orgID, w, period > rawPeriod)
+	return up, wrap("sum uptime", err)
+}
+
+// window is a check over [from, to).
+type window struct {
+	check    uuid.UUID
+	from, to time.Time
+}
+
+// allRegions keys the sum over regions; no region is called that.
+const allRegions = ""
+
+func (s *Store) uptime(ctx context.Context, orgID uuid.UUID, w window, rolledUp bool) (vigil.Uptime, error) {
+	// One snapshot for all the statements: a result must not be counted both
+	// as there and as missed.
+	tx, err := s.pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
+	if err != nil {
+		return vigil.Uptime{}, fmt.Errorf("begin: %w", err)
+	}
+	defer func() {
+		_ = tx.Rollback(context.WithoutCancel(ctx)) // it only read
+	}()
+	missed, err := missedSlots(ctx, tx, orgID, w)
+	if err != nil {
+		return vigil.Uptime{}, err
+	}
+	sum := rawUptime
+	if rolledUp {
+		sum = rolledUptime
+	}
+	byRegion, err := sum(ctx, tx, w)
+	if err != nil {
+		return vigil.Uptime{}, err
+	}
+	total := byRegion[allRegions]
+	delete(byRegion, allRegions)
+	for region, n := range missed {
+		up := byRegion[region]
+		up.Missed = n
+		byRegion[region] = up
+		total.Missed += n
+	}
+	total.ByRegion = byRegion
+	return total, nil
+}
+
+// missedSlots counts, for every region that the check has or had in the window,
+// the slots recorded as missed and those due since the newest result. A check
+// that the organization does not have is not found.
+func missedSlots(ctx context.Context, tx pgx.Tx, orgID uuid.UUID, w window) (map[string]int64, error) {
+	found, err := tx.Query(ctx, `
+		SELECT r.region, r.active, r.start_at, r.anchor, r.interval_ms, r.offset_ms, r.counted_until, r.deadline_ms
+		FROM check_regions AS r JOIN checks AS c ON c.id = r.check_id WHERE c.id = $1 AND c.org_id = $2`, w.check, orgID)
+	if err != nil {
+		return nil, fmt.Errorf("read loops: %w", err)
+	}
+	missed := make(map[string]int64)
+	var loop loopRow
+	into := []any{&loop.Region, &loop.Active, &loop.StartAt, &loop.Anchor, &loop.IntervalMS, &loop.OffsetMS, &loop.CountedUntil, &loop.DeadlineMS}
+	_, err = pgx.ForEachRow(found, into, func() error {
+		missed[loop.Region] = 0
+		if loop.Active {
+			due := w.to.Add(-fromMilliseconds(loop.DeadlineMS))
+			missed[loop.Region] = loop.schedule().Count(later(loop.CountedUntil, w.from), due)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read loops: %w", err)
+	}
+	if len(missed) == 0 {
+		return nil, vigil.NotFound("check") // every check has a region
+	}
+	found, err = tx.Query(ctx, `
+		SELECT region, first_slot, last_slot, step_ms, count FROM result_gaps
+		WHERE check_id = $1 AND last_slot >= $2 AND first_slot < $3`, w.check, w.from, w.to)
+	if err != nil {
+		return nil, fmt.Errorf("read gaps: %w", err)
+	}
+	var region string
+	var one gap
+	var stepMS int64
+	_, err = pgx.ForEachRow(found, []any{&region, &one.First, &one.Last, &stepMS, &one.Count}, func() error {
+		one.Step = fromMilliseconds(stepMS)
+		missed[region] += one.within(w.from, w.to)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read gaps: %w", err)
+	}
+	return missed, nil
+}
+
+// rawUptime sums results, by region and over all of them.
+func rawUptime(ctx context.Context, tx pgx.Tx, w window) (map[string]vigil.Uptime, error) {
+	found, err := tx.Query(ctx, `
+		SELECT coalesce(region, ''), count(*), count(*) FILTER (WHERE success),
+			coalesce(avg(response_time_ms) FILTER (WHERE success), 0),
+			coalesce(percentile_disc(ARRAY[0.5, 0.95, 0.99]) WITHIN GROUP (ORDER BY response_time_ms) FILTER (WHERE success), '{0,0,0}')
+		FROM results WHERE check_id = $1 AND slot >= $2 AND slot < $3
+		GROUP BY GROUPING SETS ((region), ())`, w.check, w.from, w.to)
+	if err != nil {
+		return nil, fmt.Errorf("sum results: %w", err)
+	}
+	byRegion := make(map[string]vigil.Uptime)
+	var region string
+	var up vigil.Uptime
+	var at []float64
+	_, err = pgx.ForEachRow(found, []any{&region, &up.Total, &up.Successful, &up.AvgMS, &at}, func() error {
+		up.Failed = up.Total - up.Successful
+		up.P50MS, up.P95MS, up.P99MS = at[0], at[1], at[2]
+		byRegion[region] = up
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("sum results: %w", err)
+	}
+	return byRegion, nil
+}
+
+// rolledUptime sums rollups, by region and over all of them.
+func rolledUptime(ctx context.Context, tx pgx.Tx, w window) (map[string]vigil.Uptime, error) {
+	found, err := tx.Query(ctx, `
+		SELECT region, total, successes, sum_ms, buckets, counts FROM result_rollups
+		WHERE check_id = $1 AND hour >= $2 AND hour < $3`, w.check, w.from, w.to)
+	if err != nil {
+		return nil, fmt.Errorf("sum rollups: %w", err)
+	}
+	sums := map[string]*rollup{allRegions: {times: make(histogram)}}
+	var region string
+	var hour rollup
+	var buckets []int16
+	var counts []int32
+	_, err = pgx.ForEachRow(found, []any{&region, &hour.total, &hour.successes, &hour.sumMS, &buckets, &counts}, func() error {
+		if sums[region] == nil {
+			sums[region] = &rollup{times: make(histogram)}
+		}
+		hour.times = histogramOf(buckets, counts)
+		sums[region].add(hour)
+		sums[allRegions].add(hour)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("sum rollups: %w", err)
+	}
+	byRegion := make(map[string]vigil.Uptime, len(sums))
+	for region, sum := range sums {
+		byRegion[region] = sum.uptime()
+	}
+	return byRegion, nil
+}
+
+func (r *rollup) add(other rollup) {
+	r.total += other.total
+	r.successes += other.successes
+	r.sumMS += other.sumMS
+	for bucket, n := range other.times {
+		r.times[bucket] += n
+	}
+}
+
+func (r *rollup) uptime() vigil.Uptime {
+	at := r.times.quantiles(0.5, 0.95, 0.99)
+	up := vigil.Uptime{
+		Total: r.total, Successful: r.successes, Failed: r.total - r.successes,
+		P50MS: at[0], P95MS: at[1], P99MS: at[2],
+	}
+	if r.successes > 0 {
+		up.AvgMS = r.sumMS / float64(r.successes)
+	}
+	return up
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

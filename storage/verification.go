@@ -1,0 +1,162 @@
+package storage
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+
+	"vigil"
+)
+
+// ReplaceToken keeps a token that was mailed, and ends the older one of the same
+// user and purpose.
+func (s *Store) ReplaceToken(ctx context.Context, token vigil.AccountToken) error {
+	_, err := s.db.NewRaw(`INSERT INTO account_tokens (hash, purpose, user_id, email, created_at, expires_at)
+		VALUES (?, ?, ?, ?, ?, ?)
+		ON CONFLICT (user_id, purpose) DO UPDATE
+		SET hash = excluded.hash, email = excluded.email, created_at = excluded.created_at, expires_at = excluded.expires_at`,
+		token.Hash, string(token.Purpose), token.UserID, token.Email, s.instant(), micro(token.ExpiresAt)).Exec(ctx)
+	return wrap("keep a token", err)
+}
+
+// PendingEmail is the address that a user has yet to prove, or nothing.
+func (s *Store) PendingEmail(ctx context.Context, userID uuid.UUID) (string, error) {
+	var email string
+	err := s.db.NewRaw("SELECT email FROM account_tokens WHERE user_id = ? AND purpose = ? AND expires_at > ?",
+		userID, string(vigil.TokenVerify), s.instant()).Scan(ctx, &email)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	return email, wrap("read the pending address", err)
+}
+
+// VerifyEmail uses up a token: its address becomes the user's, proven, and the
+// checks of the organization are permanent from now on. It returns the user and
+// the address before. A token that is unknown, used or too old is a CodeInvalid
+// error; an address that somebody else took since is a CodeConflict one.
+func (s *Store) VerifyEmail(ctx context.Context, hash []byte) (user vigil.User, previous string, err error) {
+	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		userID, email, err := s.takeToken(ctx, tx, vigil.TokenVerify, hash)
+		if err != nil {
+			return err
+		}
+		if user, err = lockUser(ctx, tx, userID); err != nil {
+			return err
+		}
+		previous, user.Email = user.Email, email
+		return s.proveEmail(ctx, tx, &user)
+	})
+	if err != nil {
+		return vigil.User{}, "", wrap("verify an address", err)
+	}
+	return user, previous, nil
+}
+
+// Recover uses up a token that was mailed to give back access: the address is
+// proven by that, and an API key is made. With a password hash the password
+// changes too, and every session ends. A token that is unknown, used, too old,
+// or was sent to an address that is the user's no more is a CodeInvalid error.
+func (s *Store) Recover(ctx context.Context, hash []byte, key vigil.NewKey, passwordHash string) (vigil.User, error) {
+	var user vigil.User
+	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		userID, email, err := s.takeToken(ctx, tx, vigil.TokenRecover, hash)
+		if err != nil {
+			return err
+		}
+		if user, err = lockUser(ctx, tx, userID); err != nil {
+			return err
+		}
+		if user.Email != email {
+			return errToken()
+		}
+		if err := s.proveEmail(ctx, tx, &user); err != nil {
+			return err
+		}
+		if passwordHash != "" {
+			if err := s.storePassword(ctx, tx, &user, passwordHash); err != nil {
+				return err
+			}
+		}
+		_, err = insertKey(ctx, tx, user.OrgID, user.ID, key, s.instant())
+		return err
+	})
+	return user, wrap("recover an account", err)
+}
+
+// SetPassword changes a user's password, and ends every session.
+func (s *Store) SetPassword(ctx context.Context, userID uuid.UUID, hash string) (vigil.User, error) {
+	var user vigil.User
+	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) (err error) {
+		if user, err = lockUser(ctx, tx, userID); err != nil {
+			return err
+		}
+		return s.storePassword(ctx, tx, &user, hash)
+	})
+	return user, wrap("change a password", err)
+}
+
+// takeToken removes a token and returns whose it was and for which address.
+func (s *Store) takeToken(ctx context.Context, tx bun.Tx, purpose vigil.TokenPurpose, hash []byte) (uuid.UUID, string, error) {
+	var row struct {
+		UserID uuid.UUID `bun:"user_id"`
+		Email  string    `bun:"email"`
+	}
+	err := tx.NewRaw("DELETE FROM account_tokens WHERE hash = ? AND purpose = ? AND expires_at > ? RETURNING user_id, email",
+		hash, string(purpose), s.instant()).Scan(ctx, &row)
+	if errors.Is(err, sql.ErrNoRows) {
+		return uuid.UUID{}, "", errToken()
+	}
+	return row.UserID, row.Email, wrap("use a token", err)
+}
+
+func errToken() error {
+	return vigil.Invalid("token", "is not valid: it was used, replaced by a newer one, or is older than 24 hours")
+}
+
+// lockUser reads a user and makes other changes wait. Whoever uses a token is
+// that user, as far as the audit log is concerned.
+func lockUser(ctx context.Context, tx bun.Tx, id uuid.UUID) (vigil.User, error) {
+	var row userRow
+	if err := tx.NewSelect().Model(&row).Where("u.id = ?", id).For("NO KEY UPDATE").Scan(ctx); err != nil {
+		return vigil.User{}, found("user", err)
+	}
+	if entry := vigil.AuditOf(ctx); entry != nil {
+		entry.OrgID, entry.UserID = row.OrgID, row.ID
+	}
+	return row.user(), nil
+}
+
+// proveEmail stores the user's address as proven.
+func (s *Store) proveEmail(ctx context.Context, tx bun.Tx, user *vigil.User) error {
+	user.EmailVerified, user.UpdatedAt = true, s.instant()
+	_, err := tx.NewUpdate().Model((*userRow)(nil)).
+		Set("email = ?", user.Email).Set("email_verified = true").Set("updated_at = ?", user.UpdatedAt).
+		Where("id = ?", user.ID).Exec(ctx)
+	if violates(err, "users_email_key") {
+		return vigil.Errorf(vigil.CodeConflict, "Another account has this email address by now.")
+	}
+	if err != nil {
+		return fmt.Errorf("store the address: %w", err)
+	}
+	if _, err := tx.NewRaw("UPDATE checks SET expires_at = NULL WHERE org_id = ? AND expires_at IS NOT NULL", user.OrgID).Exec(ctx); err != nil {
+		return fmt.Errorf("make the checks permanent: %w", err)
+	}
+	return nil
+}
+
+// storePassword stores a new password and a new session version.
+func (s *Store) storePassword(ctx context.Context, tx bun.Tx, user *vigil.User, hash string) error {
+	user.PasswordHash, user.UpdatedAt = hash, s.instant()
+	user.SessionVersion++
+	_, err := tx.NewUpdate().Model((*userRow)(nil)).
+		Set("password_hash = ?", hash).Set("session_version = ?", user.SessionVersion).Set("updated_at = ?", user.UpdatedAt).
+		Where("id = ?", user.ID).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("store the password: %w", err)
+	}
+	return nil
+}

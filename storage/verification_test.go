@@ -1,0 +1,144 @@
+package storage_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"vigil"
+	"vigil/storage"
+)
+
+// mailed keeps a token and returns its hash.
+func mailed(tb testing.TB, s *storage.Store, purpose vigil.TokenPurpose, user vigil.User, email string) []byte {
+	tb.Helper()
+	hash := []byte(uuid.NewString())
+	err := s.ReplaceToken(tb.Context(), vigil.AccountToken{
+		Purpose: purpose, Hash: hash, UserID: user.ID, Email: email, ExpiresAt: epoch().Add(vigil.TokenLifetime),
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return hash
+}
+
+func TestVerifyEmail(t *testing.T) {
+	t.Parallel()
+
+	t.Run("ProvesTheAddressAndMakesChecksPermanent", func(t *testing.T) {
+		t.Parallel()
+		s, _ := newStore(t)
+		org, user := newOrg(t, s)
+		expires := epoch().Add(14 * 24 * time.Hour)
+		c := draft(org.ID, newark)
+		c.ExpiresAt = &expires
+		c = newCheck(t, s, c)
+		hash := mailed(t, s, vigil.TokenVerify, user, "new@example.com")
+		if pending, err := s.PendingEmail(t.Context(), user.ID); err != nil || pending != "new@example.com" {
+			t.Errorf("pending %q (%v)", pending, err)
+		}
+		got, previous, err := s.VerifyEmail(t.Context(), hash)
+		if err != nil || previous != user.Email || got.Email != "new@example.com" || !got.EmailVerified {
+			t.Fatalf("user %+v, before %q (%v)", got, previous, err)
+		}
+		stored, err := s.Check(t.Context(), org.ID, c.ID)
+		if err != nil || stored.ExpiresAt != nil {
+			t.Errorf("expires %v (%v)", stored.ExpiresAt, err)
+		}
+		if n, err := s.ExpireChecks(t.Context(), expires.Add(time.Hour)); n != 0 || err != nil {
+			t.Errorf("%d expired (%v)", n, err)
+		}
+		_, _, err = s.VerifyEmail(t.Context(), hash) // good once
+		wantCode(t, err, vigil.CodeInvalid)
+		if pending, err := s.PendingEmail(t.Context(), user.ID); err != nil || pending != "" {
+			t.Errorf("pending %q (%v)", pending, err)
+		}
+	})
+
+	t.Run("ANewerTokenEndsTheOlder", func(t *testing.T) {
+		t.Parallel()
+		s, _ := newStore(t)
+		_, user := newOrg(t, s)
+		older := mailed(t, s, vigil.TokenVerify, user, "one@example.com")
+		newer := mailed(t, s, vigil.TokenVerify, user, "two@example.com")
+		_, _, err := s.VerifyEmail(t.Context(), older)
+		wantCode(t, err, vigil.CodeInvalid)
+		if got, _, err := s.VerifyEmail(t.Context(), newer); err != nil || got.Email != "two@example.com" {
+			t.Errorf("user %+v (%v)", got, err)
+		}
+	})
+
+	t.Run("ATokenLastsADay", func(t *testing.T) {
+		t.Parallel()
+		s, c := newStore(t)
+		_, user := newOrg(t, s)
+		hash := mailed(t, s, vigil.TokenVerify, user, user.Email)
+		c.set(epoch().Add(vigil.TokenLifetime))
+		_, _, err := s.VerifyEmail(t.Context(), hash)
+		wantCode(t, err, vigil.CodeInvalid)
+	})
+
+	t.Run("APurposeIsNotTheOther", func(t *testing.T) {
+		t.Parallel()
+		s, _ := newStore(t)
+		_, user := newOrg(t, s)
+		_, _, err := s.VerifyEmail(t.Context(), mailed(t, s, vigil.TokenRecover, user, user.Email))
+		wantCode(t, err, vigil.CodeInvalid)
+		_, err = s.Recover(t.Context(), mailed(t, s, vigil.TokenVerify, user, user.Email), vigil.NewKey{}, "")
+		wantCode(t, err, vigil.CodeInvalid)
+	})
+
+	t.Run("AnAddressThatWasTakenMeanwhileIsAConflict", func(t *testing.T) {
+		t.Parallel()
+		s, _ := newStore(t)
+		_, user := newOrg(t, s)
+		_, other := newOrg(t, s)
+		_, _, err := s.VerifyEmail(t.Context(), mailed(t, s, vigil.TokenVerify, user, other.Email))
+		wantCode(t, err, vigil.CodeConflict)
+		if got, err := s.User(t.Context(), user.ID); err != nil || got.Email != user.Email || got.EmailVerified {
+			t.Errorf("user %+v (%v)", got, err)
+		}
+	})
+}
+
+func TestRecover(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	org, user := newOrg(t, s)
+	key := func(hash string) vigil.NewKey {
+		return vigil.NewKey{Name: "recovered", Prefix: "vgl_x", Hash: []byte(hash)}
+	}
+
+	got, err := s.Recover(t.Context(), mailed(t, s, vigil.TokenRecover, user, user.Email), key("one"), "")
+	if err != nil || !got.EmailVerified || got.SessionVersion != user.SessionVersion {
+		t.Fatalf("user %+v (%v)", got, err)
+	}
+	if _, owner, _, err := s.KeyByHash(t.Context(), []byte("one")); err != nil || owner.ID != org.ID {
+		t.Errorf("owner %+v (%v)", owner, err)
+	}
+	got, err = s.Recover(t.Context(), mailed(t, s, vigil.TokenRecover, user, user.Email), key("two"), "argon")
+	if err != nil || got.PasswordHash != "argon" || got.SessionVersion != user.SessionVersion+1 {
+		t.Errorf("user %+v (%v)", got, err)
+	}
+	stale := mailed(t, s, vigil.TokenRecover, user, user.Email)
+	if _, _, err := s.VerifyEmail(t.Context(), mailed(t, s, vigil.TokenVerify, user, "moved@example.com")); err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.Recover(t.Context(), stale, key("three"), "")
+	wantCode(t, err, vigil.CodeInvalid)
+	_, _, _, err = s.KeyByHash(t.Context(), []byte("three"))
+	wantCode(t, err, vigil.CodeNotFound)
+}
+
+func TestSetPassword(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	_, user := newOrg(t, s)
+	got, err := s.SetPassword(t.Context(), user.ID, "argon")
+	if err != nil || got.PasswordHash != "argon" || got.SessionVersion != user.SessionVersion+1 {
+		t.Errorf("user %+v (%v)", got, err)
+	}
+	_, err = s.SetPassword(t.Context(), uuid.New(), "argon")
+	wantCode(t, err, vigil.CodeNotFound)
+}

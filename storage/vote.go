@@ -1,0 +1,191 @@
+package storage
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
+
+	"vigil"
+)
+
+// KeepVote stores what a region says of a check, unless a newer vote of it is
+// stored, and says what the vote may change. A region that was removed has no
+// vote: CodeNotFound.
+func (s *Store) KeepVote(ctx context.Context, checkID uuid.UUID, v vigil.Vote) (vigil.Hearing, error) {
+	var heard vigil.Hearing
+	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		var row struct {
+			OrgID  uuid.UUID `bun:"org_id"`
+			Name   string    `bun:"name"`
+			Target string    `bun:"target"`
+			Open   bool      `bun:"open"`
+			Voted  bool      `bun:"voted"`
+		}
+		err := tx.NewRaw(`SELECT c.org_id, c.name, c.target,
+				EXISTS (SELECT FROM incidents AS i WHERE i.check_id = c.id AND (i.status <> 'resolved' OR i.latched)) AS open,
+				EXISTS (SELECT FROM region_votes AS v WHERE v.check_id = c.id AND v.region = r.region) AS voted
+			FROM checks AS c JOIN check_regions AS r ON r.check_id = c.id
+			WHERE c.id = ? AND r.region = ?`, checkID, v.Region).Scan(ctx, &row)
+		if err != nil {
+			return found("check", err)
+		}
+		heard = vigil.Hearing{Matters: row.Open || len(v.Firing) > 0, OrgID: row.OrgID, CheckName: row.Name, Target: row.Target}
+		return storeVote(ctx, tx, checkID, v, row.Voted || len(v.Firing) > 0)
+	})
+	return heard, wrap("keep a vote", err)
+}
+
+// storeVote writes the vote, and an edge when it is one.
+func storeVote(ctx context.Context, tx bun.Tx, checkID uuid.UUID, v vigil.Vote, edge bool) error {
+	firing := pgdialect.Array(append([]uuid.UUID{}, v.Firing...))
+	_, err := tx.NewRaw(`INSERT INTO region_votes AS old (check_id, region, revision, slot, failures, firing) VALUES (?, ?, ?, ?, ?, ?)
+		ON CONFLICT (check_id, region) DO UPDATE
+			SET revision = excluded.revision, slot = excluded.slot, failures = excluded.failures, firing = excluded.firing, silent = false
+			WHERE (old.revision, old.slot) <= (excluded.revision, excluded.slot)`,
+		checkID, v.Region, v.Revision, micro(v.Slot), v.Failures, firing).Exec(ctx)
+	if violates(err, "region_votes_check_id_region_fkey") {
+		return vigil.NotFound("check") // removed in between
+	}
+	if err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	if !edge {
+		return nil
+	}
+	_, err = tx.NewRaw(`INSERT INTO region_edges (check_id, slot, region, revision, failures, firing) VALUES (?, ?, ?, ?, ?, ?)
+		ON CONFLICT DO NOTHING`, checkID, micro(v.Slot), v.Region, v.Revision, v.Failures, firing).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("store the edge: %w", err)
+	}
+	return nil
+}
+
+// dropVotes takes the votes of a check that is disabled: what its regions said
+// must not count when it is enabled again.
+func dropVotes(ctx context.Context, tx bun.Tx, checkID uuid.UUID) error {
+	if _, err := tx.NewRaw("DELETE FROM region_votes WHERE check_id = ?", checkID).Exec(ctx); err != nil {
+		return fmt.Errorf("drop the votes: %w", err)
+	}
+	return nil
+}
+
+// silentRegion is true for a region that the sweep found silent and that still
+// has no newer result. It needs the aliases r and v.
+const silentRegion = "coalesce(v.silent AND r.next_due + (2 * r.interval_ms + r.deadline_ms) * interval '1 millisecond' < ?, false)"
+
+// Standing reads where a check stands with its incidents. It fails with
+// CodeNotFound when there is no such check.
+func (s *Store) Standing(ctx context.Context, checkID uuid.UUID) (vigil.Standing, error) {
+	var standing vigil.Standing
+	// One snapshot, so that the parts agree.
+	err := s.db.RunInTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}, func(ctx context.Context, tx bun.Tx) error {
+		var check checkRow
+		err := tx.NewSelect().Model(&check).Column("id", "org_id", "enabled", "revision").Where("c.id = ?", checkID).Scan(ctx)
+		if err != nil {
+			return found("check", err)
+		}
+		standing = vigil.Standing{OrgID: check.OrgID, Enabled: check.Enabled, Revision: check.Revision}
+		err = tx.NewRaw("SELECT id, region_policy AS policy FROM alert_rules WHERE check_id = ? AND enabled ORDER BY id", checkID).Scan(ctx, &standing.Rules)
+		if err != nil {
+			return fmt.Errorf("read the rules: %w", err)
+		}
+		if err := s.readRegions(ctx, tx, checkID, &standing); err != nil {
+			return err
+		}
+		return readHeads(ctx, tx, checkID, &standing)
+	})
+	return standing, wrap("read a standing", err)
+}
+
+func (s *Store) readRegions(ctx context.Context, tx bun.Tx, checkID uuid.UUID, standing *vigil.Standing) error {
+	var rows []struct {
+		Region   string      `bun:"region"`
+		Revision *int64      `bun:"revision"`
+		Slot     *time.Time  `bun:"slot"`
+		Failures int         `bun:"failures"`
+		Firing   []uuid.UUID `bun:"firing,array"`
+		Silent   bool        `bun:"silent"`
+	}
+	err := tx.NewRaw(`SELECT r.region, v.revision, v.slot, coalesce(v.failures, 0) AS failures, coalesce(v.firing, '{}') AS firing, `+silentRegion+` AS silent
+		FROM check_regions AS r LEFT JOIN region_votes AS v USING (check_id, region)
+		WHERE r.check_id = ? AND r.active ORDER BY r.region`, s.instant(), checkID).Scan(ctx, &rows)
+	if err != nil {
+		return fmt.Errorf("read the votes: %w", err)
+	}
+	for _, row := range rows {
+		region := vigil.RegionStanding{Region: row.Region, Silent: row.Silent}
+		if row.Revision != nil {
+			region.Voted = true
+			region.Vote = vigil.Vote{Region: row.Region, Revision: *row.Revision, Slot: row.Slot.UTC(), Failures: row.Failures}
+			if len(row.Firing) > 0 {
+				region.Vote.Firing = row.Firing
+			}
+		}
+		standing.Regions = append(standing.Regions, region)
+	}
+	return nil
+}
+
+// readHeads fills in the open incident and the latch.
+func readHeads(ctx context.Context, tx bun.Tx, checkID uuid.UUID, standing *vigil.Standing) error {
+	var rows []incidentRow
+	err := tx.NewSelect().Model(&rows).Column("id", "status", "latched", "quiet").
+		Where("i.check_id = ? AND (i.status <> 'resolved' OR i.latched)", checkID).Scan(ctx)
+	if err != nil {
+		return fmt.Errorf("read the open incident: %w", err)
+	}
+	for i := range rows {
+		if rows[i].Latched {
+			standing.Latch = &vigil.Latch{IncidentID: rows[i].ID, Quiet: rows[i].Quiet}
+		} else {
+			standing.Incident = &vigil.IncidentHead{ID: rows[i].ID, Status: vigil.IncidentStatus(rows[i].Status)}
+		}
+	}
+	return nil
+}
+
+// Silences returns the regions whose silence began or ended, of checks where
+// that matters: one of their regions fires, or an incident is open or latched.
+// A region is silent when its next slot is overdue by two intervals and the
+// deadline, and was so at since already: nobody is silent while the platform
+// itself was away.
+func (s *Store) Silences(ctx context.Context, now, since time.Time, limit int) ([]vigil.Silence, error) {
+	var rows []struct {
+		CheckID uuid.UUID `bun:"check_id"`
+		OrgID   uuid.UUID `bun:"org_id"`
+		Region  string    `bun:"region"`
+		Silent  bool      `bun:"silent"`
+	}
+	err := s.db.NewRaw(`SELECT v.check_id, r.org_id, v.region, NOT v.silent AS silent
+		FROM region_votes AS v JOIN check_regions AS r USING (check_id, region),
+			LATERAL (SELECT (2 * r.interval_ms + r.deadline_ms) * interval '1 millisecond' AS grace) AS g
+		WHERE r.active
+			AND CASE WHEN v.silent THEN r.next_due + g.grace >= ?0 ELSE greatest(r.next_due, ?1) + g.grace < ?0 END
+			AND (EXISTS (SELECT FROM incidents AS i WHERE i.check_id = v.check_id AND (i.status <> 'resolved' OR i.latched))
+				OR EXISTS (SELECT FROM region_votes AS f WHERE f.check_id = v.check_id AND f.firing <> '{}'))
+		ORDER BY v.check_id, v.region LIMIT ?2`, micro(now), micro(since), limit).Scan(ctx, &rows)
+	if err != nil {
+		return nil, wrap("find silent regions", err)
+	}
+	silences := make([]vigil.Silence, len(rows))
+	for i, row := range rows {
+		silences[i] = vigil.Silence(row)
+	}
+	return silences, nil
+}
+
+// MarkSilence notes that a region's silence began or ended.
+func (s *Store) MarkSilence(ctx context.Context, silence vigil.Silence) error {
+	_, err := s.db.NewRaw("UPDATE region_votes SET silent = ? WHERE check_id = ? AND region = ?",
+		silence.Silent, silence.CheckID, silence.Region).Exec(ctx)
+	return wrap("note a silence", err)
+}
+
+// noRow says whether a query found nothing.
+func noRow(err error) bool { return errors.Is(err, sql.ErrNoRows) }

@@ -1,0 +1,231 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"vigil"
+)
+
+// loopHead is where the results of a loop stand: the part of a loop's row that
+// a result may move, read under its lock.
+type loopHead struct {
+	check    uuid.UUID
+	region   string
+	active   bool
+	schedule vigil.Schedule
+
+	countedUntil           time.Time
+	lastSlot, lastTime     *time.Time
+	lastScheduled, nextDue *time.Time
+	deadlineMS, missed     int64
+	health, worker         string
+	heard                  bool // a result of its schedule came: nudges are forgotten
+	recordGaps             []gap
+}
+
+func (h *loopHead) key() loopKey { return loopKey{h.check, h.region} }
+
+func scanHead(row pgx.CollectableRow) (*loopHead, error) {
+	var h loopHead
+	var intervalMS, offsetMS int64
+	err := row.Scan(&h.check, &h.region, &h.active, &h.schedule.Start, &h.schedule.Anchor, &intervalMS, &offsetMS, &h.countedUntil,
+		&h.lastSlot, &h.lastTime, &h.lastScheduled, &h.nextDue, &h.deadlineMS, &h.health, &h.missed, &h.worker)
+	h.schedule.Interval, h.schedule.Offset = fromMilliseconds(intervalMS), fromMilliseconds(offsetMS)
+	return &h, err
+}
+
+// take moves the head for a row that was really inserted. It returns false for
+// a scheduled row whose slot was counted already: it may lie in a gap.
+func (h *loopHead) take(p *pendingRow) (counted bool) {
+	r := &p.result
+	p.missed = 0 // of an attempt that failed
+	if h.lastSlot == nil || r.Slot.After(*h.lastSlot) {
+		h.lastSlot, h.lastTime, h.health = &r.Slot, &r.Time, string(vigil.HealthOf(r.Success))
+	}
+	if r.Manual {
+		return true
+	}
+	if h.lastScheduled == nil || r.Slot.After(*h.lastScheduled) {
+		h.lastScheduled, h.worker, h.heard = &r.Slot, p.worker, true
+		if p.deadline > 0 {
+			h.deadlineMS = milliseconds(p.deadline)
+		}
+	}
+	if r.Slot.Before(h.countedUntil) {
+		return false
+	}
+	if !h.active {
+		return true // nothing is due while the check is disabled
+	}
+	gaps := gapsBetween(h.schedule, h.countedUntil, r.Slot)
+	h.recordGaps = append(h.recordGaps, gaps...)
+	p.missed = countOf(gaps)
+	h.missed += p.missed
+	h.countedUntil = r.Slot.Add(time.Microsecond)
+	next := h.schedule.Next(r.Slot)
+	h.nextDue = &next
+	return true
+}
+
+// fillGaps moves the heads for the inserted rows, oldest first, and takes slots
+// that came late out of the gaps that were recorded for them.
+func (g *groupTx) fillGaps(ctx context.Context) error {
+	var late []*pendingRow
+	for _, p := range g.rows {
+		if g.fresh[p.slotKey()] && !g.loops[p.key()].take(p) {
+			late = append(late, p)
+		}
+	}
+	if len(late) == 0 {
+		return nil
+	}
+	stored, err := g.gapsAround(ctx, late)
+	if err != nil {
+		return err
+	}
+	left := make(map[loopKey][]gap, len(stored))
+	for key, gaps := range stored {
+		left[key] = gaps
+	}
+	changed := make(map[loopKey]bool)
+	for _, p := range late {
+		key := p.key()
+		gaps, filled := fill(left[key], p.result.Slot)
+		if filled {
+			left[key], changed[key] = gaps, true
+			g.loops[key].missed--
+		}
+	}
+	for key := range changed {
+		if err := g.replaceGaps(ctx, key, stored[key], left[key]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gapsAround reads the recorded gaps that may hold late slots.
+func (g *groupTx) gapsAround(ctx context.Context, late []*pendingRow) (map[loopKey][]gap, error) {
+	c := newColumns(late)
+	found, err := g.tx.Query(ctx, `
+		SELECT DISTINCT g.check_id, g.region, g.first_slot, g.last_slot, g.step_ms, g.count
+		FROM result_gaps AS g JOIN unnest($1::uuid[], $2::text[], $3::timestamptz[]) AS k (check_id, region, slot)
+			ON g.check_id = k.check_id AND g.region = k.region AND g.first_slot <= k.slot AND g.last_slot >= k.slot
+		ORDER BY g.check_id, g.region, g.first_slot`, c.checks, c.regions, c.slots)
+	if err != nil {
+		return nil, fmt.Errorf("read gaps: %w", err)
+	}
+	gaps := make(map[loopKey][]gap)
+	var key loopKey
+	var one gap
+	var stepMS int64
+	_, err = pgx.ForEachRow(found, []any{&key.check, &key.region, &one.First, &one.Last, &stepMS, &one.Count}, func() error {
+		one.Step = fromMilliseconds(stepMS)
+		gaps[key] = append(gaps[key], one)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read gaps: %w", err)
+	}
+	return gaps, nil
+}
+
+// replaceGaps puts what is left of a loop's gaps in their place.
+func (g *groupTx) replaceGaps(ctx context.Context, key loopKey, before, after []gap) error {
+	firsts := make([]time.Time, len(before))
+	for i, one := range before {
+		firsts[i] = one.First
+	}
+	_, err := g.tx.Exec(ctx, "DELETE FROM result_gaps WHERE check_id = $1 AND region = $2 AND first_slot = ANY($3)", key.check, key.region, firsts)
+	if err != nil {
+		return fmt.Errorf("replace gaps: %w", err)
+	}
+	return g.insertGaps(ctx, map[loopKey][]gap{key: after})
+}
+
+func (g *groupTx) insertGaps(ctx context.Context, byLoop map[loopKey][]gap) error {
+	var checks [][16]byte
+	var regions []string
+	var firsts, lasts []time.Time
+	var steps, counts []int64
+	for key, gaps := range byLoop {
+		for _, one := range gaps {
+			checks, regions = append(checks, key.check), append(regions, key.region)
+			firsts, lasts = append(firsts, one.First), append(lasts, one.Last)
+			steps, counts = append(steps, milliseconds(one.Step)), append(counts, one.Count)
+		}
+	}
+	if len(checks) == 0 {
+		return nil
+	}
+	_, err := g.tx.Exec(ctx, `
+		INSERT INTO result_gaps (check_id, region, first_slot, last_slot, step_ms, count)
+		SELECT * FROM unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::timestamptz[], $5::int8[], $6::int8[])`,
+		checks, regions, firsts, lasts, steps, counts)
+	if err != nil {
+		return fmt.Errorf("record missed slots: %w", err)
+	}
+	return nil
+}
+
+// storeHeads writes the heads that moved, and the slots they found missed.
+func (g *groupTx) storeHeads(ctx context.Context) error {
+	moved := make(map[loopKey]bool)
+	missed := make(map[loopKey][]gap)
+	var heads []*loopHead
+	for _, p := range g.rows {
+		key := p.key()
+		if !g.fresh[p.slotKey()] || moved[key] {
+			continue
+		}
+		moved[key] = true
+		heads = append(heads, g.loops[key])
+		if gaps := g.loops[key].recordGaps; len(gaps) > 0 {
+			missed[key] = gaps
+		}
+	}
+	if len(heads) == 0 {
+		return nil
+	}
+	if err := g.insertGaps(ctx, missed); err != nil {
+		return err
+	}
+	return g.updateHeads(ctx, heads)
+}
+
+func (g *groupTx) updateHeads(ctx context.Context, heads []*loopHead) error {
+	var checks [][16]byte
+	var regions, healths, workers []string
+	var counted []time.Time
+	var slots, times, scheduled, due []*time.Time
+	var deadlines, missed []int64
+	var heard []bool
+	for _, h := range heads {
+		checks, regions = append(checks, h.check), append(regions, h.region)
+		counted, slots, times = append(counted, h.countedUntil), append(slots, h.lastSlot), append(times, h.lastTime)
+		scheduled, due = append(scheduled, h.lastScheduled), append(due, h.nextDue)
+		deadlines, missed = append(deadlines, h.deadlineMS), append(missed, h.missed)
+		healths, workers, heard = append(healths, h.health), append(workers, h.worker), append(heard, h.heard)
+	}
+	_, err := g.tx.Exec(ctx, `
+		UPDATE check_regions AS r SET
+			counted_until = n.counted_until, last_slot = n.last_slot, last_time = n.last_time,
+			last_scheduled = n.last_scheduled, next_due = n.next_due, deadline_ms = n.deadline_ms,
+			missed = n.missed, health = n.health, worker = n.worker,
+			nudged_at = CASE WHEN n.heard THEN NULL ELSE r.nudged_at END,
+			nudge_wait_ms = CASE WHEN n.heard THEN 0 ELSE r.nudge_wait_ms END
+		FROM unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::timestamptz[], $5::timestamptz[], $6::timestamptz[],
+			$7::timestamptz[], $8::int8[], $9::int8[], $10::text[], $11::text[], $12::bool[])
+			AS n (check_id, region, counted_until, last_slot, last_time, last_scheduled, next_due, deadline_ms, missed, health, worker, heard)
+		WHERE r.check_id = n.check_id AND r.region = n.region`,
+		checks, regions, counted, slots, times, scheduled, due, deadlines, missed, healths, workers, heard)
+	if err != nil {
+		return fmt.Errorf("move loops: %w", err)
+	}
+	return nil
+}
