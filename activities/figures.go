@@ -1,0 +1,68 @@
+package activities
+
+import (
+	"context"
+	"strconv"
+
+	"go.temporal.io/sdk/activity"
+
+	"vigil"
+)
+
+// What activities know is counted by the handler that the SDK puts into their
+// context. It does nothing in a process that shows no metrics. A label is a word
+// of a short list: never an id, a name or an address.
+
+// label is the labels of a figure.
+type label = map[string]string
+
+// countResult counts a result that was stored, once: not a row that was there.
+func countResult(ctx context.Context, t vigil.CheckType, recorded vigil.Recorded) {
+	if !recorded.Inserted {
+		return
+	}
+	r, to := recorded.Result, activity.GetMetricsHandler(ctx)
+	to.WithTags(label{"type": string(t), "region": r.Region, "success": strconv.FormatBool(r.Success)}).
+		Counter("vigil_results_total").Inc(1)
+	// None missed is counted too, so that the figure is there before it moves.
+	to.WithTags(label{"region": r.Region}).Counter("vigil_slots_missed_total").Inc(recorded.Missed)
+	if !r.Manual {
+		to.Timer("vigil_probe_lateness_seconds").Record(max(0, r.Time.Sub(r.Slot)))
+	}
+}
+
+// countAttempt counts an attempt to tell a channel, by what became of it. The
+// other outcomes are counted as none, so that they are there before they move.
+func countAttempt(ctx context.Context, t vigil.ChannelType, set vigil.Settlement, rest vigil.Rest) {
+	outcome := "failed"
+	switch {
+	case set.Delivered:
+		outcome = "delivered"
+	case rest.Status == vigil.DeliveryExhausted:
+		outcome = "exhausted"
+	case set.Attempt.ErrorCode == vigil.AttemptUnknown:
+		outcome = "unknown"
+	}
+	for _, o := range []string{"delivered", "failed", "exhausted", "unknown"} {
+		var n int64
+		if o == outcome {
+			n = 1
+		}
+		activity.GetMetricsHandler(ctx).WithTags(label{"channel": string(t), "outcome": o}).
+			Counter("vigil_delivery_attempts_total").Inc(n)
+	}
+}
+
+// countOpened counts an incident that was opened just now.
+func countOpened(ctx context.Context, out vigil.Outcome, err error) {
+	if err == nil && out.Changed {
+		activity.GetMetricsHandler(ctx).Counter("vigil_incidents_opened_total").Inc(1)
+	}
+}
+
+// countResolved counts an incident that was resolved just now.
+func countResolved(ctx context.Context, how vigil.Resolution, out vigil.Outcome, err error) {
+	if err == nil && out.Changed {
+		activity.GetMetricsHandler(ctx).WithTags(label{"resolution": string(how)}).Counter("vigil_incidents_resolved_total").Inc(1)
+	}
+}

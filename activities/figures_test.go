@@ -1,0 +1,147 @@
+package activities_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"go.temporal.io/sdk/testsuite"
+
+	"vigil"
+	"vigil/activities"
+	"vigil/metrics"
+	"vigil/notify"
+)
+
+// counted runs an activity and returns the lines with own metrics that a process
+// then shows.
+func counted(t *testing.T, runs int, activity any, args ...any) string {
+	t.Helper()
+	m, err := metrics.New("test", slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var suite testsuite.WorkflowTestSuite
+	suite.SetMetricsHandler(m.Temporal())
+	env := suite.NewTestActivityEnvironment()
+	env.RegisterActivity(activity)
+	for range runs {
+		_, _ = env.ExecuteActivity(activity, args...)
+	}
+	recorder := httptest.NewRecorder()
+	m.Handler(false).ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), "GET", "/metrics", nil))
+	return recorder.Body.String()
+}
+
+// postbox has one delivery by chat, and the receiver's answer to it.
+type postbox struct {
+	notify.Sender
+	state   vigil.PickupState
+	outcome notify.Outcome
+	rest    vigil.DeliveryStatus
+}
+
+func (p *postbox) PickUp(context.Context, uuid.UUID, uuid.UUID) (vigil.Pickup, error) {
+	return vigil.Pickup{State: p.state, Delivery: vigil.Delivery{ChannelType: vigil.ChannelChat}, Body: []byte("frozen")}, nil
+}
+
+func (p *postbox) Settle(context.Context, vigil.Settlement) (vigil.Rest, error) {
+	return vigil.Rest{Status: p.rest}, nil
+}
+
+func (p *postbox) FreezeBody(_ context.Context, _ uuid.UUID, body []byte) ([]byte, error) {
+	return body, nil
+}
+
+func (p *postbox) Channel(context.Context, uuid.UUID, uuid.UUID) (vigil.Channel, error) {
+	return vigil.Channel{}, nil
+}
+
+func (p *postbox) DisableChannel(context.Context, uuid.UUID, string) (bool, error) { return false, nil }
+
+func (p *postbox) Parse(vigil.ChannelType, json.RawMessage) (notify.Sender, error) { return p, nil }
+
+func (p *postbox) MaxAttempts(vigil.ChannelType) int { return 3 }
+
+func (p *postbox) Send(context.Context, notify.Message) notify.Outcome { return p.outcome }
+
+func TestAttemptsAreCountedByOutcome(t *testing.T) {
+	t.Parallel()
+	refused := notify.Outcome{StatusCode: 500, ErrorCode: "http_status"}
+	for want, box := range map[string]*postbox{
+		"delivered": {state: vigil.PickupReady, rest: vigil.DeliveryDelivered},
+		"failed":    {state: vigil.PickupReady, rest: vigil.DeliveryPending, outcome: refused},
+		"exhausted": {state: vigil.PickupReady, rest: vigil.DeliveryExhausted, outcome: refused},
+		"unknown":   {state: vigil.PickupLost, rest: vigil.DeliveryPending},
+	} {
+		acts := activities.NewDeliveries(activities.DeliveriesOptions{
+			Store: box, Channels: box, Schedule: vigil.DefaultRetrySchedule(),
+			Random: func() float64 { return 0.5 }, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		})
+		shown := counted(t, 2, acts.Deliver, uuid.New(), uuid.New())
+		for _, outcome := range []string{"delivered", "failed", "exhausted", "unknown"} {
+			line := `vigil_delivery_attempts_total{channel="chat",outcome="` + outcome + `"} 0`
+			if outcome == want {
+				line = strings.TrimSuffix(line, "0") + "2"
+			}
+			if !strings.Contains(shown, line+"\n") {
+				t.Errorf("%s: there is no line %s", want, line)
+			}
+		}
+	}
+}
+
+// incidentRows is what the store makes of every opening and closing.
+type incidentRows struct {
+	out vigil.Outcome
+	err error
+}
+
+func (r incidentRows) Standing(context.Context, uuid.UUID) (vigil.Standing, error) {
+	return vigil.Standing{}, nil
+}
+
+func (r incidentRows) OpenIncident(context.Context, vigil.Opening) (vigil.Outcome, error) {
+	return r.out, r.err
+}
+
+func (r incidentRows) AcknowledgeIncident(context.Context, uuid.UUID, string, string) (vigil.Outcome, error) {
+	return r.out, r.err
+}
+
+func (r incidentRows) ResolveIncident(context.Context, vigil.Closing) (vigil.Outcome, error) {
+	return r.out, r.err
+}
+
+func (r incidentRows) KeepLatch(context.Context, uuid.UUID, []string, bool) error { return nil }
+
+func TestIncidentsAreCountedOnce(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		rows incidentRows
+		want bool
+	}{
+		{"Changed", incidentRows{out: vigil.Outcome{Changed: true}}, true},
+		{"Adopted", incidentRows{}, false},
+		{"NotStored", incidentRows{vigil.Outcome{Changed: true}, errors.New("postgres is away")}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			acts := activities.NewIncidents(activities.IncidentsOptions{Store: tt.rows, Log: slog.New(slog.DiscardHandler)})
+			if shown := counted(t, 1, acts.Open, vigil.Opening{}); strings.Contains(shown, "\nvigil_incidents_opened_total 1\n") != tt.want {
+				t.Errorf("opened:\n%s", shown)
+			}
+			shown := counted(t, 1, acts.Resolve, vigil.Closing{Resolution: vigil.ResolvedManually})
+			if strings.Contains(shown, "\nvigil_incidents_resolved_total{resolution=\"manual\"} 1\n") != tt.want {
+				t.Errorf("resolved:\n%s", shown)
+			}
+		})
+	}
+}

@@ -1,0 +1,124 @@
+package activities_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"vigil"
+	"vigil/activities"
+)
+
+func TestQuietWindow(t *testing.T) {
+	t.Parallel()
+	wide := func(o *activities.WatcherOptions) { o.QuietWindow = 5 * time.Minute }
+
+	t.Run("DoublesToTheWindowAndReturnsToOneOnNews", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, wide)
+			def := w.define(nil)
+			result := w.must(w.watch(turnOf(def, vigil.State{})))
+			var spans []int
+			for range 5 {
+				turn := turnOf(def, result.State)
+				turn.Span = result.Span
+				spans = append(spans, result.Span)
+				result = w.must(w.watch(turn))
+			}
+			if want := []int{1, 2, 4, 5, 5}; !slices.Equal(spans, want) {
+				t.Errorf("spans %v, want %v", spans, want)
+			}
+			w.look = func(context.Context) vigil.Observation { return vigil.Observation{Error: "down"} }
+			turn := turnOf(def, result.State)
+			turn.Span = result.Span
+			before := len(w.rows)
+			result = w.must(w.watch(turn))
+			if result.End != activities.Changed || result.Span != 1 || len(w.rows) != before+1 {
+				t.Errorf("a failure was told with end %s, span %d, after %d slots", result.End, result.Span, len(w.rows)-before)
+			}
+			for range 4 {
+				turn := turnOf(def, result.State)
+				turn.Span = result.Span
+				result = w.must(w.watch(turn))
+			}
+			if result.Span != 5 {
+				t.Errorf("a steady failure has span %d, want 5", result.Span)
+			}
+		})
+	})
+
+	// grown is a check in the middle of its life and a turn of five slots.
+	grown := func(w *world) (vigil.Definition, activities.Turn) {
+		def := w.define(nil)
+		turn := turnOf(def, w.must(w.watch(turnOf(def, vigil.State{}))).State)
+		turn.Span = 5
+		return def, turn
+	}
+
+	t.Run("EndsWithTheSlotAfterAChangeOfTheDefinition", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, wide)
+			def, turn := grown(w)
+			changed := scheduleOf(def).Next(turn.State.Slot).Add(def.Check.Interval + time.Second)
+			time.AfterFunc(time.Until(changed), func() {
+				w.define(func(d *vigil.Definition) {
+					*d = def
+					d.Check.Revision, d.Check.Interval = 2, time.Hour
+				})
+			})
+			result := w.must(w.watch(turn))
+			if result.End != activities.Changed || result.Span != 1 || result.Revision != 2 {
+				t.Errorf("end %s, span %d, revision %d", result.End, result.Span, result.Revision)
+			}
+			if late := time.Since(changed); len(w.rows) != 3 || late > 5*time.Second {
+				t.Errorf("%d rows, and the turn ended %v after the change; want 3, and at once", len(w.rows), late)
+			}
+		})
+	})
+
+	t.Run("HandsOverInTheMiddleWithWhatItCovered", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, wide)
+			def, turn := grown(w)
+			stop := make(chan struct{})
+			third := scheduleOf(def).Next(turn.State.Slot).Add(2 * def.Check.Interval)
+			time.AfterFunc(time.Until(third)+time.Second, func() { close(stop) })
+			result := w.must(w.watchUntil(turn, stop))
+			if result.End != activities.HandOver || !result.State.Slot.Equal(third) || result.Span != turn.Span {
+				t.Errorf("end %s at %v with span %d, want a hand-over at %v", result.End, result.State.Slot, result.Span, third)
+			}
+			if !result.Next.Equal(third.Add(def.Check.Interval)) {
+				t.Errorf("next %v", result.Next)
+			}
+		})
+	})
+
+	t.Run("LosesNoRowWhenAnotherTurnTakesOver", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, wide)
+			def, turn := grown(w)
+			lost := make(chan error, 1)
+			go func() {
+				_, err := w.watch(turn)
+				lost <- err
+			}()
+			time.Sleep(4 * def.Check.Interval)
+			before := len(w.rows)
+			again := turnOf(def, turn.State) // all that the workflow knows
+			again.Recover = true
+			result := w.must(w.watch(again))
+			if err := <-lost; err == nil {
+				t.Error("the older turn ended as if nothing had happened")
+			}
+			if before < 4 || len(w.rows) != before+1 || !result.State.Slot.Equal(w.rows[before].Slot) {
+				t.Errorf("%d rows and then %d, the state is at %v", before, len(w.rows), result.State.Slot)
+			}
+		})
+	})
+}
