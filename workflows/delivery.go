@@ -1,0 +1,152 @@
+package workflows
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"vigil"
+	"vigil/activities"
+)
+
+const (
+	// attemptTimeout is the longest that an attempt takes with all around it.
+	// One that died with its worker is known to be lost after it.
+	attemptTimeout = 40 * time.Second
+	// A channel that has enough in flight is asked again after a second, then
+	// after two, up to busyPause.
+	busyPause = 10 * time.Second
+	// maxAttempts bounds a history before it is continued as new.
+	maxAttempts = 500
+	// stuckFailures is from how many failures on operators find a delivery as
+	// retrying: before, it may still be a hiccup.
+	stuckFailures = 3
+)
+
+// statusRetrying is the search attribute of a delivery that keeps failing.
+const statusRetrying = "retrying"
+
+// DeliveryInput names a channel to be told about an incident.
+type DeliveryInput struct {
+	IncidentID uuid.UUID `json:"incident_id"`
+	ChannelID  uuid.UUID `json:"channel_id"`
+	// Status is what the search attribute shows; empty: pending.
+	Status string `json:"status,omitempty"`
+}
+
+// Delivery tells one channel about one incident: message after message in the
+// order of the events, each until it arrives or its attempts are used up. What
+// to send, and when, is read from Postgres before every attempt; SignalLook cuts
+// a wait short, because the incident ended, a redelivery was asked for or the
+// channel is gone. It ends when nothing is left to tell.
+func Delivery(ctx workflow.Context, in DeliveryInput) error {
+	d := &delivery{in: in, looks: workflow.GetSignalChannel(ctx, SignalLook), pause: firstPause}
+	for n := 1; ; n++ {
+		d.takeLooks()
+		report, err := d.attempt(ctx)
+		if err != nil {
+			return err
+		}
+		full := n >= maxAttempts || workflow.GetInfo(ctx).GetContinueAsNewSuggested()
+		switch {
+		case d.looks.Len() > 0:
+		case report.Done:
+			return d.show(ctx, string(report.Status))
+		default:
+			if err := d.wait(ctx, report); err != nil {
+				return err
+			}
+		}
+		if full {
+			d.takeLooks() // the next run begins with an attempt
+			return workflow.NewContinueAsNewError(ctx, Delivery, d.in)
+		}
+	}
+}
+
+// delivery is the workflow under way.
+type delivery struct {
+	in    DeliveryInput
+	looks workflow.ReceiveChannel
+	pause time.Duration // after a failure of our own, or a busy channel
+}
+
+// takeLooks takes the looks that wait: the attempt to come reads everything.
+func (d *delivery) takeLooks() {
+	for d.looks.ReceiveAsync(nil) {
+		continue
+	}
+}
+
+// attempt makes the next attempt that is due, if there is one.
+func (d *delivery) attempt(ctx workflow.Context) (activities.DeliveryReport, error) {
+	var acts *activities.Deliveries
+	var report activities.DeliveryReport
+	once := workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		StartToCloseTimeout: attemptTimeout,
+		RetryPolicy:         &temporal.RetryPolicy{MaximumAttempts: 1},
+	})
+	err := workflow.ExecuteActivity(once, acts.Deliver, d.in.IncidentID, d.in.ChannelID).Get(ctx, &report)
+	switch {
+	case temporal.IsCanceledError(err):
+		return report, err
+	case err != nil:
+		workflow.GetLogger(ctx).Warn("attempt has no outcome", "error", err, "pause", d.pause)
+		report = activities.DeliveryReport{Pause: d.backoff(busyPause)}
+	case report.Busy:
+		report.Pause = d.backoff(busyPause)
+	default:
+		d.pause = firstPause
+	}
+	if report.Failures >= stuckFailures && report.Status == vigil.DeliveryPending {
+		if err := d.show(ctx, statusRetrying); err != nil {
+			return report, err
+		}
+	}
+	d.describe(ctx, report)
+	return report, nil
+}
+
+// backoff returns the pause, and doubles the next.
+func (d *delivery) backoff(longest time.Duration) time.Duration {
+	pause := d.pause
+	d.pause = min(2*d.pause, longest)
+	return pause
+}
+
+// wait waits for the next attempt, or until there is news.
+func (d *delivery) wait(ctx workflow.Context, report activities.DeliveryReport) error {
+	pause := report.Pause
+	if !report.Next.IsZero() {
+		pause = report.Next.Sub(workflow.Now(ctx))
+	}
+	if pause <= 0 {
+		return nil
+	}
+	_, err := workflow.AwaitWithTimeout(ctx, pause, func() bool { return d.looks.Len() > 0 })
+	return err
+}
+
+// show lets operators search by what became of the delivery. A status that is
+// shown already is not written again: each costs a visibility row.
+func (d *delivery) show(ctx workflow.Context, status string) error {
+	if status == "" || status == d.in.Status {
+		return nil
+	}
+	d.in.Status = status
+	return workflow.UpsertTypedSearchAttributes(ctx,
+		temporal.NewSearchAttributeKeyKeyword(AttributeDelivery).ValueSet(status))
+}
+
+func (d *delivery) describe(ctx workflow.Context, report activities.DeliveryReport) {
+	text := report.Text
+	if !report.Next.IsZero() {
+		text += fmt.Sprintf(", next attempt at %s", report.Next.Format(time.RFC3339))
+	}
+	if text != "" {
+		workflow.SetCurrentDetails(ctx, text)
+	}
+}
