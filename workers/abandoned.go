@@ -1,0 +1,114 @@
+package workers
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"vigil"
+)
+
+// orphanage is what is left to nudge of workers that fell silent. Each list is
+// read once, so that a loop whose next result is far off is nudged once too.
+type orphanage map[vigil.Lease][]vigil.Loop
+
+// abandoned nudges the loops of workers that no longer renew their lease, at
+// once: their turns would end only at their timeouts. A region without a live
+// worker is left alone, its loops wait for one.
+func (s *Sweep) abandoned(ctx context.Context) error {
+	silent, err := s.store.SilentLeases(ctx, leaseSilence)
+	if err != nil {
+		s.calm, s.orphans = time.Time{}, nil
+		return err
+	}
+	now := s.now()
+	if s.calm.IsZero() || now.Sub(s.swept) > leaseSilence {
+		s.calm = now // nobody could renew while Postgres was away, or nobody looked
+	}
+	s.swept = now
+	for lease := range s.orphans {
+		if !slices.Contains(silent, lease) {
+			delete(s.orphans, lease) // it was only slow
+		}
+	}
+	if len(silent) == 0 || now.Sub(s.calm) < settled {
+		return nil
+	}
+	live, err := s.store.LiveRegions(ctx, leaseSilence)
+	if err != nil {
+		return err
+	}
+	left := sweepBatch
+	for _, lease := range silent {
+		if _, served := live[lease.Region]; !served {
+			continue
+		}
+		nudged, err := s.adopt(ctx, lease, left)
+		if err != nil {
+			return err
+		}
+		if left -= nudged; left <= 0 {
+			break
+		}
+	}
+	return nil
+}
+
+// adopt nudges at most that many loops of a silent worker and returns how many
+// it were. When none is left it forgets the lease.
+func (s *Sweep) adopt(ctx context.Context, lease vigil.Lease, most int) (int, error) {
+	loops, known := s.orphans[lease]
+	if !known {
+		var err error
+		if loops, err = s.store.Orphans(ctx, lease); err != nil {
+			return 0, err
+		}
+		if len(loops) > 0 { // else it stopped in good order, and others have them
+			s.log.WarnContext(ctx, "worker fell silent, its loops are nudged", "worker", lease.Worker, "region", lease.Region, "loops", len(loops))
+		}
+		if s.orphans == nil {
+			s.orphans = make(orphanage)
+		}
+		s.orphans[lease] = loops
+	}
+	n := min(most, len(loops))
+	failed, err := each(ctx, loops[:n], s.nudge)
+	loops = slices.Concat(failed, loops[n:])
+	if s.orphans[lease] = loops; err != nil || len(loops) > 0 {
+		return n, err
+	}
+	delete(s.orphans, lease)
+	return n, s.store.ForgetLease(ctx, lease, leaseSilence)
+}
+
+// atOnce is how many loops are started or signalled side by side: a server that
+// is busy answers each slowly, and many in the same time.
+const atOnce = 8
+
+// each does something to every loop, and stops at the first failure: what is
+// away for one loop is away for all. It returns the loops that are left.
+func each(ctx context.Context, loops []vigil.Loop, do func(context.Context, vigil.Loop) error) ([]vigil.Loop, error) {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(atOnce)
+	done := make([]bool, len(loops))
+	for i, loop := range loops {
+		if ctx.Err() != nil {
+			break
+		}
+		group.Go(func() error {
+			err := do(ctx, loop)
+			done[i] = err == nil
+			return err
+		})
+	}
+	err := group.Wait()
+	var left []vigil.Loop
+	for i, loop := range loops {
+		if !done[i] {
+			left = append(left, loop)
+		}
+	}
+	return left, err
+}
