@@ -1,0 +1,108 @@
+package standalone
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"os/user"
+	"strconv"
+	"syscall"
+)
+
+// account is the user that Postgres runs as. The zero account is ourselves.
+type account struct {
+	name     string
+	uid, gid uint32
+	drop     bool
+}
+
+// clusterAccount picks the user for a cluster directory: ourselves, or, because
+// Postgres refuses to run as root, the user that owns the cluster already, else
+// postgres, else nobody.
+func clusterAccount(cluster string) (account, error) {
+	if os.Geteuid() != 0 {
+		return account{}, nil
+	}
+	if !rootCanDrop {
+		return account{}, errors.New("Postgres refuses to run as root: run vigil as an ordinary user, or set DATABASE_URL")
+	}
+	if owner, ok := ownerOf(cluster); ok && owner.uid != 0 {
+		return owner, nil
+	}
+	for _, name := range []string{"postgres", "nobody"} {
+		found, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, uidErr := strconv.ParseUint(found.Uid, 10, 32)
+		gid, gidErr := strconv.ParseUint(found.Gid, 10, 32)
+		if uidErr == nil && gidErr == nil && uid != 0 {
+			return account{name: name, uid: uint32(uid), gid: uint32(gid), drop: true}, nil
+		}
+	}
+	return account{}, errors.New("Postgres refuses to run as root and this machine has no user postgres or nobody to run it as: run vigil as an ordinary user, or set DATABASE_URL")
+}
+
+func ownerOf(path string) (account, bool) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return account{}, false
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return account{}, false
+	}
+	name := "the user with id " + strconv.FormatUint(uint64(stat.Uid), 10)
+	if found, err := user.LookupId(strconv.FormatUint(uint64(stat.Uid), 10)); err == nil {
+		name = found.Username
+	}
+	return account{name: name, uid: stat.Uid, gid: stat.Gid, drop: true}, true
+}
+
+// give hands a path that we made over to the account.
+func (a account) give(path string) error {
+	if !a.drop {
+		return nil
+	}
+	return os.Chown(path, int(a.uid), int(a.gid))
+}
+
+// prepare sets up a command of this account that is given the paths as its
+// arguments' files: it returns, for each, the name by which the command can open
+// it. As root that is a descriptor we opened, so that an unprivileged Postgres
+// can live in a directory whose parents it may not enter, such as /root.
+//
+// The child gets a process group of its own, so that a Ctrl-C at the terminal
+// reaches us and not Postgres, and a death signal where the system knows one.
+// The returned files are to be closed when the command has started.
+func (a account) prepare(cmd *exec.Cmd, death syscall.Signal, paths ...string) (names []string, opened []*os.File, err error) {
+	cmd.Env = childEnv()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	dieWithParent(cmd.SysProcAttr, death)
+	if !a.drop {
+		return paths, nil, nil
+	}
+	cmd.SysProcAttr.Credential = &syscall.Credential{Uid: a.uid, Gid: a.gid}
+	cmd.Dir = "/"
+	for _, path := range paths {
+		file, err := os.Open(path) //nolint:gosec // our own directory
+		if err != nil {
+			closeAll(opened)
+			return nil, nil, err
+		}
+		names = append(names, descriptorPath(len(cmd.ExtraFiles)))
+		cmd.ExtraFiles = append(cmd.ExtraFiles, file)
+		opened = append(opened, file)
+	}
+	return names, opened, nil
+}
+
+// childEnv is all that Postgres gets to see of our environment: nothing, so that
+// no secret of ours shows in its process.
+func childEnv() []string { return []string{"LC_ALL=C", "TZ=UTC", "PATH=/usr/bin:/bin"} }
+
+func closeAll(files []*os.File) {
+	for _, file := range files {
+		_ = file.Close()
+	}
+}

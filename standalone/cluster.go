@@ -1,0 +1,198 @@
+package standalone
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const superuser = "vigil"
+
+// cluster is the directory of a private Postgres with what is needed to run it.
+type cluster struct {
+	dir      string
+	account  account
+	bin      binaries
+	password string
+}
+
+// openCluster finds or makes the cluster in the data directory.
+func openCluster(ctx context.Context, data *DataDir, binDirs []string) (cluster, error) {
+	dir := filepath.Join(data.Path(), "postgres")
+	acc, err := clusterAccount(dir)
+	if err != nil {
+		return cluster{}, err
+	}
+	major, err := clusterMajor(dir)
+	if err != nil {
+		return cluster{}, err
+	}
+	if binDirs == nil {
+		binDirs = binaryDirs()
+	}
+	bin, err := findBinaries(ctx, binDirs, major)
+	if err != nil {
+		return cluster{}, err
+	}
+	password, err := data.Secret("postgres.password", 24)
+	if err != nil {
+		return cluster{}, err
+	}
+	c := cluster{dir: dir, account: acc, bin: bin, password: password}
+	if major != 0 {
+		return c, nil
+	}
+	return c, c.create(ctx)
+}
+
+// clusterMajor returns the version that made the cluster, 0 when there is none.
+func clusterMajor(dir string) (int, error) {
+	text, err := os.ReadFile(filepath.Join(dir, "PG_VERSION")) //nolint:gosec // a fixed name inside our own directory
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("the Postgres cluster %s cannot be read by this user (%w): run vigil as the user that made it, or choose another directory with VIGIL_DATA_DIR", dir, err)
+	}
+	major, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return 0, fmt.Errorf("the Postgres cluster %s is damaged: restore the data directory from a backup, or choose another one with VIGIL_DATA_DIR", dir)
+	}
+	return major, nil
+}
+
+// create runs initdb in a draft directory and renames it, so that a start that
+// is killed half-way leaves nothing that looks like a cluster.
+func (c cluster) create(ctx context.Context) error {
+	draft := c.dir + ".new"
+	if err := os.RemoveAll(draft); err != nil {
+		return unusable(filepath.Dir(c.dir), "written to", err)
+	}
+	if err := os.Mkdir(draft, 0o700); err != nil {
+		return unusable(filepath.Dir(c.dir), "written to", err)
+	}
+	secret := c.dir + ".pw"
+	defer func() { _ = os.Remove(secret) }()
+	if err := os.WriteFile(secret, []byte(c.password+"\n"), 0o600); err != nil {
+		return unusable(filepath.Dir(c.dir), "written to", err)
+	}
+	for _, path := range []string{draft, secret} {
+		if err := c.account.give(path); err != nil {
+			return fmt.Errorf("the Postgres cluster cannot be given to the user %s: %w", c.account.name, err)
+		}
+	}
+	if err := c.initialize(ctx, draft, secret); err != nil {
+		return err
+	}
+	if err := os.Rename(draft, c.dir); err != nil {
+		return unusable(filepath.Dir(c.dir), "written to", err)
+	}
+	return nil
+}
+
+// initialize runs initdb.
+func (c cluster) initialize(ctx context.Context, dir, secret string) error {
+	cmd := exec.CommandContext(ctx, c.bin.path("initdb")) //nolint:gosec // the installation that was found
+	names, opened, err := c.account.prepare(cmd, syscall.SIGKILL, dir, secret)
+	if err != nil {
+		return unusable(filepath.Dir(dir), "looked at", err)
+	}
+	defer closeAll(opened)
+	cmd.Args = append(cmd.Args, "-D", names[0], "-U", superuser, "--pwfile", names[1],
+		"--auth", "scram-sha-256", "--encoding", "UTF8", "--locale", "C", "--no-sync")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("initdb of Postgres %d failed (%w): %s", c.bin.major, err, lastLine(string(out)))
+	}
+	return nil
+}
+
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.TrimSpace(lines[len(lines)-1])
+}
+
+// clearLeftover stops a postmaster that outlived a killed predecessor. We hold
+// the data directory's lock, so whoever still serves this cluster serves nobody.
+func (c cluster) clearLeftover(ctx context.Context) error {
+	file := filepath.Join(c.dir, "postmaster.pid")
+	pid, rest, err := readPidFile(file)
+	if err != nil || pid == 0 {
+		return err
+	}
+	if !alive(pid) {
+		return nil // Postgres sees that for itself
+	}
+	if !runsIn(pid, c.dir) {
+		return c.disown(file, rest)
+	}
+	for _, step := range []struct {
+		signal syscall.Signal
+		wait   time.Duration
+	}{{syscall.SIGINT, 10 * time.Second}, {syscall.SIGQUIT, 5 * time.Second}, {syscall.SIGKILL, 5 * time.Second}} {
+		_ = syscall.Kill(pid, step.signal)
+		if waitGone(ctx, pid, c.dir, step.wait) {
+			return nil
+		}
+	}
+	return fmt.Errorf("a Postgres left behind in %s, process %d, does not stop: end it (kill -9 %d) and start again", c.dir, pid, pid)
+}
+
+// disown marks a pid file whose number now belongs to some other program, as
+// happens when a container starts anew. Postgres takes its parent's number for
+// stale, and still checks that no backend of the dead server is left.
+func (c cluster) disown(file, rest string) error {
+	text := strconv.Itoa(os.Getpid()) + rest
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		return unusable(filepath.Dir(c.dir), "written to", err)
+	}
+	return nil
+}
+
+// readPidFile returns the postmaster's process id, 0 when there is no file, and
+// everything behind it.
+func readPidFile(file string) (pid int, rest string, err error) {
+	text, err := os.ReadFile(file) //nolint:gosec // a fixed name inside our own directory
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, "", nil
+	}
+	if err != nil {
+		return 0, "", fmt.Errorf("the Postgres cluster cannot be read by this user: %w", err)
+	}
+	end := strings.IndexByte(string(text), '\n')
+	if end < 0 {
+		return 0, "", nil
+	}
+	pid, err = strconv.Atoi(strings.TrimSpace(string(text[:end])))
+	if err != nil || pid <= 1 {
+		return 0, "", nil //nolint:nilerr // a damaged file is Postgres's to report
+	}
+	return pid, string(text[end:]), nil
+}
+
+func alive(pid int) bool {
+	err := syscall.Kill(pid, 0)
+	return err == nil || errors.Is(err, syscall.EPERM)
+}
+
+func waitGone(ctx context.Context, pid int, dir string, limit time.Duration) bool {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for alive(pid) && runsIn(pid, dir) {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-tick.C:
+		}
+	}
+	return true
+}

@@ -1,0 +1,142 @@
+package standalone
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// longestName is how many bytes of a name Postgres keeps (NAMEDATALEN - 1).
+const longestName = 63
+
+// SQLSTATE codes, Postgres documentation, appendix A.
+const (
+	codeDuplicateDatabase = "42P04"
+	codeUniqueViolation   = "23505" // two that create the same database at once
+	codeInsufficient      = "42501"
+	codeNoDatabase        = "3D000"
+	codeBadPassword       = "28P01"
+	codeBadAuthorization  = "28000"
+)
+
+// TemporalDatabases returns the names of the two databases that the embedded
+// Temporal server keeps beside the platform's own. They carry its name, so that
+// several platforms, or a Temporal cluster of somebody else's, can share one
+// Postgres.
+func TemporalDatabases(platform string) (store, visibility string) {
+	return platform + "_temporal", platform + "_temporal_visibility"
+}
+
+// EnsureDatabases makes the embedded Temporal server's two databases, when they
+// are missing, in the Postgres that dsn points at. The error is one sentence
+// with the remedy, and never holds the password.
+func EnsureDatabases(ctx context.Context, dsn string) error {
+	config, err := parseDSN(dsn)
+	if err != nil {
+		return err
+	}
+	store, visibility := TemporalDatabases(config.Database)
+	if len(visibility) > longestName {
+		return fmt.Errorf("the database name %q in DATABASE_URL is too long for the databases named after it: choose a name of at most %d characters", config.Database, longestName-len(visibility)+len(config.Database))
+	}
+	return createDatabases(ctx, dsn, []string{store, visibility})
+}
+
+// parseDSN refuses what pgx cannot read without repeating it: there may be a
+// password in it.
+func parseDSN(dsn string) (*pgx.ConnConfig, error) {
+	config, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		return nil, errors.New("DATABASE_URL is not a Postgres connection string: write it as postgres://user:password@host:5432/database")
+	}
+	if config.Database == "" {
+		config.Database = config.User // as libpq does
+	}
+	return config, nil
+}
+
+func createDatabases(ctx context.Context, dsn string, names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	config, err := parseDSN(dsn)
+	if err != nil {
+		return err
+	}
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return unreachable(config, err)
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	rows, err := conn.Query(ctx, `SELECT datname FROM pg_database WHERE datname = ANY($1)`, names)
+	if err != nil {
+		return fmt.Errorf("listing the databases of Postgres: %w", err)
+	}
+	present, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return fmt.Errorf("listing the databases of Postgres: %w", err)
+	}
+	for _, name := range names {
+		if slices.Contains(present, name) {
+			continue
+		}
+		_, err := conn.Exec(ctx, "CREATE DATABASE "+pgx.Identifier{name}.Sanitize())
+		if err := creationError(config, name, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func creationError(config *pgx.ConnConfig, name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if refusal, ok := errors.AsType[*pgconn.PgError](err); ok {
+		switch refusal.Code {
+		case codeDuplicateDatabase, codeUniqueViolation:
+			return nil
+		case codeInsufficient:
+			return fmt.Errorf("the user %q of DATABASE_URL may not create the database %q: have it created (CREATE DATABASE %s OWNER %s), or allow it (ALTER ROLE %s CREATEDB), or set TEMPORAL_ADDRESS to use another Temporal",
+				config.User, name, pgx.Identifier{name}.Sanitize(), pgx.Identifier{config.User}.Sanitize(), pgx.Identifier{config.User}.Sanitize())
+		}
+	}
+	return fmt.Errorf("the database %q could not be created: %w", name, err)
+}
+
+// unreachable turns what a failed connection says into a sentence. The driver's
+// own text is left out where it is known what it means.
+func unreachable(config *pgx.ConnConfig, err error) error {
+	where := net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port)))
+	if refusal, ok := errors.AsType[*pgconn.PgError](err); ok {
+		switch refusal.Code {
+		case codeBadPassword, codeBadAuthorization:
+			return fmt.Errorf("Postgres at %s does not let the user %q in: check the user and the password in DATABASE_URL", where, config.User)
+		case codeNoDatabase:
+			return fmt.Errorf("Postgres at %s has no database %q: create it, or correct DATABASE_URL", where, config.Database)
+		}
+	}
+	return fmt.Errorf("Postgres at %s cannot be reached (%w): check DATABASE_URL and that the server runs", where, plainly(err))
+}
+
+// plainly picks what matters from the driver's account of every attempt.
+func plainly(err error) error {
+	if dns, ok := errors.AsType[*net.DNSError](err); ok {
+		return dns
+	}
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		return op.Err
+	}
+	if refusal, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return errors.New(refusal.Message)
+	}
+	first, _, _ := strings.Cut(err.Error(), "\n")
+	return errors.New(first)
+}

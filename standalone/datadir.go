@@ -1,0 +1,123 @@
+package standalone
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+const lockName = "vigil.lock"
+
+// DataDir is a directory owned by this process: the lock in it is held until
+// Close or until the process ends, however it ends.
+type DataDir struct {
+	path string
+	lock int // a bare descriptor: an os.File that nobody refers to any more closes itself
+}
+
+// OpenDataDir makes the directory when it is missing and takes its lock. The
+// error is one sentence: who holds the directory, or why it cannot be used, and
+// the remedy.
+func OpenDataDir(path string) (*DataDir, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("the data directory has no absolute path: %w", err)
+	}
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return nil, unusable(path, "created", err)
+	}
+	if path, err = filepath.EvalSymlinks(path); err != nil {
+		return nil, unusable(path, "looked at", err)
+	}
+	lock, err := syscall.Open(filepath.Join(path, lockName), syscall.O_RDWR|syscall.O_CREAT|syscall.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil, unusable(path, "written to", err)
+	}
+	d := &DataDir{path: path, lock: lock}
+	if err := syscall.Flock(lock, syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		defer func() { _ = d.Close() }()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, d.held()
+		}
+		return nil, unusable(path, "locked", err)
+	}
+	if err := d.sign(); err != nil {
+		_ = d.Close()
+		return nil, unusable(path, "written to", err)
+	}
+	return d, nil
+}
+
+// Path is the absolute path of the directory, without symbolic links.
+func (d *DataDir) Path() string { return d.path }
+
+// Close gives the directory up. The lock file stays: removing it would let two
+// openers lock two different files.
+func (d *DataDir) Close() error { return syscall.Close(d.lock) }
+
+// Secret returns the secret of that name, made at the first call: size random
+// bytes in hexadecimal, in a file that only this user can read.
+func (d *DataDir) Secret(name string, size int) (string, error) {
+	path := filepath.Join(d.path, name)
+	stored, err := os.ReadFile(path) //nolint:gosec // a fixed name inside our own directory
+	if err == nil && len(strings.TrimSpace(string(stored))) == 2*size {
+		return strings.TrimSpace(string(stored)), nil
+	}
+	if err == nil {
+		return "", fmt.Errorf("the secret in %s is damaged: restore the file from a backup", path)
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("the secret in %s cannot be read: %w", path, err)
+	}
+	raw := make([]byte, size)
+	_, _ = rand.Read(raw) // never fails: crypto/rand ends the program instead
+	secret := hex.EncodeToString(raw)
+	if err := writeWhole(path, secret+"\n"); err != nil {
+		return "", unusable(d.path, "written to", err)
+	}
+	return secret, nil
+}
+
+// sign leaves our process id for the sentence that a second opener gets.
+func (d *DataDir) sign() error {
+	if err := syscall.Ftruncate(d.lock, 0); err != nil {
+		return err
+	}
+	_, err := syscall.Pwrite(d.lock, []byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+	return err
+}
+
+// writeWhole makes the file appear with all its content or not at all.
+func writeWhole(path, content string) error {
+	draft := path + ".new"
+	if err := os.WriteFile(draft, []byte(content), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(draft, path)
+}
+
+// held names the process that signed the lock.
+func (d *DataDir) held() error {
+	text := make([]byte, 20)
+	n, err := syscall.Pread(d.lock, text, 0)
+	pid, notNumber := strconv.Atoi(strings.TrimSpace(string(text[:max(n, 0)])))
+	if err != nil || notNumber != nil {
+		return fmt.Errorf("the data directory %s is in use by another vigil: stop that one first, or choose another directory with VIGIL_DATA_DIR", d.path)
+	}
+	return fmt.Errorf("the data directory %s is in use by another vigil, process %d: stop that one first (kill %d), or choose another directory with VIGIL_DATA_DIR", d.path, pid, pid)
+}
+
+func unusable(path, verb string, cause error) error {
+	var broken *fs.PathError
+	if errors.As(cause, &broken) {
+		cause = broken.Err
+	}
+	return fmt.Errorf("the data directory %s cannot be %s (%w): make it writable for this user, or choose another one with VIGIL_DATA_DIR", path, verb, cause)
+}

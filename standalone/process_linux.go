@@ -1,0 +1,24 @@
+package standalone
+
+import (
+	"os"
+	"strconv"
+	"syscall"
+)
+
+// rootCanDrop says that a child of another user can open what we opened for it.
+const rootCanDrop = true
+
+// descriptorPath is how a child opens its n-th extra file again.
+func descriptorPath(n int) string { return "/proc/self/fd/" + strconv.Itoa(3+n) }
+
+// dieWithParent makes the kernel signal the child when the thread that started
+// it ends; the caller keeps that thread.
+func dieWithParent(attr *syscall.SysProcAttr, death syscall.Signal) { attr.Pdeathsig = death }
+
+// runsIn reports whether the process works in the directory: a postmaster works
+// in its cluster.
+func runsIn(pid int, dir string) bool {
+	cwd, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/cwd")
+	return err == nil && cwd == dir
+}

@@ -1,0 +1,241 @@
+//go:build !slim
+
+package standalone
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strconv"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"go.temporal.io/server/common/authorization"
+	"go.temporal.io/server/common/config"
+	"go.temporal.io/server/common/membership/static"
+	"go.temporal.io/server/common/metrics"
+	"go.temporal.io/server/common/primitives"
+	"go.temporal.io/server/temporal"
+	"golang.org/x/sync/errgroup"
+)
+
+// Embedded says whether this binary holds the Temporal server.
+const Embedded = true
+
+// stopBound is how long the server gets to end its four services.
+const stopBound = 8 * time.Second
+
+// Temporal is the embedded server with its web interface.
+type Temporal struct {
+	address string
+	server  temporal.Server
+	log     *serverLog
+	ui      *webInterface
+	stopped atomic.Bool
+	// release gives the claim of the database up; released is closed then.
+	release  context.CancelFunc
+	released chan struct{}
+}
+
+// StartTemporal makes or updates the schemas of the server's two databases, which
+// must be there (see EnsureDatabases), starts its four services and the web
+// interface, and returns when the namespace answers. The error is one sentence
+// with the remedy.
+func StartTemporal(ctx context.Context, opts TemporalOptions) (_ *Temporal, err error) {
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.DiscardHandler)
+	}
+	front, err := listen(ctx, "Temporal", "VIGIL_TEMPORAL_LISTEN", opts.Listen)
+	if err != nil {
+		return nil, err
+	}
+	bound := front.Addr().(*net.TCPAddr)
+	defer func() { _ = front.Close() }() // the server opens it anew
+	web, err := listen(ctx, "the Temporal UI", "VIGIL_UI_LISTEN", opts.UIListen)
+	if err != nil {
+		return nil, err
+	}
+	t := &Temporal{address: dialable(bound), log: newServerLog(opts.Log)}
+	defer func() {
+		if err != nil {
+			_ = web.Close()
+			_ = t.Stop(context.WithoutCancel(ctx))
+		}
+	}()
+	stores, err := newStores(opts.DSN)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.prepare(ctx, opts, stores); err != nil {
+		return nil, err
+	}
+	ports, err := freePorts(ctx, 3)
+	if err != nil {
+		return nil, err
+	}
+	cfg := serverConfig(stores, bound, t.address, ports)
+	_ = front.Close()
+	if err := t.serve(ctx, cfg, dynamicConfig(opts.Loops)); err != nil {
+		return nil, err
+	}
+	if t.ui, err = startUI(web, t.address, opts.Namespace, opts.Log); err != nil {
+		return nil, err
+	}
+	if err := awaitNamespace(ctx, t.address, opts.Namespace); err != nil {
+		return nil, err
+	}
+	t.log.enter(running)
+	return t, nil
+}
+
+// Address is where a client reaches the frontend, as host:port.
+func (t *Temporal) Address() string { return t.address }
+
+// UIURL is the web interface's address.
+func (t *Temporal) UIURL() string { return t.ui.url }
+
+// Failed delivers the reason when the server gives up while running; the
+// process should then end, and be started again. Stop closes it.
+func (t *Temporal) Failed() <-chan error { return t.log.failure.told }
+
+// prepare brings the databases to the state that the server expects.
+func (t *Temporal) prepare(ctx context.Context, opts TemporalOptions, stores stores) error {
+	conn, err := claim(ctx, opts.DSN, stores.store.DatabaseName)
+	if err != nil {
+		return err
+	}
+	held, release := context.WithCancel(context.WithoutCancel(ctx))
+	t.release, t.released = release, make(chan struct{})
+	go t.keepClaim(held, conn, opts.DSN, stores.store.DatabaseName)
+	var schemas errgroup.Group
+	schemas.Go(func() error { return migrate(stores.store, storeSchema, t.log) })
+	schemas.Go(func() error { return migrate(stores.visibility, visibilitySchema, t.log) })
+	if err := schemas.Wait(); err != nil {
+		return err
+	}
+	return ensureNamespace(ctx, stores.store, opts, t.log)
+}
+
+// serve builds and starts the server on a goroutine of its own, because the
+// server's way out of a hopeless situation is to end the goroutine it is on (see
+// serverLog.Fatal).
+func (t *Temporal) serve(ctx context.Context, cfg *config.Config, settings dynamicSettings) error {
+	type outcome struct {
+		server temporal.Server
+		err    error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		server, err := temporal.NewServer(
+			temporal.WithConfig(cfg),
+			temporal.ForServices(temporal.DefaultServices),
+			temporal.WithStaticHosts(hosts(cfg, t.address)),
+			temporal.WithDynamicConfigClient(settings),
+			temporal.WithAuthorizer(authorization.NewNoopAuthorizer()),
+			temporal.WithCustomMetricsHandler(metrics.NoopMetricsHandler),
+			temporal.WithLogger(t.log),
+		)
+		if err == nil {
+			err = server.Start()
+		}
+		done <- outcome{server, err}
+	}()
+	select {
+	case got := <-done:
+		if got.err != nil {
+			return fmt.Errorf("the embedded Temporal server did not start: %w", got.err)
+		}
+		t.server = got.server
+		return nil
+	case err := <-t.log.failure.told:
+		return err
+	case <-ctx.Done():
+		go func() { // nobody waits for it any more
+			if got := <-done; got.err == nil {
+				_ = got.server.Stop()
+			}
+		}()
+		return fmt.Errorf("the embedded Temporal server was told to stop while it started: %w", context.Cause(ctx))
+	}
+}
+
+// Stop ends the web interface and then the server, within eight seconds or when
+// ctx ends. Workers and clients are to be closed first. A second Stop does
+// nothing.
+func (t *Temporal) Stop(ctx context.Context) error {
+	if t.stopped.Swap(true) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, stopBound)
+	defer cancel()
+	t.log.enter(stopping)
+	defer t.log.failure.close()
+	if t.ui != nil {
+		t.ui.stop(ctx)
+	}
+	var err error
+	if t.server != nil {
+		err = t.stopServer(ctx)
+	}
+	if t.release != nil {
+		t.release()
+		<-t.released
+	}
+	return err
+}
+
+func (t *Temporal) stopServer(ctx context.Context) error {
+	done := make(chan error, 1)
+	go func() { done <- t.server.Stop() }()
+	select {
+	case err := <-done:
+		if err != nil {
+			return fmt.Errorf("stopping the embedded Temporal server: %w", err)
+		}
+		return nil
+	case <-ctx.Done():
+		return errors.New("the embedded Temporal server did not stop in time; its state is in Postgres and nothing is lost")
+	}
+}
+
+// listen opens an address that the operator set; the error is one sentence that
+// names the setting.
+func listen(ctx context.Context, what, setting, address string) (*net.TCPListener, error) {
+	var config net.ListenConfig
+	l, err := config.Listen(ctx, "tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("%s cannot listen on %s because another program does: stop that program, or set %s to another address", what, address, setting)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot listen on %s (%w): set %s to a host and port of this machine", what, address, err, setting)
+	}
+	return l.(*net.TCPListener), nil
+}
+
+// dialable is an address that a client on this machine can use: a server that
+// listens everywhere is reached over loopback.
+func dialable(addr *net.TCPAddr) string {
+	host := addr.IP.String()
+	if addr.IP.IsUnspecified() {
+		host = loopback
+	}
+	return net.JoinHostPort(host, strconv.Itoa(addr.Port))
+}
+
+// hosts names the one host of each service, which spares the gossip that finds
+// them.
+func hosts(cfg *config.Config, frontend string) map[primitives.ServiceName]static.Hosts {
+	at := func(name primitives.ServiceName) static.Hosts {
+		port := cfg.Services[string(name)].RPC.GRPCPort
+		return static.SingleLocalHost(net.JoinHostPort(loopback, strconv.Itoa(port)))
+	}
+	return map[primitives.ServiceName]static.Hosts{
+		primitives.FrontendService: static.SingleLocalHost(frontend),
+		primitives.HistoryService:  at(primitives.HistoryService),
+		primitives.MatchingService: at(primitives.MatchingService),
+		primitives.WorkerService:   at(primitives.WorkerService),
+	}
+}

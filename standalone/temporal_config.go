@@ -1,0 +1,195 @@
+//go:build !slim
+
+package standalone
+
+import (
+	"context"
+	"net"
+	"slices"
+	"time"
+
+	"github.com/iancoleman/strcase"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/jmoiron/sqlx"
+	"go.temporal.io/server/chasm/lib/activity"
+	temporalcluster "go.temporal.io/server/common/cluster"
+	"go.temporal.io/server/common/config"
+	"go.temporal.io/server/common/dynamicconfig"
+	"go.temporal.io/server/common/persistence/sql/sqlplugin/postgresql"
+	"go.temporal.io/server/common/primitives"
+)
+
+const (
+	clusterName   = "active"
+	historyShards = 8 // fixed for the life of a database
+
+	storeName      = "store"
+	visibilityName = "visibility"
+
+	// Connections of each pool. Every one of the four services has both pools, and
+	// the whole must fit, with Vigil's own, into an untouched Postgres's hundred.
+	storeConns      = 16
+	visibilityConns = 4
+
+	// unlimited is a rate that is never reached: the limits protect a cluster
+	// shared by strangers, and here they would only cap the one tenant.
+	unlimited = 1_000_000
+)
+
+// stores is how the server reaches its two databases.
+type stores struct{ store, visibility *config.SQL }
+
+// newStores names the databases and says how to connect to them. Temporal gets a
+// function instead of a host and a password: whatever the platform's connection
+// string can say about TLS, sockets or several hosts holds for it too.
+func newStores(dsn string) (stores, error) {
+	parsed, err := parseDSN(dsn)
+	if err != nil {
+		return stores{}, err
+	}
+	at := func(name string, conns int) *config.SQL {
+		return &config.SQL{
+			PluginName:      postgresql.PluginNamePGX,
+			ConnectProtocol: "tcp",
+			ConnectAddr:     parsed.Host,
+			DatabaseName:    name,
+			Connect:         func(*config.SQL) (*sqlx.DB, error) { return connect(parsed, name, conns) },
+		}
+	}
+	store, visibility := TemporalDatabases(parsed.Database)
+	return stores{store: at(store, storeConns), visibility: at(visibility, visibilityConns)}, nil
+}
+
+// connect opens a pool the way Temporal's own plugin does: columns are the field
+// names in snake case, and a duration is a number of nanoseconds.
+func connect(parsed *pgx.ConnConfig, database string, conns int) (*sqlx.DB, error) {
+	config := parsed.Copy()
+	config.Database = database
+	db := sqlx.NewDb(stdlib.OpenDB(*config, stdlib.OptionAfterConnect(func(_ context.Context, conn *pgx.Conn) error {
+		conn.TypeMap().RegisterDefaultPgType(time.Duration(0), "int8")
+		conn.TypeMap().RegisterDefaultPgType((*time.Duration)(nil), "int8")
+		return nil
+	})), "pgx")
+	if err := db.Ping(); err != nil {
+		_ = db.Close()
+		return nil, unreachable(config, err)
+	}
+	db.SetMaxOpenConns(conns)
+	db.SetMaxIdleConns(conns)
+	db.SetConnMaxLifetime(time.Hour)
+	db.MapperFunc(strcase.ToSnake)
+	return db, nil
+}
+
+// serverConfig is the static configuration: the frontend where the operator
+// wants it, the other services on ports of the loopback address.
+func serverConfig(s stores, front *net.TCPAddr, address string, ports []int) *config.Config {
+	internal := func(port int) config.Service {
+		return config.Service{RPC: config.RPC{GRPCPort: port, BindOnIP: loopback}}
+	}
+	return &config.Config{
+		Persistence: config.Persistence{
+			DefaultStore:     storeName,
+			VisibilityStore:  visibilityName,
+			NumHistoryShards: historyShards,
+			DataStores: map[string]config.DataStore{
+				storeName:      {SQL: s.store},
+				visibilityName: {SQL: s.visibility},
+			},
+		},
+		ClusterMetadata: &temporalcluster.Config{
+			FailoverVersionIncrement: 10,
+			MasterClusterName:        clusterName,
+			CurrentClusterName:       clusterName,
+			ClusterInformation: map[string]temporalcluster.ClusterInformation{
+				clusterName: {Enabled: true, InitialFailoverVersion: 1, RPCAddress: address},
+			},
+		},
+		DCRedirectionPolicy: config.DCRedirectionPolicy{Policy: "noop"},
+		Services: map[string]config.Service{
+			string(primitives.FrontendService): {RPC: config.RPC{GRPCPort: front.Port, BindOnIP: front.IP.String()}},
+			string(primitives.HistoryService):  internal(ports[0]),
+			string(primitives.MatchingService): internal(ports[1]),
+			string(primitives.WorkerService):   internal(ports[2]),
+		},
+		Archival: config.Archival{
+			History:    config.HistoryArchival{State: "disabled"},
+			Visibility: config.VisibilityArchival{State: "disabled"},
+		},
+		NamespaceDefaults: config.NamespaceDefaults{Archival: config.ArchivalNamespaceDefaults{
+			History:    config.HistoryArchivalNamespaceDefaults{State: "disabled"},
+			Visibility: config.VisibilityArchivalNamespaceDefaults{State: "disabled"},
+		}},
+		PublicClient: config.PublicClient{HostPort: address},
+	}
+}
+
+// dynamicSettings is a dynamic configuration that never changes.
+type dynamicSettings = dynamicconfig.StaticClient
+
+// dynamicConfig holds what the load of many short turns needs. The keys are the
+// server's own, so that one that disappears does not compile.
+func dynamicConfig(loops int) dynamicSettings {
+	settings := dynamicSettings{
+		dynamicconfig.EnableActivityEagerExecution.Key():      true,
+		dynamicconfig.EnableCancelWorkerPollsOnShutdown.Key(): true,
+		activity.Enabled.Key():                                true,
+
+		// One partition: a second one only forwards tasks to the first.
+		dynamicconfig.MatchingNumTaskqueueReadPartitions.Key():  1,
+		dynamicconfig.MatchingNumTaskqueueWritePartitions.Key(): 1,
+
+		// Every open loop is touched once an interval and should stay in memory.
+		dynamicconfig.HistoryCacheHostLevelMaxSize.Key(): max(128_000, 2*loops),
+
+		// Nobody uses schedules, and the scanner searches for damage that only
+		// other stores can have.
+		dynamicconfig.WorkerEnableScheduler.Key():    false,
+		dynamicconfig.FrontendEnableSchedules.Key():  false,
+		dynamicconfig.HistoryScannerEnabled.Key():    false,
+		dynamicconfig.ExecutionsScannerEnabled.Key(): false,
+
+		// A lone host has nobody to hand its traffic to.
+		dynamicconfig.FrontendShutdownDrainDuration.Key():           time.Duration(0),
+		dynamicconfig.FrontendShutdownFailHealthCheckDuration.Key(): time.Duration(0),
+		dynamicconfig.HistoryShutdownDrainDuration.Key():            time.Duration(0),
+		dynamicconfig.MatchingShutdownDrainDuration.Key():           time.Duration(0),
+	}
+	for _, key := range slices.Concat(requestRates(), persistenceRates()) {
+		settings[key] = unlimited
+	}
+	return settings
+}
+
+// DynamicSettings are the dynamic settings of the embedded server, by their
+// keys: what a cluster of its own is to have too.
+func DynamicSettings(loops int) map[string]any {
+	settings := make(map[string]any)
+	for key, value := range dynamicConfig(loops) {
+		settings[key.String()] = value
+	}
+	return settings
+}
+
+func requestRates() []dynamicconfig.Key {
+	return []dynamicconfig.Key{
+		dynamicconfig.FrontendRPS.Key(),
+		dynamicconfig.FrontendMaxNamespaceRPSPerInstance.Key(),
+		dynamicconfig.FrontendMaxNamespaceVisibilityRPSPerInstance.Key(),
+		dynamicconfig.FrontendMaxConcurrentLongRunningRequestsPerInstance.Key(),
+		dynamicconfig.HistoryRPS.Key(),
+		dynamicconfig.MatchingRPS.Key(),
+	}
+}
+
+func persistenceRates() []dynamicconfig.Key {
+	return []dynamicconfig.Key{
+		dynamicconfig.FrontendPersistenceMaxQPS.Key(),
+		dynamicconfig.HistoryPersistenceMaxQPS.Key(),
+		dynamicconfig.MatchingPersistenceMaxQPS.Key(),
+		dynamicconfig.WorkerPersistenceMaxQPS.Key(),
+		dynamicconfig.VisibilityPersistenceMaxReadQPS.Key(),
+		dynamicconfig.VisibilityPersistenceMaxWriteQPS.Key(),
+	}
+}

@@ -1,0 +1,44 @@
+//go:build !slim
+
+package standalone_test
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"go.temporal.io/server/common/dynamicconfig"
+
+	"vigil/standalone"
+)
+
+// TestDynamicSettings holds the file for clusters to what the embedded server
+// has.
+func TestDynamicSettings(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile(filepath.Join("..", "temporal-config", "dynamic.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := dynamicconfig.LoadYamlFile(raw)
+	if err := file.Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, warning := range file.Warnings {
+		t.Error(warning) // a key that this server does not know, or a value of the wrong type
+	}
+	embedded := standalone.DynamicSettings(10_000)
+	for key, values := range file.Map {
+		if len(values) != 1 || !reflect.DeepEqual(values[0].Value, embedded[key.String()]) {
+			t.Errorf("%s: the file has %v, the embedded server %v", key, values, embedded[key.String()])
+		}
+		delete(embedded, key.String())
+	}
+	for key, value := range embedded {
+		if !strings.Contains(key, ".shutdown") { // those are for a lone host
+			t.Errorf("temporal-config/dynamic.yaml lacks %s: %v", key, value)
+		}
+	}
+}

@@ -1,0 +1,110 @@
+//go:build !slim
+
+package standalone
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+	"github.com/labstack/echo/v4/middleware"
+	"github.com/temporalio/ui-server/v2/server/api"
+	uiconfig "github.com/temporalio/ui-server/v2/server/config"
+	"github.com/temporalio/ui-server/v2/server/cors"
+	"github.com/temporalio/ui-server/v2/server/csrf"
+	"github.com/temporalio/ui-server/v2/server/headers"
+	"github.com/temporalio/ui-server/v2/server/route"
+	"github.com/temporalio/ui-server/v2/ui"
+)
+
+// webInterface is Temporal's UI on a listener of ours. The UI module's own
+// server is not used: it opens the port itself, ends the process when it cannot,
+// and writes to standard output.
+type webInterface struct {
+	url    string
+	server *http.Server
+}
+
+// startUI serves the UI on the listener; the listener is closed by stop.
+func startUI(on *net.TCPListener, frontend, namespace string, log *slog.Logger) (*webInterface, error) {
+	handler, err := uiHandler(&uiconfig.Config{
+		TemporalGRPCAddress: frontend,
+		EnableUI:            true,
+		DefaultNamespace:    namespace,
+		DisableNewsFetch:    true, // no request leaves this machine
+		HideLogs:            true,
+		CORS:                uiconfig.CORS{CookieInsecure: true}, // plain http
+	}, log)
+	if err != nil {
+		return nil, fmt.Errorf("the Temporal UI did not start: %w", err)
+	}
+	w := &webInterface{
+		url: "http://" + dialable(on.Addr().(*net.TCPAddr)),
+		server: &http.Server{
+			Handler:           handler,
+			ReadHeaderTimeout: 10 * time.Second,
+			ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		},
+	}
+	go func() { _ = w.server.Serve(on) }() // ends with stop, and never before
+	return w, nil
+}
+
+// uiHandler puts the UI module's routes together behind its own protections
+// against requests from other sites.
+func uiHandler(cfg *uiconfig.Config, log *slog.Logger) (http.Handler, error) {
+	provider, err := uiconfig.NewConfigProviderWithRefresh(cfg)
+	if err != nil {
+		return nil, err
+	}
+	all, err := ui.Assets()
+	if err != nil {
+		return nil, err
+	}
+	assets, err := fs.Sub(all, "local")
+	if err != nil {
+		return nil, err
+	}
+	e := echo.New()
+	e.Logger.SetOutput(lineWriter{log})
+	secure := !cfg.CORS.CookieInsecure
+	e.Use(middleware.Recover(), middleware.Gzip(), middleware.Secure())
+	e.Use(cors.CORSMiddleware(cors.CORSConfig{ConfigProvider: provider, AllowCredentials: true}))
+	e.Use(csrf.EnsureTokenCookie(secure), middleware.CSRFWithConfig(csrf.MiddlewareConfig(provider, secure)))
+	route.SetHealthRoute(e)
+	forward := headers.WithForwardHeaders([]string{"Caller-Type"})
+	if err := route.SetAPIRoutes(e, provider, []api.Middleware{forward}); err != nil {
+		return nil, err
+	}
+	if err := route.SetUIRoutes(e, cfg.PublicPath, assets); err != nil {
+		return nil, err
+	}
+	route.SetRenderRoute(e, cfg.PublicPath)
+	return e, nil
+}
+
+// stop gives requests in flight a moment and then closes everything.
+func (w *webInterface) stop(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+	defer cancel()
+	if w.server.Shutdown(ctx) != nil {
+		_ = w.server.Close()
+	}
+}
+
+// lineWriter takes what a library insists on writing.
+type lineWriter struct{ to *slog.Logger }
+
+var _ io.Writer = lineWriter{}
+
+func (w lineWriter) Write(line []byte) (int, error) {
+	w.to.Debug("temporal ui", "line", strings.TrimSpace(string(line)))
+	return len(line), nil
+}
