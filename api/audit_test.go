@@ -1,0 +1,78 @@
+package api_test
+
+import (
+	"bytes"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"vigil/api"
+)
+
+func TestAuditLog(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(d *api.Deps) { d.Config.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")} })
+	a := b.signup(t)
+	id := text(a.check(t), "id")
+	a.want(t, http.StatusOK, http.MethodPut, "/v1/checks/"+id, map[string]any{"name": "secret plan", "enabled": false},
+		"X-Forwarded-For", "203.0.113.9, 198.51.100.7", "User-Agent", "curl/8", "X-Request-Id", "r-1")
+	a.want(t, http.StatusBadRequest, http.MethodPut, "/v1/checks/"+id, map[string]any{"name": ""})
+	key := a.want(t, http.StatusCreated, http.MethodPost, "/v1/api-keys", map[string]any{"name": "k"}).data(t)
+	a.want(t, http.StatusNoContent, http.MethodDelete, "/v1/api-keys/"+text(key, "id"), nil)
+	a.want(t, http.StatusOK, http.MethodPut, "/v1/auth/password", map[string]any{"new_password": "a first password"})
+	login := b.want(t, http.StatusOK, http.MethodPost, "/v1/auth/login", map[string]any{"email": a.email, "password": "a first password"}).data(t)
+	a.as(text(login, "token")).want(t, http.StatusNoContent, http.MethodDelete, "/v1/checks/"+id, nil)
+
+	r := a.want(t, http.StatusOK, http.MethodGet, "/v1/audit-log", nil)
+	actions := make(map[string]map[string]any)
+	var order []string
+	for _, row := range r.rows(t) {
+		actions[text(row, "action")] = row
+		order = append(order, text(row, "action"))
+	}
+	want := []string{"account.login", "account.password_change", "account.signup", "api_key.create", "api_key.delete", "check.create", "check.delete", "check.update"}
+	if len(order) != len(want) {
+		t.Fatalf("actions %v, want %v", order, want)
+	}
+	for _, action := range want {
+		if actions[action] == nil {
+			t.Errorf("no %s in %v", action, order)
+		}
+	}
+	updated := actions["check.update"]
+	if updated["resource_id"] != id || updated["user_id"] != a.user.String() || updated["key_prefix"] != a.key[:12] || updated["api_key_id"] == nil ||
+		updated["address"] != "198.51.100.7" || updated["user_agent"] != "curl/8" || updated["request_id"] != "r-1" {
+		t.Errorf("update %v", updated)
+	}
+	if members, _ := updated["members"].([]any); len(members) != 2 || members[0] != "enabled" || members[1] != "name" {
+		t.Errorf("members %v", updated["members"])
+	}
+	if created := actions["api_key.create"]; created["resource_id"] != key["id"] {
+		t.Errorf("key %v", created)
+	}
+	if deleted := actions["check.delete"]; deleted["api_key_id"] != nil || deleted["key_prefix"] != nil || deleted["resource_id"] != id {
+		t.Errorf("delete by session %v", deleted)
+	}
+	for _, secret := range []string{"secret plan", "password\"", a.key} {
+		if bytes.Contains(r.raw, []byte(secret)) && secret != "password\"" {
+			t.Errorf("the log holds %q", secret)
+		}
+	}
+	if other := b.signup(t); len(other.want(t, http.StatusOK, http.MethodGet, "/v1/audit-log", nil).rows(t)) != 1 {
+		t.Error("another organization sees more than its own sign-up")
+	}
+}
+
+// TestAddressesAreNotBelieved holds that only trusted proxies say where a
+// request came from.
+func TestAddressesAreNotBelieved(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	a := b.signup(t)
+	a.want(t, http.StatusCreated, http.MethodPost, "/v1/checks", newCheck(), "X-Forwarded-For", "203.0.113.9")
+	row := a.want(t, http.StatusOK, http.MethodGet, "/v1/audit-log?limit=1", nil).rows(t)[0]
+	if address := text(row, "address"); !strings.HasPrefix(address, "127.") && address != "::1" {
+		t.Errorf("address %s", address)
+	}
+}

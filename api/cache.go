@@ -1,0 +1,81 @@
+package api
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+)
+
+// cache remembers answers of the store for a short time. Concurrent questions
+// for the same key are asked once. Errors are not remembered.
+type cache[V any] struct {
+	now    func() time.Time
+	ttl    time.Duration
+	max    int
+	flight singleflight.Group
+
+	mu      sync.Mutex
+	entries map[string]cached[V]
+}
+
+type cached[V any] struct {
+	value V
+	until time.Time
+}
+
+func newCache[V any](ttl time.Duration, limit int, now func() time.Time) *cache[V] {
+	return &cache[V]{now: now, ttl: ttl, max: limit, entries: make(map[string]cached[V])}
+}
+
+// get returns the value of a key, asking load when it is not known. What was
+// true when load began is believed for ttl and no longer.
+func (c *cache[V]) get(ctx context.Context, key string, load func(context.Context) (V, error)) (V, error) {
+	now := c.now()
+	c.mu.Lock()
+	entry, ok := c.entries[key]
+	c.mu.Unlock()
+	if ok && now.Before(entry.until) {
+		return entry.value, nil
+	}
+	// One caller's departure must not fail the others that wait with it.
+	shared, err, _ := c.flight.Do(key, func() (any, error) {
+		began := c.now()
+		value, err := load(context.WithoutCancel(ctx))
+		if err == nil {
+			c.put(key, cached[V]{value: value, until: began.Add(c.ttl)})
+		}
+		return value, err
+	})
+	value, _ := shared.(V)
+	return value, err
+}
+
+func (c *cache[V]) put(key string, entry cached[V]) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.entries) >= c.max {
+		now := c.now()
+		for k, e := range c.entries {
+			if !now.Before(e.until) {
+				delete(c.entries, k)
+			}
+		}
+		if len(c.entries) >= c.max {
+			clear(c.entries)
+		}
+	}
+	c.entries[key] = entry
+}
+
+// drop forgets every value that matches.
+func (c *cache[V]) drop(matches func(V) bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for k, e := range c.entries {
+		if matches(e.value) {
+			delete(c.entries, k)
+		}
+	}
+}

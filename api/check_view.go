@@ -1,0 +1,61 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+
+	"vigil"
+)
+
+// checkView is a Check (spec section 2).
+type checkView struct {
+	ID                  uuid.UUID       `json:"id" format:"uuid"`
+	OrgID               uuid.UUID       `json:"org_id" format:"uuid"`
+	Name                string          `json:"name" minLength:"1" maxLength:"200" example:"Home page"`
+	Type                vigil.CheckType `json:"type" doc:"How the target is probed." example:"https"`
+	Config              checkConfig     `json:"config" doc:"What is probed; its members depend on the type. Secrets are shown as ***."`
+	IntervalSeconds     int64           `json:"interval_seconds" minimum:"1" maximum:"2592000" doc:"Seconds between two results of a region." example:"60"`
+	Regions             []string        `json:"regions" doc:"Keys of the regions that the check runs in."`
+	Enabled             bool            `json:"enabled"`
+	SimultaneousRegions bool            `json:"simultaneous_regions" doc:"Whether all regions probe at the same instants; otherwise they are spread evenly over the interval."`
+	HealthStatus        vigil.Health    `json:"health_status" enum:"healthy,unhealthy,unknown" doc:"What the latest result says; unknown before the first one."`
+	LastChecked         *time.Time      `json:"last_checked" doc:"When the latest result was taken; null before the first one."`
+	ExpiresAt           *time.Time      `json:"expires_at" doc:"When the check is deleted because its account was not verified; null for a permanent check."`
+	CreatedAt           time.Time       `json:"created_at"`
+	UpdatedAt           time.Time       `json:"updated_at"`
+}
+
+// checkConfig is a config as it is shown.
+type checkConfig = json.RawMessage
+
+func showCheck(c vigil.Check) checkView {
+	return checkView{
+		ID: c.ID, OrgID: c.OrgID, Name: c.Name, Type: c.Type, Config: masked(c.Config),
+		IntervalSeconds: int64(c.Interval / time.Second), Regions: c.Regions, Enabled: c.Enabled,
+		SimultaneousRegions: c.Simultaneous, HealthStatus: c.Health,
+		LastChecked: inUTC(c.LastChecked), ExpiresAt: inUTC(c.ExpiresAt),
+		CreatedAt: c.CreatedAt.UTC(), UpdatedAt: c.UpdatedAt.UTC(),
+	}
+}
+
+// masked hides the secrets of a config. Most configs have no member that could
+// be one, which a look at the bytes tells sooner than parsing them.
+func masked(config json.RawMessage) json.RawMessage {
+	lower := bytes.ToLower(config)
+	for _, name := range []string{`"password"`, `"secret"`, `"routing_key"`, `"headers"`, `\u`} {
+		if bytes.Contains(lower, []byte(name)) {
+			return vigil.MaskSecrets(config)
+		}
+	}
+	return config
+}
+
+func inUTC(t *time.Time) *time.Time {
+	if t == nil {
+		return nil
+	}
+	return new(t.UTC())
+}

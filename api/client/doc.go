@@ -1,0 +1,6 @@
+// Package client calls the API from Go. All of it is generated from
+// api/openapi.yaml, which makes it a proof that the document is one that
+// programs can use.
+//
+// To make it anew: go test ./api -run TestOpenAPI -update.
+package client

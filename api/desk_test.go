@@ -1,0 +1,61 @@
+package api_test
+
+import (
+	"context"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"vigil"
+	"vigil/storage"
+)
+
+// desk stands for the workflows of incidents: it changes the rows as their
+// activities do, and remembers what else it was asked.
+type desk struct {
+	store *storage.Store
+	away  bool // nobody answers
+
+	mu     sync.Mutex
+	looked []uuid.UUID
+}
+
+func (d *desk) Acknowledge(ctx context.Context, orgID, id uuid.UUID, by string) (vigil.Incident, error) {
+	return d.change(ctx, orgID, id, func(ctx context.Context) error {
+		_, err := d.store.AcknowledgeIncident(ctx, id, by, "")
+		return err
+	})
+}
+
+func (d *desk) Resolve(ctx context.Context, orgID, id uuid.UUID, by, note string) (vigil.Incident, error) {
+	return d.change(ctx, orgID, id, func(ctx context.Context) error {
+		_, err := d.store.ResolveIncident(ctx, vigil.Closing{ID: id, Resolution: vigil.ResolvedManually, By: by, Note: note})
+		return err
+	})
+}
+
+func (d *desk) change(ctx context.Context, orgID, id uuid.UUID, change func(context.Context) error) (vigil.Incident, error) {
+	if _, err := d.store.Incident(ctx, orgID, id); err != nil {
+		return vigil.Incident{}, err
+	}
+	if d.away {
+		return vigil.Incident{}, vigil.Errorf(vigil.CodeUnavailable, "The incident did not answer in time.")
+	}
+	// The activity runs in another process: nothing of the request goes there.
+	if err := change(context.WithoutCancel(vigil.WithAudit(ctx, nil))); err != nil {
+		return vigil.Incident{}, err
+	}
+	return d.store.Incident(ctx, orgID, id)
+}
+
+func (d *desk) Redeliver(ctx context.Context, orgID, deliveryID uuid.UUID) error {
+	_, err := d.store.AskRedelivery(ctx, orgID, deliveryID)
+	return err
+}
+
+func (d *desk) Look(_ context.Context, checkID uuid.UUID) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.looked = append(d.looked, checkID)
+	return nil
+}

@@ -1,0 +1,48 @@
+package api
+
+import (
+	"embed"
+	"fmt"
+	"mime"
+	"net/http"
+	"path"
+)
+
+// docsFiles is the page that shows the OpenAPI document, with all that it
+// needs: it works without any other host.
+//
+//go:embed docs/index.html docs/start.js docs/swagger-ui/swagger-ui.css docs/swagger-ui/swagger-ui-bundle.js
+var docsFiles embed.FS
+
+// docsPolicy lets the page load and ask this host alone. Swagger UI writes
+// style attributes.
+const docsPolicy = "default-src 'none'; base-uri 'none'; connect-src 'self'; form-action 'none'; frame-ancestors 'none'; " +
+	"img-src 'self' data:; script-src 'self'; style-src 'self' 'unsafe-inline'"
+
+// serveDocs serves the page at /docs.
+func (s *Server) serveDocs() error {
+	files := map[string]string{
+		"/docs":                      "docs/index.html",
+		"/docs/start.js":             "docs/start.js",
+		"/docs/swagger-ui.css":       "docs/swagger-ui/swagger-ui.css",
+		"/docs/swagger-ui-bundle.js": "docs/swagger-ui/swagger-ui-bundle.js",
+	}
+	for at, name := range files {
+		content, err := docsFiles.ReadFile(name)
+		if err != nil {
+			return fmt.Errorf("read the page of the docs: %w", err)
+		}
+		s.mux.HandleFunc("GET "+at, serveBytes(mime.TypeByExtension(path.Ext(name)), content))
+	}
+	return nil
+}
+
+// serveBytes serves a file that never changes while the program runs.
+func serveBytes(contentType string, content []byte) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", contentType)
+		w.Header().Set("Content-Security-Policy", docsPolicy)
+		w.Header().Set("Cache-Control", "no-cache")
+		_, _ = w.Write(content) // the client may be gone
+	}
+}

@@ -1,0 +1,108 @@
+package api
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"vigil"
+)
+
+// describeChecks writes into the document what depends on the check types that
+// the registry knows: a check and the bodies that write one are told apart by
+// their type, each with its config; and the metadata of each type's results.
+func (s *Server) describeChecks() {
+	registry := s.huma.OpenAPI().Components.Schemas
+	schemas := registry.Map()
+	kinds := s.Probes.Types()
+	names := make([]any, 0, len(kinds))
+	mapping := make(map[string]string, len(kinds))
+	var variants, configs []*huma.Schema
+	for _, kind := range kinds {
+		config := registry.Schema(reflect.TypeOf(s.Probes.Config(kind)), true, camel(kind)+"Config")
+		if metadata := s.Probes.Metadata(kind); metadata != nil {
+			registry.Schema(reflect.TypeOf(metadata), true, camel(kind)+"Metadata")
+		}
+		variant := "Check" + camel(kind)
+		schemas[variant] = &huma.Schema{
+			Type:        huma.TypeObject,
+			Description: "What makes a check of type " + string(kind) + ".",
+			Properties: map[string]*huma.Schema{
+				"type":   {Type: huma.TypeString, Enum: []any{string(kind)}},
+				"config": config,
+			},
+			Required: []string{"type", "config"},
+		}
+		names = append(names, string(kind))
+		mapping[string(kind)] = schemaPrefix + variant
+		variants = append(variants, schemaRef(variant))
+		if !slices.ContainsFunc(configs, func(c *huma.Schema) bool { return c.Ref == config.Ref }) {
+			configs = append(configs, config)
+		}
+	}
+	check := schemas["Check"]
+	check.Properties["type"].Enum = names
+	check.Properties["config"].Type = huma.TypeObject
+	check.OneOf = variants
+	check.Discriminator = &huma.Discriminator{PropertyName: "type", Mapping: mapping}
+	schemas["CheckCreate"] = writtenCheck(check)
+	schemas["CheckCreate"].Required = []string{"name", "type", "config", "interval_seconds"}
+	schemas["CheckCreate"].Examples = []any{map[string]any{
+		"name": "Home page", "type": string(vigil.TypeHTTPS), "interval_seconds": 60, "regions": []string{vigil.DefaultRegionAlias},
+		"config": map[string]any{"url": "https://example.com/", "expected_status_code": 200, "timeout_seconds": 10},
+	}}
+	update := writtenCheck(check)
+	update.Examples = []any{map[string]any{"name": "Front page", "interval_seconds": 120, "enabled": false}}
+	update.OneOf, update.Discriminator, update.Required = nil, nil, nil
+	update.Properties["config"] = &huma.Schema{
+		AnyOf:       configs,
+		Description: "Replaces the config as a whole; its members depend on the type of the check.",
+	}
+	schemas["CheckUpdate"] = update
+}
+
+// writtenCheck derives the schema of a body that writes a check from that of
+// the check: what cannot be written may be sent along and is ignored.
+func writtenCheck(check *huma.Schema) *huma.Schema {
+	written := *check
+	written.Properties = maps.Clone(check.Properties)
+	for _, name := range checkReadOnly() {
+		property := *written.Properties[name]
+		property.ReadOnly = true
+		property.Description = "Ignored."
+		written.Properties[name] = &property
+	}
+	region, _ := vigil.RegionByKey(vigil.DefaultRegionAlias)
+	withDefault(&written, "enabled", true)
+	withDefault(&written, "simultaneous_regions", true)
+	withDefault(&written, "regions", []string{region.Key})
+	return &written
+}
+
+func withDefault(schema *huma.Schema, name string, value any) {
+	property := *schema.Properties[name]
+	property.Default = value
+	schema.Properties[name] = &property
+}
+
+// camel writes a check type as a part of a schema's name: smtp-imap is
+// SmtpImap.
+func camel(kind vigil.CheckType) string {
+	var b strings.Builder
+	upper := true
+	for _, r := range string(kind) {
+		if r == '-' {
+			upper = true
+			continue
+		}
+		if upper {
+			r, upper = unicode.ToUpper(r), false
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}

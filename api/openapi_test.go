@@ -1,0 +1,72 @@
+package api_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"flag"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"vigil/api"
+	"vigil/egress"
+	"vigil/notify"
+	"vigil/probe"
+)
+
+var update = flag.Bool("update", false, "write openapi.yaml and the client anew") //nolint:gochecknoglobals // a flag
+
+const (
+	renewal = "Renew it with: go test ./api -run TestOpenAPI -update"
+	// generator makes the client; -update may download it.
+	generator = "github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2"
+	// clientSum is the digest of the document that the client was made from.
+	clientSum = "client/openapi.sum"
+)
+
+// newDocument is the document of an API with all check and channel types.
+func newDocument() ([]byte, error) {
+	guard := egress.New(egress.Policy{})
+	return api.Document(probe.NewRegistry(guard), notify.NewRegistry(guard))
+}
+
+// TestOpenAPI holds the document that is served to the one that is kept, and
+// the client to the document.
+func TestOpenAPI(t *testing.T) {
+	t.Parallel()
+	served, err := newDocument()
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest := sha256.Sum256(served)
+	sum := hex.EncodeToString(digest[:])
+	if *update {
+		renew(t, served, sum)
+		return
+	}
+	if kept, err := os.ReadFile("openapi.yaml"); err != nil || !bytes.Equal(kept, served) {
+		t.Errorf("api/openapi.yaml is not what is served (%v). Look at the difference. %s", err, renewal)
+	}
+	if kept, err := os.ReadFile(clientSum); err != nil || strings.TrimSpace(string(kept)) != sum {
+		t.Errorf("api/client is not generated from what is served (%v). %s", err, renewal)
+	}
+}
+
+// renew writes the document, and generates the client from it.
+func renew(t *testing.T, document []byte, sum string) {
+	t.Helper()
+	write := func(name string, content []byte) {
+		if err := os.WriteFile(name, content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("openapi.yaml", document)
+	run := exec.CommandContext(t.Context(), "go", "run", generator, "-config", "oapi-codegen.yaml", "../openapi.yaml")
+	run.Dir = "client"
+	if out, err := run.CombinedOutput(); err != nil {
+		t.Fatalf("generate the client: %v\n%s", err, out)
+	}
+	write(clientSum, []byte(sum+"\n"))
+}

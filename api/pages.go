@@ -1,0 +1,141 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"fmt"
+	"html/template"
+	"net/http"
+	"unicode/utf8"
+
+	"vigil"
+)
+
+// pageFiles are the pages that links in mails lead to.
+//
+//go:embed pages
+var pageFiles embed.FS
+
+// pagePolicy lets a page do nothing but send its own form.
+const pagePolicy = "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; style-src 'unsafe-inline'"
+
+// maxForm bounds the body of a form.
+const maxForm = 16 << 10
+
+// page is what a page shows: a form that uses a token, or what became of it.
+type page struct {
+	Title   string
+	Action  string // where the form goes
+	Token   string
+	Button  string
+	Recover bool // asks for a new password
+	Message string
+	Key     string
+	Failed  bool
+}
+
+// pages shows the pages of mailed links. Following a link changes nothing, since
+// mail scanners follow links too: its page has a button that does.
+type pages struct {
+	*Server
+	template *template.Template
+}
+
+func (s *Server) servePages() error {
+	parsed, err := template.ParseFS(pageFiles, "pages/page.html")
+	if err != nil {
+		return fmt.Errorf("read the pages: %w", err)
+	}
+	p := &pages{Server: s, template: parsed}
+	s.mux.HandleFunc("GET /verify", p.form(page{Title: "Confirm your email address", Action: "/verify", Button: "Confirm"}))
+	s.mux.HandleFunc("GET /recover", p.form(page{Title: "Get back into your account", Action: "/recover", Button: "Make a new API key", Recover: true}))
+	s.mux.HandleFunc("POST /verify", p.use("account.verify", p.verify))
+	s.mux.HandleFunc("POST /recover", p.use("account.recover", p.recover))
+	return nil
+}
+
+// form shows the form of a link.
+func (p *pages) form(shown page) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		shown := shown
+		shown.Token = r.URL.Query().Get("token")
+		p.show(w, r, http.StatusOK, shown)
+	}
+}
+
+// use does what a form asks for and shows what became of it.
+func (p *pages) use(action string, act func(context.Context, *http.Request) (page, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		ctx := audited(r.Context(), action, nil)
+		if wait := p.addresses.step(network(requestOf(ctx).address)); wait > 0 {
+			p.fail(w, r, errTooMany("Too many requests from this address", wait))
+			return
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+		if err := r.ParseForm(); err != nil {
+			p.fail(w, r, vigil.Errorf(vigil.CodeInvalid, "The form could not be read."))
+			return
+		}
+		shown, err := act(ctx, r)
+		if err != nil {
+			p.fail(w, r, err)
+			return
+		}
+		p.show(w, r, http.StatusOK, shown)
+	}
+}
+
+func (p *pages) verify(ctx context.Context, r *http.Request) (page, error) {
+	user, err := p.useVerification(ctx, r.PostForm.Get("token"))
+	if err != nil {
+		return page{}, err
+	}
+	return page{Title: "Confirmed", Message: user.Email + " is the address of your account."}, nil
+}
+
+func (p *pages) recover(ctx context.Context, r *http.Request) (page, error) {
+	plain, key, err := NewKey("recovery")
+	if err != nil {
+		return page{}, err
+	}
+	hash := ""
+	if password := r.PostForm.Get("password"); password != "" {
+		if n := utf8.RuneCountInString(password); n < minPassword || n > maxPassword {
+			return page{}, vigil.Invalid("password", "must have from %d to %d characters; go back and choose another", minPassword, maxPassword)
+		}
+		if hash, err = p.passwords.hash(ctx, password); err != nil {
+			return page{}, err
+		}
+	}
+	user, err := p.Store.Recover(ctx, hashToken(r.PostForm.Get("token")), key, hash)
+	if err != nil {
+		return page{}, err
+	}
+	p.auth.forgetUser(user.ID)
+	return page{Title: "Your new API key", Message: "Copy it now: it is shown this once and never again.", Key: plain}, nil
+}
+
+// fail shows an error.
+func (p *pages) fail(w http.ResponseWriter, r *http.Request, err error) {
+	told := errorOf(r.Context(), err)
+	for name, values := range told.header {
+		w.Header()[name] = values
+	}
+	p.show(w, r, told.status, page{Title: "That did not work", Message: told.Message, Failed: true})
+}
+
+func (p *pages) show(w http.ResponseWriter, r *http.Request, status int, shown page) {
+	var body bytes.Buffer
+	if err := p.template.Execute(&body, shown); err != nil {
+		writeError(r.Context(), w, err)
+		return
+	}
+	header := w.Header()
+	header.Set("Content-Type", "text/html; charset=utf-8")
+	header.Set("Content-Security-Policy", pagePolicy)
+	header.Set("Referrer-Policy", "no-referrer") // the address holds the token
+	header.Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write(body.Bytes()) // the client may be gone
+}

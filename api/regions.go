@@ -1,0 +1,146 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"vigil"
+)
+
+const (
+	// leaseSilence is how long a worker may be silent before its regions
+	// count as offline.
+	leaseSilence = 3 * time.Second
+	// onlineBelief is how long an answer to which regions are online is kept.
+	onlineBelief = time.Second
+)
+
+// regionView is a Region (spec section 2).
+type regionView struct {
+	Key              string            `json:"key" example:"na-east-ewr"`
+	Name             string            `json:"name" example:"Newark"`
+	City             string            `json:"city" example:"Newark"`
+	Country          string            `json:"country" example:"USA"`
+	CountryCode      string            `json:"country_code" example:"US"`
+	Continent        string            `json:"continent" example:"North America"`
+	AirportCode      string            `json:"airport_code" example:"EWR"`
+	Latitude         float64           `json:"latitude" example:"40.7357"`
+	Longitude        float64           `json:"longitude" example:"-74.1724"`
+	Primary          bool              `json:"primary" doc:"Whether the region is open to every tier."`
+	Tiers            []vigil.Tier      `json:"tiers" enum:"free,paid,enterprise" doc:"The tiers that may use the region."`
+	Status           string            `json:"status" enum:"online,offline" doc:"Whether a worker serves the region right now."`
+	Aliases          []string          `json:"aliases" doc:"Cloud providers' names that are accepted for the region."`
+	UnavailableTypes []vigil.CheckType `json:"unavailable_types" doc:"Check types that the region cannot run right now, such as ping where a machine forbids ICMP. Such checks are accepted; while it is so their executions are missed, never failed."`
+}
+
+func (s *Server) registerRegions() {
+	register(s, operation{
+		method: http.MethodGet, path: "/v1/regions", id: "list-regions", tag: tagSystem, open: true,
+		summary: "List the regions that checks can run in",
+	}, s.listRegions)
+}
+
+func (s *Server) listRegions(ctx context.Context, in *struct{ PageQuery }) (*listOf[regionView], error) {
+	live, err := s.online.get(ctx, "", func(ctx context.Context) (map[string][]vigil.CheckType, error) {
+		return s.Store.LiveRegions(ctx, leaseSilence)
+	})
+	if err != nil {
+		return nil, err
+	}
+	regions := vigil.Regions()
+	return listing(cut(regions, in.page()), len(regions), func(r vigil.Region) regionView {
+		unavailable, online := live[r.Key]
+		return showRegion(r, online, unavailable)
+	}), nil
+}
+
+func showRegion(r vigil.Region, online bool, unavailable []vigil.CheckType) regionView {
+	view := regionView{
+		Key: r.Key, Name: r.Name, City: r.City, Country: r.Country, CountryCode: r.CountryCode, Continent: r.Continent,
+		AirportCode: r.AirportCode, Latitude: r.Latitude, Longitude: r.Longitude, Primary: r.Primary,
+		Tiers: []vigil.Tier{vigil.TierPaid, vigil.TierEnterprise}, Status: "offline", Aliases: append([]string{}, r.Aliases...),
+		UnavailableTypes: append([]vigil.CheckType{}, unavailable...),
+	}
+	if r.Primary {
+		view.Tiers = append([]vigil.Tier{vigil.TierFree}, view.Tiers...)
+	}
+	if online {
+		view.Status = "online"
+	}
+	return view
+}
+
+// regionsPath is where callers find the regions.
+const regionsPath = "/v1/regions"
+
+// errUnknownRegion lists what there is (spec section 4, region validation).
+func errUnknownRegion(member string) error {
+	keys := regionKeys(func(vigil.Region) bool { return true })
+	err := vigil.Invalid(member, "is not a known region; the valid regions are %s (see %s)", strings.Join(keys, ", "), regionsPath)
+	err.Details["valid_regions"] = keys
+	err.Details["see"] = regionsPath
+	return err
+}
+
+// errRegionPlan lists what the tier may use.
+func errRegionPlan(member, problem string) error {
+	keys := regionKeys(func(r vigil.Region) bool { return r.Primary })
+	err := vigil.Invalid(member, "%s; the allowed regions are %s", problem, strings.Join(keys, ", "))
+	err.Details["allowed_regions"] = keys
+	return err
+}
+
+func regionKeys(want func(vigil.Region) bool) []string {
+	var keys []string
+	for _, r := range vigil.Regions() {
+		if want(r) {
+			keys = append(keys, r.Key)
+		}
+	}
+	return keys
+}
+
+// resolveRegions turns keys and aliases into keys, each once, in their order.
+func resolveRegions(names []string) ([]string, error) {
+	if len(names) == 0 {
+		return nil, vigil.Invalid("regions", "must name at least one region")
+	}
+	keys := make([]string, 0, len(names))
+	for i, name := range names {
+		region, ok := vigil.RegionByKey(name)
+		if !ok {
+			return nil, errUnknownRegion("regions[" + strconv.Itoa(i) + "]")
+		}
+		if !slices.Contains(keys, region.Key) {
+			keys = append(keys, region.Key)
+		}
+	}
+	return keys, nil
+}
+
+// permitRegions refuses regions that the plan does not include.
+func permitRegions(keys []string, plan vigil.Plan) error {
+	if plan.PrimaryOnly {
+		for _, key := range keys {
+			if region, ok := vigil.RegionByKey(key); !ok || !region.Primary {
+				return errRegionPlan("regions", "the "+string(plan.Tier)+" tier may use the primary regions only")
+			}
+		}
+	}
+	if len(keys) > plan.RegionsPerCheck {
+		return errRegionPlan("regions", "the "+string(plan.Tier)+" tier may use "+counted(plan.RegionsPerCheck, "region")+" per check")
+	}
+	return nil
+}
+
+// counted writes a number with its noun.
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
+}

@@ -1,0 +1,77 @@
+package api_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"vigil"
+	"vigil/api"
+	"vigil/storage"
+)
+
+// flaky is a database that can be away for the streams.
+type flaky struct {
+	*storage.Store
+	away *atomic.Bool
+	hurt *atomic.Int64 // questions that were not answered
+}
+
+func (f flaky) ask() error {
+	if !f.away.Load() {
+		return nil
+	}
+	f.hurt.Add(1)
+	return &vigil.Error{Code: vigil.CodeUnavailable, Message: "The database does not answer.", Cause: errors.New("connection refused")}
+}
+
+func (f flaky) EventsAfter(ctx context.Context, orgID uuid.UUID, after vigil.Position, since time.Time, limit int) ([]vigil.Event, error) {
+	if err := f.ask(); err != nil {
+		return nil, err
+	}
+	return f.Store.EventsAfter(ctx, orgID, after, since, limit)
+}
+
+func (f flaky) StreamHeads(ctx context.Context, orgs []uuid.UUID) (map[uuid.UUID]vigil.Position, error) {
+	if err := f.ask(); err != nil {
+		return nil, err
+	}
+	return f.Store.StreamHeads(ctx, orgs)
+}
+
+func (f flaky) KeyByHash(ctx context.Context, hash []byte) (vigil.APIKey, vigil.Organization, vigil.User, error) {
+	if err := f.ask(); err != nil {
+		return vigil.APIKey{}, vigil.Organization{}, vigil.User{}, err
+	}
+	return f.Store.KeyByHash(ctx, hash)
+}
+
+// TestStreamOutlivesTheDatabase holds that a stream stays open while nobody can
+// be asked about events or credentials, and goes on without a loss.
+func TestStreamOutlivesTheDatabase(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.clock.advance(time.Since(b.clock.Now()))
+	var away atomic.Bool
+	var hurt atomic.Int64
+	s := b.streaming(t, api.StreamConfig{}, func(d *api.Deps) { d.Store = flaky{b.store, &away, &hurt} })
+	a := b.signup(t)
+	e := b.episode(t, a)
+	f, _ := s.open(t, a, "", "")
+	away.Store(true)
+	b.clock.advance(10 * time.Second) // nothing is believed any more
+	e.resolve(t, e.open(t))
+	eventually(t, func() bool { return hurt.Load() > 5 })
+	f.quiet(t)
+	away.Store(false)
+	for _, want := range []string{"incident.triggered", "incident.resolved"} {
+		if got := f.must(t); got.event != want {
+			t.Errorf("came %+v, want %s", got, want)
+		}
+	}
+	f.quiet(t)
+}

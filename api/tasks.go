@@ -1,0 +1,73 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// Limits of what requests leave running behind them.
+const (
+	taskDeadline = 2 * time.Second
+	maxTasks     = 256
+	// taskGrace is how long the end of the process waits for them.
+	taskGrace = 5 * time.Second
+)
+
+// tasks are short pieces of work that a request starts and does not wait for,
+// each of which may be lost without harm: something else repeats it.
+type tasks struct {
+	deadline time.Duration // of each task
+	slots    chan struct{}
+	group    sync.WaitGroup
+	done     context.Context //nolint:containedctx // ends what runs in the background of all requests
+	cancel   context.CancelFunc
+}
+
+func newTasks(deadline time.Duration) *tasks {
+	t := &tasks{deadline: deadline, slots: make(chan struct{}, maxTasks)}
+	t.done, t.cancel = context.WithCancel(context.Background())
+	return t
+}
+
+// start runs a task in the background until its deadline, or drops it when too
+// many are running.
+func (t *tasks) start(ctx context.Context, name string, task func(context.Context) error) {
+	log := requestOf(ctx).log()
+	select {
+	case t.slots <- struct{}{}:
+	default:
+		log.LogAttrs(ctx, slog.LevelWarn, "background task dropped", slog.String("task", name))
+		return
+	}
+	ctx = context.WithoutCancel(ctx)
+	t.group.Go(func() {
+		defer func() { <-t.slots }()
+		ctx, cancel := context.WithTimeout(ctx, t.deadline)
+		defer cancel()
+		defer context.AfterFunc(t.done, cancel)() //nolint:contextcheck // t.done ends tasks with the process, which is not a request
+		if err := task(ctx); err != nil {
+			log.LogAttrs(ctx, slog.LevelWarn, "background task failed", slog.String("task", name), slog.Any("error", err))
+		}
+	})
+}
+
+// stop waits for the tasks that run, and ends those that take long.
+func (t *tasks) stop() {
+	patience := time.AfterFunc(taskGrace, t.cancel)
+	defer patience.Stop()
+	t.group.Wait()
+	t.cancel()
+}
+
+// each does something with every item, whatever became of the one before, and
+// returns all errors.
+func each[T any](items []T, do func(T) error) error {
+	var errs []error
+	for _, item := range items {
+		errs = append(errs, do(item))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,34 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"vigil"
+)
+
+// templateVariableView is a name that message templates may hold.
+type templateVariableView struct {
+	Name        string `json:"name" example:"check_name"`
+	Placeholder string `json:"placeholder" doc:"The variable as a template holds it." example:"{{check_name}}"`
+	Type        string `json:"type" enum:"string,integer,number,uuid,date-time,uri" doc:"What the text that is put in its place can be read as."`
+	Description string `json:"description"`
+	Example     string `json:"example"`
+}
+
+func showVariable(v vigil.Variable) templateVariableView {
+	return templateVariableView{
+		Name: v.Name, Placeholder: v.Placeholder(), Type: v.Type, Description: v.Description, Example: v.Example,
+	}
+}
+
+func (s *Server) registerTemplateVariables() {
+	register(s, operation{
+		method: http.MethodGet, path: "/v1/template-variables", id: "list-template-variables", tag: tagChannels, open: true,
+		summary:     "List the variables of message templates",
+		description: "A channel's config may have `title_template` and `body_template`, texts that hold any of these placeholders. Each is replaced by its value, escaped for where it goes.",
+	}, func(_ context.Context, in *struct{ PageQuery }) (*listOf[templateVariableView], error) {
+		all := vigil.Variables()
+		return listing(cut(all, in.page()), len(all), showVariable), nil
+	})
+}

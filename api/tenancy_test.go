@@ -1,0 +1,149 @@
+package api_test
+
+import (
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"vigil"
+)
+
+// operationsWithIDs are all operations of the document whose path names
+// something, so that a new one cannot be forgotten here.
+func operationsWithIDs(t *testing.T) map[string][]string {
+	t.Helper()
+	text, err := newDocument()
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := openapi3.NewLoader().LoadFromData(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := doc.Validate(t.Context()); err != nil {
+		t.Fatalf("the document is not valid OpenAPI: %v", err)
+	}
+	found := make(map[string][]string)
+	for path, item := range doc.Paths.Map() {
+		if !strings.Contains(path, "{") {
+			continue
+		}
+		for method := range item.Operations() {
+			found[path] = append(found[path], method)
+		}
+		slices.Sort(found[path])
+	}
+	return found
+}
+
+// belongings are what one organization owns: for each kind of resource, by the
+// part of the path before the id, a way to make one.
+func belongings(t *testing.T, b *bundle, a account) map[string]string {
+	t.Helper()
+	e := b.episode(t, a)
+	incident := e.open(t)
+	deliveries, _, err := b.store.Deliveries(t.Context(), a.org, vigil.DeliveryFilter{Page: vigil.Page{Limit: 1}})
+	if err != nil || len(deliveries) != 1 {
+		t.Fatalf("deliveries %v, %v", deliveries, err)
+	}
+	key := a.want(t, http.StatusCreated, http.MethodPost, "/v1/api-keys", map[string]any{"name": "mine"}).data(t)
+	return map[string]string{
+		"/v1/checks":                e.check.String(),
+		"/v1/api-keys":              text(key, "id"),
+		"/v1/notification-channels": e.channel.String(),
+		"/v1/incidents":             incident.String(),
+		"/v1/deliveries":            deliveries[0].ID.String(),
+		"ruleID":                    e.rule.String(),
+	}
+}
+
+// snapshot is everything that an organization sees of its own.
+func snapshot(t *testing.T, a account) string {
+	t.Helper()
+	var all strings.Builder
+	paths := []string{"/v1/checks", "/v1/api-keys", "/v1/auth/me", "/v1/notification-channels", "/v1/incidents", "/v1/deliveries"}
+	for _, check := range a.want(t, http.StatusOK, http.MethodGet, "/v1/checks", nil).rows(t) {
+		paths = append(paths, "/v1/checks/"+text(check, "id")+"/alerts")
+	}
+	for _, path := range paths {
+		all.Write(a.want(t, http.StatusOK, http.MethodGet, path, nil).raw)
+	}
+	// When a key was used last changes with every look.
+	return regexp.MustCompile(`"last_used_at":[^,}]*`).ReplaceAllString(all.String(), "")
+}
+
+// TestTenancy tries every operation that takes an id with another
+// organization's: it is not found, and nothing changes.
+func TestTenancy(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	owner, stranger := b.signup(t), b.signup(t)
+	owned := belongings(t, b, owner)
+	before := snapshot(t, owner)
+	tried := 0
+	for path, methods := range operationsWithIDs(t) {
+		prefix, _, _ := strings.Cut(path, "/{")
+		id, ok := owned[prefix]
+		if !ok {
+			t.Errorf("no one owns anything under %s: teach belongings to make one", prefix)
+			continue
+		}
+		target := strings.Replace(path, "{id}", id, 1)
+		target = regexp.MustCompile(`\{(\w+)\}`).ReplaceAllStringFunc(target, func(name string) string { return owned[strings.Trim(name, "{}")] })
+		for _, method := range methods {
+			var body any
+			switch {
+			case strings.HasSuffix(path, "/resolve"):
+				body = map[string]any{"note": "stolen"}
+			case method == http.MethodPost && strings.HasSuffix(path, "/alerts"):
+				body = map[string]any{"name": "stolen", "condition": map[string]any{"health_status": "down"}, "notification_channel_ids": []string{owned["/v1/notification-channels"]}}
+			case method == http.MethodPost || method == http.MethodPut:
+				body = map[string]any{"name": "stolen"}
+			}
+			tried++
+			r := stranger.do(t, method, target, body)
+			if r.status != http.StatusNotFound || r.body["code"] != "not_found" {
+				t.Errorf("%s %s: status %d, want 404: %s", method, path, r.status, r.raw)
+			}
+			if strings.Contains(string(r.raw), id) {
+				t.Errorf("%s %s tells of it: %s", method, path, r.raw)
+			}
+		}
+	}
+	t.Logf("%d operations tried", tried)
+	if after := snapshot(t, owner); after != before {
+		t.Errorf("before %s\nafter  %s", before, after)
+	}
+}
+
+// TestMassAssignment holds that members which nobody can set change nothing,
+// wherever they are accepted at all.
+func TestMassAssignment(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	a, other := b.signup(t), b.signup(t)
+	check := a.check(t)
+	path := "/v1/checks/" + text(check, "id")
+	foreign := map[string]any{
+		"id": "00000000-0000-4000-8000-000000000000", "org_id": other.org.String(), "created_at": "2001-01-01T00:00:00Z",
+		"updated_at": "2001-01-01T00:00:00Z", "health_status": "healthy", "last_checked": "2001-01-01T00:00:00Z", "expires_at": nil,
+	}
+	got := a.want(t, http.StatusOK, http.MethodPut, path, foreign).data(t)
+	if encoded(t, got) != encoded(t, check) {
+		t.Errorf("before %v\nafter  %v", check, got)
+	}
+	if rows := other.want(t, http.StatusOK, http.MethodGet, "/v1/checks", nil).rows(t); len(rows) != 0 {
+		t.Errorf("the other organization has %v", rows)
+	}
+	for _, member := range []string{"tier", "user_id", "revision", "anchor", "role"} {
+		a.want(t, http.StatusBadRequest, http.MethodPut, path, map[string]any{member: "x"})
+	}
+	for _, member := range []string{"tier", "id", "email_verified"} {
+		body := map[string]any{"email": "m@example.com", "org_name": "M", member: "x"}
+		b.want(t, http.StatusBadRequest, http.MethodPost, "/v1/auth/quick-signup", body)
+	}
+}
