@@ -1,0 +1,276 @@
+package bench
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"runtime"
+	"time"
+
+	_ "github.com/jackc/pgx/v5/stdlib" // reads the results as anybody would
+
+	"vigil"
+	"vigil/standalone"
+	"vigil/storage"
+)
+
+// LoopOptions say which load to measure.
+type LoopOptions struct {
+	Loops    int           // checks, each in one region
+	Interval time.Duration // of every check
+	Window   time.Duration // the quiet window; 0: a turn for every slot
+	Measure  time.Duration // how long, after every loop has a result and the window has grown
+	Restart  bool          // kill worker and Temporal afterwards, and see how long until every loop probes
+	Out      io.Writer     // where the report goes
+}
+
+// region is the one that the loops run in.
+const region = "eu-central-fra"
+
+// MeasureLoops runs that many loops against an HTTP target on loopback and
+// prints what they cost. The parts run as processes of their own: Postgres,
+// Temporal, one worker with the sweep, and the target.
+func MeasureLoops(ctx context.Context, o LoopOptions) error {
+	dir, err := os.MkdirTemp("", "vigil-bench-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // Postgres may run as another user, who passes through
+		return err
+	}
+	stage, err := raise(ctx, dir, o)
+	if stage != nil {
+		defer stage.strike(context.WithoutCancel(ctx))
+	}
+	if err != nil {
+		return err
+	}
+	if err := stage.seed(ctx, o); err != nil {
+		return err
+	}
+	report, err := stage.measure(ctx, o)
+	if err != nil {
+		return err
+	}
+	if err := report.print(o.Out); err != nil || !o.Restart {
+		return err
+	}
+	return stage.restart(ctx, o)
+}
+
+// stage is everything that runs during a measurement.
+type stage struct {
+	data     *standalone.DataDir
+	postgres *standalone.Postgres
+	temporal *part
+	worker   *part
+	target   *part
+	url      string   // of the target
+	env      []string // of the parts
+	history  *sql.DB  // Temporal's own database, to see what it writes
+	store    *storage.Store
+	db       *sql.DB
+}
+
+// raise starts all parts. What was started is returned with an error too.
+func raise(ctx context.Context, dir string, o LoopOptions) (*stage, error) {
+	s := &stage{}
+	var err error
+	if s.data, err = standalone.OpenDataDir(dir); err != nil {
+		return s, err
+	}
+	if s.postgres, err = standalone.StartPostgres(ctx, s.data, standalone.PostgresOptions{Databases: []string{"vigil"}}); err != nil {
+		return s, err
+	}
+	dsn := s.postgres.DSN("vigil")
+	raw := make([]byte, 32)
+	_, _ = rand.Read(raw) // never fails
+	keys, err := vigil.NewKeyring(raw)
+	if err != nil {
+		return s, err
+	}
+	s.store, err = storage.Open(ctx, dsn, storage.Options{Keys: keys, MaxConns: 4, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return s, err
+	}
+	if _, err := s.store.Migrate(ctx); err != nil {
+		return s, err
+	}
+	if s.db, err = sql.Open("pgx", dsn); err != nil {
+		return s, err
+	}
+	var served struct {
+		Address string `json:"temporal_address"`
+	}
+	s.env = []string{
+		"DATABASE_URL=" + dsn, "VIGIL_DATA_DIR=" + dir, "VIGIL_TEMPORAL_LISTEN=127.0.0.1:0", "VIGIL_UI_LISTEN=127.0.0.1:0",
+		"VIGIL_SECRET_KEY=" + hex.EncodeToString(raw), "VIGIL_QUIET_WINDOW=" + o.Window.String(), "VIGIL_LOG_LEVEL=warn",
+		"VIGIL_ALLOWED_PRIVATE_CIDRS=127.0.0.0/8",
+	}
+	if s.temporal, err = spawn(ctx, "temporal", s.env, &served, "temporal", "--json"); err != nil {
+		return s, err
+	}
+	var aim struct {
+		URL string `json:"url"`
+	}
+	if s.target, err = spawn(ctx, "target", nil, &aim, "bench", "target"); err != nil {
+		return s, err
+	}
+	s.url = aim.URL
+	s.env = append(s.env, "TEMPORAL_ADDRESS="+served.Address)
+	store, _ := standalone.TemporalDatabases("vigil")
+	if s.history, err = sql.Open("pgx", s.postgres.DSN(store)); err != nil {
+		return s, err
+	}
+	s.worker, err = s.startWorker(ctx)
+	return s, err
+}
+
+func (s *stage) startWorker(ctx context.Context) (*part, error) {
+	return spawn(ctx, "worker", s.env, nil, "worker", "--control", "--region", region)
+}
+
+// strike ends all parts, the last started first.
+func (s *stage) strike(ctx context.Context) {
+	for _, p := range []*part{s.worker, s.target, s.temporal} {
+		if p != nil {
+			p.stop()
+		}
+	}
+	for _, db := range []*sql.DB{s.db, s.history} {
+		if db != nil {
+			_ = db.Close()
+		}
+	}
+	if s.store != nil {
+		_ = s.store.Close()
+	}
+	if s.postgres != nil {
+		ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+		defer cancel()
+		_ = s.postgres.Stop(ctx)
+	}
+	if s.data != nil {
+		_ = s.data.Close()
+	}
+}
+
+// seed makes the checks; the sweep starts their loops.
+func (s *stage) seed(ctx context.Context, o LoopOptions) error {
+	_, org, err := s.store.CreateAccount(ctx, vigil.Organization{Name: "bench", Tier: vigil.TierEnterprise},
+		vigil.User{Email: "bench@vigil.invalid", Name: "bench"}, nil)
+	if err != nil {
+		return err
+	}
+	config, err := json.Marshal(map[string]any{"url": s.url})
+	if err != nil {
+		return err
+	}
+	plan := vigil.PlanOf(vigil.TierEnterprise, time.Second)
+	for i := range o.Loops {
+		check := vigil.Check{
+			OrgID: org.ID, Name: fmt.Sprintf("bench %d", i), Type: vigil.TypeHTTP, Config: config, Target: "target",
+			Interval: o.Interval, Regions: []string{region}, Enabled: true, Simultaneous: true,
+		}
+		if _, err := s.store.CreateCheck(ctx, check, plan, vigil.Allowance{}); err != nil {
+			return err
+		}
+	}
+	return s.settle(ctx, o)
+}
+
+// settle waits until every loop has a result, and until its turns cover the whole
+// window: they cover one slot, then two, then four.
+func (s *stage) settle(ctx context.Context, o LoopOptions) error {
+	for {
+		var probing int
+		err := s.db.QueryRowContext(ctx, `SELECT count(*) FROM check_regions WHERE last_slot IS NOT NULL`).Scan(&probing)
+		if err != nil {
+			return err
+		}
+		if probing >= o.Loops {
+			slots := 1
+			for k := 1; k < int(o.Window/o.Interval); k *= 2 {
+				slots += k
+			}
+			return sleep(ctx, max(time.Duration(slots)*o.Interval, 5*time.Second))
+		}
+		if err := sleep(ctx, 200*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+// costs are what every part has used at an instant.
+type costs struct {
+	at                         time.Time
+	vigil, temporal, pg, aimed usage
+	written                    written
+}
+
+func (s *stage) costs(ctx context.Context) (costs, error) {
+	c := costs{at: time.Now()}
+	var err error
+	if c.written, err = s.writes(ctx); err != nil {
+		return c, err
+	}
+	for _, one := range []struct {
+		into *usage
+		pid  int
+		tree bool
+	}{
+		{&c.vigil, s.worker.pid(), false},
+		{&c.temporal, s.temporal.pid(), false},
+		{&c.pg, s.postgres.PID(), true},
+		{&c.aimed, s.target.pid(), false},
+	} {
+		used, err := usageOf(one.pid, one.tree)
+		if err != nil {
+			return c, err
+		}
+		*one.into = used
+	}
+	return c, nil
+}
+
+// measure lets the loops run and reads what happened.
+func (s *stage) measure(ctx context.Context, o LoopOptions) (report, error) {
+	r := report{LoopOptions: o, cores: runtime.NumCPU()}
+	var err error
+	if r.before, err = s.costs(ctx); err != nil {
+		return r, err
+	}
+	if err := sleep(ctx, o.Measure); err != nil {
+		return r, err
+	}
+	if r.after, err = s.costs(ctx); err != nil {
+		return r, err
+	}
+	err = s.db.QueryRowContext(ctx, `
+		SELECT count(*), count(*) FILTER (WHERE NOT success),
+			coalesce(percentile_cont(0.5) WITHIN GROUP (ORDER BY late), 0),
+			coalesce(percentile_cont(0.99) WITHIN GROUP (ORDER BY late), 0),
+			coalesce(max(late), 0)
+		FROM (SELECT success, 1000 * extract(epoch FROM time - slot) AS late
+			FROM results WHERE time >= $1 AND time < $2) AS seen`, r.before.at, r.after.at).
+		Scan(&r.stored, &r.failed, &r.lateP50, &r.lateP99, &r.lateMax)
+	return r, err
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
