@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"vigil"
+	"vigil/storage/storagetest"
+)
+
+// vigilRun runs a command line to its end.
+func vigilRun(t *testing.T, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code = run(t.Context(), args, &out, &errs)
+	return out.String(), errs.String(), code
+}
+
+func TestAdminister(t *testing.T) {
+	t.Parallel()
+	dsn := storagetest.EmptyDSN(t)
+	at := []string{"--database-url", dsn, "--data-dir", t.TempDir()}
+	command := func(t *testing.T, args ...string) string {
+		t.Helper()
+		stdout, stderr, code := vigilRun(t, append(args, at...)...)
+		if code != 0 || stderr != "" {
+			t.Fatalf("vigil %s ends with %d: %s", strings.Join(args, " "), code, stderr)
+		}
+		return stdout
+	}
+
+	command(t, "migrate")
+	if got := command(t, "migrate"); !strings.HasPrefix(got, "0 migrations applied") {
+		t.Errorf("a second migrate says %q", got)
+	}
+
+	store := storagetest.Open(t, dsn)
+	first, err := bootstrap(t.Context(), store)
+	if err != nil || !strings.HasPrefix(first, "vgl_") {
+		t.Fatalf("bootstrap gives %q, %v", first, err)
+	}
+	operator, err := store.UserByEmail(t.Context(), bootstrapEmail)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tierOf := func(t *testing.T) vigil.Tier {
+		t.Helper()
+		org, err := store.Organization(t.Context(), operator.OrgID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return org.Tier
+	}
+
+	t.Run("BootstrapMakesOneEnterpriseOrganization", func(t *testing.T) { //nolint:paralleltest // the steps build on each other
+		if got := tierOf(t); got != vigil.TierEnterprise {
+			t.Errorf("the operator's organization is %s", got)
+		}
+		if again, err := bootstrap(t.Context(), store); again != "" || err != nil {
+			t.Errorf("a second bootstrap gives %q, %v", again, err)
+		}
+	})
+
+	t.Run("KeysCreatePrintsTheKeyAlone", func(t *testing.T) { //nolint:paralleltest // the steps build on each other
+		key := strings.TrimSuffix(command(t, "keys", "create", "--name", "deploy"), "\n")
+		if !strings.HasPrefix(key, "vgl_") || strings.ContainsAny(key, " \n") || key == first {
+			t.Errorf("got %q", key)
+		}
+		keys, total, err := store.Keys(t.Context(), operator.OrgID, vigil.Page{Limit: 10})
+		if err != nil || total != 2 || keys[0].Name != "deploy" || !strings.HasPrefix(key, keys[0].Prefix) {
+			t.Errorf("stored are %d: %+v, %v", total, keys, err)
+		}
+	})
+
+	t.Run("KeysCreateForNobody", func(t *testing.T) { //nolint:paralleltest // the steps build on each other
+		_, stderr, code := vigilRun(t, append([]string{"keys", "create", "--email", "nobody@example.com"}, at...)...)
+		if code != 1 || stderr != "vigil: there is no account with the address nobody@example.com\n" {
+			t.Errorf("ends with %d: %s", code, stderr)
+		}
+	})
+
+	t.Run("SetTierByIdAndByAddress", func(t *testing.T) { //nolint:paralleltest // the steps build on each other
+		command(t, "orgs", "set-tier", operator.OrgID.String(), "free")
+		if got := tierOf(t); got != vigil.TierFree {
+			t.Errorf("by id: the tier is %s", got)
+		}
+		command(t, "orgs", "set-tier", strings.ToUpper(bootstrapEmail), "paid")
+		if got := tierOf(t); got != vigil.TierPaid {
+			t.Errorf("by address: the tier is %s", got)
+		}
+	})
+
+	t.Run("SetTierOfNothing", func(t *testing.T) { //nolint:paralleltest // the steps build on each other
+		for _, named := range []string{"00000000-0000-4000-8000-000000000000", "nobody@example.com"} {
+			_, stderr, code := vigilRun(t, append([]string{"orgs", "set-tier", named, "paid"}, at...)...)
+			if code != 1 || !strings.Contains(stderr, named) {
+				t.Errorf("%s: ends with %d: %s", named, code, stderr)
+			}
+		}
+	})
+
+	t.Run("MigrateDownTakesItBack", func(t *testing.T) { //nolint:paralleltest // the steps build on each other
+		command(t, "migrate", "--down")
+		if err := store.Ready(t.Context()); vigil.ErrorCode(err) != vigil.CodeUnavailable {
+			t.Errorf("the schema is still ready: %v", err)
+		}
+	})
+}

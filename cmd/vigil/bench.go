@@ -1,0 +1,68 @@
+package main
+
+import (
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"vigil/bench"
+)
+
+func newBenchCommand() *cobra.Command {
+	return group("bench", "Measure the platform on this machine", newBenchLoopsCommand(), newBenchAlertsCommand(), newBenchTargetCommand())
+}
+
+func newBenchLoopsCommand() *cobra.Command {
+	o := bench.LoopOptions{}
+	cmd := &cobra.Command{
+		Use:   "loops",
+		Short: "Measure what loops cost: throughput, lateness, CPU of every part, memory",
+		Long: "Start Postgres, Temporal, a worker and an HTTP target as processes of their own, in a directory\n" +
+			"of their own that is removed at the end, run the loops, and print what they cost.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.Loops < 1 || o.Interval < time.Second || o.Measure < time.Second {
+				return errors.New("a measurement needs at least one loop, an interval of a second and a second of time")
+			}
+			o.Out = cmd.OutOrStdout()
+			return bench.MeasureLoops(cmd.Context(), o)
+		},
+	}
+	cmd.Flags().IntVar(&o.Loops, "loops", 1000, "how many `checks`, each in one region")
+	cmd.Flags().DurationVar(&o.Interval, "interval", 10*time.Second, "interval of every check")
+	cmd.Flags().DurationVar(&o.Window, "window", 0, "quiet window; 0 is a turn for every slot")
+	cmd.Flags().DurationVar(&o.Measure, "for", 30*time.Second, "how long to measure, once every loop has a result")
+	cmd.Flags().BoolVar(&o.Restart, "restart", false, "at the end, kill worker and Temporal and see how long until every loop probes")
+	return cmd
+}
+
+func newBenchAlertsCommand() *cobra.Command {
+	o := bench.AlertOptions{}
+	cmd := &cobra.Command{
+		Use:   "alerts",
+		Short: "Measure how soon a receiver and the stream hear of failures",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.Checks < 1 || o.Interval < time.Second || o.Subscribers < 1 {
+				return errors.New("a measurement needs at least one check, an interval of a second and a subscriber")
+			}
+			o.Out = cmd.OutOrStdout()
+			return bench.MeasureAlerts(cmd.Context(), o)
+		},
+	}
+	cmd.Flags().IntVar(&o.Checks, "checks", 100, "how many `checks` fail and recover at once")
+	cmd.Flags().DurationVar(&o.Interval, "interval", 10*time.Second, "interval of every check")
+	cmd.Flags().IntVar(&o.Subscribers, "subscribers", 1000, "how many `streams` listen")
+	return cmd
+}
+
+func newBenchTargetCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    "target",
+		Short:  "Serve the HTTP target of a measurement",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE:   func(cmd *cobra.Command, _ []string) error { return bench.Target(cmd.Context(), cmd.OutOrStdout()) },
+	}
+}

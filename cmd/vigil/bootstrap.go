@@ -1,0 +1,46 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"vigil"
+	"vigil/api"
+)
+
+// bootstrapEmail is the address of the operator's own account. The top level
+// domain is reserved (RFC 2606): no mail can ever reach it.
+const bootstrapEmail = "operator@vigil.invalid"
+
+// accounts is what bootstrapping asks of storage.
+type accounts interface {
+	UserByEmail(ctx context.Context, email string) (vigil.User, error)
+	CreateAccount(ctx context.Context, org vigil.Organization, user vigil.User, key *vigil.NewKey) (vigil.User, vigil.Organization, error)
+}
+
+// bootstrap makes the operator's account, an organization of the enterprise
+// tier, unless there is one. It returns the account's API key the first time,
+// and "" at every later one: only the key's hash is kept.
+func bootstrap(ctx context.Context, store accounts) (string, error) {
+	_, err := store.UserByEmail(ctx, bootstrapEmail)
+	if err == nil {
+		return "", nil
+	}
+	if vigil.ErrorCode(err) != vigil.CodeNotFound {
+		return "", fmt.Errorf("look for the operator's account: %w", err)
+	}
+	plain, kept, err := api.NewKey("bootstrap")
+	if err != nil {
+		return "", err
+	}
+	org := vigil.Organization{Name: "Operator", Tier: vigil.TierEnterprise}
+	user := vigil.User{Email: bootstrapEmail, EmailVerified: true, Name: "operator"}
+	_, _, err = store.CreateAccount(ctx, org, user, &kept)
+	if vigil.ErrorCode(err) == vigil.CodeConflict {
+		return "", nil // another process was faster, and has shown the key
+	}
+	if err != nil {
+		return "", fmt.Errorf("make the operator's account: %w", err)
+	}
+	return plain, nil
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"vigil/storage"
+)
+
+// A part that does not answer within healthWait is not healthy. A worker is
+// healthy while its lease is younger than leaseBelief.
+const (
+	healthWait  = 5 * time.Second
+	leaseBelief = 5 * time.Second
+)
+
+func newHealthCommand() *cobra.Command {
+	return group("health", "Ask whether a role of this machine is healthy, for health checks of containers",
+		healthCommand("api", "Ask the API at VIGIL_LISTEN whether it serves", apiHealth),
+		healthCommand("worker", "Ask the database whether a worker of this host renews its lease", workerHealth),
+		healthCommand("control", "Ask whether what the control worker needs is there: the database, migrated", controlHealth),
+	)
+}
+
+func healthCommand(name, short string, ask func(context.Context, *settings) error) *cobra.Command {
+	return &cobra.Command{
+		Use: name, Short: short, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := readSettings(cmd)
+			if err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), healthWait)
+			defer cancel()
+			return ask(ctx, &s)
+		},
+	}
+}
+
+func apiHealth(ctx context.Context, s *settings) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.Listen.reachable()+"/health", nil)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return fmt.Errorf("the API does not answer: %w", err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("the API answers with status %d", response.StatusCode)
+	}
+	return nil
+}
+
+func workerHealth(ctx context.Context, s *settings) error {
+	host, err := os.Hostname()
+	if err != nil {
+		return err
+	}
+	return withStore(ctx, s, func(store *storage.Store) error {
+		leases, err := store.LiveLeases(ctx, leaseBelief)
+		if err != nil {
+			return err
+		}
+		for _, lease := range leases {
+			if strings.HasPrefix(lease.Worker, host+"/") {
+				return nil
+			}
+		}
+		return errors.New("no worker of this host has renewed its lease")
+	})
+}
+
+func controlHealth(ctx context.Context, s *settings) error {
+	return withStore(ctx, s, func(store *storage.Store) error { return store.Ready(ctx) })
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"vigil"
+	"vigil/api"
+	"vigil/storage"
+)
+
+func newKeysCommand() *cobra.Command {
+	return group("keys", "Administer API keys and the secret key", newKeysCreateCommand(), newKeysResealCommand())
+}
+
+func newKeysCreateCommand() *cobra.Command {
+	var email, name string
+	cmd := &cobra.Command{
+		Use:   "create",
+		Short: "Make an API key and print it",
+		Long: "Make an API key and print it, alone, on standard output. It is shown this once.\n" +
+			"Without --email it is one for the operator's own organization.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			name = strings.TrimSpace(name)
+			if name == "" || len(name) > 100 {
+				return errors.New("--name must have 1 to 100 characters")
+			}
+			s, err := readSettings(cmd)
+			if err != nil {
+				return err
+			}
+			return withStore(cmd.Context(), &s, func(store *storage.Store) error {
+				user, err := store.UserByEmail(cmd.Context(), email)
+				if vigil.ErrorCode(err) == vigil.CodeNotFound {
+					return fmt.Errorf("there is no account with the address %s", email)
+				}
+				if err != nil {
+					return err
+				}
+				plain, kept, err := api.NewKey(name)
+				if err != nil {
+					return err
+				}
+				if _, err := store.CreateKey(cmd.Context(), user.OrgID, user.ID, kept); err != nil {
+					return err
+				}
+				fmt.Fprintln(cmd.OutOrStdout(), plain)
+				return nil
+			})
+		},
+	}
+	cmd.Flags().StringVar(&email, "email", bootstrapEmail, "`address` of the account that gets the key")
+	cmd.Flags().StringVar(&name, "name", "made on the command line", "`name` by which the key is listed")
+	return cmd
+}

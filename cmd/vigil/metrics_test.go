@@ -1,0 +1,76 @@
+package main
+
+import (
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestServeMetrics(t *testing.T) {
+	t.Parallel()
+
+	t.Run("NothingListensUnlessAsked", func(t *testing.T) {
+		t.Parallel()
+		p := newPlatform(settings{}, slog.New(slog.DiscardHandler))
+		if url, err := p.serveMetrics(t.Context()); url != "" || err != nil || p.metrics != nil || p.stops != nil {
+			t.Errorf("serves %q, %v", url, err)
+		}
+	})
+
+	t.Run("UntilThePlatformStops", func(t *testing.T) {
+		t.Parallel()
+		p := newPlatform(settings{MetricsListen: "127.0.0.1:0"}, slog.New(slog.DiscardHandler))
+		url, err := p.serveMetrics(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		if err != nil || !strings.Contains(string(body), `vigil_build_info{version="`+version+`"} 1`) {
+			t.Errorf("shows %s, %v", body, err)
+		}
+		address := strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/metrics")
+		if !slices.Contains(p.refused, netip.MustParseAddrPort(address)) {
+			t.Errorf("probes may reach %s", address)
+		}
+		p.stop(t.Context())
+		if again, err := net.Listen("tcp", address); err != nil {
+			t.Errorf("the port is not free again: %v", err)
+		} else {
+			_ = again.Close()
+		}
+	})
+}
+
+// A port that somebody has is refused by every role before it does anything.
+func TestMetricsPortTaken(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }()
+	address := taken.Addr().String()
+	for _, role := range [][]string{{"up", "--listen", "127.0.0.1:0"}, {"api"}, {"worker", "--control"}, {"temporal"}} {
+		stdout, stderr, code := vigilRun(t, append(role, "--metrics-listen", address, "--data-dir", t.TempDir(),
+			"--database-url", "postgres://nobody@127.0.0.1:1/nothing", "--temporal-address", "127.0.0.1:1",
+			"--secret-key", strings.Repeat("ab", 32))...)
+		want := "vigil: cannot listen on " + address + ": bind: address already in use; set VIGIL_METRICS_LISTEN to an address that is free\n"
+		if code != 1 || stderr != want || stdout != "" {
+			t.Errorf("vigil %s ends with %d and says %q", role[0], code, stderr)
+		}
+	}
+}

@@ -1,0 +1,27 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"vigil/api"
+	"vigil/egress"
+	"vigil/notify"
+	"vigil/probe"
+)
+
+func newOpenAPICommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "openapi",
+		Short: "Print the OpenAPI document of the API",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			guard := egress.New(egress.Policy{})
+			document, err := api.Document(probe.NewRegistry(guard), notify.NewRegistry(guard))
+			if err != nil {
+				return err
+			}
+			_, err = cmd.OutOrStdout().Write(document)
+			return err
+		},
+	}
+}

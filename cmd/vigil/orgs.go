@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"vigil"
+	"vigil/storage"
+)
+
+func newOrgsCommand() *cobra.Command {
+	return group("orgs", "Administer organizations", newOrgsSetTierCommand())
+}
+
+func newOrgsSetTierCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "set-tier <organization id or a member's email> <free|paid|enterprise>",
+		Short: "Change what an organization may do",
+		Long: "Change the tier of an organization. Checks that the new tier would not allow stay as they are;\n" +
+			"it binds when they are next changed.",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return fmt.Errorf("set-tier needs an organization and a tier, such as: vigil orgs set-tier you@example.com paid (got %d words)", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var wanted tier
+			if err := wanted.UnmarshalText([]byte(args[1])); err != nil {
+				return fmt.Errorf("the tier %w", err)
+			}
+			s, err := readSettings(cmd)
+			if err != nil {
+				return err
+			}
+			return withStore(cmd.Context(), &s, func(store *storage.Store) error {
+				id, err := organizationID(cmd.Context(), store, args[0])
+				if err != nil {
+					return err
+				}
+				err = store.SetTier(cmd.Context(), id, vigil.Tier(wanted))
+				if vigil.ErrorCode(err) == vigil.CodeNotFound {
+					return fmt.Errorf("there is no organization %s", id)
+				}
+				if err != nil {
+					return err
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "Organization %s is now of the tier %s.\n", id, args[1])
+				return nil
+			})
+		},
+	}
+}
+
+// organizationID reads an id, or finds the organization of a member.
+func organizationID(ctx context.Context, store *storage.Store, named string) (uuid.UUID, error) {
+	if id, err := uuid.Parse(named); err == nil {
+		return id, nil
+	}
+	user, err := store.UserByEmail(ctx, named)
+	if vigil.ErrorCode(err) == vigil.CodeNotFound {
+		return uuid.Nil, fmt.Errorf("%q is neither the id of an organization nor the address of an account", named)
+	}
+	return user.OrgID, err
+}

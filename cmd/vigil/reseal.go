@@ -1,0 +1,60 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"vigil/storage"
+)
+
+func newKeysResealCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "reseal",
+		Short: "Seal every stored secret anew under the current VIGIL_SECRET_KEY",
+		Long: "Seal every stored secret anew under the current VIGIL_SECRET_KEY. Run it after putting a new key\n" +
+			"before the old one (new,old) and restarting every process; then the old one can be left out.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := readSettings(cmd)
+			if err != nil {
+				return err
+			}
+			opened, err := openSecrets(&s, existingSecret(s.DataDir))
+			if err != nil {
+				return err
+			}
+			dsn, err := databaseURL(&s)
+			if err != nil {
+				return err
+			}
+			store, err := storage.Open(cmd.Context(), dsn, storage.Options{Keys: opened.keyring, MaxConns: 4})
+			if err != nil {
+				return err
+			}
+			defer func() { _ = store.Close() }()
+			changed, err := store.Reseal(cmd.Context())
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d configs were sealed anew.\n", changed)
+			return err
+		},
+	}
+}
+
+// existingSecret reads secrets of a data directory that a running platform may
+// hold, and never makes one.
+type existingSecret string
+
+// Secret returns a secret that was made before.
+func (dir existingSecret) Secret(name string, _ int) (string, error) {
+	text, err := os.ReadFile(filepath.Join(string(dir), name)) //nolint:gosec // the operator names the directory
+	if err != nil {
+		return "", fmt.Errorf("the secret key cannot be read (%w); set VIGIL_SECRET_KEY, or VIGIL_DATA_DIR and run this as the user who runs `vigil up`", err)
+	}
+	return strings.TrimSpace(string(text)), nil
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+)
+
+// summary is what a started platform tells; its JSON is what scripts read.
+type summary struct {
+	APIURL          string `json:"api_url"`
+	DocsURL         string `json:"docs_url"`
+	TemporalUIURL   string `json:"temporal_ui_url"`
+	TemporalAddress string `json:"temporal_address"`
+	Namespace       string `json:"namespace"`
+	MetricsURL      string `json:"metrics_url,omitempty"`
+	APIKey          string `json:"api_key,omitempty"` // first start only
+	DataDir         string `json:"data_dir"`
+	PID             int    `json:"pid"`
+}
+
+// screen shows a person how the start goes, a line a step with its time. For
+// scripts, standard output has one line of JSON once all is ready, and people
+// read standard error.
+type screen struct {
+	out, people io.Writer
+	json        bool
+	began       time.Time
+	mu          sync.Mutex
+}
+
+func newScreen(out, errOut io.Writer, asJSON bool) *screen {
+	s := &screen{out: out, people: out, json: asJSON, began: time.Now()}
+	if asJSON {
+		s.people = errOut
+	}
+	return s
+}
+
+// step runs one part of the start; what it returns stands on its line.
+func (s *screen) step(name string, run func() (string, error)) error {
+	began := time.Now()
+	what, err := run()
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, err = fmt.Fprintf(s.people, "  %-10s %-44s %6.2f s\n", name, what, time.Since(began).Seconds())
+	return err
+}
+
+// note says one thing.
+func (s *screen) note(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, _ = fmt.Fprintf(s.people, "  %s\n", text)
+}
+
+// ready tells that everything runs, and what to do next.
+func (s *screen) ready(sum summary) error {
+	if s.json {
+		return json.NewEncoder(s.out).Encode(sum)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "\nVigil is up after %.1f s. Ctrl-C stops it.\n\n", time.Since(s.began).Seconds())
+	line := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(&b, "  %-12s %s\n", name, value)
+		}
+	}
+	line("API", sum.APIURL)
+	line("Docs", sum.DocsURL)
+	line("Temporal UI", sum.TemporalUIURL)
+	line("Metrics", sum.MetricsURL)
+	line("Data", sum.DataDir)
+	key := sum.APIKey
+	if key != "" {
+		line("API key", key+"   (shown once; `vigil keys create` makes another)")
+	} else {
+		key = "$VIGIL_API_KEY"
+		line("API key", "as printed at the first start; `vigil keys create` makes another")
+	}
+	fmt.Fprintf(&b, `
+Make a check, then look at its results as often as you like:
+
+  ID=$(curl -s %[1]s/v1/checks -H "Authorization: Bearer %[2]s" -H "Content-Type: application/json" -d '{"name":"My first check","type":"http","interval_seconds":10,"config":{"url":"%[1]s/health"}}' | grep -o '"id":"[^"]*' | head -1 | cut -c7-); sleep 2
+  curl -s %[1]s/v1/checks/$ID/results -H "Authorization: Bearer %[2]s"
+
+`, sum.APIURL, key)
+	_, err := io.WriteString(s.out, b.String())
+	return err
+}

@@ -1,0 +1,23 @@
+package main
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestMain makes this test binary serve as vigil in the scripts.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"vigil": func() { os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr)) },
+	})
+}
+
+// The scripts are what a person types and what the program answers, mostly to
+// mistakes. None of them starts a database.
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, testscript.Params{Dir: "testdata/script", RequireExplicitExec: true})
+}

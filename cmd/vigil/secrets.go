@@ -1,0 +1,73 @@
+package main
+
+import (
+	"crypto/hkdf"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"vigil"
+)
+
+// secretKeyFile is the file of the data directory that holds the generated key,
+// secretKeySize its length in bytes.
+const (
+	secretKeyFile = "secret.key"
+	secretKeySize = 32
+)
+
+// signingPurpose separates the key that signs session tokens from the one that
+// it is derived from.
+const signingPurpose = "vigil session tokens v1"
+
+// secrets are all keys that the platform works with, made from the secret key.
+type secrets struct {
+	keyring *vigil.Keyring
+	// signing signs session tokens; older ones are still accepted.
+	signing      []byte
+	olderSigning [][]byte
+}
+
+// keeper makes a secret of so many bytes once and returns it in hexadecimal.
+type keeper interface {
+	Secret(name string, size int) (string, error)
+}
+
+// openSecrets takes the secret keys of the settings, else the one that the data
+// directory keeps. Without a data directory (nil) the setting is needed: two
+// processes that each made a key could not read what the other wrote.
+func openSecrets(s *settings, dataDir keeper) (secrets, error) {
+	keys := s.SecretKeys
+	if len(keys) == 0 {
+		if dataDir == nil {
+			return secrets{}, errors.New("VIGIL_SECRET_KEY is not set; all processes of a platform need the same one (make one with: openssl rand -hex 32)")
+		}
+		text, err := dataDir.Secret(secretKeyFile, secretKeySize)
+		if err != nil {
+			return secrets{}, err
+		}
+		key, err := hex.DecodeString(text)
+		if err != nil {
+			return secrets{}, fmt.Errorf("%s in the data directory holds no key: restore it from a backup", secretKeyFile)
+		}
+		keys = secretKeys{key}
+	}
+	ring, err := vigil.NewKeyring(keys[0], keys[1:]...)
+	if err != nil {
+		return secrets{}, fmt.Errorf("VIGIL_SECRET_KEY: %w", err)
+	}
+	opened := secrets{keyring: ring}
+	for i, key := range keys {
+		derived, err := hkdf.Key(sha256.New, key, nil, signingPurpose, secretKeySize)
+		if err != nil {
+			return secrets{}, fmt.Errorf("derive the signing key: %w", err)
+		}
+		if i == 0 {
+			opened.signing = derived
+			continue
+		}
+		opened.olderSigning = append(opened.olderSigning, derived)
+	}
+	return opened, nil
+}

@@ -1,0 +1,223 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/caarlos0/env/v11"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// settings are all choices of an operator. Each is an environment variable and
+// a flag of the same name without VIGIL_ (VIGIL_DATA_DIR is --data-dir). The
+// word in backquotes in a help text stands for the value.
+type settings struct {
+	Listen      hostPort `env:"VIGIL_LISTEN" envDefault:"127.0.0.1:8080" help:"address of the API, as ~host:port~"`
+	DataDir     string   `env:"VIGIL_DATA_DIR" help:"~directory~ of the private Postgres and the secret key"`
+	DatabaseURL string   `env:"DATABASE_URL" secret:"yes" help:"~URL~ of a Postgres to use instead of a private one"`
+
+	TemporalAddress   string        `env:"TEMPORAL_ADDRESS" help:"~host:port~ of a Temporal server to use instead of the embedded one (TLS and keys: Temporal's own TEMPORAL_ variables)"`
+	TemporalNamespace string        `env:"TEMPORAL_NAMESPACE" envDefault:"vigil" help:"Temporal ~namespace~ of all workflows"`
+	TemporalListen    hostPort      `env:"VIGIL_TEMPORAL_LISTEN" envDefault:"127.0.0.1:7233" help:"address of the embedded Temporal server, as ~host:port~"`
+	UIListen          hostPort      `env:"VIGIL_UI_LISTEN" envDefault:"127.0.0.1:8233" help:"address of the embedded Temporal UI, as ~host:port~"`
+	TemporalRetention time.Duration `env:"VIGIL_TEMPORAL_RETENTION" envDefault:"72h" help:"~duration~ for which closed workflows stay in the embedded Temporal server"`
+
+	Regions     regionList    `env:"VIGIL_REGIONS" envDefault:"all" help:"~regions~ that this process probes from: all, primary, or keys and cloud names with commas"`
+	QuietWindow time.Duration `env:"VIGIL_QUIET_WINDOW" envDefault:"1m" help:"~duration~ that one activity may cover while nothing changes; 0: one activity for each slot"`
+
+	PublicURL             publicURL     `env:"VIGIL_PUBLIC_URL" help:"~URL~ under which people reach the API (default http:// and the address of the API)"`
+	SignupTier            tier          `env:"VIGIL_SIGNUP_TIER" envDefault:"free" help:"~tier~ of new organizations: free, paid or enterprise"`
+	EnterpriseMinInterval time.Duration `env:"VIGIL_ENTERPRISE_MIN_INTERVAL" envDefault:"1s" help:"smallest interval of the enterprise tier, as a ~duration~ of whole seconds"`
+
+	EnterpriseRate int64    `env:"VIGIL_ENTERPRISE_RATE" envDefault:"0" help:"~requests~ a minute that an organization of the enterprise tier may make; 0: any number"`
+	AddressRate    int      `env:"VIGIL_ADDRESS_RATE" envDefault:"20" help:"~requests~ a minute that one address may make without a credential; 0: any number, as while the API listens on loopback"`
+	TrustedProxies cidrList `env:"VIGIL_TRUSTED_PROXIES" help:"~networks~ of proxies that are believed about whom they speak for, as CIDRs with commas"`
+
+	StreamsPerKey          int `env:"VIGIL_STREAMS_PER_KEY" envDefault:"10" help:"alert ~streams~ that one key may have open at a time in one process"`
+	StreamsPerOrganization int `env:"VIGIL_STREAMS_PER_ORGANIZATION" envDefault:"50" help:"alert ~streams~ that one organization may have open at a time in one process"`
+
+	SMTPURL smtpURL `env:"VIGIL_SMTP_URL" secret:"yes" help:"~URL~ of the mail server, smtp:// or smtps://user:password@host:port?from=address (default: mail is written to the data directory)"`
+
+	DeliverySchedule deliverySchedule `env:"VIGIL_DELIVERY_SCHEDULE" envDefault:"5s,30s,2m,10m,30m,2h,5h,10h,14h,20h,24h" help:"~waits~ between the attempts of a delivery, as durations with commas"`
+
+	SecretKeys          secretKeys `env:"VIGIL_SECRET_KEY" secret:"yes" help:"~key~ of 32 bytes in hexadecimal or base64 that seals secrets; older ones behind it with commas (default made in the data directory)"`
+	AllowedPrivateCIDRs cidrList   `env:"VIGIL_ALLOWED_PRIVATE_CIDRS" help:"private ~networks~ that may be probed although others can reach the API, as CIDRs with commas"`
+
+	ResultRetention time.Duration `env:"VIGIL_RESULT_RETENTION" envDefault:"90d" help:"~duration~ for which results are kept"`
+	RollupRetention time.Duration `env:"VIGIL_ROLLUP_RETENTION" envDefault:"396d" help:"~duration~ for which hourly rollups of results are kept"`
+
+	MetricsListen hostPort `env:"VIGIL_METRICS_LISTEN" help:"address of the metrics and profiles of this process, as ~host:port~, for operators' networks only (default: none)"`
+
+	LogLevel logLevel `env:"VIGIL_LOG_LEVEL" envDefault:"info" help:"~level~ from which on log lines are written: debug, info, warn or error"`
+}
+
+// setting describes one field of settings.
+type setting struct {
+	variable string // of the environment
+	fallback string
+	help     string
+	secret   bool // its value is never repeated
+}
+
+// flag is the setting's name on the command line.
+func (s setting) flag() string {
+	name := strings.TrimPrefix(s.variable, "VIGIL_")
+	return strings.ToLower(strings.ReplaceAll(name, "_", "-"))
+}
+
+// allSettings are the fields of settings, in their order.
+func allSettings() []setting {
+	fields := reflect.VisibleFields(reflect.TypeFor[settings]())
+	all := make([]setting, len(fields))
+	for i, field := range fields {
+		all[i] = setting{
+			variable: field.Tag.Get("env"),
+			fallback: field.Tag.Get("envDefault"),
+			help:     strings.ReplaceAll(field.Tag.Get("help"), "~", "`"),
+			secret:   field.Tag.Get("secret") != "",
+		}
+		if all[i].variable == "VIGIL_DATA_DIR" {
+			all[i].fallback = defaultDataDir()
+		}
+	}
+	return all
+}
+
+// addSettings makes a flag of every setting.
+func addSettings(flags *pflag.FlagSet) {
+	flags.SortFlags = false
+	for _, s := range allSettings() {
+		flags.String(s.flag(), s.fallback, s.help+" ["+s.variable+"]")
+	}
+}
+
+// readSettings takes every setting from its flag, else from the environment,
+// else its default. The error names each setting that has a wrong value. An
+// empty variable is like one that is not set.
+func readSettings(cmd *cobra.Command) (settings, error) {
+	given := env.ToMap(os.Environ())
+	for _, s := range allSettings() {
+		if flag := cmd.Flags().Lookup(s.flag()); flag != nil && flag.Changed {
+			given[s.variable] = flag.Value.String()
+		}
+		if given[s.variable] == "" {
+			delete(given, s.variable)
+		}
+		if _, ok := given[s.variable]; !ok && s.fallback != "" {
+			given[s.variable] = s.fallback
+		}
+	}
+	var read settings
+	err := env.ParseWithOptions(&read, env.Options{
+		Environment: given,
+		FuncMap: map[reflect.Type]env.ParserFunc{
+			reflect.TypeFor[time.Duration](): func(text string) (any, error) { return parseDuration(text) },
+		},
+	})
+	if err != nil {
+		return settings{}, settingsError(err)
+	}
+	if read.PublicURL == "" {
+		read.PublicURL = publicURL("http://" + read.Listen.reachable())
+	}
+	if read.DataDir, err = filepath.Abs(read.DataDir); err != nil {
+		return settings{}, fmt.Errorf("VIGIL_DATA_DIR: %w", err)
+	}
+	return read, read.validate()
+}
+
+// isGiven reports whether a setting has a value of its own, not its default.
+func isGiven(cmd *cobra.Command, variable string) bool {
+	flag := cmd.Flags().Lookup(setting{variable: variable}.flag())
+	return flag != nil && flag.Changed || os.Getenv(variable) != ""
+}
+
+// local reports whether nobody but the users of this machine can reach the API,
+// neither by itself nor through a proxy.
+func (s *settings) local() bool {
+	return s.Listen.loopback() && s.PublicURL.loopback() && len(s.TrustedProxies) == 0
+}
+
+// settingsError names settings by their variables where env names fields.
+func settingsError(err error) error {
+	aggregate, ok := errors.AsType[env.AggregateError](err)
+	if !ok {
+		return err
+	}
+	told := make([]error, 0, len(aggregate.Errors))
+	for _, err := range aggregate.Errors {
+		if wrong, ok := errors.AsType[env.ParseError](err); ok {
+			field, _ := reflect.TypeFor[settings]().FieldByName(wrong.Name)
+			err = wrongSetting(field.Tag.Get("env"), wrong.Err)
+		}
+		told = append(told, err)
+	}
+	return errors.Join(told...)
+}
+
+func wrongSetting(variable string, err error) error {
+	return fmt.Errorf("%s (--%s) %w", variable, setting{variable: variable}.flag(), err)
+}
+
+// validate checks what depends on more than a value's form.
+func (s *settings) validate() error {
+	var errs []error
+	wrong := func(variable, format string, args ...any) {
+		errs = append(errs, wrongSetting(variable, fmt.Errorf(format, args...)))
+	}
+	if s.QuietWindow < 0 || s.QuietWindow > time.Hour {
+		wrong("VIGIL_QUIET_WINDOW", "is %v; it must lie between 0 and 1h", s.QuietWindow)
+	}
+	if s.TemporalRetention < time.Hour {
+		wrong("VIGIL_TEMPORAL_RETENTION", "is %v; the least that Temporal accepts is 1h", s.TemporalRetention)
+	}
+	if d := s.EnterpriseMinInterval; d < time.Second || d%time.Second != 0 {
+		wrong("VIGIL_ENTERPRISE_MIN_INTERVAL", "is %v; it must be whole seconds, at least 1s", d)
+	}
+	if s.EnterpriseRate < 0 {
+		wrong("VIGIL_ENTERPRISE_RATE", "is %d; it must not be negative", s.EnterpriseRate)
+	}
+	if s.StreamsPerKey < 1 {
+		wrong("VIGIL_STREAMS_PER_KEY", "is %d; it must be at least 1", s.StreamsPerKey)
+	}
+	if s.StreamsPerOrganization < 1 {
+		wrong("VIGIL_STREAMS_PER_ORGANIZATION", "is %d; it must be at least 1", s.StreamsPerOrganization)
+	}
+	if s.AddressRate < 0 {
+		wrong("VIGIL_ADDRESS_RATE", "is %d; it must not be negative", s.AddressRate)
+	}
+	if s.ResultRetention < 24*time.Hour {
+		wrong("VIGIL_RESULT_RETENTION", "is %v; it must be at least 1d, since results are dropped by the day", s.ResultRetention)
+	}
+	if s.RollupRetention < s.ResultRetention {
+		wrong("VIGIL_ROLLUP_RETENTION", "is %v; it must not be less than VIGIL_RESULT_RETENTION, %v", s.RollupRetention, s.ResultRetention)
+	}
+	if s.TemporalAddress == "" && s.TemporalListen.port() != "0" && s.TemporalListen == s.UIListen {
+		wrong("VIGIL_UI_LISTEN", "is %s, which is VIGIL_TEMPORAL_LISTEN too; choose another port for one of them", s.UIListen)
+	}
+	if s.Listen.port() != "0" && (s.Listen == s.TemporalListen || s.Listen == s.UIListen) && s.TemporalAddress == "" {
+		wrong("VIGIL_LISTEN", "is %s, which the embedded Temporal server or its UI has too; choose another port for one of them", s.Listen)
+	}
+	return errors.Join(errs...)
+}
+
+// defaultDataDir is a place of the user's own. For root it is one that the
+// unprivileged user who runs Postgres can pass through, which /root is not.
+func defaultDataDir() string {
+	if os.Geteuid() == 0 {
+		return "/var/lib/vigil"
+	}
+	if base := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(base) {
+		return filepath.Join(base, "vigil")
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		return filepath.Join(home, ".local", "share", "vigil")
+	}
+	return filepath.Join(os.TempDir(), "vigil")
+}
