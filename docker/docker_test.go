@@ -1,0 +1,230 @@
+// Package docker_test checks the images without an engine: the build steps are
+// run as the commands that they are, and every command line, health check and
+// setting that the files hold is tried on the program itself.
+package docker_test
+
+import (
+	"context"
+	"debug/elf"
+	"encoding/json"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/compose-spec/compose-go/v2/loader"
+	"github.com/compose-spec/compose-go/v2/types"
+)
+
+// target is one FROM of the Dockerfile.
+type target struct {
+	name, base string
+	lines      [][2]string // instruction and argument
+}
+
+func dockerfile(t *testing.T) []target {
+	t.Helper()
+	raw, err := os.ReadFile("Dockerfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := regexp.MustCompile(`^(\S+) AS (\S+)$`)
+	var targets []target
+	for line := range strings.Lines(string(raw)) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		instruction, argument, _ := strings.Cut(line, " ")
+		if instruction == "FROM" {
+			named := from.FindStringSubmatch(argument)
+			if named == nil {
+				t.Fatalf("FROM %s has no name", argument)
+			}
+			targets = append(targets, target{name: named[2], base: named[1]})
+			continue
+		}
+		last := &targets[len(targets)-1]
+		last.lines = append(last.lines, [2]string{instruction, argument})
+	}
+	return targets
+}
+
+// build runs the RUN lines of a target in the source tree, with /out in a
+// directory of the test, and returns the binary.
+func build(t *testing.T, name string) string {
+	t.Helper()
+	out := t.TempDir()
+	for _, target := range dockerfile(t) {
+		if target.name != name {
+			continue
+		}
+		for _, line := range target.lines {
+			if line[0] != "RUN" {
+				continue
+			}
+			cmd := exec.CommandContext(t.Context(), "sh", "-c", strings.ReplaceAll(line[1], "/out/", out+"/"))
+			cmd.Dir = ".."
+			cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "VERSION=tried")
+			if said, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("RUN %s: %v\n%s", line[1], err, said)
+			}
+		}
+	}
+	return filepath.Join(out, "vigil")
+}
+
+// accepts says whether the program knows a command line, by asking for its help.
+func accepts(t *testing.T, binary string, args ...string) {
+	t.Helper()
+	said, err := exec.CommandContext(t.Context(), binary, append(slices.Clone(args), "--help")...).CombinedOutput()
+	if err != nil || len(args) > 0 && !strings.Contains(string(said), "vigil "+args[0]) {
+		t.Errorf("vigil %s: %v\n%s", strings.Join(args, " "), err, said)
+	}
+}
+
+func TestDockerfile(t *testing.T) {
+	t.Parallel()
+	binary := build(t, "build-roles")
+
+	t.Run("BinaryIsStaticAndHasItsVersion", func(t *testing.T) {
+		t.Parallel()
+		file, err := elf.Open(binary)
+		if err != nil {
+			t.Skipf("not an ELF binary: %v", err)
+		}
+		defer func() { _ = file.Close() }()
+		for _, p := range file.Progs {
+			if p.Type == elf.PT_INTERP {
+				t.Error("the binary needs a dynamic linker, which the image does not have")
+			}
+		}
+		said, err := exec.CommandContext(t.Context(), binary, "--version").Output()
+		if err != nil || !strings.Contains(string(said), "tried") {
+			t.Errorf("%s, %v", said, err)
+		}
+	})
+	t.Run("BinaryOfTheRolesHasNoServer", func(t *testing.T) {
+		t.Parallel()
+		cmd := exec.CommandContext(t.Context(), binary, "temporal")
+		cmd.Env = []string{"DATABASE_URL=postgres://127.0.0.1:1/none", "HOME=" + t.TempDir()}
+		if said, err := cmd.CombinedOutput(); err == nil || len(said) == 0 {
+			t.Errorf("%s, %v", said, err)
+		}
+	})
+	t.Run("TargetsBuildOnEachOtherAndRunAsNobody", func(t *testing.T) {
+		t.Parallel()
+		known := map[string]bool{"golang:1.26-bookworm": true, "gcr.io/distroless/static-debian12:nonroot": true}
+		unprivileged := map[string]bool{}
+		for _, target := range dockerfile(t) {
+			if !known[target.base] {
+				t.Errorf("%s: there is no %s", target.name, target.base)
+			}
+			known[target.name] = true
+			unprivileged[target.name] = unprivileged[target.base]
+			for _, line := range target.lines {
+				if line[0] == "USER" {
+					unprivileged[target.name] = line[1] != "root" && !strings.HasPrefix(line[1], "0")
+				}
+				if line[0] == "CMD" && !unprivileged[target.name] {
+					t.Errorf("%s runs as root", target.name)
+				}
+			}
+		}
+	})
+	t.Run("ProgramKnowsEveryCommand", func(t *testing.T) {
+		t.Parallel()
+		tried := 0
+		for _, target := range dockerfile(t) {
+			for _, line := range target.lines {
+				at := strings.IndexByte(line[1], '[')
+				if line[0] != "CMD" && line[0] != "HEALTHCHECK" || at < 0 {
+					continue
+				}
+				var args []string
+				if err := json.Unmarshal([]byte(line[1][at:]), &args); err != nil {
+					t.Fatal(err)
+				}
+				accepts(t, binary, slices.DeleteFunc(args, func(arg string) bool { return arg == "/vigil" })...)
+				tried++
+			}
+		}
+		if tried < 8 {
+			t.Errorf("only %d commands were found", tried)
+		}
+	})
+}
+
+// project reads compose.yaml as an engine does: by the Compose specification's
+// own schema, with its variables replaced and its references looked up.
+func project(ctx context.Context, variables ...string) (*types.Project, error) {
+	environment := types.Mapping{}
+	for _, name := range variables {
+		environment[name] = "tried"
+	}
+	return loader.LoadWithContext(ctx, types.ConfigDetails{
+		WorkingDir: ".", ConfigFiles: types.ToConfigFiles([]string{"compose.yaml"}), Environment: environment,
+	})
+}
+
+func TestCompose(t *testing.T) {
+	t.Parallel()
+	read, err := project(t.Context(), "POSTGRES_PASSWORD", "VIGIL_SECRET_KEY")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, lone := range []string{"POSTGRES_PASSWORD", "VIGIL_SECRET_KEY"} {
+		if _, err := project(t.Context(), lone); err == nil {
+			t.Errorf("%s alone was enough", lone)
+		}
+	}
+	targets := map[string]bool{}
+	checked := map[string]bool{}
+	for _, target := range dockerfile(t) {
+		targets[target.name] = true
+		for _, line := range target.lines {
+			checked[target.name] = checked[target.name] || line[0] == "HEALTHCHECK"
+		}
+	}
+	binary := build(t, "build-roles")
+	help, err := exec.CommandContext(t.Context(), binary, "--help").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"api", "control", "migrate", "postgres", "setup", "temporal", "worker-frankfurt", "worker-newark"}
+	if got := slices.Sorted(maps.Keys(read.Services)); !slices.Equal(got, want) {
+		t.Errorf("services %v, want %v", got, want)
+	}
+	for name, service := range read.Services {
+		if service.Build == nil {
+			if service.HealthCheck == nil {
+				t.Errorf("%s has no health check", name)
+			}
+			continue
+		}
+		target := service.Build.Target
+		if !targets[target] {
+			t.Errorf("%s: the Dockerfile has no target %q", name, target)
+		}
+		if service.Restart == types.RestartPolicyUnlessStopped && target != "temporal" && service.HealthCheck == nil && !checked[target] {
+			t.Errorf("%s has no health check", name)
+		}
+		for on, how := range service.DependsOn {
+			if how.Condition == types.ServiceConditionCompletedSuccessfully && read.Services[on].Restart != types.RestartPolicyOnFailure {
+				t.Errorf("%s waits for the end of %s, which goes on for ever", name, on)
+			}
+		}
+		if len(service.Command) > 0 {
+			accepts(t, binary, service.Command...)
+		}
+		for variable := range service.Environment {
+			if !strings.Contains(string(help), "["+variable+"]") {
+				t.Errorf("%s: the program knows no setting %s", name, variable)
+			}
+		}
+	}
+}
