@@ -1,0 +1,130 @@
+package contract_test
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// TestErrors is section 7.
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	c := somebody(t)
+	for name, tt := range map[string]struct {
+		status       int
+		method, path string
+		body         any
+		header       []string
+	}{
+		"400 malformed JSON":           {400, "POST", "/v1/checks", `{"name":`, nil},
+		"400 another content type":     {400, "POST", "/v1/checks", "name=x", []string{"Content-Type", "text/plain"}},
+		"400 an unknown member":        {400, "POST", "/v1/api-keys", object{"name": "x", "colour": "red"}, nil},
+		"400 a wrong query value":      {400, "GET", "/v1/checks?limit=many", nil, nil},
+		"404 a malformed id":           {404, "GET", "/v1/checks/42", nil, nil},
+		"404 an unknown path":          {404, "GET", "/v2/checks", nil, nil},
+		"405 another method":           {405, "PATCH", "/v1/checks", nil, nil},
+		"413 more than 1 MiB":          {413, "POST", "/v1/checks", strings.Repeat(" ", 1<<20+1), nil},
+		"401 a key that is none":       {401, "GET", "/v1/checks", nil, []string{"Authorization", "Bearer vgl_nonsense"}},
+		"401 a token that is none":     {401, "GET", "/v1/checks", nil, []string{"Authorization", "Bearer a.b.c"}},
+		"401 another authorization":    {401, "GET", "/v1/checks", nil, []string{"Authorization", "Basic YTpi"}},
+		"400 a check that cannot run":  {400, "POST", "/v1/checks", object{"name": "x", "type": "http", "config": object{}, "interval_seconds": 60}, nil},
+		"400 a scheme that is not one": {400, "POST", "/v1/checks", newCheck("gopher://example.com"), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := somebodyElse(t, c).want(tt.status, tt.method, tt.path, tt.body, tt.header...)
+			for _, member := range []string{"error", "code", "request_id"} {
+				if text(a.body[member]) == "" {
+					t.Errorf("no %s: %s", member, a.raw)
+				}
+			}
+			if a.body["request_id"] != a.header.Get("X-Request-Id") || !strings.HasPrefix(a.header.Get("Content-Type"), "application/json") {
+				t.Errorf("headers %v, body %s", a.header, a.raw)
+			}
+		})
+	}
+}
+
+// TestLimits is section 8.
+func TestLimits(t *testing.T) {
+	t.Parallel()
+
+	t.Run("Request rate", func(t *testing.T) {
+		t.Parallel()
+		c := somebody(t)
+		var admitted, refused atomic.Int64
+		var group sync.WaitGroup
+		slots := make(chan struct{}, 32)
+		for range 1050 {
+			slots <- struct{}{}
+			group.Go(func() {
+				defer func() { <-slots }()
+				switch a := c.do("GET", "/v1/auth/me", nil); a.status {
+				case http.StatusOK:
+					admitted.Add(1)
+					if !strings.HasPrefix(a.header.Get("RateLimit-Policy"), `"org";q=1000;w=60`) || a.header.Get("RateLimit") == "" {
+						t.Errorf("headers %v", a.header)
+					}
+				case http.StatusTooManyRequests:
+					refused.Add(1)
+					if a.header.Get("Retry-After") == "" {
+						t.Errorf("headers %v", a.header)
+					}
+				default:
+					t.Errorf("status %d: %s", a.status, a.raw)
+				}
+			})
+		}
+		group.Wait()
+		if admitted.Load() != 1000 || refused.Load() != 50 {
+			t.Errorf("%d admitted and %d refused, want 1000 and 50", admitted.Load(), refused.Load())
+		}
+		somebody(t).want(http.StatusOK, "GET", "/v1/auth/me", nil)
+	})
+
+	t.Run("List page size and Results page size", func(t *testing.T) {
+		t.Parallel()
+		c := somebody(t)
+		body := newCheck("http://example.com")
+		body["enabled"] = false
+		for range 103 {
+			c.want(http.StatusCreated, "POST", "/v1/checks", body)
+		}
+		for query, want := range map[string]int{"": 50, "?limit=100": 100, "?limit=1000": 100, "?offset=100": 3} {
+			if got := len(c.want(http.StatusOK, "GET", "/v1/checks"+query, nil).list()); got != want {
+				t.Errorf("%s: %d checks, want %d", query, got, want)
+			}
+		}
+	})
+
+	t.Run("Check interval and Free tier", func(t *testing.T) {
+		t.Parallel()
+		c := somebody(t)
+		body := newCheck("http://example.com")
+		body["enabled"], body["interval_seconds"] = false, 59
+		c.want(http.StatusBadRequest, "POST", "/v1/checks", body)
+		body["interval_seconds"] = 60
+		c.want(http.StatusCreated, "POST", "/v1/checks", body)
+		body["regions"] = []string{"na-east-ewr", "eu-central-fra"}
+		c.want(http.StatusBadRequest, "POST", "/v1/checks", body)
+	})
+
+	t.Run("Budget rule", func(t *testing.T) {
+		t.Parallel()
+		c := somebody(t)
+		body := newCheck("http://127.0.0.1:9")
+		body["interval_seconds"] = 90 // 40 an hour
+		c.want(http.StatusCreated, "POST", "/v1/checks", body)
+		body["interval_seconds"] = 120 // 30 an hour
+		c.want(http.StatusCreated, "POST", "/v1/checks", body)
+		body["enabled"] = false // nothing
+		c.want(http.StatusCreated, "POST", "/v1/checks", body)
+		usage := c.want(http.StatusOK, "GET", "/v1/usage", nil).data()
+		hourly, _ := usage["executions_per_hour"].(object)
+		if hourly["used"] != 70.0 || hourly["limit"] != 50000.0 || usage["checks"] != 3.0 || usage["tier"] != "free" {
+			t.Errorf("usage %v", usage)
+		}
+	})
+}

@@ -1,0 +1,57 @@
+package e2e_test
+
+import (
+	"database/sql"
+	"net"
+	"os"
+	"testing"
+
+	_ "github.com/jackc/pgx/v5/stdlib"
+
+	"vigil/storage/storagetest"
+)
+
+// database is an empty database on a Postgres server of its own that listens on
+// TCP, as Temporal needs it. Both are gone after the test.
+func database(t *testing.T) string {
+	t.Helper()
+	address := freeAddress(t)
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	storagetest.StartCluster(t, "listen_addresses=127.0.0.1", "port="+port, "fsync=off")
+	server := "postgres://postgres@" + address + "/"
+	query(t, server+"postgres?sslmode=disable", "CREATE DATABASE vigil")
+	return server + "vigil?sslmode=disable"
+}
+
+// query runs statements on a database.
+func query(t *testing.T, dsn string, statements ...string) {
+	t.Helper()
+	db, err := sql.Open("pgx", dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	for _, statement := range statements {
+		if _, err := db.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// dataDir is an empty directory that the user who runs Postgres can pass
+// through, unlike those of the testing package.
+func dataDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "vigil-data-") //nolint:usetesting // t.TempDir is closed to other users
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}

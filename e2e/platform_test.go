@@ -1,0 +1,270 @@
+package e2e_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// patience bounds every wait for something that must happen.
+const patience = 60 * time.Second
+
+// binary is the program under test, built once.
+var binary string //nolint:gochecknoglobals // set by TestMain before any test runs
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "vigil-e2e-")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer func() { _ = os.RemoveAll(dir) }()
+		_ = os.Chmod(dir, 0o755)
+		binary = filepath.Join(dir, "vigil")
+		build := exec.Command("go", "build", "-o", binary, "vigil/cmd/vigil") //nolint:noctx // bounded by the test's own timeout
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		build.Stdout, build.Stderr = os.Stderr, os.Stderr
+		if err := build.Run(); err != nil {
+			fmt.Fprintln(os.Stderr, "build:", err)
+			return 1
+		}
+		return m.Run()
+	}())
+}
+
+// ready is the line that `vigil up --json` prints.
+type ready struct {
+	APIURL          string `json:"api_url"`
+	DocsURL         string `json:"docs_url"`
+	TemporalUIURL   string `json:"temporal_ui_url"`
+	TemporalAddress string `json:"temporal_address"`
+	Namespace       string `json:"namespace"`
+	MetricsURL      string `json:"metrics_url"`
+	APIKey          string `json:"api_key"`
+	DataDir         string `json:"data_dir"`
+	PID             int    `json:"pid"`
+}
+
+// process is one run of the program.
+type process struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	stderr *tail
+	ready  ready
+	exited chan struct{}
+}
+
+// tail keeps the last of what a process said, for the report of a failure.
+type tail struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+func (b *tail) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.text = append(b.text, p...)
+	if over := len(b.text) - 64<<10; over > 0 {
+		b.text = b.text[over:]
+	}
+	return len(p), nil
+}
+
+func (b *tail) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return string(b.text)
+}
+
+// start runs the program. It is killed at the end of the test if it still runs.
+func start(t *testing.T, env []string, args ...string) *process {
+	t.Helper()
+	return startAs(t, nil, env, args...)
+}
+
+// startAs runs the program as another user; nil is this one.
+func startAs(t *testing.T, user *syscall.Credential, env []string, args ...string) *process {
+	t.Helper()
+	p := &process{t: t, stderr: &tail{}, exited: make(chan struct{})}
+	p.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), binary, args...)
+	p.cmd.Env = append(os.Environ(), env...)
+	p.cmd.Stderr = p.stderr
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: user}
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		p.kill()
+		if t.Failed() {
+			t.Logf("%s said:\n%s", strings.Join(args, " "), p.stderr)
+		}
+	})
+	lines := make(chan string, 1)
+	go func() {
+		scanner := bufio.NewScanner(out)
+		if scanner.Scan() {
+			lines <- scanner.Text()
+		}
+		close(lines)
+		_, _ = io.Copy(io.Discard, out)
+		_ = p.cmd.Wait()
+		close(p.exited)
+	}()
+	select {
+	case line := <-lines:
+		if err := json.Unmarshal([]byte(line), &p.ready); err != nil {
+			t.Fatalf("not ready: %v\nit said: %s\n%s", err, line, p.stderr)
+		}
+	case <-time.After(patience):
+		t.Fatalf("not ready after %v:\n%s", patience, p.stderr)
+	}
+	return p
+}
+
+// kill ends the process at once, as a crash would, and waits until it is gone.
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill()
+	<-p.exited
+}
+
+// stop ends it as an operator would, and returns how long that took.
+func (p *process) stop() time.Duration {
+	p.t.Helper()
+	began := time.Now()
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		p.t.Fatal(err)
+	}
+	select {
+	case <-p.exited:
+	case <-time.After(patience):
+		p.t.Fatalf("still running %v after SIGTERM:\n%s", patience, p.stderr)
+	}
+	if code := p.cmd.ProcessState.ExitCode(); code != 0 {
+		p.t.Errorf("exit code %d after SIGTERM:\n%s", code, p.stderr)
+	}
+	return time.Since(began)
+}
+
+// up is the whole platform on free ports.
+func up(t *testing.T, dir string, env ...string) *process {
+	t.Helper()
+	base := []string{
+		"VIGIL_LISTEN=127.0.0.1:0", "VIGIL_TEMPORAL_LISTEN=127.0.0.1:0", "VIGIL_UI_LISTEN=127.0.0.1:0", "VIGIL_DATA_DIR=" + dir,
+	}
+	return start(t, append(base, env...), "up", "--json")
+}
+
+// freeAddress is one that nothing listens on, below the ports that the kernel
+// gives to outgoing connections, so that it is still free when it is used.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	var config net.ListenConfig
+	for range 100 {
+		address := fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(20_000))
+		if l, err := config.Listen(t.Context(), "tcp", address); err == nil {
+			_ = l.Close()
+			return address
+		}
+	}
+	t.Fatal("no free port")
+	return ""
+}
+
+// client speaks to the API as a program would.
+type client struct {
+	t        *testing.T
+	url, key string
+}
+
+// answer is a response of the API.
+type answer struct {
+	Status int
+	Data   json.RawMessage `json:"data"`
+	Error  string          `json:"error"`
+}
+
+func (c client) do(method, path string, body any) answer {
+	c.t.Helper()
+	a, err := c.try(method, path, body)
+	if err != nil {
+		c.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	return a
+}
+
+func (c client) try(method, path string, body any) (answer, error) {
+	var payload io.Reader
+	if body != nil {
+		raw, err := json.Marshal(body)
+		if err != nil {
+			return answer{}, err
+		}
+		payload = bytes.NewReader(raw)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.t.Context()), 30*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, method, c.url+path, payload)
+	if err != nil {
+		return answer{}, err
+	}
+	request.Header.Set("Authorization", "Bearer "+c.key)
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return answer{}, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	a := answer{Status: response.StatusCode}
+	if response.StatusCode == http.StatusNoContent {
+		return a, nil
+	}
+	return a, json.NewDecoder(response.Body).Decode(&a)
+}
+
+// into does a request that must succeed and decodes its data.
+func (c client) into(out any, method, path string, body any) {
+	c.t.Helper()
+	a := c.do(method, path, body)
+	if a.Status/100 != 2 {
+		c.t.Fatalf("%s %s: %d %s", method, path, a.Status, a.Error)
+	}
+	if out == nil {
+		return
+	}
+	if err := json.Unmarshal(a.Data, out); err != nil {
+		c.t.Fatalf("%s %s: %v", method, path, err)
+	}
+}
+
+// eventually waits until a fact holds.
+func eventually(t *testing.T, what string, fact func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for !fact() {
+		if time.Now().After(deadline) {
+			t.Fatalf("not so after %v: %s", patience, what)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}

@@ -1,0 +1,290 @@
+package e2e_test
+
+import (
+	"crypto/tls"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/miekg/dns"
+
+	"vigil"
+	"vigil/egress"
+	"vigil/probe"
+	"vigil/probe/probetest"
+)
+
+type object = map[string]any
+
+// specimen is a check of one type and what becomes of it.
+type specimen struct {
+	config object
+	shows  []string // the metadata that the interface promises, by path
+
+	// Then either the target breaks, or the check is given another config.
+	breakDown func()
+	wrong     object
+
+	reason  string   // why it fails
+	explain []string // the metadata of the failure
+}
+
+// TestTypes makes one check of each type through the API and points it at real
+// servers: it is healthy with the metadata that is promised, and then fails and
+// says why.
+func TestTypes(t *testing.T) {
+	t.Parallel()
+	authority := probetest.NewAuthority(t, nil)
+	trusted := filepath.Join(t.TempDir(), "authority.pem")
+	if err := os.WriteFile(trusted, authority.PEM(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := up(t, dataDir(t), "VIGIL_REGIONS="+stageRegion, "SSL_CERT_FILE="+trusted)
+	specimens := specimens(t, authority)
+	for _, kind := range probe.NewRegistry(egress.New(egress.Policy{})).Types() {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			s, ok := specimens[kind]
+			if !ok {
+				t.Fatal("the type has no specimen")
+			}
+			c := client{t: t, url: p.ready.APIURL, key: p.ready.APIKey}
+			if kind == vigil.TypePing && len(unavailableTypes(c)) > 0 {
+				t.Skip("this machine forbids ICMP")
+			}
+			s.live(t, c, kind)
+		})
+	}
+}
+
+// live makes the check, sees it healthy, and sees it fail.
+func (s specimen) live(t *testing.T, c client, kind vigil.CheckType) {
+	t.Helper()
+	var made check
+	c.into(&made, http.MethodPost, "/v1/checks", object{
+		"name": string(kind), "type": kind, "interval_seconds": 3, "regions": []string{stageRegion}, "config": s.config,
+	})
+	path := "/v1/checks/" + made.ID
+	seen := awaitSighting(c, path, func(s sighting) bool { return true })
+	if !seen.Success || seen.Error != "" {
+		t.Fatalf("the first result failed: %+v", seen)
+	}
+	seen.has(t, s.shows)
+
+	if s.breakDown != nil {
+		s.breakDown()
+	} else {
+		c.into(nil, http.MethodPut, path, object{"config": s.wrong})
+	}
+	seen = awaitSighting(c, path, func(s sighting) bool { return !s.Success })
+	if !strings.Contains(seen.Error, s.reason) {
+		t.Errorf("it fails with %q, want %q", seen.Error, s.reason)
+	}
+	seen.has(t, s.explain)
+	if c.into(&made, http.MethodGet, path, nil); made.HealthStatus != "unhealthy" {
+		t.Errorf("health_status %q, want unhealthy", made.HealthStatus)
+	}
+	t.Logf("fails: %s", seen.Error)
+}
+
+// sighting is a result with what it says besides.
+type sighting struct {
+	Success  bool   `json:"success"`
+	Error    string `json:"error_message"`
+	Metadata object `json:"metadata"`
+}
+
+// awaitSighting waits until the newest result of a check is as wanted.
+func awaitSighting(c client, path string, wanted func(sighting) bool) sighting {
+	c.t.Helper()
+	var newest []sighting
+	eventually(c.t, "the newest result is as wanted", func() bool {
+		c.into(&newest, http.MethodGet, path+"/results?limit=1", nil)
+		return len(newest) > 0 && wanted(newest[0])
+	})
+	return newest[0]
+}
+
+// has fails the test when a member of the metadata is missing.
+func (s sighting) has(t *testing.T, paths []string) {
+	t.Helper()
+	for _, path := range paths {
+		var at any = s.Metadata
+		for name := range strings.SplitSeq(path, ".") {
+			members, _ := at.(object)
+			at = members[name]
+		}
+		if at == nil {
+			t.Errorf("the metadata has no %s: %v", path, s.Metadata)
+		}
+	}
+}
+
+// unavailableTypes are the check types that the region of the stage cannot run.
+func unavailableTypes(c client) []string {
+	c.t.Helper()
+	var regions []struct {
+		Key         string   `json:"key"`
+		Unavailable []string `json:"unavailable_types"`
+	}
+	c.into(&regions, http.MethodGet, "/v1/regions?limit=100", nil)
+	for _, region := range regions {
+		if region.Key == stageRegion {
+			return region.Unavailable
+		}
+	}
+	c.t.Fatalf("%s is not among the regions", stageRegion)
+	return nil
+}
+
+// specimens are one for each type. Their servers run until the test ends.
+func specimens(t *testing.T, authority *probetest.Authority) map[vigil.CheckType]specimen {
+	t.Helper()
+	site, shop := newFlaky(t), newShop(t)
+	trusted, dated := authority.Issue(t), authority.Issue(t, probetest.Expired())
+	greeter, hangUp := newGreeter(t)
+	resolver, forget := newZone(t)
+	post := probetest.NewPostOffice(t, authority, "starttls", "tls")
+	mail := object{"timeout_seconds": 1, "max_delivery_seconds": 1}
+	slow := httptest.NewServer(http.HandlerFunc(drizzle))
+	t.Cleanup(slow.Close)
+	phases := []string{"timings.connect_ms", "timings.ttfb_ms", "timings.transfer_ms", "ip", "protocol"}
+	dates := []string{"days_remaining", "not_after", "issuer", "subject", "sans", "chain_valid"}
+	return map[vigil.CheckType]specimen{
+		vigil.TypeHTTP: {
+			config: object{"url": site.URL + "/http"}, shows: phases,
+			breakDown: func() { site.breakDown("/http") }, reason: "status 500, expected 200", explain: phases,
+		},
+		vigil.TypeHTTPS: {
+			config: object{"url": "https://" + overTLS(t, trusted)}, shows: append(phases, "timings.tls_ms", "cert_days_remaining"),
+			wrong: object{"url": "https://" + overTLS(t, dated)}, reason: "the certificate expired on ",
+		},
+		vigil.TypeHTTP3: {
+			config: object{"url": probetest.OverQUIC(t, trusted, advertise)}, shows: append(phases, "timings.tls_ms", "alt_svc"),
+			wrong: object{"url": "https://" + overTLS(t, trusted), "timeout_seconds": 1}, reason: "while in the QUIC handshake",
+		},
+		vigil.TypeTCP: {
+			config: object{"host": "127.0.0.1", "port": greeter, "expect": "ready"}, shows: []string{"timings.connect_ms", "ip"},
+			breakDown: hangUp, reason: "connection refused by 127.0.0.1:",
+		},
+		vigil.TypePing: {
+			config: object{"host": "127.0.0.1", "packet_count": 2}, shows: []string{"rtt_min_ms", "rtt_avg_ms", "rtt_max_ms", "packet_loss_percent"},
+			wrong: object{"host": "nowhere.onion"}, reason: "no suitable address", // nobody is asked for that name (RFC 7686)
+		},
+		vigil.TypeDNS: {
+			config: object{"host": "www.test", "resolvers": []string{resolver}, "expected_values": []string{"192.0.2.1"}},
+			shows:  []string{"answers", "rcode", "ttl", "resolver", "fingerprint"}, breakDown: forget, reason: "NXDOMAIN", explain: []string{"rcode", "resolver"},
+		},
+		vigil.TypeSSL: {
+			config: object{"host": overTLS(t, trusted), "alert_days_before": 14}, shows: dates,
+			wrong: object{"host": overTLS(t, dated)}, reason: "the certificate expired on ", explain: append(dates, "problem"),
+		},
+		vigil.TypeMultistep: {
+			config: object{"steps": []object{
+				{"name": "log in", "type": "http", "config": object{"url": shop.URL + "/login", "method": "POST"}, "extract": []object{{"name": "token", "source": "json", "property": "$.token"}}},
+				{"name": "see the cart", "type": "http", "config": object{"url": shop.URL + "/cart", "headers": object{"Authorization": "Bearer {{token}}"}}},
+			}},
+			shows: []string{"steps"}, breakDown: func() { shop.breakDown("/cart") }, reason: "see the cart", explain: []string{"steps"},
+		},
+		vigil.TypeThroughput: {
+			config: object{"url": slow.URL, "max_duration_seconds": 1, "timeout_seconds": 1, "min_mbps": 0.01}, shows: []string{"bytes", "seconds", "mbps"},
+			wrong: object{"url": slow.URL, "max_duration_seconds": 1, "timeout_seconds": 1, "min_mbps": 1000}, reason: "Mbit/s, expected at least 1000.00",
+			explain: []string{"bytes", "seconds", "mbps"},
+		},
+		vigil.TypeSMTPIMAP: {
+			config: post.Config(mail), shows: []string{"phases.smtp_connect_ms", "phases.smtp_send_ms", "phases.imap_login_ms", "delivery_ms", "deleted"},
+			wrong: post.Config(object{"timeout_seconds": 1, "max_delivery_seconds": 1, "imap": post.IMAPServer("wrong")}), reason: "the IMAP server answered NO",
+			explain: []string{"phases.imap_connect_ms"},
+		},
+	}
+}
+
+// overTLS serves HTTP with a certificate and returns its address.
+func overTLS(t *testing.T, certificate tls.Certificate) string {
+	t.Helper()
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}}
+	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	return server.Listener.Addr().String()
+}
+
+// advertise says how the service is reached.
+func advertise(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Alt-Svc", `h3=":443"`) }
+
+// drizzle sends 100,000 bytes in no hurry.
+func drizzle(w http.ResponseWriter, _ *http.Request) {
+	for range 10 {
+		_, _ = w.Write(make([]byte, 10_000))
+		_ = http.NewResponseController(w).Flush()
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// newShop hands out a token at the login and wants it back at the cart.
+func newShop(t *testing.T) *flaky {
+	t.Helper()
+	shop := newFlaky(t)
+	broken := shop.Config.Handler
+	shop.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/login":
+			_, _ = io.WriteString(w, `{"token": "t-1"}`)
+		case r.Header.Get("Authorization") != "Bearer t-1":
+			w.WriteHeader(http.StatusForbidden)
+		default:
+			broken.ServeHTTP(w, r)
+		}
+	})
+	return shop
+}
+
+// newGreeter greets everyone who connects, until it hangs up.
+func newGreeter(t *testing.T) (port int, hangUp func()) {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.WriteString(conn, "220 ready\r\n")
+			_ = conn.Close()
+		}
+	}()
+	return listener.Addr().(*net.TCPAddr).Port, func() { _ = listener.Close() }
+}
+
+// newZone answers for www.test, until it forgets the name.
+func newZone(t *testing.T) (resolver string, forget func()) {
+	t.Helper()
+	record, err := dns.NewRR("www.test. 60 IN A 192.0.2.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var forgotten atomic.Bool
+	server := probetest.NameServer(t, func(w dns.ResponseWriter, query *dns.Msg) {
+		reply := new(dns.Msg).SetReply(query)
+		if forgotten.Load() {
+			reply.Rcode = dns.RcodeNameError
+		} else {
+			reply.Answer = []dns.RR{record}
+		}
+		_ = w.WriteMsg(reply)
+	})
+	return server.String(), func() { forgotten.Store(true) }
+}
