@@ -1,0 +1,124 @@
+# The targets that people use have a ## comment; `make help` lists them.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+# The C resolver takes 2130706433 for 127.0.0.1, which the guard must not.
+export CGO_ENABLED = 0
+
+VERSION ?= $(shell git describe --always --dirty 2>/dev/null || echo unknown)
+TESTFLAGS ?=
+BIN := $(CURDIR)/.bin
+
+# Pinned, so that a lint run says the same tomorrow.
+GOLANGCI_VERSION := 2.15.0
+WORKFLOWCHECK_VERSION := 0.6.0
+GOLANGCI := $(BIN)/golangci-lint
+WORKFLOWCHECK := $(BIN)/workflowcheck
+
+.PHONY: help
+help: ## List the targets
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: run
+run: build ## Build and start the whole platform: vigil up
+	./bin/vigil up
+
+.PHONY: build
+build: postgres ## Build bin/vigil
+	go build -trimpath -ldflags "-X main.version=$(VERSION)" -o bin/vigil ./cmd/vigil
+
+.PHONY: setup
+setup: postgres tools ## Install what the other targets need
+	go mod download
+
+.PHONY: postgres
+postgres: # find Postgres binaries, or install the Debian package
+	@.ci/postgres
+
+.PHONY: test
+test: postgres ## Run all tests (TESTFLAGS are handed to go test)
+	@rc=0; \
+	go test -timeout 20m $(TESTFLAGS) $$(go list ./... | grep -v '^vigil/e2e') || rc=1; \
+	go test -timeout 30m -p 1 $(TESTFLAGS) ./e2e/... || rc=1; \
+	exit $$rc # end to end, processes are killed and lateness is judged: nothing else runs then
+
+.PHONY: test-race
+test-race: postgres ## Run all tests with the race detector (needs a C compiler)
+	CGO_ENABLED=1 go test -race -timeout 40m $(TESTFLAGS) ./...
+
+.PHONY: e2e
+e2e: build ## Run the end-to-end tests only, with all their output
+	go test -count=1 -v -timeout 20m $(TESTFLAGS) ./e2e/...
+
+.PHONY: bench
+bench: build ## Measure turns, CPU, lateness and memory on this machine
+	./bin/vigil bench loops --loops 1000 --interval 10s --for 30s
+	./bin/vigil bench loops --loops 500 --interval 2s --for 30s
+	./bin/vigil bench loops --loops 3000 --interval 1s --window 1m --for 30s
+	GOGC=50 ./bin/vigil bench loops --loops 10000 --interval 60s --window 8m --for 8m --restart
+	./bin/vigil bench alerts --checks 100 --subscribers 1000
+	go test ./api -run '^$$' -bench Throughput -benchtime 1x
+	go test ./probe -run '^$$' -bench Types
+
+.PHONY: chaos
+chaos: build ## Kill and restart every part, with the counts of a release (50 min; VIGIL_DRILL_ROUNDS bounds them)
+	VIGIL_DRILL=full go test -count=1 -v -timeout 90m -run 'Killed|RollingRestart|MassOutage|UnderFire' ./e2e/
+
+.PHONY: check
+check: format vet lint arrows openapi tidy size vulnerabilities ## Everything that CI runs besides the tests
+
+.PHONY: format
+format: $(BIN)/golangci-lint-$(GOLANGCI_VERSION) ## Show what gofumpt and goimports would change
+	@changes=$$($(GOLANGCI) fmt --diff); if [ -n "$$changes" ]; then \
+		echo "$$changes"; echo "format: run .bin/golangci-lint fmt"; exit 1; fi
+
+.PHONY: vet
+vet:
+	go vet ./...
+
+.PHONY: lint
+lint: tools ## Run golangci-lint and workflowcheck
+	$(GOLANGCI) run ./...
+	$(WORKFLOWCHECK) ./workflows/...
+
+.PHONY: arrows
+arrows: $(BIN)/golangci-lint-$(GOLANGCI_VERSION) ## Show that a wrong import fails the lint
+	@.ci/arrows
+
+.PHONY: openapi
+openapi: ## Compare api/openapi.yaml with what the code says
+	@go run -tags slim ./cmd/vigil openapi | diff -u api/openapi.yaml - || { \
+		echo "openapi: renew it with: go run -tags slim ./cmd/vigil openapi > api/openapi.yaml"; exit 1; }
+
+.PHONY: tidy
+tidy:
+	@go mod tidy -diff || { echo "tidy: run go mod tidy"; exit 1; }
+
+.PHONY: size
+size:
+	@.ci/size
+
+.PHONY: vulnerabilities
+vulnerabilities:
+	@.ci/vulnerabilities
+
+.PHONY: clean
+clean: ## Remove what was built (never a data directory)
+	rm -rf bin
+
+.PHONY: tools
+tools: $(BIN)/golangci-lint-$(GOLANGCI_VERSION) $(BIN)/workflowcheck-$(WORKFLOWCHECK_VERSION)
+
+# The files with a version in their name stand for "this version is installed".
+$(BIN)/golangci-lint-$(GOLANGCI_VERSION):
+	@mkdir -p $(BIN)
+	@$(GOLANGCI) --version 2>/dev/null | grep -q 'version $(GOLANGCI_VERSION) ' || { \
+		echo "Building golangci-lint $(GOLANGCI_VERSION), which takes some minutes once"; \
+		GOBIN=$(BIN) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v$(GOLANGCI_VERSION); }
+	@touch $@
+
+$(BIN)/workflowcheck-$(WORKFLOWCHECK_VERSION):
+	@mkdir -p $(BIN)
+	GOBIN=$(BIN) go install go.temporal.io/sdk/contrib/tools/workflowcheck@v$(WORKFLOWCHECK_VERSION)
+	@touch $@
