@@ -20,11 +20,12 @@ type Retention struct {
 	Attempts   time.Duration // of deliveries; so long one can be sent again
 }
 
-// DefaultRetention keeps results 90 days, rollups 13 months, events 7 days and
-// attempts 30 days.
+// DefaultRetention keeps results 90 days, rollups 13 months, events 7 days,
+// attempts 30 days, and leases of silent workers and tombstones a day, for
+// whoever looks into what happened.
 func DefaultRetention() Retention {
 	const day = 24 * time.Hour
-	return Retention{Results: 90 * day, Rollups: 396 * day, Leases: time.Hour, Tombstones: day, Events: 7 * day, Attempts: 30 * day}
+	return Retention{Results: 90 * day, Rollups: 396 * day, Leases: day, Tombstones: day, Events: 7 * day, Attempts: 30 * day}
 }
 
 // partitionsAhead is how many days of partitions are made in advance.

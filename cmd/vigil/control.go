@@ -15,10 +15,7 @@ import (
 // startControl runs the sweep, and the workers that decide about incidents and
 // tell channels.
 func (p *platform) startControl(ctx context.Context, loops *workers.Loops) error {
-	upkeep := upkeep{p.store, storage.Retention{
-		Results: p.settings.ResultRetention, Rollups: p.settings.RollupRetention,
-		Leases: leaseRetention, Tombstones: tombstoneRetention,
-	}}
+	upkeep := upkeep{p.store, p.settings.retention()}
 	sweep := workers.NewSweep(loops, p.store, upkeep, time.Now, p.log)
 	incidents := workers.NewIncidents(p.temporal, p.store)
 	sweep.CoverAlerts(incidents, p.store)
@@ -70,13 +67,6 @@ func (n notices) ChannelDisabled(ctx context.Context, channel vigil.Channel) err
 			"Set the channel right and enable it again with PUT /v1/notification-channels/" + channel.ID.String() + ".\n",
 	})
 }
-
-// How long leases of workers long gone, and tombstones of loops that have ended,
-// are kept for whoever looks into what happened.
-const (
-	leaseRetention     = 24 * time.Hour
-	tombstoneRetention = 24 * time.Hour
-)
 
 // upkeep is the store with the retention that the settings ask for.
 type upkeep struct {

@@ -273,7 +273,9 @@ func (p *platform) serveAPI(listener net.Listener, loops *workers.Loops) error {
 			AddressRate: p.addressRate(), TrustedProxies: p.settings.TrustedProxies,
 			SigningKey: p.secrets.signing, OlderSigningKeys: p.secrets.olderSigning,
 			TemporalUIURL: p.ui, TemporalNamespace: p.settings.TemporalNamespace,
-			Streams: api.StreamConfig{PerKey: p.settings.StreamsPerKey, PerOrganization: p.settings.StreamsPerOrganization},
+			Streams: api.StreamConfig{
+				PerKey: p.settings.StreamsPerKey, PerOrganization: p.settings.StreamsPerOrganization, Buffer: p.settings.EventRetention,
+			},
 		},
 	})
 	if err != nil {

@@ -12,6 +12,8 @@ import (
 	"github.com/caarlos0/env/v11"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"vigil/storage"
 )
 
 // settings are all choices of an operator. Each is an environment variable and
@@ -49,8 +51,10 @@ type settings struct {
 	SecretKeys          secretKeys `env:"VIGIL_SECRET_KEY" secret:"yes" help:"~key~ of 32 bytes in hexadecimal or base64 that seals secrets; older ones behind it with commas (default made in the data directory)"`
 	AllowedPrivateCIDRs cidrList   `env:"VIGIL_ALLOWED_PRIVATE_CIDRS" help:"private ~networks~ that may be probed although others can reach the API, as CIDRs with commas"`
 
-	ResultRetention time.Duration `env:"VIGIL_RESULT_RETENTION" envDefault:"90d" help:"~duration~ for which results are kept"`
-	RollupRetention time.Duration `env:"VIGIL_ROLLUP_RETENTION" envDefault:"396d" help:"~duration~ for which hourly rollups of results are kept"`
+	ResultRetention  time.Duration `env:"VIGIL_RESULT_RETENTION" envDefault:"90d" help:"~duration~ for which results are kept"`
+	RollupRetention  time.Duration `env:"VIGIL_ROLLUP_RETENTION" envDefault:"396d" help:"~duration~ for which hourly rollups of results are kept"`
+	EventRetention   time.Duration `env:"VIGIL_EVENT_RETENTION" envDefault:"7d" help:"~duration~ for which the alert stream can be resumed"`
+	AttemptRetention time.Duration `env:"VIGIL_ATTEMPT_RETENTION" envDefault:"30d" help:"~duration~ for which attempts of deliveries are kept, and a delivery can be sent again"`
 
 	MetricsListen hostPort `env:"VIGIL_METRICS_LISTEN" help:"address of the metrics and profiles of this process, as ~host:port~, for operators' networks only (default: none)"`
 
@@ -198,6 +202,12 @@ func (s *settings) validate() error {
 	if s.RollupRetention < s.ResultRetention {
 		wrong("VIGIL_ROLLUP_RETENTION", "is %v; it must not be less than VIGIL_RESULT_RETENTION, %v", s.RollupRetention, s.ResultRetention)
 	}
+	if s.EventRetention < time.Hour {
+		wrong("VIGIL_EVENT_RETENTION", "is %v; it must be at least 1h, so that a client that was cut off can resume", s.EventRetention)
+	}
+	if s.AttemptRetention < leastAttemptRetention {
+		wrong("VIGIL_ATTEMPT_RETENTION", "is %v; it must be at least 7d, since a delivery can take days", s.AttemptRetention)
+	}
 	if s.TemporalAddress == "" && s.TemporalListen.port() != "0" && s.TemporalListen == s.UIListen {
 		wrong("VIGIL_UI_LISTEN", "is %s, which is VIGIL_TEMPORAL_LISTEN too; choose another port for one of them", s.UIListen)
 	}
@@ -205,6 +215,19 @@ func (s *settings) validate() error {
 		wrong("VIGIL_LISTEN", "is %s, which the embedded Temporal server or its UI has too; choose another port for one of them", s.Listen)
 	}
 	return errors.Join(errs...)
+}
+
+// leastAttemptRetention is longer than the schedule of a delivery lasts, with
+// what may keep it from its attempts.
+const leastAttemptRetention = 7 * 24 * time.Hour
+
+// retention is what is kept for how long: as the settings say, and otherwise as
+// is usual.
+func (s *settings) retention() storage.Retention {
+	keep := storage.DefaultRetention()
+	keep.Results, keep.Rollups = s.ResultRetention, s.RollupRetention
+	keep.Events, keep.Attempts = s.EventRetention, s.AttemptRetention
+	return keep
 }
 
 // defaultDataDir is a place of the user's own. For root it is one that the

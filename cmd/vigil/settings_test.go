@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"vigil/storage"
 )
 
 // settingsOf reads the settings of a command line; the environment has none.
@@ -50,6 +52,19 @@ func TestSettings(t *testing.T) {
 		}
 		if s.PublicURL != "http://127.0.0.1:8080" || s.SecretKeys != nil || s.AllowedPrivateCIDRs != nil {
 			t.Errorf("got %+v", s)
+		}
+	})
+
+	t.Run("NothingIsKeptForEver", func(t *testing.T) {
+		t.Parallel()
+		s := settingsOf(t)
+		if got := s.retention(); got != storage.DefaultRetention() {
+			t.Errorf("kept by default: %+v, want %+v", got, storage.DefaultRetention())
+		}
+		const day = 24 * time.Hour
+		s = settingsOf(t, "--result-retention=2d", "--rollup-retention=3d", "--event-retention=2h", "--attempt-retention=8d")
+		if got := s.retention(); got.Results != 2*day || got.Rollups != 3*day || got.Events != 2*time.Hour || got.Attempts != 8*day || got.Leases == 0 || got.Tombstones == 0 {
+			t.Errorf("kept as asked for: %+v", got)
 		}
 	})
 
