@@ -3,6 +3,7 @@ package vigil
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -11,10 +12,14 @@ import (
 // What a result's metadata says to rules. The http types report the certificate
 // under a name of their own.
 const (
-	MetadataFingerprint = "fingerprint" // of the canonical DNS record set
+	MetadataFingerprint = "fingerprint" // of a DNS question and the canonical record set
 	MetadataDays        = "days_remaining"
 	MetadataCertDays    = "cert_days_remaining"
 )
+
+// FingerprintSeparator stands in a fingerprint between the question and the
+// record set.
+const FingerprintSeparator = ":"
 
 // State is what a loop remembers of the results so far. It is a fold over the
 // stored results of one check in one region and nothing else, so that it can
@@ -107,10 +112,20 @@ func fold(state State, result Result) (State, facts) {
 	}
 	changed := false
 	if answer, ok := result.Metadata[MetadataFingerprint].(string); ok && answer != "" && result.Success {
-		changed = state.DNS != "" && state.DNS != answer
+		changed = state.DNS != "" && state.DNS != answer && questionOf(state.DNS) == questionOf(answer)
 		next.DNS = answer
 	}
 	return next, facts{result: result, failures: next.Failures, days: next.Days, dnsChanged: changed}
+}
+
+// questionOf is the part of a fingerprint that says what was asked: answers to
+// another question, after the check was changed, are no change of records.
+func questionOf(fingerprint string) string {
+	question, _, found := strings.Cut(fingerprint, FingerprintSeparator)
+	if !found {
+		return ""
+	}
+	return question
 }
 
 // matches returns the keys that match, in their fixed order.

@@ -106,6 +106,12 @@ func TestConditionsFire(t *testing.T) {
 			[]bool{false, false, true, false, true},
 		},
 		{
+			"DNSAnswersToAnotherQuestionAreNoChange",
+			vigil.Condition{DNSChanged: true},
+			[]vigil.Result{up(answer("a")), up(answer("mx:a")), up(answer("ns:b")), up(answer("ns:a")), up(answer("mx:b"))},
+			[]bool{false, false, false, true, false},
+		},
+		{
 			"DNSFailuresNeverCountAsAChange",
 			vigil.Condition{DNSChanged: true},
 			[]vigil.Result{up(answer("a")), down(nil), down(answer("b")), up(answer("a")), up(answer("b"))},

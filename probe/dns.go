@@ -46,7 +46,7 @@ type DNSMetadata struct {
 	Rcode       string   `json:"rcode,omitempty" doc:"Response code" example:"NOERROR"`
 	TTL         *uint32  `json:"ttl,omitempty" doc:"Smallest time to live of the records, s"`
 	Resolver    string   `json:"resolver,omitempty" doc:"Name server that answered; system for the machine's own"`
-	Fingerprint string   `json:"fingerprint,omitempty" doc:"Hash of the whole record set, regardless of order and time to live: it changes when the records do"`
+	Fingerprint string   `json:"fingerprint,omitempty" doc:"Hash of the question, a colon, and one of the whole record set, regardless of order and time to live: it changes when the records do"`
 }
 
 // DNS makes the dns type.
@@ -316,7 +316,7 @@ func (p dnsProbe) judge(reply *dns.Msg, seen *DNSMetadata) error {
 	}
 	values, ttl := p.values(reply)
 	seen.TTL = ttl
-	seen.Fingerprint = fingerprint(p.config.RecordType, seen.Rcode, values)
+	seen.Fingerprint = p.fingerprint(seen.Rcode, values)
 	for _, value := range values[:min(len(values), maxAnswers)] {
 		seen.Answers = append(seen.Answers, clip(value, maxAnswerText))
 	}

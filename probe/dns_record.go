@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/miekg/dns"
+
+	"vigil"
 )
 
 // values returns the values of the records of the type asked for, sorted and
@@ -47,14 +49,21 @@ func canonical(value string, question uint16) string {
 	return strings.Join(fields, " ")
 }
 
-// fingerprint hashes a record set.
-func fingerprint(recordType, rcode string, values []string) string {
-	text, err := json.Marshal([]any{recordType, rcode, values})
+// fingerprint hashes the question and, apart from it, the record set, so that
+// the answers to two questions are not taken for a change of records.
+func (p dnsProbe) fingerprint(rcode string, values []string) string {
+	question := hashed(8, strings.ToLower(p.name), p.config.RecordType)
+	return question + vigil.FingerprintSeparator + hashed(16, p.config.RecordType, rcode, values)
+}
+
+// hashed is the beginning of the hash of some values, in hexadecimal.
+func hashed(bytes int, values ...any) string {
+	text, err := json.Marshal(values)
 	if err != nil {
 		return ""
 	}
 	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:16])
+	return hex.EncodeToString(sum[:bytes])
 }
 
 func (p dnsProbe) compare(values []string) error {

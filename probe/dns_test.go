@@ -137,7 +137,7 @@ func TestDNSMetadata(t *testing.T) {
 	server := probetest.NameServer(t, zone(t)).String()
 	seen := w.run(vigil.TypeDNS, object{"host": "WWW.test.", "resolvers": []string{server}})
 	print1, _ := seen.Metadata["fingerprint"].(string)
-	if seen.Metadata["ttl"] != 60.0 || seen.Metadata["rcode"] != "NOERROR" || seen.Metadata["resolver"] != server || len(print1) != 32 {
+	if seen.Metadata["ttl"] != 60.0 || seen.Metadata["rcode"] != "NOERROR" || seen.Metadata["resolver"] != server || len(print1) != 49 {
 		t.Errorf("got %v", seen.Metadata)
 	}
 	many := w.run(vigil.TypeDNS, object{"host": "many.test", "resolvers": []string{server}})
@@ -146,7 +146,8 @@ func TestDNSMetadata(t *testing.T) {
 	}
 }
 
-// TestFingerprint: order, spelling and time to live are no change.
+// TestFingerprint: order, spelling and time to live are no change; another
+// question shows in the first part alone.
 func TestFingerprint(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -166,8 +167,19 @@ func TestFingerprint(t *testing.T) {
 			}
 			_ = w.WriteMsg(reply)
 		})
-		seen := w.run(vigil.TypeDNS, object{"host": "x.test", "record_type": "MX", "resolvers": []string{server.String()}})
-		prints[name], _ = seen.Metadata["fingerprint"].(string)
+		ask := func(host string) string {
+			seen := w.run(vigil.TypeDNS, object{"host": host, "record_type": "MX", "resolvers": []string{server.String()}})
+			print, _ := seen.Metadata["fingerprint"].(string)
+			return print
+		}
+		prints[name] = ask("x.test")
+		asked, records, _ := strings.Cut(prints[name], ":")
+		if again := ask("X.TEST."); again != prints[name] {
+			t.Errorf("the same question once more: %s, then %s", prints[name], again)
+		}
+		if other, same, _ := strings.Cut(ask("y.test"), ":"); other == asked || same != records {
+			t.Errorf("another question: %s, then %s:%s", prints[name], other, same)
+		}
 	}
 	if prints["first"] == "" || prints["first"] != prints["turned"] || prints["first"] == prints["other"] {
 		t.Errorf("got %v", prints)
