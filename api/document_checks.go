@@ -21,11 +21,11 @@ func (s *Server) describeChecks() {
 	kinds := s.Probes.Types()
 	names := make([]any, 0, len(kinds))
 	mapping := make(map[string]string, len(kinds))
-	var variants, configs []*huma.Schema
+	var variants, configs, seen []*huma.Schema
 	for _, kind := range kinds {
 		config := registry.Schema(reflect.TypeOf(s.Probes.Config(kind)), true, camel(kind)+"Config")
 		if metadata := s.Probes.Metadata(kind); metadata != nil {
-			registry.Schema(reflect.TypeOf(metadata), true, camel(kind)+"Metadata")
+			seen = withSchema(seen, registry.Schema(reflect.TypeOf(metadata), true, camel(kind)+"Metadata"))
 		}
 		variant := "Check" + camel(kind)
 		schemas[variant] = &huma.Schema{
@@ -40,10 +40,9 @@ func (s *Server) describeChecks() {
 		names = append(names, string(kind))
 		mapping[string(kind)] = schemaPrefix + variant
 		variants = append(variants, schemaRef(variant))
-		if !slices.ContainsFunc(configs, func(c *huma.Schema) bool { return c.Ref == config.Ref }) {
-			configs = append(configs, config)
-		}
+		configs = withSchema(configs, config)
 	}
+	describeMetadata(schemas, seen)
 	check := schemas["Check"]
 	check.Properties["type"].Enum = names
 	check.Properties["config"].Type = huma.TypeObject
@@ -63,6 +62,36 @@ func (s *Server) describeChecks() {
 		Description: "Replaces the config as a whole; its members depend on the type of the check.",
 	}
 	schemas["CheckUpdate"] = update
+}
+
+// withSchema adds a reference that is not among the others.
+func withSchema(refs []*huma.Schema, ref *huma.Schema) []*huma.Schema {
+	if slices.ContainsFunc(refs, func(other *huma.Schema) bool { return other.Ref == ref.Ref }) {
+		return refs
+	}
+	return append(refs, ref)
+}
+
+// describeMetadata says of a result's metadata that it is that of one of the
+// types. Each may have more members than its type promises: what a manual run
+// adds, and what a later version does.
+func describeMetadata(schemas map[string]*huma.Schema, seen []*huma.Schema) {
+	for _, ref := range seen {
+		schemas[strings.TrimPrefix(ref.Ref, schemaPrefix)].AdditionalProperties = nil
+	}
+	schemas["RunMetadata"] = &huma.Schema{
+		Type:        huma.TypeObject,
+		Description: "What a run says that saw nothing of the target.",
+		Properties: map[string]*huma.Schema{
+			"test": {Type: huma.TypeBoolean, Description: "The run was asked for, and its result is not stored."},
+		},
+		AdditionalProperties: false,
+	}
+	result := schemas["Result"]
+	result.Properties["metadata"] = &huma.Schema{
+		AnyOf:       append(seen, schemaRef("RunMetadata"), &huma.Schema{Type: "null"}),
+		Description: "What the check's type has to say besides; null when there is nothing.",
+	}
 }
 
 // writtenCheck derives the schema of a body that writes a check from that of

@@ -7,8 +7,11 @@ import (
 	"flag"
 	"os"
 	"os/exec"
+	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
 
 	"vigil/api"
 	"vigil/egress"
@@ -51,6 +54,33 @@ func TestOpenAPI(t *testing.T) {
 	}
 	if kept, err := os.ReadFile(clientSum); err != nil || strings.TrimSpace(string(kept)) != sum {
 		t.Errorf("api/client is not generated from what is served (%v). %s", err, renewal)
+	}
+}
+
+// TestMetadataIsDescribed holds that a result's metadata is described for every
+// type, with all its members.
+func TestMetadataIsDescribed(t *testing.T) {
+	t.Parallel()
+	text, err := newDocument()
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := openapi3.NewLoader().LoadFromData(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	described := make(map[string]openapi3.Schemas)
+	for _, one := range document.Components.Schemas["Result"].Value.Properties["metadata"].Value.AnyOf {
+		described[strings.TrimPrefix(one.Ref, "#/components/schemas/")] = one.Value.Properties
+	}
+	types := probe.NewRegistry(egress.New(egress.Policy{}))
+	for _, kind := range types.Types() {
+		for field := range reflect.TypeOf(types.Metadata(kind)).Fields() {
+			member, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			if name := reflect.TypeOf(types.Metadata(kind)).Name(); described[name][member] == nil {
+				t.Errorf("%s: the document does not describe %s.%s", kind, name, member)
+			}
+		}
 	}
 }
 

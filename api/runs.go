@@ -24,7 +24,7 @@ type resultView struct {
 	ResponseTimeMS int64          `json:"response_time_ms" minimum:"0"`
 	StatusCode     *int           `json:"status_code" doc:"Status of the HTTP answer; null for other types and when there was none."`
 	ErrorMessage   *string        `json:"error_message" doc:"Why the probe failed; null on success."`
-	Metadata       map[string]any `json:"metadata" nullable:"true" doc:"What the check's type has to say besides; see the metadata schemas."`
+	Metadata       map[string]any `json:"metadata" nullable:"true" doc:"What the check's type has to say besides; null when there is nothing."`
 	Time           time.Time      `json:"time" doc:"When the probe began."`
 }
 

@@ -1294,6 +1294,33 @@ func (e SMTPServerSecurity) Valid() bool {
 	}
 }
 
+// Defines values for SSLMetadataProblem.
+const (
+	Expired          SSLMetadataProblem = "expired"
+	HostnameMismatch SSLMetadataProblem = "hostname_mismatch"
+	NotYetValid      SSLMetadataProblem = "not_yet_valid"
+	SelfSigned       SSLMetadataProblem = "self_signed"
+	UnknownAuthority SSLMetadataProblem = "unknown_authority"
+)
+
+// Valid indicates whether the value is a known member of the SSLMetadataProblem enum.
+func (e SSLMetadataProblem) Valid() bool {
+	switch e {
+	case Expired:
+		return true
+	case HostnameMismatch:
+		return true
+	case NotYetValid:
+		return true
+	case SelfSigned:
+		return true
+	case UnknownAuthority:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for TemplateVariableType.
 const (
 	DateTime TemplateVariableType = "date-time"
@@ -2218,6 +2245,26 @@ type DNSConfigProtocol string
 // DNSConfigRecordType Type of the records
 type DNSConfigRecordType string
 
+// DNSMetadata defines model for DNSMetadata.
+type DNSMetadata struct {
+	// Answers Values of the records of the type asked for, sorted; at most 50
+	Answers []string `json:"answers"`
+
+	// Fingerprint Hash of the question, a colon, and one of the whole record set, regardless of order and time to live: it changes when the records do
+	Fingerprint *string `json:"fingerprint,omitempty"`
+
+	// Rcode Response code
+	//
+	// Examples: NOERROR
+	Rcode *string `json:"rcode,omitempty"`
+
+	// Resolver Name server that answered; system for the machine's own
+	Resolver *string `json:"resolver,omitempty"`
+
+	// Ttl Smallest time to live of the records, s
+	Ttl *int32 `json:"ttl,omitempty"`
+}
+
 // Delivery defines model for Delivery.
 type Delivery struct {
 	// Attempts How many attempts were made.
@@ -2416,6 +2463,46 @@ type HTTPConfigIpVersion string
 
 // HTTPConfigMethod Request method
 type HTTPConfigMethod string
+
+// HTTPMetadata defines model for HTTPMetadata.
+type HTTPMetadata struct {
+	// AltSvc Other ways to reach the service, as the answer advertises them (RFC 7838)
+	AltSvc *string `json:"alt_svc,omitempty"`
+
+	// BodyBytes Bytes of the body that were read, after decompression
+	BodyBytes int64 `json:"body_bytes"`
+
+	// BodyTruncated The body goes on beyond the 1 MiB that is read
+	BodyTruncated *bool `json:"body_truncated,omitempty"`
+
+	// CertDaysRemaining Whole days until the certificate expires
+	CertDaysRemaining *int64 `json:"cert_days_remaining,omitempty"`
+
+	// FailedAssertions Assertions that did not hold
+	FailedAssertions *[]string `json:"failed_assertions,omitempty"`
+
+	// FinalHost Host that the redirects led to
+	FinalHost *string `json:"final_host,omitempty"`
+
+	// Ip Address that answered
+	Ip *string `json:"ip,omitempty"`
+
+	// Protocol Protocol of the answer
+	//
+	// Examples: HTTP/1.1
+	Protocol *string `json:"protocol,omitempty"`
+
+	// Redirects Redirects followed
+	Redirects *int64 `json:"redirects,omitempty"`
+
+	// Timings How long each phase took
+	Timings Timings `json:"timings"`
+
+	// TlsVersion Version of TLS
+	//
+	// Examples: TLS 1.3
+	TlsVersion *string `json:"tls_version,omitempty"`
+}
 
 // Health defines model for Health.
 type Health struct {
@@ -2643,6 +2730,39 @@ type MailConfig struct {
 	To *string `json:"to,omitempty"`
 }
 
+// MailMetadata defines model for MailMetadata.
+type MailMetadata struct {
+	// Deleted The message was removed from the mailbox
+	Deleted *bool `json:"deleted,omitempty"`
+
+	// DeliveryMs From the acceptance of the message to its arrival in the mailbox, ms
+	DeliveryMs *float64 `json:"delivery_ms,omitempty"`
+
+	// Phases How long each part took
+	Phases MailPhases `json:"phases"`
+}
+
+// MailPhases defines model for MailPhases.
+type MailPhases struct {
+	// ImapConnectMs IMAP: resolving, connecting, securing and greeting, ms
+	ImapConnectMs *float64 `json:"imap_connect_ms,omitempty"`
+
+	// ImapLoginMs IMAP: logging in, ms
+	ImapLoginMs *float64 `json:"imap_login_ms,omitempty"`
+
+	// ImapSelectMs IMAP: opening the mailbox, ms
+	ImapSelectMs *float64 `json:"imap_select_ms,omitempty"`
+
+	// SmtpAuthMs SMTP: logging in, ms
+	SmtpAuthMs *float64 `json:"smtp_auth_ms,omitempty"`
+
+	// SmtpConnectMs SMTP: resolving, connecting, securing and greeting, ms
+	SmtpConnectMs *float64 `json:"smtp_connect_ms,omitempty"`
+
+	// SmtpSendMs SMTP: handing the message over, ms
+	SmtpSendMs *float64 `json:"smtp_send_ms,omitempty"`
+}
+
 // Me defines model for Me.
 type Me struct {
 	Organization Organization `json:"organization"`
@@ -2676,6 +2796,12 @@ type Meta struct {
 type MultistepConfig struct {
 	// Steps What to do, in this order; the first failure ends it
 	Steps []Step `json:"steps"`
+}
+
+// MultistepMetadata defines model for MultistepMetadata.
+type MultistepMetadata struct {
+	// Steps The steps that ran
+	Steps []StepResult `json:"steps"`
 }
 
 // NewKey defines model for NewKey.
@@ -2908,6 +3034,33 @@ type PingConfig struct {
 	TimeoutSeconds *int64 `json:"timeout_seconds,omitempty"`
 }
 
+// PingMetadata defines model for PingMetadata.
+type PingMetadata struct {
+	// DnsMs Resolving the name, ms
+	DnsMs *float64 `json:"dns_ms,omitempty"`
+
+	// Ip Address that was pinged
+	Ip *string `json:"ip,omitempty"`
+
+	// PacketLossPercent Share of requests without a reply, 0 to 100
+	PacketLossPercent float64 `json:"packet_loss_percent"`
+
+	// PacketsReceived Echo replies received
+	PacketsReceived int64 `json:"packets_received"`
+
+	// PacketsSent Echo requests sent
+	PacketsSent int64 `json:"packets_sent"`
+
+	// RttAvgMs Mean round trip, ms
+	RttAvgMs *float64 `json:"rtt_avg_ms,omitempty"`
+
+	// RttMaxMs Longest round trip, ms
+	RttMaxMs *float64 `json:"rtt_max_ms,omitempty"`
+
+	// RttMinMs Shortest round trip, ms
+	RttMinMs *float64 `json:"rtt_min_ms,omitempty"`
+}
+
 // PushChannel What makes a channel of type push.
 type PushChannel struct {
 	Config PushConfig      `json:"config"`
@@ -3098,8 +3251,8 @@ type Result struct {
 	ErrorMessage *string            `json:"error_message"`
 	Id           openapi_types.UUID `json:"id"`
 
-	// Metadata What the check's type has to say besides; see the metadata schemas.
-	Metadata *map[string]interface{} `json:"metadata"`
+	// Metadata What the check's type has to say besides; null when there is nothing.
+	Metadata *Result_Metadata `json:"metadata"`
 
 	// Region Examples: na-east-ewr
 	Region         string `json:"region"`
@@ -3113,6 +3266,11 @@ type Result struct {
 	Time time.Time `json:"time"`
 }
 
+// Result_Metadata What the check's type has to say besides; null when there is nothing.
+type Result_Metadata struct {
+	union json.RawMessage
+}
+
 // ResultAnswer defines model for ResultAnswer.
 type ResultAnswer struct {
 	Data Result `json:"data"`
@@ -3122,6 +3280,12 @@ type ResultAnswer struct {
 type ResultList struct {
 	Data []Result `json:"data"`
 	Meta Meta     `json:"meta"`
+}
+
+// RunMetadata What a run says that saw nothing of the target.
+type RunMetadata struct {
+	// Test The run was asked for, and its result is not stored.
+	Test *bool `json:"test,omitempty"`
 }
 
 // SMTPServer defines model for SMTPServer.
@@ -3169,6 +3333,47 @@ type SSLConfig struct {
 	TimeoutSeconds *int64 `json:"timeout_seconds,omitempty"`
 }
 
+// SSLMetadata defines model for SSLMetadata.
+type SSLMetadata struct {
+	// ChainValid The certificate is valid for the host and leads to a known authority
+	ChainValid bool `json:"chain_valid"`
+
+	// DaysRemaining Whole days until the certificate expires, negative after
+	DaysRemaining *int64 `json:"days_remaining,omitempty"`
+
+	// Ip Address that answered
+	Ip *string `json:"ip,omitempty"`
+
+	// Issuer Who signed the certificate
+	Issuer *string `json:"issuer,omitempty"`
+
+	// NotAfter Last instant of validity (RFC 3339)
+	NotAfter *string `json:"not_after,omitempty"`
+
+	// NotBefore First instant of validity (RFC 3339)
+	NotBefore *string `json:"not_before,omitempty"`
+
+	// Problem What is wrong with the chain
+	Problem *SSLMetadataProblem `json:"problem,omitempty"`
+
+	// Sans Names and addresses that the certificate is for, at most 50
+	Sans *[]string `json:"sans,omitempty"`
+
+	// Subject Who the certificate is for
+	Subject *string `json:"subject,omitempty"`
+
+	// Timings How long each phase took
+	Timings Timings `json:"timings"`
+
+	// TlsVersion Version of TLS
+	//
+	// Examples: TLS 1.3
+	TlsVersion *string `json:"tls_version,omitempty"`
+}
+
+// SSLMetadataProblem What is wrong with the chain
+type SSLMetadataProblem string
+
 // SignupRequest defines model for SignupRequest.
 type SignupRequest struct {
 	// Email Examples: ada@example.com
@@ -3203,6 +3408,30 @@ type Step struct {
 	Type string `json:"type"`
 }
 
+// StepResult defines model for StepResult.
+type StepResult struct {
+	// Error Why it failed
+	Error *string `json:"error,omitempty"`
+
+	// Metadata Metadata of the step's type
+	Metadata *map[string]interface{} `json:"metadata,omitempty"`
+
+	// Name Name of the step
+	Name string `json:"name"`
+
+	// ResponseTimeMs Response time, ms
+	ResponseTimeMs float64 `json:"response_time_ms"`
+
+	// StatusCode Status of the answer, HTTP types only
+	StatusCode *int64 `json:"status_code,omitempty"`
+
+	// Success It succeeded
+	Success bool `json:"success"`
+
+	// Type Type of the step
+	Type string `json:"type"`
+}
+
 // TCPConfig defines model for TCPConfig.
 type TCPConfig struct {
 	// Expect Text that must appear in the first 64 KiB of the answer
@@ -3223,6 +3452,18 @@ type TCPConfig struct {
 
 	// TimeoutSeconds Longest time for everything, at most the interval. Default: the smaller of 10 and the interval
 	TimeoutSeconds *int64 `json:"timeout_seconds,omitempty"`
+}
+
+// TCPMetadata defines model for TCPMetadata.
+type TCPMetadata struct {
+	// BytesReceived Bytes read while looking for the expected text
+	BytesReceived *int64 `json:"bytes_received,omitempty"`
+
+	// Ip Address that was connected to
+	Ip *string `json:"ip,omitempty"`
+
+	// Timings How long each phase took
+	Timings Timings `json:"timings"`
 }
 
 // TemplateVariable defines model for TemplateVariable.
@@ -3277,6 +3518,27 @@ type ThroughputConfig struct {
 // ThroughputConfigDirection Which way is measured
 type ThroughputConfigDirection string
 
+// ThroughputMetadata defines model for ThroughputMetadata.
+type ThroughputMetadata struct {
+	// Bytes Bytes of the body that were measured
+	Bytes int64 `json:"bytes"`
+
+	// Complete The body ended before max_bytes and max_duration_seconds did
+	Complete bool `json:"complete"`
+
+	// Ip Address that answered
+	Ip *string `json:"ip,omitempty"`
+
+	// Mbps Rate, in megabits (10^6) a second
+	Mbps float64 `json:"mbps"`
+
+	// Seconds How long they took, s
+	Seconds float64 `json:"seconds"`
+
+	// Timings How long each phase took
+	Timings Timings `json:"timings"`
+}
+
 // TimelineEntry defines model for TimelineEntry.
 type TimelineEntry struct {
 	// Attempt Of an attempt: what came of it.
@@ -3312,6 +3574,24 @@ type TimelineEntryKind string
 type TimelineEntryList struct {
 	Data []TimelineEntry `json:"data"`
 	Meta Meta            `json:"meta"`
+}
+
+// Timings defines model for Timings.
+type Timings struct {
+	// ConnectMs Connecting, ms
+	ConnectMs *float64 `json:"connect_ms,omitempty"`
+
+	// DnsMs Resolving the name, ms
+	DnsMs *float64 `json:"dns_ms,omitempty"`
+
+	// TlsMs TLS handshake, ms
+	TlsMs *float64 `json:"tls_ms,omitempty"`
+
+	// TransferMs From the first byte of the answer to the last, ms
+	TransferMs *float64 `json:"transfer_ms,omitempty"`
+
+	// TtfbMs From a connection ready to use to the first byte of the answer, ms
+	TtfbMs *float64 `json:"ttfb_ms,omitempty"`
 }
 
 // Trigger defines model for Trigger.
@@ -6431,6 +6711,250 @@ func (t NotificationChannelUpdate_Config) MarshalJSON() ([]byte, error) {
 }
 
 func (t *NotificationChannelUpdate_Config) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
+// AsDNSMetadata returns the union data inside the Result_Metadata as a DNSMetadata
+func (t Result_Metadata) AsDNSMetadata() (DNSMetadata, error) {
+	var body DNSMetadata
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromDNSMetadata overwrites any union data inside the Result_Metadata as the provided DNSMetadata
+func (t *Result_Metadata) FromDNSMetadata(v DNSMetadata) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeDNSMetadata performs a merge with any union data inside the Result_Metadata, using the provided DNSMetadata
+func (t *Result_Metadata) MergeDNSMetadata(v DNSMetadata) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsHTTPMetadata returns the union data inside the Result_Metadata as a HTTPMetadata
+func (t Result_Metadata) AsHTTPMetadata() (HTTPMetadata, error) {
+	var body HTTPMetadata
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromHTTPMetadata overwrites any union data inside the Result_Metadata as the provided HTTPMetadata
+func (t *Result_Metadata) FromHTTPMetadata(v HTTPMetadata) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeHTTPMetadata performs a merge with any union data inside the Result_Metadata, using the provided HTTPMetadata
+func (t *Result_Metadata) MergeHTTPMetadata(v HTTPMetadata) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsMultistepMetadata returns the union data inside the Result_Metadata as a MultistepMetadata
+func (t Result_Metadata) AsMultistepMetadata() (MultistepMetadata, error) {
+	var body MultistepMetadata
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromMultistepMetadata overwrites any union data inside the Result_Metadata as the provided MultistepMetadata
+func (t *Result_Metadata) FromMultistepMetadata(v MultistepMetadata) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeMultistepMetadata performs a merge with any union data inside the Result_Metadata, using the provided MultistepMetadata
+func (t *Result_Metadata) MergeMultistepMetadata(v MultistepMetadata) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsPingMetadata returns the union data inside the Result_Metadata as a PingMetadata
+func (t Result_Metadata) AsPingMetadata() (PingMetadata, error) {
+	var body PingMetadata
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromPingMetadata overwrites any union data inside the Result_Metadata as the provided PingMetadata
+func (t *Result_Metadata) FromPingMetadata(v PingMetadata) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergePingMetadata performs a merge with any union data inside the Result_Metadata, using the provided PingMetadata
+func (t *Result_Metadata) MergePingMetadata(v PingMetadata) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsMailMetadata returns the union data inside the Result_Metadata as a MailMetadata
+func (t Result_Metadata) AsMailMetadata() (MailMetadata, error) {
+	var body MailMetadata
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromMailMetadata overwrites any union data inside the Result_Metadata as the provided MailMetadata
+func (t *Result_Metadata) FromMailMetadata(v MailMetadata) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeMailMetadata performs a merge with any union data inside the Result_Metadata, using the provided MailMetadata
+func (t *Result_Metadata) MergeMailMetadata(v MailMetadata) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsSSLMetadata returns the union data inside the Result_Metadata as a SSLMetadata
+func (t Result_Metadata) AsSSLMetadata() (SSLMetadata, error) {
+	var body SSLMetadata
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromSSLMetadata overwrites any union data inside the Result_Metadata as the provided SSLMetadata
+func (t *Result_Metadata) FromSSLMetadata(v SSLMetadata) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeSSLMetadata performs a merge with any union data inside the Result_Metadata, using the provided SSLMetadata
+func (t *Result_Metadata) MergeSSLMetadata(v SSLMetadata) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsTCPMetadata returns the union data inside the Result_Metadata as a TCPMetadata
+func (t Result_Metadata) AsTCPMetadata() (TCPMetadata, error) {
+	var body TCPMetadata
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromTCPMetadata overwrites any union data inside the Result_Metadata as the provided TCPMetadata
+func (t *Result_Metadata) FromTCPMetadata(v TCPMetadata) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeTCPMetadata performs a merge with any union data inside the Result_Metadata, using the provided TCPMetadata
+func (t *Result_Metadata) MergeTCPMetadata(v TCPMetadata) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsThroughputMetadata returns the union data inside the Result_Metadata as a ThroughputMetadata
+func (t Result_Metadata) AsThroughputMetadata() (ThroughputMetadata, error) {
+	var body ThroughputMetadata
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromThroughputMetadata overwrites any union data inside the Result_Metadata as the provided ThroughputMetadata
+func (t *Result_Metadata) FromThroughputMetadata(v ThroughputMetadata) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeThroughputMetadata performs a merge with any union data inside the Result_Metadata, using the provided ThroughputMetadata
+func (t *Result_Metadata) MergeThroughputMetadata(v ThroughputMetadata) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsRunMetadata returns the union data inside the Result_Metadata as a RunMetadata
+func (t Result_Metadata) AsRunMetadata() (RunMetadata, error) {
+	var body RunMetadata
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromRunMetadata overwrites any union data inside the Result_Metadata as the provided RunMetadata
+func (t *Result_Metadata) FromRunMetadata(v RunMetadata) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeRunMetadata performs a merge with any union data inside the Result_Metadata, using the provided RunMetadata
+func (t *Result_Metadata) MergeRunMetadata(v RunMetadata) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t Result_Metadata) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *Result_Metadata) UnmarshalJSON(b []byte) error {
 	err := t.union.UnmarshalJSON(b)
 	return err
 }
