@@ -151,6 +151,15 @@ type Silence struct {
 	Silent  bool
 }
 
+// Unheard is a vote by which a rule fires although the check has no incident.
+type Unheard struct {
+	CheckID uuid.UUID
+	Region  string
+	OrgID   uuid.UUID
+	// CheckName and Target are for people who look at the workflow.
+	CheckName, Target string
+}
+
 // PickupState says what came of picking up the next message for a channel.
 type PickupState string
 

@@ -15,8 +15,9 @@ import (
 )
 
 // KeepVote stores what a region says of a check, unless a newer vote of it is
-// stored, and says what the vote may change. A region that was removed has no
-// vote: CodeNotFound.
+// stored, and says what the vote may change. A region that was removed or is
+// disabled has no vote, and neither has one from before it was enabled again:
+// CodeNotFound.
 func (s *Store) KeepVote(ctx context.Context, checkID uuid.UUID, v vigil.Vote) (vigil.Hearing, error) {
 	var heard vigil.Hearing
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
@@ -31,24 +32,26 @@ func (s *Store) KeepVote(ctx context.Context, checkID uuid.UUID, v vigil.Vote) (
 				EXISTS (SELECT FROM incidents AS i WHERE i.check_id = c.id AND (i.status <> 'resolved' OR i.latched)) AS open,
 				EXISTS (SELECT FROM region_votes AS v WHERE v.check_id = c.id AND v.region = r.region) AS voted
 			FROM checks AS c JOIN check_regions AS r ON r.check_id = c.id
-			WHERE c.id = ? AND r.region = ?`, checkID, v.Region).Scan(ctx, &row)
+			WHERE c.id = ? AND r.region = ? AND r.active AND r.start_at <= ?
+			FOR SHARE OF r`, checkID, v.Region, micro(v.Slot)).Scan(ctx, &row)
 		if err != nil {
 			return found("check", err)
 		}
 		heard = vigil.Hearing{Matters: row.Open || len(v.Firing) > 0, OrgID: row.OrgID, CheckName: row.Name, Target: row.Target}
-		return storeVote(ctx, tx, checkID, v, row.Voted || len(v.Firing) > 0)
+		return s.storeVote(ctx, tx, checkID, v, row.Voted || len(v.Firing) > 0)
 	})
 	return heard, wrap("keep a vote", err)
 }
 
 // storeVote writes the vote, and an edge when it is one.
-func storeVote(ctx context.Context, tx bun.Tx, checkID uuid.UUID, v vigil.Vote, edge bool) error {
+func (s *Store) storeVote(ctx context.Context, tx bun.Tx, checkID uuid.UUID, v vigil.Vote, edge bool) error {
 	firing := pgdialect.Array(append([]uuid.UUID{}, v.Firing...))
-	_, err := tx.NewRaw(`INSERT INTO region_votes AS old (check_id, region, revision, slot, failures, firing) VALUES (?, ?, ?, ?, ?, ?)
+	_, err := tx.NewRaw(`INSERT INTO region_votes AS old (check_id, region, revision, slot, failures, firing, swept_at) VALUES (?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (check_id, region) DO UPDATE
-			SET revision = excluded.revision, slot = excluded.slot, failures = excluded.failures, firing = excluded.firing, silent = false
+			SET revision = excluded.revision, slot = excluded.slot, failures = excluded.failures, firing = excluded.firing, silent = false,
+				swept_at = excluded.swept_at, sweep_wait_ms = 0
 			WHERE (old.revision, old.slot) <= (excluded.revision, excluded.slot)`,
-		checkID, v.Region, v.Revision, micro(v.Slot), v.Failures, firing).Exec(ctx)
+		checkID, v.Region, v.Revision, micro(v.Slot), v.Failures, firing, s.instant()).Exec(ctx)
 	if violates(err, "region_votes_check_id_region_fkey") {
 		return vigil.NotFound("check") // removed in between
 	}
@@ -185,6 +188,39 @@ func (s *Store) MarkSilence(ctx context.Context, silence vigil.Silence) error {
 	_, err := s.db.NewRaw("UPDATE region_votes SET silent = ? WHERE check_id = ? AND region = ?",
 		silence.Silent, silence.CheckID, silence.Region).Exec(ctx)
 	return wrap("note a silence", err)
+}
+
+// UnheardVotes returns votes by which a rule fires without an incident, 30 s after
+// they were told and outside of their wait: a rule was enabled again or a region
+// was silent for a while, and no vote had to be told for that. Some are right to
+// have none, as long as the rule's region policy is not met.
+func (s *Store) UnheardVotes(ctx context.Context, now time.Time, limit int) ([]vigil.Unheard, error) {
+	var rows []struct {
+		CheckID   uuid.UUID `bun:"check_id"`
+		Region    string    `bun:"region"`
+		OrgID     uuid.UUID `bun:"org_id"`
+		CheckName string    `bun:"name"`
+		Target    string    `bun:"target"`
+	}
+	err := s.db.NewRaw(`SELECT v.check_id, v.region, c.org_id, c.name, c.target
+		FROM region_votes AS v JOIN check_regions AS r USING (check_id, region) JOIN checks AS c ON c.id = v.check_id
+		WHERE v.firing <> '{}' AND r.active AND NOT `+silentRegion+` AND `+sweepable+`
+			AND EXISTS (SELECT FROM alert_rules AS a WHERE a.check_id = v.check_id AND a.enabled AND a.id = ANY (v.firing))
+			AND NOT EXISTS (SELECT FROM incidents AS i WHERE i.check_id = v.check_id AND (i.status <> 'resolved' OR i.latched))
+		ORDER BY v.swept_at LIMIT ?`, micro(now), milliseconds(firstSweepWait), micro(now), limit).Scan(ctx, &rows)
+	if err != nil {
+		return nil, wrap("find unheard votes", err)
+	}
+	unheard := make([]vigil.Unheard, len(rows))
+	for i, row := range rows {
+		unheard[i] = vigil.Unheard(row)
+	}
+	return unheard, nil
+}
+
+// MarkVoteSwept notes a repair and doubles the wait before the next.
+func (s *Store) MarkVoteSwept(ctx context.Context, vote vigil.Unheard, at time.Time) error {
+	return s.markSwept(ctx, "region_votes", "check_id = ? AND region = ?", at, vote.CheckID, vote.Region)
 }
 
 // noRow says whether a query found nothing.

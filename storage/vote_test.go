@@ -74,6 +74,30 @@ func TestKeepVote(t *testing.T) {
 		}
 	})
 
+	t.Run("OneFromBeforeItWasEnabledAgainDoesNotCount", func(t *testing.T) {
+		t.Parallel()
+		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
+		late := vigil.Vote{Region: newark, Revision: 2, Slot: epoch().Add(10 * time.Second), Firing: []uuid.UUID{a.rule.ID}}
+		keep := func(v vigil.Vote) vigil.Code {
+			t.Helper()
+			_, err := a.store.KeepVote(t.Context(), a.check.ID, v)
+			return vigil.ErrorCode(err)
+		}
+		a.clock.set(epoch().Add(time.Minute))
+		update(t, a.store, a.check, func(c *vigil.Check) { c.Enabled = false })
+		if code := keep(late); code != vigil.CodeNotFound {
+			t.Errorf("while it is disabled: %q", code)
+		}
+		again := update(t, a.store, a.check, func(c *vigil.Check) { c.Enabled = true })
+		if code := keep(late); code != vigil.CodeNotFound || a.standing().Regions[1].Voted {
+			t.Errorf("when it is enabled again: %q, regions %+v", code, a.standing().Regions)
+		}
+		late.Slot, late.Revision = epoch().Add(time.Minute), again.Revision
+		if code := keep(late); code != "" || !a.standing().Regions[1].Voted {
+			t.Errorf("the first vote since: %q, regions %+v", code, a.standing().Regions)
+		}
+	})
+
 	t.Run("DisablingTakesThemAll", func(t *testing.T) {
 		t.Parallel()
 		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
@@ -89,6 +113,74 @@ func TestKeepVote(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestUnheardVotes(t *testing.T) {
+	t.Parallel()
+	a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
+	at := epoch()
+	unheard := func(later time.Duration) []vigil.Unheard {
+		t.Helper()
+		at = at.Add(later)
+		a.clock.set(at)
+		found, err := a.store.UnheardVotes(t.Context(), at, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	enable := func(enabled bool) {
+		t.Helper()
+		_, err := a.store.UpdateRule(t.Context(), a.org.ID, a.check.ID, a.rule.ID, func(r *vigil.Rule) error { r.Enabled = enabled; return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	a.fails(newark)
+	if found := unheard(29 * time.Second); len(found) != 0 {
+		t.Errorf("too early: %+v", found)
+	}
+	enable(false)
+	if found := unheard(2 * time.Second); len(found) != 0 {
+		t.Errorf("of a rule that is disabled: %+v", found)
+	}
+	enable(true)
+	found := unheard(0)
+	if len(found) != 1 || found[0] != (vigil.Unheard{CheckID: a.check.ID, Region: newark, OrgID: a.org.ID, CheckName: a.check.Name, Target: a.check.Target}) {
+		t.Fatalf("found %+v", found)
+	}
+	for _, wait := range []time.Duration{30 * time.Second, time.Minute} { // it doubles
+		if err := a.store.MarkVoteSwept(t.Context(), found[0], at); err != nil {
+			t.Fatal(err)
+		}
+		if found := unheard(wait - time.Second); len(found) != 0 {
+			t.Errorf("told again before %v: %+v", wait, found)
+		}
+		if found := unheard(time.Second); len(found) != 1 {
+			t.Errorf("not told again after %v", wait)
+		}
+	}
+	vote := a.fails(newark) // a new vote has its time again
+	if found := unheard(29 * time.Second); len(found) != 0 {
+		t.Errorf("too early: %+v", found)
+	}
+	if found := unheard(time.Second); len(found) != 1 {
+		t.Errorf("not after its time: %+v", found)
+	}
+	id := a.open(vote).Incident.ID
+	if found := unheard(0); len(found) != 0 {
+		t.Errorf("with an incident: %+v", found)
+	}
+	a.resolve(id, vigil.ResolvedAutomatically)
+	at = at.Add(time.Hour)
+	for _, silent := range []bool{true, false} {
+		if err := a.store.MarkSilence(t.Context(), vigil.Silence{CheckID: a.check.ID, OrgID: a.org.ID, Region: newark, Silent: silent}); err != nil {
+			t.Fatal(err)
+		}
+		if found := unheard(0); len(found) == 0 != silent {
+			t.Errorf("of a region that is silent (%v): %+v", silent, found)
+		}
+	}
 }
 
 func TestSilences(t *testing.T) {
