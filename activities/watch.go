@@ -60,6 +60,10 @@ type TurnResult struct {
 	// Behind: stored rows are left that the state does not know, because one
 	// before them changed which rules fire.
 	Behind bool `json:"behind,omitempty"`
+	// Anew: the state has its first result of slots that began anew, as those
+	// of a check that was enabled again. What the region voted before is
+	// forgotten.
+	Anew bool `json:"anew,omitempty"`
 }
 
 // ErrSuperseded is the failure of a turn that a newer one of its loop replaced.
@@ -319,6 +323,7 @@ func (t *turning) end(why End, e *entry, schedule vigil.Schedule) *TurnResult {
 	if why == Gone {
 		return out
 	}
+	out.Anew = t.turn.State.Slot.Before(schedule.Start) && !t.state.Slot.Before(schedule.Start)
 	switch why {
 	case Covered:
 		out.Span = min(2*t.turn.Span, t.widest(schedule))

@@ -388,6 +388,30 @@ func TestWatch(t *testing.T) {
 		})
 	})
 
+	t.Run("SaysOnceThatItsSlotsBeganAnew", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			def := w.define(nil)
+			before := w.must(w.watch(turnOf(def, vigil.State{}))).State
+			again := w.define(func(d *vigil.Definition) {
+				start := time.Now().Add(90 * time.Second) // it is enabled again, but not yet due
+				*d = def
+				d.Check.Revision, d.Starts = 3, map[string]time.Time{region: start}
+				d.Check.Anchor = vigil.NewAnchor(def.Check.ID, start, def.Check.Interval)
+			})
+			stop := make(chan struct{})
+			close(stop)
+			if result := w.must(w.watchUntil(turnOf(again, before), stop)); result.End != activities.HandOver || result.Anew {
+				t.Errorf("a turn without a result: %+v", result)
+			}
+			first := w.must(w.watch(turnOf(again, before)))
+			if second := w.must(w.watch(turnOf(again, first.State))); !first.Anew || second.Anew {
+				t.Errorf("anew with the first result %v, with the second %v", first.Anew, second.Anew)
+			}
+		})
+	})
+
 	t.Run("HandsOverWhileItWaitsAndFinishesAProbeInFlight", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {

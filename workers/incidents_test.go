@@ -49,7 +49,7 @@ type bench struct {
 
 func newBench(t *testing.T, regions ...string) *bench {
 	t.Helper()
-	b := &bench{T: t, status: http.StatusOK, slot: time.Now().Add(-time.Hour).Truncate(time.Second)}
+	b := &bench{T: t, status: http.StatusOK}
 	data, err := standalone.OpenDataDir(t.TempDir())
 	b.ok(err)
 	t.Cleanup(func() { _ = data.Close() })
@@ -103,6 +103,7 @@ func (b *bench) furnish(regions []string) {
 		Interval: time.Minute, Regions: regions, Enabled: true, Simultaneous: true,
 	}, vigil.PlanOf(vigil.TierEnterprise, time.Second), vigil.Allowance{})
 	b.ok(err)
+	b.slot = time.Now() // a vote from before the check began would not count
 	b.rule, err = b.store.CreateRule(b.Context(), vigil.Rule{
 		OrgID: b.org.ID, CheckID: b.check.ID, Name: "down", Condition: vigil.Condition{HealthStatus: "down"}, Channels: []uuid.UUID{b.channel.ID},
 		NotifyOn: vigil.NotifyBoth, Policy: vigil.AnyRegion, Enabled: true,

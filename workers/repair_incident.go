@@ -18,6 +18,8 @@ type alertLedger interface {
 	MarkIncidentSwept(ctx context.Context, id uuid.UUID, at time.Time) error
 	StalledDeliveries(ctx context.Context, now time.Time, limit int) ([]vigil.Errand, error)
 	MarkErrandSwept(ctx context.Context, errand vigil.Errand, at time.Time) error
+	UnheardVotes(ctx context.Context, now time.Time, limit int) ([]vigil.Unheard, error)
+	MarkVoteSwept(ctx context.Context, vote vigil.Unheard, at time.Time) error
 	Silences(ctx context.Context, now, since time.Time, limit int) ([]vigil.Silence, error)
 	MarkSilence(ctx context.Context, silence vigil.Silence) error
 }
@@ -54,6 +56,18 @@ func (s *Sweep) repairAlerts(ctx context.Context) error {
 			return err
 		}
 	}
+	unheard, err := s.alerts.UnheardVotes(ctx, s.now(), sweepBatch)
+	if err != nil {
+		return err
+	}
+	for _, vote := range unheard {
+		if err := s.incidents.Revive(ctx, vote.OrgID, vote.CheckID, named(vote.CheckName, vote.Target)); err != nil {
+			return err
+		}
+		if err := s.alerts.MarkVoteSwept(ctx, vote, s.now()); err != nil {
+			return err
+		}
+	}
 	errands, err := s.alerts.StalledDeliveries(ctx, s.now(), sweepBatch)
 	if err != nil {
 		return err
@@ -82,7 +96,8 @@ func (s *Sweep) silences(ctx context.Context) error {
 	}
 	for _, silence := range silences {
 		// Noted first: the workflow that looks reads it. Should the look be
-		// lost, the pass over stalled incidents makes up for it.
+		// lost, or no workflow run any more, the passes over stalled incidents
+		// and unheard votes make up for it.
 		if err := s.alerts.MarkSilence(ctx, silence); err != nil {
 			return err
 		}

@@ -290,6 +290,7 @@ func (l *checkLoop) settle(ctx workflow.Context, watch workflow.Future) {
 	}
 	l.pause = firstPause
 	l.in.Plan = &result
+	l.in.Told = l.in.Told && !result.Anew
 	l.describe(ctx)
 }
 

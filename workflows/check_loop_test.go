@@ -338,6 +338,29 @@ func TestCheckLoop(t *testing.T) {
 		}
 	})
 
+	t.Run("TellsAgainWhenItsSlotsBeganAnew", func(t *testing.T) {
+		t.Parallel()
+		l := newLoopTest(t)
+		rule := uuid.New()
+		fires := func(turn activities.Turn) (activities.TurnResult, error) {
+			result, err := covered(turn)
+			result.State.Firing = []uuid.UUID{rule}
+			return result, err
+		}
+		anew := func(turn activities.Turn) (activities.TurnResult, error) {
+			result, err := fires(turn)
+			result.Anew = true
+			return result, err
+		}
+		l.script = append(l.script, fires, fires, anew, fires, gone)
+		if err := l.run(); err != nil {
+			t.Fatal(err)
+		}
+		if len(l.votes) != 2 || !slices.Equal(l.votes[1].Firing, []uuid.UUID{rule}) || !l.votes[1].Slot.Equal((time.Time{}).Add(3*time.Minute)) {
+			t.Errorf("told %+v, want what fires once before and once after", l.votes)
+		}
+	})
+
 	t.Run("GoesOnRecoveringWhileRowsAreLeft", func(t *testing.T) {
 		t.Parallel()
 		l := newLoopTest(t)
