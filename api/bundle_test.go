@@ -361,7 +361,7 @@ func (r *recorder) Test(_ context.Context, check vigil.Check, region string, dry
 // eventually waits until a condition holds that other goroutines bring about.
 func eventually(t *testing.T, holds func() bool) {
 	t.Helper()
-	deadline := time.NewTimer(10 * time.Second)
+	deadline := time.NewTimer(30 * time.Second)
 	defer deadline.Stop()
 	for tick := time.NewTicker(5 * time.Millisecond); ; {
 		if holds() {
@@ -371,7 +371,7 @@ func eventually(t *testing.T, holds func() bool) {
 		select {
 		case <-tick.C:
 		case <-deadline.C:
-			t.Fatal("it did not happen within 10 s")
+			t.Fatal("it did not happen within 30 s")
 		}
 	}
 }
