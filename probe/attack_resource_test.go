@@ -67,7 +67,7 @@ func TestAttackResources(t *testing.T) { //nolint:paralleltest // memory is coun
 	for name, c := range cases {
 		limit := minute
 		if strings.HasPrefix(c.reason, "while ") {
-			limit = 300 * time.Millisecond
+			limit = 1500 * time.Millisecond // enough to get to where it hangs
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), limit)
 		began := time.Now()
@@ -156,8 +156,7 @@ func noisyUDP(tb testing.TB) string {
 
 // TestAttackMailbox: a server that claims that the whole mailbox is the marked
 // message is not asked to delete it, nor does the claim take memory.
-func TestAttackMailbox(t *testing.T) {
-	t.Parallel()
+func TestAttackMailbox(t *testing.T) { //nolint:paralleltest // memory is counted
 	w := newWorld(t)
 	for _, claim := range []string{"* SEARCH 1 2 3\r\n", "* ESEARCH (TAG \"x\") UID ALL 1:4294967295\r\n", "* SEARCH 4294967295\r\n"} {
 		var deleted atomic.Bool
