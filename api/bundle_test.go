@@ -59,6 +59,7 @@ func (b *bundle) serve(t *testing.T, options ...func(*api.Deps)) *client {
 		Config: api.Config{
 			Version: "test", PublicURL: "http://vigil.test", EnterpriseMinInterval: time.Second,
 			SigningKey: bytes.Repeat([]byte{7}, 32), TemporalUIURL: "http://ui.test", TemporalNamespace: "vigil",
+			TaskDeadline: 30 * time.Second, // tests wait for what nothing repeats here
 		},
 		Log: slog.New(slog.NewJSONHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Now: b.clock.Now,
@@ -361,7 +362,7 @@ func (r *recorder) Test(_ context.Context, check vigil.Check, region string, dry
 // eventually waits until a condition holds that other goroutines bring about.
 func eventually(t *testing.T, holds func() bool) {
 	t.Helper()
-	deadline := time.NewTimer(10 * time.Second)
+	deadline := time.NewTimer(30 * time.Second)
 	defer deadline.Stop()
 	for tick := time.NewTicker(5 * time.Millisecond); ; {
 		if holds() {
@@ -371,7 +372,7 @@ func eventually(t *testing.T, holds func() bool) {
 		select {
 		case <-tick.C:
 		case <-deadline.C:
-			t.Fatal("it did not happen within 10 s")
+			t.Fatal("it did not happen within 30 s")
 		}
 	}
 }

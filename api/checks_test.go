@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"vigil"
+	"vigil/api"
 )
 
 func TestCreateCheck(t *testing.T) {
@@ -365,7 +366,7 @@ func TestDeleteCheck(t *testing.T) {
 // told; the sweep tells them later.
 func TestTemporalAway(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setup(t, func(d *api.Deps) { d.Config.TaskDeadline = 0 })
 	b.loops.err, b.loops.hang = errors.New("connection refused"), true
 	a := b.signup(t)
 	made := a.check(t)

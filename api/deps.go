@@ -65,6 +65,9 @@ type Config struct {
 	TemporalNamespace string
 	// Streams bounds the alert streams.
 	Streams StreamConfig
+	// TaskDeadline bounds each piece of work that a request leaves running
+	// behind it; 0 for 2 s.
+	TaskDeadline time.Duration
 }
 
 // store is what the API asks of the database. Every method that takes orgID

@@ -204,9 +204,7 @@ func TestCheckRegions(t *testing.T) {
 func TestRegions(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	if err := b.store.RenewLease(t.Context(), "w1", []string{"eu-central-fra"}); err != nil {
-		t.Fatal(err)
-	}
+	b.works(t, "w1", "eu-central-fra")
 	rows := b.want(t, http.StatusOK, http.MethodGet, "/v1/regions", nil).rows(t)
 	if len(rows) != 33 {
 		t.Fatalf("%d regions", len(rows))
@@ -241,9 +239,7 @@ func TestUnavailableTypes(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for worker, unavailable := range map[string][]vigil.CheckType{"w1": nil, "w2": {vigil.TypePing}} {
-		if err := b.store.RenewLease(t.Context(), worker, []string{"eu-central-fra"}, unavailable...); err != nil {
-			t.Fatal(err)
-		}
+		b.works(t, worker, "eu-central-fra", unavailable...)
 	}
 	for _, row := range b.want(t, http.StatusOK, http.MethodGet, "/v1/regions", nil).rows(t) {
 		want := []any{}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"net/http"
 	"path"
 	"strings"
@@ -57,7 +58,7 @@ func New(deps Deps) (*Server, error) {
 // assemble registers every operation.
 func assemble(deps Deps) *Server {
 	configureHuma()
-	s := &Server{Deps: deps, mux: http.NewServeMux(), tasks: newTasks(taskDeadline), mails: newTasks(mailDeadline)}
+	s := &Server{Deps: deps, mux: http.NewServeMux(), tasks: newTasks(cmp.Or(deps.Config.TaskDeadline, taskDeadline)), mails: newTasks(mailDeadline)}
 	s.huma = humago.New(s.mux, s.humaConfig())
 	s.registerSystem()
 	s.registerAccount()

@@ -3,6 +3,7 @@ package api_test
 import (
 	"testing"
 
+	"vigil"
 	"vigil/storage"
 	"vigil/storage/storagetest"
 )
@@ -11,4 +12,17 @@ import (
 func newStore(t *testing.T, c *clock) *storage.Store {
 	t.Helper()
 	return storagetest.New(t, func(o *storage.Options) { o.Now = c.Now })
+}
+
+// works lets a worker report from a region, and be believed for an hour: a slow
+// machine would take longer than the silence after which a region is offline.
+func (b *bundle) works(t *testing.T, worker, region string, unavailable ...vigil.CheckType) {
+	t.Helper()
+	if err := b.store.RenewLease(t.Context(), worker, []string{region}, unavailable...); err != nil {
+		t.Fatal(err)
+	}
+	later := "UPDATE worker_leases SET renewed_at = renewed_at + interval '1 hour' WHERE worker = ?"
+	if _, err := b.store.DB().NewRaw(later, worker).Exec(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -239,27 +239,35 @@ func TestStreamHeartbeat(t *testing.T) {
 	}
 }
 
-// TestStreamRevoked uses the machine's clock: what is held is five seconds.
+// TestStreamRevoked holds that the streams of a revoked key end within five
+// seconds: four for which the key is believed, by the clock of the bundle, and
+// one of the machine's, which may be late but not every time.
 func TestStreamRevoked(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	a := b.signup(t)
-	realTime := func(d *api.Deps) { d.Now = time.Now }
-	here, elsewhere := b.streaming(t, api.StreamConfig{}, realTime), b.streaming(t, api.StreamConfig{}, realTime)
-	made := a.want(t, http.StatusCreated, http.MethodPost, "/v1/api-keys", map[string]any{"name": "short"}).data(t)
-	doomed := account{client: a.as(text(made, "api_key")), key: text(made, "api_key")}
-	one, _ := here.open(t, doomed, "", "")
-	two, _ := elsewhere.open(t, doomed, "", "")
+	here, elsewhere := b.streaming(t, api.StreamConfig{}), b.streaming(t, api.StreamConfig{})
 	stays, _ := here.open(t, a, "", "")
-	a.want(t, http.StatusNoContent, http.MethodDelete, "/v1/api-keys/"+text(made, "id"), nil)
-	began := time.Now()
-	one.ended(t, 5*time.Second)
-	two.ended(t, 5*time.Second-time.Since(began))
-	t.Logf("both ended within %v", time.Since(began).Round(time.Millisecond))
-	stays.quiet(t)
-	if f, res, err := follow(t.Context(), here.url, doomed.key, "", ""); err != nil || f != nil || res.StatusCode != http.StatusUnauthorized {
-		t.Errorf("a revoked key was answered %v, %v", res, err)
+	best := time.Minute
+	for try := 0; try < 5 && best > time.Second; try++ {
+		made := a.want(t, http.StatusCreated, http.MethodPost, "/v1/api-keys", map[string]any{"name": "short"}).data(t)
+		doomed := account{client: a.as(text(made, "api_key")), key: text(made, "api_key")}
+		one, _ := here.open(t, doomed, "", "")
+		two, _ := elsewhere.open(t, doomed, "", "")
+		a.want(t, http.StatusNoContent, http.MethodDelete, "/v1/api-keys/"+text(made, "id"), nil)
+		b.clock.advance(4 * time.Second)
+		began := time.Now()
+		one.ended(t, 15*time.Second)
+		two.ended(t, 15*time.Second)
+		best = min(best, time.Since(began))
+		if f, res, err := follow(t.Context(), here.url, doomed.key, "", ""); err != nil || f != nil || res.StatusCode != http.StatusUnauthorized {
+			t.Errorf("a revoked key was answered %v, %v", res, err)
+		}
 	}
+	if best > time.Second {
+		t.Errorf("both ended %v after the key was believed no more", best)
+	}
+	stays.quiet(t)
 }
 
 func TestStreamOfASession(t *testing.T) {
@@ -304,7 +312,8 @@ func TestStreamWithoutNotifications(t *testing.T) {
 // its own stream and nobody else's.
 func TestStreamCutsOffWhoDoesNotRead(t *testing.T) {
 	t.Parallel()
-	s := setupStream(t, api.StreamConfig{PerKey: 2, WriteDeadline: 200 * time.Millisecond})
+	// Long enough for a stream that is read to survive a pause of the machine.
+	s := setupStream(t, api.StreamConfig{PerKey: 2, WriteDeadline: 3 * time.Second})
 	a := s.signup(t)
 	all := s.flood(t, a.org, s.clock.Now(), 400, 60_000)
 	still, _, err := follow(t.Context(), s.url, a.key, "?since=0-0", "") // whose frames nobody takes
@@ -348,14 +357,22 @@ func TestStreamIsPrompt(t *testing.T) {
 	f, _ := s.open(t, a, "", "")
 	e.resolve(t, e.open(t)) // by which time somebody listens
 	f.positions(t, 2)
-	began := time.Now()
+	var took []time.Duration
+	come := func() { // what was just stored
+		began := time.Now()
+		f.must(t)
+		took = append(took, time.Since(began))
+	}
 	for range 4 {
 		id := e.open(t)
-		f.must(t)
+		come()
 		e.resolve(t, id)
-		f.must(t)
+		come()
 	}
-	if took := time.Since(began); took > 4*time.Second {
+	// An event that is stored as soon as the one before has come just missed the
+	// look: without notifications every one would take most of a second.
+	slices.Sort(took)
+	if took[len(took)/2] > 500*time.Millisecond {
 		t.Errorf("8 events, one after the other, took %v", took)
 	}
 }

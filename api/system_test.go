@@ -75,9 +75,7 @@ func TestReady(t *testing.T) {
 	if a.detail("regions") != "0 of 33 online" || a.detail("database") != "ok" || a.header.Get("Retry-After") == "" {
 		t.Errorf("without a worker: %s", a.raw)
 	}
-	if err := b.store.RenewLease(t.Context(), "w1", []string{"eu-central-fra"}); err != nil {
-		t.Fatal(err)
-	}
+	b.works(t, "w1", "eu-central-fra")
 	data := b.want(t, http.StatusOK, http.MethodGet, "/ready", nil).data(t)
 	if data["database"] != "ok" || data["migrations"] != "ok" || data["temporal"] != "ok" || data["regions"] != "1 of 33 online" {
 		t.Errorf("ready: %v", data)

@@ -1,6 +1,7 @@
 package probe_test
 
 import (
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -120,8 +121,7 @@ func TestCertificateAssertion(t *testing.T) {
 }
 
 // TestPathsAreBounded asks for much of a document that is made to be expensive.
-func TestPathsAreBounded(t *testing.T) {
-	t.Parallel()
+func TestPathsAreBounded(t *testing.T) { //nolint:paralleltest // measures time
 	w := newWorld(t)
 	deep := strings.Repeat("[", 9000) + strings.Repeat("]", 9000)
 	wide := "[" + strings.Repeat("[[[[1]]]],", 80_000) + "1]"
@@ -132,14 +132,18 @@ func TestPathsAreBounded(t *testing.T) {
 	})
 	for _, path := range []string{"$..*", "$..[0,0][0,0]", "$..[0,0,0,0,0]", "$..[?(@[*][*][*] == 1)]", "$[*][*][*][*]", "$..[0][0][0][0]"} {
 		for _, body := range []string{"/deep", "/wide", "/most", "/too-deep"} {
-			began := time.Now()
-			w.run(vigil.TypeHTTP, object{"url": url + body, "assertions": []object{
-				{"source": "json", "property": path, "operator": "eq", "target": "nothing"},
-			}})
-			took := time.Since(began)
-			t.Logf("%s of %s took %s", path, body, took)
-			if took > 2*time.Second*slowdown {
-				t.Errorf("%s of %s took %s", path, body, took)
+			const limit = 2 * time.Second * slowdown
+			best := time.Duration(math.MaxInt64)
+			for try := 0; try < 3 && best > limit; try++ { // a busy machine is late, but not every time
+				began := time.Now()
+				w.run(vigil.TypeHTTP, object{"url": url + body, "assertions": []object{
+					{"source": "json", "property": path, "operator": "eq", "target": "nothing"},
+				}})
+				best = min(best, time.Since(began))
+			}
+			t.Logf("%s of %s took %s", path, body, best)
+			if best > limit {
+				t.Errorf("%s of %s took %s", path, body, best)
 			}
 		}
 	}

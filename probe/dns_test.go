@@ -115,7 +115,7 @@ func TestDNS(t *testing.T) {
 		"ExactFails":      {one(object{"host": "www.test", "expected_values": []string{"192.0.2.1"}, "match": "exact"}), nil, `unexpected "192.0.2.2"`},
 		"ServerFailure":   {object{"host": "www.test", "resolvers": []string{broken}}, nil, "the name server answered SERVFAIL"},
 		"NextServer":      {object{"host": "www.test", "resolvers": []string{broken, server}}, nil, ""},
-		"SilentServer":    {object{"host": "www.test", "resolvers": []string{silent, server}, "timeout_seconds": 1}, nil, ""},
+		"SilentServer":    {object{"host": "www.test", "resolvers": []string{silent, server}, "timeout_seconds": 4}, nil, ""},
 		"OnlySilent":      {object{"host": "www.test", "resolvers": []string{silent}, "timeout_seconds": 1}, nil, "timed out after 1s while waiting for the name server " + silent},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -134,8 +134,9 @@ func checkPhases(t *testing.T, parsed probe.Probe, injected *delays) {
 	t.Errorf("out of tolerance: %s", strings.Join(wrong, ", "))
 }
 
-// phasesOff looks several times and lists the phases of which the middle of the
-// differences is out of tolerance.
+// phasesOff looks several times and lists the phases that are out of tolerance.
+// A busy machine only adds, so that a phase is too long when it is in every look;
+// it is too short when it is in the middle of the differences.
 func phasesOff(t *testing.T, parsed probe.Probe, injected *delays) []string {
 	t.Helper()
 	const looks = 7
@@ -160,10 +161,10 @@ func phasesOff(t *testing.T, parsed probe.Probe, injected *delays) []string {
 	var wrong []string
 	for phase, list := range all {
 		slices.Sort(list)
-		middle := list[len(list)/2]
-		t.Logf("%-12s off by %s", phase, middle)
-		if middle < -time.Millisecond || middle > tolerance {
-			wrong = append(wrong, fmt.Sprintf("%s by %s", phase, middle))
+		least, middle := list[0], list[len(list)/2]
+		t.Logf("%-12s off by %s, at least %s", phase, middle, least)
+		if middle < -time.Millisecond || least > tolerance {
+			wrong = append(wrong, fmt.Sprintf("%s by %s, at least %s", phase, middle, least))
 		}
 	}
 	return wrong
@@ -213,7 +214,7 @@ func TestEveryRunConnectsAnew(t *testing.T) {
 // same fate at the same time.
 func TestConnectPhase(t *testing.T) { //nolint:paralleltest // measures time
 	w := newWorld(t)
-	const tries = 3
+	const tries = 8 // the kernel may drop the second packet as well, for one of the two
 	for try := range tries {
 		measured, plain := lateConnection(t, w)
 		t.Logf("connecting took %s, a plain connection %s", measured, plain)

@@ -72,7 +72,7 @@ func serve(t *testing.T) string {
 	registry := probe.NewRegistry(guard)
 	server, err := api.New(api.Deps{
 		Store: store, Loops: &prober{store: store, probes: registry, writer: writer}, Probes: registry, Channels: notify.NewRegistry(guard),
-		Config: api.Config{SigningKey: bytes.Repeat([]byte{1}, 32), EnterpriseMinInterval: time.Second},
+		Config: api.Config{SigningKey: bytes.Repeat([]byte{1}, 32), EnterpriseMinInterval: time.Second, TaskDeadline: 30 * time.Second},
 		Now:    time.Now,
 	})
 	if err != nil {
