@@ -120,7 +120,7 @@ func (p *platform) bringUp(ctx context.Context, show *screen) (summary, error) {
 	if err != nil {
 		return out, err
 	}
-	key, err := bootstrap(ctx, p.store)
+	key, err := bootstrap(ctx, p.store, bootstrapKey)
 	if err != nil {
 		return out, err
 	}
