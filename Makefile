@@ -89,7 +89,7 @@ arrows: $(BIN)/golangci-lint-$(GOLANGCI_VERSION) ## Show that a wrong import fai
 .PHONY: openapi
 openapi: ## Compare api/openapi.yaml with what the code says
 	@go run -tags slim ./cmd/vigil openapi | diff -u api/openapi.yaml - || { \
-		echo "openapi: renew it with: go run -tags slim ./cmd/vigil openapi > api/openapi.yaml"; exit 1; }
+		echo "openapi: renew it and the client with: go test ./api -run TestOpenAPI -update"; exit 1; }
 
 .PHONY: tidy
 tidy:

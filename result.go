@@ -62,10 +62,11 @@ type Uptime struct {
 // Percentage of the results that succeeded, 0 to 100; 0 without any.
 func (u Uptime) Percentage() float64 { return percentage(u.Successful, u.Total) }
 
-// Expected is the number of slots that were due.
+// Expected is the number of results that were due: those of the schedule, and
+// those that were asked for, which are due at that instant.
 func (u Uptime) Expected() int64 { return u.Total + u.Missed }
 
-// Coverage is the percentage of due slots that have a result, 0 to 100.
+// Coverage is the percentage of due results that are there, 0 to 100.
 func (u Uptime) Coverage() float64 { return percentage(u.Total, u.Expected()) }
 
 func percentage(part, whole int64) float64 {

@@ -59,7 +59,6 @@ func register[I, O any](s *Server, op operation, handle func(context.Context, *I
 		BodyReadTimeout:  bodyDeadline,
 		SkipValidateBody: op.body != nil,
 		Metadata:         map[string]any{metaResource: op.resource},
-		Middlewares:      huma.Middlewares{checkForm},
 	}
 	if op.body != nil {
 		described.RequestBody = &huma.RequestBody{Content: map[string]*huma.MediaType{"application/json": {Schema: op.body}}}
@@ -73,6 +72,9 @@ func register[I, O any](s *Server, op operation, handle func(context.Context, *I
 	default:
 		described.Security = []map[string][]string{}
 	}
+	// Last: a request counts however it is written, and whoever has no
+	// credential learns nothing but that.
+	described.Middlewares = append(described.Middlewares, checkForm)
 	changes := op.audit != "" && op.audit != notAudited
 	if op.method != http.MethodGet && op.audit == "" {
 		panic(op.id + " changes something and does not say what the audit log calls it")

@@ -22,9 +22,9 @@ const (
 // regionView is a Region (spec section 2).
 type regionView struct {
 	Key              string            `json:"key" example:"na-east-ewr"`
-	Name             string            `json:"name" example:"Newark"`
+	Name             string            `json:"name" example:"Newark, USA"`
 	City             string            `json:"city" example:"Newark"`
-	Country          string            `json:"country" example:"USA"`
+	Country          string            `json:"country" example:"United States"`
 	CountryCode      string            `json:"country_code" example:"US"`
 	Continent        string            `json:"continent" example:"North America"`
 	AirportCode      string            `json:"airport_code" example:"EWR"`

@@ -117,7 +117,7 @@ type UptimeNumbers struct {
 	P50ResponseTimeMS  float64 `json:"p50_response_time_ms"`
 	P95ResponseTimeMS  float64 `json:"p95_response_time_ms"`
 	P99ResponseTimeMS  float64 `json:"p99_response_time_ms"`
-	ExpectedChecks     int64   `json:"expected_checks" doc:"How many results were due."`
+	ExpectedChecks     int64   `json:"expected_checks" doc:"How many results were due, those of manual tests included: a test is due when it is asked for."`
 	MissedChecks       int64   `json:"missed_checks" doc:"How many of them there are not."`
 	CoveragePercentage float64 `json:"coverage_percentage" minimum:"0" maximum:"100" doc:"Share of the results that were due and are there."`
 }

@@ -50,7 +50,7 @@ func (s *Server) registerStream() {
 		description: "Server-sent events. The event is the type (incident.triggered, incident.acknowledged, incident.resolved), the data is the body of a webhook. " +
 			"Ids are `<unix ms>-<seq>`; seq grows by one with each event of the organization. The stream begins with an id and no data: that of the newest event, or where it resumes. " +
 			"`stream.gap` with `requested` and `oldest` comes first when events were asked for that are not kept any more. " +
-			"10 streams may be open for a key and 50 for an organization.",
+			"By default 10 streams may be open for a key and 50 for an organization, in each process of the API.",
 		errors: []int{http.StatusTooManyRequests, http.StatusServiceUnavailable},
 	}, s.streamAlerts)
 	operationAt(s.huma.OpenAPI(), http.MethodGet, path).Responses["200"].Content = map[string]*huma.MediaType{
@@ -166,7 +166,7 @@ func behind(a, b vigil.Position) bool { return a.MS < b.MS || a.MS == b.MS && a.
 
 const (
 	// streamTick is how often a stream asks whether its credential still holds.
-	// Together with authBelief it stays below the 5 s of the contract.
+	// Together with authBelief it stays below the 5 s in which a revocation acts.
 	streamTick = 500 * time.Millisecond
 	// streamPage is how many events are read at a time, streamChunk how many
 	// bytes are collected before they are sent.

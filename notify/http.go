@@ -3,7 +3,6 @@ package notify
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -79,8 +78,8 @@ func (k *kinds) exchange(ctx context.Context, r request) Outcome {
 	return outcome
 }
 
-// answered judges an answer by its status (contract, deliveries): any 2xx is a
-// success, 410 ends the channel, everything else is tried again.
+// answered judges an answer by its status: any 2xx is a success, 410 ends the
+// channel, everything else is tried again.
 func answered(resp *http.Response) Outcome {
 	o := Outcome{StatusCode: resp.StatusCode}
 	switch status := resp.StatusCode; {
@@ -118,9 +117,9 @@ func retryAfter(resp *http.Response) time.Duration {
 func failed(ctx context.Context, err error, worthwhile bool, timeout time.Duration) Outcome {
 	code, sentence := explain(ctx, err, timeout)
 	o := Outcome{ErrorCode: code, Error: sentence}
-	_, refused := errors.AsType[*egress.Refusal](err)
-	// A certificate is renewed and a name server repaired: only what our own
-	// request or rules rule out stays impossible.
-	o.Permanent = refused || !worthwhile && code == CodeProtocol
+	// A certificate is renewed, a name server repaired, and a name that led to an
+	// address that may not be reached leads elsewhere tomorrow: only what our own
+	// request rules out stays impossible.
+	o.Permanent = !worthwhile && code == CodeProtocol
 	return o
 }

@@ -16,7 +16,7 @@ import (
 	"vigil/egress"
 )
 
-// Timeout is the longest that one attempt takes (contract, deliveries).
+// Timeout is the longest that one attempt takes.
 const Timeout = 15 * time.Second
 
 // Attempts that a delivery has before it is given up.

@@ -33,7 +33,8 @@ type Outcome struct {
 	Duration     time.Duration
 	ErrorCode    string // empty when it was delivered
 	Error        string // a sentence; empty when it was delivered
-	// Permanent: trying again cannot help, for a reason on our side.
+	// Permanent: no request can be made of the config, so trying again cannot
+	// help. What a receiver, its name or its address does is never that.
 	Permanent bool
 	// Gone: the receiver asked not to be told again.
 	Gone bool

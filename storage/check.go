@@ -230,7 +230,9 @@ func (s *Store) ExpireChecks(ctx context.Context, now time.Time) (n int, err err
 	return n, err
 }
 
-// expire deletes a check unless it was made permanent, or deleted, since.
+// expire deletes a check unless it was made permanent, or deleted, since. One that
+// was created in the very moment in which the organization proved an address
+// still has its end stored: it is permanent like the others.
 func (s *Store) expire(ctx context.Context, orgID, id uuid.UUID, now time.Time) (deleted bool, err error) {
 	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		if err := lockCheck(ctx, tx, orgID, id); err != nil {
@@ -240,7 +242,14 @@ func (s *Store) expire(ctx context.Context, orgID, id uuid.UUID, now time.Time) 
 		if err := tx.NewRaw("SELECT coalesce(expires_at <= ?, false) FROM checks WHERE id = ?", micro(now), id).Scan(ctx, &due); err != nil || !due {
 			return err
 		}
-		_, err := deleteLocked(ctx, tx, id)
+		kept, err := tx.NewRaw("UPDATE checks SET expires_at = NULL WHERE id = ? AND "+provenOrg, id, orgID).Exec(ctx)
+		if err != nil {
+			return err
+		}
+		if n, err := kept.RowsAffected(); err != nil || n > 0 {
+			return err
+		}
+		_, err = deleteLocked(ctx, tx, id)
 		deleted = err == nil
 		return err
 	})

@@ -56,6 +56,25 @@ func TestVerifyEmail(t *testing.T) {
 		}
 	})
 
+	t.Run("KeepsACheckThatWasCreatedInThatMoment", func(t *testing.T) {
+		t.Parallel()
+		s, _ := newStore(t)
+		org, user := newOrg(t, s)
+		if _, _, err := s.VerifyEmail(t.Context(), mailed(t, s, vigil.TokenVerify, user, user.Email)); err != nil {
+			t.Fatal(err)
+		}
+		expires := epoch().Add(14 * 24 * time.Hour)
+		c := draft(org.ID, newark)
+		c.ExpiresAt = &expires // whoever created it had read the user before
+		c = newCheck(t, s, c)
+		if n, err := s.ExpireChecks(t.Context(), expires); n != 0 || err != nil {
+			t.Errorf("%d expired (%v)", n, err)
+		}
+		if stored, err := s.Check(t.Context(), org.ID, c.ID); err != nil || stored.ExpiresAt != nil {
+			t.Errorf("expires %v (%v)", stored.ExpiresAt, err)
+		}
+	})
+
 	t.Run("ANewerTokenEndsTheOlder", func(t *testing.T) {
 		t.Parallel()
 		s, _ := newStore(t)

@@ -3192,7 +3192,7 @@ type Region struct {
 	// Continent Examples: North America
 	Continent string `json:"continent"`
 
-	// Country Examples: USA
+	// Country Examples: United States
 	Country string `json:"country"`
 
 	// CountryCode Examples: US
@@ -3207,7 +3207,7 @@ type Region struct {
 	// Longitude Examples: -74.1724
 	Longitude float64 `json:"longitude"`
 
-	// Name Examples: Newark
+	// Name Examples: Newark, USA
 	Name string `json:"name"`
 
 	// Primary Whether the region is open to every tier.
@@ -3617,7 +3617,7 @@ type Uptime struct {
 	// CoveragePercentage Share of the results that were due and are there.
 	CoveragePercentage float64 `json:"coverage_percentage"`
 
-	// ExpectedChecks How many results were due.
+	// ExpectedChecks How many results were due, those of manual tests included: a test is due when it is asked for.
 	ExpectedChecks int64 `json:"expected_checks"`
 	FailedChecks   int64 `json:"failed_checks"`
 
@@ -3650,7 +3650,7 @@ type UptimeNumbers struct {
 	// CoveragePercentage Share of the results that were due and are there.
 	CoveragePercentage float64 `json:"coverage_percentage"`
 
-	// ExpectedChecks How many results were due.
+	// ExpectedChecks How many results were due, those of manual tests included: a test is due when it is asked for.
 	ExpectedChecks int64 `json:"expected_checks"`
 	FailedChecks   int64 `json:"failed_checks"`
 
@@ -7458,7 +7458,7 @@ type ClientInterface interface {
 
 	// StreamAlerts Follow every alert of the organization as it happens
 	//
-	// Server-sent events. The event is the type (incident.triggered, incident.acknowledged, incident.resolved), the data is the body of a webhook. Ids are `<unix ms>-<seq>`; seq grows by one with each event of the organization. The stream begins with an id and no data: that of the newest event, or where it resumes. `stream.gap` with `requested` and `oldest` comes first when events were asked for that are not kept any more. 10 streams may be open for a key and 50 for an organization.
+	// Server-sent events. The event is the type (incident.triggered, incident.acknowledged, incident.resolved), the data is the body of a webhook. Ids are `<unix ms>-<seq>`; seq grows by one with each event of the organization. The stream begins with an id and no data: that of the newest event, or where it resumes. `stream.gap` with `requested` and `oldest` comes first when events were asked for that are not kept any more. By default 10 streams may be open for a key and 50 for an organization, in each process of the API.
 	//
 	// Corresponds with GET /v1/stream/alerts (the `StreamAlerts` operationId).
 	StreamAlerts(ctx context.Context, params *StreamAlertsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -8511,7 +8511,7 @@ func (c *Client) ListRegions(ctx context.Context, params *ListRegionsParams, req
 
 // StreamAlerts Follow every alert of the organization as it happens
 //
-// Server-sent events. The event is the type (incident.triggered, incident.acknowledged, incident.resolved), the data is the body of a webhook. Ids are `<unix ms>-<seq>`; seq grows by one with each event of the organization. The stream begins with an id and no data: that of the newest event, or where it resumes. `stream.gap` with `requested` and `oldest` comes first when events were asked for that are not kept any more. 10 streams may be open for a key and 50 for an organization.
+// Server-sent events. The event is the type (incident.triggered, incident.acknowledged, incident.resolved), the data is the body of a webhook. Ids are `<unix ms>-<seq>`; seq grows by one with each event of the organization. The stream begins with an id and no data: that of the newest event, or where it resumes. `stream.gap` with `requested` and `oldest` comes first when events were asked for that are not kept any more. By default 10 streams may be open for a key and 50 for an organization, in each process of the API.
 //
 // Corresponds with GET /v1/stream/alerts (the `StreamAlerts` operationId).
 func (c *Client) StreamAlerts(ctx context.Context, params *StreamAlertsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -11558,7 +11558,7 @@ type ClientWithResponsesInterface interface {
 
 	// StreamAlertsWithResponse Follow every alert of the organization as it happens
 	//
-	// Server-sent events. The event is the type (incident.triggered, incident.acknowledged, incident.resolved), the data is the body of a webhook. Ids are `<unix ms>-<seq>`; seq grows by one with each event of the organization. The stream begins with an id and no data: that of the newest event, or where it resumes. `stream.gap` with `requested` and `oldest` comes first when events were asked for that are not kept any more. 10 streams may be open for a key and 50 for an organization.
+	// Server-sent events. The event is the type (incident.triggered, incident.acknowledged, incident.resolved), the data is the body of a webhook. Ids are `<unix ms>-<seq>`; seq grows by one with each event of the organization. The stream begins with an id and no data: that of the newest event, or where it resumes. `stream.gap` with `requested` and `oldest` comes first when events were asked for that are not kept any more. By default 10 streams may be open for a key and 50 for an organization, in each process of the API.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -16818,7 +16818,7 @@ func (c *ClientWithResponses) ListRegionsWithResponse(ctx context.Context, param
 
 // StreamAlertsWithResponse Follow every alert of the organization as it happens
 //
-// Server-sent events. The event is the type (incident.triggered, incident.acknowledged, incident.resolved), the data is the body of a webhook. Ids are `<unix ms>-<seq>`; seq grows by one with each event of the organization. The stream begins with an id and no data: that of the newest event, or where it resumes. `stream.gap` with `requested` and `oldest` comes first when events were asked for that are not kept any more. 10 streams may be open for a key and 50 for an organization.
+// Server-sent events. The event is the type (incident.triggered, incident.acknowledged, incident.resolved), the data is the body of a webhook. Ids are `<unix ms>-<seq>`; seq grows by one with each event of the organization. The stream begins with an id and no data: that of the newest event, or where it resumes. `stream.gap` with `requested` and `oldest` comes first when events were asked for that are not kept any more. By default 10 streams may be open for a key and 50 for an organization, in each process of the API.
 //
 // Returns a wrapper object for the known response body format(s).
 //

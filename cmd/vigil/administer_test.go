@@ -36,7 +36,7 @@ func TestAdminister(t *testing.T) {
 	}
 
 	store := storagetest.Open(t, dsn)
-	first, err := bootstrap(t.Context(), store)
+	first, err := bootstrap(t.Context(), store, bootstrapKey)
 	if err != nil || !strings.HasPrefix(first, "vgl_") {
 		t.Fatalf("bootstrap gives %q, %v", first, err)
 	}
@@ -57,7 +57,7 @@ func TestAdminister(t *testing.T) {
 		if got := tierOf(t); got != vigil.TierEnterprise {
 			t.Errorf("the operator's organization is %s", got)
 		}
-		if again, err := bootstrap(t.Context(), store); again != "" || err != nil {
+		if again, err := bootstrap(t.Context(), store, bootstrapKey); again != "" || err != nil {
 			t.Errorf("a second bootstrap gives %q, %v", again, err)
 		}
 	})

@@ -18,10 +18,14 @@ type accounts interface {
 	CreateAccount(ctx context.Context, org vigil.Organization, user vigil.User, key *vigil.NewKey) (vigil.User, vigil.Organization, error)
 }
 
+// bootstrapKey is the name of the operator's key that nobody named.
+const bootstrapKey = "bootstrap"
+
 // bootstrap makes the operator's account, an organization of the enterprise
-// tier, unless there is one. It returns the account's API key the first time,
-// and "" at every later one: only the key's hash is kept.
-func bootstrap(ctx context.Context, store accounts) (string, error) {
+// tier, unless there is one. It returns the account's API key, listed under the
+// given name, the first time, and "" at every later one: only the key's hash is
+// kept.
+func bootstrap(ctx context.Context, store accounts, name string) (string, error) {
 	_, err := store.UserByEmail(ctx, bootstrapEmail)
 	if err == nil {
 		return "", nil
@@ -29,7 +33,7 @@ func bootstrap(ctx context.Context, store accounts) (string, error) {
 	if vigil.ErrorCode(err) != vigil.CodeNotFound {
 		return "", fmt.Errorf("look for the operator's account: %w", err)
 	}
-	plain, kept, err := api.NewKey("bootstrap")
+	plain, kept, err := api.NewKey(name)
 	if err != nil {
 		return "", err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -22,7 +23,7 @@ func newKeysCreateCommand() *cobra.Command {
 		Use:   "create",
 		Short: "Make an API key and print it",
 		Long: "Make an API key and print it, alone, on standard output. It is shown this once.\n" +
-			"Without --email it is one for the operator's own organization.",
+			"Without --email it is one for the operator's own organization, which is made with its first key.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			name = strings.TrimSpace(name)
@@ -34,19 +35,16 @@ func newKeysCreateCommand() *cobra.Command {
 				return err
 			}
 			return withStore(cmd.Context(), &s, func(store *storage.Store) error {
-				user, err := store.UserByEmail(cmd.Context(), email)
-				if vigil.ErrorCode(err) == vigil.CodeNotFound {
-					return fmt.Errorf("there is no account with the address %s", email)
+				plain := ""
+				if !cmd.Flags().Changed("email") {
+					if plain, err = bootstrap(cmd.Context(), store, name); err != nil {
+						return err
+					}
 				}
-				if err != nil {
-					return err
-				}
-				plain, kept, err := api.NewKey(name)
-				if err != nil {
-					return err
-				}
-				if _, err := store.CreateKey(cmd.Context(), user.OrgID, user.ID, kept); err != nil {
-					return err
+				if plain == "" {
+					if plain, err = addKey(cmd.Context(), store, email, name); err != nil {
+						return err
+					}
 				}
 				fmt.Fprintln(cmd.OutOrStdout(), plain)
 				return nil
@@ -56,4 +54,21 @@ func newKeysCreateCommand() *cobra.Command {
 	cmd.Flags().StringVar(&email, "email", bootstrapEmail, "`address` of the account that gets the key")
 	cmd.Flags().StringVar(&name, "name", "made on the command line", "`name` by which the key is listed")
 	return cmd
+}
+
+// addKey gives an account one more key.
+func addKey(ctx context.Context, store *storage.Store, email, name string) (string, error) {
+	user, err := store.UserByEmail(ctx, email)
+	if vigil.ErrorCode(err) == vigil.CodeNotFound {
+		return "", fmt.Errorf("there is no account with the address %s", email)
+	}
+	if err != nil {
+		return "", err
+	}
+	plain, kept, err := api.NewKey(name)
+	if err != nil {
+		return "", err
+	}
+	_, err = store.CreateKey(ctx, user.OrgID, user.ID, kept)
+	return plain, err
 }

@@ -234,7 +234,7 @@ func (p *platform) openMail() error {
 // for and nobody said where people reach the API.
 func (p *platform) knowAddress(listener net.Listener) {
 	if strings.HasSuffix(string(p.settings.PublicURL), ":0") {
-		p.settings.PublicURL = publicURL("http://" + listener.Addr().String())
+		p.settings.PublicURL = publicURL(addressOf(listener))
 	}
 }
 

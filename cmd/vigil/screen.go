@@ -20,6 +20,9 @@ type summary struct {
 	APIKey          string `json:"api_key,omitempty"` // first start only
 	DataDir         string `json:"data_dir"`
 	PID             int    `json:"pid"`
+
+	// region and target are those of the check that is shown as an example.
+	region, target string
 }
 
 // screen shows a person how the start goes, a line a step with its time. For
@@ -87,10 +90,10 @@ func (s *screen) ready(sum summary) error {
 	fmt.Fprintf(&b, `
 Make a check, then look at its results as often as you like:
 
-  ID=$(curl -s %[1]s/v1/checks -H "Authorization: Bearer %[2]s" -H "Content-Type: application/json" -d '{"name":"My first check","type":"http","interval_seconds":10,"config":{"url":"%[1]s/health"}}' | grep -o '"id":"[^"]*' | head -1 | cut -c7-); sleep 2
+  ID=$(curl -s %[1]s/v1/checks -H "Authorization: Bearer %[2]s" -H "Content-Type: application/json" -d '{"name":"My first check","type":"http","interval_seconds":10,"regions":["%[3]s"],"config":{"url":"%[4]s"}}' | grep -o '"id":"[^"]*' | head -1 | cut -c7-); sleep 2
   curl -s %[1]s/v1/checks/$ID/results -H "Authorization: Bearer %[2]s"
 
-`, sum.APIURL, key)
+`, sum.APIURL, key, sum.region, sum.target)
 	_, err := io.WriteString(s.out, b.String())
 	return err
 }

@@ -28,9 +28,9 @@ type settings struct {
 	TemporalNamespace string        `env:"TEMPORAL_NAMESPACE" envDefault:"vigil" help:"Temporal ~namespace~ of all workflows"`
 	TemporalListen    hostPort      `env:"VIGIL_TEMPORAL_LISTEN" envDefault:"127.0.0.1:7233" help:"address of the embedded Temporal server, as ~host:port~"`
 	UIListen          hostPort      `env:"VIGIL_UI_LISTEN" envDefault:"127.0.0.1:8233" help:"address of the embedded Temporal UI, as ~host:port~"`
-	TemporalRetention time.Duration `env:"VIGIL_TEMPORAL_RETENTION" envDefault:"72h" help:"~duration~ for which closed workflows stay in the embedded Temporal server"`
+	TemporalRetention time.Duration `env:"VIGIL_TEMPORAL_RETENTION" envDefault:"72h" help:"~duration~ for which closed workflows stay in Temporal: the embedded one, or any that vigil temporal setup makes ready"`
 
-	Regions     regionList    `env:"VIGIL_REGIONS" envDefault:"all" help:"~regions~ that this process probes from: all, primary, or keys and cloud names with commas"`
+	Regions     regionList    `env:"VIGIL_REGIONS" envDefault:"all" help:"~regions~ that vigil up probes from (vigil worker has --region): all, primary, or keys and cloud names with commas"`
 	QuietWindow time.Duration `env:"VIGIL_QUIET_WINDOW" envDefault:"1m" help:"~duration~ that one activity may cover while nothing changes; 0: one activity for each slot"`
 
 	PublicURL             publicURL     `env:"VIGIL_PUBLIC_URL" help:"~URL~ under which people reach the API (default http:// and the address of the API)"`
@@ -38,7 +38,7 @@ type settings struct {
 	EnterpriseMinInterval time.Duration `env:"VIGIL_ENTERPRISE_MIN_INTERVAL" envDefault:"1s" help:"smallest interval of the enterprise tier, as a ~duration~ of whole seconds"`
 
 	EnterpriseRate int64    `env:"VIGIL_ENTERPRISE_RATE" envDefault:"0" help:"~requests~ a minute that an organization of the enterprise tier may make; 0: any number"`
-	AddressRate    int      `env:"VIGIL_ADDRESS_RATE" envDefault:"20" help:"~requests~ a minute that one address may make without a credential; 0: any number, as while the API listens on loopback"`
+	AddressRate    int      `env:"VIGIL_ADDRESS_RATE" envDefault:"20" help:"~requests~ a minute that one address may make without a credential, in each process of the API; 0: any number, as while the API listens on loopback"`
 	TrustedProxies cidrList `env:"VIGIL_TRUSTED_PROXIES" help:"~networks~ of proxies that are believed about whom they speak for, as CIDRs with commas"`
 
 	StreamsPerKey          int `env:"VIGIL_STREAMS_PER_KEY" envDefault:"10" help:"alert ~streams~ that one key may have open at a time in one process"`
@@ -46,7 +46,7 @@ type settings struct {
 
 	SMTPURL smtpURL `env:"VIGIL_SMTP_URL" secret:"yes" help:"~URL~ of the mail server, smtp:// or smtps://user:password@host:port?from=address (default: mail is written to the data directory)"`
 
-	DeliverySchedule deliverySchedule `env:"VIGIL_DELIVERY_SCHEDULE" envDefault:"5s,30s,2m,10m,30m,2h,5h,10h,14h,20h,24h" help:"~waits~ between the attempts of a delivery, as durations with commas"`
+	DeliverySchedule deliverySchedule `env:"VIGIL_DELIVERY_SCHEDULE" envDefault:"5s,30s,2m,10m,30m,2h,5h,10h,14h,20h,24h" help:"~waits~ between the attempts of a delivery, at most 11, as durations with commas; push, chat and pager use the first 5"`
 
 	SecretKeys          secretKeys `env:"VIGIL_SECRET_KEY" secret:"yes" help:"~key~ of 32 bytes in hexadecimal or base64 that seals secrets; older ones behind it with commas (default made in the data directory)"`
 	AllowedPrivateCIDRs cidrList   `env:"VIGIL_ALLOWED_PRIVATE_CIDRS" help:"private ~networks~ that may be probed although others can reach the API, as CIDRs with commas"`

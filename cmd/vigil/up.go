@@ -120,15 +120,32 @@ func (p *platform) bringUp(ctx context.Context, show *screen) (summary, error) {
 	if err != nil {
 		return out, err
 	}
-	key, err := bootstrap(ctx, p.store)
+	key, err := bootstrap(ctx, p.store, bootstrapKey)
 	if err != nil {
 		return out, err
 	}
-	base := "http://" + listener.Addr().String()
+	out = p.summary(listener)
+	out.MetricsURL, out.APIKey, out.DataDir = shown, key, data.Path()
+	return out, nil
+}
+
+// summary tells of the platform whose API listens there.
+func (p *platform) summary(listener net.Listener) summary {
+	base := addressOf(listener)
+	target := base + "/health"
+	if !p.settings.local() {
+		target = "https://example.com" // private ones, as the API's own may be, are closed
+	}
 	return summary{
 		APIURL: base, DocsURL: base + "/docs", TemporalUIURL: p.ui, TemporalAddress: p.address,
-		Namespace: p.settings.TemporalNamespace, MetricsURL: shown, APIKey: key, DataDir: data.Path(), PID: os.Getpid(),
-	}, nil
+		Namespace: p.settings.TemporalNamespace, PID: os.Getpid(),
+		region: p.settings.Regions[0], target: target,
+	}
+}
+
+// addressOf is the URL by which one on this machine reaches what listens there.
+func addressOf(listener net.Listener) string {
+	return "http://" + hostPort(listener.Addr().String()).reachable()
 }
 
 // workerPatience is how long the start waits for workers whose Temporal does

@@ -177,6 +177,9 @@ func (d *deliverySchedule) UnmarshalText(text []byte) error {
 	if err != nil {
 		return fmt.Errorf("is %q: %w", text, err)
 	}
+	if most := len(vigil.DefaultRetrySchedule()); len(waits) > most {
+		return fmt.Errorf("has %d waits; it must have at most %d, since a delivery has at most %d attempts", len(waits), most, most+1)
+	}
 	*d = deliverySchedule(waits)
 	return nil
 }

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"vigil"
+	"vigil/storage/storagetest"
+)
+
+// Where the roles run apart nobody runs `vigil up`: the first key comes from
+// this command.
+func TestFirstKey(t *testing.T) {
+	t.Parallel()
+	dsn := storagetest.EmptyDSN(t)
+	at := []string{"--database-url", dsn, "--data-dir", t.TempDir()}
+	if _, stderr, code := vigilRun(t, append([]string{"migrate"}, at...)...); code != 0 {
+		t.Fatal(stderr)
+	}
+	store := storagetest.Open(t, dsn)
+	var made []string
+	for _, name := range []string{"first", "second"} {
+		stdout, stderr, code := vigilRun(t, append([]string{"keys", "create", "--name", name}, at...)...)
+		if code != 0 || stderr != "" {
+			t.Fatalf("ends with %d: %s", code, stderr)
+		}
+		key := strings.TrimSuffix(stdout, "\n")
+		if !strings.HasPrefix(key, "vgl_") || strings.ContainsAny(key, " \n") {
+			t.Errorf("prints %q", stdout)
+		}
+		made = append(made, key)
+	}
+	operator, err := store.UserByEmail(t.Context(), bootstrapEmail)
+	if err != nil {
+		t.Fatal(err)
+	}
+	org, err := store.Organization(t.Context(), operator.OrgID)
+	if err != nil || org.Tier != vigil.TierEnterprise {
+		t.Errorf("the operator's organization is %+v, %v", org, err)
+	}
+	keys, total, err := store.Keys(t.Context(), operator.OrgID, vigil.Page{Limit: 10})
+	if err != nil || total != 2 {
+		t.Fatalf("%d keys are stored, %v", total, err)
+	}
+	for i, name := range []string{"second", "first"} { // newest first
+		if keys[i].Name != name || !strings.HasPrefix(made[1-i], keys[i].Prefix) {
+			t.Errorf("key %d is %+v", i, keys[i])
+		}
+	}
+	if again, err := bootstrap(t.Context(), store, bootstrapKey); again != "" || err != nil {
+		t.Errorf("a start after it gives %q, %v", again, err)
+	}
+}

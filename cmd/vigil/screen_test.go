@@ -1,0 +1,88 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"net"
+	"strings"
+	"testing"
+)
+
+// The lines to paste must lead to results whatever the settings are.
+func TestFirstCheck(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		args   []string
+		target string // behind the base for the API's own
+		region string
+	}{
+		"Defaults":        {nil, "/health", "na-east-ewr"},
+		"OneRegion":       {[]string{"--regions", "eu-central-fra"}, "/health", "eu-central-fra"},
+		"Everywhere":      {[]string{"--listen", ":0"}, "https://example.com", "na-east-ewr"},
+		"BehindAnAddress": {[]string{"--public-url", "https://vigil.example.com"}, "https://example.com", "na-east-ewr"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlatform(settingsOf(t, append([]string{"--listen", "127.0.0.1:0"}, tt.args...)...), slog.New(slog.DiscardHandler))
+			sum := listening(t, p)
+			if strings.HasPrefix(tt.target, "/") {
+				tt.target = sum.APIURL + tt.target
+			}
+			var out bytes.Buffer
+			if err := newScreen(&out, &out, false).ready(sum); err != nil {
+				t.Fatal(err)
+			}
+			_, body, _ := strings.Cut(out.String(), "-d '")
+			body, _, _ = strings.Cut(body, "'")
+			var check struct {
+				Regions []string
+				Config  struct{ URL string }
+			}
+			if err := json.Unmarshal([]byte(body), &check); err != nil {
+				t.Fatalf("%v in %s", err, out.String())
+			}
+			if len(check.Regions) != 1 || check.Regions[0] != tt.region || check.Config.URL != tt.target {
+				t.Errorf("the first check is %s", body)
+			}
+		})
+	}
+}
+
+// An address that stands for all of them is none that anybody can reach.
+func TestAddressThatIsTold(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(settingsOf(t, "--listen", ":0"), slog.New(slog.DiscardHandler))
+	sum := listening(t, p)
+	var out bytes.Buffer
+	if err := newScreen(&out, &out, true).ready(sum); err != nil {
+		t.Fatal(err)
+	}
+	var told struct {
+		APIURL  string `json:"api_url"`
+		DocsURL string `json:"docs_url"`
+	}
+	if err := json.Unmarshal(out.Bytes(), &told); err != nil {
+		t.Fatal(err)
+	}
+	const want = "http://127.0.0.1:"
+	if !strings.HasPrefix(told.APIURL, want) || told.DocsURL != told.APIURL+"/docs" {
+		t.Errorf("told is %s", out.String())
+	}
+	if public := string(p.settings.PublicURL); public != told.APIURL {
+		t.Errorf("links lead to %s", public)
+	}
+}
+
+// listening is what is told of a platform whose API listens.
+func listening(t *testing.T, p *platform) summary {
+	t.Helper()
+	var config net.ListenConfig
+	listener, err := config.Listen(t.Context(), "tcp", string(p.settings.Listen))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	p.knowAddress(listener)
+	return p.summary(listener)
+}
