@@ -32,6 +32,7 @@ func (deaf) SignalWorkflow(context.Context, string, string, string, any) error {
 type slow struct {
 	lagging, marking, clearing time.Duration
 	graves                     int
+	reign                      time.Duration // after it another leads; zero: for ever
 
 	mu      sync.Mutex
 	orphans map[uuid.UUID]bool // that were not nudged
@@ -91,7 +92,6 @@ func (s *slow) BuryLoop(context.Context, vigil.Tombstone) (bool, error) {
 	return false, nil
 }
 
-func (*slow) Leader(context.Context, string) (func(), bool, error)          { return func() {}, true, nil }
 func (*slow) MarkApplied(context.Context, uuid.UUID, string, int64) error   { return nil }
 func (*slow) ForgetLease(context.Context, vigil.Lease, time.Duration) error { return nil }
 func (*slow) EnsurePartitions(context.Context, time.Time) error             { return nil }
@@ -104,6 +104,20 @@ func (*slow) HoldTombstone(context.Context, vigil.Tombstone, func(context.Contex
 func (*slow) Overdue(context.Context, time.Time, time.Duration, []string, int) ([]vigil.Loop, error) {
 	return nil, nil
 }
+
+// Leader elects it until it is deposed.
+func (s *slow) Leader(context.Context, string) (vigil.Leadership, bool, error) {
+	return s, s.Held(context.Background()) == nil, nil
+}
+
+func (s *slow) Held(context.Context) error {
+	if s.reign > 0 && time.Since(s.began) > s.reign {
+		return context.Canceled
+	}
+	return nil
+}
+
+func (*slow) Release() {}
 
 // TestTakeoverUnderLoad holds that the loops of a dead worker are nudged however
 // long the other work of the sweep takes, and the nudging itself.
@@ -161,4 +175,29 @@ func TestTakeoverUnderLoad(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestDeposedLeader holds that a process whose lock was lost stops to sweep,
+// although none of its passes failed.
+func TestDeposedLeader(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var last time.Duration
+		quiet := slog.New(slog.DiscardHandler)
+		store := &slow{began: time.Now(), reign: 10 * time.Second, silent: func(passed time.Duration) error {
+			last = passed
+			return nil
+		}}
+		sweep := workers.NewSweep(workers.NewLoops(deaf{}, store, quiet), store, store, time.Now, quiet)
+		if err := sweep.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if err := sweep.Stop(); err != nil {
+			t.Error(err)
+		}
+		if last < 9*time.Second || last > 10*time.Second {
+			t.Errorf("the last pass was after %v of a reign of 10 s", last)
+		}
+	})
 }

@@ -51,7 +51,7 @@ type ledger interface {
 	Tombstones(ctx context.Context, limit int) ([]vigil.Tombstone, error)
 	HoldTombstone(ctx context.Context, stone vigil.Tombstone, do func(context.Context) error) error
 	BuryLoop(ctx context.Context, stone vigil.Tombstone) (done bool, err error)
-	Leader(ctx context.Context, name string) (release func(), ok bool, err error)
+	Leader(ctx context.Context, name string) (held vigil.Leadership, ok bool, err error)
 }
 
 // keeper is the housekeeping of storage.
@@ -145,37 +145,46 @@ func (s *Sweep) attempt(ctx context.Context, name string, pass func(context.Cont
 type elector struct {
 	store ledger
 
-	mu      sync.Mutex
-	release func() // nil: not the leader
+	mu   sync.Mutex
+	held vigil.Leadership // nil: not the leader
 }
 
 // errFollower says that another process sweeps.
 var errFollower = errors.New("another process leads")
 
 // IsLeader returns nil in the process that sweeps; it is asked before every
-// pass.
+// pass. A leader whose connection was lost is one no longer, even if no pass of
+// its own failed: another may have been elected meanwhile.
 func (e *elector) IsLeader(ctx context.Context) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.release != nil {
-		return nil
+	if e.held != nil {
+		if e.held.Held(ctx) == nil {
+			return nil
+		}
+		e.drop()
 	}
-	release, ok, err := e.store.Leader(ctx, leaderName)
+	held, ok, err := e.store.Leader(ctx, leaderName)
 	if err != nil {
 		return err
 	}
 	if !ok {
 		return errFollower
 	}
-	e.release = release
+	e.held = held
 	return nil
 }
 
 func (e *elector) resign() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.release != nil {
-		e.release()
-		e.release = nil
+	e.drop()
+}
+
+// drop needs the lock.
+func (e *elector) drop() {
+	if e.held != nil {
+		e.held.Release()
+		e.held = nil
 	}
 }
