@@ -306,7 +306,7 @@ func (p *platform) startRegions(ctx context.Context, regions []string) (<-chan s
 		cancel()
 		return nil, fmt.Errorf("read the checks: %w", err)
 	}
-	go catalogue.Run(running)
+	go catalogue.Run(running, p.store.Clock)
 
 	name := workerName()
 	watcher := activities.NewWatcher(activities.WatcherOptions{
