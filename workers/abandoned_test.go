@@ -106,8 +106,8 @@ func (*slow) Overdue(context.Context, time.Time, time.Duration, []string, int) (
 }
 
 // Leader elects it until it is deposed.
-func (s *slow) Leader(context.Context, string) (vigil.Leadership, bool, error) {
-	return s, s.Held(context.Background()) == nil, nil
+func (s *slow) Leader(ctx context.Context, _ string) (vigil.Leadership, bool, error) {
+	return s, s.Held(ctx) == nil, nil
 }
 
 func (s *slow) Held(context.Context) error {
