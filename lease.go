@@ -1,8 +1,19 @@
 package vigil
 
+import "context"
+
 // Lease is a worker's word that it serves a region. It renews it every second
 // for as long as it lives, and gives it back when it stops.
 type Lease struct {
 	Worker string // name of the process
 	Region string // region key
+}
+
+// Leadership is a name that one process holds at a time. It is lost with the
+// connection that holds it, which nobody is told of.
+type Leadership interface {
+	// Held returns nil when the name is still held.
+	Held(ctx context.Context) error
+	// Release gives the name up; it may be called again.
+	Release()
 }

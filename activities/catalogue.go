@@ -14,7 +14,7 @@ import (
 )
 
 // How a catalogue keeps up: one query a poll for what changed, reaching back
-// by overlap because commits come late and clocks differ, and a full reading
+// by overlap because commits come late, and a full reading
 // now and then for whatever was missed all the same.
 const (
 	cataloguePoll    = time.Second
@@ -94,11 +94,13 @@ func (c *Catalogue) Load(ctx context.Context) error {
 }
 
 // Run keeps the catalogue until ctx ends. While Postgres is away it works with
-// what it has.
-func (c *Catalogue) Run(ctx context.Context) {
+// what it has. Changes are stamped by the database's clock, so it is clock that
+// says since when they are asked for; this machine's may be wrong by minutes.
+func (c *Catalogue) Run(ctx context.Context, clock func(context.Context) (time.Time, error)) {
 	tick := time.NewTicker(cataloguePoll)
 	defer tick.Stop()
-	since, full := c.now(), c.now()
+	var since time.Time // by the database
+	full := c.now()
 	for {
 		select {
 		case <-ctx.Done():
@@ -113,11 +115,20 @@ func (c *Catalogue) Run(ctx context.Context) {
 			}
 			full = began
 		}
-		if err := c.refresh(ctx, since.Add(-catalogueOverlap)); err != nil {
+		at, err := clock(ctx)
+		if since.IsZero() {
+			if since = at; err != nil {
+				full = time.Time{} // nobody knows since when changes are missing
+			}
+		}
+		if err == nil {
+			err = c.refresh(ctx, since.Add(-catalogueOverlap))
+		}
+		if err != nil {
 			c.complain(ctx, err)
 			continue
 		}
-		since = began
+		since = at
 	}
 }
 

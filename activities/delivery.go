@@ -120,9 +120,6 @@ func (d *Deliveries) send(ctx context.Context, pickup vigil.Pickup) (DeliveryRep
 		outcome = sender.Send(ctx, message)
 	}
 	ctx = context.WithoutCancel(ctx)
-	if outcome.Gone {
-		d.disable(ctx, channel)
-	}
 	attempt := pickup.Attempt
 	attempt.StatusCode, attempt.ResponseBody, attempt.Duration = outcome.StatusCode, outcome.ResponseBody, outcome.Duration
 	attempt.ErrorCode, attempt.Error = outcome.ErrorCode, outcome.Error
@@ -130,7 +127,11 @@ func (d *Deliveries) send(ctx context.Context, pickup vigil.Pickup) (DeliveryRep
 	if outcome.StatusCode == http.StatusTooManyRequests || outcome.StatusCode == http.StatusServiceUnavailable {
 		asked = outcome.RetryAfter
 	}
-	return d.settle(ctx, pickup, attempt, outcome.Permanent || outcome.Gone, asked)
+	report, err := d.settle(ctx, pickup, attempt, outcome.Permanent || outcome.Gone, asked)
+	if err == nil && outcome.Gone { // on record, whatever the mail takes
+		d.disable(ctx, channel)
+	}
+	return report, err
 }
 
 // sender reads the channel as it is now. A channel that was deleted since the
@@ -209,9 +210,18 @@ func attemptText(event vigil.EventType, a vigil.Attempt) string {
 	return fmt.Sprintf("attempt %d of %s failed: %s", a.Number, event, a.ErrorCode)
 }
 
-// disable keeps a channel from being told again, as its receiver asked. Who owns
-// it hears of it once.
+// disableTime bounds disabling a channel and telling of it.
+const disableTime = 25 * time.Second
+
+// disable keeps a channel from being told again, as its receiver asked. Should
+// the process die before it, the next message hears the same and disables it
+// then. Who owns it hears of it at most once: of several attempts that are told
+// so the one that disables the channel sends the mail, and a mail that fails, or
+// dies with the process, is not sent again. The channel itself says why it is
+// disabled.
 func (d *Deliveries) disable(ctx context.Context, channel vigil.Channel) {
+	ctx, cancel := context.WithTimeout(ctx, disableTime)
+	defer cancel()
 	changed, err := d.Store.DisableChannel(ctx, channel.ID, disabledReason)
 	if err == nil && changed && d.Notices != nil {
 		err = d.Notices.ChannelDisabled(ctx, channel)

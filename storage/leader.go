@@ -2,18 +2,27 @@ package storage
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"vigil"
 )
 
-// leaderPatience bounds how long giving up leadership may take.
-const leaderPatience = 5 * time.Second
+// leaderPatience bounds how long giving up leadership may take, and heldPatience
+// how long the connection that holds it may take to answer.
+const (
+	leaderPatience = 5 * time.Second
+	heldPatience   = 2 * time.Second
+)
 
 // Leader tries to become the only holder of a name; ok says whether it did. The
-// lock lives on a connection of its own until release is called or the
-// connection is lost. Its loss is not told, so two leaders at once must be
-// harmless.
-func (s *Store) Leader(ctx context.Context, name string) (release func(), ok bool, err error) {
+// lock lives on a connection of its own until it is released or the connection
+// is lost. The loss shows when Held is asked, not before, so two leaders at once
+// must be harmless.
+func (s *Store) Leader(ctx context.Context, name string) (held vigil.Leadership, ok bool, err error) {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
 		return nil, false, wrap("elect a leader", err)
@@ -21,18 +30,44 @@ func (s *Store) Leader(ctx context.Context, name string) (release func(), ok boo
 	err = conn.QueryRow(ctx, "SELECT pg_try_advisory_lock(hashtextextended($1, 0))", "vigil leader "+name).Scan(&ok)
 	if err != nil || !ok {
 		conn.Release()
-		return func() {}, false, wrap("elect a leader", err)
+		return nil, false, wrap("elect a leader", err)
 	}
-	var once sync.Once
-	return func() {
-		once.Do(func() {
-			// Closing the connection gives the lock up whatever state it is in.
-			clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaderPatience)
-			defer cancel()
-			if err := conn.Conn().Close(clean); err != nil {
-				s.log.DebugContext(clean, "leader's connection did not close well", "error", err)
-			}
-			conn.Release()
-		})
-	}, true, nil
+	return &leadership{conn: conn, log: s.log}, true, nil
+}
+
+// leadership is a session with an advisory lock.
+type leadership struct {
+	log *slog.Logger
+
+	mu   sync.Mutex // a connection has one user at a time
+	conn *pgxpool.Conn
+}
+
+// Held asks the server over the connection that has the lock: a session that
+// answers has it still.
+func (l *leadership) Held(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.conn == nil {
+		return vigil.Errorf(vigil.CodeConflict, "The leadership was given up.")
+	}
+	ctx, cancel := context.WithTimeout(ctx, heldPatience)
+	defer cancel()
+	return wrap("ask after the leadership", l.conn.Ping(ctx))
+}
+
+// Release closes the connection, which gives the lock up whatever state it is in.
+func (l *leadership) Release() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.conn == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), leaderPatience)
+	defer cancel()
+	if err := l.conn.Conn().Close(ctx); err != nil {
+		l.log.DebugContext(ctx, "leader's connection did not close well", "error", err)
+	}
+	l.conn.Release()
+	l.conn = nil
 }

@@ -1,7 +1,9 @@
 package storage
 
 import (
+	"bytes"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -74,13 +76,27 @@ func (s *Store) ForgetLease(ctx context.Context, lease vigil.Lease, silence time
 	return wrap("forget a lease", err)
 }
 
+// claimBatch bounds the loops that a claim holds up at once.
+const claimBatch = 500
+
 // ClaimLoops notes that a worker has the turns of these loops of a region, before
-// it has stored a result of theirs.
+// it has stored a result of theirs. It takes their rows in the order in which
+// groups of results do, so that neither ever waits for the other in a circle.
 func (s *Store) ClaimLoops(ctx context.Context, lease vigil.Lease, checks []uuid.UUID) error {
-	_, err := s.db.NewRaw(`UPDATE check_regions SET worker = ?
-		WHERE region = ? AND check_id = ANY(?::uuid[]) AND worker <> ?`,
-		lease.Worker, lease.Region, pgdialect.Array(checks), lease.Worker).Exec(ctx)
-	return wrap("claim loops", err)
+	checks = slices.Clone(checks)
+	slices.SortFunc(checks, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
+	for some := range slices.Chunk(checks, claimBatch) {
+		_, err := s.db.NewRaw(`WITH k AS MATERIALIZED (
+				SELECT check_id, region FROM check_regions WHERE region = ?1 AND check_id = ANY(?2::uuid[]) AND worker <> ?0
+				ORDER BY check_id, region FOR UPDATE
+			)
+			UPDATE check_regions AS r SET worker = ?0 FROM k WHERE r.check_id = k.check_id AND r.region = k.region`,
+			lease.Worker, lease.Region, pgdialect.Array(some)).Exec(ctx)
+		if err != nil {
+			return wrap("claim loops", err)
+		}
+	}
+	return nil
 }
 
 // Orphans returns the active loops of a region that a silent worker had, and

@@ -250,26 +250,43 @@ func TestLeader(t *testing.T) {
 	t.Parallel()
 	dsn := storagetest.DSN(t)
 	one, two := storagetest.Open(t, dsn), storagetest.Open(t, dsn)
-	release, ok, err := one.Leader(t.Context(), "sweep")
+	lead, ok, err := one.Leader(t.Context(), "sweep")
 	if err != nil || !ok {
 		t.Fatalf("%v, %v", ok, err)
+	}
+	if err := lead.Held(t.Context()); err != nil {
+		t.Errorf("not held: %v", err)
 	}
 	if _, ok, err := two.Leader(t.Context(), "sweep"); err != nil || ok {
 		t.Errorf("two leaders: %v, %v", ok, err)
 	}
-	releaseOther, ok, err := two.Leader(t.Context(), "upkeep")
+	other, ok, err := two.Leader(t.Context(), "upkeep")
 	if err != nil || !ok {
-		t.Errorf("another name: %v, %v", ok, err)
+		t.Fatalf("another name: %v, %v", ok, err)
 	}
-	releaseOther()
-	release()
-	release()
+	other.Release()
+	lead.Release()
+	lead.Release()
+	if lead.Held(t.Context()) == nil {
+		t.Error("held after it was given up")
+	}
+	var next vigil.Leadership
 	eventually(t, "the other one leads", func() bool {
-		release, ok, err := two.Leader(t.Context(), "sweep")
+		next, ok, err = two.Leader(t.Context(), "sweep")
 		if err != nil {
 			t.Fatal(err)
 		}
-		release()
 		return ok
 	})
+
+	// A leader whose connection is lost hears of it when it asks.
+	if n := count(t, one, "SELECT count(pg_terminate_backend(pid)) FROM pg_locks WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"); n != 1 {
+		t.Fatalf("%d sessions lead", n)
+	}
+	eventually(t, "the loss shows", func() bool { return next.Held(t.Context()) != nil })
+	if lead, ok, err = one.Leader(t.Context(), "sweep"); err != nil || !ok {
+		t.Fatalf("nobody leads: %v, %v", ok, err)
+	}
+	lead.Release()
+	next.Release()
 }

@@ -92,14 +92,15 @@ func (s *Store) Tombstones(ctx context.Context, limit int) ([]vigil.Tombstone, e
 // BuryLoop notes that a loop with a tombstone has ended. The tombstone itself
 // stays for the catalogues until retention takes it; one that was lifted, or
 // replaced by that of a later loop, is left as it is. While results of a deleted
-// check are left it removes some of them instead, and is to be called again.
-func (s *Store) BuryLoop(ctx context.Context, stone vigil.Tombstone) error {
+// check are left it removes some of them instead: it is not done, and is to be
+// called again.
+func (s *Store) BuryLoop(ctx context.Context, stone vigil.Tombstone) (done bool, err error) {
 	if more, err := s.purge(ctx, stone.CheckID); err != nil || more {
-		return wrap("remove the results of a deleted check", err)
+		return false, wrap("remove the results of a deleted check", err)
 	}
-	_, err := s.db.NewRaw("UPDATE loop_tombstones SET done_at = clock_timestamp() WHERE check_id = ? AND region = ? AND created_at = ? AND done_at IS NULL",
+	_, err = s.db.NewRaw("UPDATE loop_tombstones SET done_at = clock_timestamp() WHERE check_id = ? AND region = ? AND created_at = ? AND done_at IS NULL",
 		stone.CheckID, stone.Region, stone.CreatedAt).Exec(ctx)
-	return wrap("close a tombstone", err)
+	return err == nil, wrap("close a tombstone", err)
 }
 
 // purgePatience is how long the deletion of a check waits for the removal of its
@@ -121,19 +122,24 @@ func (s *Store) purgeSoon(ctx context.Context, checkID uuid.UUID) {
 	}
 }
 
-// purge removes the results of one day of a check that was deleted, and says
-// whether there were any. No lock but those of the rows is held for it.
+// purge removes the results of one day and region of a check that was deleted,
+// and says whether there were any: less than a second's work, since whoever is
+// interrupted in it has done nothing. No lock but those of the rows is held for it.
 func (s *Store) purge(ctx context.Context, checkID uuid.UUID) (found bool, err error) {
-	var slot time.Time
-	err = s.db.NewRaw("SELECT slot FROM results WHERE check_id = ?0 AND NOT EXISTS (SELECT FROM checks WHERE id = ?0) LIMIT 1", checkID).Scan(ctx, &slot)
+	var first struct {
+		Region string
+		Slot   time.Time
+	}
+	err = s.db.NewRaw("SELECT region, slot FROM results WHERE check_id = ?0 AND NOT EXISTS (SELECT FROM checks WHERE id = ?0) LIMIT 1", checkID).Scan(ctx, &first)
 	if noRow(err) {
 		return false, nil
 	}
 	if err != nil {
 		return false, fmt.Errorf("look for results: %w", err)
 	}
-	day := slot.UTC().Truncate(24 * time.Hour)
-	_, err = s.db.NewRaw("DELETE FROM results WHERE check_id = ? AND slot >= ? AND slot < ?", checkID, day, day.AddDate(0, 0, 1)).Exec(ctx)
+	day := first.Slot.UTC().Truncate(24 * time.Hour)
+	_, err = s.db.NewRaw("DELETE FROM results WHERE check_id = ? AND region = ? AND slot >= ? AND slot < ?",
+		checkID, first.Region, day, day.AddDate(0, 0, 1)).Exec(ctx)
 	if err != nil {
 		return false, fmt.Errorf("delete results: %w", err)
 	}

@@ -77,6 +77,36 @@ func TestDeletingAHistory(t *testing.T) {
 		}
 	})
 
+	t.Run("IsDoneInPortionsOfADayAndRegion", func(t *testing.T) {
+		t.Parallel()
+		s, _ := newStore(t)
+		org, _ := newOrg(t, s)
+		c := newCheck(t, s, draft(org.ID, newark))
+		if _, err := s.DeleteCheck(t.Context(), org.ID, c.ID); err != nil {
+			t.Fatal(err)
+		}
+		_, err := s.DB().ExecContext(t.Context(), `INSERT INTO results (check_id, region, slot, id, time, manual, success, response_time_ms)
+			SELECT ?, region, at, gen_random_uuid(), at, false, true, 1
+			FROM unnest(ARRAY['na-east-ewr', 'eu-central-fra']) AS region, unnest(ARRAY[?::timestamptz, ?::timestamptz]) AS at`,
+			c.ID, epoch(), epoch().AddDate(0, 0, 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		stones, err := s.Tombstones(t.Context(), 10)
+		if err != nil || len(stones) != 1 {
+			t.Fatalf("%+v, %v", stones, err)
+		}
+		for want := int64(3); want >= -1; want-- {
+			done, err := s.BuryLoop(t.Context(), stones[0])
+			if err != nil || done != (want < 0) {
+				t.Errorf("done %v, %v", done, err)
+			}
+			if n := count(t, s, "SELECT count(*) FROM results WHERE check_id = ?", c.ID); n != max(want, 0) {
+				t.Errorf("%d results are left, want %d", n, max(want, 0))
+			}
+		}
+	})
+
 	t.Run("LeavesThatOfARegionThatOnlyLeft", func(t *testing.T) {
 		t.Parallel()
 		c := newCheck(t, s, draft(org.ID, newark, frankfurt))
@@ -96,7 +126,7 @@ func buryLoops(tb testing.TB, s *storage.Store) {
 		tb.Fatal(err)
 	}
 	for _, stone := range stones {
-		if err := s.BuryLoop(tb.Context(), stone); err != nil {
+		if _, err := s.BuryLoop(tb.Context(), stone); err != nil {
 			tb.Fatal(err)
 		}
 	}
@@ -195,7 +225,7 @@ func TestTombstones(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		if err := s.BuryLoop(t.Context(), old); err != nil {
+		if _, err := s.BuryLoop(t.Context(), old); err != nil {
 			t.Error(err)
 		}
 		if got := stone(t, s).Revision; got != 4 {

@@ -3,6 +3,7 @@ package workers
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -14,26 +15,60 @@ import (
 // read once, so that a loop whose next result is far off is nudged once too.
 type orphanage map[vigil.Lease][]vigil.Loop
 
+// lookout is what is known of silence. It is filled by a pass that does nothing
+// else: whatever keeps the others busy must not look like a Postgres that was away.
+type lookout struct {
+	mu     sync.Mutex
+	silent []vigil.Lease
+	calm   time.Time // since when Postgres has answered without a gap; zero: it does not
+	looked time.Time // when it last answered
+}
+
+// look asks whose lease fell silent.
+func (s *Sweep) look(ctx context.Context) error {
+	silent, err := s.store.SilentLeases(ctx, leaseSilence)
+	now, l := s.now(), &s.lookout
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err != nil {
+		l.calm, l.silent = time.Time{}, nil
+		return err
+	}
+	if l.calm.IsZero() || now.Sub(l.looked) > leaseSilence {
+		l.calm = now // nobody could renew while Postgres was away, or nobody looked
+	}
+	l.looked, l.silent = now, silent
+	return nil
+}
+
+// believed returns the silent leases once their silence can only be their own;
+// blind says that Postgres does not answer the question any more.
+func (l *lookout) believed(now time.Time) (silent []vigil.Lease, blind bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.calm.IsZero() || now.Sub(l.looked) > leaseSilence {
+		return nil, true
+	}
+	if l.looked.Sub(l.calm) < settled {
+		return nil, false
+	}
+	return slices.Clone(l.silent), false
+}
+
 // abandoned nudges the loops of workers that no longer renew their lease, at
 // once: their turns would end only at their timeouts. A region without a live
 // worker is left alone, its loops wait for one.
 func (s *Sweep) abandoned(ctx context.Context) error {
-	silent, err := s.store.SilentLeases(ctx, leaseSilence)
-	if err != nil {
-		s.calm, s.orphans = time.Time{}, nil
-		return err
+	silent, blind := s.lookout.believed(s.now())
+	if blind {
+		s.orphans = nil
 	}
-	now := s.now()
-	if s.calm.IsZero() || now.Sub(s.swept) > leaseSilence {
-		s.calm = now // nobody could renew while Postgres was away, or nobody looked
-	}
-	s.swept = now
 	for lease := range s.orphans {
 		if !slices.Contains(silent, lease) {
 			delete(s.orphans, lease) // it was only slow
 		}
 	}
-	if len(silent) == 0 || now.Sub(s.calm) < settled {
+	if len(silent) == 0 {
 		return nil
 	}
 	live, err := s.store.LiveRegions(ctx, leaseSilence)

@@ -36,6 +36,7 @@ type Control struct {
 
 // NewControl returns the workers, not started.
 func NewControl(temporal client.Client, opts ControlOptions) *Control {
+	sizeCache()
 	control := worker.New(temporal, vigil.ControlQueue, controlOptions(opts, controlSlots))
 	control.RegisterWorkflowWithOptions(workflows.Incident, workflow.RegisterOptions{Name: "Incident"})
 	for name, act := range map[string]any{

@@ -122,7 +122,7 @@ func (i *Incidents) Send(ctx context.Context, errand vigil.Errand) error {
 			keyword(AttributeIncident, errand.IncidentID), keyword(AttributeChannel, errand.ChannelID),
 			temporal.NewSearchAttributeKeyKeyword(AttributeDelivery).ValueSet(string(vigil.DeliveryPending)),
 		),
-		StaticSummary: shortened(errand.CheckName) + " → " + shortened(errand.ChannelName) + " (" + string(errand.ChannelType) + ")",
+		StaticSummary: bounded(shortened(errand.CheckName) + " → " + shortened(errand.ChannelName) + " (" + string(errand.ChannelType) + ")"),
 	}
 	_, err := i.temporal.SignalWithStartWorkflow(ctx, vigil.DeliveryWorkflowID(errand.IncidentID, errand.ChannelID), workflows.SignalLook, nil,
 		options, workflows.Delivery, workflows.DeliveryInput{IncidentID: errand.IncidentID, ChannelID: errand.ChannelID})
@@ -184,7 +184,7 @@ func (i *Incidents) signalWithStart(ctx context.Context, orgID, checkID uuid.UUI
 		TaskQueue:             vigil.ControlQueue,
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		TypedSearchAttributes: temporal.NewSearchAttributes(keyword(AttributeOrg, orgID), keyword(AttributeCheck, checkID)),
-		StaticSummary:         summary,
+		StaticSummary:         bounded(summary),
 	}
 	_, err := i.temporal.SignalWithStartWorkflow(ctx, vigil.IncidentWorkflowID(checkID), signal, arg, options,
 		workflows.Incident, workflows.IncidentInput{CheckID: checkID})

@@ -2,6 +2,7 @@ package workers
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -142,7 +143,7 @@ func (l *Loops) Test(ctx context.Context, check vigil.Check, region string, dryR
 		ScheduleToStartTimeout: pickupWait,
 		ScheduleToCloseTimeout: trialTime,
 		RetryPolicy:            &temporal.RetryPolicy{MaximumAttempts: 1},
-		Summary:                check.Name,
+		Summary:                bounded(check.Name),
 		TypedSearchAttributes:  attributes(check.OrgID, check.ID, region),
 	}, watcher.Test, activities.Trial{CheckID: check.ID, Region: region, Revision: check.Revision, DryRun: dryRun})
 	if err == nil {
@@ -181,7 +182,7 @@ func (l *Loops) signalWithStart(ctx context.Context, loop vigil.Loop, name strin
 		WorkflowTaskTimeout:   taskTimeout,
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		TypedSearchAttributes: attributes(loop.OrgID, loop.CheckID, loop.Region),
-		StaticSummary:         summary(loop),
+		StaticSummary:         bounded(summary(loop)),
 	}
 	_, err := l.temporal.SignalWithStartWorkflow(ctx, vigil.LoopID(loop.CheckID, loop.Region), name, arg, options,
 		workflows.CheckLoop, &workflows.LoopInput{CheckID: loop.CheckID, Region: loop.Region, Revision: loop.Desired, Label: summary(loop)})
@@ -196,8 +197,26 @@ func attributes(org, check uuid.UUID, region string) temporal.SearchAttributes {
 	)
 }
 
-// summaryLimit keeps a summary of two names in the server's bound of 400 bytes.
-const summaryLimit = 300
+// summaryLimit is what two names share in a summary, and encodedLimit what a
+// summary may take as JSON: the server refuses a standalone activity whose
+// payload, with some 30 bytes around the text, has more than 400.
+const (
+	summaryLimit = 300
+	encodedLimit = 360
+)
+
+// bounded cuts a text to what the server takes as a summary: escaped, as < is, a
+// character has up to six bytes.
+func bounded(text string) string {
+	left := encodedLimit
+	for i, r := range text {
+		encoded, err := json.Marshal(string(r))
+		if left -= len(encoded) - len(`""`); err != nil || left < 0 {
+			return text[:i]
+		}
+	}
+	return text
+}
 
 // summary names a loop for people who look at the Temporal UI.
 func summary(loop vigil.Loop) string { return named(loop.Name, loop.Target) }

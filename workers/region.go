@@ -70,9 +70,7 @@ type Regions struct {
 // namespace is gone for minutes, never polls again: gaveUp hears why, and the
 // process should end and be started anew.
 func NewRegions(temporal client.Client, watcher *activities.Watcher, name string, regions []string, leases leases, machine machine, gaveUp func(error), log *slog.Logger) *Regions {
-	// The cache is one for all workers of the process. It takes memory for the
-	// loops that there are; a loop that falls out of it is replayed every turn.
-	worker.SetStickyWorkflowCacheSize(activitySlots)
+	sizeCache()
 	r := &Regions{name: name, regions: regions, watcher: watcher, leases: leases, machine: machine, log: log}
 	for _, region := range regions {
 		w := worker.New(temporal, vigil.RegionQueue(region), regionOptions(name, gaveUp))
@@ -84,6 +82,12 @@ func NewRegions(temporal client.Client, watcher *activities.Watcher, name string
 	}
 	return r
 }
+
+// sizeCache sizes the cache of workflows, which is one for all workers of the
+// process and gets its size when the first of them is made: so whoever makes
+// workers calls it before. It takes memory for the loops that there are; a loop
+// that falls out of it is replayed every turn.
+func sizeCache() { worker.SetStickyWorkflowCacheSize(activitySlots) }
 
 func regionOptions(identity string, gaveUp func(error)) worker.Options {
 	return worker.Options{

@@ -6,14 +6,10 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/google/uuid"
+
 	"vigil"
 )
-
-// repair is the pass of every second: what Temporal has not accepted, whose
-// worker fell silent, what has to end.
-func (s *Sweep) repair(ctx context.Context) error {
-	return errors.Join(s.apply(ctx), s.abandoned(ctx), s.bury(ctx))
-}
 
 // apply tells Temporal every revision that it has not accepted.
 func (s *Sweep) apply(ctx context.Context) error {
@@ -48,33 +44,77 @@ func (s *Sweep) nudge(ctx context.Context, loop vigil.Loop) error {
 	return s.store.MarkNudged(ctx, loop.CheckID, loop.Region, s.now())
 }
 
+// burial is a tombstone by what never changes: two readings of it are equal.
+type burial struct {
+	check  uuid.UUID
+	region string
+	at     int64
+}
+
+func burialOf(stone vigil.Tombstone) burial {
+	return burial{stone.CheckID, stone.Region, stone.CreatedAt.UnixMicro()}
+}
+
 // bury ends the loops that have a tombstone: told first, terminated when they
-// do not listen.
+// do not listen. Then it clears the results of deleted checks for as long as it
+// may: those that have many must not keep the loops of others from ending.
 func (s *Sweep) bury(ctx context.Context) error {
-	stones, err := s.store.Tombstones(ctx, sweepBatch)
+	ended := make(map[burial]bool, len(s.ended))
+	for _, stone := range s.ended {
+		ended[burialOf(stone)] = true
+	}
+	stones, err := s.store.Tombstones(ctx, sweepBatch+len(s.ended))
 	if err != nil {
 		return err
 	}
 	for _, stone := range stones {
-		running, err := s.loops.Running(ctx, stone)
+		if ended[burialOf(stone)] {
+			continue
+		}
+		over, err := s.end(ctx, stone)
 		if err != nil {
 			return err
 		}
-		if running {
-			if s.now().Sub(stone.CreatedAt) <= stopGrace {
-				continue
-			}
-			if err := s.terminate(ctx, stone); err != nil {
-				return err
-			}
+		if over {
+			s.ended = append(s.ended, stone)
 		}
-		if s.incidents != nil { // one region less has a vote, or the check is gone
-			if err := s.incidents.Look(ctx, stone.CheckID); err != nil {
-				return err
-			}
+	}
+	return s.clear(ctx)
+}
+
+// end says whether the loop of a tombstone has ended, and sees to it that it does.
+func (s *Sweep) end(ctx context.Context, stone vigil.Tombstone) (over bool, err error) {
+	running, err := s.loops.Running(ctx, stone)
+	if err != nil {
+		return false, err
+	}
+	if running {
+		if s.now().Sub(stone.CreatedAt) <= stopGrace {
+			return false, nil
 		}
-		if err := s.store.BuryLoop(ctx, stone); err != nil {
+		if err := s.terminate(ctx, stone); err != nil {
+			return false, err
+		}
+	}
+	if s.incidents != nil { // one region less has a vote, or the check is gone
+		if err := s.incidents.Look(ctx, stone.CheckID); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// clear removes the results of checks that are gone in small portions, each
+// tombstone's in turn, until all are closed or the time is up.
+func (s *Sweep) clear(ctx context.Context) error {
+	for began := s.now(); len(s.ended) > 0 && s.now().Sub(began) < clearTime; {
+		stone := s.ended[0]
+		done, err := s.store.BuryLoop(ctx, stone)
+		if err != nil {
 			return err
+		}
+		if s.ended = s.ended[1:]; !done {
+			s.ended = append(s.ended, stone)
 		}
 	}
 	return nil

@@ -27,6 +27,8 @@ const (
 	// terminateTime bounds the termination of a loop: whoever adds its region
 	// again waits for it.
 	terminateTime = 2 * time.Second
+	// clearTime bounds the removal of results in a pass.
+	clearTime = 2 * time.Second
 	// sweepBatch bounds a pass, and with it the signals a second.
 	sweepBatch = 200
 	// settled is how long Postgres must have answered before silence of a
@@ -48,8 +50,8 @@ type ledger interface {
 	LiveRegions(ctx context.Context, silence time.Duration) (map[string][]vigil.CheckType, error)
 	Tombstones(ctx context.Context, limit int) ([]vigil.Tombstone, error)
 	HoldTombstone(ctx context.Context, stone vigil.Tombstone, do func(context.Context) error) error
-	BuryLoop(ctx context.Context, stone vigil.Tombstone) error
-	Leader(ctx context.Context, name string) (release func(), ok bool, err error)
+	BuryLoop(ctx context.Context, stone vigil.Tombstone) (done bool, err error)
+	Leader(ctx context.Context, name string) (held vigil.Leadership, ok bool, err error)
 }
 
 // keeper is the housekeeping of storage.
@@ -75,11 +77,10 @@ type Sweep struct {
 	alerts    alertLedger
 
 	jobs    gocron.Scheduler
-	orphans orphanage // touched by the pass over loops alone, as is swept
-	swept   time.Time // when that pass last ran
+	lookout lookout
+	orphans orphanage         // touched by the pass over abandoned loops alone
+	ended   []vigil.Tombstone // of loops known to have ended, with results left; touched by the pass over graves alone
 	elected *elector
-	// calm is since when Postgres has answered without a failure.
-	calm time.Time
 	// alertsCalm is since when the pass over incidents has not failed.
 	alertsCalm time.Time
 }
@@ -102,7 +103,10 @@ func (s *Sweep) Start(ctx context.Context) error {
 		pass  func(context.Context) error
 	}
 	passes := []pass{
-		{"loops", sweepEvery, s.repair},
+		{"loops", sweepEvery, s.apply},
+		{"leases", sweepEvery, s.look},
+		{"abandoned", sweepEvery, s.abandoned},
+		{"graves", sweepEvery, s.bury},
 		{"overdue", overdueEvery, s.overdue},
 		{"upkeep", upkeepEvery, s.housekeeping},
 	}
@@ -141,37 +145,46 @@ func (s *Sweep) attempt(ctx context.Context, name string, pass func(context.Cont
 type elector struct {
 	store ledger
 
-	mu      sync.Mutex
-	release func() // nil: not the leader
+	mu   sync.Mutex
+	held vigil.Leadership // nil: not the leader
 }
 
 // errFollower says that another process sweeps.
 var errFollower = errors.New("another process leads")
 
 // IsLeader returns nil in the process that sweeps; it is asked before every
-// pass.
+// pass. A leader whose connection was lost is one no longer, even if no pass of
+// its own failed: another may have been elected meanwhile.
 func (e *elector) IsLeader(ctx context.Context) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.release != nil {
-		return nil
+	if e.held != nil {
+		if e.held.Held(ctx) == nil {
+			return nil
+		}
+		e.drop()
 	}
-	release, ok, err := e.store.Leader(ctx, leaderName)
+	held, ok, err := e.store.Leader(ctx, leaderName)
 	if err != nil {
 		return err
 	}
 	if !ok {
 		return errFollower
 	}
-	e.release = release
+	e.held = held
 	return nil
 }
 
 func (e *elector) resign() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.release != nil {
-		e.release()
-		e.release = nil
+	e.drop()
+}
+
+// drop needs the lock.
+func (e *elector) drop() {
+	if e.held != nil {
+		e.held.Release()
+		e.held = nil
 	}
 }

@@ -22,7 +22,7 @@ func (p *platform) startControl(ctx context.Context, loops *workers.Loops) error
 	if err := sweep.Start(ctx); err != nil {
 		return err
 	}
-	p.onStop(func(ctx context.Context) {
+	p.onStopWorkers(func(ctx context.Context) {
 		if err := sweep.Stop(); err != nil {
 			p.log.WarnContext(ctx, "sweep not stopped cleanly", "error", err)
 		}
@@ -42,7 +42,7 @@ func (p *platform) startControl(ctx context.Context, loops *workers.Loops) error
 		control := workers.NewControl(p.temporal, opts)
 		return func(context.Context) { control.Stop() }, control.Start()
 	}, p.log)
-	p.onStop(started.Stop)
+	p.onStopWorkers(started.Stop)
 	return nil
 }
 

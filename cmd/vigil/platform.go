@@ -10,7 +10,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -44,7 +43,7 @@ const probesAtOnce = 256
 const databaseConns = 12
 
 // platform is the parts that run in this process. Each part that was started
-// leaves behind how to stop it; they are stopped in reverse.
+// leaves behind how to stop it (see stop).
 type platform struct {
 	settings settings
 	log      *slog.Logger
@@ -65,36 +64,12 @@ type platform struct {
 	// Parts start side by side.
 	mu      sync.Mutex
 	refused []netip.AddrPort // the platform's own ports
-	stops   []func(context.Context)
+	workers []func(context.Context)
+	stops   []part
 }
 
 func newPlatform(s settings, logger *slog.Logger) *platform {
 	return &platform{settings: s, log: logger, failed: make(chan error, 1)}
-}
-
-// onStop remembers how to stop what was just started.
-func (p *platform) onStop(stop func(context.Context)) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.stops = append(p.stops, stop)
-}
-
-// stop ends the parts in the reverse of the order in which they were started.
-func (p *platform) stop(ctx context.Context) {
-	for _, stop := range slices.Backward(p.stops) {
-		stop(ctx)
-	}
-	p.stops = nil
-}
-
-// stopBound is the longest that an orderly stop may take.
-const stopBound = 14 * time.Second
-
-// stopInTime stops the parts within stopBound, although ctx has ended.
-func (p *platform) stopInTime(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopBound)
-	defer cancel()
-	p.stop(ctx)
 }
 
 // wait returns nil once ctx has ended, or the error of a part that died.
@@ -128,7 +103,7 @@ func (p *platform) openStore(ctx context.Context, migrate bool) error {
 		return err
 	}
 	p.store = store
-	p.onStop(func(ctx context.Context) {
+	p.onStopBy(serverBy, func(ctx context.Context) {
 		if err := store.Close(); err != nil {
 			p.log.WarnContext(ctx, "database not closed cleanly", "error", err)
 		}
@@ -331,7 +306,7 @@ func (p *platform) startRegions(ctx context.Context, regions []string) (<-chan s
 		cancel()
 		return nil, fmt.Errorf("read the checks: %w", err)
 	}
-	go catalogue.Run(running)
+	go catalogue.Run(running, p.store.Clock)
 
 	name := workerName()
 	watcher := activities.NewWatcher(activities.WatcherOptions{
@@ -344,7 +319,7 @@ func (p *platform) startRegions(ctx context.Context, regions []string) (<-chan s
 		regions := workers.NewRegions(p.temporal, watcher, name, regions, p.store, p.probes, p.gaveUp, p.log)
 		return regions.Stop, regions.Start(ctx)
 	}, p.log)
-	p.onStop(func(ctx context.Context) {
+	p.onStopWorkers(func(ctx context.Context) {
 		started.Stop(ctx)
 		cancel()
 		<-written

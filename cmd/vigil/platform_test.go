@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 func TestPlatform(t *testing.T) {
@@ -30,6 +32,43 @@ func TestPlatform(t *testing.T) {
 		if stopped != 2*parts {
 			t.Errorf("%d parts were stopped of %d", stopped, 2*parts)
 		}
+	})
+
+	t.Run("StopsInTimeWithWorkersThatTakeTheirs", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			p := newPlatform(settings{}, slog.New(slog.DiscardHandler))
+			began := time.Now()
+			ended := map[string]time.Duration{}
+			var left time.Duration // for the server
+			takes := func(what string, d time.Duration) func(context.Context) {
+				return func(ctx context.Context) {
+					if end, _ := ctx.Deadline(); what == "server" {
+						left = time.Until(end)
+					}
+					time.Sleep(d) // whatever becomes of ctx, as a worker does
+					p.mu.Lock()
+					defer p.mu.Unlock()
+					ended[what] = time.Since(began)
+				}
+			}
+			p.onStopBy(databaseBy, takes("database", time.Second))
+			p.onStopBy(serverBy, takes("server", time.Second))
+			p.onStop(takes("API", 100*time.Millisecond))
+			p.onStopWorkers(takes("control", 10*time.Second))
+			p.onStopWorkers(takes("regions", 15*time.Second)) // they cannot store what they have
+			p.stop(canceled(t))
+			took := time.Since(began)
+			p.mu.Lock()
+			if took > 14*time.Second || left < 1500*time.Millisecond {
+				t.Errorf("took %v, with %v for the server: %v", took, left, ended)
+			}
+			if ended["control"] != 10*time.Second || ended["API"] > ended["server"] || ended["server"] > ended["database"] || ended["database"] == 0 {
+				t.Errorf("ended after %v", ended)
+			}
+			p.mu.Unlock()
+			time.Sleep(time.Minute) // what was left to itself ends
+		})
 	})
 
 	t.Run("RefusesToProbeItsDatabase", func(t *testing.T) {

@@ -86,7 +86,7 @@ func role(cmd *cobra.Command, start func(context.Context, *platform) error) erro
 		return errors.New("a role of its own needs TEMPORAL_ADDRESS, the Temporal that all roles share; `vigil temporal` runs one")
 	}
 	p := newPlatform(s, newLogger(cmd.ErrOrStderr(), slog.Level(s.LogLevel)))
-	defer p.stopInTime(ctx)
+	defer p.stop(ctx)
 	p.dsn = s.DatabaseURL
 	if p.secrets, err = openSecrets(&p.settings, nil); err != nil {
 		return err
@@ -137,7 +137,7 @@ func newTemporalCommand() *cobra.Command {
 			ctx := cmd.Context()
 			p := newPlatform(s, newLogger(cmd.ErrOrStderr(), slog.Level(s.LogLevel)))
 			p.dsn = s.DatabaseURL
-			defer p.stopInTime(ctx)
+			defer p.stop(ctx)
 			if _, err := p.serveMetrics(ctx); err != nil {
 				return err
 			}

@@ -39,7 +39,7 @@ func newUpCommand() *cobra.Command {
 // up runs until ctx ends or a part dies.
 func up(ctx context.Context, s settings, show *screen, log *slog.Logger) error {
 	p := newPlatform(s, log)
-	defer p.stopInTime(ctx)
+	defer p.stop(ctx)
 	summary, err := p.bringUp(ctx, show)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -168,7 +168,10 @@ func (p *platform) bringUpPostgres(ctx context.Context, data *standalone.DataDir
 		if err != nil {
 			return "", err
 		}
-		p.onStop(func(ctx context.Context) {
+		p.onStopBy(databaseBy, func(ctx context.Context) {
+			end, _ := ctx.Deadline()
+			ctx, cancel := context.WithDeadline(ctx, end.Add(-hardStop))
+			defer cancel()
 			if err := server.Stop(ctx); err != nil {
 				p.log.WarnContext(ctx, "postgres not stopped cleanly", "error", err)
 			}
@@ -213,7 +216,7 @@ func (p *platform) embedTemporal(ctx context.Context) (*standalone.Temporal, err
 	if err != nil {
 		return nil, err
 	}
-	p.onStop(func(ctx context.Context) {
+	p.onStopBy(serverBy, func(ctx context.Context) {
 		if err := server.Stop(ctx); err != nil {
 			p.log.WarnContext(ctx, "temporal not stopped cleanly", "error", err)
 		}
