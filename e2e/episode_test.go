@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"database/sql"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -25,13 +26,14 @@ type drama struct {
 	dsn     string
 	service *flaky
 	sink    *sink
+	regions int
 	checks  []string // ids; check i probes path /i
 }
 
 // newDrama makes a channel for the sink, and checks with a rule each.
 func newDrama(t *testing.T, c client, dsn string, checks, failing int, regions ...string) *drama {
 	t.Helper()
-	d := &drama{t: t, client: c, dsn: dsn, service: newFlaky(t), sink: newSink(t, failing)}
+	d := &drama{t: t, client: c, dsn: dsn, service: newFlaky(t), sink: newSink(t, failing), regions: len(regions)}
 	var channel struct {
 		ID string `json:"id"`
 	}
@@ -42,7 +44,8 @@ func newDrama(t *testing.T, c client, dsn string, checks, failing int, regions .
 		var made check
 		c.into(&made, http.MethodPost, "/v1/checks", httpCheck(fmt.Sprintf("episode %d", i), d.service.URL+path(i), 1, regions...))
 		c.into(nil, http.MethodPost, "/v1/checks/"+made.ID+"/alerts", map[string]any{
-			"name": "down", "condition": map[string]any{"failure_threshold": 1},
+			// Two, since on a busy machine a single probe may take longer than its second.
+			"name": "down", "condition": map[string]any{"failure_threshold": 2},
 			"notification_channel_ids": []string{channel.ID}, "notify_on": "both",
 		})
 		d.checks = append(d.checks, made.ID)
@@ -61,7 +64,7 @@ func (d *drama) play(episodes int) {
 		all.Go(func() {
 			for n := range episodes {
 				d.service.breakDown(path(i))
-				if !d.awaitIncidents(i, n+1, "active") {
+				if !d.awaitIncidents(i, n+1, "active") || !d.awaitVotes(i) {
 					return
 				}
 				d.service.mend(path(i))
@@ -90,7 +93,30 @@ func (d *drama) awaitIncidents(check, count int, status string) bool {
 		time.Sleep(50 * time.Millisecond)
 	}
 	n, last := d.incidents(check)
-	d.t.Errorf("check %d: %d incidents, the last %q, after three minutes; want %d, %s", check, n, last, count, status)
+	d.t.Errorf("check %d: %d incidents, the last %q, after three minutes; want %d, %s; %s", check, n, last, count, status, d.story(check))
+	return false
+}
+
+// story is what Postgres knows of a check that got stuck.
+func (d *drama) story(check int) string {
+	told := d.counts(fmt.Sprintf(`SELECT to_jsonb(l)::text, 1 FROM check_regions AS l WHERE check_id = '%[1]s'
+		UNION SELECT to_jsonb(v)::text, 2 FROM region_votes AS v WHERE check_id = '%[1]s'
+		UNION SELECT to_jsonb(e)::text, 3 FROM (SELECT * FROM region_edges WHERE check_id = '%[1]s' ORDER BY slot DESC LIMIT 4) AS e
+		UNION SELECT to_jsonb(r)::text, 4 FROM (SELECT slot, time, success FROM results WHERE check_id = '%[1]s' ORDER BY slot DESC LIMIT 4) AS r`, d.checks[check]))
+	return strings.Join(slices.Sorted(maps.Keys(told)), "\n")
+}
+
+// awaitVotes waits until every region of a check has said that it fails. One that
+// is told of only after the others have recovered is rightly another incident.
+func (d *drama) awaitVotes(check int) bool {
+	deadline := time.Now().Add(3 * time.Minute)
+	for time.Now().Before(deadline) {
+		if d.counts(`SELECT check_id::text, count(*) FROM region_votes WHERE cardinality(firing) > 0 GROUP BY 1`)[d.checks[check]] == d.regions {
+			return true
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	d.t.Errorf("check %d: not every region says that it fails after three minutes", check)
 	return false
 }
 

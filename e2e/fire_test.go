@@ -76,6 +76,7 @@ func TestWorkersKilled(t *testing.T) { // lateness is judged: side by side they 
 			site := newSwitchable(t)
 			s := newStage(t, "VIGIL_QUIET_WINDOW="+d.window.String())
 			s.seed(site.URL, d.checks, d.interval)
+			p := notePauses(t)
 			s.grow(d)
 			for round := range d.rounds {
 				s.awaitWorkers()
@@ -88,14 +89,14 @@ func TestWorkersKilled(t *testing.T) { // lateness is judged: side by side they 
 			}
 			time.Sleep(outage)
 			l := s.audit(time.Now())
-			t.Logf("%d kill -9 of one of two workers, %d checks every %v, quiet window %v: %s; %d probes reached the target",
-				d.rounds, d.checks, d.interval, d.window, &l, site.hits.Load())
+			t.Logf("%d kill -9 of one of two workers, %d checks every %v, quiet window %v: %s; %d probes reached the target; %v",
+				d.rounds, d.checks, d.interval, d.window, &l, site.hits.Load(), p)
 			l.exact(t)
-			if most := d.rounds * int(max(1, outage/d.interval)); l.mostMissed > most {
+			if most := d.rounds*int(max(1, outage/d.interval)) + p.slots(d.interval); l.mostMissed > most {
 				t.Errorf("a loop missed %d slots, want at most %d", l.mostMissed, most)
 			}
-			if l.lateness(1) > outage || l.silence > outage {
-				t.Errorf("late %v, silent for %v beyond the interval; want under %v", l.lateness(1), l.silence, outage)
+			if most := outage + p.longest(); l.lateness(1) > most || l.silence > most {
+				t.Errorf("late %v, silent for %v beyond the interval; want under %v", l.lateness(1), l.silence, most)
 			}
 		})
 	}
@@ -107,8 +108,16 @@ func TestManyLoopsOfOneWorker(t *testing.T) { // as above
 	const checks = 700
 	site := newSwitchable(t)
 	s := newStage(t)
-	s.seed(site.URL, checks, 5*time.Minute)
-	time.Sleep(2 * time.Second) // a worker says within a second whose turns came to it
+	s.seed(site.URL, checks, 30*time.Minute) // the next slot of any is far away: its result would forget the nudges
+	// Workers say every second whose turns came to them, a slow machine's later.
+	count, since := 0, time.Now()
+	eventually(t, "what the workers have stands still", func() bool {
+		_, _, n := s.busiest()
+		if n != count {
+			count, since = n, time.Now()
+		}
+		return n > 0 && time.Since(since) > 4*time.Second
+	})
 	victim, pattern, mine := s.busiest()
 	if mine <= 200 {
 		t.Fatalf("the worker has only %d loops: the test proves nothing", mine)
@@ -188,6 +197,7 @@ func TestRollingRestart(t *testing.T) { // as above
 			site := newSwitchable(t)
 			s := newStage(t, "VIGIL_QUIET_WINDOW="+d.window.String())
 			s.seed(site.URL, d.checks, d.interval)
+			p := notePauses(t)
 			s.grow(d)
 			var longest time.Duration
 			for round := range d.rounds {
@@ -199,12 +209,10 @@ func TestRollingRestart(t *testing.T) { // as above
 				time.Sleep(time.Until(began.Add(d.pause)))
 			}
 			l := s.audit(time.Now())
-			t.Logf("%d restarts by SIGTERM in turn, %d checks every %v, quiet window %v: %s; a stop took at most %v",
-				d.rounds, d.checks, d.interval, d.window, &l, longest.Round(time.Millisecond))
+			t.Logf("%d restarts by SIGTERM in turn, %d checks every %v, quiet window %v: %s; a stop took at most %v; %v",
+				d.rounds, d.checks, d.interval, d.window, &l, longest.Round(time.Millisecond), p)
 			l.exact(t)
-			if l.missed > 0 || l.lateness(1) > 3*time.Second {
-				t.Errorf("missed %d, late %v; want none and under 3s", l.missed, l.lateness(1))
-			}
+			l.punctual(t, 3*time.Second, d.interval, p)
 		})
 	}
 }
@@ -226,6 +234,7 @@ func TestPartsKilledInTurn(t *testing.T) { // as above
 		{"Temporal", false, func() { s.temporal.kill() }, s.startTemporal},
 		{"Postgres", false, s.killPostgres, func() { s.cluster.Start(t) }},
 	} {
+		p := notePauses(t)
 		part.kill()
 		time.Sleep(d.pause / 2)
 		part.start()
@@ -234,10 +243,10 @@ func TestPartsKilledInTurn(t *testing.T) { // as above
 			return s.number("SELECT count(*) FROM check_regions WHERE last_scheduled IS NULL OR last_scheduled < $1", began) == 0
 		})
 		l := s.audit(began)
-		t.Logf("%s killed, away for %v, every loop had a newer slot %v after its start: %s",
-			part.name, d.pause/2, time.Since(began).Round(10*time.Millisecond), &l)
+		t.Logf("%s killed, away for %v, every loop had a newer slot %v after its start: %s; %v",
+			part.name, d.pause/2, time.Since(began).Round(10*time.Millisecond), &l, p)
 		l.exact(t)
-		if part.harmless && l.missed > missed {
+		if part.harmless && l.missed-missed > d.checks*p.slots(d.interval) {
 			t.Errorf("%d slots were missed without the %s", l.missed-missed, part.name)
 		}
 		missed = l.missed
@@ -257,6 +266,7 @@ func TestMassOutage(t *testing.T) { // as above
 	site := newSwitchable(t)
 	s := newStage(t, "VIGIL_QUIET_WINDOW="+d.window.String())
 	s.seed(site.URL, d.checks, d.interval)
+	p := notePauses(t)
 	s.grow(d)
 	health := func(want string) func() bool {
 		return func() bool { return s.number("SELECT count(*) FROM check_regions WHERE health <> $1", want) == 0 }
@@ -275,16 +285,14 @@ func TestMassOutage(t *testing.T) { // as above
 		span := time.Since(began)
 		t.Logf("%s: told of all %d after %v; CPU of Temporal and the workers %.0f %% of one core over %v",
 			phase.name, d.checks, took.Round(10*time.Millisecond), 100*(s.cpu()-before).Seconds()/span.Seconds(), span.Round(time.Second))
-		if took > d.interval+5*time.Second {
+		if took > d.interval+5*time.Second+p.longest() {
 			t.Errorf("%s was known of all checks only after %v", phase.name, took)
 		}
 	}
 	l := s.audit(time.Now())
-	t.Logf("%d checks every %v fail at once and come back, quiet window %v: %s", d.checks, d.interval, d.window, &l)
+	t.Logf("%d checks every %v fail at once and come back, quiet window %v: %s; %v", d.checks, d.interval, d.window, &l, p)
 	l.exact(t)
-	if l.missed > 0 || l.lateness(1) > 5*time.Second {
-		t.Errorf("missed %d, late %v; want none and under 5s", l.missed, l.lateness(1))
-	}
+	l.punctual(t, 5*time.Second, d.interval, p)
 }
 
 // cpu is what Temporal and the workers have used so far, by proc(5); 0 where

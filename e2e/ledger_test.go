@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"database/sql"
 	"fmt"
 	"slices"
 	"testing"
@@ -45,8 +46,14 @@ func (s *stage) audit(until time.Time) ledger {
 	eventually(s.t, "every loop has gone on", func() bool {
 		return s.number("SELECT count(*) FROM check_regions WHERE active AND (last_scheduled IS NULL OR last_scheduled < $1)", until) == 0
 	})
-	results, late := s.results(until)
-	gaps := s.gaps(until)
+	// One snapshot: a slot that is recorded between two would be in neither.
+	tx, err := s.db.BeginTx(s.t.Context(), &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	results, late := s.results(tx, until)
+	gaps := s.gaps(tx, until)
 	l := ledger{late: late}
 	for _, n := range results {
 		l.stored++
@@ -112,9 +119,9 @@ func (s *stage) loops() []observedLoop {
 }
 
 // results counts the results of every slot of the drill before until, and how late each was.
-func (s *stage) results(until time.Time) (map[slotOf]int, []time.Duration) {
+func (s *stage) results(tx *sql.Tx, until time.Time) (map[slotOf]int, []time.Duration) {
 	s.t.Helper()
-	rows, err := s.db.QueryContext(s.t.Context(), "SELECT check_id, region, slot, time FROM results WHERE NOT manual AND slot >= $1 AND slot < $2", s.began, until)
+	rows, err := tx.QueryContext(s.t.Context(), "SELECT check_id, region, slot, time FROM results WHERE NOT manual AND slot >= $1 AND slot < $2", s.began, until)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -138,9 +145,9 @@ func (s *stage) results(until time.Time) (map[slotOf]int, []time.Duration) {
 }
 
 // gaps are the slots of the drill before until that are recorded as missed.
-func (s *stage) gaps(until time.Time) map[slotOf]bool {
+func (s *stage) gaps(tx *sql.Tx, until time.Time) map[slotOf]bool {
 	s.t.Helper()
-	rows, err := s.db.QueryContext(s.t.Context(), "SELECT check_id, region, first_slot, step_ms, count FROM result_gaps")
+	rows, err := tx.QueryContext(s.t.Context(), "SELECT check_id, region, first_slot, step_ms, count FROM result_gaps")
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -187,5 +194,14 @@ func (l *ledger) exact(t *testing.T) {
 	if l.stored+l.missed != l.due || l.unaccounted != 0 || l.repeated != 0 || l.stray != 0 {
 		t.Errorf("the slots are not accounted for: %d due, %d stored, %d missed, %d neither or both, %d results of no slot, %d repeated",
 			l.due, l.stored, l.missed, l.unaccounted, l.stray, l.repeated)
+	}
+}
+
+// punctual fails the test when a loop missed a slot or a result was late by more
+// than the bound, but for what the machine took.
+func (l *ledger) punctual(t *testing.T, bound, interval time.Duration, p *pauses) {
+	t.Helper()
+	if slots, late := p.slots(interval), bound+p.longest(); l.mostMissed > slots || l.lateness(1) > late {
+		t.Errorf("a loop missed %d slots, %d in all, late %v; want %d of a loop and under %v", l.mostMissed, l.missed, l.lateness(1), slots, late)
 	}
 }

@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -8,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // TestRateLimitOverProcesses holds the limit of an organization over three API
@@ -43,8 +45,32 @@ func TestRateLimitOverProcesses(t *testing.T) {
 		return account.APIKey
 	}
 	busy, other := signUp("busy@example.com"), signUp("other@example.com")
+	// The window of a minute begins with the burst. One that takes longer gets a
+	// second window, and proves nothing.
+	began := time.Now()
+	admitted, refused := burst(t, apis, busy)
+	for n := 2; time.Since(began) > 55*time.Second; n++ {
+		if n > 4 {
+			t.Fatalf("no burst of 3000 requests fits into a minute: the test proves nothing")
+		}
+		busy = signUp(fmt.Sprintf("busy%d@example.com", n))
+		began = time.Now()
+		admitted, refused = burst(t, apis, busy)
+	}
+	t.Logf("%d of 3000 requests admitted by three processes, %d refused", admitted, refused)
+	if admitted > 1000 || admitted < 950 {
+		t.Errorf("%d admitted, want 950 to 1000", admitted)
+	}
+	for _, api := range apis {
+		api.key = other
+		api.into(nil, "GET", "/v1/auth/me", nil)
+	}
+}
 
-	var admitted, refused atomic.Int64
+// burst makes 3,000 requests with a key, on the processes in turn.
+func burst(t *testing.T, apis []client, key string) (admitted, refused int64) {
+	t.Helper()
+	var yes, no atomic.Int64
 	var group sync.WaitGroup
 	slots := make(chan struct{}, 96)
 	for i := range 3000 {
@@ -52,26 +78,19 @@ func TestRateLimitOverProcesses(t *testing.T) {
 		group.Go(func() {
 			defer func() { <-slots }()
 			api := apis[i%len(apis)]
-			api.key = busy
+			api.key = key
 			switch a, err := api.try("GET", "/v1/auth/me", nil); {
 			case err != nil:
 				t.Error(err)
 			case a.Status == http.StatusOK:
-				admitted.Add(1)
+				yes.Add(1)
 			case a.Status == http.StatusTooManyRequests:
-				refused.Add(1)
+				no.Add(1)
 			default:
 				t.Errorf("status %d: %s", a.Status, a.Error)
 			}
 		})
 	}
 	group.Wait()
-	t.Logf("%d of 3000 requests admitted by three processes, %d refused", admitted.Load(), refused.Load())
-	if n := admitted.Load(); n > 1000 || n < 950 {
-		t.Errorf("%d admitted, want 950 to 1000", n)
-	}
-	for _, api := range apis {
-		api.key = other
-		api.into(nil, "GET", "/v1/auth/me", nil)
-	}
+	return yes.Load(), no.Load()
 }

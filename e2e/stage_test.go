@@ -12,6 +12,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -171,7 +172,8 @@ func (s *stage) killPostgres() {
 		s.t.Fatal(err)
 	}
 	defer func() { _ = rows.Close() }()
-	pids := []string{strings.Fields(file)[0]}
+	lines := strings.Split(file, "\n") // the postmaster, its data directory
+	pids := []string{strings.TrimSpace(lines[0])}
 	for rows.Next() {
 		var pid string
 		if err := rows.Scan(&pid); err != nil {
@@ -189,7 +191,25 @@ func (s *stage) killPostgres() {
 		}
 		_ = syscall.Kill(pid, syscall.SIGKILL) // one that has ended meanwhile is as good
 	}
+	// A process that was about to serve a connection is not in the list. It may
+	// wait for ever for a lock of one that is dead, and no server starts beside it.
+	eventually(s.t, "no process of Postgres is left", func() bool { return killThoseIn(lines[1]) == 0 })
 	eventually(s.t, "Postgres is gone", func() bool { return s.number("SELECT 1") != 1 })
+}
+
+// killThoseIn kills the processes whose working directory it is, and returns how
+// many there were; none where there is no proc(5).
+func killThoseIn(dir string) (found int) {
+	paths, _ := filepath.Glob("/proc/[0-9]*/cwd") // the pattern is right
+	for _, path := range paths {
+		if at, err := os.Readlink(path); err != nil || at != dir {
+			continue
+		}
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil && syscall.Kill(pid, syscall.SIGKILL) == nil {
+			found++
+		}
+	}
+	return found
 }
 
 // launch runs a part that says nothing on standard output. It is killed at the

@@ -71,8 +71,8 @@ func TestTurnCost(t *testing.T) {
 	eventually(t, "the loop turns", func() bool { return turns() >= 10 })
 	before, cost := turns(), transitions(t, c, id)
 	eventually(t, "100 turns have passed", func() bool { return turns() >= before+100 })
-	passed := turns() - before
 	cost = transitions(t, c, id) - cost
+	passed := turns() - before // after the reading: turns go on while it is under way
 	t.Logf("%d state transitions in %d turns: %.2f a turn", cost, passed, float64(cost)/float64(passed))
 	// A turn may be cut by either reading.
 	if cost > costPerTurn*(passed+1) {

@@ -73,9 +73,10 @@ func (s specimen) live(t *testing.T, c client, kind vigil.CheckType) {
 		"name": string(kind), "type": kind, "interval_seconds": 3, "regions": []string{stageRegion}, "config": s.config,
 	})
 	path := "/v1/checks/" + made.ID
-	seen := awaitSighting(c, path, func(s sighting) bool { return true })
-	if !seen.Success || seen.Error != "" {
-		t.Fatalf("the first result failed: %+v", seen)
+	// A probe that was too slow on a busy machine is followed by one that is not.
+	seen := awaitSighting(c, path, func(s sighting) bool { return s.Success })
+	if seen.Error != "" {
+		t.Fatalf("a result succeeded with an error: %+v", seen)
 	}
 	seen.has(t, s.shows)
 
@@ -84,10 +85,7 @@ func (s specimen) live(t *testing.T, c client, kind vigil.CheckType) {
 	} else {
 		c.into(nil, http.MethodPut, path, object{"config": s.wrong})
 	}
-	seen = awaitSighting(c, path, func(s sighting) bool { return !s.Success })
-	if !strings.Contains(seen.Error, s.reason) {
-		t.Errorf("it fails with %q, want %q", seen.Error, s.reason)
-	}
+	seen = awaitSighting(c, path, func(seen sighting) bool { return !seen.Success && strings.Contains(seen.Error, s.reason) })
 	seen.has(t, s.explain)
 	if c.into(&made, http.MethodGet, path, nil); made.HealthStatus != "unhealthy" {
 		t.Errorf("health_status %q, want unhealthy", made.HealthStatus)
@@ -106,9 +104,16 @@ type sighting struct {
 func awaitSighting(c client, path string, wanted func(sighting) bool) sighting {
 	c.t.Helper()
 	var newest []sighting
+	found := false
+	defer func() {
+		if !found {
+			c.t.Logf("the newest result is %+v", newest)
+		}
+	}()
 	eventually(c.t, "the newest result is as wanted", func() bool {
 		c.into(&newest, http.MethodGet, path+"/results?limit=1", nil)
-		return len(newest) > 0 && wanted(newest[0])
+		found = len(newest) > 0 && wanted(newest[0])
+		return found
 	})
 	return newest[0]
 }

@@ -2,20 +2,29 @@ package standalone
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"strconv"
+	"syscall"
 )
 
-const loopback = "127.0.0.1"
+const (
+	loopback = "127.0.0.1"
+
+	// The ports that are chosen are below those that the kernel gives to outgoing
+	// connections: such a port is still free when the one who wants it opens it.
+	lowestPort, highestPort = 10_000, 29_999
+	portTries               = 100
+)
 
 // freePorts returns n ports of the loopback address that nobody listens on. They
 // are all held open until the last is found, so no two are the same.
 func freePorts(ctx context.Context, n int) ([]int, error) {
 	ports := make([]int, 0, n)
-	var config net.ListenConfig
 	for range n {
-		l, err := config.Listen(ctx, "tcp", loopback+":0")
+		l, err := listenFree(ctx, loopback)
 		if err != nil {
 			return nil, fmt.Errorf("no free port on %s: %w", loopback, err)
 		}
@@ -23,6 +32,19 @@ func freePorts(ctx context.Context, n int) ([]int, error) {
 		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
 	}
 	return ports, nil
+}
+
+// listenFree listens on a port of the host that nobody else does.
+func listenFree(ctx context.Context, host string) (net.Listener, error) {
+	var config net.ListenConfig
+	for range portTries {
+		port := lowestPort + rand.IntN(highestPort-lowestPort+1) //nolint:gosec // no secret
+		l, err := config.Listen(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+		if !errors.Is(err, syscall.EADDRINUSE) {
+			return l, err
+		}
+	}
+	return config.Listen(ctx, "tcp", net.JoinHostPort(host, "0"))
 }
 
 // portFree reports whether the loopback port can be listened on now.

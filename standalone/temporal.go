@@ -205,7 +205,11 @@ func (t *Temporal) stopServer(ctx context.Context) error {
 // names the setting.
 func listen(ctx context.Context, what, setting, address string) (*net.TCPListener, error) {
 	var config net.ListenConfig
-	l, err := config.Listen(ctx, "tcp", address)
+	open := func() (net.Listener, error) { return config.Listen(ctx, "tcp", address) }
+	if host, port, err := net.SplitHostPort(address); err == nil && port == "0" {
+		open = func() (net.Listener, error) { return listenFree(ctx, host) }
+	}
+	l, err := open()
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, fmt.Errorf("%s cannot listen on %s because another program does: stop that program, or set %s to another address", what, address, setting)
 	}

@@ -47,7 +47,7 @@ func TestTemporal(t *testing.T) { //nolint:paralleltest // goroutines are counte
 		t.Fatal(err)
 	}
 	t.Logf("first start %v, %d goroutines more", time.Since(began), runtime.NumGoroutine()-before)
-	checkNamespace(t, first.Address(), 72*time.Hour, opts.SearchAttributes)
+	namespace := checkNamespace(t, first.Address(), 72*time.Hour, opts.SearchAttributes)
 	checkUI(t, first.UIURL())
 	c := dial(t, first.Address())
 	eager := runTurn(t, c, "first", worker.Options{})
@@ -58,7 +58,7 @@ func TestTemporal(t *testing.T) { //nolint:paralleltest // goroutines are counte
 	checkStandaloneActivity(t, c)
 	c.Close()
 	stopTemporal(t, first)
-	if reachable(t, first.Address()) {
+	if reachable(t, first.Address(), namespace) {
 		t.Errorf("%s still answers after the stop", first.Address())
 	}
 
@@ -157,7 +157,8 @@ func dial(t *testing.T, address string) client.Client {
 	return c
 }
 
-func checkNamespace(t *testing.T, address string, retention time.Duration, attributes []string) {
+// checkNamespace returns the namespace's id, which no other server has.
+func checkNamespace(t *testing.T, address string, retention time.Duration, attributes []string) (id string) {
 	t.Helper()
 	c := dial(t, address)
 	described, err := c.WorkflowService().DescribeNamespace(t.Context(), &workflowservice.DescribeNamespaceRequest{Namespace: "vigil"})
@@ -176,6 +177,7 @@ func checkNamespace(t *testing.T, address string, retention time.Duration, attri
 			t.Errorf("search attribute %s has type %v, want Keyword", name, got)
 		}
 	}
+	return described.GetNamespaceInfo().GetId()
 }
 
 func checkUI(t *testing.T, url string) {
@@ -274,7 +276,9 @@ func checkHistoryKept(t *testing.T, c client.Client, id string) {
 	}
 }
 
-func reachable(t *testing.T, address string) bool {
+// reachable says whether the server that has the namespace answers: the port of
+// one that has stopped may be another program's by now.
+func reachable(t *testing.T, address, namespace string) bool {
 	t.Helper()
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(t.Context(), "tcp", address)
@@ -282,7 +286,15 @@ func reachable(t *testing.T, address string) bool {
 		return false
 	}
 	_ = conn.Close()
-	return true
+	c, err := client.NewLazyClient(client.Options{HostPort: address, Namespace: "vigil", Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	described, err := c.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: "vigil"})
+	return err == nil && described.GetNamespaceInfo().GetId() == namespace
 }
 
 // lines is a log that can be read while it is written.

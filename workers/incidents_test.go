@@ -76,7 +76,7 @@ func newBench(t *testing.T, regions ...string) *bench {
 		Incidents: activities.NewIncidents(activities.IncidentsOptions{Store: b.store, Messenger: b.incidents, Log: quiet}),
 		Deliveries: activities.NewDeliveries(activities.DeliveriesOptions{
 			Store: b.store, Channels: notify.NewRegistry(egress.New(egress.Policy{AllowPrivate: true})),
-			Schedule: vigil.RetrySchedule{time.Second, time.Second, time.Second, time.Second, time.Second},
+			Schedule: patientSchedule(),
 			Random:   func() float64 { return 0.5 }, Now: time.Now, Log: quiet,
 		}),
 	})
@@ -84,6 +84,13 @@ func newBench(t *testing.T, regions ...string) *bench {
 	t.Cleanup(control.Stop)
 	b.furnish(regions)
 	return b
+}
+
+// patientSchedule outlasts the time that the receiver is down, also on a machine
+// that takes many seconds to get there.
+func patientSchedule() vigil.RetrySchedule {
+	const s = time.Second
+	return vigil.RetrySchedule{s, s, s, s, s, 2 * s, 2 * s, 5 * s, 5 * s, 10 * s, 10 * s}
 }
 
 // furnish stores a check in the regions, whose rule tells the receiver.

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // TestErrors is section 7.
@@ -53,33 +54,19 @@ func TestLimits(t *testing.T) {
 
 	t.Run("Request rate", func(t *testing.T) {
 		t.Parallel()
-		c := somebody(t)
-		var admitted, refused atomic.Int64
-		var group sync.WaitGroup
-		slots := make(chan struct{}, 32)
-		for range 1050 {
-			slots <- struct{}{}
-			group.Go(func() {
-				defer func() { <-slots }()
-				switch a := c.do("GET", "/v1/auth/me", nil); a.status {
-				case http.StatusOK:
-					admitted.Add(1)
-					if !strings.HasPrefix(a.header.Get("RateLimit-Policy"), `"org";q=1000;w=60`) || a.header.Get("RateLimit") == "" {
-						t.Errorf("headers %v", a.header)
-					}
-				case http.StatusTooManyRequests:
-					refused.Add(1)
-					if a.header.Get("Retry-After") == "" {
-						t.Errorf("headers %v", a.header)
-					}
-				default:
-					t.Errorf("status %d: %s", a.status, a.raw)
-				}
-			})
+		// The window of a minute begins with the burst. One that takes longer gets
+		// a second window, and proves nothing.
+		began := time.Now()
+		admitted, refused := burst(somebody(t))
+		for n := 2; time.Since(began) > 55*time.Second; n++ {
+			if n > 4 {
+				t.Fatal("no burst of 1050 requests fits into a minute: the test proves nothing")
+			}
+			began = time.Now()
+			admitted, refused = burst(somebody(t))
 		}
-		group.Wait()
-		if admitted.Load() != 1000 || refused.Load() != 50 {
-			t.Errorf("%d admitted and %d refused, want 1000 and 50", admitted.Load(), refused.Load())
+		if admitted != 1000 || refused != 50 {
+			t.Errorf("%d admitted and %d refused, want 1000 and 50", admitted, refused)
 		}
 		somebody(t).want(http.StatusOK, "GET", "/v1/auth/me", nil)
 	})
@@ -127,4 +114,34 @@ func TestLimits(t *testing.T) {
 			t.Errorf("usage %v", usage)
 		}
 	})
+}
+
+// burst makes 1,050 requests and looks at what each says of the limit.
+func burst(c caller) (admitted, refused int64) {
+	c.t.Helper()
+	var yes, no atomic.Int64
+	var group sync.WaitGroup
+	slots := make(chan struct{}, 32)
+	for range 1050 {
+		slots <- struct{}{}
+		group.Go(func() {
+			defer func() { <-slots }()
+			switch a := c.do("GET", "/v1/auth/me", nil); a.status {
+			case http.StatusOK:
+				yes.Add(1)
+				if !strings.HasPrefix(a.header.Get("RateLimit-Policy"), `"org";q=1000;w=60`) || a.header.Get("RateLimit") == "" {
+					c.t.Errorf("headers %v", a.header)
+				}
+			case http.StatusTooManyRequests:
+				no.Add(1)
+				if a.header.Get("Retry-After") == "" {
+					c.t.Errorf("headers %v", a.header)
+				}
+			default:
+				c.t.Errorf("status %d: %s", a.status, a.raw)
+			}
+		})
+	}
+	group.Wait()
+	return yes.Load(), no.Load()
 }

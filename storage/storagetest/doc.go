@@ -4,6 +4,6 @@
 // and databases), or else a private cluster made from the binaries found on the
 // machine. All test processes of a user share that cluster: the first one starts
 // it, the others find it by its directory, and it stops by itself when no test
-// has asked for a database for some minutes. It keeps nothing worth keeping, so
+// has held a database for some minutes. It keeps nothing worth keeping, so
 // it runs without fsync and is made anew whenever it does not answer.
 package storagetest

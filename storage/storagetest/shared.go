@@ -6,11 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"testing"
 	"time"
 )
 
-// idleMinutes is how long the shared cluster outlives the last request for a
-// database: longer than any test holds one without asking for another.
+// idleMinutes is how long the shared cluster outlives the last test that held a
+// database: several times what lies between two signs of life of a test.
 const idleMinutes = 5
 
 // sharedCluster returns the cluster that all test processes of this user share,
@@ -58,7 +59,7 @@ func lock(path string) (unlock func(), err error) {
 	return func() { _ = file.Close() }, nil
 }
 
-// usedFile is touched by every request for a database.
+// usedFile is touched by every request for a database and as long as one is held.
 func (c *Cluster) usedFile() string { return filepath.Join(c.dir, "used") }
 
 // use says that somebody needs the cluster.
@@ -68,6 +69,25 @@ func (c *Cluster) use() error {
 		return fmt.Errorf("use the test cluster: %w", err)
 	}
 	return nil
+}
+
+// hold uses the cluster until the end of the test, however long that takes.
+func (c *Cluster) hold(tb testing.TB) {
+	tb.Helper()
+	over := make(chan struct{})
+	tb.Cleanup(func() { close(over) })
+	go func() {
+		tick := time.NewTicker(time.Minute)
+		defer tick.Stop()
+		for {
+			select {
+			case <-over:
+				return
+			case <-tick.C:
+				_ = c.use() // the next minute is soon enough
+			}
+		}
+	}()
 }
 
 // watchdog stops the server once the used file is old, and ends with it.
