@@ -220,7 +220,12 @@ func (i *incidents) look(ctx workflow.Context, votes *[]vigil.Vote) ([]vigil.Vot
 		return nil, fmt.Errorf("survey: %w", err)
 	}
 	i.survey, i.surveyed = survey, true
-	*votes = append(*votes, i.receive()...)
+	late := i.receive()
+	*votes = append(*votes, late...)
+	// One of a region that the survey calls silent was stored after it was read.
+	if slices.ContainsFunc(late, i.surprising) && workflow.GetVersion(ctx, "look-again-for-late-votes", workflow.DefaultVersion, 1) >= 1 {
+		i.stale = true
+	}
 	var rows []vigil.Vote
 	for _, region := range survey.Regions {
 		if region.Voted {

@@ -39,6 +39,8 @@ type episode struct {
 	// busy is called when an incident was opened or resolved, before the
 	// workflow knows.
 	busy func()
+	// read is called when the standing was read, before the workflow knows.
+	read func()
 }
 
 func newEpisode(t *testing.T, policy vigil.RegionPolicy, regions ...string) *episode {
@@ -52,7 +54,7 @@ func newEpisode(t *testing.T, policy vigil.RegionPolicy, regions ...string) *epi
 	for _, region := range regions {
 		e.standing.Regions = append(e.standing.Regions, vigil.RegionStanding{Region: region})
 	}
-	e.busy = func() {}
+	e.busy, e.read = func() {}, func() {}
 	e.env.SetTestTimeout(time.Minute)
 	e.env.RegisterWorkflow(workflows.Incident)
 	acts := activities.NewIncidents(activities.IncidentsOptions{Store: e, Messenger: e, Log: slog.New(slog.DiscardHandler)})
@@ -70,6 +72,7 @@ func (e *episode) Standing(context.Context, uuid.UUID) (vigil.Standing, error) {
 	}
 	out := e.standing
 	out.Regions = slices.Clone(out.Regions)
+	e.read()
 	return out, e.fail()
 }
 
@@ -298,6 +301,20 @@ func TestIncident(t *testing.T) {
 		e.at(0, func() { e.vote("a", true); e.vote("b", false) })
 		e.at(time.Hour, func() { e.standing.Regions[0].Silent = true; e.look() })
 		if story, ended := e.run(); story != "opened, resolved automatic" || !ended {
+			t.Errorf("story %q, ended %v", story, ended)
+		}
+	})
+
+	t.Run("AVoteThatComesWhileItsRegionIsReadAsSilentCounts", func(t *testing.T) {
+		t.Parallel()
+		e := newEpisode(t, vigil.AnyRegion, "a")
+		e.standing.Regions[0].Silent = true
+		e.read = func() {
+			e.read = func() {}
+			e.vote("a", true)
+		}
+		e.at(0, e.look)
+		if story, ended := e.run(); story != "opened" || ended {
 			t.Errorf("story %q, ended %v", story, ended)
 		}
 	})
