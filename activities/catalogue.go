@@ -44,6 +44,7 @@ type Catalogue struct {
 	parser  parser
 	regions []string
 	now     func() time.Time
+	clock   func(context.Context) (time.Time, error) // that stamps changes
 	log     *slog.Logger
 
 	mu      sync.Mutex
@@ -67,9 +68,14 @@ type entry struct {
 func NewCatalogue(store definitions, parser parser, regions []string, now func() time.Time, log *slog.Logger) *Catalogue {
 	return &Catalogue{
 		store: store, parser: parser, regions: regions, now: now, log: log,
+		clock:   func(context.Context) (time.Time, error) { return now(), nil },
 		entries: make(map[uuid.UUID]*entry),
 	}
 }
+
+// StampedBy says by which clock changes are stamped when it is not this
+// machine's, which may be wrong by minutes. It must be called before Run.
+func (c *Catalogue) StampedBy(clock func(context.Context) (time.Time, error)) { c.clock = clock }
 
 // Load reads every active definition and forgets the others. A worker that polls before it has loaded
 // would read its checks one by one.
@@ -94,9 +100,9 @@ func (c *Catalogue) Load(ctx context.Context) error {
 }
 
 // Run keeps the catalogue until ctx ends. While Postgres is away it works with
-// what it has. Changes are stamped by the database's clock, so it is clock that
-// says since when they are asked for; this machine's may be wrong by minutes.
-func (c *Catalogue) Run(ctx context.Context, clock func(context.Context) (time.Time, error)) {
+// what it has. Since when changes are asked for is told by the clock that stamps
+// them (see StampedBy).
+func (c *Catalogue) Run(ctx context.Context) {
 	tick := time.NewTicker(cataloguePoll)
 	defer tick.Stop()
 	var since time.Time // by the database
@@ -115,7 +121,7 @@ func (c *Catalogue) Run(ctx context.Context, clock func(context.Context) (time.T
 			}
 			full = began
 		}
-		at, err := clock(ctx)
+		at, err := c.clock(ctx)
 		if since.IsZero() {
 			if since = at; err != nil {
 				full = time.Time{} // nobody knows since when changes are missing

@@ -35,7 +35,8 @@ func TestCatalogueOfAWorkerWhoseClockIsWrong(t *testing.T) {
 			if err := catalogue.Load(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			go catalogue.Run(t.Context(), store.Clock)
+			catalogue.StampedBy(store.Clock)
+			go catalogue.Run(t.Context())
 			if n := catalogue.Len(); n != 1 {
 				t.Fatalf("%d checks are known", n)
 			}

@@ -57,7 +57,7 @@ func newWorld(t *testing.T, options ...func(*activities.WatcherOptions)) *world 
 	w.watcher = activities.NewWatcher(opts)
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
-	go w.catalogue.Run(ctx, w.clock)
+	go w.catalogue.Run(ctx)
 	return w
 }
 
@@ -91,15 +91,6 @@ func (w *world) Definitions(context.Context, []string, time.Time) ([]vigil.Defin
 		defs = append(defs, def)
 	}
 	return defs, slices.Clone(w.gone), nil
-}
-
-func (w *world) clock(context.Context) (time.Time, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.away {
-		return time.Time{}, errors.New("away")
-	}
-	return time.Now(), nil
 }
 
 func (w *world) Definition(_ context.Context, id uuid.UUID) (vigil.Definition, error) {

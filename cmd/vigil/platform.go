@@ -306,7 +306,8 @@ func (p *platform) startRegions(ctx context.Context, regions []string) (<-chan s
 		cancel()
 		return nil, fmt.Errorf("read the checks: %w", err)
 	}
-	go catalogue.Run(running, p.store.Clock)
+	catalogue.StampedBy(p.store.Clock)
+	go catalogue.Run(running)
 
 	name := workerName()
 	watcher := activities.NewWatcher(activities.WatcherOptions{
