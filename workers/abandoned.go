@@ -41,31 +41,34 @@ func (s *Sweep) look(ctx context.Context) error {
 	return nil
 }
 
-// believed returns the silent leases once their silence can only be their own;
-// blind says that Postgres does not answer the question any more.
-func (l *lookout) believed(now time.Time) (silent []vigil.Lease, blind bool) {
+// believed returns the silent leases once their silence can only be their own.
+// Until then it is not known whose is; blind says that Postgres did not answer.
+func (l *lookout) believed(now time.Time) (silent []vigil.Lease, known, blind bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.calm.IsZero() || now.Sub(l.looked) > leaseSilence {
-		return nil, true
+	if l.calm.IsZero() {
+		return nil, false, true
 	}
-	if l.looked.Sub(l.calm) < settled {
-		return nil, false
+	if now.Sub(l.looked) > leaseSilence || l.looked.Sub(l.calm) < settled {
+		return nil, false, false
 	}
-	return slices.Clone(l.silent), false
+	return slices.Clone(l.silent), true, false
 }
 
 // abandoned nudges the loops of workers that no longer renew their lease, at
 // once: their turns would end only at their timeouts. A region without a live
 // worker is left alone, its loops wait for one.
 func (s *Sweep) abandoned(ctx context.Context) error {
-	silent, blind := s.lookout.believed(s.now())
+	silent, known, blind := s.lookout.believed(s.now())
 	if blind {
 		s.orphans = nil
 	}
+	if !known {
+		return nil
+	}
 	for lease := range s.orphans {
 		if !slices.Contains(silent, lease) {
-			delete(s.orphans, lease) // it was only slow
+			delete(s.orphans, lease) // it is forgotten, or was only slow
 		}
 	}
 	if len(silent) == 0 {
@@ -92,7 +95,8 @@ func (s *Sweep) abandoned(ctx context.Context) error {
 }
 
 // adopt nudges at most that many loops of a silent worker and returns how many
-// it were. When none is left it forgets the lease.
+// it were. When none is left it forgets the lease, but remembers that it has
+// nudged them until the lookout, which may have looked before, misses it too.
 func (s *Sweep) adopt(ctx context.Context, lease vigil.Lease, most int) (int, error) {
 	loops, known := s.orphans[lease]
 	if !known {
@@ -114,7 +118,6 @@ func (s *Sweep) adopt(ctx context.Context, lease vigil.Lease, most int) (int, er
 	if s.orphans[lease] = loops; err != nil || len(loops) > 0 {
 		return n, err
 	}
-	delete(s.orphans, lease)
 	return n, s.store.ForgetLease(ctx, lease, leaseSilence)
 }
 
