@@ -33,7 +33,7 @@ type slow struct {
 	lagging, marking, clearing, looking time.Duration
 
 	graves int
-	reign                      time.Duration // after it another leads; zero: for ever
+	reign  time.Duration // after it another leads; zero: for ever
 
 	mu        sync.Mutex
 	orphans   map[uuid.UUID]int // how often each was nudged; nobody claims them
