@@ -14,8 +14,8 @@ import (
 )
 
 // How a catalogue keeps up: one query a poll for what changed, reaching back
-// by overlap because commits come late, and a full reading
-// now and then for whatever was missed all the same.
+// by overlap because commits come late, and a full reading now and then for
+// whatever was missed all the same.
 const (
 	cataloguePoll    = time.Second
 	catalogueOverlap = 30 * time.Second

@@ -64,8 +64,8 @@ type keeper interface {
 // Sweep makes Temporal agree with Postgres, whatever was lost on the way: it
 // applies revisions that Temporal has not accepted, nudges the loops of workers
 // that fell silent and loops that are overdue, ends the loops of checks that are
-// gone, and looks after incidents and deliveries (see CoverAlerts). One process is elected for it; two at once would do no harm, since
-// every repair may be repeated.
+// gone, and looks after incidents and deliveries (see CoverAlerts). One process is
+// elected for it; two at once would do no harm, since every repair may be repeated.
 type Sweep struct {
 	loops  *Loops
 	store  ledger
