@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -16,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"vigil"
+	"vigil/probe/probetest"
 )
 
 func TestChannelTypes(t *testing.T) {
@@ -262,7 +262,7 @@ func TestTryChannel(t *testing.T) {
 		t.Errorf("attempt %v", attempt)
 	}
 	<-got
-	refusing := map[string]any{"config": map[string]any{"url": "http://" + closedPort(t) + "/hook", "secret": "hunter2"}}
+	refusing := map[string]any{"config": map[string]any{"url": "http://" + probetest.ClosedPort(t) + "/hook", "secret": "hunter2"}}
 	a.want(t, http.StatusOK, http.MethodPut, "/v1/notification-channels/"+id, refusing)
 	attempt = a.want(t, http.StatusOK, http.MethodPost, path, nil).data(t)
 	if attempt["delivered"] != false || attempt["error_code"] != "connection_refused" || strings.Contains(encoded(t, attempt), "hunter2") {
@@ -292,21 +292,4 @@ func TestTemplateVariables(t *testing.T) {
 	if !slices.Equal(names, want) {
 		t.Errorf("variables %v, want %v", names, want)
 	}
-}
-
-// closedPort is an address that refuses connections. A client has the port, so
-// that nobody else gets to listen there.
-func closedPort(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = listener.Close() })
-	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close() })
-	return conn.LocalAddr().String()
 }

@@ -22,6 +22,7 @@ import (
 	"vigil/egress"
 	"vigil/mail"
 	"vigil/mail/mailtest"
+	"vigil/probe/probetest"
 )
 
 const password = "correct-horse-battery"
@@ -305,7 +306,7 @@ func TestSendFailures(t *testing.T) {
 
 	t.Run("NobodyListens", func(t *testing.T) {
 		t.Parallel()
-		f := failure(t, mailer(t, mail.Options{URL: "smtp://" + closedPort(t)}).Send(t.Context(), letter()))
+		f := failure(t, mailer(t, mail.Options{URL: "smtp://" + probetest.ClosedPort(t)}).Send(t.Context(), letter()))
 		if f.Code != mail.CodeRefused {
 			t.Errorf("got %+v", f)
 		}
@@ -363,21 +364,4 @@ func listen(t *testing.T, talk func(net.Conn)) string {
 		running.Wait()
 	})
 	return listener.Addr().String()
-}
-
-// closedPort is an address that refuses connections. A client has the port, so
-// that nobody else gets to listen there.
-func closedPort(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = listener.Close() })
-	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close() })
-	return conn.LocalAddr().String()
 }

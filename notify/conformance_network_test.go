@@ -12,6 +12,7 @@ import (
 
 	"vigil"
 	"vigil/notify"
+	"vigil/probe/probetest"
 )
 
 func conformBrokenReceivers(t *testing.T, send sendTo) {
@@ -103,7 +104,7 @@ func conformAddresses(t *testing.T, kind vigil.ChannelType) {
 	t.Helper()
 	t.Run("NobodyListens", func(t *testing.T) {
 		t.Parallel()
-		address := closedPort(t)
+		address := probetest.ClosedPort(t)
 		got := parse(t, registry(), kind, httpConfigs("http://" + address)[kind]).Send(t.Context(), message())
 		if got.ErrorCode != notify.CodeRefused || got.Permanent || !strings.Contains(got.Error, address) {
 			t.Errorf("got %+v", got)
@@ -128,21 +129,4 @@ func conformAddresses(t *testing.T, kind vigil.ChannelType) {
 			t.Errorf("got %+v", got)
 		}
 	})
-}
-
-// closedPort is an address that refuses connections. A client has the port, so
-// that nobody else gets to listen there.
-func closedPort(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = listener.Close() })
-	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close() })
-	return conn.LocalAddr().String()
 }

@@ -101,3 +101,20 @@ func OverQUIC(tb testing.TB, certificate tls.Certificate, handler http.HandlerFu
 	})
 	return "https://" + packets.LocalAddr().String()
 }
+
+// ClosedPort is an address of the loopback that refuses connections until the
+// test ends. A client has the port, so that nobody else gets to listen there.
+func ClosedPort(tb testing.TB) string {
+	tb.Helper()
+	listener, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = listener.Close() })
+	conn, err := new(net.Dialer).DialContext(tb.Context(), "tcp", listener.Addr().String()) //nolint:forbidigo // to a listener of its own
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = conn.Close() })
+	return conn.LocalAddr().String()
+}
