@@ -219,39 +219,3 @@ func TestRateLimitWithoutItsStore(t *testing.T) {
 		t.Errorf("the first request that is counted left %s", got)
 	}
 }
-
-func TestRateLimiterForgetsEndedWindowsOnly(t *testing.T) {
-	t.Parallel()
-	const windows = 10_000
-	clock := newClock()
-	var leased atomic.Int64
-	limiter := api.NewRates(&leaseStore{lease: func(_ uuid.UUID, want, limit int64) (vigil.RateLease, error) {
-		leased.Add(1)
-		return vigil.RateLease{Granted: want, Left: limit - want, Ends: vigil.RateWindow}, nil
-	}}, clock.Now)
-	admit := func(org uuid.UUID) (leases int64) {
-		t.Helper()
-		before := leased.Load()
-		if admitted, err := limiter.Admit(t.Context(), org, 1000); err != nil || !admitted {
-			t.Fatalf("admitted %v, %v", admitted, err)
-		}
-		return leased.Load() - before
-	}
-	for range windows - 1 {
-		admit(uuid.New())
-	}
-	clock.advance(vigil.RateWindow / 2)
-	open := uuid.New()
-	admit(open)
-	if n := admit(open); n != 1 { // the second lease is of two requests
-		t.Fatalf("the second request took %d leases", n)
-	}
-	clock.advance(vigil.RateWindow / 2)
-	admit(uuid.New())
-	if n := limiter.Windows(); n != 2 {
-		t.Errorf("%d windows are remembered, want the open one and the new one", n)
-	}
-	if n := admit(open); n != 0 {
-		t.Error("a window that is open was forgotten with its lease")
-	}
-}
