@@ -79,7 +79,7 @@ func (c *channels) register(r *rest.Registrar) {
 	}, c.list)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodPost, Path: list, ID: "create-notification-channel", Tag: tagChannels, Audit: "channel.create", Status: http.StatusCreated,
-		Summary: "Create a notification channel", Body: rest.SchemaRef("NotificationChannelCreate"),
+		Summary: "Create a notification channel",
 	}, c.create)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Path: one, ID: "get-notification-channel", Tag: tagChannels, Resource: resourceChannel,
@@ -87,7 +87,7 @@ func (c *channels) register(r *rest.Registrar) {
 	}, c.get)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodPut, Path: one, ID: "update-notification-channel", Tag: tagChannels, Audit: "channel.update", Resource: resourceChannel,
-		Summary: "Change a notification channel", Body: rest.SchemaRef("NotificationChannelUpdate"),
+		Summary:     "Change a notification channel",
 		Description: "Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. The type of a channel cannot change.",
 	}, c.update)
 	rest.Register(r, rest.Operation{
@@ -124,16 +124,15 @@ func (c *channels) get(ctx context.Context, in *rest.IDPath) (*rest.Answer[notif
 	return rest.NewAnswer(showChannel(channel)), nil
 }
 
-func (c *channels) create(ctx context.Context, in *struct{ Body json.RawMessage }) (*rest.Answer[notificationChannelView], error) {
-	patch, err := readChannelPatch(in.Body, true)
-	if err != nil {
+func (c *channels) create(ctx context.Context, in *struct{ Body notificationChannelCreate }) (*rest.Answer[notificationChannelView], error) {
+	if err := in.Body.clean(); err != nil {
 		return nil, err
 	}
-	rest.AuditMembers(ctx, patch.given)
-	channel := vigil.Channel{OrgID: rest.CallerOf(ctx).Org.ID, Type: *patch.kind, Enabled: true}
-	if err := c.change(&channel, patch); err != nil {
+	channel := vigil.Channel{OrgID: rest.CallerOf(ctx).Org.ID, Type: in.Body.Type.Value, Enabled: true}
+	if err := c.change(&channel, &in.Body.ChannelMembers); err != nil {
 		return nil, err
 	}
+	var err error
 	if channel.ID, err = uuid.NewV7(); err != nil {
 		return nil, err
 	}
@@ -146,7 +145,7 @@ func (c *channels) create(ctx context.Context, in *struct{ Body json.RawMessage 
 
 type updateChannelInput struct {
 	rest.IDPath
-	Body json.RawMessage
+	Body notificationChannelUpdate
 }
 
 func (c *channels) update(ctx context.Context, in *updateChannelInput) (*rest.Answer[notificationChannelView], error) {
@@ -154,13 +153,11 @@ func (c *channels) update(ctx context.Context, in *updateChannelInput) (*rest.An
 	if err != nil {
 		return nil, err
 	}
-	patch, err := readChannelPatch(in.Body, false)
-	if err != nil {
+	if err := in.Body.clean(); err != nil {
 		return nil, err
 	}
-	rest.AuditMembers(ctx, patch.given)
 	channel, err := c.store.UpdateChannel(ctx, rest.CallerOf(ctx).Org.ID, id, func(channel *vigil.Channel) error {
-		return c.change(channel, patch)
+		return c.change(channel, &in.Body.ChannelMembers)
 	})
 	if err != nil {
 		return nil, err

@@ -43,34 +43,54 @@ type types struct {
 // given check and channel types.
 func Document(checks checkTypes, channels channelTypes) ([]byte, error) {
 	s := assemble(Deps{Probes: checks, Channels: channels})
-	s.describe()
-	text, err := s.registrar.Document().YAML()
+	text, err := s.describe().YAML()
 	if err != nil {
 		return nil, fmt.Errorf("write the OpenAPI document: %w", err)
 	}
 	return text, nil
 }
 
-// describe writes into the document what Huma cannot know.
-func (s *Server) describe() {
-	s.describeChecks()
-	s.describeChannels()
-	s.describeRules()
-	s.describeNulls()
+// describe returns the document with what Huma cannot know.
+func (s *Server) describe() *huma.OpenAPI {
+	doc := rest.CopyDocument(s.registrar.Document())
+	schemas := doc.Components.Schemas
+	s.types.describeChecks(schemas)
+	s.types.describeChannels(schemas)
+	describeRules(schemas.Map())
+	describeReadOnly(schemas.Map())
+	describeNulls(schemas.Map())
+	return doc
 }
 
 // serveDocument serves the document and the page that shows it.
 func (s *Server) serveDocument() error {
-	s.describe()
-	asJSON, err := json.Marshal(s.registrar.Document())
+	doc := s.describe()
+	asJSON, err := json.Marshal(doc)
 	if err != nil {
 		return fmt.Errorf("write the OpenAPI document: %w", err)
 	}
-	asYAML, err := s.registrar.Document().YAML()
+	asYAML, err := doc.YAML()
 	if err != nil {
 		return fmt.Errorf("write the OpenAPI document: %w", err)
 	}
 	s.mux.HandleFunc("GET /openapi.json", serveBytes("application/json", asJSON))
 	s.mux.HandleFunc("GET /openapi.yaml", serveBytes("application/yaml", asYAML))
 	return s.serveDocs()
+}
+
+// describeReadOnly writes into the document of which type the members are that a
+// resource shows and that a body may bring along. They are accepted with any
+// value, and ignored.
+func describeReadOnly(schemas map[string]*huma.Schema) {
+	for _, resource := range []string{"Check", "AlertRule", "NotificationChannel"} {
+		for _, body := range []*huma.Schema{schemas[resource+"Create"], schemas[resource+"Update"]} {
+			for name, property := range body.Properties {
+				if property.ReadOnly {
+					shown := *schemas[resource].Properties[name]
+					shown.ReadOnly, shown.Description = true, property.Description
+					body.Properties[name] = &shown
+				}
+			}
+		}
+	}
 }

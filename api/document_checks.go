@@ -1,7 +1,6 @@
 package api
 
 import (
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -16,16 +15,15 @@ import (
 // describeChecks writes into the document what depends on the check types that
 // the registry knows: a check and the bodies that write one are told apart by
 // their type, each with its config; and the metadata of each type's results.
-func (s *Server) describeChecks() {
-	registry := s.registrar.Document().Components.Schemas
+func (t types) describeChecks(registry huma.Registry) {
 	schemas := registry.Map()
-	kinds := s.types.checks.Types()
+	kinds := t.checks.Types()
 	names := make([]any, 0, len(kinds))
 	mapping := make(map[string]string, len(kinds))
 	var variants, configs, seen []*huma.Schema
 	for _, kind := range kinds {
-		config := registry.Schema(reflect.TypeOf(s.types.checks.Config(kind)), true, camel(kind)+"Config")
-		if metadata := s.types.checks.Metadata(kind); metadata != nil {
+		config := registry.Schema(reflect.TypeOf(t.checks.Config(kind)), true, camel(kind)+"Config")
+		if metadata := t.checks.Metadata(kind); metadata != nil {
 			seen = withSchema(seen, registry.Schema(reflect.TypeOf(metadata), true, camel(kind)+"Metadata"))
 		}
 		variant := "Check" + camel(kind)
@@ -49,20 +47,30 @@ func (s *Server) describeChecks() {
 	check.Properties["config"].Type = huma.TypeObject
 	check.OneOf = variants
 	check.Discriminator = &huma.Discriminator{PropertyName: "type", Mapping: mapping}
-	schemas["CheckCreate"] = writtenCheck(check)
-	schemas["CheckCreate"].Required = []string{"name", "type", "config", "interval_seconds"}
-	schemas["CheckCreate"].Examples = []any{map[string]any{
+	create, update := schemas["CheckCreate"], schemas["CheckUpdate"]
+	create.OneOf, create.Discriminator = check.OneOf, check.Discriminator
+	create.Examples = []any{map[string]any{
 		"name": "Home page", "type": string(vigil.TypeHTTPS), "interval_seconds": 60, "regions": []string{vigil.DefaultRegionAlias},
 		"config": map[string]any{"url": "https://example.com/", "expected_status_code": 200, "timeout_seconds": 10},
 	}}
-	update := writtenCheck(check)
 	update.Examples = []any{map[string]any{"name": "Front page", "interval_seconds": 120, "enabled": false}}
-	update.OneOf, update.Discriminator, update.Required = nil, nil, nil
-	update.Properties["config"] = &huma.Schema{
-		AnyOf:       configs,
-		Description: "Replaces the config as a whole; its members depend on the type of the check.",
+	update.Properties["config"] = replacedConfig(configs, "check")
+	region, _ := vigil.RegionByKey(vigil.DefaultRegionAlias)
+	for _, body := range []*huma.Schema{create, update} {
+		body.Properties["name"] = check.Properties["name"]
+		body.Properties["type"].Enum = names
+		body.Properties["enabled"].Default = true
+		body.Properties["simultaneous_regions"].Default = true
+		body.Properties["regions"].Default = []string{region.Key}
 	}
-	schemas["CheckUpdate"] = update
+}
+
+// replacedConfig describes the config of a body that changes a resource.
+func replacedConfig(configs []*huma.Schema, resource string) *huma.Schema {
+	return &huma.Schema{
+		AnyOf:       configs,
+		Description: "Replaces the config as a whole; its members depend on the type of the " + resource + ".",
+	}
 }
 
 // withSchema adds a reference that is not among the others.
@@ -93,30 +101,6 @@ func describeMetadata(schemas map[string]*huma.Schema, seen []*huma.Schema) {
 		AnyOf:       append(seen, rest.SchemaRef("RunMetadata"), &huma.Schema{Type: "null"}),
 		Description: "What the check's type has to say besides; null when there is nothing.",
 	}
-}
-
-// writtenCheck derives the schema of a body that writes a check from that of
-// the check: what cannot be written may be sent along and is ignored.
-func writtenCheck(check *huma.Schema) *huma.Schema {
-	written := *check
-	written.Properties = maps.Clone(check.Properties)
-	for _, name := range checkReadOnly() {
-		property := *written.Properties[name]
-		property.ReadOnly = true
-		property.Description = "Ignored."
-		written.Properties[name] = &property
-	}
-	region, _ := vigil.RegionByKey(vigil.DefaultRegionAlias)
-	withDefault(&written, "enabled", true)
-	withDefault(&written, "simultaneous_regions", true)
-	withDefault(&written, "regions", []string{region.Key})
-	return &written
-}
-
-func withDefault(schema *huma.Schema, name string, value any) {
-	property := *schema.Properties[name]
-	property.Default = value
-	schema.Properties[name] = &property
 }
 
 // camel writes a check type as a part of a schema's name: smtp-imap is

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"time"
 
@@ -104,7 +103,6 @@ func (a *rules) register(r *rest.Registrar) {
 		Summary: "Create an alert rule",
 		Description: "Say when it fires with `condition`, by its keys or as `type` and `threshold`, or with `condition_type` and `threshold`. " +
 			"The keys of a condition add up: the rule fires when any of them matches. A rule that could never fire is refused.",
-		Body: rest.SchemaRef("AlertRuleCreate"),
 	}, a.create)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Path: one, ID: "get-alert-rule", Tag: tagRules, Resource: resourceRule,
@@ -114,7 +112,6 @@ func (a *rules) register(r *rest.Registrar) {
 		Method: http.MethodPut, Path: one, ID: "update-alert-rule", Tag: tagRules, Audit: "rule.update", Resource: resourceRule,
 		Summary:     "Change an alert rule",
 		Description: "Members that are left out stay as they are; `condition` is replaced as a whole.",
-		Body:        rest.SchemaRef("AlertRuleUpdate"),
 	}, a.update)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodDelete, Path: one, ID: "delete-alert-rule", Tag: tagRules, Audit: "rule.delete", Resource: resourceRule, Status: http.StatusNoContent,
@@ -141,7 +138,7 @@ func (a *rules) list(ctx context.Context, in *rulesInput) (*rest.Listing[alertRu
 
 type createRuleInput struct {
 	rest.IDPath
-	Body json.RawMessage
+	Body alertRuleCreate
 }
 
 func (a *rules) create(ctx context.Context, in *createRuleInput) (*rest.Answer[alertRuleView], error) {
@@ -149,18 +146,16 @@ func (a *rules) create(ctx context.Context, in *createRuleInput) (*rest.Answer[a
 	if err != nil {
 		return nil, err
 	}
-	patch, err := readRulePatch(in.Body, true)
-	if err != nil {
+	if err := in.Body.clean(); err != nil {
 		return nil, err
 	}
-	rest.AuditMembers(ctx, patch.given)
 	rule := vigil.Rule{
 		OrgID: rest.CallerOf(ctx).Org.ID, CheckID: check, NotifyOn: vigil.NotifyUnhealthy, Policy: vigil.AnyRegion, Enabled: true,
 	}
-	if rule.Condition, err = patch.condition.Resolve(nil); err != nil {
+	if rule.Condition, err = in.Body.condition().Resolve(nil); err != nil {
 		return nil, err
 	}
-	patch.apply(&rule)
+	in.Body.apply(&rule)
 	if rule.ID, err = uuid.NewV7(); err != nil {
 		return nil, err
 	}
@@ -186,7 +181,7 @@ func (a *rules) get(ctx context.Context, in *RulePath) (*rest.Answer[alertRuleVi
 
 type updateRuleInput struct {
 	RulePath
-	Body json.RawMessage
+	Body alertRuleUpdate
 }
 
 func (a *rules) update(ctx context.Context, in *updateRuleInput) (*rest.Answer[alertRuleView], error) {
@@ -194,20 +189,19 @@ func (a *rules) update(ctx context.Context, in *updateRuleInput) (*rest.Answer[a
 	if err != nil {
 		return nil, err
 	}
-	patch, err := readRulePatch(in.Body, false)
-	if err != nil {
+	if err := in.Body.clean(); err != nil {
 		return nil, err
 	}
-	rest.AuditMembers(ctx, patch.given)
+	wanted := in.Body.condition()
 	rule, err := a.store.UpdateRule(ctx, rest.CallerOf(ctx).Org.ID, check, id, func(r *vigil.Rule) error {
-		if patch.condition.Given() {
-			condition, err := patch.condition.Resolve(&r.Condition)
+		if wanted.Given() {
+			condition, err := wanted.Resolve(&r.Condition)
 			if err != nil {
 				return err
 			}
 			r.Condition = condition
 		}
-		patch.apply(r)
+		in.Body.apply(r)
 		return nil
 	})
 	if err != nil {

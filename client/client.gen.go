@@ -1949,7 +1949,7 @@ type CheckAnswer struct {
 
 // CheckCreate Examples: {"config":{"expected_status_code":200,"timeout_seconds":10,"url":"https://example.com/"},"interval_seconds":60,"name":"Home page","regions":["us-east-1"],"type":"https"}
 type CheckCreate struct {
-	// Config What is probed; its members depend on the type. Secrets are shown as ***.
+	// Config What is probed; its members depend on the type. A secret that is written as *** is kept.
 	Config map[string]interface{} `json:"config"`
 
 	// CreatedAt Ignored.
@@ -1979,7 +1979,7 @@ type CheckCreate struct {
 	// OrgId Ignored.
 	OrgId *openapi_types.UUID `json:"org_id,omitempty"`
 
-	// Regions Keys of the regions that the check runs in.
+	// Regions Keys or aliases of the regions that the check runs in.
 	Regions *[]string `json:"regions,omitempty"`
 
 	// SimultaneousRegions Whether all regions probe at the same instants; otherwise they are spread evenly over the interval.
@@ -2131,7 +2131,7 @@ type CheckUpdate struct {
 	// OrgId Ignored.
 	OrgId *openapi_types.UUID `json:"org_id,omitempty"`
 
-	// Regions Keys of the regions that the check runs in.
+	// Regions Keys or aliases of the regions that the check runs in.
 	Regions *[]string `json:"regions,omitempty"`
 
 	// SimultaneousRegions Whether all regions probe at the same instants; otherwise they are spread evenly over the interval.
@@ -2867,7 +2867,7 @@ type NotificationChannelAnswer struct {
 
 // NotificationChannelCreate defines model for NotificationChannelCreate.
 type NotificationChannelCreate struct {
-	// Config Whom to tell; its members depend on the type. Secrets are shown as ***.
+	// Config Whom to tell; its members depend on the type. A secret that is written as *** is kept.
 	Config map[string]interface{} `json:"config"`
 
 	// CreatedAt Ignored.
