@@ -72,9 +72,9 @@ func TestAuditLog(t *testing.T) {
 	}
 }
 
-// TestAddressesAreNotBelieved holds that only trusted proxies say where a
+// TestForwardedAddressesAreNotTrusted holds that only trusted proxies say where a
 // request came from.
-func TestAddressesAreNotBelieved(t *testing.T) {
+func TestForwardedAddressesAreNotTrusted(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	a := b.signup(t)

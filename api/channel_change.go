@@ -13,8 +13,8 @@ import (
 // What else a channel shows may come along and is ignored.
 type ChannelMembers struct {
 	Name    rest.Field[string]            `json:"name,omitzero" example:"On call"`
-	Type    rest.Field[vigil.ChannelType] `json:"type,omitzero" doc:"How the channel is told." example:"webhook"`
-	Config  rest.Field[rest.Object]       `json:"config,omitzero" doc:"Whom to tell; its members depend on the type. A secret that is written as *** is kept."`
+	Type    rest.Field[vigil.ChannelType] `json:"type,omitzero" doc:"How messages are sent." example:"webhook"`
+	Config  rest.Field[rest.Object]       `json:"config,omitzero" doc:"Where messages go; its members depend on the type. A secret that is written as *** is kept."`
 	Enabled rest.Field[bool]              `json:"enabled,omitzero" doc:"Whether messages are sent."`
 
 	ID             any `json:"id,omitempty" readOnly:"true" doc:"Ignored."`
@@ -45,7 +45,7 @@ func (m *ChannelMembers) clean() (err error) {
 
 // change applies the members that were given. A config must be usable when it is new and when
 // the channel is enabled again; a channel that nothing of this happens to can be
-// renamed and disabled whatever has become of its receiver.
+// renamed and disabled even when its receiver is gone.
 func (c *channels) change(channel *vigil.Channel, in *ChannelMembers) error {
 	if in.Type.Given && in.Type.Value != channel.Type {
 		return vigil.Invalid("type", "cannot be changed: create another channel")
@@ -53,9 +53,9 @@ func (c *channels) change(channel *vigil.Channel, in *ChannelMembers) error {
 	if in.Name.Given {
 		channel.Name = in.Name.Value
 	}
-	judge := false
+	parse := false
 	if in.Enabled.Given {
-		judge = in.Enabled.Value && !channel.Enabled
+		parse = in.Enabled.Value && !channel.Enabled
 		channel.Enabled = in.Enabled.Value
 		channel.DisabledReason = ""
 	}
@@ -65,10 +65,10 @@ func (c *channels) change(channel *vigil.Channel, in *ChannelMembers) error {
 			return err
 		}
 		if !sameJSON(config, channel.Config) {
-			channel.Config, judge = config, true
+			channel.Config, parse = config, true
 		}
 	}
-	if !judge {
+	if !parse {
 		return nil
 	}
 	_, err := c.types.Parse(channel.Type, channel.Config)

@@ -41,8 +41,8 @@ func showCheck(c vigil.Check) checkView {
 	}
 }
 
-// masked hides the secrets of a config. Most configs have no member that could
-// be one, which a look at the bytes tells sooner than parsing them.
+// masked hides the secrets of a config. Most configs have none, which a search of
+// the bytes finds faster than parsing.
 func masked(config json.RawMessage) json.RawMessage {
 	lower := bytes.ToLower(config)
 	for _, name := range []string{`"password"`, `"secret"`, `"routing_key"`, `"headers"`, `\u`} {

@@ -16,19 +16,20 @@ const documentVersion = "1.0.0"
 // newAPI returns an API without operations.
 func newAPI(mux *http.ServeMux) huma.API {
 	return rest.NewAPI(mux, &huma.Info{
-		Title:       "Vigil",
-		Version:     documentVersion,
-		Description: "Monitoring and alerting: checks probe a target at an interval from one or more regions, and their results are kept, summed up and acted on.",
+		Title:   "Vigil",
+		Version: documentVersion,
+		Description: "Monitoring and alerting: checks probe a target at an interval from one or more regions, and their results are stored, " +
+			"summarized and used for alerting.",
 	}, []*huma.Tag{
-		{Name: tagSystem, Description: "What needs no account."},
-		{Name: tagAccount, Description: "Who you are and what your plan allows."},
+		{Name: tagSystem, Description: "Endpoints that need no account."},
+		{Name: tagAccount, Description: "Your account and what your plan allows."},
 		{Name: tagKeys, Description: "Credentials for programs."},
-		{Name: tagChecks, Description: "What is probed, how often and from where."},
-		{Name: tagResults, Description: "What the probes saw."},
-		{Name: tagRules, Description: "When an incident opens, and who is told."},
-		{Name: tagChannels, Description: "How people and programs are told."},
-		{Name: tagIncidents, Description: "What failed, since when, and who looks after it."},
-		{Name: tagDeliveries, Description: "What was told to whom, every attempt included."},
+		{Name: tagChecks, Description: "What to probe, how often and from where."},
+		{Name: tagResults, Description: "The outcome of probes."},
+		{Name: tagRules, Description: "When an incident opens, and which channels are notified."},
+		{Name: tagChannels, Description: "Where notifications go: mail, webhooks, push, chat, pagers."},
+		{Name: tagIncidents, Description: "What failed, since when, and who acknowledged it."},
+		{Name: tagDeliveries, Description: "Notifications and every attempt to deliver them."},
 		{Name: tagStream, Description: "Incidents as they happen."},
 	})
 }

@@ -13,24 +13,24 @@ import (
 // that the registry knows, as describeChecks does for those of checks.
 func (t types) describeChannels(registry huma.Registry) {
 	schemas := registry.Map()
-	kinds := t.channels.Types()
-	names := make([]any, 0, len(kinds))
-	mapping := make(map[string]string, len(kinds))
+	types := t.channels.Types()
+	names := make([]any, 0, len(types))
+	mapping := make(map[string]string, len(types))
 	var variants, configs []*huma.Schema
-	for _, kind := range kinds {
-		name := camel(vigil.CheckType(kind)) + "Channel"
-		config := registry.Schema(reflect.TypeOf(t.channels.Config(kind)), true, name+"Config")
+	for _, typ := range types {
+		name := camel(vigil.CheckType(typ)) + "Channel"
+		config := registry.Schema(reflect.TypeOf(t.channels.Config(typ)), true, name+"Config")
 		schemas[name] = &huma.Schema{
 			Type:        huma.TypeObject,
-			Description: "What makes a channel of type " + string(kind) + ".",
+			Description: "What makes a channel of type " + string(typ) + ".",
 			Properties: map[string]*huma.Schema{
-				"type":   {Type: huma.TypeString, Enum: []any{string(kind)}},
+				"type":   {Type: huma.TypeString, Enum: []any{string(typ)}},
 				"config": config,
 			},
 			Required: []string{"type", "config"},
 		}
-		names = append(names, string(kind))
-		mapping[string(kind)] = rest.SchemaPrefix + name
+		names = append(names, string(typ))
+		mapping[string(typ)] = rest.SchemaPrefix + name
 		variants = append(variants, rest.SchemaRef(name))
 		configs = append(configs, config)
 	}
@@ -53,7 +53,7 @@ func (t types) describeChannels(registry huma.Registry) {
 // may be written.
 func describeRules(schemas map[string]*huma.Schema) {
 	condition := schemas["Condition"]
-	condition.Description = "When a rule fires: when any of the keys that are present matches. severity is none of them."
+	condition.Description = "When a rule fires: when any of the keys that are present matches, except severity."
 	schemas["ConditionPair"] = &huma.Schema{
 		Type:        huma.TypeObject,
 		Description: "A condition of one number.",

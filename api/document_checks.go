@@ -13,31 +13,31 @@ import (
 )
 
 // describeChecks writes into the document what depends on the check types that
-// the registry knows: a check and the bodies that write one are told apart by
+// the registry knows: a check and the bodies that write one are distinguished by
 // their type, each with its config; and the metadata of each type's results.
 func (t types) describeChecks(registry huma.Registry) {
 	schemas := registry.Map()
-	kinds := t.checks.Types()
-	names := make([]any, 0, len(kinds))
-	mapping := make(map[string]string, len(kinds))
+	types := t.checks.Types()
+	names := make([]any, 0, len(types))
+	mapping := make(map[string]string, len(types))
 	var variants, configs, seen []*huma.Schema
-	for _, kind := range kinds {
-		config := registry.Schema(reflect.TypeOf(t.checks.Config(kind)), true, camel(kind)+"Config")
-		if metadata := t.checks.Metadata(kind); metadata != nil {
-			seen = withSchema(seen, registry.Schema(reflect.TypeOf(metadata), true, camel(kind)+"Metadata"))
+	for _, typ := range types {
+		config := registry.Schema(reflect.TypeOf(t.checks.Config(typ)), true, camel(typ)+"Config")
+		if metadata := t.checks.Metadata(typ); metadata != nil {
+			seen = withSchema(seen, registry.Schema(reflect.TypeOf(metadata), true, camel(typ)+"Metadata"))
 		}
-		variant := "Check" + camel(kind)
+		variant := "Check" + camel(typ)
 		schemas[variant] = &huma.Schema{
 			Type:        huma.TypeObject,
-			Description: "What makes a check of type " + string(kind) + ".",
+			Description: "What makes a check of type " + string(typ) + ".",
 			Properties: map[string]*huma.Schema{
-				"type":   {Type: huma.TypeString, Enum: []any{string(kind)}},
+				"type":   {Type: huma.TypeString, Enum: []any{string(typ)}},
 				"config": config,
 			},
 			Required: []string{"type", "config"},
 		}
-		names = append(names, string(kind))
-		mapping[string(kind)] = rest.SchemaPrefix + variant
+		names = append(names, string(typ))
+		mapping[string(typ)] = rest.SchemaPrefix + variant
 		variants = append(variants, rest.SchemaRef(variant))
 		configs = withSchema(configs, config)
 	}
@@ -90,25 +90,25 @@ func describeMetadata(schemas map[string]*huma.Schema, seen []*huma.Schema) {
 	}
 	schemas["RunMetadata"] = &huma.Schema{
 		Type:        huma.TypeObject,
-		Description: "What a run says that saw nothing of the target.",
+		Description: "The metadata of a run that did not reach the target.",
 		Properties: map[string]*huma.Schema{
-			"test": {Type: huma.TypeBoolean, Description: "The run was asked for, and its result is not stored."},
+			"test": {Type: huma.TypeBoolean, Description: "The run was requested, and its result is not stored."},
 		},
 		AdditionalProperties: false,
 	}
 	result := schemas["Result"]
 	result.Properties["metadata"] = &huma.Schema{
 		AnyOf:       append(seen, rest.SchemaRef("RunMetadata"), &huma.Schema{Type: "null"}),
-		Description: "What the check's type has to say besides; null when there is nothing.",
+		Description: "Details that depend on the check's type; null when there are none.",
 	}
 }
 
 // camel writes a check type as a part of a schema's name: smtp-imap is
 // SmtpImap.
-func camel(kind vigil.CheckType) string {
+func camel(typ vigil.CheckType) string {
 	var b strings.Builder
 	upper := true
-	for _, r := range string(kind) {
+	for _, r := range string(typ) {
 		if r == '-' {
 			upper = true
 			continue

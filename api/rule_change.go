@@ -15,15 +15,15 @@ import (
 
 // RuleMembers are the members of an alert rule that can be written. What else a
 // rule shows may come along and is ignored. The members that say when it fires
-// have several forms, which vigil.ConditionInput reads; null says nothing, since a
-// rule shows so a form that its condition does not have.
+// have several forms, which vigil.ConditionInput reads; null counts as
+// absent, since a rule shows null for a form that its condition does not have.
 type RuleMembers struct {
 	Name                   rest.Field[string]             `json:"name,omitzero" example:"Three failures in a row"`
 	Condition              json.RawMessage                `json:"condition,omitempty"`
 	ConditionType          json.RawMessage                `json:"condition_type,omitempty"`
 	Threshold              json.RawMessage                `json:"threshold,omitempty"`
-	NotificationChannelIDs rest.Field[channelIDs]         `json:"notification_channel_ids,omitzero" minItems:"1" maxItems:"100" doc:"The channels that are told."`
-	NotifyOn               rest.Field[vigil.NotifyOn]     `json:"notify_on,omitzero" enum:"unhealthy,healthy,both" doc:"Whether the channels are told when an incident opens, when it resolves by itself, or both times."`
+	NotificationChannelIDs rest.Field[channelIDs]         `json:"notification_channel_ids,omitzero" minItems:"1" maxItems:"100" doc:"The channels that are notified."`
+	NotifyOn               rest.Field[vigil.NotifyOn]     `json:"notify_on,omitzero" enum:"unhealthy,healthy,both" doc:"Whether to notify when an incident opens, when it resolves by itself, or both."`
 	RegionPolicy           rest.Field[vigil.RegionPolicy] `json:"region_policy,omitzero" enum:"any,majority,all" doc:"In how many of the regions that have a vote the rule must fire: one, more than half, or all."`
 	Enabled                rest.Field[bool]               `json:"enabled,omitzero"`
 

@@ -39,8 +39,8 @@ type alertRuleView struct {
 	ConditionType          *vigil.ConditionType `json:"condition_type" doc:"The condition as one of consecutive_failures, response_time, status_code, ssl_expiry; null when none says the same." example:"consecutive_failures"`
 	Threshold              *float64             `json:"threshold" doc:"The number of condition_type; null without one." example:"3"`
 	Condition              conditionView        `json:"condition"`
-	NotificationChannelIDs []uuid.UUID          `json:"notification_channel_ids" minItems:"1" maxItems:"100" doc:"The channels that are told."`
-	NotifyOn               vigil.NotifyOn       `json:"notify_on" enum:"unhealthy,healthy,both" default:"unhealthy" doc:"Whether the channels are told when an incident opens, when it resolves by itself, or both times."`
+	NotificationChannelIDs []uuid.UUID          `json:"notification_channel_ids" minItems:"1" maxItems:"100" doc:"The channels that are notified."`
+	NotifyOn               vigil.NotifyOn       `json:"notify_on" enum:"unhealthy,healthy,both" default:"unhealthy" doc:"Whether to notify when an incident opens, when it resolves by itself, or both."`
 	RegionPolicy           vigil.RegionPolicy   `json:"region_policy" enum:"any,majority,all" default:"any" doc:"In how many of the regions that have a vote the rule must fire: one, more than half, or all."`
 	Enabled                bool                 `json:"enabled" default:"true"`
 	CreatedAt              time.Time            `json:"created_at"`
@@ -65,8 +65,8 @@ func showRule(r vigil.Rule) alertRuleView {
 		NotificationChannelIDs: r.Channels, NotifyOn: r.NotifyOn, RegionPolicy: r.Policy, Enabled: r.Enabled,
 		CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
 	}
-	if kind, threshold, ok := r.Condition.Reference(); ok {
-		view.ConditionType, view.Threshold = &kind, &threshold
+	if conditionType, threshold, ok := r.Condition.Reference(); ok {
+		view.ConditionType, view.Threshold = &conditionType, &threshold
 	}
 	return view
 }
@@ -99,22 +99,24 @@ func (a *rules) register(r *rest.Registrar) {
 		Summary: "List the alert rules of a check, newest first",
 	}, a.list)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: list, ID: "create-alert-rule", Tag: tagRules, Audit: "rule.create", Resource: resourceCheck, Status: http.StatusCreated,
+		Method: http.MethodPost, Path: list, ID: "create-alert-rule", Tag: tagRules,
+		Audit: "rule.create", Resource: resourceCheck, Status: http.StatusCreated,
 		Summary: "Create an alert rule",
-		Description: "Say when it fires with `condition`, by its keys or as `type` and `threshold`, or with `condition_type` and `threshold`. " +
+		Description: "Set when it fires with `condition`, by its keys or as `type` and `threshold`, or with `condition_type` and `threshold`. " +
 			"The keys of a condition add up: the rule fires when any of them matches. A rule that could never fire is refused.",
 	}, a.create)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Path: one, ID: "get-alert-rule", Tag: tagRules, Resource: resourceRule,
-		Summary: "Show an alert rule",
+		Summary: "Get an alert rule",
 	}, a.get)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodPut, Path: one, ID: "update-alert-rule", Tag: tagRules, Audit: "rule.update", Resource: resourceRule,
-		Summary:     "Change an alert rule",
+		Summary:     "Update an alert rule",
 		Description: "Members that are left out stay as they are; `condition` is replaced as a whole.",
 	}, a.update)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodDelete, Path: one, ID: "delete-alert-rule", Tag: tagRules, Audit: "rule.delete", Resource: resourceRule, Status: http.StatusNoContent,
+		Method: http.MethodDelete, Path: one, ID: "delete-alert-rule", Tag: tagRules,
+		Audit: "rule.delete", Resource: resourceRule, Status: http.StatusNoContent,
 		Summary: "Delete an alert rule",
 	}, a.delete)
 }

@@ -79,15 +79,15 @@ func responseName(status int) string {
 // errorResponses describes every error status, with the one body they share.
 func errorResponses() map[string]*huma.Response {
 	descriptions := map[int]string{
-		http.StatusBadRequest:            "The request is wrong; the sentence and `details.member` name what.",
+		http.StatusBadRequest:            "The request is invalid; `error` and `details.member` name the member.",
 		http.StatusUnauthorized:          "The credential is missing or not valid.",
 		http.StatusForbidden:             "The plan does not allow this; `details` has `limit`, `current`, `requested` and `tier`.",
-		http.StatusNotFound:              "There is no such thing in this organization.",
-		http.StatusConflict:              "What exists stands in the way.",
+		http.StatusNotFound:              "The resource does not exist in this organization.",
+		http.StatusConflict:              "The request conflicts with the current state.",
 		http.StatusRequestEntityTooLarge: "The body is larger than 1 MiB.",
-		http.StatusTooManyRequests:       "Too many requests; `Retry-After` says how many seconds to wait.",
+		http.StatusTooManyRequests:       "Too many requests; `Retry-After` gives the seconds to wait.",
 		http.StatusInternalServerError:   "Something went wrong on our side.",
-		http.StatusServiceUnavailable:    "A part of the platform does not answer; `Retry-After` says how many seconds to wait.",
+		http.StatusServiceUnavailable:    "A part of the platform does not answer; `Retry-After` gives the seconds to wait.",
 	}
 	responses := make(map[string]*huma.Response, len(descriptions))
 	for status, description := range descriptions {

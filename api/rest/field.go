@@ -9,18 +9,18 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// Field is a member of a body that may be left out. It tells apart a member that
-// is absent (Given is false), one that is null, which is refused, and one with a
-// value. Its json tag needs omitzero, so that the document does not require it.
+// Field is a member of a body that may be left out. It distinguishes a member
+// that is absent (Given is false), null, which is refused, and one with a value.
+// Its json tag needs omitzero, so that the document does not require it.
 type Field[T any] struct {
 	Value T
 	Given bool
 	null  bool
-	wrong bool // of another type, which the validation of its schema says as well
+	wrong bool // of another type, which schema validation reports too
 }
 
-// UnmarshalJSON reads the member. It leaves errors to Resolve: one that is
-// returned here would keep the members behind it from being read.
+// UnmarshalJSON reads the member. It leaves errors to Resolve, since an error here
+// would stop the decoder before the next member.
 func (f *Field[T]) UnmarshalJSON(data []byte) error {
 	f.Given = true
 	if bytes.Equal(data, []byte("null")) {
@@ -41,7 +41,7 @@ func (f Field[T]) Schema(r huma.Registry) *huma.Schema {
 func (f *Field[T]) Resolve(_ huma.Context, prefix *huma.PathBuffer) []error {
 	switch {
 	case f.null:
-		return []error{&huma.ErrorDetail{Location: prefix.String(), Message: "must not be null; leave it out to keep what is there"}}
+		return []error{&huma.ErrorDetail{Location: prefix.String(), Message: "must not be null; leave it out instead"}}
 	case f.wrong:
 		return []error{&huma.ErrorDetail{Location: prefix.String(), Message: "must be " + kindName(reflect.TypeFor[T]().Kind())}}
 	}
@@ -73,8 +73,8 @@ func (Integer) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeInteger, Format: "int64"}
 }
 
-// Object is an object whose members depend on what else the body says: it is
-// kept as it was sent.
+// Object is an object whose members depend on another member of the body, such as
+// type. It is kept as raw JSON.
 type Object json.RawMessage
 
 // UnmarshalJSON keeps the text.

@@ -15,8 +15,8 @@ import (
 	"vigil"
 )
 
-// configureHuma sets the few things that Huma keeps in package variables. It
-// does so once, before the first operation is registered.
+// configureHuma sets Huma's package variables once, before the first operation is
+// registered.
 var configureHuma = sync.OnceFunc(func() { //nolint:gochecknoglobals // Huma's own variables are global, so is setting them
 	huma.ValidateStrictCasing = true
 	huma.DefaultArrayNullable = false
@@ -46,7 +46,7 @@ var configureHuma = sync.OnceFunc(func() { //nolint:gochecknoglobals // Huma's o
 	validation.MsgExpectedMaxLength = "must have at most %d characters"
 	validation.MsgExpectedMinItems = "must have at least %d items"
 	validation.MsgExpectedMaxItems = "must have at most %d items"
-	validation.MsgExpectedArrayItemsUnique = "must not name anything twice"
+	validation.MsgExpectedArrayItemsUnique = "must not repeat an item"
 })
 
 // requiredMark starts Huma's message about a member that is missing; the name
@@ -56,9 +56,8 @@ const requiredMark = "is required: "
 // maxProblems bounds how many problems of one request are listed.
 const maxProblems = 20
 
-// rejection is the error behind a request that Huma refuses before any handler
-// of ours has seen it. Values that were sent are never repeated: one of them
-// could be a password.
+// rejection is the error of a request that Huma refuses before its handler runs.
+// It never repeats values that were sent: one of them could be a password.
 func rejection(op *huma.Operation, status int, msg string, errs []error) error {
 	for _, err := range errs {
 		if known, ok := errors.AsType[*vigil.Error](err); ok {
@@ -124,7 +123,7 @@ type problem struct {
 	Message string `json:"message"`
 }
 
-// problemOf reads what Huma says of one.
+// problemOf converts an error of Huma.
 func problemOf(err error) (problem, bool) {
 	detail, ok := errors.AsType[*huma.ErrorDetail](err)
 	if !ok {
@@ -133,7 +132,7 @@ func problemOf(err error) (problem, bool) {
 	in, member, _ := strings.Cut(detail.Location, ".")
 	p := problem{in: in, Member: memberName(member), Message: detail.Message}
 	if named, sentence, ok := strings.Cut(detail.Message, ": "); ok && detail.Location == "body" {
-		// An error of decodeJSON, of which Huma keeps the sentence only.
+		// An error of decodeJSON, of which Huma keeps only the message.
 		p.Member, p.Message = named, sentence
 	}
 	if name, ok := strings.CutPrefix(detail.Message, requiredMark); ok {
@@ -166,7 +165,7 @@ func invalid(problems []problem) error {
 	return known
 }
 
-// kindName says what a Go kind is called in JSON.
+// kindName names a Go kind in terms of JSON.
 func kindName(kind reflect.Kind) string {
 	switch kind { //nolint:exhaustive // the rest cannot be decoded into
 	case reflect.Bool:

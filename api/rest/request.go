@@ -14,7 +14,7 @@ import (
 	"vigil"
 )
 
-// Request is what is known of a request before its operation runs.
+// Request holds the metadata of a request.
 type Request struct {
 	// ID is the X-Request-Id of the answer.
 	ID      string
