@@ -15,8 +15,8 @@ import (
 // checkRegionStore reads the state of a check in its regions.
 type checkRegionStore interface {
 	loopStore
-	// Standing returns the votes and the incident of a check, in any organization.
-	Standing(ctx context.Context, checkID uuid.UUID) (vigil.Standing, error)
+	// IncidentContext returns the votes and the incident of a check, in any organization.
+	IncidentContext(ctx context.Context, checkID uuid.UUID) (vigil.IncidentContext, error)
 }
 
 type checkRegions struct {
@@ -113,7 +113,7 @@ func (c *checkRegions) showLoop(ctx context.Context, row vigil.Loop, vote vigil.
 // votes returns the last reported vote of each region of a check. A check that was
 // deleted meanwhile has none.
 func (c *checkRegions) votes(ctx context.Context, check uuid.UUID) (map[string]vigil.Vote, error) {
-	standing, err := c.store.Standing(ctx, check)
+	standing, err := c.store.IncidentContext(ctx, check)
 	if err != nil && vigil.ErrorCode(err) != vigil.CodeNotFound {
 		return nil, err
 	}
