@@ -12,7 +12,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	temporal "go.temporal.io/sdk/client"
 
-	"vigil/workers"
+	"vigil/dispatch"
 )
 
 // TestTemporalSetup makes a namespace ready on a server that has none of its
@@ -58,7 +58,7 @@ func TestTemporalSetup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range workers.SearchAttributes() {
+	for _, name := range dispatch.SearchAttributes() {
 		if listed.GetCustomAttributes()[name] != enumspb.INDEXED_VALUE_TYPE_KEYWORD {
 			t.Errorf("no search attribute %s", name)
 		}

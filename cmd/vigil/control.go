@@ -7,18 +7,22 @@ import (
 
 	"vigil"
 	"vigil/activities"
+	"vigil/dispatch"
 	"vigil/mail"
+	"vigil/reconcile"
 	"vigil/storage"
 	"vigil/workers"
 )
 
 // startControl runs the sweep, and the workers that decide about incidents and
 // tell channels.
-func (p *platform) startControl(ctx context.Context, loops *workers.Loops) error {
+func (p *platform) startControl(ctx context.Context, loops *dispatch.Loops) error {
 	upkeep := upkeep{p.store, p.settings.retention()}
-	sweep := workers.NewSweep(loops, p.store, upkeep, time.Now, p.log)
-	incidents := workers.NewIncidents(p.temporal, p.store)
-	sweep.CoverAlerts(incidents, p.store)
+	incidents := dispatch.NewIncidents(p.temporal, p.store)
+	sweep := reconcile.New(reconcile.Options{
+		Loops: loops, Store: p.store, Housekeeping: upkeep, Incidents: incidents, IncidentStore: p.store,
+		Now: time.Now, Log: p.log,
+	})
 	if err := sweep.Start(ctx); err != nil {
 		return err
 	}
@@ -28,7 +32,7 @@ func (p *platform) startControl(ctx context.Context, loops *workers.Loops) error
 		}
 	})
 	opts := workers.ControlOptions{
-		Name: workerName(), GaveUp: p.gaveUp,
+		Name: workerName(), OnFatal: p.gaveUp,
 		Incidents: activities.NewIncidents(activities.IncidentsOptions{
 			Store: p.store, Messenger: incidents, PublicURL: string(p.settings.PublicURL), Log: p.log,
 		}),

@@ -25,6 +25,7 @@ import (
 	"vigil"
 	"vigil/activities"
 	"vigil/api"
+	"vigil/dispatch"
 	"vigil/egress"
 	"vigil/mail"
 	"vigil/metrics"
@@ -234,9 +235,9 @@ func (p *platform) openEgress(private bool) {
 }
 
 // serveAPI answers requests on the listener.
-func (p *platform) serveAPI(listener net.Listener, loops *workers.Loops) error {
+func (p *platform) serveAPI(listener net.Listener, loops *dispatch.Loops) error {
 	server, err := api.New(api.Deps{
-		Store: p.store, Loops: loops, Incidents: workers.NewIncidents(p.temporal, p.store), Probes: p.probes, Channels: p.channels, Mailer: p.mailer,
+		Store: p.store, Loops: loops, Incidents: dispatch.NewIncidents(p.temporal, p.store), Probes: p.probes, Channels: p.channels, Mailer: p.mailer,
 		Log: p.log, Now: time.Now, Answered: p.metrics.Answered(),
 		Temporal: func(ctx context.Context) error {
 			_, err := p.temporal.CheckHealth(ctx, &client.CheckHealthRequest{})
@@ -313,11 +314,13 @@ func (p *platform) startRegions(ctx context.Context, regions []string) (<-chan s
 	watcher := activities.NewWatcher(activities.WatcherOptions{
 		Catalogue: catalogue, Results: writer, History: p.store,
 		Probes: semaphore.NewWeighted(probesAtOnce), Worker: name, QuietWindow: p.settings.QuietWindow,
-		Votes: p.store, Incidents: workers.NewIncidents(p.temporal, p.store), Now: time.Now, Log: p.log,
+		Votes: p.store, Incidents: dispatch.NewIncidents(p.temporal, p.store), Now: time.Now, Log: p.log,
 	})
 	p.metrics.Gauge("vigil_probes_in_flight", watcher.Probing)
 	started := workers.KeepStarting(running, func(ctx context.Context) (func(context.Context), error) {
-		regions := workers.NewRegions(p.temporal, watcher, name, regions, p.store, p.probes, p.gaveUp, p.log)
+		regions := workers.NewRegions(p.temporal, workers.RegionOptions{
+			Name: name, Regions: regions, Watcher: watcher, Leases: p.store, Capabilities: p.probes, OnFatal: p.gaveUp, Log: p.log,
+		})
 		return regions.Stop, regions.Start(ctx)
 	}, p.log)
 	p.onStopWorkers(func(ctx context.Context) {

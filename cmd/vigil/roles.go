@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vigil/dispatch"
 	"vigil/standalone"
-	"vigil/workers"
 )
 
 // The roles are the parts of `vigil up` as processes of their own, against a
@@ -31,7 +31,7 @@ func newAPICommand() *cobra.Command {
 				p.onStop(func(context.Context) { _ = listener.Close() })
 				p.knowAddress(listener)
 				p.log.InfoContext(ctx, "api listens", "address", listener.Addr().String())
-				return p.serveAPI(listener, workers.NewLoops(p.temporal, p.store, p.log))
+				return p.serveAPI(listener, dispatch.NewLoops(p.temporal, p.store, p.log))
 			})
 		},
 	}
@@ -56,7 +56,7 @@ func newWorkerCommand() *cobra.Command {
 			}
 			return role(cmd, func(ctx context.Context, p *platform) error {
 				if control {
-					if err := p.startControl(ctx, workers.NewLoops(p.temporal, p.store, p.log)); err != nil {
+					if err := p.startControl(ctx, dispatch.NewLoops(p.temporal, p.store, p.log)); err != nil {
 						return err
 					}
 				}

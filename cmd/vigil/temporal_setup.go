@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"vigil/workers"
+	"vigil/dispatch"
 )
 
 func newTemporalSetupCommand() *cobra.Command {
@@ -31,7 +31,7 @@ func newTemporalSetupCommand() *cobra.Command {
 			if err := p.dialTemporal(""); err != nil {
 				return err
 			}
-			done, err := workers.PrepareNamespace(cmd.Context(), p.temporal, s.TemporalNamespace, s.TemporalRetention)
+			done, err := dispatch.PrepareNamespace(cmd.Context(), p.temporal, s.TemporalNamespace, s.TemporalRetention)
 			if err != nil {
 				return err
 			}
@@ -42,7 +42,7 @@ func newTemporalSetupCommand() *cobra.Command {
 }
 
 // told says what was done, or that nothing had to be.
-func told(s settings, done workers.Preparation) string {
+func told(s settings, done dispatch.Preparation) string {
 	var did []string
 	if done.Created {
 		did = append(did, "namespace made")

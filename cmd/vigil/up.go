@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vigil/dispatch"
 	"vigil/standalone"
-	"vigil/workers"
 )
 
 func newUpCommand() *cobra.Command {
@@ -95,7 +95,7 @@ func (p *platform) bringUp(ctx context.Context, show *screen) (summary, error) {
 	if err := p.openMail(); err != nil {
 		return out, err
 	}
-	loops := workers.NewLoops(p.temporal, p.store, p.log)
+	loops := dispatch.NewLoops(p.temporal, p.store, p.log)
 	if err := p.serveAPI(listener, loops); err != nil {
 		return out, err
 	}
@@ -211,7 +211,7 @@ func (p *platform) embedTemporal(ctx context.Context) (*standalone.Temporal, err
 	server, err := standalone.StartTemporal(ctx, standalone.TemporalOptions{
 		DSN: p.dsn, Listen: string(p.settings.TemporalListen), UIListen: string(p.settings.UIListen),
 		Namespace: p.settings.TemporalNamespace, Retention: p.settings.TemporalRetention,
-		SearchAttributes: workers.SearchAttributes(), Loops: expectedLoops, Log: p.log,
+		SearchAttributes: dispatch.SearchAttributes(), Loops: expectedLoops, Log: p.log,
 	})
 	if err != nil {
 		return nil, err
