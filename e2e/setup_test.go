@@ -37,7 +37,7 @@ func TestTemporalSetup(t *testing.T) {
 	for _, step := range []struct {
 		retention string
 		want      string
-	}{{"48h", "namespace made"}, {"48h", "nothing to do"}, {"96h", "retention set to 96h"}} {
+	}{{"48h", "namespace created"}, {"48h", "nothing to do"}, {"96h", "retention set to 96h"}} {
 		if said := setup(step.retention); !strings.Contains(said, step.want) {
 			t.Errorf("it said %q, want %q", said, step.want)
 		}
