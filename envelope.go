@@ -103,8 +103,8 @@ func (s *Story) envelope(title, body string) ([]byte, error) {
 				ID: i.ID, CheckID: i.CheckID, AlertRuleID: i.RuleID, Status: i.Status, Severity: i.Severity,
 				Title: clip(i.Title), Description: clip(i.Description), StartedAt: i.StartedAt.UTC(),
 				AcknowledgedAt: i.AcknowledgedAt, ResolvedAt: i.ResolvedAt,
-				AcknowledgedBy: orNil(clip(i.AcknowledgedBy)), ResolvedBy: orNil(clip(i.ResolvedBy)),
-				Resolution: orNil(i.Resolution), Note: orNil(clip(i.Note)),
+				AcknowledgedBy: NilIfZero(clip(i.AcknowledgedBy)), ResolvedBy: NilIfZero(clip(i.ResolvedBy)),
+				Resolution: NilIfZero(i.Resolution), Note: NilIfZero(clip(i.Note)),
 				Matched: i.Trigger.Matched, FailureCount: i.Trigger.FailureCount, CreatedAt: i.CreatedAt.UTC(),
 			},
 			Check: envelopeCheck{
@@ -123,7 +123,7 @@ func (s *Story) envelope(title, body string) ([]byte, error) {
 	if r := &i.Trigger.Result; !r.Slot.IsZero() {
 		out.Data.Result = &envelopeResult{
 			ID: r.ID, CheckID: r.CheckID, Region: r.Region, Success: r.Success, ResponseTimeMS: r.ResponseTime.Milliseconds(),
-			StatusCode: orNil(r.StatusCode), ErrorMessage: orNil(clip(r.Error)), Metadata: r.Metadata, Time: r.Time.UTC(),
+			StatusCode: NilIfZero(r.StatusCode), ErrorMessage: NilIfZero(clip(r.Error)), Metadata: r.Metadata, Time: r.Time.UTC(),
 		}
 	}
 	text, err := json.Marshal(out)
@@ -152,7 +152,9 @@ func clip(text string) string {
 	return text[:cut] + "…"
 }
 
-func orNil[T comparable](v T) *T {
+// NilIfZero returns a pointer to v, or nil for the zero value of its type: what JSON
+// shows as null, and SQL stores as NULL.
+func NilIfZero[T comparable](v T) *T {
 	var zero T
 	if v == zero {
 		return nil

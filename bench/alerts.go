@@ -16,6 +16,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"vigil/timing"
 )
 
 // AlertOptions say which alerts to measure.
@@ -144,7 +146,7 @@ func (s *stage) serveAPI(ctx context.Context, o AlertOptions) (*apiCaller, error
 			c.key = account.APIKey
 			return c, nil
 		}
-		if err := sleep(ctx, 100*time.Millisecond); err != nil {
+		if err := timing.Sleep(ctx, 100*time.Millisecond); err != nil {
 			break
 		}
 	}
@@ -263,7 +265,7 @@ func (a *audience) listen(response *http.Response) {
 
 func (a *audience) await(ctx context.Context, want int64) error {
 	for a.heard.Load() < want {
-		if err := sleep(ctx, 10*time.Millisecond); err != nil {
+		if err := timing.Sleep(ctx, 10*time.Millisecond); err != nil {
 			return err
 		}
 	}
@@ -280,7 +282,7 @@ func (s *stage) awaitDelivered(ctx context.Context, want int) error {
 		if delivered >= want {
 			return nil
 		}
-		if err := sleep(ctx, 50*time.Millisecond); err != nil {
+		if err := timing.Sleep(ctx, 50*time.Millisecond); err != nil {
 			return err
 		}
 	}

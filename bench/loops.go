@@ -18,6 +18,7 @@ import (
 	"vigil"
 	"vigil/standalone"
 	"vigil/storage"
+	"vigil/timing"
 )
 
 // LoopOptions say which load to measure.
@@ -200,9 +201,9 @@ func (s *stage) settle(ctx context.Context, o LoopOptions) error {
 			for k := 1; k < int(o.Window/o.Interval); k *= 2 {
 				slots += k
 			}
-			return sleep(ctx, max(time.Duration(slots)*o.Interval, 5*time.Second))
+			return timing.Sleep(ctx, max(time.Duration(slots)*o.Interval, 5*time.Second))
 		}
-		if err := sleep(ctx, 200*time.Millisecond); err != nil {
+		if err := timing.Sleep(ctx, 200*time.Millisecond); err != nil {
 			return err
 		}
 	}
@@ -247,7 +248,7 @@ func (s *stage) measure(ctx context.Context, o LoopOptions) (report, error) {
 	if r.before, err = s.costs(ctx); err != nil {
 		return r, err
 	}
-	if err := sleep(ctx, o.Measure); err != nil {
+	if err := timing.Sleep(ctx, o.Measure); err != nil {
 		return r, err
 	}
 	if r.after, err = s.costs(ctx); err != nil {
@@ -262,15 +263,4 @@ func (s *stage) measure(ctx context.Context, o LoopOptions) (report, error) {
 			FROM results WHERE time >= $1 AND time < $2) AS seen`, r.before.at, r.after.at).
 		Scan(&r.stored, &r.failed, &r.lateP50, &r.lateP99, &r.lateMax)
 	return r, err
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }

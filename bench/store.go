@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"vigil/timing"
 )
 
 // written is what Temporal has written into its database so far.
@@ -82,7 +84,7 @@ func (s *stage) since(ctx context.Context, began time.Time, loops int, query str
 		if n >= loops {
 			return time.Since(began), nil
 		}
-		if err := sleep(ctx, 200*time.Millisecond); err != nil {
+		if err := timing.Sleep(ctx, 200*time.Millisecond); err != nil {
 			return 0, err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"vigil"
+	"vigil/timing"
 	"vigil/workflows"
 )
 
@@ -144,10 +145,7 @@ func (i *Incidents) change(ctx context.Context, orgID, id uuid.UUID, update stri
 				failed = err
 			}
 		}
-		select {
-		case <-waiting.Done():
-		case <-time.After(retryPause):
-		}
+		_ = timing.Sleep(waiting, retryPause) // the loop sees whether the time is up
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/types/known/durationpb"
+
+	"vigil/timing"
 )
 
 // A change of a namespace reaches every host of a cluster after some seconds, since
@@ -85,10 +87,8 @@ func prepareAttributes(ctx context.Context, temporal client.Client, namespace st
 		if _, unknown := errors.AsType[*serviceerror.NamespaceNotFound](err); err != nil && !unknown {
 			return added, fmt.Errorf("prepare the search attributes of %q: %w", namespace, err)
 		}
-		select {
-		case <-ctx.Done():
-			return added, fmt.Errorf("the search attributes of %q did not appear within %s: %w", namespace, namespaceTimeout, errors.Join(ctx.Err(), err))
-		case <-time.After(namespacePollInterval):
+		if end := timing.Sleep(ctx, namespacePollInterval); end != nil {
+			return added, fmt.Errorf("the search attributes of %q did not appear within %s: %w", namespace, namespaceTimeout, errors.Join(end, err))
 		}
 	}
 }

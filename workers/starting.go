@@ -4,6 +4,8 @@ import (
 	"context"
 	"log/slog"
 	"time"
+
+	"vigil/timing"
 )
 
 // Starting are workers that start in the background, as soon as Temporal answers.
@@ -29,10 +31,7 @@ func KeepStarting(ctx context.Context, start func(context.Context) (stop func(co
 				return
 			}
 			log.WarnContext(ctx, "workers not started, retrying", "error", err)
-			select {
-			case <-ctx.Done():
-			case <-time.After(startRetryPause):
-			}
+			_ = timing.Sleep(ctx, startRetryPause) // the loop sees whether ctx has ended
 		}
 	}()
 	return s
