@@ -103,6 +103,14 @@ func TestGaps(t *testing.T) {
 		equal(t, gapSlots(t, s, c, newark), slots[:2])
 	})
 
+	t.Run("SlotZeroMayBeTheOnlyOneMissed", func(t *testing.T) {
+		t.Parallel()
+		c := newCheck(t, s, draft(org.ID, newark))
+		slots := slotsOf(scheduleOf(t, s, c, newark), epoch(), epoch().Add(5*time.Minute))
+		write(t, w, ok(c, newark, slots[1]))
+		equal(t, gapSlots(t, s, c, newark), slots[:1])
+	})
+
 	t.Run("LateResultTakesItsSlotOutOfTheGap", func(t *testing.T) {
 		t.Parallel()
 		c := newCheck(t, s, draft(org.ID, newark))
@@ -113,6 +121,27 @@ func TestGaps(t *testing.T) {
 		loop := loopOf(t, s, c, newark)
 		if loop.Missed != 5 || !loop.LastSlot.Equal(slots[9]) || !loop.NextDue.Equal(slots[10]) {
 			t.Errorf("loop %+v", loop)
+		}
+	})
+
+	t.Run("LateResultsOfOneGroupFillTheirOwnGaps", func(t *testing.T) {
+		t.Parallel()
+		c := newCheck(t, s, draft(org.ID, newark))
+		slots := slotsOf(scheduleOf(t, s, c, newark), epoch(), epoch().Add(5*time.Minute))
+		grouping := newWriter(t, s, storage.WriterOptions{Delay: 200 * time.Millisecond})
+		write(t, grouping, ok(c, newark, slots[0]), ok(c, newark, slots[5]), ok(c, newark, slots[9]))
+		var late sync.WaitGroup
+		for _, slot := range []time.Time{slots[2], slots[7]} {
+			late.Go(func() {
+				if _, err := grouping.Write(t.Context(), vigil.ResultRow{Result: ok(c, newark, slot)}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		late.Wait()
+		equal(t, gapSlots(t, s, c, newark), []time.Time{slots[1], slots[3], slots[4], slots[6], slots[8]})
+		if missed := loopOf(t, s, c, newark).Missed; missed != 5 {
+			t.Errorf("%d missed, want 5", missed)
 		}
 	})
 
