@@ -206,6 +206,20 @@ func TestReferenceCondition(t *testing.T) {
 		}
 	})
 
+	t.Run("EndsOfTheRangeAreAccepted", func(t *testing.T) {
+		t.Parallel()
+		for kind, bounds := range map[vigil.ConditionType][2]float64{
+			vigil.ConsecutiveFailures: {1, 1000}, vigil.ResponseTime: {0, 86400000}, vigil.StatusCode: {100, 999}, vigil.SSLExpiry: {0, 36500},
+		} {
+			for _, threshold := range bounds {
+				condition, err := vigil.ReferenceCondition(kind, threshold)
+				if gotKind, got, ok := condition.Reference(); err != nil || gotKind != kind || got != threshold || !ok {
+					t.Errorf("%s of %v came back as %s %v %v, %v", kind, threshold, gotKind, got, ok, err)
+				}
+			}
+		}
+	})
+
 	t.Run("ThresholdOutOfRangeIsRefusedByName", func(t *testing.T) {
 		t.Parallel()
 		for kind, bounds := range map[vigil.ConditionType][2]float64{
@@ -258,6 +272,8 @@ func TestConditionInput(t *testing.T) {
 		{"ReadAndTheObjectChanged", vigil.ConditionInput{Condition: json.RawMessage(`{"failure_threshold":4,"severity":"warning"}`), Type: kind("consecutive_failures"), Threshold: new(3.0)}, &three, &vigil.Condition{FailureThreshold: 4, Severity: vigil.Warning}},
 		{"ReadAndThePairChanged", vigil.ConditionInput{Condition: json.RawMessage(`{"failure_threshold":3,"severity":"warning"}`), Type: kind("consecutive_failures"), Threshold: new(6.0)}, &three, &vigil.Condition{FailureThreshold: 6, Severity: vigil.Warning}},
 		{"BrokenObject", vigil.ConditionInput{Condition: json.RawMessage(`{`)}, nil, nil},
+		{"OneByteIsNoObject", vigil.ConditionInput{Condition: json.RawMessage(`5`)}, &three, nil},
+		{"BrokenPairAlone", vigil.ConditionInput{Type: kind("response_time"), Threshold: new(-1.0)}, nil, nil},
 		{"BrokenObjectBesideAPair", vigil.ConditionInput{Condition: json.RawMessage(`{}`), Type: kind("response_time"), Threshold: new(5.0)}, nil, nil},
 		{"BrokenPairBesideAnObject", vigil.ConditionInput{Condition: json.RawMessage(`{"failure_threshold":3}`), Type: kind("response_time"), Threshold: new(-1.0)}, nil, nil},
 		{"NullObjectBesideAPair", vigil.ConditionInput{Condition: json.RawMessage(`null`), Type: kind("response_time"), Threshold: new(5.0)}, nil, &vigil.Condition{ResponseTimeMS: new(5)}},

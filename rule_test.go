@@ -129,9 +129,20 @@ func TestRegionPolicy(t *testing.T) {
 		firing, voting int
 		want           bool
 	}{
-		{"any", 0, 0, false}, {"any", 0, 3, false}, {"any", 1, 3, true}, {"any", 3, 3, true},
-		{"majority", 0, 0, false}, {"majority", 1, 2, false}, {"majority", 2, 3, true}, {"majority", 1, 1, true}, {"majority", 2, 4, false}, {"majority", 3, 4, true},
-		{"all", 0, 0, false}, {"all", 1, 2, false}, {"all", 2, 2, true}, {"all", 1, 1, true},
+		{"any", 0, 0, false},
+		{"any", 0, 3, false},
+		{"any", 1, 3, true},
+		{"any", 3, 3, true},
+		{"majority", 0, 0, false},
+		{"majority", 1, 2, false},
+		{"majority", 2, 3, true},
+		{"majority", 1, 1, true},
+		{"majority", 2, 4, false},
+		{"majority", 3, 4, true},
+		{"all", 0, 0, false},
+		{"all", 1, 2, false},
+		{"all", 2, 2, true},
+		{"all", 1, 1, true},
 	} {
 		if got := test.policy.Met(test.firing, test.voting); got != test.want {
 			t.Errorf("%s with %d of %d is %v, want %v", test.policy, test.firing, test.voting, got, test.want)
