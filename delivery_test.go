@@ -53,7 +53,7 @@ func TestNextDispatch(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			got := vigil.NextDispatch(test.box)
+			got := vigil.DecideDelivery(test.box)
 			if got.Attempt != test.attempt || got.Merged != test.merged || len(got.Supersede) != test.superseded || len(got.Cancel) > 0 {
 				t.Errorf("got %+v", got)
 			}
@@ -64,7 +64,7 @@ func TestNextDispatch(t *testing.T) {
 		t.Parallel()
 		gone := box("webhook", true, delivered, pending)
 		gone.Usable = false
-		if got := vigil.NextDispatch(gone); len(got.Cancel) != 1 || got.Cancel[0] != recovery || got.Attempt != uuid.Nil {
+		if got := vigil.DecideDelivery(gone); len(got.Cancel) != 1 || got.Cancel[0] != recovery || got.Attempt != uuid.Nil {
 			t.Errorf("got %+v", got)
 		}
 	})
@@ -73,7 +73,7 @@ func TestNextDispatch(t *testing.T) {
 		t.Parallel()
 		asked := box("webhook", true, pending, delivered)
 		asked.Deliveries[1].Redeliver = true
-		if got := vigil.NextDispatch(asked); got.Attempt != recovery || !got.Manual {
+		if got := vigil.DecideDelivery(asked); got.Attempt != recovery || !got.Manual {
 			t.Errorf("got %+v", got)
 		}
 	})
@@ -83,7 +83,7 @@ func TestNextDispatch(t *testing.T) {
 		for _, merged := range []bool{true, false} {
 			asked := box("email", true, delivered, delivered)
 			asked.Deliveries[1].Redeliver, asked.Deliveries[1].Merged = true, merged
-			if got := vigil.NextDispatch(asked); got.Attempt != recovery || !got.Manual || got.Merged != merged {
+			if got := vigil.DecideDelivery(asked); got.Attempt != recovery || !got.Manual || got.Merged != merged {
 				t.Errorf("merged %v: got %+v", merged, got)
 			}
 		}
@@ -93,17 +93,17 @@ func TestNextDispatch(t *testing.T) {
 		t.Parallel()
 		asked := box("webhook", true, delivered, delivered)
 		asked.Usable, asked.Deliveries[1].Redeliver = false, true
-		if got := vigil.NextDispatch(asked); got.Attempt != uuid.Nil || got.Manual || len(got.Cancel) > 0 {
+		if got := vigil.DecideDelivery(asked); got.Attempt != uuid.Nil || got.Manual || len(got.Cancel) > 0 {
 			t.Errorf("got %+v", got)
 		}
 	})
 
 	t.Run("OnlyTheOpeningIsSupersededByTheEnd", func(t *testing.T) {
 		t.Parallel()
-		if got := vigil.NextDispatch(box("chat", true, pending, pending)); !slices.Equal(got.Supersede, []uuid.UUID{opening}) || got.Manual {
+		if got := vigil.DecideDelivery(box("chat", true, pending, pending)); !slices.Equal(got.Supersede, []uuid.UUID{opening}) || got.Manual {
 			t.Errorf("got %+v", got)
 		}
-		if got := vigil.NextDispatch(box("pager", true, pending, pending)); !slices.Equal(got.Supersede, []uuid.UUID{opening, recovery}) {
+		if got := vigil.DecideDelivery(box("pager", true, pending, pending)); !slices.Equal(got.Supersede, []uuid.UUID{opening, recovery}) {
 			t.Errorf("got %+v", got)
 		}
 	})
@@ -112,7 +112,7 @@ func TestNextDispatch(t *testing.T) {
 		t.Parallel()
 		later := box("email", true, delivered, pending)
 		later.Deliveries[1].NextAttemptAt = new(epoch().Add(time.Minute))
-		if got := vigil.NextDispatch(later); got.Attempt != recovery || !got.NotBefore.Equal(epoch().Add(time.Minute)) {
+		if got := vigil.DecideDelivery(later); got.Attempt != recovery || !got.NotBefore.Equal(epoch().Add(time.Minute)) {
 			t.Errorf("got %+v", got)
 		}
 	})
@@ -121,7 +121,7 @@ func TestNextDispatch(t *testing.T) {
 		t.Parallel()
 		later := box("webhook", true, pending, pending)
 		later.Deliveries[0].NextAttemptAt = new(epoch())
-		if got := vigil.NextDispatch(later); got.Attempt != opening || !got.NotBefore.Equal(epoch()) {
+		if got := vigil.DecideDelivery(later); got.Attempt != opening || !got.NotBefore.Equal(epoch()) {
 			t.Errorf("got %+v", got)
 		}
 	})

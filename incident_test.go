@@ -22,26 +22,26 @@ func TestDecide(t *testing.T) {
 	rule := func(policy vigil.RegionPolicy) []vigil.RulePolicy { return []vigil.RulePolicy{{ID: r, Policy: policy}} }
 	for _, test := range []struct {
 		name string
-		in   vigil.Situation // of an enabled check, unless the name says otherwise
+		in   vigil.DecisionInput // of an enabled check, unless the name says otherwise
 		want string          // of open, resolve, remove, unlatch
 	}{
-		{"OpensWhenARuleFires", vigil.Situation{Rules: rule("any"), Votes: []vigil.Vote{vote("a", r)}}, "open"},
-		{"OneOfTwoIsEnoughForAny", vigil.Situation{Rules: rule("any"), Votes: []vigil.Vote{vote("a", r), vote("b")}}, "open"},
-		{"HalfIsNoMajority", vigil.Situation{Rules: rule("majority"), Votes: []vigil.Vote{vote("a", r), vote("b")}}, ""},
-		{"TwoOfThreeAreAMajority", vigil.Situation{Rules: rule("majority"), Votes: []vigil.Vote{vote("a", r), vote("b", r), vote("c")}}, "open"},
-		{"AllMeansAll", vigil.Situation{Rules: rule("all"), Votes: []vigil.Vote{vote("a", r), vote("b")}}, ""},
-		{"AllOfThoseThatVote", vigil.Situation{Rules: rule("all"), Votes: []vigil.Vote{vote("a", r), vote("b", r)}}, "open"},
-		{"AnOpenIncidentStays", vigil.Situation{Rules: rule("any"), Votes: []vigil.Vote{vote("a", r)}, Open: true}, ""},
-		{"ResolvesWhenNothingFires", vigil.Situation{Rules: rule("any"), Votes: []vigil.Vote{vote("a")}, Open: true}, "resolve"},
-		{"StaysWhileOneRegionFiresThoughThePolicyIsNotMet", vigil.Situation{Rules: rule("all"), Votes: []vigil.Vote{vote("a", r), vote("b")}, Open: true}, ""},
-		{"NothingChangesWithoutAVote", vigil.Situation{Rules: rule("any"), Open: true}, ""},
-		{"AVoteForADeletedRuleIsVoid", vigil.Situation{Rules: rule("any"), Votes: []vigil.Vote{vote("a", other)}, Open: true}, "resolve"},
-		{"ALatchKeepsTheEpisodeShut", vigil.Situation{Rules: rule("any"), Votes: []vigil.Vote{vote("a", r)}, Latched: true}, ""},
-		{"TheLatchOpensWhenEveryRegionWasQuiet", vigil.Situation{Rules: rule("any"), Votes: []vigil.Vote{vote("a"), vote("b")}, Latched: true, Quiet: []string{"b"}}, "unlatch"},
-		{"ARegionThatWasQuietOnceIsEnough", vigil.Situation{Rules: rule("any"), Votes: []vigil.Vote{vote("a"), vote("b", r)}, Latched: true, Quiet: []string{"b"}}, "open unlatch"},
-		{"ALatchWithoutVotesStays", vigil.Situation{Rules: rule("any"), Latched: true}, ""},
-		{"ADisabledCheckEndsItsIncident", vigil.Situation{Rules: rule("any"), Votes: []vigil.Vote{vote("a", r)}, Open: true, Latched: false}, "remove"},
-		{"ADisabledCheckOpensNone", vigil.Situation{Rules: rule("any"), Votes: []vigil.Vote{vote("a", r)}, Latched: true}, "unlatch"},
+		{"OpensWhenARuleFires", vigil.DecisionInput{Rules: rule("any"), Votes: []vigil.Vote{vote("a", r)}}, "open"},
+		{"OneOfTwoIsEnoughForAny", vigil.DecisionInput{Rules: rule("any"), Votes: []vigil.Vote{vote("a", r), vote("b")}}, "open"},
+		{"HalfIsNoMajority", vigil.DecisionInput{Rules: rule("majority"), Votes: []vigil.Vote{vote("a", r), vote("b")}}, ""},
+		{"TwoOfThreeAreAMajority", vigil.DecisionInput{Rules: rule("majority"), Votes: []vigil.Vote{vote("a", r), vote("b", r), vote("c")}}, "open"},
+		{"AllMeansAll", vigil.DecisionInput{Rules: rule("all"), Votes: []vigil.Vote{vote("a", r), vote("b")}}, ""},
+		{"AllOfThoseThatVote", vigil.DecisionInput{Rules: rule("all"), Votes: []vigil.Vote{vote("a", r), vote("b", r)}}, "open"},
+		{"AnOpenIncidentStays", vigil.DecisionInput{Rules: rule("any"), Votes: []vigil.Vote{vote("a", r)}, Open: true}, ""},
+		{"ResolvesWhenNothingFires", vigil.DecisionInput{Rules: rule("any"), Votes: []vigil.Vote{vote("a")}, Open: true}, "resolve"},
+		{"StaysWhileOneRegionFiresThoughThePolicyIsNotMet", vigil.DecisionInput{Rules: rule("all"), Votes: []vigil.Vote{vote("a", r), vote("b")}, Open: true}, ""},
+		{"NothingChangesWithoutAVote", vigil.DecisionInput{Rules: rule("any"), Open: true}, ""},
+		{"AVoteForADeletedRuleIsVoid", vigil.DecisionInput{Rules: rule("any"), Votes: []vigil.Vote{vote("a", other)}, Open: true}, "resolve"},
+		{"ALatchKeepsTheEpisodeShut", vigil.DecisionInput{Rules: rule("any"), Votes: []vigil.Vote{vote("a", r)}, Latched: true}, ""},
+		{"TheLatchOpensWhenEveryRegionWasQuiet", vigil.DecisionInput{Rules: rule("any"), Votes: []vigil.Vote{vote("a"), vote("b")}, Latched: true, Quiet: []string{"b"}}, "unlatch"},
+		{"ARegionThatWasQuietOnceIsEnough", vigil.DecisionInput{Rules: rule("any"), Votes: []vigil.Vote{vote("a"), vote("b", r)}, Latched: true, Quiet: []string{"b"}}, "open unlatch"},
+		{"ALatchWithoutVotesStays", vigil.DecisionInput{Rules: rule("any"), Latched: true}, ""},
+		{"ADisabledCheckEndsItsIncident", vigil.DecisionInput{Rules: rule("any"), Votes: []vigil.Vote{vote("a", r)}, Open: true, Latched: false}, "remove"},
+		{"ADisabledCheckOpensNone", vigil.DecisionInput{Rules: rule("any"), Votes: []vigil.Vote{vote("a", r)}, Latched: true}, "unlatch"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -82,7 +82,7 @@ func TestDecideOverEpisodes(t *testing.T) {
 			{ID: uuid.UUID{2}, Policy: vigil.AnyRegion},
 		}
 		votes := make(map[string]vigil.Vote)
-		s := vigil.Situation{Enabled: true, Rules: rules}
+		s := vigil.DecisionInput{Enabled: true, Rules: rules}
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			if s.Open && rapid.IntRange(0, 5).Draw(t, "by hand") == 0 {
 				s.Open, s.Latched, s.Quiet = false, true, nil
@@ -163,7 +163,7 @@ func TestLatch(t *testing.T) {
 
 	t.Run("EndsInTwoStepsWhenRegionsRecoverOneAfterTheOther", func(t *testing.T) {
 		t.Parallel()
-		latched := vigil.Situation{Enabled: true, Rules: rules, Latched: true, Votes: []vigil.Vote{vote("b", rule), vote("a")}}
+		latched := vigil.DecisionInput{Enabled: true, Rules: rules, Latched: true, Votes: []vigil.Vote{vote("b", rule), vote("a")}}
 		first := vigil.Decide(latched)
 		if outcome(first) != "" || !slices.Equal(first.Quiet, []string{"a"}) || !first.Firing {
 			t.Fatalf("after the first region recovered: %+v", first)
@@ -176,7 +176,7 @@ func TestLatch(t *testing.T) {
 
 	t.Run("EndsAlthoughTheFirstRegionFailsAgain", func(t *testing.T) {
 		t.Parallel()
-		latched := vigil.Situation{Enabled: true, Rules: rules, Latched: true, Quiet: []string{"a"}, Votes: []vigil.Vote{vote("a", rule), vote("b")}}
+		latched := vigil.DecisionInput{Enabled: true, Rules: rules, Latched: true, Quiet: []string{"a"}, Votes: []vigil.Vote{vote("a", rule), vote("b")}}
 		if d := vigil.Decide(latched); outcome(d) != "open unlatch" || !slices.Equal(d.Quiet, []string{"a", "b"}) || !slices.Equal(d.Rules, []uuid.UUID{rule}) {
 			t.Errorf("got %+v", d)
 		}
@@ -184,7 +184,7 @@ func TestLatch(t *testing.T) {
 
 	t.Run("KeepsItsQuietRegionsWithoutVotes", func(t *testing.T) {
 		t.Parallel()
-		latched := vigil.Situation{Enabled: true, Rules: rules, Latched: true, Quiet: []string{"a"}}
+		latched := vigil.DecisionInput{Enabled: true, Rules: rules, Latched: true, Quiet: []string{"a"}}
 		if d := vigil.Decide(latched); outcome(d) != "" || !slices.Equal(d.Quiet, []string{"a"}) || d.Firing {
 			t.Errorf("got %+v", d)
 		}
@@ -193,7 +193,7 @@ func TestLatch(t *testing.T) {
 	t.Run("QuietRegionsAreSortedAndTheOnesBeforeStayUnchanged", func(t *testing.T) {
 		t.Parallel()
 		quiet := slices.Grow([]string{"m"}, 8)
-		latched := vigil.Situation{Enabled: true, Rules: rules, Latched: true, Quiet: quiet, Votes: []vigil.Vote{vote("z"), vote("c"), vote("f", rule)}}
+		latched := vigil.DecisionInput{Enabled: true, Rules: rules, Latched: true, Quiet: quiet, Votes: []vigil.Vote{vote("z"), vote("c"), vote("f", rule)}}
 		if d := vigil.Decide(latched); !slices.Equal(d.Quiet, []string{"c", "m", "z"}) || d.Unlatch {
 			t.Errorf("got %+v", d)
 		}
@@ -204,7 +204,7 @@ func TestLatch(t *testing.T) {
 
 	t.Run("AVoteForADeletedRuleIsQuiet", func(t *testing.T) {
 		t.Parallel()
-		latched := vigil.Situation{Enabled: true, Rules: rules, Latched: true, Votes: []vigil.Vote{vote("a", uuid.New())}}
+		latched := vigil.DecisionInput{Enabled: true, Rules: rules, Latched: true, Votes: []vigil.Vote{vote("a", uuid.New())}}
 		if d := vigil.Decide(latched); outcome(d) != "unlatch" || !slices.Equal(d.Quiet, []string{"a"}) {
 			t.Errorf("got %+v", d)
 		}
@@ -212,7 +212,7 @@ func TestLatch(t *testing.T) {
 
 	t.Run("NoLatchKeepsNoQuietRegions", func(t *testing.T) {
 		t.Parallel()
-		if d := vigil.Decide(vigil.Situation{Enabled: true, Rules: rules, Votes: []vigil.Vote{vote("a")}}); len(d.Quiet) > 0 || d.Unlatch {
+		if d := vigil.Decide(vigil.DecisionInput{Enabled: true, Rules: rules, Votes: []vigil.Vote{vote("a")}}); len(d.Quiet) > 0 || d.Unlatch {
 			t.Errorf("got %+v", d)
 		}
 	})
@@ -221,7 +221,7 @@ func TestLatch(t *testing.T) {
 func TestDecisionNamesTheRulesThatOpen(t *testing.T) {
 	t.Parallel()
 	any, all := uuid.UUID{1}, uuid.UUID{2}
-	s := vigil.Situation{
+	s := vigil.DecisionInput{
 		Enabled: true,
 		Rules:   []vigil.RulePolicy{{ID: any, Policy: vigil.AnyRegion}, {ID: all, Policy: vigil.AllRegions}},
 		Votes:   []vigil.Vote{vote("a", any, all), vote("b", any)},

@@ -169,7 +169,7 @@ func TestDeepestThreshold(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := vigil.DeepestThreshold(test.rules); got != test.want {
+			if got := vigil.MaxThreshold(test.rules); got != test.want {
 				t.Errorf("got %d, want %d", got, test.want)
 			}
 		})

@@ -10,7 +10,7 @@ import (
 )
 
 // delivery reads the delivery of a pickup again.
-func (a *alerts) delivery(p vigil.Pickup) vigil.Delivery {
+func (a *alerts) delivery(p vigil.NextAttempt) vigil.Delivery {
 	a.Helper()
 	d, err := a.store.Delivery(a.Context(), a.org.ID, p.Delivery.ID)
 	if err != nil {
@@ -20,7 +20,7 @@ func (a *alerts) delivery(p vigil.Pickup) vigil.Delivery {
 }
 
 // newestAttempt reads the last attempt of the delivery of a pickup.
-func (a *alerts) newestAttempt(p vigil.Pickup) vigil.Attempt {
+func (a *alerts) newestAttempt(p vigil.NextAttempt) vigil.Attempt {
 	a.Helper()
 	attempts, _, err := a.store.Attempts(a.Context(), a.org.ID, p.Delivery.ID, vigil.Page{Limit: 1})
 	if err != nil || len(attempts) != 1 {
@@ -29,9 +29,9 @@ func (a *alerts) newestAttempt(p vigil.Pickup) vigil.Attempt {
 	return attempts[0]
 }
 
-func (a *alerts) redeliver(p vigil.Pickup) {
+func (a *alerts) redeliver(p vigil.NextAttempt) {
 	a.Helper()
-	if _, err := a.store.AskRedelivery(a.Context(), a.org.ID, p.Delivery.ID); err != nil {
+	if _, err := a.store.RequestRedelivery(a.Context(), a.org.ID, p.Delivery.ID); err != nil {
 		a.Fatal(err)
 	}
 }
@@ -65,7 +65,7 @@ func TestPickUpOfAnAttempt(t *testing.T) {
 	t.Run("FindsNothingWithoutDeliveries", func(t *testing.T) {
 		t.Parallel()
 		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
-		if p := a.pickUp(uuid.New(), vigil.ChannelWebhook); p.State != vigil.PickupNothing || p.Last != "" {
+		if p := a.pickUp(uuid.New(), vigil.ChannelWebhook); p.State != vigil.NextAttemptNone || p.Last != "" {
 			t.Errorf("pickup %+v", p)
 		}
 	})
@@ -77,7 +77,7 @@ func TestPickUpOfAnAttempt(t *testing.T) {
 		a.resolve(id, vigil.ResolvedAutomatically)
 		at := a.at(time.Minute)
 		for range 2 { // the second time there is nothing left to end
-			if p := a.pickUp(id, vigil.ChannelPager); p.State != vigil.PickupNothing || p.Last != vigil.DeliverySuperseded {
+			if p := a.pickUp(id, vigil.ChannelPager); p.State != vigil.NextAttemptNone || p.Last != vigil.DeliverySuperseded {
 				t.Errorf("pickup %+v", p)
 			}
 		}
@@ -94,7 +94,7 @@ func TestPickUpOfAnAttempt(t *testing.T) {
 		a.resolve(id, vigil.ResolvedAutomatically)
 		p := a.pickUp(id, vigil.ChannelWebhook)
 		lost := a.pickUp(id, vigil.ChannelWebhook)
-		if lost.State != vigil.PickupLost || lost.Attempt.ID != p.Attempt.ID || lost.Delivery.ID != p.Delivery.ID || lost.Delivery.EventType != vigil.EventResolved {
+		if lost.State != vigil.NextAttemptUnknown || lost.Attempt.ID != p.Attempt.ID || lost.Delivery.ID != p.Delivery.ID || lost.Delivery.EventType != vigil.EventResolved {
 			t.Errorf("got %+v, want the attempt %+v", lost, p.Attempt)
 		}
 	})
@@ -108,7 +108,7 @@ func TestPickUpOfAnAttempt(t *testing.T) {
 			rule := a.rule
 			rule.ID, rule.CheckID = uuid.Nil, check.ID
 			stored := a.createRule(rule)
-			out, err := a.store.OpenIncident(t.Context(), vigil.Opening{ID: uuid.New(), CheckID: check.ID, Rules: []uuid.UUID{stored.ID}})
+			out, err := a.store.OpenIncident(t.Context(), vigil.OpenRequest{ID: uuid.New(), CheckID: check.ID, Rules: []uuid.UUID{stored.ID}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -119,8 +119,8 @@ func TestPickUpOfAnAttempt(t *testing.T) {
 		}
 		for _, step := range []struct {
 			after time.Duration
-			want  vigil.PickupState
-		}{{time.Minute - time.Microsecond, vigil.PickupBusy}, {time.Minute, vigil.PickupReady}} {
+			want  vigil.NextAttemptState
+		}{{time.Minute - time.Microsecond, vigil.NextAttemptBusy}, {time.Minute, vigil.NextAttemptReady}} {
 			a.at(step.after)
 			if p := a.pickUp(ids[8], vigil.ChannelWebhook); p.State != step.want {
 				t.Errorf("after %v the ninth is %s, want %s", step.after, p.State, step.want)
@@ -175,8 +175,8 @@ func TestSettle(t *testing.T) {
 		attempt := p.Attempt
 		attempt.Duration, attempt.StatusCode, attempt.ErrorCode = 1500*time.Millisecond, 503, "status"
 		attempt.Error, attempt.ResponseBody = "answered \x00503", "bo\x00dy"
-		rest, err := a.store.Settle(t.Context(), vigil.Settlement{Attempt: attempt, NextAttemptAt: &next})
-		if err != nil || rest.Status != vigil.DeliveryPending || rest.Failures != 1 || !rest.Left || !rest.Until.Equal(next) {
+		rest, err := a.store.RecordOutcome(t.Context(), vigil.AttemptOutcome{Attempt: attempt, NextAttemptAt: &next})
+		if err != nil || rest.Status != vigil.DeliveryPending || rest.Failures != 1 || !rest.Pending || !rest.Until.Equal(next) {
 			t.Errorf("rest %+v, %v", rest, err)
 		}
 		got := a.newestAttempt(p)
@@ -197,7 +197,7 @@ func TestSettle(t *testing.T) {
 		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
 		p := a.pickUp(a.open(a.fails(newark)).Incident.ID, vigil.ChannelWebhook)
 		at := a.at(time.Minute)
-		if rest := a.settle(p, "", nil); rest != (vigil.Rest{Status: vigil.DeliveryDelivered}) {
+		if rest := a.settle(p, "", nil); rest != (vigil.Remaining{Status: vigil.DeliveryDelivered}) {
 			t.Errorf("rest %+v", rest)
 		}
 		if d := a.delivery(p); d.FinishedAt == nil || !d.FinishedAt.Equal(at) || d.NextAttemptAt != nil || d.Merged || !d.UpdatedAt.Equal(at) {
@@ -243,11 +243,11 @@ func TestSettle(t *testing.T) {
 		a.settle(p, "status", &next)
 		a.redeliver(p)
 		manual := a.pickUp(id, vigil.ChannelWebhook)
-		if manual.State != vigil.PickupReady || !manual.Attempt.Manual || manual.Attempt.Number != 2 {
+		if manual.State != vigil.NextAttemptReady || !manual.Attempt.Manual || manual.Attempt.Number != 2 {
 			t.Fatalf("pickup %+v", manual)
 		}
 		later := epoch().Add(2 * time.Hour)
-		if rest := a.settle(manual, "status", &later); rest.Failures != 1 || rest.Status != vigil.DeliveryPending || !rest.Left || !rest.Until.Equal(next) {
+		if rest := a.settle(manual, "status", &later); rest.Failures != 1 || rest.Status != vigil.DeliveryPending || !rest.Pending || !rest.Until.Equal(next) {
 			t.Errorf("rest %+v", rest)
 		}
 		if got := a.newestAttempt(p); !got.Manual || got.NextAttemptAt != nil || got.FinishedAt == nil {
@@ -265,7 +265,7 @@ func TestSettle(t *testing.T) {
 		p := a.pickUp(id, vigil.ChannelWebhook)
 		a.settle(p, "status", nil)
 		a.redeliver(p)
-		if rest := a.settle(a.pickUp(id, vigil.ChannelWebhook), "", nil); rest.Status != vigil.DeliveryDelivered || rest.Failures != 1 || rest.Left {
+		if rest := a.settle(a.pickUp(id, vigil.ChannelWebhook), "", nil); rest.Status != vigil.DeliveryDelivered || rest.Failures != 1 || rest.Pending {
 			t.Errorf("rest %+v", rest)
 		}
 	})
@@ -277,7 +277,7 @@ func TestSettle(t *testing.T) {
 		p := a.pickUp(id, vigil.ChannelWebhook)
 		a.redeliver(p)
 		next := epoch().Add(time.Hour)
-		if rest := a.settle(p, "status", &next); !rest.Left || !rest.Until.IsZero() {
+		if rest := a.settle(p, "status", &next); !rest.Pending || !rest.Until.IsZero() {
 			t.Errorf("rest %+v", rest)
 		}
 	})
@@ -289,11 +289,11 @@ func TestSettle(t *testing.T) {
 		p := a.pickUp(id, vigil.ChannelWebhook)
 		a.resolve(id, vigil.ResolvedAutomatically)
 		next := epoch().Add(time.Hour)
-		if rest := a.settle(p, "status", &next); !rest.Left || !rest.Until.IsZero() {
+		if rest := a.settle(p, "status", &next); !rest.Pending || !rest.Until.IsZero() {
 			t.Errorf("after a failed opening: %+v", rest)
 		}
 		a.clock.set(next)
-		if rest := a.settle(a.pickUp(id, vigil.ChannelWebhook), "", nil); !rest.Left || !rest.Until.IsZero() || rest.Status != vigil.DeliveryDelivered {
+		if rest := a.settle(a.pickUp(id, vigil.ChannelWebhook), "", nil); !rest.Pending || !rest.Until.IsZero() || rest.Status != vigil.DeliveryDelivered {
 			t.Errorf("after a delivered opening: %+v", rest)
 		}
 	})
@@ -301,8 +301,8 @@ func TestSettle(t *testing.T) {
 	t.Run("DeliveryThatIsGoneIsNotFound", func(t *testing.T) {
 		t.Parallel()
 		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
-		rest, err := a.store.Settle(t.Context(), vigil.Settlement{Attempt: vigil.Attempt{ID: uuid.New(), DeliveryID: uuid.New()}})
+		rest, err := a.store.RecordOutcome(t.Context(), vigil.AttemptOutcome{Attempt: vigil.Attempt{ID: uuid.New(), DeliveryID: uuid.New()}})
 		wantCode(t, err, vigil.CodeNotFound)
-		equal(t, rest, vigil.Rest{})
+		equal(t, rest, vigil.Remaining{})
 	})
 }
