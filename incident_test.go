@@ -23,7 +23,7 @@ func TestDecide(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		in   vigil.DecisionInput // of an enabled check, unless the name says otherwise
-		want string          // of open, resolve, remove, unlatch
+		want string              // of open, resolve, remove, unlatch
 	}{
 		{"OpensWhenARuleFires", vigil.DecisionInput{Rules: rule("any"), Votes: []vigil.Vote{vote("a", r)}}, "open"},
 		{"OneOfTwoIsEnoughForAny", vigil.DecisionInput{Rules: rule("any"), Votes: []vigil.Vote{vote("a", r), vote("b")}}, "open"},

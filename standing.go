@@ -6,9 +6,13 @@ import (
 	"github.com/google/uuid"
 )
 
-// IncidentContext is where a check stands with its incidents, as Postgres has it: what
-// an incident workflow starts from, and returns to when it is told to look.
+// IncidentContext is what decisions about the incidents of a check rest on, as
+// Postgres has it. An incident workflow reads it at its start and after a refresh
+// signal.
 type IncidentContext struct {
+	// Gone: the check was deleted, with everything that belonged to it.
+	Gone bool `json:"gone,omitempty"`
+
 	OrgID    uuid.UUID `json:"org_id"`
 	Enabled  bool      `json:"enabled"`
 	Revision int64     `json:"revision"`
@@ -95,7 +99,7 @@ type PendingDelivery struct {
 type VoteAck struct {
 	// Matters: a rule fires, or an incident of the check is open or latched.
 	Relevant bool
-	OrgID   uuid.UUID
+	OrgID    uuid.UUID
 	// CheckName and Target are for people who look at the workflow.
 	CheckName, Target string
 }
@@ -165,10 +169,10 @@ type NextAttemptState string
 
 // The states of a pickup.
 const (
-	NextAttemptNone NextAttemptState = "nothing" // all is told
+	NextAttemptNone    NextAttemptState = "nothing" // all is told
 	NextAttemptLater   NextAttemptState = "later"   // not before Until
 	NextAttemptBusy    NextAttemptState = "busy"    // the channel has enough in flight
-	NextAttemptUnknown    NextAttemptState = "lost"    // an attempt's outcome is unknown; settle it first
+	NextAttemptUnknown NextAttemptState = "lost"    // an attempt's outcome is unknown; settle it first
 	NextAttemptReady   NextAttemptState = "ready"   // send it: the attempt is on record
 )
 
@@ -204,6 +208,6 @@ type AttemptOutcome struct {
 type Remaining struct {
 	Status   DeliveryStatus // of the delivery that was tried
 	Failures int            // of it
-	Pending     bool           // it, or another of the same incident, is to be tried
+	Pending  bool           // it, or another of the same incident, is to be tried
 	Until    time.Time      // not before; zero: at once
 }

@@ -19,7 +19,7 @@ type loopKey struct {
 // heartbeat; so the newer turn makes the older leave. A probe in flight is
 // finished and stored first: its slot is not lost.
 type turnLocks struct {
-	mu    sync.Mutex
+	mu   sync.Mutex
 	held map[loopKey]*turnLock
 }
 

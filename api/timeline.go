@@ -13,7 +13,7 @@ import (
 // timelineEntryView is one thing that happened in an incident. Which members
 // are set depends on its kind.
 type timelineEntryView struct {
-	Time time.Time        `json:"time"`
+	Time time.Time          `json:"time"`
 	Kind vigil.TimelineKind `json:"kind" enum:"edge,state,attempt" doc:"edge: other rules fire in a region. state: the incident changed. attempt: a channel was told, or should have been."`
 	// Of an edge.
 	Region       *string   `json:"region" doc:"Of an edge: where."`

@@ -59,8 +59,8 @@ type LoopInput struct {
 	// Told: the region has a vote, with Firing as the rules that fire. A loop
 	// without a history always tells after its first turn, even that nothing
 	// fires: an older vote may be stored.
-	Reported   bool        `json:"told,omitempty"`
-	Firing []uuid.UUID `json:"firing,omitempty"`
+	Reported bool        `json:"told,omitempty"`
+	Firing   []uuid.UUID `json:"firing,omitempty"`
 	// Plan is the end of the last turn, when that returned normally.
 	Plan *activities.TurnResult `json:"plan,omitempty"`
 	// Span is how many slots the turn was to cover that was lost, by this
@@ -94,10 +94,10 @@ type checkLoop struct {
 	in                       *LoopInput
 	reconfigure, nudge, stop workflow.ReceiveChannel
 
-	turns  int
+	turns      int
 	cancelTurn workflow.CancelFunc // cancels the turn under way
-	pause  time.Duration       // before a failed turn is repeated
-	done   bool
+	pause      time.Duration       // before a failed turn is repeated
+	done       bool
 }
 
 // open opens the loop for signals and queries.
@@ -158,8 +158,7 @@ func (l *checkLoop) reportVote(ctx workflow.Context) {
 	options.Summary = fmt.Sprintf("%d rules fire", len(state.Firing))
 	tellCtx, giveUp := workflow.WithCancel(workflow.WithActivityOptions(ctx, options))
 	defer giveUp()
-	var watcher *activities.Watcher
-	told := workflow.ExecuteActivity(tellCtx, watcher.ReportVote, l.in.CheckID, vigil.Vote{
+	told := workflow.ExecuteActivity(tellCtx, activities.NameReportVote, l.in.CheckID, vigil.Vote{
 		Region: l.in.Region, Revision: l.in.Plan.Revision, Slot: state.Slot, Failures: state.Failures, Firing: state.Firing,
 	})
 	for l.wait(ctx, told) {

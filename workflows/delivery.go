@@ -69,9 +69,9 @@ func Delivery(ctx workflow.Context, in DeliveryInput) error {
 
 // delivery is the workflow under way.
 type delivery struct {
-	in    DeliveryInput
+	in             DeliveryInput
 	refreshSignals workflow.ReceiveChannel
-	pause time.Duration // after a failure of our own, or a busy channel
+	pause          time.Duration // after a failure of our own, or a busy channel
 }
 
 // drainRefreshSignals takes the looks that wait: the attempt to come reads everything.

@@ -63,14 +63,14 @@ type Request struct {
 // of an id is what makes incidents of a check come one after the other.
 func Incident(ctx workflow.Context, in IncidentInput) error {
 	i := &incidents{
-		in:       in,
+		in:             in,
 		voteSignals:    workflow.GetSignalChannel(ctx, SignalVote),
-		refreshSignals:    workflow.GetSignalChannel(ctx, SignalRefresh),
-		unhandled:  in.UnhandledVotes,
-		votes:    make(map[string]vigil.Vote),
-		mutex:    workflow.NewMutex(ctx),
-		stale:    true,
-		activity: workflow.WithActivityOptions(ctx, retryForever(10*time.Second)),
+		refreshSignals: workflow.GetSignalChannel(ctx, SignalRefresh),
+		unhandled:      in.UnhandledVotes,
+		votes:          make(map[string]vigil.Vote),
+		mutex:          workflow.NewMutex(ctx),
+		stale:          true,
+		activity:       workflow.WithActivityOptions(ctx, retryForever(10*time.Second)),
 	}
 	for _, vote := range in.Votes {
 		i.votes[vote.Region] = vote
@@ -116,13 +116,13 @@ func retryForever(timeout time.Duration) workflow.ActivityOptions {
 
 // incidents is the workflow under way.
 type incidents struct {
-	in           IncidentInput
+	in                          IncidentInput
 	voteSignals, refreshSignals workflow.ReceiveChannel
-	unhandled      []vigil.Vote // by the run before
+	unhandled                   []vigil.Vote // by the run before
 	// votes are the newest votes by region, of which those of regions that
 	// are gone or silent do not count.
-	votes  map[string]vigil.Vote
-	context activities.Survey
+	votes   map[string]vigil.Vote
+	context vigil.IncidentContext
 	// stale: the survey must be read again. poked: something other than a
 	// vote may have changed the decision. surveyed: it was read at least once.
 	stale, refreshRequested, surveyed bool
@@ -214,9 +214,8 @@ func (i *incidents) refresh(ctx workflow.Context, votes *[]vigil.Vote) ([]vigil.
 		return nil, nil
 	}
 	i.stale = false
-	var acts *activities.Incidents
-	var survey activities.Survey
-	if err := workflow.ExecuteActivity(i.activity, acts.ReadContext, i.in.CheckID).Get(ctx, &survey); err != nil {
+	var survey vigil.IncidentContext
+	if err := workflow.ExecuteActivity(i.activity, activities.NameReadContext, i.in.CheckID).Get(ctx, &survey); err != nil {
 		return nil, fmt.Errorf("survey: %w", err)
 	}
 	i.context, i.surveyed = survey, true
