@@ -25,7 +25,7 @@ const (
 // incidentStore reads incidents and records requests for redelivery.
 type incidentStore interface {
 	Incident(ctx context.Context, orgID, id uuid.UUID) (vigil.Incident, error)
-	AskRedelivery(ctx context.Context, orgID, id uuid.UUID) (vigil.Errand, error)
+	RequestRedelivery(ctx context.Context, orgID, id uuid.UUID) (vigil.PendingDelivery, error)
 }
 
 // Incidents starts, signals and updates the workflows of incidents and deliveries.
@@ -61,13 +61,13 @@ func (i *Incidents) Resolve(ctx context.Context, orgID, id uuid.UUID, by, note s
 }
 
 // Redeliver makes one more attempt of a delivery, in any of its states. It fails as
-// storage's AskRedelivery does; when Temporal is away, the sweep sends it later.
+// storage's RequestRedelivery does; when Temporal is away, the sweep sends it later.
 func (i *Incidents) Redeliver(ctx context.Context, orgID, deliveryID uuid.UUID) error {
-	errand, err := i.store.AskRedelivery(ctx, orgID, deliveryID)
+	delivery, err := i.store.RequestRedelivery(ctx, orgID, deliveryID)
 	if err != nil {
 		return err
 	}
-	if err := i.Send(ctx, errand); err != nil {
+	if err := i.Send(ctx, delivery); err != nil {
 		return nil //nolint:nilerr // the request is stored, and the sweep sends it
 	}
 	return nil
@@ -76,7 +76,7 @@ func (i *Incidents) Redeliver(ctx context.Context, orgID, deliveryID uuid.UUID) 
 // Look makes the incident workflow of a check, if one runs, reload its context: after
 // a rule, a region or the check itself was changed or deleted.
 func (i *Incidents) Look(ctx context.Context, checkID uuid.UUID) error {
-	err := i.temporal.SignalWorkflow(ctx, vigil.IncidentWorkflowID(checkID), "", workflows.SignalLook, nil)
+	err := i.temporal.SignalWorkflow(ctx, vigil.IncidentWorkflowID(checkID), "", workflows.SignalRefresh, nil)
 	if isNotFound(err) {
 		return nil
 	}
@@ -86,14 +86,14 @@ func (i *Incidents) Look(ctx context.Context, checkID uuid.UUID) error {
 // Revive is Look for a check that needs an incident workflow: it starts one if none
 // runs. Name and target describe the check in the Temporal UI; target may be empty.
 func (i *Incidents) Revive(ctx context.Context, orgID, checkID uuid.UUID, name, target string) error {
-	return i.signalWithStart(ctx, orgID, checkID, summary(name, target), workflows.SignalLook, nil)
+	return i.signalWithStart(ctx, orgID, checkID, summary(name, target), workflows.SignalRefresh, nil)
 }
 
 // Vote signals the vote of a region to the incident workflow of a check, and starts
 // the workflow if the vote needs one.
-func (i *Incidents) Vote(ctx context.Context, checkID uuid.UUID, vote vigil.Vote, heard vigil.Hearing) error {
-	if heard.Matters {
-		return i.signalWithStart(ctx, heard.OrgID, checkID, summary(heard.CheckName, heard.Target), workflows.SignalVote, vote)
+func (i *Incidents) Vote(ctx context.Context, checkID uuid.UUID, vote vigil.Vote, ack vigil.VoteAck) error {
+	if ack.Relevant {
+		return i.signalWithStart(ctx, ack.OrgID, checkID, summary(ack.CheckName, ack.Target), workflows.SignalVote, vote)
 	}
 	err := i.temporal.SignalWorkflow(ctx, vigil.IncidentWorkflowID(checkID), "", workflows.SignalVote, vote)
 	if isNotFound(err) {
@@ -103,19 +103,19 @@ func (i *Incidents) Vote(ctx context.Context, checkID uuid.UUID, vote vigil.Vote
 }
 
 // Send starts the delivery workflow of an incident and a channel, or wakes it.
-func (i *Incidents) Send(ctx context.Context, errand vigil.Errand) error {
+func (i *Incidents) Send(ctx context.Context, delivery vigil.PendingDelivery) error {
 	options := client.StartWorkflowOptions{
 		TaskQueue:             vigil.DeliveryQueue,
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		TypedSearchAttributes: temporal.NewSearchAttributes(
-			keyword(AttributeOrg, errand.OrgID), keyword(AttributeCheck, errand.CheckID),
-			keyword(AttributeIncident, errand.IncidentID), keyword(AttributeChannel, errand.ChannelID),
+			keyword(AttributeOrg, delivery.OrgID), keyword(AttributeCheck, delivery.CheckID),
+			keyword(AttributeIncident, delivery.IncidentID), keyword(AttributeChannel, delivery.ChannelID),
 			temporal.NewSearchAttributeKeyKeyword(AttributeDelivery).ValueSet(string(vigil.DeliveryPending)),
 		),
-		StaticSummary: bounded(shortened(errand.CheckName) + " → " + shortened(errand.ChannelName) + " (" + string(errand.ChannelType) + ")"),
+		StaticSummary: bounded(shortened(delivery.CheckName) + " → " + shortened(delivery.ChannelName) + " (" + string(delivery.ChannelType) + ")"),
 	}
-	_, err := i.temporal.SignalWithStartWorkflow(ctx, vigil.DeliveryWorkflowID(errand.IncidentID, errand.ChannelID), workflows.SignalLook, nil,
-		options, workflows.Delivery, workflows.DeliveryInput{IncidentID: errand.IncidentID, ChannelID: errand.ChannelID})
+	_, err := i.temporal.SignalWithStartWorkflow(ctx, vigil.DeliveryWorkflowID(delivery.IncidentID, delivery.ChannelID), workflows.SignalRefresh, nil,
+		options, workflows.Delivery, workflows.DeliveryInput{IncidentID: delivery.IncidentID, ChannelID: delivery.ChannelID})
 	return wrapIncident("send", err)
 }
 

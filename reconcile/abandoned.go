@@ -68,7 +68,7 @@ func (a *abandonedLoops) nudgeSome(ctx context.Context, lease vigil.Lease, limit
 	loops, known := a.pending[lease]
 	if !known {
 		var err error
-		if loops, err = a.store.Orphans(ctx, lease); err != nil {
+		if loops, err = a.store.AbandonedLoops(ctx, lease); err != nil {
 			return 0, err
 		}
 		if len(loops) > 0 { // none: it stopped in good order, and other workers have its loops

@@ -80,7 +80,7 @@ func (s *slowStore) ForgetLease(context.Context, vigil.Lease, time.Duration) err
 	return nil
 }
 
-func (s *slowStore) Orphans(context.Context, vigil.Lease) ([]vigil.Loop, error) {
+func (s *slowStore) AbandonedLoops(context.Context, vigil.Lease) ([]vigil.Loop, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var loops []vigil.Loop
@@ -102,7 +102,7 @@ func (s *slowStore) Tombstones(context.Context, int) ([]vigil.Tombstone, error) 
 	return stones, nil
 }
 
-func (s *slowStore) BuryLoop(context.Context, vigil.Tombstone) (bool, error) {
+func (s *slowStore) PurgeLoop(context.Context, vigil.Tombstone) (bool, error) {
 	time.Sleep(s.purging)
 	return false, nil
 }

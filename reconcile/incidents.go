@@ -14,19 +14,19 @@ import (
 type incidents interface {
 	Look(ctx context.Context, checkID uuid.UUID) error
 	Revive(ctx context.Context, orgID, checkID uuid.UUID, name, target string) error
-	Send(ctx context.Context, errand vigil.Errand) error
+	Send(ctx context.Context, errand vigil.PendingDelivery) error
 }
 
 // incidentStore is what the sweep reads and marks of incidents and deliveries.
 type incidentStore interface {
 	StalledIncidents(ctx context.Context, now time.Time, limit int) ([]vigil.Incident, error)
 	MarkIncidentSwept(ctx context.Context, id uuid.UUID, at time.Time) error
-	StalledDeliveries(ctx context.Context, now time.Time, limit int) ([]vigil.Errand, error)
-	MarkErrandSwept(ctx context.Context, errand vigil.Errand, at time.Time) error
-	UnheardVotes(ctx context.Context, now time.Time, limit int) ([]vigil.Unheard, error)
-	MarkVoteSwept(ctx context.Context, vote vigil.Unheard, at time.Time) error
-	Silences(ctx context.Context, now, since time.Time, limit int) ([]vigil.Silence, error)
-	MarkSilence(ctx context.Context, silence vigil.Silence) error
+	StalledDeliveries(ctx context.Context, now time.Time, limit int) ([]vigil.PendingDelivery, error)
+	MarkDeliverySwept(ctx context.Context, errand vigil.PendingDelivery, at time.Time) error
+	UnhandledVotes(ctx context.Context, now time.Time, limit int) ([]vigil.UnhandledVote, error)
+	MarkVoteSwept(ctx context.Context, vote vigil.UnhandledVote, at time.Time) error
+	Silences(ctx context.Context, now, since time.Time, limit int) ([]vigil.RegionSilence, error)
+	MarkSilence(ctx context.Context, silence vigil.RegionSilence) error
 }
 
 // incidentRepair restarts the incident and delivery workflows that were lost, and
@@ -75,7 +75,7 @@ func (r *incidentRepair) reviveIncidents(ctx context.Context) error {
 
 // handleVotes starts the workflows that must handle votes that none has handled.
 func (r *incidentRepair) handleVotes(ctx context.Context) error {
-	votes, err := r.store.UnheardVotes(ctx, r.now(), passLimit)
+	votes, err := r.store.UnhandledVotes(ctx, r.now(), passLimit)
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (r *incidentRepair) sendDeliveries(ctx context.Context) error {
 		if err := r.incidents.Send(ctx, delivery); err != nil {
 			return err
 		}
-		if err := r.store.MarkErrandSwept(ctx, delivery, r.now()); err != nil {
+		if err := r.store.MarkDeliverySwept(ctx, delivery, r.now()); err != nil {
 			return err
 		}
 	}

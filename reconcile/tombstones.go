@@ -23,7 +23,7 @@ const (
 type tombstoneStore interface {
 	Tombstones(ctx context.Context, limit int) ([]vigil.Tombstone, error)
 	HoldTombstone(ctx context.Context, stone vigil.Tombstone, do func(context.Context) error) error
-	BuryLoop(ctx context.Context, stone vigil.Tombstone) (done bool, err error)
+	PurgeLoop(ctx context.Context, stone vigil.Tombstone) (done bool, err error)
 }
 
 // tombstones ends the loops that have a tombstone, and purges their results.
@@ -112,7 +112,7 @@ func (t *tombstones) terminate(ctx context.Context, stone vigil.Tombstone) error
 func (t *tombstones) purge(ctx context.Context) error {
 	for began := t.now(); len(t.ended) > 0 && t.now().Sub(began) < purgeTime; {
 		stone := t.ended[0]
-		done, err := t.store.BuryLoop(ctx, stone)
+		done, err := t.store.PurgeLoop(ctx, stone)
 		if err != nil {
 			return err
 		}

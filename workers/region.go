@@ -75,7 +75,7 @@ func NewRegions(temporal client.Client, opts RegionOptions) *Regions {
 		w.RegisterWorkflowWithOptions(workflows.CheckLoop, workflow.RegisterOptions{Name: "CheckLoop"})
 		w.RegisterActivityWithOptions(opts.Watcher.Watch, activity.RegisterOptions{Name: "Watch"})
 		w.RegisterActivityWithOptions(opts.Watcher.Test, activity.RegisterOptions{Name: "Test"})
-		w.RegisterActivityWithOptions(opts.Watcher.Tell, activity.RegisterOptions{Name: "Tell"})
+		w.RegisterActivityWithOptions(opts.Watcher.ReportVote, activity.RegisterOptions{Name: activities.NameReportVote})
 		r.workers = append(r.workers, w)
 	}
 	return r

@@ -83,7 +83,7 @@ func Start(t testing.TB, regions ...string) *ControlPlane {
 	p.Incidents = dispatch.NewIncidents(p.Temporal, p.Store)
 	control := workers.NewControl(p.Temporal, workers.ControlOptions{
 		Name:      "test",
-		Incidents: activities.NewIncidents(activities.IncidentsOptions{Store: p.Store, Messenger: p.Incidents, Log: quiet}),
+		Incidents: activities.NewIncidents(activities.IncidentsOptions{Store: p.Store, Deliveries: p.Incidents, Log: quiet}),
 		Deliveries: activities.NewDeliveries(activities.DeliveriesOptions{
 			Store: p.Store, Channels: notify.NewRegistry(egress.New(egress.Policy{AllowPrivate: true})),
 			Schedule: longSchedule(),
@@ -173,7 +173,7 @@ func (p *ControlPlane) NewVote(region string, fires bool) vigil.Vote {
 
 // Report stores a vote and signals it, as a loop's activity does.
 func (p *ControlPlane) Report(ctx context.Context, vote vigil.Vote) error {
-	stored, err := p.Store.KeepVote(ctx, p.Check.ID, vote)
+	stored, err := p.Store.SaveVote(ctx, p.Check.ID, vote)
 	if err != nil {
 		return err
 	}
