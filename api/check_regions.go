@@ -15,8 +15,8 @@ import (
 // checkRegionStore reads how a check is doing in its regions.
 type checkRegionStore interface {
 	loopStore
-	// Standing is where a check stands with its incidents, in any organization.
-	Standing(ctx context.Context, checkID uuid.UUID) (vigil.Standing, error)
+	// IncidentContext is where a check stands with its incidents, in any organization.
+	IncidentContext(ctx context.Context, checkID uuid.UUID) (vigil.IncidentContext, error)
 }
 
 type checkRegions struct {
@@ -113,7 +113,7 @@ func (c *checkRegions) showLoop(ctx context.Context, row vigil.Loop, vote vigil.
 // votes are what the regions of a check told last, by region. A check that is
 // gone by now has none.
 func (c *checkRegions) votes(ctx context.Context, check uuid.UUID) (map[string]vigil.Vote, error) {
-	standing, err := c.store.Standing(ctx, check)
+	standing, err := c.store.IncidentContext(ctx, check)
 	if err != nil && vigil.ErrorCode(err) != vigil.CodeNotFound {
 		return nil, err
 	}
