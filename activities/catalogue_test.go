@@ -31,7 +31,7 @@ func TestCatalogueOfAWorkerWhoseClockIsWrong(t *testing.T) {
 				t.Fatal(err)
 			}
 			now := func() time.Time { return time.Now().Add(wrong) }
-			catalogue := activities.NewCatalogue(store, &world{}, []string{name}, now, slog.New(slog.DiscardHandler))
+			catalogue := activities.NewCatalogue(store, &watchFixture{}, []string{name}, now, slog.New(slog.DiscardHandler))
 			if err := catalogue.Load(t.Context()); err != nil {
 				t.Fatal(err)
 			}

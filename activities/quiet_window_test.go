@@ -1,7 +1,6 @@
 package activities_test
 
 import (
-	"context"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -18,7 +17,7 @@ func TestQuietWindow(t *testing.T) {
 	t.Run("DoublesToTheWindowAndReturnsToOneOnNews", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t, wide)
+			w := newWatchFixture(t, wide)
 			def := w.define(nil)
 			result := w.must(w.watch(turnOf(def, vigil.State{})))
 			var spans []int
@@ -31,13 +30,13 @@ func TestQuietWindow(t *testing.T) {
 			if want := []int{1, 2, 4, 5, 5}; !slices.Equal(spans, want) {
 				t.Errorf("spans %v, want %v", spans, want)
 			}
-			w.look = func(context.Context) vigil.Observation { return vigil.Observation{Error: "down"} }
+			w.observe = fails
 			turn := turnOf(def, result.State)
 			turn.Span = result.Span
 			before := len(w.rows)
 			result = w.must(w.watch(turn))
 			if result.End != activities.Changed || result.Span != 1 || len(w.rows) != before+1 {
-				t.Errorf("a failure was told with end %s, span %d, after %d slots", result.End, result.Span, len(w.rows)-before)
+				t.Errorf("a failure was reported with end %s, span %d, after %d slots", result.End, result.Span, len(w.rows)-before)
 			}
 			for range 4 {
 				turn := turnOf(def, result.State)
@@ -51,7 +50,7 @@ func TestQuietWindow(t *testing.T) {
 	})
 
 	// grown is a check in the middle of its life and a turn of five slots.
-	grown := func(w *world) (vigil.Definition, activities.Turn) {
+	grown := func(w *watchFixture) (vigil.Definition, activities.Turn) {
 		def := w.define(nil)
 		turn := turnOf(def, w.must(w.watch(turnOf(def, vigil.State{}))).State)
 		turn.Span = 5
@@ -61,7 +60,7 @@ func TestQuietWindow(t *testing.T) {
 	t.Run("EndsWithTheSlotAfterAChangeOfTheDefinition", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t, wide)
+			w := newWatchFixture(t, wide)
 			def, turn := grown(w)
 			changed := scheduleOf(def).Next(turn.State.Slot).Add(def.Check.Interval + time.Second)
 			time.AfterFunc(time.Until(changed), func() {
@@ -83,7 +82,7 @@ func TestQuietWindow(t *testing.T) {
 	t.Run("HandsOverInTheMiddleWithWhatItCovered", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t, wide)
+			w := newWatchFixture(t, wide)
 			def, turn := grown(w)
 			stop := make(chan struct{})
 			third := scheduleOf(def).Next(turn.State.Slot).Add(2 * def.Check.Interval)
@@ -101,7 +100,7 @@ func TestQuietWindow(t *testing.T) {
 	t.Run("LosesNoRowWhenAnotherTurnTakesOver", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t, wide)
+			w := newWatchFixture(t, wide)
 			def, turn := grown(w)
 			lost := make(chan error, 1)
 			go func() {
