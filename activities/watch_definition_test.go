@@ -107,8 +107,9 @@ func TestWatchDefinition(t *testing.T) {
 			w := newWatchFixture(t)
 			def := w.define(nil)
 			w.readErr = errors.New("postgres is down")
-			if _, err := w.watch(turnOf(def, vigil.State{})); err == nil {
-				t.Error("a turn succeeded without a definition")
+			_, err := w.watch(turnOf(def, vigil.State{}))
+			if err == nil || !strings.Contains(err.Error(), "read the definition: postgres is down") {
+				t.Errorf("a new loop's turn ended with %v, want the error of the store", err)
 			}
 		})
 	})

@@ -101,11 +101,11 @@ func TestWatchHandOver(t *testing.T) {
 				if observe != nil {
 					wait = 2 * time.Minute
 				}
-				ctx, cancel := context.WithTimeout(t.Context(), wait)
-				defer cancel()
+				ctx, cancel := context.WithCancel(t.Context())
+				time.AfterFunc(wait, cancel)
 				began := time.Now()
-				if result, err := w.watchIn(ctx, turn); err == nil {
-					t.Errorf("%s: the turn ended with %+v", name, result)
+				if result, err := w.watchIn(ctx, turn); err == nil || !strings.Contains(err.Error(), "context canceled") {
+					t.Errorf("%s: the turn ended with %+v and %v", name, result, err)
 				}
 				if len(w.rows) != 1 || time.Since(began) != wait {
 					t.Errorf("%s: %d rows after %v, want no more than the first turn's after %v", name, len(w.rows), time.Since(began), wait)
@@ -129,10 +129,11 @@ func TestWatchHandOver(t *testing.T) {
 				older <- err
 			}()
 			time.Sleep(time.Second)
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			defer cancel()
-			if _, err := w.watchIn(ctx, turnOf(def, vigil.State{})); err == nil {
-				t.Error("two turns of a loop ran at once")
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(time.Second, cancel)
+			_, err := w.watchIn(ctx, turnOf(def, vigil.State{}))
+			if err == nil || !strings.Contains(err.Error(), "a newer turn of this loop took over") {
+				t.Errorf("two turns of a loop ran at once, or the second ended with %v", err)
 			}
 			if err := <-older; err != nil || len(w.rows) != 1 {
 				t.Errorf("the older turn ended with %v and %d rows", err, len(w.rows))
@@ -175,6 +176,32 @@ func TestWatchHandOver(t *testing.T) {
 			if claims := w.watcher.TakeClaims(); len(claims[region]) != 1 {
 				t.Errorf("claims %v after one was returned", claims)
 			}
+		})
+	})
+
+	t.Run("FailsAsSupersededWhenANewerTurnTookTheLoopFirst", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			w := newWatchFixture(t)
+			w.observe = takes(10 * time.Second)
+			const loops = 10 // which of two waiting turns comes first is open
+			errs := make(chan error, loops)
+			for range loops {
+				def := w.define(nil)
+				turn := turnOf(def, vigil.State{})
+				go func() { _, _ = w.watch(turn) }()
+				time.AfterFunc(time.Second, func() {
+					_, err := w.watch(turn)
+					errs <- err
+				})
+				time.AfterFunc(2*time.Second, func() { _, _ = w.watch(turn) })
+			}
+			for range loops {
+				if err := <-errs; err == nil || !strings.Contains(err.Error(), "a newer turn of this loop took over") {
+					t.Errorf("the turn between the two ended with %v", err)
+				}
+			}
+			time.Sleep(5 * time.Minute)
 		})
 	})
 }

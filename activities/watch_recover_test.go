@@ -1,6 +1,8 @@
 package activities_test
 
 import (
+	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -88,6 +90,25 @@ func TestWatchRecover(t *testing.T) {
 			turn.State = over.State
 			if rest := w.must(w.watch(turn)); rest.Behind || rest.End != activities.Covered || len(w.runs) != 2 {
 				t.Errorf("the turn after it is %+v after %d probes", rest, len(w.runs))
+			}
+		})
+	})
+
+	t.Run("FailsWhenTheRowsCannotBeRead", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			w := newWatchFixture(t)
+			def := w.define(nil)
+			turn := w.started(def)
+			turn.Recover = true
+			w.historyErr = errors.New("postgres is down")
+			for want, turn := range map[string]activities.Turn{
+				"rebuild the state: postgres is down":            turnOf(def, vigil.State{}),
+				"read the rows of a lost turn: postgres is down": turn,
+			} {
+				if _, err := w.watch(turn); err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("error %v, want %s", err, want)
+				}
 			}
 		})
 	})

@@ -19,15 +19,39 @@ import (
 	"vigil/probe/probetest"
 )
 
-// overTCP is a name server on UDP that refers every question to TCP.
-func overTCP(t *testing.T) netip.AddrPort {
+// overTCP is a name server that refers every question to TCP, where the
+// listener leaves the answer to the test.
+func overTCP(t *testing.T) (netip.AddrPort, net.Listener) {
 	t.Helper()
-	return probetest.NameServer(t, func(w dns.ResponseWriter, question *dns.Msg) {
-		answer := new(dns.Msg)
-		answer.SetReply(question)
-		answer.Truncated = true
-		_ = w.WriteMsg(answer)
-	})
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	socket, err := net.ListenPacket("udp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = socket.Close() })
+	go func() {
+		packet := make([]byte, 4096)
+		for {
+			n, from, err := socket.ReadFrom(packet)
+			if err != nil {
+				return
+			}
+			question := new(dns.Msg)
+			if question.Unpack(packet[:n]) != nil {
+				continue
+			}
+			answer := new(dns.Msg).SetReply(question)
+			answer.Truncated = true
+			if reply, err := answer.Pack(); err == nil {
+				_, _ = socket.WriteTo(reply, from)
+			}
+		}
+	}()
+	return netip.MustParseAddrPort(listener.Addr().String()), listener
 }
 
 // silent is a name server that never answers.
@@ -97,12 +121,7 @@ func TestDialEndsWithItsContext(t *testing.T) {
 // after its caller has left.
 func TestQueryEndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	server := overTCP(t)
-	listener, err := net.Listen("tcp", server.String())
-	if err != nil {
-		t.Skipf("the port is taken on TCP: %v", err)
-	}
-	t.Cleanup(func() { _ = listener.Close() })
+	server, listener := overTCP(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go func() {
