@@ -91,6 +91,7 @@ func TestCatalogueChanges(t *testing.T) {
 				}
 			}
 			time.Sleep(3 * time.Second)
+			synctest.Wait()
 			if w.catalogue.Len() != 1 || w.reads != 6 {
 				t.Errorf("%d known after %d readings, want 1 after one for each tombstone and turn", w.catalogue.Len(), w.reads)
 			}
@@ -101,7 +102,7 @@ func TestCatalogueChanges(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			w := newWatchFixture(t)
-			w.noChanges = true
+			w.set(func() { w.noChanges = true })
 			def := w.define(func(d *vigil.Definition) { d.Starts["other"] = time.Now() })
 			turn := w.started(def)
 			time.AfterFunc(5*time.Second, func() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -110,17 +111,17 @@ func TestCatalogueRefresh(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			w := newIdleFixture(t)
-			clock, broken := time.Now, true
+			var known atomic.Bool
 			w.catalogue.StampedBy(func(context.Context) (time.Time, error) {
-				if broken {
+				if !known.Load() {
 					return time.Time{}, down
 				}
-				return clock(), nil
+				return time.Now(), nil
 			})
 			began := time.Now()
 			go w.catalogue.Run(t.Context())
 			time.Sleep(3500 * time.Millisecond)
-			broken = false
+			known.Store(true)
 			time.Sleep(2 * time.Second)
 			w.wantPolls(began, []string{"2s full", "3s full", "4s full", "4s since 4s", "5s since 4s"})
 		})
@@ -130,14 +131,19 @@ func TestCatalogueRefresh(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			w := newIdleFixture(t)
-			var broken error
-			w.catalogue.StampedBy(func(context.Context) (time.Time, error) { return time.Now(), broken })
+			var broken atomic.Bool
+			w.catalogue.StampedBy(func(context.Context) (time.Time, error) {
+				if broken.Load() {
+					return time.Now(), down
+				}
+				return time.Now(), nil
+			})
 			began := time.Now()
 			go w.catalogue.Run(t.Context())
 			time.Sleep(2500 * time.Millisecond)
-			broken = down
+			broken.Store(true)
 			time.Sleep(2 * time.Second)
-			broken = nil
+			broken.Store(false)
 			time.Sleep(2 * time.Second)
 			w.wantPolls(began, []string{"1s since 1s", "2s since 1s", "5s since 2s", "6s since 5s"})
 			if n := w.log.count("catalogue not refreshed"); n != 2 {

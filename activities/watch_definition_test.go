@@ -104,7 +104,7 @@ func TestWatchDefinition(t *testing.T) {
 	t.Run("FailsWhileTheDefinitionCannotBeRead", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
-			w := newWatchFixture(t)
+			w := newIdleFixture(t)
 			def := w.define(nil)
 			w.readErr = errors.New("postgres is down")
 			_, err := w.watch(turnOf(def, vigil.State{}))
