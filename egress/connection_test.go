@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"vigil/egress"
 	"vigil/probe/probetest"
@@ -50,6 +51,9 @@ func accepted(ctx context.Context, t *testing.T) (conn, peer net.Conn) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = peer.Close() })
+	if err := peer.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
 	return conn, peer
 }
 
