@@ -63,6 +63,11 @@ func TestCatalogueChanges(t *testing.T) {
 			}
 		})
 	})
+}
+
+// TestCatalogueTombstones holds what a catalogue makes of tombstones.
+func TestCatalogueTombstones(t *testing.T) {
+	t.Parallel()
 
 	t.Run("EndsTheTurnsOfAllChecksThatOnePollFindsGone", func(t *testing.T) {
 		t.Parallel()
@@ -119,6 +124,11 @@ func TestCatalogueChanges(t *testing.T) {
 			}
 		})
 	})
+}
+
+// TestCatalogueTombstoneReads holds what reading the check of a tombstone changes.
+func TestCatalogueTombstoneReads(t *testing.T) {
+	t.Parallel()
 
 	t.Run("RepeatsAPollWhoseTombstoneCannotBeRead", func(t *testing.T) {
 		t.Parallel()

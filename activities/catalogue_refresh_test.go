@@ -10,6 +10,9 @@ import (
 	"time"
 )
 
+// full is how often a catalogue reads every definition.
+const full = 5 * time.Minute
+
 // polled lists the readings of many definitions as "2s since 1s", both counted
 // from began and the overlap added to the second, or as "5m0s full".
 func (w *watchFixture) polled(began time.Time) []string {
@@ -48,7 +51,6 @@ func (w *watchFixture) wantPolls(began time.Time, want []string, part ...int) {
 func TestCatalogueRefresh(t *testing.T) {
 	t.Parallel()
 
-	const full = 5 * time.Minute
 	down := errors.New("postgres is down")
 
 	t.Run("AsksForChangesSinceThePollBefore", func(t *testing.T) {
@@ -89,6 +91,12 @@ func TestCatalogueRefresh(t *testing.T) {
 			w.wantPolls(began, []string{"9m59s since 9m58s", "10m0s full", "10m0s since 9m59s", "10m1s since 10m0s"}, 599, 4)
 		})
 	})
+}
+
+// TestCatalogueFullLoad holds when a catalogue reads every definition.
+func TestCatalogueFullLoad(t *testing.T) {
+	t.Parallel()
+	down := errors.New("postgres is down")
 
 	t.Run("RepeatsAFailedFullLoadAtEachPoll", func(t *testing.T) {
 		t.Parallel()
@@ -126,6 +134,12 @@ func TestCatalogueRefresh(t *testing.T) {
 			w.wantPolls(began, []string{"2s full", "3s full", "4s full", "4s since 4s", "5s since 4s"})
 		})
 	})
+}
+
+// TestCatalogueClock holds a catalogue without the clock of changes.
+func TestCatalogueClock(t *testing.T) {
+	t.Parallel()
+	down := errors.New("postgres is down")
 
 	t.Run("AsksForNothingWhileTheClockOfChangesCannotBeRead", func(t *testing.T) {
 		t.Parallel()
@@ -174,6 +188,12 @@ func TestCatalogueRefresh(t *testing.T) {
 			}
 		})
 	})
+}
+
+// TestCatalogueLoad holds what a full load keeps and forgets.
+func TestCatalogueLoad(t *testing.T) {
+	t.Parallel()
+	down := errors.New("postgres is down")
 
 	t.Run("KeepsWhatItHasWhenAFullLoadFails", func(t *testing.T) {
 		t.Parallel()

@@ -24,7 +24,8 @@ func TestCatalogueOfAWorkerWhoseClockIsWrong(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			check, err := store.CreateCheck(t.Context(), vigil.Check{
-				OrgID: org.ID, Name: "home page", Type: vigil.TypeHTTP, Config: json.RawMessage(`{"url": "https://example.com/"}`), Target: "example.com",
+				OrgID: org.ID, Name: "home page", Type: vigil.TypeHTTP,
+				Config: json.RawMessage(`{"url": "https://example.com/"}`), Target: "example.com",
 				Interval: time.Minute, Regions: []string{name}, Enabled: true, Simultaneous: true,
 			}, vigil.PlanOf(vigil.TierEnterprise, time.Second), vigil.Allowance{})
 			if err != nil {

@@ -12,7 +12,6 @@ import (
 
 func TestQuietWindow(t *testing.T) {
 	t.Parallel()
-	wide := func(o *activities.WatcherOptions) { o.QuietWindow = 5 * time.Minute }
 
 	t.Run("DoublesToTheWindowAndReturnsToOneOnNews", func(t *testing.T) {
 		t.Parallel()
@@ -48,14 +47,11 @@ func TestQuietWindow(t *testing.T) {
 			}
 		})
 	})
+}
 
-	// grown is a check in the middle of its life and a turn of five slots.
-	grown := func(w *watchFixture) (vigil.Definition, activities.Turn) {
-		def := w.define(nil)
-		turn := turnOf(def, w.must(w.watch(turnOf(def, vigil.State{}))).State)
-		turn.Span = 5
-		return def, turn
-	}
+// TestQuietWindowInterrupted holds how a turn of many slots ends early.
+func TestQuietWindowInterrupted(t *testing.T) {
+	t.Parallel()
 
 	t.Run("EndsWithTheSlotAfterAChangeOfTheDefinition", func(t *testing.T) {
 		t.Parallel()
@@ -122,4 +118,15 @@ func TestQuietWindow(t *testing.T) {
 			}
 		})
 	})
+}
+
+// wide gives turns a quiet window of five minutes.
+func wide(o *activities.WatcherOptions) { o.QuietWindow = 5 * time.Minute }
+
+// grown is a check in the middle of its life and a turn of five slots.
+func grown(w *watchFixture) (vigil.Definition, activities.Turn) {
+	def := w.define(nil)
+	turn := w.started(def)
+	turn.Span = 5
+	return def, turn
 }

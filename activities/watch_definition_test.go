@@ -60,6 +60,11 @@ func TestWatchDefinition(t *testing.T) {
 			}
 		})
 	})
+}
+
+// TestWatchDefinitionChanges holds how a turn reacts to a change of its definition.
+func TestWatchDefinitionChanges(t *testing.T) {
+	t.Parallel()
 
 	t.Run("UsesAChangedDefinitionWithoutASignal", func(t *testing.T) {
 		t.Parallel()
@@ -91,9 +96,7 @@ func TestWatchDefinition(t *testing.T) {
 			}
 			live := w.define(nil)
 			state := w.must(w.watch(turnOf(live, vigil.State{}))).State
-			time.AfterFunc(5*time.Second, func() {
-				w.remove(live)
-			})
+			time.AfterFunc(5*time.Second, func() { w.remove(live) })
 			began := time.Now()
 			if result := w.must(w.watch(turnOf(live, state))); result.End != activities.Gone || time.Since(began) > 10*time.Second {
 				t.Errorf("deleted: end %s after %v", result.End, time.Since(began))

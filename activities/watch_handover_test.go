@@ -61,6 +61,11 @@ func TestWatchHandOver(t *testing.T) {
 			}
 		})
 	})
+}
+
+// TestWatchSuperseded holds how turns of one loop follow each other.
+func TestWatchSuperseded(t *testing.T) {
+	t.Parallel()
 
 	t.Run("FailsAsSupersededWhenANewerTurnTakesOverItsWait", func(t *testing.T) {
 		t.Parallel()
@@ -83,6 +88,11 @@ func TestWatchHandOver(t *testing.T) {
 			}
 		})
 	})
+}
+
+// TestWatchContext holds how a turn ends with its context.
+func TestWatchContext(t *testing.T) {
+	t.Parallel()
 
 	t.Run("FailsWhenItsContextEnds", func(t *testing.T) {
 		t.Parallel()
@@ -140,6 +150,11 @@ func TestWatchHandOver(t *testing.T) {
 			}
 		})
 	})
+}
+
+// TestWatchNextTurn holds which worker and turn may have a loop next.
+func TestWatchNextTurn(t *testing.T) {
+	t.Parallel()
 
 	t.Run("FreesTheLoopForTheNextTurnWhenItFails", func(t *testing.T) {
 		t.Parallel()

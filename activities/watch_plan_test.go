@@ -9,11 +9,9 @@ import (
 	"vigil/activities"
 )
 
-// TestWatchPlan holds what a turn says of the next one.
+// TestWatchPlan holds the plan of the next turn.
 func TestWatchPlan(t *testing.T) {
 	t.Parallel()
-
-	wide := func(o *activities.WatcherOptions) { o.QuietWindow = 5 * time.Minute }
 
 	t.Run("CoversFromNextUntilTheLastSlotOfItsSpan", func(t *testing.T) {
 		t.Parallel()
@@ -78,6 +76,11 @@ func TestWatchPlan(t *testing.T) {
 			}
 		})
 	})
+}
+
+// TestWatchPlanSpan holds how many slots the next turn gets.
+func TestWatchPlanSpan(t *testing.T) {
+	t.Parallel()
 
 	t.Run("GivesADefinitionThatTheLoopDoesNotKnowOneSlot", func(t *testing.T) {
 		t.Parallel()

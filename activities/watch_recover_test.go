@@ -63,6 +63,11 @@ func TestWatchRecover(t *testing.T) {
 			}
 		})
 	})
+}
+
+// TestWatchRecoverReports holds what a turn reports of rows that its state lacks.
+func TestWatchRecoverReports(t *testing.T) {
+	t.Parallel()
 
 	t.Run("ReportsStartAndEndOfAnEpisodeInTheRowsOfALostTurn", func(t *testing.T) {
 		t.Parallel()
@@ -79,7 +84,8 @@ func TestWatchRecover(t *testing.T) {
 			turn := turnOf(def, state)
 			turn.Recover = true
 			began := w.must(w.watch(turn))
-			if began.End != activities.Changed || !began.Behind || len(began.State.Firing) != 1 || !began.State.Slot.Equal(state.Slot.Add(2*time.Second)) {
+			if began.End != activities.Changed || !began.Behind || len(began.State.Firing) != 1 ||
+				!began.State.Slot.Equal(state.Slot.Add(2*time.Second)) {
 				t.Fatalf("the start is reported as %+v", began)
 			}
 			turn.State = began.State

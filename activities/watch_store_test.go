@@ -83,6 +83,11 @@ func TestWatchStore(t *testing.T) {
 			}
 		})
 	})
+}
+
+// TestWatchStoredRow holds what a turn stores.
+func TestWatchStoredRow(t *testing.T) {
+	t.Parallel()
 
 	t.Run("StoresTheProbeWithItsWorkerAndDeadline", func(t *testing.T) {
 		t.Parallel()

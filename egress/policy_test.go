@@ -50,7 +50,8 @@ func TestRefusalNamesItsTarget(t *testing.T) {
 		}
 	}
 	var refusal *egress.Refusal
-	if err := guard.Check("tcp", "no address"); err == nil || errors.As(err, &refusal) || !strings.HasPrefix(err.Error(), "egress: not an address with a port") {
+	if err := guard.Check("tcp", "no address"); err == nil || errors.As(err, &refusal) ||
+		!strings.HasPrefix(err.Error(), "egress: not an address with a port") {
 		t.Errorf("what is no address gave %v", err)
 	}
 }
@@ -99,7 +100,8 @@ func TestStrictestRefusalOfAnEmbeddedAddress(t *testing.T) {
 		}
 	}
 	address := "2001:0:7f00:1::f5ff:fffe" // loopback, private: the first of two
-	want := address + " is " + loopback + ", and this instance reaches public addresses only; its operator can permit it with " + egress.Setting
+	want := address + " is " + loopback + ", and this instance reaches public addresses only; " +
+		"its operator can permit it with " + egress.Setting
 	if err := guard.CheckHost(address, 0); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
