@@ -228,23 +228,23 @@ func takes(d time.Duration) func(context.Context) vigil.Observation {
 	}
 }
 
-func (w *watchFixture) Write(_ context.Context, row vigil.ResultRow) (vigil.Recorded, error) {
+func (w *watchFixture) Write(_ context.Context, row vigil.ResultRow) (vigil.StoredResult, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.writeErr != nil {
-		return vigil.Recorded{}, w.writeErr
+		return vigil.StoredResult{}, w.writeErr
 	}
 	if _, ok := w.defs[row.Result.CheckID]; !ok {
-		return vigil.Recorded{}, vigil.NotFound("check")
+		return vigil.StoredResult{}, vigil.NotFound("check")
 	}
 	for _, stored := range w.rows {
 		if stored.CheckID == row.Result.CheckID && stored.Slot.Equal(row.Result.Slot) {
-			return vigil.Recorded{Result: stored}, nil
+			return vigil.StoredResult{Result: stored}, nil
 		}
 	}
 	w.written = append(w.written, row)
 	w.rows = append(w.rows, row.Result)
-	return vigil.Recorded{Result: row.Result, Inserted: true}, nil
+	return vigil.StoredResult{Result: row.Result, Inserted: true}, nil
 }
 
 func (w *watchFixture) ResultsAfter(_ context.Context, id uuid.UUID, in string, slot time.Time, limit int) ([]vigil.Result, error) {
@@ -271,7 +271,7 @@ func (w *watchFixture) LatestResults(_ context.Context, id uuid.UUID, in string,
 	return rows[max(0, len(rows)-n):], w.historyErr
 }
 
-func (w *watchFixture) LastAnswer(context.Context, uuid.UUID, string, time.Time) (string, error) {
+func (w *watchFixture) LastDNSAnswer(context.Context, uuid.UUID, string, time.Time) (string, error) {
 	return "", nil
 }
 

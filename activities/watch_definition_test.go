@@ -51,12 +51,12 @@ func TestWatchDefinition(t *testing.T) {
 			})
 			stop := make(chan struct{})
 			close(stop)
-			if result := w.must(w.watchUntil(turnOf(again, before), stop)); result.End != activities.HandOver || result.Anew {
+			if result := w.must(w.watchUntil(turnOf(again, before), stop)); result.End != activities.HandOver || result.Restarted {
 				t.Errorf("a turn without a result: %+v", result)
 			}
 			first := w.must(w.watch(turnOf(again, before)))
-			if second := w.must(w.watch(turnOf(again, first.State))); !first.Anew || second.Anew {
-				t.Errorf("Anew with the first result %v, with the second %v", first.Anew, second.Anew)
+			if second := w.must(w.watch(turnOf(again, first.State))); !first.Restarted || second.Restarted {
+				t.Errorf("Restarted with the first result %v, with the second %v", first.Restarted, second.Restarted)
 			}
 		})
 	})

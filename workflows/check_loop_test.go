@@ -44,7 +44,7 @@ func newLoopTest(t *testing.T) *loopTest {
 	l.env.RegisterWorkflow(workflows.CheckLoop)
 	var watcher *activities.Watcher
 	l.env.RegisterActivityWithOptions(watcher.Watch, activity.RegisterOptions{Name: "Watch"})
-	l.env.RegisterActivityWithOptions(watcher.Tell, activity.RegisterOptions{Name: "Tell"})
+	l.env.RegisterActivityWithOptions(watcher.ReportVote, activity.RegisterOptions{Name: "Tell"})
 	l.env.OnActivity("Tell", mock.Anything, mock.Anything, mock.Anything).Return(
 		func(_ context.Context, _ uuid.UUID, vote vigil.Vote) error {
 			l.votes = append(l.votes, vote)
@@ -349,7 +349,7 @@ func TestCheckLoop(t *testing.T) {
 		}
 		anew := func(turn activities.Turn) (activities.TurnResult, error) {
 			result, err := fires(turn)
-			result.Anew = true
+			result.Restarted = true
 			return result, err
 		}
 		l.script = append(l.script, fires, fires, anew, fires, gone)

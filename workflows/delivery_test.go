@@ -60,11 +60,11 @@ func newCourier(t *testing.T, kind vigil.ChannelType) *courier {
 	return c
 }
 
-func (c *courier) PickUp(context.Context, uuid.UUID, uuid.UUID) (vigil.Pickup, error) {
+func (c *courier) ClaimAttempt(context.Context, uuid.UUID, uuid.UUID) (vigil.NextAttempt, error) {
 	if c.flying != nil {
-		return vigil.Pickup{State: vigil.PickupLost, Attempt: *c.flying, Delivery: *c.delivery(c.flying.DeliveryID)}, nil
+		return vigil.NextAttempt{State: vigil.NextAttemptUnknown, Attempt: *c.flying, Delivery: *c.delivery(c.flying.DeliveryID)}, nil
 	}
-	d := vigil.NextDispatch(c.box)
+	d := vigil.DecideDelivery(c.box)
 	for _, id := range d.Supersede {
 		c.delivery(id).Status = vigil.DeliverySuperseded
 	}
@@ -73,19 +73,19 @@ func (c *courier) PickUp(context.Context, uuid.UUID, uuid.UUID) (vigil.Pickup, e
 	}
 	switch {
 	case d.Attempt == uuid.Nil:
-		return vigil.Pickup{State: vigil.PickupNothing, Last: c.box.Deliveries[len(c.box.Deliveries)-1].Status}, nil
+		return vigil.NextAttempt{State: vigil.NextAttemptNone, Last: c.box.Deliveries[len(c.box.Deliveries)-1].Status}, nil
 	case !d.Manual && d.NotBefore.After(c.env.Now()):
-		return vigil.Pickup{State: vigil.PickupLater, Until: d.NotBefore}, nil
+		return vigil.NextAttempt{State: vigil.NextAttemptLater, Until: d.NotBefore}, nil
 	case c.busy > 0:
 		c.busy--
-		return vigil.Pickup{State: vigil.PickupBusy}, nil
+		return vigil.NextAttempt{State: vigil.NextAttemptBusy}, nil
 	}
 	row := c.delivery(d.Attempt)
 	row.Attempts++
 	row.Redeliver = false
 	c.flying = &vigil.Attempt{ID: uuid.New(), DeliveryID: row.ID, Number: row.Attempts, Manual: d.Manual}
-	return vigil.Pickup{
-		State: vigil.PickupReady, Delivery: *row, Attempt: *c.flying, Merged: d.Merged, Body: c.body,
+	return vigil.NextAttempt{
+		State: vigil.NextAttemptReady, Delivery: *row, Attempt: *c.flying, Merged: d.Merged, Body: c.body,
 		Event: vigil.Event{ID: row.ID, Type: row.EventType, Envelope: []byte("envelope")},
 	}, nil
 }
@@ -94,7 +94,7 @@ func (c *courier) delivery(id uuid.UUID) *vigil.Delivery {
 	return &c.box.Deliveries[slices.IndexFunc(c.box.Deliveries, func(d vigil.Delivery) bool { return d.ID == id })]
 }
 
-func (c *courier) Settle(_ context.Context, set vigil.Settlement) (vigil.Rest, error) {
+func (c *courier) RecordOutcome(_ context.Context, set vigil.AttemptOutcome) (vigil.Remaining, error) {
 	c.flying = nil
 	row := c.delivery(set.Attempt.DeliveryID)
 	switch {
@@ -107,9 +107,9 @@ func (c *courier) Settle(_ context.Context, set vigil.Settlement) (vigil.Rest, e
 			row.Status = vigil.DeliveryExhausted
 		}
 	}
-	rest := vigil.Rest{Status: row.Status, Failures: row.Failures}
+	rest := vigil.Remaining{Status: row.Status, Failures: row.Failures}
 	for _, d := range c.box.Deliveries {
-		rest.Left = rest.Left || d.Status == vigil.DeliveryPending
+		rest.Pending = rest.Pending || d.Status == vigil.DeliveryPending
 	}
 	if row.NextAttemptAt != nil && row.Status == vigil.DeliveryPending {
 		rest.Until = *row.NextAttemptAt
@@ -163,7 +163,7 @@ func (c *courier) Send(_ context.Context, m notify.Message) notify.Outcome {
 func (c *courier) recover() {
 	c.box.Ended = true
 	c.box.Deliveries = append(c.box.Deliveries, vigil.Delivery{ID: uuid.New(), EventType: vigil.EventResolved, ChannelType: c.kind, Status: vigil.DeliveryPending})
-	c.env.SignalWorkflow(workflows.SignalLook, nil)
+	c.env.SignalWorkflow(workflows.SignalRefresh, nil)
 }
 
 func (c *courier) run() {
@@ -336,7 +336,7 @@ func TestDelivery(t *testing.T) {
 		}
 		c.env.RegisterDelayedCallback(func() {
 			c.box.Deliveries[0].Redeliver = true
-			c.env.SignalWorkflow(workflows.SignalLook, nil)
+			c.env.SignalWorkflow(workflows.SignalRefresh, nil)
 		}, 20*time.Second)
 		c.run()
 		if c.at[2] != 20*time.Second || c.at[3].Round(time.Second) != 35*time.Second {
@@ -350,7 +350,7 @@ func TestDelivery(t *testing.T) {
 		c.answer = func(int) notify.Outcome { return status(500) }
 		c.env.RegisterDelayedCallback(func() {
 			c.box.Usable = false
-			c.env.SignalWorkflow(workflows.SignalLook, nil)
+			c.env.SignalWorkflow(workflows.SignalRefresh, nil)
 		}, time.Hour)
 		c.run()
 		if c.box.Deliveries[0].Status != vigil.DeliveryCanceled || len(c.sent) != 6 {

@@ -26,7 +26,7 @@ type episode struct {
 	*testing.T
 	env      *testsuite.TestWorkflowEnvironment
 	input    workflows.IncidentInput
-	standing vigil.Standing
+	standing vigil.IncidentContext
 	gone     bool
 	rule     uuid.UUID
 	slot     time.Time
@@ -50,25 +50,25 @@ func newEpisode(t *testing.T, policy vigil.RegionPolicy, regions ...string) *epi
 	e := &episode{T: t, env: suite.NewTestWorkflowEnvironment(), rule: uuid.New()}
 	e.input.CheckID = uuid.New()
 	e.slot = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
-	e.standing = vigil.Standing{Enabled: true, Revision: 1, Rules: []vigil.RulePolicy{{ID: e.rule, Policy: policy}}}
+	e.standing = vigil.IncidentContext{Enabled: true, Revision: 1, Rules: []vigil.RulePolicy{{ID: e.rule, Policy: policy}}}
 	for _, region := range regions {
-		e.standing.Regions = append(e.standing.Regions, vigil.RegionStanding{Region: region})
+		e.standing.Regions = append(e.standing.Regions, vigil.RegionVote{Region: region})
 	}
 	e.busy, e.read = func() {}, func() {}
 	e.env.SetTestTimeout(time.Minute)
 	e.env.RegisterWorkflow(workflows.Incident)
-	acts := activities.NewIncidents(activities.IncidentsOptions{Store: e, Messenger: e, Log: slog.New(slog.DiscardHandler)})
+	acts := activities.NewIncidents(activities.IncidentsOptions{Store: e, Deliveries: e, Log: slog.New(slog.DiscardHandler)})
 	for name, act := range map[string]any{
-		"Survey": acts.Survey, "Open": acts.Open, "Acknowledge": acts.Acknowledge, "Resolve": acts.Resolve, "KeepLatch": acts.KeepLatch,
+		"Survey": acts.ReadContext, "Open": acts.Open, "Acknowledge": acts.Acknowledge, "Resolve": acts.Resolve, "KeepLatch": acts.KeepLatch,
 	} {
 		e.env.RegisterActivityWithOptions(act, activity.RegisterOptions{Name: name})
 	}
 	return e
 }
 
-func (e *episode) Standing(context.Context, uuid.UUID) (vigil.Standing, error) {
+func (e *episode) IncidentContext(context.Context, uuid.UUID) (vigil.IncidentContext, error) {
 	if e.gone {
-		return vigil.Standing{}, vigil.NotFound("check")
+		return vigil.IncidentContext{}, vigil.NotFound("check")
 	}
 	out := e.standing
 	out.Regions = slices.Clone(out.Regions)
@@ -84,9 +84,9 @@ func (e *episode) fail() error {
 	return nil
 }
 
-func (e *episode) OpenIncident(_ context.Context, opening vigil.Opening) (vigil.Outcome, error) {
+func (e *episode) OpenIncident(_ context.Context, opening vigil.OpenRequest) (vigil.IncidentOutcome, error) {
 	if err := e.fail(); err != nil {
-		return vigil.Outcome{}, err
+		return vigil.IncidentOutcome{}, err
 	}
 	if e.standing.Incident == nil {
 		e.story = append(e.story, "opened")
@@ -94,20 +94,20 @@ func (e *episode) OpenIncident(_ context.Context, opening vigil.Opening) (vigil.
 		e.standing.Incident = &vigil.IncidentHead{ID: opening.ID, Status: vigil.IncidentActive}
 		e.busy()
 	}
-	return vigil.Outcome{Incident: *e.standing.Incident}, nil
+	return vigil.IncidentOutcome{Incident: *e.standing.Incident}, nil
 }
 
-func (e *episode) AcknowledgeIncident(context.Context, uuid.UUID, string, string) (vigil.Outcome, error) {
+func (e *episode) AcknowledgeIncident(context.Context, uuid.UUID, string, string) (vigil.IncidentOutcome, error) {
 	if e.standing.Incident.Status == vigil.IncidentActive {
 		e.story = append(e.story, "acknowledged")
 	}
 	e.standing.Incident.Status = vigil.IncidentAcknowledged
-	return vigil.Outcome{Incident: *e.standing.Incident}, nil
+	return vigil.IncidentOutcome{Incident: *e.standing.Incident}, nil
 }
 
-func (e *episode) ResolveIncident(_ context.Context, closing vigil.Closing) (vigil.Outcome, error) {
+func (e *episode) ResolveIncident(_ context.Context, closing vigil.ResolveRequest) (vigil.IncidentOutcome, error) {
 	if err := e.fail(); err != nil {
-		return vigil.Outcome{}, err
+		return vigil.IncidentOutcome{}, err
 	}
 	e.story = append(e.story, "resolved "+string(closing.Resolution))
 	e.standing.Incident = nil
@@ -115,7 +115,7 @@ func (e *episode) ResolveIncident(_ context.Context, closing vigil.Closing) (vig
 		e.standing.Latch = &vigil.Latch{IncidentID: closing.ID, Quiet: closing.Quiet}
 	}
 	e.busy()
-	return vigil.Outcome{Incident: vigil.IncidentHead{ID: closing.ID, Status: vigil.IncidentResolved}}, nil
+	return vigil.IncidentOutcome{Incident: vigil.IncidentHead{ID: closing.ID, Status: vigil.IncidentResolved}}, nil
 }
 
 func (e *episode) KeepLatch(_ context.Context, id uuid.UUID, quiet []string, over bool) error {
@@ -127,7 +127,7 @@ func (e *episode) KeepLatch(_ context.Context, id uuid.UUID, quiet []string, ove
 	return nil
 }
 
-func (e *episode) Send(context.Context, vigil.Errand) error { return nil }
+func (e *episode) Send(context.Context, vigil.PendingDelivery) error { return nil }
 
 // at runs something at an instant after the start.
 func (e *episode) at(after time.Duration, do func()) { e.env.RegisterDelayedCallback(do, after) }
@@ -152,7 +152,7 @@ func (e *episode) store(region string, fires bool) vigil.Vote {
 	return vote
 }
 
-func (e *episode) look() { e.env.SignalWorkflow(workflows.SignalLook, nil) }
+func (e *episode) look() { e.env.SignalWorkflow(workflows.SignalRefresh, nil) }
 
 // update asks something of the open incident, or of the one given.
 func (e *episode) update(name string, id uuid.UUID, want string) {
