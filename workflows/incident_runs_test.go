@@ -16,7 +16,7 @@ import (
 
 // next is what the run that the last one was continued as is given: the store
 // and the input.
-func (e *episode) next() (*episode, bool) {
+func (e *incidentTest) next() (*incidentTest, bool) {
 	e.Helper()
 	err := e.env.GetWorkflowError()
 	again, ok := errors.AsType[*workflow.ContinueAsNewError](err)
@@ -26,20 +26,20 @@ func (e *episode) next() (*episode, bool) {
 		}
 		return e, false
 	}
-	next := newEpisode(e.T, vigil.AnyRegion)
-	next.standing, next.rule, next.slot, next.story, next.ids = e.standing, e.rule, e.slot, e.story, e.ids
+	next := newIncidentTest(e.T, vigil.AnyRegion)
+	next.standing, next.rule, next.slot, next.transitions, next.ids = e.standing, e.rule, e.slot, e.transitions, e.ids
 	if err := converter.GetDefaultDataConverter().FromPayloads(again.Input, &next.input); err != nil {
 		e.Fatal(err)
 	}
 	return next, true
 }
 
-// TestNeverIdle has the next vote wait whenever a decision is carried out: the
+// TestIncidentContinuesAsNewThoughNeverIdle has the next vote wait whenever a decision is carried out: the
 // workflow is continued as new all the same, and each vote is one incident.
-func TestNeverIdle(t *testing.T) {
+func TestIncidentContinuesAsNewThoughNeverIdle(t *testing.T) {
 	t.Parallel()
 	const episodes = 600
-	e := newEpisode(t, vigil.AnyRegion, "a")
+	e := newIncidentTest(t, vigil.AnyRegion, "a")
 	e.at(0, func() { e.vote("a", true) })
 	runs, more := 0, true
 	for ; more; runs++ {
@@ -53,21 +53,21 @@ func TestNeverIdle(t *testing.T) {
 		e, more = run.next()
 	}
 	slices.SortFunc(e.ids, vigil.CompareIDs)
-	if got := len(slices.Compact(e.ids)); got != episodes || len(e.story) != 2*episodes || runs < 2 {
-		t.Errorf("%d incidents and %d changes of %d episodes in %d runs", got, len(e.story), episodes, runs)
+	if got := len(slices.Compact(e.ids)); got != episodes || len(e.transitions) != 2*episodes || runs < 2 {
+		t.Errorf("%d incidents and %d changes of %d episodes in %d runs", got, len(e.transitions), episodes, runs)
 	}
 }
 
-// TestMonthOfFlapping has one of two regions fail at any time for thirty days:
+// TestIncidentOutlivesAMonthOfFlapping has one of two regions fail at any time for thirty days:
 // one episode, however often each of them recovers, and however often the
 // workflow is continued as new.
-func TestMonthOfFlapping(t *testing.T) {
+func TestIncidentOutlivesAMonthOfFlapping(t *testing.T) {
 	t.Parallel()
 	const (
 		every = 10 * time.Minute
 		turns = int(30 * 24 * time.Hour / every)
 	)
-	e := newEpisode(t, vigil.AnyRegion, "a", "b")
+	e := newIncidentTest(t, vigil.AnyRegion, "a", "b")
 	e.at(0, func() { e.vote("a", true) })
 	turn, runs, more := 0, 0, true
 	for ; more; runs++ {
@@ -75,12 +75,12 @@ func TestMonthOfFlapping(t *testing.T) {
 		var flap func()
 		flap = func() {
 			turn++
-			calm, failing := "a", "b"
+			quiet, failing := "a", "b"
 			if turn%2 == 0 {
-				calm, failing = failing, calm
+				quiet, failing = failing, quiet
 			}
 			run.vote(failing, true)
-			run.vote(calm, false)
+			run.vote(quiet, false)
 			if turn == turns {
 				run.vote(failing, false)
 				return
@@ -91,7 +91,25 @@ func TestMonthOfFlapping(t *testing.T) {
 		run.env.ExecuteWorkflow(workflows.Incident, run.input)
 		e, more = run.next()
 	}
-	if got := strings.Join(e.story, ", "); got != "opened, resolved automatic" || turn != turns || runs < 2 {
+	if got := strings.Join(e.transitions, ", "); got != "opened, resolved automatic" || turn != turns || runs < 2 {
 		t.Errorf("%d of %d turns in %d runs: %s", turn, turns, runs, got)
+	}
+}
+
+func TestIncidentGivesEveryEpisodeAnIDOfItsOwn(t *testing.T) {
+	t.Parallel()
+	e := newIncidentTest(t, vigil.AnyRegion, "a", "b")
+	e.at(0, func() { e.vote("a", true); e.vote("b", true) })
+	for i := range 20 {
+		at := time.Duration(i+1) * time.Hour
+		e.at(at, func() { e.update(workflows.UpdateResolve, e.open(), "done") })
+		e.at(at+time.Minute, func() { e.vote("a", false); e.vote("a", true); e.vote("b", false); e.vote("b", true) })
+	}
+	if transitions, _ := e.run(); strings.Count(transitions, "opened") != 21 {
+		t.Fatalf("transitions %q", transitions)
+	}
+	slices.SortFunc(e.ids, vigil.CompareIDs)
+	if n := len(slices.Compact(e.ids)); n != 21 {
+		t.Errorf("21 incidents with %d ids", n)
 	}
 }
