@@ -3,15 +3,12 @@ package workflows_test
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/mock"
 	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/log"
-	"go.temporal.io/sdk/testsuite"
 
 	"vigil"
 	"vigil/activities"
@@ -21,21 +18,23 @@ import (
 // loopTest runs a loop whose turns are scripted, in skipped time.
 type loopTest struct {
 	*testing.T
-	env   *testsuite.TestWorkflowEnvironment
+	env   *testEnv
 	input workflows.LoopInput
 	turns []activities.Turn
 	votes []vigil.Vote
+	// report answers report i of a vote, from 0; nil accepts all.
+	report func(i int) error
 	// script answers turn i; the last entry answers all that follow.
 	script []func(activities.Turn) (activities.TurnResult, error)
 	// holds delays the answer of a turn, so that signals reach it waiting.
 	holds time.Duration
+	// reporting is how long a report of a vote takes.
+	reporting time.Duration
 }
 
 func newLoopTest(t *testing.T) *loopTest {
 	t.Helper()
-	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
-	l := &loopTest{T: t, env: suite.NewTestWorkflowEnvironment(), holds: time.Minute}
+	l := &loopTest{T: t, env: newTestEnv(), holds: time.Minute}
 	l.input = workflows.LoopInput{CheckID: uuid.New(), Region: "eu-central-fra", Revision: 1}
 	l.env.RegisterWorkflow(workflows.CheckLoop)
 	var watcher *activities.Watcher
@@ -44,8 +43,11 @@ func newLoopTest(t *testing.T) *loopTest {
 	l.env.OnActivity("Tell", mock.Anything, mock.Anything, mock.Anything).Return(
 		func(_ context.Context, _ uuid.UUID, vote vigil.Vote) error {
 			l.votes = append(l.votes, vote)
+			if l.report != nil {
+				return l.report(len(l.votes) - 1)
+			}
 			return nil
-		})
+		}).AfterFn(func() time.Duration { return l.reporting })
 	l.env.OnActivity("Watch", mock.Anything, mock.Anything).Return(
 		func(_ context.Context, turn *activities.Turn) (*activities.TurnResult, error) {
 			i := len(l.turns)
@@ -69,6 +71,22 @@ func (l *loopTest) signal(after time.Duration, name string, arg any) {
 	l.env.RegisterDelayedCallback(func() { l.env.SignalWorkflow(name, arg) }, after)
 }
 
+// together sends signals that reach the loop at once.
+func (l *loopTest) together(after time.Duration, signals ...loopSignal) {
+	l.env.RegisterDelayedCallback(func() {
+		last := len(signals) - 1
+		for _, s := range signals[:last] {
+			l.env.SignalWorkflowSkippingWorkflowTask(s.name, s.arg)
+		}
+		l.env.SignalWorkflow(signals[last].name, signals[last].arg)
+	}, after)
+}
+
+type loopSignal struct {
+	name string
+	arg  any
+}
+
 // covered is a turn whose slot has a result.
 func covered(turn activities.Turn) (activities.TurnResult, error) {
 	slot := turn.State.Slot.Add(time.Minute)
@@ -78,6 +96,23 @@ func covered(turn activities.Turn) (activities.TurnResult, error) {
 		Revision: turn.Revision, Span: 1,
 		Next: slot.Add(time.Minute), Until: slot.Add(time.Minute), Deadline: 10 * time.Second,
 	}, nil
+}
+
+// unhealthy is a covered turn after which the given rules fire.
+func unhealthy(rules ...uuid.UUID) func(activities.Turn) (activities.TurnResult, error) {
+	return func(turn activities.Turn) (activities.TurnResult, error) {
+		result, err := covered(turn)
+		result.End, result.State.Health, result.State.Failures = activities.Changed, vigil.Unhealthy, 3
+		result.State.Firing = rules
+		return result, err
+	}
+}
+
+// goneBy ends the loop by a definition of that revision.
+func goneBy(revision int64) func(activities.Turn) (activities.TurnResult, error) {
+	return func(turn activities.Turn) (activities.TurnResult, error) {
+		return activities.TurnResult{End: activities.Gone, State: turn.State, Revision: revision}, nil
+	}
 }
 
 func gone(turn activities.Turn) (activities.TurnResult, error) {

@@ -1,10 +1,13 @@
 package workflows_test
 
 import (
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"vigil"
 	"vigil/activities"
 	"vigil/workflows"
 )
@@ -113,5 +116,125 @@ func TestCheckLoopRepeatsATurnThatEndedByAnOldDefinitionWithGrowingPauses(t *tes
 	pauses := l.env.Now().Sub(began) - time.Duration(len(l.turns))*l.holds
 	if want := 16 * time.Second; len(l.turns) != 7 || pauses < want-time.Second || pauses > want+time.Second {
 		t.Errorf("%d turns, paused %v in all, want 7 and %v", len(l.turns), pauses, want)
+	}
+}
+
+func TestCheckLoopGivesATurnTimeForItsSlotsAndItsProbe(t *testing.T) {
+	t.Parallel()
+	l := newLoopTest(t)
+	planned := func(until time.Time, deadline time.Duration) func(activities.Turn) (activities.TurnResult, error) {
+		return func(turn activities.Turn) (activities.TurnResult, error) {
+			result, err := covered(turn)
+			result.Until, result.Deadline = until, deadline
+			return result, err
+		}
+	}
+	// The second turn begins a minute after the start, when the first has ended.
+	l.script = append(l.script, planned(envStart.Add(10*time.Minute), 20*time.Second), planned(envStart, 15*time.Second), gone)
+	if err := l.run(); err != nil {
+		t.Fatal(err)
+	}
+	var timeouts []time.Duration
+	for _, options := range l.env.named("Watch") {
+		timeouts = append(timeouts, seconds(options.StartToCloseTimeout))
+	}
+	const slack = 30 * time.Second
+	want := []time.Duration{30*24*time.Hour + slack, 9*time.Minute + 20*time.Second + slack, 15*time.Second + slack}
+	if !slices.Equal(timeouts, want) {
+		t.Errorf("timeouts %v, want %v", timeouts, want)
+	}
+}
+
+// The server must not retry a turn: the loop itself repeats it, with what it knows by then.
+func TestCheckLoopRunsEveryTurnOnce(t *testing.T) {
+	t.Parallel()
+	l := newLoopTest(t)
+	l.script = append(l.script, covered, failing, gone)
+	if err := l.run(); err != nil {
+		t.Fatal(err)
+	}
+	for i, options := range l.env.named("Watch") {
+		if options.RetryPolicy == nil || options.RetryPolicy.MaximumAttempts != 1 {
+			t.Errorf("turn %d has the retry policy %+v, want one attempt", i, options.RetryPolicy)
+		}
+	}
+}
+
+func TestCheckLoopLearnsARevisionFromATurn(t *testing.T) {
+	t.Parallel()
+	l := newLoopTest(t)
+	newer := func(turn activities.Turn) (activities.TurnResult, error) {
+		result, err := covered(turn)
+		result.Revision = 5
+		return result, err
+	}
+	l.script = append(l.script, newer, covered, gone)
+	l.signal(l.holds+10*time.Second, workflows.SignalStop, int64(4))
+	if err := l.run(); err != nil {
+		t.Fatal(err)
+	}
+	if len(l.turns) != 3 || l.turns[1].Revision != 5 {
+		t.Errorf("turns %+v: want revision 5 from the second on, and no stop by revision 4", l.turns)
+	}
+}
+
+func TestCheckLoopNamesTheWorkerOfTheTurnBefore(t *testing.T) {
+	t.Parallel()
+	l := newLoopTest(t)
+	marked := func(turn activities.Turn) (activities.TurnResult, error) {
+		result, err := covered(turn)
+		result.By = "worker-1"
+		return result, err
+	}
+	l.script = append(l.script, marked, failing, gone)
+	if err := l.run(); err != nil {
+		t.Fatal(err)
+	}
+	if l.turns[0].By != "" || l.turns[1].By != "worker-1" || l.turns[2].By != "" {
+		t.Errorf("turns name %q, %q and %q, want the worker in the second only", l.turns[0].By, l.turns[1].By, l.turns[2].By)
+	}
+}
+
+func TestCheckLoopAsksAboutItsOwnCheckAndRegion(t *testing.T) {
+	t.Parallel()
+	l := newLoopTest(t)
+	l.input.State = vigil.State{Slot: envStart, Health: vigil.Healthy}
+	l.script = append(l.script, gone)
+	if err := l.run(); err != nil {
+		t.Fatal(err)
+	}
+	want := activities.Turn{
+		CheckID: l.input.CheckID, Region: l.input.Region, Revision: 1, State: l.input.State, Span: 1, Recover: true,
+	}
+	if !reflect.DeepEqual(l.turns, []activities.Turn{want}) {
+		t.Errorf("asked for %+v, want %+v", l.turns, want)
+	}
+}
+
+func TestCheckLoopLogsWhyATurnIsRepeated(t *testing.T) {
+	t.Parallel()
+	l := newLoopTest(t)
+	l.input.Revision = 2
+	l.script = append(l.script, failing, goneBy(1), gone)
+	if err := l.run(); err != nil {
+		t.Fatal(err)
+	}
+	warnings := l.env.logs.warnings()
+	if len(warnings) != 2 || !strings.Contains(warnings[0], "postgres is away") || !strings.Contains(warnings[0], "pause=1s") ||
+		!strings.Contains(warnings[1], "older than the loop's revision") || !strings.Contains(warnings[1], "pause=2s") {
+		t.Errorf("logged %q", warnings)
+	}
+}
+
+func TestCheckLoopEndsWhenAWorkerFindsNoCheck(t *testing.T) {
+	t.Parallel()
+	l := newLoopTest(t)
+	l.input.Revision = 3
+	l.script = append(l.script, goneBy(0))
+	if err := l.run(); err != nil {
+		t.Fatal(err)
+	}
+	if len(l.turns) != 1 {
+		t.Errorf("%d turns, want one", len(l.turns))
 	}
 }

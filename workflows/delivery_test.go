@@ -10,8 +10,6 @@ import (
 
 	"github.com/google/uuid"
 	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/log"
-	"go.temporal.io/sdk/testsuite"
 
 	"vigil"
 	"vigil/activities"
@@ -23,7 +21,7 @@ import (
 // skipped time. It is the outbox, the channel and the receiver, in memory.
 type deliveryTest struct {
 	*testing.T
-	env  *testsuite.TestWorkflowEnvironment
+	env  *testEnv
 	kind vigil.ChannelType
 	box  vigil.Outbox
 	// sent is what the receiver got, at is when, relative to the start.
@@ -42,10 +40,7 @@ type deliveryTest struct {
 
 func newDeliveryTest(t *testing.T, kind vigil.ChannelType) *deliveryTest {
 	t.Helper()
-	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
-	c := &deliveryTest{T: t, env: suite.NewTestWorkflowEnvironment(), kind: kind}
-	c.env.SetStartTime(time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC))
+	c := &deliveryTest{T: t, env: newTestEnv(), kind: kind}
 	c.start = c.env.Now()
 	c.box = vigil.Outbox{Usable: true, Type: kind, Deliveries: []vigil.Delivery{{ID: uuid.New(), EventType: vigil.EventTriggered, ChannelType: kind, Status: vigil.DeliveryPending}}}
 	c.answer = func(int) notify.Outcome { return notify.Outcome{StatusCode: 200} }

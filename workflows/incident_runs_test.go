@@ -1,13 +1,11 @@
 package workflows_test
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/workflow"
 
 	"vigil"
@@ -19,8 +17,7 @@ import (
 func (e *incidentTest) next() (*incidentTest, bool) {
 	e.Helper()
 	err := e.env.GetWorkflowError()
-	again, ok := errors.AsType[*workflow.ContinueAsNewError](err)
-	if !ok {
+	if !workflow.IsContinueAsNewError(err) {
 		if err != nil {
 			e.Fatal(err)
 		}
@@ -28,9 +25,7 @@ func (e *incidentTest) next() (*incidentTest, bool) {
 	}
 	next := newIncidentTest(e.T, vigil.AnyRegion)
 	next.standing, next.rule, next.slot, next.transitions, next.ids = e.standing, e.rule, e.slot, e.transitions, e.ids
-	if err := converter.GetDefaultDataConverter().FromPayloads(again.Input, &next.input); err != nil {
-		e.Fatal(err)
-	}
+	next.input = continued[workflows.IncidentInput](e.T, err, "Incident")
 	return next, true
 }
 

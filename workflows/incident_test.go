@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/uuid"
 	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/testsuite"
 
 	"vigil"
@@ -24,7 +23,7 @@ import (
 // calls is tested there.
 type incidentTest struct {
 	*testing.T
-	env      *testsuite.TestWorkflowEnvironment
+	env      *testEnv
 	input    workflows.IncidentInput
 	standing vigil.Standing
 	gone     bool
@@ -45,17 +44,14 @@ type incidentTest struct {
 
 func newIncidentTest(t *testing.T, policy vigil.RegionPolicy, regions ...string) *incidentTest {
 	t.Helper()
-	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
-	e := &incidentTest{T: t, env: suite.NewTestWorkflowEnvironment(), rule: uuid.New()}
+	e := &incidentTest{T: t, env: newTestEnv(), rule: uuid.New()}
 	e.input.CheckID = uuid.New()
-	e.slot = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+	e.slot = envStart
 	e.standing = vigil.Standing{Enabled: true, Revision: 1, Rules: []vigil.RulePolicy{{ID: e.rule, Policy: policy}}}
 	for _, region := range regions {
 		e.standing.Regions = append(e.standing.Regions, vigil.RegionStanding{Region: region})
 	}
 	e.busy, e.read = func() {}, func() {}
-	e.env.SetTestTimeout(time.Minute)
 	e.env.RegisterWorkflow(workflows.Incident)
 	acts := activities.NewIncidents(activities.IncidentsOptions{Store: e, Messenger: e, Log: slog.New(slog.DiscardHandler)})
 	for name, act := range map[string]any{
