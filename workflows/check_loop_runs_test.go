@@ -1,7 +1,9 @@
 package workflows_test
 
 import (
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -114,6 +116,19 @@ func TestCheckLoopShowsOperatorsWhereItStands(t *testing.T) {
 	}
 	if !slices.Equal(shown, want) {
 		t.Errorf("shown %q, want %q", shown, want)
+	}
+}
+
+func TestCheckLoopFailsWithoutItsQuery(t *testing.T) {
+	t.Parallel()
+	l := newLoopTest(t)
+	l.env.refusal = errors.New("no queries here")
+	l.script = append(l.script, gone)
+	if err := l.run(); err == nil || !strings.Contains(err.Error(), "set the query handler: no queries here") {
+		t.Errorf("ended with %v", err)
+	}
+	if len(l.turns) != 0 {
+		t.Errorf("%d turns, want none", len(l.turns))
 	}
 }
 

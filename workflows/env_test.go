@@ -2,6 +2,7 @@ package workflows_test
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"log/slog"
 	"slices"
@@ -27,6 +28,9 @@ type testEnv struct {
 	*testsuite.TestWorkflowEnvironment
 	calls []scheduled
 	logs  syncBuffer
+	// refusal, when set, is what the SDK answers a workflow that sets a handler
+	// or a search attribute.
+	refusal error
 }
 
 // scheduled is one activity that a workflow scheduled.
@@ -138,6 +142,18 @@ type outboundRecorder struct {
 func (r *outboundRecorder) ExecuteActivity(ctx workflow.Context, name string, args ...any) workflow.Future {
 	r.env.calls = append(r.env.calls, scheduled{name, workflow.GetActivityOptions(ctx)})
 	return r.Next.ExecuteActivity(ctx, name, args...)
+}
+
+func (r *outboundRecorder) SetQueryHandler(ctx workflow.Context, name string, handler any) error {
+	return cmp.Or(r.env.refusal, r.Next.SetQueryHandler(ctx, name, handler))
+}
+
+func (r *outboundRecorder) SetUpdateHandler(ctx workflow.Context, name string, handler any, opts workflow.UpdateHandlerOptions) error {
+	return cmp.Or(r.env.refusal, r.Next.SetUpdateHandler(ctx, name, handler, opts))
+}
+
+func (r *outboundRecorder) UpsertTypedSearchAttributes(ctx workflow.Context, attributes ...temporal.SearchAttributeUpdate) error {
+	return cmp.Or(r.env.refusal, r.Next.UpsertTypedSearchAttributes(ctx, attributes...))
 }
 
 // syncBuffer is a buffer for several writers at once.
