@@ -119,6 +119,18 @@ func TestCheckLoopShowsOperatorsWhereItStands(t *testing.T) {
 	}
 }
 
+func TestCheckLoopWithoutALabelShowsItsStateOnly(t *testing.T) {
+	t.Parallel()
+	l := newLoopTest(t)
+	l.script = append(l.script, gone)
+	if err := l.run(); err != nil {
+		t.Fatal(err)
+	}
+	if details, err := l.env.details(); err != nil || details != "waiting for the first result" {
+		t.Errorf("shown %q, %v", details, err)
+	}
+}
+
 func TestCheckLoopFailsWithoutItsQuery(t *testing.T) {
 	t.Parallel()
 	l := newLoopTest(t)

@@ -140,7 +140,7 @@ func TestDeliveryLogsAnAttemptWithoutOutcome(t *testing.T) {
 		t.Fatal(err)
 	}
 	warnings := d.env.logs.warnings()
-	if len(warnings) != 2 || !strings.Contains(warnings[0], "the worker is gone") ||
+	if len(warnings) != 2 || !strings.Contains(warnings[0], " error=") || !strings.Contains(warnings[0], "the worker is gone") ||
 		!strings.Contains(warnings[0], "pause=1s") || !strings.Contains(warnings[1], "pause=2s") {
 		t.Errorf("logged %q", warnings)
 	}

@@ -42,6 +42,9 @@ type scheduled struct {
 // envStart is when a workflow starts in a testEnv.
 var envStart = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC) //nolint:gochecknoglobals // a constant that Go cannot spell as one
 
+// firstRunID is the id of the first run of a chain: the SDK's test environment has none.
+const firstRunID = ""
+
 func newTestEnv() *testEnv {
 	e := &testEnv{}
 	var suite testsuite.WorkflowTestSuite

@@ -1,11 +1,13 @@
 package workflows_test
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"go.temporal.io/sdk/workflow"
 
 	"vigil"
@@ -106,5 +108,80 @@ func TestIncidentGivesEveryEpisodeAnIDOfItsOwn(t *testing.T) {
 	slices.SortFunc(e.ids, vigil.CompareIDs)
 	if n := len(slices.Compact(e.ids)); n != 21 {
 		t.Errorf("21 incidents with %d ids", n)
+	}
+}
+
+func TestIncidentContinuesAsNewAfter500Changes(t *testing.T) {
+	t.Parallel()
+	e := newIncidentTest(t, vigil.AnyRegion, "a")
+	// The first vote is taken twice, as a signal and as a row, and opens the incident.
+	for i := range 600 {
+		e.at(time.Duration(i)*time.Minute, func() { e.vote("a", true) })
+	}
+	e.env.ExecuteWorkflow(workflows.Incident, e.input)
+	continued[workflows.IncidentInput](t, e.env.GetWorkflowError(), "Incident")
+	if took := seconds(e.env.Now().Sub(envStart)); took != 497*time.Minute {
+		t.Errorf("continued after %v, want with the 497th vote that follows", took)
+	}
+}
+
+func TestIncidentCarriesWhatItKnowsWhenItContinuesAsNew(t *testing.T) {
+	t.Parallel()
+	e := newIncidentTest(t, vigil.AnyRegion, "a", "b", "c")
+	var last []vigil.Vote
+	e.at(0, func() { e.vote("b", false); e.vote("a", true) })
+	e.at(time.Minute, func() {
+		e.env.SetContinueAsNewSuggested(true)
+		last = []vigil.Vote{e.standing.Regions[0].Vote, e.standing.Regions[1].Vote}
+		e.vote("a", false)
+	})
+	e.env.ExecuteWorkflow(workflows.Incident, e.input)
+	got := continued[workflows.IncidentInput](t, e.env.GetWorkflowError(), "Incident")
+	want := workflows.IncidentInput{
+		CheckID: e.input.CheckID, Episode: 1, Votes: last, Untaken: []vigil.Vote{e.standing.Regions[0].Vote},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("continues with %+v, want %+v", got, want)
+	}
+}
+
+func TestIncidentThatContinuesReadsTheContextFirst(t *testing.T) {
+	t.Parallel()
+	e := newIncidentTest(t, vigil.AnyRegion, "a")
+	e.standing.Incident = &vigil.IncidentHead{ID: uuid.New(), Status: vigil.IncidentActive}
+	e.input.Episode = 1
+	e.store("a", false)
+	if transitions, ended := e.run(); transitions != "resolved automatic" || !ended || e.reads != 1 {
+		t.Errorf("transitions %q, ended %v, read %d times", transitions, ended, e.reads)
+	}
+}
+
+func TestIncidentThatContinuesKnowsTheVotesOfTheRunBefore(t *testing.T) {
+	t.Parallel()
+	e := newIncidentTest(t, vigil.AnyRegion, "a")
+	vote := e.store("a", true)
+	e.standing.Regions[0].Voted, e.standing.Regions[0].Vote = false, vigil.Vote{}
+	e.input.Episode, e.input.Votes = 4, []vigil.Vote{vote}
+	if transitions, ended := e.run(); transitions != "opened" || ended {
+		t.Fatalf("transitions %q, ended %v", transitions, ended)
+	}
+	if want := vigil.IncidentID(firstRunID, 5); e.openings[0].ID != want || !reflect.DeepEqual(e.openings[0].Votes, e.input.Votes) {
+		t.Errorf("opened %+v, want the fifth of its chain by the vote carried", e.openings[0])
+	}
+}
+
+func TestIncidentTakesAVoteThatArrivesAsItEnds(t *testing.T) {
+	t.Parallel()
+	e := newIncidentTest(t, vigil.AnyRegion, "a")
+	e.at(0, func() { e.vote("a", true) })
+	e.at(time.Hour, func() {
+		e.busy = func() {
+			e.busy = func() {}
+			e.vote("a", true)
+		}
+		e.vote("a", false)
+	})
+	if transitions, ended := e.run(); transitions != "opened, resolved automatic, opened" || ended {
+		t.Errorf("transitions %q, ended %v", transitions, ended)
 	}
 }
