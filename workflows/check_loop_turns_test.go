@@ -3,7 +3,6 @@ package workflows_test
 import (
 	"reflect"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -240,8 +239,8 @@ func TestCheckLoopLogsWhyATurnIsRepeated(t *testing.T) {
 		t.Fatal(err)
 	}
 	warnings := l.env.logs.warnings()
-	if len(warnings) != 2 || !strings.Contains(warnings[0], " error=") || !strings.Contains(warnings[0], "postgres is away") || !strings.Contains(warnings[0], "pause=1s") ||
-		!strings.Contains(warnings[1], "older than the loop's revision") || !strings.Contains(warnings[1], "pause=2s") {
+	if len(warnings) != 2 || !contains(warnings[0], " error=", "postgres is away", "pause=1s") ||
+		!contains(warnings[1], " error=", "older than the loop's revision", "pause=2s") {
 		t.Errorf("logged %q", warnings)
 	}
 }

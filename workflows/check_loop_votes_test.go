@@ -4,7 +4,6 @@ import (
 	"errors"
 	"reflect"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -74,7 +73,7 @@ func TestCheckLoopRepeatsAReportThatFailedAfterTheNextTurn(t *testing.T) {
 	if len(l.votes) != 2 || !l.votes[1].Slot.Equal((time.Time{}).Add(2*time.Minute)) {
 		t.Errorf("reported %+v, want the vote of the second turn after that of the first", l.votes)
 	}
-	if warnings := l.env.logs.warnings(); len(warnings) != 1 || !strings.Contains(warnings[0], " error=") || !strings.Contains(warnings[0], "the vote is refused") {
+	if warnings := l.env.logs.warnings(); len(warnings) != 1 || !contains(warnings[0], " error=", "the vote is refused") {
 		t.Errorf("logged %q, want why the report failed", warnings)
 	}
 }

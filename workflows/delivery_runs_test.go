@@ -140,8 +140,7 @@ func TestDeliveryLogsAnAttemptWithoutOutcome(t *testing.T) {
 		t.Fatal(err)
 	}
 	warnings := d.env.logs.warnings()
-	if len(warnings) != 2 || !strings.Contains(warnings[0], " error=") || !strings.Contains(warnings[0], "the worker is gone") ||
-		!strings.Contains(warnings[0], "pause=1s") || !strings.Contains(warnings[1], "pause=2s") {
+	if len(warnings) != 2 || !contains(warnings[0], " error=", "the worker is gone", "pause=1s") || !contains(warnings[1], "pause=2s") {
 		t.Errorf("logged %q", warnings)
 	}
 }
@@ -213,18 +212,19 @@ func TestDeliveryShowsItsStatusInItsSearchAttribute(t *testing.T) {
 	exhausted := activities.DeliveryReport{Status: vigil.DeliveryExhausted, Failures: 12}
 	last := exhausted
 	last.Done = true
+	type script = []func() (activities.DeliveryReport, error)
 	for name, test := range map[string]struct {
 		before string
-		script []func() (activities.DeliveryReport, error)
+		script script
 		want   []string
 	}{
-		"FromTheThirdFailureOn":     {"", []func() (activities.DeliveryReport, error){failed(1), failed(2), failed(3), failed(4), delivered}, []string{"retrying", "delivered"}},
-		"NotAfterTwoFailures":       {"", []func() (activities.DeliveryReport, error){failed(1), failed(2), delivered}, []string{"delivered"}},
-		"NotOnceTheMessageIsEnded":  {"", []func() (activities.DeliveryReport, error){reports(exhausted), reports(last)}, []string{"exhausted"}},
-		"NotAgainAfterContinuing":   {"retrying", []func() (activities.DeliveryReport, error){failed(4), delivered}, []string{"delivered"}},
-		"NotWhatIsShownAlready":     {"delivered", []func() (activities.DeliveryReport, error){delivered}, nil},
-		"NotWhenThereIsNoMessage":   {"", []func() (activities.DeliveryReport, error){reports(activities.DeliveryReport{Done: true})}, nil},
-		"NotWithoutAMessageAnyMore": {"retrying", []func() (activities.DeliveryReport, error){reports(activities.DeliveryReport{Done: true})}, nil},
+		"FromTheThirdFailureOn":     {"", script{failed(1), failed(2), failed(3), failed(4), delivered}, []string{"retrying", "delivered"}},
+		"NotAfterTwoFailures":       {"", script{failed(1), failed(2), delivered}, []string{"delivered"}},
+		"NotOnceTheMessageIsEnded":  {"", script{reports(exhausted), reports(last)}, []string{"exhausted"}},
+		"NotAgainAfterContinuing":   {"retrying", script{failed(4), delivered}, []string{"delivered"}},
+		"NotWhatIsShownAlready":     {"delivered", script{delivered}, nil},
+		"NotWhenThereIsNoMessage":   {"", script{reports(activities.DeliveryReport{Done: true})}, nil},
+		"NotWithoutAMessageAnyMore": {"retrying", script{reports(activities.DeliveryReport{Done: true})}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -62,7 +62,8 @@ func TestDeliveryWaitsAsLongAsTheReceiverAsks(t *testing.T) {
 		return out
 	}
 	c.run()
-	if first, second := c.at[1]-c.at[0], c.at[2]-c.at[1]; first.Round(time.Second) != 10*time.Minute || second.Round(time.Second) != 6*time.Hour {
+	first, second := seconds(c.at[1]-c.at[0]), seconds(c.at[2]-c.at[1])
+	if first != 10*time.Minute || second != 6*time.Hour {
 		t.Errorf("waited %v and %v", first, second)
 	}
 }

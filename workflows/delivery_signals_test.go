@@ -22,7 +22,7 @@ func TestDeliveryAnHourOfDowntimeIsOneTriggeredAndOneResolvedInOrder(t *testing.
 	c.env.RegisterDelayedCallback(c.recover, 20*time.Minute)
 	c.run()
 	sent := c.sentTypes()
-	if n := len(sent); !slices.Equal(sent[n-2:], []vigil.EventType{vigil.EventTriggered, vigil.EventResolved}) || slices.Contains(sent[:n-1], vigil.EventResolved) {
+	if n := len(sent); !slices.Equal(sent[n-2:], openedAndResolved()) || slices.Contains(sent[:n-1], vigil.EventResolved) {
 		t.Errorf("sent %v", sent)
 	}
 }
@@ -38,7 +38,7 @@ func TestDeliveryPeopleGetOneMessageWhenItIsOver(t *testing.T) {
 	}
 	c.env.RegisterDelayedCallback(c.recover, 2*time.Second)
 	c.run()
-	if !slices.Equal(c.sentTypes(), []vigil.EventType{vigil.EventTriggered, vigil.EventResolved}) || !c.sent[1].Merged || c.at[1] > 3*time.Second {
+	if !slices.Equal(c.sentTypes(), openedAndResolved()) || !c.sent[1].Merged || c.at[1] > 3*time.Second {
 		t.Errorf("sent %v at %v", c.sentTypes(), c.at)
 	}
 }
@@ -62,7 +62,7 @@ func TestDeliveryGoneDisablesTheChannelAndNotifiesItsOwner(t *testing.T) {
 	}
 	c.run()
 	if len(c.sent) != 1 || c.disabled != 1 || c.box.Deliveries[0].Status != vigil.DeliveryExhausted {
-		t.Errorf("%d attempts, told %d times, %s", len(c.sent), c.disabled, c.box.Deliveries[0].Status)
+		t.Errorf("%d attempts, notified %d times, %s", len(c.sent), c.disabled, c.box.Deliveries[0].Status)
 	}
 }
 

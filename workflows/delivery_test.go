@@ -17,7 +17,7 @@ import (
 	"vigil/workflows"
 )
 
-// deliveryTest runs the workflow that tells one channel about one incident, in
+// deliveryTest runs the workflow that notifies one channel of one incident, in
 // skipped time. It is the outbox, the channel and the receiver, in memory.
 type deliveryTest struct {
 	*testing.T
@@ -42,7 +42,7 @@ func newDeliveryTest(t *testing.T, kind vigil.ChannelType) *deliveryTest {
 	t.Helper()
 	c := &deliveryTest{T: t, env: newTestEnv(), kind: kind}
 	c.start = c.env.Now()
-	c.box = vigil.Outbox{Usable: true, Type: kind, Deliveries: []vigil.Delivery{{ID: uuid.New(), EventType: vigil.EventTriggered, ChannelType: kind, Status: vigil.DeliveryPending}}}
+	c.box = vigil.Outbox{Usable: true, Type: kind, Deliveries: []vigil.Delivery{pending(kind, vigil.EventTriggered)}}
 	c.answer = func(int) notify.Outcome { return notify.Outcome{StatusCode: 200} }
 	c.env.RegisterWorkflow(workflows.Delivery)
 	acts := activities.NewDeliveries(activities.DeliveriesOptions{
@@ -154,10 +154,20 @@ func (c *deliveryTest) Send(_ context.Context, m notify.Message) notify.Outcome 
 	return c.answer(len(c.sent))
 }
 
+// pending is a message that the channel has not got yet.
+func pending(kind vigil.ChannelType, event vigil.EventType) vigil.Delivery {
+	return vigil.Delivery{ID: uuid.New(), EventType: event, ChannelType: kind, Status: vigil.DeliveryPending}
+}
+
+// openedAndResolved are the events of an incident without an acknowledgement.
+func openedAndResolved() []vigil.EventType {
+	return []vigil.EventType{vigil.EventTriggered, vigil.EventResolved}
+}
+
 // recover ends the incident.
 func (c *deliveryTest) recover() {
 	c.box.Ended = true
-	c.box.Deliveries = append(c.box.Deliveries, vigil.Delivery{ID: uuid.New(), EventType: vigil.EventResolved, ChannelType: c.kind, Status: vigil.DeliveryPending})
+	c.box.Deliveries = append(c.box.Deliveries, pending(c.kind, vigil.EventResolved))
 	c.env.SignalWorkflow(workflows.SignalLook, nil)
 }
 

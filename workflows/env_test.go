@@ -120,7 +120,9 @@ type activityRecorder struct {
 	env *testEnv
 }
 
-func (r *activityRecorder) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
+func (r *activityRecorder) InterceptWorkflow(
+	_ workflow.Context, next interceptor.WorkflowInboundInterceptor,
+) interceptor.WorkflowInboundInterceptor {
 	in := &inboundRecorder{env: r.env}
 	in.Next = next
 	return in
@@ -169,6 +171,11 @@ func (b *syncBuffer) Write(p []byte) (int, error) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	return b.text.Write(p)
+}
+
+// contains reports whether a text has all of the others in it.
+func contains(text string, all ...string) bool {
+	return !slices.ContainsFunc(all, func(part string) bool { return !strings.Contains(text, part) })
 }
 
 // warnings are the lines of level WARN.

@@ -36,7 +36,10 @@ func TestIncidentStates(t *testing.T) {
 		{"TheLatchHoldsWhileTheEpisodeLasts", "any", []step{fire(a), resolve, fire(a), fire(b)}, "opened, resolved manual", true},
 		{"TheLatchEndsWithTheEpisode", "any", []step{fire(a), resolve, quiet(a)}, "opened, resolved manual, unlatched", false},
 		{"EveryRegionMustHaveBeenQuiet", "any", []step{fire(a), fire(b), resolve, quiet(a), fire(a)}, "opened, resolved manual", true},
-		{"ANewEpisodeOpensAnother", "any", []step{fire(a), fire(b), resolve, quiet(a), fire(a), quiet(b)}, "opened, resolved manual, unlatched, opened", true},
+		{
+			"ANewEpisodeOpensAnother", "any",
+			[]step{fire(a), fire(b), resolve, quiet(a), fire(a), quiet(b)}, "opened, resolved manual, unlatched, opened", true,
+		},
 		{"HalfIsNoMajority", "majority", []step{quiet(a), quiet(b), quiet(c), fire(a)}, "", true},
 		{"MoreThanHalfIs", "majority", []step{quiet(a), quiet(b), quiet(c), fire(a), fire(b)}, "opened", true},
 		{"AMajorityThatIsLostDoesNotResolve", "majority", []step{quiet(c), fire(a), fire(b), quiet(b)}, "opened", true},
