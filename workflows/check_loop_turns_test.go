@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"go.temporal.io/sdk/workflow"
+
 	"vigil"
 	"vigil/activities"
 	"vigil/workflows"
@@ -255,5 +257,21 @@ func TestCheckLoopEndsWhenAWorkerFindsNoCheck(t *testing.T) {
 	}
 	if len(l.turns) != 1 {
 		t.Errorf("%d turns, want one", len(l.turns))
+	}
+}
+
+// The name of the change is in the history of loops that run today.
+func TestCheckLoopOfAnOlderVersionRepeatsAnOutdatedTurnAtOnce(t *testing.T) {
+	t.Parallel()
+	l := newLoopTest(t)
+	l.input.Revision = 2
+	l.env.OnGetVersion("pause-when-gone-is-old", workflow.DefaultVersion, workflow.Version(1)).Return(workflow.DefaultVersion)
+	l.script = append(l.script, covered, goneBy(1), gone)
+	began := l.env.Now()
+	if err := l.run(); err != nil {
+		t.Fatal(err)
+	}
+	if took := seconds(l.env.Now().Sub(began)); took != 3*l.holds || !l.turns[2].Recover {
+		t.Errorf("took %v, the last turn recovers %v: want no pause, and that it recovers", took, l.turns[2].Recover)
 	}
 }
