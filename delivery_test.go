@@ -50,7 +50,7 @@ func TestNextDispatch(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			got := vigil.NextDispatch(test.box)
+			got := vigil.DecideDelivery(test.box)
 			if got.Attempt != test.attempt || got.Merged != test.merged || len(got.Supersede) != test.superseded || len(got.Cancel) > 0 {
 				t.Errorf("got %+v", got)
 			}
@@ -61,7 +61,7 @@ func TestNextDispatch(t *testing.T) {
 		t.Parallel()
 		gone := box("webhook", true, delivered, pending)
 		gone.Usable = false
-		if got := vigil.NextDispatch(gone); len(got.Cancel) != 1 || got.Cancel[0] != recovery || got.Attempt != uuid.Nil {
+		if got := vigil.DecideDelivery(gone); len(got.Cancel) != 1 || got.Cancel[0] != recovery || got.Attempt != uuid.Nil {
 			t.Errorf("got %+v", got)
 		}
 	})
@@ -70,7 +70,7 @@ func TestNextDispatch(t *testing.T) {
 		t.Parallel()
 		asked := box("webhook", true, pending, delivered)
 		asked.Deliveries[1].Redeliver = true
-		if got := vigil.NextDispatch(asked); got.Attempt != recovery || !got.Manual {
+		if got := vigil.DecideDelivery(asked); got.Attempt != recovery || !got.Manual {
 			t.Errorf("got %+v", got)
 		}
 	})
@@ -79,7 +79,7 @@ func TestNextDispatch(t *testing.T) {
 		t.Parallel()
 		later := box("webhook", true, pending, pending)
 		later.Deliveries[0].NextAttemptAt = new(epoch())
-		if got := vigil.NextDispatch(later); got.Attempt != opening || !got.NotBefore.Equal(epoch()) {
+		if got := vigil.DecideDelivery(later); got.Attempt != opening || !got.NotBefore.Equal(epoch()) {
 			t.Errorf("got %+v", got)
 		}
 	})

@@ -22,26 +22,26 @@ func TestDecide(t *testing.T) {
 	rule := func(policy vigil.RegionPolicy) []vigil.RulePolicy { return []vigil.RulePolicy{{ID: r, Policy: policy}} }
 	for _, test := range []struct {
 		name string
-		in   vigil.Situation // of an enabled check, unless the name says otherwise
-		want string          // of open, resolve, remove, unlatch
+		in   vigil.DecisionInput // of an enabled check, unless the name says otherwise
+		want string              // of open, resolve, remove, unlatch
 	}{
-		{"OpensWhenARuleFires", vigil.Situation{Rules: rule("any"), Votes: []vigil.Vote{vote("a", r)}}, "open"},
-		{"OneOfTwoIsEnoughForAny", vigil.Situation{Rules: rule("any"), Votes: []vigil.Vote{vote("a", r), vote("b")}}, "open"},
-		{"HalfIsNoMajority", vigil.Situation{Rules: rule("majority"), Votes: []vigil.Vote{vote("a", r), vote("b")}}, ""},
-		{"TwoOfThreeAreAMajority", vigil.Situation{Rules: rule("majority"), Votes: []vigil.Vote{vote("a", r), vote("b", r), vote("c")}}, "open"},
-		{"AllMeansAll", vigil.Situation{Rules: rule("all"), Votes: []vigil.Vote{vote("a", r), vote("b")}}, ""},
-		{"AllOfThoseThatVote", vigil.Situation{Rules: rule("all"), Votes: []vigil.Vote{vote("a", r), vote("b", r)}}, "open"},
-		{"AnOpenIncidentStays", vigil.Situation{Rules: rule("any"), Votes: []vigil.Vote{vote("a", r)}, Open: true}, ""},
-		{"ResolvesWhenNothingFires", vigil.Situation{Rules: rule("any"), Votes: []vigil.Vote{vote("a")}, Open: true}, "resolve"},
-		{"StaysWhileOneRegionFiresThoughThePolicyIsNotMet", vigil.Situation{Rules: rule("all"), Votes: []vigil.Vote{vote("a", r), vote("b")}, Open: true}, ""},
-		{"NothingChangesWithoutAVote", vigil.Situation{Rules: rule("any"), Open: true}, ""},
-		{"AVoteForADeletedRuleIsVoid", vigil.Situation{Rules: rule("any"), Votes: []vigil.Vote{vote("a", other)}, Open: true}, "resolve"},
-		{"ALatchKeepsTheEpisodeShut", vigil.Situation{Rules: rule("any"), Votes: []vigil.Vote{vote("a", r)}, Latched: true}, ""},
-		{"TheLatchOpensWhenEveryRegionWasQuiet", vigil.Situation{Rules: rule("any"), Votes: []vigil.Vote{vote("a"), vote("b")}, Latched: true, Quiet: []string{"b"}}, "unlatch"},
-		{"ARegionThatWasQuietOnceIsEnough", vigil.Situation{Rules: rule("any"), Votes: []vigil.Vote{vote("a"), vote("b", r)}, Latched: true, Quiet: []string{"b"}}, "open unlatch"},
-		{"ALatchWithoutVotesStays", vigil.Situation{Rules: rule("any"), Latched: true}, ""},
-		{"ADisabledCheckEndsItsIncident", vigil.Situation{Rules: rule("any"), Votes: []vigil.Vote{vote("a", r)}, Open: true, Latched: false}, "remove"},
-		{"ADisabledCheckOpensNone", vigil.Situation{Rules: rule("any"), Votes: []vigil.Vote{vote("a", r)}, Latched: true}, "unlatch"},
+		{"OpensWhenARuleFires", vigil.DecisionInput{Rules: rule("any"), Votes: []vigil.Vote{vote("a", r)}}, "open"},
+		{"OneOfTwoIsEnoughForAny", vigil.DecisionInput{Rules: rule("any"), Votes: []vigil.Vote{vote("a", r), vote("b")}}, "open"},
+		{"HalfIsNoMajority", vigil.DecisionInput{Rules: rule("majority"), Votes: []vigil.Vote{vote("a", r), vote("b")}}, ""},
+		{"TwoOfThreeAreAMajority", vigil.DecisionInput{Rules: rule("majority"), Votes: []vigil.Vote{vote("a", r), vote("b", r), vote("c")}}, "open"},
+		{"AllMeansAll", vigil.DecisionInput{Rules: rule("all"), Votes: []vigil.Vote{vote("a", r), vote("b")}}, ""},
+		{"AllOfThoseThatVote", vigil.DecisionInput{Rules: rule("all"), Votes: []vigil.Vote{vote("a", r), vote("b", r)}}, "open"},
+		{"AnOpenIncidentStays", vigil.DecisionInput{Rules: rule("any"), Votes: []vigil.Vote{vote("a", r)}, Open: true}, ""},
+		{"ResolvesWhenNothingFires", vigil.DecisionInput{Rules: rule("any"), Votes: []vigil.Vote{vote("a")}, Open: true}, "resolve"},
+		{"StaysWhileOneRegionFiresThoughThePolicyIsNotMet", vigil.DecisionInput{Rules: rule("all"), Votes: []vigil.Vote{vote("a", r), vote("b")}, Open: true}, ""},
+		{"NothingChangesWithoutAVote", vigil.DecisionInput{Rules: rule("any"), Open: true}, ""},
+		{"AVoteForADeletedRuleIsVoid", vigil.DecisionInput{Rules: rule("any"), Votes: []vigil.Vote{vote("a", other)}, Open: true}, "resolve"},
+		{"ALatchKeepsTheEpisodeShut", vigil.DecisionInput{Rules: rule("any"), Votes: []vigil.Vote{vote("a", r)}, Latched: true}, ""},
+		{"TheLatchOpensWhenEveryRegionWasQuiet", vigil.DecisionInput{Rules: rule("any"), Votes: []vigil.Vote{vote("a"), vote("b")}, Latched: true, Quiet: []string{"b"}}, "unlatch"},
+		{"ARegionThatWasQuietOnceIsEnough", vigil.DecisionInput{Rules: rule("any"), Votes: []vigil.Vote{vote("a"), vote("b", r)}, Latched: true, Quiet: []string{"b"}}, "open unlatch"},
+		{"ALatchWithoutVotesStays", vigil.DecisionInput{Rules: rule("any"), Latched: true}, ""},
+		{"ADisabledCheckEndsItsIncident", vigil.DecisionInput{Rules: rule("any"), Votes: []vigil.Vote{vote("a", r)}, Open: true, Latched: false}, "remove"},
+		{"ADisabledCheckOpensNone", vigil.DecisionInput{Rules: rule("any"), Votes: []vigil.Vote{vote("a", r)}, Latched: true}, "unlatch"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -82,7 +82,7 @@ func TestDecideOverEpisodes(t *testing.T) {
 			{ID: uuid.UUID{2}, Policy: vigil.AnyRegion},
 		}
 		votes := make(map[string]vigil.Vote)
-		s := vigil.Situation{Enabled: true, Rules: rules}
+		s := vigil.DecisionInput{Enabled: true, Rules: rules}
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			if s.Open && rapid.IntRange(0, 5).Draw(t, "by hand") == 0 {
 				s.Open, s.Latched, s.Quiet = false, true, nil

@@ -124,9 +124,9 @@ func SortRules(rules []Rule) {
 // CompareIDs orders ids by their bytes, as Postgres does.
 func CompareIDs(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) }
 
-// DeepestThreshold is the longest row of failures that any of the rules counts,
+// MaxThreshold is the longest row of failures that any of the rules counts,
 // at least 1: a state is rebuilt from so many results and one more.
-func DeepestThreshold(rules []Rule) int {
+func MaxThreshold(rules []Rule) int {
 	deepest := 1
 	for _, rule := range rules {
 		deepest = max(deepest, rule.Condition.FailureThreshold)

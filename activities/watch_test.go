@@ -126,19 +126,19 @@ func (p memoryProbe) Run(ctx context.Context) vigil.Observation {
 	return look(ctx)
 }
 
-func (w *world) Write(_ context.Context, row vigil.ResultRow) (vigil.Recorded, error) {
+func (w *world) Write(_ context.Context, row vigil.ResultRow) (vigil.StoredResult, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if _, ok := w.defs[row.Result.CheckID]; !ok {
-		return vigil.Recorded{}, vigil.NotFound("check")
+		return vigil.StoredResult{}, vigil.NotFound("check")
 	}
 	for _, stored := range w.rows {
 		if stored.Slot.Equal(row.Result.Slot) {
-			return vigil.Recorded{Result: stored}, nil
+			return vigil.StoredResult{Result: stored}, nil
 		}
 	}
 	w.rows = append(w.rows, row.Result)
-	return vigil.Recorded{Result: row.Result, Inserted: true}, nil
+	return vigil.StoredResult{Result: row.Result, Inserted: true}, nil
 }
 
 func (w *world) ResultsAfter(_ context.Context, _ uuid.UUID, _ string, slot time.Time, limit int) ([]vigil.Result, error) {
@@ -159,7 +159,7 @@ func (w *world) LatestResults(_ context.Context, _ uuid.UUID, _ string, n int) (
 	return slices.Clone(w.rows[max(0, len(w.rows)-n):]), nil
 }
 
-func (w *world) LastAnswer(context.Context, uuid.UUID, string, time.Time) (string, error) {
+func (w *world) LastDNSAnswer(context.Context, uuid.UUID, string, time.Time) (string, error) {
 	return "", nil
 }
 
@@ -402,12 +402,12 @@ func TestWatch(t *testing.T) {
 			})
 			stop := make(chan struct{})
 			close(stop)
-			if result := w.must(w.watchUntil(turnOf(again, before), stop)); result.End != activities.HandOver || result.Anew {
+			if result := w.must(w.watchUntil(turnOf(again, before), stop)); result.End != activities.HandOver || result.Restarted {
 				t.Errorf("a turn without a result: %+v", result)
 			}
 			first := w.must(w.watch(turnOf(again, before)))
-			if second := w.must(w.watch(turnOf(again, first.State))); !first.Anew || second.Anew {
-				t.Errorf("anew with the first result %v, with the second %v", first.Anew, second.Anew)
+			if second := w.must(w.watch(turnOf(again, first.State))); !first.Restarted || second.Restarted {
+				t.Errorf("anew with the first result %v, with the second %v", first.Restarted, second.Restarted)
 			}
 		})
 	})

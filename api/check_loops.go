@@ -100,7 +100,7 @@ func (s *Server) showLoop(ctx context.Context, row vigil.Loop, vote vigil.Vote) 
 // votes are what the regions of a check told last, by region. A check that is
 // gone by now has none.
 func (s *Server) votes(ctx context.Context, check uuid.UUID) (map[string]vigil.Vote, error) {
-	standing, err := s.Store.Standing(ctx, check)
+	standing, err := s.Store.IncidentContext(ctx, check)
 	if err != nil && vigil.ErrorCode(err) != vigil.CodeNotFound {
 		return nil, err
 	}

@@ -28,12 +28,12 @@ type alertStore interface {
 	// unless force takes it out of them; then it returns their checks.
 	DeleteChannel(ctx context.Context, orgID, id uuid.UUID, force bool) (checks []uuid.UUID, err error)
 
-	// Standing is where a check stands with its incidents, whoever it is of.
-	Standing(ctx context.Context, checkID uuid.UUID) (vigil.Standing, error)
+	// IncidentContext is where a check stands with its incidents, whoever it is of.
+	IncidentContext(ctx context.Context, checkID uuid.UUID) (vigil.IncidentContext, error)
 
 	Incidents(ctx context.Context, orgID uuid.UUID, filter vigil.IncidentFilter) ([]vigil.Incident, int, error)
 	Incident(ctx context.Context, orgID, id uuid.UUID) (vigil.Incident, error)
-	Timeline(ctx context.Context, orgID, id uuid.UUID) ([]vigil.Moment, error)
+	Timeline(ctx context.Context, orgID, id uuid.UUID) ([]vigil.TimelineEntry, error)
 
 	Deliveries(ctx context.Context, orgID uuid.UUID, filter vigil.DeliveryFilter) ([]vigil.Delivery, int, error)
 	Delivery(ctx context.Context, orgID, id uuid.UUID) (vigil.Delivery, error)

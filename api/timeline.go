@@ -13,8 +13,8 @@ import (
 // timelineEntryView is one thing that happened in an incident. Which members
 // are set depends on its kind.
 type timelineEntryView struct {
-	Time time.Time        `json:"time"`
-	Kind vigil.MomentKind `json:"kind" enum:"edge,state,attempt" doc:"edge: other rules fire in a region. state: the incident changed. attempt: a channel was told, or should have been."`
+	Time time.Time          `json:"time"`
+	Kind vigil.TimelineKind `json:"kind" enum:"edge,state,attempt" doc:"edge: other rules fire in a region. state: the incident changed. attempt: a channel was told, or should have been."`
 	// Of an edge.
 	Region       *string   `json:"region" doc:"Of an edge: where."`
 	FiringRules  *[]string `json:"firing_rules" nullable:"true" format:"uuid" doc:"Of an edge: ids of the rules that fire there from now on; none when the region is quiet."`
@@ -27,15 +27,15 @@ type timelineEntryView struct {
 	Attempt  *attemptView  `json:"attempt" doc:"Of an attempt: what came of it."`
 }
 
-func (s *Server) showMoment(m vigil.Moment) timelineEntryView {
+func (s *Server) showMoment(m vigil.TimelineEntry) timelineEntryView {
 	view := timelineEntryView{Time: m.Time.UTC(), Kind: m.Kind}
 	switch m.Kind {
-	case vigil.MomentEdge:
+	case vigil.TimelineEdge:
 		rules := ids(m.Firing)
 		view.Region, view.FiringRules, view.FailureCount = &m.Region, &rules, &m.Failures
-	case vigil.MomentState:
+	case vigil.TimelineState:
 		view.Event, view.By = &m.Event, orNull(m.By)
-	case vigil.MomentAttempt:
+	case vigil.TimelineAttempt:
 		view.Delivery, view.Attempt = new(s.showDelivery(*m.Delivery)), new(showAttempt(*m.Attempt))
 	}
 	return view

@@ -63,8 +63,8 @@ func TestCheckLoopContinuesAsNewWhenTheServerSuggestsIt(t *testing.T) {
 	if in.CheckID != l.input.CheckID || in.Region != l.input.Region || in.Revision != 1 || in.Label != "front page" {
 		t.Errorf("continues with the ids of %+v, want those of %+v", in, l.input)
 	}
-	if !in.Told || !slices.Equal(in.Firing, []uuid.UUID{rule}) {
-		t.Errorf("carries the vote %v %v, want that the rule fires", in.Told, in.Firing)
+	if !in.Reported || !slices.Equal(in.Firing, []uuid.UUID{rule}) {
+		t.Errorf("carries the vote %v %v, want that the rule fires", in.Reported, in.Firing)
 	}
 }
 
@@ -153,7 +153,7 @@ func TestMessagesKeepTheirNames(t *testing.T) {
 		workflows.SignalStop:        "stop",
 		workflows.QueryState:        "state",
 		workflows.SignalVote:        "vote",
-		workflows.SignalLook:        "look",
+		workflows.SignalRefresh:     "look",
 		workflows.UpdateAcknowledge: "acknowledge",
 		workflows.UpdateResolve:     "resolve",
 		workflows.AttributeIncident: "VigilIncident",

@@ -42,7 +42,7 @@ func TestCheckLoopReportsAgainWhenItsSlotsRestart(t *testing.T) {
 	fires := unhealthy(rule)
 	restarted := func(turn activities.Turn) (activities.TurnResult, error) {
 		result, err := fires(turn)
-		result.Anew = true
+		result.Restarted = true
 		return result, err
 	}
 	l.script = append(l.script, fires, fires, restarted, fires, gone)
@@ -114,7 +114,7 @@ func TestCheckLoopThatContinuesDoesNotRepeatItsVote(t *testing.T) {
 	t.Parallel()
 	l := newLoopTest(t)
 	rule := uuid.New()
-	l.input.Told, l.input.Firing = true, []uuid.UUID{rule}
+	l.input.Reported, l.input.Firing = true, []uuid.UUID{rule}
 	l.script = append(l.script, unhealthy(rule), gone)
 	if err := l.run(); err != nil {
 		t.Fatal(err)

@@ -57,7 +57,7 @@ func (d *deliveryRun) run() error {
 	return d.env.GetWorkflowError()
 }
 
-func (d *deliveryRun) look() { d.env.SignalWorkflow(workflows.SignalLook, nil) }
+func (d *deliveryRun) look() { d.env.SignalWorkflow(workflows.SignalRefresh, nil) }
 
 func reports(report activities.DeliveryReport) func() (activities.DeliveryReport, error) {
 	return func() (activities.DeliveryReport, error) { return report, nil }

@@ -77,7 +77,7 @@ func TestDeliveryARedeliveryCutsTheWaitShortAndDoesNotCount(t *testing.T) {
 	}
 	c.env.RegisterDelayedCallback(func() {
 		c.box.Deliveries[0].Redeliver = true
-		c.env.SignalWorkflow(workflows.SignalLook, nil)
+		c.env.SignalWorkflow(workflows.SignalRefresh, nil)
 	}, 20*time.Second)
 	c.run()
 	if c.at[2] != 20*time.Second || c.at[3].Round(time.Second) != 35*time.Second {
@@ -91,7 +91,7 @@ func TestDeliveryADisabledChannelEndsTheWait(t *testing.T) {
 	c.answer = func(int) notify.Outcome { return status(500) }
 	c.env.RegisterDelayedCallback(func() {
 		c.box.Usable = false
-		c.env.SignalWorkflow(workflows.SignalLook, nil)
+		c.env.SignalWorkflow(workflows.SignalRefresh, nil)
 	}, time.Hour)
 	c.run()
 	if c.box.Deliveries[0].Status != vigil.DeliveryCanceled || len(c.sent) != 6 {

@@ -53,11 +53,11 @@ func newDeliveryTest(t *testing.T, kind vigil.ChannelType) *deliveryTest {
 	return c
 }
 
-func (c *deliveryTest) PickUp(context.Context, uuid.UUID, uuid.UUID) (vigil.Pickup, error) {
+func (c *deliveryTest) ClaimAttempt(context.Context, uuid.UUID, uuid.UUID) (vigil.NextAttempt, error) {
 	if c.inFlight != nil {
-		return vigil.Pickup{State: vigil.PickupLost, Attempt: *c.inFlight, Delivery: *c.delivery(c.inFlight.DeliveryID)}, nil
+		return vigil.NextAttempt{State: vigil.NextAttemptUnknown, Attempt: *c.inFlight, Delivery: *c.delivery(c.inFlight.DeliveryID)}, nil
 	}
-	d := vigil.NextDispatch(c.box)
+	d := vigil.DecideDelivery(c.box)
 	for _, id := range d.Supersede {
 		c.delivery(id).Status = vigil.DeliverySuperseded
 	}
@@ -66,19 +66,19 @@ func (c *deliveryTest) PickUp(context.Context, uuid.UUID, uuid.UUID) (vigil.Pick
 	}
 	switch {
 	case d.Attempt == uuid.Nil:
-		return vigil.Pickup{State: vigil.PickupNothing, Last: c.box.Deliveries[len(c.box.Deliveries)-1].Status}, nil
+		return vigil.NextAttempt{State: vigil.NextAttemptNone, Last: c.box.Deliveries[len(c.box.Deliveries)-1].Status}, nil
 	case !d.Manual && d.NotBefore.After(c.env.Now()):
-		return vigil.Pickup{State: vigil.PickupLater, Until: d.NotBefore}, nil
+		return vigil.NextAttempt{State: vigil.NextAttemptLater, Until: d.NotBefore}, nil
 	case c.busy > 0:
 		c.busy--
-		return vigil.Pickup{State: vigil.PickupBusy}, nil
+		return vigil.NextAttempt{State: vigil.NextAttemptBusy}, nil
 	}
 	row := c.delivery(d.Attempt)
 	row.Attempts++
 	row.Redeliver = false
 	c.inFlight = &vigil.Attempt{ID: uuid.New(), DeliveryID: row.ID, Number: row.Attempts, Manual: d.Manual}
-	return vigil.Pickup{
-		State: vigil.PickupReady, Delivery: *row, Attempt: *c.inFlight, Merged: d.Merged, Body: c.body,
+	return vigil.NextAttempt{
+		State: vigil.NextAttemptReady, Delivery: *row, Attempt: *c.inFlight, Merged: d.Merged, Body: c.body,
 		Event: vigil.Event{ID: row.ID, Type: row.EventType, Envelope: []byte("envelope")},
 	}, nil
 }
@@ -87,7 +87,7 @@ func (c *deliveryTest) delivery(id uuid.UUID) *vigil.Delivery {
 	return &c.box.Deliveries[slices.IndexFunc(c.box.Deliveries, func(d vigil.Delivery) bool { return d.ID == id })]
 }
 
-func (c *deliveryTest) Settle(_ context.Context, set vigil.Settlement) (vigil.Rest, error) {
+func (c *deliveryTest) RecordOutcome(_ context.Context, set vigil.AttemptOutcome) (vigil.Remaining, error) {
 	c.inFlight = nil
 	row := c.delivery(set.Attempt.DeliveryID)
 	switch {
@@ -100,9 +100,9 @@ func (c *deliveryTest) Settle(_ context.Context, set vigil.Settlement) (vigil.Re
 			row.Status = vigil.DeliveryExhausted
 		}
 	}
-	rest := vigil.Rest{Status: row.Status, Failures: row.Failures}
+	rest := vigil.Remaining{Status: row.Status, Failures: row.Failures}
 	for _, d := range c.box.Deliveries {
-		rest.Left = rest.Left || d.Status == vigil.DeliveryPending
+		rest.Pending = rest.Pending || d.Status == vigil.DeliveryPending
 	}
 	if row.NextAttemptAt != nil && row.Status == vigil.DeliveryPending {
 		rest.Until = *row.NextAttemptAt
@@ -168,7 +168,7 @@ func openedAndResolved() []vigil.EventType {
 func (c *deliveryTest) recover() {
 	c.box.Ended = true
 	c.box.Deliveries = append(c.box.Deliveries, pending(c.kind, vigil.EventResolved))
-	c.env.SignalWorkflow(workflows.SignalLook, nil)
+	c.env.SignalWorkflow(workflows.SignalRefresh, nil)
 }
 
 func (c *deliveryTest) run() {

@@ -122,11 +122,11 @@ func TestIncidentOpensWithTheRulesThatAreMetAndTheirVotes(t *testing.T) {
 	if transitions, _ := e.run(); transitions != "opened" {
 		t.Fatalf("transitions %q", transitions)
 	}
-	want := vigil.Opening{
+	want := vigil.OpenRequest{
 		ID:      vigil.IncidentID(firstRunID, 1),
 		CheckID: e.input.CheckID, Rules: []uuid.UUID{e.rule}, Votes: []vigil.Vote{met},
 	}
-	if !reflect.DeepEqual(e.openings, []vigil.Opening{want}) {
+	if !reflect.DeepEqual(e.openings, []vigil.OpenRequest{want}) {
 		t.Errorf("opened %+v, want %+v", e.openings, want)
 	}
 }
@@ -134,9 +134,9 @@ func TestIncidentOpensWithTheRulesThatAreMetAndTheirVotes(t *testing.T) {
 func TestIncidentLooksAgainWhenNothingIsOpened(t *testing.T) {
 	t.Parallel()
 	e := newIncidentTest(t, vigil.AnyRegion, "a")
-	e.instead = func(vigil.Opening) (vigil.Outcome, bool) {
+	e.instead = func(vigil.OpenRequest) (vigil.IncidentOutcome, bool) {
 		e.standing.Rules = nil // the rule was deleted meanwhile
-		return vigil.Outcome{}, true
+		return vigil.IncidentOutcome{}, true
 	}
 	e.at(0, func() { e.vote("a", true) })
 	if transitions, ended := e.run(); transitions != "" || !ended || e.reads != 2 {
@@ -148,8 +148,8 @@ func TestIncidentLooksAgainWhenNothingIsOpened(t *testing.T) {
 func TestIncidentOpensAnotherWhenItsIncidentIsResolvedAlready(t *testing.T) {
 	t.Parallel()
 	e := newIncidentTest(t, vigil.AnyRegion, "a")
-	e.instead = func(opening vigil.Opening) (vigil.Outcome, bool) {
-		return vigil.Outcome{Incident: vigil.IncidentHead{ID: opening.ID, Status: vigil.IncidentResolved}}, len(e.openings) == 1
+	e.instead = func(opening vigil.OpenRequest) (vigil.IncidentOutcome, bool) {
+		return vigil.IncidentOutcome{Incident: vigil.IncidentHead{ID: opening.ID, Status: vigil.IncidentResolved}}, len(e.openings) == 1
 	}
 	e.at(0, func() { e.vote("a", true) })
 	if transitions, ended := e.run(); transitions != "opened" || ended {
@@ -183,7 +183,7 @@ func TestIncidentFailsWhenTheStoreRefusesForGood(t *testing.T) {
 			e.vote("a", false)
 		}},
 		"ToRemove": {"ResolveIncident", "resolve the incident: ", func(e *incidentTest) {
-			e.standing = vigil.Standing{Incident: &vigil.IncidentHead{ID: uuid.New(), Status: vigil.IncidentActive}}
+			e.standing = vigil.IncidentContext{Incident: &vigil.IncidentHead{ID: uuid.New(), Status: vigil.IncidentActive}}
 			e.look()
 		}},
 		"ToUnlatch": {"KeepLatch", "keep the latch: ", func(e *incidentTest) {

@@ -138,7 +138,7 @@ func TestIncidentCarriesWhatItKnowsWhenItContinuesAsNew(t *testing.T) {
 	e.env.ExecuteWorkflow(workflows.Incident, e.input)
 	got := continued[workflows.IncidentInput](t, e.env.GetWorkflowError(), "Incident")
 	want := workflows.IncidentInput{
-		CheckID: e.input.CheckID, Episode: 1, Votes: last, Untaken: []vigil.Vote{e.standing.Regions[0].Vote},
+		CheckID: e.input.CheckID, Episode: 1, Votes: last, UnhandledVotes: []vigil.Vote{e.standing.Regions[0].Vote},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("continues with %+v, want %+v", got, want)

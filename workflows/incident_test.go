@@ -26,7 +26,7 @@ type incidentTest struct {
 	*testing.T
 	env      *testEnv
 	input    workflows.IncidentInput
-	standing vigil.Standing
+	standing vigil.IncidentContext
 	gone     bool
 	rule     uuid.UUID
 	slot     time.Time
@@ -36,8 +36,8 @@ type incidentTest struct {
 	ids         []uuid.UUID
 	// openings, closings and latches are what the store was asked to write, and
 	// reads how often the standing was read.
-	openings []vigil.Opening
-	closings []vigil.Closing
+	openings []vigil.OpenRequest
+	closings []vigil.ResolveRequest
 	latches  []activities.LatchState
 	reads    int
 	// answers are those to updates.
@@ -53,7 +53,7 @@ type incidentTest struct {
 	// reading before it is read.
 	read, reading func()
 	// instead answers an opening in place of the store.
-	instead func(vigil.Opening) (vigil.Outcome, bool)
+	instead func(vigil.OpenRequest) (vigil.IncidentOutcome, bool)
 }
 
 func newIncidentTest(t *testing.T, policy vigil.RegionPolicy, regions ...string) *incidentTest {
@@ -61,27 +61,27 @@ func newIncidentTest(t *testing.T, policy vigil.RegionPolicy, regions ...string)
 	e := &incidentTest{T: t, env: newTestEnv(), rule: uuid.New()}
 	e.input.CheckID = uuid.New()
 	e.slot = envStart
-	e.standing = vigil.Standing{Enabled: true, Revision: 1, Rules: []vigil.RulePolicy{{ID: e.rule, Policy: policy}}}
+	e.standing = vigil.IncidentContext{Enabled: true, Revision: 1, Rules: []vigil.RulePolicy{{ID: e.rule, Policy: policy}}}
 	for _, region := range regions {
-		e.standing.Regions = append(e.standing.Regions, vigil.RegionStanding{Region: region})
+		e.standing.Regions = append(e.standing.Regions, vigil.RegionVote{Region: region})
 	}
 	e.busy, e.read, e.reading = func() {}, func() {}, func() {}
-	e.instead = func(vigil.Opening) (vigil.Outcome, bool) { return vigil.Outcome{}, false }
+	e.instead = func(vigil.OpenRequest) (vigil.IncidentOutcome, bool) { return vigil.IncidentOutcome{}, false }
 	e.env.RegisterWorkflow(workflows.Incident)
-	acts := activities.NewIncidents(activities.IncidentsOptions{Store: e, Messenger: e, Log: slog.New(slog.DiscardHandler)})
+	acts := activities.NewIncidents(activities.IncidentsOptions{Store: e, Deliveries: e, Log: slog.New(slog.DiscardHandler)})
 	for name, act := range map[string]any{
-		"Survey": acts.Survey, "Open": acts.Open, "Acknowledge": acts.Acknowledge, "Resolve": acts.Resolve, "KeepLatch": acts.KeepLatch,
+		"Survey": acts.ReadContext, "Open": acts.Open, "Acknowledge": acts.Acknowledge, "Resolve": acts.Resolve, "KeepLatch": acts.KeepLatch,
 	} {
 		e.env.RegisterActivityWithOptions(act, activity.RegisterOptions{Name: name})
 	}
 	return e
 }
 
-func (e *incidentTest) Standing(context.Context, uuid.UUID) (vigil.Standing, error) {
+func (e *incidentTest) IncidentContext(context.Context, uuid.UUID) (vigil.IncidentContext, error) {
 	e.reads++
 	if e.gone {
 		e.read()
-		return vigil.Standing{}, vigil.NotFound("check")
+		return vigil.IncidentContext{}, vigil.NotFound("check")
 	}
 	e.reading()
 	out := e.standing
@@ -101,9 +101,9 @@ func (e *incidentTest) fail(method string) error {
 	return nil
 }
 
-func (e *incidentTest) OpenIncident(_ context.Context, opening vigil.Opening) (vigil.Outcome, error) {
+func (e *incidentTest) OpenIncident(_ context.Context, opening vigil.OpenRequest) (vigil.IncidentOutcome, error) {
 	if err := e.fail("OpenIncident"); err != nil {
-		return vigil.Outcome{}, err
+		return vigil.IncidentOutcome{}, err
 	}
 	e.openings = append(e.openings, opening)
 	if out, ok := e.instead(opening); ok {
@@ -115,23 +115,23 @@ func (e *incidentTest) OpenIncident(_ context.Context, opening vigil.Opening) (v
 		e.standing.Incident = &vigil.IncidentHead{ID: opening.ID, Status: vigil.IncidentActive}
 		e.busy()
 	}
-	return vigil.Outcome{Incident: *e.standing.Incident}, nil
+	return vigil.IncidentOutcome{Incident: *e.standing.Incident}, nil
 }
 
-func (e *incidentTest) AcknowledgeIncident(context.Context, uuid.UUID, string, string) (vigil.Outcome, error) {
+func (e *incidentTest) AcknowledgeIncident(context.Context, uuid.UUID, string, string) (vigil.IncidentOutcome, error) {
 	if e.standing.Incident.Status == vigil.IncidentActive {
 		e.transitions = append(e.transitions, "acknowledged")
 	}
 	e.standing.Incident.Status = vigil.IncidentAcknowledged
-	return vigil.Outcome{Incident: *e.standing.Incident}, nil
+	return vigil.IncidentOutcome{Incident: *e.standing.Incident}, nil
 }
 
-func (e *incidentTest) ResolveIncident(_ context.Context, closing vigil.Closing) (vigil.Outcome, error) {
+func (e *incidentTest) ResolveIncident(_ context.Context, closing vigil.ResolveRequest) (vigil.IncidentOutcome, error) {
 	if err := e.fail("ResolveIncident"); err != nil {
-		return vigil.Outcome{}, err
+		return vigil.IncidentOutcome{}, err
 	}
 	if e.standing.Incident == nil {
-		return vigil.Outcome{}, vigil.NotFound("incident")
+		return vigil.IncidentOutcome{}, vigil.NotFound("incident")
 	}
 	e.closings = append(e.closings, closing)
 	e.transitions = append(e.transitions, "resolved "+string(closing.Resolution))
@@ -140,7 +140,7 @@ func (e *incidentTest) ResolveIncident(_ context.Context, closing vigil.Closing)
 		e.standing.Latch = &vigil.Latch{IncidentID: closing.ID, Quiet: closing.Quiet}
 	}
 	e.busy()
-	return vigil.Outcome{Incident: vigil.IncidentHead{ID: closing.ID, Status: vigil.IncidentResolved}}, nil
+	return vigil.IncidentOutcome{Incident: vigil.IncidentHead{ID: closing.ID, Status: vigil.IncidentResolved}}, nil
 }
 
 func (e *incidentTest) KeepLatch(_ context.Context, id uuid.UUID, quiet []string, over bool) error {
@@ -156,7 +156,7 @@ func (e *incidentTest) KeepLatch(_ context.Context, id uuid.UUID, quiet []string
 	return nil
 }
 
-func (e *incidentTest) Send(context.Context, vigil.Errand) error { return nil }
+func (e *incidentTest) Send(context.Context, vigil.PendingDelivery) error { return nil }
 
 // at runs something at an instant after the start.
 func (e *incidentTest) at(after time.Duration, do func()) { e.env.RegisterDelayedCallback(do, after) }
@@ -181,7 +181,7 @@ func (e *incidentTest) store(region string, fires bool) vigil.Vote {
 	return vote
 }
 
-func (e *incidentTest) look() { e.env.SignalWorkflow(workflows.SignalLook, nil) }
+func (e *incidentTest) look() { e.env.SignalWorkflow(workflows.SignalRefresh, nil) }
 
 // update asks something of the open incident, or of the one given, and expects
 // that it is done, failed or rejected.

@@ -30,13 +30,13 @@ func TestIncidentThatIsResolvedByHandNamesItsRegions(t *testing.T) {
 	e.at(0, func() { e.vote("a", false); e.vote("b", true) })
 	e.at(time.Minute, func() { e.update(workflows.UpdateResolve, e.open(), "done") })
 	e.run()
-	want := vigil.Closing{
+	want := vigil.ResolveRequest{
 		Resolution: vigil.ResolvedManually, By: "ada", Latch: true, Regions: []string{"b"}, Quiet: []string{"a"},
 	}
 	if len(e.ids) == 1 {
 		want.ID = e.ids[0]
 	}
-	if !reflect.DeepEqual(e.closings, []vigil.Closing{want}) {
+	if !reflect.DeepEqual(e.closings, []vigil.ResolveRequest{want}) {
 		t.Errorf("resolved %+v, want %+v", e.closings, want)
 	}
 }

@@ -110,7 +110,7 @@ func TestIncidentReadsTheContextAgainOnlyForASurprisingVote(t *testing.T) {
 	}{
 		"OfAKnownRegion": {func(e *incidentTest) { e.vote("b", true) }, 1},
 		"OfAnAddedRegion": {func(e *incidentTest) {
-			e.standing.Regions = append(e.standing.Regions, vigil.RegionStanding{Region: "c"})
+			e.standing.Regions = append(e.standing.Regions, vigil.RegionVote{Region: "c"})
 			e.vote("c", true)
 		}, 2},
 		"OfANewerRevision": {func(e *incidentTest) { e.standing.Revision = 2; e.vote("a", true) }, 2},
