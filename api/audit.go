@@ -108,7 +108,7 @@ func auditWho(ctx context.Context, user vigil.User) {
 // noted stores the entry of what succeeded without changing the database. What
 // did change it was noted in the same transaction.
 func (s *Server) noted(ctx context.Context) {
-	if err := s.Store.Note(ctx); err != nil {
+	if err := s.Store.RecordAudit(ctx); err != nil {
 		requestOf(ctx).log().LogAttrs(ctx, slog.LevelError, "audit entry lost", slog.Any("error", err))
 	}
 }

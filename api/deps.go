@@ -91,7 +91,7 @@ type store interface {
 	EndLogin(ctx context.Context, email string) error
 
 	LeaseRate(ctx context.Context, orgID uuid.UUID, want, limit int64) (vigil.RateLease, error)
-	Note(ctx context.Context) error
+	RecordAudit(ctx context.Context) error
 	AuditLog(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]vigil.AuditEntry, int, error)
 
 	CreateKey(ctx context.Context, orgID, userID uuid.UUID, key vigil.NewKey) (vigil.APIKey, error)

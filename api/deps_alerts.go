@@ -28,7 +28,7 @@ type alertStore interface {
 	// unless force takes it out of them; then it returns their checks.
 	DeleteChannel(ctx context.Context, orgID, id uuid.UUID, force bool) (checks []uuid.UUID, err error)
 
-	// IncidentContext is where a check stands with its incidents, whoever it is of.
+	// Standing is where a check stands with its incidents, whoever it is of.
 	IncidentContext(ctx context.Context, checkID uuid.UUID) (vigil.IncidentContext, error)
 
 	Incidents(ctx context.Context, orgID uuid.UUID, filter vigil.IncidentFilter) ([]vigil.Incident, int, error)
