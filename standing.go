@@ -6,9 +6,13 @@ import (
 	"github.com/google/uuid"
 )
 
-// IncidentContext is where a check stands with its incidents, as Postgres has it: what
-// an incident workflow starts from, and returns to when it is told to look.
+// IncidentContext is what decisions about the incidents of a check rest on, as
+// Postgres has it. An incident workflow reads it at its start and after a refresh
+// signal.
 type IncidentContext struct {
+	// Gone: the check was deleted, with everything that belonged to it.
+	Gone bool `json:"gone,omitempty"`
+
 	OrgID    uuid.UUID `json:"org_id"`
 	Enabled  bool      `json:"enabled"`
 	Revision int64     `json:"revision"`

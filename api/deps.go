@@ -102,8 +102,8 @@ type Store interface {
 	rest.LeaseStore
 	stream.Store
 
-	// Note stores the audit entry of ctx, unless a transaction has stored it.
-	Note(ctx context.Context) error
+	// RecordAudit stores the audit entry of ctx, unless a transaction has stored it.
+	RecordAudit(ctx context.Context) error
 }
 
 // loopWorkflows is what the API asks of the workflows. Apply and Stop are attempts: what

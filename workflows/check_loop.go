@@ -158,8 +158,7 @@ func (l *checkLoop) reportVote(ctx workflow.Context) {
 	options.Summary = fmt.Sprintf("%d rules fire", len(state.Firing))
 	tellCtx, giveUp := workflow.WithCancel(workflow.WithActivityOptions(ctx, options))
 	defer giveUp()
-	var watcher *activities.Watcher
-	told := workflow.ExecuteActivity(tellCtx, watcher.ReportVote, l.in.CheckID, vigil.Vote{
+	told := workflow.ExecuteActivity(tellCtx, activities.NameReportVote, l.in.CheckID, vigil.Vote{
 		Region: l.in.Region, Revision: l.in.Plan.Revision, Slot: state.Slot, Failures: state.Failures, Firing: state.Firing,
 	})
 	for l.wait(ctx, told) {

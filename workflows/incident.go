@@ -122,7 +122,7 @@ type incidents struct {
 	// votes are the newest votes by region, of which those of regions that
 	// are gone or silent do not count.
 	votes   map[string]vigil.Vote
-	context activities.Survey
+	context vigil.IncidentContext
 	// stale: the survey must be read again. poked: something other than a
 	// vote may have changed the decision. surveyed: it was read at least once.
 	stale, refreshRequested, surveyed bool
@@ -214,9 +214,8 @@ func (i *incidents) refresh(ctx workflow.Context, votes *[]vigil.Vote) ([]vigil.
 		return nil, nil
 	}
 	i.stale = false
-	var acts *activities.Incidents
-	var survey activities.Survey
-	if err := workflow.ExecuteActivity(i.activity, acts.ReadContext, i.in.CheckID).Get(ctx, &survey); err != nil {
+	var survey vigil.IncidentContext
+	if err := workflow.ExecuteActivity(i.activity, activities.NameReadContext, i.in.CheckID).Get(ctx, &survey); err != nil {
 		return nil, fmt.Errorf("survey: %w", err)
 	}
 	i.context, i.surveyed = survey, true
