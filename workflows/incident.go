@@ -67,13 +67,13 @@ func Incident(ctx workflow.Context, in IncidentInput) error {
 		voteSignals:    workflow.GetSignalChannel(ctx, SignalVote),
 		refreshSignals: workflow.GetSignalChannel(ctx, SignalRefresh),
 		unhandled:      in.UnhandledVotes,
-		voteSignals:    make(map[string]vigil.Vote),
+		votes:          make(map[string]vigil.Vote),
 		mutex:          workflow.NewMutex(ctx),
 		stale:          true,
 		activity:       workflow.WithActivityOptions(ctx, retryForever(10*time.Second)),
 	}
 	for _, vote := range in.Votes {
-		i.voteSignals[vote.Region] = vote
+		i.votes[vote.Region] = vote
 	}
 	if err := i.takeUpdates(ctx); err != nil {
 		return err
@@ -119,10 +119,10 @@ type incidents struct {
 	in                          IncidentInput
 	voteSignals, refreshSignals workflow.ReceiveChannel
 	unhandled                   []vigil.Vote // by the run before
-	// voteSignals are the newest votes by region, of which those of regions that
+	// votes are the newest votes by region, of which those of regions that
 	// are gone or silent do not count.
-	voteSignals map[string]vigil.Vote
-	context     vigil.IncidentContext
+	votes   map[string]vigil.Vote
+	context vigil.IncidentContext
 	// stale: the survey must be read again. poked: something other than a
 	// vote may have changed the decision. surveyed: it was read at least once.
 	stale, refreshRequested, surveyed bool
@@ -154,7 +154,7 @@ func (i *incidents) carried() IncidentInput {
 	in := i.in
 	in.Votes, in.UnhandledVotes = nil, i.receive()
 	for _, region := range i.context.Regions {
-		if vote, ok := i.voteSignals[region.Region]; ok {
+		if vote, ok := i.votes[region.Region]; ok {
 			in.Votes = append(in.Votes, vote)
 		}
 	}
@@ -244,13 +244,13 @@ func (i *incidents) surprising(vote vigil.Vote) bool {
 // so that no decision rests on half of the regions.
 func (i *incidents) seed(votes []vigil.Vote) {
 	for _, vote := range votes {
-		if _, ok := i.voteSignals[vote.Region]; !ok {
-			i.voteSignals[vote.Region] = vote
+		if _, ok := i.votes[vote.Region]; !ok {
+			i.votes[vote.Region] = vote
 		}
 	}
 	for _, region := range i.context.Regions {
-		if _, ok := i.voteSignals[region.Region]; !ok && region.Voted {
-			i.voteSignals[region.Region] = region.Vote
+		if _, ok := i.votes[region.Region]; !ok && region.Voted {
+			i.votes[region.Region] = region.Vote
 		}
 	}
 }
@@ -258,8 +258,8 @@ func (i *incidents) seed(votes []vigil.Vote) {
 // take makes a vote that of its region unless a newer one is known.
 func (i *incidents) take(vote vigil.Vote) {
 	i.changes++
-	if !i.voteSignals[vote.Region].NewerThan(vote) {
-		i.voteSignals[vote.Region] = vote
+	if !i.votes[vote.Region].NewerThan(vote) {
+		i.votes[vote.Region] = vote
 	}
 }
 
@@ -267,7 +267,7 @@ func (i *incidents) take(vote vigil.Vote) {
 func (i *incidents) situation() vigil.DecisionInput {
 	s := vigil.DecisionInput{Enabled: i.context.Enabled, Rules: i.context.Rules, Open: i.context.Incident != nil}
 	for _, region := range i.context.Regions {
-		if vote, ok := i.voteSignals[region.Region]; ok && !region.Silent {
+		if vote, ok := i.votes[region.Region]; ok && !region.Silent {
 			s.Votes = append(s.Votes, vote)
 		}
 	}
@@ -380,7 +380,7 @@ func (i *incidents) describe(ctx workflow.Context) {
 		text = fmt.Sprintf("**latched**: incident %s was resolved by hand, its episode is not over", i.context.Latch.IncidentID)
 	}
 	for _, region := range i.context.Regions {
-		vote, voted := i.voteSignals[region.Region]
+		vote, voted := i.votes[region.Region]
 		switch {
 		case region.Silent:
 			text += fmt.Sprintf("\n\n- %s is silent", region.Region)
