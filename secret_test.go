@@ -78,6 +78,90 @@ func TestKeepSecrets(t *testing.T) {
 	})
 }
 
+// onlyInStep has its only secret inside an array.
+const onlyInStep = `{"steps":[{"name":"a","config":{"url":"https://a.example/"}},{"name":"b","config":{"password":"s1"}}]}`
+
+func TestSecretInAnArray(t *testing.T) {
+	t.Parallel()
+	t.Run("IsMasked", func(t *testing.T) {
+		t.Parallel()
+		want := strings.Replace(onlyInStep, "s1", vigil.SecretMask, 1)
+		if got := vigil.MaskSecrets(json.RawMessage(onlyInStep)); !sameJSON(t, got, json.RawMessage(want)) {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	})
+	t.Run("IsSealedAndOpened", func(t *testing.T) {
+		t.Parallel()
+		ring := keyring(t, 1)
+		sealed, err := ring.SealSecrets(json.RawMessage(onlyInStep))
+		if err != nil || strings.Contains(string(sealed), "s1") || strings.Count(string(sealed), `"v1:`) != 1 {
+			t.Fatalf("got %s, %v", sealed, err)
+		}
+		if opened, err := ring.OpenSecrets(sealed); err != nil || !sameJSON(t, opened, json.RawMessage(onlyInStep)) {
+			t.Errorf("got %s, %v", opened, err)
+		}
+	})
+	t.Run("ThatDoesNotOpenIsNamed", func(t *testing.T) {
+		t.Parallel()
+		_, err := keyring(t, 1).OpenSecrets(json.RawMessage(`{"steps":[{},{"config":{"password":"v1:00000000:AAAA"}}]}`))
+		if err == nil || !strings.HasPrefix(err.Error(), "steps.1.config.password: ") {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("IsKeptByTheMask", func(t *testing.T) {
+		t.Parallel()
+		stored := json.RawMessage(onlyInStep)
+		kept, err := vigil.KeepSecrets(vigil.MaskSecrets(stored), stored)
+		if err != nil || !sameJSON(t, kept, stored) {
+			t.Errorf("got %s, %v", kept, err)
+		}
+	})
+	t.Run("IsRefusedAsAMaskOfNothing", func(t *testing.T) {
+		t.Parallel()
+		for _, stored := range []string{"", `{}`, `{"steps":[{"config":{"password":"s1"}}]}`, `{"steps":[{},{"config":{"password":""}}]}`} {
+			_, err := vigil.KeepSecrets(json.RawMessage(`{"steps":[{},{"config":{"password":"***"}}]}`), json.RawMessage(stored))
+			if vigil.ErrorCode(err) != vigil.CodeInvalid || !strings.HasPrefix(vigil.ErrorMessage(err), "config.steps.1.config.password: ") {
+				t.Errorf("stored %q: got %v", stored, err)
+			}
+		}
+	})
+}
+
+func TestConfigWithoutSecretsStaysByteForByte(t *testing.T) {
+	t.Parallel()
+	ring := keyring(t, 1)
+	for _, config := range []string{
+		``, `{ }`, "{\n \"b\" : 1.0, \"a\":1e3 }", `{"url":"https:\/\/a.example\/?q=<1>&\u0062","headers":{"Accept":"*\/*"}}`,
+		`{ "steps" : [ {"b":1, "a":[ 1,2 ]} ], "password" : "" }`, `{"x":1,"x":2}`,
+	} {
+		given := json.RawMessage(config)
+		masked := vigil.MaskSecrets(given)
+		sealed, sealErr := ring.SealSecrets(given)
+		opened, openErr := ring.OpenSecrets(given)
+		kept, keepErr := vigil.KeepSecrets(given, nil)
+		if sealErr != nil || openErr != nil || keepErr != nil {
+			t.Fatalf("%s: %v, %v, %v", config, sealErr, openErr, keepErr)
+		}
+		for what, got := range map[string]json.RawMessage{"masked": masked, "sealed": sealed, "opened": opened, "kept": kept} {
+			if string(got) != config {
+				t.Errorf("%s: %q became %q", what, config, got)
+			}
+		}
+	}
+	t.Run("WhatIsNotJSONIsAnErrorThatDoesNotShowIt", func(t *testing.T) {
+		t.Parallel()
+		broken := json.RawMessage(`{"password":"s1`)
+		_, sealErr := ring.SealSecrets(broken)
+		_, keepErr := vigil.KeepSecrets(broken, nil)
+		_, storedErr := vigil.KeepSecrets(json.RawMessage(`{}`), broken)
+		for _, err := range []error{sealErr, keepErr, storedErr} {
+			if err == nil || strings.Contains(err.Error(), "s1") {
+				t.Errorf("got %v", err)
+			}
+		}
+	})
+}
+
 func TestKeyring(t *testing.T) {
 	t.Parallel()
 	t.Run("OpensWhatItSealed", func(t *testing.T) {
