@@ -8,6 +8,8 @@ import (
 	"fmt"
 
 	"vigil"
+	"vigil/notify"
+	"vigil/probe"
 )
 
 // secretKeyFile is the file of the data directory that holds the generated key,
@@ -70,4 +72,9 @@ func openSecrets(s *settings, dataDir keeper) (secrets, error) {
 		opened.olderSigning = append(opened.olderSigning, derived)
 	}
 	return opened, nil
+}
+
+// configSecrets holds the secret members of the configs of all types.
+func configSecrets() vigil.ConfigSecrets {
+	return vigil.ConfigSecrets{Checks: probe.Secrets(), Channels: notify.Secrets()}
 }
