@@ -51,6 +51,9 @@ func secretsOfField(field reflect.StructField, types map[vigil.CheckType]vigil.S
 	case secretByName:
 		return vigil.SecretFields{ByName: true}
 	case secretByType:
+		if types == nil {
+			types = map[vigil.CheckType]vigil.SecretFields{} // all are unknown
+		}
 		return vigil.SecretFields{ByType: types}
 	default:
 		panic(fmt.Sprintf("config: %s has the unknown tag secret:%q", field.Name, tag))

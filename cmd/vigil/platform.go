@@ -109,29 +109,12 @@ func (p *platform) openStore(ctx context.Context, migrate bool) error {
 		}
 	})
 	if !migrate {
-		if err := store.Ready(ctx); err != nil {
-			return err
-		}
-		p.sealConfigs(ctx)
-		return nil
+		return store.Ready(ctx)
 	}
 	if _, err := store.Migrate(ctx); err != nil {
 		return err
 	}
-	p.sealConfigs(ctx)
 	return store.EnsurePartitions(ctx, time.Now())
-}
-
-// sealConfigs seals the secrets that an older version stored in clear. Both forms
-// can be read, so a failure stops nothing; the next start tries again.
-func (p *platform) sealConfigs(ctx context.Context) {
-	changed, err := p.store.SealConfigs(ctx)
-	switch {
-	case err != nil:
-		p.log.WarnContext(ctx, "secrets stored in clear are not sealed yet", "sealed", changed, "error", err)
-	case changed > 0:
-		p.log.InfoContext(ctx, "secrets that were stored in clear are sealed", "configs", changed)
-	}
 }
 
 // dialTemporal makes the client. It connects when it is first used, so that the
