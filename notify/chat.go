@@ -35,9 +35,9 @@ func (chatType) MaxAttempts() int        { return fewAttempts }
 func (chatType) Documents() any          { return chatConfig{} }
 
 // Parse reads the config.
-func (t chatType) Parse(config json.RawMessage) (Sender, error) {
+func (t chatType) Parse(given json.RawMessage) (Sender, error) {
 	c := &chat{environment: t.environment}
-	hidden, err := t.read(t.Type(), config, &c.config)
+	hidden, err := t.read(t.Type(), given, &c.config)
 	if err != nil {
 		return nil, err
 	}

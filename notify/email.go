@@ -33,9 +33,9 @@ func (emailType) MaxAttempts() int        { return manyAttempts }
 func (emailType) Documents() any          { return emailConfig{} }
 
 // Parse reads the config.
-func (t emailType) Parse(config json.RawMessage) (Sender, error) {
+func (t emailType) Parse(given json.RawMessage) (Sender, error) {
 	e := &email{environment: t.environment}
-	hidden, err := t.read(t.Type(), config, &e.config)
+	hidden, err := t.read(t.Type(), given, &e.config)
 	if err != nil {
 		return nil, err
 	}

@@ -56,7 +56,7 @@ type Notifier interface {
 	// Parse reads a config. Every mistake is a vigil.Invalid error that names
 	// the member by its path ("config.url") and never repeats its value. No
 	// name is resolved, but an address that may not be reached is refused.
-	Parse(config json.RawMessage) (Sender, error)
+	Parse(given json.RawMessage) (Sender, error)
 	// MaxAttempts is how often a delivery is tried.
 	MaxAttempts() int
 	// Documents returns a zero value of the struct that documents the config,
@@ -153,7 +153,7 @@ func (r *Registry) Secrets(t vigil.ChannelType) vigil.SecretFields {
 
 // read decodes a config of a type and returns what hides its secrets.
 func (env *environment) read(t vigil.ChannelType, given json.RawMessage, into any) (*redact.Redactor, error) {
-	if err := decode(given, into); err != nil {
+	if err := config.Decode(given, into, "channel", maxConfigBytes); err != nil {
 		return nil, err
 	}
 	return redact.New(credentials(env.secrets[t].Values(given))...), nil
@@ -165,7 +165,7 @@ func (r *Registry) Types() []vigil.ChannelType {
 }
 
 // Parse reads the config of a channel of a type. All errors are vigil.Invalid.
-func (r *Registry) Parse(t vigil.ChannelType, config json.RawMessage) (Sender, error) {
+func (r *Registry) Parse(t vigil.ChannelType, given json.RawMessage) (Sender, error) {
 	notifier, ok := r.notifiers[t]
 	if !ok {
 		names := make([]string, 0, len(r.notifiers))
@@ -174,7 +174,7 @@ func (r *Registry) Parse(t vigil.ChannelType, config json.RawMessage) (Sender, e
 		}
 		return nil, vigil.Invalid("type", "unknown channel type; the known ones are %s", strings.Join(names, ", "))
 	}
-	return notifier.Parse(config)
+	return notifier.Parse(given)
 }
 
 // MaxAttempts is how often a delivery to a channel of a type is tried; 0 for an

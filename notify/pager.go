@@ -40,9 +40,9 @@ func (pagerType) MaxAttempts() int        { return fewAttempts }
 func (pagerType) Documents() any          { return pagerConfig{} }
 
 // Parse reads the config.
-func (t pagerType) Parse(config json.RawMessage) (Sender, error) {
+func (t pagerType) Parse(given json.RawMessage) (Sender, error) {
 	p := &pager{environment: t.environment}
-	hidden, err := t.read(t.Type(), config, &p.config)
+	hidden, err := t.read(t.Type(), given, &p.config)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func (t pagerType) Parse(config json.RawMessage) (Sender, error) {
 		return nil, err
 	}
 	p.hidden = hidden
-	if p.config.URL != "" {
+	if p.url.String() != defaultPager {
 		p.hidden = hidden.With(pathTexts(p.url)...)
 	}
 	return p, p.config.check()
