@@ -190,9 +190,9 @@ func (*stub) Target() string          { return "stub" }
 
 func (*stub) Run(context.Context) vigil.Observation { return vigil.Observation{Success: true} }
 
-func (s *stub) Write(_ context.Context, row vigil.ResultRow) (vigil.Recorded, error) {
+func (s *stub) Write(_ context.Context, row vigil.ResultRow) (vigil.StoredResult, error) {
 	s.written.Add(1)
-	return vigil.Recorded{Result: row.Result, Inserted: true}, nil
+	return vigil.StoredResult{Result: row.Result, Inserted: true}, nil
 }
 
 func (*stub) ResultsAfter(context.Context, uuid.UUID, string, time.Time, int) ([]vigil.Result, error) {
@@ -203,7 +203,7 @@ func (*stub) LatestResults(context.Context, uuid.UUID, string, int) ([]vigil.Res
 	return nil, nil
 }
 
-func (*stub) LastAnswer(context.Context, uuid.UUID, string, time.Time) (string, error) {
+func (*stub) LastDNSAnswer(context.Context, uuid.UUID, string, time.Time) (string, error) {
 	return "", nil
 }
 

@@ -100,14 +100,14 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	if err := s.greet(ctx); err != nil {
+	if err := s.checkVersion(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
-// greet asks the server for its version.
-func (s *Store) greet(ctx context.Context) error {
+// checkVersion asks the server for its version.
+func (s *Store) checkVersion(ctx context.Context) error {
 	var version int
 	err := s.pool.QueryRow(ctx, "SELECT current_setting('server_version_num')::int").Scan(&version)
 	if err != nil {
@@ -158,7 +158,7 @@ func (s *Store) inTx(ctx context.Context, fn func(ctx context.Context, tx bun.Tx
 		if err := fn(ctx, tx); err != nil {
 			return err
 		}
-		return s.note(ctx, tx)
+		return s.recordAudit(ctx, tx)
 	})
 }
 

@@ -96,12 +96,12 @@ func (g *groupTx) outcomes(group []*pendingRow) []outcome {
 			out[i].err = vigil.NotFound("check")
 		case g.fresh[key]:
 			winner := stored[key]
-			out[i].recorded = vigil.Recorded{Result: winner.result}
+			out[i].recorded = vigil.StoredResult{Result: winner.result}
 			if winner == p {
 				out[i].recorded.Inserted, out[i].recorded.Missed = true, p.missed
 			}
 		default:
-			out[i].recorded = vigil.Recorded{Result: g.old[key]}
+			out[i].recorded = vigil.StoredResult{Result: g.old[key]}
 		}
 	}
 	return out

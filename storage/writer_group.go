@@ -33,7 +33,7 @@ func (w *ResultWriter) commitAll(ctx context.Context, group []*pendingRow) {
 			return
 		case ctx.Err() != nil:
 			for _, p := range group {
-				p.answer(vigil.Recorded{}, errStopped)
+				p.answer(vigil.StoredResult{}, errStopped)
 			}
 			return
 		case away(err):
@@ -44,7 +44,7 @@ func (w *ResultWriter) commitAll(ctx context.Context, group []*pendingRow) {
 			p := group[0]
 			w.log.ErrorContext(ctx, "result cannot be stored",
 				"check", p.result.CheckID, "region", p.result.Region, "slot", p.result.Slot, "error", err)
-			p.answer(vigil.Recorded{}, err)
+			p.answer(vigil.StoredResult{}, err)
 			return
 		default:
 			half := len(group) / 2
@@ -72,7 +72,7 @@ func waitedFor(group []*pendingRow) []*pendingRow {
 		if p.ctx.Err() == nil {
 			return false
 		}
-		p.answer(vigil.Recorded{}, context.Cause(p.ctx))
+		p.answer(vigil.StoredResult{}, context.Cause(p.ctx))
 		return true
 	})
 }

@@ -101,7 +101,7 @@ func (s *Sweep) adopt(ctx context.Context, lease vigil.Lease, most int) (int, er
 	loops, known := s.orphans[lease]
 	if !known {
 		var err error
-		if loops, err = s.store.Orphans(ctx, lease); err != nil {
+		if loops, err = s.store.AbandonedLoops(ctx, lease); err != nil {
 			return 0, err
 		}
 		if len(loops) > 0 { // else it stopped in good order, and others have them

@@ -85,7 +85,7 @@ func (s *slow) ForgetLease(context.Context, vigil.Lease, time.Duration) error {
 	return nil
 }
 
-func (s *slow) Orphans(context.Context, vigil.Lease) ([]vigil.Loop, error) {
+func (s *slow) AbandonedLoops(context.Context, vigil.Lease) ([]vigil.Loop, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var loops []vigil.Loop
@@ -107,7 +107,7 @@ func (s *slow) Tombstones(context.Context, int) ([]vigil.Tombstone, error) {
 	return stones, nil
 }
 
-func (s *slow) BuryLoop(context.Context, vigil.Tombstone) (bool, error) {
+func (s *slow) PurgeLoop(context.Context, vigil.Tombstone) (bool, error) {
 	time.Sleep(s.clearing)
 	return false, nil
 }

@@ -40,7 +40,7 @@ func NewControl(temporal client.Client, opts ControlOptions) *Control {
 	control := worker.New(temporal, vigil.ControlQueue, controlOptions(opts, controlSlots))
 	control.RegisterWorkflowWithOptions(workflows.Incident, workflow.RegisterOptions{Name: "Incident"})
 	for name, act := range map[string]any{
-		"Survey": opts.Incidents.Survey, "Open": opts.Incidents.Open, "Acknowledge": opts.Incidents.Acknowledge,
+		activities.NameReadContext: opts.Incidents.ReadContext, "Open": opts.Incidents.Open, "Acknowledge": opts.Incidents.Acknowledge,
 		"Resolve": opts.Incidents.Resolve, "KeepLatch": opts.Incidents.KeepLatch,
 	} {
 		control.RegisterActivityWithOptions(act, activity.RegisterOptions{Name: name})

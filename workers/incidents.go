@@ -33,7 +33,7 @@ const (
 // incidentRows is the stored side of incidents and deliveries.
 type incidentRows interface {
 	Incident(ctx context.Context, orgID, id uuid.UUID) (vigil.Incident, error)
-	AskRedelivery(ctx context.Context, orgID, id uuid.UUID) (vigil.Errand, error)
+	RequestRedelivery(ctx context.Context, orgID, id uuid.UUID) (vigil.PendingDelivery, error)
 }
 
 // Incidents reaches the workflows that decide about incidents and those that
@@ -73,7 +73,7 @@ func (i *Incidents) Resolve(ctx context.Context, orgID, id uuid.UUID, by, note s
 // fails as storage's AskRedelivery does; when Temporal does not take it, the
 // sweep does.
 func (i *Incidents) Redeliver(ctx context.Context, orgID, deliveryID uuid.UUID) error {
-	errand, err := i.store.AskRedelivery(ctx, orgID, deliveryID)
+	errand, err := i.store.RequestRedelivery(ctx, orgID, deliveryID)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (i *Incidents) Redeliver(ctx context.Context, orgID, deliveryID uuid.UUID) 
 // check stands: after a rule, a region or the check itself was changed or
 // removed.
 func (i *Incidents) Look(ctx context.Context, checkID uuid.UUID) error {
-	err := i.temporal.SignalWorkflow(ctx, vigil.IncidentWorkflowID(checkID), "", workflows.SignalLook, nil)
+	err := i.temporal.SignalWorkflow(ctx, vigil.IncidentWorkflowID(checkID), "", workflows.SignalRefresh, nil)
 	if isNotFound(err) {
 		return nil
 	}
@@ -97,12 +97,12 @@ func (i *Incidents) Look(ctx context.Context, checkID uuid.UUID) error {
 // Revive is Look for a check with an incident that a workflow must look after:
 // one that was lost is started anew.
 func (i *Incidents) Revive(ctx context.Context, orgID, checkID uuid.UUID, summary string) error {
-	return i.signalWithStart(ctx, orgID, checkID, summary, workflows.SignalLook, nil)
+	return i.signalWithStart(ctx, orgID, checkID, summary, workflows.SignalRefresh, nil)
 }
 
 // Vote tells what a region says of a check.
-func (i *Incidents) Vote(ctx context.Context, checkID uuid.UUID, vote vigil.Vote, heard vigil.Hearing) error {
-	if heard.Matters {
+func (i *Incidents) Vote(ctx context.Context, checkID uuid.UUID, vote vigil.Vote, heard vigil.VoteAck) error {
+	if heard.Relevant {
 		return i.signalWithStart(ctx, heard.OrgID, checkID, named(heard.CheckName, heard.Target), workflows.SignalVote, vote)
 	}
 	err := i.temporal.SignalWorkflow(ctx, vigil.IncidentWorkflowID(checkID), "", workflows.SignalVote, vote)
@@ -113,7 +113,7 @@ func (i *Incidents) Vote(ctx context.Context, checkID uuid.UUID, vote vigil.Vote
 }
 
 // Send starts, or wakes, the workflow that tells a channel about an incident.
-func (i *Incidents) Send(ctx context.Context, errand vigil.Errand) error {
+func (i *Incidents) Send(ctx context.Context, errand vigil.PendingDelivery) error {
 	options := client.StartWorkflowOptions{
 		TaskQueue:             vigil.DeliveryQueue,
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
@@ -124,7 +124,7 @@ func (i *Incidents) Send(ctx context.Context, errand vigil.Errand) error {
 		),
 		StaticSummary: bounded(shortened(errand.CheckName) + " → " + shortened(errand.ChannelName) + " (" + string(errand.ChannelType) + ")"),
 	}
-	_, err := i.temporal.SignalWithStartWorkflow(ctx, vigil.DeliveryWorkflowID(errand.IncidentID, errand.ChannelID), workflows.SignalLook, nil,
+	_, err := i.temporal.SignalWithStartWorkflow(ctx, vigil.DeliveryWorkflowID(errand.IncidentID, errand.ChannelID), workflows.SignalRefresh, nil,
 		options, workflows.Delivery, workflows.DeliveryInput{IncidentID: errand.IncidentID, ChannelID: errand.ChannelID})
 	return wrapIncident("send", err)
 }

@@ -73,7 +73,7 @@ func newBench(t *testing.T, regions ...string) *bench {
 	b.incidents = workers.NewIncidents(b.temporal, b.store)
 	control := workers.NewControl(b.temporal, workers.ControlOptions{
 		Name:      "bench",
-		Incidents: activities.NewIncidents(activities.IncidentsOptions{Store: b.store, Messenger: b.incidents, Log: quiet}),
+		Incidents: activities.NewIncidents(activities.IncidentsOptions{Store: b.store, Deliveries: b.incidents, Log: quiet}),
 		Deliveries: activities.NewDeliveries(activities.DeliveriesOptions{
 			Store: b.store, Channels: notify.NewRegistry(egress.New(egress.Policy{AllowPrivate: true})),
 			Schedule: patientSchedule(),
@@ -144,7 +144,7 @@ func (b *bench) ok(err error) {
 
 // tell is what a loop's Tell does.
 func (b *bench) tell(ctx context.Context, vote vigil.Vote) error {
-	heard, err := b.store.KeepVote(ctx, b.check.ID, vote)
+	heard, err := b.store.SaveVote(ctx, b.check.ID, vote)
 	if err != nil {
 		return err
 	}

@@ -145,7 +145,7 @@ func (l *Loops) Test(ctx context.Context, check vigil.Check, region string, dryR
 		RetryPolicy:            &temporal.RetryPolicy{MaximumAttempts: 1},
 		Summary:                bounded(check.Name),
 		TypedSearchAttributes:  attributes(check.OrgID, check.ID, region),
-	}, watcher.Test, activities.Trial{CheckID: check.ID, Region: region, Revision: check.Revision, DryRun: dryRun})
+	}, watcher.Test, activities.TestRequest{CheckID: check.ID, Region: region, Revision: check.Revision, DryRun: dryRun})
 	if err == nil {
 		err = handle.Get(whole, &result)
 	}

@@ -77,7 +77,7 @@ func NewRegions(temporal client.Client, watcher *activities.Watcher, name string
 		w.RegisterWorkflowWithOptions(workflows.CheckLoop, workflow.RegisterOptions{Name: "CheckLoop"})
 		w.RegisterActivityWithOptions(watcher.Watch, activity.RegisterOptions{Name: "Watch"})
 		w.RegisterActivityWithOptions(watcher.Test, activity.RegisterOptions{Name: "Test"})
-		w.RegisterActivityWithOptions(watcher.Tell, activity.RegisterOptions{Name: "Tell"})
+		w.RegisterActivityWithOptions(watcher.ReportVote, activity.RegisterOptions{Name: activities.NameReportVote})
 		r.workers = append(r.workers, w)
 	}
 	return r

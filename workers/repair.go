@@ -109,7 +109,7 @@ func (s *Sweep) end(ctx context.Context, stone vigil.Tombstone) (over bool, err 
 func (s *Sweep) clear(ctx context.Context) error {
 	for began := s.now(); len(s.ended) > 0 && s.now().Sub(began) < clearTime; {
 		stone := s.ended[0]
-		done, err := s.store.BuryLoop(ctx, stone)
+		done, err := s.store.PurgeLoop(ctx, stone)
 		if err != nil {
 			return err
 		}

@@ -16,12 +16,12 @@ const alertsEvery = 5 * time.Second
 type alertLedger interface {
 	StalledIncidents(ctx context.Context, now time.Time, limit int) ([]vigil.Incident, error)
 	MarkIncidentSwept(ctx context.Context, id uuid.UUID, at time.Time) error
-	StalledDeliveries(ctx context.Context, now time.Time, limit int) ([]vigil.Errand, error)
-	MarkErrandSwept(ctx context.Context, errand vigil.Errand, at time.Time) error
-	UnheardVotes(ctx context.Context, now time.Time, limit int) ([]vigil.Unheard, error)
-	MarkVoteSwept(ctx context.Context, vote vigil.Unheard, at time.Time) error
-	Silences(ctx context.Context, now, since time.Time, limit int) ([]vigil.Silence, error)
-	MarkSilence(ctx context.Context, silence vigil.Silence) error
+	StalledDeliveries(ctx context.Context, now time.Time, limit int) ([]vigil.PendingDelivery, error)
+	MarkDeliverySwept(ctx context.Context, errand vigil.PendingDelivery, at time.Time) error
+	UnhandledVotes(ctx context.Context, now time.Time, limit int) ([]vigil.UnhandledVote, error)
+	MarkVoteSwept(ctx context.Context, vote vigil.UnhandledVote, at time.Time) error
+	Silences(ctx context.Context, now, since time.Time, limit int) ([]vigil.RegionSilence, error)
+	MarkSilence(ctx context.Context, silence vigil.RegionSilence) error
 }
 
 // CoverAlerts makes the sweep look after incidents and deliveries too: it starts
@@ -56,7 +56,7 @@ func (s *Sweep) repairAlerts(ctx context.Context) error {
 			return err
 		}
 	}
-	unheard, err := s.alerts.UnheardVotes(ctx, s.now(), sweepBatch)
+	unheard, err := s.alerts.UnhandledVotes(ctx, s.now(), sweepBatch)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (s *Sweep) repairAlerts(ctx context.Context) error {
 		if err := s.incidents.Send(ctx, errand); err != nil {
 			return err
 		}
-		if err := s.alerts.MarkErrandSwept(ctx, errand, s.now()); err != nil {
+		if err := s.alerts.MarkDeliverySwept(ctx, errand, s.now()); err != nil {
 			return err
 		}
 	}

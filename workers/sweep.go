@@ -45,12 +45,12 @@ type ledger interface {
 	Overdue(ctx context.Context, now time.Time, grace time.Duration, regions []string, limit int) ([]vigil.Loop, error)
 	MarkNudged(ctx context.Context, checkID uuid.UUID, region string, at time.Time) error
 	SilentLeases(ctx context.Context, silence time.Duration) ([]vigil.Lease, error)
-	Orphans(ctx context.Context, lease vigil.Lease) ([]vigil.Loop, error)
+	AbandonedLoops(ctx context.Context, lease vigil.Lease) ([]vigil.Loop, error)
 	ForgetLease(ctx context.Context, lease vigil.Lease, silence time.Duration) error
 	LiveRegions(ctx context.Context, silence time.Duration) (map[string][]vigil.CheckType, error)
 	Tombstones(ctx context.Context, limit int) ([]vigil.Tombstone, error)
 	HoldTombstone(ctx context.Context, stone vigil.Tombstone, do func(context.Context) error) error
-	BuryLoop(ctx context.Context, stone vigil.Tombstone) (done bool, err error)
+	PurgeLoop(ctx context.Context, stone vigil.Tombstone) (done bool, err error)
 	Leader(ctx context.Context, name string) (held vigil.Leadership, ok bool, err error)
 }
 

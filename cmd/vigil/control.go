@@ -31,7 +31,7 @@ func (p *platform) startControl(ctx context.Context, loops *workers.Loops) error
 	opts := workers.ControlOptions{
 		Name: workerName(), GaveUp: p.gaveUp,
 		Incidents: activities.NewIncidents(activities.IncidentsOptions{
-			Store: p.store, Messenger: incidents, PublicURL: string(p.settings.PublicURL), Log: p.log,
+			Store: p.store, Deliveries: incidents, PublicURL: string(p.settings.PublicURL), Log: p.log,
 		}),
 		Deliveries: activities.NewDeliveries(activities.DeliveriesOptions{
 			Store: p.store, Channels: p.channels, Notices: notices{p.store, p.mailer},
