@@ -104,6 +104,31 @@ type Vote struct {
 	Failures int       `json:"failures,omitempty"` // in a row, at the slot
 	// Firing are the ids of the rules that fire, sorted.
 	Firing []uuid.UUID `json:"firing,omitempty"`
+	// Matches say why, one for each of Firing. A vote that an older worker reported
+	// or stored has none.
+	Matches []Match `json:"matches,omitempty"`
+}
+
+// MatchOf returns what made a rule fire; false when the vote does not say.
+func (v Vote) MatchOf(rule uuid.UUID) (Match, bool) {
+	at := slices.IndexFunc(v.Matches, func(m Match) bool { return m.Rule == rule })
+	if at < 0 {
+		return Match{}, false
+	}
+	return v.Matches[at], true
+}
+
+// LeadingVote returns the vote that explains why a rule fires: the oldest one in
+// which it does, of several at the same slot that of the first region by name.
+// False: the rule fires in none.
+func LeadingVote(votes []Vote, rule uuid.UUID) (Vote, bool) {
+	firing := slices.DeleteFunc(slices.Clone(votes), func(v Vote) bool { return !slices.Contains(v.Firing, rule) })
+	if len(firing) == 0 {
+		return Vote{}, false
+	}
+	return slices.MinFunc(firing, func(a, b Vote) int {
+		return cmp.Or(a.Slot.Compare(b.Slot), cmp.Compare(a.Region, b.Region))
+	}), true
 }
 
 // NewerThan reports whether v replaces other as the vote of its region.

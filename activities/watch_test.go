@@ -159,8 +159,8 @@ func (w *world) LatestResults(_ context.Context, _ uuid.UUID, _ string, n int) (
 	return slices.Clone(w.rows[max(0, len(w.rows)-n):]), nil
 }
 
-func (w *world) LastDNSAnswer(context.Context, uuid.UUID, string, time.Time) (string, error) {
-	return "", nil
+func (w *world) LastDNSAnswer(context.Context, uuid.UUID, string, time.Time) (string, time.Time, error) {
+	return "", time.Time{}, nil
 }
 
 // watch runs one turn to its end.
