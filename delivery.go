@@ -19,15 +19,6 @@ const (
 	DeliveryCanceled   DeliveryStatus = "canceled"   // its channel or check was removed
 )
 
-// Valid reports whether s is one of the states.
-func (s DeliveryStatus) Valid() bool {
-	switch s {
-	case DeliveryPending, DeliveryDelivered, DeliveryExhausted, DeliverySuperseded, DeliveryCanceled:
-		return true
-	}
-	return false
-}
-
 // Delivery is one event on its way to one channel.
 type Delivery struct {
 	ID          uuid.UUID
