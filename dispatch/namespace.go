@@ -1,4 +1,4 @@
-package workers
+package dispatch
 
 import (
 	"context"
@@ -13,27 +13,29 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/types/known/durationpb"
+
+	"vigil/timing"
 )
 
-// A change of a namespace is known to every host of a cluster only after some
-// seconds, since each of them caches it.
+// A change of a namespace reaches every host of a cluster after some seconds, since
+// each of them caches it.
 const (
-	settleWait = 60 * time.Second
-	settlePoll = 500 * time.Millisecond
+	namespaceTimeout      = 60 * time.Second
+	namespacePollInterval = 500 * time.Millisecond
 )
 
-// Preparation says what PrepareNamespace had to do.
+// Preparation reports what PrepareNamespace changed.
 type Preparation struct {
-	Created    bool     // the namespace was not there
-	Retention  bool     // its retention was another
+	Created    bool     // the namespace was missing
+	Retention  bool     // its retention differed
 	Attributes []string // search attributes that were missing
 }
 
-// PrepareNamespace makes any Temporal ready for Vigil: the namespace with this
-// retention of closed workflows, and the search attributes. It may be repeated,
-// and returns once the server answers with all of it.
+// PrepareNamespace creates or updates a namespace for Vigil: its retention of closed
+// workflows, and the search attributes. It may be repeated, and returns once the
+// server reports all of it.
 func PrepareNamespace(ctx context.Context, temporal client.Client, namespace string, retention time.Duration) (Preparation, error) {
-	ctx, cancel := context.WithTimeout(ctx, settleWait)
+	ctx, cancel := context.WithTimeout(ctx, namespaceTimeout)
 	defer cancel()
 	var done Preparation
 	service := temporal.WorkflowService()
@@ -46,7 +48,7 @@ func PrepareNamespace(ctx context.Context, temporal client.Client, namespace str
 		})
 		done.Created = err == nil
 		if _, exists := errors.AsType[*serviceerror.NamespaceAlreadyExists](err); exists {
-			err = nil // somebody else was faster
+			err = nil // another process created it
 		}
 	case err == nil && found.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration() != retention:
 		_, err = service.UpdateNamespace(ctx, &workflowservice.UpdateNamespaceRequest{
@@ -61,7 +63,7 @@ func PrepareNamespace(ctx context.Context, temporal client.Client, namespace str
 	return done, err
 }
 
-// prepareAttributes adds what is missing and waits until it is there.
+// prepareAttributes adds the missing search attributes and waits until they exist.
 func prepareAttributes(ctx context.Context, temporal client.Client, namespace string) (added []string, err error) {
 	for {
 		listed, err := temporal.OperatorService().ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: namespace})
@@ -81,14 +83,12 @@ func prepareAttributes(ctx context.Context, temporal client.Client, namespace st
 				}
 			}
 		}
-		// A namespace that was just made is not known to every host yet.
+		// A new namespace is not known to every host yet.
 		if _, unknown := errors.AsType[*serviceerror.NamespaceNotFound](err); err != nil && !unknown {
 			return added, fmt.Errorf("prepare the search attributes of %q: %w", namespace, err)
 		}
-		select {
-		case <-ctx.Done():
-			return added, fmt.Errorf("the search attributes of %q did not appear within %s: %w", namespace, settleWait, errors.Join(ctx.Err(), err))
-		case <-time.After(settlePoll):
+		if end := timing.Sleep(ctx, namespacePollInterval); end != nil {
+			return added, fmt.Errorf("the search attributes of %q did not appear within %s: %w", namespace, namespaceTimeout, errors.Join(end, err))
 		}
 	}
 }
@@ -101,7 +101,7 @@ func missingAttributes(there map[string]enumspb.IndexedValueType) (map[string]en
 		case !ok:
 			missing[name] = enumspb.INDEXED_VALUE_TYPE_KEYWORD
 		case kind != enumspb.INDEXED_VALUE_TYPE_KEYWORD:
-			return nil, fmt.Errorf("the search attribute %s is there with the type %s, and must be Keyword; use another namespace", name, kind)
+			return nil, fmt.Errorf("the search attribute %s has the type %s and must be Keyword; use another namespace", name, kind)
 		}
 	}
 	return missing, nil

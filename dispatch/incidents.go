@@ -1,4 +1,4 @@
-package workers
+package dispatch
 
 import (
 	"context"
@@ -11,47 +11,38 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"vigil"
+	"vigil/timing"
 	"vigil/workflows"
-)
-
-// More search attributes of Vigil's workflows, all keywords. AttributeDelivery
-// is pending, retrying, or how the last delivery ended.
-const (
-	AttributeIncident = workflows.AttributeIncident
-	AttributeChannel  = "VigilChannel"
-	AttributeDelivery = workflows.AttributeDelivery
 )
 
 const (
 	// updateWait is how long a caller waits for an incident's workflow.
 	updateWait = 2 * time.Second
-	// reviveWait is the pause before a workflow that was started anew is asked
-	// again.
-	reviveWait = 100 * time.Millisecond
+	// retryPause is the pause before an update is tried again.
+	retryPause = 100 * time.Millisecond
 )
 
-// incidentRows is the stored side of incidents and deliveries.
-type incidentRows interface {
+// incidentStore reads incidents and records requests for redelivery.
+type incidentStore interface {
 	Incident(ctx context.Context, orgID, id uuid.UUID) (vigil.Incident, error)
 	RequestRedelivery(ctx context.Context, orgID, id uuid.UUID) (vigil.PendingDelivery, error)
 }
 
-// Incidents reaches the workflows that decide about incidents and those that
-// tell channels about them. Every call may be repeated.
+// Incidents starts, signals and updates the workflows of incidents and deliveries.
+// Every call may be repeated.
 type Incidents struct {
 	temporal client.Client
-	store    incidentRows
+	store    incidentStore
 }
 
-// NewIncidents returns Incidents that reach workflows through the client.
-func NewIncidents(temporal client.Client, store incidentRows) *Incidents {
+// NewIncidents returns Incidents that use the client.
+func NewIncidents(temporal client.Client, store incidentStore) *Incidents {
 	return &Incidents{temporal: temporal, store: store}
 }
 
-// Acknowledge notes that somebody, named for people, looks after an incident,
-// and returns it as it is then. Repeated, it changes nothing; a resolved
-// incident is a CodeConflict error, one that its workflow does not answer for
-// within two seconds CodeUnavailable.
+// Acknowledge records who takes care of an incident, by name, and returns it after
+// the change. Repeated, it changes nothing. A resolved incident is a CodeConflict
+// error; a workflow that does not answer within two seconds is CodeUnavailable.
 func (i *Incidents) Acknowledge(ctx context.Context, orgID, id uuid.UUID, by string) (vigil.Incident, error) {
 	return i.change(ctx, orgID, id, workflows.UpdateAcknowledge, workflows.Request{IncidentID: id, By: by}, func(row *vigil.Incident) (bool, error) {
 		if !row.Open() {
@@ -61,7 +52,7 @@ func (i *Incidents) Acknowledge(ctx context.Context, orgID, id uuid.UUID, by str
 	})
 }
 
-// Resolve ends an incident by hand, and returns it as it is then. Repeated, it
+// Resolve ends an incident manually and returns it after the change. Repeated, it
 // changes nothing; CodeUnavailable as for Acknowledge.
 func (i *Incidents) Resolve(ctx context.Context, orgID, id uuid.UUID, by, note string) (vigil.Incident, error) {
 	return i.change(ctx, orgID, id, workflows.UpdateResolve, workflows.Request{IncidentID: id, By: by, Note: note}, func(row *vigil.Incident) (bool, error) {
@@ -69,23 +60,21 @@ func (i *Incidents) Resolve(ctx context.Context, orgID, id uuid.UUID, by, note s
 	})
 }
 
-// Redeliver makes one more attempt of a delivery, whatever became of it. It
-// fails as storage's AskRedelivery does; when Temporal does not take it, the
-// sweep does.
+// Redeliver makes one more attempt of a delivery, in any of its states. It fails as
+// storage's RequestRedelivery does; when Temporal is away, the sweep sends it later.
 func (i *Incidents) Redeliver(ctx context.Context, orgID, deliveryID uuid.UUID) error {
-	errand, err := i.store.RequestRedelivery(ctx, orgID, deliveryID)
+	delivery, err := i.store.RequestRedelivery(ctx, orgID, deliveryID)
 	if err != nil {
 		return err
 	}
-	if err := i.Send(ctx, errand); err != nil {
-		return nil //nolint:nilerr // it is on record, and the sweep sends it
+	if err := i.Send(ctx, delivery); err != nil {
+		return nil //nolint:nilerr // the request is stored, and the sweep sends it
 	}
 	return nil
 }
 
-// Look makes the workflow of a check's incidents, when one runs, read where the
-// check stands: after a rule, a region or the check itself was changed or
-// removed.
+// Look makes the incident workflow of a check, if one runs, reload its context: after
+// a rule, a region or the check itself was changed or deleted.
 func (i *Incidents) Look(ctx context.Context, checkID uuid.UUID) error {
 	err := i.temporal.SignalWorkflow(ctx, vigil.IncidentWorkflowID(checkID), "", workflows.SignalRefresh, nil)
 	if isNotFound(err) {
@@ -94,16 +83,17 @@ func (i *Incidents) Look(ctx context.Context, checkID uuid.UUID) error {
 	return wrapIncident("look", err)
 }
 
-// Revive is Look for a check with an incident that a workflow must look after:
-// one that was lost is started anew.
-func (i *Incidents) Revive(ctx context.Context, orgID, checkID uuid.UUID, summary string) error {
-	return i.signalWithStart(ctx, orgID, checkID, summary, workflows.SignalRefresh, nil)
+// Revive is Look for a check that needs an incident workflow: it starts one if none
+// runs. Name and target describe the check in the Temporal UI; target may be empty.
+func (i *Incidents) Revive(ctx context.Context, orgID, checkID uuid.UUID, name, target string) error {
+	return i.signalWithStart(ctx, orgID, checkID, summary(name, target), workflows.SignalRefresh, nil)
 }
 
-// Vote tells what a region says of a check.
-func (i *Incidents) Vote(ctx context.Context, checkID uuid.UUID, vote vigil.Vote, heard vigil.VoteAck) error {
-	if heard.Relevant {
-		return i.signalWithStart(ctx, heard.OrgID, checkID, named(heard.CheckName, heard.Target), workflows.SignalVote, vote)
+// Vote signals the vote of a region to the incident workflow of a check, and starts
+// the workflow if the vote needs one.
+func (i *Incidents) Vote(ctx context.Context, checkID uuid.UUID, vote vigil.Vote, ack vigil.VoteAck) error {
+	if ack.Relevant {
+		return i.signalWithStart(ctx, ack.OrgID, checkID, summary(ack.CheckName, ack.Target), workflows.SignalVote, vote)
 	}
 	err := i.temporal.SignalWorkflow(ctx, vigil.IncidentWorkflowID(checkID), "", workflows.SignalVote, vote)
 	if isNotFound(err) {
@@ -112,25 +102,25 @@ func (i *Incidents) Vote(ctx context.Context, checkID uuid.UUID, vote vigil.Vote
 	return wrapIncident("vote", err)
 }
 
-// Send starts, or wakes, the workflow that tells a channel about an incident.
-func (i *Incidents) Send(ctx context.Context, errand vigil.PendingDelivery) error {
+// Send starts the delivery workflow of an incident and a channel, or wakes it.
+func (i *Incidents) Send(ctx context.Context, delivery vigil.PendingDelivery) error {
 	options := client.StartWorkflowOptions{
 		TaskQueue:             vigil.DeliveryQueue,
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		TypedSearchAttributes: temporal.NewSearchAttributes(
-			keyword(AttributeOrg, errand.OrgID), keyword(AttributeCheck, errand.CheckID),
-			keyword(AttributeIncident, errand.IncidentID), keyword(AttributeChannel, errand.ChannelID),
+			keyword(AttributeOrg, delivery.OrgID), keyword(AttributeCheck, delivery.CheckID),
+			keyword(AttributeIncident, delivery.IncidentID), keyword(AttributeChannel, delivery.ChannelID),
 			temporal.NewSearchAttributeKeyKeyword(AttributeDelivery).ValueSet(string(vigil.DeliveryPending)),
 		),
-		StaticSummary: bounded(shortened(errand.CheckName) + " → " + shortened(errand.ChannelName) + " (" + string(errand.ChannelType) + ")"),
+		StaticSummary: bounded(shortened(delivery.CheckName) + " → " + shortened(delivery.ChannelName) + " (" + string(delivery.ChannelType) + ")"),
 	}
-	_, err := i.temporal.SignalWithStartWorkflow(ctx, vigil.DeliveryWorkflowID(errand.IncidentID, errand.ChannelID), workflows.SignalRefresh, nil,
-		options, workflows.Delivery, workflows.DeliveryInput{IncidentID: errand.IncidentID, ChannelID: errand.ChannelID})
+	_, err := i.temporal.SignalWithStartWorkflow(ctx, vigil.DeliveryWorkflowID(delivery.IncidentID, delivery.ChannelID), workflows.SignalRefresh, nil,
+		options, workflows.Delivery, workflows.DeliveryInput{IncidentID: delivery.IncidentID, ChannelID: delivery.ChannelID})
 	return wrapIncident("send", err)
 }
 
-// change asks an incident's workflow for an update. done says whether the stored
-// incident is already as wished, or why it can never be.
+// change sends an update to an incident's workflow until the stored incident shows
+// it. done reports whether it does, or why it never can.
 func (i *Incidents) change(ctx context.Context, orgID, id uuid.UUID, update string, request workflows.Request, done func(*vigil.Incident) (bool, error)) (vigil.Incident, error) {
 	waiting, stop := context.WithTimeout(ctx, updateWait)
 	defer stop()
@@ -150,15 +140,12 @@ func (i *Incidents) change(ctx context.Context, orgID, id uuid.UUID, update stri
 			continue
 		}
 		if isNotFound(failed) {
-			// Its workflow was lost: another one takes the incident over.
-			if err := i.Revive(waiting, row.OrgID, row.CheckID, row.Title); err != nil {
+			// Its workflow was lost; start another for this incident.
+			if err := i.Revive(waiting, row.OrgID, row.CheckID, row.Title, ""); err != nil {
 				failed = err
 			}
 		}
-		select {
-		case <-waiting.Done():
-		case <-time.After(reviveWait):
-		}
+		_ = timing.Sleep(waiting, retryPause) // the loop sees whether the time is up
 	}
 }
 
@@ -174,7 +161,7 @@ func (i *Incidents) update(ctx context.Context, checkID uuid.UUID, update string
 }
 
 func unavailable(cause error) error {
-	err := vigil.Errorf(vigil.CodeUnavailable, "The incident did not answer in time. What you asked for may still happen; try again in a few seconds.")
+	err := vigil.Errorf(vigil.CodeUnavailable, "The incident did not answer in time. The change may still happen; try again in a few seconds.")
 	err.Cause = cause
 	return err
 }
@@ -189,10 +176,6 @@ func (i *Incidents) signalWithStart(ctx context.Context, orgID, checkID uuid.UUI
 	_, err := i.temporal.SignalWithStartWorkflow(ctx, vigil.IncidentWorkflowID(checkID), signal, arg, options,
 		workflows.Incident, workflows.IncidentInput{CheckID: checkID})
 	return wrapIncident(signal, err)
-}
-
-func keyword(name string, id uuid.UUID) temporal.SearchAttributeUpdate {
-	return temporal.NewSearchAttributeKeyKeyword(name).ValueSet(id.String())
 }
 
 func wrapIncident(what string, err error) error {
