@@ -1,12 +1,9 @@
 package e2e_test
 
 import (
-	"compress/gzip"
 	"context"
 	"database/sql"
 	"encoding/json"
-	"io"
-	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -15,16 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
 	enumspb "go.temporal.io/api/enums/v1"
 	temporal "go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/log"
-	"go.temporal.io/sdk/worker"
-	"go.temporal.io/sdk/workflow"
 
 	"vigil"
 	"vigil/standalone"
-	"vigil/workflows"
 )
 
 const tokenHeaderIsSecret = false
@@ -70,24 +62,6 @@ func TestUpgrade(t *testing.T) {
 			t.Run("WorkflowsGoOn", u.workflowsGoOn)
 			u.process.stop()
 		})
-	}
-}
-
-// replayHistories runs today's workflows over histories of the earlier version.
-func replayHistories(t *testing.T, fixture string) {
-	histories, err := filepath.Glob(filepath.Join(fixture, "histories", "*.json"))
-	if err != nil || len(histories) == 0 {
-		t.Fatalf("no history: %v", err)
-	}
-	for _, path := range histories {
-		replayer := worker.NewWorkflowReplayer()
-		replayer.RegisterWorkflowWithOptions(workflows.CheckLoop, workflow.RegisterOptions{Name: "CheckLoop"})
-		replayer.RegisterWorkflowWithOptions(workflows.Incident, workflow.RegisterOptions{Name: "Incident"})
-		replayer.RegisterWorkflowWithOptions(workflows.Delivery, workflow.RegisterOptions{Name: "Delivery"})
-		quiet := log.NewStructuredLogger(slog.New(slog.DiscardHandler))
-		if err := replayer.ReplayWorkflowHistoryFromJSONFile(quiet, path); err != nil {
-			t.Errorf("%s: %v", path, err)
-		}
 	}
 }
 
@@ -144,7 +118,7 @@ func (u *upgrade) restore(dir string) {
 	}
 	defer func() { _ = server.Stop(context.WithoutCancel(u.t.Context())) }()
 	for _, name := range upgradeDatabases() {
-		u.load(server.DSN(name), name+".sql.gz")
+		loadDump(u.t, server.DSN(name), filepath.Join(u.fixture, name+".sql.gz"))
 	}
 	u.dsn = server.DSN("vigil") // the server keeps its port and password
 	db := u.open()
@@ -165,32 +139,6 @@ func (u *upgrade) restore(dir string) {
 			u.t.Fatal(err)
 		}
 		u.before[name], u.bodies[name] = d, body
-	}
-}
-
-// load runs a dump. Without arguments, Postgres takes it as one request.
-func (u *upgrade) load(dsn, dump string) {
-	u.t.Helper()
-	file, err := os.Open(filepath.Join(u.fixture, dump))
-	if err != nil {
-		u.t.Fatal(err)
-	}
-	defer func() { _ = file.Close() }()
-	unpacked, err := gzip.NewReader(file)
-	if err != nil {
-		u.t.Fatal(err)
-	}
-	text, err := io.ReadAll(unpacked)
-	if err != nil {
-		u.t.Fatal(err)
-	}
-	conn, err := pgconn.Connect(u.t.Context(), dsn)
-	if err != nil {
-		u.t.Fatal(err)
-	}
-	defer func() { _ = conn.Close(context.WithoutCancel(u.t.Context())) }()
-	if _, err := conn.Exec(u.t.Context(), string(text)).ReadAll(); err != nil {
-		u.t.Fatalf("%s: %v", dump, err)
 	}
 }
 
@@ -280,6 +228,7 @@ func (u *upgrade) probesHaveTheirSecrets(t *testing.T) {
 	if slices.Contains(unavailableTypes(c), "ping") {
 		broken = append(broken, "ping")
 	}
+	deadline := time.Now().Add(patience)
 	for name, id := range u.facts.Checks {
 		if slices.Contains(broken, name) {
 			continue
@@ -288,7 +237,6 @@ func (u *upgrade) probesHaveTheirSecrets(t *testing.T) {
 			result
 			Error string `json:"error_message"`
 		}
-		deadline := time.Now().Add(patience)
 		for {
 			c.into(&newest, http.MethodGet, "/v1/checks/"+id+"/results?limit=1", nil)
 			if len(newest) == 1 && newest[0].Success && newest[0].Time.After(u.began) {
