@@ -13,7 +13,7 @@ import (
 	temporal "go.temporal.io/sdk/client"
 )
 
-// target is a real HTTP service that remembers when it was asked.
+// target is an HTTP server that records the times of requests.
 type target struct {
 	*httptest.Server
 	mu   sync.Mutex
@@ -39,7 +39,7 @@ func (s *target) count(path string) int {
 	return len(s.hits[path])
 }
 
-// check and result are the members of the API's objects that are looked at.
+// check and result are the members of the API's objects that the tests read.
 type check struct {
 	ID           string `json:"id"`
 	HealthStatus string `json:"health_status"`
@@ -58,7 +58,7 @@ func httpCheck(name, target string, seconds int, regions ...string) map[string]a
 	}
 }
 
-func TestLoop(t *testing.T) { // its steps are the life of one check
+func TestLoop(t *testing.T) { // the subtests are the life of one check, in order
 	t.Parallel()
 	dsn := database(t)
 	p := up(t, dataDir(t), "DATABASE_URL="+dsn, "VIGIL_REGIONS=eu-central-fra,na-east-ewr")
@@ -72,7 +72,7 @@ func TestLoop(t *testing.T) { // its steps are the life of one check
 	eventually(t, "the first result is there", func() bool { return len(resultsOf(c, path)) > 0 })
 	t.Logf("first result %v after the request to create the check", time.Since(began).Round(time.Millisecond))
 
-	// On a busy machine a probe may take longer than its second, but not many do.
+	// On a busy machine a few probes may time out.
 	failed := 0
 	eventually(t, "both regions have ten good results", func() bool {
 		perRegion := map[string]int{}
@@ -110,7 +110,7 @@ func TestLoop(t *testing.T) { // its steps are the life of one check
 		c.into(nil, http.MethodPut, path, map[string]any{"enabled": true})
 		eventually(t, "probing resumes", func() bool { return site.count("/moved") >= before+4 })
 	})
-	t.Run("SurvivesBeingDisabledAndEnabledInOneBreath", func(t *testing.T) {
+	t.Run("SurvivesBeingDisabledAndEnabledAtOnce", func(t *testing.T) {
 		for range 5 {
 			c.into(nil, http.MethodPut, path, map[string]any{"enabled": false})
 			c.into(nil, http.MethodPut, path, map[string]any{"enabled": true})
@@ -120,7 +120,7 @@ func TestLoop(t *testing.T) { // its steps are the life of one check
 	})
 	t.Run("RunsATestOnDemand", func(t *testing.T) {
 		var tested result
-		for range 3 { // one may be too slow on a busy machine
+		for range 3 { // one may time out on a busy machine
 			c.into(&tested, http.MethodPost, path+"/test?region=na-east-ewr", nil)
 			if tested.Success {
 				break
@@ -148,9 +148,9 @@ func resultsOf(c client, path string) []result {
 	return results
 }
 
-// lowSpread is the lower quartile of the distances between the probes of different
-// regions for the same second: a loop without a common grid would be far off at
-// every second, a busy machine only delays some.
+// lowSpread returns the lower quartile of the time between probes of different
+// regions for the same slot. Without a common grid all of them would be far apart;
+// a busy machine delays only some.
 func lowSpread(results []result) time.Duration {
 	slices.SortFunc(results, func(a, b result) int { return a.Time.Compare(b.Time) })
 	var spreads []time.Duration
@@ -166,7 +166,7 @@ func lowSpread(results []result) time.Duration {
 	return spreads[len(spreads)/4]
 }
 
-// running counts the open workflows of a check, asking Temporal itself.
+// running returns the number of open workflows of a check in Temporal.
 func running(t *testing.T, p *process, checkID string) int {
 	t.Helper()
 	c, err := temporal.Dial(temporal.Options{HostPort: p.ready.TemporalAddress, Namespace: p.ready.Namespace, Logger: silent{}})
@@ -191,8 +191,8 @@ func (silent) Info(string, ...any)  {}
 func (silent) Warn(string, ...any)  {}
 func (silent) Error(string, ...any) {}
 
-// rowsOf counts the rows that mention a check, in every table that has such a
-// column. Tombstones are the memory that it is gone, and go later.
+// rowsOf counts the rows of a check in all tables with a check_id, except its
+// tombstones, which outlive it.
 func rowsOf(t *testing.T, dsn, checkID string) int {
 	t.Helper()
 	db, err := sql.Open("pgx", dsn)
@@ -236,7 +236,7 @@ func TestCrash(t *testing.T) {
 	c.into(&slow, http.MethodPost, "/v1/checks", httpCheck("slow", site.URL+"/slow", 10, "eu-central-fra"))
 	eventually(t, "both are probed", func() bool { return site.count("/fast") > 2 && site.count("/slow") > 0 })
 
-	stored := len(resultsOf(c, "/v1/checks/"+fast.ID)) // the probe in flight may be lost, what was shown may not
+	stored := len(resultsOf(c, "/v1/checks/"+fast.ID)) // the probe in flight may be lost, a stored result may not
 	p.kill()
 	before := map[string]int{"/fast": site.count("/fast"), "/slow": site.count("/slow")}
 	began := time.Now()
@@ -256,7 +256,7 @@ func TestCrash(t *testing.T) {
 	p.stop()
 }
 
-func TestTemporalAway(t *testing.T) {
+func TestTemporalUnavailable(t *testing.T) {
 	t.Parallel()
 	dsn, dir := database(t), dataDir(t)
 	address := freeAddress(t)
@@ -270,8 +270,8 @@ func TestTemporalAway(t *testing.T) {
 	var made check
 	c.into(&made, http.MethodPost, "/v1/checks", httpCheck("later", site.URL+"/later", 1, "eu-central-fra"))
 	if site.count("/later") > 0 {
-		t.Fatal("probed without Temporal: the test proves nothing")
+		t.Fatal("the check was probed without Temporal")
 	}
 	start(t, server, "temporal", "--json")
-	eventually(t, "the loop runs, untouched by hand", func() bool { return site.count("/later") > 2 })
+	eventually(t, "the loop starts without a further request", func() bool { return site.count("/later") > 2 })
 }

@@ -15,8 +15,8 @@ import (
 	"vigil/workers"
 )
 
-// TestTemporalSetup makes a namespace ready on a server that has none of its
-// name, twice, and once more with another retention.
+// TestTemporalSetup creates a namespace, repeats the command, and changes the
+// retention.
 func TestTemporalSetup(t *testing.T) {
 	t.Parallel()
 	address := freeAddress(t)

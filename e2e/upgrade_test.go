@@ -228,7 +228,7 @@ func (u *upgrade) probesHaveTheirSecrets(t *testing.T) {
 	if slices.Contains(unavailableTypes(c), "ping") {
 		broken = append(broken, "ping")
 	}
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(waitLimit)
 	for name, id := range u.facts.Checks {
 		if slices.Contains(broken, name) {
 			continue
