@@ -110,7 +110,8 @@ func (s *cluster) awaitWorkers() {
 	s.t.Helper()
 	eventually(s.t, "both workers hold a lease", func() bool {
 		for _, w := range s.workers {
-			if s.number("SELECT count(*) FROM worker_leases WHERE worker LIKE $1 AND renewed_at > clock_timestamp() - interval '3 s'", nameOf(w)) == 0 {
+			const fresh = "SELECT count(*) FROM worker_leases WHERE worker LIKE $1 AND renewed_at > clock_timestamp() - interval '3 s'"
+			if s.number(fresh, nameOf(w)) == 0 {
 				return false
 			}
 		}

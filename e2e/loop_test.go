@@ -72,28 +72,7 @@ func TestLoop(t *testing.T) { // the subtests are the life of one check, in orde
 	eventually(t, "the first result is there", func() bool { return len(resultsOf(c, path)) > 0 })
 	t.Logf("first result %v after the request to create the check", time.Since(began).Round(time.Millisecond))
 
-	// On a busy machine a few probes may time out.
-	failed := 0
-	eventually(t, "both regions have ten good results", func() bool {
-		perRegion := map[string]int{}
-		failed = 0
-		for _, r := range resultsOf(c, path) {
-			if r.Success {
-				perRegion[r.Region]++
-			} else {
-				failed++
-			}
-		}
-		return perRegion["eu-central-fra"] >= 10 && perRegion["na-east-ewr"] >= 10
-	})
-	if failed > 5 {
-		t.Errorf("%d results failed beside the twenty good ones", failed)
-	}
-	spread := lowSpread(resultsOf(c, path))
-	t.Logf("lower quartile of the spread of the probe times of two regions at the same slot: %v; %d results failed", spread, failed)
-	if spread > 50*time.Millisecond {
-		t.Errorf("the regions probe %v apart at the lower quartile, want under 50ms", spread)
-	}
+	probeTogether(t, c, path)
 	eventually(t, "the check is healthy", func() bool {
 		c.into(&made, http.MethodGet, path, nil)
 		return made.HealthStatus == "healthy"
@@ -139,6 +118,34 @@ func TestLoop(t *testing.T) { // the subtests are the life of one check, in orde
 		}
 	})
 	t.Logf("stopped in %v", p.stop().Round(time.Millisecond))
+}
+
+// probeTogether waits until two regions have ten good results each, and fails the
+// test when they do not probe at the same time.
+func probeTogether(t *testing.T, c client, path string) {
+	t.Helper()
+	// On a busy machine a few probes may time out.
+	failed := 0
+	eventually(t, "both regions have ten good results", func() bool {
+		perRegion := map[string]int{}
+		failed = 0
+		for _, r := range resultsOf(c, path) {
+			if r.Success {
+				perRegion[r.Region]++
+			} else {
+				failed++
+			}
+		}
+		return perRegion["eu-central-fra"] >= 10 && perRegion["na-east-ewr"] >= 10
+	})
+	if failed > 5 {
+		t.Errorf("%d results failed beside the twenty good ones", failed)
+	}
+	spread := lowSpread(resultsOf(c, path))
+	t.Logf("lower quartile of the spread of the probe times of two regions at the same slot: %v; %d results failed", spread, failed)
+	if spread > 50*time.Millisecond {
+		t.Errorf("the regions probe %v apart at the lower quartile, want under 50ms", spread)
+	}
 }
 
 func resultsOf(c client, path string) []result {
@@ -226,6 +233,7 @@ func rowsOf(t *testing.T, dsn, checkID string) int {
 
 func TestCrash(t *testing.T) {
 	t.Parallel()
+	skipInShort(t)
 	dir := dataDir(t)
 	p := up(t, dir, "VIGIL_REGIONS=eu-central-fra")
 	key := p.ready.APIKey
@@ -258,9 +266,13 @@ func TestCrash(t *testing.T) {
 
 func TestTemporalUnavailable(t *testing.T) {
 	t.Parallel()
+	skipInShort(t)
 	dsn, dir := database(t), dataDir(t)
 	address := freeAddress(t)
-	server := []string{"DATABASE_URL=" + dsn, "VIGIL_TEMPORAL_LISTEN=" + address, "VIGIL_UI_LISTEN=127.0.0.1:0", "VIGIL_DATA_DIR=" + dataDir(t)}
+	server := []string{
+		"DATABASE_URL=" + dsn, "VIGIL_TEMPORAL_LISTEN=" + address,
+		"VIGIL_UI_LISTEN=127.0.0.1:0", "VIGIL_DATA_DIR=" + dataDir(t),
+	}
 	temporalServer := start(t, server, "temporal", "--json")
 	p := up(t, dir, "DATABASE_URL="+dsn, "TEMPORAL_ADDRESS="+address, "VIGIL_REGIONS=eu-central-fra")
 	c := client{t: t, url: p.ready.APIURL, key: p.ready.APIKey}

@@ -63,6 +63,7 @@ func newSwitchable(t *testing.T) *switchable {
 }
 
 func TestWorkersKilled(t *testing.T) { // not parallel: it measures lateness
+	skipInShort(t)
 	drills := map[string]drill{
 		"WindowZero": pick(
 			drill{checks: 50, interval: 4 * time.Second, rounds: 3, pause: 6 * time.Second},
@@ -71,7 +72,7 @@ func TestWorkersKilled(t *testing.T) { // not parallel: it measures lateness
 			drill{checks: 50, interval: 4 * time.Second, window: 12 * time.Second, rounds: 2, pause: 6 * time.Second},
 			drill{checks: 50, interval: 10 * time.Second, window: time.Minute, rounds: 20, pause: 45 * time.Second}),
 	}
-	for name, d := range drills { // as above
+	for name, d := range drills { // not parallel: it measures lateness
 		t.Run(name, func(t *testing.T) {
 			site := newSwitchable(t)
 			s := newCluster(t, "VIGIL_QUIET_WINDOW="+d.window.String())
@@ -104,7 +105,8 @@ func TestWorkersKilled(t *testing.T) { // not parallel: it measures lateness
 
 // TestManyLoopsOfOneWorker kills a worker with more loops than are nudged in one
 // second, none of them due soon: each must be nudged exactly once.
-func TestManyLoopsOfOneWorker(t *testing.T) { // as above
+func TestManyLoopsOfOneWorker(t *testing.T) { // not parallel: it measures lateness
+	skipInShort(t)
 	const checks = 700
 	site := newSwitchable(t)
 	s := newCluster(t)
@@ -183,7 +185,8 @@ func eventuallyWithin(t *testing.T, limit time.Duration, what string, fact func(
 	}
 }
 
-func TestRollingRestart(t *testing.T) { // as above
+func TestRollingRestart(t *testing.T) { // not parallel: it measures lateness
+	skipInShort(t)
 	drills := map[string]drill{
 		"WindowZero": pick(
 			drill{checks: 50, interval: 2 * time.Second, rounds: 4, pause: 4 * time.Second},
@@ -192,7 +195,7 @@ func TestRollingRestart(t *testing.T) { // as above
 			drill{checks: 50, interval: 2 * time.Second, window: 8 * time.Second, rounds: 2, pause: 4 * time.Second},
 			drill{checks: 50, interval: 10 * time.Second, window: time.Minute, rounds: 12, pause: 15 * time.Second}),
 	}
-	for name, d := range drills { // as above
+	for name, d := range drills { // not parallel: it measures lateness
 		t.Run(name, func(t *testing.T) {
 			site := newSwitchable(t)
 			s := newCluster(t, "VIGIL_QUIET_WINDOW="+d.window.String())
@@ -217,8 +220,11 @@ func TestRollingRestart(t *testing.T) { // as above
 	}
 }
 
-func TestPartsKilledInTurn(t *testing.T) { // as above
-	d := pick(drill{checks: 50, interval: 2 * time.Second, pause: 6 * time.Second}, drill{checks: 50, interval: 10 * time.Second, pause: 30 * time.Second})
+func TestPartsKilledInTurn(t *testing.T) { // not parallel: it measures lateness
+	skipInShort(t)
+	d := pick(
+		drill{checks: 50, interval: 2 * time.Second, pause: 6 * time.Second},
+		drill{checks: 50, interval: 10 * time.Second, pause: 30 * time.Second})
 	site := newSwitchable(t)
 	s := newCluster(t)
 	s.seed(site.URL, d.checks, d.interval)
@@ -261,8 +267,11 @@ func TestPartsKilledInTurn(t *testing.T) { // as above
 	})
 }
 
-func TestMassOutage(t *testing.T) { // as above
-	d := pick(drill{checks: 200, interval: 4 * time.Second, window: 16 * time.Second}, drill{checks: 1000, interval: 10 * time.Second, window: 60 * time.Second})
+func TestMassOutage(t *testing.T) { // not parallel: it measures lateness
+	skipInShort(t)
+	d := pick(
+		drill{checks: 200, interval: 4 * time.Second, window: 16 * time.Second},
+		drill{checks: 1000, interval: 10 * time.Second, window: 60 * time.Second})
 	site := newSwitchable(t)
 	s := newCluster(t, "VIGIL_QUIET_WINDOW="+d.window.String())
 	s.seed(site.URL, d.checks, d.interval)

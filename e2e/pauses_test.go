@@ -70,5 +70,6 @@ func (p *pauses) slots(interval time.Duration) int {
 func (p *pauses) String() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return fmt.Sprintf("pauses of the machine up to %v, %v of noticeable ones", p.worst.Round(time.Millisecond), p.total.Round(time.Millisecond))
+	return fmt.Sprintf("pauses of the machine up to %v, %v of noticeable ones",
+		p.worst.Round(time.Millisecond), p.total.Round(time.Millisecond))
 }

@@ -13,6 +13,7 @@ import (
 // lists ping as unavailable, and a ping check is accepted but has no result.
 func TestPingForbidden(t *testing.T) {
 	t.Parallel()
+	skipInShort(t)
 	probetest.ForbidICMP(t)
 	p := up(t, dataDir(t), "VIGIL_REGIONS="+clusterRegion)
 	c := client{t: t, url: p.ready.APIURL, key: p.ready.APIKey}
@@ -26,7 +27,8 @@ func TestPingForbidden(t *testing.T) {
 	})
 	c.into(&web, http.MethodPost, "/v1/checks", httpCheck("web", newTarget(t).URL, 1, clusterRegion))
 	path := "/v1/checks/" + ping.ID
-	if a := c.do(http.MethodPost, path+"/test", nil); a.Status != http.StatusServiceUnavailable || !strings.Contains(a.Error, "ping is not available in this region") {
+	a := c.do(http.MethodPost, path+"/test", nil)
+	if a.Status != http.StatusServiceUnavailable || !strings.Contains(a.Error, "ping is not available in this region") {
 		t.Errorf("a test of it: %d %q", a.Status, a.Error)
 	}
 	eventually(t, "another check of the region has some results", func() bool {

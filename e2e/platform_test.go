@@ -47,6 +47,14 @@ func TestMain(m *testing.M) {
 	}())
 }
 
+// skipInShort skips a drill that takes long or starts many processes.
+func skipInShort(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("skipped in short mode")
+	}
+}
+
 // ready is the line that `vigil up --json` prints.
 type ready struct {
 	APIURL          string `json:"api_url"`

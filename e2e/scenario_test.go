@@ -102,7 +102,8 @@ func (d *alertScenario) dump(check int) string {
 	rows := d.counts(fmt.Sprintf(`SELECT to_jsonb(l)::text, 1 FROM check_regions AS l WHERE check_id = '%[1]s'
 		UNION SELECT to_jsonb(v)::text, 2 FROM region_votes AS v WHERE check_id = '%[1]s'
 		UNION SELECT to_jsonb(e)::text, 3 FROM (SELECT * FROM region_edges WHERE check_id = '%[1]s' ORDER BY slot DESC LIMIT 4) AS e
-		UNION SELECT to_jsonb(r)::text, 4 FROM (SELECT slot, time, success FROM results WHERE check_id = '%[1]s' ORDER BY slot DESC LIMIT 4) AS r`, d.checks[check]))
+		UNION SELECT to_jsonb(r)::text, 4 FROM (
+			SELECT slot, time, success FROM results WHERE check_id = '%[1]s' ORDER BY slot DESC LIMIT 4) AS r`, d.checks[check]))
 	return strings.Join(slices.Sorted(maps.Keys(rows)), "\n")
 }
 
@@ -187,7 +188,8 @@ func (d *alertScenario) verify(episodes int) {
 	resolved := d.counts(`SELECT 'all', count(*) FROM incidents WHERE status = 'resolved'`)["all"]
 	seen := d.receiver.summarize()
 	lost := ends["delivered"] - (seen.opened + seen.resolved)
-	d.t.Logf("episodes %d, opened %d, resolved %d, events %v, deliveries %v, lost %d, duplicate incidents %d, repeated POSTs (same id) %d, out of order %d",
+	d.t.Logf("episodes %d, opened %d, resolved %d, events %v, deliveries %v, lost %d, duplicate incidents %d, "+
+		"repeated POSTs (same id) %d, out of order %d",
 		want, opened, resolved, kinds, ends, lost, opened-want, seen.repeated, seen.outOfOrder)
 	facts := []struct {
 		what      string
@@ -217,7 +219,10 @@ func TestEpisodes(t *testing.T) {
 	p := up(t, dataDir(t), "DATABASE_URL="+dsn, "VIGIL_REGIONS=eu-central-fra,na-east-ewr", fastSchedule)
 	c := client{t: t, url: p.ready.APIURL, key: p.ready.APIKey}
 	d := newAlertScenario(t, c, dsn, 10, 30, "eu-central-fra", "na-east-ewr")
-	const episodes = 3
+	episodes := 3
+	if testing.Short() {
+		episodes = 1
+	}
 	d.runEpisodes(episodes)
 	d.awaitDeliveries()
 	d.verify(episodes)
@@ -250,6 +255,7 @@ func (d *alertScenario) keepHistories(p *process) {
 // TestEpisodesWithProcessesKilled runs episodes while random processes of the
 // platform are killed and restarted.
 func TestEpisodesWithProcessesKilled(t *testing.T) { // not parallel: it loads the whole machine
+	skipInShort(t)
 	checks, episodes, kills := 20, 12, 20
 	if full() {
 		checks, episodes, kills = 50, 200, 300

@@ -121,7 +121,8 @@ func (s *cluster) loops() []observedLoop {
 // results counts the results for each slot of the drill before until, and returns their lateness.
 func (s *cluster) results(tx *sql.Tx, until time.Time) (map[slotOf]int, []time.Duration) {
 	s.t.Helper()
-	rows, err := tx.QueryContext(s.t.Context(), "SELECT check_id, region, slot, time FROM results WHERE NOT manual AND slot >= $1 AND slot < $2", s.began, until)
+	rows, err := tx.QueryContext(s.t.Context(),
+		"SELECT check_id, region, slot, time FROM results WHERE NOT manual AND slot >= $1 AND slot < $2", s.began, until)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -184,7 +185,8 @@ func (l *slotAudit) lateness(quantile float64) time.Duration {
 
 func (l *slotAudit) String() string {
 	ms := func(d time.Duration) time.Duration { return d.Round(100 * time.Microsecond) }
-	return fmt.Sprintf("due %d, stored %d, missed %d (at most %d of one loop), late %v median, %v worst, repeated %d, longest silence beyond the interval %v",
+	return fmt.Sprintf("due %d, stored %d, missed %d (at most %d of one loop), late %v median, %v worst, repeated %d, "+
+		"longest silence beyond the interval %v",
 		l.due, l.stored, l.missed, l.mostMissed, ms(l.lateness(0.5)), ms(l.lateness(1)), l.repeated, ms(l.silence))
 }
 

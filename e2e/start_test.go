@@ -134,6 +134,7 @@ func usersOf(t *testing.T, dir string) []string {
 // TestUnprivilegedUser starts the platform as a user without privileges.
 func TestUnprivilegedUser(t *testing.T) {
 	t.Parallel()
+	skipInShort(t)
 	if os.Geteuid() != 0 {
 		t.Skip("the other tests already run without privileges")
 	}
@@ -142,7 +143,8 @@ func TestUnprivilegedUser(t *testing.T) {
 	if err := os.Chown(dir, uid, uid); err != nil {
 		t.Fatal(err)
 	}
-	p := startAs(t, &syscall.Credential{Uid: uid, Gid: uid}, append(freePorts(filepath.Join(dir, "own")), "HOME="+dir, "VIGIL_REGIONS=eu-central-fra"), "up", "--json")
+	env := append(freePorts(filepath.Join(dir, "own")), "HOME="+dir, "VIGIL_REGIONS=eu-central-fra")
+	p := startAs(t, &syscall.Credential{Uid: uid, Gid: uid}, env, "up", "--json")
 	c := client{t: t, url: p.ready.APIURL, key: p.ready.APIKey}
 	site := newTarget(t)
 	c.into(nil, http.MethodPost, "/v1/checks", httpCheck("ordinary", site.URL+"/ordinary", 1, "eu-central-fra"))
@@ -153,6 +155,7 @@ func TestUnprivilegedUser(t *testing.T) {
 // TestQuickStart runs the commands that the first start prints.
 func TestQuickStart(t *testing.T) {
 	t.Parallel()
+	skipInShort(t)
 	dir := dataDir(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

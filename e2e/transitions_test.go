@@ -28,7 +28,9 @@ import (
 
 // record keeps histories of the workflows of these tests. Every later version must
 // be able to replay them. A recorded file is never overwritten.
-var record = flag.String("record", "", "suffix of the files under workflows/testdata/history to keep histories in") //nolint:gochecknoglobals // a flag
+//
+//nolint:gochecknoglobals // a flag
+var record = flag.String("record", "", "suffix of the files under workflows/testdata/history to keep histories in")
 
 // costPerTurn is the limit of state transitions for each turn: the activity starts
 // with its workflow task, its result comes with the next.
@@ -38,6 +40,7 @@ const costPerTurn = 3
 // the check is a stub, due every 20 ms.
 func TestTurnCost(t *testing.T) {
 	t.Parallel()
+	skipInShort(t)
 	address := freeAddress(t)
 	start(t, []string{
 		"DATABASE_URL=" + database(t), "VIGIL_TEMPORAL_LISTEN=" + address,
@@ -61,7 +64,10 @@ func TestTurnCost(t *testing.T) {
 	}
 	defer regions.Stop(context.WithoutCancel(t.Context()))
 	loops := workers.NewLoops(c, stub, quiet)
-	loop := vigil.Loop{CheckID: stub.def.Check.ID, OrgID: uuid.New(), Region: stubRegion, Name: "cost", Target: "target.example", Desired: 1, Active: true}
+	loop := vigil.Loop{
+		CheckID: stub.def.Check.ID, OrgID: uuid.New(), Region: stubRegion,
+		Name: "cost", Target: "target.example", Desired: 1, Active: true,
+	}
 	if err := loops.Apply(t.Context(), loop); err != nil {
 		t.Fatal(err)
 	}

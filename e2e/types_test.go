@@ -185,7 +185,8 @@ func specimens(t *testing.T, authority *probetest.Authority) map[vigil.CheckType
 		},
 		vigil.TypeDNS: {
 			config: object{"host": "www.test", "resolvers": []string{resolver}, "expected_values": []string{"192.0.2.1"}},
-			shows:  []string{"answers", "rcode", "ttl", "resolver", "fingerprint"}, fail: remove, reason: "NXDOMAIN", explain: []string{"rcode", "resolver"},
+			shows:  []string{"answers", "rcode", "ttl", "resolver", "fingerprint"},
+			fail:   remove, reason: "NXDOMAIN", explain: []string{"rcode", "resolver"},
 		},
 		vigil.TypeSSL: {
 			config: object{"host": overTLS(t, trusted), "alert_days_before": 14}, shows: dates,
@@ -193,19 +194,28 @@ func specimens(t *testing.T, authority *probetest.Authority) map[vigil.CheckType
 		},
 		vigil.TypeMultistep: {
 			config: object{"steps": []object{
-				{"name": "log in", "type": "http", "config": object{"url": shop.URL + "/login", "method": "POST"}, "extract": []object{{"name": "token", "source": "json", "property": "$.token"}}},
-				{"name": "see the cart", "type": "http", "config": object{"url": shop.URL + "/cart", "headers": object{"Authorization": "Bearer {{token}}"}}},
+				{
+					"name": "log in", "type": "http", "config": object{"url": shop.URL + "/login", "method": "POST"},
+					"extract": []object{{"name": "token", "source": "json", "property": "$.token"}},
+				},
+				{"name": "see the cart", "type": "http", "config": object{
+					"url": shop.URL + "/cart", "headers": object{"Authorization": "Bearer {{token}}"},
+				}},
 			}},
 			shows: []string{"steps"}, fail: func() { shop.fail("/cart") }, reason: "see the cart", explain: []string{"steps"},
 		},
 		vigil.TypeThroughput: {
-			config: object{"url": slow.URL, "max_duration_seconds": 1, "timeout_seconds": 1, "min_mbps": 0.01}, shows: []string{"bytes", "seconds", "mbps"},
-			wrong: object{"url": slow.URL, "max_duration_seconds": 1, "timeout_seconds": 1, "min_mbps": 1000}, reason: "Mbit/s, expected at least 1000.00",
+			config:  object{"url": slow.URL, "max_duration_seconds": 1, "timeout_seconds": 1, "min_mbps": 0.01},
+			shows:   []string{"bytes", "seconds", "mbps"},
+			wrong:   object{"url": slow.URL, "max_duration_seconds": 1, "timeout_seconds": 1, "min_mbps": 1000},
+			reason:  "Mbit/s, expected at least 1000.00",
 			explain: []string{"bytes", "seconds", "mbps"},
 		},
 		vigil.TypeSMTPIMAP: {
-			config: post.Config(mail), shows: []string{"phases.smtp_connect_ms", "phases.smtp_send_ms", "phases.imap_login_ms", "delivery_ms", "deleted"},
-			wrong: post.Config(object{"timeout_seconds": 1, "max_delivery_seconds": 1, "imap": post.IMAPServer("wrong")}), reason: "the IMAP server answered NO",
+			config:  post.Config(mail),
+			shows:   []string{"phases.smtp_connect_ms", "phases.smtp_send_ms", "phases.imap_login_ms", "delivery_ms", "deleted"},
+			wrong:   post.Config(object{"timeout_seconds": 1, "max_delivery_seconds": 1, "imap": post.IMAPServer("wrong")}),
+			reason:  "the IMAP server answered NO",
 			explain: []string{"phases.imap_connect_ms"},
 		},
 	}

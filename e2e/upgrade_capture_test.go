@@ -15,7 +15,9 @@ import (
 )
 
 // capture names the upgrade fixture to make. One that exists is never replaced.
-var capture = flag.String("capture", "", "name of the directory under testdata/upgrade to keep a new fixture in") //nolint:gochecknoglobals // a flag
+//
+//nolint:gochecknoglobals // a flag
+var capture = flag.String("capture", "", "name of the directory under testdata/upgrade to keep a new fixture in")
 
 // upgradeCapture is a fixture in the making.
 type upgradeCapture struct {
@@ -37,7 +39,8 @@ func TestCaptureUpgradeFixture(t *testing.T) {
 	}
 	dir := dataDir(t)
 	u := &upgradeCapture{t: t, targets: newUpgradeTargets(t), facts: upgradeFacts{
-		Checks: map[string]string{}, Channels: map[string]string{}, Incidents: map[string]string{}, Deliveries: map[string]string{}, FirstRuns: map[string]string{},
+		Checks: map[string]string{}, Channels: map[string]string{}, Incidents: map[string]string{},
+		Deliveries: map[string]string{}, FirstRuns: map[string]string{},
 	}}
 	env := []string{"VIGIL_REGIONS=" + upgradeRegions, "SSL_CERT_FILE=" + u.targets.trusted, "VIGIL_LOG_LEVEL=warn"}
 
@@ -125,7 +128,9 @@ func (u *upgradeCapture) addChecks() {
 	u.t.Helper()
 	site := func(path string) string { return "http://" + upgradeSite + path }
 	everywhere := object{"regions": strings.Split(upgradeRegions, ",")}
-	u.check("http", "http", object{"url": site("/http"), "assertions": []object{{"source": "status", "operator": "eq", "target": 200}}}, everywhere)
+	u.check("http", "http", object{
+		"url": site("/http"), "assertions": []object{{"source": "status", "operator": "eq", "target": 200}},
+	}, everywhere)
 	u.check("https", "https", object{"url": "https://" + upgradeTLS})
 	u.check("http3", "http3", object{"url": "https://" + upgradeQUIC})
 	u.check("tcp", "tcp", object{"host": upgradeHost, "port": json.Number(portOf(upgradeTCP)), "expect": "ready"})
@@ -133,13 +138,15 @@ func (u *upgradeCapture) addChecks() {
 	u.check("dns", "dns", object{"host": "www.test", "resolvers": []string{upgradeDNS}, "expected_values": []string{"192.0.2.1"}})
 	u.check("ssl", "ssl", object{"host": upgradeTLS, "alert_days_before": 14})
 	u.check("smtp-imap", "smtp-imap", object{
-		"smtp": object{"host": "127.0.0.1", "port": json.Number(portOf(upgradeSMTP)), "security": "starttls", "username": "ann", "password": probetest.Password},
-		"imap": object{"host": "127.0.0.1", "port": json.Number(portOf(upgradeIMAP)), "security": "tls", "username": "ann", "password": probetest.Password},
+		"smtp": mailServer(upgradeSMTP, "starttls"), "imap": mailServer(upgradeIMAP, "tls"),
 		"from": "probe@a.test", "to": "ann@b.test", "timeout_seconds": 1, "max_delivery_seconds": 1,
 	}, object{"interval_seconds": 5})
 	u.check("throughput", "throughput", object{"url": site("/download"), "max_duration_seconds": 1, "timeout_seconds": 1, "min_mbps": 0.01})
 	u.check("multistep", "multistep", object{"steps": []object{
-		{"name": "log in", "type": "http", "config": object{"url": site("/login"), "method": "POST"}, "extract": []object{{"name": "token", "source": "json", "property": "$.token"}}},
+		{
+			"name": "log in", "type": "http", "config": object{"url": site("/login"), "method": "POST"},
+			"extract": []object{{"name": "token", "source": "json", "property": "$.token"}},
+		},
 		{"name": "use the token", "type": "http", "config": object{"url": site("/secrets/step"), "headers": object{"X-Auth-Token": "{{token}}"}}},
 		{"name": "send secrets", "type": "http", "config": object{"url": site("/secrets/headers"), "headers": object{
 			"Authorization": upgradeBearer, "X-Auth-Token": upgradeToken, "X-Api-Key": upgradeAPIKey,
@@ -148,14 +155,19 @@ func (u *upgradeCapture) addChecks() {
 	u.check("headers", "http", object{"url": site("/secrets/headers"), "headers": object{
 		"Authorization": upgradeBearer, "X-Auth-Token": upgradeToken, "X-Api-Key": upgradeAPIKey, "Accept": "text/plain",
 	}})
-	u.check("basic", "http", object{"url": site("/secrets/basic"), "basic_auth": object{"username": upgradeUser, "password": upgradePassword}}, object{"simultaneous_regions": false, "regions": []string{"eu-central-fra", "na-east-ewr"}})
+	u.check("basic", "http", object{
+		"url": site("/secrets/basic"), "basic_auth": object{"username": upgradeUser, "password": upgradePassword},
+	}, object{"simultaneous_regions": false, "regions": []string{"eu-central-fra", "na-east-ewr"}})
 	u.check("slow", "http", object{"url": site("/slow")}, object{"interval_seconds": 3600})
 	u.check("disabled", "http", object{"url": site("/disabled")}, object{"enabled": false})
 	u.check("deleted", "http", object{"url": site("/deleted")}, everywhere)
 	u.addRules()
-	eventually(u.t, "the check to delete has results", func() bool { return len(resultsOf(u.client, "/v1/checks/"+u.facts.Checks["deleted"])) > 2 })
-	u.client.into(nil, http.MethodDelete, "/v1/checks/"+u.facts.Checks["deleted"], nil)
-	u.client.into(nil, http.MethodPut, "/v1/checks/"+u.facts.Checks["http"], object{"name": "http, renamed", "config": object{"url": site("/http/moved")}})
+	doomed := "/v1/checks/" + u.facts.Checks["deleted"]
+	eventually(u.t, "the check to delete has results", func() bool { return len(resultsOf(u.client, doomed)) > 2 })
+	u.client.into(nil, http.MethodDelete, doomed, nil)
+	u.client.into(nil, http.MethodPut, "/v1/checks/"+u.facts.Checks["http"], object{
+		"name": "http, renamed", "config": object{"url": site("/http/moved")},
+	})
 
 	var account struct {
 		APIKey string `json:"api_key"`
@@ -166,12 +178,27 @@ func (u *upgradeCapture) addChecks() {
 	other.check("unverified", "http", object{"url": site("/unverified")}, object{"interval_seconds": 60})
 }
 
+// mailServer is the smtp or imap member of a config.
+func mailServer(address, security string) object {
+	return object{
+		"host": "127.0.0.1", "port": json.Number(portOf(address)), "security": security,
+		"username": "ann", "password": probetest.Password,
+	}
+}
+
 // addRules gives the check named ssl a rule of each kind that does not fire.
 func (u *upgradeCapture) addRules() {
 	u.t.Helper()
-	u.rule("ssl", object{"name": "expiry", "condition": object{"ssl_days_remaining": 14, "severity": "warning"}, "notify_on": "healthy"}, "email")
-	u.rule("ssl", object{"name": "slow", "condition": object{"response_time_ms": 60000, "severity": "info"}, "region_policy": "majority"}, "chat", "email")
-	u.rule("ssl", object{"name": "legacy", "condition": object{"type": "consecutive_failures", "threshold": 900, "operator": "gte"}, "region_policy": "all"}, "pager")
+	u.rule("ssl", object{
+		"name": "expiry", "condition": object{"ssl_days_remaining": 14, "severity": "warning"}, "notify_on": "healthy",
+	}, "email")
+	u.rule("ssl", object{
+		"name": "slow", "condition": object{"response_time_ms": 60000, "severity": "info"}, "region_policy": "majority",
+	}, "chat", "email")
+	u.rule("ssl", object{
+		"name": "legacy", "region_policy": "all",
+		"condition": object{"type": "consecutive_failures", "threshold": 900, "operator": "gte"},
+	}, "pager")
 	u.rule("ssl", object{"name": "pair", "condition_type": "status_code", "threshold": 500, "enabled": false}, "disabled")
 	u.rule("dns", object{"name": "changed", "condition": object{"dns_changed": true}, "notify_on": "both"}, "push")
 	u.rule("http", object{"name": "down", "condition": object{"health_status": "down"}}, "accepts", "refuses")

@@ -69,7 +69,8 @@ func dumpDatabases(t *testing.T, dir, fixture string) {
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/pg_dump")
 	program := append(found, "pg_dump")[max(len(found)-1, 0)]
 	for _, name := range upgradeDatabases() {
-		dump := exec.CommandContext(t.Context(), program, "--no-owner", "--no-privileges", "--no-comments", "--inserts", "--rows-per-insert=100", server.DSN(name))
+		dump := exec.CommandContext(t.Context(), program,
+			"--no-owner", "--no-privileges", "--no-comments", "--inserts", "--rows-per-insert=100", server.DSN(name))
 		dump.Stderr = os.Stderr
 		text, err := dump.Output()
 		if err != nil {
@@ -150,7 +151,8 @@ func loadDump(t *testing.T, dsn, dump string) {
 // workflow id.
 func firstRuns(t *testing.T, c temporal.Client) map[string]string {
 	t.Helper()
-	listed, err := c.ListWorkflow(t.Context(), &workflowservice.ListWorkflowExecutionsRequest{Query: `ExecutionStatus = "Running"`, PageSize: 1000})
+	open := &workflowservice.ListWorkflowExecutionsRequest{Query: `ExecutionStatus = "Running"`, PageSize: 1000}
+	listed, err := c.ListWorkflow(t.Context(), open)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -108,7 +108,9 @@ func (u *upgradeTargets) site(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case failing:
 		w.WriteHeader(http.StatusInternalServerError)
-	case r.URL.Path == "/secrets/headers" && (r.Header.Get("Authorization") != upgradeBearer || r.Header.Get("X-Auth-Token") != upgradeToken || r.Header.Get("X-Api-Key") != upgradeAPIKey),
+	case r.URL.Path == "/secrets/headers" && r.Header.Get("Authorization") != upgradeBearer,
+		r.URL.Path == "/secrets/headers" && r.Header.Get("X-Auth-Token") != upgradeToken,
+		r.URL.Path == "/secrets/headers" && r.Header.Get("X-Api-Key") != upgradeAPIKey,
 		r.URL.Path == "/secrets/basic" && (user != upgradeUser || password != upgradePassword),
 		r.URL.Path == "/secrets/step" && r.Header.Get("X-Auth-Token") != upgradeToken:
 		w.WriteHeader(http.StatusForbidden)

@@ -47,9 +47,7 @@ func TestUpgrade(t *testing.T) {
 		fixture := filepath.Dir(facts)
 		t.Run(filepath.Base(fixture), func(t *testing.T) {
 			t.Run("ReplaysHistories", func(t *testing.T) { replayHistories(t, fixture) })
-			if testing.Short() {
-				t.Skip("the rest starts the program")
-			}
+			skipInShort(t)
 			u := startUpgrade(t, fixture)
 			t.Run("LoopsGoOn", u.loopsGoOn)
 			t.Run("SlotsAreAccountedFor", u.slotsAreAccountedFor)
@@ -133,8 +131,9 @@ func (u *upgrade) restore(dir string) {
 	for name, id := range u.facts.Deliveries {
 		d := delivery{ID: id}
 		var body string
-		err := db.QueryRowContext(u.t.Context(), `SELECT d.event_id, d.channel_id, d.status, d.attempts, d.next_attempt_at, coalesce(d.body, e.envelope)
-			FROM deliveries AS d JOIN events AS e ON e.id = d.event_id WHERE d.id = $1`, id).Scan(&d.EventID, &d.ChannelID, &d.Status, &d.Attempts, &d.NextAttemptAt, &body)
+		err := db.QueryRowContext(u.t.Context(), `SELECT event_id, channel_id, status, attempts, next_attempt_at, coalesce(d.body, e.envelope)
+			FROM deliveries AS d JOIN events AS e ON e.id = d.event_id WHERE d.id = $1`, id).
+			Scan(&d.EventID, &d.ChannelID, &d.Status, &d.Attempts, &d.NextAttemptAt, &body)
 		if err != nil {
 			u.t.Fatal(err)
 		}
@@ -149,73 +148,6 @@ func (u *upgrade) open() *sql.DB {
 		u.t.Fatal(err)
 	}
 	return db
-}
-
-// keptLoop is a loop of the fixture as Postgres has it now.
-type keptLoop struct {
-	check, region        string
-	schedule             vigil.Schedule
-	countedUntil, last   time.Time
-	stored, missed, both int64
-}
-
-// loops are the active loops of checks that do not expire.
-func (u *upgrade) loops(t *testing.T) []keptLoop {
-	t.Helper()
-	db := u.open()
-	defer func() { _ = db.Close() }()
-	rows, err := db.QueryContext(t.Context(), `SELECT c.name, l.region, l.start_at, l.anchor, l.interval_ms, l.offset_ms, l.counted_until, l.last_slot,
-			(SELECT count(*) FROM results AS r WHERE r.check_id = l.check_id AND r.region = l.region AND NOT manual
-				AND slot >= l.start_at + l.offset_ms * interval '1 ms' AND slot < l.counted_until),
-			(SELECT coalesce(sum(count), 0) FROM result_gaps AS g WHERE g.check_id = l.check_id AND g.region = l.region),
-			(SELECT count(*) FROM result_gaps AS g JOIN results AS r USING (check_id, region) WHERE g.check_id = l.check_id AND g.region = l.region
-				AND NOT r.manual AND r.slot BETWEEN g.first_slot AND g.last_slot)
-		FROM check_regions AS l JOIN checks AS c ON c.id = l.check_id WHERE l.active AND c.expires_at IS NULL`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = rows.Close() }()
-	var loops []keptLoop
-	for rows.Next() {
-		var l keptLoop
-		var interval, offset int64
-		if err := rows.Scan(&l.check, &l.region, &l.schedule.Start, &l.schedule.Anchor, &interval, &offset, &l.countedUntil, &l.last, &l.stored, &l.missed, &l.both); err != nil {
-			t.Fatal(err)
-		}
-		l.schedule.Interval, l.schedule.Offset = time.Duration(interval)*time.Millisecond, time.Duration(offset)*time.Millisecond
-		loops = append(loops, l)
-	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return loops
-}
-
-// loopsGoOn waits until every loop has run the slot that was due when the
-// program started, and those of the seconds after.
-func (u *upgrade) loopsGoOn(t *testing.T) {
-	const after = 5 * time.Second
-	var behind []string
-	eventually(t, "every loop goes on", func() bool {
-		behind = nil
-		loops := u.loops(t)
-		for _, l := range loops {
-			if due, ok := l.schedule.Newest(u.began.Add(after)); ok && l.last.Before(due) {
-				behind = append(behind, l.check+" in "+l.region)
-			}
-		}
-		return len(loops) > 0 && len(behind) == 0
-	})
-	t.Logf("every loop has gone on %v after the start", time.Since(u.began).Round(time.Millisecond))
-}
-
-func (u *upgrade) slotsAreAccountedFor(t *testing.T) {
-	for _, l := range u.loops(t) {
-		due := l.schedule.Count(l.schedule.First(), l.countedUntil)
-		if l.stored+l.missed != due || l.both > 0 || l.stored < 1 {
-			t.Errorf("%s in %s: %d slots were due, %d have a result, %d are counted as missed, %d both", l.check, l.region, due, l.stored, l.missed, l.both)
-		}
-	}
 }
 
 // probesHaveTheirSecrets waits for a good result of every check whose target is
@@ -287,7 +219,8 @@ func (u *upgrade) secretsAreMasked(t *testing.T) {
 	db := u.open()
 	defer func() { _ = db.Close() }()
 	var configs string
-	if err := db.QueryRowContext(t.Context(), `SELECT string_agg(config::text, ' ') FROM (SELECT config FROM checks UNION ALL SELECT config FROM channels) AS all_configs`).Scan(&configs); err != nil {
+	if err := db.QueryRowContext(t.Context(), `SELECT string_agg(config::text, ' ')
+		FROM (SELECT config FROM checks UNION ALL SELECT config FROM channels) AS all_configs`).Scan(&configs); err != nil {
 		t.Fatal(err)
 	}
 	masked("a row", configs)
@@ -297,7 +230,9 @@ func (u *upgrade) secretsAreMasked(t *testing.T) {
 func (u *upgrade) incidentsAreTheSame(t *testing.T) {
 	c := u.client
 	c.t = t
-	status := map[string]string{"open": "active", "waiting": "active", "acknowledged": "acknowledged", "ended": "resolved", "latched": "resolved"}
+	status := map[string]string{
+		"open": "active", "waiting": "active", "acknowledged": "acknowledged", "ended": "resolved", "latched": "resolved",
+	}
 	for name, want := range status {
 		var incidents []struct{ ID, Status string }
 		c.into(&incidents, http.MethodGet, "/v1/incidents?check_id="+u.facts.Checks[name], nil)
@@ -365,7 +300,8 @@ func (u *upgrade) openIncidentResolves(t *testing.T) {
 // workflowsGoOn: the workflows of the earlier version are still those that run,
 // and none of their tasks has failed under today's code.
 func (u *upgrade) workflowsGoOn(t *testing.T) {
-	c, err := temporal.Dial(temporal.Options{HostPort: u.process.ready.TemporalAddress, Namespace: u.process.ready.Namespace, Logger: silent{}})
+	ready := u.process.ready
+	c, err := temporal.Dial(temporal.Options{HostPort: ready.TemporalAddress, Namespace: ready.Namespace, Logger: silent{}})
 	if err != nil {
 		t.Fatal(err)
 	}
