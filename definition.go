@@ -48,9 +48,9 @@ type ResultRow struct {
 	Deadline time.Duration
 }
 
-// Recorded is the row that storage holds for a slot: the caller's own, or the
+// StoredResult is the row that storage holds for a slot: the caller's own, or the
 // one that was there before.
-type Recorded struct {
+type StoredResult struct {
 	Result   Result
 	Inserted bool
 	// Missed is how many slots before this one the insert found without a

@@ -19,15 +19,6 @@ const (
 	DeliveryCanceled   DeliveryStatus = "canceled"   // its channel or check was removed
 )
 
-// Valid reports whether s is one of the states.
-func (s DeliveryStatus) Valid() bool {
-	switch s {
-	case DeliveryPending, DeliveryDelivered, DeliveryExhausted, DeliverySuperseded, DeliveryCanceled:
-		return true
-	}
-	return false
-}
-
 // Delivery is one event on its way to one channel.
 type Delivery struct {
 	ID          uuid.UUID
@@ -104,8 +95,8 @@ type Outbox struct {
 	Deliveries []Delivery
 }
 
-// Dispatch says what to do for an outbox. The zero value: nothing is left.
-type Dispatch struct {
+// DeliveryDecision says what to do for an outbox. The zero value: nothing is left.
+type DeliveryDecision struct {
 	// Supersede and Cancel are deliveries that end without being sent.
 	Supersede, Cancel []uuid.UUID
 	// Attempt is the delivery to send when NotBefore has come; uuid.Nil: none.
@@ -118,12 +109,12 @@ type Dispatch struct {
 	Merged bool
 }
 
-// NextDispatch decides what becomes of an outbox: messages go in order, and what
+// DecideDelivery decides what becomes of an outbox: messages go in order, and what
 // the end of the incident has made pointless is not sent. A webhook hears
 // everything; a pager is not woken for what is over; people get one message
 // instead of two.
-func NextDispatch(box Outbox) Dispatch {
-	var d Dispatch
+func DecideDelivery(box Outbox) DeliveryDecision {
+	var d DeliveryDecision
 	if !box.Usable {
 		for _, one := range box.Deliveries {
 			if one.Status == DeliveryPending {
@@ -134,7 +125,7 @@ func NextDispatch(box Outbox) Dispatch {
 	}
 	for _, one := range box.Deliveries {
 		if one.Redeliver {
-			return Dispatch{Attempt: one.ID, Manual: true, Merged: one.Merged}
+			return DeliveryDecision{Attempt: one.ID, Manual: true, Merged: one.Merged}
 		}
 	}
 	unheard := false // the opening was never delivered

@@ -94,27 +94,27 @@ const longestText = 1024
 
 // envelope encodes the story. A result's metadata that would make it too large
 // is left out.
-func (s *Story) envelope(title, body string) ([]byte, error) {
+func (s *EventContext) envelope(title, body string) ([]byte, error) {
 	i := &s.Incident
 	out := envelope{
 		ID: EventID(i.ID, s.Type), Type: s.Type, Version: "1", Timestamp: s.Time.UTC(),
 		Data: envelopeData{
 			Incident: envelopeIncident{
 				ID: i.ID, CheckID: i.CheckID, AlertRuleID: i.RuleID, Status: i.Status, Severity: i.Severity,
-				Title: clip(i.Title), Description: clip(i.Description), StartedAt: i.StartedAt.UTC(),
+				Title: truncate(i.Title), Description: truncate(i.Description), StartedAt: i.StartedAt.UTC(),
 				AcknowledgedAt: i.AcknowledgedAt, ResolvedAt: i.ResolvedAt,
-				AcknowledgedBy: orNil(clip(i.AcknowledgedBy)), ResolvedBy: orNil(clip(i.ResolvedBy)),
-				Resolution: orNil(i.Resolution), Note: orNil(clip(i.Note)),
+				AcknowledgedBy: NilIfZero(truncate(i.AcknowledgedBy)), ResolvedBy: NilIfZero(truncate(i.ResolvedBy)),
+				Resolution: NilIfZero(i.Resolution), Note: NilIfZero(truncate(i.Note)),
 				Matched: i.Trigger.Matched, FailureCount: i.Trigger.FailureCount, CreatedAt: i.CreatedAt.UTC(),
 			},
 			Check: envelopeCheck{
-				ID: i.CheckID, Name: clip(s.Check.Name), Type: s.Check.Type, Target: clip(s.Check.Target),
+				ID: i.CheckID, Name: truncate(s.Check.Name), Type: s.Check.Type, Target: truncate(s.Check.Target),
 				IntervalSeconds: int64(s.Check.Interval / time.Second), Regions: orEmpty(s.Check.Regions), Enabled: s.Check.Enabled,
 			},
-			AlertRule:    envelopeRule{ID: i.RuleID, Name: clip(s.Rule.Name), NotifyOn: s.Rule.NotifyOn},
+			AlertRule:    envelopeRule{ID: i.RuleID, Name: truncate(s.Rule.Name), NotifyOn: s.Rule.NotifyOn},
 			Regions:      orEmpty(s.Regions),
-			Organization: envelopeOrganization{ID: i.OrgID, Name: clip(s.Organization.Name)},
-			Message:      envelopeMessage{Title: clip(title), Body: clip(body)},
+			Organization: envelopeOrganization{ID: i.OrgID, Name: truncate(s.Organization.Name)},
+			Message:      envelopeMessage{Title: truncate(title), Body: truncate(body)},
 		},
 	}
 	if s.Rule.ID != uuid.Nil {
@@ -123,7 +123,7 @@ func (s *Story) envelope(title, body string) ([]byte, error) {
 	if r := &i.Trigger.Result; !r.Slot.IsZero() {
 		out.Data.Result = &envelopeResult{
 			ID: r.ID, CheckID: r.CheckID, Region: r.Region, Success: r.Success, ResponseTimeMS: r.ResponseTime.Milliseconds(),
-			StatusCode: orNil(r.StatusCode), ErrorMessage: orNil(clip(r.Error)), Metadata: r.Metadata, Time: r.Time.UTC(),
+			StatusCode: NilIfZero(r.StatusCode), ErrorMessage: NilIfZero(truncate(r.Error)), Metadata: r.Metadata, Time: r.Time.UTC(),
 		}
 	}
 	text, err := json.Marshal(out)
@@ -137,8 +137,8 @@ func (s *Story) envelope(title, body string) ([]byte, error) {
 	return text, nil
 }
 
-// clip shortens a text at a character's border.
-func clip(text string) string {
+// truncate shortens a text at a character's border.
+func truncate(text string) string {
 	if len(text) <= longestText {
 		return text
 	}
@@ -152,7 +152,9 @@ func clip(text string) string {
 	return text[:cut] + "…"
 }
 
-func orNil[T comparable](v T) *T {
+// NilIfZero returns a pointer to v, or nil for the zero value of its type: what JSON
+// shows as null, and SQL stores as NULL.
+func NilIfZero[T comparable](v T) *T {
 	var zero T
 	if v == zero {
 		return nil

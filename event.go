@@ -73,8 +73,8 @@ func EventID(incident uuid.UUID, t EventType) uuid.UUID {
 	return uuid.NewSHA1(incidentSpace, append(incident[:], t...))
 }
 
-// Story is what an event tells: everything as it stands when it happens.
-type Story struct {
+// EventContext is what an event tells: everything as it stands when it happens.
+type EventContext struct {
 	Type         EventType
 	Time         time.Time
 	Incident     Incident
@@ -90,7 +90,7 @@ type Story struct {
 
 // NewEvent makes the event of a story. The error is that of a value that JSON
 // cannot hold.
-func NewEvent(s Story) (Event, error) {
+func NewEvent(s EventContext) (Event, error) {
 	title, body := s.message()
 	envelope, err := s.envelope(title, body)
 	if err != nil {
@@ -104,7 +104,7 @@ func NewEvent(s Story) (Event, error) {
 }
 
 // message is what people read.
-func (s *Story) message() (title, body string) {
+func (s *EventContext) message() (title, body string) {
 	i := &s.Incident
 	switch s.Type {
 	case EventResolved:
@@ -122,7 +122,7 @@ func (s *Story) message() (title, body string) {
 	return title, body
 }
 
-func (s *Story) ending() string {
+func (s *EventContext) ending() string {
 	switch s.Incident.Resolution {
 	case ResolvedManually:
 		if s.Incident.ResolvedBy != "" {
@@ -137,7 +137,7 @@ func (s *Story) ending() string {
 }
 
 // duration is how long the incident has lasted.
-func (s *Story) duration() string {
+func (s *EventContext) duration() string {
 	until := s.Time
 	if s.Incident.ResolvedAt != nil {
 		until = *s.Incident.ResolvedAt
@@ -146,7 +146,7 @@ func (s *Story) duration() string {
 }
 
 // variables fills in every template variable that the story has a value for.
-func (s *Story) variables() map[string]string {
+func (s *EventContext) variables() map[string]string {
 	i, r := &s.Incident, &s.Incident.Trigger.Result
 	values := make(map[string]string)
 	for _, name := range VariableNames() {

@@ -12,9 +12,9 @@ import (
 	"vigil"
 )
 
-func storyOf(t vigil.EventType) vigil.Story {
+func storyOf(t vigil.EventType) vigil.EventContext {
 	resolved := epoch().Add(90 * time.Second)
-	s := vigil.Story{
+	s := vigil.EventContext{
 		Type: t, Time: epoch(), Regions: []string{"eu-central-fra", "na-east-ewr"}, PublicURL: "https://vigil.example.com",
 		Incident: vigil.Incident{
 			ID: uuid.New(), OrgID: uuid.New(), CheckID: uuid.New(), RuleID: uuid.New(),

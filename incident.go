@@ -19,11 +19,6 @@ const (
 	IncidentResolved     IncidentStatus = "resolved"
 )
 
-// Valid reports whether s is one of the states.
-func (s IncidentStatus) Valid() bool {
-	return s == IncidentActive || s == IncidentAcknowledged || s == IncidentResolved
-}
-
 // Resolution says what ended an incident.
 type Resolution string
 
@@ -117,8 +112,8 @@ type RulePolicy struct {
 	Policy RegionPolicy `json:"policy"`
 }
 
-// Situation is everything that a decision about a check's incident rests on.
-type Situation struct {
+// DecisionInput is everything that a decision about a check's incident rests on.
+type DecisionInput struct {
 	// Enabled is false for a check that was disabled.
 	Enabled bool
 	// Rules of the check that are enabled. A vote for any other rule is void.
@@ -153,7 +148,7 @@ type Decision struct {
 
 // Decide applies the region policies to the votes (spec section 3). Without a
 // vote nothing changes.
-func Decide(s Situation) Decision {
+func Decide(s DecisionInput) Decision {
 	d := Decision{Quiet: s.Quiet}
 	if !s.Enabled {
 		d.Remove, d.Unlatch = s.Open, s.Latched
@@ -187,7 +182,7 @@ func Decide(s Situation) Decision {
 
 // quietSince returns the regions that have been quiet at some time since the
 // latch was set, and whether every voting region is among them.
-func quietSince(s Situation) (quiet []string, all bool) {
+func quietSince(s DecisionInput) (quiet []string, all bool) {
 	quiet, all = slices.Clone(s.Quiet), true
 	for _, vote := range s.Votes {
 		fires := slices.ContainsFunc(s.Rules, func(r RulePolicy) bool { return slices.Contains(vote.Firing, r.ID) })

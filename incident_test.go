@@ -22,26 +22,26 @@ func TestDecide(t *testing.T) {
 	rule := func(policy vigil.RegionPolicy) []vigil.RulePolicy { return []vigil.RulePolicy{{ID: r, Policy: policy}} }
 	for _, test := range []struct {
 		name string
-		in   vigil.Situation // of an enabled check, unless the name says otherwise
-		want string          // of open, resolve, remove, unlatch
+		in   vigil.DecisionInput // of an enabled check, unless the name says otherwise
+		want string              // of open, resolve, remove, unlatch
 	}{
-		{"OpensWhenARuleFires", vigil.Situation{Rules: rule("any"), Votes: []vigil.Vote{vote("a", r)}}, "open"},
-		{"OneOfTwoIsEnoughForAny", vigil.Situation{Rules: rule("any"), Votes: []vigil.Vote{vote("a", r), vote("b")}}, "open"},
-		{"HalfIsNoMajority", vigil.Situation{Rules: rule("majority"), Votes: []vigil.Vote{vote("a", r), vote("b")}}, ""},
-		{"TwoOfThreeAreAMajority", vigil.Situation{Rules: rule("majority"), Votes: []vigil.Vote{vote("a", r), vote("b", r), vote("c")}}, "open"},
-		{"AllMeansAll", vigil.Situation{Rules: rule("all"), Votes: []vigil.Vote{vote("a", r), vote("b")}}, ""},
-		{"AllOfThoseThatVote", vigil.Situation{Rules: rule("all"), Votes: []vigil.Vote{vote("a", r), vote("b", r)}}, "open"},
-		{"AnOpenIncidentStays", vigil.Situation{Rules: rule("any"), Votes: []vigil.Vote{vote("a", r)}, Open: true}, ""},
-		{"ResolvesWhenNothingFires", vigil.Situation{Rules: rule("any"), Votes: []vigil.Vote{vote("a")}, Open: true}, "resolve"},
-		{"StaysWhileOneRegionFiresThoughThePolicyIsNotMet", vigil.Situation{Rules: rule("all"), Votes: []vigil.Vote{vote("a", r), vote("b")}, Open: true}, ""},
-		{"NothingChangesWithoutAVote", vigil.Situation{Rules: rule("any"), Open: true}, ""},
-		{"AVoteForADeletedRuleIsVoid", vigil.Situation{Rules: rule("any"), Votes: []vigil.Vote{vote("a", other)}, Open: true}, "resolve"},
-		{"ALatchKeepsTheEpisodeShut", vigil.Situation{Rules: rule("any"), Votes: []vigil.Vote{vote("a", r)}, Latched: true}, ""},
-		{"TheLatchOpensWhenEveryRegionWasQuiet", vigil.Situation{Rules: rule("any"), Votes: []vigil.Vote{vote("a"), vote("b")}, Latched: true, Quiet: []string{"b"}}, "unlatch"},
-		{"ARegionThatWasQuietOnceIsEnough", vigil.Situation{Rules: rule("any"), Votes: []vigil.Vote{vote("a"), vote("b", r)}, Latched: true, Quiet: []string{"b"}}, "open unlatch"},
-		{"ALatchWithoutVotesStays", vigil.Situation{Rules: rule("any"), Latched: true}, ""},
-		{"ADisabledCheckEndsItsIncident", vigil.Situation{Rules: rule("any"), Votes: []vigil.Vote{vote("a", r)}, Open: true, Latched: false}, "remove"},
-		{"ADisabledCheckOpensNone", vigil.Situation{Rules: rule("any"), Votes: []vigil.Vote{vote("a", r)}, Latched: true}, "unlatch"},
+		{"OpensWhenARuleFires", vigil.DecisionInput{Rules: rule("any"), Votes: []vigil.Vote{vote("a", r)}}, "open"},
+		{"OneOfTwoIsEnoughForAny", vigil.DecisionInput{Rules: rule("any"), Votes: []vigil.Vote{vote("a", r), vote("b")}}, "open"},
+		{"HalfIsNoMajority", vigil.DecisionInput{Rules: rule("majority"), Votes: []vigil.Vote{vote("a", r), vote("b")}}, ""},
+		{"TwoOfThreeAreAMajority", vigil.DecisionInput{Rules: rule("majority"), Votes: []vigil.Vote{vote("a", r), vote("b", r), vote("c")}}, "open"},
+		{"AllMeansAll", vigil.DecisionInput{Rules: rule("all"), Votes: []vigil.Vote{vote("a", r), vote("b")}}, ""},
+		{"AllOfThoseThatVote", vigil.DecisionInput{Rules: rule("all"), Votes: []vigil.Vote{vote("a", r), vote("b", r)}}, "open"},
+		{"AnOpenIncidentStays", vigil.DecisionInput{Rules: rule("any"), Votes: []vigil.Vote{vote("a", r)}, Open: true}, ""},
+		{"ResolvesWhenNothingFires", vigil.DecisionInput{Rules: rule("any"), Votes: []vigil.Vote{vote("a")}, Open: true}, "resolve"},
+		{"StaysWhileOneRegionFiresThoughThePolicyIsNotMet", vigil.DecisionInput{Rules: rule("all"), Votes: []vigil.Vote{vote("a", r), vote("b")}, Open: true}, ""},
+		{"NothingChangesWithoutAVote", vigil.DecisionInput{Rules: rule("any"), Open: true}, ""},
+		{"AVoteForADeletedRuleIsVoid", vigil.DecisionInput{Rules: rule("any"), Votes: []vigil.Vote{vote("a", other)}, Open: true}, "resolve"},
+		{"ALatchKeepsTheEpisodeShut", vigil.DecisionInput{Rules: rule("any"), Votes: []vigil.Vote{vote("a", r)}, Latched: true}, ""},
+		{"TheLatchOpensWhenEveryRegionWasQuiet", vigil.DecisionInput{Rules: rule("any"), Votes: []vigil.Vote{vote("a"), vote("b")}, Latched: true, Quiet: []string{"b"}}, "unlatch"},
+		{"ARegionThatWasQuietOnceIsEnough", vigil.DecisionInput{Rules: rule("any"), Votes: []vigil.Vote{vote("a"), vote("b", r)}, Latched: true, Quiet: []string{"b"}}, "open unlatch"},
+		{"ALatchWithoutVotesStays", vigil.DecisionInput{Rules: rule("any"), Latched: true}, ""},
+		{"ADisabledCheckEndsItsIncident", vigil.DecisionInput{Rules: rule("any"), Votes: []vigil.Vote{vote("a", r)}, Open: true, Latched: false}, "remove"},
+		{"ADisabledCheckOpensNone", vigil.DecisionInput{Rules: rule("any"), Votes: []vigil.Vote{vote("a", r)}, Latched: true}, "unlatch"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -82,7 +82,7 @@ func TestDecideOverEpisodes(t *testing.T) {
 			{ID: uuid.UUID{2}, Policy: vigil.AnyRegion},
 		}
 		votes := make(map[string]vigil.Vote)
-		s := vigil.Situation{Enabled: true, Rules: rules}
+		s := vigil.DecisionInput{Enabled: true, Rules: rules}
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			if s.Open && rapid.IntRange(0, 5).Draw(t, "by hand") == 0 {
 				s.Open, s.Latched, s.Quiet = false, true, nil
@@ -153,5 +153,115 @@ func TestVoteNewerThan(t *testing.T) {
 				t.Errorf("got %v", got)
 			}
 		})
+	}
+}
+
+func TestLatch(t *testing.T) {
+	t.Parallel()
+	rule := uuid.New()
+	rules := []vigil.RulePolicy{{ID: rule, Policy: vigil.AnyRegion}}
+
+	t.Run("EndsInTwoStepsWhenRegionsRecoverOneAfterTheOther", func(t *testing.T) {
+		t.Parallel()
+		latched := vigil.DecisionInput{Enabled: true, Rules: rules, Latched: true, Votes: []vigil.Vote{vote("b", rule), vote("a")}}
+		first := vigil.Decide(latched)
+		if outcome(first) != "" || !slices.Equal(first.Quiet, []string{"a"}) || !first.Firing {
+			t.Fatalf("after the first region recovered: %+v", first)
+		}
+		latched.Quiet, latched.Votes = first.Quiet, []vigil.Vote{vote("b"), vote("a")}
+		if second := vigil.Decide(latched); outcome(second) != "unlatch" || !slices.Equal(second.Quiet, []string{"a", "b"}) {
+			t.Errorf("after both recovered: %+v", second)
+		}
+	})
+
+	t.Run("EndsAlthoughTheFirstRegionFailsAgain", func(t *testing.T) {
+		t.Parallel()
+		latched := vigil.DecisionInput{Enabled: true, Rules: rules, Latched: true, Quiet: []string{"a"}, Votes: []vigil.Vote{vote("a", rule), vote("b")}}
+		if d := vigil.Decide(latched); outcome(d) != "open unlatch" || !slices.Equal(d.Quiet, []string{"a", "b"}) || !slices.Equal(d.Rules, []uuid.UUID{rule}) {
+			t.Errorf("got %+v", d)
+		}
+	})
+
+	t.Run("KeepsItsQuietRegionsWithoutVotes", func(t *testing.T) {
+		t.Parallel()
+		latched := vigil.DecisionInput{Enabled: true, Rules: rules, Latched: true, Quiet: []string{"a"}}
+		if d := vigil.Decide(latched); outcome(d) != "" || !slices.Equal(d.Quiet, []string{"a"}) || d.Firing {
+			t.Errorf("got %+v", d)
+		}
+	})
+
+	t.Run("QuietRegionsAreSortedAndTheOnesBeforeStayUnchanged", func(t *testing.T) {
+		t.Parallel()
+		quiet := slices.Grow([]string{"m"}, 8)
+		latched := vigil.DecisionInput{Enabled: true, Rules: rules, Latched: true, Quiet: quiet, Votes: []vigil.Vote{vote("z"), vote("c"), vote("f", rule)}}
+		if d := vigil.Decide(latched); !slices.Equal(d.Quiet, []string{"c", "m", "z"}) || d.Unlatch {
+			t.Errorf("got %+v", d)
+		}
+		if !slices.Equal(quiet[:2:2], []string{"m", ""}) {
+			t.Errorf("the caller's regions became %q", quiet[:3])
+		}
+	})
+
+	t.Run("AVoteForADeletedRuleIsQuiet", func(t *testing.T) {
+		t.Parallel()
+		latched := vigil.DecisionInput{Enabled: true, Rules: rules, Latched: true, Votes: []vigil.Vote{vote("a", uuid.New())}}
+		if d := vigil.Decide(latched); outcome(d) != "unlatch" || !slices.Equal(d.Quiet, []string{"a"}) {
+			t.Errorf("got %+v", d)
+		}
+	})
+
+	t.Run("NoLatchKeepsNoQuietRegions", func(t *testing.T) {
+		t.Parallel()
+		if d := vigil.Decide(vigil.DecisionInput{Enabled: true, Rules: rules, Votes: []vigil.Vote{vote("a")}}); len(d.Quiet) > 0 || d.Unlatch {
+			t.Errorf("got %+v", d)
+		}
+	})
+}
+
+func TestDecisionNamesTheRulesThatOpen(t *testing.T) {
+	t.Parallel()
+	any, all := uuid.UUID{1}, uuid.UUID{2}
+	s := vigil.DecisionInput{
+		Enabled: true,
+		Rules:   []vigil.RulePolicy{{ID: any, Policy: vigil.AnyRegion}, {ID: all, Policy: vigil.AllRegions}},
+		Votes:   []vigil.Vote{vote("a", any, all), vote("b", any)},
+	}
+	if d := vigil.Decide(s); !d.Open || !d.Firing || !slices.Equal(d.Rules, []uuid.UUID{any}) {
+		t.Errorf("got %+v", d)
+	}
+	s.Open = true
+	if d := vigil.Decide(s); d.Open || !d.Firing || d.Rules != nil {
+		t.Errorf("of an open incident: %+v", d)
+	}
+}
+
+func TestIncidentIDs(t *testing.T) {
+	t.Parallel()
+
+	t.Run("IncidentIDNeverChanges", func(t *testing.T) {
+		t.Parallel()
+		// Stored incidents and recorded histories hold these.
+		for episode, want := range map[int]string{1: "0d330ddc-dc2a-517c-924b-efd69fec7b56", 12: "45dd2d94-49d1-5829-8a21-099e5536fa55"} {
+			if got := vigil.IncidentID("7b0c5f0e-4a51-4f0c-9df1-1f1a5c1d9a10", episode).String(); got != want {
+				t.Errorf("episode %d is %s, want %s", episode, got, want)
+			}
+		}
+	})
+
+	t.Run("WorkflowIDNamesTheCheck", func(t *testing.T) {
+		t.Parallel()
+		check := uuid.MustParse("0b9a4d2e-3f57-4c55-9f0e-6f3a2d1c7b88")
+		if got := vigil.IncidentWorkflowID(check); got != "incident/0b9a4d2e-3f57-4c55-9f0e-6f3a2d1c7b88" {
+			t.Errorf("got %q", got)
+		}
+	})
+}
+
+func TestIncidentIsOpenUntilItIsResolved(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[vigil.IncidentStatus]bool{"active": true, "acknowledged": true, "resolved": false} {
+		if incident := (vigil.Incident{Status: status}); incident.Open() != want {
+			t.Errorf("%s is open: %v, want %v", status, incident.Open(), want)
+		}
 	}
 }

@@ -32,9 +32,6 @@ func (s Severity) rank() int {
 	return 3
 }
 
-// Valid reports whether s is one of the severities.
-func (s Severity) Valid() bool { return s.rank() < 3 }
-
 // NotifyOn says which turns of an incident a rule's channels hear of.
 type NotifyOn string
 
@@ -124,9 +121,9 @@ func SortRules(rules []Rule) {
 // CompareIDs orders ids by their bytes, as Postgres does.
 func CompareIDs(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) }
 
-// DeepestThreshold is the longest row of failures that any of the rules counts,
+// MaxThreshold is the longest row of failures that any of the rules counts,
 // at least 1: a state is rebuilt from so many results and one more.
-func DeepestThreshold(rules []Rule) int {
+func MaxThreshold(rules []Rule) int {
 	deepest := 1
 	for _, rule := range rules {
 		deepest = max(deepest, rule.Condition.FailureThreshold)

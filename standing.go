@@ -6,16 +6,20 @@ import (
 	"github.com/google/uuid"
 )
 
-// Standing is where a check stands with its incidents, as Postgres has it: what
-// an incident workflow starts from, and returns to when it is told to look.
-type Standing struct {
+// IncidentContext is what decisions about the incidents of a check rest on, as
+// Postgres has it. An incident workflow reads it at its start and after a refresh
+// signal.
+type IncidentContext struct {
+	// Gone: the check was deleted, with everything that belonged to it.
+	Gone bool `json:"gone,omitempty"`
+
 	OrgID    uuid.UUID `json:"org_id"`
 	Enabled  bool      `json:"enabled"`
 	Revision int64     `json:"revision"`
 	// Rules that are enabled.
 	Rules []RulePolicy `json:"rules,omitempty"`
 	// Regions of the check, sorted.
-	Regions []RegionStanding `json:"regions,omitempty"`
+	Regions []RegionVote `json:"regions,omitempty"`
 	// Incident is the open one, nil when there is none.
 	Incident *IncidentHead `json:"incident,omitempty"`
 	// Latch is set while the episode of an incident that was resolved by hand
@@ -23,8 +27,8 @@ type Standing struct {
 	Latch *Latch `json:"latch,omitempty"`
 }
 
-// RegionStanding is one region of a check.
-type RegionStanding struct {
+// RegionVote is one region of a check.
+type RegionVote struct {
 	Region string `json:"region"`
 	// Voted: Vote is the region's newest; false before its first.
 	Voted bool `json:"voted,omitempty"`
@@ -45,8 +49,8 @@ type Latch struct {
 	Quiet      []string  `json:"quiet,omitempty"` // regions quiet since
 }
 
-// Opening asks for an incident to be opened.
-type Opening struct {
+// OpenRequest asks for an incident to be opened.
+type OpenRequest struct {
 	ID      uuid.UUID `json:"id"`
 	CheckID uuid.UUID `json:"check_id"`
 	// Rules whose region policy is met.
@@ -57,8 +61,8 @@ type Opening struct {
 	PublicURL string `json:"-"`
 }
 
-// Closing asks for an incident to be resolved.
-type Closing struct {
+// ResolveRequest asks for an incident to be resolved.
+type ResolveRequest struct {
 	ID         uuid.UUID  `json:"id"`
 	Resolution Resolution `json:"resolution"`
 	By         string     `json:"by,omitempty"`
@@ -71,17 +75,17 @@ type Closing struct {
 	PublicURL string   `json:"-"`
 }
 
-// Outcome is what became of an incident: its head, and whom to tell.
-type Outcome struct {
+// IncidentOutcome is what became of an incident: its head, and whom to tell.
+type IncidentOutcome struct {
 	Incident IncidentHead `json:"incident"`
 	// Changed: this call made the change; false when an earlier one had.
 	Changed bool `json:"changed,omitempty"`
-	// Errands are the channels that have something to be told.
-	Errands []Errand `json:"errands,omitempty"`
+	// PendingDeliveries are the channels that have something to be told.
+	PendingDeliveries []PendingDelivery `json:"errands,omitempty"`
 }
 
-// Errand names a channel that has something to be told about an incident.
-type Errand struct {
+// PendingDelivery names a channel that has something to be told about an incident.
+type PendingDelivery struct {
 	IncidentID  uuid.UUID   `json:"incident_id"`
 	ChannelID   uuid.UUID   `json:"channel_id"`
 	OrgID       uuid.UUID   `json:"org_id"`
@@ -91,11 +95,11 @@ type Errand struct {
 	ChannelName string      `json:"channel_name"`
 }
 
-// Hearing says what a vote that was told may change.
-type Hearing struct {
+// VoteAck says what a vote that was told may change.
+type VoteAck struct {
 	// Matters: a rule fires, or an incident of the check is open or latched.
-	Matters bool
-	OrgID   uuid.UUID
+	Relevant bool
+	OrgID    uuid.UUID
 	// CheckName and Target are for people who look at the workflow.
 	CheckName, Target string
 }
@@ -116,10 +120,10 @@ type DeliveryFilter struct {
 	Page
 }
 
-// Moment is one entry of an incident's timeline.
-type Moment struct {
+// TimelineEntry is one entry of an incident's timeline.
+type TimelineEntry struct {
 	Time time.Time
-	Kind MomentKind
+	Kind TimelineKind
 	// Region and Firing of an edge.
 	Region   string
 	Failures int
@@ -132,27 +136,27 @@ type Moment struct {
 	Attempt  *Attempt
 }
 
-// MomentKind says what happened in an incident.
-type MomentKind string
+// TimelineKind says what happened in an incident.
+type TimelineKind string
 
 // The kinds of entries in a timeline.
 const (
-	MomentEdge    MomentKind = "edge"    // other rules fire in a region
-	MomentState   MomentKind = "state"   // the incident changed
-	MomentAttempt MomentKind = "attempt" // a channel was tried
+	TimelineEdge    TimelineKind = "edge"    // other rules fire in a region
+	TimelineState   TimelineKind = "state"   // the incident changed
+	TimelineAttempt TimelineKind = "attempt" // a channel was tried
 )
 
-// Silence is a region of a check whose vote ends because it is too late, or
+// RegionSilence is a region of a check whose vote ends because it is too late, or
 // counts again.
-type Silence struct {
+type RegionSilence struct {
 	CheckID uuid.UUID
 	OrgID   uuid.UUID
 	Region  string
 	Silent  bool
 }
 
-// Unheard is a vote by which a rule fires although the check has no incident.
-type Unheard struct {
+// UnhandledVote is a vote by which a rule fires although the check has no incident.
+type UnhandledVote struct {
 	CheckID uuid.UUID
 	Region  string
 	OrgID   uuid.UUID
@@ -160,21 +164,21 @@ type Unheard struct {
 	CheckName, Target string
 }
 
-// PickupState says what came of picking up the next message for a channel.
-type PickupState string
+// NextAttemptState says what came of picking up the next message for a channel.
+type NextAttemptState string
 
 // The states of a pickup.
 const (
-	PickupNothing PickupState = "nothing" // all is told
-	PickupLater   PickupState = "later"   // not before Until
-	PickupBusy    PickupState = "busy"    // the channel has enough in flight
-	PickupLost    PickupState = "lost"    // an attempt's outcome is unknown; settle it first
-	PickupReady   PickupState = "ready"   // send it: the attempt is on record
+	NextAttemptNone    NextAttemptState = "nothing" // all is told
+	NextAttemptLater   NextAttemptState = "later"   // not before Until
+	NextAttemptBusy    NextAttemptState = "busy"    // the channel has enough in flight
+	NextAttemptUnknown NextAttemptState = "lost"    // an attempt's outcome is unknown; settle it first
+	NextAttemptReady   NextAttemptState = "ready"   // send it: the attempt is on record
 )
 
-// Pickup is the next message for a channel.
-type Pickup struct {
-	State PickupState
+// NextAttempt is the next message for a channel.
+type NextAttempt struct {
+	State NextAttemptState
 	Until time.Time // of PickupLater
 	// Delivery of PickupLost and PickupReady, and its attempt.
 	Delivery Delivery
@@ -190,8 +194,8 @@ type Pickup struct {
 	Last DeliveryStatus
 }
 
-// Settlement is what became of an attempt.
-type Settlement struct {
+// AttemptOutcome is what became of an attempt.
+type AttemptOutcome struct {
 	Attempt   Attempt // as it ended
 	Delivered bool
 	// NextAttemptAt is when to try again; nil: never. It binds only an attempt
@@ -200,10 +204,10 @@ type Settlement struct {
 	Merged        bool
 }
 
-// Rest is what is left to tell a channel after an attempt.
-type Rest struct {
+// Remaining is what is left to tell a channel after an attempt.
+type Remaining struct {
 	Status   DeliveryStatus // of the delivery that was tried
 	Failures int            // of it
-	Left     bool           // it, or another of the same incident, is to be tried
+	Pending  bool           // it, or another of the same incident, is to be tried
 	Until    time.Time      // not before; zero: at once
 }

@@ -22,8 +22,8 @@ const (
 	catalogueFull    = 5 * time.Minute
 )
 
-// definitions is what a catalogue reads.
-type definitions interface {
+// definitionStore is what a catalogue reads.
+type definitionStore interface {
 	// Definitions returns every active definition of the regions when since
 	// is zero, else those that changed at or after it, disabled ones and
 	// tombstones included.
@@ -40,7 +40,7 @@ type parser interface {
 // by revision. Every turn looks here before it probes, so a change takes effect
 // at the next slot even when no signal about it arrives.
 type Catalogue struct {
-	store   definitions
+	store   definitionStore
 	parser  parser
 	regions []string
 	now     func() time.Time
@@ -65,7 +65,7 @@ type entry struct {
 
 // NewCatalogue returns an empty catalogue of the given regions. Load fills it,
 // Run keeps it.
-func NewCatalogue(store definitions, parser parser, regions []string, now func() time.Time, log *slog.Logger) *Catalogue {
+func NewCatalogue(store definitionStore, parser parser, regions []string, now func() time.Time, log *slog.Logger) *Catalogue {
 	return &Catalogue{
 		store: store, parser: parser, regions: regions, now: now, log: log,
 		clock:   func(context.Context) (time.Time, error) { return now(), nil },
@@ -116,7 +116,7 @@ func (c *Catalogue) Run(ctx context.Context) {
 		began := c.now()
 		if began.Sub(full) >= catalogueFull {
 			if err := c.Load(ctx); err != nil {
-				c.complain(ctx, err)
+				c.warn(ctx, err)
 				continue
 			}
 			full = began
@@ -131,7 +131,7 @@ func (c *Catalogue) Run(ctx context.Context) {
 			err = c.refresh(ctx, since.Add(-catalogueOverlap))
 		}
 		if err != nil {
-			c.complain(ctx, err)
+			c.warn(ctx, err)
 			continue
 		}
 		since = at
@@ -174,7 +174,7 @@ func (c *Catalogue) refresh(ctx context.Context, since time.Time) error {
 		c.put(def)
 	}
 	for _, t := range gone {
-		if err := c.bury(ctx, t); err != nil {
+		if err := c.markDeleted(ctx, t); err != nil {
 			return err
 		}
 	}
@@ -196,10 +196,10 @@ func (c *Catalogue) put(def vigil.Definition) *entry {
 	return e
 }
 
-// bury acts on a tombstone. One region of a check may go while the check stays,
+// markDeleted acts on a tombstone. One region of a check may go while the check stays,
 // so the check is read again; the tombstone of a check that is gone wakes the
 // loops that wait for its next slot.
-func (c *Catalogue) bury(ctx context.Context, t vigil.Tombstone) error {
+func (c *Catalogue) markDeleted(ctx context.Context, t vigil.Tombstone) error {
 	c.mu.Lock()
 	known := c.entries[t.CheckID]
 	c.mu.Unlock()
@@ -243,7 +243,7 @@ func (c *Catalogue) replace(id uuid.UUID, old, fresh *entry) {
 	}
 }
 
-func (c *Catalogue) complain(ctx context.Context, err error) {
+func (c *Catalogue) warn(ctx context.Context, err error) {
 	if ctx.Err() == nil {
 		c.log.WarnContext(ctx, "catalogue not refreshed, working with what is known", "error", err)
 	}

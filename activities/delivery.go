@@ -14,11 +14,11 @@ import (
 	"vigil/notify"
 )
 
-// outbox is where deliveries are kept.
-type outbox interface {
-	// PickUp puts the next attempt on record before it is made.
-	PickUp(ctx context.Context, incidentID, channelID uuid.UUID) (vigil.Pickup, error)
-	Settle(ctx context.Context, set vigil.Settlement) (vigil.Rest, error)
+// deliveryStore is where deliveries are kept.
+type deliveryStore interface {
+	// ClaimAttempt puts the next attempt on record before it is made.
+	ClaimAttempt(ctx context.Context, incidentID, channelID uuid.UUID) (vigil.NextAttempt, error)
+	RecordOutcome(ctx context.Context, set vigil.AttemptOutcome) (vigil.Remaining, error)
 	FreezeBody(ctx context.Context, deliveryID uuid.UUID, body []byte) ([]byte, error)
 	// Channel finds a channel with its secrets in clear; CodeNotFound.
 	Channel(ctx context.Context, orgID, id uuid.UUID) (vigil.Channel, error)
@@ -40,7 +40,7 @@ type notices interface {
 // DeliveriesOptions are what Deliveries works with. Notices may be nil: then
 // nobody is told of channels that were disabled.
 type DeliveriesOptions struct {
-	Store    outbox
+	Store    deliveryStore
 	Channels senders
 	Notices  notices
 	// Schedule are the waits between attempts.
@@ -82,29 +82,29 @@ const disabledReason = "the receiver answered 410 Gone: it wants no more message
 // due. An attempt whose outcome nobody recorded is settled first: it counts, and
 // it may have arrived.
 func (d *Deliveries) Deliver(ctx context.Context, incidentID, channelID uuid.UUID) (DeliveryReport, error) {
-	pickup, err := d.Store.PickUp(ctx, incidentID, channelID)
+	pickup, err := d.Store.ClaimAttempt(ctx, incidentID, channelID)
 	if err != nil {
 		return DeliveryReport{}, fmt.Errorf("pick up: %w", err)
 	}
 	switch pickup.State {
-	case vigil.PickupNothing:
+	case vigil.NextAttemptNone:
 		return DeliveryReport{Done: true, Status: pickup.Last, Text: "**" + string(pickup.Last) + "**"}, nil
-	case vigil.PickupLater:
+	case vigil.NextAttemptLater:
 		return DeliveryReport{Next: pickup.Until}, nil
-	case vigil.PickupBusy:
+	case vigil.NextAttemptBusy:
 		return DeliveryReport{Busy: true, Text: "the channel has enough in flight"}, nil
-	case vigil.PickupLost:
+	case vigil.NextAttemptUnknown:
 		lost := pickup.Attempt
 		lost.ErrorCode, lost.Error = vigil.AttemptUnknown, "the outcome is not known: the attempt was cut short, and may have arrived"
 		return d.settle(ctx, pickup, lost, false, 0)
-	case vigil.PickupReady:
+	case vigil.NextAttemptReady:
 	}
 	return d.send(ctx, pickup)
 }
 
 // send tells the channel and records what came of it, even when the worker is
 // told to stop meanwhile.
-func (d *Deliveries) send(ctx context.Context, pickup vigil.Pickup) (DeliveryReport, error) {
+func (d *Deliveries) send(ctx context.Context, pickup vigil.NextAttempt) (DeliveryReport, error) {
 	channel, sender, err := d.sender(ctx, pickup.Delivery)
 	var outcome notify.Outcome
 	switch {
@@ -149,7 +149,7 @@ func (d *Deliveries) sender(ctx context.Context, delivery vigil.Delivery) (vigil
 	return channel, sender, err
 }
 
-func (d *Deliveries) message(pickup vigil.Pickup) notify.Message {
+func (d *Deliveries) message(pickup vigil.NextAttempt) notify.Message {
 	e := &pickup.Event
 	return notify.Message{
 		Event: e.ID, Type: e.Type, Delivery: pickup.Delivery.ID, Attempt: pickup.Attempt.Number, Time: e.Time,
@@ -161,7 +161,7 @@ func (d *Deliveries) message(pickup vigil.Pickup) notify.Message {
 // frozen is the body that every attempt of the delivery sends. A channel that
 // renders it from templates may be changed between two attempts, so what the
 // first one made is kept.
-func (d *Deliveries) frozen(ctx context.Context, pickup vigil.Pickup, sender notify.Sender, message notify.Message) ([]byte, error) {
+func (d *Deliveries) frozen(ctx context.Context, pickup vigil.NextAttempt, sender notify.Sender, message notify.Message) ([]byte, error) {
 	if pickup.Body != nil {
 		return pickup.Body, nil
 	}
@@ -177,15 +177,15 @@ func (d *Deliveries) frozen(ctx context.Context, pickup vigil.Pickup, sender not
 }
 
 // settle records the outcome of an attempt and when to try again.
-func (d *Deliveries) settle(ctx context.Context, pickup vigil.Pickup, attempt vigil.Attempt, final bool, asked time.Duration) (DeliveryReport, error) {
-	set := vigil.Settlement{Attempt: attempt, Delivered: attempt.ErrorCode == "", Merged: pickup.Merged}
+func (d *Deliveries) settle(ctx context.Context, pickup vigil.NextAttempt, attempt vigil.Attempt, final bool, asked time.Duration) (DeliveryReport, error) {
+	set := vigil.AttemptOutcome{Attempt: attempt, Delivered: attempt.ErrorCode == "", Merged: pickup.Merged}
 	if !set.Delivered && !final {
 		most := min(d.Channels.MaxAttempts(pickup.Delivery.ChannelType), len(d.Schedule)+1)
 		if wait, more := d.Schedule.Wait(pickup.Delivery.Failures+1, most, d.Random(), asked); more {
 			set.NextAttemptAt = new(d.Now().Add(wait))
 		}
 	}
-	rest, err := d.Store.Settle(ctx, set)
+	rest, err := d.Store.RecordOutcome(ctx, set)
 	if vigil.ErrorCode(err) == vigil.CodeNotFound {
 		return DeliveryReport{Done: true, Status: vigil.DeliveryCanceled}, nil // deleted with its check
 	}
@@ -194,7 +194,7 @@ func (d *Deliveries) settle(ctx context.Context, pickup vigil.Pickup, attempt vi
 	}
 	countAttempt(ctx, pickup.Delivery.ChannelType, set, rest)
 	return DeliveryReport{
-		Done: !rest.Left, Next: rest.Until, Status: rest.Status, Failures: rest.Failures,
+		Done: !rest.Pending, Next: rest.Until, Status: rest.Status, Failures: rest.Failures,
 		Text: attemptText(pickup.Delivery.EventType, attempt),
 	}, nil
 }

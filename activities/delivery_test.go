@@ -23,12 +23,12 @@ type desk struct {
 	bounded   bool // the mail
 }
 
-func (d *desk) Settle(ctx context.Context, set vigil.Settlement) (vigil.Rest, error) {
+func (d *desk) RecordOutcome(ctx context.Context, set vigil.AttemptOutcome) (vigil.Remaining, error) {
 	d.steps = append(d.steps, "settle")
 	if d.unsettled != nil {
-		return vigil.Rest{}, d.unsettled
+		return vigil.Remaining{}, d.unsettled
 	}
-	return d.postbox.Settle(ctx, set)
+	return d.postbox.RecordOutcome(ctx, set)
 }
 
 func (d *desk) DisableChannel(context.Context, uuid.UUID, string) (bool, error) {
@@ -57,7 +57,7 @@ func TestGoneReceiver(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := &desk{unsettled: test.unsettled, postbox: &postbox{
-				state: vigil.PickupReady, rest: vigil.DeliveryExhausted, outcome: notify.Outcome{StatusCode: 410, ErrorCode: "http_status", Gone: true},
+				state: vigil.NextAttemptReady, rest: vigil.DeliveryExhausted, outcome: notify.Outcome{StatusCode: 410, ErrorCode: "http_status", Gone: true},
 			}}
 			acts := activities.NewDeliveries(activities.DeliveriesOptions{
 				Store: d, Channels: d, Notices: d, Schedule: vigil.DefaultRetrySchedule(),

@@ -17,7 +17,7 @@ import (
 type label = map[string]string
 
 // countResult counts a result that was stored, once: not a row that was there.
-func countResult(ctx context.Context, t vigil.CheckType, recorded vigil.Recorded) {
+func countResult(ctx context.Context, t vigil.CheckType, recorded vigil.StoredResult) {
 	if !recorded.Inserted {
 		return
 	}
@@ -33,7 +33,7 @@ func countResult(ctx context.Context, t vigil.CheckType, recorded vigil.Recorded
 
 // countAttempt counts an attempt to tell a channel, by what became of it. The
 // other outcomes are counted as none, so that they are there before they move.
-func countAttempt(ctx context.Context, t vigil.ChannelType, set vigil.Settlement, rest vigil.Rest) {
+func countAttempt(ctx context.Context, t vigil.ChannelType, set vigil.AttemptOutcome, rest vigil.Remaining) {
 	outcome := "failed"
 	switch {
 	case set.Delivered:
@@ -54,14 +54,14 @@ func countAttempt(ctx context.Context, t vigil.ChannelType, set vigil.Settlement
 }
 
 // countOpened counts an incident that was opened just now.
-func countOpened(ctx context.Context, out vigil.Outcome, err error) {
+func countOpened(ctx context.Context, out vigil.IncidentOutcome, err error) {
 	if err == nil && out.Changed {
 		activity.GetMetricsHandler(ctx).Counter("vigil_incidents_opened_total").Inc(1)
 	}
 }
 
 // countResolved counts an incident that was resolved just now.
-func countResolved(ctx context.Context, how vigil.Resolution, out vigil.Outcome, err error) {
+func countResolved(ctx context.Context, how vigil.Resolution, out vigil.IncidentOutcome, err error) {
 	if err == nil && out.Changed {
 		activity.GetMetricsHandler(ctx).WithTags(label{"resolution": string(how)}).Counter("vigil_incidents_resolved_total").Inc(1)
 	}

@@ -42,17 +42,17 @@ func counted(t *testing.T, runs int, activity any, args ...any) string {
 // postbox has one delivery by chat, and the receiver's answer to it.
 type postbox struct {
 	notify.Sender
-	state   vigil.PickupState
+	state   vigil.NextAttemptState
 	outcome notify.Outcome
 	rest    vigil.DeliveryStatus
 }
 
-func (p *postbox) PickUp(context.Context, uuid.UUID, uuid.UUID) (vigil.Pickup, error) {
-	return vigil.Pickup{State: p.state, Delivery: vigil.Delivery{ChannelType: vigil.ChannelChat}, Body: []byte("frozen")}, nil
+func (p *postbox) ClaimAttempt(context.Context, uuid.UUID, uuid.UUID) (vigil.NextAttempt, error) {
+	return vigil.NextAttempt{State: p.state, Delivery: vigil.Delivery{ChannelType: vigil.ChannelChat}, Body: []byte("frozen")}, nil
 }
 
-func (p *postbox) Settle(context.Context, vigil.Settlement) (vigil.Rest, error) {
-	return vigil.Rest{Status: p.rest}, nil
+func (p *postbox) RecordOutcome(context.Context, vigil.AttemptOutcome) (vigil.Remaining, error) {
+	return vigil.Remaining{Status: p.rest}, nil
 }
 
 func (p *postbox) FreezeBody(_ context.Context, _ uuid.UUID, body []byte) ([]byte, error) {
@@ -75,10 +75,10 @@ func TestAttemptsAreCountedByOutcome(t *testing.T) {
 	t.Parallel()
 	refused := notify.Outcome{StatusCode: 500, ErrorCode: "http_status"}
 	for want, box := range map[string]*postbox{
-		"delivered": {state: vigil.PickupReady, rest: vigil.DeliveryDelivered},
-		"failed":    {state: vigil.PickupReady, rest: vigil.DeliveryPending, outcome: refused},
-		"exhausted": {state: vigil.PickupReady, rest: vigil.DeliveryExhausted, outcome: refused},
-		"unknown":   {state: vigil.PickupLost, rest: vigil.DeliveryPending},
+		"delivered": {state: vigil.NextAttemptReady, rest: vigil.DeliveryDelivered},
+		"failed":    {state: vigil.NextAttemptReady, rest: vigil.DeliveryPending, outcome: refused},
+		"exhausted": {state: vigil.NextAttemptReady, rest: vigil.DeliveryExhausted, outcome: refused},
+		"unknown":   {state: vigil.NextAttemptUnknown, rest: vigil.DeliveryPending},
 	} {
 		acts := activities.NewDeliveries(activities.DeliveriesOptions{
 			Store: box, Channels: box, Schedule: vigil.DefaultRetrySchedule(),
@@ -99,23 +99,23 @@ func TestAttemptsAreCountedByOutcome(t *testing.T) {
 
 // incidentRows is what the store makes of every opening and closing.
 type incidentRows struct {
-	out vigil.Outcome
+	out vigil.IncidentOutcome
 	err error
 }
 
-func (r incidentRows) Standing(context.Context, uuid.UUID) (vigil.Standing, error) {
-	return vigil.Standing{}, nil
+func (r incidentRows) IncidentContext(context.Context, uuid.UUID) (vigil.IncidentContext, error) {
+	return vigil.IncidentContext{}, nil
 }
 
-func (r incidentRows) OpenIncident(context.Context, vigil.Opening) (vigil.Outcome, error) {
+func (r incidentRows) OpenIncident(context.Context, vigil.OpenRequest) (vigil.IncidentOutcome, error) {
 	return r.out, r.err
 }
 
-func (r incidentRows) AcknowledgeIncident(context.Context, uuid.UUID, string, string) (vigil.Outcome, error) {
+func (r incidentRows) AcknowledgeIncident(context.Context, uuid.UUID, string, string) (vigil.IncidentOutcome, error) {
 	return r.out, r.err
 }
 
-func (r incidentRows) ResolveIncident(context.Context, vigil.Closing) (vigil.Outcome, error) {
+func (r incidentRows) ResolveIncident(context.Context, vigil.ResolveRequest) (vigil.IncidentOutcome, error) {
 	return r.out, r.err
 }
 
@@ -128,20 +128,31 @@ func TestIncidentsAreCountedOnce(t *testing.T) {
 		rows incidentRows
 		want bool
 	}{
-		{"Changed", incidentRows{out: vigil.Outcome{Changed: true}}, true},
+		{"Changed", incidentRows{out: vigil.IncidentOutcome{Changed: true}}, true},
 		{"Adopted", incidentRows{}, false},
-		{"NotStored", incidentRows{vigil.Outcome{Changed: true}, errors.New("postgres is away")}, false},
+		{"NotStored", incidentRows{vigil.IncidentOutcome{Changed: true}, errors.New("postgres is away")}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			acts := activities.NewIncidents(activities.IncidentsOptions{Store: tt.rows, Log: slog.New(slog.DiscardHandler)})
-			if shown := counted(t, 1, acts.Open, vigil.Opening{}); strings.Contains(shown, "\nvigil_incidents_opened_total 1\n") != tt.want {
+			if shown := counted(t, 1, acts.Open, vigil.OpenRequest{}); strings.Contains(shown, "\nvigil_incidents_opened_total 1\n") != tt.want {
 				t.Errorf("opened:\n%s", shown)
 			}
-			shown := counted(t, 1, acts.Resolve, vigil.Closing{Resolution: vigil.ResolvedManually})
+			shown := counted(t, 1, acts.Resolve, vigil.ResolveRequest{Resolution: vigil.ResolvedManually})
 			if strings.Contains(shown, "\nvigil_incidents_resolved_total{resolution=\"manual\"} 1\n") != tt.want {
 				t.Errorf("resolved:\n%s", shown)
 			}
 		})
+	}
+}
+
+func TestResultsAreCounted(t *testing.T) {
+	t.Parallel()
+	w := newIdleFixture(t)
+	def := w.define(nil)
+	turn := turnOf(def, vigil.State{})
+	shown := counted(t, 1, w.watcher.Watch, &turn)
+	if line := `vigil_results_total{region="` + region + `",success="true",type="memory"} 1`; !strings.Contains(shown, line) {
+		t.Errorf("there is no line %s in:\n%s", line, shown)
 	}
 }

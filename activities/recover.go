@@ -19,7 +19,7 @@ const recoverPage = 1000
 // recover brings the state up to the stored rows. It stops behind the first row
 // that changes which rules fire, as a live slot does: an episode that nobody
 // watched must be told like any other.
-func (t *turning) recover(ctx context.Context) error {
+func (t *turnRun) recover(ctx context.Context) error {
 	if !t.turn.Recover && !t.state.Slot.IsZero() {
 		return nil
 	}
@@ -60,8 +60,8 @@ func (t *turning) recover(ctx context.Context) error {
 // start. What happened among them was told by an earlier loop; only where they
 // end counts. Rows of an earlier schedule say which records the last answer had,
 // and nothing else: the check was disabled, or another one, since.
-func (t *turning) rebuild(ctx context.Context, e *entry, start time.Time) error {
-	n := max(rebuildRows, vigil.DeepestThreshold(e.Rules)+1)
+func (t *turnRun) rebuild(ctx context.Context, e *entry, start time.Time) error {
+	n := max(rebuildRows, vigil.MaxThreshold(e.Rules)+1)
 	rows, err := t.History.LatestResults(ctx, t.turn.CheckID, t.turn.Region, n)
 	if err != nil {
 		return err
@@ -73,7 +73,7 @@ func (t *turning) rebuild(ctx context.Context, e *entry, start time.Time) error 
 		if len(rows) > 0 {
 			oldest = rows[0].Slot
 		}
-		if t.state.DNS, err = t.History.LastAnswer(ctx, t.turn.CheckID, t.turn.Region, oldest); err != nil {
+		if t.state.DNS, err = t.History.LastDNSAnswer(ctx, t.turn.CheckID, t.turn.Region, oldest); err != nil {
 			return err
 		}
 	}

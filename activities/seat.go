@@ -14,17 +14,17 @@ type loopKey struct {
 	region string
 }
 
-// seats lets a worker run at most one turn of a loop. A workflow that gave a
+// turnLocks lets a worker run at most one turn of a loop. A workflow that gave a
 // turn up starts another, and the server cannot tell the old one without a
 // heartbeat; so the newer turn makes the older leave. A probe in flight is
 // finished and stored first: its slot is not lost.
-type seats struct {
-	mu    sync.Mutex
-	taken map[loopKey]*seat
+type turnLocks struct {
+	mu   sync.Mutex
+	held map[loopKey]*turnLock
 }
 
-// seat is the place of one turn.
-type seat struct {
+// turnLock is the place of one turn.
+type turnLock struct {
 	key        loopKey
 	scheduled  time.Time     // when the workflow asked for the turn
 	superseded chan struct{} // closed when a newer turn wants the place
@@ -32,17 +32,17 @@ type seat struct {
 	once       sync.Once
 }
 
-func newSeats() *seats { return &seats{taken: make(map[loopKey]*seat)} }
+func newTurnLocks() *turnLocks { return &turnLocks{held: make(map[loopKey]*turnLock)} }
 
-// take waits for the place of a loop, asking an older turn to leave it. It
+// acquire waits for the place of a loop, asking an older turn to leave it. It
 // returns nil when a newer turn has it, or when ctx ends first.
-func (s *seats) take(ctx context.Context, key loopKey, scheduled time.Time) *seat {
-	mine := &seat{key: key, scheduled: scheduled, superseded: make(chan struct{}), left: make(chan struct{})}
+func (s *turnLocks) acquire(ctx context.Context, key loopKey, scheduled time.Time) *turnLock {
+	mine := &turnLock{key: key, scheduled: scheduled, superseded: make(chan struct{}), left: make(chan struct{})}
 	for {
 		s.mu.Lock()
-		holder := s.taken[key]
+		holder := s.held[key]
 		if holder == nil {
-			s.taken[key] = mine
+			s.held[key] = mine
 			s.mu.Unlock()
 			return mine
 		}
@@ -59,10 +59,10 @@ func (s *seats) take(ctx context.Context, key loopKey, scheduled time.Time) *sea
 	}
 }
 
-// leave frees the place.
-func (s *seats) leave(held *seat) {
+// release frees the place.
+func (s *turnLocks) release(held *turnLock) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.taken, held.key)
+	delete(s.held, held.key)
 	close(held.left)
 }

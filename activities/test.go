@@ -10,8 +10,8 @@ import (
 	"vigil"
 )
 
-// Trial asks for one probe now, outside the schedule.
-type Trial struct {
+// TestRequest asks for one probe now, outside the schedule.
+type TestRequest struct {
 	CheckID uuid.UUID `json:"check_id"`
 	Region  string    `json:"region"`
 	// Revision is the one the caller saw; the probe uses it or a newer one.
@@ -22,7 +22,7 @@ type Trial struct {
 
 // Test probes a check at once and returns what it saw. Unless it is a dry run,
 // the result is stored like any other, with its instant as its slot.
-func (w *Watcher) Test(ctx context.Context, trial Trial) (vigil.Result, error) {
+func (w *Watcher) Test(ctx context.Context, trial TestRequest) (vigil.Result, error) {
 	e, err := w.Catalogue.definition(ctx, trial.CheckID, trial.Revision)
 	if err != nil {
 		return vigil.Result{}, fmt.Errorf("read the definition: %w", err)

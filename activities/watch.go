@@ -63,33 +63,33 @@ type TurnResult struct {
 	// Anew: the state has its first result of slots that began anew, as those
 	// of a check that was enabled again. What the region voted before is
 	// forgotten.
-	Anew bool `json:"anew,omitempty"`
+	Restarted bool `json:"anew,omitempty"`
 }
 
 // ErrSuperseded is the failure of a turn that a newer one of its loop replaced.
 var ErrSuperseded = errors.New("a newer turn of this loop took over")
 
-// recorder stores results; Write returns once the row that holds the slot is
+// resultWriter stores results; Write returns once the row that holds the slot is
 // committed, whoever wrote it.
-type recorder interface {
-	Write(ctx context.Context, row vigil.ResultRow) (vigil.Recorded, error)
+type resultWriter interface {
+	Write(ctx context.Context, row vigil.ResultRow) (vigil.StoredResult, error)
 }
 
-// history reads stored results, oldest first.
-type history interface {
+// resultHistory reads stored results, oldest first.
+type resultHistory interface {
 	ResultsAfter(ctx context.Context, checkID uuid.UUID, region string, slot time.Time, limit int) ([]vigil.Result, error)
 	LatestResults(ctx context.Context, checkID uuid.UUID, region string, n int) ([]vigil.Result, error)
-	// LastAnswer is the fingerprint of the newest successful DNS answer before
+	// LastDNSAnswer is the fingerprint of the newest successful DNS answer before
 	// a slot, empty when there is none.
-	LastAnswer(ctx context.Context, checkID uuid.UUID, region string, slot time.Time) (string, error)
+	LastDNSAnswer(ctx context.Context, checkID uuid.UUID, region string, slot time.Time) (string, error)
 }
 
 // WatcherOptions are what a Watcher works with. All members but QuietWindow,
 // Votes and Incidents are required.
 type WatcherOptions struct {
 	Catalogue *Catalogue
-	Results   recorder
-	History   history
+	Results   resultWriter
+	History   resultHistory
 	// Probes bounds how many probes run at once in the process. Waiting for
 	// it is lateness, never response time.
 	Probes *semaphore.Weighted
@@ -100,8 +100,8 @@ type WatcherOptions struct {
 	QuietWindow time.Duration
 	// Votes and Incidents take what loops tell of firing rules. Without them
 	// nobody is told, and nothing alerts.
-	Votes     ballot
-	Incidents herald
+	Votes     voteStore
+	Incidents incidentSignaler
 	Now       func() time.Time
 	Log       *slog.Logger
 }
@@ -109,7 +109,7 @@ type WatcherOptions struct {
 // Watcher has the activities of the region workers of one process.
 type Watcher struct {
 	WatcherOptions
-	seats   *seats
+	locks   *turnLocks
 	claims  *claims
 	mark    string
 	probing atomic.Int64
@@ -117,7 +117,7 @@ type Watcher struct {
 
 // NewWatcher returns a Watcher.
 func NewWatcher(opts WatcherOptions) *Watcher {
-	return &Watcher{WatcherOptions: opts, seats: newSeats(), claims: newClaims(), mark: markOf(opts.Worker)}
+	return &Watcher{WatcherOptions: opts, locks: newTurnLocks(), claims: newClaims(), mark: markOf(opts.Worker)}
 }
 
 // Watch runs one turn of a loop: it waits for the next slot, probes on the
@@ -131,48 +131,48 @@ func NewWatcher(opts WatcherOptions) *Watcher {
 // Turns wait by the ten thousand, each on a stack of its own. What they need
 // while they wait lies on the heap, which halves the stack: hence the pointers.
 func (w *Watcher) Watch(ctx context.Context, turn *Turn) (*TurnResult, error) {
-	held := w.sit(ctx, turn)
+	held := w.lockTurn(ctx, turn)
 	if held == nil {
 		return nil, ErrSuperseded
 	}
-	defer w.seats.leave(held)
-	t := &turning{Watcher: w, turn: turn, state: turn.State, seat: held, stop: activity.GetWorkerStopChannel(ctx)}
+	defer w.locks.release(held)
+	t := &turnRun{Watcher: w, turn: turn, state: turn.State, lock: held, stop: activity.GetWorkerStopChannel(ctx)}
 	if err := t.recover(ctx); err != nil {
 		return nil, err
 	}
 	return t.run(ctx)
 }
 
-// sit takes the place of the turn's loop, and claims the loop when another worker
+// lockTurn takes the place of the turn's loop, and claims the loop when another worker
 // had it. It returns nil when a newer turn has the place.
-func (w *Watcher) sit(ctx context.Context, turn *Turn) *seat {
+func (w *Watcher) lockTurn(ctx context.Context, turn *Turn) *turnLock {
 	key := loopKey{turn.CheckID, turn.Region}
-	held := w.seats.take(ctx, key, activity.GetInfo(ctx).ScheduledTime)
+	held := w.locks.acquire(ctx, key, activity.GetInfo(ctx).ScheduledTime)
 	if held != nil && turn.By != w.mark {
 		w.claims.add(key)
 	}
 	return held
 }
 
-// turning is one turn under way.
-type turning struct {
+// turnRun is one turn under way.
+type turnRun struct {
 	*Watcher
 	turn    *Turn
 	state   vigil.State
 	covered int
 	behind  bool // rows are left that the state does not know
-	seat    *seat
+	lock    *turnLock
 	stop    <-chan struct{}
 }
 
-func (t *turning) fold(e *entry, row vigil.Result) {
+func (t *turnRun) fold(e *entry, row vigil.Result) {
 	t.state, _ = vigil.Evaluate(e.Rules, t.state.For(e.Check.Type), row)
 }
 
 // news reports whether other rules fire than the loop has told.
-func (t *turning) news() bool { return !t.state.SameFiring(t.turn.State) }
+func (t *turnRun) news() bool { return !t.state.SameFiring(t.turn.State) }
 
-func (t *turning) definition(ctx context.Context) (*entry, error) {
+func (t *turnRun) definition(ctx context.Context) (*entry, error) {
 	e, err := t.Catalogue.definition(ctx, t.turn.CheckID, t.turn.Revision)
 	if err != nil {
 		return nil, fmt.Errorf("read the definition: %w", err)
@@ -181,7 +181,7 @@ func (t *turning) definition(ctx context.Context) (*entry, error) {
 }
 
 // run covers the turn's slots.
-func (t *turning) run(ctx context.Context) (*TurnResult, error) {
+func (t *turnRun) run(ctx context.Context) (*TurnResult, error) {
 	for {
 		e, err := t.definition(ctx)
 		if err != nil {
@@ -226,7 +226,7 @@ func (t *turning) run(ctx context.Context) (*TurnResult, error) {
 // span is how many slots the turn may cover with a definition. One that the loop
 // did not know when it planned the turn gets a single slot: its slots may lie
 // further apart than the turn has time.
-func (t *turning) span(e *entry, schedule vigil.Schedule) int {
+func (t *turnRun) span(e *entry, schedule vigil.Schedule) int {
 	if e.Check.Revision > t.turn.Revision {
 		return 1
 	}
@@ -234,7 +234,7 @@ func (t *turning) span(e *entry, schedule vigil.Schedule) int {
 }
 
 // widest is how many slots the quiet window of this worker has, at least 1.
-func (t *turning) widest(schedule vigil.Schedule) int {
+func (t *turnRun) widest(schedule vigil.Schedule) int {
 	return max(1, int(t.QuietWindow/schedule.Interval))
 }
 
@@ -250,11 +250,11 @@ const (
 )
 
 // await waits for a slot, or for whatever makes waiting for it pointless.
-func (t *turning) await(ctx context.Context, slot time.Time, e *entry) wake {
+func (t *turnRun) await(ctx context.Context, slot time.Time, e *entry) wake {
 	timer := time.NewTimer(slot.Sub(t.Now()))
 	defer timer.Stop()
 	select {
-	case <-t.seat.superseded:
+	case <-t.lock.superseded:
 		return overtaken
 	case <-e.replaced:
 		return redefined
@@ -269,7 +269,7 @@ func (t *turning) await(ctx context.Context, slot time.Time, e *entry) wake {
 
 // probe runs the check at a slot, stores what it saw and folds the row that is
 // stored: a probe that comes second to a slot counts for nothing.
-func (t *turning) probe(ctx context.Context, e *entry, slot time.Time) error {
+func (t *turnRun) probe(ctx context.Context, e *entry, slot time.Time) error {
 	if err := t.enter(ctx); err != nil {
 		return err
 	}
@@ -318,12 +318,12 @@ func (w *Watcher) Probing() int64 { return w.probing.Load() }
 
 // end makes the result of the turn, and plans the next: twice the slots after a
 // turn without news, one slot after any news. That a worker stops is no news.
-func (t *turning) end(why End, e *entry, schedule vigil.Schedule) *TurnResult {
+func (t *turnRun) end(why End, e *entry, schedule vigil.Schedule) *TurnResult {
 	out := &TurnResult{End: why, State: t.state, Revision: e.Check.Revision, Span: 1, Deadline: e.deadline(), By: t.mark, Behind: t.behind}
 	if why == Gone {
 		return out
 	}
-	out.Anew = t.turn.State.Slot.Before(schedule.Start) && !t.state.Slot.Before(schedule.Start)
+	out.Restarted = t.turn.State.Slot.Before(schedule.Start) && !t.state.Slot.Before(schedule.Start)
 	switch why {
 	case Covered:
 		out.Span = min(2*t.turn.Span, t.widest(schedule))

@@ -51,7 +51,7 @@ func (b *bundle) episode(t *testing.T, a account) *episode {
 func (e *episode) open(t *testing.T) uuid.UUID {
 	t.Helper()
 	vote := vigil.Vote{Region: "na-east-ewr", Revision: 1, Slot: e.b.clock.Now(), Failures: 1, Firing: []uuid.UUID{e.rule}}
-	out, err := e.b.store.OpenIncident(t.Context(), vigil.Opening{
+	out, err := e.b.store.OpenIncident(t.Context(), vigil.OpenRequest{
 		ID: uuid.New(), CheckID: e.check, Rules: []uuid.UUID{e.rule}, Votes: []vigil.Vote{vote}, PublicURL: "http://vigil.test",
 	})
 	if err != nil || out.Incident.ID == uuid.Nil {
@@ -64,7 +64,7 @@ func (e *episode) open(t *testing.T) uuid.UUID {
 // resolve ends an incident as the workflow's activity does.
 func (e *episode) resolve(t *testing.T, id uuid.UUID) {
 	t.Helper()
-	if _, err := e.b.store.ResolveIncident(t.Context(), vigil.Closing{ID: id, Resolution: vigil.ResolvedAutomatically}); err != nil {
+	if _, err := e.b.store.ResolveIncident(t.Context(), vigil.ResolveRequest{ID: id, Resolution: vigil.ResolvedAutomatically}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -73,11 +73,11 @@ func (e *episode) resolve(t *testing.T, id uuid.UUID) {
 func (e *episode) repeat(ctx context.Context, times int) error {
 	for range times {
 		vote := vigil.Vote{Region: "na-east-ewr", Revision: 1, Slot: e.b.clock.Now(), Failures: 1, Firing: []uuid.UUID{e.rule}}
-		out, err := e.b.store.OpenIncident(ctx, vigil.Opening{ID: uuid.New(), CheckID: e.check, Rules: []uuid.UUID{e.rule}, Votes: []vigil.Vote{vote}})
+		out, err := e.b.store.OpenIncident(ctx, vigil.OpenRequest{ID: uuid.New(), CheckID: e.check, Rules: []uuid.UUID{e.rule}, Votes: []vigil.Vote{vote}})
 		if err != nil {
 			return err
 		}
-		if _, err := e.b.store.ResolveIncident(ctx, vigil.Closing{ID: out.Incident.ID, Resolution: vigil.ResolvedAutomatically}); err != nil {
+		if _, err := e.b.store.ResolveIncident(ctx, vigil.ResolveRequest{ID: out.Incident.ID, Resolution: vigil.ResolvedAutomatically}); err != nil {
 			return err
 		}
 	}
@@ -88,17 +88,17 @@ func (e *episode) repeat(ctx context.Context, times int) error {
 // failure when there is a code.
 func (e *episode) attempt(t *testing.T, incident uuid.UUID, errorCode string) {
 	t.Helper()
-	pickup, err := e.b.store.PickUp(t.Context(), incident, e.channel)
-	if err != nil || pickup.State != vigil.PickupReady {
+	pickup, err := e.b.store.ClaimAttempt(t.Context(), incident, e.channel)
+	if err != nil || pickup.State != vigil.NextAttemptReady {
 		t.Fatalf("pick up: %v, %v", pickup.State, err)
 	}
-	set := vigil.Settlement{Attempt: pickup.Attempt, Delivered: errorCode == ""}
+	set := vigil.AttemptOutcome{Attempt: pickup.Attempt, Delivered: errorCode == ""}
 	set.Attempt.Duration, set.Attempt.StatusCode, set.Attempt.ErrorCode = 12*time.Millisecond, http.StatusOK, errorCode
 	if errorCode != "" {
 		set.Attempt.StatusCode, set.Attempt.Error = http.StatusTeapot, "the receiver answered 418"
 		set.NextAttemptAt = new(e.b.clock.Now().Add(time.Minute))
 	}
-	if _, err := e.b.store.Settle(t.Context(), set); err != nil {
+	if _, err := e.b.store.RecordOutcome(t.Context(), set); err != nil {
 		t.Fatal(err)
 	}
 }

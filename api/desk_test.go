@@ -29,7 +29,7 @@ func (d *desk) Acknowledge(ctx context.Context, orgID, id uuid.UUID, by string) 
 
 func (d *desk) Resolve(ctx context.Context, orgID, id uuid.UUID, by, note string) (vigil.Incident, error) {
 	return d.change(ctx, orgID, id, func(ctx context.Context) error {
-		_, err := d.store.ResolveIncident(ctx, vigil.Closing{ID: id, Resolution: vigil.ResolvedManually, By: by, Note: note})
+		_, err := d.store.ResolveIncident(ctx, vigil.ResolveRequest{ID: id, Resolution: vigil.ResolvedManually, By: by, Note: note})
 		return err
 	})
 }
@@ -49,7 +49,7 @@ func (d *desk) change(ctx context.Context, orgID, id uuid.UUID, change func(cont
 }
 
 func (d *desk) Redeliver(ctx context.Context, orgID, deliveryID uuid.UUID) error {
-	_, err := d.store.AskRedelivery(ctx, orgID, deliveryID)
+	_, err := d.store.RequestRedelivery(ctx, orgID, deliveryID)
 	return err
 }
 

@@ -205,7 +205,7 @@ func TestTimeline(t *testing.T) {
 	begin := b.clock.Now()
 	vote := func(firing ...uuid.UUID) {
 		v := vigil.Vote{Region: "na-east-ewr", Revision: 2, Slot: b.clock.Now(), Failures: len(firing), Firing: firing}
-		if _, err := b.store.KeepVote(t.Context(), e.check, v); err != nil {
+		if _, err := b.store.SaveVote(t.Context(), e.check, v); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -116,7 +116,7 @@ func TestDockerfile(t *testing.T) {
 			t.Errorf("%s, %v", said, err)
 		}
 	})
-	t.Run("TargetsBuildOnEachOtherAndRunAsNobody", func(t *testing.T) {
+	t.Run("TargetsBuildOnEachOtherAndRunWithoutPrivileges", func(t *testing.T) {
 		t.Parallel()
 		known := map[string]bool{"golang:1.26-bookworm": true, "gcr.io/distroless/static-debian12:nonroot": true}
 		unprivileged := map[string]bool{}

@@ -22,6 +22,7 @@ import (
 
 	"vigil"
 	"vigil/activities"
+	"vigil/dispatch"
 	"vigil/probe"
 	"vigil/workers"
 )
@@ -58,12 +59,14 @@ func TestTurnCost(t *testing.T) {
 		Catalogue: activities.NewCatalogue(stub, stub, []string{stubRegion}, time.Now, quiet),
 		Results:   stub, History: stub, Probes: semaphore.NewWeighted(1), Worker: "cost", Now: time.Now, Log: quiet,
 	})
-	regions := workers.NewRegions(c, watcher, "cost", []string{stubRegion}, stub, stub, nil, quiet)
+	regions := workers.NewRegions(c, workers.RegionOptions{
+		Name: "cost", Regions: []string{stubRegion}, Watcher: watcher, Leases: stub, Capabilities: stub, Log: quiet,
+	})
 	if err := regions.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	defer regions.Stop(context.WithoutCancel(t.Context()))
-	loops := workers.NewLoops(c, stub, quiet)
+	loops := dispatch.NewLoops(c, stub, quiet)
 	loop := vigil.Loop{
 		CheckID: stub.def.Check.ID, OrgID: uuid.New(), Region: stubRegion,
 		Name: "cost", Target: "target.example", Desired: 1, Active: true,
@@ -128,8 +131,8 @@ func described(t *testing.T, c temporal.Client, id string) {
 		}
 	}
 	found := d.GetWorkflowExecutionInfo().GetSearchAttributes().GetIndexedFields()
-	if region := string(found[workers.AttributeRegion].GetData()); region != `"`+stubRegion+`"` {
-		t.Errorf("%s is %s", workers.AttributeRegion, region)
+	if region := string(found[dispatch.AttributeRegion].GetData()); region != `"`+stubRegion+`"` {
+		t.Errorf("%s is %s", dispatch.AttributeRegion, region)
 	}
 }
 
@@ -195,9 +198,9 @@ func (*stub) Target() string          { return "stub" }
 
 func (*stub) Run(context.Context) vigil.Observation { return vigil.Observation{Success: true} }
 
-func (s *stub) Write(_ context.Context, row vigil.ResultRow) (vigil.Recorded, error) {
+func (s *stub) Write(_ context.Context, row vigil.ResultRow) (vigil.StoredResult, error) {
 	s.written.Add(1)
-	return vigil.Recorded{Result: row.Result, Inserted: true}, nil
+	return vigil.StoredResult{Result: row.Result, Inserted: true}, nil
 }
 
 func (*stub) ResultsAfter(context.Context, uuid.UUID, string, time.Time, int) ([]vigil.Result, error) {
@@ -208,7 +211,7 @@ func (*stub) LatestResults(context.Context, uuid.UUID, string, int) ([]vigil.Res
 	return nil, nil
 }
 
-func (*stub) LastAnswer(context.Context, uuid.UUID, string, time.Time) (string, error) {
+func (*stub) LastDNSAnswer(context.Context, uuid.UUID, string, time.Time) (string, error) {
 	return "", nil
 }
 

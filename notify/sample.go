@@ -20,7 +20,7 @@ func Sample(channel vigil.Channel, org vigil.Organization, publicURL string, now
 		Title:       "Test of the channel " + channel.Name,
 		Description: fmt.Sprintf("This is a test that was asked for. Vigil can reach the channel %s; nothing is wrong.", channel.Name),
 	}
-	event, err := vigil.NewEvent(vigil.Story{
+	event, err := vigil.NewEvent(vigil.EventContext{
 		Type: vigil.EventTest, Time: now, Incident: incident, Organization: org, PublicURL: publicURL,
 		Check: vigil.Check{ID: incident.CheckID, Name: values["check_name"], Type: vigil.TypeHTTPS, Target: values["check_target"], Interval: time.Minute, Enabled: true},
 		Rule:  vigil.Rule{Name: values["rule_name"], NotifyOn: vigil.NotifyUnhealthy},

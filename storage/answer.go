@@ -11,9 +11,9 @@ import (
 	"vigil"
 )
 
-// LastAnswer is the fingerprint of the newest successful DNS answer of a check
+// LastDNSAnswer is the fingerprint of the newest successful DNS answer of a check
 // in a region before a slot, empty when none is stored.
-func (s *Store) LastAnswer(ctx context.Context, checkID uuid.UUID, region string, slot time.Time) (string, error) {
+func (s *Store) LastDNSAnswer(ctx context.Context, checkID uuid.UUID, region string, slot time.Time) (string, error) {
 	var fingerprint string
 	err := s.db.NewRaw(`SELECT metadata->>? FROM results
 		WHERE check_id = ? AND region = ? AND slot < ? AND success AND metadata->>? <> ''

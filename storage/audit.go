@@ -28,8 +28,8 @@ type auditRow struct {
 	UserAgent  string    `bun:"user_agent"`
 }
 
-// note stores the audit entry of ctx, if there is one to store.
-func (s *Store) note(ctx context.Context, db bun.IDB) error {
+// recordAudit stores the audit entry of ctx, if there is one to store.
+func (s *Store) recordAudit(ctx context.Context, db bun.IDB) error {
 	entry := vigil.AuditOf(ctx)
 	if !entry.Note() {
 		return nil
@@ -49,10 +49,10 @@ func (s *Store) note(ctx context.Context, db bun.IDB) error {
 	return nil
 }
 
-// Note stores the audit entry of ctx unless a change under ctx did already: for
+// RecordAudit stores the audit entry of ctx unless a change under ctx did already: for
 // what is worth an entry and changes nothing in the database.
-func (s *Store) Note(ctx context.Context) error {
-	return wrap("note in the audit log", s.note(ctx, s.db))
+func (s *Store) RecordAudit(ctx context.Context) error {
+	return wrap("note in the audit log", s.recordAudit(ctx, s.db))
 }
 
 // AuditLog lists what was done in an organization, newest first, and counts it.

@@ -34,10 +34,10 @@ func TestAuditLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Note(ctx); err != nil { // noted already
+	if err := s.RecordAudit(ctx); err != nil { // noted already
 		t.Fatal(err)
 	}
-	if err := s.Note(t.Context()); err != nil { // nothing to note
+	if err := s.RecordAudit(t.Context()); err != nil { // nothing to note
 		t.Fatal(err)
 	}
 	entries, total, err := s.AuditLog(t.Context(), org.ID, vigil.Page{Limit: 10})

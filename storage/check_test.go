@@ -307,7 +307,7 @@ func TestDeleteCheck(t *testing.T) {
 		for _, stone := range stones {
 			if stone.CheckID == c.ID && stone.OrgID == org.ID {
 				found++
-				if _, err := s.BuryLoop(t.Context(), stone); err != nil {
+				if _, err := s.PurgeLoop(t.Context(), stone); err != nil {
 					t.Fatal(err)
 				}
 			}

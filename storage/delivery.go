@@ -114,7 +114,7 @@ func insertDeliveries(ctx context.Context, tx bun.Tx, e vigil.Event, to []listen
 }
 
 // errands returns the channels that have something to be told about an incident.
-func errands(ctx context.Context, tx bun.Tx, checkName string, incidentID uuid.UUID) ([]vigil.Errand, error) {
+func errands(ctx context.Context, tx bun.Tx, checkName string, incidentID uuid.UUID) ([]vigil.PendingDelivery, error) {
 	var rows []deliveryRow
 	err := tx.NewSelect().Model(&rows).DistinctOn("channel_id").
 		Column("incident_id", "channel_id", "org_id", "check_id", "channel_type", "channel_name").
@@ -122,24 +122,24 @@ func errands(ctx context.Context, tx bun.Tx, checkName string, incidentID uuid.U
 	if err != nil {
 		return nil, fmt.Errorf("read the errands: %w", err)
 	}
-	list := make([]vigil.Errand, len(rows))
+	list := make([]vigil.PendingDelivery, len(rows))
 	for i := range rows {
 		list[i] = rows[i].errand(checkName)
 	}
 	return list, nil
 }
 
-func (r *deliveryRow) errand(checkName string) vigil.Errand {
-	return vigil.Errand{
+func (r *deliveryRow) errand(checkName string) vigil.PendingDelivery {
+	return vigil.PendingDelivery{
 		IncidentID: r.IncidentID, ChannelID: r.ChannelID, OrgID: r.OrgID, CheckID: r.CheckID,
 		ChannelType: vigil.ChannelType(r.ChannelType), CheckName: checkName, ChannelName: r.ChannelName,
 	}
 }
 
-func errandsOf(i *vigil.Incident, checkName string, to []listener) []vigil.Errand {
-	list := make([]vigil.Errand, len(to))
+func errandsOf(i *vigil.Incident, checkName string, to []listener) []vigil.PendingDelivery {
+	list := make([]vigil.PendingDelivery, len(to))
 	for n, l := range to {
-		list[n] = vigil.Errand{
+		list[n] = vigil.PendingDelivery{
 			IncidentID: i.ID, ChannelID: l.ChannelID, OrgID: i.OrgID, CheckID: i.CheckID,
 			ChannelType: l.Type, CheckName: checkName, ChannelName: l.Name,
 		}
@@ -190,11 +190,11 @@ func (s *Store) Attempts(ctx context.Context, orgID, deliveryID uuid.UUID, page 
 	return attemptsOf(rows), int(total), nil
 }
 
-// AskRedelivery asks for one more attempt of a delivery, whatever became of it,
+// RequestRedelivery asks for one more attempt of a delivery, whatever became of it,
 // and returns whom to send on the errand. Asked again before the attempt is
 // made, it stays one. A channel that is disabled or gone is a CodeConflict error.
-func (s *Store) AskRedelivery(ctx context.Context, orgID, id uuid.UUID) (vigil.Errand, error) {
-	var errand vigil.Errand
+func (s *Store) RequestRedelivery(ctx context.Context, orgID, id uuid.UUID) (vigil.PendingDelivery, error) {
+	var errand vigil.PendingDelivery
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		var row deliveryRow
 		if err := tx.NewSelect().Model(&row).Where("d.id = ? AND d.org_id = ?", id, orgID).For("UPDATE").Scan(ctx); err != nil {

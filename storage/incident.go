@@ -52,7 +52,7 @@ func (s *Store) Incidents(ctx context.Context, orgID uuid.UUID, f vigil.Incident
 
 // Timeline returns everything that happened in an incident of the organization,
 // oldest first: edges of its regions, changes of its state, delivery attempts.
-func (s *Store) Timeline(ctx context.Context, orgID, id uuid.UUID) ([]vigil.Moment, error) {
+func (s *Store) Timeline(ctx context.Context, orgID, id uuid.UUID) ([]vigil.TimelineEntry, error) {
 	incident, err := s.Incident(ctx, orgID, id)
 	if err != nil {
 		return nil, err
@@ -67,26 +67,26 @@ func (s *Store) Timeline(ctx context.Context, orgID, id uuid.UUID) ([]vigil.Mome
 		return nil, wrap("read the attempts", err)
 	}
 	moments = append(append(edges, moments...), tries...)
-	slices.SortStableFunc(moments, func(a, b vigil.Moment) int {
+	slices.SortStableFunc(moments, func(a, b vigil.TimelineEntry) int {
 		return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.Kind, b.Kind))
 	})
 	return moments, nil
 }
 
-func states(i *vigil.Incident) []vigil.Moment {
-	moments := []vigil.Moment{{Time: i.CreatedAt, Kind: vigil.MomentState, Event: vigil.EventTriggered}}
+func states(i *vigil.Incident) []vigil.TimelineEntry {
+	moments := []vigil.TimelineEntry{{Time: i.CreatedAt, Kind: vigil.TimelineState, Event: vigil.EventTriggered}}
 	if i.AcknowledgedAt != nil {
-		moments = append(moments, vigil.Moment{Time: *i.AcknowledgedAt, Kind: vigil.MomentState, Event: vigil.EventAcknowledged, By: i.AcknowledgedBy})
+		moments = append(moments, vigil.TimelineEntry{Time: *i.AcknowledgedAt, Kind: vigil.TimelineState, Event: vigil.EventAcknowledged, By: i.AcknowledgedBy})
 	}
 	if i.ResolvedAt != nil {
-		moments = append(moments, vigil.Moment{Time: *i.ResolvedAt, Kind: vigil.MomentState, Event: vigil.EventResolved, By: i.ResolvedBy})
+		moments = append(moments, vigil.TimelineEntry{Time: *i.ResolvedAt, Kind: vigil.TimelineState, Event: vigil.EventResolved, By: i.ResolvedBy})
 	}
 	return moments
 }
 
 // edges returns the votes of an incident's episode, each at the instant of its
 // result. The result that opened the incident is the first.
-func (s *Store) edges(ctx context.Context, i *vigil.Incident) ([]vigil.Moment, error) {
+func (s *Store) edges(ctx context.Context, i *vigil.Incident) ([]vigil.TimelineEntry, error) {
 	from := i.StartedAt
 	if slot := i.Trigger.Result.Slot; !slot.IsZero() && slot.Before(from) {
 		from = slot
@@ -102,14 +102,14 @@ func (s *Store) edges(ctx context.Context, i *vigil.Incident) ([]vigil.Moment, e
 	if err != nil {
 		return nil, err
 	}
-	moments := make([]vigil.Moment, len(rows))
+	moments := make([]vigil.TimelineEntry, len(rows))
 	for n, row := range rows {
-		moments[n] = vigil.Moment{Time: row.Slot.UTC(), Kind: vigil.MomentEdge, Region: row.Region, Failures: row.Failures, Firing: row.Firing}
+		moments[n] = vigil.TimelineEntry{Time: row.Slot.UTC(), Kind: vigil.TimelineEdge, Region: row.Region, Failures: row.Failures, Firing: row.Firing}
 	}
 	return moments, nil
 }
 
-func (s *Store) tries(ctx context.Context, incidentID uuid.UUID) ([]vigil.Moment, error) {
+func (s *Store) tries(ctx context.Context, incidentID uuid.UUID) ([]vigil.TimelineEntry, error) {
 	var deliveries []deliveryRow
 	if err := s.db.NewSelect().Model(&deliveries).Where("d.incident_id = ?", incidentID).Scan(ctx); err != nil {
 		return nil, err
@@ -124,10 +124,10 @@ func (s *Store) tries(ctx context.Context, incidentID uuid.UUID) ([]vigil.Moment
 	if err != nil {
 		return nil, err
 	}
-	moments := make([]vigil.Moment, len(rows))
+	moments := make([]vigil.TimelineEntry, len(rows))
 	for i := range rows {
 		delivery, attempt := byID[rows[i].DeliveryID], rows[i].attempt()
-		moments[i] = vigil.Moment{Time: attempt.StartedAt, Kind: vigil.MomentAttempt, Delivery: &delivery, Attempt: &attempt}
+		moments[i] = vigil.TimelineEntry{Time: attempt.StartedAt, Kind: vigil.TimelineAttempt, Delivery: &delivery, Attempt: &attempt}
 	}
 	return moments, nil
 }
@@ -169,7 +169,7 @@ func (s *Store) MarkIncidentSwept(ctx context.Context, id uuid.UUID, at time.Tim
 
 // StalledDeliveries returns whom to send on errands again: deliveries that are
 // due, or asked for, without progress for 30 s and outside of their wait.
-func (s *Store) StalledDeliveries(ctx context.Context, now time.Time, limit int) ([]vigil.Errand, error) {
+func (s *Store) StalledDeliveries(ctx context.Context, now time.Time, limit int) ([]vigil.PendingDelivery, error) {
 	var rows []struct {
 		deliveryRow `bun:",extend"`
 
@@ -185,16 +185,16 @@ func (s *Store) StalledDeliveries(ctx context.Context, now time.Time, limit int)
 	if err != nil {
 		return nil, wrap("find stalled deliveries", err)
 	}
-	errands := make([]vigil.Errand, len(rows))
+	errands := make([]vigil.PendingDelivery, len(rows))
 	for i := range rows {
 		errands[i] = rows[i].errand(rows[i].CheckName)
 	}
 	return errands, nil
 }
 
-// MarkErrandSwept notes that somebody was sent on an errand again, and doubles
+// MarkDeliverySwept notes that somebody was sent on an errand again, and doubles
 // the wait before the next time.
-func (s *Store) MarkErrandSwept(ctx context.Context, errand vigil.Errand, at time.Time) error {
+func (s *Store) MarkDeliverySwept(ctx context.Context, errand vigil.PendingDelivery, at time.Time) error {
 	return s.markSwept(ctx, "deliveries", "incident_id = ? AND channel_id = ?", at, errand.IncidentID, errand.ChannelID)
 }
 

@@ -14,7 +14,7 @@ import (
 
 // AcknowledgeIncident notes that somebody looks after an open incident. Repeated,
 // it changes nothing; a resolved incident is a CodeConflict error.
-func (s *Store) AcknowledgeIncident(ctx context.Context, id uuid.UUID, by, publicURL string) (vigil.Outcome, error) {
+func (s *Store) AcknowledgeIncident(ctx context.Context, id uuid.UUID, by, publicURL string) (vigil.IncidentOutcome, error) {
 	return s.changeIncident(ctx, id, func(c *incidentChange) error {
 		switch vigil.IncidentStatus(c.row.Status) {
 		case vigil.IncidentResolved:
@@ -39,7 +39,7 @@ func (s *Store) AcknowledgeIncident(ctx context.Context, id uuid.UUID, by, publi
 // those that have not heard yet that it opened, except pagers, however it ends:
 // nobody may be left with half of the story. When the check was removed, what is
 // still pending is canceled instead.
-func (s *Store) ResolveIncident(ctx context.Context, closing vigil.Closing) (vigil.Outcome, error) {
+func (s *Store) ResolveIncident(ctx context.Context, closing vigil.ResolveRequest) (vigil.IncidentOutcome, error) {
 	return s.changeIncident(ctx, closing.ID, func(c *incidentChange) error {
 		if c.row.Status == string(vigil.IncidentResolved) {
 			return nil
@@ -71,8 +71,8 @@ type incidentChange struct {
 }
 
 // changeIncident runs change on an incident and returns what became of it.
-func (s *Store) changeIncident(ctx context.Context, id uuid.UUID, change func(*incidentChange) error) (vigil.Outcome, error) {
-	var out vigil.Outcome
+func (s *Store) changeIncident(ctx context.Context, id uuid.UUID, change func(*incidentChange) error) (vigil.IncidentOutcome, error) {
+	var out vigil.IncidentOutcome
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		c := incidentChange{db: s, tx: tx}
 		var checkID uuid.UUID
@@ -90,7 +90,7 @@ func (s *Store) changeIncident(ctx context.Context, id uuid.UUID, change func(*i
 			return err
 		}
 		out.Incident, out.Changed = c.row.head(), c.done
-		out.Errands, err = errands(ctx, tx, c.check.Name, id)
+		out.PendingDeliveries, err = errands(ctx, tx, c.check.Name, id)
 		return err
 	})
 	return out, wrap("change an incident", err)
@@ -111,7 +111,7 @@ func (c *incidentChange) publish(ctx context.Context, t vigil.EventType, regions
 	if err != nil {
 		return err
 	}
-	story := vigil.Story{
+	story := vigil.EventContext{
 		Type: t, Incident: incident, Check: c.check, Organization: c.org,
 		Regions: regions, PublicURL: publicURL,
 	}

@@ -19,8 +19,8 @@ import (
 // there, or another one of the check is open, that one is returned. The outcome
 // has no incident (a zero id) when there is no reason left: the check was
 // disabled or the rules are gone. CodeNotFound: the check was deleted.
-func (s *Store) OpenIncident(ctx context.Context, o vigil.Opening) (vigil.Outcome, error) {
-	var out vigil.Outcome
+func (s *Store) OpenIncident(ctx context.Context, o vigil.OpenRequest) (vigil.IncidentOutcome, error) {
+	var out vigil.IncidentOutcome
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		check, org, err := s.lockForIncident(ctx, tx, o.CheckID)
 		if err != nil {
@@ -32,7 +32,7 @@ func (s *Store) OpenIncident(ctx context.Context, o vigil.Opening) (vigil.Outcom
 		}
 		if known != nil {
 			out.Incident = known.head()
-			out.Errands, err = errands(ctx, tx, check.Name, known.ID)
+			out.PendingDeliveries, err = errands(ctx, tx, check.Name, known.ID)
 			return err
 		}
 		rules, err := openingRules(ctx, tx, o)
@@ -65,7 +65,7 @@ func (s *Store) lockForIncident(ctx context.Context, tx bun.Tx, checkID uuid.UUI
 
 // adoptable finds the incident that an opening means already: the same one, made
 // by an earlier attempt, or the one that is open.
-func adoptable(ctx context.Context, tx bun.Tx, o vigil.Opening) (*incidentRow, error) {
+func adoptable(ctx context.Context, tx bun.Tx, o vigil.OpenRequest) (*incidentRow, error) {
 	var rows []incidentRow
 	err := tx.NewSelect().Model(&rows).Where("i.id = ? OR (i.check_id = ? AND i.status <> 'resolved')", o.ID, o.CheckID).
 		OrderExpr("(i.id = ?) DESC", o.ID).Limit(1).Scan(ctx)
@@ -77,7 +77,7 @@ func adoptable(ctx context.Context, tx bun.Tx, o vigil.Opening) (*incidentRow, e
 
 // openingRules reads the rules of an opening that are still there and enabled,
 // the one that names the incident first.
-func openingRules(ctx context.Context, tx bun.Tx, o vigil.Opening) ([]vigil.Rule, error) {
+func openingRules(ctx context.Context, tx bun.Tx, o vigil.OpenRequest) ([]vigil.Rule, error) {
 	var rows []ruleRow
 	err := tx.NewSelect().Model(&rows).Where("ar.check_id = ? AND ar.enabled AND ar.id = ANY(?)", o.CheckID, pgdialect.Array(append([]uuid.UUID{}, o.Rules...))).Scan(ctx)
 	if err != nil {
@@ -88,15 +88,15 @@ func openingRules(ctx context.Context, tx bun.Tx, o vigil.Opening) ([]vigil.Rule
 	return rules, err
 }
 
-func (s *Store) insertIncident(ctx context.Context, tx bun.Tx, o vigil.Opening, check vigil.Check, org vigil.Organization, rules []vigil.Rule) (vigil.Outcome, error) {
+func (s *Store) insertIncident(ctx context.Context, tx bun.Tx, o vigil.OpenRequest, check vigil.Check, org vigil.Organization, rules []vigil.Rule) (vigil.IncidentOutcome, error) {
 	now, lead := s.instant(), rules[0]
 	trigger, err := s.trigger(ctx, tx, o, lead)
 	if err != nil {
-		return vigil.Outcome{}, err
+		return vigil.IncidentOutcome{}, err
 	}
 	audience, err := audienceOf(ctx, tx, check.OrgID, rules)
 	if err != nil {
-		return vigil.Outcome{}, err
+		return vigil.IncidentOutcome{}, err
 	}
 	incident := vigil.Incident{
 		ID: o.ID, OrgID: check.OrgID, CheckID: check.ID, RuleID: lead.ID, Status: vigil.IncidentActive, Severity: lead.Severity(),
@@ -108,22 +108,22 @@ func (s *Store) insertIncident(ctx context.Context, tx bun.Tx, o vigil.Opening, 
 	incident.Title, incident.Description = trigger.Describe(check.Name)
 	row, err := rowOfIncident(&incident, audience)
 	if err != nil {
-		return vigil.Outcome{}, err
+		return vigil.IncidentOutcome{}, err
 	}
 	if _, err := tx.NewInsert().Model(row).Exec(ctx); err != nil {
-		return vigil.Outcome{}, fmt.Errorf("insert: %w", err)
+		return vigil.IncidentOutcome{}, fmt.Errorf("insert: %w", err)
 	}
-	event, err := vigil.NewEvent(vigil.Story{
+	event, err := vigil.NewEvent(vigil.EventContext{
 		Type: vigil.EventTriggered, Time: now, Incident: incident, Check: check, Rule: lead, Organization: org,
 		Regions: incident.Regions, PublicURL: o.PublicURL,
 	})
 	if err != nil {
-		return vigil.Outcome{}, err
+		return vigil.IncidentOutcome{}, err
 	}
 	wanted := slices.DeleteFunc(slices.Clone(audience), func(l listener) bool { return !l.Opening })
-	return vigil.Outcome{
+	return vigil.IncidentOutcome{
 		Incident: vigil.IncidentHead{ID: incident.ID, Status: incident.Status}, Changed: true,
-		Errands: errandsOf(&incident, check.Name, wanted),
+		PendingDeliveries: errandsOf(&incident, check.Name, wanted),
 	}, s.publish(ctx, tx, event, wanted)
 }
 
@@ -193,7 +193,7 @@ func audienceOf(ctx context.Context, tx bun.Tx, orgID uuid.UUID, rules []vigil.R
 
 // trigger finds the result that made the leading rule fire: that of the oldest
 // vote with it.
-func (s *Store) trigger(ctx context.Context, tx bun.Tx, o vigil.Opening, lead vigil.Rule) (vigil.Trigger, error) {
+func (s *Store) trigger(ctx context.Context, tx bun.Tx, o vigil.OpenRequest, lead vigil.Rule) (vigil.Trigger, error) {
 	var first *vigil.Vote
 	for i := range o.Votes {
 		v := &o.Votes[i]
@@ -283,5 +283,5 @@ func answers(metadata map[string]any) string {
 	for _, one := range list {
 		texts = append(texts, fmt.Sprint(one))
 	}
-	return bounded(strings.Join(texts, ", "), vigil.MaxErrorLength)
+	return vigil.Truncate(strings.Join(texts, ", "), vigil.MaxErrorLength)
 }

@@ -82,15 +82,15 @@ func (a *alerts) fails(region string, rules ...uuid.UUID) vigil.Vote {
 
 func (a *alerts) vote(v vigil.Vote) vigil.Vote {
 	a.Helper()
-	if _, err := a.store.KeepVote(a.Context(), a.check.ID, v); err != nil {
+	if _, err := a.store.SaveVote(a.Context(), a.check.ID, v); err != nil {
 		a.Fatal(err)
 	}
 	return v
 }
 
-func (a *alerts) open(votes ...vigil.Vote) vigil.Outcome {
+func (a *alerts) open(votes ...vigil.Vote) vigil.IncidentOutcome {
 	a.Helper()
-	out, err := a.store.OpenIncident(a.Context(), vigil.Opening{
+	out, err := a.store.OpenIncident(a.Context(), vigil.OpenRequest{
 		ID: uuid.New(), CheckID: a.check.ID, Rules: []uuid.UUID{a.rule.ID}, Votes: votes,
 	})
 	if err != nil {
@@ -99,9 +99,9 @@ func (a *alerts) open(votes ...vigil.Vote) vigil.Outcome {
 	return out
 }
 
-func (a *alerts) resolve(id uuid.UUID, how vigil.Resolution) vigil.Outcome {
+func (a *alerts) resolve(id uuid.UUID, how vigil.Resolution) vigil.IncidentOutcome {
 	a.Helper()
-	out, err := a.store.ResolveIncident(a.Context(), vigil.Closing{ID: id, Resolution: how, By: "ada", Latch: how == vigil.ResolvedManually})
+	out, err := a.store.ResolveIncident(a.Context(), vigil.ResolveRequest{ID: id, Resolution: how, By: "ada", Latch: how == vigil.ResolvedManually})
 	if err != nil {
 		a.Fatal(err)
 	}
@@ -152,8 +152,8 @@ func TestOpenIncident(t *testing.T) {
 			t.Errorf("trigger %+v, started at %v", i.Trigger, i.StartedAt)
 		}
 		events := a.events()
-		if len(out.Errands) != 2 || len(events) != 1 || events[0].Type != vigil.EventTriggered || events[0].Position.Seq != 1 {
-			t.Errorf("errands %+v, events %+v", out.Errands, events)
+		if len(out.PendingDeliveries) != 2 || len(events) != 1 || events[0].Type != vigil.EventTriggered || events[0].Position.Seq != 1 {
+			t.Errorf("errands %+v, events %+v", out.PendingDeliveries, events)
 		}
 		if events[0].Variables["regions_down"] != newark || events[0].Variables["error_message"] != "connection refused" {
 			t.Errorf("variables %v", events[0].Variables)
@@ -165,7 +165,7 @@ func TestOpenIncident(t *testing.T) {
 		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
 		vote := a.fails(newark)
 		first, again := a.open(vote), a.open(vote)
-		if first.Incident.ID != again.Incident.ID || !first.Changed || again.Changed || len(again.Errands) != 1 || len(a.events()) != 1 {
+		if first.Incident.ID != again.Incident.ID || !first.Changed || again.Changed || len(again.PendingDeliveries) != 1 || len(a.events()) != 1 {
 			t.Errorf("first %+v, again %+v", first, again)
 		}
 	})
@@ -185,17 +185,17 @@ func TestOpenIncident(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		out, err := a.store.OpenIncident(t.Context(), vigil.Opening{
+		out, err := a.store.OpenIncident(t.Context(), vigil.OpenRequest{
 			ID: uuid.New(), CheckID: a.check.ID, Rules: []uuid.UUID{mild.ID, grave.ID}, Votes: []vigil.Vote{a.fails(frankfurt, mild.ID, grave.ID)},
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if i := a.incident(out.Incident.ID); i.RuleID != grave.ID || len(out.Errands) != 1 || out.Errands[0].ChannelType != vigil.ChannelWebhook {
-			t.Errorf("incident of rule %v with errands %+v", i.RuleID, out.Errands)
+		if i := a.incident(out.Incident.ID); i.RuleID != grave.ID || len(out.PendingDeliveries) != 1 || out.PendingDeliveries[0].ChannelType != vigil.ChannelWebhook {
+			t.Errorf("incident of rule %v with errands %+v", i.RuleID, out.PendingDeliveries)
 		}
-		if out := a.resolve(out.Incident.ID, vigil.ResolvedAutomatically); len(out.Errands) != 2 {
-			t.Errorf("the end is told to %+v, want both", out.Errands)
+		if out := a.resolve(out.Incident.ID, vigil.ResolvedAutomatically); len(out.PendingDeliveries) != 2 {
+			t.Errorf("the end is told to %+v, want both", out.PendingDeliveries)
 		}
 	})
 
@@ -212,7 +212,7 @@ func TestOpenIncident(t *testing.T) {
 		if _, err := a.store.DeleteCheck(t.Context(), a.org.ID, a.check.ID); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := a.store.OpenIncident(t.Context(), vigil.Opening{ID: uuid.New(), CheckID: a.check.ID}); vigil.ErrorCode(err) != vigil.CodeNotFound {
+		if _, err := a.store.OpenIncident(t.Context(), vigil.OpenRequest{ID: uuid.New(), CheckID: a.check.ID}); vigil.ErrorCode(err) != vigil.CodeNotFound {
 			t.Errorf("a deleted check gave %v", err)
 		}
 	})
@@ -224,10 +224,10 @@ func TestOpenIncident(t *testing.T) {
 		vote := a.fails(newark)
 		for round := range rounds {
 			var wait sync.WaitGroup
-			outs, errs := make([]vigil.Outcome, callers), make([]error, callers)
+			outs, errs := make([]vigil.IncidentOutcome, callers), make([]error, callers)
 			for n := range callers {
 				wait.Go(func() {
-					outs[n], errs[n] = a.store.OpenIncident(t.Context(), vigil.Opening{
+					outs[n], errs[n] = a.store.OpenIncident(t.Context(), vigil.OpenRequest{
 						ID: uuid.New(), CheckID: a.check.ID, Rules: []uuid.UUID{a.rule.ID}, Votes: []vigil.Vote{vote},
 					})
 				})
@@ -295,8 +295,8 @@ func TestResolveIncident(t *testing.T) {
 		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
 		id := a.open(a.fails(newark)).Incident.ID
 		out := a.resolve(id, vigil.ResolvedCheckRemoved)
-		if len(out.Errands) != 0 || a.count("SELECT count(*) FROM deliveries WHERE status = 'canceled'") != 1 || len(a.events()) != 2 {
-			t.Errorf("errands %+v", out.Errands)
+		if len(out.PendingDeliveries) != 0 || a.count("SELECT count(*) FROM deliveries WHERE status = 'canceled'") != 1 || len(a.events()) != 2 {
+			t.Errorf("errands %+v", out.PendingDeliveries)
 		}
 	})
 
@@ -348,11 +348,11 @@ func TestTimeline(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var kinds []vigil.MomentKind
+	var kinds []vigil.TimelineKind
 	for _, m := range moments {
 		kinds = append(kinds, m.Kind)
 	}
-	want := []vigil.MomentKind{vigil.MomentEdge, vigil.MomentState, vigil.MomentAttempt, vigil.MomentEdge, vigil.MomentState}
+	want := []vigil.TimelineKind{vigil.TimelineEdge, vigil.TimelineState, vigil.TimelineAttempt, vigil.TimelineEdge, vigil.TimelineState}
 	if !slices.Equal(kinds, want) || moments[2].Attempt.Number != 1 || moments[3].Region != newark {
 		t.Errorf("timeline %v, want %v", kinds, want)
 	}

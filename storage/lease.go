@@ -99,9 +99,9 @@ func (s *Store) ClaimLoops(ctx context.Context, lease vigil.Lease, checks []uuid
 	return nil
 }
 
-// Orphans returns the active loops of a region that a silent worker had, and
+// AbandonedLoops returns the active loops of a region that a silent worker had, and
 // those that no worker with a lease has, the ones due next first.
-func (s *Store) Orphans(ctx context.Context, lease vigil.Lease) ([]vigil.Loop, error) {
+func (s *Store) AbandonedLoops(ctx context.Context, lease vigil.Lease) ([]vigil.Loop, error) {
 	var rows []loopRow
 	err := s.selectLoops(&rows).Where("r.active AND r.region = ?", lease.Region).
 		Where(`r.worker = ? OR NOT EXISTS (

@@ -195,7 +195,7 @@ func TestOrphans(t *testing.T) {
 	}
 	orphans := func(worker string) []uuid.UUID {
 		t.Helper()
-		loops, err := s.Orphans(t.Context(), lease(worker))
+		loops, err := s.AbandonedLoops(t.Context(), lease(worker))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -23,17 +23,17 @@ const (
 	longestFlight = time.Minute
 )
 
-// PickUp finds the next message for a channel about an incident, and puts the
+// ClaimAttempt finds the next message for a channel about an incident, and puts the
 // attempt on record before anything is sent. What need not be sent any more ends
 // on the way. One caller at a time may work on an incident and channel.
-func (s *Store) PickUp(ctx context.Context, incidentID, channelID uuid.UUID) (vigil.Pickup, error) {
-	var out vigil.Pickup
+func (s *Store) ClaimAttempt(ctx context.Context, incidentID, channelID uuid.UUID) (vigil.NextAttempt, error) {
+	var out vigil.NextAttempt
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		box, err := lockOutbox(ctx, tx, incidentID, channelID)
 		if err != nil {
 			return err
 		}
-		if out.State = vigil.PickupNothing; len(box) == 0 {
+		if out.State = vigil.NextAttemptNone; len(box) == 0 {
 			return nil
 		}
 		lost, err := flying(ctx, tx, box)
@@ -41,7 +41,7 @@ func (s *Store) PickUp(ctx context.Context, incidentID, channelID uuid.UUID) (vi
 			return err
 		}
 		if lost != nil {
-			out.State, out.Attempt = vigil.PickupLost, lost.attempt()
+			out.State, out.Attempt = vigil.NextAttemptUnknown, lost.attempt()
 			out.Delivery = box[slices.IndexFunc(box, func(d deliveryRow) bool { return d.ID == lost.DeliveryID })].delivery()
 			return nil
 		}
@@ -90,18 +90,18 @@ func flying(ctx context.Context, tx bun.Tx, box []deliveryRow) (*attemptRow, err
 }
 
 // dispatch does what vigil.NextDispatch decides.
-func (s *Store) dispatch(ctx context.Context, tx bun.Tx, box []deliveryRow) (vigil.Pickup, error) {
+func (s *Store) dispatch(ctx context.Context, tx bun.Tx, box []deliveryRow) (vigil.NextAttempt, error) {
 	now, head := s.instant(), &box[0]
 	var incident incidentRow
 	err := tx.NewSelect().Model(&incident).Column("id", "status", "severity").Where("i.id = ?", head.IncidentID).Scan(ctx)
 	if err != nil {
-		return vigil.Pickup{}, found("incident", err)
+		return vigil.NextAttempt{}, found("incident", err)
 	}
 	usable, err := channelUsable(ctx, tx, head.ChannelID)
 	if err != nil {
-		return vigil.Pickup{}, err
+		return vigil.NextAttempt{}, err
 	}
-	decision := vigil.NextDispatch(vigil.Outbox{
+	decision := vigil.DecideDelivery(vigil.Outbox{
 		Usable: usable, Type: vigil.ChannelType(head.ChannelType), Ended: incident.Status == string(vigil.IncidentResolved),
 		Deliveries: deliveriesOf(box),
 	})
@@ -110,14 +110,14 @@ func (s *Store) dispatch(ctx context.Context, tx bun.Tx, box []deliveryRow) (vig
 		status vigil.DeliveryStatus
 	}{{decision.Supersede, vigil.DeliverySuperseded}, {decision.Cancel, vigil.DeliveryCanceled}} {
 		if err := endUnsent(ctx, tx, end.ids, end.status, now); err != nil {
-			return vigil.Pickup{}, err
+			return vigil.NextAttempt{}, err
 		}
 	}
 	switch at := slices.IndexFunc(box, func(d deliveryRow) bool { return d.ID == decision.Attempt }); {
 	case at < 0:
-		return vigil.Pickup{State: vigil.PickupNothing, Last: lastStatus(box, decision)}, nil
+		return vigil.NextAttempt{State: vigil.NextAttemptNone, Last: lastStatus(box, decision)}, nil
 	case !decision.Manual && decision.NotBefore.After(now):
-		return vigil.Pickup{State: vigil.PickupLater, Until: decision.NotBefore}, nil
+		return vigil.NextAttempt{State: vigil.NextAttemptLater, Until: decision.NotBefore}, nil
 	default:
 		out, err := s.launch(ctx, tx, &box[at], decision, now)
 		out.Severity = vigil.Severity(incident.Severity)
@@ -135,7 +135,7 @@ func endUnsent(ctx context.Context, tx bun.Tx, ids []uuid.UUID, status vigil.Del
 }
 
 // lastStatus is that of the last delivery of an outbox with nothing to send.
-func lastStatus(box []deliveryRow, decision vigil.Dispatch) vigil.DeliveryStatus {
+func lastStatus(box []deliveryRow, decision vigil.DeliveryDecision) vigil.DeliveryStatus {
 	last := &box[len(box)-1]
 	switch {
 	case slices.Contains(decision.Supersede, last.ID):
@@ -147,35 +147,35 @@ func lastStatus(box []deliveryRow, decision vigil.Dispatch) vigil.DeliveryStatus
 }
 
 // launch puts an attempt on record, unless the channel has enough under way.
-func (s *Store) launch(ctx context.Context, tx bun.Tx, row *deliveryRow, decision vigil.Dispatch, now time.Time) (vigil.Pickup, error) {
+func (s *Store) launch(ctx context.Context, tx bun.Tx, row *deliveryRow, decision vigil.DeliveryDecision, now time.Time) (vigil.NextAttempt, error) {
 	var count int
 	if _, err := tx.NewRaw("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", "channel/"+row.ChannelID.String()).Exec(ctx); err != nil {
-		return vigil.Pickup{}, fmt.Errorf("wait for the channel: %w", err)
+		return vigil.NextAttempt{}, fmt.Errorf("wait for the channel: %w", err)
 	}
 	err := tx.NewRaw("SELECT count(*) FROM attempts WHERE channel_id = ? AND finished_at IS NULL AND started_at > ?", row.ChannelID, now.Add(-longestFlight)).Scan(ctx, &count)
 	if err != nil {
-		return vigil.Pickup{}, fmt.Errorf("count attempts under way: %w", err)
+		return vigil.NextAttempt{}, fmt.Errorf("count attempts under way: %w", err)
 	}
 	if count >= mostFlying {
-		return vigil.Pickup{State: vigil.PickupBusy}, nil
+		return vigil.NextAttempt{State: vigil.NextAttemptBusy}, nil
 	}
 	row.Attempts++
 	attempt := attemptRow{
 		ID: uuid.New(), DeliveryID: row.ID, ChannelID: row.ChannelID, Number: row.Attempts, StartedAt: now, Manual: decision.Manual,
 	}
 	if _, err := tx.NewInsert().Model(&attempt).Exec(ctx); err != nil {
-		return vigil.Pickup{}, fmt.Errorf("record the attempt: %w", err)
+		return vigil.NextAttempt{}, fmt.Errorf("record the attempt: %w", err)
 	}
 	_, err = tx.NewRaw("UPDATE deliveries SET attempts = ?, redeliver = redeliver AND NOT ?, updated_at = ?, swept_at = ?, sweep_wait_ms = 0 WHERE id = ?",
 		row.Attempts, decision.Manual, now, now, row.ID).Exec(ctx)
 	if err != nil {
-		return vigil.Pickup{}, fmt.Errorf("count the attempt: %w", err)
+		return vigil.NextAttempt{}, fmt.Errorf("count the attempt: %w", err)
 	}
 	var event eventRow
 	if err := tx.NewSelect().Model(&event).Where("e.id = ?", row.EventID).Scan(ctx); err != nil {
-		return vigil.Pickup{}, found("event", err)
+		return vigil.NextAttempt{}, found("event", err)
 	}
-	out := vigil.Pickup{State: vigil.PickupReady, Delivery: row.delivery(), Attempt: attempt.attempt(), Merged: decision.Merged}
+	out := vigil.NextAttempt{State: vigil.NextAttemptReady, Delivery: row.delivery(), Attempt: attempt.attempt(), Merged: decision.Merged}
 	if row.Body != nil {
 		out.Body = []byte(*row.Body)
 	}
@@ -191,11 +191,11 @@ func (s *Store) FreezeBody(ctx context.Context, deliveryID uuid.UUID, body []byt
 	return []byte(kept), found("delivery", err)
 }
 
-// Settle records what became of an attempt, and what follows for its delivery.
+// RecordOutcome records what became of an attempt, and what follows for its delivery.
 // An attempt that was settled before stays as it is. A delivery that was removed
 // meanwhile is CodeNotFound.
-func (s *Store) Settle(ctx context.Context, set vigil.Settlement) (vigil.Rest, error) {
-	var rest vigil.Rest
+func (s *Store) RecordOutcome(ctx context.Context, set vigil.AttemptOutcome) (vigil.Remaining, error) {
+	var rest vigil.Remaining
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		var row deliveryRow
 		if err := tx.NewSelect().Model(&row).Where("d.id = ?", set.Attempt.DeliveryID).For("UPDATE").Scan(ctx); err != nil {
@@ -213,14 +213,14 @@ func (s *Store) Settle(ctx context.Context, set vigil.Settlement) (vigil.Rest, e
 				return fmt.Errorf("store the delivery: %w", err)
 			}
 		}
-		rest = vigil.Rest{Status: vigil.DeliveryStatus(row.Status), Failures: row.Failures}
+		rest = vigil.Remaining{Status: vigil.DeliveryStatus(row.Status), Failures: row.Failures}
 		return readRest(ctx, tx, &row, &rest)
 	})
 	return rest, wrap("settle an attempt", err)
 }
 
 // finishAttempt returns false when the attempt had an outcome already.
-func finishAttempt(ctx context.Context, tx bun.Tx, set *vigil.Settlement, now time.Time) (bool, error) {
+func finishAttempt(ctx context.Context, tx bun.Tx, set *vigil.AttemptOutcome, now time.Time) (bool, error) {
 	a := &set.Attempt
 	next := set.NextAttemptAt
 	if a.Manual {
@@ -228,7 +228,7 @@ func finishAttempt(ctx context.Context, tx bun.Tx, set *vigil.Settlement, now ti
 	}
 	res, err := tx.NewRaw(`UPDATE attempts SET finished_at = ?, duration_ms = ?, status_code = ?, error_code = ?, error = ?, response_body = ?, next_attempt_at = ?
 		WHERE id = ? AND finished_at IS NULL`,
-		now, milliseconds(a.Duration), orNull(a.StatusCode), a.ErrorCode, cleanText(a.Error), cleanText(a.ResponseBody), next, a.ID).Exec(ctx)
+		now, milliseconds(a.Duration), vigil.NilIfZero(a.StatusCode), a.ErrorCode, cleanText(a.Error), cleanText(a.ResponseBody), next, a.ID).Exec(ctx)
 	if err != nil {
 		return false, fmt.Errorf("finish the attempt: %w", err)
 	}
@@ -238,7 +238,7 @@ func finishAttempt(ctx context.Context, tx bun.Tx, set *vigil.Settlement, now ti
 
 // take moves a delivery by the outcome of an attempt. One that was asked for
 // counts only when it succeeds.
-func (r *deliveryRow) take(set *vigil.Settlement, now time.Time) {
+func (r *deliveryRow) take(set *vigil.AttemptOutcome, now time.Time) {
 	r.UpdatedAt, r.SweptAt, r.SweepWaitMS = now, now, 0
 	switch {
 	case set.Delivered:
@@ -253,13 +253,13 @@ func (r *deliveryRow) take(set *vigil.Settlement, now time.Time) {
 }
 
 // readRest says what is left to tell the channel of the same incident.
-func readRest(ctx context.Context, tx bun.Tx, row *deliveryRow, rest *vigil.Rest) error {
+func readRest(ctx context.Context, tx bun.Tx, row *deliveryRow, rest *vigil.Remaining) error {
 	var left []deliveryRow
 	err := tx.NewSelect().Model(&left).Where("d.incident_id = ? AND d.channel_id = ? AND (d.status = 'pending' OR d.redeliver)", row.IncidentID, row.ChannelID).Scan(ctx)
 	if err != nil {
 		return fmt.Errorf("read what is left: %w", err)
 	}
-	rest.Left = len(left) > 0
+	rest.Pending = len(left) > 0
 	if len(left) == 1 && left[0].ID == row.ID && !left[0].Redeliver && left[0].NextAttemptAt != nil {
 		rest.Until = *left[0].NextAttemptAt
 	}

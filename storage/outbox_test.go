@@ -12,20 +12,20 @@ import (
 )
 
 // pickUp takes the next message for a channel.
-func (a *alerts) pickUp(incident uuid.UUID, kind vigil.ChannelType) vigil.Pickup {
+func (a *alerts) pickUp(incident uuid.UUID, kind vigil.ChannelType) vigil.NextAttempt {
 	a.Helper()
-	p, err := a.store.PickUp(a.Context(), incident, a.channels[kind].ID)
+	p, err := a.store.ClaimAttempt(a.Context(), incident, a.channels[kind].ID)
 	if err != nil {
 		a.Fatal(err)
 	}
 	return p
 }
 
-func (a *alerts) settle(p vigil.Pickup, code string, next *time.Time) vigil.Rest {
+func (a *alerts) settle(p vigil.NextAttempt, code string, next *time.Time) vigil.Remaining {
 	a.Helper()
 	attempt := p.Attempt
 	attempt.ErrorCode = code
-	rest, err := a.store.Settle(a.Context(), vigil.Settlement{Attempt: attempt, Delivered: code == "", NextAttemptAt: next, Merged: p.Merged})
+	rest, err := a.store.RecordOutcome(a.Context(), vigil.AttemptOutcome{Attempt: attempt, Delivered: code == "", NextAttemptAt: next, Merged: p.Merged})
 	if err != nil {
 		a.Fatal(err)
 	}
@@ -33,10 +33,10 @@ func (a *alerts) settle(p vigil.Pickup, code string, next *time.Time) vigil.Rest
 }
 
 // deliver lets the next message of a channel arrive.
-func (a *alerts) deliver(incident uuid.UUID, kind vigil.ChannelType) vigil.Pickup {
+func (a *alerts) deliver(incident uuid.UUID, kind vigil.ChannelType) vigil.NextAttempt {
 	a.Helper()
 	p := a.pickUp(incident, kind)
-	if p.State != vigil.PickupReady {
+	if p.State != vigil.NextAttemptReady {
 		a.Fatalf("the pickup is %s", p.State)
 	}
 	a.settle(p, "", nil)
@@ -64,7 +64,7 @@ func TestPickUp(t *testing.T) {
 		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
 		id := a.open(a.fails(newark)).Incident.ID
 		p := a.pickUp(id, vigil.ChannelWebhook)
-		if p.State != vigil.PickupReady || p.Attempt.Number != 1 || p.Event.Type != vigil.EventTriggered || string(p.Event.Envelope) != string(a.events()[0].Envelope) {
+		if p.State != vigil.NextAttemptReady || p.Attempt.Number != 1 || p.Event.Type != vigil.EventTriggered || string(p.Event.Envelope) != string(a.events()[0].Envelope) {
 			t.Fatalf("pickup %+v", p)
 		}
 		attempts, n, err := a.store.Attempts(t.Context(), a.org.ID, p.Delivery.ID, vigil.Page{Limit: 10})
@@ -79,21 +79,21 @@ func TestPickUp(t *testing.T) {
 		id := a.open(a.fails(newark)).Incident.ID
 		a.pickUp(id, vigil.ChannelWebhook) // the process dies here
 		lost := a.pickUp(id, vigil.ChannelWebhook)
-		if lost.State != vigil.PickupLost || lost.Attempt.Number != 1 {
+		if lost.State != vigil.NextAttemptUnknown || lost.Attempt.Number != 1 {
 			t.Fatalf("pickup %+v", lost)
 		}
 		next := epoch().Add(time.Hour)
-		if rest := a.settle(lost, vigil.AttemptUnknown, &next); rest.Failures != 1 || !rest.Left || !rest.Until.Equal(next) {
+		if rest := a.settle(lost, vigil.AttemptUnknown, &next); rest.Failures != 1 || !rest.Pending || !rest.Until.Equal(next) {
 			t.Errorf("rest %+v", rest)
 		}
-		if later := a.pickUp(id, vigil.ChannelWebhook); later.State != vigil.PickupLater || !later.Until.Equal(next) {
+		if later := a.pickUp(id, vigil.ChannelWebhook); later.State != vigil.NextAttemptLater || !later.Until.Equal(next) {
 			t.Errorf("pickup %+v", later)
 		}
 		a.clock.set(next)
 		if p := a.deliver(id, vigil.ChannelWebhook); p.Attempt.Number != 2 {
 			t.Errorf("attempt %d", p.Attempt.Number)
 		}
-		if p := a.pickUp(id, vigil.ChannelWebhook); p.State != vigil.PickupNothing || p.Last != vigil.DeliveryDelivered {
+		if p := a.pickUp(id, vigil.ChannelWebhook); p.State != vigil.NextAttemptNone || p.Last != vigil.DeliveryDelivered {
 			t.Errorf("pickup %+v", p)
 		}
 	})
@@ -114,7 +114,7 @@ func TestPickUp(t *testing.T) {
 		t.Parallel()
 		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
 		id := a.open(a.fails(newark)).Incident.ID
-		if rest := a.settle(a.pickUp(id, vigil.ChannelWebhook), "status", nil); rest.Status != vigil.DeliveryExhausted || rest.Left {
+		if rest := a.settle(a.pickUp(id, vigil.ChannelWebhook), "status", nil); rest.Status != vigil.DeliveryExhausted || rest.Pending {
 			t.Errorf("rest %+v", rest)
 		}
 	})
@@ -133,7 +133,7 @@ func TestPickUp(t *testing.T) {
 		if p := a.deliver(id, vigil.ChannelEmail); p.Event.Type != vigil.EventResolved || !p.Merged {
 			t.Errorf("the email is %+v", p)
 		}
-		if p := a.pickUp(id, vigil.ChannelPager); p.State != vigil.PickupNothing {
+		if p := a.pickUp(id, vigil.ChannelPager); p.State != vigil.NextAttemptNone {
 			t.Errorf("the pager hears %+v", p)
 		}
 		if got := a.statuses(vigil.ChannelEmail); got[vigil.EventTriggered] != vigil.DeliverySuperseded || got[vigil.EventResolved] != vigil.DeliveryDelivered {
@@ -151,7 +151,7 @@ func TestPickUp(t *testing.T) {
 		if _, err := a.store.DisableChannel(t.Context(), a.channels[vigil.ChannelWebhook].ID, "gone"); err != nil {
 			t.Fatal(err)
 		}
-		if p := a.pickUp(id, vigil.ChannelWebhook); p.State != vigil.PickupNothing || p.Last != vigil.DeliveryCanceled {
+		if p := a.pickUp(id, vigil.ChannelWebhook); p.State != vigil.NextAttemptNone || p.Last != vigil.DeliveryCanceled {
 			t.Errorf("pickup %+v", p)
 		}
 	})
@@ -165,27 +165,27 @@ func TestPickUp(t *testing.T) {
 			rule := a.rule
 			rule.ID, rule.CheckID = uuid.Nil, check.ID
 			stored := a.createRule(rule)
-			out, err := a.store.OpenIncident(t.Context(), vigil.Opening{ID: uuid.New(), CheckID: check.ID, Rules: []uuid.UUID{stored.ID}})
+			out, err := a.store.OpenIncident(t.Context(), vigil.OpenRequest{ID: uuid.New(), CheckID: check.ID, Rules: []uuid.UUID{stored.ID}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			ids = append(ids, out.Incident.ID)
 		}
-		var first vigil.Pickup
+		var first vigil.NextAttempt
 		for i, id := range ids[:8] {
 			p := a.pickUp(id, vigil.ChannelWebhook)
-			if p.State != vigil.PickupReady {
+			if p.State != vigil.NextAttemptReady {
 				t.Fatalf("pickup %d is %s", i, p.State)
 			}
 			if i == 0 {
 				first = p
 			}
 		}
-		if p := a.pickUp(ids[8], vigil.ChannelWebhook); p.State != vigil.PickupBusy {
+		if p := a.pickUp(ids[8], vigil.ChannelWebhook); p.State != vigil.NextAttemptBusy {
 			t.Errorf("the ninth is %s", p.State)
 		}
 		a.settle(first, "", nil)
-		if p := a.pickUp(ids[8], vigil.ChannelWebhook); p.State != vigil.PickupReady || p.Attempt.Number != 1 {
+		if p := a.pickUp(ids[8], vigil.ChannelWebhook); p.State != vigil.NextAttemptReady || p.Attempt.Number != 1 {
 			t.Errorf("the ninth is %s, attempt %d", p.State, p.Attempt.Number)
 		}
 	})
@@ -200,7 +200,7 @@ func TestAskRedelivery(t *testing.T) {
 		id := a.open(a.fails(newark)).Incident.ID
 		p := a.deliver(id, vigil.ChannelWebhook)
 		for range 2 {
-			if _, err := a.store.AskRedelivery(t.Context(), a.org.ID, p.Delivery.ID); err != nil {
+			if _, err := a.store.RequestRedelivery(t.Context(), a.org.ID, p.Delivery.ID); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -208,7 +208,7 @@ func TestAskRedelivery(t *testing.T) {
 		if !again.Attempt.Manual || again.Attempt.Number != 2 || again.Delivery.ID != p.Delivery.ID || string(again.Event.Envelope) != string(p.Event.Envelope) {
 			t.Fatalf("pickup %+v", again)
 		}
-		if rest := a.settle(again, "status", nil); rest.Status != vigil.DeliveryDelivered || rest.Left {
+		if rest := a.settle(again, "status", nil); rest.Status != vigil.DeliveryDelivered || rest.Pending {
 			t.Errorf("rest %+v", rest)
 		}
 	})
@@ -217,13 +217,13 @@ func TestAskRedelivery(t *testing.T) {
 		t.Parallel()
 		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
 		p := a.deliver(a.open(a.fails(newark)).Incident.ID, vigil.ChannelWebhook)
-		if _, err := a.store.AskRedelivery(t.Context(), uuid.New(), p.Delivery.ID); vigil.ErrorCode(err) != vigil.CodeNotFound {
+		if _, err := a.store.RequestRedelivery(t.Context(), uuid.New(), p.Delivery.ID); vigil.ErrorCode(err) != vigil.CodeNotFound {
 			t.Errorf("another organization got %v", err)
 		}
 		if _, err := a.store.DisableChannel(t.Context(), a.channels[vigil.ChannelWebhook].ID, "gone"); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := a.store.AskRedelivery(t.Context(), a.org.ID, p.Delivery.ID); vigil.ErrorCode(err) != vigil.CodeConflict {
+		if _, err := a.store.RequestRedelivery(t.Context(), a.org.ID, p.Delivery.ID); vigil.ErrorCode(err) != vigil.CodeConflict {
 			t.Errorf("a disabled channel got %v", err)
 		}
 	})
@@ -247,7 +247,7 @@ func TestStalled(t *testing.T) {
 			}
 		}
 		for _, e := range due {
-			if err := a.store.MarkErrandSwept(t.Context(), e, now); err != nil {
+			if err := a.store.MarkDeliverySwept(t.Context(), e, now); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -24,6 +24,9 @@ type Options struct {
 	// Keys seal the secrets of configs. Needed by everything that reads or
 	// writes checks.
 	Keys *vigil.Keyring
+	// Secrets are the members of configs that are sealed. A type that it lacks
+	// has those whose names say that they are credentials.
+	Secrets vigil.ConfigSecrets
 	// MaxConns bounds the connections to Postgres; 0 means 16. A leader and
 	// a migration hold one each. Beside them, results and leases have two of
 	// their own.
@@ -50,6 +53,7 @@ type Store struct {
 	// probing connects when it is first used.
 	probing *pgxpool.Pool
 	keys    *vigil.Keyring
+	secrets vigil.ConfigSecrets
 	now     func() time.Time
 	log     *slog.Logger
 }
@@ -88,7 +92,7 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 	s := &Store{
 		pool: pool, probing: probing,
 		db:   bun.NewDB(stdlib.OpenDBFromPool(pool), pgdialect.New(), bun.WithDiscardUnknownColumns()),
-		keys: opts.Keys, now: opts.Now, log: opts.Log,
+		keys: opts.Keys, secrets: opts.Secrets, now: opts.Now, log: opts.Log,
 	}
 	if s.now == nil {
 		s.now = time.Now //nolint:forbidigo // the default of an injected clock
@@ -96,14 +100,14 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	if err := s.greet(ctx); err != nil {
+	if err := s.checkVersion(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
-// greet asks the server for its version.
-func (s *Store) greet(ctx context.Context) error {
+// checkVersion asks the server for its version.
+func (s *Store) checkVersion(ctx context.Context) error {
 	var version int
 	err := s.pool.QueryRow(ctx, "SELECT current_setting('server_version_num')::int").Scan(&version)
 	if err != nil {
@@ -154,7 +158,7 @@ func (s *Store) inTx(ctx context.Context, fn func(ctx context.Context, tx bun.Tx
 		if err := fn(ctx, tx); err != nil {
 			return err
 		}
-		return s.note(ctx, tx)
+		return s.recordAudit(ctx, tx)
 	})
 }
 

@@ -89,12 +89,12 @@ func (s *Store) Tombstones(ctx context.Context, limit int) ([]vigil.Tombstone, e
 	return tombstonesOf(rows), wrap("read tombstones", err)
 }
 
-// BuryLoop notes that a loop with a tombstone has ended. The tombstone itself
+// PurgeLoop notes that a loop with a tombstone has ended. The tombstone itself
 // stays for the catalogues until retention takes it; one that was lifted, or
 // replaced by that of a later loop, is left as it is. While results of a deleted
 // check are left it removes some of them instead: it is not done, and is to be
 // called again.
-func (s *Store) BuryLoop(ctx context.Context, stone vigil.Tombstone) (done bool, err error) {
+func (s *Store) PurgeLoop(ctx context.Context, stone vigil.Tombstone) (done bool, err error) {
 	if more, err := s.purge(ctx, stone.CheckID); err != nil || more {
 		return false, wrap("remove the results of a deleted check", err)
 	}

@@ -97,7 +97,7 @@ func TestDeletingAHistory(t *testing.T) {
 			t.Fatalf("%+v, %v", stones, err)
 		}
 		for want := int64(3); want >= -1; want-- {
-			done, err := s.BuryLoop(t.Context(), stones[0])
+			done, err := s.PurgeLoop(t.Context(), stones[0])
 			if err != nil || done != (want < 0) {
 				t.Errorf("done %v, %v", done, err)
 			}
@@ -126,7 +126,7 @@ func buryLoops(tb testing.TB, s *storage.Store) {
 		tb.Fatal(err)
 	}
 	for _, stone := range stones {
-		if _, err := s.BuryLoop(tb.Context(), stone); err != nil {
+		if _, err := s.PurgeLoop(tb.Context(), stone); err != nil {
 			tb.Fatal(err)
 		}
 	}
@@ -225,7 +225,7 @@ func TestTombstones(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		if _, err := s.BuryLoop(t.Context(), old); err != nil {
+		if _, err := s.PurgeLoop(t.Context(), old); err != nil {
 			t.Error(err)
 		}
 		if got := stone(t, s).Revision; got != 4 {

@@ -14,12 +14,12 @@ import (
 	"vigil"
 )
 
-// KeepVote stores what a region says of a check, unless a newer vote of it is
+// SaveVote stores what a region says of a check, unless a newer vote of it is
 // stored, and says what the vote may change. A region that was removed or is
 // disabled has no vote, and neither has one from before it was enabled again:
 // CodeNotFound.
-func (s *Store) KeepVote(ctx context.Context, checkID uuid.UUID, v vigil.Vote) (vigil.Hearing, error) {
-	var heard vigil.Hearing
+func (s *Store) SaveVote(ctx context.Context, checkID uuid.UUID, v vigil.Vote) (vigil.VoteAck, error) {
+	var heard vigil.VoteAck
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		var row struct {
 			OrgID  uuid.UUID `bun:"org_id"`
@@ -37,7 +37,7 @@ func (s *Store) KeepVote(ctx context.Context, checkID uuid.UUID, v vigil.Vote) (
 		if err != nil {
 			return found("check", err)
 		}
-		heard = vigil.Hearing{Matters: row.Open || len(v.Firing) > 0, OrgID: row.OrgID, CheckName: row.Name, Target: row.Target}
+		heard = vigil.VoteAck{Relevant: row.Open || len(v.Firing) > 0, OrgID: row.OrgID, CheckName: row.Name, Target: row.Target}
 		return s.storeVote(ctx, tx, checkID, v, row.Voted || len(v.Firing) > 0)
 	})
 	return heard, wrap("keep a vote", err)
@@ -82,10 +82,10 @@ func dropVotes(ctx context.Context, tx bun.Tx, checkID uuid.UUID) error {
 // has no newer result. It needs the aliases r and v.
 const silentRegion = "coalesce(v.silent AND r.next_due + (2 * r.interval_ms + r.deadline_ms) * interval '1 millisecond' < ?, false)"
 
-// Standing reads where a check stands with its incidents. It fails with
+// IncidentContext reads where a check stands with its incidents. It fails with
 // CodeNotFound when there is no such check.
-func (s *Store) Standing(ctx context.Context, checkID uuid.UUID) (vigil.Standing, error) {
-	var standing vigil.Standing
+func (s *Store) IncidentContext(ctx context.Context, checkID uuid.UUID) (vigil.IncidentContext, error) {
+	var standing vigil.IncidentContext
 	// One snapshot, so that the parts agree.
 	err := s.db.RunInTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}, func(ctx context.Context, tx bun.Tx) error {
 		var check checkRow
@@ -93,7 +93,7 @@ func (s *Store) Standing(ctx context.Context, checkID uuid.UUID) (vigil.Standing
 		if err != nil {
 			return found("check", err)
 		}
-		standing = vigil.Standing{OrgID: check.OrgID, Enabled: check.Enabled, Revision: check.Revision}
+		standing = vigil.IncidentContext{OrgID: check.OrgID, Enabled: check.Enabled, Revision: check.Revision}
 		err = tx.NewRaw("SELECT id, region_policy AS policy FROM alert_rules WHERE check_id = ? AND enabled ORDER BY id", checkID).Scan(ctx, &standing.Rules)
 		if err != nil {
 			return fmt.Errorf("read the rules: %w", err)
@@ -106,7 +106,7 @@ func (s *Store) Standing(ctx context.Context, checkID uuid.UUID) (vigil.Standing
 	return standing, wrap("read a standing", err)
 }
 
-func (s *Store) readRegions(ctx context.Context, tx bun.Tx, checkID uuid.UUID, standing *vigil.Standing) error {
+func (s *Store) readRegions(ctx context.Context, tx bun.Tx, checkID uuid.UUID, standing *vigil.IncidentContext) error {
 	var rows []struct {
 		Region   string      `bun:"region"`
 		Revision *int64      `bun:"revision"`
@@ -122,7 +122,7 @@ func (s *Store) readRegions(ctx context.Context, tx bun.Tx, checkID uuid.UUID, s
 		return fmt.Errorf("read the votes: %w", err)
 	}
 	for _, row := range rows {
-		region := vigil.RegionStanding{Region: row.Region, Silent: row.Silent}
+		region := vigil.RegionVote{Region: row.Region, Silent: row.Silent}
 		if row.Revision != nil {
 			region.Voted = true
 			region.Vote = vigil.Vote{Region: row.Region, Revision: *row.Revision, Slot: row.Slot.UTC(), Failures: row.Failures}
@@ -136,7 +136,7 @@ func (s *Store) readRegions(ctx context.Context, tx bun.Tx, checkID uuid.UUID, s
 }
 
 // readHeads fills in the open incident and the latch.
-func readHeads(ctx context.Context, tx bun.Tx, checkID uuid.UUID, standing *vigil.Standing) error {
+func readHeads(ctx context.Context, tx bun.Tx, checkID uuid.UUID, standing *vigil.IncidentContext) error {
 	var rows []incidentRow
 	err := tx.NewSelect().Model(&rows).Column("id", "status", "latched", "quiet").
 		Where("i.check_id = ? AND (i.status <> 'resolved' OR i.latched)", checkID).Scan(ctx)
@@ -158,7 +158,7 @@ func readHeads(ctx context.Context, tx bun.Tx, checkID uuid.UUID, standing *vigi
 // A region is silent when its next slot is overdue by two intervals and the
 // deadline, and was so at since already: nobody is silent while the platform
 // itself was away.
-func (s *Store) Silences(ctx context.Context, now, since time.Time, limit int) ([]vigil.Silence, error) {
+func (s *Store) Silences(ctx context.Context, now, since time.Time, limit int) ([]vigil.RegionSilence, error) {
 	var rows []struct {
 		CheckID uuid.UUID `bun:"check_id"`
 		OrgID   uuid.UUID `bun:"org_id"`
@@ -176,25 +176,25 @@ func (s *Store) Silences(ctx context.Context, now, since time.Time, limit int) (
 	if err != nil {
 		return nil, wrap("find silent regions", err)
 	}
-	silences := make([]vigil.Silence, len(rows))
+	silences := make([]vigil.RegionSilence, len(rows))
 	for i, row := range rows {
-		silences[i] = vigil.Silence(row)
+		silences[i] = vigil.RegionSilence(row)
 	}
 	return silences, nil
 }
 
 // MarkSilence notes that a region's silence began or ended.
-func (s *Store) MarkSilence(ctx context.Context, silence vigil.Silence) error {
+func (s *Store) MarkSilence(ctx context.Context, silence vigil.RegionSilence) error {
 	_, err := s.db.NewRaw("UPDATE region_votes SET silent = ? WHERE check_id = ? AND region = ?",
 		silence.Silent, silence.CheckID, silence.Region).Exec(ctx)
 	return wrap("note a silence", err)
 }
 
-// UnheardVotes returns votes by which a rule fires without an incident, 30 s after
+// UnhandledVotes returns votes by which a rule fires without an incident, 30 s after
 // they were told and outside of their wait: a rule was enabled again or a region
 // was silent for a while, and no vote had to be told for that. Some are right to
 // have none, as long as the rule's region policy is not met.
-func (s *Store) UnheardVotes(ctx context.Context, now time.Time, limit int) ([]vigil.Unheard, error) {
+func (s *Store) UnhandledVotes(ctx context.Context, now time.Time, limit int) ([]vigil.UnhandledVote, error) {
 	var rows []struct {
 		CheckID   uuid.UUID `bun:"check_id"`
 		Region    string    `bun:"region"`
@@ -211,15 +211,15 @@ func (s *Store) UnheardVotes(ctx context.Context, now time.Time, limit int) ([]v
 	if err != nil {
 		return nil, wrap("find unheard votes", err)
 	}
-	unheard := make([]vigil.Unheard, len(rows))
+	unheard := make([]vigil.UnhandledVote, len(rows))
 	for i, row := range rows {
-		unheard[i] = vigil.Unheard(row)
+		unheard[i] = vigil.UnhandledVote(row)
 	}
 	return unheard, nil
 }
 
 // MarkVoteSwept notes a repair and doubles the wait before the next.
-func (s *Store) MarkVoteSwept(ctx context.Context, vote vigil.Unheard, at time.Time) error {
+func (s *Store) MarkVoteSwept(ctx context.Context, vote vigil.UnhandledVote, at time.Time) error {
 	return s.markSwept(ctx, "region_votes", "check_id = ? AND region = ?", at, vote.CheckID, vote.Region)
 }
 

@@ -9,9 +9,9 @@ import (
 	"vigil"
 )
 
-func (a *alerts) standing() vigil.Standing {
+func (a *alerts) standing() vigil.IncidentContext {
 	a.Helper()
-	standing, err := a.store.Standing(a.Context(), a.check.ID)
+	standing, err := a.store.IncidentContext(a.Context(), a.check.ID)
 	if err != nil {
 		a.Fatal(err)
 	}
@@ -45,11 +45,11 @@ func TestKeepVote(t *testing.T) {
 			t.Helper()
 			a.slot = a.slot.Add(time.Second)
 			v.Region, v.Revision, v.Slot = newark, 2, a.slot
-			heard, err := a.store.KeepVote(t.Context(), a.check.ID, v)
+			heard, err := a.store.SaveVote(t.Context(), a.check.ID, v)
 			if err != nil || heard.OrgID != a.org.ID || heard.CheckName != a.check.Name {
 				t.Fatalf("heard %+v, %v", heard, err)
 			}
-			return heard.Matters
+			return heard.Relevant
 		}
 		if matters(vigil.Vote{}) {
 			t.Error("a quiet region matters")
@@ -68,7 +68,7 @@ func TestKeepVote(t *testing.T) {
 		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
 		a.fails(newark)
 		update(t, a.store, a.check, func(c *vigil.Check) { c.Regions = []string{frankfurt} })
-		_, err := a.store.KeepVote(t.Context(), a.check.ID, vigil.Vote{Region: newark, Revision: 2, Slot: epoch()})
+		_, err := a.store.SaveVote(t.Context(), a.check.ID, vigil.Vote{Region: newark, Revision: 2, Slot: epoch()})
 		if vigil.ErrorCode(err) != vigil.CodeNotFound || len(a.standing().Regions) != 1 {
 			t.Errorf("%v, regions %+v", err, a.standing().Regions)
 		}
@@ -80,7 +80,7 @@ func TestKeepVote(t *testing.T) {
 		late := vigil.Vote{Region: newark, Revision: 2, Slot: epoch().Add(10 * time.Second), Firing: []uuid.UUID{a.rule.ID}}
 		keep := func(v vigil.Vote) vigil.Code {
 			t.Helper()
-			_, err := a.store.KeepVote(t.Context(), a.check.ID, v)
+			_, err := a.store.SaveVote(t.Context(), a.check.ID, v)
 			return vigil.ErrorCode(err)
 		}
 		a.clock.set(epoch().Add(time.Minute))
@@ -119,11 +119,11 @@ func TestUnheardVotes(t *testing.T) {
 	t.Parallel()
 	a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
 	at := epoch()
-	unheard := func(later time.Duration) []vigil.Unheard {
+	unheard := func(later time.Duration) []vigil.UnhandledVote {
 		t.Helper()
 		at = at.Add(later)
 		a.clock.set(at)
-		found, err := a.store.UnheardVotes(t.Context(), at, 10)
+		found, err := a.store.UnhandledVotes(t.Context(), at, 10)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,7 +146,7 @@ func TestUnheardVotes(t *testing.T) {
 	}
 	enable(true)
 	found := unheard(0)
-	if len(found) != 1 || found[0] != (vigil.Unheard{CheckID: a.check.ID, Region: newark, OrgID: a.org.ID, CheckName: a.check.Name, Target: a.check.Target}) {
+	if len(found) != 1 || found[0] != (vigil.UnhandledVote{CheckID: a.check.ID, Region: newark, OrgID: a.org.ID, CheckName: a.check.Name, Target: a.check.Target}) {
 		t.Fatalf("found %+v", found)
 	}
 	for _, wait := range []time.Duration{30 * time.Second, time.Minute} { // it doubles
@@ -174,7 +174,7 @@ func TestUnheardVotes(t *testing.T) {
 	a.resolve(id, vigil.ResolvedAutomatically)
 	at = at.Add(time.Hour)
 	for _, silent := range []bool{true, false} {
-		if err := a.store.MarkSilence(t.Context(), vigil.Silence{CheckID: a.check.ID, OrgID: a.org.ID, Region: newark, Silent: silent}); err != nil {
+		if err := a.store.MarkSilence(t.Context(), vigil.RegionSilence{CheckID: a.check.ID, OrgID: a.org.ID, Region: newark, Silent: silent}); err != nil {
 			t.Fatal(err)
 		}
 		if found := unheard(0); len(found) == 0 != silent {
@@ -187,7 +187,7 @@ func TestSilences(t *testing.T) {
 	t.Parallel()
 	a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
 	vote := a.fails(newark)
-	silences := func(now, since time.Time) []vigil.Silence {
+	silences := func(now, since time.Time) []vigil.RegionSilence {
 		t.Helper()
 		a.clock.set(now)
 		found, err := a.store.Silences(t.Context(), now, since, 10)

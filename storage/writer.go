@@ -69,7 +69,7 @@ type pendingRow struct {
 }
 
 type outcome struct {
-	recorded vigil.Recorded
+	recorded vigil.StoredResult
 	err      error
 }
 
@@ -100,10 +100,10 @@ func NewResultWriter(s *Store, opts WriterOptions) *ResultWriter {
 // committed, cannot be stored, or ctx is over; in the last case the row may
 // still be stored. While Postgres is away it waits. A result of a check, or of
 // a region of it, that does not exist is a CodeNotFound error.
-func (w *ResultWriter) Write(ctx context.Context, row vigil.ResultRow) (vigil.Recorded, error) {
+func (w *ResultWriter) Write(ctx context.Context, row vigil.ResultRow) (vigil.StoredResult, error) {
 	result, metadata, err := storable(row.Result)
 	if err != nil {
-		return vigil.Recorded{}, wrap("store result", err)
+		return vigil.StoredResult{}, wrap("store result", err)
 	}
 	p := &pendingRow{
 		ctx: ctx, result: result, metadata: metadata,
@@ -114,15 +114,15 @@ func (w *ResultWriter) Write(ctx context.Context, row vigil.ResultRow) (vigil.Re
 	select {
 	case w.queue <- p:
 	case <-ctx.Done():
-		return vigil.Recorded{}, wrap("store result", context.Cause(ctx))
+		return vigil.StoredResult{}, wrap("store result", context.Cause(ctx))
 	case <-w.stopped:
-		return vigil.Recorded{}, vigil.Errorf(vigil.CodeUnavailable, "Results are not stored any more: this process is stopping.")
+		return vigil.StoredResult{}, vigil.Errorf(vigil.CodeUnavailable, "Results are not stored any more: this process is stopping.")
 	}
 	select {
 	case out := <-p.outcome:
 		return out.recorded, wrap("store result", out.err)
 	case <-ctx.Done():
-		return vigil.Recorded{}, wrap("store result", context.Cause(ctx))
+		return vigil.StoredResult{}, wrap("store result", context.Cause(ctx))
 	}
 }
 
@@ -218,7 +218,7 @@ func (w *ResultWriter) collect(ctx context.Context) (group []*pendingRow, more b
 }
 
 // answer ends the Write of a row.
-func (p *pendingRow) answer(recorded vigil.Recorded, err error) {
+func (p *pendingRow) answer(recorded vigil.StoredResult, err error) {
 	p.outcome <- outcome{recorded: recorded, err: err}
 }
 

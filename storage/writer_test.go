@@ -32,12 +32,12 @@ func TestResultWriter(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		equal(t, got, vigil.Recorded{Result: first, Inserted: true})
+		equal(t, got, vigil.StoredResult{Result: first, Inserted: true})
 		again, err := w.Write(t.Context(), vigil.ResultRow{Result: failed(c, newark, epoch()), Worker: "w2"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		equal(t, again, vigil.Recorded{Result: first})
+		equal(t, again, vigil.StoredResult{Result: first})
 		loop := loopOf(t, s, c, newark)
 		if loop.Health != vigil.Healthy || loop.Worker != "w1" {
 			t.Errorf("the second write moved the loop: %+v", loop)

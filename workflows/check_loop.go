@@ -59,8 +59,8 @@ type LoopInput struct {
 	// Told: the region has a vote, with Firing as the rules that fire. A loop
 	// without a history always tells after its first turn, even that nothing
 	// fires: an older vote may be stored.
-	Told   bool        `json:"told,omitempty"`
-	Firing []uuid.UUID `json:"firing,omitempty"`
+	Reported bool        `json:"told,omitempty"`
+	Firing   []uuid.UUID `json:"firing,omitempty"`
 	// Plan is the end of the last turn, when that returned normally.
 	Plan *activities.TurnResult `json:"plan,omitempty"`
 	// Span is how many slots the turn was to cover that was lost, by this
@@ -82,8 +82,8 @@ func CheckLoop(ctx workflow.Context, in *LoopInput) error {
 	for {
 		l.turns++
 		l.turn(ctx)
-		l.tell(ctx)
-		if over, err := l.over(ctx); over {
+		l.reportVote(ctx)
+		if over, err := l.finished(ctx); over {
 			return err
 		}
 	}
@@ -94,10 +94,10 @@ type checkLoop struct {
 	in                       *LoopInput
 	reconfigure, nudge, stop workflow.ReceiveChannel
 
-	turns  int
-	giveUp workflow.CancelFunc // cancels the turn under way
-	pause  time.Duration       // before a failed turn is repeated
-	done   bool
+	turns      int
+	cancelTurn workflow.CancelFunc // cancels the turn under way
+	pause      time.Duration       // before a failed turn is repeated
+	done       bool
 }
 
 // open opens the loop for signals and queries.
@@ -112,9 +112,9 @@ func (l *checkLoop) open(ctx workflow.Context) error {
 	return nil
 }
 
-// over reports whether the run ends here, for good or to be continued as new: a
+// finished reports whether the run ends here, for good or to be continued as new: a
 // history does not grow without bound.
-func (l *checkLoop) over(ctx workflow.Context) (bool, error) {
+func (l *checkLoop) finished(ctx workflow.Context) (bool, error) {
 	full := l.turns >= maxTurns || workflow.GetInfo(ctx).GetContinueAsNewSuggested()
 	if full || l.done {
 		l.drain()
@@ -129,16 +129,16 @@ func (l *checkLoop) over(ctx workflow.Context) (bool, error) {
 func (l *checkLoop) turn(ctx workflow.Context) {
 	watch := l.watch(ctx)
 	if l.wait(ctx, watch) {
-		l.lose()
+		l.forgetPlan()
 	} else {
-		l.settle(ctx, watch)
+		l.applyTurn(ctx, watch)
 	}
-	l.giveUp() // a turn that is left is cancelled, so that the server forgets it
+	l.cancelTurn() // a turn that is left is cancelled, so that the server forgets it
 }
 
 // watch starts the turn.
 func (l *checkLoop) watch(ctx workflow.Context) workflow.Future {
-	ctx, l.giveUp = workflow.WithCancel(workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+	ctx, l.cancelTurn = workflow.WithCancel(workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout: l.timeout(ctx),
 		RetryPolicy:         &temporal.RetryPolicy{MaximumAttempts: 1},
 	}))
@@ -146,33 +146,32 @@ func (l *checkLoop) watch(ctx workflow.Context) workflow.Future {
 	return workflow.ExecuteActivity(ctx, watcher.Watch, l.next())
 }
 
-// tell makes it known when other rules fire than the region's vote says, and
+// reportVote makes it known when other rules fire than the region's vote says, and
 // waits until it is: the next turn may have the next vote. Only the end of the
 // loop is not kept waiting.
-func (l *checkLoop) tell(ctx workflow.Context) {
+func (l *checkLoop) reportVote(ctx workflow.Context) {
 	state := l.in.State
-	if l.done || l.in.Plan == nil || state.Slot.IsZero() || l.in.Told && slices.Equal(l.in.Firing, state.Firing) {
+	if l.done || l.in.Plan == nil || state.Slot.IsZero() || l.in.Reported && slices.Equal(l.in.Firing, state.Firing) {
 		return
 	}
-	options := patient(10 * time.Second)
+	options := retryForever(10 * time.Second)
 	options.Summary = fmt.Sprintf("%d rules fire", len(state.Firing))
 	tellCtx, giveUp := workflow.WithCancel(workflow.WithActivityOptions(ctx, options))
 	defer giveUp()
-	var watcher *activities.Watcher
-	told := workflow.ExecuteActivity(tellCtx, watcher.Tell, l.in.CheckID, vigil.Vote{
+	told := workflow.ExecuteActivity(tellCtx, activities.NameReportVote, l.in.CheckID, vigil.Vote{
 		Region: l.in.Region, Revision: l.in.Plan.Revision, Slot: state.Slot, Failures: state.Failures, Firing: state.Firing,
 	})
 	for l.wait(ctx, told) {
 		if l.done {
 			return
 		}
-		l.lose() // whoever nudges knows of rows that the state does not
+		l.forgetPlan() // whoever nudges knows of rows that the state does not
 	}
 	if err := told.Get(ctx, nil); err != nil { // not by its own fault: it is repeated until it succeeds
 		workflow.GetLogger(ctx).Warn("vote not told", "error", err)
 		return
 	}
-	l.in.Told, l.in.Firing = true, state.Firing
+	l.in.Reported, l.in.Firing = true, state.Firing
 }
 
 // next is what the coming turn is asked. Without the end of the turn before,
@@ -201,8 +200,8 @@ func (l *checkLoop) span() int {
 	}
 }
 
-// lose forgets the plan for a turn that did not end by it, but for its span.
-func (l *checkLoop) lose() {
+// forgetPlan forgets the plan for a turn that did not end by it, but for its span.
+func (l *checkLoop) forgetPlan() {
 	l.in.Span, l.in.Plan = l.span(), nil
 }
 
@@ -224,12 +223,12 @@ func (l *checkLoop) wait(ctx workflow.Context, ready workflow.Future) bool {
 	selector.AddReceive(l.stop, func(c workflow.ReceiveChannel, _ bool) {
 		var revision int64
 		c.Receive(ctx, &revision)
-		interrupted = l.halt(revision)
+		interrupted = l.handleStop(revision)
 	})
 	selector.AddReceive(l.reconfigure, func(c workflow.ReceiveChannel, _ bool) {
 		var revision int64
 		c.Receive(ctx, &revision)
-		interrupted = l.learn(revision)
+		interrupted = l.observeRevision(revision)
 	})
 	selector.AddReceive(l.nudge, func(c workflow.ReceiveChannel, _ bool) {
 		c.Receive(ctx, nil)
@@ -242,8 +241,8 @@ func (l *checkLoop) wait(ctx workflow.Context, ready workflow.Future) bool {
 	return interrupted
 }
 
-// learn takes note of a revision and reports whether it was news.
-func (l *checkLoop) learn(revision int64) bool {
+// observeRevision takes note of a revision and reports whether it was news.
+func (l *checkLoop) observeRevision(revision int64) bool {
 	if revision <= l.in.Revision {
 		return false
 	}
@@ -252,56 +251,56 @@ func (l *checkLoop) learn(revision int64) bool {
 	return true
 }
 
-// halt takes a stop and reports whether it ends the loop. One from before a
+// handleStop takes a stop and reports whether it ends the loop. One from before a
 // region was added again comes late and is for the loop that was there then. One
 // that counts is news like any revision: what was asked of the loop before it is
 // over as well.
-func (l *checkLoop) halt(revision int64) bool {
+func (l *checkLoop) handleStop(revision int64) bool {
 	if revision != 0 && revision < l.in.Revision {
 		return false
 	}
-	l.learn(revision)
+	l.observeRevision(revision)
 	l.done = true
 	return true
 }
 
-// failed waits before a failed turn is repeated. A signal cuts the wait short.
-func (l *checkLoop) failed(ctx workflow.Context, err error) {
+// pauseAfterFailure waits before a failed turn is repeated. A signal cuts the wait short.
+func (l *checkLoop) pauseAfterFailure(ctx workflow.Context, err error) {
 	workflow.GetLogger(ctx).Warn("turn failed", "error", err, "pause", l.pause)
-	l.lose()
+	l.forgetPlan()
 	timerCtx, cancel := workflow.WithCancel(ctx)
 	defer cancel()
 	l.wait(ctx, workflow.NewTimer(timerCtx, l.pause))
 	l.pause = min(2*l.pause, lastPause)
 }
 
-// settle takes over what a turn told.
-func (l *checkLoop) settle(ctx workflow.Context, watch workflow.Future) {
+// applyTurn takes over what a turn told.
+func (l *checkLoop) applyTurn(ctx workflow.Context, watch workflow.Future) {
 	var result activities.TurnResult
 	if err := watch.Get(ctx, &result); err != nil {
-		l.failed(ctx, err)
+		l.pauseAfterFailure(ctx, err)
 		return
 	}
 	l.in.State = result.State
-	l.learn(result.Revision)
+	l.observeRevision(result.Revision)
 	if result.End == activities.Gone {
-		l.gone(ctx, result.Revision)
+		l.handleGone(ctx, result.Revision)
 		return
 	}
 	l.pause = firstPause
 	l.in.Plan = &result
-	l.in.Told = l.in.Told && !result.Anew
+	l.in.Reported = l.in.Reported && !result.Restarted
 	l.describe(ctx)
 }
 
-// gone ends the loop when the check does not run here by a revision as new as the
+// handleGone ends the loop when the check does not run here by a revision as new as the
 // loop's, or not at all. By an older one the worker has read what is out of date,
 // and the turn is repeated like one that failed.
-func (l *checkLoop) gone(ctx workflow.Context, revision int64) {
+func (l *checkLoop) handleGone(ctx workflow.Context, revision int64) {
 	l.in.Plan = nil
 	l.done = revision >= l.in.Revision || revision == 0
 	if !l.done && workflow.GetVersion(ctx, "pause-when-gone-is-old", workflow.DefaultVersion, 1) >= 1 {
-		l.failed(ctx, errOutdated)
+		l.pauseAfterFailure(ctx, errOutdated)
 	}
 }
 
@@ -310,15 +309,15 @@ func (l *checkLoop) gone(ctx workflow.Context, revision int64) {
 // enabled again, or a region removed and added, before the loop had ended.
 func (l *checkLoop) drain() {
 	for l.nudge.ReceiveAsync(nil) {
-		l.lose()
+		l.forgetPlan()
 	}
 	var revision int64
 	for l.stop.ReceiveAsync(&revision) {
-		l.halt(revision)
+		l.handleStop(revision)
 		revision = 0 // a stop without a payload would leave the one before it
 	}
 	for l.reconfigure.ReceiveAsync(&revision) {
-		if l.learn(revision) {
+		if l.observeRevision(revision) {
 			l.done = false
 		}
 	}

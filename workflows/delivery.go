@@ -43,16 +43,16 @@ type DeliveryInput struct {
 // a wait short, because the incident ended, a redelivery was asked for or the
 // channel is gone. It ends when nothing is left to tell.
 func Delivery(ctx workflow.Context, in DeliveryInput) error {
-	d := &delivery{in: in, looks: workflow.GetSignalChannel(ctx, SignalLook), pause: firstPause}
+	d := &delivery{in: in, refreshSignals: workflow.GetSignalChannel(ctx, SignalRefresh), pause: firstPause}
 	for n := 1; ; n++ {
-		d.takeLooks()
+		d.drainRefreshSignals()
 		report, err := d.attempt(ctx)
 		if err != nil {
 			return err
 		}
 		full := n >= maxAttempts || workflow.GetInfo(ctx).GetContinueAsNewSuggested()
 		switch {
-		case d.looks.Len() > 0:
+		case d.refreshSignals.Len() > 0:
 		case report.Done:
 			return d.show(ctx, string(report.Status))
 		default:
@@ -61,7 +61,7 @@ func Delivery(ctx workflow.Context, in DeliveryInput) error {
 			}
 		}
 		if full {
-			d.takeLooks() // the next run begins with an attempt
+			d.drainRefreshSignals() // the next run begins with an attempt
 			return workflow.NewContinueAsNewError(ctx, Delivery, d.in)
 		}
 	}
@@ -69,14 +69,14 @@ func Delivery(ctx workflow.Context, in DeliveryInput) error {
 
 // delivery is the workflow under way.
 type delivery struct {
-	in    DeliveryInput
-	looks workflow.ReceiveChannel
-	pause time.Duration // after a failure of our own, or a busy channel
+	in             DeliveryInput
+	refreshSignals workflow.ReceiveChannel
+	pause          time.Duration // after a failure of our own, or a busy channel
 }
 
-// takeLooks takes the looks that wait: the attempt to come reads everything.
-func (d *delivery) takeLooks() {
-	for d.looks.ReceiveAsync(nil) {
+// drainRefreshSignals takes the looks that wait: the attempt to come reads everything.
+func (d *delivery) drainRefreshSignals() {
+	for d.refreshSignals.ReceiveAsync(nil) {
 		continue
 	}
 }
@@ -126,7 +126,7 @@ func (d *delivery) wait(ctx workflow.Context, report activities.DeliveryReport) 
 	if pause <= 0 {
 		return nil
 	}
-	_, err := workflow.AwaitWithTimeout(ctx, pause, func() bool { return d.looks.Len() > 0 })
+	_, err := workflow.AwaitWithTimeout(ctx, pause, func() bool { return d.refreshSignals.Len() > 0 })
 	return err
 }
 

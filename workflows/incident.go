@@ -18,8 +18,8 @@ import (
 const (
 	// SignalVote carries a vigil.Vote: what a region says of the check.
 	SignalVote = "vote"
-	// SignalLook says that Postgres knows something new.
-	SignalLook = "look"
+	// SignalRefresh says that Postgres knows something new.
+	SignalRefresh = "look"
 	// UpdateAcknowledge and UpdateResolve carry a Request. They end when the
 	// incident is stored as wished.
 	UpdateAcknowledge = "acknowledge"
@@ -44,9 +44,9 @@ type IncidentInput struct {
 	Episode int `json:"episode,omitempty"`
 	// Votes are the newest of each region, in the regions' order.
 	Votes []vigil.Vote `json:"votes,omitempty"`
-	// Untaken are the votes that were told too late for the run before, in the
+	// UnhandledVotes are the votes that were told too late for the run before, in the
 	// order in which they were told.
-	Untaken []vigil.Vote `json:"untaken,omitempty"`
+	UnhandledVotes []vigil.Vote `json:"untaken,omitempty"`
 }
 
 // Request asks for something to be done about an incident.
@@ -63,17 +63,17 @@ type Request struct {
 // of an id is what makes incidents of a check come one after the other.
 func Incident(ctx workflow.Context, in IncidentInput) error {
 	i := &incidents{
-		in:       in,
-		votes:    workflow.GetSignalChannel(ctx, SignalVote),
-		looks:    workflow.GetSignalChannel(ctx, SignalLook),
-		untaken:  in.Untaken,
-		known:    make(map[string]vigil.Vote),
-		mutex:    workflow.NewMutex(ctx),
-		stale:    true,
-		activity: workflow.WithActivityOptions(ctx, patient(10*time.Second)),
+		in:             in,
+		voteSignals:    workflow.GetSignalChannel(ctx, SignalVote),
+		refreshSignals: workflow.GetSignalChannel(ctx, SignalRefresh),
+		unhandled:      in.UnhandledVotes,
+		votes:          make(map[string]vigil.Vote),
+		mutex:          workflow.NewMutex(ctx),
+		stale:          true,
+		activity:       workflow.WithActivityOptions(ctx, retryForever(10*time.Second)),
 	}
 	for _, vote := range in.Votes {
-		i.known[vote.Region] = vote
+		i.votes[vote.Region] = vote
 	}
 	if err := i.takeUpdates(ctx); err != nil {
 		return err
@@ -83,15 +83,15 @@ func Incident(ctx workflow.Context, in IncidentInput) error {
 			return err
 		}
 		i.describe(ctx)
-		if i.survey.Gone { // what is still told of the check means nothing
+		if i.context.Gone { // what is still told of the check means nothing
 			return workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) })
 		}
-		if i.over() || i.full(ctx) {
+		if i.finished() || i.full(ctx) {
 			if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) }); err != nil {
 				return err
 			}
 			switch {
-			case i.over() && !i.waiting():
+			case i.finished() && !i.waiting():
 				return nil
 			case i.full(ctx): // whatever is waiting goes along
 				return workflow.NewContinueAsNewError(ctx, Incident, i.carried())
@@ -103,9 +103,9 @@ func Incident(ctx workflow.Context, in IncidentInput) error {
 	}
 }
 
-// patient are the options of activities that are repeated until they succeed:
+// retryForever are the options of activities that are repeated until they succeed:
 // while Postgres or Temporal is away, nothing is given up.
-func patient(timeout time.Duration) workflow.ActivityOptions {
+func retryForever(timeout time.Duration) workflow.ActivityOptions {
 	return workflow.ActivityOptions{
 		StartToCloseTimeout: timeout,
 		RetryPolicy: &temporal.RetryPolicy{
@@ -116,16 +116,16 @@ func patient(timeout time.Duration) workflow.ActivityOptions {
 
 // incidents is the workflow under way.
 type incidents struct {
-	in           IncidentInput
-	votes, looks workflow.ReceiveChannel
-	untaken      []vigil.Vote // by the run before
-	// known are the newest votes by region, of which those of regions that
+	in                          IncidentInput
+	voteSignals, refreshSignals workflow.ReceiveChannel
+	unhandled                   []vigil.Vote // by the run before
+	// votes are the newest votes by region, of which those of regions that
 	// are gone or silent do not count.
-	known  map[string]vigil.Vote
-	survey activities.Survey
+	votes   map[string]vigil.Vote
+	context vigil.IncidentContext
 	// stale: the survey must be read again. poked: something other than a
 	// vote may have changed the decision. surveyed: it was read at least once.
-	stale, poked, surveyed bool
+	stale, refreshRequested, surveyed bool
 	// mutex keeps updates and votes from changing an incident at once.
 	mutex    workflow.Mutex
 	activity workflow.Context // for activities: with their options
@@ -134,7 +134,7 @@ type incidents struct {
 
 // waiting reports whether there is something to advance by.
 func (i *incidents) waiting() bool {
-	return i.stale || i.poked || len(i.untaken) > 0 || i.votes.Len() > 0 || i.looks.Len() > 0
+	return i.stale || i.refreshRequested || len(i.unhandled) > 0 || i.voteSignals.Len() > 0 || i.refreshSignals.Len() > 0
 }
 
 // full reports whether the run has to be continued as new, even while there is
@@ -143,18 +143,18 @@ func (i *incidents) full(ctx workflow.Context) bool {
 	return i.changes >= maxChanges || workflow.GetInfo(ctx).GetContinueAsNewSuggested()
 }
 
-// over reports whether nothing is left to look after.
-func (i *incidents) over() bool {
-	return i.survey.Incident == nil && i.survey.Latch == nil && !vigil.Decide(i.situation()).Firing
+// finished reports whether nothing is left to look after.
+func (i *incidents) finished() bool {
+	return i.context.Incident == nil && i.context.Latch == nil && !vigil.Decide(i.situation()).Firing
 }
 
 // carried is the input of the run that continues this one. That one surveys
 // first, which answers every look.
 func (i *incidents) carried() IncidentInput {
 	in := i.in
-	in.Votes, in.Untaken = nil, i.receive()
-	for _, region := range i.survey.Regions {
-		if vote, ok := i.known[region.Region]; ok {
+	in.Votes, in.UnhandledVotes = nil, i.receive()
+	for _, region := range i.context.Regions {
+		if vote, ok := i.votes[region.Region]; ok {
 			in.Votes = append(in.Votes, vote)
 		}
 	}
@@ -167,13 +167,13 @@ func (i *incidents) advance(ctx workflow.Context) error {
 		return err
 	}
 	defer i.mutex.Unlock()
-	for i.waiting() && !i.survey.Gone && !i.full(ctx) {
-		for i.looks.ReceiveAsync(nil) {
+	for i.waiting() && !i.context.Gone && !i.full(ctx) {
+		for i.refreshSignals.ReceiveAsync(nil) {
 			i.stale = true
 		}
-		i.poked = false
+		i.refreshRequested = false
 		votes := i.receive()
-		rows, err := i.look(ctx, &votes)
+		rows, err := i.refresh(ctx, &votes)
 		if err != nil {
 			return err
 		}
@@ -193,33 +193,32 @@ func (i *incidents) advance(ctx workflow.Context) error {
 
 // receive returns the votes that wait, in the order in which they were told.
 func (i *incidents) receive() []vigil.Vote {
-	votes := i.untaken
-	i.untaken = nil
+	votes := i.unhandled
+	i.unhandled = nil
 	for {
 		var vote vigil.Vote
-		if !i.votes.ReceiveAsync(&vote) {
+		if !i.voteSignals.ReceiveAsync(&vote) {
 			return votes
 		}
 		votes = append(votes, vote)
 	}
 }
 
-// look reads where the check stands when that may have changed, and returns the
+// refresh reads where the check stands when that may have changed, and returns the
 // votes that are stored. Votes that were told meanwhile join the others: a vote
 // is stored before it is told and told before the next is stored, so whatever is
 // told by now is older than the rows and has to be heard first. A vote that was
 // superseded in its row before anyone heard it is an episode all the same.
-func (i *incidents) look(ctx workflow.Context, votes *[]vigil.Vote) ([]vigil.Vote, error) {
+func (i *incidents) refresh(ctx workflow.Context, votes *[]vigil.Vote) ([]vigil.Vote, error) {
 	if !i.stale && !slices.ContainsFunc(*votes, i.surprising) {
 		return nil, nil
 	}
 	i.stale = false
-	var acts *activities.Incidents
-	var survey activities.Survey
-	if err := workflow.ExecuteActivity(i.activity, acts.Survey, i.in.CheckID).Get(ctx, &survey); err != nil {
+	var survey vigil.IncidentContext
+	if err := workflow.ExecuteActivity(i.activity, activities.NameReadContext, i.in.CheckID).Get(ctx, &survey); err != nil {
 		return nil, fmt.Errorf("survey: %w", err)
 	}
-	i.survey, i.surveyed = survey, true
+	i.context, i.surveyed = survey, true
 	late := i.receive()
 	*votes = append(*votes, late...)
 	// One of a region that the survey calls silent was stored after it was read.
@@ -237,21 +236,21 @@ func (i *incidents) look(ctx workflow.Context, votes *[]vigil.Vote) ([]vigil.Vot
 
 // surprising reports whether a vote shows that the survey is out of date.
 func (i *incidents) surprising(vote vigil.Vote) bool {
-	at := slices.IndexFunc(i.survey.Regions, func(r vigil.RegionStanding) bool { return r.Region == vote.Region })
-	return at < 0 || i.survey.Regions[at].Silent || vote.Revision > i.survey.Revision
+	at := slices.IndexFunc(i.context.Regions, func(r vigil.RegionVote) bool { return r.Region == vote.Region })
+	return at < 0 || i.context.Regions[at].Silent || vote.Revision > i.context.Revision
 }
 
 // seed gives regions that are not known yet the first vote that is told of them,
 // so that no decision rests on half of the regions.
 func (i *incidents) seed(votes []vigil.Vote) {
 	for _, vote := range votes {
-		if _, ok := i.known[vote.Region]; !ok {
-			i.known[vote.Region] = vote
+		if _, ok := i.votes[vote.Region]; !ok {
+			i.votes[vote.Region] = vote
 		}
 	}
-	for _, region := range i.survey.Regions {
-		if _, ok := i.known[region.Region]; !ok && region.Voted {
-			i.known[region.Region] = region.Vote
+	for _, region := range i.context.Regions {
+		if _, ok := i.votes[region.Region]; !ok && region.Voted {
+			i.votes[region.Region] = region.Vote
 		}
 	}
 }
@@ -259,28 +258,28 @@ func (i *incidents) seed(votes []vigil.Vote) {
 // take makes a vote that of its region unless a newer one is known.
 func (i *incidents) take(vote vigil.Vote) {
 	i.changes++
-	if !i.known[vote.Region].NewerThan(vote) {
-		i.known[vote.Region] = vote
+	if !i.votes[vote.Region].NewerThan(vote) {
+		i.votes[vote.Region] = vote
 	}
 }
 
 // situation is what the next decision rests on.
-func (i *incidents) situation() vigil.Situation {
-	s := vigil.Situation{Enabled: i.survey.Enabled, Rules: i.survey.Rules, Open: i.survey.Incident != nil}
-	for _, region := range i.survey.Regions {
-		if vote, ok := i.known[region.Region]; ok && !region.Silent {
+func (i *incidents) situation() vigil.DecisionInput {
+	s := vigil.DecisionInput{Enabled: i.context.Enabled, Rules: i.context.Rules, Open: i.context.Incident != nil}
+	for _, region := range i.context.Regions {
+		if vote, ok := i.votes[region.Region]; ok && !region.Silent {
 			s.Votes = append(s.Votes, vote)
 		}
 	}
-	if i.survey.Latch != nil {
-		s.Latched, s.Quiet = true, i.survey.Latch.Quiet
+	if i.context.Latch != nil {
+		s.Latched, s.Quiet = true, i.context.Latch.Quiet
 	}
 	return s
 }
 
 // settle decides and does what was decided.
 func (i *incidents) settle(ctx workflow.Context) error {
-	if i.survey.Gone {
+	if i.context.Gone {
 		return nil
 	}
 	s := i.situation()
@@ -294,28 +293,28 @@ func (i *incidents) settle(ctx workflow.Context) error {
 	case d.Open:
 		return i.open(ctx, s, d)
 	case d.Resolve:
-		return i.resolve(ctx, vigil.Closing{Resolution: vigil.ResolvedAutomatically})
+		return i.resolve(ctx, vigil.ResolveRequest{Resolution: vigil.ResolvedAutomatically})
 	case d.Remove:
-		return i.resolve(ctx, vigil.Closing{Resolution: vigil.ResolvedCheckRemoved})
+		return i.resolve(ctx, vigil.ResolveRequest{Resolution: vigil.ResolvedCheckRemoved})
 	}
 	return nil
 }
 
 func (i *incidents) keepLatch(ctx workflow.Context, d vigil.Decision) error {
 	var acts *activities.Incidents
-	latch := activities.LatchState{ID: i.survey.Latch.IncidentID, Quiet: d.Quiet, Over: d.Unlatch}
+	latch := activities.LatchState{ID: i.context.Latch.IncidentID, Quiet: d.Quiet, Over: d.Unlatch}
 	if err := i.run(ctx, acts.KeepLatch, latch, nil); err != nil {
 		return fmt.Errorf("keep the latch: %w", err)
 	}
-	i.survey.Latch = &vigil.Latch{IncidentID: latch.ID, Quiet: d.Quiet}
+	i.context.Latch = &vigil.Latch{IncidentID: latch.ID, Quiet: d.Quiet}
 	if d.Unlatch {
-		i.survey.Latch = nil
+		i.context.Latch = nil
 	}
 	return nil
 }
 
-func (i *incidents) open(ctx workflow.Context, s vigil.Situation, d vigil.Decision) error {
-	opening := vigil.Opening{
+func (i *incidents) open(ctx workflow.Context, s vigil.DecisionInput, d vigil.Decision) error {
+	opening := vigil.OpenRequest{
 		ID:      vigil.IncidentID(workflow.GetInfo(ctx).FirstRunID, i.in.Episode+1),
 		CheckID: i.in.CheckID, Rules: d.Rules,
 	}
@@ -335,15 +334,15 @@ func (i *incidents) open(ctx workflow.Context, s vigil.Situation, d vigil.Decisi
 		return nil
 	}
 	if head.Status != vigil.IncidentResolved {
-		i.survey.Incident = &head
+		i.context.Incident = &head
 	}
 	return workflow.UpsertTypedSearchAttributes(ctx,
 		temporal.NewSearchAttributeKeyKeyword(AttributeIncident).ValueSet(head.ID.String()))
 }
 
 // resolve ends the open incident.
-func (i *incidents) resolve(ctx workflow.Context, closing vigil.Closing) error {
-	closing.ID = i.survey.Incident.ID
+func (i *incidents) resolve(ctx workflow.Context, closing vigil.ResolveRequest) error {
+	closing.ID = i.context.Incident.ID
 	var acts *activities.Incidents
 	err := i.run(ctx, acts.Resolve, closing, nil)
 	if isKind(err, vigil.CodeNotFound) { // deleted together with its check
@@ -352,9 +351,9 @@ func (i *incidents) resolve(ctx workflow.Context, closing vigil.Closing) error {
 	if err != nil {
 		return fmt.Errorf("resolve the incident: %w", err)
 	}
-	i.survey.Incident = nil
+	i.context.Incident = nil
 	if closing.Latch {
-		i.survey.Latch = &vigil.Latch{IncidentID: closing.ID, Quiet: closing.Quiet}
+		i.context.Latch = &vigil.Latch{IncidentID: closing.ID, Quiet: closing.Quiet}
 	}
 	return nil
 }
@@ -375,13 +374,13 @@ func isKind(err error, code vigil.Code) bool {
 func (i *incidents) describe(ctx workflow.Context) {
 	text := "no incident"
 	switch {
-	case i.survey.Incident != nil:
-		text = fmt.Sprintf("**%s** incident %s", i.survey.Incident.Status, i.survey.Incident.ID)
-	case i.survey.Latch != nil:
-		text = fmt.Sprintf("**latched**: incident %s was resolved by hand, its episode is not over", i.survey.Latch.IncidentID)
+	case i.context.Incident != nil:
+		text = fmt.Sprintf("**%s** incident %s", i.context.Incident.Status, i.context.Incident.ID)
+	case i.context.Latch != nil:
+		text = fmt.Sprintf("**latched**: incident %s was resolved by hand, its episode is not over", i.context.Latch.IncidentID)
 	}
-	for _, region := range i.survey.Regions {
-		vote, voted := i.known[region.Region]
+	for _, region := range i.context.Regions {
+		vote, voted := i.votes[region.Region]
 		switch {
 		case region.Silent:
 			text += fmt.Sprintf("\n\n- %s is silent", region.Region)

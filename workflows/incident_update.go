@@ -40,7 +40,7 @@ func (i *incidents) refuse(request Request) error {
 }
 
 func (i *incidents) has(request Request) bool {
-	return i.survey.Incident != nil && i.survey.Incident.ID == request.IncidentID
+	return i.context.Incident != nil && i.context.Incident.ID == request.IncidentID
 }
 
 func notOpen() error {
@@ -56,7 +56,7 @@ func (i *incidents) onAcknowledge(ctx workflow.Context, request Request) error {
 		if err := i.run(ctx, acts.Acknowledge, ask, &head); err != nil {
 			return err
 		}
-		i.survey.Incident.Status = head.Status
+		i.context.Incident.Status = head.Status
 		return nil
 	})
 }
@@ -66,7 +66,7 @@ func (i *incidents) onAcknowledge(ctx workflow.Context, request Request) error {
 func (i *incidents) onResolve(ctx workflow.Context, request Request) error {
 	return i.about(ctx, request, func() error {
 		s := i.situation()
-		closing := vigil.Closing{Resolution: vigil.ResolvedManually, By: request.By, Note: request.Note, Latch: true}
+		closing := vigil.ResolveRequest{Resolution: vigil.ResolvedManually, By: request.By, Note: request.Note, Latch: true}
 		for _, vote := range s.Votes {
 			if i.fires(vote) {
 				closing.Regions = append(closing.Regions, vote.Region)
@@ -79,7 +79,7 @@ func (i *incidents) onResolve(ctx workflow.Context, request Request) error {
 }
 
 func (i *incidents) fires(vote vigil.Vote) bool {
-	return slices.ContainsFunc(i.survey.Rules, func(r vigil.RulePolicy) bool { return slices.Contains(vote.Firing, r.ID) })
+	return slices.ContainsFunc(i.context.Rules, func(r vigil.RulePolicy) bool { return slices.Contains(vote.Firing, r.ID) })
 }
 
 // about runs do while the incident of the request is open and nothing else
@@ -95,6 +95,6 @@ func (i *incidents) about(ctx workflow.Context, request Request, do func() error
 	if !i.has(request) {
 		return notOpen()
 	}
-	i.poked = true
+	i.refreshRequested = true
 	return do()
 }
