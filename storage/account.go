@@ -61,10 +61,10 @@ func (r *userRow) user() vigil.User {
 // has an account, in any case of letters, is a CodeConflict error.
 func (s *Store) CreateAccount(ctx context.Context, org vigil.Organization, user vigil.User, key *vigil.NewKey) (vigil.User, vigil.Organization, error) {
 	now := s.instant()
-	org.ID, user.ID = idOr(org.ID), idOr(user.ID)
+	org.ID, user.ID = idOrNew(org.ID), idOrNew(user.ID)
 	user.OrgID = org.ID
-	org.CreatedAt, org.UpdatedAt = timeOr(org.CreatedAt, now), timeOr(org.UpdatedAt, now)
-	user.CreatedAt, user.UpdatedAt = timeOr(user.CreatedAt, now), timeOr(user.UpdatedAt, now)
+	org.CreatedAt, org.UpdatedAt = timeOrDefault(org.CreatedAt, now), timeOrDefault(org.UpdatedAt, now)
+	user.CreatedAt, user.UpdatedAt = timeOrDefault(user.CreatedAt, now), timeOrDefault(user.UpdatedAt, now)
 	if org.Tier == "" {
 		org.Tier = vigil.TierFree
 	}
@@ -157,7 +157,7 @@ func (s *Store) Organization(ctx context.Context, id uuid.UUID) (vigil.Organizat
 func (s *Store) SetTier(ctx context.Context, orgID uuid.UUID, tier vigil.Tier) error {
 	res, err := s.db.NewUpdate().Model((*orgRow)(nil)).
 		Set("tier = ?", string(tier)).Set("updated_at = ?", s.instant()).Where("id = ?", orgID).Exec(ctx)
-	return touched("organization", "set tier", res, err)
+	return requireAffected("organization", "set tier", res, err)
 }
 
 const maxSlug = 48
@@ -182,28 +182,28 @@ func slugOf(name string) string {
 	return "organization"
 }
 
-func idOr(id uuid.UUID) uuid.UUID {
+func idOrNew(id uuid.UUID) uuid.UUID {
 	if id == uuid.Nil {
 		return uuid.New()
 	}
 	return id
 }
 
-func timeOr(t, other time.Time) time.Time {
+func timeOrDefault(t, other time.Time) time.Time {
 	if t.IsZero() {
 		return other
 	}
 	return micro(t)
 }
 
-// provenOrg holds where an organization, its argument, has a verified address.
-const provenOrg = "EXISTS (SELECT FROM users AS proven WHERE proven.org_id = ? AND proven.email_verified)"
+// orgHasVerifiedEmail holds where an organization, its argument, has a verified address.
+const orgHasVerifiedEmail = "EXISTS (SELECT FROM users AS proven WHERE proven.org_id = ? AND proven.email_verified)"
 
 // Emails returns the verified addresses of an organization's users, or all of
 // them where none is verified: what concerns the organization is told somebody.
 func (s *Store) Emails(ctx context.Context, orgID uuid.UUID) ([]string, error) {
 	var emails []string
 	err := s.db.NewSelect().Model((*userRow)(nil)).Column("email").
-		Where("org_id = ? AND (email_verified OR NOT "+provenOrg+")", orgID, orgID).OrderExpr("created_at, id").Scan(ctx, &emails)
+		Where("org_id = ? AND (email_verified OR NOT "+orgHasVerifiedEmail+")", orgID, orgID).OrderExpr("created_at, id").Scan(ctx, &emails)
 	return emails, wrap("read the addresses of an organization", err)
 }

@@ -34,7 +34,7 @@ func (s *Store) recordAudit(ctx context.Context, db bun.IDB) error {
 	if !entry.Note() {
 		return nil
 	}
-	entry.ID, entry.At = idOr(entry.ID), s.instant()
+	entry.ID, entry.At = idOrNew(entry.ID), s.instant()
 	row := auditRow{
 		ID: entry.ID, OrgID: entry.OrgID, At: entry.At, Action: entry.Action, ResourceID: entry.ResourceID,
 		UserID: entry.UserID, KeyID: entry.KeyID, KeyPrefix: entry.KeyPrefix, Members: entry.Members,

@@ -19,8 +19,8 @@ import (
 // a CodePlanLimit error with the figures in its details.
 func (s *Store) CreateCheck(ctx context.Context, c vigil.Check, plan vigil.Plan, allow vigil.Allowance) (vigil.Check, error) {
 	now := s.instant()
-	c.ID = idOr(c.ID)
-	c.CreatedAt, c.UpdatedAt = timeOr(c.CreatedAt, now), timeOr(c.UpdatedAt, now)
+	c.ID = idOrNew(c.ID)
+	c.CreatedAt, c.UpdatedAt = timeOrDefault(c.CreatedAt, now), timeOrDefault(c.UpdatedAt, now)
 	c.Anchor, c.Revision = vigil.NewAnchor(c.ID, now, c.Interval), 1
 	c.Health, c.LastChecked = vigil.Unknown, nil
 	if c.ExpiresAt != nil {
@@ -35,7 +35,7 @@ func (s *Store) CreateCheck(ctx context.Context, c vigil.Check, plan vigil.Plan,
 		if err := lockOrganization(ctx, tx, c.OrgID); err != nil {
 			return err
 		}
-		if err := spend(ctx, tx, &c, plan); err != nil {
+		if err := checkBudget(ctx, tx, &c, plan); err != nil {
 			return err
 		}
 		if err := countCreation(ctx, tx, c.OrgID, plan.Tier, allow, now); err != nil {
@@ -63,9 +63,9 @@ func lockOrganization(ctx context.Context, tx bun.Tx, orgID uuid.UUID) error {
 	return found("organization", err)
 }
 
-// spend refuses a check that would take the organization's enabled checks over
+// checkBudget refuses a check that would take the organization's enabled checks over
 // the hourly budget of its plan.
-func spend(ctx context.Context, tx bun.Tx, c *vigil.Check, plan vigil.Plan) error {
+func checkBudget(ctx context.Context, tx bun.Tx, c *vigil.Check, plan vigil.Plan) error {
 	cost := c.HourlyCost()
 	if plan.ExecutionsPerHour == vigil.Unlimited || cost == 0 {
 		return nil
@@ -188,7 +188,7 @@ func deleteLocked(ctx context.Context, tx bun.Tx, id uuid.UUID) ([]string, error
 	for i := range loops {
 		regions[i] = loops[i].Region
 	}
-	if err := bury(ctx, tx, id, regions, 0); err != nil {
+	if err := addTombstones(ctx, tx, id, regions, 0); err != nil {
 		return nil, err
 	}
 	if _, err := tx.NewRaw("DELETE FROM checks WHERE id = ?", id).Exec(ctx); err != nil {
@@ -242,7 +242,7 @@ func (s *Store) expire(ctx context.Context, orgID, id uuid.UUID, now time.Time) 
 		if err := tx.NewRaw("SELECT coalesce(expires_at <= ?, false) FROM checks WHERE id = ?", micro(now), id).Scan(ctx, &due); err != nil || !due {
 			return err
 		}
-		kept, err := tx.NewRaw("UPDATE checks SET expires_at = NULL WHERE id = ? AND "+provenOrg, id, orgID).Exec(ctx)
+		kept, err := tx.NewRaw("UPDATE checks SET expires_at = NULL WHERE id = ? AND "+orgHasVerifiedEmail, id, orgID).Exec(ctx)
 		if err != nil {
 			return err
 		}

@@ -59,7 +59,7 @@ func (s *Store) sealedRow(c *vigil.Check) (*checkRow, error) {
 	if s.keys == nil {
 		return nil, errors.New("the store has no keys to seal secrets with")
 	}
-	if holdsNUL(c.Config) {
+	if containsNUL(c.Config) {
 		return nil, errUnstorable()
 	}
 	sealed, err := s.keys.SealSecrets(c.Config)
@@ -128,9 +128,9 @@ func errUnstorable() error {
 	return vigil.Invalid("config", "it holds a character or number that cannot be stored.")
 }
 
-// holdsNUL says whether a string of a config holds a NUL, which jsonb cannot
+// containsNUL says whether a string of a config holds a NUL, which jsonb cannot
 // keep and bun would silently spell as something else.
-func holdsNUL(config json.RawMessage) bool {
+func containsNUL(config json.RawMessage) bool {
 	if !bytes.Contains(config, []byte(`\u0000`)) {
 		return false
 	}

@@ -33,7 +33,7 @@ func gapsBetween(s vigil.Schedule, from, to time.Time) []gap {
 	return append(gaps, gap{First: low, Last: low.Add(time.Duration(steps) * s.Interval), Step: s.Interval, Count: steps + 1})
 }
 
-func countOf(gaps []gap) int64 {
+func totalCount(gaps []gap) int64 {
 	var n int64
 	for _, g := range gaps {
 		n += g.Count
@@ -41,8 +41,8 @@ func countOf(gaps []gap) int64 {
 	return n
 }
 
-// holds says whether a slot is one of the gap's.
-func (g gap) holds(slot time.Time) bool {
+// contains says whether a slot is one of the gap's.
+func (g gap) contains(slot time.Time) bool {
 	return !slot.Before(g.First) && !slot.After(g.Last) && slot.Sub(g.First)%g.Step == 0
 }
 
@@ -60,8 +60,8 @@ func (g gap) without(slot time.Time) []gap {
 	return rest
 }
 
-// within counts the slots of a gap in [from, to).
-func (g gap) within(from, to time.Time) int64 {
+// countBetween counts the slots of a gap in [from, to).
+func (g gap) countBetween(from, to time.Time) int64 {
 	index := func(t time.Time) int64 { // of the first slot at or after t
 		d := t.Sub(g.First)
 		if d <= 0 {
@@ -72,9 +72,9 @@ func (g gap) within(from, to time.Time) int64 {
 	return max(0, index(to)-index(from))
 }
 
-// fill takes a slot out of the gap that holds it; false when none does.
-func fill(gaps []gap, slot time.Time) ([]gap, bool) {
-	at := slices.IndexFunc(gaps, func(g gap) bool { return g.holds(slot) })
+// fillSlot takes a slot out of the gap that holds it; false when none does.
+func fillSlot(gaps []gap, slot time.Time) ([]gap, bool) {
+	at := slices.IndexFunc(gaps, func(g gap) bool { return g.contains(slot) })
 	if at < 0 {
 		return gaps, false
 	}

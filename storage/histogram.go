@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// spread is the ratio between the borders of neighbouring buckets. A quantile
+// bucketRatio is the ratio between the borders of neighbouring buckets. A quantile
 // read from the histogram lies within 2 % of the response time that it stands
 // for: (spread-1)/(spread+1) = 0.02. A whole second has about 350 buckets below
 // it, and an hour's results of a check rarely meet more than twenty.
-const spread = 1.02 / 0.98
+const bucketRatio = 1.02 / 0.98
 
 // histogram counts response times by bucket: bucket b holds those above
 // spread^(b-1) and up to spread^b microseconds, bucket 0 all up to one.
@@ -23,7 +23,7 @@ func bucketOf(d time.Duration) int16 {
 	if us <= 1 {
 		return 0
 	}
-	return int16(math.Ceil(math.Log(us)/math.Log(spread) - 1e-9)) // a border belongs to the bucket below
+	return int16(math.Ceil(math.Log(us)/math.Log(bucketRatio) - 1e-9)) // a border belongs to the bucket below
 }
 
 // bucketMS is the response time, in milliseconds, that stands for a bucket: the
@@ -32,7 +32,7 @@ func bucketMS(bucket int16) float64 {
 	if bucket <= 0 {
 		return 0.001
 	}
-	return 2 * math.Pow(spread, float64(bucket)) / (spread + 1) / 1000
+	return 2 * math.Pow(bucketRatio, float64(bucket)) / (bucketRatio + 1) / 1000
 }
 
 func histogramOf(buckets []int16, counts []int32) histogram {

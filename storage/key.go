@@ -82,7 +82,7 @@ func (s *Store) Keys(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]v
 func (s *Store) DeleteKey(ctx context.Context, orgID, id uuid.UUID) error {
 	return s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		res, err := tx.NewDelete().Model((*keyRow)(nil)).Where("id = ? AND org_id = ?", id, orgID).Exec(ctx)
-		return touched("API key", "delete API key", res, err)
+		return requireAffected("API key", "delete API key", res, err)
 	})
 }
 

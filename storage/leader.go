@@ -14,8 +14,8 @@ import (
 // leaderPatience bounds how long giving up leadership may take, and heldPatience
 // how long the connection that holds it may take to answer.
 const (
-	leaderPatience = 5 * time.Second
-	heldPatience   = 2 * time.Second
+	releaseTimeout = 5 * time.Second
+	pingTimeout    = 2 * time.Second
 )
 
 // Leader tries to become the only holder of a name; ok says whether it did. The
@@ -51,7 +51,7 @@ func (l *leadership) Held(ctx context.Context) error {
 	if l.conn == nil {
 		return vigil.Errorf(vigil.CodeConflict, "The leadership was given up.")
 	}
-	ctx, cancel := context.WithTimeout(ctx, heldPatience)
+	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
 	return wrap("ask after the leadership", l.conn.Ping(ctx))
 }
@@ -63,7 +63,7 @@ func (l *leadership) Release() {
 	if l.conn == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), leaderPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
 	defer cancel()
 	if err := l.conn.Conn().Close(ctx); err != nil {
 		l.log.DebugContext(ctx, "leader's connection did not close well", "error", err)

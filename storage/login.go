@@ -12,9 +12,9 @@ import (
 // How failed logins are held back: so many within the window are free, then
 // each one makes the next wait, twice as long as the one before.
 const (
-	loginWindow  = 15 * time.Minute
-	freeFailures = 10
-	firstDelay   = 2 * time.Second
+	loginWindow   = 15 * time.Minute
+	freeFailures  = 10
+	minLoginDelay = 2 * time.Second
 )
 
 // loginAttempts are the failures of an address, of which only the count and
@@ -65,7 +65,7 @@ func (a loginAttempts) attempt(now time.Time) (loginAttempts, time.Duration) {
 	if a.Failures >= freeFailures {
 		delay := loginWindow
 		if doublings := a.Failures - freeFailures; doublings < 10 {
-			delay = min(delay, firstDelay<<doublings)
+			delay = min(delay, minLoginDelay<<doublings)
 		}
 		if wait := a.LastAt.Add(delay).Sub(now); wait > 0 {
 			return a, wait

@@ -42,9 +42,9 @@ type loopRow struct {
 	Target string `bun:"target,scanonly"`
 }
 
-// unknownDeadline stands in for the deadline of a loop without a result: the
+// defaultDeadline stands in for the deadline of a loop without a result: the
 // longest timeout that a check may ask for.
-const unknownDeadline = time.Minute
+const defaultDeadline = time.Minute
 
 func (r *loopRow) schedule() vigil.Schedule {
 	return vigil.Schedule{
@@ -57,12 +57,12 @@ func (r *loopRow) loop() vigil.Loop {
 	return vigil.Loop{
 		CheckID: r.CheckID, OrgID: r.OrgID, Region: r.Region, Name: r.Name, Target: r.Target,
 		Desired: r.Desired, Applied: r.Applied, Active: r.Active, Start: r.StartAt,
-		LastSlot: orZero(r.LastSlot), LastScheduled: orZero(r.LastScheduled), NextDue: orZero(r.NextDue),
+		LastSlot: zeroIfNil(r.LastSlot), LastScheduled: zeroIfNil(r.LastScheduled), NextDue: zeroIfNil(r.NextDue),
 		Health: vigil.Health(r.Health), Missed: r.Missed, Worker: r.Worker,
 	}
 }
 
-func orZero(t *time.Time) time.Time {
+func zeroIfNil(t *time.Time) time.Time {
 	if t == nil {
 		return time.Time{}
 	}
@@ -78,7 +78,7 @@ func insertLoops(ctx context.Context, tx bun.Tx, check *vigil.Check, regions []s
 	for i, region := range regions {
 		rows[i] = loopRow{
 			CheckID: check.ID, Region: region, OrgID: check.OrgID, Desired: check.Revision, Active: check.Enabled,
-			DeadlineMS: milliseconds(unknownDeadline), Health: string(vigil.Unknown),
+			DeadlineMS: milliseconds(defaultDeadline), Health: string(vigil.Unknown),
 		}
 		rows[i].setSchedule(check, start)
 	}
@@ -160,14 +160,14 @@ func (s *Store) Overdue(ctx context.Context, now time.Time, grace time.Duration,
 
 // The waits after a nudge: the first one, doubling to the longest.
 const (
-	firstNudgeWait   = 5 * time.Second
-	longestNudgeWait = 10 * time.Minute
+	minNudgeWait = 5 * time.Second
+	maxNudgeWait = 10 * time.Minute
 )
 
 // MarkNudged notes a nudge and doubles the wait before the loop counts as
 // overdue again: 5 s to 10 min. A stored result of its schedule ends the wait.
 func (s *Store) MarkNudged(ctx context.Context, checkID uuid.UUID, region string, at time.Time) error {
 	_, err := s.db.NewRaw("UPDATE check_regions SET nudged_at = ?, nudge_wait_ms = least(greatest(nudge_wait_ms * 2, ?), ?) WHERE check_id = ? AND region = ?",
-		micro(at), milliseconds(firstNudgeWait), milliseconds(longestNudgeWait), checkID, region).Exec(ctx)
+		micro(at), milliseconds(minNudgeWait), milliseconds(maxNudgeWait), checkID, region).Exec(ctx)
 	return wrap("note a nudge", err)
 }

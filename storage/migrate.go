@@ -19,7 +19,7 @@ const migrationLock = 0x7669_6769_6c00_0001
 // Migrate brings the schema up to date and returns how many steps that took.
 // Several processes may call it at once: one works, the others wait for it.
 func (s *Store) Migrate(ctx context.Context) (applied int, err error) {
-	err = s.migrating(ctx, func(m *migrate.Migrator) error {
+	err = s.withMigrationLock(ctx, func(m *migrate.Migrator) error {
 		group, err := m.Migrate(ctx)
 		if err == nil {
 			applied = len(group.Migrations)
@@ -31,15 +31,15 @@ func (s *Store) Migrate(ctx context.Context) (applied int, err error) {
 
 // MigrateDown takes back the steps of the last Migrate that did any.
 func (s *Store) MigrateDown(ctx context.Context) error {
-	err := s.migrating(ctx, func(m *migrate.Migrator) error {
+	err := s.withMigrationLock(ctx, func(m *migrate.Migrator) error {
 		_, err := m.Rollback(ctx)
 		return err
 	})
 	return wrap("take back a migration", err)
 }
 
-// migrating runs fn while it alone may change the schema.
-func (s *Store) migrating(ctx context.Context, fn func(*migrate.Migrator) error) (err error) {
+// withMigrationLock runs fn while it alone may change the schema.
+func (s *Store) withMigrationLock(ctx context.Context, fn func(*migrate.Migrator) error) (err error) {
 	m, err := s.migrator()
 	if err != nil {
 		return err

@@ -30,7 +30,7 @@ func (g *groupTx) addToRollups(ctx context.Context) error {
 	var order []hourKey
 	sums := make(map[hourKey]*rollup)
 	for _, p := range g.rows {
-		if !g.fresh[p.slotKey()] {
+		if !g.inserted[p.slotKey()] {
 			continue
 		}
 		key := hourKey{p.key(), hourOf(p.result.Slot)}

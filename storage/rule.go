@@ -71,8 +71,8 @@ func rulesOf(rows []ruleRow) ([]vigil.Rule, error) {
 // error.
 func (s *Store) CreateRule(ctx context.Context, r vigil.Rule) (vigil.Rule, error) {
 	now := s.instant()
-	r.ID = idOr(r.ID)
-	r.CreatedAt, r.UpdatedAt = timeOr(r.CreatedAt, now), timeOr(r.UpdatedAt, now)
+	r.ID = idOrNew(r.ID)
+	r.CreatedAt, r.UpdatedAt = timeOrDefault(r.CreatedAt, now), timeOrDefault(r.UpdatedAt, now)
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		if err := lockCheck(ctx, tx, r.OrgID, r.CheckID); err != nil {
 			return err
@@ -176,7 +176,7 @@ func (s *Store) DeleteRule(ctx context.Context, orgID, checkID, id uuid.UUID) er
 			return err
 		}
 		res, err := tx.NewDelete().Model((*ruleRow)(nil)).Where("id = ? AND check_id = ?", id, checkID).Exec(ctx)
-		if err := touched("rule", "delete rule", res, err); err != nil {
+		if err := requireAffected("rule", "delete rule", res, err); err != nil {
 			return err
 		}
 		return raiseRevision(ctx, tx, checkID)

@@ -34,8 +34,8 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// oldestServer is the first Postgres that the schema works on.
-const oldestServer = 150_000
+// minServerVersion is the first Postgres that the schema works on.
+const minServerVersion = 150_000
 
 const defaultMaxConns = 16
 
@@ -109,7 +109,7 @@ func (s *Store) checkVersion(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("reach the database: %w", err)
 	}
-	if version < oldestServer {
+	if version < minServerVersion {
 		return fmt.Errorf("the database is Postgres %d; version 15 or newer is needed", version/10_000)
 	}
 	return nil
@@ -168,7 +168,7 @@ func wrap(what string, err error) error {
 		return err
 	}
 	err = fmt.Errorf("%s: %w", what, err)
-	if away(err) {
+	if retryable(err) {
 		return &vigil.Error{Code: vigil.CodeUnavailable, Message: "The database does not answer. Try again in a moment.", Cause: err}
 	}
 	return err
@@ -182,8 +182,8 @@ func found(kind string, err error) error {
 	return wrap("read "+kind, err)
 }
 
-// touched makes an update or delete that met no row a not-found error.
-func touched(kind, what string, res sql.Result, err error) error {
+// requireAffected makes an update or delete that met no row a not-found error.
+func requireAffected(kind, what string, res sql.Result, err error) error {
 	if err != nil {
 		return wrap(what, err)
 	}

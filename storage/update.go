@@ -41,15 +41,15 @@ func (s *Store) UpdateCheck(ctx context.Context, orgID, id uuid.UUID, plan vigil
 		if err != nil {
 			return err
 		}
-		if after, err = edited(before, change); err != nil || sameDefinition(&before, &after) {
+		if after, err = applyEdit(before, change); err != nil || sameDefinition(&before, &after) {
 			return err
 		}
 		if after.HourlyCost() > before.HourlyCost() {
-			if err := spend(ctx, tx, &after, plan); err != nil {
+			if err := checkBudget(ctx, tx, &after, plan); err != nil {
 				return err
 			}
 		}
-		return s.replace(ctx, tx, &before, &after)
+		return s.storeDefinition(ctx, tx, &before, &after)
 	})
 	if err != nil {
 		return vigil.Check{}, wrap("update check", err)
@@ -57,8 +57,8 @@ func (s *Store) UpdateCheck(ctx context.Context, orgID, id uuid.UUID, plan vigil
 	return after, nil
 }
 
-// edited applies change to a copy and takes over only what may be changed.
-func edited(before vigil.Check, change func(*vigil.Check) error) (vigil.Check, error) {
+// applyEdit applies change to a copy and takes over only what may be changed.
+func applyEdit(before vigil.Check, change func(*vigil.Check) error) (vigil.Check, error) {
 	draft := before
 	draft.Config, draft.Regions = slices.Clone(before.Config), slices.Clone(before.Regions)
 	if err := change(&draft); err != nil {
@@ -77,8 +77,8 @@ func sameDefinition(a, b *vigil.Check) bool {
 		slices.Equal(a.Regions, b.Regions) && sameConfig(a.Config, b.Config)
 }
 
-// replace stores the new definition and leads the loops to it.
-func (s *Store) replace(ctx context.Context, tx bun.Tx, before, after *vigil.Check) error {
+// storeDefinition stores the new definition and leads the loops to it.
+func (s *Store) storeDefinition(ctx context.Context, tx bun.Tx, before, after *vigil.Check) error {
 	now := s.instant()
 	after.Revision, after.UpdatedAt = before.Revision+1, now
 	restart := restarts(before, after)
@@ -94,7 +94,7 @@ func (s *Store) replace(ctx context.Context, tx bun.Tx, before, after *vigil.Che
 	if err != nil {
 		return unstorable(fmt.Errorf("store the definition: %w", err))
 	}
-	if err := s.follow(ctx, tx, before, after, restart, now); err != nil {
+	if err := s.updateLoops(ctx, tx, before, after, restart, now); err != nil {
 		return err
 	}
 	var fresh checkRow // a region that left took its health along
@@ -117,13 +117,13 @@ func restarts(before, after *vigil.Check) bool {
 	}
 }
 
-// follow changes the rows of the loops: those of regions that left end with a
+// updateLoops changes the rows of the loops: those of regions that left end with a
 // tombstone, those of regions that came begin now, the others take over the new
 // revision and, where it changed, the schedule. Whatever slots of an old
 // schedule have no result when it ends are counted as missed.
-func (s *Store) follow(ctx context.Context, tx bun.Tx, before, after *vigil.Check, restart bool, now time.Time) error {
+func (s *Store) updateLoops(ctx context.Context, tx bun.Tx, before, after *vigil.Check, restart bool, now time.Time) error {
 	// Before the locks that writers wait for: this one may take a while.
-	if err := lift(ctx, tx, after.ID, after.Regions); err != nil {
+	if err := clearTombstones(ctx, tx, after.ID, after.Regions); err != nil {
 		return err
 	}
 	loops, err := lockLoops(ctx, tx, after.ID)
@@ -145,12 +145,12 @@ func (s *Store) follow(ctx context.Context, tx bun.Tx, before, after *vigil.Chec
 			gone = append(gone, loop.Region)
 			continue
 		}
-		loop.adopt(after, restart, now)
+		loop.applyDefinition(after, restart, now)
 		if _, err := tx.NewUpdate().Model(loop).WherePK().Exec(ctx); err != nil {
 			return fmt.Errorf("store a loop: %w", err)
 		}
 	}
-	if err := bury(ctx, tx, after.ID, gone, after.Revision); err != nil {
+	if err := addTombstones(ctx, tx, after.ID, gone, after.Revision); err != nil {
 		return err
 	}
 	if !after.Enabled {
@@ -162,12 +162,12 @@ func (s *Store) follow(ctx context.Context, tx bun.Tx, before, after *vigil.Chec
 	if err := insertLoops(ctx, tx, after, came, now); err != nil {
 		return err
 	}
-	return recount(ctx, tx, after.ID, came)
+	return restoreMissed(ctx, tx, after.ID, came)
 }
 
-// recount gives loops that are back what they missed before they left: their
+// restoreMissed gives loops that are back what they missed before they left: their
 // gaps are still recorded, and a result that comes late takes its slot out of one.
-func recount(ctx context.Context, tx bun.Tx, checkID uuid.UUID, regions []string) error {
+func restoreMissed(ctx context.Context, tx bun.Tx, checkID uuid.UUID, regions []string) error {
 	if len(regions) == 0 {
 		return nil
 	}
@@ -180,8 +180,8 @@ func recount(ctx context.Context, tx bun.Tx, checkID uuid.UUID, regions []string
 	return nil
 }
 
-// adopt gives a loop the new definition of its check.
-func (r *loopRow) adopt(check *vigil.Check, restart bool, now time.Time) {
+// applyDefinition gives a loop the new definition of its check.
+func (r *loopRow) applyDefinition(check *vigil.Check, restart bool, now time.Time) {
 	r.Desired, r.Active = check.Revision, check.Enabled
 	if restart {
 		r.setSchedule(check, now)

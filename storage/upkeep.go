@@ -34,8 +34,8 @@ const partitionsAhead = 7
 // upkeepLock keeps two processes from working on partitions at once, and
 // upkeepPatience bounds how long that work may hold others up while it waits.
 const (
-	upkeepLock     = 0x7669_6769_6c00_0002
-	upkeepPatience = "3s"
+	upkeepLock        = 0x7669_6769_6c00_0002
+	upkeepLockTimeout = "3s"
 )
 
 const partitionPrefix = "results_p"
@@ -59,7 +59,7 @@ func (s *Store) ensurePartition(ctx context.Context, day time.Time) error {
 	if err := s.db.NewRaw("SELECT to_regclass(?) IS NOT NULL", string(name)).Scan(ctx, &there); err != nil || there {
 		return wrap("look for a partition", err)
 	}
-	err := s.upkeep(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err := s.withUpkeepLock(ctx, func(ctx context.Context, tx bun.Tx) error {
 		for _, step := range []struct {
 			sql  string
 			args []any
@@ -94,11 +94,11 @@ func (s *Store) partitionExists(ctx context.Context, err error, name string) boo
 	return lookErr == nil && there
 }
 
-// upkeep runs fn as the only upkeep there is, in a transaction that gives up
+// withUpkeepLock runs fn as the only upkeep there is, in a transaction that gives up
 // rather than keep results waiting behind its locks.
-func (s *Store) upkeep(ctx context.Context, fn func(ctx context.Context, tx bun.Tx) error) error {
+func (s *Store) withUpkeepLock(ctx context.Context, fn func(ctx context.Context, tx bun.Tx) error) error {
 	return s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
-		if _, err := tx.NewRaw("SELECT set_config('lock_timeout', ?, true), pg_advisory_xact_lock(?)", upkeepPatience, int64(upkeepLock)).Exec(ctx); err != nil {
+		if _, err := tx.NewRaw("SELECT set_config('lock_timeout', ?, true), pg_advisory_xact_lock(?)", upkeepLockTimeout, int64(upkeepLock)).Exec(ctx); err != nil {
 			return fmt.Errorf("wait for other upkeep: %w", err)
 		}
 		return fn(ctx, tx)
@@ -152,7 +152,7 @@ func (s *Store) dropPartitions(ctx context.Context, before time.Time) error {
 		if err != nil || day.AddDate(0, 0, 1).After(before) {
 			continue // the default one, or still needed
 		}
-		err = s.upkeep(ctx, func(ctx context.Context, tx bun.Tx) error {
+		err = s.withUpkeepLock(ctx, func(ctx context.Context, tx bun.Tx) error {
 			_, err := tx.NewRaw("DROP TABLE IF EXISTS ?", bun.Ident(name)).Exec(ctx)
 			return err
 		})

@@ -11,8 +11,8 @@ import (
 	"vigil"
 )
 
-// rawPeriod is the longest period that is summed from the results themselves.
-const rawPeriod = 24 * time.Hour
+// maxRawPeriod is the longest period that is summed from the results themselves.
+const maxRawPeriod = 24 * time.Hour
 
 // Uptime sums the results of a check of the organization over a period that
 // ends now: those of slots within it. Up to 24 hours it is exact; beyond, the
@@ -22,10 +22,10 @@ const rawPeriod = 24 * time.Hour
 func (s *Store) Uptime(ctx context.Context, orgID, checkID uuid.UUID, period time.Duration) (vigil.Uptime, error) {
 	now := s.instant()
 	w := window{check: checkID, from: now.Add(-period), to: now}
-	if period > rawPeriod {
+	if period > maxRawPeriod {
 		w.from = hourOf(w.from)
 	}
-	up, err := s.uptime(ctx, orgID, w, period > rawPeriod)
+	up, err := s.uptime(ctx, orgID, w, period > maxRawPeriod)
 	return up, wrap("sum uptime", err)
 }
 
@@ -54,7 +54,7 @@ func (s *Store) uptime(ctx context.Context, orgID uuid.UUID, w window, rolledUp 
 	}
 	sum := rawUptime
 	if rolledUp {
-		sum = rolledUptime
+		sum = rollupUptime
 	}
 	byRegion, err := sum(ctx, tx, w)
 	if err != nil {
@@ -110,7 +110,7 @@ func missedSlots(ctx context.Context, tx pgx.Tx, orgID uuid.UUID, w window) (map
 	var stepMS int64
 	_, err = pgx.ForEachRow(found, []any{&region, &one.First, &one.Last, &stepMS, &one.Count}, func() error {
 		one.Step = fromMilliseconds(stepMS)
-		missed[region] += one.within(w.from, w.to)
+		missed[region] += one.countBetween(w.from, w.to)
 		return nil
 	})
 	if err != nil {
@@ -146,8 +146,8 @@ func rawUptime(ctx context.Context, tx pgx.Tx, w window) (map[string]vigil.Uptim
 	return byRegion, nil
 }
 
-// rolledUptime sums rollups, by region and over all of them.
-func rolledUptime(ctx context.Context, tx pgx.Tx, w window) (map[string]vigil.Uptime, error) {
+// rollupUptime sums rollups, by region and over all of them.
+func rollupUptime(ctx context.Context, tx pgx.Tx, w window) (map[string]vigil.Uptime, error) {
 	found, err := tx.Query(ctx, `
 		SELECT region, total, successes, sum_ms, buckets, counts FROM result_rollups
 		WHERE check_id = $1 AND hour >= $2 AND hour < $3`, w.check, w.from, w.to)

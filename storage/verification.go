@@ -40,7 +40,7 @@ func (s *Store) PendingEmail(ctx context.Context, userID uuid.UUID) (string, err
 // error; an address that somebody else took since is a CodeConflict one.
 func (s *Store) VerifyEmail(ctx context.Context, hash []byte) (user vigil.User, previous string, err error) {
 	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
-		userID, email, err := s.takeToken(ctx, tx, vigil.TokenVerify, hash)
+		userID, email, err := s.consumeToken(ctx, tx, vigil.TokenVerify, hash)
 		if err != nil {
 			return err
 		}
@@ -48,7 +48,7 @@ func (s *Store) VerifyEmail(ctx context.Context, hash []byte) (user vigil.User, 
 			return err
 		}
 		previous, user.Email = user.Email, email
-		return s.proveEmail(ctx, tx, &user)
+		return s.markEmailVerified(ctx, tx, &user)
 	})
 	if err != nil {
 		return vigil.User{}, "", wrap("verify an address", err)
@@ -63,7 +63,7 @@ func (s *Store) VerifyEmail(ctx context.Context, hash []byte) (user vigil.User, 
 func (s *Store) Recover(ctx context.Context, hash []byte, key vigil.NewKey, passwordHash string) (vigil.User, error) {
 	var user vigil.User
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
-		userID, email, err := s.takeToken(ctx, tx, vigil.TokenRecover, hash)
+		userID, email, err := s.consumeToken(ctx, tx, vigil.TokenRecover, hash)
 		if err != nil {
 			return err
 		}
@@ -71,9 +71,9 @@ func (s *Store) Recover(ctx context.Context, hash []byte, key vigil.NewKey, pass
 			return err
 		}
 		if user.Email != email {
-			return errToken()
+			return errInvalidToken()
 		}
-		if err := s.proveEmail(ctx, tx, &user); err != nil {
+		if err := s.markEmailVerified(ctx, tx, &user); err != nil {
 			return err
 		}
 		if passwordHash != "" {
@@ -99,8 +99,8 @@ func (s *Store) SetPassword(ctx context.Context, userID uuid.UUID, hash string) 
 	return user, wrap("change a password", err)
 }
 
-// takeToken removes a token and returns whose it was and for which address.
-func (s *Store) takeToken(ctx context.Context, tx bun.Tx, purpose vigil.TokenPurpose, hash []byte) (uuid.UUID, string, error) {
+// consumeToken removes a token and returns whose it was and for which address.
+func (s *Store) consumeToken(ctx context.Context, tx bun.Tx, purpose vigil.TokenPurpose, hash []byte) (uuid.UUID, string, error) {
 	var row struct {
 		UserID uuid.UUID `bun:"user_id"`
 		Email  string    `bun:"email"`
@@ -108,12 +108,12 @@ func (s *Store) takeToken(ctx context.Context, tx bun.Tx, purpose vigil.TokenPur
 	err := tx.NewRaw("DELETE FROM account_tokens WHERE hash = ? AND purpose = ? AND expires_at > ? RETURNING user_id, email",
 		hash, string(purpose), s.instant()).Scan(ctx, &row)
 	if errors.Is(err, sql.ErrNoRows) {
-		return uuid.UUID{}, "", errToken()
+		return uuid.UUID{}, "", errInvalidToken()
 	}
 	return row.UserID, row.Email, wrap("use a token", err)
 }
 
-func errToken() error {
+func errInvalidToken() error {
 	return vigil.Invalid("token", "is not valid: it was used, replaced by a newer one, or is older than 24 hours")
 }
 
@@ -130,8 +130,8 @@ func lockUser(ctx context.Context, tx bun.Tx, id uuid.UUID) (vigil.User, error) 
 	return row.user(), nil
 }
 
-// proveEmail stores the user's address as proven.
-func (s *Store) proveEmail(ctx context.Context, tx bun.Tx, user *vigil.User) error {
+// markEmailVerified stores the user's address as proven.
+func (s *Store) markEmailVerified(ctx context.Context, tx bun.Tx, user *vigil.User) error {
 	user.EmailVerified, user.UpdatedAt = true, s.instant()
 	_, err := tx.NewUpdate().Model((*userRow)(nil)).
 		Set("email = ?", user.Email).Set("email_verified = true").Set("updated_at = ?", user.UpdatedAt).

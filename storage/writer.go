@@ -31,23 +31,23 @@ type WriterOptions struct {
 
 // How long the writer waits for Postgres.
 const (
-	firstRetry    = 50 * time.Millisecond // doubling to
-	longestRetry  = 2 * time.Second
-	attemptLimit  = 30 * time.Second // for one transaction
-	drainPatience = 5 * time.Second  // for what is left when it stops
+	minRetryDelay = 50 * time.Millisecond // doubling to
+	maxRetryDelay = 2 * time.Second
+	commitTimeout = 30 * time.Second // for one transaction
+	drainTimeout  = 5 * time.Second  // for what is left when it stops
 )
 
 // ResultWriter stores the results of many goroutines in common transactions: a
 // commit costs about the same for one row and for hundreds. Several writers,
 // also of several processes, may store rows of the same checks at once.
 type ResultWriter struct {
-	store   *Store
-	delay   time.Duration
-	maxRows int
-	now     func() time.Time
-	log     *slog.Logger
-	heard   func(ctx context.Context, rows int, took time.Duration)
-	waiting atomic.Int64
+	store     *Store
+	delay     time.Duration
+	maxRows   int
+	now       func() time.Time
+	log       *slog.Logger
+	committed func(ctx context.Context, rows int, took time.Duration)
+	waiting   atomic.Int64
 
 	queue   chan *pendingRow
 	closing chan struct{} // closed by Close
@@ -69,14 +69,14 @@ type pendingRow struct {
 }
 
 type outcome struct {
-	recorded vigil.StoredResult
-	err      error
+	stored vigil.StoredResult
+	err    error
 }
 
 // NewResultWriter makes a writer. Its Run does the work.
 func NewResultWriter(s *Store, opts WriterOptions) *ResultWriter {
 	w := &ResultWriter{
-		store: s, delay: opts.Delay, maxRows: opts.MaxRows, now: opts.Now, log: opts.Log, heard: opts.Committed,
+		store: s, delay: opts.Delay, maxRows: opts.MaxRows, now: opts.Now, log: opts.Log, committed: opts.Committed,
 		queue: make(chan *pendingRow), closing: make(chan struct{}),
 		stopped: make(chan struct{}), done: make(chan struct{}),
 	}
@@ -120,7 +120,7 @@ func (w *ResultWriter) Write(ctx context.Context, row vigil.ResultRow) (vigil.St
 	}
 	select {
 	case out := <-p.outcome:
-		return out.recorded, wrap("store result", out.err)
+		return out.stored, wrap("store result", out.err)
 	case <-ctx.Done():
 		return vigil.StoredResult{}, wrap("store result", context.Cause(ctx))
 	}
@@ -156,7 +156,7 @@ func (w *ResultWriter) Run(ctx context.Context) error {
 			return
 		}
 		select {
-		case <-time.After(drainPatience):
+		case <-time.After(drainTimeout):
 			stop()
 		case <-finished:
 		}
@@ -217,9 +217,9 @@ func (w *ResultWriter) collect(ctx context.Context) (group []*pendingRow, more b
 	return group, true
 }
 
-// answer ends the Write of a row.
-func (p *pendingRow) answer(recorded vigil.StoredResult, err error) {
-	p.outcome <- outcome{recorded: recorded, err: err}
+// complete ends the Write of a row.
+func (p *pendingRow) complete(recorded vigil.StoredResult, err error) {
+	p.outcome <- outcome{stored: recorded, err: err}
 }
 
 // errStopped ends Writes that the writer could not finish before it stopped.

@@ -41,11 +41,11 @@ func (p *pendingRow) slotKey() slotKey { return slotKey{p.key(), p.result.Slot} 
 
 // groupTx is one group on its way through its transaction.
 type groupTx struct {
-	tx    pgx.Tx
-	rows  []*pendingRow         // by loop and slot, each slot once
-	loops map[loopKey]*loopHead // those that exist, locked
-	fresh map[slotKey]bool      // rows that were not there before
-	old   map[slotKey]vigil.Result
+	tx       pgx.Tx
+	rows     []*pendingRow             // by loop and slot, each slot once
+	loops    map[loopKey]*loopProgress // those that exist, locked
+	inserted map[slotKey]bool          // rows that were not there before
+	existing map[slotKey]vigil.Result
 }
 
 // commit stores a group and returns the outcome of each row, in its order.
@@ -59,7 +59,7 @@ func (s *Store) commit(ctx context.Context, group []*pendingRow) ([]outcome, err
 	}()
 	g := &groupTx{tx: tx, rows: distinct(group)}
 	for _, step := range []func(context.Context) error{
-		g.lockHeads, g.insertRows, g.readOld, g.fillGaps, g.addToRollups, g.storeHeads,
+		g.lockLoops, g.insertRows, g.readExisting, g.fillGaps, g.addToRollups, g.storeProgress,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, err
@@ -94,22 +94,22 @@ func (g *groupTx) outcomes(group []*pendingRow) []outcome {
 		switch {
 		case g.loops[key.loop] == nil:
 			out[i].err = vigil.NotFound("check")
-		case g.fresh[key]:
+		case g.inserted[key]:
 			winner := stored[key]
-			out[i].recorded = vigil.StoredResult{Result: winner.result}
+			out[i].stored = vigil.StoredResult{Result: winner.result}
 			if winner == p {
-				out[i].recorded.Inserted, out[i].recorded.Missed = true, p.missed
+				out[i].stored.Inserted, out[i].stored.Missed = true, p.missed
 			}
 		default:
-			out[i].recorded = vigil.StoredResult{Result: g.old[key]}
+			out[i].stored = vigil.StoredResult{Result: g.existing[key]}
 		}
 	}
 	return out
 }
 
-// lockHeads locks the loops of the group, and drops the rows of those that do
+// lockLoops locks the loops of the group, and drops the rows of those that do
 // not exist.
-func (g *groupTx) lockHeads(ctx context.Context) error {
+func (g *groupTx) lockLoops(ctx context.Context) error {
 	var checks [][16]byte
 	var regions []string
 	for i, p := range g.rows {
@@ -126,11 +126,11 @@ func (g *groupTx) lockHeads(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("lock loops: %w", err)
 	}
-	heads, err := pgx.CollectRows(found, scanHead)
+	heads, err := pgx.CollectRows(found, scanProgress)
 	if err != nil {
 		return fmt.Errorf("lock loops: %w", err)
 	}
-	g.loops = make(map[loopKey]*loopHead, len(heads))
+	g.loops = make(map[loopKey]*loopProgress, len(heads))
 	for _, h := range heads {
 		g.loops[h.key()] = h
 	}
@@ -140,7 +140,7 @@ func (g *groupTx) lockHeads(ctx context.Context) error {
 
 // insertRows stores what is not stored yet.
 func (g *groupTx) insertRows(ctx context.Context) error {
-	g.fresh = make(map[slotKey]bool, len(g.rows))
+	g.inserted = make(map[slotKey]bool, len(g.rows))
 	if len(g.rows) == 0 {
 		return nil
 	}
@@ -158,7 +158,7 @@ func (g *groupTx) insertRows(ctx context.Context) error {
 	}
 	var key slotKey
 	_, err = pgx.ForEachRow(inserted, []any{&key.loop.check, &key.loop.region, &key.slot}, func() error {
-		g.fresh[key] = true
+		g.inserted[key] = true
 		return nil
 	})
 	if err != nil {
@@ -167,12 +167,12 @@ func (g *groupTx) insertRows(ctx context.Context) error {
 	return nil
 }
 
-// readOld reads the rows that were there before.
-func (g *groupTx) readOld(ctx context.Context) error {
-	if len(g.fresh) == len(g.rows) {
+// readExisting reads the rows that were there before.
+func (g *groupTx) readExisting(ctx context.Context) error {
+	if len(g.inserted) == len(g.rows) {
 		return nil
 	}
-	c := newColumns(slices.DeleteFunc(slices.Clone(g.rows), func(p *pendingRow) bool { return g.fresh[p.slotKey()] }))
+	c := newColumns(slices.DeleteFunc(slices.Clone(g.rows), func(p *pendingRow) bool { return g.inserted[p.slotKey()] }))
 	found, err := g.tx.Query(ctx, `
 		SELECT r.check_id, r.region, r.slot, r.id, r.time, r.manual, r.success, r.response_time_ms, r.status_code, r.error_message, r.metadata
 		FROM results AS r JOIN unnest($1::uuid[], $2::text[], $3::timestamptz[]) AS k (check_id, region, slot)
@@ -191,9 +191,9 @@ func (g *groupTx) readOld(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read stored results: %w", err)
 	}
-	g.old = make(map[slotKey]vigil.Result, len(old))
+	g.existing = make(map[slotKey]vigil.Result, len(old))
 	for _, r := range old {
-		g.old[slotKey{loopKey{r.CheckID, r.Region}, r.Slot}] = r
+		g.existing[slotKey{loopKey{r.CheckID, r.Region}, r.Slot}] = r
 	}
 	return nil
 }

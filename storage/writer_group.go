@@ -18,9 +18,9 @@ import (
 // it tries again for as long as anybody waits for a row; a group that Postgres
 // refuses is halved until the row at fault is alone and fails alone.
 func (w *ResultWriter) commitAll(ctx context.Context, group []*pendingRow) {
-	wait, since := firstRetry, w.now()
+	wait, since := minRetryDelay, w.now()
 	for {
-		group = waitedFor(group)
+		group = dropAbandoned(group)
 		if len(group) == 0 {
 			return
 		}
@@ -28,23 +28,23 @@ func (w *ResultWriter) commitAll(ctx context.Context, group []*pendingRow) {
 		switch {
 		case err == nil:
 			for i, p := range group {
-				p.answer(outcomes[i].recorded, outcomes[i].err)
+				p.complete(outcomes[i].stored, outcomes[i].err)
 			}
 			return
 		case ctx.Err() != nil:
 			for _, p := range group {
-				p.answer(vigil.StoredResult{}, errStopped)
+				p.complete(vigil.StoredResult{}, errStopped)
 			}
 			return
-		case away(err):
+		case retryable(err):
 			w.log.WarnContext(ctx, "results wait for the database", "rows", len(group), "waited", w.now().Sub(since), "retry_in", wait, "error", err)
 			pause(ctx, wait)
-			wait = min(2*wait, longestRetry)
+			wait = min(2*wait, maxRetryDelay)
 		case len(group) == 1:
 			p := group[0]
 			w.log.ErrorContext(ctx, "result cannot be stored",
 				"check", p.result.CheckID, "region", p.result.Region, "slot", p.result.Slot, "error", err)
-			p.answer(vigil.StoredResult{}, err)
+			p.complete(vigil.StoredResult{}, err)
 			return
 		default:
 			half := len(group) / 2
@@ -56,23 +56,23 @@ func (w *ResultWriter) commitAll(ctx context.Context, group []*pendingRow) {
 
 // tryCommit stores a group in one transaction of bounded length.
 func (w *ResultWriter) tryCommit(ctx context.Context, group []*pendingRow) ([]outcome, error) {
-	ctx, cancel := context.WithTimeout(ctx, attemptLimit)
+	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
 	defer cancel()
 	began := w.now()
 	outcomes, err := w.store.commit(ctx, group)
-	if err == nil && w.heard != nil {
-		w.heard(ctx, len(group), w.now().Sub(began))
+	if err == nil && w.committed != nil {
+		w.committed(ctx, len(group), w.now().Sub(began))
 	}
 	return outcomes, err
 }
 
-// waitedFor drops the rows whose Write has given up.
-func waitedFor(group []*pendingRow) []*pendingRow {
+// dropAbandoned drops the rows whose Write has given up.
+func dropAbandoned(group []*pendingRow) []*pendingRow {
 	return slices.DeleteFunc(slices.Clone(group), func(p *pendingRow) bool {
 		if p.ctx.Err() == nil {
 			return false
 		}
-		p.answer(vigil.StoredResult{}, context.Cause(p.ctx))
+		p.complete(vigil.StoredResult{}, context.Cause(p.ctx))
 		return true
 	})
 }
@@ -86,9 +86,9 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// away says whether an error is about Postgres being out of reach, short of
+// retryable says whether an error is about Postgres being out of reach, short of
 // something or in contention, rather than about the rows: trying again helps.
-func away(err error) bool {
+func retryable(err error) bool {
 	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch refused.Code[:min(2, len(refused.Code))] {
 		case "08", "25", "40", "53", "55", "57", "58": // connection, read-only, rolled back, resources, locks, shutdown, I/O

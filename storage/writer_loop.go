@@ -11,9 +11,9 @@ import (
 	"vigil"
 )
 
-// loopHead is where the results of a loop stand: the part of a loop's row that
+// loopProgress is where the results of a loop stand: the part of a loop's row that
 // a result may move, read under its lock.
-type loopHead struct {
+type loopProgress struct {
 	check    uuid.UUID
 	region   string
 	active   bool
@@ -24,14 +24,14 @@ type loopHead struct {
 	lastScheduled, nextDue *time.Time
 	deadlineMS, missed     int64
 	health, worker         string
-	heard                  bool // a result of its schedule came: nudges are forgotten
-	recordGaps             []gap
+	clearNudge             bool // a result of its schedule came: nudges are forgotten
+	newGaps                []gap
 }
 
-func (h *loopHead) key() loopKey { return loopKey{h.check, h.region} }
+func (h *loopProgress) key() loopKey { return loopKey{h.check, h.region} }
 
-func scanHead(row pgx.CollectableRow) (*loopHead, error) {
-	var h loopHead
+func scanProgress(row pgx.CollectableRow) (*loopProgress, error) {
+	var h loopProgress
 	var intervalMS, offsetMS int64
 	err := row.Scan(&h.check, &h.region, &h.active, &h.schedule.Start, &h.schedule.Anchor, &intervalMS, &offsetMS, &h.countedUntil,
 		&h.lastSlot, &h.lastTime, &h.lastScheduled, &h.nextDue, &h.deadlineMS, &h.health, &h.missed, &h.worker)
@@ -39,9 +39,9 @@ func scanHead(row pgx.CollectableRow) (*loopHead, error) {
 	return &h, err
 }
 
-// take moves the head for a row that was really inserted. It returns false for
+// advance moves the head for a row that was really inserted. It returns false for
 // a scheduled row whose slot was counted already: it may lie in a gap.
-func (h *loopHead) take(p *pendingRow) (counted bool) {
+func (h *loopProgress) advance(p *pendingRow) (counted bool) {
 	r := &p.result
 	p.missed = 0 // of an attempt that failed
 	if h.lastSlot == nil || r.Slot.After(*h.lastSlot) {
@@ -51,7 +51,7 @@ func (h *loopHead) take(p *pendingRow) (counted bool) {
 		return true
 	}
 	if h.lastScheduled == nil || r.Slot.After(*h.lastScheduled) {
-		h.lastScheduled, h.worker, h.heard = &r.Slot, p.worker, true
+		h.lastScheduled, h.worker, h.clearNudge = &r.Slot, p.worker, true
 		if p.deadline > 0 {
 			h.deadlineMS = milliseconds(p.deadline)
 		}
@@ -63,8 +63,8 @@ func (h *loopHead) take(p *pendingRow) (counted bool) {
 		return true // nothing is due while the check is disabled
 	}
 	gaps := gapsBetween(h.schedule, h.countedUntil, r.Slot)
-	h.recordGaps = append(h.recordGaps, gaps...)
-	p.missed = countOf(gaps)
+	h.newGaps = append(h.newGaps, gaps...)
+	p.missed = totalCount(gaps)
 	h.missed += p.missed
 	h.countedUntil = r.Slot.Add(time.Microsecond)
 	next := h.schedule.Next(r.Slot)
@@ -77,7 +77,7 @@ func (h *loopHead) take(p *pendingRow) (counted bool) {
 func (g *groupTx) fillGaps(ctx context.Context) error {
 	var late []*pendingRow
 	for _, p := range g.rows {
-		if g.fresh[p.slotKey()] && !g.loops[p.key()].take(p) {
+		if g.inserted[p.slotKey()] && !g.loops[p.key()].advance(p) {
 			late = append(late, p)
 		}
 	}
@@ -95,7 +95,7 @@ func (g *groupTx) fillGaps(ctx context.Context) error {
 	changed := make(map[loopKey]bool)
 	for _, p := range late {
 		key := p.key()
-		gaps, filled := fill(left[key], p.result.Slot)
+		gaps, filled := fillSlot(left[key], p.result.Slot)
 		if filled {
 			left[key], changed[key] = gaps, true
 			g.loops[key].missed--
@@ -173,19 +173,19 @@ func (g *groupTx) insertGaps(ctx context.Context, byLoop map[loopKey][]gap) erro
 	return nil
 }
 
-// storeHeads writes the heads that moved, and the slots they found missed.
-func (g *groupTx) storeHeads(ctx context.Context) error {
+// storeProgress writes the heads that moved, and the slots they found missed.
+func (g *groupTx) storeProgress(ctx context.Context) error {
 	moved := make(map[loopKey]bool)
 	missed := make(map[loopKey][]gap)
-	var heads []*loopHead
+	var heads []*loopProgress
 	for _, p := range g.rows {
 		key := p.key()
-		if !g.fresh[p.slotKey()] || moved[key] {
+		if !g.inserted[p.slotKey()] || moved[key] {
 			continue
 		}
 		moved[key] = true
 		heads = append(heads, g.loops[key])
-		if gaps := g.loops[key].recordGaps; len(gaps) > 0 {
+		if gaps := g.loops[key].newGaps; len(gaps) > 0 {
 			missed[key] = gaps
 		}
 	}
@@ -195,10 +195,10 @@ func (g *groupTx) storeHeads(ctx context.Context) error {
 	if err := g.insertGaps(ctx, missed); err != nil {
 		return err
 	}
-	return g.updateHeads(ctx, heads)
+	return g.updateProgress(ctx, heads)
 }
 
-func (g *groupTx) updateHeads(ctx context.Context, heads []*loopHead) error {
+func (g *groupTx) updateProgress(ctx context.Context, heads []*loopProgress) error {
 	var checks [][16]byte
 	var regions, healths, workers []string
 	var counted []time.Time
@@ -210,7 +210,7 @@ func (g *groupTx) updateHeads(ctx context.Context, heads []*loopHead) error {
 		counted, slots, times = append(counted, h.countedUntil), append(slots, h.lastSlot), append(times, h.lastTime)
 		scheduled, due = append(scheduled, h.lastScheduled), append(due, h.nextDue)
 		deadlines, missed = append(deadlines, h.deadlineMS), append(missed, h.missed)
-		healths, workers, heard = append(healths, h.health), append(workers, h.worker), append(heard, h.heard)
+		healths, workers, heard = append(healths, h.health), append(workers, h.worker), append(heard, h.clearNudge)
 	}
 	_, err := g.tx.Exec(ctx, `
 		UPDATE check_regions AS r SET
