@@ -14,11 +14,11 @@ import (
 	"vigil"
 )
 
-// commitAll stores a group and answers each of its rows. While Postgres is away
-// it tries again for as long as anybody waits for a row; a group that Postgres
-// refuses is halved until the row at fault is alone and fails alone.
+// commitAll stores a group and completes each of its rows. While Postgres is unavailable
+// it retries as long as a Write waits for a row. A group that Postgres refuses is split
+// in halves until only the faulty row fails.
 func (w *ResultWriter) commitAll(ctx context.Context, group []*pendingRow) {
-	wait, since := minRetryDelay, w.now()
+	delay, since := minRetryDelay, w.now()
 	for {
 		group = dropAbandoned(group)
 		if len(group) == 0 {
@@ -37,9 +37,10 @@ func (w *ResultWriter) commitAll(ctx context.Context, group []*pendingRow) {
 			}
 			return
 		case retryable(err):
-			w.log.WarnContext(ctx, "results wait for the database", "rows", len(group), "waited", w.now().Sub(since), "retry_in", wait, "error", err)
-			pause(ctx, wait)
-			wait = min(2*wait, maxRetryDelay)
+			w.log.WarnContext(ctx, "results wait for the database",
+				"rows", len(group), "waited", w.now().Sub(since), "retry_in", delay, "error", err)
+			pause(ctx, delay)
+			delay = min(2*delay, maxRetryDelay)
 		case len(group) == 1:
 			p := group[0]
 			w.log.ErrorContext(ctx, "result cannot be stored",
@@ -54,7 +55,7 @@ func (w *ResultWriter) commitAll(ctx context.Context, group []*pendingRow) {
 	}
 }
 
-// tryCommit stores a group in one transaction of bounded length.
+// tryCommit stores a group in one transaction, which may take up to commitTimeout.
 func (w *ResultWriter) tryCommit(ctx context.Context, group []*pendingRow) ([]outcome, error) {
 	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
 	defer cancel()
@@ -66,7 +67,7 @@ func (w *ResultWriter) tryCommit(ctx context.Context, group []*pendingRow) ([]ou
 	return outcomes, err
 }
 
-// dropAbandoned drops the rows whose Write has given up.
+// dropAbandoned drops the rows whose Write has returned because its context ended.
 func dropAbandoned(group []*pendingRow) []*pendingRow {
 	return slices.DeleteFunc(slices.Clone(group), func(p *pendingRow) bool {
 		if p.ctx.Err() == nil {
@@ -86,12 +87,15 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// retryable says whether an error is about Postgres being out of reach, short of
-// something or in contention, rather than about the rows: trying again helps.
+// retryable reports whether a retry may succeed: Postgres is unreachable, is short of
+// resources or had a conflict between transactions. Errors about the rows themselves are
+// not retryable.
 func retryable(err error) bool {
 	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch refused.Code[:min(2, len(refused.Code))] {
-		case "08", "25", "40", "53", "55", "57", "58": // connection, read-only, rolled back, resources, locks, shutdown, I/O
+		// SQLSTATE classes of the Postgres manual, appendix A: connection, read-only,
+		// rolled back, resources, locks, shutdown, I/O.
+		case "08", "25", "40", "53", "55", "57", "58":
 			return true
 		}
 		return false
