@@ -52,10 +52,3 @@ func masked(config json.RawMessage) json.RawMessage {
 	}
 	return config
 }
-
-func inUTC(t *time.Time) *time.Time {
-	if t == nil {
-		return nil
-	}
-	return new(t.UTC())
-}

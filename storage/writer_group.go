@@ -7,11 +7,11 @@ import (
 	"io"
 	"net"
 	"slices"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"vigil"
+	"vigil/timing"
 )
 
 // commitAll stores a group and completes each of its rows. While Postgres is unavailable
@@ -39,7 +39,7 @@ func (w *ResultWriter) commitAll(ctx context.Context, group []*pendingRow) {
 		case retryable(err):
 			w.log.WarnContext(ctx, "results wait for the database",
 				"rows", len(group), "waited", w.now().Sub(since), "retry_in", delay, "error", err)
-			pause(ctx, delay)
+			_ = timing.Sleep(ctx, delay) // the loop checks whether ctx has ended
 			delay = min(2*delay, maxRetryDelay)
 		case len(group) == 1:
 			p := group[0]
@@ -76,15 +76,6 @@ func dropAbandoned(group []*pendingRow) []*pendingRow {
 		p.complete(vigil.StoredResult{}, context.Cause(p.ctx))
 		return true
 	})
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }
 
 // retryable reports whether a retry may succeed: Postgres is unreachable, is short of
