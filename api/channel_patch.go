@@ -65,7 +65,7 @@ func (s *Server) changeChannel(channel *vigil.Channel, patch channelPatch) error
 		channel.DisabledReason = ""
 	}
 	if patch.config != nil {
-		config, err := vigil.KeepSecrets(patch.config, channel.Config)
+		config, err := s.Channels.Secrets(channel.Type).Keep(patch.config, channel.Config)
 		if err != nil {
 			return err
 		}

@@ -32,9 +32,9 @@ type notificationChannelView struct {
 // channelConfig is a config as it is shown.
 type channelConfig = json.RawMessage
 
-func showChannel(c vigil.Channel) notificationChannelView {
+func (s *Server) showChannel(c vigil.Channel) notificationChannelView {
 	view := notificationChannelView{
-		ID: c.ID, OrgID: c.OrgID, Name: c.Name, Type: c.Type, Config: masked(c.Config), Enabled: c.Enabled,
+		ID: c.ID, OrgID: c.OrgID, Name: c.Name, Type: c.Type, Config: s.Channels.Secrets(c.Type).Mask(c.Config), Enabled: c.Enabled,
 		CreatedAt: c.CreatedAt.UTC(), UpdatedAt: c.UpdatedAt.UTC(),
 	}
 	if c.DisabledReason != "" {
@@ -76,7 +76,7 @@ func (s *Server) listChannels(ctx context.Context, in *struct{ PageQuery }) (*li
 	if err != nil {
 		return nil, err
 	}
-	return listing(channels, total, showChannel), nil
+	return listing(channels, total, s.showChannel), nil
 }
 
 // findChannel reads a channel of the caller's organization.
@@ -93,7 +93,7 @@ func (s *Server) getChannel(ctx context.Context, in *IDPath) (*answerOf[notifica
 	if err != nil {
 		return nil, err
 	}
-	return answering(showChannel(channel)), nil
+	return answering(s.showChannel(channel)), nil
 }
 
 func (s *Server) createChannel(ctx context.Context, in *struct{ Body json.RawMessage }) (*answerOf[notificationChannelView], error) {
@@ -113,7 +113,7 @@ func (s *Server) createChannel(ctx context.Context, in *struct{ Body json.RawMes
 	if channel, err = s.Store.CreateChannel(ctx, channel); err != nil {
 		return nil, err
 	}
-	return answering(showChannel(channel)), nil
+	return answering(s.showChannel(channel)), nil
 }
 
 type updateChannelInput struct {
@@ -137,7 +137,7 @@ func (s *Server) updateChannel(ctx context.Context, in *updateChannelInput) (*an
 	if err != nil {
 		return nil, err
 	}
-	return answering(showChannel(channel)), nil
+	return answering(s.showChannel(channel)), nil
 }
 
 type deleteChannelInput struct {

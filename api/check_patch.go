@@ -119,7 +119,7 @@ func (s *Server) changeTarget(check *vigil.Check, before vigil.Check, patch chec
 		check.Type = *patch.kind
 	}
 	if patch.config != nil {
-		config, err := vigil.KeepSecrets(patch.config, check.Config)
+		config, err := s.Probes.Secrets(check.Type).Keep(patch.config, check.Config)
 		if err != nil {
 			return err
 		}

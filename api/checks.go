@@ -51,7 +51,7 @@ func (s *Server) listChecks(ctx context.Context, in *struct{ PageQuery }) (*list
 	if err != nil {
 		return nil, err
 	}
-	return listing(checks, total, showCheck), nil
+	return listing(checks, total, s.showCheck), nil
 }
 
 func (s *Server) getCheck(ctx context.Context, in *IDPath) (*answerOf[checkView], error) {
@@ -59,7 +59,7 @@ func (s *Server) getCheck(ctx context.Context, in *IDPath) (*answerOf[checkView]
 	if err != nil {
 		return nil, err
 	}
-	return answering(showCheck(check)), nil
+	return answering(s.showCheck(check)), nil
 }
 
 // findCheck reads a check of the caller's organization.
@@ -99,7 +99,7 @@ func (s *Server) createCheck(ctx context.Context, in *struct{ Body json.RawMessa
 		return nil, err
 	}
 	s.applyLoops(ctx, check, nil)
-	return answering(showCheck(check)), nil
+	return answering(s.showCheck(check)), nil
 }
 
 // verified reports whether the caller's address is verified. That it is not is
@@ -153,7 +153,7 @@ func (s *Server) updateCheck(ctx context.Context, in *updateCheckInput) (*answer
 		s.applyLoops(ctx, check, before.Regions)
 		s.lookAt(ctx, check.ID)
 	}
-	return answering(showCheck(check)), nil
+	return answering(s.showCheck(check)), nil
 }
 
 func (s *Server) deleteCheck(ctx context.Context, in *IDPath) (*struct{}, error) {

@@ -135,6 +135,8 @@ type probes interface {
 	// type's config and the metadata of its results, or nil.
 	Config(t vigil.CheckType) any
 	Metadata(t vigil.CheckType) any
+	// Secrets returns the secret members of a type's config.
+	Secrets(t vigil.CheckType) vigil.SecretFields
 	// Parse reads a config, or says by name which member is wrong.
 	Parse(t vigil.CheckType, config json.RawMessage, interval time.Duration) (probe.Probe, error)
 }

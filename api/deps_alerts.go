@@ -72,6 +72,8 @@ type channels interface {
 	Types() []vigil.ChannelType
 	// Config returns a zero value of the struct that documents a type's config.
 	Config(t vigil.ChannelType) any
+	// Secrets returns the secret members of a type's config.
+	Secrets(t vigil.ChannelType) vigil.SecretFields
 	// Parse reads a config, or says by name which member is wrong.
 	Parse(t vigil.ChannelType, config json.RawMessage) (notify.Sender, error)
 }

@@ -21,6 +21,7 @@ func (s *Server) describeChannels() {
 	for _, kind := range kinds {
 		name := camel(vigil.CheckType(kind)) + "Channel"
 		config := registry.Schema(reflect.TypeOf(s.Channels.Config(kind)), true, name+"Config")
+		describeSecrets(registry, config, s.Channels.Secrets(kind))
 		schemas[name] = &huma.Schema{
 			Type:        huma.TypeObject,
 			Description: "What makes a channel of type " + string(kind) + ".",

@@ -122,8 +122,5 @@ func printable(text string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(text, " "))
-	if len(text) > maxReply {
-		text = strings.ToValidUTF8(text[:maxReply], "")
-	}
-	return text
+	return vigil.Truncate(text, maxReply)
 }

@@ -109,7 +109,7 @@ const maxURL = 2048
 
 // parseURL reads the address of a receiver. Credentials in it are refused: an
 // address is kept and shown as it is.
-func (k *kinds) parseURL(path, given string) (*url.URL, error) {
+func (env *environment) parseURL(path, given string) (*url.URL, error) {
 	u, err := url.Parse(given)
 	switch {
 	case len(given) > maxURL:
@@ -129,7 +129,7 @@ func (k *kinds) parseURL(path, given string) (*url.URL, error) {
 	if _, err := netip.ParseAddr(host); err != nil && !validName(host) {
 		return nil, vigil.Invalid(path, "must name a host")
 	}
-	if err := k.guard.CheckHost(host, uint16(port)); err != nil {
+	if err := env.guard.CheckHost(host, uint16(port)); err != nil {
 		return nil, vigil.Invalid(path, "%s", err)
 	}
 	u.Fragment, u.RawFragment = "", ""

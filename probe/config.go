@@ -37,11 +37,7 @@ func decode(config json.RawMessage, into any) error {
 // member and element are the paths of what lies below a path.
 func member(path, name string) string {
 	if len(name) > maxNameLength {
-		cut := maxNameLength
-		for cut > 0 && !utf8.RuneStart(name[cut]) {
-			cut--
-		}
-		name = name[:cut] + "..."
+		name = vigil.Truncate(name, maxNameLength) + "..."
 	}
 	return path + "." + name
 }

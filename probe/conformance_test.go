@@ -78,6 +78,8 @@ func TestConformance(t *testing.T) { //nolint:paralleltest // leaks are counted 
 		{"EmptyConfigIsRejected", emptyIsRejected},
 		{"MistakesAreNamed", mistakesAreNamed},
 		{"EverythingIsDocumented", isDocumented},
+		{"SecretMembersAreTagged", membersAreTagged},
+		{"SecretsAreSealedAndMasked", secretsAreSealed},
 		{"DeadlineFitsTheInterval", deadlineFits},
 		{"HealthyTargetSucceeds", healthySucceeds},
 		{"FailureHasAReason", failureHasReason},

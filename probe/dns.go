@@ -18,6 +18,7 @@ import (
 
 	"vigil"
 	"vigil/egress"
+	"vigil/redact"
 )
 
 const (
@@ -49,10 +50,12 @@ type DNSMetadata struct {
 	Fingerprint string   `json:"fingerprint,omitempty" doc:"Hash of the question, a colon, and one of the whole record set, regardless of order and time to live: it changes when the records do"`
 }
 
-// DNS makes the dns type.
-func (k *kinds) DNS() Prober { return dnsProber{kinds: k} }
+var _ = register(newDNS)
 
-type dnsProber struct{ *kinds }
+// newDNS makes the dns type.
+func newDNS(env *environment) Prober { return dnsProber{environment: env} }
+
+type dnsProber struct{ *environment }
 
 func (dnsProber) Type() vigil.CheckType { return vigil.TypeDNS }
 
@@ -60,8 +63,8 @@ func (dnsProber) Documents() (config, metadata any) { return DNSConfig{}, DNSMet
 
 func (p dnsProber) Parse(config json.RawMessage, interval time.Duration) (Probe, error) {
 	probe := dnsProbe{guard: p.guard, roots: p.roots}
-	err := decode(config, &probe.config)
-	if err != nil {
+	var err error
+	if probe.hidden, err = p.read(p.Type(), config, &probe.config); err != nil {
 		return nil, err
 	}
 	probe.question = dns.StringToType[probe.config.RecordType]
@@ -148,6 +151,7 @@ func parseExpected(config DNSConfig, question uint16) ([]string, error) {
 }
 
 type dnsProbe struct {
+	hidden   *redact.Redactor
 	guard    *egress.Guard
 	roots    *x509.CertPool
 	config   DNSConfig
@@ -163,7 +167,7 @@ func (p dnsProbe) Deadline() time.Duration { return p.deadline }
 func (p dnsProbe) Target() string { return strings.TrimSuffix(p.name, ".") }
 
 func (p dnsProbe) Run(ctx context.Context) vigil.Observation {
-	return observe(ctx, p.deadline, nil, func(ctx context.Context, t *timeline) outcome {
+	return observe(ctx, p.deadline, p.hidden, func(ctx context.Context, t *timeline) outcome {
 		seen := DNSMetadata{Answers: []string{}}
 		reply, err := p.askAll(ctx, t, &seen)
 		t.stop()

@@ -13,9 +13,8 @@ const (
 )
 
 // parseHeaders checks the headers of a config. Host is returned apart, as the
-// standard library wants it. The values of those that carry credentials are
-// added to hidden.
-func parseHeaders(path string, given map[string]string, hidden *secrets) (header http.Header, host string, err error) {
+// standard library wants it.
+func parseHeaders(path string, given map[string]string) (header http.Header, host string, err error) {
 	header = make(http.Header, len(given)+2)
 	if len(given) > maxHeaders {
 		return nil, "", vigil.Invalid(path, "must have at most %d entries", maxHeaders)
@@ -35,12 +34,6 @@ func parseHeaders(path string, given map[string]string, hidden *secrets) (header
 		case canonical == "Host" && !validHostHeader(value):
 			return nil, "", vigil.Invalid(at, "must be a host name, with a port where it needs one")
 		}
-		if sensitive(canonical) {
-			hidden.add(value)
-			if _, credentials, ok := strings.Cut(value, " "); ok {
-				hidden.add(credentials)
-			}
-		}
 		if canonical == "Host" {
 			host = value
 			continue
@@ -57,18 +50,6 @@ func framing(canonical string) bool {
 	case "Connection", "Content-Length", "Expect", "Http2-Settings", "Keep-Alive", "Proxy-Connection",
 		"Te", "Trailer", "Transfer-Encoding", "Upgrade":
 		return true
-	}
-	return false
-}
-
-// sensitive reports whether a header carries credentials: those that are kept
-// encrypted, and others whose name says so.
-func sensitive(canonical string) bool {
-	lower := strings.ToLower(canonical)
-	for _, word := range [...]string{"auth", "cookie", "key", "token", "secret", "password", "session", "signature"} {
-		if strings.Contains(lower, word) {
-			return true
-		}
 	}
 	return false
 }

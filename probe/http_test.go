@@ -2,6 +2,7 @@ package probe_test
 
 import (
 	"compress/gzip"
+	"encoding/json"
 	"io"
 	"net"
 	"net/http"
@@ -23,6 +24,19 @@ func (f fixtures) HTTP() fixture {
 // HTTPS is the fixture of the https type.
 func (f fixtures) HTTPS() fixture {
 	return f.web(vigil.TypeHTTPS, f.https(f.authority.Issue(f), echo), "https://"+tcp(f, drain))
+}
+
+// repeatAll answers with the credentials that it is given, in the spellings of
+// spell: each in a header and in a member of the body.
+func repeatAll(spell func(string) string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		_, password, _ := r.BasicAuth()
+		said := map[string]string{"Password": spell(password), "Header": spell(r.Header.Get("X-Auth-Token"))}
+		for name, text := range said {
+			w.Header().Set("X-"+name, text)
+		}
+		_ = json.NewEncoder(w).Encode(said)
+	}
 }
 
 func (f fixtures) web(kind vigil.CheckType, url, silent string) fixture {

@@ -15,7 +15,9 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"vigil"
 	"vigil/egress"
+	"vigil/redact"
 )
 
 const maxReason = 500 // bytes of an explanation
@@ -172,8 +174,5 @@ func clip(text string, limit int) string {
 	if len(text) <= limit {
 		return text
 	}
-	for limit > 0 && !utf8.RuneStart(text[limit]) {
-		limit--
-	}
-	return text[:limit] + "..."
+	return vigil.Truncate(text, limit) + redact.CutMark
 }

@@ -24,6 +24,9 @@ type Options struct {
 	// Keys seal the secrets of configs. Needed by everything that reads or
 	// writes checks.
 	Keys *vigil.Keyring
+	// Secrets are the members of configs that are sealed. A type that it lacks
+	// has those whose names say that they are credentials.
+	Secrets vigil.ConfigSecrets
 	// MaxConns bounds the connections to Postgres; 0 means 16. A leader and
 	// a migration hold one each. Beside them, results and leases have two of
 	// their own.
@@ -50,6 +53,7 @@ type Store struct {
 	// probing connects when it is first used.
 	probing *pgxpool.Pool
 	keys    *vigil.Keyring
+	secrets vigil.ConfigSecrets
 	now     func() time.Time
 	log     *slog.Logger
 }
@@ -88,7 +92,7 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 	s := &Store{
 		pool: pool, probing: probing,
 		db:   bun.NewDB(stdlib.OpenDBFromPool(pool), pgdialect.New(), bun.WithDiscardUnknownColumns()),
-		keys: opts.Keys, now: opts.Now, log: opts.Log,
+		keys: opts.Keys, secrets: opts.Secrets, now: opts.Now, log: opts.Log,
 	}
 	if s.now == nil {
 		s.now = time.Now //nolint:forbidigo // the default of an injected clock

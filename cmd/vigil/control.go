@@ -15,6 +15,7 @@ import (
 // startControl runs the sweep, and the workers that decide about incidents and
 // tell channels.
 func (p *platform) startControl(ctx context.Context, loops *workers.Loops) error {
+	sealConfigs(ctx, p.store, p.log)
 	upkeep := upkeep{p.store, p.settings.retention()}
 	sweep := workers.NewSweep(loops, p.store, upkeep, time.Now, p.log)
 	incidents := workers.NewIncidents(p.temporal, p.store)
