@@ -27,6 +27,9 @@ type Options struct {
 	// Secrets are the members of configs that are sealed. A type that it lacks
 	// has those whose names say that they are credentials.
 	Secrets vigil.ConfigSecrets
+	// Policies are those of the channel types. Needed by everything that opens
+	// incidents or delivers messages.
+	Policies vigil.DeliveryPolicies
 	// MaxConns bounds the connections to Postgres; 0 means 16. A leader and
 	// a migration hold one each. Beside them, results and leases have two of
 	// their own.
@@ -51,11 +54,12 @@ type Store struct {
 	pool *pgxpool.Pool
 	db   *bun.DB
 	// probing connects when it is first used.
-	probing *pgxpool.Pool
-	keys    *vigil.Keyring
-	secrets vigil.ConfigSecrets
-	now     func() time.Time
-	log     *slog.Logger
+	probing  *pgxpool.Pool
+	keys     *vigil.Keyring
+	secrets  vigil.ConfigSecrets
+	policies vigil.DeliveryPolicies
+	now      func() time.Time
+	log      *slog.Logger
 }
 
 // Open connects to the Postgres of a URL or keyword string and makes sure that
@@ -92,7 +96,7 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 	s := &Store{
 		pool: pool, probing: probing,
 		db:   bun.NewDB(stdlib.OpenDBFromPool(pool), pgdialect.New(), bun.WithDiscardUnknownColumns()),
-		keys: opts.Keys, secrets: opts.Secrets, now: opts.Now, log: opts.Log,
+		keys: opts.Keys, secrets: opts.Secrets, policies: opts.Policies, now: opts.Now, log: opts.Log,
 	}
 	if s.now == nil {
 		s.now = time.Now //nolint:forbidigo // the default of an injected clock

@@ -49,7 +49,8 @@ func newCourier(t *testing.T, kind vigil.ChannelType) *courier {
 	c := &courier{T: t, env: suite.NewTestWorkflowEnvironment(), kind: kind}
 	c.env.SetStartTime(time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC))
 	c.start = c.env.Now()
-	c.box = vigil.Outbox{Usable: true, Type: kind, Deliveries: []vigil.Delivery{{ID: uuid.New(), EventType: vigil.EventTriggered, ChannelType: kind, Status: vigil.DeliveryPending}}}
+	c.box = vigil.Outbox{Usable: true}
+	c.add(vigil.EventTriggered)
 	c.answer = func(int) notify.Outcome { return notify.Outcome{StatusCode: 200} }
 	c.env.RegisterWorkflow(workflows.Delivery)
 	acts := activities.NewDeliveries(activities.DeliveriesOptions{
@@ -141,13 +142,6 @@ func (c *courier) ChannelDisabled(context.Context, vigil.Channel) error {
 
 func (c *courier) Parse(vigil.ChannelType, json.RawMessage) (notify.Sender, error) { return c, nil }
 
-func (c *courier) MaxAttempts(t vigil.ChannelType) int {
-	if t == vigil.ChannelWebhook || t == vigil.ChannelEmail {
-		return 12
-	}
-	return 6
-}
-
 func (c *courier) Target() string { return "receiver" }
 
 func (c *courier) Send(_ context.Context, m notify.Message) notify.Outcome {
@@ -159,10 +153,17 @@ func (c *courier) Send(_ context.Context, m notify.Message) notify.Outcome {
 	return c.answer(len(c.sent))
 }
 
+// add puts a pending delivery of an event into the outbox.
+func (c *courier) add(event vigil.EventType) {
+	c.box.Deliveries = append(c.box.Deliveries, vigil.Delivery{
+		ID: uuid.New(), EventType: event, ChannelType: c.kind, Status: vigil.DeliveryPending, Policy: notify.Policies().Of(c.kind),
+	})
+}
+
 // recover ends the incident.
 func (c *courier) recover() {
 	c.box.Ended = true
-	c.box.Deliveries = append(c.box.Deliveries, vigil.Delivery{ID: uuid.New(), EventType: vigil.EventResolved, ChannelType: c.kind, Status: vigil.DeliveryPending})
+	c.add(vigil.EventResolved)
 	c.env.SignalWorkflow(workflows.SignalRefresh, nil)
 }
 

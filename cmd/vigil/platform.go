@@ -97,7 +97,7 @@ func (p *platform) gaveUp(err error) { p.fail(fmt.Errorf("a worker gave up: %w",
 func (p *platform) openStore(ctx context.Context, migrate bool) error {
 	p.refuseDatabase()
 	store, err := storage.Open(ctx, p.dsn, storage.Options{
-		Keys: p.secrets.keyring, Secrets: configSecrets(), MaxConns: databaseConns, Now: time.Now, Log: p.log,
+		Keys: p.secrets.keyring, Secrets: configSecrets(), Policies: notify.Policies(), MaxConns: databaseConns, Now: time.Now, Log: p.log,
 	})
 	if err != nil {
 		return err
