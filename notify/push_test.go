@@ -9,6 +9,10 @@ import (
 	"vigil"
 )
 
+var _ = conforms(vigil.ChannelPush, specimen{required: "config.topic", config: func(base string) map[string]any {
+	return map[string]any{"server": base, "topic": "alerts", "username": "ada", "password": secretText}
+}})
+
 func TestPush(t *testing.T) {
 	t.Parallel()
 

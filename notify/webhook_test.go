@@ -20,6 +20,13 @@ import (
 	"vigil/notify"
 )
 
+var _ = conforms(vigil.ChannelWebhook, specimen{required: "config.url", config: func(base string) map[string]any {
+	return map[string]any{
+		"url": base + "/hook/" + pathToken + "?key=" + pathToken, "secret": secretText,
+		"headers": map[string]string{"Authorization": "Bearer " + secretText, "X-Api-Key": "abc" + secretText, "X-Custom": secretText},
+	}
+}})
+
 func TestWebhook(t *testing.T) {
 	t.Parallel()
 
