@@ -19,11 +19,6 @@ const (
 	IncidentResolved     IncidentStatus = "resolved"
 )
 
-// Valid reports whether s is one of the states.
-func (s IncidentStatus) Valid() bool {
-	return s == IncidentActive || s == IncidentAcknowledged || s == IncidentResolved
-}
-
 // Resolution says what ended an incident.
 type Resolution string
 

@@ -143,3 +143,14 @@ func TestIncidentsAreCountedOnce(t *testing.T) {
 		})
 	}
 }
+
+func TestResultsAreCounted(t *testing.T) {
+	t.Parallel()
+	w := newIdleFixture(t)
+	def := w.define(nil)
+	turn := turnOf(def, vigil.State{})
+	shown := counted(t, 1, w.watcher.Watch, &turn)
+	if line := `vigil_results_total{region="` + region + `",success="true",type="memory"} 1`; !strings.Contains(shown, line) {
+		t.Errorf("there is no line %s in:\n%s", line, shown)
+	}
+}

@@ -8,9 +8,28 @@ import (
 	"github.com/google/uuid"
 
 	"vigil"
+	"vigil/api/rest"
 )
 
 const tagAccount = "Account"
+
+// accountStore is what sign-up and log-in need of the database.
+type accountStore interface {
+	CreateAccount(ctx context.Context, org vigil.Organization, user vigil.User, key *vigil.NewKey) (vigil.User, vigil.Organization, error)
+	UserByEmail(ctx context.Context, email string) (vigil.User, error)
+	User(ctx context.Context, id uuid.UUID) (vigil.User, error)
+	Organization(ctx context.Context, id uuid.UUID) (vigil.Organization, error)
+}
+
+type accounts struct {
+	store     accountStore
+	auth      *authenticator
+	passwords *passwords
+	logins    logins
+	mail      *accountMail
+	tasks     *tasks
+	tier      vigil.Tier // of new organizations
+}
 
 // userView is a User (spec section 2).
 type userView struct {
@@ -89,107 +108,107 @@ type verificationView struct {
 	ChecksExpireAfterDays int    `json:"checks_expire_after_days" doc:"Checks of an unverified account are deleted after so many days." example:"14"`
 }
 
-func (s *Server) registerAccount() {
-	register(s, operation{
-		method: http.MethodPost, path: "/v1/auth/signup", id: "signup", tag: tagAccount, open: true, status: http.StatusCreated, audit: "account.signup",
-		summary: "Create an account with a password",
-	}, s.signup)
-	register(s, operation{
-		method: http.MethodPost, path: "/v1/auth/login", id: "login", tag: tagAccount, open: true, audit: "account.login",
-		summary: "Get a session token for a password",
-		errors:  []int{http.StatusUnauthorized},
-	}, s.login)
-	register(s, operation{
-		method: http.MethodPost, path: "/v1/auth/quick-signup", id: "quick-signup", tag: tagAccount, open: true, status: http.StatusCreated, audit: "account.signup",
-		summary:     "Create an account without a password and get an API key",
-		description: "For an address that has an account already the answer is 409, and its owner gets a mail with a sign-in link.",
-		errors:      []int{http.StatusConflict},
-	}, s.quickSignup)
-	register(s, operation{
-		method: http.MethodGet, path: "/v1/auth/me", id: "get-me", tag: tagAccount,
-		summary: "Show who the credential belongs to",
-	}, s.me)
+func (a *accounts) register(r *rest.Registrar) {
+	rest.Register(r, rest.Operation{
+		Method: http.MethodPost, Path: "/v1/auth/signup", ID: "signup", Tag: tagAccount, Open: true, Status: http.StatusCreated, Audit: "account.signup",
+		Summary: "Create an account with a password",
+	}, a.signup)
+	rest.Register(r, rest.Operation{
+		Method: http.MethodPost, Path: "/v1/auth/login", ID: "login", Tag: tagAccount, Open: true, Audit: "account.login",
+		Summary: "Get a session token for a password",
+		Errors:  []int{http.StatusUnauthorized},
+	}, a.login)
+	rest.Register(r, rest.Operation{
+		Method: http.MethodPost, Path: "/v1/auth/quick-signup", ID: "quick-signup", Tag: tagAccount, Open: true, Status: http.StatusCreated, Audit: "account.signup",
+		Summary:     "Create an account without a password and get an API key",
+		Description: "For an address that has an account already the answer is 409, and its owner gets a mail with a sign-in link.",
+		Errors:      []int{http.StatusConflict},
+	}, a.quickSignup)
+	rest.Register(r, rest.Operation{
+		Method: http.MethodGet, Path: "/v1/auth/me", ID: "get-me", Tag: tagAccount,
+		Summary: "Show who the credential belongs to",
+	}, a.me)
 }
 
-func (s *Server) signup(ctx context.Context, in *struct{ Body signupBody }) (*answerOf[authView], error) {
-	email, err := cleanEmail("email", in.Body.Email)
+func (a *accounts) signup(ctx context.Context, in *struct{ Body signupBody }) (*rest.Answer[authView], error) {
+	email, err := rest.CleanEmail("email", in.Body.Email)
 	if err != nil {
 		return nil, err
 	}
-	name, err := cleanName("name", in.Body.Name)
+	name, err := rest.CleanName("name", in.Body.Name)
 	if err != nil {
 		return nil, err
 	}
-	orgName, err := cleanName("organization_name", in.Body.OrganizationName)
+	orgName, err := rest.CleanName("organization_name", in.Body.OrganizationName)
 	if err != nil {
 		return nil, err
 	}
-	hash, err := s.passwords.hash(ctx, in.Body.Password)
+	hash, err := a.passwords.hash(ctx, in.Body.Password)
 	if err != nil {
 		return nil, err
 	}
-	user, org, err := s.createAccount(ctx, vigil.User{Email: email, Name: name, PasswordHash: hash}, orgName, nil)
+	user, org, err := a.createAccount(ctx, vigil.User{Email: email, Name: name, PasswordHash: hash}, orgName, nil)
 	if vigil.ErrorCode(err) == vigil.CodeConflict {
 		return nil, vigil.Invalid("email", "already has an account: log in, or recover access")
 	}
 	if err != nil {
 		return nil, err
 	}
-	return s.session(user, org)
+	return a.auth.session(user, org)
 }
 
 // createAccount makes a user and the organization that the user owns.
-func (s *Server) createAccount(ctx context.Context, user vigil.User, orgName string, key *vigil.NewKey) (vigil.User, vigil.Organization, error) {
-	org := vigil.Organization{ID: uuid.New(), Name: orgName, Tier: s.Config.SignupTier}
+func (a *accounts) createAccount(ctx context.Context, user vigil.User, orgName string, key *vigil.NewKey) (vigil.User, vigil.Organization, error) {
+	org := vigil.Organization{ID: uuid.New(), Name: orgName, Tier: a.tier}
 	user.ID, user.OrgID = uuid.New(), org.ID
-	auditWho(ctx, user)
-	user, org, err := s.Store.CreateAccount(ctx, org, user, key)
+	rest.AuditUser(ctx, user)
+	user, org, err := a.store.CreateAccount(ctx, org, user, key)
 	if err != nil {
 		return user, org, err
 	}
-	return user, org, s.sendVerification(ctx, user, user.Email)
+	return user, org, a.mail.sendVerification(ctx, user, user.Email)
 }
 
 // session answers with a fresh token.
-func (s *Server) session(user vigil.User, org vigil.Organization) (*answerOf[authView], error) {
-	token, err := s.auth.signer.sign(user)
+func (a *authenticator) session(user vigil.User, org vigil.Organization) (*rest.Answer[authView], error) {
+	token, err := a.signer.sign(user)
 	if err != nil {
 		return nil, err
 	}
-	return answering(authView{Token: token, User: showUser(user), Organization: showOrganization(org)}), nil
+	return rest.NewAnswer(authView{Token: token, User: showUser(user), Organization: showOrganization(org)}), nil
 }
 
 // login compares the password even when nobody has the address, so that the two
 // cannot be told apart by their time or their answer.
-func (s *Server) login(ctx context.Context, in *struct{ Body loginBody }) (*answerOf[authView], error) {
-	user, err := s.Store.UserByEmail(ctx, in.Body.Email)
+func (a *accounts) login(ctx context.Context, in *struct{ Body loginBody }) (*rest.Answer[authView], error) {
+	user, err := a.store.UserByEmail(ctx, in.Body.Email)
 	if err != nil && vigil.ErrorCode(err) != vigil.CodeNotFound {
 		return nil, err
 	}
-	ok, err := s.tryPassword(ctx, in.Body.Email, user, in.Body.Password)
+	ok, err := a.logins.try(ctx, in.Body.Email, user, in.Body.Password)
 	if err != nil {
 		return nil, err
 	}
 	if !ok {
 		return nil, vigil.Errorf(vigil.CodeUnauthorized, "The email address or the password is wrong.")
 	}
-	auditWho(ctx, user)
-	org, err := s.Store.Organization(ctx, user.OrgID)
+	rest.AuditUser(ctx, user)
+	org, err := a.store.Organization(ctx, user.OrgID)
 	if err != nil {
 		return nil, err
 	}
-	return s.session(user, org)
+	return a.auth.session(user, org)
 }
 
-func (s *Server) quickSignup(ctx context.Context, in *struct{ Body quickSignupBody }) (*answerOf[quickSignupView], error) {
-	email, err := cleanEmail("email", in.Body.Email)
+func (a *accounts) quickSignup(ctx context.Context, in *struct{ Body quickSignupBody }) (*rest.Answer[quickSignupView], error) {
+	email, err := rest.CleanEmail("email", in.Body.Email)
 	if err != nil {
 		return nil, err
 	}
-	name := localPart(email)
+	name := rest.LocalPart(email)
 	orgName := name
 	if in.Body.OrgName != "" {
-		if orgName, err = cleanName("org_name", in.Body.OrgName); err != nil {
+		if orgName, err = rest.CleanName("org_name", in.Body.OrgName); err != nil {
 			return nil, err
 		}
 	}
@@ -197,33 +216,32 @@ func (s *Server) quickSignup(ctx context.Context, in *struct{ Body quickSignupBo
 	if err != nil {
 		return nil, err
 	}
-	user, org, err := s.createAccount(ctx, vigil.User{Email: email, Name: name}, orgName, &key)
+	user, org, err := a.createAccount(ctx, vigil.User{Email: email, Name: name}, orgName, &key)
 	if vigil.ErrorCode(err) == vigil.CodeConflict {
-		s.tasks.start(ctx, "tell an owner of a second sign-up", func(ctx context.Context) error {
-			return s.mailRecovery(ctx, email, "Somebody, probably you, signed up with this address, which has an account already.")
+		a.tasks.start(ctx, "mail the owner of an address that signs up again", func(ctx context.Context) error {
+			return a.mail.recover(ctx, email, "Somebody, probably you, signed up with this address, which has an account already.")
 		})
 		return nil, vigil.Errorf(vigil.CodeConflict, "This email address has an account already; its owner has been sent a sign-in link.")
 	}
 	if err != nil {
 		return nil, err
 	}
-	return answering(quickSignupView{
+	return rest.NewAnswer(quickSignupView{
 		APIKey: plain, KeyPrefix: key.Prefix, User: showUser(user), Organization: showOrganization(org),
 		Verification: verificationView{Status: "unverified", ChecksExpireAfterDays: unverifiedDays},
 	}), nil
 }
 
-// me reads the account anew: what the credential check remembers may be some
-// seconds old.
-func (s *Server) me(ctx context.Context, _ *struct{}) (*answerOf[meView], error) {
-	who := caller(ctx)
-	user, err := s.Store.User(ctx, who.user.ID)
+// me reads the account again: the credential cache may be some seconds old.
+func (a *accounts) me(ctx context.Context, _ *struct{}) (*rest.Answer[meView], error) {
+	who := rest.CallerOf(ctx)
+	user, err := a.store.User(ctx, who.User.ID)
 	if err != nil {
 		return nil, err
 	}
-	org, err := s.Store.Organization(ctx, who.org.ID)
+	org, err := a.store.Organization(ctx, who.Org.ID)
 	if err != nil {
 		return nil, err
 	}
-	return answering(meView{User: showUser(user), Organization: showOrganization(org)}), nil
+	return rest.NewAnswer(meView{User: showUser(user), Organization: showOrganization(org)}), nil
 }

@@ -8,9 +8,22 @@ import (
 	"github.com/google/uuid"
 
 	"vigil"
+	"vigil/api/rest"
 )
 
 const tagKeys = "API keys"
+
+// keyStore keeps API keys.
+type keyStore interface {
+	CreateKey(ctx context.Context, orgID, userID uuid.UUID, key vigil.NewKey) (vigil.APIKey, error)
+	Keys(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]vigil.APIKey, int, error)
+	DeleteKey(ctx context.Context, orgID, id uuid.UUID) error
+}
+
+type apiKeys struct {
+	store keyStore
+	auth  *authenticator
+}
 
 // KeyView is an API key without the key.
 type KeyView struct {
@@ -46,33 +59,33 @@ type keyBody struct {
 	APIKey     any    `json:"api_key,omitempty" readOnly:"true" doc:"Ignored."`
 }
 
-func (s *Server) registerKeys() {
-	register(s, operation{
-		method: http.MethodGet, path: "/v1/api-keys", id: "list-api-keys", tag: tagKeys,
-		summary: "List the organization's API keys, newest first",
-	}, func(ctx context.Context, in *struct{ PageQuery }) (*listOf[KeyView], error) {
-		keys, total, err := s.Store.Keys(ctx, caller(ctx).org.ID, in.page())
+func (k *apiKeys) register(r *rest.Registrar) {
+	rest.Register(r, rest.Operation{
+		Method: http.MethodGet, Path: "/v1/api-keys", ID: "list-api-keys", Tag: tagKeys,
+		Summary: "List the organization's API keys, newest first",
+	}, func(ctx context.Context, in *struct{ rest.PageQuery }) (*rest.Listing[KeyView], error) {
+		keys, total, err := k.store.Keys(ctx, rest.CallerOf(ctx).Org.ID, in.Page())
 		if err != nil {
 			return nil, err
 		}
-		return listing(keys, total, showKey), nil
+		return rest.NewListing(keys, total, showKey), nil
 	})
-	register(s, operation{
-		method: http.MethodPost, path: "/v1/api-keys", id: "create-api-key", tag: tagKeys, status: http.StatusCreated, audit: "api_key.create",
-		summary: "Create an API key and show it once",
-	}, s.createKey)
-	register(s, operation{
-		method: http.MethodDelete, path: "/v1/api-keys/{id}", id: "delete-api-key", tag: tagKeys, status: http.StatusNoContent, audit: "api_key.delete",
-		summary: "Revoke an API key", resource: resourceKey,
-		description: "Acts within 5 seconds everywhere.",
-	}, s.deleteKey)
+	rest.Register(r, rest.Operation{
+		Method: http.MethodPost, Path: "/v1/api-keys", ID: "create-api-key", Tag: tagKeys, Status: http.StatusCreated, Audit: "api_key.create",
+		Summary: "Create an API key and show it once",
+	}, k.createKey)
+	rest.Register(r, rest.Operation{
+		Method: http.MethodDelete, Path: "/v1/api-keys/{id}", ID: "delete-api-key", Tag: tagKeys, Status: http.StatusNoContent, Audit: "api_key.delete",
+		Summary: "Revoke an API key", Resource: resourceKey,
+		Description: "Acts within 5 seconds everywhere.",
+	}, k.deleteKey)
 }
 
 // resourceKey names a key in errors.
 const resourceKey = "API key"
 
-func (s *Server) createKey(ctx context.Context, in *struct{ Body keyBody }) (*answerOf[newKeyView], error) {
-	name, err := cleanName("name", in.Body.Name)
+func (k *apiKeys) createKey(ctx context.Context, in *struct{ Body keyBody }) (*rest.Answer[newKeyView], error) {
+	name, err := rest.CleanName("name", in.Body.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -80,22 +93,22 @@ func (s *Server) createKey(ctx context.Context, in *struct{ Body keyBody }) (*an
 	if err != nil {
 		return nil, err
 	}
-	who := caller(ctx)
-	key, err := s.Store.CreateKey(ctx, who.org.ID, who.user.ID, kept)
+	who := rest.CallerOf(ctx)
+	key, err := k.store.CreateKey(ctx, who.Org.ID, who.User.ID, kept)
 	if err != nil {
 		return nil, err
 	}
-	return answering(newKeyView{KeyView: showKey(key), APIKey: plain}), nil
+	return rest.NewAnswer(newKeyView{KeyView: showKey(key), APIKey: plain}), nil
 }
 
-func (s *Server) deleteKey(ctx context.Context, in *IDPath) (*struct{}, error) {
-	id, err := in.parse(resourceKey)
+func (k *apiKeys) deleteKey(ctx context.Context, in *rest.IDPath) (*struct{}, error) {
+	id, err := in.Parse(resourceKey)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Store.DeleteKey(ctx, caller(ctx).org.ID, id); err != nil {
+	if err := k.store.DeleteKey(ctx, rest.CallerOf(ctx).Org.ID, id); err != nil {
 		return nil, err
 	}
-	s.auth.forgetKey(id)
+	k.auth.forgetKey(id)
 	return nil, nil //nolint:nilnil // Huma's way to answer without a body
 }

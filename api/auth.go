@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"vigil"
+	"vigil/api/rest"
 )
 
 // How long a credential that was found good is believed. A revoked key is
@@ -19,58 +20,48 @@ const (
 	touchEvery  = time.Minute
 )
 
-// principal is who makes a request.
-type principal struct {
-	user vigil.User
-	org  vigil.Organization
-	// key is that of the request; zero for a session token.
-	key vigil.APIKey
-}
-
-// plan is what the caller's organization may do.
-func (s *Server) plan(who *principal) vigil.Plan {
-	return vigil.PlanOf(who.org.Tier, s.Config.EnterpriseMinInterval)
+// credentialStore is what authentication needs of the database.
+type credentialStore interface {
+	User(ctx context.Context, id uuid.UUID) (vigil.User, error)
+	Organization(ctx context.Context, id uuid.UUID) (vigil.Organization, error)
+	KeyByHash(ctx context.Context, hash []byte) (vigil.APIKey, vigil.Organization, vigil.User, error)
+	TouchKey(ctx context.Context, id uuid.UUID, at time.Time) error
 }
 
 // authenticator finds out who makes a request.
 type authenticator struct {
-	store    store
+	store    credentialStore
 	now      func() time.Time
 	signer   *signer
-	sessions *cache[principal] // by user id
-	keys     *cache[principal] // by key hash
+	sessions *cache[rest.Caller] // by user id
+	keys     *cache[rest.Caller] // by key hash
 	tasks    *tasks
 }
 
-func newAuthenticator(st store, signer *signer, tasks *tasks, now func() time.Time) *authenticator {
+func newAuthenticator(store credentialStore, signer *signer, tasks *tasks, now func() time.Time) *authenticator {
 	return &authenticator{
-		store:    st,
+		store:    store,
 		now:      now,
 		signer:   signer,
-		sessions: newCache[principal](authBelief, authEntries, now),
-		keys:     newCache[principal](authBelief, authEntries, now),
+		sessions: newCache[rest.Caller](authBelief, authEntries, now),
+		keys:     newCache[rest.Caller](authBelief, authEntries, now),
 		tasks:    tasks,
 	}
 }
 
-// authenticate lets an operation happen for a known caller only.
-func (s *Server) authenticate(ctx huma.Context, next func(huma.Context)) {
-	who, err := s.auth.identify(ctx.Context(), ctx.Header("Authorization"), ctx.Header("X-API-Key"))
-	if err != nil {
-		refuse(ctx, err)
-		return
-	}
-	requestOf(ctx.Context()).who = who
-	next(ctx)
+// authenticate is a middleware that sets the caller of a request, or refuses it
+// with 401.
+func (a *authenticator) authenticate(ctx huma.Context, next func(huma.Context)) {
+	rest.Guard(func(ctx huma.Context) error {
+		who, err := a.identify(ctx.Context(), ctx.Header("Authorization"), ctx.Header("X-API-Key"))
+		rest.RequestOf(ctx.Context()).Caller = who
+		return err
+	})(ctx, next)
 }
-
-// caller returns who makes the request of ctx. Only operations that are not
-// open may ask.
-func caller(ctx context.Context) *principal { return requestOf(ctx).who }
 
 // identify reads the credentials of a request. A bearer credential decides by
 // its prefix whether it is a key or a token (spec section 5).
-func (a *authenticator) identify(ctx context.Context, authorization, apiKey string) (*principal, error) {
+func (a *authenticator) identify(ctx context.Context, authorization, apiKey string) (*rest.Caller, error) {
 	scheme, credential, _ := strings.Cut(authorization, " ")
 	credential = strings.TrimSpace(credential)
 	switch {
@@ -87,18 +78,18 @@ func (a *authenticator) identify(ctx context.Context, authorization, apiKey stri
 		"The Authorization header is missing: send \"Authorization: Bearer\" with a token or an API key, or the key in X-API-Key.")
 }
 
-func (a *authenticator) byKey(ctx context.Context, key string) (*principal, error) {
+func (a *authenticator) byKey(ctx context.Context, key string) (*rest.Caller, error) {
 	if !wellFormed(key) {
 		return nil, errBadKey()
 	}
 	hash := hashKey(key)
-	who, err := a.keys.get(ctx, string(hash), func(ctx context.Context) (principal, error) {
+	who, err := a.keys.get(ctx, string(hash), func(ctx context.Context) (rest.Caller, error) {
 		key, org, user, err := a.store.KeyByHash(ctx, hash)
 		if err != nil {
-			return principal{}, err
+			return rest.Caller{}, err
 		}
 		a.touch(ctx, key)
-		return principal{user: user, org: org, key: key}, nil
+		return rest.Caller{User: user, Org: org, Key: key}, nil
 	})
 	if vigil.ErrorCode(err) == vigil.CodeNotFound {
 		return nil, errBadKey()
@@ -120,25 +111,25 @@ func (a *authenticator) touch(ctx context.Context, key vigil.APIKey) {
 	})
 }
 
-func (a *authenticator) byToken(ctx context.Context, token string) (*principal, error) {
+func (a *authenticator) byToken(ctx context.Context, token string) (*rest.Caller, error) {
 	userID, session, err := a.signer.read(token)
 	if err != nil {
 		return nil, errBadToken()
 	}
-	who, err := a.sessions.get(ctx, userID.String(), func(ctx context.Context) (principal, error) {
+	who, err := a.sessions.get(ctx, userID.String(), func(ctx context.Context) (rest.Caller, error) {
 		user, err := a.store.User(ctx, userID)
 		if err != nil {
-			return principal{}, err
+			return rest.Caller{}, err
 		}
 		org, err := a.store.Organization(ctx, user.OrgID)
-		return principal{user: user, org: org}, err
+		return rest.Caller{User: user, Org: org}, err
 	})
 	switch {
 	case vigil.ErrorCode(err) == vigil.CodeNotFound:
 		return nil, errBadToken()
 	case err != nil:
 		return nil, err
-	case who.user.SessionVersion != session:
+	case who.User.SessionVersion != session:
 		return nil, errBadToken()
 	}
 	return &who, nil
@@ -146,12 +137,12 @@ func (a *authenticator) byToken(ctx context.Context, token string) (*principal, 
 
 // forgetKey makes a revocation act at once in this process.
 func (a *authenticator) forgetKey(id uuid.UUID) {
-	a.keys.drop(func(p principal) bool { return p.key.ID == id })
+	a.keys.drop(func(p rest.Caller) bool { return p.Key.ID == id })
 }
 
 // forgetUser makes a change of a user act at once in this process.
 func (a *authenticator) forgetUser(id uuid.UUID) {
-	of := func(p principal) bool { return p.user.ID == id }
+	of := func(p rest.Caller) bool { return p.User.ID == id }
 	a.keys.drop(of)
 	a.sessions.drop(of)
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 
 	"vigil"
+	"vigil/api/rest"
 )
 
 // channelPatch is what a request asks of a notification channel. Nil members
@@ -43,15 +44,15 @@ func readChannelPatch(body json.RawMessage, creates bool) (channelPatch, error) 
 		return channelPatch{}, err
 	}
 	if patch.name != nil {
-		*patch.name, err = cleanName("name", *patch.name)
+		*patch.name, err = rest.CleanName("name", *patch.name)
 	}
 	return patch, err
 }
 
-// changeChannel applies a patch. A config must be usable when it is new and when
+// change applies a patch. A config must be usable when it is new and when
 // the channel is enabled again; a channel that nothing of this happens to can be
 // renamed and disabled whatever has become of its receiver.
-func (s *Server) changeChannel(channel *vigil.Channel, patch channelPatch) error {
+func (c *channels) change(channel *vigil.Channel, patch channelPatch) error {
 	if patch.kind != nil && *patch.kind != channel.Type {
 		return vigil.Invalid("type", "cannot be changed: create another channel")
 	}
@@ -65,7 +66,7 @@ func (s *Server) changeChannel(channel *vigil.Channel, patch channelPatch) error
 		channel.DisabledReason = ""
 	}
 	if patch.config != nil {
-		config, err := s.Channels.Secrets(channel.Type).Keep(patch.config, channel.Config)
+		config, err := c.types.Secrets(channel.Type).Keep(patch.config, channel.Config)
 		if err != nil {
 			return err
 		}
@@ -76,6 +77,6 @@ func (s *Server) changeChannel(channel *vigil.Channel, patch channelPatch) error
 	if !judge {
 		return nil
 	}
-	_, err := s.Channels.Parse(channel.Type, channel.Config)
+	_, err := c.types.Parse(channel.Type, channel.Config)
 	return err
 }

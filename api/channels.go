@@ -9,12 +9,40 @@ import (
 	"github.com/google/uuid"
 
 	"vigil"
+	"vigil/api/rest"
 )
 
 const (
 	tagChannels     = "Notification channels"
 	resourceChannel = "channel"
 )
+
+// channelStore keeps notification channels.
+type channelStore interface {
+	CreateChannel(ctx context.Context, channel vigil.Channel) (vigil.Channel, error)
+	Channels(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]vigil.Channel, int, error)
+	Channel(ctx context.Context, orgID, id uuid.UUID) (vigil.Channel, error)
+	UpdateChannel(ctx context.Context, orgID, id uuid.UUID, change func(*vigil.Channel) error) (vigil.Channel, error)
+	// DeleteChannel refuses a channel that rules use with vigil.CodeConflict,
+	// unless force takes it out of them; then it returns their checks.
+	DeleteChannel(ctx context.Context, orgID, id uuid.UUID, force bool) (checks []uuid.UUID, err error)
+}
+
+type channels struct {
+	store     channelStore
+	types     channelTypes
+	notifier  *notifier
+	publicURL string
+	now       func() time.Time
+	sending   chan struct{} // one for each test message under way
+}
+
+func newChannels(store channelStore, deps Deps, notifier *notifier) *channels {
+	return &channels{
+		store: store, types: deps.Channels, notifier: notifier, publicURL: deps.Config.PublicURL, now: deps.Now,
+		sending: make(chan struct{}, maxTestMessages),
+	}
+}
 
 // notificationChannelView is a NotificationChannel (spec section 2).
 type notificationChannelView struct {
@@ -32,97 +60,98 @@ type notificationChannelView struct {
 // channelConfig is a config as it is shown.
 type channelConfig = json.RawMessage
 
-func (s *Server) showChannel(c vigil.Channel) notificationChannelView {
+func (c *channels) show(channel vigil.Channel) notificationChannelView {
 	view := notificationChannelView{
-		ID: c.ID, OrgID: c.OrgID, Name: c.Name, Type: c.Type, Config: s.Channels.Secrets(c.Type).Mask(c.Config), Enabled: c.Enabled,
-		CreatedAt: c.CreatedAt.UTC(), UpdatedAt: c.UpdatedAt.UTC(),
+		ID: channel.ID, OrgID: channel.OrgID, Name: channel.Name, Type: channel.Type, Enabled: channel.Enabled,
+		Config:    c.types.Secrets(channel.Type).Mask(channel.Config),
+		CreatedAt: channel.CreatedAt.UTC(), UpdatedAt: channel.UpdatedAt.UTC(),
 	}
-	if c.DisabledReason != "" {
-		view.DisabledReason = &c.DisabledReason
+	if channel.DisabledReason != "" {
+		view.DisabledReason = &channel.DisabledReason
 	}
 	return view
 }
 
-func (s *Server) registerChannels() {
+func (c *channels) register(r *rest.Registrar) {
 	const list, one = "/v1/notification-channels", "/v1/notification-channels/{id}"
-	register(s, operation{
-		method: http.MethodGet, path: list, id: "list-notification-channels", tag: tagChannels,
-		summary: "List the notification channels, newest first",
-	}, s.listChannels)
-	register(s, operation{
-		method: http.MethodPost, path: list, id: "create-notification-channel", tag: tagChannels, audit: "channel.create", status: http.StatusCreated,
-		summary: "Create a notification channel", body: schemaRef("NotificationChannelCreate"),
-	}, s.createChannel)
-	register(s, operation{
-		method: http.MethodGet, path: one, id: "get-notification-channel", tag: tagChannels, resource: resourceChannel,
-		summary: "Show a notification channel",
-	}, s.getChannel)
-	register(s, operation{
-		method: http.MethodPut, path: one, id: "update-notification-channel", tag: tagChannels, audit: "channel.update", resource: resourceChannel,
-		summary: "Change a notification channel", body: schemaRef("NotificationChannelUpdate"),
-		description: "Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. The type of a channel cannot change.",
-	}, s.updateChannel)
-	register(s, operation{
-		method: http.MethodDelete, path: one, id: "delete-notification-channel", tag: tagChannels, audit: "channel.delete", resource: resourceChannel, status: http.StatusNoContent,
-		summary:     "Delete a notification channel",
-		description: "A channel that alert rules use is kept and the rules are named, unless `force` is given: it is then taken out of them, and rules that are left without any channel are deleted.",
-		errors:      []int{http.StatusConflict},
-	}, s.deleteChannel)
-	s.registerChannelTrial()
+	rest.Register(r, rest.Operation{
+		Method: http.MethodGet, Path: list, ID: "list-notification-channels", Tag: tagChannels,
+		Summary: "List the notification channels, newest first",
+	}, c.list)
+	rest.Register(r, rest.Operation{
+		Method: http.MethodPost, Path: list, ID: "create-notification-channel", Tag: tagChannels, Audit: "channel.create", Status: http.StatusCreated,
+		Summary: "Create a notification channel", Body: rest.SchemaRef("NotificationChannelCreate"),
+	}, c.create)
+	rest.Register(r, rest.Operation{
+		Method: http.MethodGet, Path: one, ID: "get-notification-channel", Tag: tagChannels, Resource: resourceChannel,
+		Summary: "Show a notification channel",
+	}, c.get)
+	rest.Register(r, rest.Operation{
+		Method: http.MethodPut, Path: one, ID: "update-notification-channel", Tag: tagChannels, Audit: "channel.update", Resource: resourceChannel,
+		Summary: "Change a notification channel", Body: rest.SchemaRef("NotificationChannelUpdate"),
+		Description: "Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. The type of a channel cannot change.",
+	}, c.update)
+	rest.Register(r, rest.Operation{
+		Method: http.MethodDelete, Path: one, ID: "delete-notification-channel", Tag: tagChannels, Audit: "channel.delete", Resource: resourceChannel, Status: http.StatusNoContent,
+		Summary:     "Delete a notification channel",
+		Description: "A channel that alert rules use is kept and the rules are named, unless `force` is given: it is then taken out of them, and rules that are left without any channel are deleted.",
+		Errors:      []int{http.StatusConflict},
+	}, c.delete)
+	c.registerTest(r)
 }
 
-func (s *Server) listChannels(ctx context.Context, in *struct{ PageQuery }) (*listOf[notificationChannelView], error) {
-	channels, total, err := s.Store.Channels(ctx, caller(ctx).org.ID, in.page())
+func (c *channels) list(ctx context.Context, in *struct{ rest.PageQuery }) (*rest.Listing[notificationChannelView], error) {
+	rows, total, err := c.store.Channels(ctx, rest.CallerOf(ctx).Org.ID, in.Page())
 	if err != nil {
 		return nil, err
 	}
-	return listing(channels, total, s.showChannel), nil
+	return rest.NewListing(rows, total, c.show), nil
 }
 
-// findChannel reads a channel of the caller's organization.
-func (s *Server) findChannel(ctx context.Context, path *IDPath) (vigil.Channel, error) {
-	id, err := path.parse(resourceChannel)
+// find reads a channel of the caller's organization.
+func (c *channels) find(ctx context.Context, path *rest.IDPath) (vigil.Channel, error) {
+	id, err := path.Parse(resourceChannel)
 	if err != nil {
 		return vigil.Channel{}, err
 	}
-	return s.Store.Channel(ctx, caller(ctx).org.ID, id)
+	return c.store.Channel(ctx, rest.CallerOf(ctx).Org.ID, id)
 }
 
-func (s *Server) getChannel(ctx context.Context, in *IDPath) (*answerOf[notificationChannelView], error) {
-	channel, err := s.findChannel(ctx, in)
+func (c *channels) get(ctx context.Context, in *rest.IDPath) (*rest.Answer[notificationChannelView], error) {
+	channel, err := c.find(ctx, in)
 	if err != nil {
 		return nil, err
 	}
-	return answering(s.showChannel(channel)), nil
+	return rest.NewAnswer(c.show(channel)), nil
 }
 
-func (s *Server) createChannel(ctx context.Context, in *struct{ Body json.RawMessage }) (*answerOf[notificationChannelView], error) {
+func (c *channels) create(ctx context.Context, in *struct{ Body json.RawMessage }) (*rest.Answer[notificationChannelView], error) {
 	patch, err := readChannelPatch(in.Body, true)
 	if err != nil {
 		return nil, err
 	}
-	auditMembers(ctx, patch.given)
-	channel := vigil.Channel{OrgID: caller(ctx).org.ID, Type: *patch.kind, Enabled: true}
-	if err := s.changeChannel(&channel, patch); err != nil {
+	rest.AuditMembers(ctx, patch.given)
+	channel := vigil.Channel{OrgID: rest.CallerOf(ctx).Org.ID, Type: *patch.kind, Enabled: true}
+	if err := c.change(&channel, patch); err != nil {
 		return nil, err
 	}
 	if channel.ID, err = uuid.NewV7(); err != nil {
 		return nil, err
 	}
-	auditResource(ctx, channel.ID)
-	if channel, err = s.Store.CreateChannel(ctx, channel); err != nil {
+	rest.AuditResource(ctx, channel.ID)
+	if channel, err = c.store.CreateChannel(ctx, channel); err != nil {
 		return nil, err
 	}
-	return answering(s.showChannel(channel)), nil
+	return rest.NewAnswer(c.show(channel)), nil
 }
 
 type updateChannelInput struct {
-	IDPath
+	rest.IDPath
 	Body json.RawMessage
 }
 
-func (s *Server) updateChannel(ctx context.Context, in *updateChannelInput) (*answerOf[notificationChannelView], error) {
-	id, err := in.parse(resourceChannel)
+func (c *channels) update(ctx context.Context, in *updateChannelInput) (*rest.Answer[notificationChannelView], error) {
+	id, err := in.Parse(resourceChannel)
 	if err != nil {
 		return nil, err
 	}
@@ -130,32 +159,32 @@ func (s *Server) updateChannel(ctx context.Context, in *updateChannelInput) (*an
 	if err != nil {
 		return nil, err
 	}
-	auditMembers(ctx, patch.given)
-	channel, err := s.Store.UpdateChannel(ctx, caller(ctx).org.ID, id, func(c *vigil.Channel) error {
-		return s.changeChannel(c, patch)
+	rest.AuditMembers(ctx, patch.given)
+	channel, err := c.store.UpdateChannel(ctx, rest.CallerOf(ctx).Org.ID, id, func(channel *vigil.Channel) error {
+		return c.change(channel, patch)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return answering(s.showChannel(channel)), nil
+	return rest.NewAnswer(c.show(channel)), nil
 }
 
 type deleteChannelInput struct {
-	IDPath
+	rest.IDPath
 	Force bool `query:"force" doc:"Take the channel out of the alert rules that use it."`
 }
 
-func (s *Server) deleteChannel(ctx context.Context, in *deleteChannelInput) (*struct{}, error) {
-	id, err := in.parse(resourceChannel)
+func (c *channels) delete(ctx context.Context, in *deleteChannelInput) (*struct{}, error) {
+	id, err := in.Parse(resourceChannel)
 	if err != nil {
 		return nil, err
 	}
-	checks, err := s.Store.DeleteChannel(ctx, caller(ctx).org.ID, id, in.Force)
+	checks, err := c.store.DeleteChannel(ctx, rest.CallerOf(ctx).Org.ID, id, in.Force)
 	if err != nil {
 		return nil, err
 	}
 	for _, check := range checks {
-		s.tellRules(ctx, check)
+		c.notifier.rulesChanged(ctx, rest.CallerOf(ctx).Org.ID, check)
 	}
 	return nil, nil //nolint:nilnil // Huma's way to answer without a body
 }

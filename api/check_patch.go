@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"vigil"
+	"vigil/api/rest"
 )
 
 // maxInterval bounds the interval of a check, in seconds: 30 days.
@@ -61,7 +62,7 @@ func readCheckPatch(body json.RawMessage, creates bool) (checkPatch, error) {
 		return checkPatch{}, err
 	}
 	if patch.name != nil {
-		if *patch.name, err = cleanName("name", *patch.name); err != nil {
+		if *patch.name, err = rest.CleanName("name", *patch.name); err != nil {
 			return checkPatch{}, err
 		}
 	}
@@ -72,18 +73,18 @@ func readCheckPatch(body json.RawMessage, creates bool) (checkPatch, error) {
 }
 
 // newCheck makes the check that a request describes.
-func (s *Server) newCheck(patch checkPatch, plan vigil.Plan) (vigil.Check, error) {
+func (c *checks) newCheck(patch checkPatch, plan vigil.Plan) (vigil.Check, error) {
 	check := vigil.Check{Enabled: true, Simultaneous: true}
 	if patch.regions == nil {
 		region, _ := vigil.RegionByKey(vigil.DefaultRegionAlias)
 		patch.regions = []string{region.Key}
 	}
-	return check, s.change(&check, patch, plan)
+	return check, c.change(&check, patch, plan)
 }
 
 // change applies a patch. What the patch leaves alone is not judged again: a
 // check that an older plan allowed can still be renamed or disabled.
-func (s *Server) change(check *vigil.Check, patch checkPatch, plan vigil.Plan) error {
+func (c *checks) change(check *vigil.Check, patch checkPatch, plan vigil.Plan) error {
 	before := *check
 	if patch.name != nil {
 		check.Name = *patch.name
@@ -96,7 +97,7 @@ func (s *Server) change(check *vigil.Check, patch checkPatch, plan vigil.Plan) e
 	}
 	if patch.interval != nil && *patch.interval != check.Interval {
 		if *patch.interval < plan.MinInterval {
-			return vigil.Invalid("interval_seconds", "must be at least %d on the %s tier", ceilSeconds(plan.MinInterval), plan.Tier)
+			return vigil.Invalid("interval_seconds", "must be at least %d on the %s tier", rest.CeilSeconds(plan.MinInterval), plan.Tier)
 		}
 		check.Interval = *patch.interval
 	}
@@ -106,12 +107,12 @@ func (s *Server) change(check *vigil.Check, patch checkPatch, plan vigil.Plan) e
 		}
 		check.Regions = patch.regions
 	}
-	return s.changeTarget(check, before, patch)
+	return c.changeTarget(check, before, patch)
 }
 
 // changeTarget applies the members that say what is probed. When anything about
 // that is new, or the check starts to run, a probe must be possible.
-func (s *Server) changeTarget(check *vigil.Check, before vigil.Check, patch checkPatch) error {
+func (c *checks) changeTarget(check *vigil.Check, before vigil.Check, patch checkPatch) error {
 	if patch.kind != nil && *patch.kind != check.Type {
 		if patch.config == nil {
 			return vigil.Invalid("config", "must come along when type changes")
@@ -119,7 +120,7 @@ func (s *Server) changeTarget(check *vigil.Check, before vigil.Check, patch chec
 		check.Type = *patch.kind
 	}
 	if patch.config != nil {
-		config, err := s.Probes.Secrets(check.Type).Keep(patch.config, check.Config)
+		config, err := c.types.Secrets(check.Type).Keep(patch.config, check.Config)
 		if err != nil {
 			return err
 		}
@@ -131,7 +132,7 @@ func (s *Server) changeTarget(check *vigil.Check, before vigil.Check, patch chec
 	if same && (before.Enabled || !check.Enabled) {
 		return nil
 	}
-	probe, err := s.Probes.Parse(check.Type, check.Config, check.Interval)
+	probe, err := c.types.Parse(check.Type, check.Config, check.Interval)
 	if err != nil {
 		return err
 	}
@@ -146,9 +147,4 @@ func sameJSON(a, b json.RawMessage) bool {
 		return false
 	}
 	return reflect.DeepEqual(x, y)
-}
-
-// ceilSeconds rounds up: an interval is given in whole seconds.
-func ceilSeconds(d time.Duration) int64 {
-	return int64((d + time.Second - 1) / time.Second)
 }

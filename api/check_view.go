@@ -30,19 +30,12 @@ type checkView struct {
 // checkConfig is a config as it is shown.
 type checkConfig = json.RawMessage
 
-func (s *Server) showCheck(c vigil.Check) checkView {
+func (c *checks) show(check vigil.Check) checkView {
 	return checkView{
-		ID: c.ID, OrgID: c.OrgID, Name: c.Name, Type: c.Type, Config: s.Probes.Secrets(c.Type).Mask(c.Config),
-		IntervalSeconds: int64(c.Interval / time.Second), Regions: c.Regions, Enabled: c.Enabled,
-		SimultaneousRegions: c.Simultaneous, HealthStatus: c.Health,
-		LastChecked: inUTC(c.LastChecked), ExpiresAt: inUTC(c.ExpiresAt),
-		CreatedAt: c.CreatedAt.UTC(), UpdatedAt: c.UpdatedAt.UTC(),
+		ID: check.ID, OrgID: check.OrgID, Name: check.Name, Type: check.Type, Config: c.types.Secrets(check.Type).Mask(check.Config),
+		IntervalSeconds: int64(check.Interval / time.Second), Regions: check.Regions, Enabled: check.Enabled,
+		SimultaneousRegions: check.Simultaneous, HealthStatus: check.Health,
+		LastChecked: inUTC(check.LastChecked), ExpiresAt: inUTC(check.ExpiresAt),
+		CreatedAt: check.CreatedAt.UTC(), UpdatedAt: check.UpdatedAt.UTC(),
 	}
-}
-
-func inUTC(t *time.Time) *time.Time {
-	if t == nil {
-		return nil
-	}
-	return new(t.UTC())
 }

@@ -8,12 +8,26 @@ import (
 	"github.com/google/uuid"
 
 	"vigil"
+	"vigil/api/rest"
 )
 
 const (
 	tagDeliveries    = "Deliveries"
 	resourceDelivery = "delivery"
 )
+
+// deliveryStore reads deliveries.
+type deliveryStore interface {
+	Deliveries(ctx context.Context, orgID uuid.UUID, filter vigil.DeliveryFilter) ([]vigil.Delivery, int, error)
+	Delivery(ctx context.Context, orgID, id uuid.UUID) (vigil.Delivery, error)
+	Attempts(ctx context.Context, orgID, deliveryID uuid.UUID, page vigil.Page) ([]vigil.Attempt, int, error)
+}
+
+type deliveries struct {
+	store     deliveryStore
+	workflows incidentWorkflows
+	links     workflowLinks
+}
 
 // deliveryView is one event on its way to one channel.
 type deliveryView struct {
@@ -37,14 +51,14 @@ type deliveryView struct {
 	RunURL        *string              `json:"run_url" doc:"The workflow in the Temporal UI; null where there is no UI."`
 }
 
-func (s *Server) showDelivery(d vigil.Delivery) deliveryView {
+func (l workflowLinks) showDelivery(d vigil.Delivery) deliveryView {
 	workflow := vigil.DeliveryWorkflowID(d.IncidentID, d.ChannelID)
 	return deliveryView{
 		ID: d.ID, EventID: d.EventID, EventType: d.EventType, IncidentID: d.IncidentID, CheckID: d.CheckID,
 		ChannelID: d.ChannelID, ChannelType: d.ChannelType, ChannelName: d.ChannelName, Status: d.Status, Attempts: d.Attempts,
 		NextAttemptAt: inUTC(d.NextAttemptAt), Redelivering: d.Redeliver, Merged: d.Merged,
 		CreatedAt: d.CreatedAt.UTC(), UpdatedAt: d.UpdatedAt.UTC(), FinishedAt: inUTC(d.FinishedAt),
-		WorkflowID: workflow, RunURL: s.workflowURL(workflow, ""),
+		WorkflowID: workflow, RunURL: l.of(workflow, ""),
 	}
 }
 
@@ -72,36 +86,36 @@ func showAttempt(a vigil.Attempt) attemptView {
 	}
 }
 
-func (s *Server) registerDeliveries() {
-	register(s, operation{
-		method: http.MethodGet, path: "/v1/deliveries", id: "list-deliveries", tag: tagDeliveries,
-		summary: "List the deliveries, newest first",
-	}, s.listDeliveries)
-	register(s, operation{
-		method: http.MethodGet, path: "/v1/deliveries/{id}", id: "get-delivery", tag: tagDeliveries, resource: resourceDelivery,
-		summary: "Show a delivery",
-	}, s.getDelivery)
-	register(s, operation{
-		method: http.MethodGet, path: "/v1/deliveries/{id}/attempts", id: "list-delivery-attempts", tag: tagDeliveries, resource: resourceDelivery,
-		summary: "List the attempts of a delivery, newest first",
-	}, s.listAttempts)
-	register(s, operation{
-		method: http.MethodPost, path: "/v1/deliveries/{id}/redeliver", id: "redeliver", tag: tagDeliveries, resource: resourceDelivery, status: http.StatusAccepted, audit: "delivery.redeliver",
-		summary:     "Ask for another attempt",
-		description: "Whatever became of the delivery, one more attempt is made soon, with the same id and the same body. A channel that is disabled or deleted is not told.",
-		errors:      []int{http.StatusConflict},
-	}, s.redeliver)
+func (d *deliveries) register(r *rest.Registrar) {
+	rest.Register(r, rest.Operation{
+		Method: http.MethodGet, Path: "/v1/deliveries", ID: "list-deliveries", Tag: tagDeliveries,
+		Summary: "List the deliveries, newest first",
+	}, d.list)
+	rest.Register(r, rest.Operation{
+		Method: http.MethodGet, Path: "/v1/deliveries/{id}", ID: "get-delivery", Tag: tagDeliveries, Resource: resourceDelivery,
+		Summary: "Show a delivery",
+	}, d.get)
+	rest.Register(r, rest.Operation{
+		Method: http.MethodGet, Path: "/v1/deliveries/{id}/attempts", ID: "list-delivery-attempts", Tag: tagDeliveries, Resource: resourceDelivery,
+		Summary: "List the attempts of a delivery, newest first",
+	}, d.listAttempts)
+	rest.Register(r, rest.Operation{
+		Method: http.MethodPost, Path: "/v1/deliveries/{id}/redeliver", ID: "redeliver", Tag: tagDeliveries, Resource: resourceDelivery, Status: http.StatusAccepted, Audit: "delivery.redeliver",
+		Summary:     "Ask for another attempt",
+		Description: "Whatever became of the delivery, one more attempt is made soon, with the same id and the same body. A channel that is disabled or deleted is not told.",
+		Errors:      []int{http.StatusConflict},
+	}, d.redeliver)
 }
 
 type deliveriesInput struct {
-	PageQuery
+	rest.PageQuery
 	IncidentID string               `query:"incident_id" format:"uuid" doc:"Deliveries about one incident."`
 	ChannelID  string               `query:"channel_id" format:"uuid" doc:"Deliveries to one channel."`
 	Status     vigil.DeliveryStatus `query:"status" enum:"pending,delivered,exhausted,superseded,canceled" doc:"Deliveries in one state."`
 }
 
-func (s *Server) listDeliveries(ctx context.Context, in *deliveriesInput) (*listOf[deliveryView], error) {
-	filter := vigil.DeliveryFilter{Status: in.Status, Page: in.page()}
+func (d *deliveries) list(ctx context.Context, in *deliveriesInput) (*rest.Listing[deliveryView], error) {
+	filter := vigil.DeliveryFilter{Status: in.Status, Page: in.Page()}
 	var err error
 	if filter.IncidentID, err = filterID("incident_id", in.IncidentID); err != nil {
 		return nil, err
@@ -109,56 +123,56 @@ func (s *Server) listDeliveries(ctx context.Context, in *deliveriesInput) (*list
 	if filter.ChannelID, err = filterID("channel_id", in.ChannelID); err != nil {
 		return nil, err
 	}
-	deliveries, total, err := s.Store.Deliveries(ctx, caller(ctx).org.ID, filter)
+	rows, total, err := d.store.Deliveries(ctx, rest.CallerOf(ctx).Org.ID, filter)
 	if err != nil {
 		return nil, err
 	}
-	return listing(deliveries, total, s.showDelivery), nil
+	return rest.NewListing(rows, total, d.links.showDelivery), nil
 }
 
-func (s *Server) getDelivery(ctx context.Context, in *IDPath) (*answerOf[deliveryView], error) {
-	id, err := in.parse(resourceDelivery)
+func (d *deliveries) get(ctx context.Context, in *rest.IDPath) (*rest.Answer[deliveryView], error) {
+	id, err := in.Parse(resourceDelivery)
 	if err != nil {
 		return nil, err
 	}
-	delivery, err := s.Store.Delivery(ctx, caller(ctx).org.ID, id)
+	delivery, err := d.store.Delivery(ctx, rest.CallerOf(ctx).Org.ID, id)
 	if err != nil {
 		return nil, err
 	}
-	return answering(s.showDelivery(delivery)), nil
+	return rest.NewAnswer(d.links.showDelivery(delivery)), nil
 }
 
 type attemptsInput struct {
-	IDPath
-	PageQuery
+	rest.IDPath
+	rest.PageQuery
 }
 
-func (s *Server) listAttempts(ctx context.Context, in *attemptsInput) (*listOf[attemptView], error) {
-	id, err := in.parse(resourceDelivery)
+func (d *deliveries) listAttempts(ctx context.Context, in *attemptsInput) (*rest.Listing[attemptView], error) {
+	id, err := in.Parse(resourceDelivery)
 	if err != nil {
 		return nil, err
 	}
-	attempts, total, err := s.Store.Attempts(ctx, caller(ctx).org.ID, id, in.page())
+	attempts, total, err := d.store.Attempts(ctx, rest.CallerOf(ctx).Org.ID, id, in.Page())
 	if err != nil {
 		return nil, err
 	}
-	return listing(attempts, total, showAttempt), nil
+	return rest.NewListing(attempts, total, showAttempt), nil
 }
 
 // redeliver answers when the wish is stored; what tells the workflow may take
 // longer, and is repaired by the sweep.
-func (s *Server) redeliver(ctx context.Context, in *IDPath) (*answerOf[deliveryView], error) {
-	id, err := in.parse(resourceDelivery)
+func (d *deliveries) redeliver(ctx context.Context, in *rest.IDPath) (*rest.Answer[deliveryView], error) {
+	id, err := in.Parse(resourceDelivery)
 	if err != nil {
 		return nil, err
 	}
-	org := caller(ctx).org.ID
-	if err := s.Incidents.Redeliver(ctx, org, id); err != nil {
+	org := rest.CallerOf(ctx).Org.ID
+	if err := d.workflows.Redeliver(ctx, org, id); err != nil {
 		return nil, err
 	}
-	delivery, err := s.Store.Delivery(ctx, org, id)
+	delivery, err := d.store.Delivery(ctx, org, id)
 	if err != nil {
 		return nil, err
 	}
-	return answering(s.showDelivery(delivery)), nil
+	return rest.NewAnswer(d.links.showDelivery(delivery)), nil
 }

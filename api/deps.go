@@ -11,18 +11,21 @@ import (
 	"github.com/google/uuid"
 
 	"vigil"
+	"vigil/api/rest"
+	"vigil/api/stream"
+	"vigil/notify"
 	"vigil/probe"
 )
 
 // Deps is everything the API stands on.
 type Deps struct {
-	Store    store
-	Loops    loops
-	Probes   probes
-	Channels channels
+	Store    Store
+	Loops    loopWorkflows
+	Probes   checkTypes
+	Channels channelTypes
 	// Incidents are the workflows of alerting; nil where there are none, so
 	// that incidents can be read and not changed.
-	Incidents incidents
+	Incidents incidentWorkflows
 	// Mailer sends mail; nil sends none.
 	Mailer mailer
 	Config Config
@@ -34,6 +37,9 @@ type Deps struct {
 	Log      *slog.Logger
 	Now      func() time.Time
 }
+
+// StreamConfig holds the settings of the alert streams.
+type StreamConfig = stream.Config
 
 // Config holds the settings of the API.
 type Config struct {
@@ -70,52 +76,39 @@ type Config struct {
 	TaskDeadline time.Duration
 }
 
-// store is what the API asks of the database. Every method that takes orgID
-// answers vigil.NotFound for what belongs to another organization.
-type store interface {
-	alertStore
+// Store is what the API needs of the database: what each resource needs, declared
+// next to it. Every method that takes orgID returns vigil.NotFound for what
+// belongs to another organization.
+type Store interface {
+	systemStore
+	credentialStore
+	accountStore
+	loginStore
+	verificationStore
+	recoveryStore
+	tokenStore
+	auditStore
+	keyStore
+	regionStore
+	checkStore
+	resultStore
+	checkRegionStore
+	usageStore
+	ruleStore
+	channelStore
+	incidentStore
+	timelineStore
+	deliveryStore
+	rest.LeaseStore
+	stream.Store
 
-	Ready(ctx context.Context) error
-
-	CreateAccount(ctx context.Context, org vigil.Organization, user vigil.User, key *vigil.NewKey) (vigil.User, vigil.Organization, error)
-	UserByEmail(ctx context.Context, email string) (vigil.User, error)
-	User(ctx context.Context, id uuid.UUID) (vigil.User, error)
-	Organization(ctx context.Context, id uuid.UUID) (vigil.Organization, error)
-
-	ReplaceToken(ctx context.Context, token vigil.AccountToken) error
-	PendingEmail(ctx context.Context, userID uuid.UUID) (string, error)
-	VerifyEmail(ctx context.Context, hash []byte) (user vigil.User, previous string, err error)
-	Recover(ctx context.Context, hash []byte, key vigil.NewKey, passwordHash string) (vigil.User, error)
-	SetPassword(ctx context.Context, userID uuid.UUID, hash string) (vigil.User, error)
-	BeginLogin(ctx context.Context, email string) (wait time.Duration, err error)
-	EndLogin(ctx context.Context, email string) error
-
-	LeaseRate(ctx context.Context, orgID uuid.UUID, want, limit int64) (vigil.RateLease, error)
+	// RecordAudit stores the audit entry of ctx, unless a transaction has stored it.
 	RecordAudit(ctx context.Context) error
-	AuditLog(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]vigil.AuditEntry, int, error)
-
-	CreateKey(ctx context.Context, orgID, userID uuid.UUID, key vigil.NewKey) (vigil.APIKey, error)
-	Keys(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]vigil.APIKey, int, error)
-	DeleteKey(ctx context.Context, orgID, id uuid.UUID) error
-	KeyByHash(ctx context.Context, hash []byte) (vigil.APIKey, vigil.Organization, vigil.User, error)
-	TouchKey(ctx context.Context, id uuid.UUID, at time.Time) error
-
-	CreateCheck(ctx context.Context, check vigil.Check, plan vigil.Plan, allow vigil.Allowance) (vigil.Check, error)
-	Check(ctx context.Context, orgID, id uuid.UUID) (vigil.Check, error)
-	Checks(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]vigil.Check, int, error)
-	UpdateCheck(ctx context.Context, orgID, id uuid.UUID, plan vigil.Plan, change func(*vigil.Check) error) (vigil.Check, error)
-	DeleteCheck(ctx context.Context, orgID, id uuid.UUID) (regions []string, err error)
-	Usage(ctx context.Context, orgID uuid.UUID) (vigil.Usage, error)
-
-	Results(ctx context.Context, orgID, checkID uuid.UUID, filter vigil.ResultFilter) ([]vigil.Result, int, error)
-	Uptime(ctx context.Context, orgID, checkID uuid.UUID, period time.Duration) (vigil.Uptime, error)
-	Loops(ctx context.Context, orgID, checkID uuid.UUID) ([]vigil.Loop, error)
-	LiveRegions(ctx context.Context, silence time.Duration) (map[string][]vigil.CheckType, error)
 }
 
-// loops is what the API asks of the workflows. Apply and Stop are attempts: what
+// loopWorkflows is what the API asks of the workflows. Apply and Stop are attempts: what
 // they miss is repaired by the sweep, so their errors are only logged.
-type loops interface {
+type loopWorkflows interface {
 	// Apply starts the loop of a row, or tells it what changed.
 	Apply(ctx context.Context, loop vigil.Loop) error
 	// Stop ends the loop of a region that left its check at the revision, or,
@@ -128,8 +121,8 @@ type loops interface {
 	Test(ctx context.Context, check vigil.Check, region string, dryRun bool) (vigil.Result, error)
 }
 
-// probes is what the API asks of the check types.
-type probes interface {
+// checkTypes is what the API asks of the check types.
+type checkTypes interface {
 	Types() []vigil.CheckType
 	// Config and Metadata return zero values of the structs that document a
 	// type's config and the metadata of its results, or nil.
@@ -139,6 +132,33 @@ type probes interface {
 	Secrets(t vigil.CheckType) vigil.SecretFields
 	// Parse reads a config, or says by name which member is wrong.
 	Parse(t vigil.CheckType, config json.RawMessage, interval time.Duration) (probe.Probe, error)
+}
+
+// incidentWorkflows is what the API asks of the workflows that decide about incidents
+// and deliver messages. Every method that takes orgID answers vigil.NotFound for
+// what belongs to another organization.
+type incidentWorkflows interface {
+	// Acknowledge and Resolve return the incident as it is then. CodeConflict:
+	// its state does not allow it. CodeUnavailable: nobody answers in time.
+	Acknowledge(ctx context.Context, orgID, id uuid.UUID, by string) (vigil.Incident, error)
+	Resolve(ctx context.Context, orgID, id uuid.UUID, by, note string) (vigil.Incident, error)
+	// Redeliver has one more attempt made; CodeConflict when its channel is
+	// not told any more.
+	Redeliver(ctx context.Context, orgID, deliveryID uuid.UUID) error
+	// Look makes a check's incident be thought over, after something that it
+	// depends on was changed. It is an attempt, as those of loops are.
+	Look(ctx context.Context, checkID uuid.UUID) error
+}
+
+// channelTypes is what the API asks of the channel types.
+type channelTypes interface {
+	Types() []vigil.ChannelType
+	// Config returns a zero value of the struct that documents a type's config.
+	Config(t vigil.ChannelType) any
+	// Secrets returns the secret members of a type's config.
+	Secrets(t vigil.ChannelType) vigil.SecretFields
+	// Parse reads a config, or says by name which member is wrong.
+	Parse(t vigil.ChannelType, config json.RawMessage) (notify.Sender, error)
 }
 
 // validate reports what is missing.
@@ -158,7 +178,7 @@ func (d *Deps) validate() error {
 		return errors.New("api: a clock is needed")
 	}
 	if d.Incidents == nil {
-		d.Incidents = nobody{}
+		d.Incidents = noIncidentWorkflows{}
 	}
 	if d.Config.SignupTier == "" {
 		d.Config.SignupTier = vigil.TierFree

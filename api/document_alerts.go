@@ -7,21 +7,22 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"vigil"
+	"vigil/api/rest"
 )
 
 // describeChannels writes into the document what depends on the channel types
 // that the registry knows, as describeChecks does for those of checks.
 func (s *Server) describeChannels() {
-	registry := s.huma.OpenAPI().Components.Schemas
+	registry := s.registrar.Document().Components.Schemas
 	schemas := registry.Map()
-	kinds := s.Channels.Types()
+	kinds := s.types.channels.Types()
 	names := make([]any, 0, len(kinds))
 	mapping := make(map[string]string, len(kinds))
 	var variants, configs []*huma.Schema
 	for _, kind := range kinds {
 		name := camel(vigil.CheckType(kind)) + "Channel"
-		config := registry.Schema(reflect.TypeOf(s.Channels.Config(kind)), true, name+"Config")
-		describeSecrets(registry, config, s.Channels.Secrets(kind))
+		config := registry.Schema(reflect.TypeOf(s.types.channels.Config(kind)), true, name+"Config")
+		describeSecrets(registry, config, s.types.channels.Secrets(kind))
 		schemas[name] = &huma.Schema{
 			Type:        huma.TypeObject,
 			Description: "What makes a channel of type " + string(kind) + ".",
@@ -32,8 +33,8 @@ func (s *Server) describeChannels() {
 			Required: []string{"type", "config"},
 		}
 		names = append(names, string(kind))
-		mapping[string(kind)] = schemaPrefix + name
-		variants = append(variants, schemaRef(name))
+		mapping[string(kind)] = rest.SchemaPrefix + name
+		variants = append(variants, rest.SchemaRef(name))
 		configs = append(configs, config)
 	}
 	channel := schemas["NotificationChannel"]
@@ -71,7 +72,7 @@ func written(resource *huma.Schema, readOnly []string) *huma.Schema {
 // describeRules writes into the document the forms in which a rule's condition
 // may be written.
 func (s *Server) describeRules() {
-	schemas := s.huma.OpenAPI().Components.Schemas.Map()
+	schemas := s.registrar.Document().Components.Schemas.Map()
 	condition := schemas["Condition"]
 	condition.Description = "When a rule fires: when any of the keys that are present matches. severity is none of them."
 	schemas["ConditionPair"] = &huma.Schema{
@@ -86,7 +87,7 @@ func (s *Server) describeRules() {
 		AdditionalProperties: false,
 	}
 	create := written(schemas["AlertRule"], ruleReadOnly())
-	create.Properties["condition"] = &huma.Schema{OneOf: []*huma.Schema{schemaRef("Condition"), schemaRef("ConditionPair")}}
+	create.Properties["condition"] = &huma.Schema{OneOf: []*huma.Schema{rest.SchemaRef("Condition"), rest.SchemaRef("ConditionPair")}}
 	create.Required = []string{"name", "notification_channel_ids"}
 	create.AnyOf = []*huma.Schema{{Required: []string{"condition"}}, {Required: []string{"condition_type", "threshold"}}}
 	schemas["AlertRuleCreate"] = create
@@ -98,7 +99,7 @@ func (s *Server) describeRules() {
 // describeNulls writes into the document which objects may be null. Huma can say
 // so of plain values only.
 func (s *Server) describeNulls() {
-	schemas := s.huma.OpenAPI().Components.Schemas.Map()
+	schemas := s.registrar.Document().Components.Schemas.Map()
 	for _, of := range []struct{ resource, member string }{
 		{"Trigger", "result"}, {"TimelineEntry", "delivery"}, {"TimelineEntry", "attempt"},
 	} {

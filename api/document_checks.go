@@ -10,22 +10,23 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"vigil"
+	"vigil/api/rest"
 )
 
 // describeChecks writes into the document what depends on the check types that
 // the registry knows: a check and the bodies that write one are told apart by
 // their type, each with its config; and the metadata of each type's results.
 func (s *Server) describeChecks() {
-	registry := s.huma.OpenAPI().Components.Schemas
+	registry := s.registrar.Document().Components.Schemas
 	schemas := registry.Map()
-	kinds := s.Probes.Types()
+	kinds := s.types.checks.Types()
 	names := make([]any, 0, len(kinds))
 	mapping := make(map[string]string, len(kinds))
 	var variants, configs, seen []*huma.Schema
 	for _, kind := range kinds {
-		config := registry.Schema(reflect.TypeOf(s.Probes.Config(kind)), true, camel(kind)+"Config")
-		describeSecrets(registry, config, s.Probes.Secrets(kind))
-		if metadata := s.Probes.Metadata(kind); metadata != nil {
+		config := registry.Schema(reflect.TypeOf(s.types.checks.Config(kind)), true, camel(kind)+"Config")
+		describeSecrets(registry, config, s.types.checks.Secrets(kind))
+		if metadata := s.types.checks.Metadata(kind); metadata != nil {
 			seen = withSchema(seen, registry.Schema(reflect.TypeOf(metadata), true, camel(kind)+"Metadata"))
 		}
 		variant := "Check" + camel(kind)
@@ -39,8 +40,8 @@ func (s *Server) describeChecks() {
 			Required: []string{"type", "config"},
 		}
 		names = append(names, string(kind))
-		mapping[string(kind)] = schemaPrefix + variant
-		variants = append(variants, schemaRef(variant))
+		mapping[string(kind)] = rest.SchemaPrefix + variant
+		variants = append(variants, rest.SchemaRef(variant))
 		configs = withSchema(configs, config)
 	}
 	describeMetadata(schemas, seen)
@@ -94,7 +95,7 @@ func withSchema(refs []*huma.Schema, ref *huma.Schema) []*huma.Schema {
 // adds, and what a later version does.
 func describeMetadata(schemas map[string]*huma.Schema, seen []*huma.Schema) {
 	for _, ref := range seen {
-		schemas[strings.TrimPrefix(ref.Ref, schemaPrefix)].AdditionalProperties = nil
+		schemas[strings.TrimPrefix(ref.Ref, rest.SchemaPrefix)].AdditionalProperties = nil
 	}
 	schemas["RunMetadata"] = &huma.Schema{
 		Type:        huma.TypeObject,
@@ -106,7 +107,7 @@ func describeMetadata(schemas map[string]*huma.Schema, seen []*huma.Schema) {
 	}
 	result := schemas["Result"]
 	result.Properties["metadata"] = &huma.Schema{
-		AnyOf:       append(seen, schemaRef("RunMetadata"), &huma.Schema{Type: "null"}),
+		AnyOf:       append(seen, rest.SchemaRef("RunMetadata"), &huma.Schema{Type: "null"}),
 		Description: "What the check's type has to say besides; null when there is nothing.",
 	}
 }

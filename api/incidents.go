@@ -8,12 +8,25 @@ import (
 	"github.com/google/uuid"
 
 	"vigil"
+	"vigil/api/rest"
 )
 
 const (
 	tagIncidents     = "Incidents"
 	resourceIncident = "incident"
 )
+
+// incidentStore reads incidents.
+type incidentStore interface {
+	Incidents(ctx context.Context, orgID uuid.UUID, filter vigil.IncidentFilter) ([]vigil.Incident, int, error)
+	Incident(ctx context.Context, orgID, id uuid.UUID) (vigil.Incident, error)
+}
+
+type incidents struct {
+	store     incidentStore
+	workflows incidentWorkflows
+	links     workflowLinks
+}
 
 // incidentView is an Incident (spec section 2).
 type incidentView struct {
@@ -45,7 +58,7 @@ type triggerView struct {
 	FailureCount int         `json:"failure_count" minimum:"0" doc:"Failures in a row in that region."`
 }
 
-func (s *Server) showIncident(i vigil.Incident) incidentView {
+func (s *incidents) show(i vigil.Incident) incidentView {
 	workflow := vigil.IncidentWorkflowID(i.CheckID)
 	view := incidentView{
 		ID: i.ID, CheckID: i.CheckID, AlertRuleID: i.RuleID, Status: i.Status, Severity: i.Severity,
@@ -54,7 +67,7 @@ func (s *Server) showIncident(i vigil.Incident) incidentView {
 		AcknowledgedBy: orNull(i.AcknowledgedBy), ResolvedBy: orNull(i.ResolvedBy), Resolution: orNull(string(i.Resolution)), Note: orNull(i.Note),
 		Regions:    append([]string{}, i.Regions...),
 		Trigger:    triggerView{Matched: append([]string{}, i.Trigger.Matched...), FailureCount: i.Trigger.FailureCount},
-		WorkflowID: workflow, RunURL: s.workflowURL(workflow, ""),
+		WorkflowID: workflow, RunURL: s.links.of(workflow, ""),
 	}
 	if !i.Trigger.Result.Slot.IsZero() {
 		view.Trigger.Result = new(showResult(i.Trigger.Result))
@@ -62,48 +75,38 @@ func (s *Server) showIncident(i vigil.Incident) incidentView {
 	return view
 }
 
-// orNull shows a value, or null for an empty one.
-func orNull[T comparable](v T) *T {
-	var empty T
-	if v == empty {
-		return nil
-	}
-	return &v
-}
-
-func (s *Server) registerIncidents() {
-	register(s, operation{
-		method: http.MethodGet, path: "/v1/incidents", id: "list-incidents", tag: tagIncidents,
-		summary: "List the incidents, newest first",
-	}, s.listIncidents)
-	register(s, operation{
-		method: http.MethodGet, path: "/v1/incidents/{id}", id: "get-incident", tag: tagIncidents, resource: resourceIncident,
-		summary: "Show an incident",
-	}, s.getIncident)
-	register(s, operation{
-		method: http.MethodPost, path: "/v1/incidents/{id}/acknowledge", id: "acknowledge-incident", tag: tagIncidents, resource: resourceIncident, audit: "incident.acknowledge",
-		summary:     "Acknowledge an incident",
-		description: "Says that somebody looks after it. Repeated, it changes nothing; a resolved incident cannot be acknowledged.",
-		errors:      []int{http.StatusConflict, http.StatusServiceUnavailable},
-	}, s.acknowledgeIncident)
-	register(s, operation{
-		method: http.MethodPost, path: "/v1/incidents/{id}/resolve", id: "resolve-incident", tag: tagIncidents, resource: resourceIncident, audit: "incident.resolve",
-		summary:     "Resolve an incident",
-		description: "No other incident of the check opens until all that made this one has been quiet once. Repeated, it changes nothing.",
-		errors:      []int{http.StatusServiceUnavailable},
-	}, s.resolveIncident)
-	s.registerTimeline()
+func (i *incidents) register(r *rest.Registrar) {
+	rest.Register(r, rest.Operation{
+		Method: http.MethodGet, Path: "/v1/incidents", ID: "list-incidents", Tag: tagIncidents,
+		Summary: "List the incidents, newest first",
+	}, i.list)
+	rest.Register(r, rest.Operation{
+		Method: http.MethodGet, Path: "/v1/incidents/{id}", ID: "get-incident", Tag: tagIncidents, Resource: resourceIncident,
+		Summary: "Show an incident",
+	}, i.get)
+	rest.Register(r, rest.Operation{
+		Method: http.MethodPost, Path: "/v1/incidents/{id}/acknowledge", ID: "acknowledge-incident", Tag: tagIncidents, Resource: resourceIncident, Audit: "incident.acknowledge",
+		Summary:     "Acknowledge an incident",
+		Description: "Says that somebody looks after it. Repeated, it changes nothing; a resolved incident cannot be acknowledged.",
+		Errors:      []int{http.StatusConflict, http.StatusServiceUnavailable},
+	}, i.acknowledge)
+	rest.Register(r, rest.Operation{
+		Method: http.MethodPost, Path: "/v1/incidents/{id}/resolve", ID: "resolve-incident", Tag: tagIncidents, Resource: resourceIncident, Audit: "incident.resolve",
+		Summary:     "Resolve an incident",
+		Description: "No other incident of the check opens until all that made this one has been quiet once. Repeated, it changes nothing.",
+		Errors:      []int{http.StatusServiceUnavailable},
+	}, i.resolve)
 }
 
 type incidentsInput struct {
-	PageQuery
+	rest.PageQuery
 	Status      vigil.IncidentStatus `query:"status" enum:"active,acknowledged,resolved" doc:"Incidents in one state."`
 	CheckID     string               `query:"check_id" format:"uuid" doc:"Incidents of one check."`
 	AlertRuleID string               `query:"alert_rule_id" format:"uuid" doc:"Incidents that one rule names."`
 }
 
-func (s *Server) listIncidents(ctx context.Context, in *incidentsInput) (*listOf[incidentView], error) {
-	filter := vigil.IncidentFilter{Status: in.Status, Page: in.page()}
+func (i *incidents) list(ctx context.Context, in *incidentsInput) (*rest.Listing[incidentView], error) {
+	filter := vigil.IncidentFilter{Status: in.Status, Page: in.Page()}
 	var err error
 	if filter.CheckID, err = filterID("check_id", in.CheckID); err != nil {
 		return nil, err
@@ -111,11 +114,11 @@ func (s *Server) listIncidents(ctx context.Context, in *incidentsInput) (*listOf
 	if filter.RuleID, err = filterID("alert_rule_id", in.AlertRuleID); err != nil {
 		return nil, err
 	}
-	incidents, total, err := s.Store.Incidents(ctx, caller(ctx).org.ID, filter)
+	rows, total, err := i.store.Incidents(ctx, rest.CallerOf(ctx).Org.ID, filter)
 	if err != nil {
 		return nil, err
 	}
-	return listing(incidents, total, s.showIncident), nil
+	return rest.NewListing(rows, total, i.show), nil
 }
 
 // filterID reads an id that a list is filtered by; zero when it is not given.
@@ -123,21 +126,21 @@ func filterID(name, text string) (uuid.UUID, error) {
 	if text == "" {
 		return uuid.Nil, nil
 	}
-	id, err := parseID(text, "")
+	id, err := rest.ParseID(text, "")
 	if err != nil {
 		return uuid.Nil, vigil.Invalid(name, "must be a UUID")
 	}
 	return id, nil
 }
 
-func (s *Server) getIncident(ctx context.Context, in *IDPath) (*answerOf[incidentView], error) {
-	id, err := in.parse(resourceIncident)
+func (i *incidents) get(ctx context.Context, in *rest.IDPath) (*rest.Answer[incidentView], error) {
+	id, err := in.Parse(resourceIncident)
 	if err != nil {
 		return nil, err
 	}
-	incident, err := s.Store.Incident(ctx, caller(ctx).org.ID, id)
+	incident, err := i.store.Incident(ctx, rest.CallerOf(ctx).Org.ID, id)
 	if err != nil {
 		return nil, err
 	}
-	return answering(s.showIncident(incident)), nil
+	return rest.NewAnswer(i.show(incident)), nil
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"vigil"
+	"vigil/api/rest"
 )
 
 // members reads the members of a body one by one, where what is allowed depends
@@ -14,7 +15,7 @@ import (
 // The first mistake of each member is kept.
 type members struct {
 	raw      map[string]json.RawMessage
-	problems []problem
+	problems []rest.Problem
 }
 
 // readMembers reads an object.
@@ -28,7 +29,7 @@ func readMembers(body json.RawMessage) (*members, error) {
 
 // wrong notes what is wrong with a member.
 func (m *members) wrong(name, message string) {
-	m.problems = append(m.problems, problem{Member: name, Message: message})
+	m.problems = append(m.problems, rest.Problem{Member: name, Message: message})
 }
 
 // take removes a member and returns its value; false when it is not there.
@@ -109,5 +110,5 @@ func (m *members) finish(ignored ...string) error {
 	if len(m.problems) == 0 {
 		return nil
 	}
-	return invalidProblems(m.problems[:min(len(m.problems), maxProblems)])
+	return rest.InvalidProblems(m.problems[:min(len(m.problems), rest.MaxProblems)])
 }

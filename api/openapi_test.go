@@ -26,7 +26,7 @@ const (
 	// generator makes the client; -update may download it.
 	generator = "github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2"
 	// clientSum is the digest of the document that the client was made from.
-	clientSum = "client/openapi.sum"
+	clientSum = "../client/openapi.sum"
 )
 
 // newDocument is the document of an API with all check and channel types.
@@ -53,7 +53,7 @@ func TestOpenAPI(t *testing.T) {
 		t.Errorf("api/openapi.yaml is not what is served (%v). Look at the difference. %s", err, renewal)
 	}
 	if kept, err := os.ReadFile(clientSum); err != nil || strings.TrimSpace(string(kept)) != sum {
-		t.Errorf("api/client is not generated from what is served (%v). %s", err, renewal)
+		t.Errorf("client/ is not generated from what is served (%v). %s", err, renewal)
 	}
 }
 
@@ -93,8 +93,8 @@ func renew(t *testing.T, document []byte, sum string) {
 		}
 	}
 	write("openapi.yaml", document)
-	run := exec.CommandContext(t.Context(), "go", "run", generator, "-config", "oapi-codegen.yaml", "../openapi.yaml")
-	run.Dir = "client"
+	run := exec.CommandContext(t.Context(), "go", "run", generator, "-config", "oapi-codegen.yaml", "../api/openapi.yaml")
+	run.Dir = "../client"
 	if out, err := run.CombinedOutput(); err != nil {
 		t.Fatalf("generate the client: %v\n%s", err, out)
 	}

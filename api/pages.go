@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"vigil"
+	"vigil/api/rest"
 )
 
 // pageFiles are the pages that links in mails lead to.
@@ -38,20 +39,30 @@ type page struct {
 // pages shows the pages of mailed links. Following a link changes nothing, since
 // mail scanners follow links too: its page has a button that does.
 type pages struct {
-	*Server
-	template *template.Template
+	store         recoveryStore
+	verifications *verifications
+	auth          *authenticator
+	passwords     *passwords
+	addresses     *rest.RateWindow
+	template      *template.Template
 }
 
-func (s *Server) servePages() error {
+// recoveryStore uses the token of a recovery link.
+type recoveryStore interface {
+	Recover(ctx context.Context, hash []byte, key vigil.NewKey, passwordHash string) (vigil.User, error)
+}
+
+// serve registers the pages.
+func (p *pages) serve(mux *http.ServeMux) error {
 	parsed, err := template.ParseFS(pageFiles, "pages/page.html")
 	if err != nil {
 		return fmt.Errorf("read the pages: %w", err)
 	}
-	p := &pages{Server: s, template: parsed}
-	s.mux.HandleFunc("GET /verify", p.form(page{Title: "Confirm your email address", Action: "/verify", Button: "Confirm"}))
-	s.mux.HandleFunc("GET /recover", p.form(page{Title: "Get back into your account", Action: "/recover", Button: "Make a new API key", Recover: true}))
-	s.mux.HandleFunc("POST /verify", p.use("account.verify", p.verify))
-	s.mux.HandleFunc("POST /recover", p.use("account.recover", p.recover))
+	p.template = parsed
+	mux.HandleFunc("GET /verify", p.form(page{Title: "Confirm your email address", Action: "/verify", Button: "Confirm"}))
+	mux.HandleFunc("GET /recover", p.form(page{Title: "Get back into your account", Action: "/recover", Button: "Make a new API key", Recover: true}))
+	mux.HandleFunc("POST /verify", p.use("account.verify", p.verify))
+	mux.HandleFunc("POST /recover", p.use("account.recover", p.recover))
 	return nil
 }
 
@@ -67,9 +78,9 @@ func (p *pages) form(shown page) http.HandlerFunc {
 // use does what a form asks for and shows what became of it.
 func (p *pages) use(action string, act func(context.Context, *http.Request) (page, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		ctx := audited(r.Context(), action, nil)
-		if wait := p.addresses.step(network(requestOf(ctx).address)); wait > 0 {
-			p.fail(w, r, errTooMany("Too many requests from this address", wait))
+		ctx := rest.WithAudit(r.Context(), action, nil)
+		if wait := p.addresses.Count(rest.Network(rest.RequestOf(ctx).Address)); wait > 0 {
+			p.fail(w, r, rest.ErrTooMany("Too many requests from this address", wait))
 			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
@@ -87,7 +98,7 @@ func (p *pages) use(action string, act func(context.Context, *http.Request) (pag
 }
 
 func (p *pages) verify(ctx context.Context, r *http.Request) (page, error) {
-	user, err := p.useVerification(ctx, r.PostForm.Get("token"))
+	user, err := p.verifications.use(ctx, r.PostForm.Get("token"))
 	if err != nil {
 		return page{}, err
 	}
@@ -108,7 +119,7 @@ func (p *pages) recover(ctx context.Context, r *http.Request) (page, error) {
 			return page{}, err
 		}
 	}
-	user, err := p.Store.Recover(ctx, hashToken(r.PostForm.Get("token")), key, hash)
+	user, err := p.store.Recover(ctx, hashToken(r.PostForm.Get("token")), key, hash)
 	if err != nil {
 		return page{}, err
 	}
@@ -118,17 +129,17 @@ func (p *pages) recover(ctx context.Context, r *http.Request) (page, error) {
 
 // fail shows an error.
 func (p *pages) fail(w http.ResponseWriter, r *http.Request, err error) {
-	told := errorOf(r.Context(), err)
-	for name, values := range told.header {
+	view := rest.ErrorOf(r.Context(), err)
+	for name, values := range view.GetHeaders() {
 		w.Header()[name] = values
 	}
-	p.show(w, r, told.status, page{Title: "That did not work", Message: told.Message, Failed: true})
+	p.show(w, r, view.GetStatus(), page{Title: "That did not work", Message: view.Message, Failed: true})
 }
 
 func (p *pages) show(w http.ResponseWriter, r *http.Request, status int, shown page) {
 	var body bytes.Buffer
 	if err := p.template.Execute(&body, shown); err != nil {
-		writeError(r.Context(), w, err)
+		rest.WriteError(r.Context(), w, err)
 		return
 	}
 	header := w.Header()

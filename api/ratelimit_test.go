@@ -1,16 +1,22 @@
 package api_test
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"regexp"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"vigil"
 	"vigil/api"
+	"vigil/storage"
 )
 
 // hold keeps the windows open that are: a machine may be too slow for the minute
@@ -166,4 +172,50 @@ func TestAddressRate(t *testing.T) {
 	b.want(t, http.StatusOK, http.MethodGet, "/v1/regions", nil)
 	b.clock.advance(vigil.RateWindow)
 	b.want(t, http.StatusBadRequest, http.MethodPost, "/v1/auth/signup", map[string]any{})
+}
+
+// leaseStore is a store whose rate leases a test decides about.
+type leaseStore struct {
+	*storage.Store
+	lease func(orgID uuid.UUID, want, limit int64) (vigil.RateLease, error)
+}
+
+func (s *leaseStore) LeaseRate(_ context.Context, orgID uuid.UUID, want, limit int64) (vigil.RateLease, error) {
+	return s.lease(orgID, want, limit)
+}
+
+func TestRateLimitWithoutItsStore(t *testing.T) {
+	t.Parallel()
+	var failure atomic.Pointer[error]
+	b := setup(t)
+	a := b.signup(t)
+	check := a.check(t)
+	limited := b.serve(t, func(d *api.Deps) {
+		d.Store = &leaseStore{Store: b.store, lease: func(_ uuid.UUID, want, limit int64) (vigil.RateLease, error) {
+			if err := failure.Load(); err != nil {
+				return vigil.RateLease{}, *err
+			}
+			return vigil.RateLease{Granted: want, Left: limit - want, Ends: vigil.RateWindow}, nil
+		}}
+	}).as(a.key)
+
+	fail := func(err error) { failure.Store(&err) }
+	fail(errors.New("connection refused"))
+	r := limited.want(t, http.StatusInternalServerError, http.MethodPost, "/v1/checks", newCheck())
+	if r.body["code"] != "internal" || strings.Contains(string(r.raw), "refused") {
+		t.Errorf("answer %s", r.raw)
+	}
+	fail(vigil.Errorf(vigil.CodeUnavailable, "The database does not answer."))
+	r = limited.want(t, http.StatusServiceUnavailable, http.MethodPost, "/v1/checks/"+text(check, "id")+"/test", nil)
+	if r.header.Get("Retry-After") == "" || r.header.Get("RateLimit") != "" {
+		t.Errorf("headers %v", r.header)
+	}
+	if rows := a.want(t, http.StatusOK, http.MethodGet, "/v1/checks", nil).rows(t); len(rows) != 1 || len(b.loops.tests) != 0 {
+		t.Errorf("a request that could not be counted was served: %v", rows)
+	}
+	failure.Store(nil)
+	r = limited.want(t, http.StatusCreated, http.MethodPost, "/v1/checks", newCheck())
+	if got := r.header.Get("RateLimit"); got != `"org";r=999;t=60` {
+		t.Errorf("the first request that is counted left %s", got)
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"vigil"
+	"vigil/api/rest"
 )
 
 const (
@@ -18,6 +19,21 @@ const (
 	// onlineBelief is how long an answer to which regions are online is kept.
 	onlineBelief = time.Second
 )
+
+// regionStore knows which regions have a worker, and the check types that each of
+// them cannot run.
+type regionStore interface {
+	LiveRegions(ctx context.Context, silence time.Duration) (map[string][]vigil.CheckType, error)
+}
+
+type regions struct {
+	store  regionStore
+	online *cache[map[string][]vigil.CheckType]
+}
+
+func newRegions(store regionStore, now func() time.Time) *regions {
+	return &regions{store: store, online: newCache[map[string][]vigil.CheckType](onlineBelief, 1, now)}
+}
 
 // regionView is a Region (spec section 2).
 type regionView struct {
@@ -37,22 +53,22 @@ type regionView struct {
 	UnavailableTypes []vigil.CheckType `json:"unavailable_types" doc:"Check types that the region cannot run right now, such as ping where a machine forbids ICMP. Such checks are accepted; while it is so their executions are missed, never failed."`
 }
 
-func (s *Server) registerRegions() {
-	register(s, operation{
-		method: http.MethodGet, path: "/v1/regions", id: "list-regions", tag: tagSystem, open: true,
-		summary: "List the regions that checks can run in",
-	}, s.listRegions)
+func (g *regions) register(r *rest.Registrar) {
+	rest.Register(r, rest.Operation{
+		Method: http.MethodGet, Path: "/v1/regions", ID: "list-regions", Tag: tagSystem, Open: true,
+		Summary: "List the regions that checks can run in",
+	}, g.listRegions)
 }
 
-func (s *Server) listRegions(ctx context.Context, in *struct{ PageQuery }) (*listOf[regionView], error) {
-	live, err := s.online.get(ctx, "", func(ctx context.Context) (map[string][]vigil.CheckType, error) {
-		return s.Store.LiveRegions(ctx, leaseSilence)
+func (g *regions) listRegions(ctx context.Context, in *struct{ rest.PageQuery }) (*rest.Listing[regionView], error) {
+	live, err := g.online.get(ctx, "", func(ctx context.Context) (map[string][]vigil.CheckType, error) {
+		return g.store.LiveRegions(ctx, leaseSilence)
 	})
 	if err != nil {
 		return nil, err
 	}
 	regions := vigil.Regions()
-	return listing(cut(regions, in.page()), len(regions), func(r vigil.Region) regionView {
+	return rest.NewListing(rest.Cut(regions, in.Page()), len(regions), func(r vigil.Region) regionView {
 		unavailable, online := live[r.Key]
 		return showRegion(r, online, unavailable)
 	}), nil
@@ -132,15 +148,7 @@ func permitRegions(keys []string, plan vigil.Plan) error {
 		}
 	}
 	if len(keys) > plan.RegionsPerCheck {
-		return errRegionPlan("regions", "the "+string(plan.Tier)+" tier may use "+counted(plan.RegionsPerCheck, "region")+" per check")
+		return errRegionPlan("regions", "the "+string(plan.Tier)+" tier may use "+rest.Counted(plan.RegionsPerCheck, "region")+" per check")
 	}
 	return nil
-}
-
-// counted writes a number with its noun.
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return strconv.Itoa(n) + " " + noun + "s"
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"vigil"
+	"vigil/api/rest"
 )
 
 // maxRuleChannels bounds the channels of a rule.
@@ -62,7 +63,7 @@ func readRulePatch(body json.RawMessage, creates bool) (rulePatch, error) {
 		return rulePatch{}, err
 	}
 	if patch.name != nil {
-		*patch.name, err = cleanName("name", *patch.name)
+		*patch.name, err = rest.CleanName("name", *patch.name)
 	}
 	return patch, err
 }
@@ -99,7 +100,7 @@ func readChannels(m *members, ids []string) []uuid.UUID {
 	}
 	channels := make([]uuid.UUID, 0, len(ids))
 	for i, text := range ids {
-		id, err := parseID(text, resourceChannel)
+		id, err := rest.ParseID(text, resourceChannel)
 		if err != nil {
 			m.wrong(fmt.Sprintf("%s[%d]", member, i), "must be the id of a notification channel")
 			continue

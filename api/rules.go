@@ -9,12 +9,27 @@ import (
 	"github.com/google/uuid"
 
 	"vigil"
+	"vigil/api/rest"
 )
 
 const (
 	tagRules     = "Alert rules"
 	resourceRule = "rule"
 )
+
+// ruleStore keeps alert rules.
+type ruleStore interface {
+	CreateRule(ctx context.Context, rule vigil.Rule) (vigil.Rule, error)
+	Rules(ctx context.Context, orgID, checkID uuid.UUID, page vigil.Page) ([]vigil.Rule, int, error)
+	Rule(ctx context.Context, orgID, checkID, id uuid.UUID) (vigil.Rule, error)
+	UpdateRule(ctx context.Context, orgID, checkID, id uuid.UUID, change func(*vigil.Rule) error) (vigil.Rule, error)
+	DeleteRule(ctx context.Context, orgID, checkID, id uuid.UUID) error
+}
+
+type rules struct {
+	store    ruleStore
+	notifier *notifier
+}
 
 // alertRuleView is an AlertRule (spec section 2).
 type alertRuleView struct {
@@ -59,78 +74,78 @@ func showRule(r vigil.Rule) alertRuleView {
 
 // RulePath is the ids of a check and of one of its rules in a path.
 type RulePath struct {
-	IDPath
+	rest.IDPath
 	RuleID string `path:"ruleID" format:"uuid" doc:"The id of the rule."`
 }
 
 // parseRule reads both ids.
 func (p *RulePath) parseRule() (check, rule uuid.UUID, err error) {
-	if check, err = p.parse(resourceCheck); err != nil {
+	if check, err = p.Parse(resourceCheck); err != nil {
 		return check, rule, err
 	}
-	rule, err = parseID(p.RuleID, resourceRule)
+	rule, err = rest.ParseID(p.RuleID, resourceRule)
 	return check, rule, err
 }
 
 // resourceID is the id for the audit log; zero when it is malformed.
-func (p *RulePath) resourceID() uuid.UUID {
+func (p *RulePath) ResourceID() uuid.UUID {
 	_, rule, _ := p.parseRule()
 	return rule
 }
 
-func (s *Server) registerRules() {
+func (a *rules) register(r *rest.Registrar) {
 	const list, one = "/v1/checks/{id}/alerts", "/v1/checks/{id}/alerts/{ruleID}"
-	register(s, operation{
-		method: http.MethodGet, path: list, id: "list-alert-rules", tag: tagRules, resource: resourceCheck,
-		summary: "List the alert rules of a check, newest first",
-	}, s.listRules)
-	register(s, operation{
-		method: http.MethodPost, path: list, id: "create-alert-rule", tag: tagRules, audit: "rule.create", resource: resourceCheck, status: http.StatusCreated,
-		summary: "Create an alert rule",
-		description: "Say when it fires with `condition`, by its keys or as `type` and `threshold`, or with `condition_type` and `threshold`. " +
+	rest.Register(r, rest.Operation{
+		Method: http.MethodGet, Path: list, ID: "list-alert-rules", Tag: tagRules, Resource: resourceCheck,
+		Summary: "List the alert rules of a check, newest first",
+	}, a.list)
+	rest.Register(r, rest.Operation{
+		Method: http.MethodPost, Path: list, ID: "create-alert-rule", Tag: tagRules, Audit: "rule.create", Resource: resourceCheck, Status: http.StatusCreated,
+		Summary: "Create an alert rule",
+		Description: "Say when it fires with `condition`, by its keys or as `type` and `threshold`, or with `condition_type` and `threshold`. " +
 			"The keys of a condition add up: the rule fires when any of them matches. A rule that could never fire is refused.",
-		body: schemaRef("AlertRuleCreate"),
-	}, s.createRule)
-	register(s, operation{
-		method: http.MethodGet, path: one, id: "get-alert-rule", tag: tagRules, resource: resourceRule,
-		summary: "Show an alert rule",
-	}, s.getRule)
-	register(s, operation{
-		method: http.MethodPut, path: one, id: "update-alert-rule", tag: tagRules, audit: "rule.update", resource: resourceRule,
-		summary:     "Change an alert rule",
-		description: "Members that are left out stay as they are; `condition` is replaced as a whole.",
-		body:        schemaRef("AlertRuleUpdate"),
-	}, s.updateRule)
-	register(s, operation{
-		method: http.MethodDelete, path: one, id: "delete-alert-rule", tag: tagRules, audit: "rule.delete", resource: resourceRule, status: http.StatusNoContent,
-		summary: "Delete an alert rule",
-	}, s.deleteRule)
+		Body: rest.SchemaRef("AlertRuleCreate"),
+	}, a.create)
+	rest.Register(r, rest.Operation{
+		Method: http.MethodGet, Path: one, ID: "get-alert-rule", Tag: tagRules, Resource: resourceRule,
+		Summary: "Show an alert rule",
+	}, a.get)
+	rest.Register(r, rest.Operation{
+		Method: http.MethodPut, Path: one, ID: "update-alert-rule", Tag: tagRules, Audit: "rule.update", Resource: resourceRule,
+		Summary:     "Change an alert rule",
+		Description: "Members that are left out stay as they are; `condition` is replaced as a whole.",
+		Body:        rest.SchemaRef("AlertRuleUpdate"),
+	}, a.update)
+	rest.Register(r, rest.Operation{
+		Method: http.MethodDelete, Path: one, ID: "delete-alert-rule", Tag: tagRules, Audit: "rule.delete", Resource: resourceRule, Status: http.StatusNoContent,
+		Summary: "Delete an alert rule",
+	}, a.delete)
 }
 
 type rulesInput struct {
-	IDPath
-	PageQuery
+	rest.IDPath
+	rest.PageQuery
 }
 
-func (s *Server) listRules(ctx context.Context, in *rulesInput) (*listOf[alertRuleView], error) {
-	check, err := in.parse(resourceCheck)
+func (a *rules) list(ctx context.Context, in *rulesInput) (*rest.Listing[alertRuleView], error) {
+	check, err := in.Parse(resourceCheck)
 	if err != nil {
 		return nil, err
 	}
-	rules, total, err := s.Store.Rules(ctx, caller(ctx).org.ID, check, in.page())
+	rows, total, err := a.store.Rules(ctx, rest.CallerOf(ctx).Org.ID, check, in.Page())
 	if err != nil {
 		return nil, err
 	}
-	return listing(rules, total, showRule), nil
+	return rest.NewListing(rows, total, showRule), nil
 }
 
 type createRuleInput struct {
-	IDPath
+	rest.IDPath
 	Body json.RawMessage
 }
 
-func (s *Server) createRule(ctx context.Context, in *createRuleInput) (*answerOf[alertRuleView], error) {
-	check, err := in.parse(resourceCheck)
+func (a *rules) create(ctx context.Context, in *createRuleInput) (*rest.Answer[alertRuleView], error) {
+	check, err := in.Parse(resourceCheck)
 	if err != nil {
 		return nil, err
 	}
@@ -138,9 +153,9 @@ func (s *Server) createRule(ctx context.Context, in *createRuleInput) (*answerOf
 	if err != nil {
 		return nil, err
 	}
-	auditMembers(ctx, patch.given)
+	rest.AuditMembers(ctx, patch.given)
 	rule := vigil.Rule{
-		OrgID: caller(ctx).org.ID, CheckID: check, NotifyOn: vigil.NotifyUnhealthy, Policy: vigil.AnyRegion, Enabled: true,
+		OrgID: rest.CallerOf(ctx).Org.ID, CheckID: check, NotifyOn: vigil.NotifyUnhealthy, Policy: vigil.AnyRegion, Enabled: true,
 	}
 	if rule.Condition, err = patch.condition.Resolve(nil); err != nil {
 		return nil, err
@@ -149,24 +164,24 @@ func (s *Server) createRule(ctx context.Context, in *createRuleInput) (*answerOf
 	if rule.ID, err = uuid.NewV7(); err != nil {
 		return nil, err
 	}
-	auditResource(ctx, rule.ID)
-	if rule, err = s.Store.CreateRule(ctx, rule); err != nil {
+	rest.AuditResource(ctx, rule.ID)
+	if rule, err = a.store.CreateRule(ctx, rule); err != nil {
 		return nil, err
 	}
-	s.tellRules(ctx, check)
-	return answering(showRule(rule)), nil
+	a.notifier.rulesChanged(ctx, rest.CallerOf(ctx).Org.ID, check)
+	return rest.NewAnswer(showRule(rule)), nil
 }
 
-func (s *Server) getRule(ctx context.Context, in *RulePath) (*answerOf[alertRuleView], error) {
+func (a *rules) get(ctx context.Context, in *RulePath) (*rest.Answer[alertRuleView], error) {
 	check, id, err := in.parseRule()
 	if err != nil {
 		return nil, err
 	}
-	rule, err := s.Store.Rule(ctx, caller(ctx).org.ID, check, id)
+	rule, err := a.store.Rule(ctx, rest.CallerOf(ctx).Org.ID, check, id)
 	if err != nil {
 		return nil, err
 	}
-	return answering(showRule(rule)), nil
+	return rest.NewAnswer(showRule(rule)), nil
 }
 
 type updateRuleInput struct {
@@ -174,7 +189,7 @@ type updateRuleInput struct {
 	Body json.RawMessage
 }
 
-func (s *Server) updateRule(ctx context.Context, in *updateRuleInput) (*answerOf[alertRuleView], error) {
+func (a *rules) update(ctx context.Context, in *updateRuleInput) (*rest.Answer[alertRuleView], error) {
 	check, id, err := in.parseRule()
 	if err != nil {
 		return nil, err
@@ -183,8 +198,8 @@ func (s *Server) updateRule(ctx context.Context, in *updateRuleInput) (*answerOf
 	if err != nil {
 		return nil, err
 	}
-	auditMembers(ctx, patch.given)
-	rule, err := s.Store.UpdateRule(ctx, caller(ctx).org.ID, check, id, func(r *vigil.Rule) error {
+	rest.AuditMembers(ctx, patch.given)
+	rule, err := a.store.UpdateRule(ctx, rest.CallerOf(ctx).Org.ID, check, id, func(r *vigil.Rule) error {
 		if patch.condition.Given() {
 			condition, err := patch.condition.Resolve(&r.Condition)
 			if err != nil {
@@ -198,25 +213,18 @@ func (s *Server) updateRule(ctx context.Context, in *updateRuleInput) (*answerOf
 	if err != nil {
 		return nil, err
 	}
-	s.tellRules(ctx, check)
-	return answering(showRule(rule)), nil
+	a.notifier.rulesChanged(ctx, rest.CallerOf(ctx).Org.ID, check)
+	return rest.NewAnswer(showRule(rule)), nil
 }
 
-func (s *Server) deleteRule(ctx context.Context, in *RulePath) (*struct{}, error) {
+func (a *rules) delete(ctx context.Context, in *RulePath) (*struct{}, error) {
 	check, id, err := in.parseRule()
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Store.DeleteRule(ctx, caller(ctx).org.ID, check, id); err != nil {
+	if err := a.store.DeleteRule(ctx, rest.CallerOf(ctx).Org.ID, check, id); err != nil {
 		return nil, err
 	}
-	s.tellRules(ctx, check)
+	a.notifier.rulesChanged(ctx, rest.CallerOf(ctx).Org.ID, check)
 	return nil, nil //nolint:nilnil // Huma's way to answer without a body
-}
-
-// tellRules lets the loops of a check, and its incident, know that its rules
-// changed.
-func (s *Server) tellRules(ctx context.Context, check uuid.UUID) {
-	s.lookAt(ctx, check)
-	s.applyLoops(ctx, vigil.Check{ID: check, OrgID: caller(ctx).org.ID}, nil)
 }

@@ -2,34 +2,25 @@ package api
 
 import (
 	"cmp"
+	"context"
 	"net/http"
-	"path"
-	"strings"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humago"
-
-	"vigil"
+	"vigil/api/rest"
+	"vigil/api/stream"
 )
 
 // Server is the HTTP interface. It is safe for concurrent use.
 type Server struct {
-	Deps
-	mux     *http.ServeMux
-	huma    huma.API
-	handler http.Handler
+	mux       *http.ServeMux
+	registrar *rest.Registrar
+	handler   http.Handler
 
-	auth      *authenticator
-	passwords *passwords
-	online    *cache[map[string][]vigil.CheckType]
-	rates     *rates
-	addresses *pace // requests without a credential
-	mailing   *pace // mails that an account causes
-	tasks     *tasks
-	mails     *tasks
-	streams   *streams
-	trials    chan struct{} // messages that test a channel, under way
+	hub        *stream.Hub
+	background *tasks
+	mails      *tasks
+	pages      *pages
+	types      types
 }
 
 // New assembles the API. Call Close when no request is in flight any more.
@@ -38,15 +29,7 @@ func New(deps Deps) (*Server, error) {
 		return nil, err
 	}
 	s := assemble(deps)
-	signer := newSigner(deps.Config.SigningKey, deps.Config.OlderSigningKeys, deps.Now)
-	s.auth = newAuthenticator(deps.Store, signer, s.tasks, deps.Now)
-	s.passwords = newPasswords()
-	s.online = newCache[map[string][]vigil.CheckType](onlineBelief, 1, deps.Now)
-	s.rates = newRates(deps.Store, deps.Now)
-	s.addresses = newPace(deps.Config.AddressRate, time.Minute, deps.Now)
-	s.mailing = newPace(mailsPerHour, time.Hour, deps.Now)
-	s.streams = newStreams(deps.Store, deps.Config.Streams, deps.Log)
-	if err := s.servePages(); err != nil {
+	if err := s.pages.serve(s.mux); err != nil {
 		return nil, err
 	}
 	if err := s.serveDocument(); err != nil {
@@ -57,82 +40,75 @@ func New(deps Deps) (*Server, error) {
 
 // assemble registers every operation.
 func assemble(deps Deps) *Server {
-	configureHuma()
-	s := &Server{Deps: deps, mux: http.NewServeMux(), tasks: newTasks(cmp.Or(deps.Config.TaskDeadline, taskDeadline)), mails: newTasks(mailDeadline)}
-	s.huma = humago.New(s.mux, s.humaConfig())
-	s.registerSystem()
-	s.registerAccount()
-	s.registerVerification()
-	s.registerAudit()
-	s.registerKeys()
-	s.registerRegions()
-	s.registerChecks()
-	s.registerRuns()
-	s.registerCheckLoops()
-	s.registerUsage()
-	s.registerAlerts()
-	s.handler = s.observe(s.measure(http.HandlerFunc(s.route)))
+	config, store := deps.Config, deps.Store
+	mux := http.NewServeMux()
+	s := &Server{
+		mux: mux, types: types{checks: deps.Probes, channels: deps.Channels},
+		hub:        stream.NewHub(store, config.Streams, deps.Log, deps.Now),
+		background: newTasks(cmp.Or(config.TaskDeadline, taskDeadline)),
+		mails:      newTasks(mailDeadline),
+	}
+	plans := plans{enterpriseMinInterval: config.EnterpriseMinInterval, enterpriseRate: config.EnterpriseRate}
+	links := workflowLinks{uiURL: config.TemporalUIURL, namespace: config.TemporalNamespace}
+	notifier := &notifier{store: store, loops: deps.Loops, incidents: deps.Incidents, tasks: s.background}
+	auth := newAuthenticator(store, newSigner(config.SigningKey, config.OlderSigningKeys, deps.Now), s.background, deps.Now)
+	passwords := newPasswords()
+	mail := &accountMail{
+		store: store, mailer: deps.Mailer, tasks: s.mails, publicURL: config.PublicURL, now: deps.Now,
+		window: rest.NewRateWindow(mailsPerHour, time.Hour, deps.Now),
+	}
+	logins := logins{store: store, passwords: passwords}
+	addresses := rest.NewRateWindow(config.AddressRate, time.Minute, deps.Now)
+	limiter := rest.NewLimiter(store, plans.rate, deps.Now)
+
+	r := &rest.Registrar{API: newAPI(mux), Note: func(ctx context.Context) error { return store.RecordAudit(ctx) }}
+	r.Protected = append(r.Protected, auth.authenticate, limiter.LimitOrganization)
+	r.Open = append(r.Open, addresses.LimitAddress)
+	s.registrar = r
+
+	verifications := &verifications{store: store, auth: auth, passwords: passwords, logins: logins, mail: mail, tasks: s.background}
+	checks := &checks{store: store, types: deps.Probes, plans: plans, notifier: notifier, mailer: deps.Mailer, now: deps.Now}
+	for _, resource := range []interface{ register(r *rest.Registrar) }{
+		&system{store: store, temporal: deps.Temporal, version: config.Version},
+		&accounts{store: store, auth: auth, passwords: passwords, logins: logins, mail: mail, tasks: s.background, tier: config.SignupTier},
+		verifications,
+		&auditLog{store: store},
+		&apiKeys{store: store, auth: auth},
+		newRegions(store, deps.Now),
+		checks,
+		&results{store: store},
+		&checkRuns{store: store, loops: deps.Loops, plans: plans},
+		&checkRegions{store: store, loops: deps.Loops, links: links},
+		&usage{store: store, plans: plans},
+		&rules{store: store, notifier: notifier},
+		newChannels(store, deps, notifier),
+		templateVariables{},
+		&incidents{store: store, workflows: deps.Incidents, links: links},
+		&timelines{store: store, links: links},
+		&deliveries{store: store, workflows: deps.Incidents, links: links},
+		&alertStream{hub: s.hub, auth: auth},
+	} {
+		resource.register(r)
+	}
+	s.pages = &pages{store: store, verifications: verifications, auth: auth, passwords: passwords, addresses: addresses}
+	s.handler = rest.Observe(rest.Measure(rest.Routed(mux), deps.Now, deps.Answered), deps.Log, config.TrustedProxies)
 	return s
 }
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
+// OpenStreams returns how many alert streams are open.
+func (s *Server) OpenStreams() int64 { return s.hub.Open() }
+
+// EndStreams ends every alert stream, which no request would do by itself, and
+// refuses new ones, so that a server that shuts down need not wait for them.
+func (s *Server) EndStreams() { s.hub.End() }
+
 // Close waits for what requests left running in the background, some seconds at
 // most.
 func (s *Server) Close() {
-	s.streams.close()
-	s.tasks.stop()
+	s.hub.Close()
+	s.background.stop()
 	s.mails.stop()
-}
-
-// route hands a request to its operation. What the mux would answer by itself,
-// in plain text or with a redirect, is answered as JSON here.
-func (s *Server) route(w http.ResponseWriter, r *http.Request) {
-	ctx := r.Context()
-	if !canonical(r.URL.Path) {
-		writeError(ctx, w, errNoRoute(r))
-		return
-	}
-	if _, pattern := s.mux.Handler(r); pattern == "" {
-		s.unrouted(w, r)
-		return
-	}
-	if r.ContentLength > maxBody {
-		w.Header().Set("Connection", "close")
-		writeError(ctx, w, errTooLarge())
-		return
-	}
-	s.mux.ServeHTTP(w, r)
-}
-
-// canonical reports whether a path is one that the mux would not rewrite.
-func canonical(p string) bool {
-	return strings.HasPrefix(p, "/") && (p == "/" || path.Clean(p) == strings.TrimSuffix(p, "/"))
-}
-
-// unrouted answers what no operation serves: 405 with the methods that the path
-// has, or 404.
-func (s *Server) unrouted(w http.ResponseWriter, r *http.Request) {
-	var allowed []string
-	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete} {
-		probe := &http.Request{Method: method, URL: r.URL, Host: r.Host}
-		if _, pattern := s.mux.Handler(probe); pattern != "" {
-			allowed = append(allowed, method)
-		}
-	}
-	if len(allowed) == 0 {
-		writeError(r.Context(), w, errNoRoute(r))
-		return
-	}
-	w.Header().Set("Allow", strings.Join(allowed, ", "))
-	writeError(r.Context(), w, &vigil.Error{
-		Code:    vigil.CodeMethod,
-		Message: "This path does not support the method; it supports " + strings.Join(allowed, ", ") + ".",
-		Details: map[string]any{"allowed": allowed},
-	})
-}
-
-func errNoRoute(*http.Request) error {
-	return vigil.Errorf(vigil.CodeNotFound, "There is nothing at this path; see /docs for what there is.")
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"vigil"
+	"vigil/api/rest"
 )
 
 const (
@@ -17,6 +18,18 @@ const (
 	// readyDeadline bounds each question that /ready asks.
 	readyDeadline = 2 * time.Second
 )
+
+// systemStore is what /ready asks of the database.
+type systemStore interface {
+	Ready(ctx context.Context) error
+	regionStore
+}
+
+type system struct {
+	store    systemStore
+	temporal func(ctx context.Context) error // nil leaves Temporal out
+	version  string
+}
 
 type welcomeView struct {
 	Message string `json:"message" example:"Vigil monitors what you point it at. See /docs."`
@@ -37,38 +50,38 @@ type readyView struct {
 	Regions    string `json:"regions" doc:"How many regions have a worker." example:"33 of 33 online"`
 }
 
-func (s *Server) registerSystem() {
-	register(s, operation{
-		method: http.MethodGet, path: "/", id: "get-welcome", tag: tagSystem, open: true,
-		summary: "Say which interface this is",
-	}, func(context.Context, *struct{}) (*answerOf[welcomeView], error) {
-		return answering(welcomeView{
+func (y *system) register(r *rest.Registrar) {
+	rest.Register(r, rest.Operation{
+		Method: http.MethodGet, Path: "/", ID: "get-welcome", Tag: tagSystem, Open: true,
+		Summary: "Say which interface this is",
+	}, func(context.Context, *struct{}) (*rest.Answer[welcomeView], error) {
+		return rest.NewAnswer(welcomeView{
 			Message: "Vigil monitors what you point it at. See /docs.",
-			Version: interfaceVersion, Status: "ok", Build: s.Config.Version,
+			Version: interfaceVersion, Status: "ok", Build: y.version,
 		}), nil
 	})
-	register(s, operation{
-		method: http.MethodGet, path: "/health", id: "get-health", tag: tagSystem, open: true,
-		summary: "Say that this process answers",
-	}, func(context.Context, *struct{}) (*answerOf[healthView], error) {
-		return answering(healthView{Status: "ok"}), nil
+	rest.Register(r, rest.Operation{
+		Method: http.MethodGet, Path: "/health", ID: "get-health", Tag: tagSystem, Open: true,
+		Summary: "Say that this process answers",
+	}, func(context.Context, *struct{}) (*rest.Answer[healthView], error) {
+		return rest.NewAnswer(healthView{Status: "ok"}), nil
 	})
-	register(s, operation{
-		method: http.MethodGet, path: "/ready", id: "get-ready", tag: tagSystem, open: true,
-		summary:     "Say whether everything behind this process answers",
-		description: "Asks the database, its migrations, Temporal and the regions. The details of a 503 say which of them is not ready.",
-		errors:      []int{http.StatusServiceUnavailable},
-	}, s.ready)
+	rest.Register(r, rest.Operation{
+		Method: http.MethodGet, Path: "/ready", ID: "get-ready", Tag: tagSystem, Open: true,
+		Summary:     "Say whether everything behind this process answers",
+		Description: "Asks the database, its migrations, Temporal and the regions. The details of a 503 say which of them is not ready.",
+		Errors:      []int{http.StatusServiceUnavailable},
+	}, y.ready)
 }
 
 // ready asks everything that the platform needs.
-func (s *Server) ready(ctx context.Context, _ *struct{}) (*answerOf[readyView], error) {
+func (y *system) ready(ctx context.Context, _ *struct{}) (*rest.Answer[readyView], error) {
 	ctx, cancel := context.WithTimeout(ctx, readyDeadline)
 	defer cancel()
 	const ok = "ok"
 	view := readyView{Status: "ready", Database: ok, Migrations: ok, Temporal: ok}
 	ready := true
-	if err := s.Store.Ready(ctx); err != nil {
+	if err := y.store.Ready(ctx); err != nil {
 		ready = false
 		if unmigrated(err) {
 			view.Migrations = "not all applied"
@@ -76,19 +89,19 @@ func (s *Server) ready(ctx context.Context, _ *struct{}) (*answerOf[readyView], 
 			view.Database, view.Migrations = "unreachable", "unknown"
 		}
 	}
-	if s.Temporal != nil {
-		if err := s.Temporal(ctx); err != nil {
+	if y.temporal != nil {
+		if err := y.temporal(ctx); err != nil {
 			ready = false
 			view.Temporal = "unreachable"
 		}
 	}
 	online := 0
-	if live, err := s.Store.LiveRegions(ctx, leaseSilence); err == nil {
+	if live, err := y.store.LiveRegions(ctx, leaseSilence); err == nil {
 		online = len(live)
 	}
 	view.Regions = strconv.Itoa(online) + " of " + strconv.Itoa(len(vigil.Regions())) + " online"
 	if ready && online > 0 {
-		return answering(view), nil
+		return rest.NewAnswer(view), nil
 	}
 	return nil, &vigil.Error{
 		Code:    vigil.CodeUnavailable,
@@ -102,10 +115,10 @@ func (s *Server) ready(ctx context.Context, _ *struct{}) (*answerOf[readyView], 
 // unmigrated reports whether an error of store.Ready means that the database
 // answers but lacks migrations, or even the table that lists them.
 func unmigrated(err error) bool {
-	told, ok := errors.AsType[*vigil.Error](err)
-	if !ok || told.Cause == nil {
+	known, ok := errors.AsType[*vigil.Error](err)
+	if !ok || known.Cause == nil {
 		return ok
 	}
 	var coded interface{ SQLState() string }
-	return errors.As(told.Cause, &coded) && coded.SQLState() == "42P01" // undefined table
+	return errors.As(known.Cause, &coded) && coded.SQLState() == "42P01" // undefined table
 }

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"vigil/api/rest"
 )
 
 // Limits of what requests leave running behind them.
@@ -35,7 +37,7 @@ func newTasks(deadline time.Duration) *tasks {
 // start runs a task in the background until its deadline, or drops it when too
 // many are running.
 func (t *tasks) start(ctx context.Context, name string, task func(context.Context) error) {
-	log := requestOf(ctx).log()
+	log := rest.RequestOf(ctx).Log()
 	select {
 	case t.slots <- struct{}{}:
 	default:

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"vigil"
+	"vigil/api/rest"
 )
 
 // templateVariableView is a name that message templates may hold.
@@ -22,13 +23,15 @@ func showVariable(v vigil.Variable) templateVariableView {
 	}
 }
 
-func (s *Server) registerTemplateVariables() {
-	register(s, operation{
-		method: http.MethodGet, path: "/v1/template-variables", id: "list-template-variables", tag: tagChannels, open: true,
-		summary:     "List the variables of message templates",
-		description: "A channel's config may have `title_template` and `body_template`, texts that hold any of these placeholders. Each is replaced by its value, escaped for where it goes.",
-	}, func(_ context.Context, in *struct{ PageQuery }) (*listOf[templateVariableView], error) {
+type templateVariables struct{}
+
+func (templateVariables) register(r *rest.Registrar) {
+	rest.Register(r, rest.Operation{
+		Method: http.MethodGet, Path: "/v1/template-variables", ID: "list-template-variables", Tag: tagChannels, Open: true,
+		Summary:     "List the variables of message templates",
+		Description: "A channel's config may have `title_template` and `body_template`, texts that hold any of these placeholders. Each is replaced by its value, escaped for where it goes.",
+	}, func(_ context.Context, in *struct{ rest.PageQuery }) (*rest.Listing[templateVariableView], error) {
 		all := vigil.Variables()
-		return listing(cut(all, in.page()), len(all), showVariable), nil
+		return rest.NewListing(rest.Cut(all, in.Page()), len(all), showVariable), nil
 	})
 }

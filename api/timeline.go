@@ -8,7 +8,18 @@ import (
 	"github.com/google/uuid"
 
 	"vigil"
+	"vigil/api/rest"
 )
+
+// timelineStore reads what happened in an incident, oldest first.
+type timelineStore interface {
+	Timeline(ctx context.Context, orgID, id uuid.UUID) ([]vigil.TimelineEntry, error)
+}
+
+type timelines struct {
+	store timelineStore
+	links workflowLinks
+}
 
 // timelineEntryView is one thing that happened in an incident. Which members
 // are set depends on its kind.
@@ -27,7 +38,7 @@ type timelineEntryView struct {
 	Attempt  *attemptView  `json:"attempt" doc:"Of an attempt: what came of it."`
 }
 
-func (s *Server) showMoment(m vigil.TimelineEntry) timelineEntryView {
+func (t *timelines) show(m vigil.TimelineEntry) timelineEntryView {
 	view := timelineEntryView{Time: m.Time.UTC(), Kind: m.Kind}
 	switch m.Kind {
 	case vigil.TimelineEdge:
@@ -36,26 +47,17 @@ func (s *Server) showMoment(m vigil.TimelineEntry) timelineEntryView {
 	case vigil.TimelineState:
 		view.Event, view.By = &m.Event, orNull(m.By)
 	case vigil.TimelineAttempt:
-		view.Delivery, view.Attempt = new(s.showDelivery(*m.Delivery)), new(showAttempt(*m.Attempt))
+		view.Delivery, view.Attempt = new(t.links.showDelivery(*m.Delivery)), new(showAttempt(*m.Attempt))
 	}
 	return view
 }
 
-// ids shows ids, an empty list when there is none.
-func ids(list []uuid.UUID) []string {
-	texts := make([]string, 0, len(list))
-	for _, id := range list {
-		texts = append(texts, id.String())
-	}
-	return texts
-}
-
-func (s *Server) registerTimeline() {
-	register(s, operation{
-		method: http.MethodGet, path: "/v1/incidents/{id}/timeline", id: "list-incident-timeline", tag: tagIncidents, resource: resourceIncident,
-		summary:     "List everything that happened in an incident, oldest first",
-		description: "Every change of what fires in a region, every change of the incident's state and every attempt to tell a channel, in the order in which they happened.",
-	}, s.listTimeline)
+func (t *timelines) register(r *rest.Registrar) {
+	rest.Register(r, rest.Operation{
+		Method: http.MethodGet, Path: "/v1/incidents/{id}/timeline", ID: "list-incident-timeline", Tag: tagIncidents, Resource: resourceIncident,
+		Summary:     "List everything that happened in an incident, oldest first",
+		Description: "Every change of what fires in a region, every change of the incident's state and every attempt to tell a channel, in the order in which they happened.",
+	}, t.list)
 }
 
 // TimelineQuery selects a page of a list that begins with the oldest.
@@ -65,19 +67,19 @@ type TimelineQuery struct {
 }
 
 type timelineInput struct {
-	IDPath
+	rest.IDPath
 	TimelineQuery
 }
 
-func (s *Server) listTimeline(ctx context.Context, in *timelineInput) (*listOf[timelineEntryView], error) {
-	id, err := in.parse(resourceIncident)
+func (t *timelines) list(ctx context.Context, in *timelineInput) (*rest.Listing[timelineEntryView], error) {
+	id, err := in.Parse(resourceIncident)
 	if err != nil {
 		return nil, err
 	}
-	moments, err := s.Store.Timeline(ctx, caller(ctx).org.ID, id)
+	moments, err := t.store.Timeline(ctx, rest.CallerOf(ctx).Org.ID, id)
 	if err != nil {
 		return nil, err
 	}
-	page := PageQuery(in.TimelineQuery)
-	return listing(cut(moments, page.page()), len(moments), s.showMoment), nil
+	page := rest.PageQuery(in.TimelineQuery)
+	return rest.NewListing(rest.Cut(moments, page.Page()), len(moments), t.show), nil
 }

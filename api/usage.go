@@ -4,8 +4,21 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/google/uuid"
+
 	"vigil"
+	"vigil/api/rest"
 )
+
+// usageStore sums up what an organization uses.
+type usageStore interface {
+	Usage(ctx context.Context, orgID uuid.UUID) (vigil.Usage, error)
+}
+
+type usage struct {
+	store usageStore
+	plans plans
+}
 
 // usageView is what the organization uses of its plan.
 type usageView struct {
@@ -27,36 +40,36 @@ type rateView struct {
 	ResetsInSeconds int64  `json:"resets_in_seconds" doc:"Seconds until the window ends."`
 }
 
-func (s *Server) registerUsage() {
-	register(s, operation{
-		method: http.MethodGet, path: "/v1/usage", id: "get-usage", tag: tagAccount,
-		summary: "Show what the organization uses of its plan",
-	}, s.getUsage)
+func (u *usage) register(r *rest.Registrar) {
+	rest.Register(r, rest.Operation{
+		Method: http.MethodGet, Path: "/v1/usage", ID: "get-usage", Tag: tagAccount,
+		Summary: "Show what the organization uses of its plan",
+	}, u.getUsage)
 }
 
-func (s *Server) getUsage(ctx context.Context, _ *struct{}) (*answerOf[usageView], error) {
-	who := caller(ctx)
-	usage, err := s.Store.Usage(ctx, who.org.ID)
+func (u *usage) getUsage(ctx context.Context, _ *struct{}) (*rest.Answer[usageView], error) {
+	who := rest.CallerOf(ctx)
+	used, err := u.store.Usage(ctx, who.Org.ID)
 	if err != nil {
 		return nil, err
 	}
-	plan := s.plan(who)
-	return answering(usageView{
+	plan := u.plans.of(who)
+	return rest.NewAnswer(usageView{
 		Tier:              plan.Tier,
-		ExecutionsPerHour: executionsView{Used: usage.ExecutionsPerHour, Limit: limitOf(plan.ExecutionsPerHour)},
-		Checks:            usage.Checks,
-		RateLimit:         s.showRate(ctx, who),
+		ExecutionsPerHour: executionsView{Used: used.ExecutionsPerHour, Limit: limitOf(plan.ExecutionsPerHour)},
+		Checks:            used.Checks,
+		RateLimit:         u.showRate(ctx, who),
 	}), nil
 }
 
 // showRate says where the rate limit stands, this request included.
-func (s *Server) showRate(ctx context.Context, who *principal) rateView {
-	rate := requestOf(ctx).rate
+func (u *usage) showRate(ctx context.Context, who *rest.Caller) rateView {
+	rate := rest.RequestOf(ctx).Rate
 	view := rateView{
-		Limit: limitOf(s.rateOf(who.org.Tier)), WindowSeconds: int64(vigil.RateWindow.Seconds()), ResetsInSeconds: rate.resets,
+		Limit: limitOf(u.plans.rate(who.Org.Tier)), WindowSeconds: int64(vigil.RateWindow.Seconds()), ResetsInSeconds: rate.Resets,
 	}
 	if view.Limit != nil {
-		view.Remaining = &rate.left
+		view.Remaining = &rate.Left
 	}
 	return view
 }

@@ -12,7 +12,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	temporal "go.temporal.io/sdk/client"
 
-	"vigil/workers"
+	"vigil/dispatch"
 )
 
 // TestTemporalSetup makes a namespace ready on a server that has none of its
@@ -37,7 +37,7 @@ func TestTemporalSetup(t *testing.T) {
 	for _, step := range []struct {
 		retention string
 		want      string
-	}{{"48h", "namespace made"}, {"48h", "nothing to do"}, {"96h", "retention set to 96h"}} {
+	}{{"48h", "namespace created"}, {"48h", "nothing to do"}, {"96h", "retention set to 96h"}} {
 		if said := setup(step.retention); !strings.Contains(said, step.want) {
 			t.Errorf("it said %q, want %q", said, step.want)
 		}
@@ -58,7 +58,7 @@ func TestTemporalSetup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range workers.SearchAttributes() {
+	for _, name := range dispatch.SearchAttributes() {
 		if listed.GetCustomAttributes()[name] != enumspb.INDEXED_VALUE_TYPE_KEYWORD {
 			t.Errorf("no search attribute %s", name)
 		}

@@ -22,6 +22,7 @@ import (
 
 	"vigil"
 	"vigil/activities"
+	"vigil/dispatch"
 	"vigil/probe"
 	"vigil/workers"
 )
@@ -55,12 +56,14 @@ func TestTurnCost(t *testing.T) {
 		Catalogue: activities.NewCatalogue(stub, stub, []string{stubRegion}, time.Now, quiet),
 		Results:   stub, History: stub, Probes: semaphore.NewWeighted(1), Worker: "cost", Now: time.Now, Log: quiet,
 	})
-	regions := workers.NewRegions(c, watcher, "cost", []string{stubRegion}, stub, stub, nil, quiet)
+	regions := workers.NewRegions(c, workers.RegionOptions{
+		Name: "cost", Regions: []string{stubRegion}, Watcher: watcher, Leases: stub, Capabilities: stub, Log: quiet,
+	})
 	if err := regions.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	defer regions.Stop(context.WithoutCancel(t.Context()))
-	loops := workers.NewLoops(c, stub, quiet)
+	loops := dispatch.NewLoops(c, stub, quiet)
 	loop := vigil.Loop{CheckID: stub.def.Check.ID, OrgID: uuid.New(), Region: stubRegion, Name: "cost", Target: "target.example", Desired: 1, Active: true}
 	if err := loops.Apply(t.Context(), loop); err != nil {
 		t.Fatal(err)
@@ -122,8 +125,8 @@ func described(t *testing.T, c temporal.Client, id string) {
 		}
 	}
 	found := d.GetWorkflowExecutionInfo().GetSearchAttributes().GetIndexedFields()
-	if region := string(found[workers.AttributeRegion].GetData()); region != `"`+stubRegion+`"` {
-		t.Errorf("%s is %s", workers.AttributeRegion, region)
+	if region := string(found[dispatch.AttributeRegion].GetData()); region != `"`+stubRegion+`"` {
+		t.Errorf("%s is %s", dispatch.AttributeRegion, region)
 	}
 }
 

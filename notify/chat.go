@@ -39,9 +39,9 @@ func (chatType) Policy() Policy {
 }
 
 // Parse reads the config.
-func (t chatType) Parse(config json.RawMessage) (Sender, error) {
+func (t chatType) Parse(given json.RawMessage) (Sender, error) {
 	c := &chat{environment: t.environment}
-	hidden, err := t.read(t.Type(), config, &c.config)
+	hidden, err := t.read(t.Type(), given, &c.config)
 	if err != nil {
 		return nil, err
 	}

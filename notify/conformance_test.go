@@ -15,39 +15,43 @@ import (
 	"vigil/notify"
 )
 
-// secretText is in everything of a config that must not be told.
+// secretText is in everything of a config that must not be shown.
 const secretText = "s3cr3t-" + `"q<u>o&t/e"`
 
 // pathToken is a secret where only plain characters can be.
 const pathToken = "s3cr3t-path-token"
 
-// specimen is what the conformance tests need of a channel type. The type's own
-// test file registers it.
-type specimen struct {
-	required string // the member that names the receiver
-	// config is a valid config, with a secret wherever one can be. A type that
-	// speaks HTTP sends to the base address.
+// fixture is what the suites need to know about a type.
+type fixture struct {
+	kind vigil.ChannelType
+	// address is the member that holds the receiver's address; empty for a type
+	// that does not speak HTTP.
+	address string
+	// required is the member that an empty config lacks.
+	required string
+	// config makes a config of a receiver at a base address, with a secret
+	// wherever one can be.
 	config func(base string) map[string]any
-	noHTTP bool
 }
 
-var specimens = make(map[vigil.ChannelType]specimen) //nolint:gochecknoglobals // written by the types' test files before main, read afterwards
+// fixtures has one of each type: the type's own test adds it.
+var fixtures []fixture //nolint:gochecknoglobals // written before the tests, read afterwards
 
-// conforms registers the specimen of a channel type.
-func conforms(t vigil.ChannelType, s specimen) bool {
-	specimens[t] = s
+// addFixture is called as: var _ = addFixture(fixture{...}).
+func addFixture(f fixture) bool {
+	fixtures = append(fixtures, f)
 	return true
 }
 
 // httpConfigs are configs of the types that speak HTTP, at a base address.
 func httpConfigs(base string) map[vigil.ChannelType]map[string]any {
-	configs := make(map[vigil.ChannelType]map[string]any)
-	for kind, one := range specimens {
-		if !one.noHTTP {
-			configs[kind] = one.config(base)
+	found := make(map[vigil.ChannelType]map[string]any)
+	for _, f := range fixtures {
+		if f.address != "" {
+			found[f.kind] = f.config(base)
 		}
 	}
-	return configs
+	return found
 }
 
 func TestRegistry(t *testing.T) {
@@ -59,18 +63,11 @@ func TestRegistry(t *testing.T) {
 		got := r.Types()
 		for _, want := range []vigil.ChannelType{vigil.ChannelChat, vigil.ChannelEmail, vigil.ChannelPager, vigil.ChannelPush, vigil.ChannelWebhook} {
 			if !slices.Contains(got, want) {
-				t.Errorf("no %s in %q", want, got)
+				t.Errorf("no %s among %q", want, got)
 			}
 		}
 		if !slices.IsSorted(got) {
-			t.Errorf("%q are not sorted", got)
-		}
-	})
-
-	t.Run("EveryTypeHasASpecimen", func(t *testing.T) {
-		t.Parallel()
-		if got := slices.Sorted(maps.Keys(specimens)); !slices.Equal(got, r.Types()) {
-			t.Errorf("specimens of %q, types %q", got, r.Types())
+			t.Errorf("not sorted: %q", got)
 		}
 	})
 
@@ -102,6 +99,18 @@ func TestRegistry(t *testing.T) {
 		}
 	})
 
+	t.Run("HasAFixtureOfEveryType", func(t *testing.T) {
+		t.Parallel()
+		var known []vigil.ChannelType
+		for _, f := range fixtures {
+			known = append(known, f.kind)
+		}
+		slices.Sort(known)
+		if !slices.Equal(known, r.Types()) {
+			t.Errorf("fixtures of %q, types %q: the type's test adds one", known, r.Types())
+		}
+	})
+
 	t.Run("NamesThemForAnUnknownOne", func(t *testing.T) {
 		t.Parallel()
 		_, err := r.Parse("carrier-pigeon", json.RawMessage(`{}`))
@@ -114,8 +123,8 @@ func TestRegistry(t *testing.T) {
 
 	t.Run("EveryTypeRefusesTheSameMistakes", func(t *testing.T) {
 		t.Parallel()
-		for kind, one := range specimens {
-			config := one.config("http://hooks.example.com")
+		for _, f := range fixtures {
+			kind, config := f.kind, f.config("http://hooks.example.com")
 			with := func(name string, value any) json.RawMessage {
 				changed := maps.Clone(config)
 				changed[name] = value
@@ -159,10 +168,10 @@ func TestRegistry(t *testing.T) {
 
 	t.Run("EveryTypeWithoutItsReceiverNamesWhatIsRequired", func(t *testing.T) {
 		t.Parallel()
-		for kind, one := range specimens {
-			_, err := r.Parse(kind, json.RawMessage(`{}`))
-			if !strings.HasPrefix(vigil.ErrorMessage(err), one.required+": is required") {
-				t.Errorf("%s: got %v", kind, err)
+		for _, f := range fixtures {
+			_, err := r.Parse(f.kind, json.RawMessage(`{}`))
+			if !strings.HasPrefix(vigil.ErrorMessage(err), f.required+": is required") {
+				t.Errorf("%s: got %v", f.kind, err)
 			}
 		}
 	})

@@ -37,9 +37,9 @@ func (emailType) Policy() Policy {
 }
 
 // Parse reads the config.
-func (t emailType) Parse(config json.RawMessage) (Sender, error) {
+func (t emailType) Parse(given json.RawMessage) (Sender, error) {
 	e := &email{environment: t.environment}
-	hidden, err := t.read(t.Type(), config, &e.config)
+	hidden, err := t.read(t.Type(), given, &e.config)
 	if err != nil {
 		return nil, err
 	}

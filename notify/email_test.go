@@ -21,9 +21,10 @@ import (
 	"vigil/notify"
 )
 
-var _ = conforms(vigil.ChannelEmail, specimen{required: "config.to", noHTTP: true, config: func(_ string) map[string]any {
-	return map[string]any{"to": []string{"ada@example.com"}}
-}})
+var _ = addFixture(fixture{
+	kind: vigil.ChannelEmail, required: "config.to",
+	config: func(string) map[string]any { return map[string]any{"to": []string{"ada@example.com"}} },
+})
 
 // mailer is a real mailer to a real server.
 func mailer(t *testing.T, opts mailtest.Options, user string) (notify.Option, *mailtest.Server) {

@@ -54,7 +54,7 @@ type Notifier interface {
 	// Parse reads a config. Every mistake is a vigil.Invalid error that names
 	// the member by its path ("config.url") and never repeats its value. No
 	// name is resolved, but an address that may not be reached is refused.
-	Parse(config json.RawMessage) (Sender, error)
+	Parse(given json.RawMessage) (Sender, error)
 	// Policy returns a valid policy. Deliveries keep the one that they were created
 	// with, so a change affects new incidents only.
 	Policy() Policy
@@ -164,7 +164,7 @@ func (r *Registry) Secrets(t vigil.ChannelType) vigil.SecretFields {
 
 // read decodes a config of a type and returns what hides its secrets.
 func (env *environment) read(t vigil.ChannelType, given json.RawMessage, into any) (*redact.Redactor, error) {
-	if err := decode(given, into); err != nil {
+	if err := config.Decode(given, into, "channel", maxConfigBytes); err != nil {
 		return nil, err
 	}
 	return redact.New(credentials(env.secrets[t].Values(given))...), nil
@@ -176,7 +176,7 @@ func (r *Registry) Types() []vigil.ChannelType {
 }
 
 // Parse reads the config of a channel of a type. All errors are vigil.Invalid.
-func (r *Registry) Parse(t vigil.ChannelType, config json.RawMessage) (Sender, error) {
+func (r *Registry) Parse(t vigil.ChannelType, given json.RawMessage) (Sender, error) {
 	notifier, ok := r.notifiers[t]
 	if !ok {
 		names := make([]string, 0, len(r.notifiers))
@@ -185,7 +185,7 @@ func (r *Registry) Parse(t vigil.ChannelType, config json.RawMessage) (Sender, e
 		}
 		return nil, vigil.Invalid("type", "unknown channel type; the known ones are %s", strings.Join(names, ", "))
 	}
-	return notifier.Parse(config)
+	return notifier.Parse(given)
 }
 
 // Config returns a zero value of the struct that documents the config of a

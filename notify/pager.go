@@ -44,9 +44,9 @@ func (pagerType) Policy() Policy {
 }
 
 // Parse reads the config.
-func (t pagerType) Parse(config json.RawMessage) (Sender, error) {
+func (t pagerType) Parse(given json.RawMessage) (Sender, error) {
 	p := &pager{environment: t.environment}
-	hidden, err := t.read(t.Type(), config, &p.config)
+	hidden, err := t.read(t.Type(), given, &p.config)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func (t pagerType) Parse(config json.RawMessage) (Sender, error) {
 		return nil, err
 	}
 	p.hidden = hidden
-	if p.config.URL != "" {
+	if p.url.String() != defaultPager {
 		p.hidden = hidden.With(pathTexts(p.url)...)
 	}
 	return p, p.config.check()

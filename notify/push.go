@@ -52,9 +52,9 @@ func (pushType) Policy() Policy {
 }
 
 // Parse reads the config.
-func (t pushType) Parse(config json.RawMessage) (Sender, error) {
+func (t pushType) Parse(given json.RawMessage) (Sender, error) {
 	p := &push{environment: t.environment}
-	hidden, err := t.read(t.Type(), config, &p.config)
+	hidden, err := t.read(t.Type(), given, &p.config)
 	if err != nil {
 		return nil, err
 	}

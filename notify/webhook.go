@@ -1,7 +1,6 @@
 package notify
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -10,6 +9,7 @@ import (
 	"strconv"
 
 	"vigil"
+	"vigil/config"
 	"vigil/redact"
 )
 
@@ -38,16 +38,16 @@ func (webhookType) Policy() Policy {
 }
 
 // Parse reads the config.
-func (t webhookType) Parse(config json.RawMessage) (Sender, error) {
+func (t webhookType) Parse(given json.RawMessage) (Sender, error) {
 	w := &webhook{environment: t.environment}
-	hidden, err := t.read(t.Type(), config, &w.config)
+	hidden, err := t.read(t.Type(), given, &w.config)
 	if err != nil {
 		return nil, err
 	}
 	if w.url, err = t.parseURL("config.url", w.config.URL); err != nil {
 		return nil, err
 	}
-	if w.header, err = parseHeaders("config.headers", w.config.Headers); err != nil {
+	if w.header, err = config.Headers("config.headers", w.config.Headers, reserved); err != nil {
 		return nil, err
 	}
 	w.hidden = hidden.With(slices.Concat(pathTexts(w.url), headerTexts(w.config.Headers), []string{string(standardKey(w.config.Secret))})...)
@@ -82,7 +82,7 @@ func (w *webhook) Send(ctx context.Context, m Message) Outcome {
 		sign(header, w.config.Secret, m.Event.String(), now, m.Envelope)
 	}
 	return w.send(ctx, request{
-		method: cmp.Or(w.config.Method, http.MethodPost), url: w.url, header: header, body: m.Envelope, hidden: w.hidden,
+		method: w.config.Method, url: w.url, header: header, body: m.Envelope, hidden: w.hidden,
 	})
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/miekg/dns"
 
 	"vigil"
+	"vigil/config"
 	"vigil/egress"
 	"vigil/redact"
 )
@@ -61,10 +62,10 @@ func (dnsProber) Type() vigil.CheckType { return vigil.TypeDNS }
 
 func (dnsProber) Documents() (config, metadata any) { return DNSConfig{}, DNSMetadata{} }
 
-func (p dnsProber) Parse(config json.RawMessage, interval time.Duration) (Probe, error) {
+func (p dnsProber) Parse(given json.RawMessage, interval time.Duration) (Probe, error) {
 	probe := dnsProbe{guard: p.guard, roots: p.roots}
 	var err error
-	if probe.hidden, err = p.read(p.Type(), config, &probe.config); err != nil {
+	if probe.hidden, err = p.read(p.Type(), given, &probe.config); err != nil {
 		return nil, err
 	}
 	probe.question = dns.StringToType[probe.config.RecordType]
@@ -100,14 +101,14 @@ func parseQuery(host string, question uint16) (string, error) {
 	return dns.Fqdn(name), nil
 }
 
-func (p dnsProber) parseServers(config DNSConfig) ([]string, error) {
-	servers := make([]string, len(config.Resolvers))
+func (p dnsProber) parseServers(c DNSConfig) ([]string, error) {
+	servers := make([]string, len(c.Resolvers))
 	port := uint16(53)
-	if config.Protocol == "tls" {
+	if c.Protocol == "tls" {
 		port = 853
 	}
-	for i, given := range config.Resolvers {
-		path := element("config.resolvers", i)
+	for i, given := range c.Resolvers {
+		path := config.Element("config.resolvers", i)
 		server, err := netip.ParseAddrPort(given)
 		if err != nil {
 			addr, err := netip.ParseAddr(strings.Trim(given, "[]"))
@@ -128,21 +129,21 @@ func (p dnsProber) parseServers(config DNSConfig) ([]string, error) {
 }
 
 // parseExpected returns the expected values as the answers are written.
-func parseExpected(config DNSConfig, question uint16) ([]string, error) {
-	if len(config.ExpectedValues) > 0 && config.ExpectedRcode != "NOERROR" {
+func parseExpected(c DNSConfig, question uint16) ([]string, error) {
+	if len(c.ExpectedValues) > 0 && c.ExpectedRcode != "NOERROR" {
 		return nil, vigil.Invalid("config.expected_values", "cannot be combined with an expected_rcode other than NOERROR")
 	}
-	expected := make([]string, len(config.ExpectedValues))
-	for i, given := range config.ExpectedValues {
+	expected := make([]string, len(c.ExpectedValues))
+	for i, given := range c.ExpectedValues {
 		if question == dns.TypeA || question == dns.TypeAAAA {
 			addr, err := netip.ParseAddr(given)
 			if err != nil || addr.Is4() != (question == dns.TypeA) {
-				return nil, vigil.Invalid(element("config.expected_values", i), "must be an address of the record type")
+				return nil, vigil.Invalid(config.Element("config.expected_values", i), "must be an address of the record type")
 			}
 			given = addr.String()
 		}
 		if given == "" {
-			return nil, vigil.Invalid(element("config.expected_values", i), "must not be empty")
+			return nil, vigil.Invalid(config.Element("config.expected_values", i), "must not be empty")
 		}
 		expected[i] = canonical(given, question)
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"vigil"
+	"vigil/config"
 	"vigil/egress"
 	"vigil/redact"
 )
@@ -88,8 +89,8 @@ func (p httpProber) Type() vigil.CheckType { return p.kind }
 
 func (p httpProber) Documents() (config, metadata any) { return HTTPConfig{}, HTTPMetadata{} }
 
-func (p httpProber) Parse(config json.RawMessage, interval time.Duration) (Probe, error) {
-	request, err := p.parse(config, interval)
+func (p httpProber) Parse(given json.RawMessage, interval time.Duration) (Probe, error) {
+	request, err := p.parse(given, interval)
 	if err != nil {
 		return nil, err
 	}
@@ -111,10 +112,10 @@ type httpRequest struct {
 	hidden   *redact.Redactor
 }
 
-func (p httpProber) parse(config json.RawMessage, interval time.Duration) (httpRequest, error) {
+func (p httpProber) parse(given json.RawMessage, interval time.Duration) (httpRequest, error) {
 	r := httpRequest{roots: p.roots}
 	var err error
-	if r.hidden, err = p.read(p.kind, config, &r.HTTPConfig); err != nil {
+	if r.hidden, err = p.read(p.kind, given, &r.HTTPConfig); err != nil {
 		return r, err
 	}
 	if r.url, err = parseURL(p.guard, "config.url", r.URL, p.schemes...); err != nil {
@@ -166,7 +167,7 @@ func (r *httpRequest) parseStatuses() ([]statusRange, error) {
 	for i, given := range r.ExpectedStatusCodes {
 		one, ok := parseStatus(fmt.Sprint(given))
 		if !ok {
-			return nil, vigil.Invalid(element("config.expected_status_codes", i), "must be a status from 100 to 599 or a class such as \"2xx\"")
+			return nil, vigil.Invalid(config.Element("config.expected_status_codes", i), "must be a status from 100 to 599 or a class such as \"2xx\"")
 		}
 		expected = append(expected, one)
 	}

@@ -33,8 +33,8 @@ func newHTTP3(env *environment) Prober {
 
 type http3Prober struct{ httpProber }
 
-func (p http3Prober) Parse(config json.RawMessage, interval time.Duration) (Probe, error) {
-	request, err := p.parse(config, interval)
+func (p http3Prober) Parse(given json.RawMessage, interval time.Duration) (Probe, error) {
+	request, err := p.parse(given, interval)
 	if err != nil {
 		return nil, err
 	}

@@ -16,14 +16,18 @@ import (
 	"vigil/probe/probetest"
 )
 
-// HTTP is the fixture of the http type.
-func (f fixtures) HTTP() fixture {
-	return f.web(vigil.TypeHTTP, f.http(echo), "http://"+tcp(f, drain))
+var _ = addFixture(fixtureHTTP)
+
+// fixtureHTTP is the fixture of the http type.
+func fixtureHTTP(f *world) fixture {
+	return webFixture(vigil.TypeHTTP, f.http(echo), "http://"+tcp(f, drain))
 }
 
-// HTTPS is the fixture of the https type.
-func (f fixtures) HTTPS() fixture {
-	return f.web(vigil.TypeHTTPS, f.https(f.authority.Issue(f), echo), "https://"+tcp(f, drain))
+var _ = addFixture(fixtureHTTPS)
+
+// fixtureHTTPS is the fixture of the https type.
+func fixtureHTTPS(f *world) fixture {
+	return webFixture(vigil.TypeHTTPS, f.https(f.authority.Issue(f), echo), "https://"+tcp(f, drain))
 }
 
 // repeatAll answers with the credentials that it is given, in the spellings of
@@ -39,7 +43,7 @@ func repeatAll(spell func(string) string) http.HandlerFunc {
 	}
 }
 
-func (f fixtures) web(kind vigil.CheckType, url, silent string) fixture {
+func webFixture(kind vigil.CheckType, url, silent string) fixture {
 	common := object{
 		"headers":    object{"X-Api-Key": "key-4711", "Cookie": "session=biscuit"},
 		"basic_auth": object{"username": "ann", "password": "hunter2"},

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"vigil"
+	"vigil/config"
 	"vigil/redact"
 )
 
@@ -63,22 +64,22 @@ func (multistepProber) Documents() (config, metadata any) {
 	return MultistepConfig{}, MultistepMetadata{}
 }
 
-func (p multistepProber) Parse(config json.RawMessage, interval time.Duration) (Probe, error) {
-	var given MultistepConfig
-	hidden, err := p.read(p.Type(), config, &given)
+func (p multistepProber) Parse(given json.RawMessage, interval time.Duration) (Probe, error) {
+	var c MultistepConfig
+	hidden, err := p.read(p.Type(), given, &c)
 	if err != nil {
 		return nil, err
 	}
-	probe := multistepProbe{hidden: hidden, steps: make([]step, len(given.Steps))}
+	probe := multistepProbe{hidden: hidden, steps: make([]step, len(c.Steps))}
 	extracted := make(map[string]bool)
 	names := make(map[string]bool)
-	for i, one := range given.Steps {
-		path := element("config.steps", i)
+	for i, one := range c.Steps {
+		path := config.Element("config.steps", i)
 		if names[one.Name] {
 			return nil, vigil.Invalid(path+".name", "is the name of an earlier step, too")
 		}
 		names[one.Name] = true
-		parsed, sample, err := p.parseStep(one, path, extracted, interval, len(given.Steps))
+		parsed, sample, err := p.parseStep(one, path, extracted, interval, len(c.Steps))
 		if err != nil {
 			return nil, err
 		}
@@ -128,7 +129,7 @@ func (p multistepProber) parseStep(given Step, path string, known map[string]boo
 		return parsed, nil, vigil.Invalid(path+".extract", "is only for steps of HTTP types")
 	}
 	for i, one := range given.Extract {
-		read, err := parseExtraction(one, element(path+".extract", i))
+		read, err := parseExtraction(one, config.Element(path+".extract", i))
 		if err != nil {
 			return parsed, nil, err
 		}

@@ -55,10 +55,10 @@ func (*pingProber) Type() vigil.CheckType { return vigil.TypePing }
 
 func (*pingProber) Documents() (config, metadata any) { return PingConfig{}, PingMetadata{} }
 
-func (p *pingProber) Parse(config json.RawMessage, interval time.Duration) (Probe, error) {
+func (p *pingProber) Parse(given json.RawMessage, interval time.Duration) (Probe, error) {
 	probe := pingProbe{prober: p, guard: p.guard}
 	var err error
-	if probe.hidden, err = p.read(p.Type(), config, &probe.config); err != nil {
+	if probe.hidden, err = p.read(p.Type(), given, &probe.config); err != nil {
 		return nil, err
 	}
 	if probe.host, err = parseHost(p.guard, "config.host", probe.config.Host, 0); err != nil {

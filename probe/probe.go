@@ -22,7 +22,7 @@ type Prober interface {
 	// vigil.Invalid error that names the member by its path ("config.url").
 	// No name is resolved, but an address that may not be reached is refused.
 	// The whole run must fit the interval.
-	Parse(config json.RawMessage, interval time.Duration) (Probe, error)
+	Parse(given json.RawMessage, interval time.Duration) (Probe, error)
 	// Documents returns zero values of the structs that document the config
 	// and the metadata of results, with json, doc, minimum, maximum, enum,
 	// default and example tags.
@@ -115,7 +115,7 @@ func (r *Registry) Secrets(t vigil.CheckType) vigil.SecretFields {
 
 // read decodes a config of a type and returns what hides its secrets.
 func (env *environment) read(t vigil.CheckType, given json.RawMessage, into any) (*redact.Redactor, error) {
-	if err := decode(given, into); err != nil {
+	if err := config.Decode(given, into, "check", maxConfigBytes); err != nil {
 		return nil, err
 	}
 	return redact.New(redactable(env.registry.secrets[t].Values(given)...)...), nil

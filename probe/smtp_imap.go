@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"vigil"
+	"vigil/config"
 	"vigil/egress"
 	"vigil/redact"
 )
@@ -83,11 +84,11 @@ func (mailProber) Type() vigil.CheckType { return vigil.TypeSMTPIMAP }
 
 func (mailProber) Documents() (config, metadata any) { return MailConfig{}, MailMetadata{} }
 
-func (p mailProber) Parse(config json.RawMessage, interval time.Duration) (Probe, error) {
+func (p mailProber) Parse(given json.RawMessage, interval time.Duration) (Probe, error) {
 	probe := mailProbe{guard: p.guard, roots: p.roots}
 	c := &probe.config
 	var err error
-	if probe.hidden, err = p.read(p.Type(), config, c); err != nil {
+	if probe.hidden, err = p.read(p.Type(), given, c); err != nil {
 		return nil, err
 	}
 	if c.SMTP == nil && c.IMAP == nil {
@@ -104,7 +105,7 @@ func (p mailProber) Parse(config json.RawMessage, interval time.Duration) (Probe
 		if probe.imap, err = p.parseServer("config.imap", s.Host, s.Port, port, s.Security, s.Username, s.Password); err != nil {
 			return nil, err
 		}
-		if !isFieldValue(s.Mailbox) {
+		if !config.IsFieldValue(s.Mailbox) {
 			return nil, vigil.Invalid("config.imap.mailbox", "must not contain control characters")
 		}
 	}
@@ -143,9 +144,9 @@ func (p mailProber) parseServer(path, host string, port, defaultPort int, securi
 	}
 	s.address = net.JoinHostPort(s.host, strconv.Itoa(port))
 	switch {
-	case !isFieldValue(username):
+	case !config.IsFieldValue(username):
 		return s, vigil.Invalid(path+".username", "must not contain control characters")
-	case !isFieldValue(password):
+	case !config.IsFieldValue(password):
 		return s, vigil.Invalid(path+".password", "must not contain control characters")
 	case username == "" && password != "":
 		return s, vigil.Invalid(path+".username", "is required with a password")
@@ -183,7 +184,7 @@ func (p *mailProbe) parseRoundTrip() error {
 // no comment, nothing that could end an SMTP command.
 func isMailAddress(text string) bool {
 	address, err := mail.ParseAddress(text)
-	return err == nil && address.Address == text && isASCII(text) && isFieldValue(text) && !strings.ContainsAny(text, "<>\" ")
+	return err == nil && address.Address == text && isASCII(text) && config.IsFieldValue(text) && !strings.ContainsAny(text, "<>\" ")
 }
 
 // parseTimes divides the interval into dialogs and delivery.

@@ -57,10 +57,10 @@ func (sslProber) Type() vigil.CheckType { return vigil.TypeSSL }
 
 func (sslProber) Documents() (config, metadata any) { return SSLConfig{}, SSLMetadata{} }
 
-func (p sslProber) Parse(config json.RawMessage, interval time.Duration) (Probe, error) {
+func (p sslProber) Parse(given json.RawMessage, interval time.Duration) (Probe, error) {
 	probe := sslProbe{guard: p.guard, roots: p.roots}
 	var err error
-	if probe.hidden, err = p.read(p.Type(), config, &probe.config); err != nil {
+	if probe.hidden, err = p.read(p.Type(), given, &probe.config); err != nil {
 		return nil, err
 	}
 	host, err := p.parseTarget(&probe)

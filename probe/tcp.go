@@ -44,10 +44,10 @@ func (tcpProber) Type() vigil.CheckType { return vigil.TypeTCP }
 
 func (tcpProber) Documents() (config, metadata any) { return TCPConfig{}, TCPMetadata{} }
 
-func (p tcpProber) Parse(config json.RawMessage, interval time.Duration) (Probe, error) {
+func (p tcpProber) Parse(given json.RawMessage, interval time.Duration) (Probe, error) {
 	probe := tcpProbe{guard: p.guard}
 	var err error
-	if probe.hidden, err = p.read(p.Type(), config, &probe.config); err != nil {
+	if probe.hidden, err = p.read(p.Type(), given, &probe.config); err != nil {
 		return nil, err
 	}
 	host, err := parseHost(p.guard, "config.host", probe.config.Host, probe.config.Port)

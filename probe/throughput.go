@@ -59,10 +59,10 @@ func (throughputProber) Documents() (config, metadata any) {
 	return ThroughputConfig{}, ThroughputMetadata{}
 }
 
-func (p throughputProber) Parse(config json.RawMessage, interval time.Duration) (Probe, error) {
+func (p throughputProber) Parse(given json.RawMessage, interval time.Duration) (Probe, error) {
 	probe := throughputProbe{guard: p.guard, roots: p.roots}
 	var err error
-	if probe.hidden, err = p.read(p.Type(), config, &probe.config); err != nil {
+	if probe.hidden, err = p.read(p.Type(), given, &probe.config); err != nil {
 		return nil, err
 	}
 	if probe.url, err = parseURL(p.guard, "config.url", probe.config.URL, "http", "https"); err != nil {

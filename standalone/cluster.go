@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"vigil/pgbin"
 )
 
 const superuser = "vigil"
@@ -20,7 +22,7 @@ const superuser = "vigil"
 type cluster struct {
 	dir      string
 	account  account
-	bin      binaries
+	bin      pgbin.Installation
 	password string
 }
 
@@ -35,10 +37,7 @@ func openCluster(ctx context.Context, data *DataDir, binDirs []string) (cluster,
 	if err != nil {
 		return cluster{}, err
 	}
-	if binDirs == nil {
-		binDirs = binaryDirs()
-	}
-	bin, err := findBinaries(ctx, binDirs, major)
+	bin, err := findPostgres(ctx, binDirs, major)
 	if err != nil {
 		return cluster{}, err
 	}
@@ -51,6 +50,20 @@ func openCluster(ctx context.Context, data *DataDir, binDirs []string) (cluster,
 		return c, nil
 	}
 	return c, c.create(ctx)
+}
+
+// findPostgres finds the installation for a cluster of a major version; 0 is a new
+// cluster, for which any will do.
+func findPostgres(ctx context.Context, dirs []string, major int) (pgbin.Installation, error) {
+	found, err := pgbin.Find(ctx, dirs, major)
+	if wrong, ok := errors.AsType[pgbin.VersionError](err); ok && wrong.Want != 0 {
+		return found, fmt.Errorf("the data directory was made by Postgres %d and only Postgres %d was found: install Postgres %d, or choose another directory with VIGIL_DATA_DIR",
+			wrong.Want, wrong.Found, wrong.Want)
+	}
+	if err != nil {
+		return found, fmt.Errorf("%w, or set DATABASE_URL", err)
+	}
+	return found, nil
 }
 
 // clusterMajor returns the version that made the cluster, 0 when there is none.
@@ -100,7 +113,7 @@ func (c cluster) create(ctx context.Context) error {
 
 // initialize runs initdb.
 func (c cluster) initialize(ctx context.Context, dir, secret string) error {
-	cmd := exec.CommandContext(ctx, c.bin.path("initdb")) //nolint:gosec // the installation that was found
+	cmd := exec.CommandContext(ctx, c.bin.Path("initdb")) //nolint:gosec // the installation that was found
 	names, opened, err := c.account.prepare(cmd, syscall.SIGKILL, dir, secret)
 	if err != nil {
 		return unusable(filepath.Dir(dir), "looked at", err)
@@ -109,7 +122,7 @@ func (c cluster) initialize(ctx context.Context, dir, secret string) error {
 	cmd.Args = append(cmd.Args, "-D", names[0], "-U", superuser, "--pwfile", names[1],
 		"--auth", "scram-sha-256", "--encoding", "UTF8", "--locale", "C", "--no-sync")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("initdb of Postgres %d failed (%w): %s", c.bin.major, err, lastLine(string(out)))
+		return fmt.Errorf("initdb of Postgres %d failed (%w): %s", c.bin.Major, err, lastLine(string(out)))
 	}
 	return nil
 }

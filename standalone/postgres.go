@@ -94,7 +94,7 @@ func (p *Postgres) Address() string { return net.JoinHostPort(loopback, strconv.
 func (p *Postgres) PID() int { return int(p.pid.Load()) }
 
 // Version is the major version of the server.
-func (p *Postgres) Version() int { return p.cluster.bin.major }
+func (p *Postgres) Version() int { return p.cluster.bin.Major }
 
 // choosePort takes the port of the last start while it is free, so that a
 // connection string noted down by a person goes on working.

@@ -54,7 +54,7 @@ func (p *Postgres) run() error {
 		return err
 	}
 	defer func() { _ = out.Close() }()
-	cmd := exec.Command(p.cluster.bin.path("postgres")) //nolint:gosec,noctx // ended by signals in Postgres's own way, not by a context
+	cmd := exec.Command(p.cluster.bin.Path("postgres")) //nolint:gosec,noctx // ended by signals in Postgres's own way, not by a context
 	names, opened, err := p.cluster.account.prepare(cmd, fastStop, p.cluster.dir)
 	if err != nil {
 		return fmt.Errorf("opening the cluster: %w", err)

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"vigil/timing"
 )
 
 const (
@@ -110,16 +112,12 @@ func letGo(ctx context.Context, conn *pgx.Conn) {
 // has it, or when ctx ends.
 func reclaim(ctx context.Context, dsn, database string) (*pgx.Conn, error) {
 	for {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
 		conn, err := claim(ctx, dsn, database)
 		if _, taken := errors.AsType[claimedError](err); err == nil || taken {
 			return conn, err
 		}
-		select {
-		case <-time.After(reclaimPause):
-		case <-ctx.Done():
+		if err := timing.Sleep(ctx, reclaimPause); err != nil {
+			return nil, err
 		}
 	}
 }

@@ -218,17 +218,8 @@ func newColumns(rows []*pendingRow) columns {
 		c.ids, c.times = append(c.ids, r.ID), append(c.times, r.Time)
 		c.manual, c.success = append(c.manual, r.Manual), append(c.success, r.Success)
 		c.responses = append(c.responses, responseMS(r.ResponseTime))
-		c.statuses, c.errors = append(c.statuses, orNull(r.StatusCode)), append(c.errors, orNull(r.Error))
-		c.metadata = append(c.metadata, orNull(string(p.metadata)))
+		c.statuses, c.errors = append(c.statuses, vigil.NilIfZero(r.StatusCode)), append(c.errors, vigil.NilIfZero(r.Error))
+		c.metadata = append(c.metadata, vigil.NilIfZero(string(p.metadata)))
 	}
 	return c
-}
-
-// orNull keeps zero values out of columns where null says it better.
-func orNull[T comparable](v T) *T {
-	var zero T
-	if v == zero {
-		return nil
-	}
-	return &v
 }

@@ -7,11 +7,11 @@ import (
 	"io"
 	"net"
 	"slices"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"vigil"
+	"vigil/timing"
 )
 
 // commitAll stores a group and answers each of its rows. While Postgres is away
@@ -38,7 +38,7 @@ func (w *ResultWriter) commitAll(ctx context.Context, group []*pendingRow) {
 			return
 		case away(err):
 			w.log.WarnContext(ctx, "results wait for the database", "rows", len(group), "waited", w.now().Sub(since), "retry_in", wait, "error", err)
-			pause(ctx, wait)
+			_ = timing.Sleep(ctx, wait) // the loop sees whether ctx has ended
 			wait = min(2*wait, longestRetry)
 		case len(group) == 1:
 			p := group[0]
@@ -75,15 +75,6 @@ func waitedFor(group []*pendingRow) []*pendingRow {
 		p.answer(vigil.StoredResult{}, context.Cause(p.ctx))
 		return true
 	})
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }
 
 // away says whether an error is about Postgres being out of reach, short of

@@ -243,7 +243,7 @@ func TestOpenSecrets(t *testing.T) {
 func TestDatabaseURL(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := noteDatabase(dir, "postgres://vigil:secret@127.0.0.1:5432/vigil"); err != nil {
+	if err := saveDatabaseURL(dir, "postgres://vigil:secret@127.0.0.1:5432/vigil"); err != nil {
 		t.Fatal(err)
 	}
 	info, err := os.Stat(filepath.Join(dir, databaseFile))

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"vigil/workers"
+	"vigil/dispatch"
 )
 
 func newTemporalSetupCommand() *cobra.Command {
@@ -26,35 +26,36 @@ func newTemporalSetupCommand() *cobra.Command {
 			if s.TemporalAddress == "" {
 				return errors.New("`vigil temporal setup` needs TEMPORAL_ADDRESS, the Temporal to make ready; the embedded one makes itself ready")
 			}
-			p := newPlatform(s, newLogger(cmd.ErrOrStderr(), slog.Level(s.LogLevel)))
+			p := newProcess(newLogger(cmd.ErrOrStderr(), slog.Level(s.LogLevel)))
 			defer p.stop(cmd.Context())
-			if err := p.dialTemporal(""); err != nil {
-				return err
-			}
-			done, err := workers.PrepareNamespace(cmd.Context(), p.temporal, s.TemporalNamespace, s.TemporalRetention)
+			temporal, err := p.dialTemporal(s, nil)
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), told(s, done))
+			done, err := dispatch.PrepareNamespace(cmd.Context(), temporal.client, s.TemporalNamespace, s.TemporalRetention)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), preparedText(s, done))
 			return err
 		},
 	}
 }
 
-// told says what was done, or that nothing had to be.
-func told(s settings, done workers.Preparation) string {
-	var did []string
+// preparedText describes what was changed, if anything.
+func preparedText(s settings, done dispatch.Preparation) string {
+	var changes []string
 	if done.Created {
-		did = append(did, "namespace made")
+		changes = append(changes, "namespace created")
 	}
 	if done.Retention {
-		did = append(did, fmt.Sprintf("retention set to %s", s.TemporalRetention))
+		changes = append(changes, fmt.Sprintf("retention set to %s", s.TemporalRetention))
 	}
 	if len(done.Attributes) > 0 {
-		did = append(did, "search attributes added: "+strings.Join(done.Attributes, ", "))
+		changes = append(changes, "search attributes added: "+strings.Join(done.Attributes, ", "))
 	}
-	if len(did) == 0 {
-		did = []string{"nothing to do"}
+	if len(changes) == 0 {
+		changes = []string{"nothing to do"}
 	}
-	return fmt.Sprintf("Namespace %s at %s is ready (%s).", s.TemporalNamespace, s.TemporalAddress, strings.Join(did, "; "))
+	return fmt.Sprintf("Namespace %s at %s is ready (%s).", s.TemporalNamespace, s.TemporalAddress, strings.Join(changes, "; "))
 }

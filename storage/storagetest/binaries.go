@@ -1,68 +1,42 @@
 package storagetest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"os/user"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
+
+	"vigil/pgbin"
 )
 
 // binaries are the Postgres programs of one installation and the user to run
 // them as.
 type binaries struct {
-	dir      string
+	pgbin.Installation
 	uid, gid int
 	drop     bool // this process is root, which initdb refuses to be
 }
 
-// findBinaries looks for initdb where Postgres is usually installed, the newest
-// version first.
-func findBinaries() (*binaries, error) {
+// findBinaries finds the Postgres of this machine and the user to run it as.
+func findBinaries(ctx context.Context) (*binaries, error) {
 	b := &binaries{uid: os.Getuid(), gid: os.Getgid()}
 	if b.uid == 0 {
 		if err := b.chooseUser(); err != nil {
 			return nil, err
 		}
 	}
-	for _, pattern := range []string{
-		"/usr/lib/postgresql/*/bin/initdb", "/usr/pgsql-*/bin/initdb",
-		"/opt/homebrew/opt/postgresql@*/bin/initdb", "/usr/local/opt/postgresql@*/bin/initdb",
-		"/Applications/Postgres.app/Contents/Versions/*/bin/initdb",
-	} {
-		found, err := filepath.Glob(pattern)
-		if err == nil && len(found) > 0 {
-			b.dir = filepath.Dir(slices.MaxFunc(found, func(a, b string) int { return versionIn(a) - versionIn(b) }))
-			return b, nil
-		}
-	}
-	path, err := exec.LookPath("initdb")
+	found, err := pgbin.Find(ctx, nil, 0)
 	if err != nil {
-		return nil, errors.New("no Postgres was found: install one (on Debian: apt-get install postgresql), or set VIGIL_TEST_DATABASE_URL")
+		return nil, fmt.Errorf("%w, or set VIGIL_TEST_DATABASE_URL", err)
 	}
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real // its neighbours are at home there
-	}
-	b.dir = filepath.Dir(path)
+	b.Installation = found
 	return b, nil
-}
-
-// versionIn returns the first number of a path, the major version.
-func versionIn(path string) int {
-	digits := strings.FieldsFunc(path, func(r rune) bool { return r < '0' || r > '9' })
-	if len(digits) == 0 {
-		return 0
-	}
-	n, err := strconv.Atoi(digits[0])
-	if err != nil {
-		return 0
-	}
-	return n
 }
 
 func (b *binaries) chooseUser() error {
@@ -85,11 +59,11 @@ func (b *binaries) chooseUser() error {
 // terminal and signals.
 func (b *binaries) command(dir, name string, args ...string) *exec.Cmd {
 	if !strings.HasPrefix(name, "/") {
-		name = filepath.Join(b.dir, name)
+		name = b.Path(name)
 	}
 	cmd := exec.Command(name, args...) //nolint:gosec,noctx // ours, and it must outlive the test that started it
 	cmd.Dir = dir
-	cmd.Env = []string{"PATH=/usr/bin:/bin:" + b.dir, "LC_ALL=C", "TZ=UTC"}
+	cmd.Env = []string{"PATH=/usr/bin:/bin:" + b.Dir, "LC_ALL=C", "TZ=UTC"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if b.drop {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(b.uid), Gid: uint32(b.gid)} //nolint:gosec // ids of the user database

@@ -37,7 +37,7 @@ func throwaway() []string {
 // kill, but for those given as name=value. It is gone after the test.
 func StartCluster(tb testing.TB, settings ...string) *Cluster {
 	tb.Helper()
-	bin, err := findBinaries()
+	bin, err := findBinaries(tb.Context())
 	if err != nil {
 		tb.Fatal(err)
 	}

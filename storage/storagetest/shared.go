@@ -17,11 +17,11 @@ const idleMinutes = 5
 // sharedCluster returns the cluster that all test processes of this user share,
 // and starts it when it does not answer.
 func sharedCluster(ctx context.Context) (*Cluster, error) {
-	bin, err := findBinaries()
+	bin, err := findBinaries(ctx)
 	if err != nil {
 		return nil, err
 	}
-	dir := filepath.Join(bin.base(), fmt.Sprintf("vigil-test-postgres-%d-%d", os.Getuid(), versionIn(bin.dir)))
+	dir := filepath.Join(bin.base(), fmt.Sprintf("vigil-test-postgres-%d-%d", os.Getuid(), bin.Major))
 	c := &Cluster{bin: bin, dir: dir, settings: throwaway()}
 	if err := bin.ownDir(dir); err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ exec "$4" stop -m immediate -D "$1"`
 // watch leaves a process behind that stops the cluster when it is idle.
 func (c *Cluster) watch() error {
 	cmd := c.bin.command(c.dir, "/bin/sh", "-c", watchdog, "vigil-test-postgres-watchdog",
-		c.data(), c.usedFile(), fmt.Sprint(idleMinutes), filepath.Join(c.bin.dir, "pg_ctl"))
+		c.data(), c.usedFile(), fmt.Sprint(idleMinutes), c.bin.Path("pg_ctl"))
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("watch the test cluster: %w", err)
 	}

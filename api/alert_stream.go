@@ -1,0 +1,79 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+
+	"vigil"
+	"vigil/api/rest"
+	"vigil/api/stream"
+)
+
+const tagStream = "Alert stream"
+
+type alertStream struct {
+	hub  *stream.Hub
+	auth *authenticator
+}
+
+func (a *alertStream) register(r *rest.Registrar) {
+	const path = "/v1/stream/alerts"
+	rest.Register(r, rest.Operation{
+		Method: http.MethodGet, Path: path, ID: "stream-alerts", Tag: tagStream,
+		Summary: "Follow every alert of the organization as it happens",
+		Description: "Server-sent events. The event is the type (incident.triggered, incident.acknowledged, incident.resolved), the data is the body of a webhook. " +
+			"Ids are `<unix ms>-<seq>`; seq grows by one with each event of the organization. The stream begins with an id and no data: that of the newest event, or where it resumes. " +
+			"`stream.gap` with `requested` and `oldest` comes first when events were asked for that are not kept any more. " +
+			"By default 10 streams may be open for a key and 50 for an organization, in each process of the API.",
+		Errors: []int{http.StatusTooManyRequests, http.StatusServiceUnavailable},
+	}, a.serve)
+	rest.OperationAt(r.Document(), http.MethodGet, path).Responses["200"].Content = map[string]*huma.MediaType{
+		stream.ContentType: {Schema: &huma.Schema{Type: huma.TypeString, Description: "Server-sent events."}},
+	}
+}
+
+type streamInput struct {
+	LastEventID string `header:"Last-Event-ID" doc:"Resume behind this id; it wins over since."`
+	Since       string `query:"since" doc:"Begin behind this id; 0-0 for all that is kept. Without it the stream begins now." example:"0-0"`
+}
+
+// start is the position after which the stream begins; nil: now.
+func (in *streamInput) start() (*vigil.Position, error) {
+	var from *vigil.Position
+	for _, given := range []struct{ member, text string }{{"since", in.Since}, {"Last-Event-ID", in.LastEventID}} {
+		if given.text == "" {
+			continue
+		}
+		position, err := vigil.ParsePosition(given.member, given.text)
+		if err != nil {
+			return nil, err
+		}
+		from = &position
+	}
+	return from, nil
+}
+
+func (a *alertStream) serve(ctx context.Context, in *streamInput) (*huma.StreamResponse, error) {
+	from, err := in.start()
+	if err != nil {
+		return nil, err
+	}
+	caller := rest.CallerOf(ctx)
+	key := caller.Key.ID
+	if key == uuid.Nil {
+		key = caller.User.ID
+	}
+	return a.hub.Serve(ctx, stream.Subscription{
+		Org: caller.Org.ID, Key: key, From: from, Authorized: a.authorized, Log: rest.RequestOf(ctx).Log(),
+	})
+}
+
+// authorized reports whether the credential of a stream is still valid. While
+// that cannot be checked, it counts as valid.
+func (a *alertStream) authorized(ctx context.Context, header func(string) string) bool {
+	_, err := a.auth.identify(ctx, header("Authorization"), header("X-API-Key"))
+	return vigil.ErrorCode(err) != vigil.CodeUnauthorized
+}

@@ -1,0 +1,67 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+
+	"vigil"
+	"vigil/api/rest"
+)
+
+// auditStore reads the audit log.
+type auditStore interface {
+	AuditLog(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]vigil.AuditEntry, int, error)
+}
+
+type auditLog struct{ store auditStore }
+
+// auditView is an entry of the audit log.
+type auditView struct {
+	ID         uuid.UUID  `json:"id" format:"uuid"`
+	CreatedAt  time.Time  `json:"created_at"`
+	Action     string     `json:"action" doc:"What was done, as <resource>.<verb>." example:"check.update"`
+	ResourceID *uuid.UUID `json:"resource_id" format:"uuid" nullable:"true" doc:"What it was done to; null where there is no such thing."`
+	UserID     *uuid.UUID `json:"user_id" format:"uuid" nullable:"true" doc:"Whose credential it was; null when there was none."`
+	APIKeyID   *uuid.UUID `json:"api_key_id" format:"uuid" nullable:"true" doc:"The API key that was used; null for a session token."`
+	KeyPrefix  *string    `json:"key_prefix" doc:"How that key begins; null for a session token."`
+	Members    []string   `json:"members" doc:"Names of the members that were given, never their values."`
+	RequestID  string     `json:"request_id"`
+	Address    string     `json:"address" doc:"IP address that the request came from." example:"192.0.2.1"`
+	UserAgent  string     `json:"user_agent"`
+}
+
+func showAudit(e vigil.AuditEntry) auditView {
+	view := auditView{
+		ID: e.ID, CreatedAt: e.At.UTC(), Action: e.Action, ResourceID: identity(e.ResourceID), UserID: identity(e.UserID),
+		APIKeyID: identity(e.KeyID), Members: append([]string{}, e.Members...), RequestID: e.RequestID, Address: e.Address, UserAgent: e.UserAgent,
+	}
+	if e.KeyPrefix != "" {
+		view.KeyPrefix = &e.KeyPrefix
+	}
+	return view
+}
+
+// identity shows an id, or null for the zero one.
+func identity(id uuid.UUID) *uuid.UUID {
+	if id == uuid.Nil {
+		return nil
+	}
+	return &id
+}
+
+func (a *auditLog) register(r *rest.Registrar) {
+	rest.Register(r, rest.Operation{
+		Method: http.MethodGet, Path: "/v1/audit-log", ID: "list-audit-log", Tag: tagAccount,
+		Summary:     "List what was changed in the organization, newest first",
+		Description: "Every change has an entry: who made it with which credential, when and from where.",
+	}, func(ctx context.Context, in *struct{ rest.PageQuery }) (*rest.Listing[auditView], error) {
+		entries, total, err := a.store.AuditLog(ctx, rest.CallerOf(ctx).Org.ID, in.Page())
+		if err != nil {
+			return nil, err
+		}
+		return rest.NewListing(entries, total, showAudit), nil
+	})
+}

@@ -1,0 +1,141 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+
+	"vigil"
+	"vigil/api/rest"
+)
+
+// checkRegionStore reads how a check is doing in its regions.
+type checkRegionStore interface {
+	loopStore
+	// IncidentContext is where a check stands with its incidents, in any organization.
+	IncidentContext(ctx context.Context, checkID uuid.UUID) (vigil.IncidentContext, error)
+}
+
+type checkRegions struct {
+	store checkRegionStore
+	loops loopWorkflows
+	links workflowLinks
+}
+
+// loopView is where a check stands in one region.
+type loopView struct {
+	Region       string       `json:"region" example:"na-east-ewr"`
+	State        string       `json:"state" enum:"starting,running,updating,stopping,stopped" doc:"Whether the loop runs, and whether it knows the check's latest change."`
+	Source       string       `json:"source" enum:"workflow,stored" doc:"Who said so: the running workflow, or the database while that does not answer."`
+	HealthStatus vigil.Health `json:"health_status" enum:"healthy,unhealthy,unknown"`
+	LastSlot     *time.Time   `json:"last_slot" doc:"The newest instant that has a result; null before the first one."`
+	NextSlot     *time.Time   `json:"next_slot" doc:"The instant of the next result; null while none is due."`
+	Streak       *int         `json:"streak" doc:"Failures in a row up to the last slot; null while the workflow does not answer."`
+	FiringRules  []string     `json:"firing_rules" format:"uuid" doc:"Ids of the alert rules that fire in this region."`
+	Missed       int64        `json:"missed" doc:"Results that were due and never came, since the check was made."`
+	WorkflowID   string       `json:"workflow_id"`
+	RunURL       *string      `json:"run_url" doc:"The workflow in the Temporal UI; null where there is no UI."`
+}
+
+const (
+	// stateDeadline bounds how long the running loops are asked.
+	stateDeadline = 2 * time.Second
+	stateAtOnce   = 8
+)
+
+func (c *checkRegions) register(r *rest.Registrar) {
+	rest.Register(r, rest.Operation{
+		Method: http.MethodGet, Path: "/v1/checks/{id}/regions", ID: "list-check-regions", Tag: tagResults, Resource: resourceCheck,
+		Summary: "Show where a check stands in each of its regions",
+	}, c.listLoops)
+}
+
+type loopsInput struct {
+	rest.IDPath
+	rest.PageQuery
+}
+
+func (c *checkRegions) listLoops(ctx context.Context, in *loopsInput) (*rest.Listing[loopView], error) {
+	id, err := in.Parse(resourceCheck)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := c.store.Loops(ctx, rest.CallerOf(ctx).Org.ID, id)
+	if err != nil {
+		return nil, err
+	}
+	votes, err := c.votes(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	shown := rest.Cut(rows, in.Page())
+	views := make([]loopView, len(shown))
+	ctx, cancel := context.WithTimeout(ctx, stateDeadline)
+	defer cancel()
+	var group errgroup.Group
+	group.SetLimit(stateAtOnce)
+	for i, row := range shown {
+		group.Go(func() error {
+			views[i] = c.showLoop(ctx, row, votes[row.Region])
+			return nil
+		})
+	}
+	_ = group.Wait() // none of them returns an error
+	return rest.NewListing(views, len(rows), func(v loopView) loopView { return v }), nil
+}
+
+// showLoop prefers what the running loop says over what is stored.
+func (c *checkRegions) showLoop(ctx context.Context, row vigil.Loop, vote vigil.Vote) loopView {
+	view := loopView{
+		Region: row.Region, State: loopState(row), Source: "stored", HealthStatus: row.Health, LastSlot: instant(row.LastSlot),
+		NextSlot: instant(row.NextDue), FiringRules: ids(vote.Firing), Missed: row.Missed, WorkflowID: vigil.LoopID(row.CheckID, row.Region),
+	}
+	runID := ""
+	if row.Active {
+		if state, err := c.loops.State(ctx, row.CheckID, row.Region); err == nil {
+			view.Source, runID = "workflow", state.RunID
+			view.Streak, view.FiringRules = &state.Failures, ids(state.Firing)
+			if state.Next.After(row.LastSlot) { // else the turn is past its first slot
+				view.NextSlot = instant(state.Next)
+			}
+			if state.Slot.After(row.LastSlot) {
+				view.LastSlot, view.HealthStatus = instant(state.Slot), state.Health
+			}
+		}
+	}
+	view.RunURL = c.links.of(view.WorkflowID, runID)
+	return view
+}
+
+// votes are what the regions of a check told last, by region. A check that is
+// gone by now has none.
+func (c *checkRegions) votes(ctx context.Context, check uuid.UUID) (map[string]vigil.Vote, error) {
+	standing, err := c.store.IncidentContext(ctx, check)
+	if err != nil && vigil.ErrorCode(err) != vigil.CodeNotFound {
+		return nil, err
+	}
+	votes := make(map[string]vigil.Vote, len(standing.Regions))
+	for _, region := range standing.Regions {
+		votes[region.Region] = region.Vote
+	}
+	return votes, nil
+}
+
+// loopState compares what should run with what Temporal has accepted.
+func loopState(row vigil.Loop) string {
+	behind := row.Desired > row.Applied
+	switch {
+	case row.Active && behind && row.Applied == 0:
+		return "starting"
+	case row.Active && behind:
+		return "updating"
+	case row.Active:
+		return "running"
+	case behind:
+		return "stopping"
+	}
+	return "stopped"
+}

@@ -1,0 +1,88 @@
+package api
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"vigil"
+	"vigil/api/rest"
+)
+
+// checkReader reads one check.
+type checkReader interface {
+	Check(ctx context.Context, orgID, id uuid.UUID) (vigil.Check, error)
+}
+
+// checkRuns runs checks on request.
+type checkRuns struct {
+	store checkReader
+	loops loopWorkflows
+	plans plans
+}
+
+func (c *checkRuns) register(r *rest.Registrar) {
+	rest.Register(r, rest.Operation{
+		Method: http.MethodPost, Path: "/v1/checks/{id}/test", ID: "test-check", Tag: tagResults, Resource: resourceCheck, Audit: "check.test",
+		Summary: "Run a check now",
+		Description: "Runs in the check's first region, or the one asked for. On an enabled check it is an execution like any other. " +
+			"With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`.",
+		Errors: []int{http.StatusServiceUnavailable},
+	}, c.run)
+}
+
+type testInput struct {
+	rest.IDPath
+	Region string `query:"region" doc:"Where to run, by a region's key or an alias. Without dry_run it must be one of the check's regions."`
+	DryRun bool   `query:"dry_run" doc:"Store nothing and count nowhere."`
+}
+
+func (c *checkRuns) run(ctx context.Context, in *testInput) (*rest.Answer[resultView], error) {
+	check, err := findCheck(ctx, c.store, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	dryRun := in.DryRun || !check.Enabled
+	region := check.Regions[0]
+	if in.Region != "" {
+		if region, err = c.region(ctx, check, in.Region, dryRun); err != nil {
+			return nil, err
+		}
+	}
+	result, err := c.loops.Test(ctx, check, region, dryRun)
+	if err != nil {
+		return nil, err
+	}
+	if dryRun {
+		result.Metadata = maps.Clone(result.Metadata)
+		if result.Metadata == nil {
+			result.Metadata = make(map[string]any)
+		}
+		result.Metadata["test"] = true
+	}
+	return rest.NewAnswer(showResult(result)), nil
+}
+
+// region is where a test runs that names its region. A result that is kept
+// must belong to one of the check's regions; a dry run may look from any region
+// of the plan.
+func (c *checkRuns) region(ctx context.Context, check vigil.Check, name string, dryRun bool) (string, error) {
+	region, ok := vigil.RegionByKey(name)
+	if !ok {
+		return "", errUnknownRegion("region")
+	}
+	if slices.Contains(check.Regions, region.Key) {
+		return region.Key, nil
+	}
+	if !dryRun {
+		return "", vigil.Invalid("region", "is not one of the check's regions (%s); add dry_run=true to try another", strings.Join(check.Regions, ", "))
+	}
+	if plan := c.plans.of(rest.CallerOf(ctx)); plan.PrimaryOnly && !region.Primary {
+		return "", errRegionPlan("region", "the "+string(plan.Tier)+" tier may use the primary regions only")
+	}
+	return region.Key, nil
+}

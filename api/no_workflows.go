@@ -1,0 +1,31 @@
+package api
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"vigil"
+)
+
+// noIncidentWorkflows stands in where there are no workflows: incidents can be
+// read and not changed.
+type noIncidentWorkflows struct{}
+
+func (noIncidentWorkflows) Acknowledge(context.Context, uuid.UUID, uuid.UUID, string) (vigil.Incident, error) {
+	return vigil.Incident{}, errNoIncidentWorkflows()
+}
+
+func (noIncidentWorkflows) Resolve(context.Context, uuid.UUID, uuid.UUID, string, string) (vigil.Incident, error) {
+	return vigil.Incident{}, errNoIncidentWorkflows()
+}
+
+func (noIncidentWorkflows) Redeliver(context.Context, uuid.UUID, uuid.UUID) error {
+	return errNoIncidentWorkflows()
+}
+
+func (noIncidentWorkflows) Look(context.Context, uuid.UUID) error { return nil }
+
+func errNoIncidentWorkflows() error {
+	return vigil.Errorf(vigil.CodeUnavailable, "This server cannot change incidents: it was started without their workflows.")
+}

@@ -1,0 +1,30 @@
+package api
+
+import (
+	"time"
+
+	"vigil"
+	"vigil/api/rest"
+)
+
+// requestsPerWindow is how many requests a window admits (spec section 8).
+const requestsPerWindow = 1000
+
+// plans knows what the tiers allow where this server sets it.
+type plans struct {
+	enterpriseMinInterval time.Duration
+	enterpriseRate        int64
+}
+
+// of returns what the caller's organization may do.
+func (p plans) of(caller *rest.Caller) vigil.Plan {
+	return vigil.PlanOf(caller.Org.Tier, p.enterpriseMinInterval)
+}
+
+// rate returns how many requests a window admits on a tier.
+func (p plans) rate(tier vigil.Tier) int64 {
+	if tier == vigil.TierEnterprise {
+		return p.enterpriseRate
+	}
+	return requestsPerWindow
+}

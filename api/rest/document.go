@@ -1,0 +1,105 @@
+package rest
+
+import (
+	"net/http"
+	"reflect"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+)
+
+const (
+	// SchemaPrefix begins the reference to a schema.
+	SchemaPrefix   = "#/components/schemas/"
+	responsePrefix = "#/components/responses/"
+)
+
+// SchemaRef refers to a schema of the document by its name.
+func SchemaRef(name string) *huma.Schema { return &huma.Schema{Ref: SchemaPrefix + name} }
+
+// NewAPI returns a Huma API that serves on a mux, without what Huma would add by
+// itself: $schema members, a page from a CDN, routes of its own.
+func NewAPI(mux *http.ServeMux, info *huma.Info, tags []*huma.Tag) huma.API {
+	configureHuma()
+	format := huma.Format{Marshal: encodeJSON, Unmarshal: decodeJSON}
+	return humago.New(mux, huma.Config{
+		OpenAPI: &huma.OpenAPI{
+			OpenAPI: "3.1.0",
+			Info:    info,
+			Servers: []*huma.Server{{URL: "/", Description: "This server"}},
+			Components: &huma.Components{
+				Schemas:   huma.NewMapRegistry(SchemaPrefix, schemaName),
+				Responses: errorResponses(),
+				SecuritySchemes: map[string]*huma.SecurityScheme{
+					"bearer": {Type: "http", Scheme: "bearer", Description: "An API key (vgl_...) or a session token."},
+					"apiKey": {Type: "apiKey", In: "header", Name: "X-API-Key", Description: "An API key (vgl_...)."},
+				},
+			},
+			Security: []map[string][]string{{"bearer": {}}, {"apiKey": {}}},
+			Tags:     tags,
+		},
+		Formats:       map[string]huma.Format{"application/json": format, "json": format},
+		DefaultFormat: "application/json",
+	})
+}
+
+// schemaName names the schema of a Go type: checkView is Check, the list and the
+// envelope around it are CheckList and CheckAnswer, and loginBody is
+// LoginRequest.
+func schemaName(t reflect.Type, hint string) string {
+	name := t.Name()
+	if t.Kind() == reflect.Pointer {
+		name = t.Elem().Name()
+	}
+	if name == "" {
+		name = hint
+	}
+	suffix := ""
+	if outer, inner, ok := strings.Cut(strings.TrimSuffix(name, "]"), "["); ok {
+		name = inner[strings.LastIndexAny(inner, "./")+1:]
+		suffix = map[string]string{"Envelope": "Answer", "List": "List"}[outer]
+	}
+	name = strings.TrimSuffix(name, "View")
+	if of, ok := strings.CutSuffix(name, "Body"); ok {
+		name = of + "Request"
+	}
+	first, size := utf8.DecodeRuneInString(name)
+	return string(unicode.ToUpper(first)) + name[size:] + suffix
+}
+
+// responseName is the component that describes an error status.
+func responseName(status int) string {
+	return strings.ReplaceAll(http.StatusText(status), " ", "")
+}
+
+// errorResponses describes every error status, with the one body they share.
+func errorResponses() map[string]*huma.Response {
+	descriptions := map[int]string{
+		http.StatusBadRequest:            "The request is wrong; the sentence and `details.member` name what.",
+		http.StatusUnauthorized:          "The credential is missing or not valid.",
+		http.StatusForbidden:             "The plan does not allow this; `details` has `limit`, `current`, `requested` and `tier`.",
+		http.StatusNotFound:              "There is no such thing in this organization.",
+		http.StatusConflict:              "What exists stands in the way.",
+		http.StatusRequestEntityTooLarge: "The body is larger than 1 MiB.",
+		http.StatusTooManyRequests:       "Too many requests; `Retry-After` says how many seconds to wait.",
+		http.StatusInternalServerError:   "Something went wrong on our side.",
+		http.StatusServiceUnavailable:    "A part of the platform does not answer; `Retry-After` says how many seconds to wait.",
+	}
+	responses := make(map[string]*huma.Response, len(descriptions))
+	for status, description := range descriptions {
+		response := &huma.Response{
+			Description: description,
+			Content:     map[string]*huma.MediaType{"application/json": {Schema: SchemaRef("Error")}},
+		}
+		if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
+			response.Headers = map[string]*huma.Header{"Retry-After": {
+				Description: "Seconds to wait.", Schema: &huma.Schema{Type: huma.TypeInteger},
+			}}
+		}
+		responses[responseName(status)] = response
+	}
+	return responses
+}

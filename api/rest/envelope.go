@@ -1,0 +1,97 @@
+package rest
+
+import (
+	"strconv"
+
+	"github.com/google/uuid"
+
+	"vigil"
+)
+
+// Envelope wraps every successful body.
+type Envelope[T any] struct {
+	Data T `json:"data"`
+}
+
+// Answer is what a handler of one resource returns.
+type Answer[T any] struct {
+	Body Envelope[T]
+}
+
+// NewAnswer wraps a resource.
+func NewAnswer[T any](v T) *Answer[T] {
+	return &Answer[T]{Body: Envelope[T]{Data: v}}
+}
+
+// List wraps every successful body that holds a list.
+type List[T any] struct {
+	Data []T  `json:"data"`
+	Meta Meta `json:"meta"`
+}
+
+// Meta describes the whole of a list of which a page is shown.
+type Meta struct {
+	Total string `json:"total" pattern:"^[0-9]+$" example:"42" doc:"How many there are in all, as a string."`
+}
+
+// Listing is what a handler of a list returns.
+type Listing[T any] struct {
+	Body List[T]
+}
+
+// NewListing shows a page of rows, of which there are total in all.
+func NewListing[R, T any](rows []R, total int, show func(R) T) *Listing[T] {
+	out := &Listing[T]{Body: List[T]{Data: make([]T, 0, len(rows)), Meta: Meta{Total: strconv.Itoa(total)}}}
+	for _, row := range rows {
+		out.Body.Data = append(out.Body.Data, show(row))
+	}
+	return out
+}
+
+// Page sizes (spec section 8).
+const maxPage = 100
+
+// PageQuery selects a page of a list. It is exported, as is everything that is
+// embedded in a body or in parameters, because Huma passes over what is not.
+type PageQuery struct {
+	Limit  int64 `query:"limit" default:"50" minimum:"1" doc:"How many to show. More than 100 is read as 100."`
+	Offset int64 `query:"offset" default:"0" minimum:"0" doc:"How many to pass over, counted from the newest."`
+}
+
+// Page returns the page with its limit bounded.
+func (p *PageQuery) Page() vigil.Page {
+	return vigil.Page{Limit: int(min(p.Limit, maxPage)), Offset: int(p.Offset)}
+}
+
+// Cut returns a page of rows that are all in memory.
+func Cut[T any](rows []T, page vigil.Page) []T {
+	rows = rows[min(page.Offset, len(rows)):]
+	return rows[:min(page.Limit, len(rows))]
+}
+
+// IDPath is the id of a resource in a path.
+type IDPath struct {
+	ID string `path:"id" format:"uuid" doc:"The id of the resource."`
+}
+
+// Parse reads the id. What is no UUID in its usual form names nothing that
+// exists.
+func (p *IDPath) Parse(resource string) (uuid.UUID, error) {
+	return ParseID(p.ID, resource)
+}
+
+// ResourceID is the id for the audit log; zero when it is malformed.
+func (p *IDPath) ResourceID() uuid.UUID {
+	id, _ := p.Parse("")
+	return id
+}
+
+// ParseID reads an id in the usual form of a UUID; anything else is not found.
+func ParseID(text, resource string) (uuid.UUID, error) {
+	const length = len("00000000-0000-0000-0000-000000000000")
+	id, err := uuid.Parse(text)
+	if err != nil || len(text) != length {
+		return uuid.UUID{}, vigil.NotFound(resource)
+	}
+	return id, nil
+}

@@ -1,0 +1,4 @@
+package rest
+
+// Windows returns how many organizations the limiter remembers.
+func (l *Limiter) Windows() int { return len(l.windows) }

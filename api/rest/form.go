@@ -1,0 +1,149 @@
+package rest
+
+import (
+	"mime"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"vigil"
+)
+
+// refuse answers instead of the operation.
+func refuse(ctx huma.Context, err error) {
+	body := ErrorOf(ctx.Context(), err)
+	for name, values := range body.header {
+		ctx.SetHeader(name, strings.Join(values, ", "))
+	}
+	ctx.SetHeader("Content-Type", "application/json")
+	ctx.SetStatus(body.status)
+	_ = encodeJSON(ctx.BodyWriter(), body) // the client may be gone
+}
+
+// Guard makes a middleware of a check that may refuse a request.
+func Guard(check func(ctx huma.Context) error) func(huma.Context, func(huma.Context)) {
+	return func(ctx huma.Context, next func(huma.Context)) {
+		if err := check(ctx); err != nil {
+			refuse(ctx, err)
+			return
+		}
+		next(ctx)
+	}
+}
+
+// checkForm refuses what Huma would ignore or answer in its own way: parameters
+// without a value, given twice, or badly encoded, and bodies that are not JSON.
+func checkForm(ctx huma.Context, next func(huma.Context)) {
+	op, address := ctx.Operation(), ctx.URL()
+	if address.RawQuery != "" {
+		if err := queryProblem(op, address.RawQuery); err != nil {
+			refuse(ctx, err)
+			return
+		}
+	}
+	if op.RequestBody != nil && !saysJSON(ctx.Header("Content-Type")) {
+		refuse(ctx, errMediaType())
+		return
+	}
+	next(ctx)
+}
+
+// saysJSON reports whether a Content-Type is JSON; an empty one counts as JSON.
+func saysJSON(contentType string) bool {
+	if contentType == "" {
+		return true
+	}
+	kind, params, err := mime.ParseMediaType(contentType)
+	if err != nil || kind != "application/json" && !strings.HasSuffix(kind, "+json") {
+		return false
+	}
+	charset := params["charset"]
+	return charset == "" || strings.EqualFold(charset, "utf-8")
+}
+
+func queryProblem(op *huma.Operation, raw string) error {
+	query, err := url.ParseQuery(raw)
+	if err != nil {
+		return vigil.Invalid("query", "is not properly encoded")
+	}
+	for _, param := range op.Parameters {
+		if param.In != "query" {
+			continue
+		}
+		switch values := query[param.Name]; {
+		case len(values) == 0:
+		case len(values) > 1:
+			return vigil.Invalid(param.Name, "is given more than once")
+		case values[0] == "":
+			return vigil.Invalid(param.Name, "has no value")
+		case strings.ContainsRune(values[0], 0) || !utf8.ValidString(values[0]):
+			return vigil.Invalid(param.Name, "holds a character that is not allowed")
+		}
+	}
+	return nil
+}
+
+func errMediaType() error {
+	return &vigil.Error{
+		Code:    vigil.CodeInvalid,
+		Message: "Content-Type: must be application/json, in UTF-8",
+		Details: map[string]any{"member": "Content-Type"},
+	}
+}
+
+// Routed hands requests to the operations of a mux. It answers as JSON what the
+// mux would answer by itself in plain text or with a redirect.
+func Routed(mux *http.ServeMux) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx := r.Context()
+		if !canonical(r.URL.Path) {
+			WriteError(ctx, w, errNoRoute())
+			return
+		}
+		if _, pattern := mux.Handler(r); pattern == "" {
+			unrouted(mux, w, r)
+			return
+		}
+		if r.ContentLength > MaxBody {
+			w.Header().Set("Connection", "close")
+			WriteError(ctx, w, errTooLarge())
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
+}
+
+// canonical reports whether a path is one that the mux would not rewrite.
+func canonical(p string) bool {
+	return strings.HasPrefix(p, "/") && (p == "/" || path.Clean(p) == strings.TrimSuffix(p, "/"))
+}
+
+// unrouted answers what no operation serves: 405 with the methods that the path
+// has, or 404.
+func unrouted(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) {
+	var allowed []string
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete} {
+		other := &http.Request{Method: method, URL: r.URL, Host: r.Host}
+		if _, pattern := mux.Handler(other); pattern != "" {
+			allowed = append(allowed, method)
+		}
+	}
+	if len(allowed) == 0 {
+		WriteError(r.Context(), w, errNoRoute())
+		return
+	}
+	w.Header().Set("Allow", strings.Join(allowed, ", "))
+	WriteError(r.Context(), w, &vigil.Error{
+		Code:    vigil.CodeMethod,
+		Message: "This path does not support the method; it supports " + strings.Join(allowed, ", ") + ".",
+		Details: map[string]any{"allowed": allowed},
+	})
+}
+
+func errNoRoute() error {
+	return vigil.Errorf(vigil.CodeNotFound, "There is nothing at this path; see /docs for what there is.")
+}

@@ -1,0 +1,142 @@
+package rest
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"runtime/debug"
+
+	"vigil"
+)
+
+// Request is what is known of a request before its operation runs.
+type Request struct {
+	// ID is the X-Request-Id of the answer.
+	ID      string
+	Address netip.Addr // of the client
+	// Caller is set by the authentication of an operation that needs a
+	// credential, and Rate by its rate limit.
+	Caller *Caller
+	Rate   Rate
+
+	method, path string
+	base         *slog.Logger
+	agent        string // the User-Agent
+}
+
+// Caller is who makes a request.
+type Caller struct {
+	User vigil.User
+	Org  vigil.Organization
+	// Key is the API key of the request; zero for a session token.
+	Key vigil.APIKey
+}
+
+// Log returns a logger that names the request.
+func (r *Request) Log() *slog.Logger {
+	return r.base.With(slog.String("request_id", r.ID), slog.String("method", r.method), slog.String("path", r.path))
+}
+
+type requestKey struct{}
+
+// RequestOf returns the request of a context. Outside of one it returns a
+// request without an id whose logger discards.
+func RequestOf(ctx context.Context) *Request {
+	if req, ok := ctx.Value(requestKey{}).(*Request); ok {
+		return req
+	}
+	return &Request{base: slog.New(slog.DiscardHandler)}
+}
+
+// CallerOf returns who makes the request of ctx; nil in an open operation.
+func CallerOf(ctx context.Context) *Caller { return RequestOf(ctx).Caller }
+
+// maxRequestID bounds an X-Request-Id that is taken over from the caller.
+const maxRequestID = 128
+
+// requestID returns the caller's id when it is fit to be logged and returned,
+// and a new one otherwise.
+func requestID(given string) string {
+	if given != "" && len(given) <= maxRequestID && visible(given) {
+		return given
+	}
+	var random [12]byte
+	_, _ = rand.Read(random[:]) // never fails, by its contract
+	return hex.EncodeToString(random[:])
+}
+
+// visible reports whether s is made of visible ASCII alone.
+func visible(s string) bool {
+	for i := range len(s) {
+		if s[i] <= ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+// answer records whether an answer was begun, so that a panic behind it knows
+// what it may still say.
+type answer struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader notes the status. Only the first one counts: Huma sets another
+// when the client is gone.
+func (a *answer) WriteHeader(status int) {
+	if a.status == 0 {
+		a.status = status
+		a.ResponseWriter.WriteHeader(status)
+	}
+}
+
+// Write notes the status that it implies.
+func (a *answer) Write(p []byte) (int, error) {
+	if a.status == 0 {
+		a.status = http.StatusOK
+	}
+	return a.ResponseWriter.Write(p)
+}
+
+// Unwrap gives http.ResponseController the writer beneath.
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+// Flush sends what is buffered; streams need it.
+func (a *answer) Flush() { _ = http.NewResponseController(a.ResponseWriter).Flush() }
+
+// Observe wraps next so that every request has an id, answers with it, and ends
+// in JSON even when next panics. X-Forwarded-For counts from the trusted
+// proxies only.
+func Observe(next http.Handler, log *slog.Logger, trusted []netip.Prefix) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		req := &Request{ID: requestID(r.Header.Get("X-Request-Id")), method: r.Method, path: r.URL.Path, base: log}
+		req.Address, req.agent = clientAddress(r, trusted), userAgent(r)
+		ctx := context.WithValue(r.Context(), requestKey{}, req)
+		header := w.Header()
+		header.Set("X-Request-Id", req.ID)
+		header.Set("X-Content-Type-Options", "nosniff")
+		header.Set("Cache-Control", "no-store") // keys and tokens are in some answers
+		a := &answer{ResponseWriter: w}
+		defer func() {
+			fault := recover()
+			if fault == nil {
+				return
+			}
+			if fault == http.ErrAbortHandler { //nolint:errorlint,err113 // net/http compares it the same way
+				panic(fault)
+			}
+			err := fmt.Errorf("handler panicked: %v\n%s", fault, debug.Stack())
+			if a.status == 0 {
+				WriteError(ctx, a, err)
+				return
+			}
+			req.Log().LogAttrs(ctx, slog.LevelError, "answer broken off", slog.Any("error", err))
+		}()
+		next.ServeHTTP(a, r.WithContext(ctx))
+	})
+}

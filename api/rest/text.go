@@ -1,0 +1,60 @@
+package rest
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"vigil"
+)
+
+// maxName bounds every name that people give to something, in characters.
+const maxName = 200
+
+// CleanName trims a name and refuses what no name holds: nothing, too much, or
+// characters that break a line wherever the name is shown.
+func CleanName(member, name string) (string, error) {
+	if strings.ContainsFunc(name, breaksLine) {
+		return "", vigil.Invalid(member, "must not contain line breaks or control characters")
+	}
+	name = strings.TrimSpace(name)
+	switch {
+	case name == "":
+		return "", vigil.Invalid(member, "must not be empty")
+	case utf8.RuneCountInString(name) > maxName:
+		return "", vigil.Invalid(member, "must have at most %d characters", maxName)
+	}
+	return name, nil
+}
+
+func breaksLine(r rune) bool {
+	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029'
+}
+
+// plainAddress is an address that every mail server understands, with no
+// quoting and no display name.
+var plainAddress = regexp.MustCompile(`^[^\s"(),:;<>@\[\\\]]{1,64}@[^\s"(),:;<>@\[\\\]]+$`)
+
+// CleanEmail refuses what cannot be an email address.
+func CleanEmail(member, email string) (string, error) {
+	if len(email) > 254 || !plainAddress.MatchString(email) || strings.ContainsFunc(email, breaksLine) {
+		return "", vigil.Invalid(member, "must be an email address such as ada@example.com")
+	}
+	return email, nil
+}
+
+// LocalPart is what stands before the @ of an address.
+func LocalPart(email string) string {
+	local, _, _ := strings.Cut(email, "@")
+	return local
+}
+
+// Counted writes a number with its noun.
+func Counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
+}

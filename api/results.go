@@ -1,0 +1,174 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+
+	"vigil"
+	"vigil/api/rest"
+)
+
+const tagResults = "Results"
+
+// resultStore reads the results of checks.
+type resultStore interface {
+	Results(ctx context.Context, orgID, checkID uuid.UUID, filter vigil.ResultFilter) ([]vigil.Result, int, error)
+	Uptime(ctx context.Context, orgID, checkID uuid.UUID, period time.Duration) (vigil.Uptime, error)
+}
+
+type results struct{ store resultStore }
+
+// resultView is a CheckResult (spec section 2).
+type resultView struct {
+	ID             uuid.UUID      `json:"id" format:"uuid"`
+	CheckID        uuid.UUID      `json:"check_id" format:"uuid"`
+	Region         string         `json:"region" example:"na-east-ewr"`
+	Success        bool           `json:"success"`
+	ResponseTimeMS int64          `json:"response_time_ms" minimum:"0"`
+	StatusCode     *int           `json:"status_code" doc:"Status of the HTTP answer; null for other types and when there was none."`
+	ErrorMessage   *string        `json:"error_message" doc:"Why the probe failed; null on success."`
+	Metadata       map[string]any `json:"metadata" nullable:"true" doc:"What the check's type has to say besides; null when there is nothing."`
+	Time           time.Time      `json:"time" doc:"When the probe began."`
+}
+
+func showResult(r vigil.Result) resultView {
+	view := resultView{
+		ID: r.ID, CheckID: r.CheckID, Region: r.Region, Success: r.Success,
+		ResponseTimeMS: r.ResponseTime.Milliseconds(), Metadata: r.Metadata, Time: r.Time.UTC(),
+	}
+	if r.StatusCode != 0 {
+		view.StatusCode = &r.StatusCode
+	}
+	if r.Error != "" {
+		view.ErrorMessage = &r.Error
+	}
+	return view
+}
+
+func (s *results) register(r *rest.Registrar) {
+	rest.Register(r, rest.Operation{
+		Method: http.MethodGet, Path: "/v1/checks/{id}/results", ID: "list-results", Tag: tagResults, Resource: resourceCheck,
+		Summary: "List the results of a check, newest first",
+	}, s.list)
+	rest.Register(r, rest.Operation{
+		Method: http.MethodGet, Path: "/v1/checks/{id}/uptime", ID: "get-uptime", Tag: tagResults, Resource: resourceCheck,
+		Summary: "Sum up the results of a check over a period",
+	}, s.uptime)
+}
+
+type resultsInput struct {
+	rest.IDPath
+	From    rest.Optional[time.Time] `query:"from" doc:"Results taken at or after this instant."`
+	To      rest.Optional[time.Time] `query:"to" doc:"Results taken before this instant."`
+	Region  string                   `query:"region" doc:"Results of one region, by its key or an alias."`
+	Success rest.Optional[bool]      `query:"success" doc:"Only successes, or only failures."`
+	Limit   int64                    `query:"limit" default:"100" minimum:"1" doc:"How many to show. More than 1000 is read as 1000."`
+	Offset  int64                    `query:"offset" default:"0" minimum:"0" doc:"How many to pass over, counted from the newest."`
+}
+
+// maxResults is the largest page of results (spec section 8).
+const maxResults = 1000
+
+func (in *resultsInput) filter() (vigil.ResultFilter, error) {
+	filter := vigil.ResultFilter{
+		From: in.From.Pointer(), To: in.To.Pointer(), Success: in.Success.Pointer(),
+		Page: vigil.Page{Limit: int(min(in.Limit, maxResults)), Offset: int(in.Offset)},
+	}
+	if filter.From != nil && filter.To != nil && filter.To.Before(*filter.From) {
+		return filter, vigil.Invalid("to", "must not be before from")
+	}
+	if in.Region != "" {
+		region, ok := vigil.RegionByKey(in.Region)
+		if !ok {
+			return filter, errUnknownRegion("region")
+		}
+		filter.Region = region.Key
+	}
+	return filter, nil
+}
+
+func (r *results) list(ctx context.Context, in *resultsInput) (*rest.Listing[resultView], error) {
+	id, err := in.Parse(resourceCheck)
+	if err != nil {
+		return nil, err
+	}
+	filter, err := in.filter()
+	if err != nil {
+		return nil, err
+	}
+	rows, total, err := r.store.Results(ctx, rest.CallerOf(ctx).Org.ID, id, filter)
+	if err != nil {
+		return nil, err
+	}
+	return rest.NewListing(rows, total, showResult), nil
+}
+
+// UptimeNumbers are the numbers of a period, of all regions or of one.
+type UptimeNumbers struct {
+	UptimePercentage   float64 `json:"uptime_percentage" minimum:"0" maximum:"100" doc:"Share of the results that succeeded."`
+	TotalChecks        int64   `json:"total_checks"`
+	SuccessfulChecks   int64   `json:"successful_checks"`
+	FailedChecks       int64   `json:"failed_checks"`
+	AvgResponseTimeMS  float64 `json:"avg_response_time_ms" doc:"Over the successful results, as are the percentiles."`
+	P50ResponseTimeMS  float64 `json:"p50_response_time_ms"`
+	P95ResponseTimeMS  float64 `json:"p95_response_time_ms"`
+	P99ResponseTimeMS  float64 `json:"p99_response_time_ms"`
+	ExpectedChecks     int64   `json:"expected_checks" doc:"How many results were due, those of manual tests included: a test is due when it is asked for."`
+	MissedChecks       int64   `json:"missed_checks" doc:"How many of them there are not."`
+	CoveragePercentage float64 `json:"coverage_percentage" minimum:"0" maximum:"100" doc:"Share of the results that were due and are there."`
+}
+
+// uptimeView is an UptimeStats (spec section 2).
+type uptimeView struct {
+	UptimeNumbers
+	Period   string                   `json:"period" enum:"1h,24h,7d,30d,90d"`
+	ByRegion map[string]UptimeNumbers `json:"by_region" doc:"The same numbers for each region, by its key."`
+}
+
+func showUptimeNumbers(u vigil.Uptime) UptimeNumbers {
+	return UptimeNumbers{
+		UptimePercentage: u.Percentage(), TotalChecks: u.Total, SuccessfulChecks: u.Successful, FailedChecks: u.Failed,
+		AvgResponseTimeMS: u.AvgMS, P50ResponseTimeMS: u.P50MS, P95ResponseTimeMS: u.P95MS, P99ResponseTimeMS: u.P99MS,
+		ExpectedChecks: u.Expected(), MissedChecks: u.Missed, CoveragePercentage: u.Coverage(),
+	}
+}
+
+type uptimeInput struct {
+	rest.IDPath
+	Period string `query:"period" enum:"1h,24h,7d,30d,90d" default:"24h" doc:"How far to look back."`
+}
+
+// periods are the spans that uptime is summed up over, by their names.
+func periods(name string) time.Duration {
+	const day = 24 * time.Hour
+	switch name {
+	case "1h":
+		return time.Hour
+	case "7d":
+		return 7 * day
+	case "30d":
+		return 30 * day
+	case "90d":
+		return 90 * day
+	}
+	return day
+}
+
+func (r *results) uptime(ctx context.Context, in *uptimeInput) (*rest.Answer[uptimeView], error) {
+	id, err := in.Parse(resourceCheck)
+	if err != nil {
+		return nil, err
+	}
+	uptime, err := r.store.Uptime(ctx, rest.CallerOf(ctx).Org.ID, id, periods(in.Period))
+	if err != nil {
+		return nil, err
+	}
+	view := uptimeView{UptimeNumbers: showUptimeNumbers(uptime), Period: in.Period, ByRegion: make(map[string]UptimeNumbers)}
+	for region, numbers := range uptime.ByRegion {
+		view.ByRegion[region] = showUptimeNumbers(numbers)
+	}
+	return rest.NewAnswer(view), nil
+}

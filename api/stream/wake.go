@@ -1,0 +1,120 @@
+package stream
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"vigil"
+)
+
+// pollEvery is how often the newest positions of all organizations with streams
+// are read, in case a notification was lost.
+const pollEvery = time.Second
+
+// start begins to listen and to poll. It is called with the first stream.
+func (h *Hub) start() {
+	ctx, cancel := context.WithCancel(context.Background())
+	h.stop = cancel
+	h.running.Go(func() { h.listen(ctx) })
+	h.running.Go(func() { h.poll(ctx) })
+}
+
+// End ends every stream and refuses new ones.
+func (h *Hub) End() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ended {
+		return
+	}
+	h.ended = true
+	close(h.closing)
+	if h.stop != nil {
+		h.stop()
+	}
+}
+
+// Close ends every stream and waits for the hub's goroutines.
+func (h *Hub) Close() {
+	h.End()
+	h.running.Wait()
+}
+
+// listen wakes streams as notifications come. While there is no connection, poll
+// finds what is new.
+func (h *Hub) listen(ctx context.Context) {
+	for ctx.Err() == nil {
+		err := h.store.ListenEvents(ctx, h.wake)
+		if ctx.Err() == nil {
+			h.log.LogAttrs(ctx, slog.LevelWarn, "event notifications lost; streams poll instead", slog.Any("error", err))
+			sleep(ctx, pollEvery)
+		}
+	}
+}
+
+// poll wakes the streams of every organization whose newest position changed.
+func (h *Hub) poll(ctx context.Context) {
+	for sleep(ctx, pollEvery) {
+		h.mu.Lock()
+		orgs := slices.Collect(maps.Keys(h.orgs))
+		h.mu.Unlock()
+		if len(orgs) == 0 {
+			continue
+		}
+		bounded, cancel := context.WithTimeout(ctx, queryTimeout)
+		heads, err := h.store.StreamHeads(bounded, orgs)
+		cancel()
+		if err != nil {
+			continue // each stream logs that it cannot read
+		}
+		for org, head := range heads {
+			h.advance(org, head)
+		}
+	}
+}
+
+// sleep waits; false when ctx ended first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// advance wakes the streams of an organization when its newest position is
+// another one than the last time.
+func (h *Hub) advance(org uuid.UUID, head vigil.Position) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if o := h.orgs[org]; o != nil && o.head != head {
+		o.head = head
+		o.wake()
+	}
+}
+
+// wake wakes the streams of an organization.
+func (h *Hub) wake(org uuid.UUID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if o := h.orgs[org]; o != nil {
+		o.wake()
+	}
+}
+
+func (o *organization) wake() {
+	o.version++
+	for sub := range o.subscribers {
+		select {
+		case sub.wake <- struct{}{}:
+		default: // it is awake already
+		}
+	}
+}
