@@ -80,7 +80,7 @@ type (
 	}
 )
 
-// Send posts the message. Values cannot mention anybody or make a link; the
+// Send posts the message. Values cannot make a mention or a link; the
 // words of a template can.
 func (c *chat) Send(ctx context.Context, m Message) Outcome {
 	body := c.config.body(&m, escapeChat)

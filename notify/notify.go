@@ -24,7 +24,7 @@ const Timeout = 15 * time.Second
 // attempted, and what the end of an incident does to an undelivered opening.
 type Policy = vigil.DeliveryPolicy
 
-// Message is what a channel is told.
+// Message is what is sent to a channel.
 type Message struct {
 	// Event is the same on every attempt; receivers know repetitions by it.
 	Event    uuid.UUID
@@ -41,7 +41,7 @@ type Message struct {
 	Variables map[string]string
 	// Envelope is a webhook's body, sent as it is on every attempt.
 	Envelope []byte
-	// Merged: an incident that began and ended is told in one message.
+	// Merged: one message for an incident that has already ended.
 	Merged bool
 }
 
@@ -66,8 +66,8 @@ type Notifier interface {
 
 // Sender is a config that was read. It may be used by any number of goroutines.
 type Sender interface {
-	// Target is the host that is told, or the addresses of people: nothing of
-	// a URL that could be a secret.
+	// Target is the host of the receiver, or the addresses of people, without
+	// any part of a URL that could be a secret.
 	Target() string
 	// Send tries once. It returns within Timeout, or when ctx ends.
 	Send(ctx context.Context, m Message) Outcome
@@ -199,7 +199,7 @@ func (r *Registry) Config(t vigil.ChannelType) any {
 
 // Freeze returns the body that a delivery sends on all of its attempts, with
 // the channel's own title and body where it has templates. It is made once, when
-// the delivery is, and is Message.Envelope from then on. Channels that do not
+// the delivery is, and is Message.Envelope on every attempt. Channels that do not
 // send the envelope leave it as it is.
 func Freeze(s Sender, m Message) []byte {
 	if f, ok := s.(interface{ freeze(m Message) []byte }); ok {
