@@ -2,6 +2,8 @@ package vigil_test
 
 import (
 	"encoding/json"
+	"errors"
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -10,6 +12,18 @@ import (
 
 	"vigil"
 )
+
+// wantRefused expects an error about a member that lists the accepted forms.
+func wantRefused(tb testing.TB, err error, member string) {
+	tb.Helper()
+	var refusal *vigil.Error
+	if !errors.As(err, &refusal) || refusal.Code != vigil.CodeInvalid {
+		tb.Fatalf("got %v, want a refusal of %s", err, member)
+	}
+	if forms, ok := refusal.Details["accepted_forms"].([]string); refusal.Details["member"] != member || !ok || len(forms) != 3 {
+		tb.Errorf("the details are %v, want the member %q and three forms", refusal.Details, member)
+	}
+}
 
 func TestParseCondition(t *testing.T) {
 	t.Parallel()
@@ -28,6 +42,17 @@ func TestParseCondition(t *testing.T) {
 			"AllAtOnce", `{"health_status":"up","failure_threshold":1,"response_time_ms":2,"dns_changed":false,"severity":"info"}`,
 			vigil.Condition{HealthStatus: "up", FailureThreshold: 1, ResponseTimeMS: new(2), Severity: vigil.Info},
 		},
+		{"HealthyIsASynonymOfUp", `{"health_status":"healthy"}`, vigil.Condition{HealthStatus: "healthy"}},
+		{"UnhealthyIsASynonymOfDown", `{"health_status":"unhealthy"}`, vigil.Condition{HealthStatus: "unhealthy"}},
+		{"SmallestNumbers", `{"failure_threshold":1,"status_code":100}`, vigil.Condition{FailureThreshold: 1, StatusCode: 100}},
+		{
+			"LargestNumbers", `{"failure_threshold":1000,"response_time_ms":86400000,"status_code":999,"ssl_days_remaining":36500}`,
+			vigil.Condition{FailureThreshold: 1000, ResponseTimeMS: new(86400000), StatusCode: 999, SSLDaysRemaining: new(36500)},
+		},
+		{"SeverityOfAWarning", `{"dns_changed":true,"severity":"warning"}`, vigil.Condition{DNSChanged: true, Severity: vigil.Warning}},
+		{"CriticalSeverity", `{"dns_changed":true,"severity":"critical"}`, vigil.Condition{DNSChanged: true, Severity: vigil.Critical}},
+		{"LegacyBounds", `{"type":"consecutive_failures","threshold":1000}`, vigil.Condition{FailureThreshold: 1000}},
+		{"LegacySmallestThreshold", `{"type":"consecutive_failures","threshold":1}`, vigil.Condition{FailureThreshold: 1}},
 		{"LegacyFailures", `{"type":"consecutive_failures","threshold":3,"operator":"gte"}`, vigil.Condition{FailureThreshold: 3}},
 		{"LegacyResponseTime", `{"type":"response_time","threshold":500}`, vigil.Condition{ResponseTimeMS: new(500)}},
 		{"LegacyCertificate", `{"threshold":14,"type":"ssl_expiry"}`, vigil.Condition{SSLDaysRemaining: new(14)}},
@@ -40,6 +65,57 @@ func TestParseCondition(t *testing.T) {
 			}
 		})
 	}
+
+	for text, member := range map[string]string{
+		`null`:                                                       "condition",
+		`{}`:                                                         "condition",
+		`{"failures":2}`:                                             "condition",
+		`{"failure_threshold":"3"}`:                                  "condition.failure_threshold",
+		`{"failure_threshold":1001}`:                                 "condition.failure_threshold",
+		`{"response_time_ms":null}`:                                  "condition.response_time_ms",
+		`{"response_time_ms":-1}`:                                    "condition.response_time_ms",
+		`{"status_code":99}`:                                         "condition.status_code",
+		`{"ssl_days_remaining":-1}`:                                  "condition.ssl_days_remaining",
+		`{"dns_changed":null}`:                                       "condition.dns_changed",
+		`{"dns_changed":"yes"}`:                                      "condition.dns_changed",
+		`{"health_status":null}`:                                     "condition.health_status",
+		`{"health_status":1}`:                                        "condition.health_status",
+		`{"severity":"fatal"}`:                                       "condition.severity",
+		`{"type":"ssl_expiry"}`:                                      "condition.threshold",
+		`{"type":"ssl_expiry","threshold":-5}`:                       "condition.threshold",
+		`{"type":"ssl_expiry","threshold":null}`:                     "condition.threshold",
+		`{"type":"ssl_expiry","threshold":"5"}`:                      "condition.threshold",
+		`{"type":"ssl_expiry","threshold":5,"operator":"lt"}`:        "condition.operator",
+		`{"type":"ssl_expiry","threshold":5,"operator":1}`:           "condition.operator",
+		`{"type":5,"threshold":5}`:                                   "condition.type",
+		`{"type":"weather","threshold":5}`:                           "condition.type",
+		`{"type":"status_code","threshold":500}`:                     "condition.type",
+		`{"type":"ssl_expiry","threshold":5,"ssl_days_remaining":5}`: "condition",
+	} {
+		t.Run("NamesTheMember/"+text, func(t *testing.T) {
+			t.Parallel()
+			_, err := vigil.ParseCondition(json.RawMessage(text))
+			wantRefused(t, err, member)
+		})
+	}
+
+	t.Run("SeverityThatIsNullIsRefusedByName", func(t *testing.T) {
+		t.Parallel()
+		_, err := vigil.ParseCondition(json.RawMessage(`{"failure_threshold":1,"severity":null}`))
+		wantRefused(t, err, "condition.severity")
+	})
+
+	t.Run("UnknownKeyIsQuotedUnlessItIsLong", func(t *testing.T) {
+		t.Parallel()
+		for length, quoted := range map[int]bool{64: true, 65: false} {
+			key := strings.Repeat("k", length)
+			_, err := vigil.ParseCondition(json.RawMessage(`{"` + key + `":1}`))
+			wantRefused(t, err, "condition")
+			if got := strings.Contains(vigil.ErrorMessage(err), key); got != quoted {
+				t.Errorf("a key of %d bytes is quoted: %v, want %v", length, got, quoted)
+			}
+		}
+	})
 
 	for name, text := range map[string]string{
 		"NotAnObject":         `"down"`,
@@ -101,6 +177,66 @@ func TestReferenceCondition(t *testing.T) {
 		})
 	}
 
+	t.Run("ZeroIsAThresholdOfTimesAndDays", func(t *testing.T) {
+		t.Parallel()
+		for kind, condition := range map[vigil.ConditionType]vigil.Condition{
+			vigil.ResponseTime: {ResponseTimeMS: new(0)}, vigil.SSLExpiry: {SSLDaysRemaining: new(0)},
+		} {
+			if got, threshold, ok := condition.Reference(); got != kind || threshold != 0 || !ok {
+				t.Errorf("%s became %s %v %v", condition, got, threshold, ok)
+			}
+		}
+	})
+
+	t.Run("NoPairSaysWhatTwoKeysSay", func(t *testing.T) {
+		t.Parallel()
+		for _, condition := range []vigil.Condition{
+			{},
+			{HealthStatus: "down", FailureThreshold: 1},
+			{FailureThreshold: 1, StatusCode: 500},
+			{ResponseTimeMS: new(5), FailureThreshold: 1},
+			{ResponseTimeMS: new(5), SSLDaysRemaining: new(5)},
+			{StatusCode: 500, DNSChanged: true},
+			{StatusCode: 500, ResponseTimeMS: new(5)},
+			{SSLDaysRemaining: new(5), HealthStatus: "down"},
+		} {
+			if kind, threshold, ok := condition.Reference(); ok || kind != "" || threshold != 0 {
+				t.Errorf("%s has the pair %s %v", condition, kind, threshold)
+			}
+		}
+	})
+
+	t.Run("EndsOfTheRangeAreAccepted", func(t *testing.T) {
+		t.Parallel()
+		for kind, bounds := range map[vigil.ConditionType][2]float64{
+			vigil.ConsecutiveFailures: {1, 1000}, vigil.ResponseTime: {0, 86400000}, vigil.StatusCode: {100, 999}, vigil.SSLExpiry: {0, 36500},
+		} {
+			for _, threshold := range bounds {
+				condition, err := vigil.ReferenceCondition(kind, threshold)
+				if gotKind, got, ok := condition.Reference(); err != nil || gotKind != kind || got != threshold || !ok {
+					t.Errorf("%s of %v came back as %s %v %v, %v", kind, threshold, gotKind, got, ok, err)
+				}
+			}
+		}
+	})
+
+	t.Run("ThresholdOutOfRangeIsRefusedByName", func(t *testing.T) {
+		t.Parallel()
+		for kind, bounds := range map[vigil.ConditionType][2]float64{
+			vigil.ConsecutiveFailures: {0, 1001}, vigil.ResponseTime: {-1, 86400001}, vigil.StatusCode: {99, 1000}, vigil.SSLExpiry: {-1, 36501},
+		} {
+			for _, threshold := range append(bounds[:], 500.5, math.NaN(), math.Inf(1)) {
+				condition, err := vigil.ReferenceCondition(kind, threshold)
+				wantRefused(t, err, "threshold")
+				if !reflect.DeepEqual(condition, vigil.Condition{}) {
+					t.Errorf("%s of %v was refused with %s", kind, threshold, condition)
+				}
+			}
+		}
+		_, err := vigil.ReferenceCondition("weather", 5)
+		wantRefused(t, err, "condition_type")
+	})
+
 	t.Run("NoPairSaysTwoKeys", func(t *testing.T) {
 		t.Parallel()
 		if _, _, ok := (vigil.Condition{FailureThreshold: 3, DNSChanged: true}).Reference(); ok {
@@ -135,16 +271,53 @@ func TestConditionInput(t *testing.T) {
 		{"ReadAndWrittenBack", vigil.ConditionInput{Condition: json.RawMessage(`{"failure_threshold":3,"severity":"warning"}`), Type: kind("consecutive_failures"), Threshold: new(3.0)}, &three, &three},
 		{"ReadAndTheObjectChanged", vigil.ConditionInput{Condition: json.RawMessage(`{"failure_threshold":4,"severity":"warning"}`), Type: kind("consecutive_failures"), Threshold: new(3.0)}, &three, &vigil.Condition{FailureThreshold: 4, Severity: vigil.Warning}},
 		{"ReadAndThePairChanged", vigil.ConditionInput{Condition: json.RawMessage(`{"failure_threshold":3,"severity":"warning"}`), Type: kind("consecutive_failures"), Threshold: new(6.0)}, &three, &vigil.Condition{FailureThreshold: 6, Severity: vigil.Warning}},
+		{"BrokenObject", vigil.ConditionInput{Condition: json.RawMessage(`{`)}, nil, nil},
+		{"OneByteIsNoObject", vigil.ConditionInput{Condition: json.RawMessage(`5`)}, &three, nil},
+		{"BrokenPairAlone", vigil.ConditionInput{Type: kind("response_time"), Threshold: new(-1.0)}, nil, nil},
+		{"BrokenObjectBesideAPair", vigil.ConditionInput{Condition: json.RawMessage(`{}`), Type: kind("response_time"), Threshold: new(5.0)}, nil, nil},
+		{"BrokenPairBesideAnObject", vigil.ConditionInput{Condition: json.RawMessage(`{"failure_threshold":3}`), Type: kind("response_time"), Threshold: new(-1.0)}, nil, nil},
+		{"NullObjectBesideAPair", vigil.ConditionInput{Condition: json.RawMessage(`null`), Type: kind("response_time"), Threshold: new(5.0)}, nil, &vigil.Condition{ResponseTimeMS: new(5)}},
+		{"TypeAloneOfANewRule", vigil.ConditionInput{Type: kind("response_time")}, nil, nil},
+		{"SameTypeKeepsItsThreshold", vigil.ConditionInput{Type: kind("consecutive_failures")}, &three, &three},
+		{"ThresholdAloneOfAConditionWithoutAPair", vigil.ConditionInput{Threshold: new(5.0)}, &vigil.Condition{DNSChanged: true}, nil},
+		{"PairReplacesAConditionWithoutOne", vigil.ConditionInput{Type: kind("ssl_expiry"), Threshold: new(5.0)}, &vigil.Condition{DNSChanged: true, Severity: vigil.Info}, &vigil.Condition{SSLDaysRemaining: new(5), Severity: vigil.Info}},
+		{"PairKeepsTheSeverity", vigil.ConditionInput{Type: kind("response_time"), Threshold: new(9.0)}, &three, &vigil.Condition{ResponseTimeMS: new(9), Severity: vigil.Warning}},
+		{"ObjectWithoutSeverityClearsIt", vigil.ConditionInput{Condition: json.RawMessage(`{"failure_threshold":3}`)}, &three, &vigil.Condition{FailureThreshold: 3}},
+		{"ReadAndOnlyTheSeverityChanged", vigil.ConditionInput{Condition: json.RawMessage(`{"failure_threshold":3,"severity":"info"}`), Type: kind("consecutive_failures"), Threshold: new(3.0)}, &three, &vigil.Condition{FailureThreshold: 3, Severity: vigil.Info}},
+		{"ReadAndSeverityAndThresholdChanged", vigil.ConditionInput{Condition: json.RawMessage(`{"failure_threshold":3,"severity":"info"}`), Type: kind("consecutive_failures"), Threshold: new(6.0)}, &three, &vigil.Condition{FailureThreshold: 6, Severity: vigil.Info}},
+		{"ObjectOfANewRuleNeverYieldsToThePair", vigil.ConditionInput{Condition: json.RawMessage(`{"failure_threshold":3}`), Threshold: new(6.0), Type: kind("response_time")}, nil, nil},
 		{"ReadAndBothChangedApart", vigil.ConditionInput{Condition: json.RawMessage(`{"failure_threshold":4}`), Type: kind("consecutive_failures"), Threshold: new(6.0)}, &three, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			got, err := test.in.Resolve(test.stored)
 			switch {
-			case test.want == nil && vigil.ErrorCode(err) != vigil.CodeInvalid:
+			case test.want == nil && (vigil.ErrorCode(err) != vigil.CodeInvalid || !reflect.DeepEqual(got, vigil.Condition{})):
 				t.Errorf("got %v, %v, want a refusal", got, err)
 			case test.want != nil && (err != nil || !reflect.DeepEqual(got, *test.want)):
 				t.Errorf("got %v, %v, want %v", got, err, *test.want)
+			}
+		})
+	}
+}
+
+func TestConditionInputGiven(t *testing.T) {
+	t.Parallel()
+	kind := vigil.ResponseTime
+	for name, test := range map[string]struct {
+		in   vigil.ConditionInput
+		want bool
+	}{
+		"Nothing":    {vigil.ConditionInput{}, false},
+		"NullObject": {vigil.ConditionInput{Condition: json.RawMessage(`null`)}, false},
+		"Object":     {vigil.ConditionInput{Condition: json.RawMessage(`{}`)}, true},
+		"Type":       {vigil.ConditionInput{Type: &kind}, true},
+		"Threshold":  {vigil.ConditionInput{Threshold: new(0.0)}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := test.in.Given(); got != test.want {
+				t.Errorf("got %v, want %v", got, test.want)
 			}
 		})
 	}

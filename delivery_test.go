@@ -1,6 +1,7 @@
 package vigil_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -10,16 +11,16 @@ import (
 	"vigil"
 )
 
-func TestNextDispatch(t *testing.T) {
+func TestDecideDelivery(t *testing.T) {
 	t.Parallel()
 	opening, recovery := uuid.UUID{1}, uuid.UUID{2}
 	box := func(kind vigil.ChannelType, ended bool, opened, recovered vigil.DeliveryStatus) vigil.Outbox {
-		out := vigil.Outbox{Usable: true, Type: kind, Ended: ended}
+		out, policy := vigil.Outbox{Usable: true, Ended: ended}, policies().Of(kind)
 		if opened != "" {
-			out.Deliveries = append(out.Deliveries, vigil.Delivery{ID: opening, EventType: vigil.EventTriggered, Status: opened})
+			out.Deliveries = append(out.Deliveries, vigil.Delivery{ID: opening, EventType: vigil.EventTriggered, Status: opened, Policy: policy})
 		}
 		if recovered != "" {
-			out.Deliveries = append(out.Deliveries, vigil.Delivery{ID: recovery, EventType: vigil.EventResolved, Status: recovered})
+			out.Deliveries = append(out.Deliveries, vigil.Delivery{ID: recovery, EventType: vigil.EventResolved, Status: recovered, Policy: policy})
 		}
 		return out
 	}
@@ -35,17 +36,19 @@ func TestNextDispatch(t *testing.T) {
 		merged     bool
 		superseded int
 	}{
+		{"APagerIsAlertedWhileTheIncidentLasts", box("pager", false, pending, ""), opening, false, 0},
+		{"AnAcknowledgementFollowsToAPagerThatWasAlerted", box("pager", false, delivered, pending), recovery, false, 0},
 		{"TheOpeningIsSent", box("email", false, pending, ""), opening, false, 0},
 		{"NothingIsLeft", box("email", true, delivered, delivered), uuid.Nil, false, 0},
 		{"RecoveryFollowsADeliveredOpening", box("chat", true, delivered, pending), recovery, false, 0},
 		{"RecoveryAloneIsSent", box("email", true, "", pending), recovery, false, 0},
-		{"AWebhookHearsBothInOrder", box("webhook", true, pending, pending), opening, false, 0},
-		{"AWebhookHearsTheRecoveryOfWhatItNeverHeard", box("webhook", true, exhausted, pending), recovery, false, 0},
+		{"AWebhookGetsBothInOrder", box("webhook", true, pending, pending), opening, false, 0},
+		{"AWebhookGetsTheRecoveryOfAnExhaustedOpening", box("webhook", true, exhausted, pending), recovery, false, 0},
 		{"PeopleGetOneMessageForBoth", box("email", true, pending, pending), recovery, true, 1},
-		{"PeopleWhoHeardNothingGetBothInOne", box("push", true, exhausted, pending), recovery, true, 0},
-		{"APagerIsNotWokenForWhatIsOver", box("pager", true, pending, pending), uuid.Nil, false, 2},
-		{"APagerThatNeverHeardIsNotToldOfTheEnd", box("pager", true, exhausted, pending), uuid.Nil, false, 1},
-		{"APagerThatHeardIsToldOfTheEnd", box("pager", true, delivered, pending), recovery, false, 0},
+		{"PeopleGetBothInOneAfterAnExhaustedOpening", box("push", true, exhausted, pending), recovery, true, 0},
+		{"APagerGetsNeitherWhenItIsOver", box("pager", true, pending, pending), uuid.Nil, false, 2},
+		{"APagerGetsNoRecoveryOfAnExhaustedOpening", box("pager", true, exhausted, pending), uuid.Nil, false, 1},
+		{"APagerGetsTheRecoveryOfADeliveredOpening", box("pager", true, delivered, pending), recovery, false, 0},
 		{"AnOpeningWithoutARecoveryIsDroppedWhenItIsOver", box("chat", true, pending, ""), uuid.Nil, false, 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -66,11 +69,50 @@ func TestNextDispatch(t *testing.T) {
 		}
 	})
 
-	t.Run("WhatWasAskedForComesFirst", func(t *testing.T) {
+	t.Run("RedeliveryComesFirst", func(t *testing.T) {
 		t.Parallel()
 		asked := box("webhook", true, pending, delivered)
 		asked.Deliveries[1].Redeliver = true
 		if got := vigil.DecideDelivery(asked); got.Attempt != recovery || !got.Manual {
+			t.Errorf("got %+v", got)
+		}
+	})
+
+	t.Run("RedeliveryOfAMergedMessageSaysBothAgain", func(t *testing.T) {
+		t.Parallel()
+		for _, merged := range []bool{true, false} {
+			asked := box("email", true, delivered, delivered)
+			asked.Deliveries[1].Redeliver, asked.Deliveries[1].Merged = true, merged
+			if got := vigil.DecideDelivery(asked); got.Attempt != recovery || !got.Manual || got.Merged != merged {
+				t.Errorf("merged %v: got %+v", merged, got)
+			}
+		}
+	})
+
+	t.Run("NothingIsRedeliveredToAChannelThatIsGone", func(t *testing.T) {
+		t.Parallel()
+		asked := box("webhook", true, delivered, delivered)
+		asked.Usable, asked.Deliveries[1].Redeliver = false, true
+		if got := vigil.DecideDelivery(asked); got.Attempt != uuid.Nil || got.Manual || len(got.Cancel) > 0 {
+			t.Errorf("got %+v", got)
+		}
+	})
+
+	t.Run("OnlyTheOpeningIsSupersededByTheEnd", func(t *testing.T) {
+		t.Parallel()
+		if got := vigil.DecideDelivery(box("chat", true, pending, pending)); !slices.Equal(got.Supersede, []uuid.UUID{opening}) || got.Manual {
+			t.Errorf("got %+v", got)
+		}
+		if got := vigil.DecideDelivery(box("pager", true, pending, pending)); !slices.Equal(got.Supersede, []uuid.UUID{opening, recovery}) {
+			t.Errorf("got %+v", got)
+		}
+	})
+
+	t.Run("RecoveryIsSentAtItsOwnTime", func(t *testing.T) {
+		t.Parallel()
+		later := box("email", true, delivered, pending)
+		later.Deliveries[1].NextAttemptAt = new(epoch().Add(time.Minute))
+		if got := vigil.DecideDelivery(later); got.Attempt != recovery || !got.NotBefore.Equal(epoch().Add(time.Minute)) {
 			t.Errorf("got %+v", got)
 		}
 	})
@@ -81,6 +123,28 @@ func TestNextDispatch(t *testing.T) {
 		later.Deliveries[0].NextAttemptAt = new(epoch())
 		if got := vigil.DecideDelivery(later); got.Attempt != opening || !got.NotBefore.Equal(epoch()) {
 			t.Errorf("got %+v", got)
+		}
+	})
+}
+
+func TestDeliveryIDs(t *testing.T) {
+	t.Parallel()
+	event, channel := uuid.MustParse("0b9a4d2e-3f57-4c55-9f0e-6f3a2d1c7b88"), uuid.MustParse("7b0c5f0e-4a51-4f0c-9df1-1f1a5c1d9a10")
+
+	t.Run("DeliveryIDNeverChanges", func(t *testing.T) {
+		t.Parallel()
+		if got := vigil.DeliveryID(event, channel).String(); got != "2b2d43dc-27cf-5bfd-a740-d08a3f799cea" {
+			t.Errorf("got %s", got)
+		}
+		if vigil.DeliveryID(channel, event) == vigil.DeliveryID(event, channel) {
+			t.Error("event and channel can be exchanged")
+		}
+	})
+
+	t.Run("WorkflowIDNamesIncidentAndChannel", func(t *testing.T) {
+		t.Parallel()
+		if got, want := vigil.DeliveryWorkflowID(event, channel), "delivery/"+event.String()+"/"+channel.String(); got != want {
+			t.Errorf("got %q, want %q", got, want)
 		}
 	})
 }
@@ -120,11 +184,45 @@ func TestRetrySchedule(t *testing.T) {
 		})
 	})
 
+	t.Run("WaitsSpanAFifthEitherWay", func(t *testing.T) {
+		t.Parallel()
+		schedule := vigil.RetrySchedule{10 * time.Second, 100 * time.Second}
+		for _, test := range []struct {
+			failures int
+			random   float64
+			want     time.Duration
+		}{{1, 0, 8 * time.Second}, {1, 0.5, 10 * time.Second}, {1, 1, 12 * time.Second}, {2, 0, 80 * time.Second}, {2, 1, 120 * time.Second}} {
+			if got, more := schedule.Wait(test.failures, 3, test.random, 0); got != test.want || !more {
+				t.Errorf("after %d failures with %v: %v, %v, want %v", test.failures, test.random, got, more, test.want)
+			}
+		}
+	})
+
+	t.Run("NoWaitBeyondTheScheduleOrTheAttempts", func(t *testing.T) {
+		t.Parallel()
+		schedule := vigil.RetrySchedule{time.Second, time.Second}
+		for _, test := range []struct {
+			failures, attempts int
+			want               bool
+		}{{0, 12, false}, {1, 12, true}, {2, 12, true}, {3, 12, false}, {1, 1, false}, {1, 2, true}, {2, 2, false}} {
+			if wait, more := schedule.Wait(test.failures, test.attempts, 0.5, 0); more != test.want || (wait == time.Second) != test.want {
+				t.Errorf("failure %d of %d: %v, %v, want %v", test.failures, test.attempts, wait, more, test.want)
+			}
+		}
+	})
+
+	t.Run("LongerWaitOfTheScheduleCounts", func(t *testing.T) {
+		t.Parallel()
+		if got, _ := (vigil.RetrySchedule{time.Hour}).Wait(1, 12, 0.5, time.Minute); got != time.Hour {
+			t.Errorf("got %v", got)
+		}
+	})
+
 	for name, test := range map[string]struct{ asked, want time.Duration }{
 		"TheLaterCounts":        {time.Minute, time.Minute},
 		"NotLessThanFiveSecond": {time.Millisecond, 5 * time.Second},
 		"NotMoreThanSixHours":   {1000 * time.Hour, 6 * time.Hour},
-		"NothingAsked":          {0, time.Second},
+		"NoneRequested":         {0, time.Second},
 	} {
 		t.Run("RetryAfter/"+name, func(t *testing.T) {
 			t.Parallel()
@@ -141,8 +239,8 @@ func TestRetrySchedule(t *testing.T) {
 			t.Errorf("got %v, %v", got, err)
 		}
 		for _, bad := range []string{"", "1s,,2s", "soon", "-1s", "0s"} {
-			if _, err := vigil.ParseRetrySchedule(bad); vigil.ErrorCode(err) != vigil.CodeInvalid {
-				t.Errorf("%q gave %v", bad, err)
+			if got, err := vigil.ParseRetrySchedule(bad); vigil.ErrorCode(err) != vigil.CodeInvalid || got != nil {
+				t.Errorf("%q gave %v, %v", bad, got, err)
 			}
 		}
 	})

@@ -136,6 +136,48 @@ func TestConditionsFire(t *testing.T) {
 			[]bool{true, false, true, true},
 		},
 		{
+			"StoredDaysAboveTheBoundDoNotFire",
+			vigil.Condition{SSLDaysRemaining: new(14)},
+			[]vigil.Result{up(days(float64(15))), up(days(float64(14))), up(days(int64(15))), up(days(json.Number("14"))), up(days(json.Number("none")))},
+			[]bool{false, true, false, true, true},
+		},
+		{
+			"CertificateOfAnHTTPCheckCounts",
+			vigil.Condition{SSLDaysRemaining: new(14)},
+			[]vigil.Result{up(map[string]any{vigil.MetadataCertDays: 15}), up(map[string]any{vigil.MetadataCertDays: 14})},
+			[]bool{false, true},
+		},
+		{
+			"CertificateThatWasNeverSeenDoesNotFire",
+			vigil.Condition{SSLDaysRemaining: new(14)},
+			[]vigil.Result{up(nil), up(days(json.Number("none")))},
+			[]bool{false, false},
+		},
+		{
+			"EmptyDNSAnswerIsNoAnswer",
+			vigil.Condition{DNSChanged: true},
+			[]vigil.Result{up(answer("a")), up(answer("")), up(answer("a")), up(answer("b"))},
+			[]bool{false, false, false, true},
+		},
+		{
+			"HealthWordsHaveASecondSpelling",
+			vigil.Condition{HealthStatus: "healthy"},
+			[]vigil.Result{up(nil), down(nil)},
+			[]bool{true, false},
+		},
+		{
+			"UnhealthyMeansDown",
+			vigil.Condition{HealthStatus: "unhealthy"},
+			[]vigil.Result{up(nil), down(nil)},
+			[]bool{false, true},
+		},
+		{
+			"KeysThatAreAbsentNeverMatch",
+			vigil.Condition{},
+			[]vigil.Result{status(999), {Observation: vigil.Observation{ResponseTime: time.Hour, Metadata: days(-1)}}, up(answer("a")), up(answer("b"))},
+			[]bool{false, false, false, false},
+		},
+		{
 			"AnyKeyThatMatchesIsEnough",
 			vigil.Condition{FailureThreshold: 5, ResponseTimeMS: new(100)},
 			[]vigil.Result{slow(50), slow(150), down(nil)},
@@ -156,6 +198,32 @@ func TestConditionsFire(t *testing.T) {
 		_, matches := vigil.Evaluate([]vigil.Rule{rule}, vigil.State{}, resultAt(1, false))
 		if want := []string{vigil.KeyHealthStatus, vigil.KeyFailureThreshold}; len(matches) != 1 || !slices.Equal(matches[0].Keys, want) {
 			t.Errorf("matches %+v, want the keys %v", matches, want)
+		}
+	})
+
+	t.Run("NamesEveryKeyInItsFixedOrder", func(t *testing.T) {
+		t.Parallel()
+		rule := ruleOf(vigil.Condition{
+			HealthStatus: "up", FailureThreshold: 1, ResponseTimeMS: new(1), StatusCode: 400, DNSChanged: true, SSLDaysRemaining: new(3), Severity: vigil.Info,
+		})
+		state, _ := vigil.Evaluate([]vigil.Rule{rule}, vigil.State{}, vigil.Result{Slot: epoch(), Observation: up(answer("a")).Observation})
+		both := map[string]any{vigil.MetadataFingerprint: "b", vigil.MetadataDays: 3}
+		_, matches := vigil.Evaluate([]vigil.Rule{rule}, state, vigil.Result{
+			Slot: epoch().Add(time.Second), Observation: vigil.Observation{Success: true, ResponseTime: time.Second, StatusCode: 418, Metadata: both},
+		})
+		want := []string{vigil.KeyHealthStatus, vigil.KeyResponseTime, vigil.KeyStatusCode, vigil.KeyDNSChanged, vigil.KeySSLDaysRemaining}
+		if len(matches) != 1 || matches[0].Rule != rule.ID || !slices.Equal(matches[0].Keys, want) {
+			t.Errorf("matches %+v, want the keys %v", matches, want)
+		}
+	})
+
+	t.Run("MatchesAreInTheOrderOfTheirRules", func(t *testing.T) {
+		t.Parallel()
+		rules := []vigil.Rule{ruleOf(vigil.Condition{HealthStatus: "down"}), ruleOf(vigil.Condition{FailureThreshold: 1})}
+		rules[0].ID, rules[1].ID = uuid.UUID{2}, uuid.UUID{1}
+		state, matches := vigil.Evaluate(rules, vigil.State{}, resultAt(1, false))
+		if len(matches) != 2 || matches[0].Rule != rules[1].ID || matches[1].Rule != rules[0].ID || !slices.Equal(state.Firing, []uuid.UUID{{1}, {2}}) {
+			t.Errorf("matches %+v, firing %v", matches, state.Firing)
 		}
 	})
 
@@ -185,6 +253,16 @@ func TestEvaluate(t *testing.T) {
 		rules := []vigil.Rule{ruleOf(vigil.Condition{HealthStatus: "down"})}
 		before, _ := vigil.Evaluate(rules, vigil.State{}, resultAt(5, false))
 		after, matches := vigil.Evaluate(rules, before, resultAt(4, true))
+		if !reflect.DeepEqual(before, after) || matches != nil {
+			t.Errorf("got %+v and %v, want %+v", after, matches, before)
+		}
+	})
+
+	t.Run("ResultOfTheSameSlotChangesNothing", func(t *testing.T) {
+		t.Parallel()
+		rules := []vigil.Rule{ruleOf(vigil.Condition{HealthStatus: "down"})}
+		before, _ := vigil.Evaluate(rules, vigil.State{}, resultAt(5, true))
+		after, matches := vigil.Evaluate(rules, before, resultAt(5, false))
 		if !reflect.DeepEqual(before, after) || matches != nil {
 			t.Errorf("got %+v and %v, want %+v", after, matches, before)
 		}

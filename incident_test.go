@@ -155,3 +155,113 @@ func TestVoteNewerThan(t *testing.T) {
 		})
 	}
 }
+
+func TestLatch(t *testing.T) {
+	t.Parallel()
+	rule := uuid.New()
+	rules := []vigil.RulePolicy{{ID: rule, Policy: vigil.AnyRegion}}
+
+	t.Run("EndsInTwoStepsWhenRegionsRecoverOneAfterTheOther", func(t *testing.T) {
+		t.Parallel()
+		latched := vigil.DecisionInput{Enabled: true, Rules: rules, Latched: true, Votes: []vigil.Vote{vote("b", rule), vote("a")}}
+		first := vigil.Decide(latched)
+		if outcome(first) != "" || !slices.Equal(first.Quiet, []string{"a"}) || !first.Firing {
+			t.Fatalf("after the first region recovered: %+v", first)
+		}
+		latched.Quiet, latched.Votes = first.Quiet, []vigil.Vote{vote("b"), vote("a")}
+		if second := vigil.Decide(latched); outcome(second) != "unlatch" || !slices.Equal(second.Quiet, []string{"a", "b"}) {
+			t.Errorf("after both recovered: %+v", second)
+		}
+	})
+
+	t.Run("EndsAlthoughTheFirstRegionFailsAgain", func(t *testing.T) {
+		t.Parallel()
+		latched := vigil.DecisionInput{Enabled: true, Rules: rules, Latched: true, Quiet: []string{"a"}, Votes: []vigil.Vote{vote("a", rule), vote("b")}}
+		if d := vigil.Decide(latched); outcome(d) != "open unlatch" || !slices.Equal(d.Quiet, []string{"a", "b"}) || !slices.Equal(d.Rules, []uuid.UUID{rule}) {
+			t.Errorf("got %+v", d)
+		}
+	})
+
+	t.Run("KeepsItsQuietRegionsWithoutVotes", func(t *testing.T) {
+		t.Parallel()
+		latched := vigil.DecisionInput{Enabled: true, Rules: rules, Latched: true, Quiet: []string{"a"}}
+		if d := vigil.Decide(latched); outcome(d) != "" || !slices.Equal(d.Quiet, []string{"a"}) || d.Firing {
+			t.Errorf("got %+v", d)
+		}
+	})
+
+	t.Run("QuietRegionsAreSortedAndTheOnesBeforeStayUnchanged", func(t *testing.T) {
+		t.Parallel()
+		quiet := slices.Grow([]string{"m"}, 8)
+		latched := vigil.DecisionInput{Enabled: true, Rules: rules, Latched: true, Quiet: quiet, Votes: []vigil.Vote{vote("z"), vote("c"), vote("f", rule)}}
+		if d := vigil.Decide(latched); !slices.Equal(d.Quiet, []string{"c", "m", "z"}) || d.Unlatch {
+			t.Errorf("got %+v", d)
+		}
+		if !slices.Equal(quiet[:2:2], []string{"m", ""}) {
+			t.Errorf("the caller's regions became %q", quiet[:3])
+		}
+	})
+
+	t.Run("AVoteForADeletedRuleIsQuiet", func(t *testing.T) {
+		t.Parallel()
+		latched := vigil.DecisionInput{Enabled: true, Rules: rules, Latched: true, Votes: []vigil.Vote{vote("a", uuid.New())}}
+		if d := vigil.Decide(latched); outcome(d) != "unlatch" || !slices.Equal(d.Quiet, []string{"a"}) {
+			t.Errorf("got %+v", d)
+		}
+	})
+
+	t.Run("NoLatchKeepsNoQuietRegions", func(t *testing.T) {
+		t.Parallel()
+		if d := vigil.Decide(vigil.DecisionInput{Enabled: true, Rules: rules, Votes: []vigil.Vote{vote("a")}}); len(d.Quiet) > 0 || d.Unlatch {
+			t.Errorf("got %+v", d)
+		}
+	})
+}
+
+func TestDecisionNamesTheRulesThatOpen(t *testing.T) {
+	t.Parallel()
+	any, all := uuid.UUID{1}, uuid.UUID{2}
+	s := vigil.DecisionInput{
+		Enabled: true,
+		Rules:   []vigil.RulePolicy{{ID: any, Policy: vigil.AnyRegion}, {ID: all, Policy: vigil.AllRegions}},
+		Votes:   []vigil.Vote{vote("a", any, all), vote("b", any)},
+	}
+	if d := vigil.Decide(s); !d.Open || !d.Firing || !slices.Equal(d.Rules, []uuid.UUID{any}) {
+		t.Errorf("got %+v", d)
+	}
+	s.Open = true
+	if d := vigil.Decide(s); d.Open || !d.Firing || d.Rules != nil {
+		t.Errorf("of an open incident: %+v", d)
+	}
+}
+
+func TestIncidentIDs(t *testing.T) {
+	t.Parallel()
+
+	t.Run("IncidentIDNeverChanges", func(t *testing.T) {
+		t.Parallel()
+		// Stored incidents and recorded histories hold these.
+		for episode, want := range map[int]string{1: "0d330ddc-dc2a-517c-924b-efd69fec7b56", 12: "45dd2d94-49d1-5829-8a21-099e5536fa55"} {
+			if got := vigil.IncidentID("7b0c5f0e-4a51-4f0c-9df1-1f1a5c1d9a10", episode).String(); got != want {
+				t.Errorf("episode %d is %s, want %s", episode, got, want)
+			}
+		}
+	})
+
+	t.Run("WorkflowIDNamesTheCheck", func(t *testing.T) {
+		t.Parallel()
+		check := uuid.MustParse("0b9a4d2e-3f57-4c55-9f0e-6f3a2d1c7b88")
+		if got := vigil.IncidentWorkflowID(check); got != "incident/0b9a4d2e-3f57-4c55-9f0e-6f3a2d1c7b88" {
+			t.Errorf("got %q", got)
+		}
+	})
+}
+
+func TestIncidentIsOpenUntilItIsResolved(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[vigil.IncidentStatus]bool{"active": true, "acknowledged": true, "resolved": false} {
+		if incident := (vigil.Incident{Status: status}); incident.Open() != want {
+			t.Errorf("%s is open: %v, want %v", status, incident.Open(), want)
+		}
+	}
+}

@@ -32,9 +32,6 @@ func (s Severity) rank() int {
 	return 3
 }
 
-// Valid reports whether s is one of the severities.
-func (s Severity) Valid() bool { return s.rank() < 3 }
-
 // NotifyOn says which turns of an incident a rule's channels hear of.
 type NotifyOn string
 

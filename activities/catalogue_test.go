@@ -24,14 +24,15 @@ func TestCatalogueOfAWorkerWhoseClockIsWrong(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			check, err := store.CreateCheck(t.Context(), vigil.Check{
-				OrgID: org.ID, Name: "home page", Type: vigil.TypeHTTP, Config: json.RawMessage(`{"url": "https://example.com/"}`), Target: "example.com",
+				OrgID: org.ID, Name: "home page", Type: vigil.TypeHTTP,
+				Config: json.RawMessage(`{"url": "https://example.com/"}`), Target: "example.com",
 				Interval: time.Minute, Regions: []string{name}, Enabled: true, Simultaneous: true,
 			}, vigil.PlanOf(vigil.TierEnterprise, time.Second), vigil.Allowance{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			now := func() time.Time { return time.Now().Add(wrong) }
-			catalogue := activities.NewCatalogue(store, &world{}, []string{name}, now, slog.New(slog.DiscardHandler))
+			catalogue := activities.NewCatalogue(store, &watchFixture{}, []string{name}, now, slog.New(slog.DiscardHandler))
 			if err := catalogue.Load(t.Context()); err != nil {
 				t.Fatal(err)
 			}

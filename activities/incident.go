@@ -42,13 +42,6 @@ type Incidents struct{ IncidentsOptions }
 // NewIncidents returns Incidents.
 func NewIncidents(opts IncidentsOptions) *Incidents { return &Incidents{opts} }
 
-// Survey is where a check stands with its incidents.
-type Survey struct {
-	// Gone: the check was deleted, with everything that belonged to it.
-	Gone bool `json:"gone,omitempty"`
-	vigil.IncidentContext
-}
-
 // Acknowledgement asks for an incident to be acknowledged.
 type Acknowledgement struct {
 	ID uuid.UUID `json:"id"`
@@ -62,13 +55,14 @@ type LatchState struct {
 	Over  bool      `json:"over,omitempty"` // the episode has ended
 }
 
-// ReadContext reads where a check stands.
-func (i *Incidents) ReadContext(ctx context.Context, checkID uuid.UUID) (Survey, error) {
-	standing, err := i.Store.IncidentContext(ctx, checkID)
+// ReadContext reads what decisions about the incidents of a check rest on. Gone is
+// set when the check was deleted.
+func (i *Incidents) ReadContext(ctx context.Context, checkID uuid.UUID) (vigil.IncidentContext, error) {
+	check, err := i.Store.IncidentContext(ctx, checkID)
 	if vigil.ErrorCode(err) == vigil.CodeNotFound {
-		return Survey{Gone: true}, nil
+		return vigil.IncidentContext{Gone: true}, nil
 	}
-	return Survey{IncidentContext: standing}, err
+	return check, err
 }
 
 // Open opens an incident and sends for the channels that hear of it. The result

@@ -1,7 +1,6 @@
 package activities_test
 
 import (
-	"context"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -13,12 +12,11 @@ import (
 
 func TestQuietWindow(t *testing.T) {
 	t.Parallel()
-	wide := func(o *activities.WatcherOptions) { o.QuietWindow = 5 * time.Minute }
 
 	t.Run("DoublesToTheWindowAndReturnsToOneOnNews", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t, wide)
+			w := newWatchFixture(t, wide)
 			def := w.define(nil)
 			result := w.must(w.watch(turnOf(def, vigil.State{})))
 			var spans []int
@@ -31,13 +29,13 @@ func TestQuietWindow(t *testing.T) {
 			if want := []int{1, 2, 4, 5, 5}; !slices.Equal(spans, want) {
 				t.Errorf("spans %v, want %v", spans, want)
 			}
-			w.look = func(context.Context) vigil.Observation { return vigil.Observation{Error: "down"} }
+			w.observe = fails
 			turn := turnOf(def, result.State)
 			turn.Span = result.Span
 			before := len(w.rows)
 			result = w.must(w.watch(turn))
 			if result.End != activities.Changed || result.Span != 1 || len(w.rows) != before+1 {
-				t.Errorf("a failure was told with end %s, span %d, after %d slots", result.End, result.Span, len(w.rows)-before)
+				t.Errorf("a failure was reported with end %s, span %d, after %d slots", result.End, result.Span, len(w.rows)-before)
 			}
 			for range 4 {
 				turn := turnOf(def, result.State)
@@ -49,41 +47,40 @@ func TestQuietWindow(t *testing.T) {
 			}
 		})
 	})
+}
 
-	// grown is a check in the middle of its life and a turn of five slots.
-	grown := func(w *world) (vigil.Definition, activities.Turn) {
-		def := w.define(nil)
-		turn := turnOf(def, w.must(w.watch(turnOf(def, vigil.State{}))).State)
-		turn.Span = 5
-		return def, turn
-	}
+// TestQuietWindowInterrupted holds how a turn of many slots ends early.
+func TestQuietWindowInterrupted(t *testing.T) {
+	t.Parallel()
 
 	t.Run("EndsWithTheSlotAfterAChangeOfTheDefinition", func(t *testing.T) {
 		t.Parallel()
-		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t, wide)
-			def, turn := grown(w)
-			changed := scheduleOf(def).Next(turn.State.Slot).Add(def.Check.Interval + time.Second)
-			time.AfterFunc(time.Until(changed), func() {
-				w.define(func(d *vigil.Definition) {
-					*d = def
-					d.Check.Revision, d.Check.Interval = 2, time.Hour
+		for _, covered := range []int{1, 2} {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWatchFixture(t, wide)
+				def, turn := grown(w)
+				changed := scheduleOf(def).Next(turn.State.Slot).Add(time.Duration(covered-1)*def.Check.Interval + time.Second)
+				time.AfterFunc(time.Until(changed), func() {
+					w.define(func(d *vigil.Definition) {
+						*d = def
+						d.Check.Revision, d.Check.Interval = 2, time.Hour
+					})
 				})
+				result := w.must(w.watch(turn))
+				if result.End != activities.Changed || result.Span != 1 || result.Revision != 2 {
+					t.Errorf("end %s, span %d, revision %d", result.End, result.Span, result.Revision)
+				}
+				if late := time.Since(changed); len(w.rows) != 1+covered || late > 5*time.Second {
+					t.Errorf("%d rows, and the turn ended %v after the change; want %d, and at once", len(w.rows), late, 1+covered)
+				}
 			})
-			result := w.must(w.watch(turn))
-			if result.End != activities.Changed || result.Span != 1 || result.Revision != 2 {
-				t.Errorf("end %s, span %d, revision %d", result.End, result.Span, result.Revision)
-			}
-			if late := time.Since(changed); len(w.rows) != 3 || late > 5*time.Second {
-				t.Errorf("%d rows, and the turn ended %v after the change; want 3, and at once", len(w.rows), late)
-			}
-		})
+		}
 	})
 
 	t.Run("HandsOverInTheMiddleWithWhatItCovered", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t, wide)
+			w := newWatchFixture(t, wide)
 			def, turn := grown(w)
 			stop := make(chan struct{})
 			third := scheduleOf(def).Next(turn.State.Slot).Add(2 * def.Check.Interval)
@@ -101,7 +98,7 @@ func TestQuietWindow(t *testing.T) {
 	t.Run("LosesNoRowWhenAnotherTurnTakesOver", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t, wide)
+			w := newWatchFixture(t, wide)
 			def, turn := grown(w)
 			lost := make(chan error, 1)
 			go func() {
@@ -121,4 +118,15 @@ func TestQuietWindow(t *testing.T) {
 			}
 		})
 	})
+}
+
+// wide gives turns a quiet window of five minutes.
+func wide(o *activities.WatcherOptions) { o.QuietWindow = 5 * time.Minute }
+
+// grown is a check in the middle of its life and a turn of five slots.
+func grown(w *watchFixture) (vigil.Definition, activities.Turn) {
+	def := w.define(nil)
+	turn := w.started(def)
+	turn.Span = 5
+	return def, turn
 }

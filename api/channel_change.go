@@ -60,7 +60,7 @@ func (c *channels) change(channel *vigil.Channel, in *ChannelMembers) error {
 		channel.DisabledReason = ""
 	}
 	if in.Config.Given {
-		config, err := vigil.KeepSecrets(json.RawMessage(in.Config.Value), channel.Config)
+		config, err := c.types.Secrets(channel.Type).Keep(json.RawMessage(in.Config.Value), channel.Config)
 		if err != nil {
 			return err
 		}

@@ -105,7 +105,7 @@ func (c *checks) changeTarget(check *vigil.Check, before vigil.Check, in *CheckM
 		check.Type = in.Type.Value
 	}
 	if in.Config.Given {
-		config, err := vigil.KeepSecrets(json.RawMessage(in.Config.Value), check.Config)
+		config, err := c.types.Secrets(check.Type).Keep(json.RawMessage(in.Config.Value), check.Config)
 		if err != nil {
 			return err
 		}

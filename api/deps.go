@@ -101,8 +101,8 @@ type Store interface {
 	rest.LeaseStore
 	stream.Store
 
-	// Note stores the audit entry of ctx, unless a transaction has stored it.
-	Note(ctx context.Context) error
+	// RecordAudit stores the audit entry of ctx, unless a transaction has stored it.
+	RecordAudit(ctx context.Context) error
 }
 
 // loopWorkflows starts and signals check loops. Apply and Stop are attempts: the
@@ -127,6 +127,8 @@ type checkTypes interface {
 	// type's config and the metadata of its results, or nil.
 	Config(t vigil.CheckType) any
 	Metadata(t vigil.CheckType) any
+	// Secrets returns the secret members of a type's config.
+	Secrets(t vigil.CheckType) vigil.SecretFields
 	// Parse reads a config, or names the member that is wrong.
 	Parse(t vigil.CheckType, config json.RawMessage, interval time.Duration) (probe.Probe, error)
 }
@@ -151,6 +153,8 @@ type channelTypes interface {
 	Types() []vigil.ChannelType
 	// Config returns a zero value of the struct that documents a type's config.
 	Config(t vigil.ChannelType) any
+	// Secrets returns the secret members of a type's config.
+	Secrets(t vigil.ChannelType) vigil.SecretFields
 	// Parse reads a config, or names the member that is wrong.
 	Parse(t vigil.ChannelType, config json.RawMessage) (notify.Sender, error)
 }

@@ -20,6 +20,7 @@ func (t types) describeChannels(registry huma.Registry) {
 	for _, typ := range types {
 		name := camel(vigil.CheckType(typ)) + "Channel"
 		config := registry.Schema(reflect.TypeOf(t.channels.Config(typ)), true, name+"Config")
+		describeSecrets(registry, config, t.channels.Secrets(typ))
 		schemas[name] = &huma.Schema{
 			Type:        huma.TypeObject,
 			Description: "What makes a channel of type " + string(typ) + ".",

@@ -23,6 +23,7 @@ func (t types) describeChecks(registry huma.Registry) {
 	var variants, configs, seen []*huma.Schema
 	for _, typ := range types {
 		config := registry.Schema(reflect.TypeOf(t.checks.Config(typ)), true, camel(typ)+"Config")
+		describeSecrets(registry, config, t.checks.Secrets(typ))
 		if metadata := t.checks.Metadata(typ); metadata != nil {
 			seen = withSchema(seen, registry.Schema(reflect.TypeOf(metadata), true, camel(typ)+"Metadata"))
 		}
@@ -70,6 +71,22 @@ func replacedConfig(configs []*huma.Schema, resource string) *huma.Schema {
 	return &huma.Schema{
 		AnyOf:       configs,
 		Description: "Replaces the config as a whole; its members depend on the type of the " + resource + ".",
+	}
+}
+
+// describeSecrets marks the secret members of a config as write-only: they are
+// shown as *** only.
+func describeSecrets(registry huma.Registry, schema *huma.Schema, fields vigil.SecretFields) {
+	if schema.Ref != "" {
+		schema = registry.SchemaFromRef(schema.Ref)
+	}
+	if schema.Items != nil {
+		describeSecrets(registry, schema.Items, fields)
+		return
+	}
+	schema.WriteOnly = schema.WriteOnly || fields.Secret
+	for name, inner := range fields.Members {
+		describeSecrets(registry, schema.Properties[name], inner)
 	}
 }
 

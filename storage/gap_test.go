@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"pgregory.net/rapid"
 
 	"vigil"
@@ -102,6 +103,14 @@ func TestGaps(t *testing.T) {
 		equal(t, gapSlots(t, s, c, newark), slots[:2])
 	})
 
+	t.Run("SlotZeroMayBeTheOnlyOneMissed", func(t *testing.T) {
+		t.Parallel()
+		c := newCheck(t, s, draft(org.ID, newark))
+		slots := slotsOf(scheduleOf(t, s, c, newark), epoch(), epoch().Add(5*time.Minute))
+		write(t, w, ok(c, newark, slots[1]))
+		equal(t, gapSlots(t, s, c, newark), slots[:1])
+	})
+
 	t.Run("LateResultTakesItsSlotOutOfTheGap", func(t *testing.T) {
 		t.Parallel()
 		c := newCheck(t, s, draft(org.ID, newark))
@@ -113,6 +122,49 @@ func TestGaps(t *testing.T) {
 		if loop.Missed != 5 || !loop.LastSlot.Equal(slots[9]) || !loop.NextDue.Equal(slots[10]) {
 			t.Errorf("loop %+v", loop)
 		}
+	})
+
+	t.Run("LateResultsOfOneGroupFillTheirOwnGaps", func(t *testing.T) {
+		t.Parallel()
+		c := newCheck(t, s, draft(org.ID, newark))
+		slots := slotsOf(scheduleOf(t, s, c, newark), epoch(), epoch().Add(5*time.Minute))
+		grouping := newWriter(t, s, storage.WriterOptions{Delay: 200 * time.Millisecond})
+		write(t, grouping, ok(c, newark, slots[0]), ok(c, newark, slots[5]), ok(c, newark, slots[9]))
+		var late sync.WaitGroup
+		for _, slot := range []time.Time{slots[2], slots[7]} {
+			late.Go(func() {
+				if _, err := grouping.Write(t.Context(), vigil.ResultRow{Result: ok(c, newark, slot)}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		late.Wait()
+		equal(t, gapSlots(t, s, c, newark), []time.Time{slots[1], slots[3], slots[4], slots[6], slots[8]})
+		if missed := loopOf(t, s, c, newark).Missed; missed != 5 {
+			t.Errorf("%d missed, want 5", missed)
+		}
+	})
+
+	t.Run("ResultOffTheGridFillsNoGap", func(t *testing.T) {
+		t.Parallel()
+		c := newCheck(t, s, draft(org.ID, newark))
+		slots := slotsOf(scheduleOf(t, s, c, newark), epoch(), epoch().Add(5*time.Minute))
+		write(t, w, ok(c, newark, slots[0]), ok(c, newark, slots[9]), ok(c, newark, slots[4].Add(3*time.Second)))
+		equal(t, gapSlots(t, s, c, newark), slots[1:9])
+		if missed := loopOf(t, s, c, newark).Missed; missed != 8 {
+			t.Errorf("%d missed, want 8", missed)
+		}
+	})
+
+	t.Run("SlotAtWhichTheCheckIsDisabledIsNotMissed", func(t *testing.T) {
+		t.Parallel()
+		s, clk := newStore(t)
+		org, _ := newOrg(t, s)
+		c := newCheck(t, s, fixed(draft(org.ID, newark), 1))
+		slots := slotsOf(scheduleOf(t, s, c, newark), epoch(), epoch().Add(5*time.Minute))
+		clk.set(slots[3])
+		update(t, s, c, func(c *vigil.Check) { c.Enabled = false })
+		equal(t, gapSlots(t, s, c, newark), slots[:3])
 	})
 
 	t.Run("RegionThatIsBackStillCountsWhatItMissed", func(t *testing.T) {
@@ -167,6 +219,52 @@ func TestGaps(t *testing.T) {
 			t.Errorf("loop %+v", loop)
 		}
 	})
+}
+
+// fixed gives a check a known id, from which the phase of its grid follows.
+func fixed(c vigil.Check, n byte) vigil.Check {
+	c.ID = uuid.UUID{15: n}
+	return c
+}
+
+func TestUptimeCountsTheMissedSlotsOfItsWindow(t *testing.T) {
+	t.Parallel()
+	for n := byte(1); n <= 3; n++ {
+		s, clk := newStore(t)
+		org, _ := newOrg(t, s)
+		c := newCheck(t, s, fixed(draft(org.ID, newark), n))
+		slots := slotsOf(scheduleOf(t, s, c, newark), epoch(), epoch().Add(5*time.Minute))
+		write(t, newWriter(t, s, storage.WriterOptions{}), ok(c, newark, slots[0]), ok(c, newark, slots[9])) // 1 to 8 are missed
+		const ms = time.Millisecond
+		for _, test := range []struct {
+			name     string
+			from, to time.Time
+			want     int64
+		}{
+			{"WholeGap", slots[0], slots[9], 8},
+			{"ExactlyTheGap", slots[1], slots[8].Add(ms), 8},
+			{"EndIsNotIncluded", slots[1], slots[8], 7},
+			{"BeginIsIncluded", slots[3], slots[6], 3},
+			{"BeginsAndEndsAfterASlot", slots[3].Add(ms), slots[6].Add(ms), 3},
+			{"BeginsAndEndsBeforeASlot", slots[3].Add(-ms), slots[6].Add(-ms), 3},
+			{"BeginsAfterAndEndsBeforeASlot", slots[3].Add(ms), slots[6].Add(-ms), 2},
+			{"BetweenTwoSlots", slots[3].Add(ms), slots[4].Add(-ms), 0},
+			{"OneSlot", slots[3].Add(-ms), slots[3].Add(ms), 1},
+			{"BeforeTheGap", slots[0], slots[1], 0},
+			{"AfterTheGap", slots[8].Add(ms), slots[9].Add(ms), 0},
+			{"BeginsBeforeTheGap", slots[0].Add(-time.Hour), slots[2].Add(ms), 2},
+			{"EndsAfterTheGap", slots[7], slots[9].Add(5 * ms), 2},
+		} {
+			clk.set(test.to)
+			up, err := s.Uptime(t.Context(), org.ID, c.ID, test.to.Sub(test.from))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if up.Missed != test.want || up.ByRegion[newark].Missed != test.want {
+				t.Errorf("check %d, %s: %d missed, want %d", n, test.name, up.Missed, test.want)
+			}
+		}
+	}
 }
 
 // Whatever arrives in whatever order and company: each slot up to the newest

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
@@ -32,7 +31,7 @@ func (s *Store) OpenIncident(ctx context.Context, o vigil.OpenRequest) (vigil.In
 		}
 		if known != nil {
 			out.Incident = known.head()
-			out.PendingDeliveries, err = errands(ctx, tx, check.Name, known.ID)
+			out.PendingDeliveries, err = pendingDeliveries(ctx, tx, check.Name, known.ID)
 			return err
 		}
 		rules, err := openingRules(ctx, tx, o)
@@ -90,23 +89,23 @@ func openingRules(ctx context.Context, tx bun.Tx, o vigil.OpenRequest) ([]vigil.
 
 func (s *Store) insertIncident(ctx context.Context, tx bun.Tx, o vigil.OpenRequest, check vigil.Check, org vigil.Organization, rules []vigil.Rule) (vigil.IncidentOutcome, error) {
 	now, lead := s.instant(), rules[0]
-	trigger, err := s.trigger(ctx, tx, o, lead)
+	cause, err := trigger(ctx, tx, o, lead)
 	if err != nil {
 		return vigil.IncidentOutcome{}, err
 	}
-	audience, err := audienceOf(ctx, tx, check.OrgID, rules)
+	recipients, err := s.readRecipients(ctx, tx, check.OrgID, rules)
 	if err != nil {
 		return vigil.IncidentOutcome{}, err
 	}
 	incident := vigil.Incident{
 		ID: o.ID, OrgID: check.OrgID, CheckID: check.ID, RuleID: lead.ID, Status: vigil.IncidentActive, Severity: lead.Severity(),
-		Trigger: trigger, Regions: firingRegions(o.Votes), StartedAt: now, CreatedAt: now,
+		Trigger: cause, Regions: firingRegions(o.Votes), StartedAt: now, CreatedAt: now,
 	}
-	if !trigger.Result.Time.IsZero() && trigger.Result.Time.Before(now) {
-		incident.StartedAt = trigger.Result.Time
+	if !cause.Result.Time.IsZero() && cause.Result.Time.Before(now) {
+		incident.StartedAt = cause.Result.Time
 	}
-	incident.Title, incident.Description = trigger.Describe(check.Name)
-	row, err := rowOfIncident(&incident, audience)
+	incident.Title, incident.Description = cause.Describe(check.Name)
+	row, err := rowOfIncident(&incident, recipients)
 	if err != nil {
 		return vigil.IncidentOutcome{}, err
 	}
@@ -120,21 +119,21 @@ func (s *Store) insertIncident(ctx context.Context, tx bun.Tx, o vigil.OpenReque
 	if err != nil {
 		return vigil.IncidentOutcome{}, err
 	}
-	wanted := slices.DeleteFunc(slices.Clone(audience), func(l listener) bool { return !l.Opening })
+	notified := vigil.OpeningRecipients(recipients)
 	return vigil.IncidentOutcome{
 		Incident: vigil.IncidentHead{ID: incident.ID, Status: incident.Status}, Changed: true,
-		PendingDeliveries: errandsOf(&incident, check.Name, wanted),
-	}, s.publish(ctx, tx, event, wanted)
+		PendingDeliveries: pendingDeliveriesTo(&incident, check.Name, notified),
+	}, s.publish(ctx, tx, event, notified)
 }
 
-func rowOfIncident(i *vigil.Incident, audience []listener) (*incidentRow, error) {
+func rowOfIncident(i *vigil.Incident, recipients []vigil.Recipient) (*incidentRow, error) {
 	trigger, err := encodeTrigger(&i.Trigger)
 	if err != nil {
 		return nil, err
 	}
-	list, err := json.Marshal(append([]listener{}, audience...))
+	list, err := json.Marshal(append([]vigil.Recipient{}, recipients...))
 	if err != nil {
-		return nil, fmt.Errorf("encode the audience: %w", err)
+		return nil, fmt.Errorf("encode the recipients: %w", err)
 	}
 	return &incidentRow{
 		ID: i.ID, OrgID: i.OrgID, CheckID: i.CheckID, RuleID: i.RuleID, Status: string(i.Status), Severity: string(i.Severity),
@@ -154,134 +153,24 @@ func firingRegions(votes []vigil.Vote) []string {
 	return regions
 }
 
-// audienceOf is everyone whom the rules tell, each once. A channel that is
-// disabled or gone hears nothing of this incident.
-func audienceOf(ctx context.Context, tx bun.Tx, orgID uuid.UUID, rules []vigil.Rule) ([]listener, error) {
-	wants := make(map[uuid.UUID]*listener)
+// readRecipients reads the channels of the rules, and returns whom they notify.
+func (s *Store) readRecipients(ctx context.Context, tx bun.Tx, orgID uuid.UUID, rules []vigil.Rule) ([]vigil.Recipient, error) {
+	if s.policies == nil {
+		return nil, errNoPolicies()
+	}
 	ids := []uuid.UUID{}
 	for _, rule := range rules {
-		for _, id := range rule.Channels {
-			if wants[id] == nil {
-				wants[id] = &listener{ChannelID: id}
-				ids = append(ids, id)
-			}
-			wants[id].Opening = wants[id].Opening || rule.NotifyOn.Opening()
-			wants[id].Recovery = wants[id].Recovery || rule.NotifyOn.Recovery()
-		}
+		ids = append(ids, rule.Channels...)
 	}
-	var channels []struct {
-		ID   uuid.UUID `bun:"id"`
-		Name string    `bun:"name"`
-		Type string    `bun:"type"`
-	}
-	err := tx.NewRaw("SELECT id, name, type FROM channels WHERE org_id = ? AND enabled AND id = ANY(?)", orgID, pgdialect.Array(ids)).Scan(ctx, &channels)
+	var rows []channelRow
+	err := tx.NewSelect().Model(&rows).Column("id", "name", "type", "enabled").
+		Where("ch.org_id = ? AND ch.id = ANY(?)", orgID, pgdialect.Array(ids)).Scan(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the channels: %w", err)
 	}
-	var audience []listener
-	for _, id := range ids { // in the order in which the rules name them
-		for _, c := range channels {
-			if c.ID == id {
-				one := *wants[id]
-				one.Type, one.Name = vigil.ChannelType(c.Type), c.Name
-				audience = append(audience, one)
-			}
-		}
+	channels := make([]vigil.Channel, len(rows))
+	for i, row := range rows {
+		channels[i] = vigil.Channel{ID: row.ID, Name: row.Name, Type: vigil.ChannelType(row.Type), Enabled: row.Enabled}
 	}
-	return audience, nil
-}
-
-// trigger finds the result that made the leading rule fire: that of the oldest
-// vote with it.
-func (s *Store) trigger(ctx context.Context, tx bun.Tx, o vigil.OpenRequest, lead vigil.Rule) (vigil.Trigger, error) {
-	var first *vigil.Vote
-	for i := range o.Votes {
-		v := &o.Votes[i]
-		if slices.Contains(v.Firing, lead.ID) && (first == nil || v.Slot.Before(first.Slot)) {
-			first = v
-		}
-	}
-	if first == nil {
-		return vigil.Trigger{}, nil
-	}
-	t := vigil.Trigger{FailureCount: first.Failures}
-	var row resultRow
-	err := tx.NewSelect().Model(&row).Where("r.check_id = ? AND r.region = ? AND r.slot = ?", o.CheckID, first.Region, micro(first.Slot)).Scan(ctx)
-	if noRow(err) {
-		return t, nil // past its retention
-	}
-	if err == nil {
-		t.Result, err = row.result()
-	}
-	if err != nil {
-		return t, wrap("read the result", err)
-	}
-	before, err := stateBefore(ctx, tx, &t, lead)
-	if err != nil {
-		return t, err
-	}
-	after, matches := vigil.Evaluate([]vigil.Rule{lead}, before, t.Result)
-	if len(matches) == 1 {
-		t.Matched = matches[0].Keys
-	}
-	if lead.Condition.SSLDaysRemaining != nil {
-		t.Days = after.Days
-	}
-	if slices.Contains(t.Matched, vigil.KeyDNSChanged) {
-		t.DNSCurrent = answers(t.Result.Metadata)
-	}
-	return t, nil
-}
-
-// stateBefore is as much of the state before the trigger's result as the rule
-// depends on.
-func stateBefore(ctx context.Context, tx bun.Tx, t *vigil.Trigger, lead vigil.Rule) (vigil.State, error) {
-	state := vigil.State{Failures: max(0, t.FailureCount-1)}
-	r := &t.Result
-	newest := func(key string) (vigil.Result, error) {
-		var row resultRow
-		err := tx.NewSelect().Model(&row).Where("r.check_id = ? AND r.region = ? AND r.slot < ?", r.CheckID, r.Region, r.Slot).
-			Where("r.metadata->>? IS NOT NULL", key).Where("r.success OR ? <> ?", key, vigil.MetadataFingerprint).
-			OrderExpr("r.slot DESC").Limit(1).Scan(ctx)
-		if noRow(err) {
-			return vigil.Result{}, nil
-		}
-		if err != nil {
-			return vigil.Result{}, wrap("read an earlier result", err)
-		}
-		return row.result()
-	}
-	if lead.Condition.DNSChanged {
-		previous, err := newest(vigil.MetadataFingerprint)
-		if err != nil {
-			return state, err
-		}
-		state.DNS, _ = previous.Metadata[vigil.MetadataFingerprint].(string)
-		t.DNSPrevious = answers(previous.Metadata)
-	}
-	if lead.Condition.SSLDaysRemaining != nil {
-		for _, key := range []string{vigil.MetadataDays, vigil.MetadataCertDays} {
-			previous, err := newest(key)
-			if err != nil {
-				return state, err
-			}
-			if n, ok := previous.Metadata[key].(float64); ok && state.Days == nil {
-				state.Days = new(int(n))
-			}
-		}
-	}
-	return state, nil
-}
-
-// answers are the records of a DNS result, for people.
-func answers(metadata map[string]any) string {
-	list, ok := metadata["answers"].([]any)
-	if !ok {
-		return ""
-	}
-	var texts []string
-	for _, one := range list {
-		texts = append(texts, fmt.Sprint(one))
-	}
-	return bounded(strings.Join(texts, ", "), vigil.MaxErrorLength)
+	return vigil.RecipientsOf(rules, channels, s.policies), nil
 }

@@ -64,16 +64,16 @@ type Request struct {
 func Incident(ctx workflow.Context, in IncidentInput) error {
 	i := &incidents{
 		in:             in,
-		votes:          workflow.GetSignalChannel(ctx, SignalVote),
+		voteSignals:    workflow.GetSignalChannel(ctx, SignalVote),
 		refreshSignals: workflow.GetSignalChannel(ctx, SignalRefresh),
 		unhandled:      in.UnhandledVotes,
-		known:          make(map[string]vigil.Vote),
+		votes:          make(map[string]vigil.Vote),
 		mutex:          workflow.NewMutex(ctx),
 		stale:          true,
 		activity:       workflow.WithActivityOptions(ctx, retryForever(10*time.Second)),
 	}
 	for _, vote := range in.Votes {
-		i.known[vote.Region] = vote
+		i.votes[vote.Region] = vote
 	}
 	if err := i.takeUpdates(ctx); err != nil {
 		return err
@@ -116,13 +116,13 @@ func retryForever(timeout time.Duration) workflow.ActivityOptions {
 
 // incidents is the workflow under way.
 type incidents struct {
-	in                    IncidentInput
-	votes, refreshSignals workflow.ReceiveChannel
-	unhandled             []vigil.Vote // by the run before
-	// known are the newest votes by region, of which those of regions that
+	in                          IncidentInput
+	voteSignals, refreshSignals workflow.ReceiveChannel
+	unhandled                   []vigil.Vote // by the run before
+	// votes are the newest votes by region, of which those of regions that
 	// are gone or silent do not count.
-	known   map[string]vigil.Vote
-	context activities.Survey
+	votes   map[string]vigil.Vote
+	context vigil.IncidentContext
 	// stale: the survey must be read again. poked: something other than a
 	// vote may have changed the decision. surveyed: it was read at least once.
 	stale, refreshRequested, surveyed bool
@@ -134,7 +134,7 @@ type incidents struct {
 
 // waiting reports whether there is something to advance by.
 func (i *incidents) waiting() bool {
-	return i.stale || i.refreshRequested || len(i.unhandled) > 0 || i.votes.Len() > 0 || i.refreshSignals.Len() > 0
+	return i.stale || i.refreshRequested || len(i.unhandled) > 0 || i.voteSignals.Len() > 0 || i.refreshSignals.Len() > 0
 }
 
 // full reports whether the run has to be continued as new, even while there is
@@ -154,7 +154,7 @@ func (i *incidents) carried() IncidentInput {
 	in := i.in
 	in.Votes, in.UnhandledVotes = nil, i.receive()
 	for _, region := range i.context.Regions {
-		if vote, ok := i.known[region.Region]; ok {
+		if vote, ok := i.votes[region.Region]; ok {
 			in.Votes = append(in.Votes, vote)
 		}
 	}
@@ -197,7 +197,7 @@ func (i *incidents) receive() []vigil.Vote {
 	i.unhandled = nil
 	for {
 		var vote vigil.Vote
-		if !i.votes.ReceiveAsync(&vote) {
+		if !i.voteSignals.ReceiveAsync(&vote) {
 			return votes
 		}
 		votes = append(votes, vote)
@@ -214,9 +214,8 @@ func (i *incidents) refresh(ctx workflow.Context, votes *[]vigil.Vote) ([]vigil.
 		return nil, nil
 	}
 	i.stale = false
-	var acts *activities.Incidents
-	var survey activities.Survey
-	if err := workflow.ExecuteActivity(i.activity, acts.ReadContext, i.in.CheckID).Get(ctx, &survey); err != nil {
+	var survey vigil.IncidentContext
+	if err := workflow.ExecuteActivity(i.activity, activities.NameReadContext, i.in.CheckID).Get(ctx, &survey); err != nil {
 		return nil, fmt.Errorf("survey: %w", err)
 	}
 	i.context, i.surveyed = survey, true
@@ -245,13 +244,13 @@ func (i *incidents) surprising(vote vigil.Vote) bool {
 // so that no decision rests on half of the regions.
 func (i *incidents) seed(votes []vigil.Vote) {
 	for _, vote := range votes {
-		if _, ok := i.known[vote.Region]; !ok {
-			i.known[vote.Region] = vote
+		if _, ok := i.votes[vote.Region]; !ok {
+			i.votes[vote.Region] = vote
 		}
 	}
 	for _, region := range i.context.Regions {
-		if _, ok := i.known[region.Region]; !ok && region.Voted {
-			i.known[region.Region] = region.Vote
+		if _, ok := i.votes[region.Region]; !ok && region.Voted {
+			i.votes[region.Region] = region.Vote
 		}
 	}
 }
@@ -259,8 +258,8 @@ func (i *incidents) seed(votes []vigil.Vote) {
 // take makes a vote that of its region unless a newer one is known.
 func (i *incidents) take(vote vigil.Vote) {
 	i.changes++
-	if !i.known[vote.Region].NewerThan(vote) {
-		i.known[vote.Region] = vote
+	if !i.votes[vote.Region].NewerThan(vote) {
+		i.votes[vote.Region] = vote
 	}
 }
 
@@ -268,7 +267,7 @@ func (i *incidents) take(vote vigil.Vote) {
 func (i *incidents) situation() vigil.DecisionInput {
 	s := vigil.DecisionInput{Enabled: i.context.Enabled, Rules: i.context.Rules, Open: i.context.Incident != nil}
 	for _, region := range i.context.Regions {
-		if vote, ok := i.known[region.Region]; ok && !region.Silent {
+		if vote, ok := i.votes[region.Region]; ok && !region.Silent {
 			s.Votes = append(s.Votes, vote)
 		}
 	}
@@ -381,7 +380,7 @@ func (i *incidents) describe(ctx workflow.Context) {
 		text = fmt.Sprintf("**latched**: incident %s was resolved by hand, its episode is not over", i.context.Latch.IncidentID)
 	}
 	for _, region := range i.context.Regions {
-		vote, voted := i.known[region.Region]
+		vote, voted := i.votes[region.Region]
 		switch {
 		case region.Silent:
 			text += fmt.Sprintf("\n\n- %s is silent", region.Region)

@@ -15,11 +15,11 @@ import (
 
 // TestReplay runs today's code over histories that were recorded from real runs.
 // A failure means that workflows under way would break: bring the change in
-// behind workflow.GetVersion, never by recording anew.
+// behind workflow.GetVersion, never by recording them again.
 func TestReplay(t *testing.T) {
 	t.Parallel()
-	const room = "testdata/history"
-	entries, err := os.ReadDir(room)
+	const folder = "testdata/history"
+	entries, err := os.ReadDir(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func TestReplay(t *testing.T) {
 			replayer.RegisterWorkflowWithOptions(workflows.Incident, workflow.RegisterOptions{Name: "Incident"})
 			replayer.RegisterWorkflowWithOptions(workflows.Delivery, workflow.RegisterOptions{Name: "Delivery"})
 			quiet := log.NewStructuredLogger(slog.New(slog.DiscardHandler))
-			if err := replayer.ReplayWorkflowHistoryFromJSONFile(quiet, filepath.Join(room, entry.Name())); err != nil {
+			if err := replayer.ReplayWorkflowHistoryFromJSONFile(quiet, filepath.Join(folder, entry.Name())); err != nil {
 				t.Fatal(err)
 			}
 		})

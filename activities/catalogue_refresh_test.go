@@ -1,0 +1,242 @@
+package activities_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// full is how often a catalogue reads every definition.
+const full = 5 * time.Minute
+
+// polled lists the readings of many definitions as "2s since 1s", both counted
+// from began and the overlap added to the second, or as "5m0s full".
+func (w *watchFixture) polled(began time.Time) []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var list []string
+	for _, p := range w.polls {
+		text := p.at.Sub(began).String()
+		if p.since.IsZero() {
+			text += " full"
+		} else {
+			text += " since " + p.since.Add(30*time.Second).Sub(began).String()
+		}
+		list = append(list, text)
+	}
+	return list
+}
+
+// wantPolls compares the polls, or count of them behind the first skip.
+func (w *watchFixture) wantPolls(began time.Time, want []string, part ...int) {
+	w.Helper()
+	synctest.Wait()
+	got := w.polled(began)
+	if len(part) == 2 {
+		if len(got) < part[0]+part[1] {
+			w.Fatalf("%d polls: %v", len(got), got)
+		}
+		got = got[part[0] : part[0]+part[1]]
+	}
+	if !slices.Equal(got, want) {
+		w.Errorf("polls %v, want %v", got, want)
+	}
+}
+
+// TestCatalogueRefresh holds which changes a catalogue asks for, and when.
+func TestCatalogueRefresh(t *testing.T) {
+	t.Parallel()
+
+	down := errors.New("postgres is down")
+
+	t.Run("AsksForChangesSinceThePollBefore", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			w := newWatchFixture(t)
+			began := time.Now()
+			time.Sleep(3500 * time.Millisecond)
+			w.wantPolls(began, []string{"1s since 1s", "2s since 1s", "3s since 2s"})
+		})
+	})
+
+	t.Run("AsksAgainFromTheLastPollThatSucceeded", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			w := newWatchFixture(t)
+			began := time.Now()
+			time.Sleep(2500 * time.Millisecond)
+			w.set(func() { w.readErr = down })
+			time.Sleep(3 * time.Second)
+			w.set(func() { w.readErr = nil })
+			time.Sleep(2 * time.Second)
+			w.wantPolls(began, []string{"1s since 1s", "2s since 1s", "3s since 2s", "4s since 2s", "5s since 2s", "6s since 2s", "7s since 6s"})
+			line := "msg=\"catalogue not refreshed, working with what is known\" error=\"postgres is down\""
+			if n := w.log.count(line); n != 3 {
+				t.Errorf("%d warnings, want one for each of the 3 failed polls", n)
+			}
+		})
+	})
+
+	t.Run("ReadsEverythingEveryFiveMinutes", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			w := newWatchFixture(t)
+			began := time.Now()
+			time.Sleep(2*full + 1500*time.Millisecond)
+			w.wantPolls(began, []string{"4m59s since 4m58s", "5m0s full", "5m0s since 4m59s", "5m1s since 5m0s"}, 298, 4)
+			w.wantPolls(began, []string{"9m59s since 9m58s", "10m0s full", "10m0s since 9m59s", "10m1s since 10m0s"}, 599, 4)
+		})
+	})
+}
+
+// TestCatalogueFullLoad holds when a catalogue reads every definition.
+func TestCatalogueFullLoad(t *testing.T) {
+	t.Parallel()
+	down := errors.New("postgres is down")
+
+	t.Run("RepeatsAFailedFullLoadAtEachPoll", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			w := newWatchFixture(t)
+			began := time.Now()
+			time.Sleep(full - 500*time.Millisecond)
+			w.set(func() { w.readErr = down })
+			time.Sleep(3 * time.Second)
+			w.set(func() { w.readErr = nil })
+			time.Sleep(2 * time.Second)
+			w.wantPolls(began, []string{"5m0s full", "5m1s full", "5m2s full", "5m3s full", "5m3s since 4m59s", "5m4s since 5m3s"}, 299, 6)
+			if n := w.log.count("catalogue not refreshed"); n != 3 {
+				t.Errorf("%d warnings, want 3", n)
+			}
+		})
+	})
+
+	t.Run("ReadsEverythingOnceTheClockOfChangesIsKnown", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			w := newIdleFixture(t)
+			var known atomic.Bool
+			w.catalogue.StampedBy(func(context.Context) (time.Time, error) {
+				if !known.Load() {
+					return time.Time{}, down
+				}
+				return time.Now(), nil
+			})
+			began := time.Now()
+			go w.catalogue.Run(t.Context())
+			time.Sleep(3500 * time.Millisecond)
+			known.Store(true)
+			time.Sleep(2 * time.Second)
+			w.wantPolls(began, []string{"2s full", "3s full", "4s full", "4s since 4s", "5s since 4s"})
+		})
+	})
+}
+
+// TestCatalogueClock holds a catalogue without the clock of changes.
+func TestCatalogueClock(t *testing.T) {
+	t.Parallel()
+	down := errors.New("postgres is down")
+
+	t.Run("AsksForNothingWhileTheClockOfChangesCannotBeRead", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			w := newIdleFixture(t)
+			var broken atomic.Bool
+			w.catalogue.StampedBy(func(context.Context) (time.Time, error) {
+				if broken.Load() {
+					return time.Now(), down
+				}
+				return time.Now(), nil
+			})
+			began := time.Now()
+			go w.catalogue.Run(t.Context())
+			time.Sleep(2500 * time.Millisecond)
+			broken.Store(true)
+			time.Sleep(2 * time.Second)
+			broken.Store(false)
+			time.Sleep(2 * time.Second)
+			w.wantPolls(began, []string{"1s since 1s", "2s since 1s", "5s since 2s", "6s since 5s"})
+			if n := w.log.count("catalogue not refreshed"); n != 2 {
+				t.Errorf("%d warnings, want 2", n)
+			}
+		})
+	})
+
+	t.Run("EndsWithItsContextAndWithoutAWarning", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			w := newIdleFixture(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			w.catalogue.StampedBy(func(ctx context.Context) (time.Time, error) {
+				<-ctx.Done()
+				return time.Time{}, ctx.Err()
+			})
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				w.catalogue.Run(ctx)
+			}()
+			time.Sleep(1500 * time.Millisecond)
+			cancel()
+			<-ended
+			if n := w.log.count("\n"); n != 0 {
+				t.Errorf("%d lines in the log", n)
+			}
+		})
+	})
+}
+
+// TestCatalogueLoad holds what a full load keeps and forgets.
+func TestCatalogueLoad(t *testing.T) {
+	t.Parallel()
+	down := errors.New("postgres is down")
+
+	t.Run("KeepsWhatItHasWhenAFullLoadFails", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			w := newIdleFixture(t)
+			w.define(nil)
+			if err := w.catalogue.Load(t.Context()); err != nil || w.catalogue.Len() != 1 {
+				t.Fatalf("%d checks after %v", w.catalogue.Len(), err)
+			}
+			w.readErr = down
+			if err := w.catalogue.Load(t.Context()); !errors.Is(err, down) || w.catalogue.Len() != 1 {
+				t.Errorf("%d checks after %v", w.catalogue.Len(), err)
+			}
+		})
+	})
+
+	t.Run("ForgetsOnlyChecksThatAFullLoadLacks", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			w := newIdleFixture(t)
+			kept, removed := w.define(nil), w.define(nil)
+			if err := w.catalogue.Load(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			turn, waiting := w.started(kept), w.started(removed)
+			ended := make(chan error, 1)
+			go func() {
+				_, err := w.watch(waiting)
+				ended <- err
+			}()
+			synctest.Wait()
+			began := time.Now()
+			w.set(func() { delete(w.defs, removed.Check.ID) })
+			if err := w.catalogue.Load(t.Context()); err != nil || w.catalogue.Len() != 1 {
+				t.Errorf("%d checks after %v", w.catalogue.Len(), err)
+			}
+			if err := <-ended; err != nil || time.Since(began) > 0 {
+				t.Errorf("the turn of the removed check ended %v late with %v", time.Since(began), err)
+			}
+			w.must(w.watch(turn))
+			if w.parses != 2 || w.reads != 1 {
+				t.Errorf("%d definitions parsed and %d read one by one, want 2 and 1", w.parses, w.reads)
+			}
+		})
+	})
+}

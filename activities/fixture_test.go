@@ -1,0 +1,350 @@
+package activities_test
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
+	"golang.org/x/sync/semaphore"
+
+	"vigil"
+	"vigil/activities"
+	"vigil/probe"
+)
+
+const region = "eu-central-fra"
+
+// watchFixture is a Watcher and its catalogue with an in-memory store, run on
+// synthetic time: these tests hold when things happen. Storage and Temporal
+// themselves are covered end to end.
+type watchFixture struct {
+	*testing.T
+	watcher   *activities.Watcher
+	catalogue *activities.Catalogue
+	log       logBuffer
+
+	mu   sync.Mutex
+	defs map[uuid.UUID]vigil.Definition
+	gone []vigil.Tombstone
+	rows []vigil.Result
+	runs []time.Time // instants at which a probe began
+	// answer has the DNS answer before all rows: DNS and DNSSlot.
+	answer vigil.State
+	// observe is what the probe does; nil succeeds at once.
+	observe func(ctx context.Context) vigil.Observation
+	// onRead runs before each reading of one definition.
+	onRead func()
+
+	// Errors of the store and the parser; nil succeeds.
+	readErr, writeErr, historyErr, parseErr error
+	// oneErr fails the reading of one definition only.
+	oneErr error
+	// noChanges makes a poll return tombstones only.
+	noChanges bool
+
+	written         []vigil.ResultRow
+	polls           []poll // readings of many definitions
+	reads           int    // readings of one definition
+	parses          int
+	probing, atOnce int // probes that run, and the most that did
+}
+
+// poll is one reading of many definitions; since is zero for a full load.
+type poll struct{ at, since time.Time }
+
+// logBuffer collects log lines.
+type logBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *logBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+// count returns how many lines hold the text.
+func (b *logBuffer) count(text string) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return strings.Count(b.text.String(), text)
+}
+
+// newIdleFixture makes a fixture whose catalogue does not poll.
+func newIdleFixture(t *testing.T, options ...func(*activities.WatcherOptions)) *watchFixture {
+	t.Helper()
+	w := &watchFixture{T: t, defs: make(map[uuid.UUID]vigil.Definition)}
+	logger := slog.New(slog.NewTextHandler(&w.log, nil))
+	w.catalogue = activities.NewCatalogue(w, w, []string{region}, time.Now, logger)
+	opts := activities.WatcherOptions{
+		Catalogue: w.catalogue, Results: w, History: w,
+		Probes: semaphore.NewWeighted(256), Worker: "test", Now: time.Now, Log: logger,
+	}
+	for _, option := range options {
+		option(&opts)
+	}
+	w.watcher = activities.NewWatcher(opts)
+	return w
+}
+
+func newWatchFixture(t *testing.T, options ...func(*activities.WatcherOptions)) *watchFixture {
+	t.Helper()
+	w := newIdleFixture(t, options...)
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	go w.catalogue.Run(ctx)
+	return w
+}
+
+// define stores a new revision of a check that starts now.
+func (w *watchFixture) define(change func(*vigil.Definition)) vigil.Definition {
+	def := vigil.Definition{
+		Check: vigil.Check{
+			ID: uuid.New(), Type: "memory", Interval: time.Minute, Regions: []string{region},
+			Enabled: true, Simultaneous: true, Revision: 1,
+		},
+		Starts: map[string]time.Time{region: time.Now()},
+	}
+	def.Check.Anchor = vigil.NewAnchor(def.Check.ID, time.Now(), def.Check.Interval)
+	if change != nil {
+		change(&def)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.defs[def.Check.ID] = def
+	return def
+}
+
+// revise stores the next revision of a check.
+func (w *watchFixture) revise(def vigil.Definition, change func(*vigil.Definition)) vigil.Definition {
+	return w.define(func(d *vigil.Definition) {
+		*d = def
+		d.Check.Revision++
+		change(d)
+	})
+}
+
+// remove deletes checks, each with a tombstone.
+func (w *watchFixture) remove(defs ...vigil.Definition) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, def := range defs {
+		delete(w.defs, def.Check.ID)
+		w.gone = append(w.gone, vigil.Tombstone{CheckID: def.Check.ID, Region: region})
+	}
+}
+
+// set changes what the store does.
+func (w *watchFixture) set(change func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	change()
+}
+
+func (w *watchFixture) Definitions(_ context.Context, _ []string, since time.Time) ([]vigil.Definition, []vigil.Tombstone, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.polls = append(w.polls, poll{time.Now(), since})
+	if w.readErr != nil {
+		return nil, nil, w.readErr
+	}
+	var defs []vigil.Definition
+	for _, def := range w.defs {
+		if !w.noChanges || since.IsZero() {
+			defs = append(defs, def)
+		}
+	}
+	return defs, slices.Clone(w.gone), nil
+}
+
+func (w *watchFixture) Definition(_ context.Context, id uuid.UUID) (vigil.Definition, error) {
+	if w.onRead != nil {
+		w.onRead()
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.reads++
+	if err := cmp.Or(w.readErr, w.oneErr); err != nil {
+		return vigil.Definition{}, err
+	}
+	def, ok := w.defs[id]
+	if !ok {
+		return def, vigil.NotFound("check")
+	}
+	return def, nil
+}
+
+func (w *watchFixture) Parse(vigil.CheckType, json.RawMessage, time.Duration) (probe.Probe, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.parses++
+	if w.parseErr != nil {
+		return nil, w.parseErr
+	}
+	return memoryProbe{w}, nil
+}
+
+// probeDeadline is that of every memoryProbe.
+const probeDeadline = 10 * time.Second
+
+type memoryProbe struct{ w *watchFixture }
+
+func (memoryProbe) Deadline() time.Duration { return probeDeadline }
+func (memoryProbe) Target() string          { return "memory" }
+
+func (p memoryProbe) Run(ctx context.Context) vigil.Observation {
+	p.w.mu.Lock()
+	p.w.runs = append(p.w.runs, time.Now())
+	p.w.probing++
+	p.w.atOnce = max(p.w.atOnce, p.w.probing)
+	observe := p.w.observe
+	p.w.mu.Unlock()
+	defer p.w.set(func() { p.w.probing-- })
+	if observe == nil {
+		return vigil.Observation{Success: true}
+	}
+	return observe(ctx)
+}
+
+// fails is a probe of a target that is down.
+func fails(context.Context) vigil.Observation { return vigil.Observation{Error: "down"} }
+
+// takes is a probe that succeeds after a while.
+func takes(d time.Duration) func(context.Context) vigil.Observation {
+	return func(context.Context) vigil.Observation {
+		time.Sleep(d)
+		return vigil.Observation{Success: true}
+	}
+}
+
+func (w *watchFixture) Write(_ context.Context, row vigil.ResultRow) (vigil.StoredResult, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.writeErr != nil {
+		return vigil.StoredResult{}, w.writeErr
+	}
+	if _, ok := w.defs[row.Result.CheckID]; !ok {
+		return vigil.StoredResult{}, vigil.NotFound("check")
+	}
+	for _, stored := range w.rows {
+		if stored.CheckID == row.Result.CheckID && stored.Slot.Equal(row.Result.Slot) {
+			return vigil.StoredResult{Result: stored}, nil
+		}
+	}
+	w.written = append(w.written, row)
+	w.rows = append(w.rows, row.Result)
+	return vigil.StoredResult{Result: row.Result, Inserted: true}, nil
+}
+
+func (w *watchFixture) ResultsAfter(_ context.Context, id uuid.UUID, in string, slot time.Time, limit int) ([]vigil.Result, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var rows []vigil.Result
+	for _, row := range w.rows {
+		if row.CheckID == id && row.Region == in && row.Slot.After(slot) && len(rows) < limit {
+			rows = append(rows, row)
+		}
+	}
+	return rows, w.historyErr
+}
+
+func (w *watchFixture) LatestResults(_ context.Context, id uuid.UUID, in string, n int) ([]vigil.Result, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var rows []vigil.Result
+	for _, row := range w.rows {
+		if row.CheckID == id && row.Region == in {
+			rows = append(rows, row)
+		}
+	}
+	return rows[max(0, len(rows)-n):], w.historyErr
+}
+
+func (w *watchFixture) LastDNSAnswer(context.Context, uuid.UUID, string, time.Time) (string, time.Time, error) {
+	return w.answer.DNS, w.answer.DNSSlot, nil
+}
+
+// watch runs one turn to its end.
+func (w *watchFixture) watch(turn activities.Turn) (activities.TurnResult, error) {
+	return w.watchWith(turn, func(*testsuite.TestActivityEnvironment) {})
+}
+
+// watchUntil runs one turn on a worker that stops when the channel closes.
+func (w *watchFixture) watchUntil(turn activities.Turn, stop chan struct{}) (activities.TurnResult, error) {
+	return w.watchWith(turn, func(env *testsuite.TestActivityEnvironment) { env.SetWorkerStopChannel(stop) })
+}
+
+// watchIn runs one turn in a context.
+func (w *watchFixture) watchIn(ctx context.Context, turn activities.Turn) (activities.TurnResult, error) {
+	return w.watchWith(turn, func(env *testsuite.TestActivityEnvironment) {
+		env.SetWorkerOptions(worker.Options{BackgroundActivityContext: ctx})
+	})
+}
+
+// watchWith runs one turn in an environment that prepare changes.
+func (w *watchFixture) watchWith(turn activities.Turn, prepare func(*testsuite.TestActivityEnvironment)) (activities.TurnResult, error) {
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
+	env := suite.NewTestActivityEnvironment()
+	env.SetTestTimeout(48 * time.Hour)
+	prepare(env)
+	env.RegisterActivityWithOptions(w.watcher.Watch, activity.RegisterOptions{Name: "Watch"})
+	var result activities.TurnResult
+	value, err := env.ExecuteActivity("Watch", turn)
+	if err != nil {
+		return result, err
+	}
+	return result, value.Get(&result)
+}
+
+func (w *watchFixture) must(result activities.TurnResult, err error) activities.TurnResult {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+	return result
+}
+
+func turnOf(def vigil.Definition, state vigil.State) activities.Turn {
+	return activities.Turn{CheckID: def.Check.ID, Region: region, Revision: def.Check.Revision, State: state, Span: 1}
+}
+
+// started runs a check's first turn and returns the turn after it.
+func (w *watchFixture) started(def vigil.Definition) activities.Turn {
+	w.Helper()
+	return turnOf(def, w.must(w.watch(turnOf(def, vigil.State{}))).State)
+}
+
+// startedAgo lets a check have started earlier.
+func startedAgo(d time.Duration) func(*vigil.Definition) {
+	return func(def *vigil.Definition) {
+		start := time.Now().Add(-d)
+		def.Starts = map[string]time.Time{region: start}
+		def.Check.Anchor = vigil.NewAnchor(def.Check.ID, start, def.Check.Interval)
+	}
+}
+
+// firing gives a check one rule.
+func firing(condition vigil.Condition) func(*vigil.Definition) {
+	return func(def *vigil.Definition) {
+		def.Rules = []vigil.Rule{{ID: uuid.New(), Condition: condition, Enabled: true}}
+	}
+}
+
+func scheduleOf(def vigil.Definition) vigil.Schedule {
+	s, _ := def.Schedule(region)
+	return s
+}

@@ -1,0 +1,84 @@
+package activities_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"vigil"
+	"vigil/activities"
+)
+
+// TestWatchProbes holds how turns share the probe places of a process.
+func TestWatchProbes(t *testing.T) {
+	t.Parallel()
+
+	two := func(o *activities.WatcherOptions) { o.Probes = semaphore.NewWeighted(2) }
+
+	t.Run("RunsNoMoreProbesThanThereArePlaces", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			w := newWatchFixture(t, two)
+			w.observe = takes(3 * time.Second)
+			began := time.Now()
+			var turns sync.WaitGroup
+			errs := make(chan error, 5)
+			for range 5 {
+				def := w.define(nil)
+				turns.Go(func() {
+					result, err := w.watch(turnOf(def, vigil.State{}))
+					if err == nil && result.End != activities.Changed {
+						err = fmt.Errorf("end %s", result.End)
+					}
+					errs <- err
+				})
+			}
+			time.Sleep(time.Second)
+			if n := w.watcher.Probing(); n != 2 {
+				t.Errorf("%d probes run, want 2", n)
+			}
+			turns.Wait()
+			for range 5 {
+				if err := <-errs; err != nil {
+					t.Error(err)
+				}
+			}
+			if w.atOnce != 2 || len(w.rows) != 5 || w.watcher.Probing() != 0 {
+				t.Errorf("%d at once, %d rows, %d still run; want 2, 5 and 0", w.atOnce, len(w.rows), w.watcher.Probing())
+			}
+			for i, row := range w.rows {
+				if want := began.Add(time.Duration(i/2) * 3 * time.Second); !row.Slot.Equal(began) || !row.Time.Equal(want) {
+					t.Errorf("row %d is of slot %v at %v, want %v at %v: waiting is lateness", i, row.Slot, row.Time, began, want)
+				}
+			}
+		})
+	})
+
+	t.Run("FailsWhenItsContextEndsBeforeAPlaceIsFree", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			places := semaphore.NewWeighted(1)
+			w := newWatchFixture(t, func(o *activities.WatcherOptions) { o.Probes = places })
+			def := w.define(nil)
+			places.TryAcquire(1)
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(5*time.Second, cancel)
+			if _, err := w.watchIn(ctx, turnOf(def, vigil.State{})); err == nil || !strings.Contains(err.Error(), "context canceled") {
+				t.Errorf("the turn ended with %v", err)
+			}
+			if len(w.runs) != 0 || w.watcher.Probing() != 0 {
+				t.Errorf("%d probes began, and %d run", len(w.runs), w.watcher.Probing())
+			}
+			places.Release(1)
+			if w.must(w.watch(turnOf(def, vigil.State{}))); len(w.rows) != 1 {
+				t.Errorf("%d rows", len(w.rows))
+			}
+		})
+	})
+}
