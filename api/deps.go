@@ -145,9 +145,9 @@ type incidentWorkflows interface {
 	// Redeliver has one more attempt made; CodeConflict when its channel is
 	// not told any more.
 	Redeliver(ctx context.Context, orgID, deliveryID uuid.UUID) error
-	// Look makes a check's incident be thought over, after something that it
-	// depends on was changed. It is an attempt, as those of loops are.
-	Look(ctx context.Context, checkID uuid.UUID) error
+	// Refresh has the incident of a check evaluated again, after something that it
+	// depends on changed. It is an attempt, as those of loops are.
+	Refresh(ctx context.Context, checkID uuid.UUID) error
 }
 
 // channelTypes is what the API asks of the channel types.

@@ -53,7 +53,7 @@ func (d *desk) Redeliver(ctx context.Context, orgID, deliveryID uuid.UUID) error
 	return err
 }
 
-func (d *desk) Look(_ context.Context, checkID uuid.UUID) error {
+func (d *desk) Refresh(_ context.Context, checkID uuid.UUID) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.looked = append(d.looked, checkID)

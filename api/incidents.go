@@ -64,7 +64,7 @@ func (s *incidents) show(i vigil.Incident) incidentView {
 		ID: i.ID, CheckID: i.CheckID, AlertRuleID: i.RuleID, Status: i.Status, Severity: i.Severity,
 		Title: i.Title, Description: i.Description, StartedAt: i.StartedAt.UTC(), CreatedAt: i.CreatedAt.UTC(),
 		AcknowledgedAt: inUTC(i.AcknowledgedAt), ResolvedAt: inUTC(i.ResolvedAt),
-		AcknowledgedBy: orNull(i.AcknowledgedBy), ResolvedBy: orNull(i.ResolvedBy), Resolution: orNull(string(i.Resolution)), Note: orNull(i.Note),
+		AcknowledgedBy: vigil.NilIfZero(i.AcknowledgedBy), ResolvedBy: vigil.NilIfZero(i.ResolvedBy), Resolution: vigil.NilIfZero(string(i.Resolution)), Note: vigil.NilIfZero(i.Note),
 		Regions:    append([]string{}, i.Regions...),
 		Trigger:    triggerView{Matched: append([]string{}, i.Trigger.Matched...), FailureCount: i.Trigger.FailureCount},
 		WorkflowID: workflow, RunURL: s.links.of(workflow, ""),
