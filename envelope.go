@@ -103,8 +103,8 @@ func (s *EventContext) envelope(title, body string) ([]byte, error) {
 				ID: i.ID, CheckID: i.CheckID, AlertRuleID: i.RuleID, Status: i.Status, Severity: i.Severity,
 				Title: truncate(i.Title), Description: truncate(i.Description), StartedAt: i.StartedAt.UTC(),
 				AcknowledgedAt: i.AcknowledgedAt, ResolvedAt: i.ResolvedAt,
-				AcknowledgedBy: orNil(truncate(i.AcknowledgedBy)), ResolvedBy: orNil(truncate(i.ResolvedBy)),
-				Resolution: orNil(i.Resolution), Note: orNil(truncate(i.Note)),
+				AcknowledgedBy: NilIfZero(truncate(i.AcknowledgedBy)), ResolvedBy: NilIfZero(truncate(i.ResolvedBy)),
+				Resolution: NilIfZero(i.Resolution), Note: NilIfZero(truncate(i.Note)),
 				Matched: i.Trigger.Matched, FailureCount: i.Trigger.FailureCount, CreatedAt: i.CreatedAt.UTC(),
 			},
 			Check: envelopeCheck{
@@ -123,7 +123,7 @@ func (s *EventContext) envelope(title, body string) ([]byte, error) {
 	if r := &i.Trigger.Result; !r.Slot.IsZero() {
 		out.Data.Result = &envelopeResult{
 			ID: r.ID, CheckID: r.CheckID, Region: r.Region, Success: r.Success, ResponseTimeMS: r.ResponseTime.Milliseconds(),
-			StatusCode: orNil(r.StatusCode), ErrorMessage: orNil(truncate(r.Error)), Metadata: r.Metadata, Time: r.Time.UTC(),
+			StatusCode: NilIfZero(r.StatusCode), ErrorMessage: NilIfZero(truncate(r.Error)), Metadata: r.Metadata, Time: r.Time.UTC(),
 		}
 	}
 	text, err := json.Marshal(out)
@@ -152,7 +152,9 @@ func truncate(text string) string {
 	return text[:cut] + "…"
 }
 
-func orNil[T comparable](v T) *T {
+// NilIfZero returns a pointer to v, or nil for the zero value of its type: what JSON
+// shows as null, and SQL stores as NULL.
+func NilIfZero[T comparable](v T) *T {
 	var zero T
 	if v == zero {
 		return nil

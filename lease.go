@@ -1,6 +1,16 @@
 package vigil
 
-import "context"
+import (
+	"context"
+	"time"
+)
+
+// A worker renews its lease every LeaseRenewal, and counts as gone when it has not
+// renewed for LeaseTimeout.
+const (
+	LeaseRenewal = time.Second
+	LeaseTimeout = 3 * time.Second
+)
 
 // Lease is a worker's word that it serves a region. It renews it every second
 // for as long as it lives, and gives it back when it stops.

@@ -16,9 +16,11 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"vigil/timing"
 )
 
-// AlertOptions say which alerts to measure.
+// AlertOptions configure MeasureAlerts.
 type AlertOptions struct {
 	Checks      int           // that fail at once and recover, each with a rule
 	Interval    time.Duration // of every check
@@ -26,10 +28,9 @@ type AlertOptions struct {
 	Out         io.Writer     // where the report goes
 }
 
-// MeasureAlerts breaks a service under checks with rules, mends it, and prints
-// how soon a webhook receiver and the subscribers of the stream heard of it. The
-// service, the receiver and the subscribers live in this process, the platform
-// in others.
+// MeasureAlerts makes a checked service fail and recover, and prints how soon a webhook
+// receiver and the subscribers of the alert stream receive the events. The service,
+// the receiver and the subscribers run in this process, the platform in others.
 func MeasureAlerts(ctx context.Context, o AlertOptions) error {
 	dir, err := os.MkdirTemp("", "vigil-bench-")
 	if err != nil {
@@ -39,85 +40,85 @@ func MeasureAlerts(ctx context.Context, o AlertOptions) error {
 	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // Postgres may run as another user, who passes through
 		return err
 	}
-	stage, err := raise(ctx, dir, LoopOptions{})
-	if stage != nil {
-		defer stage.strike(context.WithoutCancel(ctx))
+	cluster, err := startCluster(ctx, dir, LoopOptions{})
+	if cluster != nil {
+		defer cluster.stop(context.WithoutCancel(ctx))
 	}
 	if err != nil {
 		return err
 	}
-	town := &town{}
-	if err := town.open(ctx); err != nil {
+	scenario := &alertScenario{}
+	if err := scenario.start(ctx); err != nil {
 		return err
 	}
-	defer town.close()
-	caller, err := stage.serveAPI(ctx, o)
+	defer scenario.stop()
+	caller, err := cluster.serveAPI(ctx, o)
 	if err != nil {
 		return err
 	}
 	defer caller.api.stop()
-	if err := caller.prepare(ctx, town, o); err != nil {
+	if err := caller.prepare(ctx, scenario, o); err != nil {
 		return err
 	}
-	if err := stage.settle(ctx, LoopOptions{Loops: o.Checks, Interval: o.Interval}); err != nil {
+	if err := cluster.settle(ctx, LoopOptions{Loops: o.Checks, Interval: o.Interval}); err != nil {
 		return err
 	}
-	heard := &audience{}
-	if err := heard.subscribe(ctx, caller, o.Subscribers); err != nil {
+	received := &subscribers{}
+	if err := received.open(ctx, caller, o.Subscribers); err != nil {
 		return err
 	}
-	town.broken.Store(true)
-	if err := stage.awaitDelivered(ctx, o.Checks); err != nil {
+	scenario.broken.Store(true)
+	if err := cluster.awaitDelivered(ctx, o.Checks); err != nil {
 		return err
 	}
-	town.broken.Store(false)
-	if err := stage.awaitDelivered(ctx, 2*o.Checks); err != nil {
+	scenario.broken.Store(false)
+	if err := cluster.awaitDelivered(ctx, 2*o.Checks); err != nil {
 		return err
 	}
-	if err := heard.await(ctx, int64(2*o.Checks*o.Subscribers)); err != nil {
+	if err := received.await(ctx, int64(2*o.Checks*o.Subscribers)); err != nil {
 		return err
 	}
-	return stage.reportAlerts(ctx, o, heard)
+	return cluster.reportAlerts(ctx, o, received)
 }
 
-// town has the service that is watched and the receiver of its alerts.
-type town struct {
+// alertScenario is a service that can fail, and the receiver of its alerts.
+type alertScenario struct {
 	broken   atomic.Bool
 	server   *http.Server
 	listener net.Listener
 }
 
-func (t *town) open(ctx context.Context) error {
+func (a *alertScenario) start(ctx context.Context) error {
 	var config net.ListenConfig
 	var err error
-	if t.listener, err = config.Listen(ctx, "tcp", "127.0.0.1:0"); err != nil {
+	if a.listener, err = config.Listen(ctx, "tcp", "127.0.0.1:0"); err != nil {
 		return err
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/service", func(w http.ResponseWriter, _ *http.Request) {
-		if t.broken.Load() {
+		if a.broken.Load() {
 			w.WriteHeader(http.StatusInternalServerError)
 		}
 	})
 	mux.HandleFunc("/hook", func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })
-	t.server = &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
-	go func() { _ = t.server.Serve(t.listener) }()
+	a.server = &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	go func() { _ = a.server.Serve(a.listener) }()
 	return nil
 }
 
-func (t *town) close() { _ = t.server.Close() }
+func (a *alertScenario) stop() { _ = a.server.Close() }
 
-func (t *town) url(path string) string { return "http://" + t.listener.Addr().String() + path }
+func (a *alertScenario) url(path string) string { return "http://" + a.listener.Addr().String() + path }
 
-// apiCaller speaks to the API as a program would.
+// apiCaller is a client of the API.
 type apiCaller struct {
 	api *part
 	url string
 	key string
 }
 
-// serveAPI starts the API and makes an account.
-func (s *stage) serveAPI(ctx context.Context, o AlertOptions) (*apiCaller, error) {
+// serveAPI starts the API and creates an account.
+func (s *cluster) serveAPI(ctx context.Context, o AlertOptions) (*apiCaller, error) {
 	var config net.ListenConfig
 	free, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -144,12 +145,12 @@ func (s *stage) serveAPI(ctx context.Context, o AlertOptions) (*apiCaller, error
 			c.key = account.APIKey
 			return c, nil
 		}
-		if err := sleep(ctx, 100*time.Millisecond); err != nil {
+		if err := timing.Sleep(ctx, 100*time.Millisecond); err != nil {
 			break
 		}
 	}
 	c.api.stop()
-	return nil, fmt.Errorf("the API did not get ready: %w", err)
+	return nil, fmt.Errorf("the API did not become ready: %w", err)
 }
 
 func (c *apiCaller) call(ctx context.Context, out any, method, path string, body any) error {
@@ -183,18 +184,18 @@ func (c *apiCaller) call(ctx context.Context, out any, method, path string, body
 	return nil
 }
 
-// prepare makes the channel, the checks and their rules.
-func (c *apiCaller) prepare(ctx context.Context, t *town, o AlertOptions) error {
+// prepare creates the channel, the checks and their rules.
+func (c *apiCaller) prepare(ctx context.Context, scenario *alertScenario, o AlertOptions) error {
 	var channel, check struct {
 		ID string `json:"id"`
 	}
 	err := c.call(ctx, &channel, http.MethodPost, "/v1/notification-channels", map[string]any{
-		"name": "hook", "type": "webhook", "config": map[string]any{"url": t.url("/hook"), "secret": "bench"},
+		"name": "hook", "type": "webhook", "config": map[string]any{"url": scenario.url("/hook"), "secret": "bench"},
 	})
 	for i := 0; err == nil && i < o.Checks; i++ {
 		err = c.call(ctx, &check, http.MethodPost, "/v1/checks", map[string]any{
 			"name": fmt.Sprintf("bench %d", i), "type": "http", "interval_seconds": int(o.Interval.Seconds()),
-			"regions": []string{region}, "config": map[string]any{"url": t.url("/service")},
+			"regions": []string{region}, "config": map[string]any{"url": scenario.url("/service")},
 		})
 		if err == nil {
 			err = c.call(ctx, nil, http.MethodPost, "/v1/checks/"+check.ID+"/alerts", map[string]any{
@@ -206,19 +207,19 @@ func (c *apiCaller) prepare(ctx context.Context, t *town, o AlertOptions) error 
 	return err
 }
 
-// audience is the subscribers of the stream together.
-type audience struct {
-	heard       atomic.Int64
+// subscribers are all clients of the alert stream together.
+type subscribers struct {
+	events      atomic.Int64 // received
 	first, last atomic.Int64 // unix nanoseconds
 }
 
-// subscribe opens the streams and returns once all of them are open.
-func (a *audience) subscribe(ctx context.Context, c *apiCaller, subscribers int) error {
+// open opens n streams and returns once all of them are open.
+func (u *subscribers) open(ctx context.Context, c *apiCaller, n int) error {
 	transport := &http.Transport{MaxConnsPerHost: 0}
 	client := &http.Client{Transport: transport}
 	var opening sync.WaitGroup
-	failed := make(chan error, subscribers)
-	for range subscribers {
+	failed := make(chan error, n)
+	for range n {
 		opening.Go(func() {
 			request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url+"/v1/stream/alerts", nil)
 			if err != nil {
@@ -234,7 +235,7 @@ func (a *audience) subscribe(ctx context.Context, c *apiCaller, subscribers int)
 			if response.StatusCode != http.StatusOK {
 				failed <- fmt.Errorf("the stream answered %s", response.Status)
 			}
-			go a.listen(response)
+			go u.listen(response)
 		})
 	}
 	opening.Wait()
@@ -246,7 +247,7 @@ func (a *audience) subscribe(ctx context.Context, c *apiCaller, subscribers int)
 	}
 }
 
-func (a *audience) listen(response *http.Response) {
+func (u *subscribers) listen(response *http.Response) {
 	defer func() { _ = response.Body.Close() }()
 	lines := bufio.NewScanner(response.Body)
 	lines.Buffer(nil, 128<<10)
@@ -255,23 +256,23 @@ func (a *audience) listen(response *http.Response) {
 			continue
 		}
 		now := time.Now().UnixNano()
-		a.first.CompareAndSwap(0, now)
-		a.last.Store(now)
-		a.heard.Add(1)
+		u.first.CompareAndSwap(0, now)
+		u.last.Store(now)
+		u.events.Add(1)
 	}
 }
 
-func (a *audience) await(ctx context.Context, want int64) error {
-	for a.heard.Load() < want {
-		if err := sleep(ctx, 10*time.Millisecond); err != nil {
+func (u *subscribers) await(ctx context.Context, want int64) error {
+	for u.events.Load() < want {
+		if err := timing.Sleep(ctx, 10*time.Millisecond); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// awaitDelivered waits until so many deliveries have been taken.
-func (s *stage) awaitDelivered(ctx context.Context, want int) error {
+// awaitDelivered waits until that many deliveries were accepted.
+func (s *cluster) awaitDelivered(ctx context.Context, want int) error {
 	for {
 		var delivered int
 		if err := s.db.QueryRowContext(ctx, `SELECT count(*) FROM deliveries WHERE status = 'delivered'`).Scan(&delivered); err != nil {
@@ -280,27 +281,27 @@ func (s *stage) awaitDelivered(ctx context.Context, want int) error {
 		if delivered >= want {
 			return nil
 		}
-		if err := sleep(ctx, 50*time.Millisecond); err != nil {
+		if err := timing.Sleep(ctx, 50*time.Millisecond); err != nil {
 			return err
 		}
 	}
 }
 
-// reportAlerts reads from Postgres when what happened. A failure is detected
-// when its probe has ended.
-func (s *stage) reportAlerts(ctx context.Context, o AlertOptions, heard *audience) error {
+// reportAlerts prints the times, as Postgres has them. A failure is detected when its
+// probe ends.
+func (s *cluster) reportAlerts(ctx context.Context, o AlertOptions, received *subscribers) error {
 	var p50, p99, worst, took float64
 	var delivered int
 	err := s.db.QueryRowContext(ctx, `
 		WITH detected AS (
 			SELECT r.check_id, min(r.time + r.response_time_ms * interval '1 ms') AS at
 			FROM results AS r WHERE NOT r.success GROUP BY 1
-		), told AS (
+		), alerted AS (
 			SELECT 1000 * extract(epoch FROM a.started_at - w.at) AS ms
 			FROM attempts AS a JOIN deliveries AS d ON d.id = a.delivery_id JOIN detected AS w ON w.check_id = d.check_id
 			WHERE a.number = 1 AND d.event_type = 'incident.triggered'
 		)
-		SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY ms), percentile_cont(0.99) WITHIN GROUP (ORDER BY ms), max(ms) FROM told`).
+		SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY ms), percentile_cont(0.99) WITHIN GROUP (ORDER BY ms), max(ms) FROM alerted`).
 		Scan(&p50, &p99, &worst)
 	if err != nil {
 		return err
@@ -316,9 +317,9 @@ func (s *stage) reportAlerts(ctx context.Context, o AlertOptions, heard *audienc
 	fmt.Fprintf(&b, "%d checks, interval %v, fail and recover at once; %d subscribers; %d cores\n", o.Checks, o.Interval, o.Subscribers, runtime.NumCPU())
 	fmt.Fprintf(&b, "  detection to first attempt   p50 %.0f ms, p99 %.0f ms, worst %.0f ms\n", p50, p99, worst)
 	fmt.Fprintf(&b, "  deliveries                   %d in %.1f s, as the failures were detected: %.0f /s\n", delivered, took, float64(delivered)/took)
-	all := time.Duration(heard.last.Load() - heard.first.Load())
-	fmt.Fprintf(&b, "  stream                       %d events to %d subscribers: %d heard in %.1f s, %.0f /s\n\n",
-		2*o.Checks, o.Subscribers, heard.heard.Load(), all.Seconds(), float64(heard.heard.Load())/all.Seconds())
+	all := time.Duration(received.last.Load() - received.first.Load())
+	fmt.Fprintf(&b, "  stream                       %d events to %d subscribers: %d received in %.1f s, %.0f /s\n\n",
+		2*o.Checks, o.Subscribers, received.events.Load(), all.Seconds(), float64(received.events.Load())/all.Seconds())
 	_, err = io.WriteString(o.Out, b.String())
 	return err
 }

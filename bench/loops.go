@@ -13,24 +13,25 @@ import (
 	"runtime"
 	"time"
 
-	_ "github.com/jackc/pgx/v5/stdlib" // reads the results as anybody would
+	_ "github.com/jackc/pgx/v5/stdlib" // reads the results as any client would
 
 	"vigil"
 	"vigil/standalone"
 	"vigil/storage"
+	"vigil/timing"
 )
 
-// LoopOptions say which load to measure.
+// LoopOptions configure MeasureLoops.
 type LoopOptions struct {
 	Loops    int           // checks, each in one region
 	Interval time.Duration // of every check
 	Window   time.Duration // the quiet window; 0: a turn for every slot
 	Measure  time.Duration // how long, after every loop has a result and the window has grown
-	Restart  bool          // kill worker and Temporal afterwards, and see how long until every loop probes
+	Restart  bool          // kill worker and Temporal afterwards, and measure until every loop probes
 	Out      io.Writer     // where the report goes
 }
 
-// region is the one that the loops run in.
+// region is where all loops run.
 const region = "eu-central-fra"
 
 // MeasureLoops runs that many loops against an HTTP target on loopback and
@@ -45,28 +46,28 @@ func MeasureLoops(ctx context.Context, o LoopOptions) error {
 	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // Postgres may run as another user, who passes through
 		return err
 	}
-	stage, err := raise(ctx, dir, o)
-	if stage != nil {
-		defer stage.strike(context.WithoutCancel(ctx))
+	cluster, err := startCluster(ctx, dir, o)
+	if cluster != nil {
+		defer cluster.stop(context.WithoutCancel(ctx))
 	}
 	if err != nil {
 		return err
 	}
-	if err := stage.seed(ctx, o); err != nil {
+	if err := cluster.seed(ctx, o); err != nil {
 		return err
 	}
-	report, err := stage.measure(ctx, o)
+	report, err := cluster.measure(ctx, o)
 	if err != nil {
 		return err
 	}
 	if err := report.print(o.Out); err != nil || !o.Restart {
 		return err
 	}
-	return stage.restart(ctx, o)
+	return cluster.restart(ctx, o)
 }
 
-// stage is everything that runs during a measurement.
-type stage struct {
+// cluster is everything that runs during a measurement.
+type cluster struct {
 	data     *standalone.DataDir
 	postgres *standalone.Postgres
 	temporal *part
@@ -79,9 +80,9 @@ type stage struct {
 	db       *sql.DB
 }
 
-// raise starts all parts. What was started is returned with an error too.
-func raise(ctx context.Context, dir string, o LoopOptions) (*stage, error) {
-	s := &stage{}
+// startCluster starts all parts. It returns the parts that started with an error too.
+func startCluster(ctx context.Context, dir string, o LoopOptions) (*cluster, error) {
+	s := &cluster{}
 	var err error
 	if s.data, err = standalone.OpenDataDir(dir); err != nil {
 		return s, err
@@ -117,13 +118,13 @@ func raise(ctx context.Context, dir string, o LoopOptions) (*stage, error) {
 	if s.temporal, err = spawn(ctx, "temporal", s.env, &served, "temporal", "--json"); err != nil {
 		return s, err
 	}
-	var aim struct {
+	var target struct {
 		URL string `json:"url"`
 	}
-	if s.target, err = spawn(ctx, "target", nil, &aim, "bench", "target"); err != nil {
+	if s.target, err = spawn(ctx, "target", nil, &target, "bench", "target"); err != nil {
 		return s, err
 	}
-	s.url = aim.URL
+	s.url = target.URL
 	s.env = append(s.env, "TEMPORAL_ADDRESS="+served.Address)
 	store, _ := standalone.TemporalDatabases("vigil")
 	if s.history, err = sql.Open("pgx", s.postgres.DSN(store)); err != nil {
@@ -133,12 +134,12 @@ func raise(ctx context.Context, dir string, o LoopOptions) (*stage, error) {
 	return s, err
 }
 
-func (s *stage) startWorker(ctx context.Context) (*part, error) {
+func (s *cluster) startWorker(ctx context.Context) (*part, error) {
 	return spawn(ctx, "worker", s.env, nil, "worker", "--control", "--region", region)
 }
 
-// strike ends all parts, the last started first.
-func (s *stage) strike(ctx context.Context) {
+// stop ends all parts, in the reverse order of their start.
+func (s *cluster) stop(ctx context.Context) {
 	for _, p := range []*part{s.worker, s.target, s.temporal} {
 		if p != nil {
 			p.stop()
@@ -162,8 +163,8 @@ func (s *stage) strike(ctx context.Context) {
 	}
 }
 
-// seed makes the checks; the sweep starts their loops.
-func (s *stage) seed(ctx context.Context, o LoopOptions) error {
+// seed creates the checks; the sweep starts their loops.
+func (s *cluster) seed(ctx context.Context, o LoopOptions) error {
 	_, org, err := s.store.CreateAccount(ctx, vigil.Organization{Name: "bench", Tier: vigil.TierEnterprise},
 		vigil.User{Email: "bench@vigil.invalid", Name: "bench"}, nil)
 	if err != nil {
@@ -188,7 +189,7 @@ func (s *stage) seed(ctx context.Context, o LoopOptions) error {
 
 // settle waits until every loop has a result, and until its turns cover the whole
 // window: they cover one slot, then two, then four.
-func (s *stage) settle(ctx context.Context, o LoopOptions) error {
+func (s *cluster) settle(ctx context.Context, o LoopOptions) error {
 	for {
 		var probing int
 		err := s.db.QueryRowContext(ctx, `SELECT count(*) FROM check_regions WHERE last_slot IS NOT NULL`).Scan(&probing)
@@ -200,9 +201,9 @@ func (s *stage) settle(ctx context.Context, o LoopOptions) error {
 			for k := 1; k < int(o.Window/o.Interval); k *= 2 {
 				slots += k
 			}
-			return sleep(ctx, max(time.Duration(slots)*o.Interval, 5*time.Second))
+			return timing.Sleep(ctx, max(time.Duration(slots)*o.Interval, 5*time.Second))
 		}
-		if err := sleep(ctx, 200*time.Millisecond); err != nil {
+		if err := timing.Sleep(ctx, 200*time.Millisecond); err != nil {
 			return err
 		}
 	}
@@ -215,7 +216,7 @@ type costs struct {
 	written                    written
 }
 
-func (s *stage) costs(ctx context.Context) (costs, error) {
+func (s *cluster) costs(ctx context.Context) (costs, error) {
 	c := costs{at: time.Now()}
 	var err error
 	if c.written, err = s.writes(ctx); err != nil {
@@ -240,14 +241,14 @@ func (s *stage) costs(ctx context.Context) (costs, error) {
 	return c, nil
 }
 
-// measure lets the loops run and reads what happened.
-func (s *stage) measure(ctx context.Context, o LoopOptions) (report, error) {
+// measure lets the loops run and reads the figures.
+func (s *cluster) measure(ctx context.Context, o LoopOptions) (report, error) {
 	r := report{LoopOptions: o, cores: runtime.NumCPU()}
 	var err error
 	if r.before, err = s.costs(ctx); err != nil {
 		return r, err
 	}
-	if err := sleep(ctx, o.Measure); err != nil {
+	if err := timing.Sleep(ctx, o.Measure); err != nil {
 		return r, err
 	}
 	if r.after, err = s.costs(ctx); err != nil {
@@ -262,15 +263,4 @@ func (s *stage) measure(ctx context.Context, o LoopOptions) (report, error) {
 			FROM results WHERE time >= $1 AND time < $2) AS seen`, r.before.at, r.after.at).
 		Scan(&r.stored, &r.failed, &r.lateP50, &r.lateP99, &r.lateMax)
 	return r, err
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }

@@ -47,10 +47,10 @@ func spawn(ctx context.Context, name string, env []string, ready any, args ...st
 	if ready != nil {
 		line, err := read.ReadBytes('\n')
 		if err != nil {
-			return nil, fmt.Errorf("%s did not get ready: %w", name, err)
+			return nil, fmt.Errorf("%s did not become ready: %w", name, err)
 		}
 		if err := json.Unmarshal(line, ready); err != nil {
-			return nil, fmt.Errorf("%s said something else than that it is ready: %w", name, err)
+			return nil, fmt.Errorf("%s printed something other than its ready line: %w", name, err)
 		}
 	}
 	go func() {
@@ -61,7 +61,7 @@ func spawn(ctx context.Context, name string, env []string, ready any, args ...st
 	return p, nil
 }
 
-// stop ends the part in good order.
+// stop asks the part to end and waits for it.
 func (p *part) stop() {
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	<-p.done

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"vigil/timing"
 )
 
 // written is what Temporal has written into its database so far.
@@ -14,9 +16,9 @@ type written struct {
 	wal         int64 // log written by the whole cluster, Vigil's own part included
 }
 
-func (s *stage) writes(ctx context.Context) (written, error) {
+func (s *cluster) writes(ctx context.Context) (written, error) {
 	var w written
-	// The counters of a session are told when it has been idle for a second or so.
+	// A session publishes its counters when it has been idle for about a second.
 	err := s.history.QueryRowContext(ctx, `
 		SELECT (SELECT n_tup_upd FROM pg_stat_user_tables WHERE relname = 'executions'),
 			pg_database_size(current_database()),
@@ -24,14 +26,14 @@ func (s *stage) writes(ctx context.Context) (written, error) {
 			pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::bigint`).
 		Scan(&w.transitions, &w.bytes, &w.history, &w.wal)
 	if err != nil {
-		return w, fmt.Errorf("look at Temporal's database: %w", err)
+		return w, fmt.Errorf("read Temporal's database: %w", err)
 	}
 	return w, nil
 }
 
 // restart kills the worker and Temporal, starts them again and waits until every
 // loop has its turn on the new worker, and then until each has a result.
-func (s *stage) restart(ctx context.Context, o LoopOptions) error {
+func (s *cluster) restart(ctx context.Context, o LoopOptions) error {
 	for _, p := range []*part{s.worker, s.temporal} {
 		_ = p.cmd.Process.Kill()
 		<-p.done
@@ -62,7 +64,7 @@ func (s *stage) restart(ctx context.Context, o LoopOptions) error {
 }
 
 // address is where Temporal listens.
-func (s *stage) address() string {
+func (s *cluster) address() string {
 	const name = "TEMPORAL_ADDRESS="
 	for _, variable := range s.env {
 		if len(variable) > len(name) && variable[:len(name)] == name {
@@ -73,7 +75,7 @@ func (s *stage) address() string {
 }
 
 // since waits until a query counts all loops, and says how long that took.
-func (s *stage) since(ctx context.Context, began time.Time, loops int, query string, arg any) (time.Duration, error) {
+func (s *cluster) since(ctx context.Context, began time.Time, loops int, query string, arg any) (time.Duration, error) {
 	for {
 		var n int
 		if err := s.db.QueryRowContext(ctx, query, arg).Scan(&n); err != nil {
@@ -82,7 +84,7 @@ func (s *stage) since(ctx context.Context, began time.Time, loops int, query str
 		if n >= loops {
 			return time.Since(began), nil
 		}
-		if err := sleep(ctx, 200*time.Millisecond); err != nil {
+		if err := timing.Sleep(ctx, 200*time.Millisecond); err != nil {
 			return 0, err
 		}
 	}

@@ -12,13 +12,14 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	temporal "go.temporal.io/sdk/client"
 
-	"vigil/workers"
+	"vigil/dispatch"
 )
 
-// TestTemporalSetup makes a namespace ready on a server that has none of its
-// name, twice, and once more with another retention.
+// TestTemporalSetup creates a namespace, repeats the command, and changes the
+// retention.
 func TestTemporalSetup(t *testing.T) {
 	t.Parallel()
+	skipInShort(t)
 	address := freeAddress(t)
 	start(t, []string{
 		"DATABASE_URL=" + database(t), "VIGIL_TEMPORAL_LISTEN=" + address,
@@ -37,7 +38,7 @@ func TestTemporalSetup(t *testing.T) {
 	for _, step := range []struct {
 		retention string
 		want      string
-	}{{"48h", "namespace made"}, {"48h", "nothing to do"}, {"96h", "retention set to 96h"}} {
+	}{{"48h", "namespace created"}, {"48h", "nothing to do"}, {"96h", "retention set to 96h"}} {
 		if said := setup(step.retention); !strings.Contains(said, step.want) {
 			t.Errorf("it said %q, want %q", said, step.want)
 		}
@@ -58,7 +59,7 @@ func TestTemporalSetup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range workers.SearchAttributes() {
+	for _, name := range dispatch.SearchAttributes() {
 		if listed.GetCustomAttributes()[name] != enumspb.INDEXED_VALUE_TYPE_KEYWORD {
 			t.Errorf("no search attribute %s", name)
 		}

@@ -19,8 +19,8 @@ import (
 	"go.temporal.io/sdk/contrib/opentelemetry"
 )
 
-// Metrics are the figures of one process. All methods but Handler may be called
-// on nil, and then do nothing.
+// Metrics are the metrics of one process. All methods but Handler may be called on
+// nil, and then do nothing.
 type Metrics struct {
 	registry *prometheus.Registry
 	meter    metric.Meter
@@ -32,7 +32,7 @@ type Metrics struct {
 	rowsInCommit   metric.Int64Histogram
 }
 
-// New begins to measure a process of the given version.
+// New returns the metrics of a process of the given version.
 //
 // Everything goes through OpenTelemetry, to which contrib/opentelemetry binds the
 // SDK. The other binding, contrib/tally, was last made for SDK 1.12, and could
@@ -62,8 +62,8 @@ func New(version string, log *slog.Logger) (*Metrics, error) {
 	return m, nil
 }
 
-// Temporal takes the figures of a Temporal client and its workers, and those that
-// activities count with the handler of their context.
+// Temporal receives the metrics of a Temporal client and its workers, and those that
+// activities record with the handler of their context.
 func (m *Metrics) Temporal() client.MetricsHandler {
 	if m == nil {
 		return nil // the SDK's own, which does nothing
@@ -74,7 +74,7 @@ func (m *Metrics) Temporal() client.MetricsHandler {
 	})
 }
 
-// Gauge shows what read returns whenever somebody looks.
+// Gauge registers a gauge whose value read returns at each scrape.
 func (m *Metrics) Gauge(name string, read func() int64) {
 	if m == nil {
 		return
@@ -88,7 +88,7 @@ func (m *Metrics) Gauge(name string, read func() int64) {
 	}
 }
 
-// Answered counts requests of the API, by the pattern of their route.
+// Answered records requests of the API by the pattern of their route.
 func (m *Metrics) Answered() func(ctx context.Context, method, route string, status int, took time.Duration) {
 	if m == nil {
 		return nil
@@ -100,7 +100,7 @@ func (m *Metrics) Answered() func(ctx context.Context, method, route string, sta
 	}
 }
 
-// Committed counts transactions with results.
+// Committed records transactions that store results.
 func (m *Metrics) Committed() func(ctx context.Context, rows int, took time.Duration) {
 	if m == nil {
 		return nil

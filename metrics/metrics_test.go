@@ -21,7 +21,7 @@ func newMetrics(t *testing.T) *metrics.Metrics {
 	return m
 }
 
-// ask makes a request to a host name, whatever address that leads to.
+// ask sends a request with a Host header, which need not match the address.
 func ask(t *testing.T, h http.Handler, method, target, host string) (int, string) {
 	t.Helper()
 	request := httptest.NewRequestWithContext(t.Context(), method, target, nil)
@@ -118,7 +118,7 @@ func TestHandler(t *testing.T) {
 	}
 }
 
-// What every probe does must not be what a process is busy with.
+// Every probe counts, so counting must be cheap.
 func BenchmarkCount(b *testing.B) {
 	m, err := metrics.New("v1.2.3", slog.New(slog.DiscardHandler))
 	if err != nil {

@@ -11,17 +11,16 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Handler serves /metrics and the profiles below /debug/pprof/, without asking
-// who wants to know. One that listens on loopback answers only requests to a
-// loopback address.
+// Handler serves /metrics and the profiles below /debug/pprof/, without
+// authentication. With loopback it answers only requests to a loopback address.
 func (m *Metrics) Handler(loopback bool) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
-		// One figure that cannot be shown must not hide the others.
+		// A metric that cannot be read must not hide the others.
 		ErrorHandling: promhttp.ContinueOnError,
 		ErrorLog:      slog.NewLogLogger(m.log.Handler(), slog.LevelWarn),
 	}))
-	// Without cmdline: settings with secrets may be flags.
+	// Without cmdline, since flags may hold secrets.
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
@@ -29,8 +28,8 @@ func (m *Metrics) Handler(loopback bool) http.Handler {
 		return mux
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// The API needs a credential, which no page of another site has. Here
-		// such a page could read everything, once its name leads to 127.0.0.1.
+		// No credential protects this: without the check, a web page whose name
+		// resolves to 127.0.0.1 could read everything (DNS rebinding).
 		if !isLoopback(r.Host) {
 			http.Error(w, "this address answers requests to localhost only", http.StatusForbidden)
 			return

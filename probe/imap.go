@@ -12,6 +12,8 @@ import (
 
 	"github.com/emersion/go-imap/v2"
 	"github.com/emersion/go-imap/v2/imapclient"
+
+	"vigil/timing"
 )
 
 const (
@@ -199,12 +201,8 @@ func (p mailProbe) await(ctx context.Context, t *timeline, box *mailbox, marker 
 		if time.Since(sent)+wait > p.delivery {
 			return fail("the message did not arrive in the mailbox within %s", humanDuration(p.delivery))
 		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return ctx.Err()
+		if err := timing.Sleep(ctx, wait); err != nil {
+			return err
 		}
 		wait = min(2*wait, lastPoll)
 	}

@@ -228,7 +228,7 @@ func finishAttempt(ctx context.Context, tx bun.Tx, set *vigil.AttemptOutcome, no
 	}
 	res, err := tx.NewRaw(`UPDATE attempts SET finished_at = ?, duration_ms = ?, status_code = ?, error_code = ?, error = ?, response_body = ?, next_attempt_at = ?
 		WHERE id = ? AND finished_at IS NULL`,
-		now, milliseconds(a.Duration), orNull(a.StatusCode), a.ErrorCode, cleanText(a.Error), cleanText(a.ResponseBody), next, a.ID).Exec(ctx)
+		now, milliseconds(a.Duration), vigil.NilIfZero(a.StatusCode), a.ErrorCode, cleanText(a.Error), cleanText(a.ResponseBody), next, a.ID).Exec(ctx)
 	if err != nil {
 		return false, fmt.Errorf("finish the attempt: %w", err)
 	}

@@ -11,30 +11,29 @@ import (
 	"vigil/workflows"
 )
 
-// Sizes of the control and delivery workers. A delivery that waits for its
-// receiver holds an activity slot, so there are many.
+// Activity slots of the control and delivery workers. A delivery holds one while it
+// waits for its receiver, so there are many.
 const (
 	controlSlots  = 200
 	deliverySlots = 1000
 )
 
-// ControlOptions are what the control worker runs. Name is that of the process,
-// and GaveUp, which may be nil, hears of a worker that never polls again.
+// ControlOptions configure the control worker. Incidents and Deliveries are required.
 type ControlOptions struct {
-	Name       string
+	Name       string // of the process, shown as the worker's identity
 	Incidents  *activities.Incidents
 	Deliveries *activities.Deliveries
-	GaveUp     func(error)
+	OnFatal    func(error) // receives the error of a worker that stops polling for good; nil ignores it
 }
 
-// Control runs the workers that serve no region: the one that decides about
-// incidents, and on a queue of its own the one that tells channels, so that a
-// receiver that hangs never keeps an incident waiting.
+// Control runs the workers that serve no region: one for incidents, and one for
+// deliveries on a queue of its own, so that a receiver that hangs never delays an
+// incident.
 type Control struct {
 	workers []worker.Worker
 }
 
-// NewControl returns the workers, not started.
+// NewControl returns the workers; Start starts them.
 func NewControl(temporal client.Client, opts ControlOptions) *Control {
 	sizeCache()
 	control := worker.New(temporal, vigil.ControlQueue, controlOptions(opts, controlSlots))
@@ -52,12 +51,12 @@ func NewControl(temporal client.Client, opts ControlOptions) *Control {
 }
 
 func controlOptions(opts ControlOptions, slots int) worker.Options {
-	options := regionOptions(opts.Name, opts.GaveUp)
+	options := workerOptions(opts.Name, opts.OnFatal)
 	options.MaxConcurrentActivityExecutionSize = slots
 	return options
 }
 
-// Start begins to poll.
+// Start starts polling.
 func (c *Control) Start() error {
 	for i, w := range c.workers {
 		if err := w.Start(); err != nil {
@@ -68,6 +67,6 @@ func (c *Control) Start() error {
 	return nil
 }
 
-// Stop returns when what is under way has ended, after about ten seconds at
-// most. An attempt that was cut short is settled as unknown later.
+// Stop returns when the activities under way have ended, after about ten seconds at
+// most. The outcome of an attempt that was cut short is recorded as unknown later.
 func (c *Control) Stop() { stopAll(c.workers) }

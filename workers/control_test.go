@@ -12,14 +12,14 @@ import (
 	"vigil/workers"
 )
 
-// cacheSize is the size that the next cache of the SDK gets. Nothing exported
-// tells it.
+// cacheSize is the size that the SDK's next workflow cache gets. The SDK does not
+// export it.
 //
 //go:linkname cacheSize go.temporal.io/sdk/internal.desiredWorkflowCacheSize
 var cacheSize int //nolint:gochecknoglobals // the SDK's own
 
-// TestControlSizesTheCache holds that the loops of a process have their place in
-// the cache even when the control worker is the first that is made.
+// TestControlSizesTheCache proves that the workflow cache has room for the loops of a
+// process even when the control worker is created first.
 func TestControlSizesTheCache(t *testing.T) { //nolint:paralleltest // looks at a variable of the whole process
 	c, err := client.NewLazyClient(client.Options{HostPort: "127.0.0.1:1", Namespace: "vigil", Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler))})
 	if err != nil {

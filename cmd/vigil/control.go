@@ -8,18 +8,18 @@ import (
 	"vigil"
 	"vigil/activities"
 	"vigil/mail"
+	"vigil/reconcile"
 	"vigil/storage"
 	"vigil/workers"
 )
 
-// startControl runs the sweep, and the workers that decide about incidents and
-// tell channels.
-func (p *platform) startControl(ctx context.Context, loops *workers.Loops) error {
+// startControl starts the sweep, and the workers of incidents and deliveries.
+func (p *platform) startControl(ctx context.Context) error {
 	sealConfigs(ctx, p.store, p.log)
-	upkeep := upkeep{p.store, p.settings.retention()}
-	sweep := workers.NewSweep(loops, p.store, upkeep, time.Now, p.log)
-	incidents := workers.NewIncidents(p.temporal, p.store)
-	sweep.CoverAlerts(incidents, p.store)
+	sweep := reconcile.New(reconcile.Options{
+		Loops: p.loops, Store: p.store, Housekeeping: housekeeping{p.store, p.settings.retention()}, Incidents: p.incidents, IncidentStore: p.store,
+		Now: time.Now, Log: p.log,
+	})
 	if err := sweep.Start(ctx); err != nil {
 		return err
 	}
@@ -29,9 +29,9 @@ func (p *platform) startControl(ctx context.Context, loops *workers.Loops) error
 		}
 	})
 	opts := workers.ControlOptions{
-		Name: workerName(), GaveUp: p.gaveUp,
+		Name: workerName(), OnFatal: p.workerFailed,
 		Incidents: activities.NewIncidents(activities.IncidentsOptions{
-			Store: p.store, Deliveries: incidents, PublicURL: string(p.settings.PublicURL), Log: p.log,
+			Store: p.store, Deliveries: p.incidents, PublicURL: string(p.settings.PublicURL), Log: p.log,
 		}),
 		Deliveries: activities.NewDeliveries(activities.DeliveriesOptions{
 			Store: p.store, Channels: p.channels, Notices: notices{p.store, p.mailer},
@@ -40,21 +40,21 @@ func (p *platform) startControl(ctx context.Context, loops *workers.Loops) error
 		}),
 	}
 	started := workers.KeepStarting(context.WithoutCancel(ctx), func(context.Context) (func(context.Context), error) {
-		control := workers.NewControl(p.temporal, opts)
+		control := workers.NewControl(p.temporal.client, opts)
 		return func(context.Context) { control.Stop() }, control.Start()
 	}, p.log)
 	p.onStopWorkers(started.Stop)
 	return nil
 }
 
-// notices tells organizations by mail what the platform did on its own.
+// notices mails organizations what the platform did on its own.
 type notices struct {
 	store  *storage.Store
 	mailer *mail.Mailer
 }
 
-// ChannelDisabled tells the people of an organization that a channel's receiver
-// said it is gone for good.
+// ChannelDisabled reports to the members of an organization that the receiver of a
+// channel is permanently gone.
 func (n notices) ChannelDisabled(ctx context.Context, channel vigil.Channel) error {
 	to, err := n.store.Emails(ctx, channel.OrgID)
 	if err != nil || len(to) == 0 {
@@ -69,13 +69,13 @@ func (n notices) ChannelDisabled(ctx context.Context, channel vigil.Channel) err
 	})
 }
 
-// upkeep is the store with the retention that the settings ask for.
-type upkeep struct {
+// housekeeping is the store with the retention of the settings.
+type housekeeping struct {
 	*storage.Store
 	keep storage.Retention
 }
 
-// DropExpired drops what is past its time.
-func (u upkeep) DropExpired(ctx context.Context, now time.Time) error {
-	return u.Store.DropExpired(ctx, now, u.keep)
+// DropExpired drops what is older than its retention.
+func (h housekeeping) DropExpired(ctx context.Context, now time.Time) error {
+	return h.Store.DropExpired(ctx, now, h.keep)
 }

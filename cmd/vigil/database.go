@@ -8,29 +8,31 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
+	"vigil"
 	"vigil/storage"
 )
 
-// databaseFile is where `vigil up` notes the address of its private Postgres, so
-// that other commands find it. It holds the password and is the user's alone.
+// databaseFile is where `vigil up` writes the connection string of its private
+// Postgres for other commands. It holds the password; only its owner may read it.
 const databaseFile = "database.url"
 
-// noteDatabase writes the address of the private Postgres into the data
+// saveDatabaseURL writes the connection string of the private Postgres into the data
 // directory.
-func noteDatabase(dataDir, dsn string) error {
+func saveDatabaseURL(dataDir, dsn string) error {
 	path := filepath.Join(dataDir, databaseFile)
 	draft := path + ".new"
 	if err := os.WriteFile(draft, []byte(dsn+"\n"), 0o600); err != nil {
-		return fmt.Errorf("note the address of the database: %w", err)
+		return fmt.Errorf("save the address of the database: %w", err)
 	}
 	if err := os.Rename(draft, path); err != nil {
-		return fmt.Errorf("note the address of the database: %w", err)
+		return fmt.Errorf("save the address of the database: %w", err)
 	}
 	return nil
 }
 
-// databaseURL is that of the settings, else that of the private Postgres.
+// databaseURL is the connection string of the settings, else of the private Postgres.
 func databaseURL(s *settings) (string, error) {
 	if s.DatabaseURL != "" {
 		return s.DatabaseURL, nil
@@ -46,8 +48,34 @@ func databaseURL(s *settings) (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-// openStore opens the database for a command that ends soon.
-func openStore(ctx context.Context, s *settings) (*storage.Store, error) {
+// maxConns bounds the connections of a process to Vigil's own database. With those of
+// the embedded Temporal server they stay below the 97 that an untouched Postgres
+// grants to ordinary users.
+const maxConns = 12
+
+// openStore opens the database for a process that runs until it is stopped. It
+// migrates the schema, or fails when the schema is not up to date.
+func (p *process) openStore(ctx context.Context, dsn string, keys *vigil.Keyring, migrate bool) (*storage.Store, error) {
+	store, err := storage.Open(ctx, dsn, storage.Options{Keys: keys, Secrets: configSecrets(), MaxConns: maxConns, Now: time.Now, Log: p.log})
+	if err != nil {
+		return nil, err
+	}
+	p.onStopBy(serverBy, func(ctx context.Context) {
+		if err := store.Close(); err != nil {
+			p.log.WarnContext(ctx, "database not closed cleanly", "error", err)
+		}
+	})
+	if !migrate {
+		return store, store.Ready(ctx)
+	}
+	if _, err := store.Migrate(ctx); err != nil {
+		return nil, err
+	}
+	return store, store.EnsurePartitions(ctx, time.Now())
+}
+
+// commandStore opens the database for a command that ends soon.
+func commandStore(ctx context.Context, s *settings) (*storage.Store, error) {
 	dsn, err := databaseURL(s)
 	if err != nil {
 		return nil, err
@@ -62,9 +90,9 @@ func openStore(ctx context.Context, s *settings) (*storage.Store, error) {
 	return store, nil
 }
 
-// withStore runs a command's work on the database.
+// withStore opens the database, runs a command's work on it and closes it.
 func withStore(ctx context.Context, s *settings, work func(*storage.Store) error) error {
-	store, err := openStore(ctx, s)
+	store, err := commandStore(ctx, s)
 	if err != nil {
 		return err
 	}

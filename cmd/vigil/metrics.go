@@ -7,25 +7,37 @@ import (
 	"vigil/metrics"
 )
 
-// serveMetrics shows the figures of this process at VIGIL_METRICS_LISTEN and
-// returns their URL, "" when that is not set. It is the first part to start, so
-// that every other one is measured, and the last to stop.
-func (p *platform) serveMetrics(ctx context.Context) (string, error) {
-	if p.settings.MetricsListen == "" {
-		return "", nil
+// metricsServer serves the metrics of this process; the zero value serves none.
+type metricsServer struct {
+	metrics *metrics.Metrics // nil measures nothing
+	address string           // host:port on which it listens
+}
+
+// url is where the metrics are served, "" when they are not.
+func (m metricsServer) url() string {
+	if m.address == "" {
+		return ""
 	}
-	listener, err := listen(ctx, string(p.settings.MetricsListen), "VIGIL_METRICS_LISTEN")
+	return "http://" + hostPort(m.address).reachable() + "/metrics"
+}
+
+// serveMetrics serves the metrics of this process at VIGIL_METRICS_LISTEN, if it is
+// set, until the process stops.
+func (p *process) serveMetrics(ctx context.Context, s settings) (metricsServer, error) {
+	if s.MetricsListen == "" {
+		return metricsServer{}, nil
+	}
+	listener, err := p.listen(ctx, s.MetricsListen, "VIGIL_METRICS_LISTEN")
 	if err != nil {
-		return "", err
+		return metricsServer{}, err
 	}
-	if p.metrics, err = metrics.New(version, p.log); err != nil {
-		_ = listener.Close()
-		return "", err
+	m, err := metrics.New(version, p.log)
+	if err != nil {
+		return metricsServer{}, err
 	}
 	address := listener.Addr().String()
-	p.refuse(address)
-	// A profile may take a minute; nobody waits for it.
-	p.serve("the metrics", listener, p.metrics.Handler(p.settings.MetricsListen.loopback()), 200*time.Millisecond)
+	// A profile may take a minute; stopping does not wait for it.
+	p.serve("the metrics", listener, m.Handler(s.MetricsListen.loopback()), 200*time.Millisecond)
 	p.log.InfoContext(ctx, "metrics are served", "address", address)
-	return "http://" + hostPort(address).reachable() + "/metrics", nil
+	return metricsServer{metrics: m, address: address}, nil
 }

@@ -16,16 +16,16 @@ func TestServeMetrics(t *testing.T) {
 
 	t.Run("NothingListensUnlessAsked", func(t *testing.T) {
 		t.Parallel()
-		p := newPlatform(settings{}, slog.New(slog.DiscardHandler))
-		if url, err := p.serveMetrics(t.Context()); url != "" || err != nil || p.metrics != nil || p.stops != nil {
-			t.Errorf("serves %q, %v", url, err)
+		p := newProcess(slog.New(slog.DiscardHandler))
+		if m, err := p.serveMetrics(t.Context(), settings{}); m.url() != "" || err != nil || m.metrics != nil || p.stops != nil {
+			t.Errorf("serves %q, %v", m.url(), err)
 		}
 	})
 
-	t.Run("UntilThePlatformStops", func(t *testing.T) {
+	t.Run("UntilTheProcessStops", func(t *testing.T) {
 		t.Parallel()
 		var taken error
-		for range 3 { // somebody else may take the port, but not every time
+		for range 3 { // another process may take the port, but not every time
 			again, err := net.Listen("tcp", metricsServed(t))
 			if err == nil {
 				_ = again.Close()
@@ -37,16 +37,16 @@ func TestServeMetrics(t *testing.T) {
 	})
 }
 
-// metricsServed holds that a platform serves metrics, and returns the address
-// that it served them on before it stopped.
+// metricsServed proves that a process serves metrics which no probe may reach, and
+// returns the address that it served them on before it stopped.
 func metricsServed(t *testing.T) string {
 	t.Helper()
-	p := newPlatform(settings{MetricsListen: "127.0.0.1:0"}, slog.New(slog.DiscardHandler))
-	url, err := p.serveMetrics(t.Context())
+	p := newProcess(slog.New(slog.DiscardHandler))
+	m, err := p.serveMetrics(t.Context(), settings{MetricsListen: "127.0.0.1:0"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, m.url(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,15 +59,15 @@ func metricsServed(t *testing.T) string {
 	if err != nil || !strings.Contains(string(body), `vigil_build_info{version="`+version+`"} 1`) {
 		t.Errorf("shows %s, %v", body, err)
 	}
-	address := strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/metrics")
-	if !slices.Contains(p.refused, netip.MustParseAddrPort(address)) {
+	address := strings.TrimSuffix(strings.TrimPrefix(m.url(), "http://"), "/metrics")
+	if !slices.Contains(resolveAll(t.Context(), ownAddresses(inputs{metrics: m})), netip.MustParseAddrPort(address)) {
 		t.Errorf("probes may reach %s", address)
 	}
 	p.stop(t.Context())
 	return address
 }
 
-// A port that somebody has is refused by every role before it does anything.
+// Every role fails on a port in use before it starts anything.
 func TestMetricsPortTaken(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
@@ -78,7 +78,7 @@ func TestMetricsPortTaken(t *testing.T) {
 	address := taken.Addr().String()
 	for _, role := range [][]string{{"up", "--listen", "127.0.0.1:0"}, {"api"}, {"worker", "--control"}, {"temporal"}} {
 		stdout, stderr, code := vigilRun(t, append(role, "--metrics-listen", address, "--data-dir", t.TempDir(),
-			"--database-url", "postgres://nobody@127.0.0.1:1/nothing", "--temporal-address", "127.0.0.1:1",
+			"--database-url", "postgres://someone@127.0.0.1:1/nothing", "--temporal-address", "127.0.0.1:1",
 			"--secret-key", strings.Repeat("ab", 32))...)
 		want := "vigil: cannot listen on " + address + ": bind: address already in use; set VIGIL_METRICS_LISTEN to an address that is free\n"
 		if code != 1 || stderr != want || stdout != "" {

@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-func TestPlatform(t *testing.T) {
+func TestProcess(t *testing.T) {
 	t.Parallel()
 
-	t.Run("StopsEverythingThatStartedSideBySide", func(t *testing.T) {
+	t.Run("StopsEverythingThatStartedInParallel", func(t *testing.T) {
 		t.Parallel()
-		p := newPlatform(settings{}, slog.New(slog.DiscardHandler))
+		p := newProcess(slog.New(slog.DiscardHandler))
 		const parts = 2000
 		var starting sync.WaitGroup
 		stopped := 0
@@ -34,10 +34,10 @@ func TestPlatform(t *testing.T) {
 		}
 	})
 
-	t.Run("StopsInTimeWithWorkersThatTakeTheirs", func(t *testing.T) {
+	t.Run("StopsInTimeWithSlowWorkers", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
-			p := newPlatform(settings{}, slog.New(slog.DiscardHandler))
+			p := newProcess(slog.New(slog.DiscardHandler))
 			began := time.Now()
 			ended := map[string]time.Duration{}
 			var left time.Duration // for the server
@@ -46,7 +46,7 @@ func TestPlatform(t *testing.T) {
 					if end, _ := ctx.Deadline(); what == "server" {
 						left = time.Until(end)
 					}
-					time.Sleep(d) // whatever becomes of ctx, as a worker does
+					time.Sleep(d) // ignores ctx, as a worker does
 					p.mu.Lock()
 					defer p.mu.Unlock()
 					ended[what] = time.Since(began)
@@ -56,7 +56,7 @@ func TestPlatform(t *testing.T) {
 			p.onStopBy(serverBy, takes("server", time.Second))
 			p.onStop(takes("API", 100*time.Millisecond))
 			p.onStopWorkers(takes("control", 10*time.Second))
-			p.onStopWorkers(takes("regions", 15*time.Second)) // they cannot store what they have
+			p.onStopWorkers(takes("regions", 15*time.Second)) // longer than its bound
 			p.stop(canceled(t))
 			took := time.Since(began)
 			p.mu.Lock()
@@ -67,7 +67,7 @@ func TestPlatform(t *testing.T) {
 				t.Errorf("ended after %v", ended)
 			}
 			p.mu.Unlock()
-			time.Sleep(time.Minute) // what was left to itself ends
+			time.Sleep(time.Minute) // what was abandoned ends
 		})
 	})
 
@@ -76,14 +76,12 @@ func TestPlatform(t *testing.T) {
 		for dsn, want := range map[string]string{
 			"postgres://vigil:secret@127.0.0.1:6432/vigil":                       "127.0.0.1:6432",
 			"postgres://vigil@localhost/vigil":                                   "127.0.0.1:5432",
-			"postgres://vigil@nowhere.onion,10.0.0.7:6000/vigil?sslmode=disable": "10.0.0.7:6000", // nobody is asked for that name
+			"postgres://vigil@nowhere.onion,10.0.0.7:6000/vigil?sslmode=disable": "10.0.0.7:6000", // a name that has no address
 			"host=::1 port=7000 user=vigil dbname=vigil":                         "[::1]:7000",
 		} {
-			p := newPlatform(settings{}, slog.New(slog.DiscardHandler))
-			p.dsn = dsn
-			_ = p.openStore(canceled(t), false) // nothing is there
-			if !slices.Contains(p.refused, netip.MustParseAddrPort(want)) {
-				t.Errorf("%s: refuses %v, want %s", dsn, p.refused, want)
+			refused := resolveAll(t.Context(), ownAddresses(inputs{dsn: dsn}))
+			if !slices.Contains(refused, netip.MustParseAddrPort(want)) {
+				t.Errorf("%s: refuses %v, want %s", dsn, refused, want)
 			}
 		}
 	})

@@ -3,13 +3,12 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"log/slog"
 	"net"
 	"strings"
 	"testing"
 )
 
-// The lines to paste must lead to results whatever the settings are.
+// The example check gives results with all settings.
 func TestFirstCheck(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -24,8 +23,7 @@ func TestFirstCheck(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlatform(settingsOf(t, append([]string{"--listen", "127.0.0.1:0"}, tt.args...)...), slog.New(slog.DiscardHandler))
-			sum := listening(t, p)
+			sum, _ := summaryOf(t, append([]string{"--listen", "127.0.0.1:0"}, tt.args...)...)
 			if strings.HasPrefix(tt.target, "/") {
 				tt.target = sum.APIURL + tt.target
 			}
@@ -49,40 +47,40 @@ func TestFirstCheck(t *testing.T) {
 	}
 }
 
-// An address that stands for all of them is none that anybody can reach.
-func TestAddressThatIsTold(t *testing.T) {
+// A wildcard address is not one that a client can reach.
+func TestWildcardAddressIsShownAsLoopback(t *testing.T) {
 	t.Parallel()
-	p := newPlatform(settingsOf(t, "--listen", ":0"), slog.New(slog.DiscardHandler))
-	sum := listening(t, p)
+	sum, s := summaryOf(t, "--listen", ":0")
 	var out bytes.Buffer
 	if err := newScreen(&out, &out, true).ready(sum); err != nil {
 		t.Fatal(err)
 	}
-	var told struct {
+	var shown struct {
 		APIURL  string `json:"api_url"`
 		DocsURL string `json:"docs_url"`
 	}
-	if err := json.Unmarshal(out.Bytes(), &told); err != nil {
+	if err := json.Unmarshal(out.Bytes(), &shown); err != nil {
 		t.Fatal(err)
 	}
 	const want = "http://127.0.0.1:"
-	if !strings.HasPrefix(told.APIURL, want) || told.DocsURL != told.APIURL+"/docs" {
-		t.Errorf("told is %s", out.String())
+	if !strings.HasPrefix(shown.APIURL, want) || shown.DocsURL != shown.APIURL+"/docs" {
+		t.Errorf("shown is %s", out.String())
 	}
-	if public := string(p.settings.PublicURL); public != told.APIURL {
+	if public := string(s.PublicURL); public != shown.APIURL {
 		t.Errorf("links lead to %s", public)
 	}
 }
 
-// listening is what is told of a platform whose API listens.
-func listening(t *testing.T, p *platform) summary {
+// summaryOf returns the summary and the settings of a platform whose API listens.
+func summaryOf(t *testing.T, flags ...string) (summary, settings) {
 	t.Helper()
+	s := settingsOf(t, flags...)
 	var config net.ListenConfig
-	listener, err := config.Listen(t.Context(), "tcp", string(p.settings.Listen))
+	listener, err := config.Listen(t.Context(), "tcp", string(s.Listen))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = listener.Close() })
-	p.knowAddress(listener)
-	return p.summary(listener)
+	s = s.listeningOn(listener)
+	return newSummary(s, listener, temporalServer{}), s
 }

@@ -8,15 +8,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"vigil/workers"
+	"vigil/dispatch"
 )
 
 func newTemporalSetupCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "setup",
-		Short: "Make a Temporal ready for Vigil: namespace, retention and search attributes",
-		Long: "Make the Temporal at TEMPORAL_ADDRESS ready for Vigil: the namespace (TEMPORAL_NAMESPACE) with its\n" +
-			"retention (VIGIL_TEMPORAL_RETENTION) and the search attributes. Run it again whenever you like.",
+		Short: "Prepare a Temporal for Vigil: namespace, retention and search attributes",
+		Long: "Prepare the Temporal at TEMPORAL_ADDRESS for Vigil: the namespace (TEMPORAL_NAMESPACE) with its\n" +
+			"retention (VIGIL_TEMPORAL_RETENTION) and the search attributes. It may be run again at any time.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := readSettings(cmd)
@@ -24,37 +24,38 @@ func newTemporalSetupCommand() *cobra.Command {
 				return err
 			}
 			if s.TemporalAddress == "" {
-				return errors.New("`vigil temporal setup` needs TEMPORAL_ADDRESS, the Temporal to make ready; the embedded one makes itself ready")
+				return errors.New("`vigil temporal setup` needs TEMPORAL_ADDRESS, the Temporal to prepare; the embedded one prepares itself")
 			}
-			p := newPlatform(s, newLogger(cmd.ErrOrStderr(), slog.Level(s.LogLevel)))
+			p := newProcess(newLogger(cmd.ErrOrStderr(), slog.Level(s.LogLevel)))
 			defer p.stop(cmd.Context())
-			if err := p.dialTemporal(""); err != nil {
-				return err
-			}
-			done, err := workers.PrepareNamespace(cmd.Context(), p.temporal, s.TemporalNamespace, s.TemporalRetention)
+			temporal, err := p.dialTemporal(s, nil)
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), told(s, done))
+			done, err := dispatch.PrepareNamespace(cmd.Context(), temporal.client, s.TemporalNamespace, s.TemporalRetention)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), preparedText(s, done))
 			return err
 		},
 	}
 }
 
-// told says what was done, or that nothing had to be.
-func told(s settings, done workers.Preparation) string {
-	var did []string
+// preparedText describes what was changed, if anything.
+func preparedText(s settings, done dispatch.Preparation) string {
+	var changes []string
 	if done.Created {
-		did = append(did, "namespace made")
+		changes = append(changes, "namespace created")
 	}
 	if done.Retention {
-		did = append(did, fmt.Sprintf("retention set to %s", s.TemporalRetention))
+		changes = append(changes, fmt.Sprintf("retention set to %s", s.TemporalRetention))
 	}
 	if len(done.Attributes) > 0 {
-		did = append(did, "search attributes added: "+strings.Join(done.Attributes, ", "))
+		changes = append(changes, "search attributes added: "+strings.Join(done.Attributes, ", "))
 	}
-	if len(did) == 0 {
-		did = []string{"nothing to do"}
+	if len(changes) == 0 {
+		changes = []string{"nothing to do"}
 	}
-	return fmt.Sprintf("Namespace %s at %s is ready (%s).", s.TemporalNamespace, s.TemporalAddress, strings.Join(did, "; "))
+	return fmt.Sprintf("Namespace %s at %s is ready (%s).", s.TemporalNamespace, s.TemporalAddress, strings.Join(changes, "; "))
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"vigil/standalone"
-	"vigil/workers"
+	"vigil/storage"
 )
 
 func newUpCommand() *cobra.Command {
@@ -36,11 +36,11 @@ func newUpCommand() *cobra.Command {
 	return cmd
 }
 
-// up runs until ctx ends or a part dies.
+// up runs until ctx ends or a part fails.
 func up(ctx context.Context, s settings, show *screen, log *slog.Logger) error {
-	p := newPlatform(s, log)
+	p := newProcess(log)
 	defer p.stop(ctx)
-	summary, err := p.bringUp(ctx, show)
+	summary, err := startAll(ctx, p, s, show)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil // asked to stop while starting
@@ -57,51 +57,78 @@ func up(ctx context.Context, s settings, show *screen, log *slog.Logger) error {
 	return err
 }
 
-// bringUp starts every part, each a step on the screen.
-func (p *platform) bringUp(ctx context.Context, show *screen) (summary, error) {
-	var out summary
-	listener, err := listen(ctx, string(p.settings.Listen), "VIGIL_LISTEN")
+// startAll starts every part, each a step on the screen.
+func startAll(ctx context.Context, p *process, s settings, show *screen) (summary, error) {
+	listener, err := p.listen(ctx, s.Listen, "VIGIL_LISTEN")
 	if err != nil {
-		return out, err
+		return summary{}, err
 	}
-	p.onStop(func(context.Context) { _ = listener.Close() })
-	p.knowAddress(listener)
-	shown, err := p.serveMetrics(ctx)
-	if err != nil {
-		return out, err
+	s = s.listeningOn(listener)
+	in := inputs{settings: s, privateTargets: s.local()}
+	if in.metrics, err = p.serveMetrics(ctx, s); err != nil {
+		return summary{}, err
 	}
-
-	data, err := standalone.OpenDataDir(p.settings.DataDir)
+	data, err := standalone.OpenDataDir(s.DataDir)
 	if err != nil {
-		return out, err
+		return summary{}, err
 	}
 	p.onStop(func(context.Context) { _ = data.Close() })
-	if p.secrets, err = openSecrets(&p.settings, data); err != nil {
-		return out, err
+	if in.secrets, err = openSecrets(&s, data); err != nil {
+		return summary{}, err
 	}
-	if err := p.bringUpPostgres(ctx, data, show); err != nil {
-		return out, err
+	if in.dsn, err = p.startPostgres(ctx, s, data, show); err != nil {
+		return summary{}, err
 	}
-	// Neither needs the other, and both take their time.
-	migrated := make(chan error, 1)
+	if in.store, in.temporal, err = p.startServers(ctx, in, show); err != nil {
+		return summary{}, err
+	}
+	built, err := newPlatform(ctx, p, in)
+	if err != nil {
+		return summary{}, err
+	}
+	if err := built.serveAPI(listener); err != nil {
+		return summary{}, err
+	}
+	if err := built.startWorkers(ctx, show); err != nil {
+		return summary{}, err
+	}
+	key, err := bootstrap(ctx, in.store, bootstrapKey)
+	if err != nil {
+		return summary{}, err
+	}
+	out := newSummary(s, listener, in.temporal)
+	out.MetricsURL, out.APIKey, out.DataDir = in.metrics.url(), key, data.Path()
+	return out, nil
+}
+
+// startServers opens the database and starts Temporal in parallel: neither needs the
+// other, and both take their time.
+func (p *process) startServers(ctx context.Context, in inputs, show *screen) (*storage.Store, temporalServer, error) {
+	var store *storage.Store
+	opened := make(chan error, 1)
 	go func() {
-		migrated <- show.step("Database", func() (string, error) { return "migrated", p.openStore(ctx, true) })
+		opened <- show.step("Database", func() (string, error) {
+			var err error
+			store, err = p.openStore(ctx, in.dsn, in.secrets.keyring, true)
+			return "migrated", err
+		})
 	}()
-	err = p.bringUpTemporal(ctx, show)
-	if err := errors.Join(<-migrated, err); err != nil {
-		return out, err
-	}
-	p.openEgress(p.settings.local())
-	if err := p.openMail(); err != nil {
-		return out, err
-	}
-	loops := workers.NewLoops(p.temporal, p.store, p.log)
-	if err := p.serveAPI(listener, loops); err != nil {
-		return out, err
-	}
+	var temporal temporalServer
+	err := show.step("Temporal", func() (string, error) {
+		var what string
+		var err error
+		temporal, what, err = p.openTemporal(ctx, in)
+		return what, err
+	})
+	err = errors.Join(<-opened, err)
+	return store, temporal, err
+}
+
+// startWorkers starts the control worker and the workers of all regions.
+func (p *platform) startWorkers(ctx context.Context, show *screen) error {
 	regions := p.settings.Regions
-	err = show.step("Workers", func() (string, error) {
-		if err := p.startControl(ctx, loops); err != nil {
+	return show.step("Workers", func() (string, error) {
+		if err := p.startControl(ctx); err != nil {
 			return "", err
 		}
 		polling, err := p.startRegions(ctx, regions)
@@ -113,54 +140,40 @@ func (p *platform) bringUp(ctx context.Context, show *screen) (summary, error) {
 			return fmt.Sprintf("%d regions", len(regions)), nil
 		case <-ctx.Done():
 			return "", ctx.Err()
-		case <-time.After(workerPatience):
+		case <-time.After(workersTimeout):
 			return fmt.Sprintf("%d regions, waiting for Temporal", len(regions)), nil
 		}
 	})
-	if err != nil {
-		return out, err
-	}
-	key, err := bootstrap(ctx, p.store, bootstrapKey)
-	if err != nil {
-		return out, err
-	}
-	out = p.summary(listener)
-	out.MetricsURL, out.APIKey, out.DataDir = shown, key, data.Path()
-	return out, nil
 }
 
-// summary tells of the platform whose API listens there.
-func (p *platform) summary(listener net.Listener) summary {
-	base := addressOf(listener)
+// newSummary describes the platform whose API listens there.
+func newSummary(s settings, listener net.Listener, temporal temporalServer) summary {
+	base := urlOf(listener)
 	target := base + "/health"
-	if !p.settings.local() {
-		target = "https://example.com" // private ones, as the API's own may be, are closed
+	if !s.local() {
+		target = "https://example.com" // private targets, as the API itself may be, are refused
 	}
 	return summary{
-		APIURL: base, DocsURL: base + "/docs", TemporalUIURL: p.ui, TemporalAddress: p.address,
-		Namespace: p.settings.TemporalNamespace, PID: os.Getpid(),
-		region: p.settings.Regions[0], target: target,
+		APIURL: base, DocsURL: base + "/docs", TemporalUIURL: temporal.uiURL, TemporalAddress: temporal.address,
+		Namespace: s.TemporalNamespace, PID: os.Getpid(),
+		region: s.Regions[0], target: target,
 	}
 }
 
-// addressOf is the URL by which one on this machine reaches what listens there.
-func addressOf(listener net.Listener) string {
-	return "http://" + hostPort(listener.Addr().String()).reachable()
-}
+// workersTimeout is how long the start waits for workers while Temporal does not
+// answer; they keep trying.
+const workersTimeout = 10 * time.Second
 
-// workerPatience is how long the start waits for workers whose Temporal does
-// not answer; they go on trying.
-const workerPatience = 10 * time.Second
-
-// bringUpPostgres runs the private cluster, or takes the database it is given.
-func (p *platform) bringUpPostgres(ctx context.Context, data *standalone.DataDir, show *screen) error {
-	return show.step("Postgres", func() (string, error) {
-		if p.settings.DatabaseURL != "" {
-			p.dsn = p.settings.DatabaseURL
-			if p.settings.TemporalAddress != "" {
+// startPostgres runs the private cluster, unless DATABASE_URL names another server,
+// and returns the connection string of Vigil's own database.
+func (p *process) startPostgres(ctx context.Context, s settings, data *standalone.DataDir, show *screen) (dsn string, err error) {
+	err = show.step("Postgres", func() (string, error) {
+		if s.DatabaseURL != "" {
+			dsn = s.DatabaseURL
+			if s.TemporalAddress != "" {
 				return "yours", nil
 			}
-			return "yours", standalone.EnsureDatabases(ctx, p.dsn)
+			return "yours", standalone.EnsureDatabases(ctx, dsn)
 		}
 		server, err := standalone.StartPostgres(ctx, data, standalone.PostgresOptions{
 			Databases: platformDatabases(), Log: p.log,
@@ -176,15 +189,16 @@ func (p *platform) bringUpPostgres(ctx context.Context, data *standalone.DataDir
 				p.log.WarnContext(ctx, "postgres not stopped cleanly", "error", err)
 			}
 		})
-		p.dsn = server.DSN(database)
-		if err := noteDatabase(data.Path(), p.dsn); err != nil {
+		dsn = server.DSN(database)
+		if err := saveDatabaseURL(data.Path(), dsn); err != nil {
 			return "", err
 		}
 		return fmt.Sprintf("private, version %d, %s", server.Version(), server.Address()), nil
 	})
+	return dsn, err
 }
 
-// database is the name of Vigil's own in a private cluster.
+// database is the name of Vigil's own database in a private cluster.
 const database = "vigil"
 
 func platformDatabases() []string {
@@ -192,62 +206,17 @@ func platformDatabases() []string {
 	return []string{database, store, visibility}
 }
 
-// bringUpTemporal runs the embedded server, or makes a client of the one it is
-// given.
-func (p *platform) bringUpTemporal(ctx context.Context, show *screen) error {
-	return show.step("Temporal", func() (string, error) {
-		if p.settings.TemporalAddress != "" {
-			return "yours, " + p.settings.TemporalAddress, p.dialTemporal("")
-		}
-		server, err := p.embedTemporal(ctx)
-		if err != nil {
-			return "", err
-		}
-		return "embedded, " + server.Address(), p.dialTemporal(server.Address())
-	})
-}
-
-func (p *platform) embedTemporal(ctx context.Context) (*standalone.Temporal, error) {
-	server, err := standalone.StartTemporal(ctx, standalone.TemporalOptions{
-		DSN: p.dsn, Listen: string(p.settings.TemporalListen), UIListen: string(p.settings.UIListen),
-		Namespace: p.settings.TemporalNamespace, Retention: p.settings.TemporalRetention,
-		SearchAttributes: workers.SearchAttributes(), Loops: expectedLoops, Log: p.log,
-	})
+// openTemporal runs the embedded server, unless TEMPORAL_ADDRESS names another one,
+// and describes it for the screen.
+func (p *process) openTemporal(ctx context.Context, in inputs) (temporalServer, string, error) {
+	if address := in.settings.TemporalAddress; address != "" {
+		temporal, err := p.dialTemporal(in.settings, in.metrics.metrics)
+		return temporal, "yours, " + address, err
+	}
+	server, err := p.startTemporal(ctx, in.settings, in.dsn)
 	if err != nil {
-		return nil, err
+		return temporalServer{}, "", err
 	}
-	p.onStopBy(serverBy, func(ctx context.Context) {
-		if err := server.Stop(ctx); err != nil {
-			p.log.WarnContext(ctx, "temporal not stopped cleanly", "error", err)
-		}
-	})
-	go func() {
-		if err, died := <-server.Failed(); died {
-			p.fail(err)
-		}
-	}()
-	p.ui = server.UIURL()
-	p.refuse(string(p.settings.UIListen))
-	return server, nil
-}
-
-// expectedLoops sizes the caches of the embedded server.
-const expectedLoops = 10_000
-
-// listen takes an address, or says which setting names another.
-func listen(ctx context.Context, address, setting string) (net.Listener, error) {
-	var config net.ListenConfig
-	listener, err := config.Listen(ctx, "tcp", address)
-	if err != nil {
-		return nil, fmt.Errorf("cannot listen on %s: %w; set %s to an address that is free", address, unwrapNet(err), setting)
-	}
-	return listener, nil
-}
-
-// unwrapNet leaves out what the sentence around it says already.
-func unwrapNet(err error) error {
-	if op, ok := errors.AsType[*net.OpError](err); ok {
-		return op.Err
-	}
-	return err
+	temporal, err := p.dialEmbedded(server, in.settings.TemporalNamespace, in.metrics.metrics)
+	return temporal, "embedded, " + server.Address(), err
 }

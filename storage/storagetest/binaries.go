@@ -1,68 +1,42 @@
 package storagetest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"os/user"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
+
+	"vigil/pgbin"
 )
 
 // binaries are the Postgres programs of one installation and the user to run
 // them as.
 type binaries struct {
-	dir      string
-	uid, gid int
-	drop     bool // this process is root, which initdb refuses to be
+	pgbin.Installation
+	uid, gid       int
+	dropPrivileges bool // the process is root, as which initdb refuses to run
 }
 
-// findBinaries looks for initdb where Postgres is usually installed, the newest
-// version first.
-func findBinaries() (*binaries, error) {
+// findBinaries finds the Postgres of this machine and the user to run it as.
+func findBinaries(ctx context.Context) (*binaries, error) {
 	b := &binaries{uid: os.Getuid(), gid: os.Getgid()}
 	if b.uid == 0 {
 		if err := b.chooseUser(); err != nil {
 			return nil, err
 		}
 	}
-	for _, pattern := range []string{
-		"/usr/lib/postgresql/*/bin/initdb", "/usr/pgsql-*/bin/initdb",
-		"/opt/homebrew/opt/postgresql@*/bin/initdb", "/usr/local/opt/postgresql@*/bin/initdb",
-		"/Applications/Postgres.app/Contents/Versions/*/bin/initdb",
-	} {
-		found, err := filepath.Glob(pattern)
-		if err == nil && len(found) > 0 {
-			b.dir = filepath.Dir(slices.MaxFunc(found, func(a, b string) int { return versionIn(a) - versionIn(b) }))
-			return b, nil
-		}
-	}
-	path, err := exec.LookPath("initdb")
+	found, err := pgbin.Find(ctx, nil, 0)
 	if err != nil {
-		return nil, errors.New("no Postgres was found: install one (on Debian: apt-get install postgresql), or set VIGIL_TEST_DATABASE_URL")
+		return nil, fmt.Errorf("%w, or set VIGIL_TEST_DATABASE_URL", err)
 	}
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real // its neighbours are at home there
-	}
-	b.dir = filepath.Dir(path)
+	b.Installation = found
 	return b, nil
-}
-
-// versionIn returns the first number of a path, the major version.
-func versionIn(path string) int {
-	digits := strings.FieldsFunc(path, func(r rune) bool { return r < '0' || r > '9' })
-	if len(digits) == 0 {
-		return 0
-	}
-	n, err := strconv.Atoi(digits[0])
-	if err != nil {
-		return 0
-	}
-	return n
 }
 
 func (b *binaries) chooseUser() error {
@@ -74,7 +48,7 @@ func (b *binaries) chooseUser() error {
 		uid, errUID := strconv.Atoi(account.Uid)
 		gid, errGID := strconv.Atoi(account.Gid)
 		if errUID == nil && errGID == nil {
-			b.uid, b.gid, b.drop = uid, gid, true
+			b.uid, b.gid, b.dropPrivileges = uid, gid, true
 			return nil
 		}
 	}
@@ -85,13 +59,13 @@ func (b *binaries) chooseUser() error {
 // terminal and signals.
 func (b *binaries) command(dir, name string, args ...string) *exec.Cmd {
 	if !strings.HasPrefix(name, "/") {
-		name = filepath.Join(b.dir, name)
+		name = b.Path(name)
 	}
 	cmd := exec.Command(name, args...) //nolint:gosec,noctx // ours, and it must outlive the test that started it
 	cmd.Dir = dir
-	cmd.Env = []string{"PATH=/usr/bin:/bin:" + b.dir, "LC_ALL=C", "TZ=UTC"}
+	cmd.Env = []string{"PATH=/usr/bin:/bin:" + b.Dir, "LC_ALL=C", "TZ=UTC"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if b.drop {
+	if b.dropPrivileges {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(b.uid), Gid: uint32(b.gid)} //nolint:gosec // ids of the user database
 	}
 	return cmd
@@ -116,9 +90,9 @@ func (b *binaries) run(dir, name string, args ...string) error {
 	return nil
 }
 
-// ownDir makes a directory that belongs to the user of the server and that only
+// makeOwnedDir makes a directory that belongs to the user of the server and that only
 // that user and root can enter.
-func (b *binaries) ownDir(dir string) error {
+func (b *binaries) makeOwnedDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("make %s: %w", dir, err)
 	}
@@ -130,7 +104,7 @@ func (b *binaries) ownDir(dir string) error {
 	if !info.IsDir() || ok && int(owner.Uid) != b.uid && int(owner.Uid) != os.Getuid() {
 		return fmt.Errorf("%s belongs to somebody else", dir)
 	}
-	if b.drop {
+	if b.dropPrivileges {
 		if err := os.Chown(dir, b.uid, b.gid); err != nil {
 			return fmt.Errorf("give %s to the server's user: %w", dir, err)
 		}
@@ -138,11 +112,11 @@ func (b *binaries) ownDir(dir string) error {
 	return nil
 }
 
-// base is a directory for sockets and data that the server's user can reach; a
+// baseDir is a directory for sockets and data that the server's user can reach; a
 // private TMPDIR of root is not one.
-func (b *binaries) base() string {
+func (b *binaries) baseDir() string {
 	dir := os.TempDir()
-	for at := dir; b.drop && at != "/" && at != "."; at = filepath.Dir(at) {
+	for at := dir; b.dropPrivileges && at != "/" && at != "."; at = filepath.Dir(at) {
 		if info, err := os.Stat(at); err != nil || info.Mode().Perm()&0o001 == 0 {
 			return "/tmp"
 		}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.temporal.io/sdk/client"
+
+	"vigil"
+	"vigil/api"
+)
+
+func newAPICommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "api",
+		Short: "Run the API alone, against DATABASE_URL and TEMPORAL_ADDRESS",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, p, err := readRoleSettings(cmd)
+			if err != nil {
+				return err
+			}
+			listener, err := p.listen(cmd.Context(), s.Listen, "VIGIL_LISTEN")
+			if err != nil {
+				return err
+			}
+			return runRole(cmd.Context(), p, s.listeningOn(listener), true, func(ctx context.Context, p *platform) error {
+				p.log.InfoContext(ctx, "api listens", "address", listener.Addr().String())
+				return p.serveAPI(listener)
+			})
+		},
+	}
+}
+
+// serveAPI answers requests on the listener.
+func (p *platform) serveAPI(listener net.Listener) error {
+	s := &p.settings
+	server, err := api.New(api.Deps{
+		Store: p.store, Loops: p.loops, Incidents: p.incidents, Probes: p.probes, Channels: p.channels, Mailer: p.mailer,
+		Log: p.log, Now: time.Now, Answered: p.metrics.Answered(),
+		Temporal: func(ctx context.Context) error {
+			_, err := p.temporal.client.CheckHealth(ctx, &client.CheckHealthRequest{})
+			return err
+		},
+		Config: api.Config{
+			Version: version, PublicURL: string(s.PublicURL), SignupTier: vigil.Tier(s.SignupTier),
+			EnterpriseMinInterval: s.EnterpriseMinInterval, EnterpriseRate: s.EnterpriseRate,
+			AddressRate: s.addressRate(), TrustedProxies: s.TrustedProxies,
+			SigningKey: p.secrets.signing, OlderSigningKeys: p.secrets.olderSigning,
+			TemporalUIURL: p.temporal.uiURL, TemporalNamespace: s.TemporalNamespace,
+			Streams: api.StreamConfig{
+				PerKey: s.StreamsPerKey, PerOrganization: s.StreamsPerOrganization, Buffer: s.EventRetention,
+			},
+		},
+	})
+	if err != nil {
+		return err
+	}
+	p.metrics.Gauge("vigil_alert_streams_open", server.OpenStreams)
+	// The last part to start is the first to stop: answers end before the server.
+	p.onStop(func(context.Context) { server.Close() })
+	p.serve("the API", listener, server, 3*time.Second).RegisterOnShutdown(server.EndStreams)
+	return nil
+}
+
+// listeningOn returns the settings with a public URL that has the port of the
+// listener, if it was to be any free one.
+func (s *settings) listeningOn(listener net.Listener) settings {
+	known := *s
+	if strings.HasSuffix(string(s.PublicURL), ":0") {
+		known.PublicURL = publicURL(urlOf(listener))
+	}
+	return known
+}
+
+// addressRate is the limit of requests without a credential, per address; 0 while
+// only users of this machine can make any.
+func (s *settings) addressRate() int {
+	if s.Listen.loopback() {
+		return 0
+	}
+	return s.AddressRate
+}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/spf13/cobra"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/contrib/envconfig"
+	"go.temporal.io/sdk/log"
+
+	"vigil/dispatch"
+	"vigil/metrics"
+	"vigil/standalone"
+)
+
+// temporalServer is the Temporal that a platform uses.
+type temporalServer struct {
+	client  client.Client
+	address string
+	uiURL   string // of the embedded server's UI, "" for another server
+}
+
+// dialTemporal returns the Temporal that TEMPORAL_ADDRESS and Temporal's own
+// variables name. Its client connects when it is first used, so that the API serves
+// while Temporal is away.
+func (p *process) dialTemporal(s settings, m *metrics.Metrics) (temporalServer, error) {
+	options, err := envconfig.LoadDefaultClientOptions()
+	if err != nil {
+		return temporalServer{}, fmt.Errorf("the TEMPORAL_* settings cannot be used: %w", err)
+	}
+	options.HostPort = s.TemporalAddress
+	return p.newTemporalClient(options, s.TemporalNamespace, m)
+}
+
+// dialEmbedded returns the embedded server with a client.
+func (p *process) dialEmbedded(server *standalone.Temporal, namespace string, m *metrics.Metrics) (temporalServer, error) {
+	dialed, err := p.newTemporalClient(client.Options{HostPort: server.Address()}, namespace, m)
+	dialed.uiURL = server.UIURL()
+	return dialed, err
+}
+
+func (p *process) newTemporalClient(options client.Options, namespace string, m *metrics.Metrics) (temporalServer, error) {
+	options.Namespace = namespace
+	if hostPort(options.HostPort).loopback() {
+		// Compressing what never leaves the machine costs CPU and saves nothing.
+		options.ConnectionOptions.GrpcCompression = &client.GrpcCompressionNone{}
+	}
+	options.MetricsHandler = m.Temporal()
+	options.Logger = log.NewStructuredLogger(slog.New(warnings{p.log.Handler()}))
+	temporal, err := client.NewLazyClient(options)
+	if err != nil {
+		return temporalServer{}, fmt.Errorf("the Temporal client cannot be created: %w", err)
+	}
+	p.onStop(func(context.Context) { temporal.Close() })
+	return temporalServer{client: temporal, address: options.HostPort}, nil
+}
+
+// expectedLoops sizes the caches of the embedded server.
+const expectedLoops = 10_000
+
+// startTemporal runs the embedded server, which keeps its data in databases beside
+// the given one.
+func (p *process) startTemporal(ctx context.Context, s settings, dsn string) (*standalone.Temporal, error) {
+	server, err := standalone.StartTemporal(ctx, standalone.TemporalOptions{
+		DSN: dsn, Listen: string(s.TemporalListen), UIListen: string(s.UIListen),
+		Namespace: s.TemporalNamespace, Retention: s.TemporalRetention,
+		SearchAttributes: dispatch.SearchAttributes(), Loops: expectedLoops, Log: p.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.onStopBy(serverBy, func(ctx context.Context) {
+		if err := server.Stop(ctx); err != nil {
+			p.log.WarnContext(ctx, "temporal not stopped cleanly", "error", err)
+		}
+	})
+	go func() {
+		if err, failed := <-server.Failed(); failed {
+			p.fail(err)
+		}
+	}()
+	return server, nil
+}
+
+// temporalReady is what `vigil temporal --json` prints once it serves.
+type temporalReady struct {
+	Address   string `json:"temporal_address"`
+	UIURL     string `json:"temporal_ui_url"`
+	Namespace string `json:"namespace"`
+	PID       int    `json:"pid"`
+}
+
+func newTemporalCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "temporal",
+		Short: "Run the embedded Temporal server and its UI alone, for development",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := readSettings(cmd)
+			if err != nil {
+				return err
+			}
+			if s.DatabaseURL == "" {
+				return errors.New("`vigil temporal` needs DATABASE_URL: it keeps its data in two databases beside that one")
+			}
+			ctx := cmd.Context()
+			p := newProcess(newLogger(cmd.ErrOrStderr(), slog.Level(s.LogLevel)))
+			defer p.stop(ctx)
+			if _, err := p.serveMetrics(ctx, s); err != nil {
+				return err
+			}
+			if err := standalone.EnsureDatabases(ctx, s.DatabaseURL); err != nil {
+				return err
+			}
+			server, err := p.startTemporal(ctx, s, s.DatabaseURL)
+			if err != nil {
+				return err
+			}
+			out := temporalReady{Address: server.Address(), UIURL: server.UIURL(), Namespace: s.TemporalNamespace, PID: os.Getpid()}
+			if asJSON {
+				err = json.NewEncoder(cmd.OutOrStdout()).Encode(out)
+			} else {
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), "Temporal serves on %s, its UI on %s. Ctrl-C stops it.\n", out.Address, out.UIURL)
+			}
+			if err != nil {
+				return err
+			}
+			return p.wait(ctx)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one line of JSON once ready, everything else to standard error")
+	cmd.AddCommand(newTemporalSetupCommand())
+	return cmd
+}
+
+// warnings drops log lines of the SDK below a warning.
+type warnings struct{ slog.Handler }
+
+// Enabled reports whether the level is a warning or above.
+func (w warnings) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelWarn && w.Handler.Enabled(ctx, level)
+}
+
+// WithAttrs keeps the limit.
+func (w warnings) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return warnings{w.Handler.WithAttrs(attrs)}
+}
+
+// WithGroup keeps the limit.
+func (w warnings) WithGroup(name string) slog.Handler { return warnings{w.Handler.WithGroup(name)} }

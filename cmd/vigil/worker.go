@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/semaphore"
+
+	"vigil/activities"
+	"vigil/storage"
+	"vigil/workers"
+)
+
+// maxProbes bounds the probes that run at the same time in a process.
+const maxProbes = 256
+
+func newWorkerCommand() *cobra.Command {
+	var names string
+	var control bool
+	cmd := &cobra.Command{
+		Use:   "worker",
+		Short: "Run the workers of some regions, or the control worker, alone",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var keys regionList
+			if names == "" && !control {
+				return errors.New("nothing to run: give --region with region keys separated by commas, --control, or both")
+			}
+			if names != "" {
+				if err := keys.UnmarshalText([]byte(names)); err != nil {
+					return fmt.Errorf("--region %w", err)
+				}
+			}
+			s, p, err := readRoleSettings(cmd)
+			if err != nil {
+				return err
+			}
+			return runRole(cmd.Context(), p, s, isGiven(cmd, "VIGIL_LISTEN"), func(ctx context.Context, p *platform) error {
+				if control {
+					if err := p.startControl(ctx); err != nil {
+						return err
+					}
+				}
+				if len(keys) == 0 {
+					return nil
+				}
+				_, err := p.startRegions(ctx, keys)
+				return err
+			})
+		},
+	}
+	cmd.Flags().StringVar(&names, "region", "", "region keys to probe from, separated by commas, or all, or primary")
+	cmd.Flags().BoolVar(&control, "control", false, "run the control worker: the sweep and the housekeeping")
+	return cmd
+}
+
+// startRegions starts the workers of the given regions. While Temporal is away it
+// retries without delaying the rest of the process; the channel it returns is closed
+// once the workers poll.
+func (p *platform) startRegions(ctx context.Context, regions []string) (<-chan struct{}, error) {
+	// The parts below outlive the signal that stops the process: probes in flight
+	// are still stored while the workers hand over.
+	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	writer := storage.NewResultWriter(p.store, storage.WriterOptions{Log: p.log, Committed: p.metrics.Committed()})
+	p.metrics.Gauge("vigil_results_waiting", writer.Waiting)
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		if err := writer.Run(running); err != nil {
+			p.fail(fmt.Errorf("the result writer stopped: %w", err))
+		}
+	}()
+	catalogue := activities.NewCatalogue(p.store, p.probes, regions, time.Now, p.log)
+	if err := catalogue.Load(ctx); err != nil {
+		cancel()
+		return nil, fmt.Errorf("read the checks: %w", err)
+	}
+	catalogue.StampedBy(p.store.Clock)
+	go catalogue.Run(running)
+
+	name := workerName()
+	watcher := activities.NewWatcher(activities.WatcherOptions{
+		Catalogue: catalogue, Results: writer, History: p.store,
+		Probes: semaphore.NewWeighted(maxProbes), Worker: name, QuietWindow: p.settings.QuietWindow,
+		Votes: p.store, Incidents: p.incidents, Now: time.Now, Log: p.log,
+	})
+	p.metrics.Gauge("vigil_probes_in_flight", watcher.Probing)
+	started := workers.KeepStarting(running, func(ctx context.Context) (func(context.Context), error) {
+		regions := workers.NewRegions(p.temporal.client, workers.RegionOptions{
+			Name: name, Regions: regions, Watcher: watcher, Leases: p.store, Capabilities: p.probes,
+			OnFatal: p.workerFailed, Log: p.log,
+		})
+		return regions.Stop, regions.Start(ctx)
+	}, p.log)
+	p.onStopWorkers(func(ctx context.Context) {
+		started.Stop(ctx)
+		cancel()
+		<-written
+	})
+	return started.Started(), nil
+}

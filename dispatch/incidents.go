@@ -1,0 +1,186 @@
+package dispatch
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"vigil"
+	"vigil/timing"
+	"vigil/workflows"
+)
+
+const (
+	// updateWait is how long a caller waits for an incident's workflow.
+	updateWait = 2 * time.Second
+	// retryPause is the pause before an update is tried again.
+	retryPause = 100 * time.Millisecond
+)
+
+// incidentStore reads incidents and records requests for redelivery.
+type incidentStore interface {
+	Incident(ctx context.Context, orgID, id uuid.UUID) (vigil.Incident, error)
+	RequestRedelivery(ctx context.Context, orgID, id uuid.UUID) (vigil.PendingDelivery, error)
+}
+
+// Incidents starts, signals and updates the workflows of incidents and deliveries.
+// Every call may be repeated.
+type Incidents struct {
+	temporal client.Client
+	store    incidentStore
+}
+
+// NewIncidents returns Incidents that use the client.
+func NewIncidents(temporal client.Client, store incidentStore) *Incidents {
+	return &Incidents{temporal: temporal, store: store}
+}
+
+// Acknowledge records who takes care of an incident, by name, and returns it after
+// the change. Repeated, it changes nothing. A resolved incident is a CodeConflict
+// error; a workflow that does not answer within two seconds is CodeUnavailable.
+func (i *Incidents) Acknowledge(ctx context.Context, orgID, id uuid.UUID, by string) (vigil.Incident, error) {
+	return i.change(ctx, orgID, id, workflows.UpdateAcknowledge, workflows.Request{IncidentID: id, By: by}, func(row *vigil.Incident) (bool, error) {
+		if !row.Open() {
+			return false, vigil.Errorf(vigil.CodeConflict, "The incident is resolved and cannot be acknowledged any more.")
+		}
+		return row.Status == vigil.IncidentAcknowledged, nil
+	})
+}
+
+// Resolve ends an incident manually and returns it after the change. Repeated, it
+// changes nothing; CodeUnavailable as for Acknowledge.
+func (i *Incidents) Resolve(ctx context.Context, orgID, id uuid.UUID, by, note string) (vigil.Incident, error) {
+	return i.change(ctx, orgID, id, workflows.UpdateResolve, workflows.Request{IncidentID: id, By: by, Note: note}, func(row *vigil.Incident) (bool, error) {
+		return !row.Open(), nil
+	})
+}
+
+// Redeliver makes one more attempt of a delivery, in any of its states. It fails as
+// storage's RequestRedelivery does; when Temporal is away, the sweep sends it later.
+func (i *Incidents) Redeliver(ctx context.Context, orgID, deliveryID uuid.UUID) error {
+	delivery, err := i.store.RequestRedelivery(ctx, orgID, deliveryID)
+	if err != nil {
+		return err
+	}
+	if err := i.Send(ctx, delivery); err != nil {
+		return nil //nolint:nilerr // the request is stored, and the sweep sends it
+	}
+	return nil
+}
+
+// Look makes the incident workflow of a check, if one runs, reload its context: after
+// a rule, a region or the check itself was changed or deleted.
+func (i *Incidents) Look(ctx context.Context, checkID uuid.UUID) error {
+	err := i.temporal.SignalWorkflow(ctx, vigil.IncidentWorkflowID(checkID), "", workflows.SignalRefresh, nil)
+	if isNotFound(err) {
+		return nil
+	}
+	return wrapIncident("look", err)
+}
+
+// Revive is Look for a check that needs an incident workflow: it starts one if none
+// runs. Name and target describe the check in the Temporal UI; target may be empty.
+func (i *Incidents) Revive(ctx context.Context, orgID, checkID uuid.UUID, name, target string) error {
+	return i.signalWithStart(ctx, orgID, checkID, summary(name, target), workflows.SignalRefresh, nil)
+}
+
+// Vote signals the vote of a region to the incident workflow of a check, and starts
+// the workflow if the vote needs one.
+func (i *Incidents) Vote(ctx context.Context, checkID uuid.UUID, vote vigil.Vote, ack vigil.VoteAck) error {
+	if ack.Relevant {
+		return i.signalWithStart(ctx, ack.OrgID, checkID, summary(ack.CheckName, ack.Target), workflows.SignalVote, vote)
+	}
+	err := i.temporal.SignalWorkflow(ctx, vigil.IncidentWorkflowID(checkID), "", workflows.SignalVote, vote)
+	if isNotFound(err) {
+		return nil
+	}
+	return wrapIncident("vote", err)
+}
+
+// Send starts the delivery workflow of an incident and a channel, or wakes it.
+func (i *Incidents) Send(ctx context.Context, delivery vigil.PendingDelivery) error {
+	options := client.StartWorkflowOptions{
+		TaskQueue:             vigil.DeliveryQueue,
+		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+		TypedSearchAttributes: temporal.NewSearchAttributes(
+			keyword(AttributeOrg, delivery.OrgID), keyword(AttributeCheck, delivery.CheckID),
+			keyword(AttributeIncident, delivery.IncidentID), keyword(AttributeChannel, delivery.ChannelID),
+			temporal.NewSearchAttributeKeyKeyword(AttributeDelivery).ValueSet(string(vigil.DeliveryPending)),
+		),
+		StaticSummary: bounded(shortened(delivery.CheckName) + " → " + shortened(delivery.ChannelName) + " (" + string(delivery.ChannelType) + ")"),
+	}
+	_, err := i.temporal.SignalWithStartWorkflow(ctx, vigil.DeliveryWorkflowID(delivery.IncidentID, delivery.ChannelID), workflows.SignalRefresh, nil,
+		options, workflows.Delivery, workflows.DeliveryInput{IncidentID: delivery.IncidentID, ChannelID: delivery.ChannelID})
+	return wrapIncident("send", err)
+}
+
+// change sends an update to an incident's workflow until the stored incident shows
+// it. done reports whether it does, or why it never can.
+func (i *Incidents) change(ctx context.Context, orgID, id uuid.UUID, update string, request workflows.Request, done func(*vigil.Incident) (bool, error)) (vigil.Incident, error) {
+	waiting, stop := context.WithTimeout(ctx, updateWait)
+	defer stop()
+	var failed error
+	for {
+		row, err := i.store.Incident(ctx, orgID, id)
+		if err != nil {
+			return vigil.Incident{}, err
+		}
+		if already, err := done(&row); err != nil || already {
+			return row, err
+		}
+		if waiting.Err() != nil {
+			return vigil.Incident{}, unavailable(failed)
+		}
+		if failed = i.update(waiting, row.CheckID, update, request); failed == nil {
+			continue
+		}
+		if isNotFound(failed) {
+			// Its workflow was lost; start another for this incident.
+			if err := i.Revive(waiting, row.OrgID, row.CheckID, row.Title, ""); err != nil {
+				failed = err
+			}
+		}
+		_ = timing.Sleep(waiting, retryPause) // the loop sees whether the time is up
+	}
+}
+
+func (i *Incidents) update(ctx context.Context, checkID uuid.UUID, update string, request workflows.Request) error {
+	handle, err := i.temporal.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
+		WorkflowID: vigil.IncidentWorkflowID(checkID), UpdateName: update, Args: []any{request},
+		WaitForStage: client.WorkflowUpdateStageCompleted,
+	})
+	if err != nil {
+		return err
+	}
+	return handle.Get(ctx, nil)
+}
+
+func unavailable(cause error) error {
+	err := vigil.Errorf(vigil.CodeUnavailable, "The incident did not answer in time. The change may still happen; try again in a few seconds.")
+	err.Cause = cause
+	return err
+}
+
+func (i *Incidents) signalWithStart(ctx context.Context, orgID, checkID uuid.UUID, summary, signal string, arg any) error {
+	options := client.StartWorkflowOptions{
+		TaskQueue:             vigil.ControlQueue,
+		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+		TypedSearchAttributes: temporal.NewSearchAttributes(keyword(AttributeOrg, orgID), keyword(AttributeCheck, checkID)),
+		StaticSummary:         bounded(summary),
+	}
+	_, err := i.temporal.SignalWithStartWorkflow(ctx, vigil.IncidentWorkflowID(checkID), signal, arg, options,
+		workflows.Incident, workflows.IncidentInput{CheckID: checkID})
+	return wrapIncident(signal, err)
+}
+
+func wrapIncident(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s incident: %w", what, err)
+}

@@ -1,0 +1,201 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"vigil"
+	"vigil/activities"
+	"vigil/workflows"
+)
+
+// A test on demand waits testPickup for a worker, may take testTimeout in all, and
+// then spends at most testNudge on nudging the loop.
+const (
+	testPickup  = 5 * time.Second
+	testTimeout = 5 * time.Minute
+	testNudge   = 2 * time.Second
+)
+
+// taskTimeout is how long the server waits before it gives the workflow task of a
+// dead worker to another. Until then it holds signals back.
+const taskTimeout = 5 * time.Second
+
+// revisionStore keeps the applied revision of a loop.
+type revisionStore interface {
+	MarkApplied(ctx context.Context, checkID uuid.UUID, region string, revision int64) error
+}
+
+// Loops starts, signals, queries and terminates the workflows of checks. Every call
+// may be repeated: the workflow ID names the loop, and revisions order the changes.
+type Loops struct {
+	temporal client.Client
+	store    revisionStore
+	log      *slog.Logger
+}
+
+// NewLoops returns Loops that reach workflows through the client.
+func NewLoops(temporal client.Client, store revisionStore, log *slog.Logger) *Loops {
+	return &Loops{temporal: temporal, store: store, log: log}
+}
+
+// Apply brings the workflow of a loop in line with its row: an active loop is
+// started, or signalled its revision when it runs; an inactive one is signalled, and
+// ends. The applied revision is stored once the server has accepted.
+func (l *Loops) Apply(ctx context.Context, loop vigil.Loop) error {
+	var err error
+	if loop.Active {
+		err = l.signalWithStart(ctx, loop, workflows.SignalReconfigure, loop.Desired)
+	} else {
+		err = l.signal(ctx, loop.CheckID, loop.Region, workflows.SignalReconfigure, loop.Desired)
+	}
+	if err != nil {
+		return err
+	}
+	return l.store.MarkApplied(ctx, loop.CheckID, loop.Region, loop.Desired)
+}
+
+// Nudge makes a loop abandon its turn and start the next from the stored rows. A
+// loop that does not run is started.
+func (l *Loops) Nudge(ctx context.Context, loop vigil.Loop) error {
+	return l.signalWithStart(ctx, loop, workflows.SignalNudge, nil)
+}
+
+// Stop asks the loop of a removed region to end; a loop that runs at a newer revision
+// continues. Revision zero ends any loop: the check is deleted. It is not an error
+// when none runs.
+func (l *Loops) Stop(ctx context.Context, checkID uuid.UUID, region string, revision int64) error {
+	return l.signal(ctx, checkID, region, workflows.SignalStop, revision)
+}
+
+// Terminate kills the workflow by ID; the caller must prevent a concurrent restart.
+// It is for loops that do not stop, such as those of a region without a worker. It is
+// not an error when none runs.
+func (l *Loops) Terminate(ctx context.Context, checkID uuid.UUID, region string) error {
+	err := l.temporal.TerminateWorkflow(ctx, vigil.LoopID(checkID, region), "", "the check no longer runs here")
+	if isNotFound(err) {
+		return nil
+	}
+	return wrap("terminate", err)
+}
+
+// Running reports whether the loop of a tombstone still runs, and signals it to stop
+// again.
+func (l *Loops) Running(ctx context.Context, stone vigil.Tombstone) (bool, error) {
+	err := l.temporal.SignalWorkflow(ctx, vigil.LoopID(stone.CheckID, stone.Region), "", workflows.SignalStop, stone.Revision)
+	if isNotFound(err) {
+		return false, nil
+	}
+	return err == nil, wrap("stop", err)
+}
+
+// State queries the state of a running loop. It fails when none runs, or when no
+// worker of its region answers before ctx ends.
+func (l *Loops) State(ctx context.Context, checkID uuid.UUID, region string) (vigil.LoopState, error) {
+	var state vigil.LoopState
+	value, err := l.temporal.QueryWorkflow(ctx, vigil.LoopID(checkID, region), "", workflows.QueryState)
+	if err != nil {
+		return state, wrap("query", err)
+	}
+	return state, wrap("query", value.Get(&state))
+}
+
+// Test probes a check once, now, on a worker of the region, and nudges the loop when
+// the result was stored. It fails with CodeUnavailable when no worker takes it within
+// five seconds.
+func (l *Loops) Test(ctx context.Context, check vigil.Check, region string, dryRun bool) (vigil.Result, error) {
+	var result vigil.Result
+	var watcher *activities.Watcher
+	// The client retries while Temporal is away, until its context ends.
+	whole, cancel := context.WithTimeout(ctx, testTimeout+testPickup)
+	defer cancel()
+	starting, cancelStart := context.WithTimeout(ctx, testPickup)
+	defer cancelStart()
+	handle, err := l.temporal.ExecuteActivity(starting, client.StartActivityOptions{
+		ID:                     "test/" + check.ID.String() + "/" + region + "/" + uuid.NewString(),
+		TaskQueue:              vigil.RegionQueue(region),
+		ScheduleToStartTimeout: testPickup,
+		ScheduleToCloseTimeout: testTimeout,
+		RetryPolicy:            &temporal.RetryPolicy{MaximumAttempts: 1},
+		Summary:                bounded(check.Name),
+		TypedSearchAttributes:  loopAttributes(check.OrgID, check.ID, region),
+	}, watcher.Test, activities.TestRequest{CheckID: check.ID, Region: region, Revision: check.Revision, DryRun: dryRun})
+	if err == nil {
+		err = handle.Get(whole, &result)
+	}
+	if err != nil {
+		return result, testError(region, err)
+	}
+	if result.Unavailable {
+		return result, vigil.Errorf(vigil.CodeUnavailable, "checks of type %s cannot run in region %s: %s", check.Type, region, result.Error)
+	}
+	if dryRun {
+		return result, nil
+	}
+	// The result is stored and counts even if this signal is lost; the loop then
+	// reads the row at its next recovery.
+	nudging, cancelNudge := context.WithTimeout(ctx, testNudge)
+	defer cancelNudge()
+	if err := l.signal(nudging, check.ID, region, workflows.SignalNudge, nil); err != nil {
+		l.log.WarnContext(ctx, "loop not nudged after a test", "check", check.ID, "region", region, "error", err)
+	}
+	return result, nil
+}
+
+func (l *Loops) signal(ctx context.Context, checkID uuid.UUID, region, name string, arg any) error {
+	err := l.temporal.SignalWorkflow(ctx, vigil.LoopID(checkID, region), "", name, arg)
+	if isNotFound(err) {
+		return nil
+	}
+	return wrap(name, err)
+}
+
+func (l *Loops) signalWithStart(ctx context.Context, loop vigil.Loop, name string, arg any) error {
+	label := summary(loop.Name, loop.Target)
+	options := client.StartWorkflowOptions{
+		TaskQueue:             vigil.RegionQueue(loop.Region),
+		WorkflowTaskTimeout:   taskTimeout,
+		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+		TypedSearchAttributes: loopAttributes(loop.OrgID, loop.CheckID, loop.Region),
+		StaticSummary:         bounded(label),
+	}
+	_, err := l.temporal.SignalWithStartWorkflow(ctx, vigil.LoopID(loop.CheckID, loop.Region), name, arg, options,
+		workflows.CheckLoop, &workflows.LoopInput{CheckID: loop.CheckID, Region: loop.Region, Revision: loop.Desired, Label: label})
+	return wrap(name, err)
+}
+
+// testError says why a test on demand has no result.
+func testError(region string, err error) error {
+	if timeout, ok := errors.AsType[*temporal.TimeoutError](err); ok &&
+		timeout.TimeoutType() == enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START {
+		return vigil.Errorf(vigil.CodeUnavailable,
+			"no worker of region %s took the test within %s; GET /v1/regions shows which regions are online", region, testPickup)
+	}
+	if application, ok := errors.AsType[*temporal.ApplicationError](err); ok {
+		return fmt.Errorf("test: %w", application)
+	}
+	failure := vigil.Errorf(vigil.CodeUnavailable, "the test could not be run; try again in a few seconds")
+	failure.Cause = err
+	return failure
+}
+
+func isNotFound(err error) bool {
+	_, ok := errors.AsType[*serviceerror.NotFound](err)
+	return ok
+}
+
+func wrap(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s loop: %w", what, err)
+}

@@ -1,0 +1,119 @@
+package dispatch_test
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"google.golang.org/protobuf/proto"
+
+	"vigil"
+	"vigil/dispatch"
+)
+
+// unreachable is a Temporal that stops answering after some calls. The client
+// retries until its context ends.
+type unreachable struct {
+	client.Client
+	accepts, answers bool
+}
+
+func (u unreachable) ExecuteActivity(ctx context.Context, _ client.StartActivityOptions, _ any, _ ...any) (client.ActivityHandle, error) {
+	if u.accepts {
+		return testHandle{answers: u.answers}, nil
+	}
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func (unreachable) SignalWorkflow(ctx context.Context, _, _, _ string, _ any) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+type testHandle struct {
+	client.ActivityHandle
+	answers bool
+}
+
+func (h testHandle) Get(ctx context.Context, _ any) error {
+	if h.answers {
+		return nil
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// recorder keeps the summary of the activity that it is asked to start.
+type recorder struct {
+	client.Client
+	summary string
+}
+
+func (r *recorder) ExecuteActivity(_ context.Context, options client.StartActivityOptions, _ any, _ ...any) (client.ActivityHandle, error) {
+	r.summary = options.Summary
+	return testHandle{answers: true}, nil
+}
+
+// TestTestSummaryFitsTheLimit proves that the server accepts the summary of a test for
+// any name of the check: its limit counts the bytes of the encoded payload.
+func TestTestSummaryFitsTheLimit(t *testing.T) {
+	t.Parallel()
+	const limit = 400
+	for _, name := range []string{
+		"home page", strings.Repeat("a", 200), strings.Repeat("ж", 200), strings.Repeat("監", 200), strings.Repeat("<", 200),
+		strings.Repeat("\u2028", 200), strings.Repeat("🙂", 200),
+	} {
+		temporal := &recorder{}
+		loops := dispatch.NewLoops(temporal, nil, slog.New(slog.DiscardHandler))
+		if _, err := loops.Test(t.Context(), vigil.Check{ID: uuid.New(), OrgID: uuid.New(), Name: name}, "eu-central-fra", true); err != nil {
+			t.Fatal(err)
+		}
+		payload, err := converter.GetDefaultDataConverter().ToPayload(temporal.summary)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if size := proto.Size(payload); size > limit || !strings.HasPrefix(name, temporal.summary) || temporal.summary == "" {
+			t.Errorf("%q has the summary %q of %d bytes, want at most %d", name, temporal.summary, size, limit)
+		}
+		if len(name) == 200 && name[0] == 'a' && temporal.summary != name {
+			t.Errorf("%q was cut to %q", name, temporal.summary)
+		}
+	}
+}
+
+func TestTestWhileTemporalIsUnreachable(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		temporal unreachable
+		within   time.Duration
+		code     vigil.Code
+	}{
+		"FromTheStart":     {unreachable{}, 5 * time.Second, vigil.CodeUnavailable},
+		"WhileItRuns":      {unreachable{accepts: true}, 6 * time.Minute, vigil.CodeUnavailable},
+		"OnceItHasAResult": {unreachable{accepts: true, answers: true}, 2 * time.Second, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				loops := dispatch.NewLoops(test.temporal, nil, slog.New(slog.DiscardHandler))
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour) // longer than any caller waits
+				defer cancel()
+				began := time.Now()
+				_, err := loops.Test(ctx, vigil.Check{ID: uuid.New(), OrgID: uuid.New()}, "eu-central-fra", false)
+				if took := time.Since(began); took > test.within {
+					t.Errorf("answered after %v, want %v at most", took, test.within)
+				}
+				if vigil.ErrorCode(err) != test.code {
+					t.Errorf("%v, want code %q", err, test.code)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,325 @@
+package e2e_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// drill is the size of an outage test. Tests use small ones; VIGIL_DRILL=full
+// (`make chaos`) uses those of a release.
+type drill struct {
+	checks   int
+	interval time.Duration
+	window   time.Duration // the quiet window
+	rounds   int           // kills or restarts
+	pause    time.Duration // longest time between two rounds
+}
+
+// full reports whether VIGIL_DRILL asks for the size of a release.
+func full() bool { return os.Getenv("VIGIL_DRILL") == "full" }
+
+// pick returns the small or the large drill; VIGIL_DRILL_ROUNDS limits the latter.
+func pick(small, large drill) drill {
+	if !full() {
+		return small
+	}
+	if n, err := strconv.Atoi(os.Getenv("VIGIL_DRILL_ROUNDS")); err == nil {
+		large.rounds = min(large.rounds, n)
+	}
+	return large
+}
+
+// outage is how long a loop may have no result, beyond its interval, after the
+// worker that ran its turn is killed.
+const outage = 10 * time.Second
+
+// switchable is an HTTP target that can be made to fail.
+type switchable struct {
+	*httptest.Server
+	broken atomic.Bool
+	hits   atomic.Int64
+}
+
+func newSwitchable(t *testing.T) *switchable {
+	t.Helper()
+	s := &switchable{}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		s.hits.Add(1)
+		if s.broken.Load() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func TestWorkersKilled(t *testing.T) { // not parallel: it measures lateness
+	skipInShort(t)
+	drills := map[string]drill{
+		"WindowZero": pick(
+			drill{checks: 50, interval: 4 * time.Second, rounds: 3, pause: 6 * time.Second},
+			drill{checks: 50, interval: 10 * time.Second, rounds: 20, pause: 15 * time.Second}),
+		"WindowGrown": pick(
+			drill{checks: 50, interval: 4 * time.Second, window: 12 * time.Second, rounds: 2, pause: 6 * time.Second},
+			drill{checks: 50, interval: 10 * time.Second, window: time.Minute, rounds: 20, pause: 45 * time.Second}),
+	}
+	for name, d := range drills { // not parallel: it measures lateness
+		t.Run(name, func(t *testing.T) {
+			site := newSwitchable(t)
+			s := newCluster(t, "VIGIL_QUIET_WINDOW="+d.window.String())
+			s.seed(site.URL, d.checks, d.interval)
+			p := notePauses(t)
+			s.grow(d)
+			for round := range d.rounds {
+				s.awaitWorkers()
+				// A random instant: the outcome must not depend on what the worker is doing.
+				time.Sleep(d.pause/2 + rand.N(d.pause/2))
+				i := rand.IntN(len(s.workers))
+				s.workers[i].kill()
+				t.Logf("kill %d: worker %d", round+1, i)
+				s.startWorker(i)
+			}
+			time.Sleep(outage)
+			l := s.audit(time.Now())
+			t.Logf("%d kill -9 of one of two workers, %d checks every %v, quiet window %v: %s; %d probes reached the target; %v",
+				d.rounds, d.checks, d.interval, d.window, &l, site.hits.Load(), p)
+			l.exact(t)
+			if most := d.rounds*int(max(1, outage/d.interval)) + p.slots(d.interval); l.mostMissed > most {
+				t.Errorf("a loop missed %d slots, want at most %d", l.mostMissed, most)
+			}
+			if most := outage + p.longest(); l.lateness(1) > most || l.silence > most {
+				t.Errorf("late %v, silent for %v beyond the interval; want under %v", l.lateness(1), l.silence, most)
+			}
+		})
+	}
+}
+
+// TestManyLoopsOfOneWorker kills a worker with more loops than are nudged in one
+// second, none of them due soon: each must be nudged exactly once.
+func TestManyLoopsOfOneWorker(t *testing.T) { // not parallel: it measures lateness
+	skipInShort(t)
+	const checks = 700
+	site := newSwitchable(t)
+	s := newCluster(t)
+	s.seed(site.URL, checks, 30*time.Minute) // no slot is due during the test: a result would reset the nudges
+	// Workers claim loops once a second, later on a slow machine.
+	count, since := 0, time.Now()
+	eventually(t, "the workers have claimed all loops", func() bool {
+		_, _, n := s.busiest()
+		if n != count {
+			count, since = n, time.Now()
+		}
+		return n > 0 && time.Since(since) > 4*time.Second
+	})
+	victim, pattern, mine := s.busiest()
+	if mine <= 200 {
+		t.Fatalf("the worker has only %d loops, too few for the test", mine)
+	}
+	victim.kill()
+	began := time.Now()
+	eventually(t, "the lease is removed", func() bool {
+		return s.number("SELECT count(*) FROM worker_leases WHERE worker LIKE $1", pattern) == 0
+	})
+	t.Logf("%d loops of a killed worker nudged %v after its death", mine, time.Since(began).Round(10*time.Millisecond))
+	eventually(t, "the other worker has claimed them", func() bool {
+		return s.number("SELECT count(*) FROM check_regions WHERE worker LIKE $1", pattern) == 0
+	})
+	const firstWait = 5000 // ms; a second nudge doubles it
+	if once := s.number("SELECT count(*) FROM check_regions WHERE nudge_wait_ms = $1", firstWait); once < mine {
+		t.Errorf("%d of %d loops were nudged once", once, mine)
+	}
+	if more := s.number("SELECT count(*) FROM check_regions WHERE nudge_wait_ms > $1", firstWait); more > 0 {
+		t.Errorf("%d loops were nudged more than once", more)
+	}
+}
+
+// busiest returns the worker with the most loops, a pattern for its name and the
+// number of its loops.
+func (s *cluster) busiest() (busiest *process, pattern string, loops int) {
+	s.t.Helper()
+	for _, w := range s.workers {
+		name := nameOf(w)
+		if n := s.number("SELECT count(*) FROM check_regions WHERE worker LIKE $1", name); n > loops {
+			busiest, pattern, loops = w, name, n
+		}
+	}
+	return busiest, pattern, loops
+}
+
+// grow waits until the turns of every loop cover the whole quiet window: a turn
+// covers one slot, then two, then four.
+func (s *cluster) grow(d drill) {
+	s.t.Helper()
+	slots := 1
+	for k := 1; k < int(d.window/d.interval); k *= 2 {
+		slots += k
+	}
+	var began time.Time
+	if err := s.db.QueryRowContext(s.t.Context(), "SELECT max(start_at) FROM check_regions").Scan(&began); err != nil {
+		s.t.Fatal(err)
+	}
+	until := began.Add(time.Duration(slots) * d.interval)
+	eventuallyWithin(s.t, time.Until(until)+waitLimit, "the window has grown", func() bool {
+		return s.number("SELECT count(*) FROM check_regions WHERE last_scheduled IS NULL OR last_scheduled < $1", until) == 0
+	})
+}
+
+// eventuallyWithin is eventually with its own limit.
+func eventuallyWithin(t *testing.T, limit time.Duration, what string, fact func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(waitLimit)
+	for !fact() {
+		if time.Now().After(deadline) {
+			t.Fatalf("not so after %v: %s", waitLimit, what)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+func TestRollingRestart(t *testing.T) { // not parallel: it measures lateness
+	skipInShort(t)
+	drills := map[string]drill{
+		"WindowZero": pick(
+			drill{checks: 50, interval: 2 * time.Second, rounds: 4, pause: 4 * time.Second},
+			drill{checks: 50, interval: 10 * time.Second, rounds: 12, pause: 15 * time.Second}),
+		"WindowGrown": pick(
+			drill{checks: 50, interval: 2 * time.Second, window: 8 * time.Second, rounds: 2, pause: 4 * time.Second},
+			drill{checks: 50, interval: 10 * time.Second, window: time.Minute, rounds: 12, pause: 15 * time.Second}),
+	}
+	for name, d := range drills { // not parallel: it measures lateness
+		t.Run(name, func(t *testing.T) {
+			site := newSwitchable(t)
+			s := newCluster(t, "VIGIL_QUIET_WINDOW="+d.window.String())
+			s.seed(site.URL, d.checks, d.interval)
+			p := notePauses(t)
+			s.grow(d)
+			var longest time.Duration
+			for round := range d.rounds {
+				began := time.Now()
+				i := round % len(s.workers)
+				longest = max(longest, s.workers[i].stop())
+				s.startWorker(i)
+				s.awaitWorkers()
+				time.Sleep(time.Until(began.Add(d.pause)))
+			}
+			l := s.audit(time.Now())
+			t.Logf("%d restarts by SIGTERM in turn, %d checks every %v, quiet window %v: %s; a stop took at most %v; %v",
+				d.rounds, d.checks, d.interval, d.window, &l, longest.Round(time.Millisecond), p)
+			l.exact(t)
+			l.punctual(t, 3*time.Second, d.interval, p)
+		})
+	}
+}
+
+func TestPartsKilledInTurn(t *testing.T) { // not parallel: it measures lateness
+	skipInShort(t)
+	d := pick(
+		drill{checks: 50, interval: 2 * time.Second, pause: 6 * time.Second},
+		drill{checks: 50, interval: 10 * time.Second, pause: 30 * time.Second})
+	site := newSwitchable(t)
+	s := newCluster(t)
+	s.seed(site.URL, d.checks, d.interval)
+	missed := 0
+	for _, part := range []struct {
+		name     string
+		harmless bool // probing must not be affected
+		kill     func()
+		start    func()
+	}{
+		{"api", true, func() { s.api.kill() }, s.startAPI},
+		{"control worker", true, func() { s.control.kill() }, s.startControl},
+		{"Temporal", false, func() { s.temporal.kill() }, s.startTemporal},
+		{"Postgres", false, s.killPostgres, func() { s.postgres.Start(t) }},
+	} {
+		p := notePauses(t)
+		part.kill()
+		time.Sleep(d.pause / 2)
+		part.start()
+		began := time.Now()
+		eventuallyWithin(t, 2*waitLimit, "every loop probes again after the kill of "+part.name, func() bool {
+			return s.number("SELECT count(*) FROM check_regions WHERE last_scheduled IS NULL OR last_scheduled < $1", began) == 0
+		})
+		l := s.audit(began)
+		t.Logf("%s killed, away for %v, every loop had a newer slot %v after its start: %s; %v",
+			part.name, d.pause/2, time.Since(began).Round(10*time.Millisecond), &l, p)
+		l.exact(t)
+		if part.harmless && l.missed-missed > d.checks*p.slots(d.interval) {
+			t.Errorf("%d slots were missed without the %s", l.missed-missed, part.name)
+		}
+		missed = l.missed
+	}
+	eventually(t, "the API answers after all of it", func() bool {
+		response, err := http.Get(s.apiURL + "/v1/regions") //nolint:noctx // bounded by the wait around it
+		if err != nil {
+			return false
+		}
+		defer func() { _ = response.Body.Close() }()
+		return response.StatusCode == http.StatusOK
+	})
+}
+
+func TestMassOutage(t *testing.T) { // not parallel: it measures lateness
+	skipInShort(t)
+	d := pick(
+		drill{checks: 200, interval: 4 * time.Second, window: 16 * time.Second},
+		drill{checks: 1000, interval: 10 * time.Second, window: 60 * time.Second})
+	site := newSwitchable(t)
+	s := newCluster(t, "VIGIL_QUIET_WINDOW="+d.window.String())
+	s.seed(site.URL, d.checks, d.interval)
+	p := notePauses(t)
+	s.grow(d)
+	health := func(want string) func() bool {
+		return func() bool { return s.number("SELECT count(*) FROM check_regions WHERE health <> $1", want) == 0 }
+	}
+	for _, phase := range []struct {
+		name   string
+		broken bool
+		want   string
+	}{{"all targets fail", true, "unhealthy"}, {"all targets are back", false, "healthy"}} {
+		before := s.cpu()
+		began := time.Now()
+		site.broken.Store(phase.broken)
+		eventuallyWithin(t, d.interval+waitLimit, phase.name, health(phase.want))
+		took := time.Since(began)
+		time.Sleep(time.Until(began.Add(2 * d.interval)))
+		span := time.Since(began)
+		t.Logf("%s: all %d known after %v; CPU of Temporal and the workers %.0f %% of one core over %v",
+			phase.name, d.checks, took.Round(10*time.Millisecond), 100*(s.cpu()-before).Seconds()/span.Seconds(), span.Round(time.Second))
+		if took > d.interval+5*time.Second+p.longest() {
+			t.Errorf("%s was known of all checks only after %v", phase.name, took)
+		}
+	}
+	l := s.audit(time.Now())
+	t.Logf("%d checks every %v fail at once and come back, quiet window %v: %s; %v", d.checks, d.interval, d.window, &l, p)
+	l.exact(t)
+	l.punctual(t, 5*time.Second, d.interval, p)
+}
+
+// cpu returns the CPU time of Temporal and the workers so far, from proc(5); 0 on
+// systems without it.
+func (s *cluster) cpu() time.Duration {
+	const tick = 10 * time.Millisecond
+	var total time.Duration
+	for _, p := range []*process{s.temporal, s.workers[0], s.workers[1], s.control} {
+		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+		if err != nil {
+			continue
+		}
+		fields := strings.Fields(string(raw[bytes.LastIndexByte(raw, ')')+1:]))
+		for _, text := range fields[11:13] { // user, system
+			if ticks, err := strconv.Atoi(text); err == nil {
+				total += time.Duration(ticks) * tick
+			}
+		}
+	}
+	return total
+}

@@ -1,0 +1,209 @@
+package e2e_test
+
+import (
+	"database/sql"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"vigil"
+)
+
+// slotAudit compares the schedules of all checks with what Postgres holds: which
+// slots were due up to an instant, which of them have a result, and which are
+// recorded as missed.
+type slotAudit struct {
+	due, stored, missed int
+	repeated            int // slots with more than one result
+	stray               int // results and gaps that match no slot
+	unaccounted         int // slots with neither a result nor a gap, or with both
+	late                []time.Duration
+	silence             time.Duration // longest time between results of a loop, minus the interval
+	mostMissed          int           // by a single loop
+}
+
+// slotOf identifies a slot of a loop, in microseconds as stored by Postgres.
+type slotOf struct {
+	check  uuid.UUID
+	region string
+	micros int64
+}
+
+// observedLoop is the schedule of a loop.
+type observedLoop struct {
+	check    uuid.UUID
+	region   string
+	schedule vigil.Schedule
+}
+
+// audit waits until every loop has a result for a slot at or after until, then
+// compares all slots of the drill before it.
+func (s *cluster) audit(until time.Time) slotAudit {
+	s.t.Helper()
+	eventually(s.t, "every loop has a newer result", func() bool {
+		return s.number("SELECT count(*) FROM check_regions WHERE active AND (last_scheduled IS NULL OR last_scheduled < $1)", until) == 0
+	})
+	// One snapshot: a slot that is recorded between two queries would be in neither.
+	tx, err := s.db.BeginTx(s.t.Context(), &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	results, late := s.results(tx, until)
+	gaps := s.gaps(tx, until)
+	l := slotAudit{late: late}
+	for _, n := range results {
+		l.stored++
+		l.repeated += n - 1
+	}
+	l.missed = len(gaps)
+	for _, loop := range s.loops() {
+		l.count(loop, s.began, until, results, gaps)
+	}
+	l.stray = len(results) + l.stray // those that count did not remove
+	slices.Sort(l.late)
+	return l
+}
+
+// count goes through the slots of a loop and removes each one it finds from
+// results and gaps.
+func (l *slotAudit) count(loop observedLoop, from, until time.Time, results map[slotOf]int, gaps map[slotOf]bool) {
+	before, missed := time.Time{}, 0
+	for slot := loop.schedule.Next(from.Add(-1)); slot.Before(until); slot = loop.schedule.Next(slot) {
+		l.due++
+		key := slotOf{loop.check, loop.region, slot.UnixMicro()}
+		stored, recorded := results[key] > 0, gaps[key]
+		if stored == recorded {
+			l.unaccounted++
+		}
+		if stored {
+			if !before.IsZero() {
+				l.silence = max(l.silence, slot.Sub(before)-loop.schedule.Interval)
+			}
+			before = slot
+		}
+		if recorded {
+			missed++
+		}
+		delete(results, key)
+		delete(gaps, key)
+	}
+	l.mostMissed = max(l.mostMissed, missed)
+}
+
+func (s *cluster) loops() []observedLoop {
+	s.t.Helper()
+	rows, err := s.db.QueryContext(s.t.Context(), `SELECT r.check_id, r.region, r.start_at, c.anchor, c.interval_ms, r.offset_ms
+		FROM check_regions AS r JOIN checks AS c ON c.id = r.check_id`)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	var loops []observedLoop
+	for rows.Next() {
+		var l observedLoop
+		var interval, offset int64
+		if err := rows.Scan(&l.check, &l.region, &l.schedule.Start, &l.schedule.Anchor, &interval, &offset); err != nil {
+			s.t.Fatal(err)
+		}
+		l.schedule.Interval, l.schedule.Offset = time.Duration(interval)*time.Millisecond, time.Duration(offset)*time.Millisecond
+		loops = append(loops, l)
+	}
+	if err := rows.Err(); err != nil {
+		s.t.Fatal(err)
+	}
+	return loops
+}
+
+// results counts the results for each slot of the drill before until, and returns their lateness.
+func (s *cluster) results(tx *sql.Tx, until time.Time) (map[slotOf]int, []time.Duration) {
+	s.t.Helper()
+	rows, err := tx.QueryContext(s.t.Context(),
+		"SELECT check_id, region, slot, time FROM results WHERE NOT manual AND slot >= $1 AND slot < $2", s.began, until)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	found := make(map[slotOf]int)
+	var late []time.Duration
+	for rows.Next() {
+		var key slotOf
+		var slot, at time.Time
+		if err := rows.Scan(&key.check, &key.region, &slot, &at); err != nil {
+			s.t.Fatal(err)
+		}
+		key.micros = slot.UnixMicro()
+		found[key]++
+		late = append(late, at.Sub(slot))
+	}
+	if err := rows.Err(); err != nil {
+		s.t.Fatal(err)
+	}
+	return found, late
+}
+
+// gaps returns the slots of the drill before until that are recorded as missed.
+func (s *cluster) gaps(tx *sql.Tx, until time.Time) map[slotOf]bool {
+	s.t.Helper()
+	rows, err := tx.QueryContext(s.t.Context(), "SELECT check_id, region, first_slot, step_ms, count FROM result_gaps")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	gaps := make(map[slotOf]bool)
+	for rows.Next() {
+		var key slotOf
+		var first time.Time
+		var step, count int64
+		if err := rows.Scan(&key.check, &key.region, &first, &step, &count); err != nil {
+			s.t.Fatal(err)
+		}
+		for i := range count {
+			slot := first.Add(time.Duration(i*step) * time.Millisecond)
+			key.micros = slot.UnixMicro()
+			if !slot.Before(s.began) && slot.Before(until) {
+				gaps[key] = true
+			}
+		}
+	}
+	if err := rows.Err(); err != nil {
+		s.t.Fatal(err)
+	}
+	return gaps
+}
+
+// lateness returns a quantile (0 to 1) of the lateness of all results.
+func (l *slotAudit) lateness(quantile float64) time.Duration {
+	if len(l.late) == 0 {
+		return 0
+	}
+	return l.late[int(quantile*float64(len(l.late)-1))]
+}
+
+func (l *slotAudit) String() string {
+	ms := func(d time.Duration) time.Duration { return d.Round(100 * time.Microsecond) }
+	return fmt.Sprintf("due %d, stored %d, missed %d (at most %d of one loop), late %v median, %v worst, repeated %d, "+
+		"longest silence beyond the interval %v",
+		l.due, l.stored, l.missed, l.mostMissed, ms(l.lateness(0.5)), ms(l.lateness(1)), l.repeated, ms(l.silence))
+}
+
+// exact fails the test unless every slot is one result or recorded as missed.
+func (l *slotAudit) exact(t *testing.T) {
+	t.Helper()
+	if l.stored+l.missed != l.due || l.unaccounted != 0 || l.repeated != 0 || l.stray != 0 {
+		t.Errorf("the slots are not accounted for: %d due, %d stored, %d missed, %d neither or both, %d results of no slot, %d repeated",
+			l.due, l.stored, l.missed, l.unaccounted, l.stray, l.repeated)
+	}
+}
+
+// punctual fails the test when a loop missed a slot or a result was later than
+// bound, with allowance for pauses of the machine.
+func (l *slotAudit) punctual(t *testing.T, bound, interval time.Duration, p *pauses) {
+	t.Helper()
+	if slots, late := p.slots(interval), bound+p.longest(); l.mostMissed > slots || l.lateness(1) > late {
+		t.Errorf("a loop missed %d slots, %d in all, late %v; want %d of a loop and under %v", l.mostMissed, l.missed, l.lateness(1), slots, late)
+	}
+}

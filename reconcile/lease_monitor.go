@@ -1,0 +1,63 @@
+package reconcile
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"vigil"
+)
+
+// confirmAfter is how long Postgres must have answered before an expired lease
+// counts as abandoned: while Postgres was away, no worker could renew.
+const confirmAfter = vigil.LeaseTimeout + vigil.LeaseRenewal
+
+// leaseStore reads leases.
+type leaseStore interface {
+	SilentLeases(ctx context.Context, silence time.Duration) ([]vigil.Lease, error)
+}
+
+// leaseMonitor keeps the leases that are no longer renewed. Its pass does nothing
+// else: a slow pass elsewhere must not look like a Postgres that was away.
+type leaseMonitor struct {
+	store leaseStore
+	now   func() time.Time
+
+	mu           sync.Mutex
+	silent       []vigil.Lease
+	healthySince time.Time // since when Postgres has answered without a gap; zero: it does not
+	answered     time.Time // when it last answered
+}
+
+// check reads which leases are no longer renewed.
+func (m *leaseMonitor) check(ctx context.Context) error {
+	silent, err := m.store.SilentLeases(ctx, vigil.LeaseTimeout)
+	now := m.now()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err != nil {
+		m.healthySince, m.silent = time.Time{}, nil
+		return err
+	}
+	if m.healthySince.IsZero() || now.Sub(m.answered) > vigil.LeaseTimeout {
+		m.healthySince = now // no worker could renew, or no check was made
+	}
+	m.answered, m.silent = now, silent
+	return nil
+}
+
+// confirmedSilent returns the leases of workers that stopped renewing. known is
+// false until it is certain that the workers, and not Postgres, are the cause;
+// blind says that Postgres does not answer.
+func (m *leaseMonitor) confirmedSilent(now time.Time) (silent []vigil.Lease, known, blind bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.healthySince.IsZero() {
+		return nil, false, true
+	}
+	if now.Sub(m.answered) > vigil.LeaseTimeout || m.answered.Sub(m.healthySince) < confirmAfter {
+		return nil, false, false
+	}
+	return slices.Clone(m.silent), true, false
+}
