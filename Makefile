@@ -60,6 +60,7 @@ bench: build ## Measure turns, CPU, lateness and memory on this machine
 	./bin/vigil bench alerts --checks 100 --subscribers 1000
 	go test ./api -run '^$$' -bench Throughput -benchtime 1x
 	go test ./probe -run '^$$' -bench Types
+	go test ./storage -run '^$$' -bench OpenIncident -benchtime 10x
 
 .PHONY: chaos
 chaos: build ## Kill and restart every part, with the counts of a release (50 min; VIGIL_DRILL_ROUNDS bounds them)

@@ -2,6 +2,7 @@ package vigil
 
 import (
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 )
@@ -33,8 +34,39 @@ type Result struct {
 	Observation
 }
 
+// ResultRow is a result on its way into storage.
+type ResultRow struct {
+	Result Result
+	// Worker that probed, as it is known to the leases.
+	Worker string
+	// Deadline is the longest that a probe of the check may take; a slot is
+	// overdue when this much time has passed since it.
+	Deadline time.Duration
+}
+
+// StoredResult is the row that storage holds for a slot: the caller's own, or the
+// one that was there before.
+type StoredResult struct {
+	Result   Result
+	Inserted bool
+	// Missed is how many slots before this one the insert found without a
+	// result.
+	Missed int64
+}
+
 // MaxErrorLength bounds Result.Error, in bytes.
 const MaxErrorLength = 1024
+
+// Truncate cuts a text to at most limit bytes, at the border of a character.
+func Truncate(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	for limit > 0 && !utf8.RuneStart(text[limit]) {
+		limit--
+	}
+	return text[:max(0, limit)]
+}
 
 // resultSpace is the namespace of result ids.
 var resultSpace = uuid.MustParse("8f3a1c52-6f0e-4c1b-9a6e-0d6f4e1b7a31") //nolint:gochecknoglobals // a constant that Go cannot spell as one
@@ -74,4 +106,18 @@ func percentage(part, whole int64) float64 {
 		return 0
 	}
 	return 100 * float64(part) / float64(whole)
+}
+
+// Page is a window of a list, newest first.
+type Page struct {
+	Limit  int // rows at most
+	Offset int // rows passed over
+}
+
+// ResultFilter selects results of a check. Nil and empty members do not bind.
+type ResultFilter struct {
+	From, To *time.Time // of Result.Time; From is included, To is not
+	Region   string
+	Success  *bool
+	Page
 }

@@ -73,7 +73,8 @@ func (t *turnRun) rebuild(ctx context.Context, e *entry, start time.Time) error 
 		if len(rows) > 0 {
 			oldest = rows[0].Slot
 		}
-		if t.state.DNS, err = t.History.LastDNSAnswer(ctx, t.turn.CheckID, t.turn.Region, oldest); err != nil {
+		t.state.DNS, t.state.DNSSlot, err = t.History.LastDNSAnswer(ctx, t.turn.CheckID, t.turn.Region, oldest)
+		if err != nil {
 			return err
 		}
 	}

@@ -79,9 +79,9 @@ type resultWriter interface {
 type resultHistory interface {
 	ResultsAfter(ctx context.Context, checkID uuid.UUID, region string, slot time.Time, limit int) ([]vigil.Result, error)
 	LatestResults(ctx context.Context, checkID uuid.UUID, region string, n int) ([]vigil.Result, error)
-	// LastDNSAnswer is the fingerprint of the newest successful DNS answer before
-	// a slot, empty when there is none.
-	LastDNSAnswer(ctx context.Context, checkID uuid.UUID, region string, slot time.Time) (string, error)
+	// LastDNSAnswer returns the fingerprint and the slot of the newest successful DNS
+	// answer before a slot, empty and zero when there is none.
+	LastDNSAnswer(ctx context.Context, checkID uuid.UUID, region string, before time.Time) (fingerprint string, slot time.Time, err error)
 }
 
 // WatcherOptions are what a Watcher works with. All members but QuietWindow,

@@ -206,8 +206,8 @@ func (*stub) LatestResults(context.Context, uuid.UUID, string, int) ([]vigil.Res
 	return nil, nil
 }
 
-func (*stub) LastDNSAnswer(context.Context, uuid.UUID, string, time.Time) (string, error) {
-	return "", nil
+func (*stub) LastDNSAnswer(context.Context, uuid.UUID, string, time.Time) (string, time.Time, error) {
+	return "", time.Time{}, nil
 }
 
 func (*stub) Unavailable(context.Context) []vigil.CheckType                          { return nil }

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 	gomail "github.com/wneessen/go-mail"
@@ -69,11 +68,7 @@ func oneLine(text string) string {
 	if len(text) <= maxSubject {
 		return text
 	}
-	cut := maxSubject
-	for cut > 0 && !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut] + "..."
+	return vigil.Truncate(text, maxSubject) + "..."
 }
 
 // clean drops what a mail's body cannot hold.

@@ -7,6 +7,7 @@ import (
 	"net/url"
 
 	"vigil"
+	"vigil/redact"
 )
 
 // Bounds of the blocks of a message, in bytes (Slack's, in characters).
@@ -15,11 +16,13 @@ const (
 	maxChatSection = 3000
 )
 
-// Chat is the channel type that posts to an incoming webhook of Slack or of a
-// product that takes the same form.
-func (k *kinds) Chat() Notifier { return chatType{k} }
+var _ = register(newChat)
 
-type chatType struct{ *kinds }
+// newChat makes the channel type that posts to an incoming webhook of Slack or of a
+// product that takes the same form.
+func newChat(env *environment) Notifier { return chatType{env} }
+
+type chatType struct{ *environment }
 
 // chatConfig is the config of a chat channel (spec section 2).
 type chatConfig struct {
@@ -32,26 +35,26 @@ func (chatType) MaxAttempts() int        { return fewAttempts }
 func (chatType) Documents() any          { return chatConfig{} }
 
 // Parse reads the config.
-func (t chatType) Parse(config json.RawMessage) (Sender, error) {
-	c := &chat{kinds: t.kinds}
-	if err := decode(config, &c.config); err != nil {
+func (t chatType) Parse(given json.RawMessage) (Sender, error) {
+	c := &chat{environment: t.environment}
+	hidden, err := t.read(t.Type(), given, &c.config)
+	if err != nil {
 		return nil, err
 	}
-	var err error
 	if c.url, err = t.parseURL("config.webhook_url", c.config.WebhookURL); err != nil {
 		return nil, err
 	}
-	// Whoever knows the path may post there.
-	c.hidden = hide(hidePath(c.url)...)
+	// The path is all that a caller needs to post there.
+	c.hidden = hidden.With(pathTexts(c.url)...)
 	return c, c.config.check()
 }
 
 type chat struct {
-	*kinds
+	*environment
 
 	config chatConfig
 	url    *url.URL
-	hidden *secrets
+	hidden *redact.Redactor
 }
 
 func (c *chat) Target() string { return c.url.Host }

@@ -8,6 +8,13 @@ import (
 	"vigil"
 )
 
+var _ = addFixture(fixture{
+	kind: vigil.ChannelChat, address: "config.webhook_url", required: "config.webhook_url",
+	config: func(base string) map[string]any {
+		return map[string]any{"webhook_url": base + "/services/T0/B0/" + pathToken}
+	},
+})
+
 func TestChat(t *testing.T) {
 	t.Parallel()
 

@@ -8,5 +8,5 @@
 // returns, not even when the receiver repeats it.
 //
 // A new type is one new file and its test: a type that implements Notifier, and
-// a method on kinds that makes it (see kinds).
+// a call of register.
 package notify

@@ -11,12 +11,15 @@ import (
 	"github.com/google/uuid"
 
 	"vigil"
+	"vigil/redact"
 )
 
-// Email is the channel type that sends mail.
-func (k *kinds) Email() Notifier { return emailType{k} }
+var _ = register(newEmail)
 
-type emailType struct{ *kinds }
+// newEmail makes the channel type that sends mail.
+func newEmail(env *environment) Notifier { return emailType{env} }
+
+type emailType struct{ *environment }
 
 // emailConfig is the config of an email channel in both of the spec's forms.
 type emailConfig struct {
@@ -30,11 +33,13 @@ func (emailType) MaxAttempts() int        { return manyAttempts }
 func (emailType) Documents() any          { return emailConfig{} }
 
 // Parse reads the config.
-func (t emailType) Parse(config json.RawMessage) (Sender, error) {
-	e := &email{kinds: t.kinds}
-	if err := decode(config, &e.config); err != nil {
+func (t emailType) Parse(given json.RawMessage) (Sender, error) {
+	e := &email{environment: t.environment}
+	hidden, err := t.read(t.Type(), given, &e.config)
+	if err != nil {
 		return nil, err
 	}
+	e.hidden = hidden
 	for _, to := range e.config.To {
 		if !plainAddress(to) {
 			return nil, vigil.Invalid("config.to", "must be a list of email addresses such as ada@example.com")
@@ -62,10 +67,11 @@ func plainAddress(text string) bool {
 }
 
 type email struct {
-	*kinds
+	*environment
 
 	config emailConfig
 	to     []string
+	hidden *redact.Redactor
 }
 
 func (e *email) Target() string { return strings.Join(e.to, ", ") }
@@ -84,6 +90,7 @@ func (e *email) Send(ctx context.Context, m Message) Outcome {
 		letter.Thread = m.Incident.String()
 	}
 	outcome := mailed(e.mail.Send(ctx, letter))
+	outcome.Error, outcome.ResponseBody = e.hidden.Text(outcome.Error), e.hidden.Text(outcome.ResponseBody)
 	outcome.Duration = e.now().Sub(began)
 	return outcome
 }

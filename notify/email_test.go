@@ -21,6 +21,11 @@ import (
 	"vigil/notify"
 )
 
+var _ = addFixture(fixture{
+	kind: vigil.ChannelEmail, required: "config.to",
+	config: func(string) map[string]any { return map[string]any{"to": []string{"ada@example.com"}} },
+})
+
 // mailer is a real mailer to a real server.
 func mailer(t *testing.T, opts mailtest.Options, user string) (notify.Option, *mailtest.Server) {
 	t.Helper()

@@ -5,7 +5,6 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -13,7 +12,9 @@ import (
 	"github.com/google/uuid"
 
 	"vigil"
+	"vigil/config"
 	"vigil/egress"
+	"vigil/redact"
 )
 
 // Timeout is the longest that one attempt takes.
@@ -55,7 +56,7 @@ type Notifier interface {
 	// Parse reads a config. Every mistake is a vigil.Invalid error that names
 	// the member by its path ("config.url") and never repeats its value. No
 	// name is resolved, but an address that may not be reached is refused.
-	Parse(config json.RawMessage) (Sender, error)
+	Parse(given json.RawMessage) (Sender, error)
 	// MaxAttempts is how often a delivery is tried.
 	MaxAttempts() int
 	// Documents returns a zero value of the struct that documents the config,
@@ -81,48 +82,81 @@ type mailer interface {
 // Registry holds all channel types.
 type Registry struct {
 	notifiers map[vigil.ChannelType]Notifier
+	secrets   map[vigil.ChannelType]vigil.SecretFields
 }
 
 // Option changes what channels use of their surroundings.
-type Option func(*kinds)
+type Option func(*environment)
 
 // WithMail gives the way to send mail. Without it every email fails.
-func WithMail(m mailer) Option { return func(k *kinds) { k.mail = m } }
+func WithMail(m mailer) Option { return func(env *environment) { env.mail = m } }
 
 // WithRoots makes receivers be verified against these authorities instead of
 // the machine's.
-func WithRoots(roots *x509.CertPool) Option { return func(k *kinds) { k.roots = roots } }
+func WithRoots(roots *x509.CertPool) Option { return func(env *environment) { env.roots = roots } }
 
 // WithClock sets the clock that signatures and durations are read from.
-func WithClock(now func() time.Time) Option { return func(k *kinds) { k.now = now } }
+func WithClock(now func() time.Time) Option { return func(env *environment) { env.now = now } }
 
 // WithTimeout sets the longest that one attempt takes.
-func WithTimeout(timeout time.Duration) Option { return func(k *kinds) { k.timeout = timeout } }
+func WithTimeout(timeout time.Duration) Option {
+	return func(env *environment) { env.timeout = timeout }
+}
 
-// kinds makes the channel types: each of its exported methods returns one, and
-// NewRegistry calls them all. A file that adds a method adds a type, and no
-// other file has to know.
-type kinds struct {
+// environment is what the channel types use of their surroundings.
+type environment struct {
 	guard   *egress.Guard
 	mail    mailer
 	roots   *x509.CertPool // nil: the machine's
 	now     func() time.Time
 	timeout time.Duration
+	// secrets is complete once NewRegistry returns, so when configs are read.
+	secrets map[vigil.ChannelType]vigil.SecretFields
+}
+
+// builders makes the channel types, one for each call of register.
+var builders []func(*environment) Notifier //nolint:gochecknoglobals // written by the types' files before main, read afterwards
+
+// register adds a channel type. The type's own file calls it, so that a new type
+// is one new file:
+//
+//	var _ = register(newWebhook)
+func register(build func(*environment) Notifier) bool {
+	builders = append(builders, build)
+	return true
 }
 
 // NewRegistry makes the registry of all types, which reach their receivers
 // through the guard.
 func NewRegistry(guard *egress.Guard, opts ...Option) *Registry {
-	k := &kinds{guard: guard, timeout: Timeout, now: time.Now} //nolint:forbidigo // the default of an injected clock
+	env := &environment{guard: guard, timeout: Timeout, now: time.Now} //nolint:forbidigo // the default of an injected clock
 	for _, opt := range opts {
-		opt(k)
+		opt(env)
 	}
-	r := &Registry{notifiers: make(map[vigil.ChannelType]Notifier)}
-	for _, method := range reflect.ValueOf(k).Methods() {
-		notifier := method.Call(nil)[0].Interface().(Notifier) // a wrong method fails every test
+	env.secrets = make(map[vigil.ChannelType]vigil.SecretFields, len(builders))
+	r := &Registry{notifiers: make(map[vigil.ChannelType]Notifier, len(builders)), secrets: env.secrets}
+	for _, build := range builders {
+		notifier := build(env)
 		r.notifiers[notifier.Type()] = notifier
+		r.secrets[notifier.Type()] = config.Secrets(notifier.Documents(), nil)
 	}
 	return r
+}
+
+// Secrets returns the secret members of the configs of all channel types.
+func Secrets() map[vigil.ChannelType]vigil.SecretFields { return NewRegistry(nil).secrets }
+
+// Secrets returns the secret members of the configs of a type.
+func (r *Registry) Secrets(t vigil.ChannelType) vigil.SecretFields {
+	return vigil.ConfigSecrets{Channels: r.secrets}.Channel(t)
+}
+
+// read decodes a config of a type and returns what hides its secrets.
+func (env *environment) read(t vigil.ChannelType, given json.RawMessage, into any) (*redact.Redactor, error) {
+	if err := config.Decode(given, into, "channel", maxConfigBytes); err != nil {
+		return nil, err
+	}
+	return redact.New(credentials(env.secrets[t].Values(given))...), nil
 }
 
 // Types returns all channel types, sorted.
@@ -131,7 +165,7 @@ func (r *Registry) Types() []vigil.ChannelType {
 }
 
 // Parse reads the config of a channel of a type. All errors are vigil.Invalid.
-func (r *Registry) Parse(t vigil.ChannelType, config json.RawMessage) (Sender, error) {
+func (r *Registry) Parse(t vigil.ChannelType, given json.RawMessage) (Sender, error) {
 	notifier, ok := r.notifiers[t]
 	if !ok {
 		names := make([]string, 0, len(r.notifiers))
@@ -140,7 +174,7 @@ func (r *Registry) Parse(t vigil.ChannelType, config json.RawMessage) (Sender, e
 		}
 		return nil, vigil.Invalid("type", "unknown channel type; the known ones are %s", strings.Join(names, ", "))
 	}
-	return notifier.Parse(config)
+	return notifier.Parse(given)
 }
 
 // MaxAttempts is how often a delivery to a channel of a type is tried; 0 for an

@@ -7,5 +7,5 @@
 // person can act on and that holds no secret.
 //
 // A new type is one new file and its test: a type that implements Prober, and
-// a method on kinds that makes it (see kinds).
+// a call of register.
 package probe

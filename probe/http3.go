@@ -23,16 +23,18 @@ const (
 	maxQUICWindow    = 2 << 20 // bytes that a server may send ahead
 )
 
-// HTTP3 makes the http3 type: an https check that speaks HTTP/3 and nothing
+var _ = register(newHTTP3)
+
+// newHTTP3 makes the http3 type: an https check that speaks HTTP/3 and nothing
 // else. In its timings the QUIC handshake is the TLS phase.
-func (k *kinds) HTTP3() Prober {
-	return http3Prober{httpProber{kinds: k, kind: vigil.TypeHTTP3, schemes: []string{"https"}}}
+func newHTTP3(env *environment) Prober {
+	return http3Prober{httpProber{environment: env, kind: vigil.TypeHTTP3, schemes: []string{"https"}}}
 }
 
 type http3Prober struct{ httpProber }
 
-func (p http3Prober) Parse(config json.RawMessage, interval time.Duration) (Probe, error) {
-	request, err := p.parse(config, interval)
+func (p http3Prober) Parse(given json.RawMessage, interval time.Duration) (Probe, error) {
+	request, err := p.parse(given, interval)
 	if err != nil {
 		return nil, err
 	}

@@ -9,8 +9,10 @@ import (
 	"vigil"
 )
 
-// Ping is the fixture of the ping type.
-func (f fixtures) Ping() fixture {
+var _ = addFixture(fixturePing)
+
+// fixturePing is the fixture of the ping type.
+func fixturePing(f *world) fixture {
 	return fixture{
 		kind:    vigil.TypePing,
 		healthy: object{"host": "127.0.0.1", "packet_count": 2},

@@ -11,8 +11,10 @@ import (
 	"vigil/probe/probetest"
 )
 
-// SMTPIMAP is the fixture of the smtp-imap type.
-func (f fixtures) SMTPIMAP() fixture {
+var _ = addFixture(fixtureSMTPIMAP)
+
+// fixtureSMTPIMAP is the fixture of the smtp-imap type.
+func fixtureSMTPIMAP(f *world) fixture {
 	house := probetest.NewPostOffice(f, f.authority, "starttls", "tls")
 	return fixture{
 		kind:    vigil.TypeSMTPIMAP,

@@ -39,7 +39,7 @@ func (s *Store) sealedChannel(c *vigil.Channel) (*channelRow, error) {
 	if containsNUL(c.Config) {
 		return nil, errUnstorable()
 	}
-	sealed, err := s.keys.SealSecrets(c.Config)
+	sealed, err := s.keys.SealSecrets(s.secrets.Channel(c.Type), c.Config)
 	if err != nil {
 		return nil, fmt.Errorf("seal the config: %w", err)
 	}
@@ -56,7 +56,7 @@ func (s *Store) openedChannels(rows []channelRow) ([]vigil.Channel, error) {
 	}
 	channels := make([]vigil.Channel, len(rows))
 	for i, r := range rows {
-		config, err := s.keys.OpenSecrets(r.Config)
+		config, err := s.keys.OpenSecrets(s.secrets.Channel(vigil.ChannelType(r.Type)), r.Config)
 		if err != nil {
 			return nil, fmt.Errorf("open the config of channel %s: %w", r.ID, err)
 		}

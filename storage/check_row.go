@@ -63,7 +63,7 @@ func (s *Store) sealedRow(c *vigil.Check) (*checkRow, error) {
 	if containsNUL(c.Config) {
 		return nil, errUnstorable()
 	}
-	sealed, err := s.keys.SealSecrets(c.Config)
+	sealed, err := s.keys.SealSecrets(s.secrets.Check(c.Type), c.Config)
 	if err != nil {
 		return nil, fmt.Errorf("seal the config: %w", err)
 	}
@@ -79,7 +79,7 @@ func (s *Store) opened(r *checkRow) (vigil.Check, error) {
 	if s.keys == nil {
 		return vigil.Check{}, errors.New("the store has no keys to open secrets with")
 	}
-	config, err := s.keys.OpenSecrets(r.Config)
+	config, err := s.keys.OpenSecrets(s.secrets.Check(vigil.CheckType(r.Type)), r.Config)
 	if err != nil {
 		return vigil.Check{}, fmt.Errorf("open the config of check %s: %w", r.ID, err)
 	}

@@ -24,6 +24,9 @@ type Options struct {
 	// Keys seal the secrets of configs. A store without keys cannot read or
 	// write checks and channels.
 	Keys *vigil.Keyring
+	// Secrets lists the members of configs that are sealed. For a type that it lacks,
+	// those whose names look like credentials are sealed.
+	Secrets vigil.ConfigSecrets
 	// MaxConns limits the connections to Postgres, up to 1,000; 0 means 16. A leader
 	// and a migration hold one each. Results and leases use two more.
 	MaxConns int
@@ -50,6 +53,7 @@ type Store struct {
 	// probing has the reserved connections; it opens them on first use.
 	probing *pgxpool.Pool
 	keys    *vigil.Keyring
+	secrets vigil.ConfigSecrets
 	now     func() time.Time
 	log     *slog.Logger
 }
@@ -89,7 +93,7 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 	s := &Store{
 		pool: pool, probing: probing,
 		db:   bun.NewDB(stdlib.OpenDBFromPool(pool), pgdialect.New(), bun.WithDiscardUnknownColumns()),
-		keys: opts.Keys, now: opts.Now, log: opts.Log,
+		keys: opts.Keys, secrets: opts.Secrets, now: opts.Now, log: opts.Log,
 	}
 	if s.now == nil {
 		s.now = time.Now //nolint:forbidigo // the default of an injected clock

@@ -159,7 +159,8 @@ func (l *checkLoop) reportVote(ctx workflow.Context) {
 	tellCtx, giveUp := workflow.WithCancel(workflow.WithActivityOptions(ctx, options))
 	defer giveUp()
 	told := workflow.ExecuteActivity(tellCtx, activities.NameReportVote, l.in.CheckID, vigil.Vote{
-		Region: l.in.Region, Revision: l.in.Plan.Revision, Slot: state.Slot, Failures: state.Failures, Firing: state.Firing,
+		Region: l.in.Region, Revision: l.in.Plan.Revision, Slot: state.Slot, Failures: state.Failures,
+		Firing: state.Firing, Matches: state.Matches,
 	})
 	for l.wait(ctx, told) {
 		if l.done {

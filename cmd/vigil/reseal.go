@@ -31,7 +31,7 @@ func newKeysResealCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			store, err := storage.Open(cmd.Context(), dsn, storage.Options{Keys: opened.keyring, MaxConns: 4})
+			store, err := storage.Open(cmd.Context(), dsn, storage.Options{Keys: opened.keyring, Secrets: configSecrets(), MaxConns: 4})
 			if err != nil {
 				return err
 			}

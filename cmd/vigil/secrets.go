@@ -1,13 +1,18 @@
 package main
 
 import (
+	"context"
 	"crypto/hkdf"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"vigil"
+	"vigil/notify"
+	"vigil/probe"
+	"vigil/storage"
 )
 
 // secretKeyFile is the file of the data directory that holds the generated key,
@@ -70,4 +75,23 @@ func openSecrets(s *settings, dataDir keeper) (secrets, error) {
 		opened.olderSigning = append(opened.olderSigning, derived)
 	}
 	return opened, nil
+}
+
+// configSecrets holds the secret members of the configs of all types.
+func configSecrets() vigil.ConfigSecrets {
+	return vigil.ConfigSecrets{Checks: probe.Secrets(), Channels: notify.Secrets()}
+}
+
+// sealConfigs seals the secrets that an older version stored in clear. Only what
+// runs the control worker does so: it is replaced after the region workers, and
+// the older ones of these cannot read what is sealed now. Both forms can be read,
+// so a failure stops nothing; the next start tries again.
+func sealConfigs(ctx context.Context, store *storage.Store, log *slog.Logger) {
+	changed, err := store.SealConfigs(ctx)
+	switch {
+	case err != nil:
+		log.WarnContext(ctx, "secrets stored in clear are not sealed yet", "sealed", changed, "error", err)
+	case changed > 0:
+		log.InfoContext(ctx, "secrets that were stored in clear are sealed", "configs", changed)
+	}
 }
