@@ -74,7 +74,7 @@ func TestCatalogueRefresh(t *testing.T) {
 			w.set(func() { w.readErr = nil })
 			time.Sleep(2 * time.Second)
 			w.wantPolls(began, []string{"1s since 1s", "2s since 1s", "3s since 2s", "4s since 2s", "5s since 2s", "6s since 2s", "7s since 6s"})
-			line := "msg=\"catalogue not refreshed, working with what is known\" error=\"postgres is down\""
+			line := "msg=\"catalogue not refreshed, using the last definitions\" error=\"postgres is down\""
 			if n := w.log.count(line); n != 3 {
 				t.Errorf("%d warnings, want one for each of the 3 failed polls", n)
 			}
