@@ -109,7 +109,7 @@ func TestWatchRecoverReports(t *testing.T) {
 			turn.Recover = true
 			w.historyErr = errors.New("postgres is down")
 			for want, turn := range map[string]activities.Turn{
-				"rebuild the state: postgres is down":            turnOf(def, vigil.State{}),
+				"rebuild the state: postgres is down":               turnOf(def, vigil.State{}),
 				"read the results of a lost turn: postgres is down": turn,
 			} {
 				if _, err := w.watch(turn); err == nil || !strings.Contains(err.Error(), want) {
