@@ -17,7 +17,7 @@ import (
 
 // desk notes what is done about a delivery, in order.
 type desk struct {
-	*postbox
+	*chatDelivery
 	unsettled error
 	steps     []string
 	bounded   bool // the mail
@@ -28,7 +28,7 @@ func (d *desk) RecordOutcome(ctx context.Context, set vigil.AttemptOutcome) (vig
 	if d.unsettled != nil {
 		return vigil.Remaining{}, d.unsettled
 	}
-	return d.postbox.RecordOutcome(ctx, set)
+	return d.chatDelivery.RecordOutcome(ctx, set)
 }
 
 func (d *desk) DisableChannel(context.Context, uuid.UUID, string) (bool, error) {
@@ -56,8 +56,9 @@ func TestGoneReceiver(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := &desk{unsettled: test.unsettled, postbox: &postbox{
-				state: vigil.NextAttemptReady, rest: vigil.DeliveryExhausted, outcome: notify.Outcome{StatusCode: 410, ErrorCode: "http_status", Gone: true},
+			d := &desk{unsettled: test.unsettled, chatDelivery: &chatDelivery{
+				state: vigil.NextAttemptReady, rest: vigil.DeliveryExhausted,
+				outcome: notify.Outcome{StatusCode: 410, ErrorCode: "http_status", Gone: true},
 			}}
 			acts := activities.NewDeliveries(activities.DeliveriesOptions{
 				Store: d, Channels: d, Notices: d, Schedule: vigil.DefaultRetrySchedule(),

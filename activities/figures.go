@@ -9,30 +9,30 @@ import (
 	"vigil"
 )
 
-// What activities know is counted by the handler that the SDK puts into their
-// context. It does nothing in a process that shows no metrics. A label is a word
-// of a short list: never an id, a name or an address.
+// Activities record metrics with the handler in their context, which does nothing in a
+// process without a metrics endpoint. The values of a label come from a short list: never
+// an id, a name or an address.
 
-// labels is the labels of a figure.
+// labels are the labels of a metric.
 type labels = map[string]string
 
-// countResult counts a result that was stored, once: not a row that was there.
-func countResult(ctx context.Context, t vigil.CheckType, recorded vigil.StoredResult) {
-	if !recorded.Inserted {
+// countResult counts a stored result once: a slot that already had a result adds nothing.
+func countResult(ctx context.Context, t vigil.CheckType, stored vigil.StoredResult) {
+	if !stored.Inserted {
 		return
 	}
-	r, to := recorded.Result, activity.GetMetricsHandler(ctx)
-	to.WithTags(labels{"type": string(t), "region": r.Region, "success": strconv.FormatBool(r.Success)}).
+	r, handler := stored.Result, activity.GetMetricsHandler(ctx)
+	handler.WithTags(labels{"type": string(t), "region": r.Region, "success": strconv.FormatBool(r.Success)}).
 		Counter("vigil_results_total").Inc(1)
-	// None missed is counted too, so that the figure is there before it moves.
-	to.WithTags(labels{"region": r.Region}).Counter("vigil_slots_missed_total").Inc(recorded.Missed)
+	// Zero is added too, so that the time series exists before its first increase.
+	handler.WithTags(labels{"region": r.Region}).Counter("vigil_slots_missed_total").Inc(stored.Missed)
 	if !r.Manual {
-		to.Timer("vigil_probe_lateness_seconds").Record(max(0, r.Time.Sub(r.Slot)))
+		handler.Timer("vigil_probe_lateness_seconds").Record(max(0, r.Time.Sub(r.Slot)))
 	}
 }
 
-// countAttempt counts an attempt to tell a channel, by what became of it. The
-// other outcomes are counted as none, so that they are there before they move.
+// countAttempt counts a delivery attempt by its outcome. It adds zero to the other
+// outcomes, so that their time series exist before their first increase.
 func countAttempt(ctx context.Context, t vigil.ChannelType, set vigil.AttemptOutcome, rest vigil.Remaining) {
 	outcome := "failed"
 	switch {
@@ -53,14 +53,14 @@ func countAttempt(ctx context.Context, t vigil.ChannelType, set vigil.AttemptOut
 	}
 }
 
-// countOpened counts an incident that was opened just now.
+// countOpened counts an incident when this call opened it.
 func countOpened(ctx context.Context, out vigil.IncidentOutcome, err error) {
 	if err == nil && out.Changed {
 		activity.GetMetricsHandler(ctx).Counter("vigil_incidents_opened_total").Inc(1)
 	}
 }
 
-// countResolved counts an incident that was resolved just now.
+// countResolved counts an incident when this call resolved it.
 func countResolved(ctx context.Context, how vigil.Resolution, out vigil.IncidentOutcome, err error) {
 	if err == nil && out.Changed {
 		activity.GetMetricsHandler(ctx).WithTags(labels{"resolution": string(how)}).Counter("vigil_incidents_resolved_total").Inc(1)

@@ -19,8 +19,7 @@ import (
 	"vigil/notify"
 )
 
-// counted runs an activity and returns the lines with own metrics that a process
-// then shows.
+// counted runs an activity and returns the metrics that the process then exposes.
 func counted(t *testing.T, runs int, activity any, args ...any) string {
 	t.Helper()
 	m, err := metrics.New("test", slog.New(slog.DiscardHandler))
@@ -39,40 +38,45 @@ func counted(t *testing.T, runs int, activity any, args ...any) string {
 	return recorder.Body.String()
 }
 
-// postbox has one delivery by chat, and the receiver's answer to it.
-type postbox struct {
+// chatDelivery is a store with one delivery to a chat channel, and the sender that
+// returns its outcome.
+type chatDelivery struct {
 	notify.Sender
 	state   vigil.NextAttemptState
 	outcome notify.Outcome
 	rest    vigil.DeliveryStatus
 }
 
-func (p *postbox) ClaimAttempt(context.Context, uuid.UUID, uuid.UUID) (vigil.NextAttempt, error) {
+func (p *chatDelivery) ClaimAttempt(context.Context, uuid.UUID, uuid.UUID) (vigil.NextAttempt, error) {
 	return vigil.NextAttempt{State: p.state, Delivery: vigil.Delivery{ChannelType: vigil.ChannelChat, Policy: vigil.DeliveryPolicy{MaxAttempts: 3}}, Body: []byte("frozen")}, nil
 }
 
-func (p *postbox) RecordOutcome(context.Context, vigil.AttemptOutcome) (vigil.Remaining, error) {
+func (p *chatDelivery) RecordOutcome(context.Context, vigil.AttemptOutcome) (vigil.Remaining, error) {
 	return vigil.Remaining{Status: p.rest}, nil
 }
 
-func (p *postbox) FreezeBody(_ context.Context, _ uuid.UUID, body []byte) ([]byte, error) {
+func (p *chatDelivery) FreezeBody(_ context.Context, _ uuid.UUID, body []byte) ([]byte, error) {
 	return body, nil
 }
 
-func (p *postbox) Channel(context.Context, uuid.UUID, uuid.UUID) (vigil.Channel, error) {
+func (p *chatDelivery) Channel(context.Context, uuid.UUID, uuid.UUID) (vigil.Channel, error) {
 	return vigil.Channel{}, nil
 }
 
-func (p *postbox) DisableChannel(context.Context, uuid.UUID, string) (bool, error) { return false, nil }
+func (p *chatDelivery) DisableChannel(context.Context, uuid.UUID, string) (bool, error) {
+	return false, nil
+}
 
-func (p *postbox) Parse(vigil.ChannelType, json.RawMessage) (notify.Sender, error) { return p, nil }
+func (p *chatDelivery) Parse(vigil.ChannelType, json.RawMessage) (notify.Sender, error) {
+	return p, nil
+}
 
-func (p *postbox) Send(context.Context, notify.Message) notify.Outcome { return p.outcome }
+func (p *chatDelivery) Send(context.Context, notify.Message) notify.Outcome { return p.outcome }
 
 func TestAttemptsAreCountedByOutcome(t *testing.T) {
 	t.Parallel()
 	refused := notify.Outcome{StatusCode: 500, ErrorCode: "http_status"}
-	for want, box := range map[string]*postbox{
+	for want, box := range map[string]*chatDelivery{
 		"delivered": {state: vigil.NextAttemptReady, rest: vigil.DeliveryDelivered},
 		"failed":    {state: vigil.NextAttemptReady, rest: vigil.DeliveryPending, outcome: refused},
 		"exhausted": {state: vigil.NextAttemptReady, rest: vigil.DeliveryExhausted, outcome: refused},
@@ -95,7 +99,7 @@ func TestAttemptsAreCountedByOutcome(t *testing.T) {
 	}
 }
 
-// incidentRows is what the store makes of every opening and closing.
+// incidentRows is a store that returns the same outcome for every request.
 type incidentRows struct {
 	out vigil.IncidentOutcome
 	err error
