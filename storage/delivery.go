@@ -217,7 +217,7 @@ func (s *Store) RequestRedelivery(ctx context.Context, orgID, id uuid.UUID) (vig
 		var kept bool
 		err = tx.NewRaw("SELECT EXISTS (SELECT FROM events WHERE id = ?)", row.EventID).Scan(ctx, &kept)
 		if err != nil {
-			return fmt.Errorf("look for the event: %w", err)
+			return fmt.Errorf("find the event: %w", err)
 		}
 		if !kept {
 			return vigil.Errorf(vigil.CodeConflict, "The event of this delivery is not kept any more.")
