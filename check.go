@@ -100,36 +100,21 @@ func (c *Check) HourlyCost() float64 {
 	return float64(time.Hour) / float64(c.Interval) * float64(len(c.Regions))
 }
 
-// Loop is the stored side of one check in one region: the desired state that
-// its workflow follows, and where the stored results of that region stand.
-type Loop struct {
-	CheckID uuid.UUID
-	OrgID   uuid.UUID
-	Region  string
-	Name    string // of the check
-	Target  string // of the check
-	// Desired is the check's revision that the loop should know, Applied the
-	// newest one that Temporal has durably accepted.
-	Desired, Applied int64
-	// Active: a loop should run. False for a disabled check.
-	Active bool
-	// Start is slot 0: the instant from which the region is due.
-	Start         time.Time
-	LastSlot      time.Time // newest slot with a result of any kind; zero before
-	LastScheduled time.Time // newest slot of the schedule with a result
-	NextDue       time.Time // zero while nothing is due
-	Health        Health
-	Missed        int64 // slots that passed without a result, since creation
-	Worker        string
+// Definition is what a worker needs to run a check: the check with its secrets
+// in clear, and slot 0 of each of its regions.
+type Definition struct {
+	Check  Check
+	Starts map[string]time.Time // by region key
+	// Rules of the check, disabled ones included.
+	Rules []Rule
 }
 
-// LoopID is the id of the workflow that runs a check in a region.
-func LoopID(checkID uuid.UUID, region string) string {
-	return "check/" + checkID.String() + "/" + region
+// Schedule returns the slots of the definition in a region; false when the
+// check is disabled or does not have that region.
+func (d *Definition) Schedule(region string) (Schedule, bool) {
+	start, ok := d.Starts[region]
+	if !ok || !d.Check.Enabled {
+		return Schedule{}, false
+	}
+	return d.Check.Schedule(region, start), true
 }
-
-// RegionQueue is the task queue that the workers of a region poll.
-func RegionQueue(region string) string { return "region/" + region }
-
-// ControlQueue is the task queue of the workers that serve no region.
-const ControlQueue = "control"

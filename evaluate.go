@@ -35,12 +35,17 @@ type State struct {
 	Health Health `json:"health,omitempty"`
 	// Failures counts the failed results in a row that end at Slot.
 	Failures int `json:"failures,omitempty"`
-	// DNS is the fingerprint of the newest successful answer.
-	DNS string `json:"dns,omitempty"`
+	// DNS is the fingerprint of the newest successful answer, DNSSlot the slot of
+	// that answer; a state that an older worker made has no slot.
+	DNS     string    `json:"dns,omitempty"`
+	DNSSlot time.Time `json:"dns_slot,omitzero"`
 	// Days are what the certificate had left when it was last seen; nil before.
 	Days *int `json:"days,omitempty"`
 	// Firing are the ids of the rules that fire, sorted.
 	Firing []uuid.UUID `json:"firing,omitempty"`
+	// Matches say why, one for each of Firing and in that order. A state that an
+	// older worker made has none.
+	Matches []Match `json:"matches,omitempty"`
 }
 
 // For returns the state for a check of a type: itself, or one that remembers only
@@ -59,10 +64,18 @@ func (s State) For(t CheckType) State {
 // SameFiring reports whether the same rules fire in both states.
 func (s State) SameFiring(other State) bool { return slices.Equal(s.Firing, other.Firing) }
 
-// Match is a rule that fires, and the keys of its condition that made it.
+// Match is a rule that fires and what made it fire. It travels through workflow
+// histories: only ids, slots and small values may enter it, never an answer.
 type Match struct {
-	Rule uuid.UUID
-	Keys []string
+	Rule uuid.UUID `json:"rule"`
+	// Keys of the rule's condition that match, in their fixed order.
+	Keys []string `json:"keys"`
+	// Days that the certificate has left, when the rule's condition has
+	// ssl_days_remaining; nil otherwise, and while no certificate was seen.
+	Days *int `json:"days,omitempty"`
+	// PreviousAnswer is the slot of the DNS answer before the one that changed. It
+	// is zero without dns_changed in Keys, and when the state did not know it.
+	PreviousAnswer time.Time `json:"previous_answer,omitzero"`
 }
 
 // Evaluate folds one more result into the state and returns which of the rules
@@ -76,24 +89,41 @@ func Evaluate(rules []Rule, state State, result Result) (State, []Match) {
 	next, facts := fold(state, result)
 	var matches []Match
 	for i := range rules {
-		if keys := rules[i].Condition.matches(facts); rules[i].Enabled && len(keys) > 0 {
-			matches = append(matches, Match{Rule: rules[i].ID, Keys: keys})
+		if match, fires := rules[i].match(facts); fires {
+			matches = append(matches, match)
 		}
 	}
 	slices.SortFunc(matches, func(a, b Match) int { return CompareIDs(a.Rule, b.Rule) })
-	next.Firing = nil
+	next.Firing, next.Matches = nil, matches
 	for _, match := range matches {
 		next.Firing = append(next.Firing, match.Rule)
 	}
 	return next, matches
 }
 
+// match applies the rule to the facts of one result.
+func (r *Rule) match(f facts) (match Match, fires bool) {
+	keys := r.Condition.matches(f)
+	if !r.Enabled || len(keys) == 0 {
+		return Match{}, false
+	}
+	match = Match{Rule: r.ID, Keys: keys}
+	if r.Condition.SSLDaysRemaining != nil {
+		match.Days = f.days
+	}
+	if slices.Contains(keys, KeyDNSChanged) {
+		match.PreviousAnswer = f.previousAnswer
+	}
+	return match, true
+}
+
 // facts are what conditions are asked about.
 type facts struct {
-	result     Result
-	failures   int
-	days       *int
-	dnsChanged bool
+	result         Result
+	failures       int
+	days           *int
+	dnsChanged     bool
+	previousAnswer time.Time // slot of the newest answer before result; zero: not known
 }
 
 // fold moves everything but the firing rules.
@@ -113,9 +143,12 @@ func fold(state State, result Result) (State, facts) {
 	changed := false
 	if answer, ok := result.Metadata[MetadataFingerprint].(string); ok && answer != "" && result.Success {
 		changed = state.DNS != "" && state.DNS != answer && questionOf(state.DNS) == questionOf(answer)
-		next.DNS = answer
+		next.DNS, next.DNSSlot = answer, result.Slot
 	}
-	return next, facts{result: result, failures: next.Failures, days: next.Days, dnsChanged: changed}
+	return next, facts{
+		result: result, failures: next.Failures, days: next.Days,
+		dnsChanged: changed, previousAnswer: state.DNSSlot,
+	}
 }
 
 // questionOf is the part of a fingerprint that says what was asked: answers to

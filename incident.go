@@ -1,8 +1,6 @@
 package vigil
 
 import (
-	"cmp"
-	"slices"
 	"strconv"
 	"time"
 
@@ -74,6 +72,14 @@ type Trigger struct {
 	DNSPrevious, DNSCurrent string
 }
 
+// IncidentFilter selects incidents. Zero members do not bind.
+type IncidentFilter struct {
+	Status  IncidentStatus
+	CheckID uuid.UUID
+	RuleID  uuid.UUID
+	Page
+}
+
 // incidentSpace is the namespace of the ids of incidents, of their events and of
 // the deliveries of these.
 var incidentSpace = uuid.MustParse("2b1f8c64-0f6f-4a35-b9ce-4d1b4a0e5d92") //nolint:gochecknoglobals // a constant that Go cannot spell as one
@@ -89,111 +95,96 @@ func IncidentID(firstRun string, episode int) uuid.UUID {
 // of a check: the server runs one at most.
 func IncidentWorkflowID(checkID uuid.UUID) string { return "incident/" + checkID.String() }
 
-// Vote is what one region says of a check: the rules that fire there, as of a
-// slot. It is a level and not an edge: the newest vote of a region is all that
-// counts.
-type Vote struct {
-	Region   string    `json:"region"`
-	Revision int64     `json:"revision"` // of the definition that was evaluated
-	Slot     time.Time `json:"slot,omitzero"`
-	Failures int       `json:"failures,omitempty"` // in a row, at the slot
-	// Firing are the ids of the rules that fire, sorted.
-	Firing []uuid.UUID `json:"firing,omitempty"`
+// IncidentContext is what decisions about the incidents of a check rest on, as
+// Postgres has it. An incident workflow reads it at its start and after a refresh
+// signal.
+type IncidentContext struct {
+	// Gone: the check was deleted, with everything that belonged to it.
+	Gone bool `json:"gone,omitempty"`
+
+	OrgID    uuid.UUID `json:"org_id"`
+	Enabled  bool      `json:"enabled"`
+	Revision int64     `json:"revision"`
+	// Rules that are enabled.
+	Rules []RulePolicy `json:"rules,omitempty"`
+	// Regions of the check, sorted.
+	Regions []RegionVote `json:"regions,omitempty"`
+	// Incident is the open one, nil when there is none.
+	Incident *IncidentHead `json:"incident,omitempty"`
+	// Latch is set while the episode of an incident that was resolved by hand
+	// is not over.
+	Latch *Latch `json:"latch,omitempty"`
 }
 
-// NewerThan reports whether v replaces other as the vote of its region.
-func (v Vote) NewerThan(other Vote) bool {
-	return cmp.Or(cmp.Compare(v.Revision, other.Revision), v.Slot.Compare(other.Slot)) > 0
+// IncidentHead is the part of an incident that decisions need.
+type IncidentHead struct {
+	ID     uuid.UUID      `json:"id"`
+	Status IncidentStatus `json:"status"`
 }
 
-// RulePolicy is what a decision needs to know of an enabled rule.
-type RulePolicy struct {
-	ID     uuid.UUID    `json:"id"`
-	Policy RegionPolicy `json:"policy"`
+// Latch keeps an episode from opening a second incident.
+type Latch struct {
+	IncidentID uuid.UUID `json:"incident_id"`
+	Quiet      []string  `json:"quiet,omitempty"` // regions quiet since
 }
 
-// DecisionInput is everything that a decision about a check's incident rests on.
-type DecisionInput struct {
-	// Enabled is false for a check that was disabled.
-	Enabled bool
-	// Rules of the check that are enabled. A vote for any other rule is void.
-	Rules []RulePolicy
-	// Votes of the regions that have one: not those that were removed or fell
-	// silent.
-	Votes []Vote
-	// Open: an incident is open. Latched: the last one was resolved by hand and
-	// its episode is not over; Quiet are the regions that have been quiet since.
-	Open    bool
-	Latched bool
-	Quiet   []string
+// OpenRequest asks for an incident to be opened.
+type OpenRequest struct {
+	ID      uuid.UUID `json:"id"`
+	CheckID uuid.UUID `json:"check_id"`
+	// Rules whose region policy is met.
+	Rules []uuid.UUID `json:"rules"`
+	// Votes in which one of them fires.
+	Votes []Vote `json:"votes"`
+	// PublicURL is filled in by whoever stores the incident.
+	PublicURL string `json:"-"`
 }
 
-// Decision says what has to happen. At most one of Open, Resolve and Remove.
-type Decision struct {
-	// Open an incident: Rules are those whose region policy is met.
-	Open  bool
-	Rules []uuid.UUID
-	// Resolve the open incident: no voting region fires any rule. Remove: its
-	// check was disabled.
-	Resolve bool
-	Remove  bool
-	// Quiet are the regions that have been quiet since the latch was set, and
-	// Unlatch says that they are all that vote.
-	Quiet   []string
-	Unlatch bool
-	// Firing: some voting region fires a rule, so there is reason to go on
-	// watching.
-	Firing bool
+// ResolveRequest asks for an incident to be resolved.
+type ResolveRequest struct {
+	ID         uuid.UUID  `json:"id"`
+	Resolution Resolution `json:"resolution"`
+	By         string     `json:"by,omitempty"`
+	Note       string     `json:"note,omitempty"`
+	// Latch: rules still fire; Quiet are the voting regions in which none does.
+	Latch bool     `json:"latch,omitempty"`
+	Quiet []string `json:"quiet,omitempty"`
+	// Regions in which a rule fires, sorted.
+	Regions   []string `json:"regions,omitempty"`
+	PublicURL string   `json:"-"`
 }
 
-// Decide applies the region policies to the votes (spec section 3). Without a
-// vote nothing changes.
-func Decide(s DecisionInput) Decision {
-	d := Decision{Quiet: s.Quiet}
-	if !s.Enabled {
-		d.Remove, d.Unlatch = s.Open, s.Latched
-		return d
-	}
-	if len(s.Votes) == 0 {
-		return d
-	}
-	for _, rule := range s.Rules {
-		n := 0
-		for _, vote := range s.Votes {
-			if slices.Contains(vote.Firing, rule.ID) {
-				n++
-			}
-		}
-		d.Firing = d.Firing || n > 0
-		if rule.Policy.Met(n, len(s.Votes)) {
-			d.Rules = append(d.Rules, rule.ID)
-		}
-	}
-	if s.Latched {
-		d.Quiet, d.Unlatch = quietSince(s)
-	}
-	d.Open = !s.Open && (!s.Latched || d.Unlatch) && len(d.Rules) > 0
-	d.Resolve = s.Open && !d.Firing
-	if !d.Open {
-		d.Rules = nil
-	}
-	return d
+// IncidentOutcome is what became of an incident: its head, and whom to tell.
+type IncidentOutcome struct {
+	Incident IncidentHead `json:"incident"`
+	// Changed: this call made the change; false when an earlier one had.
+	Changed bool `json:"changed,omitempty"`
+	// PendingDeliveries are the channels that have something to be told.
+	PendingDeliveries []PendingDelivery `json:"errands,omitempty"`
 }
 
-// quietSince returns the regions that have been quiet at some time since the
-// latch was set, and whether every voting region is among them.
-func quietSince(s DecisionInput) (quiet []string, all bool) {
-	quiet, all = slices.Clone(s.Quiet), true
-	for _, vote := range s.Votes {
-		fires := slices.ContainsFunc(s.Rules, func(r RulePolicy) bool { return slices.Contains(vote.Firing, r.ID) })
-		switch {
-		case slices.Contains(quiet, vote.Region):
-		case fires:
-			all = false
-		default:
-			quiet = append(quiet, vote.Region)
-		}
-	}
-	slices.Sort(quiet)
-	return quiet, all
+// TimelineEntry is one entry of an incident's timeline.
+type TimelineEntry struct {
+	Time time.Time
+	Kind TimelineKind
+	// Region and Firing of an edge.
+	Region   string
+	Failures int
+	Firing   []uuid.UUID
+	// Event of a change of state, with who did it.
+	Event EventType
+	By    string
+	// Delivery and Attempt of an attempt.
+	Delivery *Delivery
+	Attempt  *Attempt
 }
+
+// TimelineKind says what happened in an incident.
+type TimelineKind string
+
+// The kinds of entries in a timeline.
+const (
+	TimelineEdge    TimelineKind = "edge"    // other rules fire in a region
+	TimelineState   TimelineKind = "state"   // the incident changed
+	TimelineAttempt TimelineKind = "attempt" // a channel was tried
+)

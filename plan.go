@@ -50,3 +50,28 @@ func PlanOf(tier Tier, minEnterprise time.Duration) Plan {
 		ExecutionsPerHour: 50_000, CreationsPerHour: 30, CreationsPerHourVerified: 90,
 	}
 }
+
+// Allowance bounds how many checks an organization may create in an hour.
+type Allowance struct {
+	CreationsPerHour int64 // Unlimited: not enforced
+}
+
+// Usage is what an organization uses of its plan.
+type Usage struct {
+	Checks            int64
+	ExecutionsPerHour float64
+}
+
+// RateWindow is how long a window of the rate limit is (spec section 8).
+const RateWindow = time.Minute
+
+// RateLease is a share of an organization's requests that one process may admit
+// by itself until the window ends.
+type RateLease struct {
+	// Granted requests; 0 when the window has none left.
+	Granted int64
+	// Left in the window, for any process, after this lease.
+	Left int64
+	// Ends is how long the window still lasts.
+	Ends time.Duration
+}

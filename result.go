@@ -34,6 +34,26 @@ type Result struct {
 	Observation
 }
 
+// ResultRow is a result on its way into storage.
+type ResultRow struct {
+	Result Result
+	// Worker that probed, as it is known to the leases.
+	Worker string
+	// Deadline is the longest that a probe of the check may take; a slot is
+	// overdue when this much time has passed since it.
+	Deadline time.Duration
+}
+
+// StoredResult is the row that storage holds for a slot: the caller's own, or the
+// one that was there before.
+type StoredResult struct {
+	Result   Result
+	Inserted bool
+	// Missed is how many slots before this one the insert found without a
+	// result.
+	Missed int64
+}
+
 // MaxErrorLength bounds Result.Error, in bytes.
 const MaxErrorLength = 1024
 
@@ -86,4 +106,18 @@ func percentage(part, whole int64) float64 {
 		return 0
 	}
 	return 100 * float64(part) / float64(whole)
+}
+
+// Page is a window of a list, newest first.
+type Page struct {
+	Limit  int // rows at most
+	Offset int // rows passed over
+}
+
+// ResultFilter selects results of a check. Nil and empty members do not bind.
+type ResultFilter struct {
+	From, To *time.Time // of Result.Time; From is included, To is not
+	Region   string
+	Success  *bool
+	Page
 }

@@ -40,6 +40,8 @@ type watchFixture struct {
 	gone []vigil.Tombstone
 	rows []vigil.Result
 	runs []time.Time // instants at which a probe began
+	// answer has the DNS answer before all rows: DNS and DNSSlot.
+	answer vigil.State
 	// observe is what the probe does; nil succeeds at once.
 	observe func(ctx context.Context) vigil.Observation
 	// onRead runs before each reading of one definition.
@@ -271,8 +273,8 @@ func (w *watchFixture) LatestResults(_ context.Context, id uuid.UUID, in string,
 	return rows[max(0, len(rows)-n):], w.historyErr
 }
 
-func (w *watchFixture) LastDNSAnswer(context.Context, uuid.UUID, string, time.Time) (string, error) {
-	return "", nil
+func (w *watchFixture) LastDNSAnswer(context.Context, uuid.UUID, string, time.Time) (string, time.Time, error) {
+	return w.answer.DNS, w.answer.DNSSlot, nil
 }
 
 // watch runs one turn to its end.

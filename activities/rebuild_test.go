@@ -1,6 +1,7 @@
 package activities_test
 
 import (
+	"context"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -26,6 +27,23 @@ func TestRebuild(t *testing.T) {
 			state := w.must(w.watch(turnOf(def, vigil.State{}))).State
 			if state.Failures < 150 || !slices.Equal(state.Firing, []uuid.UUID{def.Rules[0].ID}) {
 				t.Errorf("state %+v, want 150 failures or more and the rule to fire", state)
+			}
+		})
+	})
+
+	t.Run("KnowsTheSlotOfTheAnswerBeforeItsRows", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			w := newWatchFixture(t)
+			def := w.define(firing(vigil.Condition{DNSChanged: true}))
+			w.answer = vigil.State{DNS: "A x:1", DNSSlot: time.Now().Add(-time.Hour)}
+			w.rows = append(w.rows, vigil.Result{CheckID: def.Check.ID, Region: region, Slot: def.Starts[region]})
+			w.observe = func(context.Context) vigil.Observation {
+				return vigil.Observation{Success: true, Metadata: map[string]any{vigil.MetadataFingerprint: "A x:2"}}
+			}
+			matches := w.must(w.watch(turnOf(def, vigil.State{}))).State.Matches
+			if len(matches) != 1 || !matches[0].PreviousAnswer.Equal(w.answer.DNSSlot) {
+				t.Errorf("matches %+v, want one after the answer at %v", matches, w.answer.DNSSlot)
 			}
 		})
 	})

@@ -2,8 +2,6 @@ package storage
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -11,16 +9,22 @@ import (
 	"vigil"
 )
 
-// LastDNSAnswer is the fingerprint of the newest successful DNS answer of a check
-// in a region before a slot, empty when none is stored.
-func (s *Store) LastDNSAnswer(ctx context.Context, checkID uuid.UUID, region string, slot time.Time) (string, error) {
-	var fingerprint string
-	err := s.db.NewRaw(`SELECT metadata->>? FROM results
+// LastDNSAnswer returns the fingerprint and the slot of the newest successful DNS
+// answer of a check in a region before a slot, empty and zero when none is stored.
+func (s *Store) LastDNSAnswer(ctx context.Context, checkID uuid.UUID, region string, before time.Time) (fingerprint string, slot time.Time, err error) {
+	var row struct {
+		Fingerprint string    `bun:"fingerprint"`
+		Slot        time.Time `bun:"slot"`
+	}
+	err = s.db.NewRaw(`SELECT metadata->>? AS fingerprint, slot FROM results
 		WHERE check_id = ? AND region = ? AND slot < ? AND success AND metadata->>? <> ''
 		ORDER BY slot DESC LIMIT 1`,
-		vigil.MetadataFingerprint, checkID, region, micro(slot), vigil.MetadataFingerprint).Scan(ctx, &fingerprint)
-	if errors.Is(err, sql.ErrNoRows) {
-		return "", nil
+		vigil.MetadataFingerprint, checkID, region, micro(before), vigil.MetadataFingerprint).Scan(ctx, &row)
+	if noRow(err) {
+		return "", time.Time{}, nil
 	}
-	return fingerprint, wrap("read the last answer", err)
+	if err != nil {
+		return "", time.Time{}, wrap("read the last DNS answer", err)
+	}
+	return row.Fingerprint, row.Slot.UTC(), nil
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
@@ -90,7 +89,7 @@ func openingRules(ctx context.Context, tx bun.Tx, o vigil.OpenRequest) ([]vigil.
 
 func (s *Store) insertIncident(ctx context.Context, tx bun.Tx, o vigil.OpenRequest, check vigil.Check, org vigil.Organization, rules []vigil.Rule) (vigil.IncidentOutcome, error) {
 	now, lead := s.instant(), rules[0]
-	trigger, err := s.trigger(ctx, tx, o, lead)
+	cause, err := trigger(ctx, tx, o, lead)
 	if err != nil {
 		return vigil.IncidentOutcome{}, err
 	}
@@ -100,12 +99,12 @@ func (s *Store) insertIncident(ctx context.Context, tx bun.Tx, o vigil.OpenReque
 	}
 	incident := vigil.Incident{
 		ID: o.ID, OrgID: check.OrgID, CheckID: check.ID, RuleID: lead.ID, Status: vigil.IncidentActive, Severity: lead.Severity(),
-		Trigger: trigger, Regions: firingRegions(o.Votes), StartedAt: now, CreatedAt: now,
+		Trigger: cause, Regions: firingRegions(o.Votes), StartedAt: now, CreatedAt: now,
 	}
-	if !trigger.Result.Time.IsZero() && trigger.Result.Time.Before(now) {
-		incident.StartedAt = trigger.Result.Time
+	if !cause.Result.Time.IsZero() && cause.Result.Time.Before(now) {
+		incident.StartedAt = cause.Result.Time
 	}
-	incident.Title, incident.Description = trigger.Describe(check.Name)
+	incident.Title, incident.Description = cause.Describe(check.Name)
 	row, err := rowOfIncident(&incident, recipients)
 	if err != nil {
 		return vigil.IncidentOutcome{}, err
@@ -174,99 +173,4 @@ func (s *Store) readRecipients(ctx context.Context, tx bun.Tx, orgID uuid.UUID, 
 		channels[i] = vigil.Channel{ID: row.ID, Name: row.Name, Type: vigil.ChannelType(row.Type), Enabled: row.Enabled}
 	}
 	return vigil.RecipientsOf(rules, channels, s.policies), nil
-}
-
-// trigger finds the result that made the leading rule fire: that of the oldest
-// vote with it.
-func (s *Store) trigger(ctx context.Context, tx bun.Tx, o vigil.OpenRequest, lead vigil.Rule) (vigil.Trigger, error) {
-	var first *vigil.Vote
-	for i := range o.Votes {
-		v := &o.Votes[i]
-		if slices.Contains(v.Firing, lead.ID) && (first == nil || v.Slot.Before(first.Slot)) {
-			first = v
-		}
-	}
-	if first == nil {
-		return vigil.Trigger{}, nil
-	}
-	t := vigil.Trigger{FailureCount: first.Failures}
-	var row resultRow
-	err := tx.NewSelect().Model(&row).Where("r.check_id = ? AND r.region = ? AND r.slot = ?", o.CheckID, first.Region, micro(first.Slot)).Scan(ctx)
-	if noRow(err) {
-		return t, nil // past its retention
-	}
-	if err == nil {
-		t.Result, err = row.result()
-	}
-	if err != nil {
-		return t, wrap("read the result", err)
-	}
-	before, err := stateBefore(ctx, tx, &t, lead)
-	if err != nil {
-		return t, err
-	}
-	after, matches := vigil.Evaluate([]vigil.Rule{lead}, before, t.Result)
-	if len(matches) == 1 {
-		t.Matched = matches[0].Keys
-	}
-	if lead.Condition.SSLDaysRemaining != nil {
-		t.Days = after.Days
-	}
-	if slices.Contains(t.Matched, vigil.KeyDNSChanged) {
-		t.DNSCurrent = answers(t.Result.Metadata)
-	}
-	return t, nil
-}
-
-// stateBefore is as much of the state before the trigger's result as the rule
-// depends on.
-func stateBefore(ctx context.Context, tx bun.Tx, t *vigil.Trigger, lead vigil.Rule) (vigil.State, error) {
-	state := vigil.State{Failures: max(0, t.FailureCount-1)}
-	r := &t.Result
-	newest := func(key string) (vigil.Result, error) {
-		var row resultRow
-		err := tx.NewSelect().Model(&row).Where("r.check_id = ? AND r.region = ? AND r.slot < ?", r.CheckID, r.Region, r.Slot).
-			Where("r.metadata->>? IS NOT NULL", key).Where("r.success OR ? <> ?", key, vigil.MetadataFingerprint).
-			OrderExpr("r.slot DESC").Limit(1).Scan(ctx)
-		if noRow(err) {
-			return vigil.Result{}, nil
-		}
-		if err != nil {
-			return vigil.Result{}, wrap("read an earlier result", err)
-		}
-		return row.result()
-	}
-	if lead.Condition.DNSChanged {
-		previous, err := newest(vigil.MetadataFingerprint)
-		if err != nil {
-			return state, err
-		}
-		state.DNS, _ = previous.Metadata[vigil.MetadataFingerprint].(string)
-		t.DNSPrevious = answers(previous.Metadata)
-	}
-	if lead.Condition.SSLDaysRemaining != nil {
-		for _, key := range []string{vigil.MetadataDays, vigil.MetadataCertDays} {
-			previous, err := newest(key)
-			if err != nil {
-				return state, err
-			}
-			if n, ok := previous.Metadata[key].(float64); ok && state.Days == nil {
-				state.Days = new(int(n))
-			}
-		}
-	}
-	return state, nil
-}
-
-// answers are the records of a DNS result, for people.
-func answers(metadata map[string]any) string {
-	list, ok := metadata["answers"].([]any)
-	if !ok {
-		return ""
-	}
-	var texts []string
-	for _, one := range list {
-		texts = append(texts, fmt.Sprint(one))
-	}
-	return vigil.Truncate(strings.Join(texts, ", "), vigil.MaxErrorLength)
 }

@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -46,12 +47,16 @@ func (s *Store) SaveVote(ctx context.Context, checkID uuid.UUID, v vigil.Vote) (
 // storeVote writes the vote, and an edge when it is one.
 func (s *Store) storeVote(ctx context.Context, tx bun.Tx, checkID uuid.UUID, v vigil.Vote, edge bool) error {
 	firing := pgdialect.Array(append([]uuid.UUID{}, v.Firing...))
-	_, err := tx.NewRaw(`INSERT INTO region_votes AS old (check_id, region, revision, slot, failures, firing, swept_at) VALUES (?, ?, ?, ?, ?, ?, ?)
+	matches, err := encodeMatches(v)
+	if err != nil {
+		return err
+	}
+	_, err = tx.NewRaw(`INSERT INTO region_votes AS old (check_id, region, revision, slot, failures, firing, matches, swept_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (check_id, region) DO UPDATE
-			SET revision = excluded.revision, slot = excluded.slot, failures = excluded.failures, firing = excluded.firing, silent = false,
-				swept_at = excluded.swept_at, sweep_wait_ms = 0
+			SET revision = excluded.revision, slot = excluded.slot, failures = excluded.failures, firing = excluded.firing, matches = excluded.matches,
+				silent = false, swept_at = excluded.swept_at, sweep_wait_ms = 0
 			WHERE (old.revision, old.slot) <= (excluded.revision, excluded.slot)`,
-		checkID, v.Region, v.Revision, micro(v.Slot), v.Failures, firing, s.instant()).Exec(ctx)
+		checkID, v.Region, v.Revision, micro(v.Slot), v.Failures, firing, matches, s.instant()).Exec(ctx)
 	if violates(err, "region_votes_check_id_region_fkey") {
 		return vigil.NotFound("check") // removed in between
 	}
@@ -67,6 +72,40 @@ func (s *Store) storeVote(ctx context.Context, tx bun.Tx, checkID uuid.UUID, v v
 		return fmt.Errorf("store the edge: %w", err)
 	}
 	return nil
+}
+
+// storedMatches are the matches of a vote as its row has them. Slot is that of the
+// vote: an older release updates the rest of the row and leaves them.
+type storedMatches struct {
+	Slot    time.Time     `json:"slot"`
+	Matches []vigil.Match `json:"matches"`
+}
+
+// encodeMatches returns nil for a vote that does not say what made its rules fire.
+func encodeMatches(v vigil.Vote) (any, error) {
+	if len(v.Matches) == 0 {
+		return nil, nil //nolint:nilnil // SQL's NULL
+	}
+	text, err := json.Marshal(storedMatches{Slot: micro(v.Slot), Matches: v.Matches})
+	if err != nil {
+		return nil, fmt.Errorf("encode the matches: %w", err)
+	}
+	return string(text), nil
+}
+
+// decodeMatches returns nil unless the matches are about the slot.
+func decodeMatches(text []byte, slot time.Time) ([]vigil.Match, error) {
+	if text == nil {
+		return nil, nil
+	}
+	var stored storedMatches
+	if err := json.Unmarshal(text, &stored); err != nil {
+		return nil, fmt.Errorf("decode the matches: %w", err)
+	}
+	if !stored.Slot.Equal(slot) {
+		return nil, nil
+	}
+	return stored.Matches, nil
 }
 
 // dropVotes takes the votes of a check that is disabled: what its regions said
@@ -113,9 +152,10 @@ func (s *Store) readRegions(ctx context.Context, tx bun.Tx, checkID uuid.UUID, s
 		Slot     *time.Time  `bun:"slot"`
 		Failures int         `bun:"failures"`
 		Firing   []uuid.UUID `bun:"firing,array"`
+		Matches  []byte      `bun:"matches"`
 		Silent   bool        `bun:"silent"`
 	}
-	err := tx.NewRaw(`SELECT r.region, v.revision, v.slot, coalesce(v.failures, 0) AS failures, coalesce(v.firing, '{}') AS firing, `+silentRegion+` AS silent
+	err := tx.NewRaw(`SELECT r.region, v.revision, v.slot, coalesce(v.failures, 0) AS failures, coalesce(v.firing, '{}') AS firing, v.matches, `+silentRegion+` AS silent
 		FROM check_regions AS r LEFT JOIN region_votes AS v USING (check_id, region)
 		WHERE r.check_id = ? AND r.active ORDER BY r.region`, s.instant(), checkID).Scan(ctx, &rows)
 	if err != nil {
@@ -128,6 +168,9 @@ func (s *Store) readRegions(ctx context.Context, tx bun.Tx, checkID uuid.UUID, s
 			region.Vote = vigil.Vote{Region: row.Region, Revision: *row.Revision, Slot: row.Slot.UTC(), Failures: row.Failures}
 			if len(row.Firing) > 0 {
 				region.Vote.Firing = row.Firing
+			}
+			if region.Vote.Matches, err = decodeMatches(row.Matches, *row.Slot); err != nil {
+				return err
 			}
 		}
 		standing.Regions = append(standing.Regions, region)

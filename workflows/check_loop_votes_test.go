@@ -35,6 +35,24 @@ func TestCheckLoopReportsAVoteAfterItsFirstTurnAndWhenOtherRulesFire(t *testing.
 	}
 }
 
+func TestCheckLoopReportsWhatMadeTheRulesFire(t *testing.T) {
+	t.Parallel()
+	l := newLoopTest(t)
+	rule := uuid.New()
+	match := vigil.Match{Rule: rule, Keys: []string{vigil.KeySSLDaysRemaining}, Days: new(9)}
+	l.script = append(l.script, covered, func(turn activities.Turn) (activities.TurnResult, error) {
+		result, err := unhealthy(rule)(turn)
+		result.State.Matches = []vigil.Match{match}
+		return result, err
+	}, gone)
+	if err := l.run(); err != nil {
+		t.Fatal(err)
+	}
+	if len(l.votes) != 2 || l.votes[0].Matches != nil || !reflect.DeepEqual(l.votes[1].Matches, []vigil.Match{match}) {
+		t.Errorf("reported %+v, want the match with the second vote", l.votes)
+	}
+}
+
 func TestCheckLoopReportsAgainWhenItsSlotsRestart(t *testing.T) {
 	t.Parallel()
 	l := newLoopTest(t)

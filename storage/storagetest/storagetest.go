@@ -99,7 +99,7 @@ func server(tb testing.TB) pgtestdb.Config {
 		if err != nil {
 			tb.Fatal(err)
 		}
-		cluster.hold(tb)
+		cluster.keepAlive(tb)
 		given = cluster.DSN("postgres")
 	}
 	config, err := pgx.ParseConfig(given)

@@ -1,0 +1,1 @@
+ALTER TABLE IF EXISTS region_votes DROP COLUMN IF EXISTS matches;
