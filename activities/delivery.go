@@ -175,7 +175,9 @@ func (d *Deliveries) frozen(ctx context.Context, next vigil.NextAttempt, sender 
 }
 
 // record stores the outcome of an attempt and when to retry. final: never.
-func (d *Deliveries) record(ctx context.Context, next vigil.NextAttempt, attempt vigil.Attempt, final bool, retryAfter time.Duration) (DeliveryReport, error) {
+func (d *Deliveries) record(
+	ctx context.Context, next vigil.NextAttempt, attempt vigil.Attempt, final bool, retryAfter time.Duration,
+) (DeliveryReport, error) {
 	outcome := vigil.AttemptOutcome{Attempt: attempt, Delivered: attempt.ErrorCode == "", Merged: next.Merged}
 	if !outcome.Delivered && !final {
 		maxAttempts := min(next.Delivery.Policy.MaxAttempts, len(d.Schedule)+1)

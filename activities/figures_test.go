@@ -63,9 +63,13 @@ func (p *fakeDelivery) Channel(context.Context, uuid.UUID, uuid.UUID) (vigil.Cha
 	return vigil.Channel{}, nil
 }
 
-func (p *fakeDelivery) DisableChannel(context.Context, uuid.UUID, string) (bool, error) { return false, nil }
+func (p *fakeDelivery) DisableChannel(context.Context, uuid.UUID, string) (bool, error) {
+	return false, nil
+}
 
-func (p *fakeDelivery) Parse(vigil.ChannelType, json.RawMessage) (notify.Sender, error) { return p, nil }
+func (p *fakeDelivery) Parse(vigil.ChannelType, json.RawMessage) (notify.Sender, error) {
+	return p, nil
+}
 
 func (p *fakeDelivery) Send(context.Context, notify.Message) notify.Outcome { return p.outcome }
 

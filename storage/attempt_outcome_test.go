@@ -51,7 +51,8 @@ func TestClaimedAttempt(t *testing.T) {
 		id := a.open(a.fails(newark)).Incident.ID
 		at := a.at(time.Minute)
 		p := a.claim(id, vigil.ChannelWebhook)
-		if p.Severity != vigil.Critical || p.Body != nil || p.Merged || !p.Until.IsZero() || p.Delivery.Attempts != 1 || p.Event.ID != p.Delivery.EventID {
+		if p.Severity != vigil.Critical || p.Body != nil || p.Merged || !p.Until.IsZero() || p.Delivery.Attempts != 1 ||
+			p.Event.ID != p.Delivery.EventID {
 			t.Errorf("claim %+v", p)
 		}
 		if p.Attempt.DeliveryID != p.Delivery.ID || p.Attempt.ID == uuid.Nil || p.Attempt.Manual || !p.Attempt.StartedAt.Equal(at) {
@@ -81,7 +82,9 @@ func TestClaimedAttempt(t *testing.T) {
 				t.Errorf("claim %+v", p)
 			}
 		}
-		if n := a.count("SELECT count(*) FROM deliveries WHERE status = 'superseded' AND finished_at = ? AND updated_at = ? AND next_attempt_at IS NULL", at, at); n != 2 {
+		n := a.count(`SELECT count(*) FROM deliveries
+			WHERE status = 'superseded' AND finished_at = ? AND updated_at = ? AND next_attempt_at IS NULL`, at, at)
+		if n != 2 {
 			t.Errorf("%d deliveries ended at that time, want 2", n)
 		}
 	})
@@ -94,7 +97,8 @@ func TestClaimedAttempt(t *testing.T) {
 		a.resolve(id, vigil.ResolvedAutomatically)
 		p := a.claim(id, vigil.ChannelWebhook)
 		lost := a.claim(id, vigil.ChannelWebhook)
-		if lost.State != vigil.NextAttemptUnknown || lost.Attempt.ID != p.Attempt.ID || lost.Delivery.ID != p.Delivery.ID || lost.Delivery.EventType != vigil.EventResolved {
+		if lost.State != vigil.NextAttemptUnknown || lost.Attempt.ID != p.Attempt.ID || lost.Delivery.ID != p.Delivery.ID ||
+			lost.Delivery.EventType != vigil.EventResolved {
 			t.Errorf("got %+v, want the attempt %+v", lost, p.Attempt)
 		}
 	})
@@ -183,11 +187,13 @@ func TestRecordOutcome(t *testing.T) {
 		if got.FinishedAt == nil || !got.FinishedAt.Equal(at) || got.NextAttemptAt == nil || !got.NextAttemptAt.Equal(next) {
 			t.Errorf("attempt %+v", got)
 		}
-		if got.Duration != attempt.Duration || got.StatusCode != 503 || got.ErrorCode != "status" || got.Error != "answered 503" || got.ResponseBody != "body" {
+		if got.Duration != attempt.Duration || got.StatusCode != 503 || got.ErrorCode != "status" || got.Error != "answered 503" ||
+			got.ResponseBody != "body" {
 			t.Errorf("attempt %+v", got)
 		}
 		d := a.delivery(p)
-		if d.Status != vigil.DeliveryPending || d.Failures != 1 || d.NextAttemptAt == nil || !d.NextAttemptAt.Equal(next) || !d.UpdatedAt.Equal(at) || d.FinishedAt != nil {
+		if d.Status != vigil.DeliveryPending || d.Failures != 1 || d.NextAttemptAt == nil || !d.NextAttemptAt.Equal(next) ||
+			!d.UpdatedAt.Equal(at) || d.FinishedAt != nil {
 			t.Errorf("delivery %+v", d)
 		}
 	})
@@ -247,7 +253,8 @@ func TestRecordOutcome(t *testing.T) {
 			t.Fatalf("claim %+v", manual)
 		}
 		later := epoch().Add(2 * time.Hour)
-		if rest := a.record(manual, "status", &later); rest.Failures != 1 || rest.Status != vigil.DeliveryPending || !rest.Pending || !rest.Until.Equal(next) {
+		if rest := a.record(manual, "status", &later); rest.Failures != 1 || rest.Status != vigil.DeliveryPending || !rest.Pending ||
+			!rest.Until.Equal(next) {
 			t.Errorf("rest %+v", rest)
 		}
 		if got := a.newestAttempt(p); !got.Manual || got.NextAttemptAt != nil || got.FinishedAt == nil {
@@ -265,7 +272,8 @@ func TestRecordOutcome(t *testing.T) {
 		p := a.claim(id, vigil.ChannelWebhook)
 		a.record(p, "status", nil)
 		a.redeliver(p)
-		if rest := a.record(a.claim(id, vigil.ChannelWebhook), "", nil); rest.Status != vigil.DeliveryDelivered || rest.Failures != 1 || rest.Pending {
+		if rest := a.record(a.claim(id, vigil.ChannelWebhook), "", nil); rest.Status != vigil.DeliveryDelivered || rest.Failures != 1 ||
+			rest.Pending {
 			t.Errorf("rest %+v", rest)
 		}
 	})
@@ -293,7 +301,8 @@ func TestRecordOutcome(t *testing.T) {
 			t.Errorf("after a failed opening: %+v", rest)
 		}
 		a.clock.set(next)
-		if rest := a.record(a.claim(id, vigil.ChannelWebhook), "", nil); !rest.Pending || !rest.Until.IsZero() || rest.Status != vigil.DeliveryDelivered {
+		if rest := a.record(a.claim(id, vigil.ChannelWebhook), "", nil); !rest.Pending || !rest.Until.IsZero() ||
+			rest.Status != vigil.DeliveryDelivered {
 			t.Errorf("after a delivered opening: %+v", rest)
 		}
 	})

@@ -158,7 +158,8 @@ func (s *Store) UpdateChannel(ctx context.Context, orgID, id uuid.UUID, change f
 		if err != nil {
 			return err
 		}
-		if _, err := tx.NewUpdate().Model(row).WherePK().Column("name", "config", "enabled", "disabled_reason", "updated_at").Exec(ctx); err != nil {
+		_, err = tx.NewUpdate().Model(row).WherePK().Column("name", "config", "enabled", "disabled_reason", "updated_at").Exec(ctx)
+		if err != nil {
 			return unstorable(fmt.Errorf("store: %w", err))
 		}
 		return nil
@@ -245,7 +246,8 @@ func inUse(names []string) error {
 		shown, more = shown[:5], fmt.Sprintf(" and %d more", len(names)-5)
 	}
 	err := vigil.Errorf(vigil.CodeConflict,
-		"Alert rules use this channel: %s%s. Change them first, or delete with ?force=true, which takes the channel out of them and deletes the rules left with none.",
+		"Alert rules use this channel: %s%s. Change them first, or delete with ?force=true, "+
+			"which takes the channel out of them and deletes the rules left with none.",
 		strings.Join(shown, ", "), more)
 	err.Details = map[string]any{"rules": names}
 	return err

@@ -66,7 +66,8 @@ func (s *Store) publish(ctx context.Context, tx bun.Tx, e vigil.Event, to []vigi
 			SELECT ?0, ms, seq, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9::jsonb FROM head RETURNING org_id
 		)
 		SELECT pg_notify(?10, org_id::text) FROM stored`,
-		e.OrgID, e.ID, string(e.Type), e.IncidentID, e.CheckID, micro(e.Time), string(e.Envelope), cleanText(e.Title), cleanText(e.Body), string(variables),
+		e.OrgID, e.ID, string(e.Type), e.IncidentID, e.CheckID, micro(e.Time), string(e.Envelope), cleanText(e.Title),
+		cleanText(e.Body), string(variables),
 		EventChannel).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("store the event: %w", err)
@@ -78,7 +79,8 @@ func (s *Store) publish(ctx context.Context, tx bun.Tx, e vigil.Event, to []vigi
 // are no older than since, in order.
 func (s *Store) EventsAfter(ctx context.Context, orgID uuid.UUID, after vigil.Position, since time.Time, limit int) ([]vigil.Event, error) {
 	var rows []eventRow
-	err := s.db.NewSelect().Model(&rows).Where("e.org_id = ? AND (e.ms, e.seq) > (?, ?) AND e.ms >= ?", orgID, after.MS, after.Seq, since.UnixMilli()).
+	err := s.db.NewSelect().Model(&rows).
+		Where("e.org_id = ? AND (e.ms, e.seq) > (?, ?) AND e.ms >= ?", orgID, after.MS, after.Seq, since.UnixMilli()).
 		OrderExpr("e.ms, e.seq").Limit(int64(limit)).Scan(ctx)
 	if err != nil {
 		return nil, wrap("read events", err)
@@ -103,7 +105,8 @@ func (s *Store) StreamBounds(ctx context.Context, orgID uuid.UUID, since time.Ti
 	if err != nil {
 		return oldest, newest, wrap("read the stream's head", err)
 	}
-	err = s.db.NewRaw("SELECT ms, seq FROM events WHERE org_id = ? AND ms >= ? ORDER BY ms, seq LIMIT 1", orgID, since.UnixMilli()).Scan(ctx, &oldest.MS, &oldest.Seq)
+	err = s.db.NewRaw("SELECT ms, seq FROM events WHERE org_id = ? AND ms >= ? ORDER BY ms, seq LIMIT 1", orgID, since.UnixMilli()).
+		Scan(ctx, &oldest.MS, &oldest.Seq)
 	if noRow(err) {
 		err = nil
 	}

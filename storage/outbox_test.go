@@ -25,7 +25,8 @@ func (a *alerts) record(p vigil.NextAttempt, code string, next *time.Time) vigil
 	a.Helper()
 	attempt := p.Attempt
 	attempt.ErrorCode = code
-	rest, err := a.store.RecordOutcome(a.Context(), vigil.AttemptOutcome{Attempt: attempt, Delivered: code == "", NextAttemptAt: next, Merged: p.Merged})
+	rest, err := a.store.RecordOutcome(a.Context(), vigil.AttemptOutcome{Attempt: attempt, Delivered: code == "",
+		NextAttemptAt: next, Merged: p.Merged})
 	if err != nil {
 		a.Fatal(err)
 	}
@@ -45,7 +46,8 @@ func (a *alerts) deliver(incident uuid.UUID, kind vigil.ChannelType) vigil.NextA
 
 func (a *alerts) statuses(kind vigil.ChannelType) map[vigil.EventType]vigil.DeliveryStatus {
 	a.Helper()
-	all, _, err := a.store.Deliveries(a.Context(), a.org.ID, vigil.DeliveryFilter{ChannelID: a.channels[kind].ID, Page: vigil.Page{Limit: 10}})
+	all, _, err := a.store.Deliveries(a.Context(), a.org.ID, vigil.DeliveryFilter{ChannelID: a.channels[kind].ID,
+		Page: vigil.Page{Limit: 10}})
 	if err != nil {
 		a.Fatal(err)
 	}
@@ -64,7 +66,8 @@ func TestClaimAttempt(t *testing.T) {
 		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
 		id := a.open(a.fails(newark)).Incident.ID
 		p := a.claim(id, vigil.ChannelWebhook)
-		if p.State != vigil.NextAttemptReady || p.Attempt.Number != 1 || p.Event.Type != vigil.EventTriggered || string(p.Event.Envelope) != string(a.events()[0].Envelope) {
+		if p.State != vigil.NextAttemptReady || p.Attempt.Number != 1 || p.Event.Type != vigil.EventTriggered ||
+			string(p.Event.Envelope) != string(a.events()[0].Envelope) {
 			t.Fatalf("claim %+v", p)
 		}
 		attempts, n, err := a.store.Attempts(t.Context(), a.org.ID, p.Delivery.ID, vigil.Page{Limit: 10})
@@ -136,7 +139,8 @@ func TestClaimAttempt(t *testing.T) {
 		if p := a.claim(id, vigil.ChannelPager); p.State != vigil.NextAttemptNone {
 			t.Errorf("the pager gets %+v", p)
 		}
-		if got := a.statuses(vigil.ChannelEmail); got[vigil.EventTriggered] != vigil.DeliverySuperseded || got[vigil.EventResolved] != vigil.DeliveryDelivered {
+		if got := a.statuses(vigil.ChannelEmail); got[vigil.EventTriggered] != vigil.DeliverySuperseded ||
+			got[vigil.EventResolved] != vigil.DeliveryDelivered {
 			t.Errorf("email %v", got)
 		}
 		if got := a.statuses(vigil.ChannelPager); got[vigil.EventTriggered] != vigil.DeliverySuperseded || len(got) != 1 {
@@ -205,7 +209,8 @@ func TestRequestRedelivery(t *testing.T) {
 			}
 		}
 		again := a.claim(id, vigil.ChannelWebhook)
-		if !again.Attempt.Manual || again.Attempt.Number != 2 || again.Delivery.ID != p.Delivery.ID || string(again.Event.Envelope) != string(p.Event.Envelope) {
+		if !again.Attempt.Manual || again.Attempt.Number != 2 || again.Delivery.ID != p.Delivery.ID ||
+			string(again.Event.Envelope) != string(p.Event.Envelope) {
 			t.Fatalf("claim %+v", again)
 		}
 		if rest := a.record(again, "status", nil); rest.Status != vigil.DeliveryDelivered || rest.Pending {
@@ -256,7 +261,10 @@ func TestStalled(t *testing.T) {
 	for _, step := range []struct {
 		after time.Duration
 		want  int
-	}{{29 * time.Second, 0}, {30 * time.Second, 1}, {59 * time.Second, 0}, {60 * time.Second, 1}, {119 * time.Second, 0}, {120 * time.Second, 1}} {
+	}{
+		{29 * time.Second, 0}, {30 * time.Second, 1}, {59 * time.Second, 0}, {60 * time.Second, 1},
+		{119 * time.Second, 0}, {120 * time.Second, 1},
+	} {
 		if incidents, deliveries := stalled(step.after); incidents != step.want || deliveries != step.want {
 			t.Errorf("after %v: %d incidents and %d deliveries, want %d", step.after, incidents, deliveries, step.want)
 		}

@@ -135,8 +135,10 @@ func TestMigratePolicies(t *testing.T) {
 	open := v.open(v.fails(newark)).Incident.ID
 	v.deliver(open, vigil.ChannelEmail) // ended: nothing is decided about it any more
 	for _, query := range []string{
-		"UPDATE incidents SET audience = (SELECT jsonb_agg(one - 'policy' ORDER BY n) FROM jsonb_array_elements(audience) WITH ORDINALITY AS a (one, n))",
-		"UPDATE incidents SET audience = audience || '[{\"channel_id\": \"00000000-0000-0000-0000-000000000001\", \"type\": \"pigeon\", \"name\": \"p\", \"opening\": true, \"recovery\": true}]'",
+		`UPDATE incidents SET audience = (SELECT jsonb_agg(one - 'policy' ORDER BY n)
+			FROM jsonb_array_elements(audience) WITH ORDINALITY AS a (one, n))`,
+		`UPDATE incidents SET audience = audience || '[{"channel_id": "00000000-0000-0000-0000-000000000001",
+			"type": "pigeon", "name": "p", "opening": true, "recovery": true}]'`,
 		"ALTER TABLE deliveries DROP COLUMN policy",
 		"DELETE FROM bun_migrations WHERE name = '0031'",
 	} {
