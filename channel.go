@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// ChannelType names a way to tell people and programs about an incident (spec
+// ChannelType names a way to notify people and programs of an incident (spec
 // section 2, NotificationChannel).
 type ChannelType string
 
@@ -20,7 +20,7 @@ const (
 	ChannelPager   ChannelType = "pager"
 )
 
-// Channel is where an organization wants to be told.
+// Channel is a receiver of an organization's notifications.
 type Channel struct {
 	ID      uuid.UUID
 	OrgID   uuid.UUID
