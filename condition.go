@@ -95,7 +95,7 @@ func ParseCondition(data json.RawMessage) (Condition, error) {
 	}
 	var c Condition
 	for key, value := range members {
-		if err := c.set(key, value); err != nil {
+		if err := c.setMember(key, value); err != nil {
 			return Condition{}, err
 		}
 	}
@@ -115,13 +115,13 @@ func pairCondition(kindMember, numberMember string, kind ConditionType, threshol
 	var err error
 	switch kind {
 	case ConsecutiveFailures:
-		c.FailureThreshold, err = whole(numberMember, threshold, 1, MaxFailureThreshold)
+		c.FailureThreshold, err = boundedInt(numberMember, threshold, 1, MaxFailureThreshold)
 	case ResponseTime:
-		c.ResponseTimeMS, err = pointer(whole(numberMember, threshold, 0, MaxResponseTimeMS))
+		c.ResponseTimeMS, err = pointer(boundedInt(numberMember, threshold, 0, MaxResponseTimeMS))
 	case StatusCode:
-		c.StatusCode, err = whole(numberMember, threshold, MinStatusCode, MaxStatusCode)
+		c.StatusCode, err = boundedInt(numberMember, threshold, MinStatusCode, MaxStatusCode)
 	case SSLExpiry:
-		c.SSLDaysRemaining, err = pointer(whole(numberMember, threshold, 0, MaxSSLDays))
+		c.SSLDaysRemaining, err = pointer(boundedInt(numberMember, threshold, 0, MaxSSLDays))
 	default:
 		err = malformed(kindMember, "is not a known type")
 	}
@@ -259,22 +259,22 @@ func parseLegacy(members map[string]json.RawMessage) (Condition, error) {
 	return pairCondition("condition.type", "condition.threshold", kind, *threshold)
 }
 
-// set takes over one member of the keyed form.
-func (c *Condition) set(key string, value json.RawMessage) (err error) {
+// setMember takes over one member of the keyed form.
+func (c *Condition) setMember(key string, value json.RawMessage) (err error) {
 	member := "condition." + key
 	switch key {
 	case KeyHealthStatus:
-		return choose(member, value, &c.HealthStatus, "down", "unhealthy", "up", "healthy")
+		return parseChoice(member, value, &c.HealthStatus, "down", "unhealthy", "up", "healthy")
 	case KeySeverity:
-		return choose(member, value, &c.Severity, Critical, Warning, Info)
+		return parseChoice(member, value, &c.Severity, Critical, Warning, Info)
 	case KeyFailureThreshold:
-		c.FailureThreshold, err = number(member, value, 1, MaxFailureThreshold)
+		c.FailureThreshold, err = parseWholeNumber(member, value, 1, MaxFailureThreshold)
 	case KeyResponseTime:
-		c.ResponseTimeMS, err = pointer(number(member, value, 0, MaxResponseTimeMS))
+		c.ResponseTimeMS, err = pointer(parseWholeNumber(member, value, 0, MaxResponseTimeMS))
 	case KeyStatusCode:
-		c.StatusCode, err = number(member, value, MinStatusCode, MaxStatusCode)
+		c.StatusCode, err = parseWholeNumber(member, value, MinStatusCode, MaxStatusCode)
 	case KeySSLDaysRemaining:
-		c.SSLDaysRemaining, err = pointer(number(member, value, 0, MaxSSLDays))
+		c.SSLDaysRemaining, err = pointer(parseWholeNumber(member, value, 0, MaxSSLDays))
 	case KeyDNSChanged:
 		var changed *bool
 		if json.Unmarshal(value, &changed) != nil || changed == nil {
@@ -287,18 +287,18 @@ func (c *Condition) set(key string, value json.RawMessage) (err error) {
 	return err
 }
 
-// longestKey bounds what of an unknown key is said back.
-const longestKey = 64
+// maxShownKey bounds what of an unknown key is said back.
+const maxShownKey = 64
 
 func unknownKey(key string) error {
-	if len(key) > longestKey {
+	if len(key) > maxShownKey {
 		return malformed("condition", "has an unknown key")
 	}
 	return malformed("condition", "has the unknown key %q", key)
 }
 
-// choose reads a string that must be one of a few.
-func choose[T ~string](member string, value json.RawMessage, into *T, accepted ...T) error {
+// parseChoice reads a string that must be one of a few.
+func parseChoice[T ~string](member string, value json.RawMessage, into *T, accepted ...T) error {
 	var text *T
 	if json.Unmarshal(value, &text) == nil && text != nil {
 		for _, one := range accepted {
@@ -311,15 +311,15 @@ func choose[T ~string](member string, value json.RawMessage, into *T, accepted .
 	return malformed(member, "must be one of %v", accepted)
 }
 
-func number(member string, value json.RawMessage, low, high int) (int, error) {
+func parseWholeNumber(member string, value json.RawMessage, low, high int) (int, error) {
 	var n *float64
 	if json.Unmarshal(value, &n) != nil || n == nil {
 		return 0, malformed(member, "must be a number")
 	}
-	return whole(member, *n, low, high)
+	return boundedInt(member, *n, low, high)
 }
 
-func whole(member string, n float64, low, high int) (int, error) {
+func boundedInt(member string, n float64, low, high int) (int, error) {
 	if n != math.Trunc(n) || n < float64(low) || n > float64(high) { // a NaN differs from itself
 		return 0, malformed(member, "must be a whole number from %d to %d", low, high)
 	}

@@ -88,9 +88,9 @@ type envelopeMessage struct {
 	Body  string `json:"body"`
 }
 
-// longestText bounds each text of an envelope that somebody else wrote, in
+// maxText bounds each text of an envelope that somebody else wrote, in
 // bytes, so that all of them together stay inside MaxEnvelope.
-const longestText = 1024
+const maxText = 1024
 
 // envelope encodes the story. A result's metadata that would make it too large
 // is left out.
@@ -139,12 +139,12 @@ func (s *EventContext) envelope(title, body string) ([]byte, error) {
 
 // truncate shortens a text at a character's border.
 func truncate(text string) string {
-	if len(text) <= longestText {
+	if len(text) <= maxText {
 		return text
 	}
 	cut := 0
 	for at := range text {
-		if at > longestText-len("…") {
+		if at > maxText-len("…") {
 			break
 		}
 		cut = at

@@ -103,7 +103,7 @@ func Evaluate(rules []Rule, state State, result Result) (State, []Match) {
 
 // match applies the rule to the facts of one result.
 func (r *Rule) match(f facts) (match Match, fires bool) {
-	keys := r.Condition.matches(f)
+	keys := r.Condition.matchingKeys(f)
 	if !r.Enabled || len(keys) == 0 {
 		return Match{}, false
 	}
@@ -161,8 +161,8 @@ func questionOf(fingerprint string) string {
 	return question
 }
 
-// matches returns the keys that match, in their fixed order.
-func (c Condition) matches(f facts) []string {
+// matchingKeys returns the keys that match, in their fixed order.
+func (c Condition) matchingKeys(f facts) []string {
 	var keys []string
 	add := func(key string, matches bool) {
 		if matches {

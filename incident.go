@@ -100,7 +100,7 @@ func IncidentWorkflowID(checkID uuid.UUID) string { return "incident/" + checkID
 // signal.
 type IncidentContext struct {
 	// Gone: the check was deleted, with everything that belonged to it.
-	Gone bool `json:"gone,omitempty"`
+	Deleted bool `json:"gone,omitempty"`
 
 	OrgID    uuid.UUID `json:"org_id"`
 	Enabled  bool      `json:"enabled"`

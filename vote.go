@@ -151,7 +151,7 @@ func Decide(s DecisionInput) Decision {
 		}
 	}
 	if s.Latched {
-		d.Quiet, d.Unlatch = quietSince(s)
+		d.Quiet, d.Unlatch = quietRegions(s)
 	}
 	d.Open = !s.Open && (!s.Latched || d.Unlatch) && len(d.Rules) > 0
 	d.Resolve = s.Open && !d.Firing
@@ -161,9 +161,9 @@ func Decide(s DecisionInput) Decision {
 	return d
 }
 
-// quietSince returns the regions that have been quiet at some time since the
+// quietRegions returns the regions that have been quiet at some time since the
 // latch was set, and whether every voting region is among them.
-func quietSince(s DecisionInput) (quiet []string, all bool) {
+func quietRegions(s DecisionInput) (quiet []string, all bool) {
 	quiet, all = slices.Clone(s.Quiet), true
 	for _, vote := range s.Votes {
 		fires := slices.ContainsFunc(s.Rules, func(r RulePolicy) bool { return slices.Contains(vote.Firing, r.ID) })
