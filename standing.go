@@ -6,7 +6,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// PendingDelivery names a channel that has something to be told about an incident.
+// PendingDelivery is a channel with messages about an incident to be sent.
 type PendingDelivery struct {
 	IncidentID  uuid.UUID   `json:"incident_id"`
 	ChannelID   uuid.UUID   `json:"channel_id"`
