@@ -93,17 +93,43 @@ func (k *Keyring) Open(sealed string) (string, error) {
 }
 
 // SealSecrets seals every secret of a config, for storing it.
-func (k *Keyring) SealSecrets(config json.RawMessage) (json.RawMessage, error) {
-	return rewriteSecrets(config, func(_, value string) (string, error) { return k.Seal(value) })
+func (k *Keyring) SealSecrets(fields SecretFields, config json.RawMessage) (json.RawMessage, error) {
+	return fields.rewrite(config, func(_, value string) (string, error) { return k.Seal(value) })
 }
 
-// OpenSecrets undoes SealSecrets. The error names the member, never its value.
-func (k *Keyring) OpenSecrets(config json.RawMessage) (json.RawMessage, error) {
-	return rewriteSecrets(config, func(path, value string) (string, error) {
+// SealClear seals the secrets of a stored config that are in clear, because
+// their members were not secret yet when they were stored.
+func (k *Keyring) SealClear(fields SecretFields, config json.RawMessage) (json.RawMessage, error) {
+	return fields.rewrite(config, func(_, value string) (string, error) {
+		if isSealed(value) {
+			return value, nil
+		}
+		return k.Seal(value)
+	})
+}
+
+// OpenSecrets undoes SealSecrets. A secret that was stored in clear stays as it
+// is, see SealClear. The error names the member, never its value.
+func (k *Keyring) OpenSecrets(fields SecretFields, config json.RawMessage) (json.RawMessage, error) {
+	return fields.rewrite(config, func(path, value string) (string, error) {
+		if !isSealed(value) {
+			return value, nil
+		}
 		plain, err := k.Open(value)
 		if err != nil {
 			return "", fmt.Errorf("%s: %w", path, err)
 		}
 		return plain, nil
 	})
+}
+
+// isSealed reports whether a text has the form that Seal gives: version, the
+// eight hexadecimal digits of a key's id, and the rest.
+func isSealed(text string) bool {
+	rest, ok := strings.CutPrefix(text, sealedVersion+":")
+	if !ok {
+		return false
+	}
+	id, _, ok := strings.Cut(rest, ":")
+	return ok && len(id) == 8 && strings.Trim(id, "0123456789abcdef") == ""
 }

@@ -2,6 +2,8 @@ package vigil
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,33 +13,114 @@ import (
 	"strings"
 )
 
-// MaskSecrets returns a config with SecretMask in the place of every secret:
-// the members named password, secret and routing_key at any depth, and in an
-// object named headers the ones that carry credentials (Authorization,
-// Proxy-Authorization, Cookie, X-Api-Key). An empty secret stays empty. What is
-// not JSON becomes null, since it cannot be searched for secrets.
-func MaskSecrets(config json.RawMessage) json.RawMessage {
-	masked, err := rewriteSecrets(config, func(_, value string) (string, error) { return SecretMask, nil })
+// SecretFields describes which members of a config are secret. It follows the
+// shape of the config; a list has the fields of its items. The zero value
+// describes a config without secrets. The registries of probe and notify make it
+// from the secret tags of their config structs.
+type SecretFields struct {
+	// Secret marks a text as a secret.
+	Secret bool `json:"secret,omitempty"`
+	// ByName marks the texts, at any depth, whose member's name says that they
+	// are credentials, as in a map of HTTP headers; see IsCredentialName.
+	ByName bool `json:"by_name,omitempty"`
+	// Members describes the members of an object that are or hold secrets.
+	Members map[string]SecretFields `json:"members,omitempty"`
+	// ByType describes an object whose type is the value of the member "type"
+	// beside it, as in the steps of a multistep check. An unknown type is
+	// described by names.
+	ByType map[CheckType]SecretFields `json:"by_type,omitempty"`
+}
+
+// ConfigSecrets holds the secret members of the configs of all types. A type
+// that it lacks is described by names, so that an unknown config is sealed and
+// masked rather than shown.
+type ConfigSecrets struct {
+	Checks   map[CheckType]SecretFields   `json:"checks"`
+	Channels map[ChannelType]SecretFields `json:"channels"`
+}
+
+// Check returns the secret members of the configs of a check type.
+func (c ConfigSecrets) Check(t CheckType) SecretFields { return fieldsOf(c.Checks, t) }
+
+// Channel returns the secret members of the configs of a channel type.
+func (c ConfigSecrets) Channel(t ChannelType) SecretFields { return fieldsOf(c.Channels, t) }
+
+func fieldsOf[T comparable](types map[T]SecretFields, t T) SecretFields {
+	if fields, ok := types[t]; ok {
+		return fields
+	}
+	return SecretFields{ByName: true}
+}
+
+// Fingerprint identifies the set of secret members, the credential words
+// included. It changes when a member becomes secret that was not before.
+func (c ConfigSecrets) Fingerprint() (string, error) {
+	text, err := json.Marshal(struct {
+		ConfigSecrets
+
+		Words []string `json:"words"`
+	}{c, credentialWords()})
+	if err != nil {
+		return "", fmt.Errorf("encode the secret members: %w", err)
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// credentialWords are the parts of a name that say that its value is a
+// credential.
+func credentialWords() []string {
+	return []string{"auth", "cookie", "key", "password", "secret", "session", "signature", "token"}
+}
+
+// IsCredentialName reports whether the name of an HTTP header, or of another
+// member with a free name, says that its value is a credential. Case does not
+// matter.
+func IsCredentialName(name string) bool {
+	lower := strings.ToLower(name)
+	return slices.ContainsFunc(credentialWords(), func(word string) bool { return strings.Contains(lower, word) })
+}
+
+// Mask returns the config with SecretMask in the place of every secret. An empty
+// secret stays empty. What is not JSON becomes null, since it cannot be searched
+// for secrets.
+func (f SecretFields) Mask(config json.RawMessage) json.RawMessage {
+	if !f.mayOccur(config) {
+		return config
+	}
+	masked, err := f.rewrite(config, func(_, _ string) (string, error) { return SecretMask, nil })
 	if err != nil {
 		return json.RawMessage("null")
 	}
 	return masked
 }
 
-// KeepSecrets returns config with every SecretMask in the place of a secret
-// replaced by the stored config's secret at the same path. A mask with nothing
-// stored behind it is a CodeInvalid error that names the member.
-func KeepSecrets(config, stored json.RawMessage) (json.RawMessage, error) {
-	known := make(map[string]string)
-	if len(stored) > 0 {
-		if _, err := rewriteSecrets(stored, func(path, value string) (string, error) {
-			known[path] = value
-			return value, nil
-		}); err != nil {
-			return nil, fmt.Errorf("stored config: %w", err)
+// mayOccur reports whether a config can hold a secret, by a look at its bytes,
+// which is faster than parsing it. A name with an escape needs parsing.
+func (f SecretFields) mayOccur(config json.RawMessage) bool {
+	if f.ByName || f.Secret || f.ByType != nil {
+		return true
+	}
+	for name := range f.Members {
+		if bytes.Contains(config, []byte(`"`+name+`"`)) {
+			return true
 		}
 	}
-	return rewriteSecrets(config, func(path, value string) (string, error) {
+	return len(f.Members) > 0 && bytes.Contains(config, []byte(`\u`))
+}
+
+// Keep returns config with every SecretMask in the place of a secret replaced by
+// the stored config's secret at the same path. A mask with nothing stored behind
+// it is a CodeInvalid error that names the member.
+func (f SecretFields) Keep(config, stored json.RawMessage) (json.RawMessage, error) {
+	known := make(map[string]string)
+	if _, err := f.rewrite(stored, func(path, value string) (string, error) {
+		known[path] = value
+		return value, nil
+	}); err != nil {
+		return nil, fmt.Errorf("stored config: %w", err)
+	}
+	return f.rewrite(config, func(path, value string) (string, error) {
 		if value != SecretMask {
 			return value, nil
 		}
@@ -48,10 +131,24 @@ func KeepSecrets(config, stored json.RawMessage) (json.RawMessage, error) {
 	})
 }
 
-// rewriteSecrets gives every non-empty secret of a config to change, with its
-// path such as "steps.0.config.headers.Authorization". A config without secrets
+// Values returns the secrets of a config, which an error, a log line or an
+// answer must not repeat; none for what is not JSON.
+func (f SecretFields) Values(config json.RawMessage) []string {
+	var found []string
+	_, err := f.rewrite(config, func(_, value string) (string, error) {
+		found = append(found, value)
+		return value, nil
+	})
+	if err != nil {
+		return nil
+	}
+	return found
+}
+
+// rewrite gives every non-empty secret of a config to change, with its path such
+// as "steps.0.config.headers.Authorization". A config of which nothing changes
 // comes back as it was, byte for byte.
-func rewriteSecrets(config json.RawMessage, change func(path, value string) (string, error)) (json.RawMessage, error) {
+func (f SecretFields) rewrite(config json.RawMessage, change func(path, value string) (string, error)) (json.RawMessage, error) {
 	if len(config) == 0 {
 		return config, nil
 	}
@@ -61,8 +158,9 @@ func rewriteSecrets(config json.RawMessage, change func(path, value string) (str
 	if err := decoder.Decode(&tree); err != nil {
 		return nil, errors.New("config is not JSON")
 	}
-	changed, err := walkSecrets(tree, "", false, change)
-	if err != nil || !changed {
+	walk := secretWalk{change: change}
+	tree, err := walk.visit(tree, f, "")
+	if err != nil || !walk.changed {
 		return config, err
 	}
 	var out bytes.Buffer
@@ -74,48 +172,59 @@ func rewriteSecrets(config json.RawMessage, change func(path, value string) (str
 	return bytes.TrimRight(out.Bytes(), "\n"), nil
 }
 
-// walkSecrets changes the secrets of a tree in place and says whether there was
-// one to change. Members are visited in order, so that the first error is
-// always the same one.
-func walkSecrets(tree any, path string, headers bool, change func(path, value string) (string, error)) (changed bool, err error) {
-	switch node := tree.(type) {
-	case map[string]any:
-		for _, name := range slices.Sorted(maps.Keys(node)) {
-			at := strings.TrimPrefix(path+"."+name, ".")
-			text, isText := node[name].(string)
-			if isText && text != "" && isSecret(name, headers) {
-				value, err := change(at, text)
-				if err != nil {
-					return false, err
-				}
-				node[name], changed = value, changed || value != text
-				continue
-			}
-			inner, err := walkSecrets(node[name], at, strings.EqualFold(name, "headers"), change)
-			if err != nil {
-				return false, err
-			}
-			changed = changed || inner
-		}
-	case []any:
-		for i, item := range node {
-			inner, err := walkSecrets(item, strings.TrimPrefix(path+"."+strconv.Itoa(i), "."), false, change)
-			if err != nil {
-				return false, err
-			}
-			changed = changed || inner
-		}
-	}
-	return changed, nil
+// secretWalk changes the secrets of a decoded config.
+type secretWalk struct {
+	change  func(path, value string) (string, error)
+	changed bool // whether any secret became another
 }
 
-// isSecret says whether the member of a config, or of its headers, is one.
-func isSecret(name string, headers bool) bool {
-	switch strings.ToLower(name) {
-	case "password", "secret", "routing_key":
-		return true
-	case "authorization", "proxy-authorization", "cookie", "x-api-key":
-		return headers
+// visit returns the node with its secrets changed. Members are visited in the
+// order of their names, so that the first error is always the same one.
+func (w *secretWalk) visit(node any, fields SecretFields, path string) (any, error) {
+	switch node := node.(type) {
+	case string:
+		if !fields.Secret || node == "" {
+			return node, nil
+		}
+		value, err := w.change(path, node)
+		w.changed = w.changed || value != node
+		return value, err
+	case []any:
+		for i, item := range node {
+			changed, err := w.visit(item, fields, join(path, strconv.Itoa(i)))
+			if err != nil {
+				return nil, err
+			}
+			node[i] = changed
+		}
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(node)) {
+			changed, err := w.visit(node[name], fields.member(name, node), join(path, name))
+			if err != nil {
+				return nil, err
+			}
+			node[name] = changed
+		}
 	}
-	return false
+	return node, nil
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// member returns the fields of one member of an object.
+func (f SecretFields) member(name string, object map[string]any) SecretFields {
+	if f.ByName {
+		return SecretFields{ByName: true, Secret: IsCredentialName(name)}
+	}
+	inner := f.Members[name]
+	if inner.ByType == nil {
+		return inner
+	}
+	kind, _ := object["type"].(string)
+	return fieldsOf(inner.ByType, CheckType(kind))
 }

@@ -55,10 +55,10 @@ type Catalogue struct {
 type entry struct {
 	vigil.Definition
 	// probe is nil when the config cannot run, and broken says why.
-	probe  probe.Probe
-	broken error
+	probe    probe.Probe
+	probeErr error
 	// gone: the check exists no more.
-	gone bool
+	deleted bool
 	// replaced is closed when a newer entry takes this one's place.
 	replaced chan struct{}
 }
@@ -145,13 +145,13 @@ func (c *Catalogue) definition(ctx context.Context, id uuid.UUID, revision int64
 	c.mu.Lock()
 	known := c.entries[id]
 	c.mu.Unlock()
-	if known != nil && (known.gone || known.Check.Revision >= revision) {
+	if known != nil && (known.deleted || known.Check.Revision >= revision) {
 		return known, nil
 	}
 	def, err := c.store.Definition(ctx, id)
 	switch {
 	case vigil.ErrorCode(err) == vigil.CodeNotFound:
-		return &entry{gone: true, replaced: make(chan struct{})}, nil
+		return &entry{deleted: true, replaced: make(chan struct{})}, nil
 	case err != nil:
 		return nil, err
 	}
@@ -191,7 +191,7 @@ func (c *Catalogue) put(def vigil.Definition) *entry {
 		return known
 	}
 	e := &entry{Definition: def, replaced: make(chan struct{})}
-	e.probe, e.broken = c.parser.Parse(def.Check.Type, def.Check.Config, def.Check.Interval)
+	e.probe, e.probeErr = c.parser.Parse(def.Check.Type, def.Check.Config, def.Check.Interval)
 	c.replace(def.Check.ID, known, e)
 	return e
 }

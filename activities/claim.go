@@ -7,20 +7,20 @@ import (
 	"github.com/google/uuid"
 )
 
-// claims are the loops that came to this worker from another and of which it has
+// pendingClaims are the loops that came to this worker from another and of which it has
 // not said so yet. Should it die before it stores their first result, nobody
 // would know that their turns died with it.
-type claims struct {
-	mu   sync.Mutex
-	made map[loopKey]struct{}
+type pendingClaims struct {
+	mu    sync.Mutex
+	loops map[loopKey]struct{}
 }
 
-func newClaims() *claims { return &claims{made: make(map[loopKey]struct{})} }
+func newPendingClaims() *pendingClaims { return &pendingClaims{loops: make(map[loopKey]struct{})} }
 
-func (c *claims) add(key loopKey) {
+func (c *pendingClaims) add(key loopKey) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.made[key] = struct{}{}
+	c.loops[key] = struct{}{}
 }
 
 // TakeClaims returns the checks, by region, whose turns came to this worker since
@@ -30,10 +30,10 @@ func (w *Watcher) TakeClaims() map[string][]uuid.UUID {
 	w.claims.mu.Lock()
 	defer w.claims.mu.Unlock()
 	byRegion := make(map[string][]uuid.UUID)
-	for key := range w.claims.made {
+	for key := range w.claims.loops {
 		byRegion[key.region] = append(byRegion[key.region], key.check)
 	}
-	clear(w.claims.made)
+	clear(w.claims.loops)
 	return byRegion
 }
 
@@ -44,6 +44,6 @@ func (w *Watcher) ReturnClaims(region string, checks []uuid.UUID) {
 	}
 }
 
-// markOf shortens a worker's name to the part that tells it from others: it is in
+// shortWorkerName shortens a worker's name to the part that tells it from others: it is in
 // the history of every turn.
-func markOf(worker string) string { return worker[strings.LastIndexByte(worker, '/')+1:] }
+func shortWorkerName(worker string) string { return worker[strings.LastIndexByte(worker, '/')+1:] }

@@ -13,8 +13,8 @@ import (
 // context. It does nothing in a process that shows no metrics. A label is a word
 // of a short list: never an id, a name or an address.
 
-// label is the labels of a figure.
-type label = map[string]string
+// labels is the labels of a figure.
+type labels = map[string]string
 
 // countResult counts a result that was stored, once: not a row that was there.
 func countResult(ctx context.Context, t vigil.CheckType, recorded vigil.StoredResult) {
@@ -22,10 +22,10 @@ func countResult(ctx context.Context, t vigil.CheckType, recorded vigil.StoredRe
 		return
 	}
 	r, to := recorded.Result, activity.GetMetricsHandler(ctx)
-	to.WithTags(label{"type": string(t), "region": r.Region, "success": strconv.FormatBool(r.Success)}).
+	to.WithTags(labels{"type": string(t), "region": r.Region, "success": strconv.FormatBool(r.Success)}).
 		Counter("vigil_results_total").Inc(1)
 	// None missed is counted too, so that the figure is there before it moves.
-	to.WithTags(label{"region": r.Region}).Counter("vigil_slots_missed_total").Inc(recorded.Missed)
+	to.WithTags(labels{"region": r.Region}).Counter("vigil_slots_missed_total").Inc(recorded.Missed)
 	if !r.Manual {
 		to.Timer("vigil_probe_lateness_seconds").Record(max(0, r.Time.Sub(r.Slot)))
 	}
@@ -48,7 +48,7 @@ func countAttempt(ctx context.Context, t vigil.ChannelType, set vigil.AttemptOut
 		if o == outcome {
 			n = 1
 		}
-		activity.GetMetricsHandler(ctx).WithTags(label{"channel": string(t), "outcome": o}).
+		activity.GetMetricsHandler(ctx).WithTags(labels{"channel": string(t), "outcome": o}).
 			Counter("vigil_delivery_attempts_total").Inc(n)
 	}
 }
@@ -63,6 +63,6 @@ func countOpened(ctx context.Context, out vigil.IncidentOutcome, err error) {
 // countResolved counts an incident that was resolved just now.
 func countResolved(ctx context.Context, how vigil.Resolution, out vigil.IncidentOutcome, err error) {
 	if err == nil && out.Changed {
-		activity.GetMetricsHandler(ctx).WithTags(label{"resolution": string(how)}).Counter("vigil_incidents_resolved_total").Inc(1)
+		activity.GetMetricsHandler(ctx).WithTags(labels{"resolution": string(how)}).Counter("vigil_incidents_resolved_total").Inc(1)
 	}
 }

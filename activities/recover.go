@@ -24,7 +24,7 @@ func (t *turnRun) recover(ctx context.Context) error {
 		return nil
 	}
 	e, err := t.definition(ctx)
-	if err != nil || e.gone {
+	if err != nil || e.deleted {
 		return err
 	}
 	schedule, ok := e.Schedule(t.turn.Region)
@@ -35,20 +35,20 @@ func (t *turnRun) recover(ctx context.Context) error {
 		if err := t.rebuild(ctx, e, schedule.Start); err != nil {
 			return fmt.Errorf("rebuild the state: %w", err)
 		}
-		t.behind = t.news()
+		t.behind = t.firingChanged()
 		return nil
 	}
-	for !t.news() {
+	for !t.firingChanged() {
 		rows, err := t.History.ResultsAfter(ctx, t.turn.CheckID, t.turn.Region, t.state.Slot, recoverPage)
 		if err != nil {
 			return fmt.Errorf("read the rows of a lost turn: %w", err)
 		}
 		for _, row := range rows {
-			if t.fold(e, row); t.news() {
+			if t.fold(e, row); t.firingChanged() {
 				break
 			}
 		}
-		if len(rows) < recoverPage && !t.news() {
+		if len(rows) < recoverPage && !t.firingChanged() {
 			return nil
 		}
 	}

@@ -27,10 +27,10 @@ func (w *Watcher) Test(ctx context.Context, trial TestRequest) (vigil.Result, er
 	if err != nil {
 		return vigil.Result{}, fmt.Errorf("read the definition: %w", err)
 	}
-	if e.gone {
+	if e.deleted {
 		return vigil.Result{}, vigil.NotFound("check")
 	}
-	if err := w.enter(ctx); err != nil {
+	if err := w.acquireProbe(ctx); err != nil {
 		return vigil.Result{}, err
 	}
 	now := w.Now().Truncate(time.Microsecond) // what Postgres keeps
@@ -40,7 +40,7 @@ func (w *Watcher) Test(ctx context.Context, trial TestRequest) (vigil.Result, er
 		Slot: now, Time: now, Manual: true,
 		Observation: e.observe(ctx),
 	}
-	w.leave()
+	w.releaseProbe()
 	if ctx.Err() != nil {
 		return vigil.Result{}, ctx.Err()
 	}

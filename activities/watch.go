@@ -109,15 +109,15 @@ type WatcherOptions struct {
 // Watcher has the activities of the region workers of one process.
 type Watcher struct {
 	WatcherOptions
-	locks   *turnLocks
-	claims  *claims
-	mark    string
-	probing atomic.Int64
+	locks     *turnLocks
+	claims    *pendingClaims
+	shortName string
+	probing   atomic.Int64
 }
 
 // NewWatcher returns a Watcher.
 func NewWatcher(opts WatcherOptions) *Watcher {
-	return &Watcher{WatcherOptions: opts, locks: newTurnLocks(), claims: newClaims(), mark: markOf(opts.Worker)}
+	return &Watcher{WatcherOptions: opts, locks: newTurnLocks(), claims: newPendingClaims(), shortName: shortWorkerName(opts.Worker)}
 }
 
 // Watch runs one turn of a loop: it waits for the next slot, probes on the
@@ -148,7 +148,7 @@ func (w *Watcher) Watch(ctx context.Context, turn *Turn) (*TurnResult, error) {
 func (w *Watcher) lockTurn(ctx context.Context, turn *Turn) *turnLock {
 	key := loopKey{turn.CheckID, turn.Region}
 	held := w.locks.acquire(ctx, key, activity.GetInfo(ctx).ScheduledTime)
-	if held != nil && turn.By != w.mark {
+	if held != nil && turn.By != w.shortName {
 		w.claims.add(key)
 	}
 	return held
@@ -169,8 +169,8 @@ func (t *turnRun) fold(e *entry, row vigil.Result) {
 	t.state, _ = vigil.Evaluate(e.Rules, t.state.For(e.Check.Type), row)
 }
 
-// news reports whether other rules fire than the loop has told.
-func (t *turnRun) news() bool { return !t.state.SameFiring(t.turn.State) }
+// firingChanged reports whether other rules fire than the loop has told.
+func (t *turnRun) firingChanged() bool { return !t.state.SameFiring(t.turn.State) }
 
 func (t *turnRun) definition(ctx context.Context) (*entry, error) {
 	e, err := t.Catalogue.definition(ctx, t.turn.CheckID, t.turn.Revision)
@@ -196,13 +196,13 @@ func (t *turnRun) run(ctx context.Context) (*TurnResult, error) {
 		}
 		slot := schedule.Due(t.state.Slot, t.Now())
 		switch t.await(ctx, slot, e) {
-		case overtaken:
+		case superseded:
 			return nil, ErrSuperseded
-		case ended:
+		case cancelled:
 			return nil, ctx.Err()
 		case stopping:
 			return t.end(HandOver, e, schedule), nil
-		case redefined:
+		case replaced:
 			continue
 		case due:
 		}
@@ -214,7 +214,7 @@ func (t *turnRun) run(ctx context.Context) (*TurnResult, error) {
 			return nil, err
 		}
 		t.covered++
-		if t.state.Health != before || t.news() {
+		if t.state.Health != before || t.firingChanged() {
 			return t.end(Changed, e, schedule), nil
 		}
 		if t.covered >= t.span(e, schedule) {
@@ -230,38 +230,38 @@ func (t *turnRun) span(e *entry, schedule vigil.Schedule) int {
 	if e.Check.Revision > t.turn.Revision {
 		return 1
 	}
-	return min(t.turn.Span, t.widest(schedule))
+	return min(t.turn.Span, t.maxSpan(schedule))
 }
 
-// widest is how many slots the quiet window of this worker has, at least 1.
-func (t *turnRun) widest(schedule vigil.Schedule) int {
+// maxSpan is how many slots the quiet window of this worker has, at least 1.
+func (t *turnRun) maxSpan(schedule vigil.Schedule) int {
 	return max(1, int(t.QuietWindow/schedule.Interval))
 }
 
-// wake says what ended a wait.
-type wake int
+// waitResult says what ended a wait.
+type waitResult int
 
 const (
-	due       wake = iota // the slot has come
-	redefined             // the definition changed
-	stopping              // the worker stops
-	overtaken             // a newer turn wants the place
-	ended                 // the context ended
+	due        waitResult = iota // the slot has come
+	replaced                     // the definition changed
+	stopping                     // the worker stops
+	superseded                   // a newer turn wants the place
+	cancelled                    // the context ended
 )
 
 // await waits for a slot, or for whatever makes waiting for it pointless.
-func (t *turnRun) await(ctx context.Context, slot time.Time, e *entry) wake {
+func (t *turnRun) await(ctx context.Context, slot time.Time, e *entry) waitResult {
 	timer := time.NewTimer(slot.Sub(t.Now()))
 	defer timer.Stop()
 	select {
 	case <-t.lock.superseded:
-		return overtaken
+		return superseded
 	case <-e.replaced:
-		return redefined
+		return replaced
 	case <-t.stop:
 		return stopping
 	case <-ctx.Done():
-		return ended
+		return cancelled
 	case <-timer.C:
 		return due
 	}
@@ -270,7 +270,7 @@ func (t *turnRun) await(ctx context.Context, slot time.Time, e *entry) wake {
 // probe runs the check at a slot, stores what it saw and folds the row that is
 // stored: a probe that comes second to a slot counts for nothing.
 func (t *turnRun) probe(ctx context.Context, e *entry, slot time.Time) error {
-	if err := t.enter(ctx); err != nil {
+	if err := t.acquireProbe(ctx); err != nil {
 		return err
 	}
 	result := vigil.Result{
@@ -279,7 +279,7 @@ func (t *turnRun) probe(ctx context.Context, e *entry, slot time.Time) error {
 		Slot: slot, Time: t.Now(),
 		Observation: e.observe(ctx),
 	}
-	t.leave()
+	t.releaseProbe()
 	if ctx.Err() != nil {
 		return ctx.Err() // what an ended context made of the probe says nothing of the target
 	}
@@ -298,8 +298,8 @@ func (t *turnRun) probe(ctx context.Context, e *entry, slot time.Time) error {
 	return nil
 }
 
-// enter waits for the turn of a probe.
-func (w *Watcher) enter(ctx context.Context) error {
+// acquireProbe waits for the turn of a probe.
+func (w *Watcher) acquireProbe(ctx context.Context) error {
 	if err := w.Probes.Acquire(ctx, 1); err != nil {
 		return err
 	}
@@ -307,8 +307,8 @@ func (w *Watcher) enter(ctx context.Context) error {
 	return nil
 }
 
-// leave ends it.
-func (w *Watcher) leave() {
+// releaseProbe ends it.
+func (w *Watcher) releaseProbe() {
 	w.probing.Add(-1)
 	w.Probes.Release(1)
 }
@@ -319,14 +319,14 @@ func (w *Watcher) Probing() int64 { return w.probing.Load() }
 // end makes the result of the turn, and plans the next: twice the slots after a
 // turn without news, one slot after any news. That a worker stops is no news.
 func (t *turnRun) end(why End, e *entry, schedule vigil.Schedule) *TurnResult {
-	out := &TurnResult{End: why, State: t.state, Revision: e.Check.Revision, Span: 1, Deadline: e.deadline(), By: t.mark, Behind: t.behind}
+	out := &TurnResult{End: why, State: t.state, Revision: e.Check.Revision, Span: 1, Deadline: e.deadline(), By: t.shortName, Behind: t.behind}
 	if why == Gone {
 		return out
 	}
 	out.Restarted = t.turn.State.Slot.Before(schedule.Start) && !t.state.Slot.Before(schedule.Start)
 	switch why {
 	case Covered:
-		out.Span = min(2*t.turn.Span, t.widest(schedule))
+		out.Span = min(2*t.turn.Span, t.maxSpan(schedule))
 	case HandOver:
 		out.Span = t.span(e, schedule)
 	default:
@@ -338,8 +338,8 @@ func (t *turnRun) end(why End, e *entry, schedule vigil.Schedule) *TurnResult {
 
 // observe runs the probe; a config that cannot run is a failure with a reason.
 func (e *entry) observe(ctx context.Context) vigil.Observation {
-	if e.broken != nil {
-		return vigil.Observation{Error: "the check cannot run: " + vigil.ErrorMessage(e.broken)}
+	if e.probeErr != nil {
+		return vigil.Observation{Error: "the check cannot run: " + vigil.ErrorMessage(e.probeErr)}
 	}
 	return e.probe.Run(ctx)
 }

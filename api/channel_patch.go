@@ -66,7 +66,7 @@ func (c *channels) change(channel *vigil.Channel, patch channelPatch) error {
 		channel.DisabledReason = ""
 	}
 	if patch.config != nil {
-		config, err := vigil.KeepSecrets(patch.config, channel.Config)
+		config, err := c.types.Secrets(channel.Type).Keep(patch.config, channel.Config)
 		if err != nil {
 			return err
 		}

@@ -60,13 +60,14 @@ type notificationChannelView struct {
 // channelConfig is a config as it is shown.
 type channelConfig = json.RawMessage
 
-func showChannel(c vigil.Channel) notificationChannelView {
+func (c *channels) show(channel vigil.Channel) notificationChannelView {
 	view := notificationChannelView{
-		ID: c.ID, OrgID: c.OrgID, Name: c.Name, Type: c.Type, Config: masked(c.Config), Enabled: c.Enabled,
-		CreatedAt: c.CreatedAt.UTC(), UpdatedAt: c.UpdatedAt.UTC(),
+		ID: channel.ID, OrgID: channel.OrgID, Name: channel.Name, Type: channel.Type, Enabled: channel.Enabled,
+		Config:    c.types.Secrets(channel.Type).Mask(channel.Config),
+		CreatedAt: channel.CreatedAt.UTC(), UpdatedAt: channel.UpdatedAt.UTC(),
 	}
-	if c.DisabledReason != "" {
-		view.DisabledReason = &c.DisabledReason
+	if channel.DisabledReason != "" {
+		view.DisabledReason = &channel.DisabledReason
 	}
 	return view
 }
@@ -104,7 +105,7 @@ func (c *channels) list(ctx context.Context, in *struct{ rest.PageQuery }) (*res
 	if err != nil {
 		return nil, err
 	}
-	return rest.NewListing(rows, total, showChannel), nil
+	return rest.NewListing(rows, total, c.show), nil
 }
 
 // find reads a channel of the caller's organization.
@@ -121,7 +122,7 @@ func (c *channels) get(ctx context.Context, in *rest.IDPath) (*rest.Answer[notif
 	if err != nil {
 		return nil, err
 	}
-	return rest.NewAnswer(showChannel(channel)), nil
+	return rest.NewAnswer(c.show(channel)), nil
 }
 
 func (c *channels) create(ctx context.Context, in *struct{ Body json.RawMessage }) (*rest.Answer[notificationChannelView], error) {
@@ -141,7 +142,7 @@ func (c *channels) create(ctx context.Context, in *struct{ Body json.RawMessage 
 	if channel, err = c.store.CreateChannel(ctx, channel); err != nil {
 		return nil, err
 	}
-	return rest.NewAnswer(showChannel(channel)), nil
+	return rest.NewAnswer(c.show(channel)), nil
 }
 
 type updateChannelInput struct {
@@ -165,7 +166,7 @@ func (c *channels) update(ctx context.Context, in *updateChannelInput) (*rest.An
 	if err != nil {
 		return nil, err
 	}
-	return rest.NewAnswer(showChannel(channel)), nil
+	return rest.NewAnswer(c.show(channel)), nil
 }
 
 type deleteChannelInput struct {

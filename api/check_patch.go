@@ -120,7 +120,7 @@ func (c *checks) changeTarget(check *vigil.Check, before vigil.Check, patch chec
 		check.Type = *patch.kind
 	}
 	if patch.config != nil {
-		config, err := vigil.KeepSecrets(patch.config, check.Config)
+		config, err := c.types.Secrets(check.Type).Keep(patch.config, check.Config)
 		if err != nil {
 			return err
 		}

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"bytes"
 	"encoding/json"
 	"time"
 
@@ -31,24 +30,12 @@ type checkView struct {
 // checkConfig is a config as it is shown.
 type checkConfig = json.RawMessage
 
-func showCheck(c vigil.Check) checkView {
+func (c *checks) show(check vigil.Check) checkView {
 	return checkView{
-		ID: c.ID, OrgID: c.OrgID, Name: c.Name, Type: c.Type, Config: masked(c.Config),
-		IntervalSeconds: int64(c.Interval / time.Second), Regions: c.Regions, Enabled: c.Enabled,
-		SimultaneousRegions: c.Simultaneous, HealthStatus: c.Health,
-		LastChecked: inUTC(c.LastChecked), ExpiresAt: inUTC(c.ExpiresAt),
-		CreatedAt: c.CreatedAt.UTC(), UpdatedAt: c.UpdatedAt.UTC(),
+		ID: check.ID, OrgID: check.OrgID, Name: check.Name, Type: check.Type, Config: c.types.Secrets(check.Type).Mask(check.Config),
+		IntervalSeconds: int64(check.Interval / time.Second), Regions: check.Regions, Enabled: check.Enabled,
+		SimultaneousRegions: check.Simultaneous, HealthStatus: check.Health,
+		LastChecked: inUTC(check.LastChecked), ExpiresAt: inUTC(check.ExpiresAt),
+		CreatedAt: check.CreatedAt.UTC(), UpdatedAt: check.UpdatedAt.UTC(),
 	}
-}
-
-// masked hides the secrets of a config. Most configs have no member that could
-// be one, which a look at the bytes tells sooner than parsing them.
-func masked(config json.RawMessage) json.RawMessage {
-	lower := bytes.ToLower(config)
-	for _, name := range []string{`"password"`, `"secret"`, `"routing_key"`, `"headers"`, `\u`} {
-		if bytes.Contains(lower, []byte(name)) {
-			return vigil.MaskSecrets(config)
-		}
-	}
-	return config
 }

@@ -70,7 +70,7 @@ func (c *checks) list(ctx context.Context, in *struct{ rest.PageQuery }) (*rest.
 	if err != nil {
 		return nil, err
 	}
-	return rest.NewListing(rows, total, showCheck), nil
+	return rest.NewListing(rows, total, c.show), nil
 }
 
 func (c *checks) get(ctx context.Context, in *rest.IDPath) (*rest.Answer[checkView], error) {
@@ -78,7 +78,7 @@ func (c *checks) get(ctx context.Context, in *rest.IDPath) (*rest.Answer[checkVi
 	if err != nil {
 		return nil, err
 	}
-	return rest.NewAnswer(showCheck(check)), nil
+	return rest.NewAnswer(c.show(check)), nil
 }
 
 // findCheck reads a check of the caller's organization.
@@ -118,7 +118,7 @@ func (c *checks) create(ctx context.Context, in *struct{ Body json.RawMessage })
 		return nil, err
 	}
 	c.notifier.applyLoops(ctx, check, nil)
-	return rest.NewAnswer(showCheck(check)), nil
+	return rest.NewAnswer(c.show(check)), nil
 }
 
 // verified reports whether the caller's address is verified. That it is not is
@@ -172,7 +172,7 @@ func (c *checks) update(ctx context.Context, in *updateCheckInput) (*rest.Answer
 		c.notifier.applyLoops(ctx, check, before.Regions)
 		c.notifier.refreshIncident(ctx, check.ID)
 	}
-	return rest.NewAnswer(showCheck(check)), nil
+	return rest.NewAnswer(c.show(check)), nil
 }
 
 func (c *checks) delete(ctx context.Context, in *rest.IDPath) (*struct{}, error) {

@@ -314,7 +314,7 @@ func TestSecretsOfConfigs(t *testing.T) {
 	b := setup(t)
 	a := b.signup(t)
 	config := map[string]any{
-		"url": "https://example.com/", "headers": map[string]any{"Authorization": "Bearer hunter2", "Accept": "text/html"},
+		"url": "https://example.com/", "headers": map[string]any{"Authorization": "Bearer hunter2", "X-Auth-Token": "hunter2", "Accept": "text/html"},
 		"basic_auth": map[string]any{"username": "ada", "password": "hunter2"},
 	}
 	delete(config, "basic_auth") // together with the header it would be ambiguous

@@ -82,7 +82,9 @@ func (v *validator) check(req *http.Request, sent []byte, res *http.Response, go
 		AuthenticationFunc:         openapi3filter.NoopAuthenticationFunc,
 		IncludeResponseStatus:      true,
 		ExcludeReadOnlyValidations: true, // they may be sent, and are ignored
-		SkipSettingDefaults:        true,
+		// Secrets are write-only, and are shown as ***.
+		ExcludeWriteOnlyValidations: true,
+		SkipSettingDefaults:         true,
 	}
 	input := &openapi3filter.RequestValidationInput{Request: asked, PathParams: params, Route: route, Options: options}
 	if res.StatusCode < http.StatusBadRequest {

@@ -128,6 +128,8 @@ type checkTypes interface {
 	// type's config and the metadata of its results, or nil.
 	Config(t vigil.CheckType) any
 	Metadata(t vigil.CheckType) any
+	// Secrets returns the secret members of a type's config.
+	Secrets(t vigil.CheckType) vigil.SecretFields
 	// Parse reads a config, or says by name which member is wrong.
 	Parse(t vigil.CheckType, config json.RawMessage, interval time.Duration) (probe.Probe, error)
 }
@@ -153,6 +155,8 @@ type channelTypes interface {
 	Types() []vigil.ChannelType
 	// Config returns a zero value of the struct that documents a type's config.
 	Config(t vigil.ChannelType) any
+	// Secrets returns the secret members of a type's config.
+	Secrets(t vigil.ChannelType) vigil.SecretFields
 	// Parse reads a config, or says by name which member is wrong.
 	Parse(t vigil.ChannelType, config json.RawMessage) (notify.Sender, error)
 }

@@ -22,6 +22,7 @@ func (s *Server) describeChannels() {
 	for _, kind := range kinds {
 		name := camel(vigil.CheckType(kind)) + "Channel"
 		config := registry.Schema(reflect.TypeOf(s.types.channels.Config(kind)), true, name+"Config")
+		describeSecrets(registry, config, s.types.channels.Secrets(kind))
 		schemas[name] = &huma.Schema{
 			Type:        huma.TypeObject,
 			Description: "What makes a channel of type " + string(kind) + ".",

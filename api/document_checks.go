@@ -25,6 +25,7 @@ func (s *Server) describeChecks() {
 	var variants, configs, seen []*huma.Schema
 	for _, kind := range kinds {
 		config := registry.Schema(reflect.TypeOf(s.types.checks.Config(kind)), true, camel(kind)+"Config")
+		describeSecrets(registry, config, s.types.checks.Secrets(kind))
 		if metadata := s.types.checks.Metadata(kind); metadata != nil {
 			seen = withSchema(seen, registry.Schema(reflect.TypeOf(metadata), true, camel(kind)+"Metadata"))
 		}
@@ -63,6 +64,22 @@ func (s *Server) describeChecks() {
 		Description: "Replaces the config as a whole; its members depend on the type of the check.",
 	}
 	schemas["CheckUpdate"] = update
+}
+
+// describeSecrets marks the secret members of a config as write-only: they are
+// shown as *** only.
+func describeSecrets(registry huma.Registry, schema *huma.Schema, fields vigil.SecretFields) {
+	if schema.Ref != "" {
+		schema = registry.SchemaFromRef(schema.Ref)
+	}
+	if schema.Items != nil {
+		describeSecrets(registry, schema.Items, fields)
+		return
+	}
+	schema.WriteOnly = schema.WriteOnly || fields.Secret
+	for name, inner := range fields.Members {
+		describeSecrets(registry, schema.Properties[name], inner)
+	}
 }
 
 // withSchema adds a reference that is not among the others.

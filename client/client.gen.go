@@ -2985,7 +2985,7 @@ type PagerConfig struct {
 	BodyTemplate *string `json:"body_template,omitempty"`
 
 	// RoutingKey Integration key of the service to page.
-	RoutingKey string `json:"routing_key"`
+	RoutingKey *string `json:"routing_key,omitempty"`
 
 	// TitleTemplate Title of the messages, with variables of GET /v1/template-variables as {{name}}.
 	//

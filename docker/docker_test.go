@@ -1,6 +1,6 @@
-// Package docker_test checks the images without an engine: the build steps are
-// run as the commands that they are, and every command line, health check and
-// setting that the files hold is tried on the program itself.
+// Package docker_test checks the images without a container engine: it runs the build
+// steps as commands, and tries every command line, health check and setting of the
+// files on the program itself.
 package docker_test
 
 import (
@@ -78,7 +78,7 @@ func build(t *testing.T, name string) string {
 	return filepath.Join(out, "vigil")
 }
 
-// accepts says whether the program knows a command line, by asking for its help.
+// accepts reports whether the program knows a command line, by its help.
 func accepts(t *testing.T, binary string, args ...string) {
 	t.Helper()
 	said, err := exec.CommandContext(t.Context(), binary, append(slices.Clone(args), "--help")...).CombinedOutput()
@@ -159,8 +159,8 @@ func TestDockerfile(t *testing.T) {
 	})
 }
 
-// project reads compose.yaml as an engine does: by the Compose specification's
-// own schema, with its variables replaced and its references looked up.
+// project reads compose.yaml as an engine does: with the schema of the Compose
+// specification, its variables replaced and its references resolved.
 func project(ctx context.Context, variables ...string) (*types.Project, error) {
 	environment := types.Mapping{}
 	for _, name := range variables {
@@ -215,7 +215,7 @@ func TestCompose(t *testing.T) {
 		}
 		for on, how := range service.DependsOn {
 			if how.Condition == types.ServiceConditionCompletedSuccessfully && read.Services[on].Restart != types.RestartPolicyOnFailure {
-				t.Errorf("%s waits for the end of %s, which goes on for ever", name, on)
+				t.Errorf("%s waits for the end of %s, which does not end", name, on)
 			}
 		}
 		if len(service.Command) > 0 {

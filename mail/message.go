@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 	gomail "github.com/wneessen/go-mail"
@@ -39,7 +38,7 @@ func (m *Mailer) compose(mail vigil.Mail) (*gomail.Msg, error) {
 	}
 	message.SetDateWithValue(m.now())
 	message.Subject(oneLine(mail.Subject))
-	// Out-of-office replies to a machine help nobody (RFC 3834).
+	// Prevents out-of-office replies, which no person would read (RFC 3834).
 	message.SetGenHeader("Auto-Submitted", "auto-generated")
 	message.SetBodyString(gomail.TypeTextPlain, clean(mail.Text))
 	if mail.HTML != "" {
@@ -69,11 +68,7 @@ func oneLine(text string) string {
 	if len(text) <= maxSubject {
 		return text
 	}
-	cut := maxSubject
-	for cut > 0 && !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut] + "..."
+	return vigil.Truncate(text, maxSubject) + "..."
 }
 
 // clean drops what a mail's body cannot hold.

@@ -2,30 +2,25 @@ package mail
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
 	"net/textproto"
-	"os"
 	"strings"
-	"syscall"
 	"unicode"
 
 	"vigil"
-	"vigil/egress"
+	"vigil/neterr"
 )
 
 // The codes of a vigil.MailError.
 const (
-	CodeTimeout     = "timeout"
-	CodeCanceled    = "canceled"
-	CodeDNS         = "dns"
-	CodeRefused     = "connection_refused"
-	CodeReset       = "connection_reset"
-	CodeUnreachable = "unreachable"
-	CodeTLS         = "tls"
+	CodeTimeout     = neterr.Timeout
+	CodeCanceled    = neterr.Canceled
+	CodeDNS         = neterr.DNS
+	CodeRefused     = neterr.Refused
+	CodeReset       = neterr.Reset
+	CodeUnreachable = neterr.Unreachable
+	CodeTLS         = neterr.TLS
 	CodeAuth        = "auth"     // the server did not accept user and password
 	CodeRejected    = "rejected" // it did not accept the mail
 	CodeFailed      = "failed"
@@ -62,40 +57,14 @@ func signInFailed(code int) bool {
 
 // cause names an error that is no reply of the server.
 func cause(ctx context.Context, err error) (code, what string) {
-	if refusal, ok := errors.AsType[*egress.Refusal](err); ok {
-		return CodeUnreachable, refusal.Error()
-	}
-	timeout, isNet := errors.AsType[net.Error](err)
+	code, what = neterr.Exchange{Peer: "it"}.Explain(ctx, err)
 	switch {
-	case errors.Is(ctx.Err(), context.Canceled):
-		return CodeCanceled, "the mail was interrupted"
-	case ctx.Err() != nil, errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
-		return CodeTimeout, "it did not answer in time"
-	}
-	if dns, ok := errors.AsType[*net.DNSError](err); ok {
-		return CodeDNS, "the name " + dns.Name + " does not resolve"
-	}
-	if isNet && timeout.Timeout() {
-		return CodeTimeout, "it did not answer in time"
-	}
-	switch {
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return CodeRefused, "it refused the connection"
-	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EADDRNOTAVAIL):
-		return CodeUnreachable, "there is no route to it"
-	case secured(err):
-		return CodeTLS, "its certificate or its TLS is not acceptable"
+	case code == neterr.Forbidden:
+		return CodeUnreachable, what
+	case code != "":
+		return code, what
 	}
 	return words(err)
-}
-
-func secured(err error) bool {
-	_, verification := errors.AsType[*tls.CertificateVerificationError](err)
-	_, authority := errors.AsType[x509.UnknownAuthorityError](err)
-	_, name := errors.AsType[x509.HostnameError](err)
-	_, record := errors.AsType[tls.RecordHeaderError](err)
-	_, alert := errors.AsType[tls.AlertError](err)
-	return verification || authority || name || record || alert
 }
 
 // words reads what has no type.
@@ -106,7 +75,7 @@ func words(err error) (code, what string) {
 		return CodeTLS, "it does not offer STARTTLS, which is needed"
 	case strings.Contains(text, "AUTH"), strings.Contains(text, "unencrypted connection"):
 		return CodeAuth, "it offers no acceptable way to sign in"
-	case strings.Contains(text, "tls: "):
+	case neterr.IsTLS(err):
 		return CodeTLS, "its certificate or its TLS is not acceptable"
 	case strings.Contains(text, "EOF"), strings.Contains(text, "reset"), strings.Contains(text, "closed"), strings.Contains(text, "broken pipe"):
 		return CodeReset, "it ended the connection"
@@ -122,8 +91,5 @@ func printable(text string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(text, " "))
-	if len(text) > maxReply {
-		text = strings.ToValidUTF8(text[:maxReply], "")
-	}
-	return text
+	return vigil.Truncate(text, maxReply)
 }

@@ -10,13 +10,12 @@ import (
 	"net"
 	"net/textproto"
 	"strconv"
-	"strings"
 	"time"
 
 	gomail "github.com/wneessen/go-mail"
 	"github.com/wneessen/go-mail/smtp"
 
-	"vigil"
+	"vigil/redact"
 )
 
 // server is where mail is handed over.
@@ -170,17 +169,12 @@ func status(err error) int {
 // address is the server for people.
 func (s *server) address() string { return net.JoinHostPort(s.host, strconv.Itoa(s.port)) }
 
-// redact removes the password from what a server said, in clear and as the
+// redact removes the password from a server's reply, in clear and as the
 // mechanisms of SMTP encode it.
 func (s *server) redact(text string) string {
-	for _, secret := range []string{
-		base64.StdEncoding.EncodeToString([]byte("\x00" + s.user + "\x00" + s.password)),
-		base64.StdEncoding.EncodeToString([]byte(s.password)),
-		s.password,
-	} {
-		if s.password != "" {
-			text = strings.ReplaceAll(text, secret, vigil.SecretMask)
-		}
+	if s.password == "" {
+		return text
 	}
-	return text
+	encode := func(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
+	return redact.New(s.password, encode(s.password), encode("\x00"+s.user+"\x00"+s.password)).Text(text)
 }

@@ -21,14 +21,12 @@ import (
 
 // addressMember is where a type has its address.
 func addressMember(kind vigil.ChannelType) string {
-	switch kind {
-	case vigil.ChannelPush:
-		return "config.server"
-	case vigil.ChannelChat:
-		return "config.webhook_url"
-	default:
-		return "config.url"
+	for _, f := range fixtures {
+		if f.kind == kind {
+			return f.address
+		}
 	}
+	return ""
 }
 
 // refusedAtWrite fails the test unless the error is one that names the member

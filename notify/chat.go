@@ -7,6 +7,7 @@ import (
 	"net/url"
 
 	"vigil"
+	"vigil/redact"
 )
 
 // Bounds of the blocks of a message, in bytes (Slack's, in characters).
@@ -15,11 +16,13 @@ const (
 	maxChatSection = 3000
 )
 
-// Chat is the channel type that posts to an incoming webhook of Slack or of a
-// product that takes the same form.
-func (k *kinds) Chat() Notifier { return chatType{k} }
+var _ = register(newChat)
 
-type chatType struct{ *kinds }
+// newChat makes the channel type that posts to an incoming webhook of Slack or of a
+// product that takes the same form.
+func newChat(env *environment) Notifier { return chatType{env} }
+
+type chatType struct{ *environment }
 
 // chatConfig is the config of a chat channel (spec section 2).
 type chatConfig struct {
@@ -28,30 +31,34 @@ type chatConfig struct {
 }
 
 func (chatType) Type() vigil.ChannelType { return vigil.ChannelChat }
-func (chatType) MaxAttempts() int        { return fewAttempts }
 func (chatType) Documents() any          { return chatConfig{} }
 
+// Policy: a late message is of little use, so there are few attempts.
+func (chatType) Policy() Policy {
+	return Policy{MaxAttempts: 6, LateOpening: vigil.LateOpeningMerge, RecoveryAfterFailure: true}
+}
+
 // Parse reads the config.
-func (t chatType) Parse(config json.RawMessage) (Sender, error) {
-	c := &chat{kinds: t.kinds}
-	if err := decode(config, &c.config); err != nil {
+func (t chatType) Parse(given json.RawMessage) (Sender, error) {
+	c := &chat{environment: t.environment}
+	hidden, err := t.read(t.Type(), given, &c.config)
+	if err != nil {
 		return nil, err
 	}
-	var err error
 	if c.url, err = t.parseURL("config.webhook_url", c.config.WebhookURL); err != nil {
 		return nil, err
 	}
-	// Whoever knows the path may post there.
-	c.hidden = hide(hidePath(c.url)...)
+	// The path is all that a caller needs to post there.
+	c.hidden = hidden.With(pathTexts(c.url)...)
 	return c, c.config.check()
 }
 
 type chat struct {
-	*kinds
+	*environment
 
 	config chatConfig
 	url    *url.URL
-	hidden *secrets
+	hidden *redact.Redactor
 }
 
 func (c *chat) Target() string { return c.url.Host }
@@ -73,7 +80,7 @@ type (
 	}
 )
 
-// Send posts the message. Values cannot mention anybody or make a link; the
+// Send posts the message. Values cannot make a mention or a link; the
 // words of a template can.
 func (c *chat) Send(ctx context.Context, m Message) Outcome {
 	body := c.config.body(&m, escapeChat)

@@ -8,6 +8,13 @@ import (
 	"vigil"
 )
 
+var _ = addFixture(fixture{
+	kind: vigil.ChannelChat, address: "config.webhook_url", required: "config.webhook_url",
+	config: func(base string) map[string]any {
+		return map[string]any{"webhook_url": base + "/services/T0/B0/" + pathToken}
+	},
+})
+
 func TestChat(t *testing.T) {
 	t.Parallel()
 
@@ -26,7 +33,7 @@ func TestChat(t *testing.T) {
 		}
 	})
 
-	t.Run("ValuesMentionNobodyAndLinkNowhere", func(t *testing.T) {
+	t.Run("ValuesMakeNoMentionsAndNoLinks", func(t *testing.T) {
 		t.Parallel()
 		for name, config := range map[string]map[string]any{
 			"default":  {},

@@ -2,10 +2,14 @@ package notify_test
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
+	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -37,6 +41,64 @@ func conformRepeated(t *testing.T, kind vigil.ChannelType) {
 	})
 }
 
+// secretNames are the words in a member's name that demand the tag secret.
+var secretNames = regexp.MustCompile(`password|token|key|secret`) //nolint:gochecknoglobals // compiled once
+
+func encoded(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
+
+// secretsOf lists the secrets of a type's config that are whole members.
+func secretsOf(kind vigil.ChannelType) []string {
+	var found []string
+	for _, field := range reflect.VisibleFields(reflect.TypeOf(registry().Config(kind))) {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if text, ok := httpConfigs("http://hooks.example.com")[kind][name].(string); ok && field.Tag.Get("secret") == "true" {
+			found = append(found, text)
+		}
+	}
+	return found
+}
+
+func TestSecretMembers(t *testing.T) {
+	t.Parallel()
+	r := registry()
+	if got := notify.Secrets(); len(got) != len(r.Types()) {
+		t.Errorf("%d of %d types", len(got), len(r.Types()))
+	}
+	ring, err := vigil.NewKeyring(bytes.Repeat([]byte{1}, 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range r.Types() {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			fields, secrets, config := r.Secrets(kind), 0, make(map[string]any)
+			for _, field := range reflect.VisibleFields(reflect.TypeOf(r.Config(kind))) {
+				name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+				switch tag := field.Tag.Get("secret"); {
+				case tag == "true":
+					config[name] = secretText
+					secrets++
+				case tag == "by-name":
+					config[name] = map[string]string{"X-Auth-Token": secretText, "Accept": "*/*"}
+					secrets++
+				case secretNames.MatchString(name) || field.Type.Kind() == reflect.Map:
+					t.Errorf("%s needs the tag secret", name)
+				}
+			}
+			raw := encode(t, config)
+			sealed, err := ring.SealSecrets(fields, raw)
+			masked := fields.Mask(raw)
+			if err != nil || strings.Contains(string(sealed)+string(masked), "s3cr3t") || strings.Count(string(masked), `"***"`) != secrets {
+				t.Errorf("%d secrets, sealed as %s, masked as %s (%v)", secrets, sealed, masked, err)
+			}
+			kept, err := fields.Keep(masked, raw)
+			if err != nil || len(fields.Values(kept)) != secrets || strings.Contains(string(kept), vigil.SecretMask) {
+				t.Errorf("the mask keeps %s, %v", kept, err)
+			}
+		})
+	}
+}
+
 // conformSecrets lets a receiver repeat everything that it gets.
 func conformSecrets(t *testing.T, kind vigil.ChannelType) {
 	t.Helper()
@@ -49,34 +111,46 @@ func conformSecrets(t *testing.T, kind vigil.ChannelType) {
 		for _, values := range httpConfigs("http://hooks.example.com")[kind] {
 			fmt.Fprintln(w, values)
 		}
+		for _, secret := range secretsOf(kind) {
+			fmt.Fprintln(w, url.PathEscape(secret), strings.ToLower(url.QueryEscape(secret)), encoded(secret), encoded("ada:"+secret), encoded("x"+secret+"yz"))
+		}
 	}
-	told := func(o notify.Outcome, sender notify.Sender) string {
+	shown := func(o notify.Outcome, sender notify.Sender) string {
 		return strings.Join([]string{o.Error, o.ErrorCode, o.ResponseBody, sender.Target(), fmt.Sprintf("%+v", o)}, "\n")
 	}
-	t.Run("NoSecretIsTold", func(t *testing.T) {
+	t.Run("NoSecretIsShown", func(t *testing.T) {
 		t.Parallel()
 		r := receive(t, echo)
 		sender := parse(t, registry(), kind, httpConfigs(r.url)[kind])
-		answered := told(sender.Send(t.Context(), message()), sender)
+		answered := shown(sender.Send(t.Context(), message()), sender)
 		if !strings.Contains(answered, vigil.SecretMask) {
 			t.Errorf("the receiver repeated nothing: %s", answered)
 		}
 		for _, base := range []string{"http://127.0.0.1:1", "http://nowhere.invalid", strings.Replace(r.url, "http:", "https:", 1)} {
 			sender := parse(t, registry(notify.WithTimeout(2*time.Second)), kind, httpConfigs(base)[kind])
-			answered += told(sender.Send(t.Context(), message()), sender)
+			answered += shown(sender.Send(t.Context(), message()), sender)
 		}
 		if strings.Contains(answered, "s3cr3t") {
-			t.Errorf("a secret is told: %s", answered)
+			t.Errorf("a secret is shown: %s", answered)
+		}
+		for _, secret := range secretsOf(kind) {
+			for _, spelling := range []string{url.QueryEscape(secret), url.PathEscape(secret), encoded(secret)} {
+				if strings.Contains(answered, spelling) {
+					t.Errorf("%s is shown: %s", spelling, answered)
+				}
+			}
+		}
+		var log bytes.Buffer
+		slog.New(slog.NewJSONHandler(&log, nil)).Error("attempt", "outcome", answered)
+		if strings.Contains(log.String(), "s3cr3t") {
+			t.Errorf("a secret is logged: %s", log.String())
 		}
 	})
 	t.Run("NotEvenOneAcrossTheEndOfWhatIsKept", func(t *testing.T) {
 		t.Parallel()
-		secrets := httpConfigs("http://hooks.example.com")[kind]
 		text := pathToken
-		for _, name := range []string{"secret", "password", "routing_key"} {
-			if given, ok := secrets[name].(string); ok {
-				text = given
-			}
+		if secrets := secretsOf(kind); len(secrets) > 0 {
+			text = secrets[0]
 		}
 		for _, border := range []int{4 << 10, 64 << 10} {
 			for back := range len(text) + 1 {

@@ -15,24 +15,43 @@ import (
 	"vigil/notify"
 )
 
-// secretText is in everything of a config that must not be told.
+// secretText is in everything of a config that must not be shown.
 const secretText = "s3cr3t-" + `"q<u>o&t/e"`
 
 // pathToken is a secret where only plain characters can be.
 const pathToken = "s3cr3t-path-token"
 
-// httpConfigs are configs of the types that speak HTTP, at a base address, with
-// a secret wherever one can be.
+// fixture is what the suites need to know about a type.
+type fixture struct {
+	kind vigil.ChannelType
+	// address is the member that holds the receiver's address; empty for a type
+	// that does not speak HTTP.
+	address string
+	// required is the member that an empty config lacks.
+	required string
+	// config makes a config of a receiver at a base address, with a secret
+	// wherever one can be.
+	config func(base string) map[string]any
+}
+
+// fixtures has one of each type: the type's own test adds it.
+var fixtures []fixture //nolint:gochecknoglobals // written before the tests, read afterwards
+
+// addFixture is called as: var _ = addFixture(fixture{...}).
+func addFixture(f fixture) bool {
+	fixtures = append(fixtures, f)
+	return true
+}
+
+// httpConfigs are configs of the types that speak HTTP, at a base address.
 func httpConfigs(base string) map[vigil.ChannelType]map[string]any {
-	return map[vigil.ChannelType]map[string]any{
-		vigil.ChannelWebhook: {
-			"url": base + "/hook/" + pathToken + "?key=" + pathToken, "secret": secretText,
-			"headers": map[string]string{"Authorization": "Bearer " + secretText, "X-Api-Key": "abc" + secretText, "X-Custom": secretText},
-		},
-		vigil.ChannelPush:  {"server": base, "topic": "alerts", "username": "ada", "password": secretText},
-		vigil.ChannelChat:  {"webhook_url": base + "/services/T0/B0/" + pathToken},
-		vigil.ChannelPager: {"url": base + "/v2/enqueue", "routing_key": "s3cr3t-" + `"r<o>u&t/e"`},
+	found := make(map[vigil.ChannelType]map[string]any)
+	for _, f := range fixtures {
+		if f.address != "" {
+			found[f.kind] = f.config(base)
+		}
 	}
+	return found
 }
 
 func TestRegistry(t *testing.T) {
@@ -41,33 +60,71 @@ func TestRegistry(t *testing.T) {
 
 	t.Run("HoldsTheTypesOfTheSpec", func(t *testing.T) {
 		t.Parallel()
-		want := []vigil.ChannelType{vigil.ChannelChat, vigil.ChannelEmail, vigil.ChannelPager, vigil.ChannelPush, vigil.ChannelWebhook}
-		if got := r.Types(); !slices.Equal(got, want) {
-			t.Fatalf("got %q", got)
-		}
-		attempts := map[vigil.ChannelType]int{
-			vigil.ChannelEmail: 12, vigil.ChannelWebhook: 12, vigil.ChannelChat: 6, vigil.ChannelPager: 6, vigil.ChannelPush: 6,
-		}
-		for kind, want := range attempts {
-			if got := r.MaxAttempts(kind); got != want {
-				t.Errorf("%s: %d attempts", kind, got)
+		got := r.Types()
+		for _, want := range []vigil.ChannelType{vigil.ChannelChat, vigil.ChannelEmail, vigil.ChannelPager, vigil.ChannelPush, vigil.ChannelWebhook} {
+			if !slices.Contains(got, want) {
+				t.Errorf("no %s among %q", want, got)
 			}
+		}
+		if !slices.IsSorted(got) {
+			t.Errorf("not sorted: %q", got)
+		}
+	})
+
+	t.Run("EveryTypeHasAValidPolicy", func(t *testing.T) {
+		t.Parallel()
+		policies := r.Policies()
+		for _, kind := range r.Types() {
+			if policy, ok := policies[kind]; !ok || !policy.Valid() {
+				t.Errorf("%s: policy %+v", kind, policy)
+			}
+		}
+		if !maps.Equal(notify.Policies(), policies) {
+			t.Errorf("got %+v without a registry", notify.Policies())
+		}
+	})
+
+	t.Run("PoliciesOfTheSpec", func(t *testing.T) {
+		t.Parallel()
+		for kind, want := range map[vigil.ChannelType]notify.Policy{
+			vigil.ChannelEmail:   {MaxAttempts: 12, LateOpening: vigil.LateOpeningMerge, RecoveryAfterFailure: true},
+			vigil.ChannelWebhook: {MaxAttempts: 12, LateOpening: vigil.LateOpeningDeliver, RecoveryAfterFailure: true},
+			vigil.ChannelPush:    {MaxAttempts: 6, LateOpening: vigil.LateOpeningMerge, RecoveryAfterFailure: true},
+			vigil.ChannelChat:    {MaxAttempts: 6, LateOpening: vigil.LateOpeningMerge, RecoveryAfterFailure: true},
+			vigil.ChannelPager:   {MaxAttempts: 6, LateOpening: vigil.LateOpeningDrop},
+		} {
+			if got := r.Policies()[kind]; got != want {
+				t.Errorf("%s: got %+v, want %+v", kind, got, want)
+			}
+		}
+	})
+
+	t.Run("HasAFixtureOfEveryType", func(t *testing.T) {
+		t.Parallel()
+		var known []vigil.ChannelType
+		for _, f := range fixtures {
+			known = append(known, f.kind)
+		}
+		slices.Sort(known)
+		if !slices.Equal(known, r.Types()) {
+			t.Errorf("fixtures of %q, types %q: the type's test adds one", known, r.Types())
 		}
 	})
 
 	t.Run("NamesThemForAnUnknownOne", func(t *testing.T) {
 		t.Parallel()
 		_, err := r.Parse("carrier-pigeon", json.RawMessage(`{}`))
-		if vigil.ErrorCode(err) != vigil.CodeInvalid || !strings.Contains(vigil.ErrorMessage(err), "chat, email, pager, push, webhook") {
-			t.Errorf("got %v", err)
+		for _, kind := range r.Types() {
+			if vigil.ErrorCode(err) != vigil.CodeInvalid || !strings.Contains(vigil.ErrorMessage(err), string(kind)) {
+				t.Errorf("%s: got %v", kind, err)
+			}
 		}
 	})
 
 	t.Run("EveryTypeRefusesTheSameMistakes", func(t *testing.T) {
 		t.Parallel()
-		good := httpConfigs("http://hooks.example.com")
-		good[vigil.ChannelEmail] = map[string]any{"to": []string{"ada@example.com"}}
-		for kind, config := range good {
+		for _, f := range fixtures {
+			kind, config := f.kind, f.config("http://hooks.example.com")
 			with := func(name string, value any) json.RawMessage {
 				changed := maps.Clone(config)
 				changed[name] = value
@@ -111,13 +168,10 @@ func TestRegistry(t *testing.T) {
 
 	t.Run("EveryTypeWithoutItsReceiverNamesWhatIsRequired", func(t *testing.T) {
 		t.Parallel()
-		for kind, member := range map[vigil.ChannelType]string{
-			vigil.ChannelEmail: "config.to", vigil.ChannelWebhook: "config.url", vigil.ChannelPush: "config.topic",
-			vigil.ChannelChat: "config.webhook_url", vigil.ChannelPager: "config.routing_key",
-		} {
-			_, err := r.Parse(kind, json.RawMessage(`{}`))
-			if !strings.HasPrefix(vigil.ErrorMessage(err), member+": is required") {
-				t.Errorf("%s: got %v", kind, err)
+		for _, f := range fixtures {
+			_, err := r.Parse(f.kind, json.RawMessage(`{}`))
+			if !strings.HasPrefix(vigil.ErrorMessage(err), f.required+": is required") {
+				t.Errorf("%s: got %v", f.kind, err)
 			}
 		}
 	})

@@ -11,12 +11,15 @@ import (
 	"github.com/google/uuid"
 
 	"vigil"
+	"vigil/redact"
 )
 
-// Email is the channel type that sends mail.
-func (k *kinds) Email() Notifier { return emailType{k} }
+var _ = register(newEmail)
 
-type emailType struct{ *kinds }
+// newEmail makes the channel type that sends mail.
+func newEmail(env *environment) Notifier { return emailType{env} }
+
+type emailType struct{ *environment }
 
 // emailConfig is the config of an email channel in both of the spec's forms.
 type emailConfig struct {
@@ -26,15 +29,21 @@ type emailConfig struct {
 }
 
 func (emailType) Type() vigil.ChannelType { return vigil.ChannelEmail }
-func (emailType) MaxAttempts() int        { return manyAttempts }
 func (emailType) Documents() any          { return emailConfig{} }
 
+// Policy: mail may be late, but a reader gets one message instead of two.
+func (emailType) Policy() Policy {
+	return Policy{MaxAttempts: 12, LateOpening: vigil.LateOpeningMerge, RecoveryAfterFailure: true}
+}
+
 // Parse reads the config.
-func (t emailType) Parse(config json.RawMessage) (Sender, error) {
-	e := &email{kinds: t.kinds}
-	if err := decode(config, &e.config); err != nil {
+func (t emailType) Parse(given json.RawMessage) (Sender, error) {
+	e := &email{environment: t.environment}
+	hidden, err := t.read(t.Type(), given, &e.config)
+	if err != nil {
 		return nil, err
 	}
+	e.hidden = hidden
 	for _, to := range e.config.To {
 		if !plainAddress(to) {
 			return nil, vigil.Invalid("config.to", "must be a list of email addresses such as ada@example.com")
@@ -62,15 +71,16 @@ func plainAddress(text string) bool {
 }
 
 type email struct {
-	*kinds
+	*environment
 
 	config emailConfig
 	to     []string
+	hidden *redact.Redactor
 }
 
 func (e *email) Target() string { return strings.Join(e.to, ", ") }
 
-// Send mails everybody at once. The mail of an event has the same id on every
+// Send sends one mail to all addresses. The mail of an event has the same id on every
 // attempt, and those of an incident share a thread.
 func (e *email) Send(ctx context.Context, m Message) Outcome {
 	if e.mail == nil {
@@ -84,6 +94,7 @@ func (e *email) Send(ctx context.Context, m Message) Outcome {
 		letter.Thread = m.Incident.String()
 	}
 	outcome := mailed(e.mail.Send(ctx, letter))
+	outcome.Error, outcome.ResponseBody = e.hidden.Text(outcome.Error), e.hidden.Text(outcome.ResponseBody)
 	outcome.Duration = e.now().Sub(began)
 	return outcome
 }
@@ -113,7 +124,7 @@ func (e *email) text(m *Message) string {
 	return text + "\n\n-- \n" + footer(m) + "\n"
 }
 
-// html is the text for those who see colours. Templates are text in every
+// html is the text with colors. Templates are text in every
 // channel: markup in them, and in values, is shown and not obeyed.
 func (e *email) html(m *Message) string {
 	var b strings.Builder

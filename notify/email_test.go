@@ -21,6 +21,11 @@ import (
 	"vigil/notify"
 )
 
+var _ = addFixture(fixture{
+	kind: vigil.ChannelEmail, required: "config.to",
+	config: func(string) map[string]any { return map[string]any{"to": []string{"ada@example.com"}} },
+})
+
 // mailer is a real mailer to a real server.
 func mailer(t *testing.T, opts mailtest.Options, user string) (notify.Option, *mailtest.Server) {
 	t.Helper()
@@ -93,7 +98,7 @@ func TestEmailConformance(t *testing.T) {
 			t.Errorf("got %+v", got)
 		}
 	})
-	t.Run("NoSecretIsTold", func(t *testing.T) {
+	t.Run("NoSecretIsShown", func(t *testing.T) {
 		t.Parallel()
 		option, _ := mailer(t, mailtest.Options{User: "ada", Password: "other"}, "ada:"+pathToken+"@")
 		sender := parse(t, registry(option), vigil.ChannelEmail, config)
@@ -101,8 +106,8 @@ func TestEmailConformance(t *testing.T) {
 		if got.ErrorCode != mail.CodeAuth || got.StatusCode != 535 || !strings.Contains(got.ResponseBody, vigil.SecretMask) {
 			t.Errorf("got %+v", got)
 		}
-		if told := fmt.Sprintf("%+v %s", got, sender.Target()); strings.Contains(told, "s3cr3t") {
-			t.Errorf("a secret is told: %s", told)
+		if shown := fmt.Sprintf("%+v %s", got, sender.Target()); strings.Contains(shown, "s3cr3t") {
+			t.Errorf("a secret is shown: %s", shown)
 		}
 	})
 	t.Run("TheMailHasTheSameIDOnEveryAttempt", func(t *testing.T) {

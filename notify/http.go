@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 
 	"vigil/egress"
+	"vigil/redact"
 )
 
 // Bounds of an answer, in bytes.
@@ -29,22 +30,22 @@ type request struct {
 	url    *url.URL
 	header http.Header
 	body   []byte
-	hidden *secrets
+	hidden *redact.Redactor
 }
 
-// send makes the request once and reads the answer. Whatever the receiver does,
-// it is over within the timeout; a success is one as soon as its status is read.
-func (k *kinds) send(ctx context.Context, r request) Outcome {
-	began := k.now()
-	ctx, cancel := context.WithTimeout(ctx, k.timeout)
+// send makes the request once and reads the answer. It returns within the timeout;
+// a success counts as soon as its status is read.
+func (env *environment) send(ctx context.Context, r request) Outcome {
+	began := env.now()
+	ctx, cancel := context.WithTimeout(ctx, env.timeout)
 	defer cancel()
-	outcome := k.exchange(ctx, r)
-	outcome.Duration = k.now().Sub(began)
-	outcome.Error = r.hidden.redact(outcome.Error)
+	outcome := env.exchange(ctx, r)
+	outcome.Duration = env.now().Sub(began)
+	outcome.Error = r.hidden.Text(outcome.Error)
 	return outcome
 }
 
-func (k *kinds) exchange(ctx context.Context, r request) Outcome {
+func (env *environment) exchange(ctx context.Context, r request) Outcome {
 	req, err := retryablehttp.NewRequestWithContext(ctx, r.method, r.url.String(), r.body)
 	if err != nil {
 		return Outcome{ErrorCode: CodeConfig, Error: "the request cannot be made from the channel's config", Permanent: true}
@@ -53,15 +54,15 @@ func (k *kinds) exchange(ctx context.Context, r request) Outcome {
 	if req.Header.Get("User-Agent") == "" {
 		req.Header.Set("User-Agent", userAgent)
 	}
-	var worthwhile bool
+	var retryable bool
 	client := &retryablehttp.Client{
-		HTTPClient: k.guard.Client(ctx, egress.ClientOptions{
-			TLS: &tls.Config{RootCAs: k.roots, MinVersion: tls.VersionTLS12}, NoRedirects: true,
+		HTTPClient: env.guard.Client(ctx, egress.ClientOptions{
+			TLS: &tls.Config{RootCAs: env.roots, MinVersion: tls.VersionTLS12}, NoRedirects: true,
 		}),
 		RetryMax: 0, // the delivery waits between attempts, not this
 		CheckRetry: func(ctx context.Context, resp *http.Response, err error) (bool, error) {
 			retry, cause := retryablehttp.ErrorPropagatedRetryPolicy(ctx, resp, err)
-			worthwhile = retry
+			retryable = retry
 			return retry, cause
 		},
 		Backoff:      retryablehttp.DefaultBackoff,
@@ -69,12 +70,12 @@ func (k *kinds) exchange(ctx context.Context, r request) Outcome {
 	}
 	resp, err := client.Do(req)
 	if resp == nil {
-		return failed(ctx, err, worthwhile, k.timeout)
+		return failed(ctx, err, retryable, env.timeout)
 	}
 	defer resp.Body.Close()
 	outcome := answered(resp)
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, readAnswer))
-	outcome.ResponseBody = r.hidden.excerpt(raw, err == nil && len(raw) < readAnswer, keptAnswer)
+	outcome.ResponseBody = r.hidden.Excerpt(raw, err == nil && len(raw) < readAnswer, keptAnswer)
 	return outcome
 }
 
@@ -98,8 +99,8 @@ func answered(resp *http.Response) Outcome {
 }
 
 // retryAfter is the wait that a 429 or 503 asks for, 0 for none. The library
-// multiplies seconds without a look at their number, so that large ones come
-// out as anything: those are cut off before it reads them.
+// multiplies seconds without a bound and overflows for large ones: those are cut
+// off before it reads them.
 func retryAfter(resp *http.Response) time.Duration {
 	if resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode != http.StatusServiceUnavailable {
 		return 0
@@ -114,12 +115,12 @@ func retryAfter(resp *http.Response) time.Duration {
 }
 
 // failed judges a request without an answer.
-func failed(ctx context.Context, err error, worthwhile bool, timeout time.Duration) Outcome {
+func failed(ctx context.Context, err error, retryable bool, timeout time.Duration) Outcome {
 	code, sentence := explain(ctx, err, timeout)
 	o := Outcome{ErrorCode: code, Error: sentence}
 	// A certificate is renewed, a name server repaired, and a name that led to an
 	// address that may not be reached leads elsewhere tomorrow: only what our own
 	// request rules out stays impossible.
-	o.Permanent = !worthwhile && code == CodeProtocol
+	o.Permanent = !retryable && code == CodeProtocol
 	return o
 }

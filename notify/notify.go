@@ -5,7 +5,6 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -13,19 +12,19 @@ import (
 	"github.com/google/uuid"
 
 	"vigil"
+	"vigil/config"
 	"vigil/egress"
+	"vigil/redact"
 )
 
 // Timeout is the longest that one attempt takes.
 const Timeout = 15 * time.Second
 
-// Attempts that a delivery has before it is given up.
-const (
-	manyAttempts = 12 // webhook and email
-	fewAttempts  = 6  // what is late is of no use: push, chat, pager
-)
+// Policy says how channels of a type receive messages: how often a delivery is
+// attempted, and what the end of an incident does to an undelivered opening.
+type Policy = vigil.DeliveryPolicy
 
-// Message is what a channel is told.
+// Message is what is sent to a channel.
 type Message struct {
 	// Event is the same on every attempt; receivers know repetitions by it.
 	Event    uuid.UUID
@@ -42,7 +41,7 @@ type Message struct {
 	Variables map[string]string
 	// Envelope is a webhook's body, sent as it is on every attempt.
 	Envelope []byte
-	// Merged: an incident that began and ended is told in one message.
+	// Merged: one message for an incident that has already ended.
 	Merged bool
 }
 
@@ -55,9 +54,10 @@ type Notifier interface {
 	// Parse reads a config. Every mistake is a vigil.Invalid error that names
 	// the member by its path ("config.url") and never repeats its value. No
 	// name is resolved, but an address that may not be reached is refused.
-	Parse(config json.RawMessage) (Sender, error)
-	// MaxAttempts is how often a delivery is tried.
-	MaxAttempts() int
+	Parse(given json.RawMessage) (Sender, error)
+	// Policy returns a valid policy. Deliveries keep the one that they were created
+	// with, so a change affects new incidents only.
+	Policy() Policy
 	// Documents returns a zero value of the struct that documents the config,
 	// with json, doc, minLength, maxLength, enum, default, format and example
 	// tags.
@@ -66,8 +66,8 @@ type Notifier interface {
 
 // Sender is a config that was read. It may be used by any number of goroutines.
 type Sender interface {
-	// Target is the host that is told, or the addresses of people: nothing of
-	// a URL that could be a secret.
+	// Target is the host of the receiver, or the addresses of people, without
+	// any part of a URL that could be a secret.
 	Target() string
 	// Send tries once. It returns within Timeout, or when ctx ends.
 	Send(ctx context.Context, m Message) Outcome
@@ -81,48 +81,93 @@ type mailer interface {
 // Registry holds all channel types.
 type Registry struct {
 	notifiers map[vigil.ChannelType]Notifier
+	secrets   map[vigil.ChannelType]vigil.SecretFields
 }
 
 // Option changes what channels use of their surroundings.
-type Option func(*kinds)
+type Option func(*environment)
 
 // WithMail gives the way to send mail. Without it every email fails.
-func WithMail(m mailer) Option { return func(k *kinds) { k.mail = m } }
+func WithMail(m mailer) Option { return func(env *environment) { env.mail = m } }
 
 // WithRoots makes receivers be verified against these authorities instead of
 // the machine's.
-func WithRoots(roots *x509.CertPool) Option { return func(k *kinds) { k.roots = roots } }
+func WithRoots(roots *x509.CertPool) Option { return func(env *environment) { env.roots = roots } }
 
 // WithClock sets the clock that signatures and durations are read from.
-func WithClock(now func() time.Time) Option { return func(k *kinds) { k.now = now } }
+func WithClock(now func() time.Time) Option { return func(env *environment) { env.now = now } }
 
 // WithTimeout sets the longest that one attempt takes.
-func WithTimeout(timeout time.Duration) Option { return func(k *kinds) { k.timeout = timeout } }
+func WithTimeout(timeout time.Duration) Option {
+	return func(env *environment) { env.timeout = timeout }
+}
 
-// kinds makes the channel types: each of its exported methods returns one, and
-// NewRegistry calls them all. A file that adds a method adds a type, and no
-// other file has to know.
-type kinds struct {
+// environment is what the channel types use of their surroundings.
+type environment struct {
 	guard   *egress.Guard
 	mail    mailer
 	roots   *x509.CertPool // nil: the machine's
 	now     func() time.Time
 	timeout time.Duration
+	// secrets is complete once NewRegistry returns, so when configs are read.
+	secrets map[vigil.ChannelType]vigil.SecretFields
+}
+
+// builders makes the channel types, one for each call of register.
+var builders []func(*environment) Notifier //nolint:gochecknoglobals // written by the types' files before main, read afterwards
+
+// register adds a channel type. The type's own file calls it, so that a new type
+// is one new file:
+//
+//	var _ = register(newWebhook)
+func register(build func(*environment) Notifier) bool {
+	builders = append(builders, build)
+	return true
 }
 
 // NewRegistry makes the registry of all types, which reach their receivers
 // through the guard.
 func NewRegistry(guard *egress.Guard, opts ...Option) *Registry {
-	k := &kinds{guard: guard, timeout: Timeout, now: time.Now} //nolint:forbidigo // the default of an injected clock
+	env := &environment{guard: guard, timeout: Timeout, now: time.Now} //nolint:forbidigo // the default of an injected clock
 	for _, opt := range opts {
-		opt(k)
+		opt(env)
 	}
-	r := &Registry{notifiers: make(map[vigil.ChannelType]Notifier)}
-	for _, method := range reflect.ValueOf(k).Methods() {
-		notifier := method.Call(nil)[0].Interface().(Notifier) // a wrong method fails every test
+	env.secrets = make(map[vigil.ChannelType]vigil.SecretFields, len(builders))
+	r := &Registry{notifiers: make(map[vigil.ChannelType]Notifier, len(builders)), secrets: env.secrets}
+	for _, build := range builders {
+		notifier := build(env)
 		r.notifiers[notifier.Type()] = notifier
+		r.secrets[notifier.Type()] = config.Secrets(notifier.Documents(), nil)
 	}
 	return r
+}
+
+// Secrets returns the secret members of the configs of all channel types.
+func Secrets() map[vigil.ChannelType]vigil.SecretFields { return NewRegistry(nil).secrets }
+
+// Policies returns the delivery policies of all channel types.
+func Policies() vigil.DeliveryPolicies { return NewRegistry(nil).Policies() }
+
+// Policies returns the delivery policies of the types.
+func (r *Registry) Policies() vigil.DeliveryPolicies {
+	policies := make(vigil.DeliveryPolicies, len(r.notifiers))
+	for t, notifier := range r.notifiers {
+		policies[t] = notifier.Policy()
+	}
+	return policies
+}
+
+// Secrets returns the secret members of the configs of a type.
+func (r *Registry) Secrets(t vigil.ChannelType) vigil.SecretFields {
+	return vigil.ConfigSecrets{Channels: r.secrets}.Channel(t)
+}
+
+// read decodes a config of a type and returns what hides its secrets.
+func (env *environment) read(t vigil.ChannelType, given json.RawMessage, into any) (*redact.Redactor, error) {
+	if err := config.Decode(given, into, "channel", maxConfigBytes); err != nil {
+		return nil, err
+	}
+	return redact.New(credentials(env.secrets[t].Values(given))...), nil
 }
 
 // Types returns all channel types, sorted.
@@ -131,7 +176,7 @@ func (r *Registry) Types() []vigil.ChannelType {
 }
 
 // Parse reads the config of a channel of a type. All errors are vigil.Invalid.
-func (r *Registry) Parse(t vigil.ChannelType, config json.RawMessage) (Sender, error) {
+func (r *Registry) Parse(t vigil.ChannelType, given json.RawMessage) (Sender, error) {
 	notifier, ok := r.notifiers[t]
 	if !ok {
 		names := make([]string, 0, len(r.notifiers))
@@ -140,16 +185,7 @@ func (r *Registry) Parse(t vigil.ChannelType, config json.RawMessage) (Sender, e
 		}
 		return nil, vigil.Invalid("type", "unknown channel type; the known ones are %s", strings.Join(names, ", "))
 	}
-	return notifier.Parse(config)
-}
-
-// MaxAttempts is how often a delivery to a channel of a type is tried; 0 for an
-// unknown type.
-func (r *Registry) MaxAttempts(t vigil.ChannelType) int {
-	if notifier, ok := r.notifiers[t]; ok {
-		return notifier.MaxAttempts()
-	}
-	return 0
+	return notifier.Parse(given)
 }
 
 // Config returns a zero value of the struct that documents the config of a
@@ -163,7 +199,7 @@ func (r *Registry) Config(t vigil.ChannelType) any {
 
 // Freeze returns the body that a delivery sends on all of its attempts, with
 // the channel's own title and body where it has templates. It is made once, when
-// the delivery is, and is Message.Envelope from then on. Channels that do not
+// the delivery is, and is Message.Envelope on every attempt. Channels that do not
 // send the envelope leave it as it is.
 func Freeze(s Sender, m Message) []byte {
 	if f, ok := s.(interface{ freeze(m Message) []byte }); ok {

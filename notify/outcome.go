@@ -4,23 +4,24 @@ import (
 	"time"
 
 	"vigil"
+	"vigil/neterr"
 )
 
 // The values of Outcome.ErrorCode.
 const (
-	CodeTimeout     = "timeout"
-	CodeCanceled    = "canceled"           // by the platform, not by the receiver
-	CodeDNS         = "dns"                // the name does not resolve
-	CodeRefused     = "connection_refused" // nobody listens there
-	CodeReset       = "connection_reset"   // the receiver ended the connection
-	CodeUnreachable = "unreachable"        // there is no way there
-	CodeTLS         = "tls"                // certificate or handshake
-	CodeProtocol    = "protocol"           // the answer is not what the protocol says
-	CodeStatus      = "status"             // an answer other than success
-	CodeRedirect    = "redirect"           // not followed
-	CodeGone        = "gone"               // 410: the receiver wants nothing more
-	CodeForbidden   = "forbidden_address"  // this instance may not reach it
-	CodeConfig      = "invalid_config"     // the channel's config cannot be used
+	CodeTimeout     = neterr.Timeout
+	CodeCanceled    = neterr.Canceled
+	CodeDNS         = neterr.DNS
+	CodeRefused     = neterr.Refused
+	CodeReset       = neterr.Reset
+	CodeUnreachable = neterr.Unreachable
+	CodeTLS         = neterr.TLS
+	CodeForbidden   = neterr.Forbidden
+	CodeProtocol    = "protocol"       // the answer is not what the protocol says
+	CodeStatus      = "status"         // an answer other than success
+	CodeRedirect    = "redirect"       // not followed
+	CodeGone        = "gone"           // 410: the receiver wants nothing more
+	CodeConfig      = "invalid_config" // the channel's config cannot be used
 )
 
 // Outcome is what came of one attempt.
@@ -36,7 +37,7 @@ type Outcome struct {
 	// Permanent: no request can be made of the config, so trying again cannot
 	// help. What a receiver, its name or its address does is never that.
 	Permanent bool
-	// Gone: the receiver asked not to be told again.
+	// Gone: the receiver asked for no more messages (status 410).
 	Gone bool
 	// RetryAfter is the wait that the receiver asked for, 0 to MaxRetryAfter.
 	RetryAfter time.Duration

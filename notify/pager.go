@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"vigil"
+	"vigil/redact"
 )
 
 // defaultPager is the public address of PagerDuty's Events API v2.
@@ -20,49 +21,54 @@ const defaultPager = "https://events.pagerduty.com/v2/enqueue"
 // characters).
 const maxSummary = 1024
 
-// Pager is the channel type that speaks PagerDuty's Events API v2.
-func (k *kinds) Pager() Notifier { return pagerType{k} }
+var _ = register(newPager)
 
-type pagerType struct{ *kinds }
+// newPager makes the channel type that speaks PagerDuty's Events API v2.
+func newPager(env *environment) Notifier { return pagerType{env} }
+
+type pagerType struct{ *environment }
 
 // pagerConfig is the config of a pager (spec section 2).
 type pagerConfig struct {
-	RoutingKey string `json:"routing_key" minLength:"1" maxLength:"255" doc:"Integration key of the service to page."`
+	RoutingKey string `json:"routing_key" secret:"true" minLength:"1" maxLength:"255" doc:"Integration key of the service to page."`
 	URL        string `json:"url,omitempty" maxLength:"2048" format:"uri" default:"https://events.pagerduty.com/v2/enqueue" doc:"Address of the Events API v2."`
 	Wording
 }
 
 func (pagerType) Type() vigil.ChannelType { return vigil.ChannelPager }
-func (pagerType) MaxAttempts() int        { return fewAttempts }
 func (pagerType) Documents() any          { return pagerConfig{} }
 
+// Policy: an incident that has ended must not page anyone.
+func (pagerType) Policy() Policy {
+	return Policy{MaxAttempts: 6, LateOpening: vigil.LateOpeningDrop}
+}
+
 // Parse reads the config.
-func (t pagerType) Parse(config json.RawMessage) (Sender, error) {
-	p := &pager{kinds: t.kinds}
-	if err := decode(config, &p.config); err != nil {
+func (t pagerType) Parse(given json.RawMessage) (Sender, error) {
+	p := &pager{environment: t.environment}
+	hidden, err := t.read(t.Type(), given, &p.config)
+	if err != nil {
 		return nil, err
 	}
 	if !visible(p.config.RoutingKey) {
 		return nil, vigil.Invalid("config.routing_key", "must be made of printable characters without spaces")
 	}
-	var err error
 	if p.url, err = t.parseURL("config.url", cmp.Or(p.config.URL, defaultPager)); err != nil {
 		return nil, err
 	}
-	texts := []string{p.config.RoutingKey}
-	if p.config.URL != "" {
-		texts = append(texts, hidePath(p.url)...)
+	p.hidden = hidden
+	if p.url.String() != defaultPager {
+		p.hidden = hidden.With(pathTexts(p.url)...)
 	}
-	p.hidden = hide(texts...)
 	return p, p.config.check()
 }
 
 type pager struct {
-	*kinds
+	*environment
 
 	config pagerConfig
 	url    *url.URL
-	hidden *secrets
+	hidden *redact.Redactor
 }
 
 func (p *pager) Target() string { return p.url.Host }

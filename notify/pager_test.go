@@ -10,6 +10,13 @@ import (
 	"vigil/notify"
 )
 
+var _ = addFixture(fixture{
+	kind: vigil.ChannelPager, address: "config.url", required: "config.routing_key",
+	config: func(base string) map[string]any {
+		return map[string]any{"url": base + "/v2/enqueue", "routing_key": "s3cr3t-" + `"r<o>u&t/e"`}
+	},
+})
+
 func TestPager(t *testing.T) {
 	t.Parallel()
 	send := func(t *testing.T, templates map[string]any, m notify.Message) map[string]any {

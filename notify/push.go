@@ -11,6 +11,7 @@ import (
 	"regexp"
 
 	"vigil"
+	"vigil/redact"
 )
 
 // defaultPushServer is the public server of ntfy.
@@ -20,13 +21,15 @@ const defaultPushServer = "https://ntfy.sh"
 // 4,096.
 const maxPush = 4000
 
-// Push is the channel type that publishes to a topic in ntfy's form.
-func (k *kinds) Push() Notifier {
-	return pushType{k, regexp.MustCompile(`^[-_A-Za-z0-9]{1,64}$`)}
+var _ = register(newPush)
+
+// newPush makes the channel type that publishes to a topic in ntfy's form.
+func newPush(env *environment) Notifier {
+	return pushType{env, regexp.MustCompile(`^[-_A-Za-z0-9]{1,64}$`)}
 }
 
 type pushType struct {
-	*kinds
+	*environment
 
 	topic *regexp.Regexp
 }
@@ -36,18 +39,23 @@ type pushConfig struct {
 	Topic    string `json:"topic" minLength:"1" maxLength:"64" doc:"Topic to publish to: letters, digits, hyphens and underscores." example:"shop-alerts"`
 	Server   string `json:"server,omitempty" maxLength:"2048" format:"uri" default:"https://ntfy.sh" doc:"Server that has the topic."`
 	Username string `json:"username,omitempty" maxLength:"200" doc:"User name, where the server needs one."`
-	Password string `json:"password,omitempty" maxLength:"1024" doc:"Password of the user. With an access token: the token, and no user name."`
+	Password string `json:"password,omitempty" secret:"true" maxLength:"1024" doc:"Password of the user. With an access token: the token, and no user name."`
 	Wording
 }
 
 func (pushType) Type() vigil.ChannelType { return vigil.ChannelPush }
-func (pushType) MaxAttempts() int        { return fewAttempts }
 func (pushType) Documents() any          { return pushConfig{} }
 
+// Policy: a late message is of little use, so there are few attempts.
+func (pushType) Policy() Policy {
+	return Policy{MaxAttempts: 6, LateOpening: vigil.LateOpeningMerge, RecoveryAfterFailure: true}
+}
+
 // Parse reads the config.
-func (t pushType) Parse(config json.RawMessage) (Sender, error) {
-	p := &push{kinds: t.kinds}
-	if err := decode(config, &p.config); err != nil {
+func (t pushType) Parse(given json.RawMessage) (Sender, error) {
+	p := &push{environment: t.environment}
+	hidden, err := t.read(t.Type(), given, &p.config)
+	if err != nil {
 		return nil, err
 	}
 	if !t.topic.MatchString(p.config.Topic) {
@@ -61,19 +69,19 @@ func (t pushType) Parse(config json.RawMessage) (Sender, error) {
 		return nil, vigil.Invalid("config.server", "must not have a query")
 	}
 	p.url = server.JoinPath(p.config.Topic)
-	p.hidden = hide()
+	p.hidden = hidden
 	if p.config.Password != "" {
-		p.hidden = hide(p.config.Password, base64.StdEncoding.EncodeToString([]byte(p.config.Username+":"+p.config.Password)))
+		p.hidden = hidden.With(base64.StdEncoding.EncodeToString([]byte(p.config.Username + ":" + p.config.Password)))
 	}
 	return p, p.config.check()
 }
 
 type push struct {
-	*kinds
+	*environment
 
 	config pushConfig
 	url    *url.URL
-	hidden *secrets
+	hidden *redact.Redactor
 }
 
 func (p *push) Target() string { return p.url.Host }

@@ -9,6 +9,13 @@ import (
 	"vigil"
 )
 
+var _ = addFixture(fixture{
+	kind: vigil.ChannelPush, address: "config.server", required: "config.topic",
+	config: func(base string) map[string]any {
+		return map[string]any{"server": base, "topic": "alerts", "username": "ada", "password": secretText}
+	},
+})
+
 func TestPush(t *testing.T) {
 	t.Parallel()
 

@@ -5,7 +5,6 @@ import (
 	"io"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/valyala/fasttemplate"
 
@@ -101,9 +100,5 @@ func cut(text string, limit int) string {
 		return text
 	}
 	const mark = "…"
-	limit -= len(mark)
-	for limit > 0 && !utf8.RuneStart(text[limit]) {
-		limit--
-	}
-	return text[:limit] + mark
+	return vigil.Truncate(text, limit-len(mark)) + mark
 }

@@ -1,62 +1,66 @@
 package notify
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 
 	"vigil"
+	"vigil/config"
+	"vigil/redact"
 )
 
-// Webhook is the channel type that posts events to a program.
-func (k *kinds) Webhook() Notifier { return webhookType{k} }
+var _ = register(newWebhook)
 
-type webhookType struct{ *kinds }
+// newWebhook makes the channel type that posts events to a program.
+func newWebhook(env *environment) Notifier { return webhookType{env} }
+
+type webhookType struct{ *environment }
 
 // webhookConfig is the config of a webhook (spec section 2).
 type webhookConfig struct {
 	URL     string            `json:"url" minLength:"1" maxLength:"2048" format:"uri" doc:"Address that events are posted to." example:"https://hooks.example.com/vigil"`
 	Method  string            `json:"method,omitempty" enum:"POST,PUT,PATCH" default:"POST" doc:"Method of the requests."`
-	Headers map[string]string `json:"headers,omitempty" doc:"Headers added to the requests."`
-	Secret  string            `json:"secret,omitempty" maxLength:"1024" doc:"Signs the requests: X-Service-Signature is sha256= and the hexadecimal HMAC-SHA256 of the body; webhook-signature follows Standard Webhooks."`
+	Headers map[string]string `json:"headers,omitempty" secret:"by-name" doc:"Headers added to the requests."`
+	Secret  string            `json:"secret,omitempty" secret:"true" maxLength:"1024" doc:"Signs the requests: X-Service-Signature is sha256= and the hexadecimal HMAC-SHA256 of the body; webhook-signature follows Standard Webhooks."`
 	Wording
 }
 
 func (webhookType) Type() vigil.ChannelType { return vigil.ChannelWebhook }
-func (webhookType) MaxAttempts() int        { return manyAttempts }
 func (webhookType) Documents() any          { return webhookConfig{} }
 
+// Policy: every event arrives in order, since programs keep their own state.
+func (webhookType) Policy() Policy {
+	return Policy{MaxAttempts: 12, LateOpening: vigil.LateOpeningDeliver, RecoveryAfterFailure: true}
+}
+
 // Parse reads the config.
-func (t webhookType) Parse(config json.RawMessage) (Sender, error) {
-	w := &webhook{kinds: t.kinds}
-	if err := decode(config, &w.config); err != nil {
+func (t webhookType) Parse(given json.RawMessage) (Sender, error) {
+	w := &webhook{environment: t.environment}
+	hidden, err := t.read(t.Type(), given, &w.config)
+	if err != nil {
 		return nil, err
 	}
-	var err error
 	if w.url, err = t.parseURL("config.url", w.config.URL); err != nil {
 		return nil, err
 	}
-	if w.header, err = parseHeaders("config.headers", w.config.Headers); err != nil {
+	if w.header, err = config.Headers("config.headers", w.config.Headers, reserved); err != nil {
 		return nil, err
 	}
-	texts := append(hidePath(w.url), w.config.Secret, string(standardKey(w.config.Secret)))
-	for name, value := range w.config.Headers {
-		texts = append(texts, hideHeader(name, value)...)
-	}
-	w.hidden = hide(texts...)
+	w.hidden = hidden.With(slices.Concat(pathTexts(w.url), headerTexts(w.config.Headers), []string{string(standardKey(w.config.Secret))})...)
 	return w, w.config.check()
 }
 
 type webhook struct {
-	*kinds
+	*environment
 
 	config webhookConfig
 	url    *url.URL
 	header http.Header
-	hidden *secrets
+	hidden *redact.Redactor
 }
 
 func (w *webhook) Target() string { return w.url.Host }
@@ -78,7 +82,7 @@ func (w *webhook) Send(ctx context.Context, m Message) Outcome {
 		sign(header, w.config.Secret, m.Event.String(), now, m.Envelope)
 	}
 	return w.send(ctx, request{
-		method: cmp.Or(w.config.Method, http.MethodPost), url: w.url, header: header, body: m.Envelope, hidden: w.hidden,
+		method: w.config.Method, url: w.url, header: header, body: m.Envelope, hidden: w.hidden,
 	})
 }
 

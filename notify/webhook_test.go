@@ -20,6 +20,16 @@ import (
 	"vigil/notify"
 )
 
+var _ = addFixture(fixture{
+	kind: vigil.ChannelWebhook, address: "config.url", required: "config.url",
+	config: func(base string) map[string]any {
+		return map[string]any{
+			"url": base + "/hook/" + pathToken + "?key=" + pathToken, "secret": secretText,
+			"headers": map[string]string{"Authorization": "Bearer " + secretText, "X-Api-Key": "abc" + secretText, "X-Custom": secretText},
+		}
+	},
+})
+
 func TestWebhook(t *testing.T) {
 	t.Parallel()
 
@@ -68,7 +78,8 @@ func TestWebhook(t *testing.T) {
 			"config.headers.X-A: ":                    {"headers": map[string]string{"X-A": "a\r\nX-B: c"}},
 			"config.headers.X-A b: ":                  {"headers": map[string]string{"X-A\r\nb": "a"}},
 			"config.headers.x-a: is given twice":      {"headers": map[string]string{"X-A": "a", "x-a": "b"}},
-			"config.headers: must be an object":       {"headers": map[string]int{"X-A": 1}},
+			"config.headers.X-A: must be a string":    {"headers": map[string]int{"X-A": 1}},
+			"config.headers: must be an object":       {"headers": []string{"X-A"}},
 			"config.headers: must have at most 50":    {"headers": many},
 			"config.url: must begin with":             {"url": "file:///etc/passwd"},
 			"config.url: must have at most 2048":      {"url": "https://hooks.example.com/" + strings.Repeat("a", 2048)},

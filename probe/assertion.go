@@ -10,6 +10,7 @@ import (
 	"github.com/ohler55/ojg/oj"
 
 	"vigil"
+	"vigil/config"
 )
 
 // Assertion is one thing that the answer of an HTTP target must be like.
@@ -52,7 +53,7 @@ func parseAssertions(given []Assertion) ([]assertion, error) {
 	parsed := make([]assertion, len(given))
 	for i, one := range given {
 		var err error
-		if parsed[i], err = parseAssertion(one, element("config.assertions", i)); err != nil {
+		if parsed[i], err = parseAssertion(one, config.Element("config.assertions", i)); err != nil {
 			return nil, err
 		}
 	}
@@ -69,7 +70,7 @@ func parseAssertion(given Assertion, path string) (assertion, error) {
 
 func (a *assertion) parseProperty(path string) error {
 	switch {
-	case a.Source == sourceHeader && !isToken(a.Property):
+	case a.Source == sourceHeader && !config.IsToken(a.Property):
 		return vigil.Invalid(path, "must be the name of a header")
 	case a.Source == sourceJSON:
 		var err error

@@ -34,7 +34,7 @@ func TestConfigText(t *testing.T) {
 		`{"url": "http://a.b", "x` + strings.Repeat("y", 500) + `": 1}`:              "config.xyyy",
 		strings.Repeat(`{"url":`, 1000):                                              "is nested too deeply",
 		`{"url": "http://a.b", "body": "` + strings.Repeat("x", 300<<10) + `"}`:      "config: must be at most 256 KiB",
-		`{"url": "http://a.b", "body": "` + strings.Repeat("x", 100_001) + `"}`:      "config.body: must not be longer than",
+		`{"url": "http://a.b", "body": "` + strings.Repeat("x", 100_001) + `"}`:      "config.body: must have at most 100000 characters",
 		`{"url": "http://a.b", "assertions": [` + strings.Repeat("{},", 20) + `{}]}`: "config.assertions: must have at most 20 entries",
 	} {
 		_, err := w.Parse(vigil.TypeHTTP, json.RawMessage(config), minute)
@@ -142,8 +142,8 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		told, ok := errors.AsType[*vigil.Error](err)
-		if !ok || told.Code != vigil.CodeInvalid || told.Details["member"] == nil || len(told.Message) > 4<<10 {
+		rejection, ok := errors.AsType[*vigil.Error](err)
+		if !ok || rejection.Code != vigil.CodeInvalid || rejection.Details["member"] == nil || len(rejection.Message) > 4<<10 {
 			t.Errorf("got %v", err)
 		}
 	})

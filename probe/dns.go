@@ -17,7 +17,9 @@ import (
 	"github.com/miekg/dns"
 
 	"vigil"
+	"vigil/config"
 	"vigil/egress"
+	"vigil/redact"
 )
 
 const (
@@ -49,19 +51,21 @@ type DNSMetadata struct {
 	Fingerprint string   `json:"fingerprint,omitempty" doc:"Hash of the question, a colon, and one of the whole record set, regardless of order and time to live: it changes when the records do"`
 }
 
-// DNS makes the dns type.
-func (k *kinds) DNS() Prober { return dnsProber{kinds: k} }
+var _ = register(newDNS)
 
-type dnsProber struct{ *kinds }
+// newDNS makes the dns type.
+func newDNS(env *environment) Prober { return dnsProber{environment: env} }
+
+type dnsProber struct{ *environment }
 
 func (dnsProber) Type() vigil.CheckType { return vigil.TypeDNS }
 
 func (dnsProber) Documents() (config, metadata any) { return DNSConfig{}, DNSMetadata{} }
 
-func (p dnsProber) Parse(config json.RawMessage, interval time.Duration) (Probe, error) {
+func (p dnsProber) Parse(given json.RawMessage, interval time.Duration) (Probe, error) {
 	probe := dnsProbe{guard: p.guard, roots: p.roots}
-	err := decode(config, &probe.config)
-	if err != nil {
+	var err error
+	if probe.hidden, err = p.read(p.Type(), given, &probe.config); err != nil {
 		return nil, err
 	}
 	probe.question = dns.StringToType[probe.config.RecordType]
@@ -97,14 +101,14 @@ func parseQuery(host string, question uint16) (string, error) {
 	return dns.Fqdn(name), nil
 }
 
-func (p dnsProber) parseServers(config DNSConfig) ([]string, error) {
-	servers := make([]string, len(config.Resolvers))
+func (p dnsProber) parseServers(c DNSConfig) ([]string, error) {
+	servers := make([]string, len(c.Resolvers))
 	port := uint16(53)
-	if config.Protocol == "tls" {
+	if c.Protocol == "tls" {
 		port = 853
 	}
-	for i, given := range config.Resolvers {
-		path := element("config.resolvers", i)
+	for i, given := range c.Resolvers {
+		path := config.Element("config.resolvers", i)
 		server, err := netip.ParseAddrPort(given)
 		if err != nil {
 			addr, err := netip.ParseAddr(strings.Trim(given, "[]"))
@@ -125,21 +129,21 @@ func (p dnsProber) parseServers(config DNSConfig) ([]string, error) {
 }
 
 // parseExpected returns the expected values as the answers are written.
-func parseExpected(config DNSConfig, question uint16) ([]string, error) {
-	if len(config.ExpectedValues) > 0 && config.ExpectedRcode != "NOERROR" {
+func parseExpected(c DNSConfig, question uint16) ([]string, error) {
+	if len(c.ExpectedValues) > 0 && c.ExpectedRcode != "NOERROR" {
 		return nil, vigil.Invalid("config.expected_values", "cannot be combined with an expected_rcode other than NOERROR")
 	}
-	expected := make([]string, len(config.ExpectedValues))
-	for i, given := range config.ExpectedValues {
+	expected := make([]string, len(c.ExpectedValues))
+	for i, given := range c.ExpectedValues {
 		if question == dns.TypeA || question == dns.TypeAAAA {
 			addr, err := netip.ParseAddr(given)
 			if err != nil || addr.Is4() != (question == dns.TypeA) {
-				return nil, vigil.Invalid(element("config.expected_values", i), "must be an address of the record type")
+				return nil, vigil.Invalid(config.Element("config.expected_values", i), "must be an address of the record type")
 			}
 			given = addr.String()
 		}
 		if given == "" {
-			return nil, vigil.Invalid(element("config.expected_values", i), "must not be empty")
+			return nil, vigil.Invalid(config.Element("config.expected_values", i), "must not be empty")
 		}
 		expected[i] = canonical(given, question)
 	}
@@ -148,6 +152,7 @@ func parseExpected(config DNSConfig, question uint16) ([]string, error) {
 }
 
 type dnsProbe struct {
+	hidden   *redact.Redactor
 	guard    *egress.Guard
 	roots    *x509.CertPool
 	config   DNSConfig
@@ -163,9 +168,9 @@ func (p dnsProbe) Deadline() time.Duration { return p.deadline }
 func (p dnsProbe) Target() string { return strings.TrimSuffix(p.name, ".") }
 
 func (p dnsProbe) Run(ctx context.Context) vigil.Observation {
-	return observe(ctx, p.deadline, nil, func(ctx context.Context, t *timeline) outcome {
+	return observe(ctx, p.deadline, p.hidden, func(ctx context.Context, t *timeline) outcome {
 		seen := DNSMetadata{Answers: []string{}}
-		reply, err := p.askAll(ctx, t, &seen)
+		reply, err := p.queryServers(ctx, t, &seen)
 		t.stop()
 		if err != nil {
 			return outcome{metadata: seen, err: err}
@@ -175,9 +180,9 @@ func (p dnsProbe) Run(ctx context.Context) vigil.Observation {
 	})
 }
 
-// askAll asks one server after the other until one gives an answer of use. Each
+// queryServers asks one server after the other until one gives a usable answer. Each
 // gets an equal part of the time that is left.
-func (p dnsProbe) askAll(ctx context.Context, t *timeline, seen *DNSMetadata) (*dns.Msg, error) {
+func (p dnsProbe) queryServers(ctx context.Context, t *timeline, seen *DNSMetadata) (*dns.Msg, error) {
 	servers, system := p.servers, len(p.servers) == 0
 	if system {
 		servers = p.guard.NameServers()
@@ -186,7 +191,7 @@ func (p dnsProbe) askAll(ctx context.Context, t *timeline, seen *DNSMetadata) (*
 	var failure error
 	for i, server := range servers {
 		part, cancel := share(ctx, len(servers)-i)
-		got, err := p.ask(part, t, server, system)
+		got, err := p.queryServer(part, t, server, system)
 		cancel()
 		if err != nil {
 			failure = err
@@ -219,8 +224,8 @@ func (p dnsProbe) expectsRcode(reply *dns.Msg) bool {
 	return dns.RcodeToString[reply.Rcode] == p.config.ExpectedRcode
 }
 
-// ask asks one server, and again over TCP when its answer was cut.
-func (p dnsProbe) ask(ctx context.Context, t *timeline, server string, system bool) (*dns.Msg, error) {
+// queryServer asks one server, and again over TCP when its answer was cut.
+func (p dnsProbe) queryServer(ctx context.Context, t *timeline, server string, system bool) (*dns.Msg, error) {
 	query := new(dns.Msg).SetQuestion(p.name, p.question)
 	query.SetEdns0(udpBuffer, false)
 	reply, err := p.exchange(ctx, t, p.config.Protocol, server, system, query)
@@ -252,16 +257,16 @@ func (p dnsProbe) exchange(ctx context.Context, t *timeline, protocol, server st
 		conn = secured
 	}
 	t.enter(phaseWait)
-	t.say("waiting for the name server " + server)
+	t.step("waiting for the name server " + server)
 	if system {
-		t.say("waiting for the name server")
+		t.step("waiting for the name server")
 	}
-	return converse(conn, network == "udp", query)
+	return transfer(conn, network == "udp", query)
 }
 
-// converse sends a query and returns its answer. Packets that answer another
+// transfer sends a query and returns its answer. Packets that answer another
 // question are passed over; on a stream they are a failure.
-func converse(conn net.Conn, packets bool, query *dns.Msg) (*dns.Msg, error) {
+func transfer(conn net.Conn, packets bool, query *dns.Msg) (*dns.Msg, error) {
 	packed, err := query.Pack()
 	if err != nil {
 		return nil, fmt.Errorf("pack: %w", err)

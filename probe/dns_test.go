@@ -17,8 +17,10 @@ import (
 	"vigil/probe/probetest"
 )
 
-// DNS is the fixture of the dns type.
-func (f fixtures) DNS() fixture {
+var _ = addFixture(fixtureDNS)
+
+// fixtureDNS is the fixture of the dns type.
+func fixtureDNS(f *world) fixture {
 	server := probetest.NameServer(f, zone(f)).String()
 	silent := probetest.NameServer(f, func(dns.ResponseWriter, *dns.Msg) {}).String()
 	return fixture{

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"vigil"
+	"vigil/config"
 )
 
 // Bounds of what is extracted.
@@ -18,9 +19,9 @@ const (
 	minExtracted = 8       // bytes from which on a value is hidden like a secret
 )
 
-// looker is a probe whose answer can be looked at.
-type looker interface {
-	look(ctx context.Context, keepBody bool) (vigil.Observation, answer)
+// answering is a probe whose answer values can be extracted from.
+type answering interface {
+	runForAnswer(ctx context.Context, keepBody bool) (vigil.Observation, answer)
 }
 
 // extraction is an Extraction that was read.
@@ -42,7 +43,7 @@ func parseExtraction(given Extraction, path string) (extraction, error) {
 	case "json":
 		e.path, err = parseJSONPath(property, given.Property)
 	case "header":
-		if !isToken(given.Property) {
+		if !config.IsToken(given.Property) {
 			err = vigil.Invalid(property, "must be the name of a header")
 		}
 	case "body":
@@ -96,17 +97,17 @@ func validPlaceholderName(name string) bool {
 	return placeholder.FindString("{{"+name+"}}") == "{{"+name+"}}" && !strings.Contains(name, " ")
 }
 
-// checkPlaceholders refuses placeholders of names that nobody extracts, and those
+// checkPlaceholders refuses placeholders of names that no earlier step extracts, and those
 // in a URL whose value could lead the request, and the secrets in it, to a host
 // that the config does not name.
-func checkPlaceholders(config map[string]any, path string, known map[string]bool) error {
-	return eachTemplate(config, func(name, text string) error {
+func checkPlaceholders(given map[string]any, path string, known map[string]bool) error {
+	return eachTemplate(given, func(name, text string) error {
 		for _, match := range placeholder.FindAllStringSubmatchIndex(text, -1) {
 			if wanted := text[match[2]:match[3]]; !known[wanted] {
-				return vigil.Invalid(member(path, name), "uses {{%s}}, which no earlier step extracts; there is %s", wanted, listNames(known))
+				return vigil.Invalid(config.Member(path, name), "uses {{%s}}, which no earlier step extracts; there is %s", wanted, listNames(known))
 			}
 			if name == "url" && urlPart(text[:match[0]]) == partNone {
-				return vigil.Invalid(member(path, name), "has a placeholder that would continue the host name; put it at the beginning of the host, or after a slash")
+				return vigil.Invalid(config.Member(path, name), "has a placeholder that would continue the host name; put it at the beginning of the host, or after a slash")
 			}
 		}
 		return nil
@@ -200,7 +201,7 @@ const (
 	partQuery
 )
 
-// urlPart tells by the text before a placeholder where it stands.
+// urlPart returns where in a URL a placeholder stands, given the text before it.
 func urlPart(before string) int {
 	rest := before
 	if _, after, ok := strings.Cut(before, "://"); ok {

@@ -5,93 +5,22 @@ import (
 	"strings"
 
 	"vigil"
-)
-
-const (
-	maxHeaders     = 50
-	maxHeaderValue = 8 << 10
+	"vigil/config"
 )
 
 // parseHeaders checks the headers of a config. Host is returned apart, as the
-// standard library wants it. The values of those that carry credentials are
-// added to hidden.
-func parseHeaders(path string, given map[string]string, hidden *secrets) (header http.Header, host string, err error) {
-	header = make(http.Header, len(given)+2)
-	if len(given) > maxHeaders {
-		return nil, "", vigil.Invalid(path, "must have at most %d entries", maxHeaders)
+// standard library wants it.
+func parseHeaders(path string, given map[string]string) (header http.Header, host string, err error) {
+	header, err = config.Headers(path, given, func(string) bool { return false })
+	if err != nil || header["Host"] == nil {
+		return header, "", err
 	}
-	for name, value := range given {
-		at := member(path, clip(name, maxNameLength))
-		canonical := http.CanonicalHeaderKey(name)
-		switch {
-		case !isToken(name):
-			return nil, "", vigil.Invalid(at, "is not a valid header name")
-		case !isFieldValue(value):
-			return nil, "", vigil.Invalid(at, "must be a header value without line breaks and control characters, of at most %d bytes", maxHeaderValue)
-		case framing(canonical):
-			return nil, "", vigil.Invalid(at, "is set by the platform and cannot be given")
-		case header[canonical] != nil || canonical == "Host" && host != "":
-			return nil, "", vigil.Invalid(at, "is given twice")
-		case canonical == "Host" && !validHostHeader(value):
-			return nil, "", vigil.Invalid(at, "must be a host name, with a port where it needs one")
-		}
-		if sensitive(canonical) {
-			hidden.add(value)
-			if _, credentials, ok := strings.Cut(value, " "); ok {
-				hidden.add(credentials)
-			}
-		}
-		if canonical == "Host" {
-			host = value
-			continue
-		}
-		header[canonical] = []string{value}
+	host = header.Get("Host")
+	header.Del("Host")
+	if !validHostHeader(host) {
+		return nil, "", vigil.Invalid(config.Member(path, "Host"), "must be a host name, with a port where it needs one")
 	}
 	return header, host, nil
-}
-
-// framing reports whether a header says where a message or a connection ends:
-// given by a user it would desynchronise the two sides.
-func framing(canonical string) bool {
-	switch canonical {
-	case "Connection", "Content-Length", "Expect", "Http2-Settings", "Keep-Alive", "Proxy-Connection",
-		"Te", "Trailer", "Transfer-Encoding", "Upgrade":
-		return true
-	}
-	return false
-}
-
-// sensitive reports whether a header carries credentials: those that are kept
-// encrypted, and others whose name says so.
-func sensitive(canonical string) bool {
-	lower := strings.ToLower(canonical)
-	for _, word := range [...]string{"auth", "cookie", "key", "token", "secret", "password", "session", "signature"} {
-		if strings.Contains(lower, word) {
-			return true
-		}
-	}
-	return false
-}
-
-// isToken reports whether a text is a token of RFC 9110, section 5.6.2.
-func isToken(text string) bool {
-	for i := range len(text) {
-		c := text[i]
-		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0) {
-			return false
-		}
-	}
-	return text != "" && len(text) <= 256
-}
-
-// isFieldValue reports whether a text can be a header's value.
-func isFieldValue(text string) bool {
-	for i := range len(text) {
-		if c := text[i]; c < ' ' && c != '\t' || c == 0x7f {
-			return false
-		}
-	}
-	return len(text) <= maxHeaderValue
 }
 
 func validHostHeader(value string) bool {

@@ -16,7 +16,9 @@ import (
 	"time"
 
 	"vigil"
+	"vigil/config"
 	"vigil/egress"
+	"vigil/redact"
 )
 
 const (
@@ -31,7 +33,7 @@ type HTTPConfig struct {
 	Method              string            `json:"method,omitempty" doc:"Request method" enum:"GET,HEAD,POST,PUT,PATCH,DELETE,OPTIONS" default:"GET"`
 	ExpectedStatusCode  int               `json:"expected_status_code,omitempty" doc:"Status that means success. Default 200, unless expected_status_codes or an assertion on the status says otherwise" minimum:"100" maximum:"599" example:"200"`
 	ExpectedStatusCodes []any             `json:"expected_status_codes,omitempty" doc:"Statuses that mean success: numbers, and classes such as 2xx" maxItems:"20"`
-	Headers             map[string]string `json:"headers,omitempty" doc:"Request headers. They are not sent to another host that a redirect leads to"`
+	Headers             map[string]string `json:"headers,omitempty" secret:"by-name" doc:"Request headers. They are not sent to another host that a redirect leads to"`
 	Body                string            `json:"body,omitempty" doc:"Request body" maxLength:"100000"`
 	FollowRedirects     bool              `json:"follow_redirects,omitempty" doc:"Follow up to 10 redirects" default:"true"`
 	VerifyTLS           bool              `json:"verify_tls,omitempty" doc:"Fail when the certificate is not valid for the host" default:"true"`
@@ -44,7 +46,7 @@ type HTTPConfig struct {
 // BasicAuth are credentials as of RFC 7617.
 type BasicAuth struct {
 	Username string `json:"username" doc:"User name, without a colon" maxLength:"256"`
-	Password string `json:"password,omitempty" doc:"Password" maxLength:"1024"`
+	Password string `json:"password,omitempty" secret:"true" doc:"Password" maxLength:"1024"`
 }
 
 // HTTPMetadata is the metadata of a result of an http or https check.
@@ -62,18 +64,22 @@ type HTTPMetadata struct {
 	FailedAssertions  []string `json:"failed_assertions,omitempty" doc:"Assertions that did not hold"`
 }
 
-// HTTP makes the http type: both schemes.
-func (k *kinds) HTTP() Prober {
-	return httpProber{kinds: k, kind: vigil.TypeHTTP, schemes: []string{"http", "https"}}
+var _ = register(newHTTP)
+
+// newHTTP makes the http type: both schemes.
+func newHTTP(env *environment) Prober {
+	return httpProber{environment: env, kind: vigil.TypeHTTP, schemes: []string{"http", "https"}}
 }
 
-// HTTPS makes the https type, which refuses plain HTTP.
-func (k *kinds) HTTPS() Prober {
-	return httpProber{kinds: k, kind: vigil.TypeHTTPS, schemes: []string{"https"}}
+var _ = register(newHTTPS)
+
+// newHTTPS makes the https type, which refuses plain HTTP.
+func newHTTPS(env *environment) Prober {
+	return httpProber{environment: env, kind: vigil.TypeHTTPS, schemes: []string{"https"}}
 }
 
 type httpProber struct {
-	*kinds
+	*environment
 
 	kind    vigil.CheckType
 	schemes []string
@@ -83,8 +89,8 @@ func (p httpProber) Type() vigil.CheckType { return p.kind }
 
 func (p httpProber) Documents() (config, metadata any) { return HTTPConfig{}, HTTPMetadata{} }
 
-func (p httpProber) Parse(config json.RawMessage, interval time.Duration) (Probe, error) {
-	request, err := p.parse(config, interval)
+func (p httpProber) Parse(given json.RawMessage, interval time.Duration) (Probe, error) {
+	request, err := p.parse(given, interval)
 	if err != nil {
 		return nil, err
 	}
@@ -103,13 +109,13 @@ type httpRequest struct {
 	keepBody bool
 	deadline time.Duration
 	roots    *x509.CertPool
-	hidden   secrets
+	hidden   *redact.Redactor
 }
 
-func (p httpProber) parse(config json.RawMessage, interval time.Duration) (httpRequest, error) {
+func (p httpProber) parse(given json.RawMessage, interval time.Duration) (httpRequest, error) {
 	r := httpRequest{roots: p.roots}
-	err := decode(config, &r.HTTPConfig)
-	if err != nil {
+	var err error
+	if r.hidden, err = p.read(p.kind, given, &r.HTTPConfig); err != nil {
 		return r, err
 	}
 	if r.url, err = parseURL(p.guard, "config.url", r.URL, p.schemes...); err != nil {
@@ -130,7 +136,7 @@ func (p httpProber) parse(config json.RawMessage, interval time.Duration) (httpR
 
 func (r *httpRequest) parseHeaders() error {
 	var err error
-	if r.header, r.host, err = parseHeaders("config.headers", r.Headers, &r.hidden); err != nil {
+	if r.header, r.host, err = parseHeaders("config.headers", r.Headers); err != nil {
 		return err
 	}
 	if r.header.Get("User-Agent") == "" {
@@ -147,7 +153,7 @@ func (r *httpRequest) parseHeaders() error {
 	}
 	encoded := base64.StdEncoding.EncodeToString([]byte(r.BasicAuth.Username + ":" + r.BasicAuth.Password))
 	r.header.Set("Authorization", "Basic "+encoded)
-	r.hidden.add(r.BasicAuth.Password, encoded)
+	r.hidden = r.hidden.With(redactable(encoded)...)
 	return nil
 }
 
@@ -161,7 +167,7 @@ func (r *httpRequest) parseStatuses() ([]statusRange, error) {
 	for i, given := range r.ExpectedStatusCodes {
 		one, ok := parseStatus(fmt.Sprint(given))
 		if !ok {
-			return nil, vigil.Invalid(element("config.expected_status_codes", i), "must be a status from 100 to 599 or a class such as \"2xx\"")
+			return nil, vigil.Invalid(config.Element("config.expected_status_codes", i), "must be a status from 100 to 599 or a class such as \"2xx\"")
 		}
 		expected = append(expected, one)
 	}
@@ -186,16 +192,16 @@ func (p httpProbe) Deadline() time.Duration { return p.request.deadline }
 func (p httpProbe) Target() string { return p.request.url.Host }
 
 func (p httpProbe) Run(ctx context.Context) vigil.Observation {
-	seen, _ := p.look(ctx, false)
+	seen, _ := p.runForAnswer(ctx, false)
 	return seen
 }
 
-// hides returns what nobody may see.
-func (p httpProbe) hides() secrets { return p.request.hidden }
+// hides returns what hides the secrets of the config.
+func (p httpProbe) hides() *redact.Redactor { return p.request.hidden }
 
-// look is Run for those who want the answer, too.
-func (p httpProbe) look(ctx context.Context, keepBody bool) (vigil.Observation, answer) {
-	return p.lookWith(ctx, keepBody, func(ctx context.Context, _ *timeline, opts egress.ClientOptions) (*http.Client, func()) {
+// runForAnswer is Run that also returns the answer, for extractions.
+func (p httpProbe) runForAnswer(ctx context.Context, keepBody bool) (vigil.Observation, answer) {
+	return p.runWith(ctx, keepBody, func(ctx context.Context, _ *timeline, opts egress.ClientOptions) (*http.Client, func()) {
 		return p.guard.Client(ctx, opts), func() {}
 	})
 }
@@ -203,7 +209,7 @@ func (p httpProbe) look(ctx context.Context, keepBody bool) (vigil.Observation, 
 // clientMaker makes the client of one exchange, and what closes it.
 type clientMaker func(context.Context, *timeline, egress.ClientOptions) (*http.Client, func())
 
-func (p httpProbe) lookWith(ctx context.Context, keepBody bool, makeClient clientMaker) (seen vigil.Observation, got answer) {
+func (p httpProbe) runWith(ctx context.Context, keepBody bool, makeClient clientMaker) (seen vigil.Observation, got answer) {
 	r := &p.request
 	r.keepBody = keepBody || r.needsBody()
 	seen = observe(ctx, r.deadline, r.hidden, func(ctx context.Context, t *timeline) outcome {
@@ -216,7 +222,7 @@ func (p httpProbe) lookWith(ctx context.Context, keepBody bool, makeClient clien
 		defer closeClient()
 		var metadata HTTPMetadata
 		var err error
-		if got, err = r.ask(ctx, t, client, &metadata); err == nil {
+		if got, err = r.roundTrip(ctx, t, client, &metadata); err == nil {
 			got.took = t.stop()
 			err = r.judge(ctx, t, &got, &metadata)
 		}
@@ -243,8 +249,8 @@ func (r *httpRequest) tls() *tls.Config {
 	}
 }
 
-// ask sends the request and reads the answer, a bounded part of its body.
-func (r *httpRequest) ask(ctx context.Context, t *timeline, client *http.Client, seen *HTTPMetadata) (answer, error) {
+// roundTrip sends the request and reads the answer, a bounded part of its body.
+func (r *httpRequest) roundTrip(ctx context.Context, t *timeline, client *http.Client, seen *HTTPMetadata) (answer, error) {
 	var body io.Reader
 	if r.Body != "" {
 		body = strings.NewReader(r.Body)
@@ -271,7 +277,7 @@ func (r *httpRequest) ask(ctx context.Context, t *timeline, client *http.Client,
 	if r.keepBody {
 		sink = &kept
 	}
-	t.say("reading the body")
+	t.step("reading the body")
 	n, err := io.Copy(sink, io.LimitReader(response.Body, maxBody))
 	seen.BodyBytes = int(n)
 	if err == nil && n == maxBody {

@@ -12,9 +12,11 @@ import (
 	"vigil/probe/probetest"
 )
 
-// HTTP3 is the fixture of the http3 type.
-func (f fixtures) HTTP3() fixture {
-	return f.web(vigil.TypeHTTP3, probetest.OverQUIC(f, f.authority.Issue(f), echo), "https://"+silentUDP(f))
+var _ = addFixture(fixtureHTTP3)
+
+// fixtureHTTP3 is the fixture of the http3 type.
+func fixtureHTTP3(f *world) fixture {
+	return webFixture(vigil.TypeHTTP3, probetest.OverQUIC(f, f.authority.Issue(f), echo), "https://"+silentUDP(f))
 }
 
 // silentUDP takes packets and answers none.

@@ -2,6 +2,7 @@ package probe_test
 
 import (
 	"compress/gzip"
+	"encoding/json"
 	"io"
 	"net"
 	"net/http"
@@ -15,17 +16,34 @@ import (
 	"vigil/probe/probetest"
 )
 
-// HTTP is the fixture of the http type.
-func (f fixtures) HTTP() fixture {
-	return f.web(vigil.TypeHTTP, f.http(echo), "http://"+tcp(f, drain))
+var _ = addFixture(fixtureHTTP)
+
+// fixtureHTTP is the fixture of the http type.
+func fixtureHTTP(f *world) fixture {
+	return webFixture(vigil.TypeHTTP, f.http(echo), "http://"+tcp(f, drain))
 }
 
-// HTTPS is the fixture of the https type.
-func (f fixtures) HTTPS() fixture {
-	return f.web(vigil.TypeHTTPS, f.https(f.authority.Issue(f), echo), "https://"+tcp(f, drain))
+var _ = addFixture(fixtureHTTPS)
+
+// fixtureHTTPS is the fixture of the https type.
+func fixtureHTTPS(f *world) fixture {
+	return webFixture(vigil.TypeHTTPS, f.https(f.authority.Issue(f), echo), "https://"+tcp(f, drain))
 }
 
-func (f fixtures) web(kind vigil.CheckType, url, silent string) fixture {
+// repeatAll answers with the credentials that it is given, in the spellings of
+// spell: each in a header and in a member of the body.
+func repeatAll(spell func(string) string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		_, password, _ := r.BasicAuth()
+		said := map[string]string{"Password": spell(password), "Header": spell(r.Header.Get("X-Auth-Token"))}
+		for name, text := range said {
+			w.Header().Set("X-"+name, text)
+		}
+		_ = json.NewEncoder(w).Encode(said)
+	}
+}
+
+func webFixture(kind vigil.CheckType, url, silent string) fixture {
 	common := object{
 		"headers":    object{"X-Api-Key": "key-4711", "Cookie": "session=biscuit"},
 		"basic_auth": object{"username": "ann", "password": "hunter2"},

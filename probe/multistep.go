@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"vigil"
+	"vigil/config"
+	"vigil/redact"
 )
 
 // MultistepConfig is the config of multistep checks.
@@ -22,7 +24,7 @@ type MultistepConfig struct {
 type Step struct {
 	Name    string         `json:"name" doc:"Name, unique in the check" minLength:"1" maxLength:"100" example:"log in"`
 	Type    string         `json:"type" doc:"A check type other than multistep" example:"https"`
-	Config  map[string]any `json:"config" doc:"Config of that type. In url, header values, body and host {{name}} stands for what an earlier step extracted. Without timeout_seconds the steps share the interval"`
+	Config  map[string]any `json:"config" secret:"by-type" doc:"Config of that type. In url, header values, body and host {{name}} stands for what an earlier step extracted. Without timeout_seconds the steps share the interval"`
 	Extract []Extraction   `json:"extract,omitempty" doc:"What later steps use; only for HTTP types" maxItems:"10"`
 }
 
@@ -49,10 +51,12 @@ type StepResult struct {
 	Metadata       map[string]any `json:"metadata,omitempty" doc:"Metadata of the step's type"`
 }
 
-// Multistep makes the multistep type.
-func (k *kinds) Multistep() Prober { return multistepProber{kinds: k} }
+var _ = register(newMultistep)
 
-type multistepProber struct{ *kinds }
+// newMultistep makes the multistep type.
+func newMultistep(env *environment) Prober { return multistepProber{environment: env} }
+
+type multistepProber struct{ *environment }
 
 func (multistepProber) Type() vigil.CheckType { return vigil.TypeMultistep }
 
@@ -60,21 +64,22 @@ func (multistepProber) Documents() (config, metadata any) {
 	return MultistepConfig{}, MultistepMetadata{}
 }
 
-func (p multistepProber) Parse(config json.RawMessage, interval time.Duration) (Probe, error) {
-	var given MultistepConfig
-	if err := decode(config, &given); err != nil {
+func (p multistepProber) Parse(given json.RawMessage, interval time.Duration) (Probe, error) {
+	var c MultistepConfig
+	hidden, err := p.read(p.Type(), given, &c)
+	if err != nil {
 		return nil, err
 	}
-	probe := multistepProbe{steps: make([]step, len(given.Steps))}
+	probe := multistepProbe{hidden: hidden, steps: make([]step, len(c.Steps))}
 	extracted := make(map[string]bool)
 	names := make(map[string]bool)
-	for i, one := range given.Steps {
-		path := element("config.steps", i)
+	for i, one := range c.Steps {
+		path := config.Element("config.steps", i)
 		if names[one.Name] {
 			return nil, vigil.Invalid(path+".name", "is the name of an earlier step, too")
 		}
 		names[one.Name] = true
-		parsed, sample, err := p.parseStep(one, path, extracted, interval, len(given.Steps))
+		parsed, sample, err := p.parseStep(one, path, extracted, interval, len(c.Steps))
 		if err != nil {
 			return nil, err
 		}
@@ -120,11 +125,11 @@ func (p multistepProber) parseStep(given Step, path string, known map[string]boo
 	if err != nil {
 		return parsed, nil, relocate(err, path)
 	}
-	if _, answers := sample.(looker); len(given.Extract) > 0 && !answers {
+	if _, answers := sample.(answering); len(given.Extract) > 0 && !answers {
 		return parsed, nil, vigil.Invalid(path+".extract", "is only for steps of HTTP types")
 	}
 	for i, one := range given.Extract {
-		read, err := parseExtraction(one, element(path+".extract", i))
+		read, err := parseExtraction(one, config.Element(path+".extract", i))
 		if err != nil {
 			return parsed, nil, err
 		}
@@ -152,15 +157,16 @@ func (s step) parse(values map[string]string) (Probe, error) {
 
 // relocate makes an error about a config one about the config of a step.
 func relocate(err error, path string) error {
-	told, ok := errors.AsType[*vigil.Error](err)
+	rejection, ok := errors.AsType[*vigil.Error](err)
 	if !ok {
 		return err
 	}
-	member, _ := told.Details["member"].(string)
-	return vigil.Invalid(path+"."+member, "%s", strings.TrimPrefix(told.Message, member+": "))
+	member, _ := rejection.Details["member"].(string)
+	return vigil.Invalid(path+"."+member, "%s", strings.TrimPrefix(rejection.Message, member+": "))
 }
 
 type multistepProbe struct {
+	hidden   *redact.Redactor
 	steps    []step
 	target   string
 	deadline time.Duration
@@ -180,11 +186,11 @@ func (p multistepProbe) Target() string {
 func (p multistepProbe) Run(ctx context.Context) vigil.Observation {
 	var took time.Duration
 	unavailable := false
-	seen := observe(ctx, p.deadline, nil, func(ctx context.Context, t *timeline) outcome {
+	seen := observe(ctx, p.deadline, p.hidden, func(ctx context.Context, t *timeline) outcome {
 		found := MultistepMetadata{Steps: []StepResult{}}
-		memory := memory{values: make(map[string]string)}
+		memory := memory{values: make(map[string]string), hidden: p.hidden}
 		for _, one := range p.steps {
-			t.say("in step " + one.name)
+			t.step("in step " + one.name)
 			result, observed := one.run(ctx, &memory)
 			took += observed.ResponseTime
 			unavailable = unavailable || observed.Unavailable
@@ -205,7 +211,7 @@ func (p multistepProbe) Run(ctx context.Context) vigil.Observation {
 // memory is what the steps of a run hand on.
 type memory struct {
 	values map[string]string
-	hidden secrets // of all steps so far: a target may repeat another's
+	hidden *redact.Redactor // of all steps so far: a target may repeat another's
 }
 
 // run does one step and extracts its values.
@@ -214,19 +220,19 @@ func (s step) run(ctx context.Context, m *memory) (StepResult, vigil.Observation
 	probe, err := s.parse(m.values)
 	if err != nil {
 		reason := vigil.ErrorMessage(err)
-		if told, ok := errors.AsType[verdict](err); ok {
-			reason = string(told)
+		if rejection, ok := errors.AsType[verdict](err); ok {
+			reason = string(rejection)
 		}
-		result.Error = clip(m.hidden.redact("with the values of earlier steps: "+reason), maxReason)
+		result.Error = clip(m.hidden.Text("with the values of earlier steps: "+reason), maxReason)
 		return result, vigil.Observation{}
 	}
-	if hiding, ok := probe.(interface{ hides() secrets }); ok {
-		m.hidden = append(m.hidden, hiding.hides()...)
+	if hiding, ok := probe.(interface{ hides() *redact.Redactor }); ok {
+		m.hidden = m.hidden.Join(hiding.hides())
 	}
 	var seen vigil.Observation
-	if looking, ok := probe.(looker); ok {
+	if withAnswer, ok := probe.(answering); ok {
 		var got answer
-		seen, got = looking.look(ctx, len(s.extract) > 0)
+		seen, got = withAnswer.runForAnswer(ctx, len(s.extract) > 0)
 		if seen.Success {
 			if err := m.extract(s.extract, &got); err != nil {
 				seen.Success, seen.Error = false, err.Error()
@@ -236,8 +242,8 @@ func (s step) run(ctx context.Context, m *memory) (StepResult, vigil.Observation
 		seen = probe.Run(ctx)
 	}
 	result.Success, result.StatusCode, result.ResponseTimeMS = seen.Success, seen.StatusCode, milliseconds(seen.ResponseTime)
-	result.Error = m.hidden.redact(seen.Error)
-	result.Metadata, _ = m.hidden.redactAll(maps.Clone(seen.Metadata)).(map[string]any)
+	result.Error = m.hidden.Text(seen.Error)
+	result.Metadata, _ = m.hidden.Tree(maps.Clone(seen.Metadata)).(map[string]any)
 	return result, seen
 }
 
@@ -250,7 +256,7 @@ func (m *memory) extract(wanted []extraction, got *answer) error {
 		}
 		m.values[one.Name] = value
 		if len(value) >= minExtracted {
-			m.hidden.add(value)
+			m.hidden = m.hidden.With(value)
 		}
 	}
 	return nil

@@ -11,8 +11,10 @@ import (
 	"vigil"
 )
 
-// Multistep is the fixture of the multistep type.
-func (f fixtures) Multistep() fixture {
+var _ = addFixture(fixtureMultistep)
+
+// fixtureMultistep is the fixture of the multistep type.
+func fixtureMultistep(f *world) fixture {
 	url := f.http(shop)
 	login := object{
 		"name": "log in", "type": "http", "config": object{"url": url + "/login", "method": "POST", "basic_auth": object{"username": "ann", "password": "hunter2"}},
@@ -32,7 +34,7 @@ func (f fixtures) Multistep() fixture {
 	}
 }
 
-// shop hands out a token, wants it back, and repeats what it is told.
+// shop hands out a token, wants it back, and repeats what it receives.
 func shop(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/login":

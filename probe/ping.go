@@ -14,6 +14,7 @@ import (
 
 	"vigil"
 	"vigil/egress"
+	"vigil/redact"
 )
 
 // PingConfig is the config of ping checks.
@@ -36,12 +37,14 @@ type PingMetadata struct {
 	RTTMax            *float64 `json:"rtt_max_ms,omitempty" doc:"Longest round trip, ms"`
 }
 
-// Ping makes the ping type.
-func (k *kinds) Ping() Prober { return &pingProber{kinds: k} }
+var _ = register(newPing)
+
+// newPing makes the ping type.
+func newPing(env *environment) Prober { return &pingProber{environment: env} }
 
 // pingProber knows which kind of ICMP socket this machine permits.
 type pingProber struct {
-	*kinds
+	*environment
 
 	mu      sync.Mutex
 	sockets map[string]bool // by network (ip4, ip6): privileged; absent: none works
@@ -52,10 +55,10 @@ func (*pingProber) Type() vigil.CheckType { return vigil.TypePing }
 
 func (*pingProber) Documents() (config, metadata any) { return PingConfig{}, PingMetadata{} }
 
-func (p *pingProber) Parse(config json.RawMessage, interval time.Duration) (Probe, error) {
+func (p *pingProber) Parse(given json.RawMessage, interval time.Duration) (Probe, error) {
 	probe := pingProbe{prober: p, guard: p.guard}
-	err := decode(config, &probe.config)
-	if err != nil {
+	var err error
+	if probe.hidden, err = p.read(p.Type(), given, &probe.config); err != nil {
 		return nil, err
 	}
 	if probe.host, err = parseHost(p.guard, "config.host", probe.config.Host, 0); err != nil {
@@ -117,6 +120,7 @@ func newPinger(addr netip.Addr, privileged bool) *probing.Pinger {
 }
 
 type pingProbe struct {
+	hidden   *redact.Redactor
 	prober   *pingProber
 	guard    *egress.Guard
 	config   PingConfig
@@ -132,7 +136,7 @@ func (p pingProbe) Target() string { return p.host }
 // says nothing about the target.
 func (p pingProbe) Run(ctx context.Context) vigil.Observation {
 	unavailable := false
-	seen := observe(ctx, p.deadline, nil, func(ctx context.Context, t *timeline) outcome {
+	seen := observe(ctx, p.deadline, p.hidden, func(ctx context.Context, t *timeline) outcome {
 		var seen PingMetadata
 		err := p.ping(ctx, t, &seen)
 		unavailable = errors.Is(err, errNoICMP)
@@ -159,21 +163,21 @@ func (p pingProbe) ping(ctx context.Context, t *timeline, seen *PingMetadata) er
 		return err
 	}
 	t.enter(phaseConnect)
-	t.say("waiting for echo replies")
+	t.step("waiting for echo replies")
 	seen.IP = addr.String()
 	pinger := newPinger(addr, privileged)
 	pinger.Count = p.config.PacketCount
 	pinger.Interval = min(200*time.Millisecond, p.deadline/time.Duration(2*p.config.PacketCount))
 	// The last replies are judged before the deadline of the whole run.
-	pinger.Timeout = p.patience(ctx)
+	pinger.Timeout = p.replyTimeout(ctx)
 	if err := pinger.RunWithContext(ctx); err != nil {
 		return fmt.Errorf("ping: %w", err)
 	}
 	return p.judge(pinger.Statistics(), seen)
 }
 
-// patience is how long replies are waited for: what is left, but a little.
-func (p pingProbe) patience(ctx context.Context) time.Duration {
+// replyTimeout is how long replies are waited for: what is left, but a little.
+func (p pingProbe) replyTimeout(ctx context.Context) time.Duration {
 	left := p.deadline
 	if until, ok := ctx.Deadline(); ok {
 		left = time.Until(until)

@@ -9,8 +9,10 @@ import (
 	"vigil"
 )
 
-// Ping is the fixture of the ping type.
-func (f fixtures) Ping() fixture {
+var _ = addFixture(fixturePing)
+
+// fixturePing is the fixture of the ping type.
+func fixturePing(f *world) fixture {
 	return fixture{
 		kind:    vigil.TypePing,
 		healthy: object{"host": "127.0.0.1", "packet_count": 2},
@@ -55,6 +57,6 @@ func TestAvailabilityOutlivesAnEndedContext(t *testing.T) {
 	cancel()
 	_ = w.Available(ctx)
 	if first, second := w.Available(t.Context())[vigil.TypePing], newWorld(t).Available(t.Context())[vigil.TypePing]; (first == nil) != (second == nil) {
-		t.Errorf("an ended context left %v behind, a fresh look says %v", first, second)
+		t.Errorf("an ended context left %v behind, a fresh one says %v", first, second)
 	}
 }

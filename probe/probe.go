@@ -5,13 +5,14 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
 
 	"vigil"
+	"vigil/config"
 	"vigil/egress"
+	"vigil/redact"
 )
 
 // Prober is a check type.
@@ -21,22 +22,22 @@ type Prober interface {
 	// vigil.Invalid error that names the member by its path ("config.url").
 	// No name is resolved, but an address that may not be reached is refused.
 	// The whole run must fit the interval.
-	Parse(config json.RawMessage, interval time.Duration) (Probe, error)
+	Parse(given json.RawMessage, interval time.Duration) (Probe, error)
 	// Documents returns zero values of the structs that document the config
 	// and the metadata of results, with json, doc, minimum, maximum, enum,
 	// default and example tags.
 	Documents() (config, metadata any)
 }
 
-// Probe is a config that was read: one target, ready to be looked at any number
-// of times, by several goroutines at once.
+// Probe is a config that was read: one target, ready to run any number of
+// times, by several goroutines at once.
 type Probe interface {
 	// Deadline is the longest that Run takes.
 	Deadline() time.Duration
 	// Target is the host, with a port where there is one: for people, and
 	// without anything of a URL that could be a secret.
 	Target() string
-	// Run looks once. It returns when ctx ends, or at its deadline, at the
+	// Run probes the target once. It returns when ctx ends, or at its deadline, at the
 	// latest. When ctx ended first the observation says nothing about the
 	// target, and the caller drops it.
 	Run(ctx context.Context) vigil.Observation
@@ -45,41 +46,98 @@ type Probe interface {
 // Registry holds all check types.
 type Registry struct {
 	probers map[vigil.CheckType]Prober
+	secrets map[vigil.CheckType]vigil.SecretFields
 }
 
 // Option changes what probes use of their surroundings.
-type Option func(*kinds)
+type Option func(*environment)
 
 // WithRoots makes TLS targets be verified against these authorities instead of
 // the machine's.
 func WithRoots(roots *x509.CertPool) Option {
-	return func(k *kinds) { k.roots = roots }
+	return func(env *environment) { env.roots = roots }
 }
 
-// kinds makes the check types: each of its exported methods returns one, and
-// NewRegistry calls them all. A file that adds a method adds a type, and no
-// other file has to know.
-type kinds struct {
+// environment is what the check types use of their surroundings.
+type environment struct {
 	guard *egress.Guard
 	roots *x509.CertPool // nil: the machine's
 	// registry is complete once NewRegistry returns, so when configs are read.
 	registry *Registry
 }
 
+// builders makes the check types, one for each call of register.
+var builders []func(*environment) Prober //nolint:gochecknoglobals // written by the types' files before main, read afterwards
+
+// register adds a check type. The type's own file calls it, so that a new type
+// is one new file:
+//
+//	var _ = register(newTCP)
+func register(build func(*environment) Prober) bool {
+	builders = append(builders, build)
+	return true
+}
+
 // NewRegistry makes the registry of all types, which reach their targets
 // through the guard.
 func NewRegistry(guard *egress.Guard, opts ...Option) *Registry {
-	k := &kinds{guard: guard}
+	env := &environment{guard: guard}
 	for _, opt := range opts {
-		opt(k)
+		opt(env)
 	}
-	r := &Registry{probers: make(map[vigil.CheckType]Prober)}
-	k.registry = r
-	for _, method := range reflect.ValueOf(k).Methods() {
-		prober := method.Call(nil)[0].Interface().(Prober)
+	r := &Registry{probers: make(map[vigil.CheckType]Prober, len(builders))}
+	env.registry = r
+	for _, build := range builders {
+		prober := build(env)
 		r.probers[prober.Type()] = prober
 	}
+	r.secrets = r.readSecrets(r.readSecrets(nil))
 	return r
+}
+
+// readSecrets reads the secret members of every type from its tags. The steps of
+// a multistep check have those that are given.
+func (r *Registry) readSecrets(ofSteps map[vigil.CheckType]vigil.SecretFields) map[vigil.CheckType]vigil.SecretFields {
+	found := make(map[vigil.CheckType]vigil.SecretFields, len(r.probers))
+	for t := range r.probers {
+		found[t] = config.Secrets(r.Config(t), ofSteps)
+	}
+	return found
+}
+
+// Secrets returns the secret members of the configs of all check types.
+func Secrets() map[vigil.CheckType]vigil.SecretFields { return NewRegistry(nil).secrets }
+
+// Secrets returns the secret members of the configs of a type.
+func (r *Registry) Secrets(t vigil.CheckType) vigil.SecretFields {
+	return vigil.ConfigSecrets{Checks: r.secrets}.Check(t)
+}
+
+// read decodes a config of a type and returns what hides its secrets.
+func (env *environment) read(t vigil.CheckType, given json.RawMessage, into any) (*redact.Redactor, error) {
+	if err := config.Decode(given, into, "check", maxConfigBytes); err != nil {
+		return nil, err
+	}
+	return redact.New(redactable(env.registry.secrets[t].Values(given)...)...), nil
+}
+
+// minSecret is the length in bytes below which hiding a text would only garble
+// others.
+const minSecret = 4
+
+// redactable lists what of secrets is hidden: each as a whole and, where it is a
+// header's value such as "Bearer ...", the credentials alone.
+func redactable(secrets ...string) []string {
+	var texts []string
+	for _, secret := range secrets {
+		_, credentials, _ := strings.Cut(secret, " ")
+		for _, text := range []string{secret, credentials} {
+			if len(text) >= minSecret {
+				texts = append(texts, text)
+			}
+		}
+	}
+	return texts
 }
 
 // Types returns all check types, sorted.

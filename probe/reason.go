@@ -2,20 +2,17 @@ package probe
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/url"
-	"os"
 	"strings"
-	"syscall"
 	"time"
 	"unicode/utf8"
 
+	"vigil"
 	"vigil/egress"
+	"vigil/neterr"
+	"vigil/redact"
 )
 
 const maxReason = 500 // bytes of an explanation
@@ -30,27 +27,15 @@ func fail(format string, args ...any) error { return verdict(fmt.Sprintf(format,
 // explain turns an error into a sentence for people. Nothing of a URL but its
 // host appears in it.
 func explain(ctx context.Context, t *timeline, err error) string {
-	if told, ok := errors.AsType[verdict](err); ok {
-		return string(told)
-	}
-	if refusal, ok := errors.AsType[*egress.Refusal](err); ok {
-		return refusal.Error()
+	if known, ok := errors.AsType[verdict](err); ok {
+		return string(known)
 	}
 	elapsed := time.Since(t.began)
 	if own, ok := errors.AsType[expiry](context.Cause(ctx)); ok {
 		elapsed = time.Duration(own) // not what a busy machine made of it
 	}
-	switch {
-	case errors.Is(ctx.Err(), context.Canceled):
-		return "interrupted while " + t.doing()
-	case ctx.Err() != nil, errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
-		return "timed out after " + humanDuration(elapsed) + " while " + t.doing()
-	}
-	// QUIC wraps a bad certificate in an error that is also a closed connection.
-	if sentence := explainTLS(err); sentence != "" {
-		return sentence
-	}
-	if sentence := explainNetwork(t, err); sentence != "" {
+	exchange := neterr.Exchange{Peer: "the server", Doing: t.doing(), Waited: humanDuration(elapsed)}
+	if _, sentence := exchange.Explain(ctx, err); sentence != "" {
 		return sentence
 	}
 	// The URL around an HTTP client's error holds path and query.
@@ -58,75 +43,6 @@ func explain(ctx context.Context, t *timeline, err error) string {
 		err = wrapped.Err
 	}
 	return explainHTTP(err)
-}
-
-func explainNetwork(t *timeline, err error) string {
-	if dns, ok := errors.AsType[*net.DNSError](err); ok {
-		switch {
-		case dns.IsNotFound:
-			return "no such host: " + dns.Name
-		case dns.IsTimeout:
-			return "the name server did not answer for " + dns.Name
-		}
-		return "the name server could not resolve " + dns.Name
-	}
-	peer := ""
-	if op, ok := errors.AsType[*net.OpError](err); ok && op.Addr != nil {
-		peer = op.Addr.String()
-	}
-	switch {
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return strings.TrimSuffix("connection refused by "+peer, " by ")
-	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
-		return "the connection was reset while " + t.doing()
-	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EADDRNOTAVAIL):
-		return strings.TrimSuffix("there is no route to "+peer, " to ")
-	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
-		return "the worker ran out of file descriptors"
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
-		return "the connection was closed while " + t.doing()
-	}
-	if _, ok := errors.AsType[*net.AddrError](err); ok {
-		return "the host has no suitable address"
-	}
-	return ""
-}
-
-func explainTLS(err error) string {
-	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Reason == x509.Expired && invalid.Cert != nil {
-		if time.Now().Before(invalid.Cert.NotBefore) {
-			return "the certificate is not valid before " + invalid.Cert.NotBefore.UTC().Format(time.RFC3339)
-		}
-		return "the certificate expired on " + invalid.Cert.NotAfter.UTC().Format(time.RFC3339)
-	}
-	if host, ok := errors.AsType[x509.HostnameError](err); ok {
-		return fmt.Sprintf("the certificate is for %s, not for %s", names(host.Certificate), host.Host)
-	}
-	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
-		return "the certificate is signed by an unknown authority"
-	}
-	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
-		return "the server did not answer with TLS"
-	}
-	if alert, ok := errors.AsType[tls.AlertError](err); ok {
-		return "the server ended the TLS handshake: " + strings.TrimPrefix(alert.Error(), "tls: ")
-	}
-	return ""
-}
-
-// names lists a few of the names that a certificate is for.
-func names(certificate *x509.Certificate) string {
-	all := append([]string{}, certificate.DNSNames...)
-	for _, ip := range certificate.IPAddresses {
-		all = append(all, ip.String())
-	}
-	switch {
-	case len(all) == 0:
-		return "no name at all"
-	case len(all) > 3:
-		return strings.Join(all[:3], ", ") + " and others"
-	}
-	return strings.Join(all, ", ")
 }
 
 // explainHTTP words what the HTTP client finds wrong. Its errors quote what the
@@ -172,8 +88,5 @@ func clip(text string, limit int) string {
 	if len(text) <= limit {
 		return text
 	}
-	for limit > 0 && !utf8.RuneStart(text[limit]) {
-		limit--
-	}
-	return text[:limit] + "..."
+	return vigil.Truncate(text, limit) + redact.CutMark
 }

@@ -15,7 +15,9 @@ import (
 	"time"
 
 	"vigil"
+	"vigil/config"
 	"vigil/egress"
+	"vigil/redact"
 )
 
 const (
@@ -41,7 +43,7 @@ type SMTPServer struct {
 	Port     int    `json:"port,omitempty" doc:"Port. Default 25, 587 or 465 for security none, starttls or tls" minimum:"1" maximum:"65535"`
 	Security string `json:"security,omitempty" doc:"How the connection is secured" enum:"none,starttls,tls" default:"starttls"`
 	Username string `json:"username,omitempty" doc:"User name; needs starttls or tls" maxLength:"254"`
-	Password string `json:"password,omitempty" doc:"Password" maxLength:"1024"`
+	Password string `json:"password,omitempty" secret:"true" doc:"Password" maxLength:"1024"`
 }
 
 // IMAPServer is where mail is read from.
@@ -50,7 +52,7 @@ type IMAPServer struct {
 	Port     int    `json:"port,omitempty" doc:"Port. Default 143, or 993 for security tls" minimum:"1" maximum:"65535"`
 	Security string `json:"security,omitempty" doc:"How the connection is secured" enum:"none,starttls,tls" default:"tls"`
 	Username string `json:"username,omitempty" doc:"User name; needs starttls or tls" maxLength:"254"`
-	Password string `json:"password,omitempty" doc:"Password" maxLength:"1024"`
+	Password string `json:"password,omitempty" secret:"true" doc:"Password" maxLength:"1024"`
 	Mailbox  string `json:"mailbox,omitempty" doc:"Mailbox to open after the login" maxLength:"255" default:"INBOX"`
 }
 
@@ -71,20 +73,22 @@ type MailPhases struct {
 	IMAPSelect  *float64 `json:"imap_select_ms,omitempty" doc:"IMAP: opening the mailbox, ms"`
 }
 
-// SMTPIMAP makes the smtp-imap type.
-func (k *kinds) SMTPIMAP() Prober { return mailProber{kinds: k} }
+var _ = register(newSMTPIMAP)
 
-type mailProber struct{ *kinds }
+// newSMTPIMAP makes the smtp-imap type.
+func newSMTPIMAP(env *environment) Prober { return mailProber{environment: env} }
+
+type mailProber struct{ *environment }
 
 func (mailProber) Type() vigil.CheckType { return vigil.TypeSMTPIMAP }
 
 func (mailProber) Documents() (config, metadata any) { return MailConfig{}, MailMetadata{} }
 
-func (p mailProber) Parse(config json.RawMessage, interval time.Duration) (Probe, error) {
+func (p mailProber) Parse(given json.RawMessage, interval time.Duration) (Probe, error) {
 	probe := mailProbe{guard: p.guard, roots: p.roots}
 	c := &probe.config
-	err := decode(config, c)
-	if err != nil {
+	var err error
+	if probe.hidden, err = p.read(p.Type(), given, c); err != nil {
 		return nil, err
 	}
 	if c.SMTP == nil && c.IMAP == nil {
@@ -101,15 +105,14 @@ func (p mailProber) Parse(config json.RawMessage, interval time.Duration) (Probe
 		if probe.imap, err = p.parseServer("config.imap", s.Host, s.Port, port, s.Security, s.Username, s.Password); err != nil {
 			return nil, err
 		}
-		if !isFieldValue(s.Mailbox) {
+		if !config.IsFieldValue(s.Mailbox) {
 			return nil, vigil.Invalid("config.imap.mailbox", "must not contain control characters")
 		}
 	}
 	if err := probe.parseRoundTrip(); err != nil {
 		return nil, err
 	}
-	probe.hidden.add(probe.smtp.credentials()...)
-	probe.hidden.add(probe.imap.credentials()...)
+	probe.hidden = probe.hidden.With(redactable(append(probe.smtp.credentials(), probe.imap.credentials()...)...)...)
 	return probe, probe.parseTimes(interval)
 }
 
@@ -121,13 +124,13 @@ type mailServer struct {
 	username, password string
 }
 
-// credentials are the forms in which the password travels.
+// credentials are the forms in which the password travels besides its own.
 func (s mailServer) credentials() []string {
 	plain := func(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
 	if s.password == "" {
 		return nil
 	}
-	return []string{s.password, plain(s.password), plain("\x00" + s.username + "\x00" + s.password)}
+	return []string{plain(s.password), plain("\x00" + s.username + "\x00" + s.password)}
 }
 
 func (p mailProber) parseServer(path, host string, port, defaultPort int, security, username, password string) (mailServer, error) {
@@ -141,9 +144,9 @@ func (p mailProber) parseServer(path, host string, port, defaultPort int, securi
 	}
 	s.address = net.JoinHostPort(s.host, strconv.Itoa(port))
 	switch {
-	case !isFieldValue(username):
+	case !config.IsFieldValue(username):
 		return s, vigil.Invalid(path+".username", "must not contain control characters")
-	case !isFieldValue(password):
+	case !config.IsFieldValue(password):
 		return s, vigil.Invalid(path+".password", "must not contain control characters")
 	case username == "" && password != "":
 		return s, vigil.Invalid(path+".username", "is required with a password")
@@ -181,7 +184,7 @@ func (p *mailProbe) parseRoundTrip() error {
 // no comment, nothing that could end an SMTP command.
 func isMailAddress(text string) bool {
 	address, err := mail.ParseAddress(text)
-	return err == nil && address.Address == text && isASCII(text) && isFieldValue(text) && !strings.ContainsAny(text, "<>\" ")
+	return err == nil && address.Address == text && isASCII(text) && config.IsFieldValue(text) && !strings.ContainsAny(text, "<>\" ")
 }
 
 // parseTimes divides the interval into dialogs and delivery.
@@ -224,10 +227,10 @@ type mailProbe struct {
 	dialog     time.Duration // for each server
 	delivery   time.Duration
 	deadline   time.Duration
-	hidden     secrets
+	hidden     *redact.Redactor
 }
 
-func (p mailProbe) hides() secrets { return p.hidden }
+func (p mailProbe) hides() *redact.Redactor { return p.hidden }
 
 func (p mailProbe) Deadline() time.Duration { return p.deadline }
 
@@ -269,8 +272,8 @@ func (p mailProbe) exchange(ctx context.Context, t *timeline, seen *MailMetadata
 	return p.await(ctx, t, box, marker, seen)
 }
 
-// limited runs a part of the exchange under its own limit, whose end is told as
-// what it is: the part's connections are closed by it and would say otherwise.
+// limited runs a part of the exchange under its own limit. That the limit passed
+// is the reported error, not that the part's connections were closed by it.
 func limited(ctx context.Context, limit time.Duration, t *timeline, part func(context.Context) error) error {
 	within, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -289,10 +292,10 @@ func lap(since *time.Time) *float64 {
 	return &ms
 }
 
-// rationed is a connection that may only bring so many bytes, and only so many
+// limitedConn is a connection that may only bring so many bytes, and only so many
 // open parentheses in a line: the libraries that read from it set no bounds, and
 // the one for IMAP takes minutes to give up on a deep list.
-type rationed struct {
+type limitedConn struct {
 	net.Conn
 
 	left  int
@@ -300,13 +303,13 @@ type rationed struct {
 }
 
 var (
-	errRation  = errors.New("the server sent more than a mail dialog needs")
+	errTooMuch = errors.New("the server sent more than a mail dialog needs")
 	errNesting = errors.New("the server sent lists that are nested too deeply")
 )
 
-func (r *rationed) Read(p []byte) (int, error) {
+func (r *limitedConn) Read(p []byte) (int, error) {
 	if r.left <= 0 {
-		return 0, errRation
+		return 0, errTooMuch
 	}
 	n, err := r.Conn.Read(p[:min(len(p), r.left)])
 	r.left -= n

@@ -14,6 +14,7 @@ import (
 
 	"vigil"
 	"vigil/egress"
+	"vigil/redact"
 )
 
 const (
@@ -45,19 +46,21 @@ type SSLMetadata struct {
 	Problem       string   `json:"problem,omitempty" doc:"What is wrong with the chain" enum:"expired,not_yet_valid,hostname_mismatch,unknown_authority,self_signed"`
 }
 
-// SSL makes the ssl type.
-func (k *kinds) SSL() Prober { return sslProber{kinds: k} }
+var _ = register(newSSL)
 
-type sslProber struct{ *kinds }
+// newSSL makes the ssl type.
+func newSSL(env *environment) Prober { return sslProber{environment: env} }
+
+type sslProber struct{ *environment }
 
 func (sslProber) Type() vigil.CheckType { return vigil.TypeSSL }
 
 func (sslProber) Documents() (config, metadata any) { return SSLConfig{}, SSLMetadata{} }
 
-func (p sslProber) Parse(config json.RawMessage, interval time.Duration) (Probe, error) {
+func (p sslProber) Parse(given json.RawMessage, interval time.Duration) (Probe, error) {
 	probe := sslProbe{guard: p.guard, roots: p.roots}
-	err := decode(config, &probe.config)
-	if err != nil {
+	var err error
+	if probe.hidden, err = p.read(p.Type(), given, &probe.config); err != nil {
 		return nil, err
 	}
 	host, err := p.parseTarget(&probe)
@@ -98,6 +101,7 @@ func (p sslProber) parseTarget(probe *sslProbe) (host string, err error) {
 }
 
 type sslProbe struct {
+	hidden   *redact.Redactor
 	guard    *egress.Guard
 	roots    *x509.CertPool
 	config   SSLConfig
@@ -111,7 +115,7 @@ func (p sslProbe) Deadline() time.Duration { return p.deadline }
 func (p sslProbe) Target() string { return p.target }
 
 func (p sslProbe) Run(ctx context.Context) vigil.Observation {
-	return observe(ctx, p.deadline, nil, func(ctx context.Context, t *timeline) outcome {
+	return observe(ctx, p.deadline, p.hidden, func(ctx context.Context, t *timeline) outcome {
 		var seen SSLMetadata
 		state, err := p.handshake(ctx, t)
 		t.stop()
@@ -123,7 +127,7 @@ func (p sslProbe) Run(ctx context.Context) vigil.Observation {
 	})
 }
 
-// handshake takes whatever certificate comes: it is verified afterwards, so
+// handshake accepts any certificate: it is verified afterwards, so
 // that a bad one is described, too.
 func (p sslProbe) handshake(ctx context.Context, t *timeline) (tls.ConnectionState, error) {
 	conn, err := p.guard.DialContext(ctx, "tcp", p.target)
@@ -182,7 +186,7 @@ func (p sslProbe) verify(chain []*x509.Certificate) error {
 	}
 	name := p.name
 	if addr, err := netip.ParseAddr(name); err == nil {
-		name = "[" + addr.WithZone("").String() + "]" // how the library is told that it is an address
+		name = "[" + addr.WithZone("").String() + "]" // the library takes a name in brackets for an address
 	}
 	_, err := chain[0].Verify(x509.VerifyOptions{Roots: p.roots, Intermediates: intermediates, DNSName: name})
 	return err

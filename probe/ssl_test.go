@@ -13,8 +13,10 @@ import (
 	"vigil/probe/probetest"
 )
 
-// SSL is the fixture of the ssl type.
-func (f fixtures) SSL() fixture {
+var _ = addFixture(fixtureSSL)
+
+// fixtureSSL is the fixture of the ssl type.
+func fixtureSSL(f *world) fixture {
 	bare := func(url string) string { return strings.TrimPrefix(url, "https://") }
 	return fixture{
 		kind:    vigil.TypeSSL,

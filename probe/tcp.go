@@ -11,6 +11,7 @@ import (
 
 	"vigil"
 	"vigil/egress"
+	"vigil/redact"
 )
 
 // maxExpectBytes is how much a TCP target may send before the expected text.
@@ -32,19 +33,21 @@ type TCPMetadata struct {
 	BytesReceived int     `json:"bytes_received,omitempty" doc:"Bytes read while looking for the expected text"`
 }
 
-// TCP makes the tcp type.
-func (k *kinds) TCP() Prober { return tcpProber{kinds: k} }
+var _ = register(newTCP)
 
-type tcpProber struct{ *kinds }
+// newTCP makes the tcp type.
+func newTCP(env *environment) Prober { return tcpProber{environment: env} }
+
+type tcpProber struct{ *environment }
 
 func (tcpProber) Type() vigil.CheckType { return vigil.TypeTCP }
 
 func (tcpProber) Documents() (config, metadata any) { return TCPConfig{}, TCPMetadata{} }
 
-func (p tcpProber) Parse(config json.RawMessage, interval time.Duration) (Probe, error) {
+func (p tcpProber) Parse(given json.RawMessage, interval time.Duration) (Probe, error) {
 	probe := tcpProbe{guard: p.guard}
-	err := decode(config, &probe.config)
-	if err != nil {
+	var err error
+	if probe.hidden, err = p.read(p.Type(), given, &probe.config); err != nil {
 		return nil, err
 	}
 	host, err := parseHost(p.guard, "config.host", probe.config.Host, probe.config.Port)
@@ -57,6 +60,7 @@ func (p tcpProber) Parse(config json.RawMessage, interval time.Duration) (Probe,
 }
 
 type tcpProbe struct {
+	hidden   *redact.Redactor
 	guard    *egress.Guard
 	config   TCPConfig
 	target   string
@@ -68,17 +72,17 @@ func (p tcpProbe) Deadline() time.Duration { return p.deadline }
 func (p tcpProbe) Target() string { return p.target }
 
 func (p tcpProbe) Run(ctx context.Context) vigil.Observation {
-	return observe(ctx, p.deadline, nil, func(ctx context.Context, t *timeline) outcome {
+	return observe(ctx, p.deadline, p.hidden, func(ctx context.Context, t *timeline) outcome {
 		var seen TCPMetadata
-		err := p.talk(ctx, t, &seen)
+		err := p.exchange(ctx, t, &seen)
 		t.stop()
 		seen.Timings, seen.IP = t.timings(), t.address()
 		return outcome{metadata: seen, err: err}
 	})
 }
 
-// talk connects, and sends and expects what the config says.
-func (p tcpProbe) talk(ctx context.Context, t *timeline, seen *TCPMetadata) error {
+// exchange connects, and sends and expects what the config says.
+func (p tcpProbe) exchange(ctx context.Context, t *timeline, seen *TCPMetadata) error {
 	conn, err := p.guard.DialContext(ctx, "tcp", p.target)
 	if err != nil {
 		return err
@@ -89,14 +93,14 @@ func (p tcpProbe) talk(ctx context.Context, t *timeline, seen *TCPMetadata) erro
 		return nil
 	}
 	t.connected(conn)
-	t.say("sending")
+	t.step("sending")
 	if _, err := conn.Write([]byte(p.config.Send)); err != nil {
 		return fmt.Errorf("send: %w", err)
 	}
 	if p.config.Expect == "" {
 		return nil
 	}
-	t.say("waiting for the expected text")
+	t.step("waiting for the expected text")
 	return p.expect(conn, seen)
 }
 

@@ -10,8 +10,10 @@ import (
 	"vigil"
 )
 
-// TCP is the fixture of the tcp type.
-func (f fixtures) TCP() fixture {
+var _ = addFixture(fixtureTCP)
+
+// fixtureTCP is the fixture of the tcp type.
+func fixtureTCP(f *world) fixture {
 	greeting := func(address string) object {
 		host, port := hostPort(f, address)
 		return object{"host": host, "port": port, "send": "login hunter2\n", "expect": "welcome"}

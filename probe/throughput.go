@@ -16,6 +16,7 @@ import (
 
 	"vigil"
 	"vigil/egress"
+	"vigil/redact"
 )
 
 const (
@@ -45,10 +46,12 @@ type ThroughputMetadata struct {
 	Complete bool    `json:"complete" doc:"The body ended before max_bytes and max_duration_seconds did"`
 }
 
-// Throughput makes the throughput type.
-func (k *kinds) Throughput() Prober { return throughputProber{kinds: k} }
+var _ = register(newThroughput)
 
-type throughputProber struct{ *kinds }
+// newThroughput makes the throughput type.
+func newThroughput(env *environment) Prober { return throughputProber{environment: env} }
+
+type throughputProber struct{ *environment }
 
 func (throughputProber) Type() vigil.CheckType { return vigil.TypeThroughput }
 
@@ -56,10 +59,10 @@ func (throughputProber) Documents() (config, metadata any) {
 	return ThroughputConfig{}, ThroughputMetadata{}
 }
 
-func (p throughputProber) Parse(config json.RawMessage, interval time.Duration) (Probe, error) {
+func (p throughputProber) Parse(given json.RawMessage, interval time.Duration) (Probe, error) {
 	probe := throughputProbe{guard: p.guard, roots: p.roots}
-	err := decode(config, &probe.config)
-	if err != nil {
+	var err error
+	if probe.hidden, err = p.read(p.Type(), given, &probe.config); err != nil {
 		return nil, err
 	}
 	if probe.url, err = parseURL(p.guard, "config.url", probe.config.URL, "http", "https"); err != nil {
@@ -85,6 +88,7 @@ func (p throughputProber) Parse(config json.RawMessage, interval time.Duration) 
 }
 
 type throughputProbe struct {
+	hidden   *redact.Redactor
 	guard    *egress.Guard
 	roots    *x509.CertPool
 	config   ThroughputConfig
@@ -98,7 +102,7 @@ func (p throughputProbe) Deadline() time.Duration { return p.deadline }
 func (p throughputProbe) Target() string { return p.url.Host }
 
 func (p throughputProbe) Run(ctx context.Context) vigil.Observation {
-	return observe(ctx, p.deadline, nil, func(ctx context.Context, t *timeline) outcome {
+	return observe(ctx, p.deadline, p.hidden, func(ctx context.Context, t *timeline) outcome {
 		client := p.guard.Client(ctx, egress.ClientOptions{
 			TLS: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: p.roots}, UserAgent: userAgent,
 		})
@@ -142,7 +146,7 @@ func (p throughputProbe) download(ctx context.Context, t *timeline, client *http
 	if err := expectSuccess(response.StatusCode); err != nil {
 		return response.StatusCode, err
 	}
-	t.say("downloading")
+	t.step("downloading")
 	began := time.Now()
 	timer := time.AfterFunc(p.measure, end)
 	n, err := io.Copy(io.Discard, io.LimitReader(response.Body, int64(p.config.MaxBytes)))
@@ -164,7 +168,7 @@ func (p throughputProbe) upload(ctx context.Context, t *timeline, client *http.C
 	window, end := context.WithCancel(ctx)
 	defer end()
 	body := &noise{left: int64(p.config.MaxBytes), start: func() *time.Timer {
-		t.say("uploading")
+		t.step("uploading")
 		return time.AfterFunc(p.measure, end)
 	}}
 	request, err := http.NewRequestWithContext(window, http.MethodPost, p.url.String(), body)

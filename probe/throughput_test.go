@@ -13,8 +13,10 @@ import (
 	"vigil"
 )
 
-// Throughput is the fixture of the throughput type.
-func (f fixtures) Throughput() fixture {
+var _ = addFixture(fixtureThroughput)
+
+// fixtureThroughput is the fixture of the throughput type.
+func fixtureThroughput(f *world) fixture {
 	url := f.http(store)
 	return fixture{
 		kind:    vigil.TypeThroughput,

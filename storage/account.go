@@ -55,16 +55,18 @@ func (r *userRow) user() vigil.User {
 	}
 }
 
-// CreateAccount stores a new organization with its first user and, when key is
-// not nil, an API key, all or nothing. Zero ids and times are filled in, the
-// slug follows from the organization's name and is made unique. An address that
-// has an account, in any case of letters, is a CodeConflict error.
-func (s *Store) CreateAccount(ctx context.Context, org vigil.Organization, user vigil.User, key *vigil.NewKey) (vigil.User, vigil.Organization, error) {
+// CreateAccount stores a new organization, its first user and, when key is not
+// nil, an API key in one transaction. It fills in zero ids and times and derives a
+// unique slug from the organization's name. An email address that is already in
+// use (compared without case) is a CodeConflict error.
+func (s *Store) CreateAccount(
+	ctx context.Context, org vigil.Organization, user vigil.User, key *vigil.NewKey,
+) (vigil.User, vigil.Organization, error) {
 	now := s.instant()
-	org.ID, user.ID = idOr(org.ID), idOr(user.ID)
+	org.ID, user.ID = idOrNew(org.ID), idOrNew(user.ID)
 	user.OrgID = org.ID
-	org.CreatedAt, org.UpdatedAt = timeOr(org.CreatedAt, now), timeOr(org.UpdatedAt, now)
-	user.CreatedAt, user.UpdatedAt = timeOr(user.CreatedAt, now), timeOr(user.UpdatedAt, now)
+	org.CreatedAt, org.UpdatedAt = timeOrDefault(org.CreatedAt, now), timeOrDefault(org.UpdatedAt, now)
+	user.CreatedAt, user.UpdatedAt = timeOrDefault(user.CreatedAt, now), timeOrDefault(user.UpdatedAt, now)
 	if org.Tier == "" {
 		org.Tier = vigil.TierFree
 	}
@@ -89,7 +91,7 @@ func (s *Store) CreateAccount(ctx context.Context, org vigil.Organization, user 
 }
 
 // insertOrganization stores the organization under the first free slug and
-// returns it.
+// returns that slug. After ten taken slugs it gives up with an error.
 func insertOrganization(ctx context.Context, tx bun.Tx, org vigil.Organization) (string, error) {
 	base := slugOf(org.Slug)
 	if org.Slug == "" {
@@ -113,7 +115,7 @@ func insertOrganization(ctx context.Context, tx bun.Tx, org vigil.Organization) 
 		}
 		slug = base + "-" + hex.EncodeToString(suffix)
 	}
-	return "", errors.New("no free slug was found")
+	return "", errors.New("no free slug found")
 }
 
 func insertUser(ctx context.Context, tx bun.Tx, user vigil.User) error {
@@ -131,38 +133,41 @@ func insertUser(ctx context.Context, tx bun.Tx, user vigil.User) error {
 	return nil
 }
 
-// UserByEmail finds a user by address, whatever the case of its letters.
+// UserByEmail finds a user by email address, compared without case. An unknown
+// address is a CodeNotFound error.
 func (s *Store) UserByEmail(ctx context.Context, email string) (vigil.User, error) {
 	var row userRow
 	err := s.db.NewSelect().Model(&row).Where("lower(u.email) = lower(?)", email).Scan(ctx)
 	return row.user(), found("user", err)
 }
 
-// User finds a user by id.
+// User finds a user by id. An unknown id is a CodeNotFound error.
 func (s *Store) User(ctx context.Context, id uuid.UUID) (vigil.User, error) {
 	var row userRow
 	err := s.db.NewSelect().Model(&row).Where("u.id = ?", id).Scan(ctx)
 	return row.user(), found("user", err)
 }
 
-// Organization finds an organization by id.
+// Organization finds an organization by id. An unknown id is a CodeNotFound error.
 func (s *Store) Organization(ctx context.Context, id uuid.UUID) (vigil.Organization, error) {
 	var row orgRow
 	err := s.db.NewSelect().Model(&row).Where("o.id = ?", id).Scan(ctx)
 	return row.organization(), found("organization", err)
 }
 
-// SetTier changes what an organization may use. Checks beyond the new plan stay
-// as they are; only changes to them meet its limits.
+// SetTier changes the plan of an organization. Existing checks that exceed the new
+// plan keep running; its limits apply when one of them is changed. An unknown
+// organization is a CodeNotFound error.
 func (s *Store) SetTier(ctx context.Context, orgID uuid.UUID, tier vigil.Tier) error {
 	res, err := s.db.NewUpdate().Model((*orgRow)(nil)).
 		Set("tier = ?", string(tier)).Set("updated_at = ?", s.instant()).Where("id = ?", orgID).Exec(ctx)
-	return touched("organization", "set tier", res, err)
+	return requireAffected("organization", "set tier", res, err)
 }
 
-const maxSlug = 48
+const maxSlug = 48 // bytes
 
-// slugOf turns a name into lower-case ASCII words joined by hyphens.
+// slugOf turns a name into lower-case ASCII words joined by hyphens. A name without
+// ASCII letters or digits becomes "organization".
 func slugOf(name string) string {
 	var slug strings.Builder
 	for _, r := range strings.ToLower(name) {
@@ -182,28 +187,31 @@ func slugOf(name string) string {
 	return "organization"
 }
 
-func idOr(id uuid.UUID) uuid.UUID {
+// idOrNew returns id, or a new random one when id is zero.
+func idOrNew(id uuid.UUID) uuid.UUID {
 	if id == uuid.Nil {
 		return uuid.New()
 	}
 	return id
 }
 
-func timeOr(t, other time.Time) time.Time {
+// timeOrDefault returns t as Postgres stores it, or fallback when t is zero.
+func timeOrDefault(t, fallback time.Time) time.Time {
 	if t.IsZero() {
-		return other
+		return fallback
 	}
 	return micro(t)
 }
 
-// provenOrg holds where an organization, its argument, has a verified address.
-const provenOrg = "EXISTS (SELECT FROM users AS proven WHERE proven.org_id = ? AND proven.email_verified)"
+// orgHasVerifiedEmail is an SQL condition: the organization, its only argument, has a
+// user with a verified address.
+const orgHasVerifiedEmail = "EXISTS (SELECT FROM users AS proven WHERE proven.org_id = ? AND proven.email_verified)"
 
-// Emails returns the verified addresses of an organization's users, or all of
-// them where none is verified: what concerns the organization is told somebody.
+// Emails returns the verified addresses of an organization's users, or all addresses
+// when none is verified, so that a notice always has a recipient.
 func (s *Store) Emails(ctx context.Context, orgID uuid.UUID) ([]string, error) {
 	var emails []string
 	err := s.db.NewSelect().Model((*userRow)(nil)).Column("email").
-		Where("org_id = ? AND (email_verified OR NOT "+provenOrg+")", orgID, orgID).OrderExpr("created_at, id").Scan(ctx, &emails)
+		Where("org_id = ? AND (email_verified OR NOT "+orgHasVerifiedEmail+")", orgID, orgID).OrderExpr("created_at, id").Scan(ctx, &emails)
 	return emails, wrap("read the addresses of an organization", err)
 }

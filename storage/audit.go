@@ -28,13 +28,13 @@ type auditRow struct {
 	UserAgent  string    `bun:"user_agent"`
 }
 
-// recordAudit stores the audit entry of ctx, if there is one to store.
+// recordAudit stores the audit entry of ctx, once. Without an entry it does nothing.
 func (s *Store) recordAudit(ctx context.Context, db bun.IDB) error {
 	entry := vigil.AuditOf(ctx)
 	if !entry.Note() {
 		return nil
 	}
-	entry.ID, entry.At = idOr(entry.ID), s.instant()
+	entry.ID, entry.At = idOrNew(entry.ID), s.instant()
 	row := auditRow{
 		ID: entry.ID, OrgID: entry.OrgID, At: entry.At, Action: entry.Action, ResourceID: entry.ResourceID,
 		UserID: entry.UserID, KeyID: entry.KeyID, KeyPrefix: entry.KeyPrefix, Members: entry.Members,
@@ -44,18 +44,19 @@ func (s *Store) recordAudit(ctx context.Context, db bun.IDB) error {
 		row.Members = []string{}
 	}
 	if _, err := db.NewInsert().Model(&row).Exec(ctx); err != nil {
-		return fmt.Errorf("note in the audit log: %w", err)
+		return fmt.Errorf("write to the audit log: %w", err)
 	}
 	return nil
 }
 
-// RecordAudit stores the audit entry of ctx unless a change under ctx did already: for
-// what is worth an entry and changes nothing in the database.
+// RecordAudit stores the audit entry of ctx unless a database change under ctx has
+// already stored it. It is for audited actions that change nothing in the database.
 func (s *Store) RecordAudit(ctx context.Context) error {
-	return wrap("note in the audit log", s.recordAudit(ctx, s.db))
+	return wrap("write to the audit log", s.recordAudit(ctx, s.db))
 }
 
-// AuditLog lists what was done in an organization, newest first, and counts it.
+// AuditLog returns one page of an organization's audit entries, newest first, and
+// the total number of entries.
 func (s *Store) AuditLog(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]vigil.AuditEntry, int, error) {
 	var rows []auditRow
 	total, err := s.db.NewSelect().Model(&rows).Where("a.org_id = ?", orgID).

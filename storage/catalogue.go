@@ -13,8 +13,8 @@ import (
 	"vigil"
 )
 
-// definitionRow is a check with its rules and with slot 0 of its regions, in
-// microseconds since 1970, all of one moment.
+// definitionRow is a check with its rules and the slot 0 of each region
+// (microseconds since 1970), all read by one statement.
 type definitionRow struct {
 	checkRow `bun:",extend"`
 
@@ -57,16 +57,19 @@ func (r *definitionRow) rules() ([]vigil.Rule, error) {
 	return rulesOf(rows)
 }
 
-// Definitions returns what workers of these regions must know. With a zero
-// since that is every enabled check with one of the regions, and gone is empty.
-// Else it is every check that changed at or after since by the database's clock
-// (see Clock), disabled ones too, and gone names the loops in these regions
-// whose check or region was removed since then. Changes become visible when
-// their transactions commit, so a reader goes back some seconds each time.
+// Definitions returns the checks that workers of these regions run. With a zero
+// since it returns every enabled check that has one of the regions, and gone is
+// empty. Otherwise it returns every check that changed at or after since, disabled
+// checks included, and gone holds the tombstones that were created in these regions
+// since then. Since is compared with the database's clock (see Clock). A change
+// becomes visible when its transaction commits, so a caller must overlap its reads
+// by some seconds.
 //
-// A check that cannot be read (its key is missing) is left out and logged: it
-// must not blind a worker to all others.
-func (s *Store) Definitions(ctx context.Context, regions []string, since time.Time) (defs []vigil.Definition, gone []vigil.Tombstone, err error) {
+// A check that cannot be read (its key is missing) is skipped and logged, so that
+// the other checks still run.
+func (s *Store) Definitions(
+	ctx context.Context, regions []string, since time.Time,
+) (defs []vigil.Definition, gone []vigil.Tombstone, err error) {
 	var rows []definitionRow
 	query := s.selectDefinitions(&rows).Where("c.regions && ?::text[]", pgdialect.Array(append([]string{}, regions...)))
 	if since.IsZero() {
@@ -89,14 +92,15 @@ func (s *Store) Definitions(ctx context.Context, regions []string, since time.Ti
 	if since.IsZero() {
 		return defs, nil, nil
 	}
-	var stones []tombstoneRow
-	err = s.db.NewSelect().Model(&stones).Column("check_id", "region", "org_id", "revision", "created_at").
+	var tombstones []tombstoneRow
+	err = s.db.NewSelect().Model(&tombstones).Column("check_id", "region", "org_id", "revision", "created_at").
 		Where("t.created_at >= ? AND t.region = ANY(?::text[])", micro(since), pgdialect.Array(append([]string{}, regions...))).
 		OrderExpr("t.created_at").Scan(ctx)
-	return defs, tombstonesOf(stones), wrap("read tombstones", err)
+	return defs, tombstonesOf(tombstones), wrap("read tombstones", err)
 }
 
-// Definition returns one check, enabled or not, whatever its organization.
+// Definition returns one check of any organization, enabled or not. An unknown
+// check is a CodeNotFound error.
 func (s *Store) Definition(ctx context.Context, checkID uuid.UUID) (vigil.Definition, error) {
 	var row definitionRow
 	if err := s.selectDefinitions(&row).Where("c.id = ?", checkID).Scan(ctx); err != nil {

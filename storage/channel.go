@@ -36,10 +36,10 @@ func (s *Store) sealedChannel(c *vigil.Channel) (*channelRow, error) {
 	if s.keys == nil {
 		return nil, errors.New("the store has no keys to seal secrets with")
 	}
-	if holdsNUL(c.Config) {
+	if containsNUL(c.Config) {
 		return nil, errUnstorable()
 	}
-	sealed, err := s.keys.SealSecrets(c.Config)
+	sealed, err := s.keys.SealSecrets(s.secrets.Channel(c.Type), c.Config)
 	if err != nil {
 		return nil, fmt.Errorf("seal the config: %w", err)
 	}
@@ -56,7 +56,7 @@ func (s *Store) openedChannels(rows []channelRow) ([]vigil.Channel, error) {
 	}
 	channels := make([]vigil.Channel, len(rows))
 	for i, r := range rows {
-		config, err := s.keys.OpenSecrets(r.Config)
+		config, err := s.keys.OpenSecrets(s.secrets.Channel(vigil.ChannelType(r.Type)), r.Config)
 		if err != nil {
 			return nil, fmt.Errorf("open the config of channel %s: %w", r.ID, err)
 		}
@@ -72,8 +72,8 @@ func (s *Store) openedChannels(rows []channelRow) ([]vigil.Channel, error) {
 // filled in.
 func (s *Store) CreateChannel(ctx context.Context, c vigil.Channel) (vigil.Channel, error) {
 	now := s.instant()
-	c.ID, c.DisabledReason = idOr(c.ID), ""
-	c.CreatedAt, c.UpdatedAt = timeOr(c.CreatedAt, now), timeOr(c.UpdatedAt, now)
+	c.ID, c.DisabledReason = idOrNew(c.ID), ""
+	c.CreatedAt, c.UpdatedAt = timeOrDefault(c.CreatedAt, now), timeOrDefault(c.UpdatedAt, now)
 	row, err := s.sealedChannel(&c)
 	if err != nil {
 		return vigil.Channel{}, wrap("create channel", err)
@@ -222,7 +222,7 @@ func deleteChannel(ctx context.Context, tx bun.Tx, orgID, id uuid.UUID, force bo
 		}
 	}
 	res, err := tx.NewDelete().Model((*channelRow)(nil)).Where("id = ? AND org_id = ?", id, orgID).Exec(ctx)
-	if err := touched("channel", "delete", res, err); err != nil {
+	if err := requireAffected("channel", "delete", res, err); err != nil {
 		return nil, err
 	}
 	names, err := rulesUsing(ctx, tx, orgID, id)

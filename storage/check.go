@@ -13,14 +13,15 @@ import (
 	"vigil"
 )
 
-// CreateCheck stores a new check and asks for its loops, which start now.
-// Zero ids and times are filled in; anchor and revision are set here. Beyond
-// the plan's hourly budget of executions, or the allowance of creations, it is
-// a CodePlanLimit error with the figures in its details.
+// CreateCheck stores a new check and the rows of its loops, whose slot 0 is now. It
+// fills in zero ids and times and sets anchor and revision. A check that exceeds the
+// plan's hourly budget of executions, or the hourly allowance of creations, is a
+// CodePlanLimit error with limit, current and requested values in its details. An id
+// that exists is a CodeConflict error.
 func (s *Store) CreateCheck(ctx context.Context, c vigil.Check, plan vigil.Plan, allow vigil.Allowance) (vigil.Check, error) {
 	now := s.instant()
-	c.ID = idOr(c.ID)
-	c.CreatedAt, c.UpdatedAt = timeOr(c.CreatedAt, now), timeOr(c.UpdatedAt, now)
+	c.ID = idOrNew(c.ID)
+	c.CreatedAt, c.UpdatedAt = timeOrDefault(c.CreatedAt, now), timeOrDefault(c.UpdatedAt, now)
 	c.Anchor, c.Revision = vigil.NewAnchor(c.ID, now, c.Interval), 1
 	c.Health, c.LastChecked = vigil.Unknown, nil
 	if c.ExpiresAt != nil {
@@ -35,7 +36,7 @@ func (s *Store) CreateCheck(ctx context.Context, c vigil.Check, plan vigil.Plan,
 		if err := lockOrganization(ctx, tx, c.OrgID); err != nil {
 			return err
 		}
-		if err := spend(ctx, tx, &c, plan); err != nil {
+		if err := checkBudget(ctx, tx, &c, plan); err != nil {
 			return err
 		}
 		if err := countCreation(ctx, tx, c.OrgID, plan.Tier, allow, now); err != nil {
@@ -55,36 +56,37 @@ func (s *Store) CreateCheck(ctx context.Context, c vigil.Check, plan vigil.Plan,
 	return c, nil
 }
 
-// lockOrganization makes everything that spends an organization's budget wait
-// for its turn. It is the first lock of any transaction that needs it.
+// lockOrganization serializes the transactions that use an organization's budget. It
+// must be the first lock of such a transaction, which prevents deadlocks.
 func lockOrganization(ctx context.Context, tx bun.Tx, orgID uuid.UUID) error {
 	var id uuid.UUID
 	err := tx.NewRaw("SELECT id FROM organizations WHERE id = ? FOR NO KEY UPDATE", orgID).Scan(ctx, &id)
 	return found("organization", err)
 }
 
-// spend refuses a check that would take the organization's enabled checks over
-// the hourly budget of its plan.
-func spend(ctx context.Context, tx bun.Tx, c *vigil.Check, plan vigil.Plan) error {
+// checkBudget returns a CodePlanLimit error when the check would raise the cost of the
+// organization's enabled checks above the hourly budget of its plan.
+func checkBudget(ctx context.Context, tx bun.Tx, c *vigil.Check, plan vigil.Plan) error {
 	cost := c.HourlyCost()
 	if plan.ExecutionsPerHour == vigil.Unlimited || cost == 0 {
 		return nil
 	}
-	var spent float64
-	err := tx.NewRaw("SELECT "+hourlyCost+" FROM checks WHERE org_id = ? AND enabled AND id <> ?", c.OrgID, c.ID).Scan(ctx, &spent)
+	var used float64
+	err := tx.NewRaw("SELECT "+hourlyCost+" FROM checks WHERE org_id = ? AND enabled AND id <> ?", c.OrgID, c.ID).Scan(ctx, &used)
 	if err != nil {
 		return fmt.Errorf("sum the budget: %w", err)
 	}
-	const rounding = 1e-6 // of sums of fractions
-	if spent+cost <= float64(plan.ExecutionsPerHour)+rounding {
+	const tolerance = 1e-6 // the sum adds fractions
+	if used+cost <= float64(plan.ExecutionsPerHour)+tolerance {
 		return nil
 	}
-	return planLimit(plan.Tier, plan.ExecutionsPerHour, spent, cost,
+	return planLimit(plan.Tier, plan.ExecutionsPerHour, used, cost,
 		"The check needs %g executions an hour, and the organization's enabled checks already use %g of the %d that the %s plan allows. "+
 			"Choose a longer interval or fewer regions, disable other checks, or change the plan.")
 }
 
-// hourlyCost is vigil.Check.HourlyCost summed over rows of checks.
+// hourlyCost is an SQL expression: the sum of vigil.Check.HourlyCost over rows of
+// checks, in executions an hour.
 const hourlyCost = "coalesce(sum(3600000.0 / interval_ms * cardinality(regions)), 0)::float8"
 
 func planLimit(tier vigil.Tier, limit int64, current, requested float64, format string) error {
@@ -94,12 +96,13 @@ func planLimit(tier vigil.Tier, limit int64, current, requested float64, format 
 	return err
 }
 
-// countCreation notes a creation and refuses one beyond the allowance. Deleting
-// a check does not give its creation back.
+// countCreation records a creation, or returns a CodePlanLimit error when the
+// allowance of the last hour is used up. Deleting a check does not restore the
+// allowance.
 func countCreation(ctx context.Context, tx bun.Tx, orgID uuid.UUID, tier vigil.Tier, allow vigil.Allowance, now time.Time) error {
 	since := now.Add(-time.Hour)
 	if _, err := tx.NewRaw("DELETE FROM check_creations WHERE org_id = ? AND at <= ?", orgID, since).Exec(ctx); err != nil {
-		return fmt.Errorf("forget old creations: %w", err)
+		return fmt.Errorf("delete old creations: %w", err)
 	}
 	if allow.CreationsPerHour != vigil.Unlimited {
 		var n int64
@@ -108,16 +111,18 @@ func countCreation(ctx context.Context, tx bun.Tx, orgID uuid.UUID, tier vigil.T
 		}
 		if n >= allow.CreationsPerHour {
 			return planLimit(tier, allow.CreationsPerHour, float64(n), 1,
-				"Creating %g more check would make more than the hour's allowance: %g of %d were created within the last hour on the %s plan. Try again later.")
+				"Creating %g more check would make more than the hour's allowance: "+
+					"%g of %d were created within the last hour on the %s plan. Try again later.")
 		}
 	}
 	if _, err := tx.NewRaw("INSERT INTO check_creations (org_id, at) VALUES (?, ?)", orgID, now).Exec(ctx); err != nil {
-		return fmt.Errorf("note the creation: %w", err)
+		return fmt.Errorf("record the creation: %w", err)
 	}
 	return nil
 }
 
-// Check finds a check of the organization.
+// Check finds a check of the organization. An unknown check, or one of another
+// organization, is a CodeNotFound error.
 func (s *Store) Check(ctx context.Context, orgID, id uuid.UUID) (vigil.Check, error) {
 	var row checkRow
 	err := selectChecks(s.db, &row).Where("c.id = ? AND c.org_id = ?", id, orgID).Scan(ctx)
@@ -128,7 +133,8 @@ func (s *Store) Check(ctx context.Context, orgID, id uuid.UUID) (vigil.Check, er
 	return check, wrap("read check", err)
 }
 
-// Checks lists an organization's checks, newest first, and counts them all.
+// Checks returns one page of an organization's checks, newest first, and the total
+// number of checks.
 func (s *Store) Checks(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]vigil.Check, int, error) {
 	var rows []checkRow
 	err := selectChecks(s.db, &rows).Where("c.org_id = ?", orgID).
@@ -149,9 +155,10 @@ func (s *Store) Checks(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([
 	return checks, int(total), nil
 }
 
-// DeleteCheck removes a check of the organization with all that belongs to it,
-// leaves a tombstone for each of its loops and returns their regions. Of a long
-// history some results are left at first; whoever buries its loops removes them.
+// DeleteCheck deletes a check of the organization with everything that belongs to it,
+// adds a tombstone for each of its loops and returns their regions. When the check
+// has many results, some remain at first; PurgeLoop deletes them. An unknown check is
+// a CodeNotFound error.
 func (s *Store) DeleteCheck(ctx context.Context, orgID, id uuid.UUID) (regions []string, err error) {
 	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		if err := lockCheck(ctx, tx, orgID, id); err != nil {
@@ -167,18 +174,19 @@ func (s *Store) DeleteCheck(ctx context.Context, orgID, id uuid.UUID) (regions [
 	return regions, nil
 }
 
-// lockCheck makes changes of a check wait for each other. The lock lets rows
-// that refer to the check be inserted: the result writer holds the loops' locks
-// and must not wait for this one.
+// lockCheck serializes changes of a check. The lock mode, FOR NO KEY UPDATE, still
+// lets other transactions insert rows that refer to the check: the result writer
+// holds the locks of the loops and must not wait for this one.
 func lockCheck(ctx context.Context, tx bun.Tx, orgID, id uuid.UUID) error {
 	var locked uuid.UUID
 	err := tx.NewRaw("SELECT id FROM checks WHERE id = ? AND org_id = ? FOR NO KEY UPDATE", id, orgID).Scan(ctx, &locked)
 	return found("check", err)
 }
 
-// deleteLocked removes a check whose row is locked. The locks of its loops come
-// first: from then on no writer adds results. A writer waits for these locks with
-// the results of everybody, so those of the check are removed later (see purge).
+// deleteLocked deletes a check whose row is locked, and returns its regions. It first
+// locks the loops, so that no writer adds results. A writer that waits for these locks
+// delays the results of all other checks too, so the results of this check are deleted
+// later (see purge).
 func deleteLocked(ctx context.Context, tx bun.Tx, id uuid.UUID) ([]string, error) {
 	loops, err := lockLoops(ctx, tx, id)
 	if err != nil {
@@ -188,7 +196,7 @@ func deleteLocked(ctx context.Context, tx bun.Tx, id uuid.UUID) ([]string, error
 	for i := range loops {
 		regions[i] = loops[i].Region
 	}
-	if err := bury(ctx, tx, id, regions, 0); err != nil {
+	if err := addTombstones(ctx, tx, id, regions, 0); err != nil {
 		return nil, err
 	}
 	if _, err := tx.NewRaw("DELETE FROM checks WHERE id = ?", id).Exec(ctx); err != nil {
@@ -197,27 +205,29 @@ func deleteLocked(ctx context.Context, tx bun.Tx, id uuid.UUID) ([]string, error
 	return regions, nil
 }
 
-// Usage sums what an organization uses of its plan. It is zero for one that
-// does not exist.
+// Usage returns how many checks an organization has and how many executions an hour
+// its enabled checks need. It is zero for an unknown organization.
 func (s *Store) Usage(ctx context.Context, orgID uuid.UUID) (vigil.Usage, error) {
 	var usage struct {
 		Checks int64   `bun:"checks"`
 		Hourly float64 `bun:"hourly"`
 	}
-	err := s.db.NewRaw("SELECT count(*) AS checks, (SELECT "+hourlyCost+" FROM checks WHERE org_id = ? AND enabled) AS hourly FROM checks WHERE org_id = ?",
-		orgID, orgID).Scan(ctx, &usage)
+	err := s.db.NewRaw("SELECT count(*) AS checks, (SELECT "+hourlyCost+" FROM checks WHERE org_id = ? AND enabled) AS hourly"+
+		" FROM checks WHERE org_id = ?", orgID, orgID).Scan(ctx, &usage)
 	return vigil.Usage{Checks: usage.Checks, ExecutionsPerHour: usage.Hourly}, wrap("sum usage", err)
 }
 
-// ExpireChecks deletes the checks whose time has come, as DeleteCheck does, and
-// returns how many. Checks that it could not delete do not keep it from others.
+// ExpireChecks deletes up to 1,000 checks whose ExpiresAt is not after now, as
+// DeleteCheck does, and returns how many it deleted. A check that cannot be deleted
+// does not stop the others; its error is part of the returned one.
 func (s *Store) ExpireChecks(ctx context.Context, now time.Time) (n int, err error) {
 	var due []struct {
 		ID    uuid.UUID `bun:"id"`
 		OrgID uuid.UUID `bun:"org_id"`
 	}
 	const batch = 1000
-	if err := s.db.NewRaw("SELECT id, org_id FROM checks WHERE expires_at <= ? ORDER BY expires_at LIMIT ?", micro(now), batch).Scan(ctx, &due); err != nil {
+	err = s.db.NewRaw("SELECT id, org_id FROM checks WHERE expires_at <= ? ORDER BY expires_at LIMIT ?", micro(now), batch).Scan(ctx, &due)
+	if err != nil {
 		return 0, wrap("find expired checks", err)
 	}
 	for _, check := range due {
@@ -230,23 +240,25 @@ func (s *Store) ExpireChecks(ctx context.Context, now time.Time) (n int, err err
 	return n, err
 }
 
-// expire deletes a check unless it was made permanent, or deleted, since. One that
-// was created in the very moment in which the organization proved an address
-// still has its end stored: it is permanent like the others.
+// expire deletes a check unless it has been made permanent, or deleted, in the
+// meantime. A check that was created while the organization verified an address may
+// still have an expiry time: expire clears that time instead, since checks of such an
+// organization are permanent.
 func (s *Store) expire(ctx context.Context, orgID, id uuid.UUID, now time.Time) (deleted bool, err error) {
 	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		if err := lockCheck(ctx, tx, orgID, id); err != nil {
 			return err
 		}
 		var due bool
-		if err := tx.NewRaw("SELECT coalesce(expires_at <= ?, false) FROM checks WHERE id = ?", micro(now), id).Scan(ctx, &due); err != nil || !due {
+		err := tx.NewRaw("SELECT coalesce(expires_at <= ?, false) FROM checks WHERE id = ?", micro(now), id).Scan(ctx, &due)
+		if err != nil || !due {
 			return err
 		}
-		kept, err := tx.NewRaw("UPDATE checks SET expires_at = NULL WHERE id = ? AND "+provenOrg, id, orgID).Exec(ctx)
+		permanent, err := tx.NewRaw("UPDATE checks SET expires_at = NULL WHERE id = ? AND "+orgHasVerifiedEmail, id, orgID).Exec(ctx)
 		if err != nil {
 			return err
 		}
-		if n, err := kept.RowsAffected(); err != nil || n > 0 {
+		if n, err := permanent.RowsAffected(); err != nil || n > 0 {
 			return err
 		}
 		_, err = deleteLocked(ctx, tx, id)

@@ -14,8 +14,8 @@ import (
 	"vigil"
 )
 
-// checkRow is a check as it rests: its config sealed, its health computed from
-// its regions when it is read.
+// checkRow is a check as Postgres stores it: the secrets of its config are sealed,
+// and its health is computed from its regions when it is read.
 type checkRow struct {
 	bun.BaseModel `bun:"table:checks,alias:c"`
 
@@ -39,8 +39,8 @@ type checkRow struct {
 	LastChecked *time.Time `bun:"last_checked,scanonly"`
 }
 
-// latestResult joins what the newest result of any region says of a check; of
-// several at the same slot an unhealthy one wins.
+// latestResult joins the health and time of a check's newest result over all regions.
+// Among results of the same slot, an unhealthy one wins.
 const latestResult = `LEFT JOIN LATERAL (
 	SELECT r.health, r.last_time FROM check_regions AS r
 	WHERE r.check_id = c.id AND r.last_slot IS NOT NULL
@@ -54,15 +54,16 @@ func selectChecks(db bun.IDB, into any) *bun.SelectQuery {
 		Join(latestResult)
 }
 
-// sealedRow prepares a check for storing.
+// sealedRow returns the row of a check, with the secrets of its config sealed. A config
+// with a NUL character is a CodeInvalid error, since jsonb cannot hold one.
 func (s *Store) sealedRow(c *vigil.Check) (*checkRow, error) {
 	if s.keys == nil {
 		return nil, errors.New("the store has no keys to seal secrets with")
 	}
-	if holdsNUL(c.Config) {
+	if containsNUL(c.Config) {
 		return nil, errUnstorable()
 	}
-	sealed, err := s.keys.SealSecrets(c.Config)
+	sealed, err := s.keys.SealSecrets(s.secrets.Check(c.Type), c.Config)
 	if err != nil {
 		return nil, fmt.Errorf("seal the config: %w", err)
 	}
@@ -73,12 +74,12 @@ func (s *Store) sealedRow(c *vigil.Check) (*checkRow, error) {
 	}, nil
 }
 
-// opened turns a stored row into a check with its secrets in clear.
+// opened returns the check of a stored row, with its secrets decrypted.
 func (s *Store) opened(r *checkRow) (vigil.Check, error) {
 	if s.keys == nil {
 		return vigil.Check{}, errors.New("the store has no keys to open secrets with")
 	}
-	config, err := s.keys.OpenSecrets(r.Config)
+	config, err := s.keys.OpenSecrets(s.secrets.Check(vigil.CheckType(r.Type)), r.Config)
 	if err != nil {
 		return vigil.Check{}, fmt.Errorf("open the config of check %s: %w", r.ID, err)
 	}
@@ -94,7 +95,7 @@ func (s *Store) opened(r *checkRow) (vigil.Check, error) {
 	return check, nil
 }
 
-// sameConfig compares two configs by their members, whatever their order.
+// sameConfig reports whether two configs have the same members, in any order.
 func sameConfig(a, b json.RawMessage) bool {
 	if bytes.Equal(a, b) {
 		return true
@@ -114,10 +115,11 @@ func canonical(raw json.RawMessage) ([]byte, error) {
 	return json.Marshal(tree)
 }
 
-// unstorable makes the refusal of a value by Postgres (a NUL character, a
-// number without end) an error for the caller, since it was the caller's value.
+// unstorable turns the error of Postgres about a value (a NUL character, a number out
+// of range) into a CodeInvalid error, because the value came from the caller. Other
+// errors pass unchanged.
 func unstorable(err error) error {
-	const dataException = "22"
+	const dataException = "22" // SQLSTATE class 22 of the Postgres manual, appendix A
 	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && len(refused.Code) == 5 && refused.Code[:2] == dataException {
 		return errUnstorable()
 	}
@@ -128,9 +130,9 @@ func errUnstorable() error {
 	return vigil.Invalid("config", "it holds a character or number that cannot be stored.")
 }
 
-// holdsNUL says whether a string of a config holds a NUL, which jsonb cannot
-// keep and bun would silently spell as something else.
-func holdsNUL(config json.RawMessage) bool {
+// containsNUL reports whether a string of a config contains a NUL character. jsonb
+// cannot hold one, and bun would silently replace it.
+func containsNUL(config json.RawMessage) bool {
 	if !bytes.Contains(config, []byte(`\u0000`)) {
 		return false
 	}

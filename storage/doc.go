@@ -1,12 +1,11 @@
-// Package storage keeps the platform's truth in Postgres: accounts, checks and
-// the loops they ask for, results with their rollups and gaps, and the leases of
-// workers. It is reached through one Store, with one file per noun.
+// Package storage keeps all durable state of the platform in Postgres: accounts,
+// checks and their loops, results with rollups and gaps, incidents, deliveries, and
+// the leases of workers. Callers use one type, Store; each resource has its own file.
 //
-// Every method that may meet a caller's mistake returns a *vigil.Error for it;
-// anything else is wrapped and carries neither SQL arguments nor secrets.
-// Another organization's resource is answered like none at all.
+// A method returns a *vigil.Error for a mistake of the caller. Any other error is
+// wrapped, and contains neither SQL arguments nor secrets. A resource of another
+// organization is a CodeNotFound error, as if it did not exist.
 //
-// Times are stored in UTC with the microseconds of Postgres. Instants that
-// decide who sees what (leases, changes, locks) come from the database's clock,
-// because several processes share it.
+// Times are stored in UTC with microseconds, the precision of Postgres. Times that
+// several processes compare (leases, changes, locks) come from the database's clock.
 package storage

@@ -7,15 +7,16 @@ import (
 	"vigil"
 )
 
-// gap is a run of slots without a result, one Step apart, both ends included.
+// gap is a run of Count slots without a result, one Step apart, from First to Last
+// inclusive.
 type gap struct {
 	First, Last time.Time
 	Step        time.Duration
 	Count       int64
 }
 
-// gapsBetween returns the slots of a schedule in [from, to): one run for slot 0,
-// which lies off the grid, and one for those on it.
+// gapsBetween returns the slots of a schedule in [from, to) as gaps: one for slot 0,
+// which is not on the schedule's grid, and one for the slots on the grid.
 func gapsBetween(s vigil.Schedule, from, to time.Time) []gap {
 	var gaps []gap
 	first := s.First()
@@ -33,7 +34,8 @@ func gapsBetween(s vigil.Schedule, from, to time.Time) []gap {
 	return append(gaps, gap{First: low, Last: low.Add(time.Duration(steps) * s.Interval), Step: s.Interval, Count: steps + 1})
 }
 
-func countOf(gaps []gap) int64 {
+// totalCount is the number of slots of several gaps.
+func totalCount(gaps []gap) int64 {
 	var n int64
 	for _, g := range gaps {
 		n += g.Count
@@ -41,12 +43,13 @@ func countOf(gaps []gap) int64 {
 	return n
 }
 
-// holds says whether a slot is one of the gap's.
-func (g gap) holds(slot time.Time) bool {
+// contains reports whether a slot is one of the gap's slots.
+func (g gap) contains(slot time.Time) bool {
 	return !slot.Before(g.First) && !slot.After(g.Last) && slot.Sub(g.First)%g.Step == 0
 }
 
-// without returns what is left of a gap when one of its slots has a result.
+// without returns the rest of a gap when one of its slots gets a result: no, one or two
+// gaps.
 func (g gap) without(slot time.Time) []gap {
 	before := int64(slot.Sub(g.First) / g.Step)
 	after := g.Count - before - 1
@@ -60,8 +63,8 @@ func (g gap) without(slot time.Time) []gap {
 	return rest
 }
 
-// within counts the slots of a gap in [from, to).
-func (g gap) within(from, to time.Time) int64 {
+// countBetween returns how many slots of a gap are in [from, to).
+func (g gap) countBetween(from, to time.Time) int64 {
 	index := func(t time.Time) int64 { // of the first slot at or after t
 		d := t.Sub(g.First)
 		if d <= 0 {
@@ -72,9 +75,10 @@ func (g gap) within(from, to time.Time) int64 {
 	return max(0, index(to)-index(from))
 }
 
-// fill takes a slot out of the gap that holds it; false when none does.
-func fill(gaps []gap, slot time.Time) ([]gap, bool) {
-	at := slices.IndexFunc(gaps, func(g gap) bool { return g.holds(slot) })
+// fillSlot removes a slot from the gap that contains it, and returns false when no gap
+// does.
+func fillSlot(gaps []gap, slot time.Time) ([]gap, bool) {
+	at := slices.IndexFunc(gaps, func(g gap) bool { return g.contains(slot) })
 	if at < 0 {
 		return gaps, false
 	}

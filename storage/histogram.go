@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// spread is the ratio between the borders of neighbouring buckets. A quantile
-// read from the histogram lies within 2 % of the response time that it stands
-// for: (spread-1)/(spread+1) = 0.02. A whole second has about 350 buckets below
-// it, and an hour's results of a check rarely meet more than twenty.
-const spread = 1.02 / 0.98
+// bucketRatio is the upper border of a bucket divided by its lower border. It limits
+// the error of a quantile to 2 %: (bucketRatio-1)/(bucketRatio+1) = 0.02. About 350
+// buckets cover response times up to one second; the results of a check in one hour
+// rarely need more than twenty.
+const bucketRatio = 1.02 / 0.98
 
-// histogram counts response times by bucket: bucket b holds those above
-// spread^(b-1) and up to spread^b microseconds, bucket 0 all up to one.
+// histogram counts response times by bucket: bucket b holds those in
+// (bucketRatio^(b-1), bucketRatio^b] microseconds, and bucket 0 those up to 1 µs.
 type histogram map[int16]int64
 
 // bucketOf returns the bucket of a response time.
@@ -23,16 +23,16 @@ func bucketOf(d time.Duration) int16 {
 	if us <= 1 {
 		return 0
 	}
-	return int16(math.Ceil(math.Log(us)/math.Log(spread) - 1e-9)) // a border belongs to the bucket below
+	return int16(math.Ceil(math.Log(us)/math.Log(bucketRatio) - 1e-9)) // a border belongs to the bucket below
 }
 
-// bucketMS is the response time, in milliseconds, that stands for a bucket: the
-// one whose relative distance to both borders is the same.
+// bucketMS returns the response time in milliseconds that represents a bucket. Its
+// relative distance to both borders is the same.
 func bucketMS(bucket int16) float64 {
 	if bucket <= 0 {
 		return 0.001
 	}
-	return 2 * math.Pow(spread, float64(bucket)) / (spread + 1) / 1000
+	return 2 * math.Pow(bucketRatio, float64(bucket)) / (bucketRatio + 1) / 1000
 }
 
 func histogramOf(buckets []int16, counts []int32) histogram {
@@ -43,7 +43,7 @@ func histogramOf(buckets []int16, counts []int32) histogram {
 	return h
 }
 
-// columns returns the histogram as two arrays, ordered by bucket.
+// columns returns the histogram as the arrays of its two columns, ordered by bucket.
 func (h histogram) columns() (buckets []int16, counts []int32) {
 	buckets = slices.Sorted(maps.Keys(h))
 	counts = make([]int32, len(buckets))
@@ -53,26 +53,26 @@ func (h histogram) columns() (buckets []int16, counts []int32) {
 	return buckets, counts
 }
 
-// quantiles returns, in milliseconds, the response times at these shares of the
-// results in order (the nearest rank); zeros for an empty histogram.
+// quantiles returns the response times in milliseconds at these shares, in (0, 1], by
+// the nearest-rank method. They are zero for an empty histogram.
 func (h histogram) quantiles(shares ...float64) []float64 {
-	found := make([]float64, len(shares))
+	values := make([]float64, len(shares))
 	var total int64
 	for _, n := range h {
 		total += n
 	}
 	if total == 0 {
-		return found
+		return values
 	}
 	order := slices.Sorted(maps.Keys(h))
 	for i, share := range shares {
-		rank, passed := max(1, int64(math.Ceil(share*float64(total)))), int64(0)
+		rank, seen := max(1, int64(math.Ceil(share*float64(total)))), int64(0)
 		for _, b := range order {
-			if passed += h[b]; passed >= rank {
-				found[i] = bucketMS(b)
+			if seen += h[b]; seen >= rank {
+				values[i] = bucketMS(b)
 				break
 			}
 		}
 	}
-	return found
+	return values
 }

@@ -117,5 +117,5 @@ func answers(metadata map[string]any) string {
 	for _, one := range list {
 		texts = append(texts, fmt.Sprint(one))
 	}
-	return bounded(strings.Join(texts, ", "), vigil.MaxErrorLength)
+	return vigil.Truncate(strings.Join(texts, ", "), vigil.MaxErrorLength)
 }

@@ -34,7 +34,8 @@ func (r *keyRow) key() vigil.APIKey {
 	}
 }
 
-// CreateKey stores an API key of a user. Only its hash is kept.
+// CreateKey stores an API key of a user. Only the hash of its text is stored. A user
+// that is not in the organization is a CodeNotFound error.
 func (s *Store) CreateKey(ctx context.Context, orgID, userID uuid.UUID, k vigil.NewKey) (vigil.APIKey, error) {
 	var member bool
 	err := s.db.NewRaw("SELECT EXISTS (SELECT FROM users WHERE id = ? AND org_id = ?)", userID, orgID).Scan(ctx, &member)
@@ -63,7 +64,8 @@ func insertKey(ctx context.Context, db bun.IDB, orgID, userID uuid.UUID, k vigil
 	return row.key(), nil
 }
 
-// Keys lists an organization's API keys, newest first, and counts them all.
+// Keys returns one page of an organization's API keys, newest first, and the total
+// number of keys.
 func (s *Store) Keys(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]vigil.APIKey, int, error) {
 	var rows []keyRow
 	total, err := s.db.NewSelect().Model(&rows).Where("k.org_id = ?", orgID).
@@ -78,15 +80,17 @@ func (s *Store) Keys(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]v
 	return keys, int(total), nil
 }
 
-// DeleteKey revokes an API key of the organization.
+// DeleteKey revokes an API key of the organization. An unknown key is a CodeNotFound
+// error.
 func (s *Store) DeleteKey(ctx context.Context, orgID, id uuid.UUID) error {
 	return s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		res, err := tx.NewDelete().Model((*keyRow)(nil)).Where("id = ? AND org_id = ?", id, orgID).Exec(ctx)
-		return touched("API key", "delete API key", res, err)
+		return requireAffected("API key", "delete API key", res, err)
 	})
 }
 
-// KeyByHash finds an API key by the hash of its text, with its owners.
+// KeyByHash finds an API key by the hash of its text, with its organization and user.
+// An unknown hash is a CodeNotFound error.
 func (s *Store) KeyByHash(ctx context.Context, hash []byte) (vigil.APIKey, vigil.Organization, vigil.User, error) {
 	var row keyRow
 	err := s.db.NewSelect().Model(&row).Relation("User").Relation("Org").Where("k.hash = ?", hash).Scan(ctx)
@@ -96,10 +100,10 @@ func (s *Store) KeyByHash(ctx context.Context, hash []byte) (vigil.APIKey, vigil
 	return row.key(), row.Org.organization(), row.User.user(), nil
 }
 
-// TouchKey notes that a key was used. An earlier instant than the one noted, or
-// a key that is gone, changes nothing.
+// TouchKey records when a key was used. A time before the recorded one, or an unknown
+// key, changes nothing.
 func (s *Store) TouchKey(ctx context.Context, id uuid.UUID, at time.Time) error {
 	_, err := s.db.NewUpdate().Model((*keyRow)(nil)).
 		Set("last_used_at = greatest(last_used_at, ?)", micro(at)).Where("id = ?", id).Exec(ctx)
-	return wrap("note the use of an API key", err)
+	return wrap("record the use of an API key", err)
 }

@@ -11,26 +11,24 @@ import (
 	"vigil"
 )
 
-// leaderPatience bounds how long giving up leadership may take, and heldPatience
-// how long the connection that holds it may take to answer.
 const (
-	leaderPatience = 5 * time.Second
-	heldPatience   = 2 * time.Second
+	releaseTimeout = 5 * time.Second // for closing the connection that holds the lock
+	pingTimeout    = 2 * time.Second // for its answer to Held
 )
 
-// Leader tries to become the only holder of a name; ok says whether it did. The
-// lock lives on a connection of its own until it is released or the connection
-// is lost. The loss shows when Held is asked, not before, so two leaders at once
-// must be harmless.
+// Leader tries to take the advisory lock of a name; ok reports whether it succeeded.
+// The lock belongs to one connection and ends when it is released or that connection
+// is lost. The holder notices a lost connection only by calling Held, so two processes
+// may be leader for a while: what leaders do must be safe to do twice.
 func (s *Store) Leader(ctx context.Context, name string) (held vigil.Leadership, ok bool, err error) {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
-		return nil, false, wrap("elect a leader", err)
+		return nil, false, wrap("take the leader lock", err)
 	}
 	err = conn.QueryRow(ctx, "SELECT pg_try_advisory_lock(hashtextextended($1, 0))", "vigil leader "+name).Scan(&ok)
 	if err != nil || !ok {
 		conn.Release()
-		return nil, false, wrap("elect a leader", err)
+		return nil, false, wrap("take the leader lock", err)
 	}
 	return &leadership{conn: conn, log: s.log}, true, nil
 }
@@ -43,30 +41,31 @@ type leadership struct {
 	conn *pgxpool.Conn
 }
 
-// Held asks the server over the connection that has the lock: a session that
-// answers has it still.
+// Held returns nil while the lock is held: it pings the server over the connection that
+// has the lock. After Release it is a CodeConflict error.
 func (l *leadership) Held(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.conn == nil {
 		return vigil.Errorf(vigil.CodeConflict, "The leadership was given up.")
 	}
-	ctx, cancel := context.WithTimeout(ctx, heldPatience)
+	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
-	return wrap("ask after the leadership", l.conn.Ping(ctx))
+	return wrap("check the leader lock", l.conn.Ping(ctx))
 }
 
-// Release closes the connection, which gives the lock up whatever state it is in.
+// Release closes the connection, which releases the lock even when the connection is
+// broken. A second call does nothing.
 func (l *leadership) Release() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.conn == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), leaderPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
 	defer cancel()
 	if err := l.conn.Conn().Close(ctx); err != nil {
-		l.log.DebugContext(ctx, "leader's connection did not close well", "error", err)
+		l.log.DebugContext(ctx, "closing the leader's connection failed", "error", err)
 	}
 	l.conn.Release()
 	l.conn = nil

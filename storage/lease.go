@@ -12,9 +12,9 @@ import (
 	"vigil"
 )
 
-// RenewLease says that a worker is alive and serves these regions, by the
-// database's clock, and which check types its machine cannot run; leases of it
-// for other regions end.
+// RenewLease renews a worker's leases of these regions, stamped by the database's clock,
+// and stores which check types its machine cannot run. Leases of the worker for other
+// regions are deleted.
 func (s *Store) RenewLease(ctx context.Context, worker string, regions []string, unavailable ...vigil.CheckType) error {
 	_, err := s.probing.Exec(ctx, `WITH other AS (
 			DELETE FROM worker_leases WHERE worker = $1::text AND region <> ALL($2::text[])
@@ -27,18 +27,18 @@ func (s *Store) RenewLease(ctx context.Context, worker string, regions []string,
 	return wrap("renew the lease", err)
 }
 
-// ReleaseLease says that a worker has stopped. The lease of a region stays, to
-// fall silent, while loops there are its own: their turns may have been lost in the
-// stop, and whoever reads the orphans of a silent lease finds those that no other
-// worker has claimed by then.
+// ReleaseLease deletes the leases of a worker that has stopped, except those of regions
+// where active loops still belong to it. The turns of these loops may have been lost
+// when it stopped: their lease expires, and AbandonedLoops then returns the loops that no
+// other worker has claimed.
 func (s *Store) ReleaseLease(ctx context.Context, worker string) error {
 	_, err := s.db.NewRaw(`DELETE FROM worker_leases AS l WHERE worker = ? AND NOT EXISTS (
 		SELECT FROM check_regions AS r WHERE r.active AND r.worker = l.worker AND r.region = l.region)`, worker).Exec(ctx)
 	return wrap("release the lease", err)
 }
 
-// SilentLeases returns the leases that were neither given back nor renewed for
-// longer than silence.
+// SilentLeases returns the leases that were neither released nor renewed for longer than
+// silence.
 func (s *Store) SilentLeases(ctx context.Context, silence time.Duration) ([]vigil.Lease, error) {
 	var rows []leaseRow
 	err := s.db.NewRaw(`SELECT worker, region FROM worker_leases
@@ -47,7 +47,7 @@ func (s *Store) SilentLeases(ctx context.Context, silence time.Duration) ([]vigi
 	return leasesOf(rows), wrap("find silent leases", err)
 }
 
-// LiveLeases returns the leases that were renewed within silence.
+// LiveLeases returns the leases that were renewed within the duration silence.
 func (s *Store) LiveLeases(ctx context.Context, silence time.Duration) ([]vigil.Lease, error) {
 	var rows []leaseRow
 	err := s.db.NewRaw(`SELECT worker, region FROM worker_leases
@@ -56,7 +56,6 @@ func (s *Store) LiveLeases(ctx context.Context, silence time.Duration) ([]vigil.
 	return leasesOf(rows), wrap("find live leases", err)
 }
 
-// leaseRow is a worker's word for a region.
 type leaseRow struct{ Worker, Region string }
 
 func leasesOf(rows []leaseRow) []vigil.Lease {
@@ -67,31 +66,31 @@ func leasesOf(rows []leaseRow) []vigil.Lease {
 	return leases
 }
 
-// ForgetLease removes one lease of a worker that is gone, unless it was renewed
-// meanwhile.
+// ForgetLease deletes the expired lease of a worker, unless it was renewed within
+// silence.
 func (s *Store) ForgetLease(ctx context.Context, lease vigil.Lease, silence time.Duration) error {
 	_, err := s.db.NewRaw(`DELETE FROM worker_leases WHERE worker = ? AND region = ?
 		AND renewed_at < clock_timestamp() - ? * interval '1 millisecond'`,
 		lease.Worker, lease.Region, milliseconds(silence)).Exec(ctx)
-	return wrap("forget a lease", err)
+	return wrap("delete a lease", err)
 }
 
-// claimBatch bounds the loops that a claim holds up at once.
+// claimBatch is how many loops one statement of ClaimLoops locks.
 const claimBatch = 500
 
-// ClaimLoops notes that a worker has the turns of these loops of a region, before
-// it has stored a result of theirs. It takes their rows in the order in which
-// groups of results do, so that neither ever waits for the other in a circle.
+// ClaimLoops records that a worker runs the turns of these loops of a region, before it
+// stores their first result. It locks rows in the same order as the result writer,
+// which prevents deadlocks.
 func (s *Store) ClaimLoops(ctx context.Context, lease vigil.Lease, checks []uuid.UUID) error {
 	checks = slices.Clone(checks)
 	slices.SortFunc(checks, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
-	for some := range slices.Chunk(checks, claimBatch) {
+	for batch := range slices.Chunk(checks, claimBatch) {
 		_, err := s.db.NewRaw(`WITH k AS MATERIALIZED (
 				SELECT check_id, region FROM check_regions WHERE region = ?1 AND check_id = ANY(?2::uuid[]) AND worker <> ?0
 				ORDER BY check_id, region FOR UPDATE
 			)
 			UPDATE check_regions AS r SET worker = ?0 FROM k WHERE r.check_id = k.check_id AND r.region = k.region`,
-			lease.Worker, lease.Region, pgdialect.Array(some)).Exec(ctx)
+			lease.Worker, lease.Region, pgdialect.Array(batch)).Exec(ctx)
 		if err != nil {
 			return wrap("claim loops", err)
 		}
@@ -99,19 +98,19 @@ func (s *Store) ClaimLoops(ctx context.Context, lease vigil.Lease, checks []uuid
 	return nil
 }
 
-// AbandonedLoops returns the active loops of a region that a silent worker had, and
-// those that no worker with a lease has, the ones due next first.
+// AbandonedLoops returns the active loops of a region that belong to the worker of a
+// silent lease or to a worker without a lease, ordered by their next slot.
 func (s *Store) AbandonedLoops(ctx context.Context, lease vigil.Lease) ([]vigil.Loop, error) {
 	var rows []loopRow
 	err := s.selectLoops(&rows).Where("r.active AND r.region = ?", lease.Region).
 		Where(`r.worker = ? OR NOT EXISTS (
 			SELECT FROM worker_leases AS l WHERE l.worker = r.worker AND l.region = r.region)`, lease.Worker).
 		OrderExpr("r.next_due, r.check_id").Scan(ctx)
-	return loopsOf(rows), wrap("read the loops of a silent worker", err)
+	return loopsOf(rows), wrap("read abandoned loops", err)
 }
 
-// LiveRegions returns the regions of which a worker renewed a lease within
-// silence, each with the check types that one of its workers cannot run, sorted.
+// LiveRegions returns the regions with a lease renewed within silence. Each maps to the
+// check types, sorted, that at least one of its workers cannot run.
 func (s *Store) LiveRegions(ctx context.Context, silence time.Duration) (map[string][]vigil.CheckType, error) {
 	var rows []struct {
 		Region      string

@@ -9,33 +9,35 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// How failed logins are held back: so many within the window are free, then
-// each one makes the next wait, twice as long as the one before.
+// The limit of failed logins for one email address: freeFailures within loginWindow cost
+// nothing. After that each failure delays the next attempt, by minLoginDelay at first
+// and then by twice the delay before, up to loginWindow.
 const (
-	loginWindow  = 15 * time.Minute
-	freeFailures = 10
-	firstDelay   = 2 * time.Second
+	loginWindow   = 15 * time.Minute
+	freeFailures  = 10
+	minLoginDelay = 2 * time.Second
 )
 
-// loginAttempts are the failures of an address, of which only the count and
-// both ends are kept.
+// loginAttempts are the failed logins of an address: their number and the times of the
+// first and the last.
 type loginAttempts struct {
 	Failures int       `bun:"failures"`
 	FirstAt  time.Time `bun:"first_at"`
 	LastAt   time.Time `bun:"last_at"`
 }
 
-// BeginLogin counts an attempt to log in as a failure until EndLogin takes it
-// back, so that attempts at the same time cannot outrun the count. It returns
-// how long the caller must wait instead, zero when the attempt may go on. An
-// address that no account has is counted like any other.
+// BeginLogin counts a login attempt as a failure in advance, so that concurrent attempts
+// cannot exceed the limit; EndLogin resets the count after a correct password. It
+// returns how long the client must wait before it may try, zero when it may try now. An
+// address without an account is counted in the same way, so that the answer does not
+// reveal which addresses have one.
 func (s *Store) BeginLogin(ctx context.Context, email string) (wait time.Duration, err error) {
 	now, address := s.instant(), strings.ToLower(email)
 	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		_, err := tx.NewRaw("INSERT INTO login_attempts (address, failures, first_at, last_at) VALUES (?, 0, ?, ?) ON CONFLICT DO NOTHING",
 			address, now, now).Exec(ctx)
 		if err != nil {
-			return fmt.Errorf("begin the count: %w", err)
+			return fmt.Errorf("insert the count: %w", err)
 		}
 		var counted loginAttempts
 		err = tx.NewRaw("SELECT failures, first_at, last_at FROM login_attempts WHERE address = ? FOR UPDATE", address).Scan(ctx, &counted)
@@ -52,8 +54,7 @@ func (s *Store) BeginLogin(ctx context.Context, email string) (wait time.Duratio
 	return wait, wrap("count a login", err)
 }
 
-// attempt counts one more failure, or says how long to wait before one may be
-// made.
+// attempt counts one more failure, or returns how long to wait before the next attempt.
 func (a loginAttempts) attempt(now time.Time) (loginAttempts, time.Duration) {
 	since := a.FirstAt
 	if a.Failures >= freeFailures {
@@ -65,7 +66,7 @@ func (a loginAttempts) attempt(now time.Time) (loginAttempts, time.Duration) {
 	if a.Failures >= freeFailures {
 		delay := loginWindow
 		if doublings := a.Failures - freeFailures; doublings < 10 {
-			delay = min(delay, firstDelay<<doublings)
+			delay = min(delay, minLoginDelay<<doublings)
 		}
 		if wait := a.LastAt.Add(delay).Sub(now); wait > 0 {
 			return a, wait
@@ -76,8 +77,8 @@ func (a loginAttempts) attempt(now time.Time) (loginAttempts, time.Duration) {
 	return a, 0
 }
 
-// EndLogin forgets the failures of an address whose password was right.
+// EndLogin resets the failures of an address after a login with the correct password.
 func (s *Store) EndLogin(ctx context.Context, email string) error {
 	_, err := s.db.NewRaw("DELETE FROM login_attempts WHERE address = ?", strings.ToLower(email)).Exec(ctx)
-	return wrap("forget failed logins", err)
+	return wrap("reset failed logins", err)
 }

@@ -12,7 +12,9 @@ import (
 	"vigil"
 )
 
-// loopRow is the stored side of one check in one region.
+// loopRow is the row of a loop: one check in one region. Desired is the revision that
+// the loop must reach and Applied the newest that Temporal has accepted. Slots before
+// CountedUntil have a result or are counted as missed.
 type loopRow struct {
 	bun.BaseModel `bun:"table:check_regions,alias:r"`
 
@@ -42,9 +44,9 @@ type loopRow struct {
 	Target string `bun:"target,scanonly"`
 }
 
-// unknownDeadline stands in for the deadline of a loop without a result: the
-// longest timeout that a check may ask for.
-const unknownDeadline = time.Minute
+// defaultDeadline is the probe deadline of a loop without a result: the longest timeout
+// that a check may have.
+const defaultDeadline = time.Minute
 
 func (r *loopRow) schedule() vigil.Schedule {
 	return vigil.Schedule{
@@ -57,19 +59,20 @@ func (r *loopRow) loop() vigil.Loop {
 	return vigil.Loop{
 		CheckID: r.CheckID, OrgID: r.OrgID, Region: r.Region, Name: r.Name, Target: r.Target,
 		Desired: r.Desired, Applied: r.Applied, Active: r.Active, Start: r.StartAt,
-		LastSlot: orZero(r.LastSlot), LastScheduled: orZero(r.LastScheduled), NextDue: orZero(r.NextDue),
+		LastSlot: zeroIfNil(r.LastSlot), LastScheduled: zeroIfNil(r.LastScheduled), NextDue: zeroIfNil(r.NextDue),
 		Health: vigil.Health(r.Health), Missed: r.Missed, Worker: r.Worker,
 	}
 }
 
-func orZero(t *time.Time) time.Time {
+// zeroIfNil returns the time of a nullable column, zero for null.
+func zeroIfNil(t *time.Time) time.Time {
 	if t == nil {
 		return time.Time{}
 	}
 	return *t
 }
 
-// insertLoops asks for loops in regions of a check, with slot 0 at start.
+// insertLoops inserts the loops of a check in these regions, with slot 0 at start.
 func insertLoops(ctx context.Context, tx bun.Tx, check *vigil.Check, regions []string, start time.Time) error {
 	if len(regions) == 0 {
 		return nil
@@ -78,7 +81,7 @@ func insertLoops(ctx context.Context, tx bun.Tx, check *vigil.Check, regions []s
 	for i, region := range regions {
 		rows[i] = loopRow{
 			CheckID: check.ID, Region: region, OrgID: check.OrgID, Desired: check.Revision, Active: check.Enabled,
-			DeadlineMS: milliseconds(unknownDeadline), Health: string(vigil.Unknown),
+			DeadlineMS: milliseconds(defaultDeadline), Health: string(vigil.Unknown),
 		}
 		rows[i].setSchedule(check, start)
 	}
@@ -88,8 +91,8 @@ func insertLoops(ctx context.Context, tx bun.Tx, check *vigil.Check, regions []s
 	return nil
 }
 
-// lockLoops reads and locks the loops of a check, in the order in which the
-// result writer locks them.
+// lockLoops reads and locks the loops of a check, in the lock order of the result
+// writer, which prevents deadlocks.
 func lockLoops(ctx context.Context, tx bun.Tx, checkID uuid.UUID) ([]loopRow, error) {
 	var rows []loopRow
 	err := tx.NewSelect().Model(&rows).Where("r.check_id = ?", checkID).OrderExpr("r.check_id, r.region").For("UPDATE").Scan(ctx)
@@ -99,7 +102,7 @@ func lockLoops(ctx context.Context, tx bun.Tx, checkID uuid.UUID) ([]loopRow, er
 	return rows, nil
 }
 
-// selectLoops starts a query for loops with the names of their checks.
+// selectLoops starts a query for loops with the names and targets of their checks.
 func (s *Store) selectLoops(into *[]loopRow) *bun.SelectQuery {
 	return s.db.NewSelect().Model(into).ColumnExpr("r.*").ColumnExpr("c.name, c.target").
 		Join("JOIN checks AS c ON c.id = r.check_id")
@@ -113,8 +116,8 @@ func loopsOf(rows []loopRow) []vigil.Loop {
 	return loops
 }
 
-// Loops returns the loops of a check of the organization, in the order of the
-// check's regions.
+// Loops returns the loops of a check of the organization, in the order of the check's
+// regions. An unknown check is a CodeNotFound error.
 func (s *Store) Loops(ctx context.Context, orgID, checkID uuid.UUID) ([]vigil.Loop, error) {
 	var rows []loopRow
 	err := s.selectLoops(&rows).Where("c.id = ? AND c.org_id = ?", checkID, orgID).
@@ -128,26 +131,26 @@ func (s *Store) Loops(ctx context.Context, orgID, checkID uuid.UUID) ([]vigil.Lo
 	return loopsOf(rows), nil
 }
 
-// Lagging returns loops, active or not, whose newest revision Temporal has not
-// durably accepted. Their order is random, so that a loop that cannot be
-// repaired does not keep others from their turn.
+// Lagging returns up to limit loops, active or not, whose newest revision Temporal has
+// not accepted. The order is random, so that loops that cannot be repaired do not block
+// the others.
 func (s *Store) Lagging(ctx context.Context, limit int) ([]vigil.Loop, error) {
 	var rows []loopRow
 	err := s.selectLoops(&rows).Where("r.desired > r.applied").OrderExpr("random()").Limit(int64(limit)).Scan(ctx)
 	return loopsOf(rows), wrap("find lagging loops", err)
 }
 
-// MarkApplied notes the newest revision of a loop that Temporal has accepted.
-// An older one, or a loop that is gone, changes nothing.
+// MarkApplied records the newest revision of a loop that Temporal has accepted. An older
+// revision, or an unknown loop, changes nothing.
 func (s *Store) MarkApplied(ctx context.Context, checkID uuid.UUID, region string, revision int64) error {
 	_, err := s.db.NewRaw("UPDATE check_regions SET applied = ? WHERE check_id = ? AND region = ? AND applied < ?",
 		revision, checkID, region, revision).Exec(ctx)
-	return wrap("note an applied revision", err)
+	return wrap("record an applied revision", err)
 }
 
-// Overdue returns active loops of some regions whose next slot, its deadline and
-// the grace have passed without a result, the longest overdue first. A loop that
-// was nudged is left out until its backoff is over.
+// Overdue returns up to limit active loops of these regions that have no result although
+// their next slot, its probe deadline and grace are over, the longest overdue first. A
+// loop that was nudged is skipped until its backoff ends (see MarkNudged).
 func (s *Store) Overdue(ctx context.Context, now time.Time, grace time.Duration, regions []string, limit int) ([]vigil.Loop, error) {
 	var rows []loopRow
 	err := s.selectLoops(&rows).
@@ -158,16 +161,18 @@ func (s *Store) Overdue(ctx context.Context, now time.Time, grace time.Duration,
 	return loopsOf(rows), wrap("find overdue loops", err)
 }
 
-// The waits after a nudge: the first one, doubling to the longest.
+// The backoff after a nudge. It doubles with each nudge, from minNudgeWait to
+// maxNudgeWait.
 const (
-	firstNudgeWait   = 5 * time.Second
-	longestNudgeWait = 10 * time.Minute
+	minNudgeWait = 5 * time.Second
+	maxNudgeWait = 10 * time.Minute
 )
 
-// MarkNudged notes a nudge and doubles the wait before the loop counts as
-// overdue again: 5 s to 10 min. A stored result of its schedule ends the wait.
+// MarkNudged records a nudge and doubles the time before the loop counts as overdue
+// again, from 5 s to 10 min. The next stored result of its schedule ends that time.
 func (s *Store) MarkNudged(ctx context.Context, checkID uuid.UUID, region string, at time.Time) error {
-	_, err := s.db.NewRaw("UPDATE check_regions SET nudged_at = ?, nudge_wait_ms = least(greatest(nudge_wait_ms * 2, ?), ?) WHERE check_id = ? AND region = ?",
-		micro(at), milliseconds(firstNudgeWait), milliseconds(longestNudgeWait), checkID, region).Exec(ctx)
-	return wrap("note a nudge", err)
+	_, err := s.db.NewRaw("UPDATE check_regions SET nudged_at = ?, nudge_wait_ms = least(greatest(nudge_wait_ms * 2, ?), ?)"+
+		" WHERE check_id = ? AND region = ?",
+		micro(at), milliseconds(minNudgeWait), milliseconds(maxNudgeWait), checkID, region).Exec(ctx)
+	return wrap("record a nudge", err)
 }

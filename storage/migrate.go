@@ -11,15 +11,15 @@ import (
 	"vigil/storage/migrations"
 )
 
-// migrationLock is the advisory lock that one migration holds at a time. bun
-// locks by a row, which a killed process would leave behind; this lock ends
-// with its connection.
+// migrationLock is the key of the advisory lock that serializes migrations. The lock of
+// bun is a row, which a killed process would leave behind; an advisory lock ends with
+// its connection.
 const migrationLock = 0x7669_6769_6c00_0001
 
-// Migrate brings the schema up to date and returns how many steps that took.
-// Several processes may call it at once: one works, the others wait for it.
+// Migrate applies all pending migrations and returns how many it applied. Several
+// processes may call it at once: one migrates and the others wait.
 func (s *Store) Migrate(ctx context.Context) (applied int, err error) {
-	err = s.migrating(ctx, func(m *migrate.Migrator) error {
+	err = s.withMigrationLock(ctx, func(m *migrate.Migrator) error {
 		group, err := m.Migrate(ctx)
 		if err == nil {
 			applied = len(group.Migrations)
@@ -29,24 +29,24 @@ func (s *Store) Migrate(ctx context.Context) (applied int, err error) {
 	return applied, wrap("migrate the database", err)
 }
 
-// MigrateDown takes back the steps of the last Migrate that did any.
+// MigrateDown reverts the migrations of the last Migrate that applied any.
 func (s *Store) MigrateDown(ctx context.Context) error {
-	err := s.migrating(ctx, func(m *migrate.Migrator) error {
+	err := s.withMigrationLock(ctx, func(m *migrate.Migrator) error {
 		_, err := m.Rollback(ctx)
 		return err
 	})
-	return wrap("take back a migration", err)
+	return wrap("revert a migration", err)
 }
 
-// migrating runs fn while it alone may change the schema.
-func (s *Store) migrating(ctx context.Context, fn func(*migrate.Migrator) error) (err error) {
+// withMigrationLock runs fn while it holds the migration lock.
+func (s *Store) withMigrationLock(ctx context.Context, fn func(*migrate.Migrator) error) (err error) {
 	m, err := s.migrator()
 	if err != nil {
 		return err
 	}
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
-		return fmt.Errorf("take a connection: %w", err)
+		return fmt.Errorf("acquire a connection: %w", err)
 	}
 	defer conn.Release()
 	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", int64(migrationLock)); err != nil {
@@ -72,8 +72,8 @@ func (s *Store) migrator() (*migrate.Migrator, error) {
 	return migrate.NewMigrator(s.db, steps, migrate.WithMarkAppliedOnSuccess(true)), nil
 }
 
-// Ready returns nil when Postgres answers and every migration was applied, else
-// a CodeUnavailable error that says which of both is missing.
+// Ready returns nil when Postgres answers and all migrations are applied, otherwise a
+// CodeUnavailable error that says which of the two is missing.
 func (s *Store) Ready(ctx context.Context) error {
 	m, err := s.migrator()
 	if err != nil {

@@ -9,10 +9,9 @@ import (
 	"vigil"
 )
 
-// LeaseRate takes up to want requests out of an organization's window, which
-// admits limit of them over all processes together; a window that has ended
-// makes room for a new one, which begins with this lease. Windows go by the
-// database's clock, which is the one that all processes share.
+// LeaseRate reserves up to want requests in an organization's current rate window, which
+// allows limit requests over all processes. When the window has ended, this lease starts
+// a new one. Windows are measured by the database's clock, which all processes share.
 func (s *Store) LeaseRate(ctx context.Context, orgID uuid.UUID, want, limit int64) (vigil.RateLease, error) {
 	var row struct {
 		Granted   int64   `bun:"granted"`
@@ -20,7 +19,7 @@ func (s *Store) LeaseRate(ctx context.Context, orgID uuid.UUID, want, limit int6
 		Remaining float64 `bun:"remaining"` // seconds
 	}
 	window := vigil.RateWindow.Seconds()
-	// now() is the same at every place of a statement.
+	// now() has the same value everywhere in a statement.
 	err := s.db.NewRaw(`INSERT INTO rate_windows AS w (org_id, started, leased, granted)
 		VALUES (?0, now(), least(?1, ?2), least(?1, ?2))
 		ON CONFLICT (org_id) DO UPDATE SET

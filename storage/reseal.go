@@ -1,8 +1,10 @@
 package storage
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -11,52 +13,136 @@ import (
 	"vigil"
 )
 
-// sealedTables are the tables whose configs hold sealed secrets.
-func sealedTables() []string { return []string{"checks", "channels"} }
+// sealLock is the advisory lock of the process that seals what was stored in
+// clear.
+const sealLock = 0x7669_6769_6c00_0002
 
-// Reseal seals every stored secret anew under the current key and returns how
-// many configs that changed. Afterwards the older keys are needed no more. It
-// may run while the platform works, and again.
+// sealBatch bounds the configs that are read at once.
+const sealBatch = 100
+
+// sealedTable is a table whose configs hold sealed secrets.
+type sealedTable struct {
+	name   string
+	fields func(kind string) vigil.SecretFields
+}
+
+func (s *Store) sealedTables() []sealedTable {
+	return []sealedTable{
+		{"checks", func(kind string) vigil.SecretFields { return s.secrets.Check(vigil.CheckType(kind)) }},
+		{"channels", func(kind string) vigil.SecretFields { return s.secrets.Channel(vigil.ChannelType(kind)) }},
+	}
+}
+
+// Reseal seals every stored secret again, under the current key, and returns how
+// many configs that changed. Afterwards no older key is needed. It may run while
+// the platform works, and repeatedly.
 func (s *Store) Reseal(ctx context.Context) (changed int, err error) {
-	for _, table := range sealedTables() {
-		var ids []uuid.UUID
-		if err := s.db.NewRaw("SELECT id FROM ? ORDER BY id", bun.Ident(table)).Scan(ctx, &ids); err != nil {
-			return changed, wrap("list "+table, err)
+	return s.rewriteConfigs(ctx, func(fields vigil.SecretFields, config json.RawMessage) (json.RawMessage, error) {
+		opened, err := s.keys.OpenSecrets(fields, config)
+		if err != nil {
+			return nil, err
 		}
-		for _, id := range ids {
-			did, err := s.resealRow(ctx, table, id)
-			if err != nil {
-				return changed, wrap("seal a secret of "+table, err)
+		if len(fields.Values(opened)) == 0 {
+			return config, nil
+		}
+		return s.keys.SealSecrets(fields, opened)
+	})
+}
+
+// SealConfigs seals the secrets that were stored in clear, because their members
+// were not secret then, and returns how many configs that changed. It does so
+// once for each set of secret members, and records it; a start that finds the
+// record reads one row. Of several processes one works, the others go on: both
+// forms can be read. It may be interrupted, and run while the platform works.
+func (s *Store) SealConfigs(ctx context.Context) (changed int, err error) {
+	if s.keys == nil {
+		return 0, errors.New("seal configs: the store has no keys to seal secrets with")
+	}
+	wanted, err := s.secrets.Fingerprint()
+	if err != nil {
+		return 0, fmt.Errorf("seal configs: %w", err)
+	}
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
+		return 0, wrap("seal configs", err)
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	var due bool
+	err = conn.NewRaw("SELECT NOT EXISTS (SELECT FROM config_sealing WHERE fingerprint = ?) AND pg_try_advisory_lock(?)", wanted, int64(sealLock)).Scan(ctx, &due)
+	if err != nil || !due {
+		return 0, wrap("seal configs", err)
+	}
+	defer func() {
+		_, unlockErr := conn.NewRaw("SELECT pg_advisory_unlock(?)", int64(sealLock)).Exec(context.WithoutCancel(ctx))
+		err = errors.Join(err, wrap("seal configs", unlockErr))
+	}()
+	if changed, err = s.rewriteConfigs(ctx, s.keys.SealClear); err != nil {
+		return changed, err
+	}
+	_, err = conn.NewRaw(`INSERT INTO config_sealing (fingerprint, sealed_at) VALUES (?, ?)
+		ON CONFLICT (one_row) DO UPDATE SET fingerprint = excluded.fingerprint, sealed_at = excluded.sealed_at`, wanted, s.instant()).Exec(ctx)
+	return changed, wrap("seal configs", err)
+}
+
+// rewriteConfigs gives every stored config to change, with the secret members of
+// its type, and stores the ones that come back different.
+func (s *Store) rewriteConfigs(ctx context.Context, change func(vigil.SecretFields, json.RawMessage) (json.RawMessage, error)) (changed int, err error) {
+	for _, table := range s.sealedTables() {
+		last := uuid.Nil
+		for {
+			var rows []struct {
+				ID     uuid.UUID
+				Type   string
+				Config json.RawMessage
 			}
-			if did {
-				changed++
+			err := s.db.NewRaw("SELECT id, type, config FROM ? WHERE id > ? ORDER BY id LIMIT ?", bun.Ident(table.name), last, sealBatch).Scan(ctx, &rows)
+			if err != nil {
+				return changed, wrap("list "+table.name, err)
+			}
+			for _, row := range rows {
+				last = row.ID
+				fields := table.fields(row.Type)
+				if len(fields.Values(row.Config)) == 0 {
+					continue
+				}
+				did, err := s.rewriteConfig(ctx, table, row.ID, change)
+				if err != nil {
+					return changed, wrap("seal a secret of "+table.name, err)
+				}
+				if did {
+					changed++
+				}
+			}
+			if len(rows) < sealBatch {
+				break
 			}
 		}
 	}
 	return changed, nil
 }
 
-// resealRow seals the secrets of one config anew. What it means stays, so that
-// nobody who knows it has to be told.
-func (s *Store) resealRow(ctx context.Context, table string, id uuid.UUID) (changed bool, err error) {
+// rewriteConfig changes the stored form of one config. Its meaning stays, so no
+// revision changes.
+func (s *Store) rewriteConfig(
+	ctx context.Context, table sealedTable, id uuid.UUID, change func(vigil.SecretFields, json.RawMessage) (json.RawMessage, error),
+) (changed bool, err error) {
 	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
-		var sealed []json.RawMessage
-		err := tx.NewRaw("SELECT config FROM ? WHERE id = ? FOR NO KEY UPDATE", bun.Ident(table), id).Scan(ctx, &sealed)
-		if err != nil || len(sealed) == 0 {
+		var rows []struct {
+			Type   string
+			Config json.RawMessage
+		}
+		err := tx.NewRaw("SELECT type, config FROM ? WHERE id = ? FOR NO KEY UPDATE", bun.Ident(table.name), id).Scan(ctx, &rows)
+		if err != nil || len(rows) == 0 {
 			return err // without a row it was deleted meanwhile
 		}
-		opened, err := s.keys.OpenSecrets(sealed[0])
+		config, err := change(table.fields(rows[0].Type), rows[0].Config)
 		if err != nil {
 			return fmt.Errorf("%s: %w", id, err)
 		}
-		if changed = string(vigil.MaskSecrets(opened)) != string(opened); !changed {
+		if changed = !bytes.Equal(config, rows[0].Config); !changed {
 			return nil
 		}
-		again, err := s.keys.SealSecrets(opened)
-		if err != nil {
-			return err
-		}
-		_, err = tx.NewRaw("UPDATE ? SET config = ? WHERE id = ?", bun.Ident(table), string(again), id).Exec(ctx)
+		_, err = tx.NewRaw("UPDATE ? SET config = ? WHERE id = ?", bun.Ident(table.name), string(config), id).Exec(ctx)
 		return err
 	})
 	return changed, err

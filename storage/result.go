@@ -14,7 +14,7 @@ import (
 	"vigil"
 )
 
-// resultRow is a result as it rests. Response times keep their microseconds.
+// resultRow is a result as Postgres stores it. ResponseTimeMS has a precision of 1 µs.
 type resultRow struct {
 	bun.BaseModel `bun:"table:results,alias:r"`
 
@@ -50,7 +50,8 @@ func (r *resultRow) result() (vigil.Result, error) {
 	return out, nil
 }
 
-// responseMS and responseTime convert to the column and back, to the microsecond.
+// responseMS converts a response time to milliseconds, rounded to the microsecond;
+// responseTime converts back.
 func responseMS(d time.Duration) float64 {
 	return float64(d.Round(time.Microsecond).Microseconds()) / 1000
 }
@@ -70,12 +71,12 @@ func resultsOf(rows []resultRow) ([]vigil.Result, error) {
 	return results, nil
 }
 
-// ResultsAfter returns results of a check in a region that are newer than a
-// slot, the oldest first.
+// ResultsAfter returns up to limit results of a check in a region whose slots are after
+// slot, oldest first.
 func (s *Store) ResultsAfter(ctx context.Context, checkID uuid.UUID, region string, slot time.Time, limit int) ([]vigil.Result, error) {
 	var rows []resultRow
-	// A slot may come with more than microseconds; the row that it became
-	// must not count as newer.
+	// Rounded as the stored slot is: otherwise the row of this very slot could compare
+	// as newer.
 	err := s.db.NewSelect().Model(&rows).Where("r.check_id = ? AND r.region = ? AND r.slot > ?", checkID, region, micro(slot)).
 		OrderExpr("r.slot").Limit(int64(limit)).Scan(ctx)
 	if err != nil {
@@ -85,8 +86,7 @@ func (s *Store) ResultsAfter(ctx context.Context, checkID uuid.UUID, region stri
 	return results, wrap("read newer results", err)
 }
 
-// LatestResults returns the newest n results of a check in a region, the oldest
-// of them first.
+// LatestResults returns the newest n results of a check in a region, oldest first.
 func (s *Store) LatestResults(ctx context.Context, checkID uuid.UUID, region string, n int) ([]vigil.Result, error) {
 	var rows []resultRow
 	err := s.db.NewSelect().Model(&rows).Where("r.check_id = ? AND r.region = ?", checkID, region).
@@ -99,8 +99,9 @@ func (s *Store) LatestResults(ctx context.Context, checkID uuid.UUID, region str
 	return results, wrap("read the latest results", err)
 }
 
-// Results lists results of a check of the organization, newest first, and
-// counts all that the filter selects.
+// Results returns one page of the results of a check that match the filter, newest
+// first, and the total number of matches. A check that is not the organization's is a
+// CodeNotFound error.
 func (s *Store) Results(ctx context.Context, orgID, checkID uuid.UUID, f vigil.ResultFilter) ([]vigil.Result, int, error) {
 	var total int
 	matching := s.filtered(s.db.NewSelect().Model((*resultRow)(nil)), checkID, f).ColumnExpr("count(*)")

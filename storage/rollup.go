@@ -8,14 +8,14 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// hourKey names a rollup.
+// hourKey is the key of a rollup.
 type hourKey struct {
 	loop loopKey
 	hour time.Time
 }
 
-// rollup sums the results of a loop whose slots lie in one hour. Response times
-// are those of the successful ones.
+// rollup sums the results of a loop whose slots are in one hour (UTC). sumMS and times
+// count successful results only.
 type rollup struct {
 	total, successes int64
 	sumMS            float64
@@ -24,13 +24,13 @@ type rollup struct {
 
 func hourOf(slot time.Time) time.Time { return slot.UTC().Truncate(time.Hour) }
 
-// addToRollups counts the rows that were really inserted. The locks of the
-// loops make it safe to read a rollup, add to it and write it back.
+// addToRollups adds the inserted rows to the rollups. The group holds the locks of its
+// loops, so it is safe to read a rollup, add to it and write it back.
 func (g *groupTx) addToRollups(ctx context.Context) error {
 	var order []hourKey
 	sums := make(map[hourKey]*rollup)
 	for _, p := range g.rows {
-		if !g.fresh[p.slotKey()] {
+		if !g.inserted[p.slotKey()] {
 			continue
 		}
 		key := hourKey{p.key(), hourOf(p.result.Slot)}
@@ -55,7 +55,7 @@ func (g *groupTx) addToRollups(ctx context.Context) error {
 	return g.writeRollups(ctx, order, sums)
 }
 
-// addStored adds what the rollups held before.
+// addStored adds the stored rollups to the sums.
 func (g *groupTx) addStored(ctx context.Context, order []hourKey, sums map[hourKey]*rollup) error {
 	var checks [][16]byte
 	var regions []string
@@ -91,8 +91,8 @@ func (g *groupTx) addStored(ctx context.Context, order []hourKey, sums map[hourK
 	return nil
 }
 
-// writeRollups stores the new sums. Postgres has no array of arrays of unequal
-// length, so histograms travel as text.
+// writeRollups stores the new sums. A Postgres array cannot hold arrays of different
+// lengths, so the statement takes histograms as text.
 func (g *groupTx) writeRollups(ctx context.Context, order []hourKey, sums map[hourKey]*rollup) error {
 	var checks [][16]byte
 	var regions, buckets, counts []string
@@ -121,7 +121,7 @@ func (g *groupTx) writeRollups(ctx context.Context, order []hourKey, sums map[ho
 	return nil
 }
 
-// arrayText spells integers as a Postgres array.
+// arrayText formats integers as the text of a Postgres array.
 func arrayText[T int16 | int32](numbers []T) string {
 	text := []byte{'{'}
 	for i, n := range numbers {

@@ -65,14 +65,14 @@ func rulesOf(rows []ruleRow) ([]vigil.Rule, error) {
 	return rules, nil
 }
 
-// CreateRule stores a new alert rule of a check of its organization, and raises
-// the check's revision so that its loops take it over. Zero ids and times are
-// filled in. A channel that the organization does not have is a CodeInvalid
-// error.
+// CreateRule stores a new alert rule and raises the revision of its check, so that the
+// check's loops load the rule. It fills in zero ids and times. A check that is not the
+// organization's is a CodeNotFound error, and a channel that is not the organization's a
+// CodeInvalid error.
 func (s *Store) CreateRule(ctx context.Context, r vigil.Rule) (vigil.Rule, error) {
 	now := s.instant()
-	r.ID = idOr(r.ID)
-	r.CreatedAt, r.UpdatedAt = timeOr(r.CreatedAt, now), timeOr(r.UpdatedAt, now)
+	r.ID = idOrNew(r.ID)
+	r.CreatedAt, r.UpdatedAt = timeOrDefault(r.CreatedAt, now), timeOrDefault(r.UpdatedAt, now)
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		if err := lockCheck(ctx, tx, r.OrgID, r.CheckID); err != nil {
 			return err
@@ -95,8 +95,8 @@ func (s *Store) CreateRule(ctx context.Context, r vigil.Rule) (vigil.Rule, error
 	return r, nil
 }
 
-// Rules lists the alert rules of a check of the organization, newest first, and
-// counts them all.
+// Rules returns one page of the alert rules of a check of the organization, newest
+// first, and the total number of rules. An unknown check is a CodeNotFound error.
 func (s *Store) Rules(ctx context.Context, orgID, checkID uuid.UUID, page vigil.Page) ([]vigil.Rule, int, error) {
 	var total int
 	err := s.db.NewRaw("SELECT (SELECT count(*) FROM alert_rules WHERE check_id = c.id) FROM checks AS c WHERE id = ? AND org_id = ?",
@@ -114,7 +114,8 @@ func (s *Store) Rules(ctx context.Context, orgID, checkID uuid.UUID, page vigil.
 	return rules, total, wrap("list rules", err)
 }
 
-// Rule finds an alert rule of a check of the organization.
+// Rule finds an alert rule of a check of the organization. An unknown rule is a
+// CodeNotFound error.
 func (s *Store) Rule(ctx context.Context, orgID, checkID, id uuid.UUID) (vigil.Rule, error) {
 	return readRule(ctx, s.db, orgID, checkID, id)
 }
@@ -129,9 +130,10 @@ func readRule(ctx context.Context, db bun.IDB, orgID, checkID, id uuid.UUID) (vi
 	return rule, wrap("read rule", err)
 }
 
-// UpdateRule changes an alert rule: change edits a copy of what is stored, and
-// may refuse with an error, which is returned as it is. Its id, check and
-// organization stay. The check's revision is raised.
+// UpdateRule changes an alert rule: change edits a copy of the stored rule, and may
+// return an error, which UpdateRule returns unchanged. The rule's id, check and
+// organization cannot be changed. The revision of the check is raised. Errors are those
+// of CreateRule; an unknown rule is a CodeNotFound error.
 func (s *Store) UpdateRule(ctx context.Context, orgID, checkID, id uuid.UUID, change func(*vigil.Rule) error) (vigil.Rule, error) {
 	var after vigil.Rule
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
@@ -169,14 +171,15 @@ func (s *Store) UpdateRule(ctx context.Context, orgID, checkID, id uuid.UUID, ch
 	return after, nil
 }
 
-// DeleteRule removes an alert rule and raises the check's revision.
+// DeleteRule deletes an alert rule and raises the revision of its check. An unknown check
+// or rule is a CodeNotFound error.
 func (s *Store) DeleteRule(ctx context.Context, orgID, checkID, id uuid.UUID) error {
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		if err := lockCheck(ctx, tx, orgID, checkID); err != nil {
 			return err
 		}
 		res, err := tx.NewDelete().Model((*ruleRow)(nil)).Where("id = ? AND check_id = ?", id, checkID).Exec(ctx)
-		if err := touched("rule", "delete rule", res, err); err != nil {
+		if err := requireAffected("rule", "delete rule", res, err); err != nil {
 			return err
 		}
 		return raiseRevision(ctx, tx, checkID)
@@ -184,8 +187,8 @@ func (s *Store) DeleteRule(ctx context.Context, orgID, checkID, id uuid.UUID) er
 	return wrap("delete rule", err)
 }
 
-// ownChannels refuses channels that the organization does not have, and keeps
-// the others from being deleted until the transaction ends.
+// ownChannels returns a CodeInvalid error when a channel is not the organization's. It
+// locks the channels, so that they cannot be deleted before the transaction ends.
 func ownChannels(ctx context.Context, tx bun.Tx, orgID uuid.UUID, channels []uuid.UUID) error {
 	if len(channels) == 0 {
 		return vigil.Invalid("notification_channel_ids", "must name at least one channel")
@@ -204,8 +207,8 @@ func ownChannels(ctx context.Context, tx bun.Tx, orgID uuid.UUID, channels []uui
 	return nil
 }
 
-// raiseRevision makes the loops of a check, whose row is locked, read its
-// definition again.
+// raiseRevision raises the revision of a check, whose row is locked, so that its loops
+// read the definition again.
 func raiseRevision(ctx context.Context, tx bun.Tx, checkID uuid.UUID) error {
 	if _, err := lockLoops(ctx, tx, checkID); err != nil {
 		return err
@@ -219,18 +222,19 @@ func raiseRevision(ctx context.Context, tx bun.Tx, checkID uuid.UUID) error {
 	return nil
 }
 
-// rulesUsing returns the names of the rules that tell a channel.
+// rulesUsing returns the names of the rules that notify a channel.
 func rulesUsing(ctx context.Context, tx bun.Tx, orgID, channelID uuid.UUID) ([]string, error) {
 	var names []string
-	err := tx.NewRaw("SELECT name FROM alert_rules WHERE org_id = ? AND ? = ANY(channel_ids) ORDER BY name, id", orgID, channelID).Scan(ctx, &names)
+	err := tx.NewRaw("SELECT name FROM alert_rules WHERE org_id = ? AND ? = ANY(channel_ids) ORDER BY name, id",
+		orgID, channelID).Scan(ctx, &names)
 	if err != nil {
 		return nil, fmt.Errorf("find the rules of a channel: %w", err)
 	}
 	return names, nil
 }
 
-// dropFromRules takes a channel out of all rules, deletes those that are left
-// with none, and returns the checks whose revision that raised.
+// dropFromRules removes a channel from all rules, deletes the rules that have no channel
+// left, and returns the checks whose revision it raised.
 func dropFromRules(ctx context.Context, tx bun.Tx, orgID, channelID uuid.UUID) ([]uuid.UUID, error) {
 	var checks []uuid.UUID
 	err := tx.NewRaw(`SELECT id FROM checks WHERE id IN (
@@ -240,12 +244,13 @@ func dropFromRules(ctx context.Context, tx bun.Tx, orgID, channelID uuid.UUID) (
 		return nil, fmt.Errorf("find the rules of a channel: %w", err)
 	}
 	for _, step := range []string{
-		// Only rules of the locked checks: others may come between the two.
+		// Only rules of the locked checks: new rules may appear between the statements.
 		"DELETE FROM alert_rules WHERE check_id = ANY(?0) AND channel_ids <@ ARRAY[?1]::uuid[]",
-		"UPDATE alert_rules SET channel_ids = array_remove(channel_ids, ?1), updated_at = clock_timestamp() WHERE check_id = ANY(?0) AND ?1 = ANY(channel_ids)",
+		"UPDATE alert_rules SET channel_ids = array_remove(channel_ids, ?1), updated_at = clock_timestamp()" +
+			" WHERE check_id = ANY(?0) AND ?1 = ANY(channel_ids)",
 	} {
 		if _, err := tx.NewRaw(step, pgdialect.Array(checks), channelID).Exec(ctx); err != nil {
-			return nil, fmt.Errorf("take a channel out of rules: %w", err)
+			return nil, fmt.Errorf("remove a channel from rules: %w", err)
 		}
 	}
 	for _, check := range checks {

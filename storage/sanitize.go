@@ -21,7 +21,7 @@ func storable(r vigil.Result) (vigil.Result, []byte, error) {
 		r.ID = vigil.ResultID(r.CheckID, r.Region, r.Slot)
 	}
 	r.ResponseTime = r.ResponseTime.Round(time.Microsecond)
-	r.Error = bounded(cleanText(r.Error), vigil.MaxErrorLength)
+	r.Error = vigil.Truncate(cleanText(r.Error), vigil.MaxErrorLength)
 	metadata, err := cleanMetadata(r.Metadata)
 	if err != nil {
 		return vigil.Result{}, nil, err
@@ -39,14 +39,6 @@ func storable(r vigil.Result) (vigil.Result, []byte, error) {
 
 func cleanText(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "")
-}
-
-// bounded cuts valid UTF-8 to at most n bytes, between characters.
-func bounded(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "")
 }
 
 // cleanMetadata encodes metadata, which replaces invalid UTF-8, and takes out

@@ -21,41 +21,50 @@ import (
 
 // Options of a Store.
 type Options struct {
-	// Keys seal the secrets of configs. Needed by everything that reads or
-	// writes checks.
+	// Keys seal the secrets of configs. A store without keys cannot read or
+	// write checks and channels.
 	Keys *vigil.Keyring
-	// MaxConns bounds the connections to Postgres; 0 means 16. A leader and
-	// a migration hold one each. Beside them, results and leases have two of
-	// their own.
+	// Secrets are the members of configs that are sealed. A type that it lacks
+	// has those whose names say that they are credentials.
+	Secrets vigil.ConfigSecrets
+	// Policies are the delivery policies of the channel types. A store without them
+	// cannot open incidents or deliver messages.
+	Policies vigil.DeliveryPolicies
+	// MaxConns limits the connections to Postgres, up to 1,000; 0 means 16. A leader
+	// and a migration hold one each. Results and leases use two more.
 	MaxConns int
-	// Now is the clock of schedules; nil means the machine's.
+	// Now is the clock of schedules; nil means time.Now.
 	Now func() time.Time
-	// Log hears what no caller does; nil means nobody.
+	// Log receives background errors; nil discards them.
 	Log *slog.Logger
 }
 
-// oldestServer is the first Postgres that the schema works on.
-const oldestServer = 150_000
+// minServerVersion is the oldest Postgres that the schema supports, as
+// server_version_num.
+const minServerVersion = 150_000
 
 const defaultMaxConns = 16
 
-// probingConns are kept for results and leases: callers that ask for much must
-// not make slots late, or a worker look silent.
+// probingConns are the connections reserved for results and leases, so that a busy API
+// neither delays results nor makes a lease expire.
 const probingConns = 2
 
-// Store is the platform's database. It may be used by any number of goroutines.
+// Store is the platform's database. It is safe for concurrent use.
 type Store struct {
 	pool *pgxpool.Pool
 	db   *bun.DB
-	// probing connects when it is first used.
-	probing *pgxpool.Pool
-	keys    *vigil.Keyring
-	now     func() time.Time
-	log     *slog.Logger
+	// probing has the reserved connections; it opens them on first use.
+	probing  *pgxpool.Pool
+	keys     *vigil.Keyring
+	secrets  vigil.ConfigSecrets
+	policies vigil.DeliveryPolicies
+	now      func() time.Time
+	log      *slog.Logger
 }
 
-// Open connects to the Postgres of a URL or keyword string and makes sure that
-// it answers and is new enough. It changes nothing there; see Migrate.
+// Open connects to Postgres and checks that it answers and is version 15 or newer. dsn is
+// a URL or a keyword string, as libpq takes it. Open does not create the schema; see
+// Migrate.
 func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 	config, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
@@ -88,7 +97,7 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 	s := &Store{
 		pool: pool, probing: probing,
 		db:   bun.NewDB(stdlib.OpenDBFromPool(pool), pgdialect.New(), bun.WithDiscardUnknownColumns()),
-		keys: opts.Keys, now: opts.Now, log: opts.Log,
+		keys: opts.Keys, secrets: opts.Secrets, policies: opts.Policies, now: opts.Now, log: opts.Log,
 	}
 	if s.now == nil {
 		s.now = time.Now //nolint:forbidigo // the default of an injected clock
@@ -102,20 +111,20 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 	return s, nil
 }
 
-// checkVersion asks the server for its version.
+// checkVersion returns an error when the server does not answer or is too old.
 func (s *Store) checkVersion(ctx context.Context) error {
 	var version int
 	err := s.pool.QueryRow(ctx, "SELECT current_setting('server_version_num')::int").Scan(&version)
 	if err != nil {
 		return fmt.Errorf("reach the database: %w", err)
 	}
-	if version < oldestServer {
+	if version < minServerVersion {
 		return fmt.Errorf("the database is Postgres %d; version 15 or newer is needed", version/10_000)
 	}
 	return nil
 }
 
-// Close ends all connections. Nothing may use the store after it.
+// Close closes all connections. The store cannot be used afterwards.
 func (s *Store) Close() error {
 	err := s.db.Close()
 	s.pool.Close()
@@ -126,29 +135,31 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// DB gives direct access, for tests and tools.
+// DB returns the database handle, for tests and tools.
 func (s *Store) DB() *bun.DB { return s.db }
 
-// Clock is the database's time, by which changes and leases are stamped.
+// Clock returns the current time of the database's clock, which stamps changes and
+// leases.
 func (s *Store) Clock(ctx context.Context) (time.Time, error) {
 	var now time.Time
 	err := s.db.NewRaw("SELECT clock_timestamp()").Scan(ctx, &now)
 	return now, wrap("read the database's clock", err)
 }
 
-// instant is the store's clock as Postgres can keep it.
+// instant is the current time of the store's clock, in the precision of Postgres.
 func (s *Store) instant() time.Time { return micro(s.now()) }
 
-// micro rounds down to what a timestamptz holds.
+// micro rounds a time down to the microsecond, the precision of timestamptz.
 func micro(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
 
-// milliseconds of a duration for a column that counts them.
+// milliseconds converts a duration for a column in milliseconds; fromMilliseconds
+// converts back.
 func milliseconds(d time.Duration) int64 { return d.Milliseconds() }
 
 func fromMilliseconds(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }
 
-// inTx runs fn in a transaction of Postgres's default isolation. What a caller
-// asked to be noted in the audit log is noted in the same one.
+// inTx runs fn in a transaction of the default isolation, read committed, and stores the
+// audit entry of ctx in the same transaction.
 func (s *Store) inTx(ctx context.Context, fn func(ctx context.Context, tx bun.Tx) error) error {
 	return s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
 		if err := fn(ctx, tx); err != nil {
@@ -158,8 +169,8 @@ func (s *Store) inTx(ctx context.Context, fn func(ctx context.Context, tx bun.Tx
 	})
 }
 
-// wrap says what failed. Errors for callers pass as they are; a database that is
-// out of reach or too busy becomes one, since trying again helps.
+// wrap adds what failed to an error. A *vigil.Error passes unchanged; an error that a
+// retry may fix becomes a CodeUnavailable error.
 func wrap(what string, err error) error {
 	if err == nil {
 		return nil
@@ -168,22 +179,23 @@ func wrap(what string, err error) error {
 		return err
 	}
 	err = fmt.Errorf("%s: %w", what, err)
-	if away(err) {
+	if retryable(err) {
 		return &vigil.Error{Code: vigil.CodeUnavailable, Message: "The database does not answer. Try again in a moment.", Cause: err}
 	}
 	return err
 }
 
-// found is wrap for the lookup of one resource: no row is not found.
+// found is wrap for the lookup of one resource: no row is a CodeNotFound error.
 func found(kind string, err error) error {
-	if errors.Is(err, sql.ErrNoRows) {
+	if isNoRow(err) {
 		return vigil.NotFound(kind)
 	}
 	return wrap("read "+kind, err)
 }
 
-// touched makes an update or delete that met no row a not-found error.
-func touched(kind, what string, res sql.Result, err error) error {
+// requireAffected is wrap for an update or delete of one resource: no affected row is a
+// CodeNotFound error.
+func requireAffected(kind, what string, res sql.Result, err error) error {
 	if err != nil {
 		return wrap(what, err)
 	}
@@ -194,8 +206,8 @@ func touched(kind, what string, res sql.Result, err error) error {
 	return wrap(what, err)
 }
 
-// violates says whether Postgres refused a row because of the constraint or
-// unique index of that name.
+// violates reports whether err is a violation of the constraint or unique index of that
+// name.
 func violates(err error, constraint string) bool {
 	refused, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && refused.ConstraintName == constraint

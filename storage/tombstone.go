@@ -31,9 +31,9 @@ func tombstonesOf(rows []tombstoneRow) []vigil.Tombstone {
 	return stones
 }
 
-// bury removes loops of a check and leaves a tombstone for each, with the revision
+// addTombstones removes loops of a check and leaves a tombstone for each, with the revision
 // at which they had to end or, when the check goes, zero.
-func bury(ctx context.Context, tx bun.Tx, checkID uuid.UUID, regions []string, revision int64) error {
+func addTombstones(ctx context.Context, tx bun.Tx, checkID uuid.UUID, regions []string, revision int64) error {
 	if len(regions) == 0 {
 		return nil
 	}
@@ -49,9 +49,9 @@ func bury(ctx context.Context, tx bun.Tx, checkID uuid.UUID, regions []string, r
 	return nil
 }
 
-// lift takes the tombstones of regions that come back. It waits for whoever holds
+// clearTombstones takes the tombstones of regions that come back. It waits for whoever holds
 // one.
-func lift(ctx context.Context, tx bun.Tx, checkID uuid.UUID, regions []string) error {
+func clearTombstones(ctx context.Context, tx bun.Tx, checkID uuid.UUID, regions []string) error {
 	_, err := tx.NewRaw("DELETE FROM loop_tombstones WHERE check_id = ? AND region = ANY(?)", checkID, pgdialect.Array(regions)).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("lift tombstones: %w", err)

@@ -13,16 +13,19 @@ import (
 	"vigil"
 )
 
-// UpdateCheck changes a check of the organization: change edits a copy of what
-// is stored, and may refuse with an error, which is returned as it is. Only the
-// definition can be changed (name, type, config, target, interval, regions,
-// enabled, simultaneous); a change that leaves all of it equal is none.
+// UpdateCheck changes a check of the organization: change edits a copy of the stored
+// check, and may return an error, which UpdateCheck returns unchanged. Only the
+// definition can be changed (name, type, config, target, interval, regions, enabled,
+// simultaneous). When change leaves all of it equal, nothing is stored.
 //
-// Otherwise the revision grows by one and the loops follow. The schedule starts
-// anew, with slot 0 now, when the check is enabled, its type, interval or staggering
-// changes, or staggered regions move; a region that joins simultaneous ones
-// starts alone. A change that costs more must fit the plan's hourly budget.
-func (s *Store) UpdateCheck(ctx context.Context, orgID, id uuid.UUID, plan vigil.Plan, change func(*vigil.Check) error) (vigil.Check, error) {
+// A change raises the revision by one and updates the loops. The schedule restarts, with
+// slot 0 now, when the check is enabled, when its type, interval or Simultaneous changes,
+// or when the regions of a staggered check change; a region that is added to a
+// simultaneous check starts its own schedule only. A change that raises the hourly cost
+// above the plan's budget is a CodePlanLimit error, an unknown check a CodeNotFound error.
+func (s *Store) UpdateCheck(
+	ctx context.Context, orgID, id uuid.UUID, plan vigil.Plan, change func(*vigil.Check) error,
+) (vigil.Check, error) {
 	var after vigil.Check
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		if err := lockOrganization(ctx, tx, orgID); vigil.ErrorCode(err) == vigil.CodeNotFound {
@@ -41,15 +44,15 @@ func (s *Store) UpdateCheck(ctx context.Context, orgID, id uuid.UUID, plan vigil
 		if err != nil {
 			return err
 		}
-		if after, err = edited(before, change); err != nil || sameDefinition(&before, &after) {
+		if after, err = applyEdit(before, change); err != nil || sameDefinition(&before, &after) {
 			return err
 		}
 		if after.HourlyCost() > before.HourlyCost() {
-			if err := spend(ctx, tx, &after, plan); err != nil {
+			if err := checkBudget(ctx, tx, &after, plan); err != nil {
 				return err
 			}
 		}
-		return s.replace(ctx, tx, &before, &after)
+		return s.storeDefinition(ctx, tx, &before, &after)
 	})
 	if err != nil {
 		return vigil.Check{}, wrap("update check", err)
@@ -57,8 +60,9 @@ func (s *Store) UpdateCheck(ctx context.Context, orgID, id uuid.UUID, plan vigil
 	return after, nil
 }
 
-// edited applies change to a copy and takes over only what may be changed.
-func edited(before vigil.Check, change func(*vigil.Check) error) (vigil.Check, error) {
+// applyEdit applies change to a copy and returns before with the members of the
+// definition taken from that copy.
+func applyEdit(before vigil.Check, change func(*vigil.Check) error) (vigil.Check, error) {
 	draft := before
 	draft.Config, draft.Regions = slices.Clone(before.Config), slices.Clone(before.Regions)
 	if err := change(&draft); err != nil {
@@ -77,8 +81,8 @@ func sameDefinition(a, b *vigil.Check) bool {
 		slices.Equal(a.Regions, b.Regions) && sameConfig(a.Config, b.Config)
 }
 
-// replace stores the new definition and leads the loops to it.
-func (s *Store) replace(ctx context.Context, tx bun.Tx, before, after *vigil.Check) error {
+// storeDefinition stores the new definition and updates the loops.
+func (s *Store) storeDefinition(ctx context.Context, tx bun.Tx, before, after *vigil.Check) error {
 	now := s.instant()
 	after.Revision, after.UpdatedAt = before.Revision+1, now
 	restart := restarts(before, after)
@@ -94,18 +98,18 @@ func (s *Store) replace(ctx context.Context, tx bun.Tx, before, after *vigil.Che
 	if err != nil {
 		return unstorable(fmt.Errorf("store the definition: %w", err))
 	}
-	if err := s.follow(ctx, tx, before, after, restart, now); err != nil {
+	if err := s.updateLoops(ctx, tx, before, after, restart, now); err != nil {
 		return err
 	}
-	var fresh checkRow // a region that left took its health along
-	if err := selectChecks(tx, &fresh).Where("c.id = ?", after.ID).Scan(ctx); err != nil {
+	var stored checkRow // its health may change when a region is removed
+	if err := selectChecks(tx, &stored).Where("c.id = ?", after.ID).Scan(ctx); err != nil {
 		return found("check", err)
 	}
-	after.Health, after.LastChecked = vigil.Health(fresh.Health), fresh.LastChecked
+	after.Health, after.LastChecked = vigil.Health(stored.Health), stored.LastChecked
 	return nil
 }
 
-// restarts says whether the slots of all regions begin anew.
+// restarts reports whether the change restarts the schedule of every region.
 func restarts(before, after *vigil.Check) bool {
 	switch {
 	case !after.Enabled:
@@ -117,40 +121,41 @@ func restarts(before, after *vigil.Check) bool {
 	}
 }
 
-// follow changes the rows of the loops: those of regions that left end with a
-// tombstone, those of regions that came begin now, the others take over the new
-// revision and, where it changed, the schedule. Whatever slots of an old
-// schedule have no result when it ends are counted as missed.
-func (s *Store) follow(ctx context.Context, tx bun.Tx, before, after *vigil.Check, restart bool, now time.Time) error {
-	// Before the locks that writers wait for: this one may take a while.
-	if err := lift(ctx, tx, after.ID, after.Regions); err != nil {
+// updateLoops brings the rows of the loops to the new definition: a removed region gets a
+// tombstone, an added region starts now, and the others get the new revision and, after a
+// restart, the new schedule. Slots of an ended schedule that have no result count as
+// missed.
+func (s *Store) updateLoops(ctx context.Context, tx bun.Tx, before, after *vigil.Check, restart bool, now time.Time) error {
+	// Before the loops are locked: this may wait for a tombstone that is held, and
+	// writers must not wait with it.
+	if err := clearTombstones(ctx, tx, after.ID, after.Regions); err != nil {
 		return err
 	}
 	loops, err := lockLoops(ctx, tx, after.ID)
 	if err != nil {
 		return err
 	}
-	var gone []string
-	known := make(map[string]bool, len(loops))
+	var removed []string
+	existing := make(map[string]bool, len(loops))
 	for i := range loops {
 		loop := &loops[i]
-		known[loop.Region] = true
-		leaves := !slices.Contains(after.Regions, loop.Region)
-		if loop.Active && (restart || leaves || !after.Enabled) {
+		existing[loop.Region] = true
+		isRemoved := !slices.Contains(after.Regions, loop.Region)
+		if loop.Active && (restart || isRemoved || !after.Enabled) {
 			if err := closeSchedule(ctx, tx, loop, now); err != nil {
 				return err
 			}
 		}
-		if leaves {
-			gone = append(gone, loop.Region)
+		if isRemoved {
+			removed = append(removed, loop.Region)
 			continue
 		}
-		loop.adopt(after, restart, now)
+		loop.applyDefinition(after, restart, now)
 		if _, err := tx.NewUpdate().Model(loop).WherePK().Exec(ctx); err != nil {
 			return fmt.Errorf("store a loop: %w", err)
 		}
 	}
-	if err := bury(ctx, tx, after.ID, gone, after.Revision); err != nil {
+	if err := addTombstones(ctx, tx, after.ID, removed, after.Revision); err != nil {
 		return err
 	}
 	if !after.Enabled {
@@ -158,16 +163,16 @@ func (s *Store) follow(ctx context.Context, tx bun.Tx, before, after *vigil.Chec
 			return err
 		}
 	}
-	came := slices.DeleteFunc(slices.Clone(after.Regions), func(region string) bool { return known[region] })
-	if err := insertLoops(ctx, tx, after, came, now); err != nil {
+	added := slices.DeleteFunc(slices.Clone(after.Regions), func(region string) bool { return existing[region] })
+	if err := insertLoops(ctx, tx, after, added, now); err != nil {
 		return err
 	}
-	return recount(ctx, tx, after.ID, came)
+	return restoreMissed(ctx, tx, after.ID, added)
 }
 
-// recount gives loops that are back what they missed before they left: their
-// gaps are still recorded, and a result that comes late takes its slot out of one.
-func recount(ctx context.Context, tx bun.Tx, checkID uuid.UUID, regions []string) error {
+// restoreMissed sets the missed count of added loops from the gaps of an earlier time in
+// these regions: the gaps are still stored, and a late result may still fill one.
+func restoreMissed(ctx context.Context, tx bun.Tx, checkID uuid.UUID, regions []string) error {
 	if len(regions) == 0 {
 		return nil
 	}
@@ -175,13 +180,13 @@ func recount(ctx context.Context, tx bun.Tx, checkID uuid.UUID, regions []string
 		FROM (SELECT region, sum(count) AS missed FROM result_gaps WHERE check_id = ?0 AND region = ANY(?1) GROUP BY region) AS g
 		WHERE r.check_id = ?0 AND r.region = g.region`, checkID, pgdialect.Array(regions)).Exec(ctx)
 	if err != nil {
-		return fmt.Errorf("recount missed slots: %w", err)
+		return fmt.Errorf("restore the count of missed slots: %w", err)
 	}
 	return nil
 }
 
-// adopt gives a loop the new definition of its check.
-func (r *loopRow) adopt(check *vigil.Check, restart bool, now time.Time) {
+// applyDefinition sets a loop to the new definition of its check.
+func (r *loopRow) applyDefinition(check *vigil.Check, restart bool, now time.Time) {
 	r.Desired, r.Active = check.Revision, check.Enabled
 	if restart {
 		r.setSchedule(check, now)
@@ -191,8 +196,8 @@ func (r *loopRow) adopt(check *vigil.Check, restart bool, now time.Time) {
 	}
 }
 
-// setSchedule starts the slots of a loop anew, with slot 0 at start. What was
-// counted stays counted when the clock was ahead before.
+// setSchedule starts a new schedule of a loop, with slot 0 at start. CountedUntil never
+// moves back, even when the clock does, so that no slot is counted twice.
 func (r *loopRow) setSchedule(check *vigil.Check, start time.Time) {
 	schedule := check.Schedule(r.Region, start)
 	r.StartAt, r.Anchor, r.CountedUntil = start, schedule.Anchor, later(r.CountedUntil, start)
@@ -204,9 +209,8 @@ func (r *loopRow) setSchedule(check *vigil.Check, start time.Time) {
 	}
 }
 
-// closeSchedule ends the schedule of a locked loop: its slots that passed
-// without a result become gaps. One that is still being probed shrinks its gap
-// when its result comes.
+// closeSchedule ends the schedule of a locked loop: its past slots without a result
+// become gaps. When a slot is still being probed, its result later fills the gap.
 func closeSchedule(ctx context.Context, tx bun.Tx, loop *loopRow, now time.Time) error {
 	for _, g := range gapsBetween(loop.schedule(), loop.CountedUntil, now) {
 		_, err := tx.NewRaw("INSERT INTO result_gaps (check_id, region, first_slot, last_slot, step_ms, count) VALUES (?, ?, ?, ?, ?, ?)",

@@ -11,42 +11,43 @@ import (
 	"vigil"
 )
 
-// rawPeriod is the longest period that is summed from the results themselves.
-const rawPeriod = 24 * time.Hour
+// maxRawPeriod is the longest period that Uptime sums from results; a longer one uses
+// rollups.
+const maxRawPeriod = 24 * time.Hour
 
-// Uptime sums the results of a check of the organization over a period that
-// ends now: those of slots within it. Up to 24 hours it is exact; beyond, the
-// period reaches back to the beginning of its first hour (UTC) and percentiles
-// come from hourly histograms, within 2 %. Due slots without a result count as
-// missed once their deadline has passed.
+// Uptime sums the results of a check of the organization whose slots are within a period
+// that ends now. Up to 24 hours it is exact. A longer period starts at the beginning of
+// its first hour (UTC), and its percentiles are read from hourly histograms, with an
+// error of up to 2 %. A due slot without a result counts as missed after its probe
+// deadline. An unknown check is a CodeNotFound error.
 func (s *Store) Uptime(ctx context.Context, orgID, checkID uuid.UUID, period time.Duration) (vigil.Uptime, error) {
 	now := s.instant()
 	w := window{check: checkID, from: now.Add(-period), to: now}
-	if period > rawPeriod {
+	if period > maxRawPeriod {
 		w.from = hourOf(w.from)
 	}
-	up, err := s.uptime(ctx, orgID, w, period > rawPeriod)
+	up, err := s.uptime(ctx, orgID, w, period > maxRawPeriod)
 	return up, wrap("sum uptime", err)
 }
 
-// window is a check over [from, to).
+// window selects the results of a check with slots in [from, to).
 type window struct {
 	check    uuid.UUID
 	from, to time.Time
 }
 
-// allRegions keys the sum over regions; no region is called that.
+// allRegions is the key of the sum over all regions; no region has an empty name.
 const allRegions = ""
 
 func (s *Store) uptime(ctx context.Context, orgID uuid.UUID, w window, rolledUp bool) (vigil.Uptime, error) {
-	// One snapshot for all the statements: a result must not be counted both
-	// as there and as missed.
+	// One snapshot for all statements: otherwise a result that arrives in between
+	// could count both as a result and as missed.
 	tx, err := s.pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err != nil {
 		return vigil.Uptime{}, fmt.Errorf("begin: %w", err)
 	}
 	defer func() {
-		_ = tx.Rollback(context.WithoutCancel(ctx)) // it only read
+		_ = tx.Rollback(context.WithoutCancel(ctx)) // the transaction is read-only
 	}()
 	missed, err := missedSlots(ctx, tx, orgID, w)
 	if err != nil {
@@ -54,7 +55,7 @@ func (s *Store) uptime(ctx context.Context, orgID uuid.UUID, w window, rolledUp 
 	}
 	sum := rawUptime
 	if rolledUp {
-		sum = rolledUptime
+		sum = rollupUptime
 	}
 	byRegion, err := sum(ctx, tx, w)
 	if err != nil {
@@ -72,9 +73,9 @@ func (s *Store) uptime(ctx context.Context, orgID uuid.UUID, w window, rolledUp 
 	return total, nil
 }
 
-// missedSlots counts, for every region that the check has or had in the window,
-// the slots recorded as missed and those due since the newest result. A check
-// that the organization does not have is not found.
+// missedSlots counts the missed slots of every region that the check has or had in the
+// window: those in stored gaps and those due since the newest result. A check that is not
+// the organization's is a CodeNotFound error.
 func missedSlots(ctx context.Context, tx pgx.Tx, orgID uuid.UUID, w window) (map[string]int64, error) {
 	found, err := tx.Query(ctx, `
 		SELECT r.region, r.active, r.start_at, r.anchor, r.interval_ms, r.offset_ms, r.counted_until, r.deadline_ms
@@ -84,7 +85,10 @@ func missedSlots(ctx context.Context, tx pgx.Tx, orgID uuid.UUID, w window) (map
 	}
 	missed := make(map[string]int64)
 	var loop loopRow
-	into := []any{&loop.Region, &loop.Active, &loop.StartAt, &loop.Anchor, &loop.IntervalMS, &loop.OffsetMS, &loop.CountedUntil, &loop.DeadlineMS}
+	into := []any{
+		&loop.Region, &loop.Active, &loop.StartAt, &loop.Anchor, &loop.IntervalMS, &loop.OffsetMS,
+		&loop.CountedUntil, &loop.DeadlineMS,
+	}
 	_, err = pgx.ForEachRow(found, into, func() error {
 		missed[loop.Region] = 0
 		if loop.Active {
@@ -110,7 +114,7 @@ func missedSlots(ctx context.Context, tx pgx.Tx, orgID uuid.UUID, w window) (map
 	var stepMS int64
 	_, err = pgx.ForEachRow(found, []any{&region, &one.First, &one.Last, &stepMS, &one.Count}, func() error {
 		one.Step = fromMilliseconds(stepMS)
-		missed[region] += one.within(w.from, w.to)
+		missed[region] += one.countBetween(w.from, w.to)
 		return nil
 	})
 	if err != nil {
@@ -119,7 +123,7 @@ func missedSlots(ctx context.Context, tx pgx.Tx, orgID uuid.UUID, w window) (map
 	return missed, nil
 }
 
-// rawUptime sums results, by region and over all of them.
+// rawUptime sums results, for each region and over all regions.
 func rawUptime(ctx context.Context, tx pgx.Tx, w window) (map[string]vigil.Uptime, error) {
 	found, err := tx.Query(ctx, `
 		SELECT coalesce(region, ''), count(*), count(*) FILTER (WHERE success),
@@ -133,10 +137,10 @@ func rawUptime(ctx context.Context, tx pgx.Tx, w window) (map[string]vigil.Uptim
 	byRegion := make(map[string]vigil.Uptime)
 	var region string
 	var up vigil.Uptime
-	var at []float64
-	_, err = pgx.ForEachRow(found, []any{&region, &up.Total, &up.Successful, &up.AvgMS, &at}, func() error {
+	var percentiles []float64
+	_, err = pgx.ForEachRow(found, []any{&region, &up.Total, &up.Successful, &up.AvgMS, &percentiles}, func() error {
 		up.Failed = up.Total - up.Successful
-		up.P50MS, up.P95MS, up.P99MS = at[0], at[1], at[2]
+		up.P50MS, up.P95MS, up.P99MS = percentiles[0], percentiles[1], percentiles[2]
 		byRegion[region] = up
 		return nil
 	})
@@ -146,8 +150,8 @@ func rawUptime(ctx context.Context, tx pgx.Tx, w window) (map[string]vigil.Uptim
 	return byRegion, nil
 }
 
-// rolledUptime sums rollups, by region and over all of them.
-func rolledUptime(ctx context.Context, tx pgx.Tx, w window) (map[string]vigil.Uptime, error) {
+// rollupUptime sums rollups, for each region and over all regions.
+func rollupUptime(ctx context.Context, tx pgx.Tx, w window) (map[string]vigil.Uptime, error) {
 	found, err := tx.Query(ctx, `
 		SELECT region, total, successes, sum_ms, buckets, counts FROM result_rollups
 		WHERE check_id = $1 AND hour >= $2 AND hour < $3`, w.check, w.from, w.to)
@@ -188,10 +192,10 @@ func (r *rollup) add(other rollup) {
 }
 
 func (r *rollup) uptime() vigil.Uptime {
-	at := r.times.quantiles(0.5, 0.95, 0.99)
+	percentiles := r.times.quantiles(0.5, 0.95, 0.99)
 	up := vigil.Uptime{
 		Total: r.total, Successful: r.successes, Failed: r.total - r.successes,
-		P50MS: at[0], P95MS: at[1], P99MS: at[2],
+		P50MS: percentiles[0], P95MS: percentiles[1], P99MS: percentiles[2],
 	}
 	if r.successes > 0 {
 		up.AvgMS = r.sumMS / float64(r.successes)

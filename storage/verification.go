@@ -2,8 +2,6 @@ package storage
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -12,7 +10,7 @@ import (
 	"vigil"
 )
 
-// ReplaceToken keeps a token that was mailed, and ends the older one of the same
+// ReplaceToken stores a token that was mailed. It replaces the older token of the same
 // user and purpose.
 func (s *Store) ReplaceToken(ctx context.Context, token vigil.AccountToken) error {
 	_, err := s.db.NewRaw(`INSERT INTO account_tokens (hash, purpose, user_id, email, created_at, expires_at)
@@ -20,27 +18,28 @@ func (s *Store) ReplaceToken(ctx context.Context, token vigil.AccountToken) erro
 		ON CONFLICT (user_id, purpose) DO UPDATE
 		SET hash = excluded.hash, email = excluded.email, created_at = excluded.created_at, expires_at = excluded.expires_at`,
 		token.Hash, string(token.Purpose), token.UserID, token.Email, s.instant(), micro(token.ExpiresAt)).Exec(ctx)
-	return wrap("keep a token", err)
+	return wrap("store a token", err)
 }
 
-// PendingEmail is the address that a user has yet to prove, or nothing.
+// PendingEmail returns the address that a user has not verified yet, empty when there is
+// none or its token has expired.
 func (s *Store) PendingEmail(ctx context.Context, userID uuid.UUID) (string, error) {
 	var email string
 	err := s.db.NewRaw("SELECT email FROM account_tokens WHERE user_id = ? AND purpose = ? AND expires_at > ?",
 		userID, string(vigil.TokenVerify), s.instant()).Scan(ctx, &email)
-	if errors.Is(err, sql.ErrNoRows) {
+	if isNoRow(err) {
 		return "", nil
 	}
 	return email, wrap("read the pending address", err)
 }
 
-// VerifyEmail uses up a token: its address becomes the user's, proven, and the
-// checks of the organization are permanent from now on. It returns the user and
-// the address before. A token that is unknown, used or too old is a CodeInvalid
-// error; an address that somebody else took since is a CodeConflict one.
+// VerifyEmail consumes a token: its address becomes the user's verified address, and the
+// checks of the organization become permanent. It returns the user and the previous
+// address. An unknown, used or expired token is a CodeInvalid error; an address that
+// another account uses by now is a CodeConflict error.
 func (s *Store) VerifyEmail(ctx context.Context, hash []byte) (user vigil.User, previous string, err error) {
 	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
-		userID, email, err := s.takeToken(ctx, tx, vigil.TokenVerify, hash)
+		userID, email, err := s.consumeToken(ctx, tx, vigil.TokenVerify, hash)
 		if err != nil {
 			return err
 		}
@@ -48,7 +47,7 @@ func (s *Store) VerifyEmail(ctx context.Context, hash []byte) (user vigil.User, 
 			return err
 		}
 		previous, user.Email = user.Email, email
-		return s.proveEmail(ctx, tx, &user)
+		return s.markEmailVerified(ctx, tx, &user)
 	})
 	if err != nil {
 		return vigil.User{}, "", wrap("verify an address", err)
@@ -56,14 +55,14 @@ func (s *Store) VerifyEmail(ctx context.Context, hash []byte) (user vigil.User, 
 	return user, previous, nil
 }
 
-// Recover uses up a token that was mailed to give back access: the address is
-// proven by that, and an API key is made. With a password hash the password
-// changes too, and every session ends. A token that is unknown, used, too old,
-// or was sent to an address that is the user's no more is a CodeInvalid error.
+// Recover consumes a recovery token that was mailed to the user: it marks the address as
+// verified and creates an API key. When passwordHash is not empty, it also changes the
+// password and ends every session. An unknown, used or expired token, or one for an
+// address that the user no longer has, is a CodeInvalid error.
 func (s *Store) Recover(ctx context.Context, hash []byte, key vigil.NewKey, passwordHash string) (vigil.User, error) {
 	var user vigil.User
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
-		userID, email, err := s.takeToken(ctx, tx, vigil.TokenRecover, hash)
+		userID, email, err := s.consumeToken(ctx, tx, vigil.TokenRecover, hash)
 		if err != nil {
 			return err
 		}
@@ -71,9 +70,9 @@ func (s *Store) Recover(ctx context.Context, hash []byte, key vigil.NewKey, pass
 			return err
 		}
 		if user.Email != email {
-			return errToken()
+			return errInvalidToken()
 		}
-		if err := s.proveEmail(ctx, tx, &user); err != nil {
+		if err := s.markEmailVerified(ctx, tx, &user); err != nil {
 			return err
 		}
 		if passwordHash != "" {
@@ -87,7 +86,8 @@ func (s *Store) Recover(ctx context.Context, hash []byte, key vigil.NewKey, pass
 	return user, wrap("recover an account", err)
 }
 
-// SetPassword changes a user's password, and ends every session.
+// SetPassword changes a user's password and ends every session. An unknown user is a
+// CodeNotFound error.
 func (s *Store) SetPassword(ctx context.Context, userID uuid.UUID, hash string) (vigil.User, error) {
 	var user vigil.User
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) (err error) {
@@ -99,26 +99,27 @@ func (s *Store) SetPassword(ctx context.Context, userID uuid.UUID, hash string) 
 	return user, wrap("change a password", err)
 }
 
-// takeToken removes a token and returns whose it was and for which address.
-func (s *Store) takeToken(ctx context.Context, tx bun.Tx, purpose vigil.TokenPurpose, hash []byte) (uuid.UUID, string, error) {
+// consumeToken deletes a token and returns its user and address. An unknown or expired
+// token is a CodeInvalid error.
+func (s *Store) consumeToken(ctx context.Context, tx bun.Tx, purpose vigil.TokenPurpose, hash []byte) (uuid.UUID, string, error) {
 	var row struct {
 		UserID uuid.UUID `bun:"user_id"`
 		Email  string    `bun:"email"`
 	}
 	err := tx.NewRaw("DELETE FROM account_tokens WHERE hash = ? AND purpose = ? AND expires_at > ? RETURNING user_id, email",
 		hash, string(purpose), s.instant()).Scan(ctx, &row)
-	if errors.Is(err, sql.ErrNoRows) {
-		return uuid.UUID{}, "", errToken()
+	if isNoRow(err) {
+		return uuid.UUID{}, "", errInvalidToken()
 	}
 	return row.UserID, row.Email, wrap("use a token", err)
 }
 
-func errToken() error {
+func errInvalidToken() error {
 	return vigil.Invalid("token", "is not valid: it was used, replaced by a newer one, or is older than 24 hours")
 }
 
-// lockUser reads a user and makes other changes wait. Whoever uses a token is
-// that user, as far as the audit log is concerned.
+// lockUser reads and locks a user. It also makes the user the author of the audit entry
+// of ctx: a token identifies its user.
 func lockUser(ctx context.Context, tx bun.Tx, id uuid.UUID) (vigil.User, error) {
 	var row userRow
 	if err := tx.NewSelect().Model(&row).Where("u.id = ?", id).For("NO KEY UPDATE").Scan(ctx); err != nil {
@@ -130,8 +131,9 @@ func lockUser(ctx context.Context, tx bun.Tx, id uuid.UUID) (vigil.User, error) 
 	return row.user(), nil
 }
 
-// proveEmail stores the user's address as proven.
-func (s *Store) proveEmail(ctx context.Context, tx bun.Tx, user *vigil.User) error {
+// markEmailVerified stores the user's address as verified and makes the checks of the
+// organization permanent. An address that another account uses is a CodeConflict error.
+func (s *Store) markEmailVerified(ctx context.Context, tx bun.Tx, user *vigil.User) error {
 	user.EmailVerified, user.UpdatedAt = true, s.instant()
 	_, err := tx.NewUpdate().Model((*userRow)(nil)).
 		Set("email = ?", user.Email).Set("email_verified = true").Set("updated_at = ?", user.UpdatedAt).
@@ -142,13 +144,15 @@ func (s *Store) proveEmail(ctx context.Context, tx bun.Tx, user *vigil.User) err
 	if err != nil {
 		return fmt.Errorf("store the address: %w", err)
 	}
-	if _, err := tx.NewRaw("UPDATE checks SET expires_at = NULL WHERE org_id = ? AND expires_at IS NOT NULL", user.OrgID).Exec(ctx); err != nil {
+	_, err = tx.NewRaw("UPDATE checks SET expires_at = NULL WHERE org_id = ? AND expires_at IS NOT NULL", user.OrgID).Exec(ctx)
+	if err != nil {
 		return fmt.Errorf("make the checks permanent: %w", err)
 	}
 	return nil
 }
 
-// storePassword stores a new password and a new session version.
+// storePassword stores a new password hash and raises the session version, which ends
+// every session.
 func (s *Store) storePassword(ctx context.Context, tx bun.Tx, user *vigil.User, hash string) error {
 	user.PasswordHash, user.UpdatedAt = hash, s.instant()
 	user.SessionVersion++

@@ -14,69 +14,68 @@ import (
 
 // WriterOptions of a ResultWriter.
 type WriterOptions struct {
-	// Delay that the first row of a group waits for company; 0 means 20 ms.
+	// Delay is how long the first row of a group waits for more rows; 0 means 20 ms.
 	Delay time.Duration
-	// MaxRows in a group; 0 means 256.
+	// MaxRows is the maximum size of a group; 0 means 256.
 	MaxRows int
-	// Now is the clock of what the log and Committed are told; nil means the
-	// store's.
+	// Now is the clock of the durations in the log and in Committed; nil means the
+	// store's clock.
 	Now func() time.Time
-	// Committed, which may be nil, hears of every transaction: how many rows
-	// it stored and how long it took.
+	// Committed is called after every committed transaction with the number of rows
+	// and the duration; it may be nil.
 	Committed func(ctx context.Context, rows int, took time.Duration)
-	// Log hears of rows that cannot be stored and of a database that is
-	// away; nil means the store's log.
+	// Log receives rows that cannot be stored, and errors while Postgres is
+	// unavailable; nil means the store's log.
 	Log *slog.Logger
 }
 
-// How long the writer waits for Postgres.
 const (
-	firstRetry    = 50 * time.Millisecond // doubling to
-	longestRetry  = 2 * time.Second
-	attemptLimit  = 30 * time.Second // for one transaction
-	drainPatience = 5 * time.Second  // for what is left when it stops
+	minRetryDelay = 50 * time.Millisecond // doubles after each attempt
+	maxRetryDelay = 2 * time.Second
+	commitTimeout = 30 * time.Second // for one transaction
+	drainTimeout  = 5 * time.Second  // for the accepted rows when the writer stops
 )
 
-// ResultWriter stores the results of many goroutines in common transactions: a
-// commit costs about the same for one row and for hundreds. Several writers,
-// also of several processes, may store rows of the same checks at once.
+// ResultWriter stores the results of many goroutines in shared transactions, since a
+// commit costs about the same for one row and for hundreds. Several writers, also in
+// several processes, may store rows of the same checks at once.
 type ResultWriter struct {
-	store   *Store
-	delay   time.Duration
-	maxRows int
-	now     func() time.Time
-	log     *slog.Logger
-	heard   func(ctx context.Context, rows int, took time.Duration)
-	waiting atomic.Int64
+	store     *Store
+	delay     time.Duration
+	maxRows   int
+	now       func() time.Time
+	log       *slog.Logger
+	committed func(ctx context.Context, rows int, took time.Duration)
+	waiting   atomic.Int64
 
 	queue   chan *pendingRow
 	closing chan struct{} // closed by Close
-	stopped chan struct{} // closed when Run takes no more rows
+	stopped chan struct{} // closed when Run accepts no more rows
 	done    chan struct{} // closed when Run has returned
 	close   sync.Once
 	started sync.Once
 }
 
-// pendingRow is a row on its way, with the Write that waits for it.
+// pendingRow is a row that a Write waits for.
 type pendingRow struct {
 	ctx      context.Context //nolint:containedctx // the row lives as long as its Write waits
 	result   vigil.Result
 	metadata []byte
 	worker   string
 	deadline time.Duration
-	missed   int64        // slots before it that have no result
-	outcome  chan outcome // takes one without blocking
+	missed   int64        // slots before it without a result
+	outcome  chan outcome // has a buffer of one
 }
 
 type outcome struct {
-	recorded vigil.StoredResult
-	err      error
+	stored vigil.StoredResult
+	err    error
 }
 
-// NewResultWriter makes a writer. Its Run does the work.
+// NewResultWriter returns a writer. Write blocks until Run is started.
 func NewResultWriter(s *Store, opts WriterOptions) *ResultWriter {
 	w := &ResultWriter{
-		store: s, delay: opts.Delay, maxRows: opts.MaxRows, now: opts.Now, log: opts.Log, heard: opts.Committed,
+		store: s, delay: opts.Delay, maxRows: opts.MaxRows, now: opts.Now, log: opts.Log, committed: opts.Committed,
 		queue: make(chan *pendingRow), closing: make(chan struct{}),
 		stopped: make(chan struct{}), done: make(chan struct{}),
 	}
@@ -95,11 +94,11 @@ func NewResultWriter(s *Store, opts WriterOptions) *ResultWriter {
 	return w
 }
 
-// Write stores a result and returns the row that Postgres then holds for its
-// slot: this one, or the one that was there before. It returns when the row is
-// committed, cannot be stored, or ctx is over; in the last case the row may
-// still be stored. While Postgres is away it waits. A result of a check, or of
-// a region of it, that does not exist is a CodeNotFound error.
+// Write stores a result and returns the row that Postgres then has for its slot: this
+// one, or an earlier one. It blocks until the row is committed, cannot be stored, or ctx
+// ends; in the last case the row may still be stored. While Postgres is unavailable, it
+// waits. A check, or a region of it, that does not exist is a CodeNotFound error. After
+// the writer has stopped, it returns a CodeUnavailable error.
 func (w *ResultWriter) Write(ctx context.Context, row vigil.ResultRow) (vigil.StoredResult, error) {
 	result, metadata, err := storable(row.Result)
 	if err != nil {
@@ -116,21 +115,21 @@ func (w *ResultWriter) Write(ctx context.Context, row vigil.ResultRow) (vigil.St
 	case <-ctx.Done():
 		return vigil.StoredResult{}, wrap("store result", context.Cause(ctx))
 	case <-w.stopped:
-		return vigil.StoredResult{}, vigil.Errorf(vigil.CodeUnavailable, "Results are not stored any more: this process is stopping.")
+		return vigil.StoredResult{}, vigil.Errorf(vigil.CodeUnavailable, "The result was not stored: this process is stopping.")
 	}
 	select {
 	case out := <-p.outcome:
-		return out.recorded, wrap("store result", out.err)
+		return out.stored, wrap("store result", out.err)
 	case <-ctx.Done():
 		return vigil.StoredResult{}, wrap("store result", context.Cause(ctx))
 	}
 }
 
-// Waiting is how many rows wait now to be stored.
+// Waiting returns the number of rows that are waiting to be stored.
 func (w *ResultWriter) Waiting() int64 { return w.waiting.Load() }
 
-// Run stores rows until ctx is over or the writer is closed, and then what it
-// had taken on, within 5 s. It returns nil, and may be called once.
+// Run stores rows until ctx ends or the writer is closed, and then stores the rows that it
+// has accepted, within 5 s. It returns nil; a second call is an error.
 func (w *ResultWriter) Run(ctx context.Context) error {
 	first := false
 	w.started.Do(func() { first = true })
@@ -139,11 +138,11 @@ func (w *ResultWriter) Run(ctx context.Context) error {
 		case <-w.closing:
 			return nil
 		default:
-			return errors.New("the result writer runs already")
+			return errors.New("the result writer is already running")
 		}
 	}
 	defer close(w.done)
-	// The work goes on past the end of ctx for what was taken on.
+	// Rows that were accepted are stored even after ctx has ended.
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	finished := make(chan struct{})
@@ -156,7 +155,7 @@ func (w *ResultWriter) Run(ctx context.Context) error {
 			return
 		}
 		select {
-		case <-time.After(drainPatience):
+		case <-time.After(drainTimeout):
 			stop()
 		case <-finished:
 		}
@@ -175,8 +174,8 @@ func (w *ResultWriter) Run(ctx context.Context) error {
 	}
 }
 
-// Close stops the writer: rows that it has taken on are stored, later ones are
-// refused. It returns when a running Run has ended.
+// Close stops the writer: accepted rows are stored, later ones are refused. It waits
+// until a running Run has returned.
 func (w *ResultWriter) Close() {
 	w.close.Do(func() { close(w.closing) })
 	running := true
@@ -189,8 +188,8 @@ func (w *ResultWriter) Close() {
 	close(w.done)
 }
 
-// collect waits for a row and then, no longer than the delay, for a group; more
-// is false when the writer is to stop after it.
+// collect waits for a first row and then, up to the delay, for the rest of a group; more
+// is false when the writer must stop after this group.
 func (w *ResultWriter) collect(ctx context.Context) (group []*pendingRow, more bool) {
 	select {
 	case p := <-w.queue:
@@ -217,10 +216,10 @@ func (w *ResultWriter) collect(ctx context.Context) (group []*pendingRow, more b
 	return group, true
 }
 
-// answer ends the Write of a row.
-func (p *pendingRow) answer(recorded vigil.StoredResult, err error) {
-	p.outcome <- outcome{recorded: recorded, err: err}
+// complete ends the Write of a row with its outcome.
+func (p *pendingRow) complete(stored vigil.StoredResult, err error) {
+	p.outcome <- outcome{stored: stored, err: err}
 }
 
-// errStopped ends Writes that the writer could not finish before it stopped.
+// errStopped is the outcome of rows that were not stored before the writer stopped.
 var errStopped = fmt.Errorf("the result writer stopped: %w", context.Canceled)

@@ -15,11 +15,11 @@ import (
 	"vigil"
 )
 
-// This file is the hot path: it speaks to pgx without bun in between, so that
-// groups travel as binary arrays to statements that are prepared once.
+// This file is the hot path: it uses pgx directly, without bun, so that a group is sent
+// as binary arrays to prepared statements.
 
-// loopKey names the row of check_regions that guards everything about a loop's
-// results: results, rollups and gaps are written under its lock only.
+// loopKey is the key of a row of check_regions. The lock of that row guards the results,
+// rollups and gaps of the loop: they are written only under it.
 type loopKey struct {
 	check  uuid.UUID
 	region string
@@ -31,7 +31,7 @@ func compareKeys(a, b loopKey) int {
 	return cmp.Or(bytes.Compare(a.check[:], b.check[:]), strings.Compare(a.region, b.region))
 }
 
-// slotKey names a result.
+// slotKey is the key of a result.
 type slotKey struct {
 	loop loopKey
 	slot time.Time
@@ -39,13 +39,13 @@ type slotKey struct {
 
 func (p *pendingRow) slotKey() slotKey { return slotKey{p.key(), p.result.Slot} }
 
-// groupTx is one group on its way through its transaction.
+// groupTx is the state of the transaction that stores a group.
 type groupTx struct {
-	tx    pgx.Tx
-	rows  []*pendingRow         // by loop and slot, each slot once
-	loops map[loopKey]*loopHead // those that exist, locked
-	fresh map[slotKey]bool      // rows that were not there before
-	old   map[slotKey]vigil.Result
+	tx       pgx.Tx
+	rows     []*pendingRow             // sorted by loop and slot, one for each slot
+	loops    map[loopKey]*loopProgress // of the loops that exist, locked
+	inserted map[slotKey]bool          // slots that had no result before
+	existing map[slotKey]vigil.Result  // of the other slots
 }
 
 // commit stores a group and returns the outcome of each row, in its order.
@@ -55,11 +55,11 @@ func (s *Store) commit(ctx context.Context, group []*pendingRow) ([]outcome, err
 		return nil, fmt.Errorf("begin: %w", err)
 	}
 	defer func() {
-		_ = tx.Rollback(context.WithoutCancel(ctx)) // nothing is left of it after the commit
+		_ = tx.Rollback(context.WithoutCancel(ctx)) // does nothing after the commit
 	}()
 	g := &groupTx{tx: tx, rows: distinct(group)}
 	for _, step := range []func(context.Context) error{
-		g.lockHeads, g.insertRows, g.readOld, g.fillGaps, g.addToRollups, g.storeHeads,
+		g.lockLoops, g.insertRows, g.readExisting, g.fillGaps, g.addToRollups, g.storeProgress,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, err
@@ -71,8 +71,8 @@ func (s *Store) commit(ctx context.Context, group []*pendingRow) ([]outcome, err
 	return g.outcomes(group), nil
 }
 
-// distinct orders a group by key, so that writers meet each other's locks in
-// the same order, and keeps the first row of each slot.
+// distinct sorts a group by key, so that all writers lock loops in the same order, and
+// keeps the first row of each slot.
 func distinct(group []*pendingRow) []*pendingRow {
 	rows := slices.Clone(group)
 	slices.SortStableFunc(rows, func(a, b *pendingRow) int {
@@ -81,12 +81,12 @@ func distinct(group []*pendingRow) []*pendingRow {
 	return slices.CompactFunc(rows, func(a, b *pendingRow) bool { return a.slotKey() == b.slotKey() })
 }
 
-// outcomes answers every row of the group: of several for a slot only the one
-// that was stored is the inserted one.
+// outcomes returns the outcome of every row of the group. Among several rows for a slot,
+// only the stored one is marked as inserted.
 func (g *groupTx) outcomes(group []*pendingRow) []outcome {
-	stored := make(map[slotKey]*pendingRow, len(g.rows))
+	winners := make(map[slotKey]*pendingRow, len(g.rows))
 	for _, p := range g.rows {
-		stored[p.slotKey()] = p
+		winners[p.slotKey()] = p
 	}
 	out := make([]outcome, len(group))
 	for i, p := range group {
@@ -94,22 +94,22 @@ func (g *groupTx) outcomes(group []*pendingRow) []outcome {
 		switch {
 		case g.loops[key.loop] == nil:
 			out[i].err = vigil.NotFound("check")
-		case g.fresh[key]:
-			winner := stored[key]
-			out[i].recorded = vigil.StoredResult{Result: winner.result}
+		case g.inserted[key]:
+			winner := winners[key]
+			out[i].stored = vigil.StoredResult{Result: winner.result}
 			if winner == p {
-				out[i].recorded.Inserted, out[i].recorded.Missed = true, p.missed
+				out[i].stored.Inserted, out[i].stored.Missed = true, p.missed
 			}
 		default:
-			out[i].recorded = vigil.StoredResult{Result: g.old[key]}
+			out[i].stored = vigil.StoredResult{Result: g.existing[key]}
 		}
 	}
 	return out
 }
 
-// lockHeads locks the loops of the group, and drops the rows of those that do
+// lockLoops locks and reads the loops of the group, and drops the rows of loops that do
 // not exist.
-func (g *groupTx) lockHeads(ctx context.Context) error {
+func (g *groupTx) lockLoops(ctx context.Context) error {
 	var checks [][16]byte
 	var regions []string
 	for i, p := range g.rows {
@@ -126,29 +126,31 @@ func (g *groupTx) lockHeads(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("lock loops: %w", err)
 	}
-	heads, err := pgx.CollectRows(found, scanHead)
+	loops, err := pgx.CollectRows(found, scanProgress)
 	if err != nil {
 		return fmt.Errorf("lock loops: %w", err)
 	}
-	g.loops = make(map[loopKey]*loopHead, len(heads))
-	for _, h := range heads {
-		g.loops[h.key()] = h
+	g.loops = make(map[loopKey]*loopProgress, len(loops))
+	for _, l := range loops {
+		g.loops[l.key()] = l
 	}
 	g.rows = slices.DeleteFunc(g.rows, func(p *pendingRow) bool { return g.loops[p.key()] == nil })
 	return nil
 }
 
-// insertRows stores what is not stored yet.
+// insertRows inserts the rows whose slots have no result yet.
 func (g *groupTx) insertRows(ctx context.Context) error {
-	g.fresh = make(map[slotKey]bool, len(g.rows))
+	g.inserted = make(map[slotKey]bool, len(g.rows))
 	if len(g.rows) == 0 {
 		return nil
 	}
 	c := newColumns(g.rows)
 	inserted, err := g.tx.Query(ctx, `
 		INSERT INTO results (check_id, region, slot, id, time, manual, success, response_time_ms, status_code, error_message, metadata)
-		SELECT n.check_id, n.region, n.slot, n.id, n.time, n.manual, n.success, n.response_time_ms, n.status_code, n.error_message, n.metadata::jsonb
-		FROM unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::uuid[], $5::timestamptz[], $6::bool[], $7::bool[], $8::float8[], $9::int4[], $10::text[], $11::text[])
+		SELECT n.check_id, n.region, n.slot, n.id, n.time, n.manual, n.success, n.response_time_ms, n.status_code, n.error_message,
+			n.metadata::jsonb
+		FROM unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::uuid[], $5::timestamptz[], $6::bool[], $7::bool[],
+			$8::float8[], $9::int4[], $10::text[], $11::text[])
 			AS n (check_id, region, slot, id, time, manual, success, response_time_ms, status_code, error_message, metadata)
 		ON CONFLICT (check_id, region, slot) DO NOTHING
 		RETURNING check_id, region, slot`,
@@ -158,7 +160,7 @@ func (g *groupTx) insertRows(ctx context.Context) error {
 	}
 	var key slotKey
 	_, err = pgx.ForEachRow(inserted, []any{&key.loop.check, &key.loop.region, &key.slot}, func() error {
-		g.fresh[key] = true
+		g.inserted[key] = true
 		return nil
 	})
 	if err != nil {
@@ -167,22 +169,24 @@ func (g *groupTx) insertRows(ctx context.Context) error {
 	return nil
 }
 
-// readOld reads the rows that were there before.
-func (g *groupTx) readOld(ctx context.Context) error {
-	if len(g.fresh) == len(g.rows) {
+// readExisting reads the results that slots of the group already had.
+func (g *groupTx) readExisting(ctx context.Context) error {
+	if len(g.inserted) == len(g.rows) {
 		return nil
 	}
-	c := newColumns(slices.DeleteFunc(slices.Clone(g.rows), func(p *pendingRow) bool { return g.fresh[p.slotKey()] }))
+	c := newColumns(slices.DeleteFunc(slices.Clone(g.rows), func(p *pendingRow) bool { return g.inserted[p.slotKey()] }))
 	found, err := g.tx.Query(ctx, `
-		SELECT r.check_id, r.region, r.slot, r.id, r.time, r.manual, r.success, r.response_time_ms, r.status_code, r.error_message, r.metadata
+		SELECT r.check_id, r.region, r.slot, r.id, r.time, r.manual, r.success,
+			r.response_time_ms, r.status_code, r.error_message, r.metadata
 		FROM results AS r JOIN unnest($1::uuid[], $2::text[], $3::timestamptz[]) AS k (check_id, region, slot)
 			ON r.check_id = k.check_id AND r.region = k.region AND r.slot = k.slot`, c.checks, c.regions, c.slots)
 	if err != nil {
 		return fmt.Errorf("read stored results: %w", err)
 	}
-	old, err := pgx.CollectRows(found, func(row pgx.CollectableRow) (vigil.Result, error) {
+	existing, err := pgx.CollectRows(found, func(row pgx.CollectableRow) (vigil.Result, error) {
 		var r resultRow
-		err := row.Scan(&r.CheckID, &r.Region, &r.Slot, &r.ID, &r.Time, &r.Manual, &r.Success, &r.ResponseTimeMS, &r.StatusCode, &r.ErrorMessage, &r.Metadata)
+		err := row.Scan(&r.CheckID, &r.Region, &r.Slot, &r.ID, &r.Time, &r.Manual, &r.Success,
+			&r.ResponseTimeMS, &r.StatusCode, &r.ErrorMessage, &r.Metadata)
 		if err != nil {
 			return vigil.Result{}, err
 		}
@@ -191,14 +195,14 @@ func (g *groupTx) readOld(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read stored results: %w", err)
 	}
-	g.old = make(map[slotKey]vigil.Result, len(old))
-	for _, r := range old {
-		g.old[slotKey{loopKey{r.CheckID, r.Region}, r.Slot}] = r
+	g.existing = make(map[slotKey]vigil.Result, len(existing))
+	for _, r := range existing {
+		g.existing[slotKey{loopKey{r.CheckID, r.Region}, r.Slot}] = r
 	}
 	return nil
 }
 
-// columns are the rows of a group turned on their side.
+// columns are the rows of a group as one array for each column.
 type columns struct {
 	checks, ids     [][16]byte
 	regions         []string

@@ -14,13 +14,13 @@ import (
 	"vigil/timing"
 )
 
-// commitAll stores a group and answers each of its rows. While Postgres is away
-// it tries again for as long as anybody waits for a row; a group that Postgres
-// refuses is halved until the row at fault is alone and fails alone.
+// commitAll stores a group and completes each of its rows. While Postgres is unavailable
+// it retries as long as a Write waits for a row. A group that Postgres refuses is split
+// in halves until only the faulty row fails.
 func (w *ResultWriter) commitAll(ctx context.Context, group []*pendingRow) {
-	wait, since := firstRetry, w.now()
+	delay, since := minRetryDelay, w.now()
 	for {
-		group = waitedFor(group)
+		group = dropAbandoned(group)
 		if len(group) == 0 {
 			return
 		}
@@ -28,23 +28,24 @@ func (w *ResultWriter) commitAll(ctx context.Context, group []*pendingRow) {
 		switch {
 		case err == nil:
 			for i, p := range group {
-				p.answer(outcomes[i].recorded, outcomes[i].err)
+				p.complete(outcomes[i].stored, outcomes[i].err)
 			}
 			return
 		case ctx.Err() != nil:
 			for _, p := range group {
-				p.answer(vigil.StoredResult{}, errStopped)
+				p.complete(vigil.StoredResult{}, errStopped)
 			}
 			return
-		case away(err):
-			w.log.WarnContext(ctx, "results wait for the database", "rows", len(group), "waited", w.now().Sub(since), "retry_in", wait, "error", err)
-			_ = timing.Sleep(ctx, wait) // the loop sees whether ctx has ended
-			wait = min(2*wait, longestRetry)
+		case retryable(err):
+			w.log.WarnContext(ctx, "results wait for the database",
+				"rows", len(group), "waited", w.now().Sub(since), "retry_in", delay, "error", err)
+			_ = timing.Sleep(ctx, delay) // the loop checks whether ctx has ended
+			delay = min(2*delay, maxRetryDelay)
 		case len(group) == 1:
 			p := group[0]
 			w.log.ErrorContext(ctx, "result cannot be stored",
 				"check", p.result.CheckID, "region", p.result.Region, "slot", p.result.Slot, "error", err)
-			p.answer(vigil.StoredResult{}, err)
+			p.complete(vigil.StoredResult{}, err)
 			return
 		default:
 			half := len(group) / 2
@@ -54,35 +55,38 @@ func (w *ResultWriter) commitAll(ctx context.Context, group []*pendingRow) {
 	}
 }
 
-// tryCommit stores a group in one transaction of bounded length.
+// tryCommit stores a group in one transaction, which may take up to commitTimeout.
 func (w *ResultWriter) tryCommit(ctx context.Context, group []*pendingRow) ([]outcome, error) {
-	ctx, cancel := context.WithTimeout(ctx, attemptLimit)
+	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
 	defer cancel()
 	began := w.now()
 	outcomes, err := w.store.commit(ctx, group)
-	if err == nil && w.heard != nil {
-		w.heard(ctx, len(group), w.now().Sub(began))
+	if err == nil && w.committed != nil {
+		w.committed(ctx, len(group), w.now().Sub(began))
 	}
 	return outcomes, err
 }
 
-// waitedFor drops the rows whose Write has given up.
-func waitedFor(group []*pendingRow) []*pendingRow {
+// dropAbandoned drops the rows whose Write has returned because its context ended.
+func dropAbandoned(group []*pendingRow) []*pendingRow {
 	return slices.DeleteFunc(slices.Clone(group), func(p *pendingRow) bool {
 		if p.ctx.Err() == nil {
 			return false
 		}
-		p.answer(vigil.StoredResult{}, context.Cause(p.ctx))
+		p.complete(vigil.StoredResult{}, context.Cause(p.ctx))
 		return true
 	})
 }
 
-// away says whether an error is about Postgres being out of reach, short of
-// something or in contention, rather than about the rows: trying again helps.
-func away(err error) bool {
+// retryable reports whether a retry may succeed: Postgres is unreachable, is short of
+// resources or had a conflict between transactions. Errors about the rows themselves are
+// not retryable.
+func retryable(err error) bool {
 	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch refused.Code[:min(2, len(refused.Code))] {
-		case "08", "25", "40", "53", "55", "57", "58": // connection, read-only, rolled back, resources, locks, shutdown, I/O
+		// SQLSTATE classes of the Postgres manual, appendix A: connection, read-only,
+		// rolled back, resources, locks, shutdown, I/O.
+		case "08", "25", "40", "53", "55", "57", "58":
 			return true
 		}
 		return false

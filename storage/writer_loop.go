@@ -11,9 +11,9 @@ import (
 	"vigil"
 )
 
-// loopHead is where the results of a loop stand: the part of a loop's row that
-// a result may move, read under its lock.
-type loopHead struct {
+// loopProgress is the part of a loop's row that results change. It is read under the lock
+// of the row.
+type loopProgress struct {
 	check    uuid.UUID
 	region   string
 	active   bool
@@ -24,60 +24,60 @@ type loopHead struct {
 	lastScheduled, nextDue *time.Time
 	deadlineMS, missed     int64
 	health, worker         string
-	heard                  bool // a result of its schedule came: nudges are forgotten
-	recordGaps             []gap
+	clearNudge             bool // a scheduled result came, so the backoff of nudges ends
+	newGaps                []gap
 }
 
-func (h *loopHead) key() loopKey { return loopKey{h.check, h.region} }
+func (l *loopProgress) key() loopKey { return loopKey{l.check, l.region} }
 
-func scanHead(row pgx.CollectableRow) (*loopHead, error) {
-	var h loopHead
+func scanProgress(row pgx.CollectableRow) (*loopProgress, error) {
+	var l loopProgress
 	var intervalMS, offsetMS int64
-	err := row.Scan(&h.check, &h.region, &h.active, &h.schedule.Start, &h.schedule.Anchor, &intervalMS, &offsetMS, &h.countedUntil,
-		&h.lastSlot, &h.lastTime, &h.lastScheduled, &h.nextDue, &h.deadlineMS, &h.health, &h.missed, &h.worker)
-	h.schedule.Interval, h.schedule.Offset = fromMilliseconds(intervalMS), fromMilliseconds(offsetMS)
-	return &h, err
+	err := row.Scan(&l.check, &l.region, &l.active, &l.schedule.Start, &l.schedule.Anchor, &intervalMS, &offsetMS, &l.countedUntil,
+		&l.lastSlot, &l.lastTime, &l.lastScheduled, &l.nextDue, &l.deadlineMS, &l.health, &l.missed, &l.worker)
+	l.schedule.Interval, l.schedule.Offset = fromMilliseconds(intervalMS), fromMilliseconds(offsetMS)
+	return &l, err
 }
 
-// take moves the head for a row that was really inserted. It returns false for
-// a scheduled row whose slot was counted already: it may lie in a gap.
-func (h *loopHead) take(p *pendingRow) (counted bool) {
+// advance updates the progress for an inserted row. It returns false for a scheduled row
+// whose slot was already counted, and may be in a gap.
+func (l *loopProgress) advance(p *pendingRow) (counted bool) {
 	r := &p.result
-	p.missed = 0 // of an attempt that failed
-	if h.lastSlot == nil || r.Slot.After(*h.lastSlot) {
-		h.lastSlot, h.lastTime, h.health = &r.Slot, &r.Time, string(vigil.HealthOf(r.Success))
+	p.missed = 0 // a failed attempt may have set it
+	if l.lastSlot == nil || r.Slot.After(*l.lastSlot) {
+		l.lastSlot, l.lastTime, l.health = &r.Slot, &r.Time, string(vigil.HealthOf(r.Success))
 	}
 	if r.Manual {
 		return true
 	}
-	if h.lastScheduled == nil || r.Slot.After(*h.lastScheduled) {
-		h.lastScheduled, h.worker, h.heard = &r.Slot, p.worker, true
+	if l.lastScheduled == nil || r.Slot.After(*l.lastScheduled) {
+		l.lastScheduled, l.worker, l.clearNudge = &r.Slot, p.worker, true
 		if p.deadline > 0 {
-			h.deadlineMS = milliseconds(p.deadline)
+			l.deadlineMS = milliseconds(p.deadline)
 		}
 	}
-	if r.Slot.Before(h.countedUntil) {
+	if r.Slot.Before(l.countedUntil) {
 		return false
 	}
-	if !h.active {
+	if !l.active {
 		return true // nothing is due while the check is disabled
 	}
-	gaps := gapsBetween(h.schedule, h.countedUntil, r.Slot)
-	h.recordGaps = append(h.recordGaps, gaps...)
-	p.missed = countOf(gaps)
-	h.missed += p.missed
-	h.countedUntil = r.Slot.Add(time.Microsecond)
-	next := h.schedule.Next(r.Slot)
-	h.nextDue = &next
+	gaps := gapsBetween(l.schedule, l.countedUntil, r.Slot)
+	l.newGaps = append(l.newGaps, gaps...)
+	p.missed = totalCount(gaps)
+	l.missed += p.missed
+	l.countedUntil = r.Slot.Add(time.Microsecond)
+	next := l.schedule.Next(r.Slot)
+	l.nextDue = &next
 	return true
 }
 
-// fillGaps moves the heads for the inserted rows, oldest first, and takes slots
-// that came late out of the gaps that were recorded for them.
+// fillGaps advances the loops for the inserted rows, oldest first, and removes the slots
+// of late results from the stored gaps.
 func (g *groupTx) fillGaps(ctx context.Context) error {
 	var late []*pendingRow
 	for _, p := range g.rows {
-		if g.fresh[p.slotKey()] && !g.loops[p.key()].take(p) {
+		if g.inserted[p.slotKey()] && !g.loops[p.key()].advance(p) {
 			late = append(late, p)
 		}
 	}
@@ -95,7 +95,7 @@ func (g *groupTx) fillGaps(ctx context.Context) error {
 	changed := make(map[loopKey]bool)
 	for _, p := range late {
 		key := p.key()
-		gaps, filled := fill(left[key], p.result.Slot)
+		gaps, filled := fillSlot(left[key], p.result.Slot)
 		if filled {
 			left[key], changed[key] = gaps, true
 			g.loops[key].missed--
@@ -109,7 +109,7 @@ func (g *groupTx) fillGaps(ctx context.Context) error {
 	return nil
 }
 
-// gapsAround reads the recorded gaps that may hold late slots.
+// gapsAround reads the stored gaps that may contain the slots of late results.
 func (g *groupTx) gapsAround(ctx context.Context, late []*pendingRow) (map[loopKey][]gap, error) {
 	c := newColumns(late)
 	found, err := g.tx.Query(ctx, `
@@ -135,13 +135,14 @@ func (g *groupTx) gapsAround(ctx context.Context, late []*pendingRow) (map[loopK
 	return gaps, nil
 }
 
-// replaceGaps puts what is left of a loop's gaps in their place.
+// replaceGaps replaces gaps of a loop by what is left of them.
 func (g *groupTx) replaceGaps(ctx context.Context, key loopKey, before, after []gap) error {
 	firsts := make([]time.Time, len(before))
 	for i, one := range before {
 		firsts[i] = one.First
 	}
-	_, err := g.tx.Exec(ctx, "DELETE FROM result_gaps WHERE check_id = $1 AND region = $2 AND first_slot = ANY($3)", key.check, key.region, firsts)
+	_, err := g.tx.Exec(ctx, "DELETE FROM result_gaps WHERE check_id = $1 AND region = $2 AND first_slot = ANY($3)",
+		key.check, key.region, firsts)
 	if err != nil {
 		return fmt.Errorf("replace gaps: %w", err)
 	}
@@ -173,59 +174,61 @@ func (g *groupTx) insertGaps(ctx context.Context, byLoop map[loopKey][]gap) erro
 	return nil
 }
 
-// storeHeads writes the heads that moved, and the slots they found missed.
-func (g *groupTx) storeHeads(ctx context.Context) error {
-	moved := make(map[loopKey]bool)
+// storeProgress stores the changed loops and their new gaps.
+func (g *groupTx) storeProgress(ctx context.Context) error {
+	changed := make(map[loopKey]bool)
 	missed := make(map[loopKey][]gap)
-	var heads []*loopHead
+	var loops []*loopProgress
 	for _, p := range g.rows {
 		key := p.key()
-		if !g.fresh[p.slotKey()] || moved[key] {
+		if !g.inserted[p.slotKey()] || changed[key] {
 			continue
 		}
-		moved[key] = true
-		heads = append(heads, g.loops[key])
-		if gaps := g.loops[key].recordGaps; len(gaps) > 0 {
+		changed[key] = true
+		loops = append(loops, g.loops[key])
+		if gaps := g.loops[key].newGaps; len(gaps) > 0 {
 			missed[key] = gaps
 		}
 	}
-	if len(heads) == 0 {
+	if len(loops) == 0 {
 		return nil
 	}
 	if err := g.insertGaps(ctx, missed); err != nil {
 		return err
 	}
-	return g.updateHeads(ctx, heads)
+	return g.updateProgress(ctx, loops)
 }
 
-func (g *groupTx) updateHeads(ctx context.Context, heads []*loopHead) error {
+func (g *groupTx) updateProgress(ctx context.Context, loops []*loopProgress) error {
 	var checks [][16]byte
 	var regions, healths, workers []string
 	var counted []time.Time
 	var slots, times, scheduled, due []*time.Time
 	var deadlines, missed []int64
-	var heard []bool
-	for _, h := range heads {
-		checks, regions = append(checks, h.check), append(regions, h.region)
-		counted, slots, times = append(counted, h.countedUntil), append(slots, h.lastSlot), append(times, h.lastTime)
-		scheduled, due = append(scheduled, h.lastScheduled), append(due, h.nextDue)
-		deadlines, missed = append(deadlines, h.deadlineMS), append(missed, h.missed)
-		healths, workers, heard = append(healths, h.health), append(workers, h.worker), append(heard, h.heard)
+	var clearNudges []bool
+	for _, l := range loops {
+		checks, regions = append(checks, l.check), append(regions, l.region)
+		counted, slots, times = append(counted, l.countedUntil), append(slots, l.lastSlot), append(times, l.lastTime)
+		scheduled, due = append(scheduled, l.lastScheduled), append(due, l.nextDue)
+		deadlines, missed = append(deadlines, l.deadlineMS), append(missed, l.missed)
+		healths, workers = append(healths, l.health), append(workers, l.worker)
+		clearNudges = append(clearNudges, l.clearNudge)
 	}
 	_, err := g.tx.Exec(ctx, `
 		UPDATE check_regions AS r SET
 			counted_until = n.counted_until, last_slot = n.last_slot, last_time = n.last_time,
 			last_scheduled = n.last_scheduled, next_due = n.next_due, deadline_ms = n.deadline_ms,
 			missed = n.missed, health = n.health, worker = n.worker,
-			nudged_at = CASE WHEN n.heard THEN NULL ELSE r.nudged_at END,
-			nudge_wait_ms = CASE WHEN n.heard THEN 0 ELSE r.nudge_wait_ms END
+			nudged_at = CASE WHEN n.clear_nudge THEN NULL ELSE r.nudged_at END,
+			nudge_wait_ms = CASE WHEN n.clear_nudge THEN 0 ELSE r.nudge_wait_ms END
 		FROM unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::timestamptz[], $5::timestamptz[], $6::timestamptz[],
 			$7::timestamptz[], $8::int8[], $9::int8[], $10::text[], $11::text[], $12::bool[])
-			AS n (check_id, region, counted_until, last_slot, last_time, last_scheduled, next_due, deadline_ms, missed, health, worker, heard)
+			AS n (check_id, region, counted_until, last_slot, last_time, last_scheduled, next_due, deadline_ms, missed,
+				health, worker, clear_nudge)
 		WHERE r.check_id = n.check_id AND r.region = n.region`,
-		checks, regions, counted, slots, times, scheduled, due, deadlines, missed, healths, workers, heard)
+		checks, regions, counted, slots, times, scheduled, due, deadlines, missed, healths, workers, clearNudges)
 	if err != nil {
-		return fmt.Errorf("move loops: %w", err)
+		return fmt.Errorf("update loops: %w", err)
 	}
 	return nil
 }

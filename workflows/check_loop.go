@@ -34,14 +34,14 @@ const (
 	// as new.
 	maxTurns = 250
 	// A failed turn is repeated after firstPause, doubling to lastPause.
-	firstPause = time.Second
-	lastPause  = time.Minute
+	minPause = time.Second
+	maxPause = time.Minute
 	// slack is what a turn may take beyond its slots and its probe: storing
 	// the result, and being dispatched.
 	slack = 30 * time.Second
-	// longestWait bounds the wait of a turn whose slots the loop does not know
+	// maxWait bounds the wait of a turn whose slots the loop does not know
 	// yet. No interval is longer than 30 days.
-	longestWait = 30 * 24 * time.Hour
+	maxWait = 30 * 24 * time.Hour
 )
 
 // errOutdated: a turn ended by a definition that is older than the loop.
@@ -75,7 +75,7 @@ type LoopInput struct {
 // What is live while the loop waits decides how large a stack it keeps in the
 // cache of its worker. That is why its parts hand pointers to each other.
 func CheckLoop(ctx workflow.Context, in *LoopInput) error {
-	l := &checkLoop{in: in, pause: firstPause}
+	l := &checkLoop{in: in, pause: minPause}
 	if err := l.open(ctx); err != nil {
 		return err
 	}
@@ -210,7 +210,7 @@ func (l *checkLoop) forgetPlan() {
 // longest probe and the slack.
 func (l *checkLoop) timeout(ctx workflow.Context) time.Duration {
 	if l.in.Plan == nil {
-		return longestWait + slack
+		return maxWait + slack
 	}
 	wait := max(0, l.in.Plan.Until.Sub(workflow.Now(ctx)))
 	return wait + l.in.Plan.Deadline + slack
@@ -272,7 +272,7 @@ func (l *checkLoop) pauseAfterFailure(ctx workflow.Context, err error) {
 	timerCtx, cancel := workflow.WithCancel(ctx)
 	defer cancel()
 	l.wait(ctx, workflow.NewTimer(timerCtx, l.pause))
-	l.pause = min(2*l.pause, lastPause)
+	l.pause = min(2*l.pause, maxPause)
 }
 
 // applyTurn takes over what a turn told.
@@ -288,7 +288,7 @@ func (l *checkLoop) applyTurn(ctx workflow.Context, watch workflow.Future) {
 		l.handleGone(ctx, result.Revision)
 		return
 	}
-	l.pause = firstPause
+	l.pause = minPause
 	l.in.Plan = &result
 	l.in.Reported = l.in.Reported && !result.Restarted
 	l.describe(ctx)

@@ -43,7 +43,7 @@ type DeliveryInput struct {
 // a wait short, because the incident ended, a redelivery was asked for or the
 // channel is gone. It ends when nothing is left to tell.
 func Delivery(ctx workflow.Context, in DeliveryInput) error {
-	d := &delivery{in: in, refreshSignals: workflow.GetSignalChannel(ctx, SignalRefresh), pause: firstPause}
+	d := &delivery{in: in, refreshSignals: workflow.GetSignalChannel(ctx, SignalRefresh), pause: minPause}
 	for n := 1; ; n++ {
 		d.drainRefreshSignals()
 		report, err := d.attempt(ctx)
@@ -99,7 +99,7 @@ func (d *delivery) attempt(ctx workflow.Context) (activities.DeliveryReport, err
 	case report.Busy:
 		report.Pause = d.backoff(busyPause)
 	default:
-		d.pause = firstPause
+		d.pause = minPause
 	}
 	if report.Failures >= stuckFailures && report.Status == vigil.DeliveryPending {
 		if err := d.show(ctx, statusRetrying); err != nil {

@@ -34,7 +34,7 @@ func (i *incidents) updateHandlers() func(yield func(string, func(workflow.Conte
 // history. Until the context is read, it accepts any incident.
 func (i *incidents) validate(request Request) error {
 	if request.IncidentID == uuid.Nil || i.contextRead && !i.isOpen(request) {
-		return notOpen()
+		return errNotOpen()
 	}
 	return nil
 }
@@ -43,7 +43,7 @@ func (i *incidents) isOpen(request Request) bool {
 	return i.context.Incident != nil && i.context.Incident.ID == request.IncidentID
 }
 
-func notOpen() error {
+func errNotOpen() error {
 	return temporal.NewNonRetryableApplicationError("the incident is not open", string(vigil.CodeConflict), nil)
 }
 
@@ -91,7 +91,7 @@ func (i *incidents) whileOpen(ctx workflow.Context, request Request, do func() e
 	}
 	defer i.mutex.Unlock()
 	if !i.isOpen(request) {
-		return notOpen()
+		return errNotOpen()
 	}
 	i.refreshRequested = true
 	return do()

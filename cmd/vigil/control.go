@@ -15,6 +15,7 @@ import (
 
 // startControl starts the sweep, and the workers of incidents and deliveries.
 func (p *platform) startControl(ctx context.Context) error {
+	sealConfigs(ctx, p.store, p.log)
 	sweep := reconcile.New(reconcile.Options{
 		Loops: p.loops, Store: p.store, Housekeeping: housekeeping{p.store, p.settings.retention()}, Incidents: p.incidents, IncidentStore: p.store,
 		Now: time.Now, Log: p.log,

@@ -1,13 +1,18 @@
 package main
 
 import (
+	"context"
 	"crypto/hkdf"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"vigil"
+	"vigil/notify"
+	"vigil/probe"
+	"vigil/storage"
 )
 
 // secretKeyFile is the file of the data directory that holds the generated key,
@@ -21,23 +26,23 @@ const (
 // it is derived from.
 const signingPurpose = "vigil session tokens v1"
 
-// secrets are all keys that the platform works with, made from the secret key.
+// secrets are all keys of the platform, derived from the secret key.
 type secrets struct {
 	keyring *vigil.Keyring
-	// signing signs session tokens; older ones are still accepted.
+	// signing signs session tokens; tokens of older keys are still accepted.
 	signing      []byte
 	olderSigning [][]byte
 }
 
-// keeper makes a secret of so many bytes once and returns it in hexadecimal.
-type keeper interface {
+// secretStore returns a secret of size bytes in hexadecimal; the first call creates it.
+type secretStore interface {
 	Secret(name string, size int) (string, error)
 }
 
-// openSecrets takes the secret keys of the settings, else the one that the data
-// directory keeps. Without a data directory (nil) the setting is needed: two
-// processes that each made a key could not read what the other wrote.
-func openSecrets(s *settings, dataDir keeper) (secrets, error) {
+// openSecrets uses the secret keys of the settings, else the one in the data directory.
+// Without a data directory (nil) the setting is required: two processes with keys of
+// their own could not read each other's secrets.
+func openSecrets(s *settings, dataDir secretStore) (secrets, error) {
 	keys := s.SecretKeys
 	if len(keys) == 0 {
 		if dataDir == nil {
@@ -70,4 +75,23 @@ func openSecrets(s *settings, dataDir keeper) (secrets, error) {
 		opened.olderSigning = append(opened.olderSigning, derived)
 	}
 	return opened, nil
+}
+
+// configSecrets holds the secret members of the configs of all types.
+func configSecrets() vigil.ConfigSecrets {
+	return vigil.ConfigSecrets{Checks: probe.Secrets(), Channels: notify.Secrets()}
+}
+
+// sealConfigs seals the secrets that an older version stored in clear. Only what
+// runs the control worker does so: it is replaced after the region workers, and
+// the older ones of these cannot read what is sealed now. Both forms can be read,
+// so a failure stops nothing; the next start tries again.
+func sealConfigs(ctx context.Context, store *storage.Store, log *slog.Logger) {
+	changed, err := store.SealConfigs(ctx)
+	switch {
+	case err != nil:
+		log.WarnContext(ctx, "secrets stored in clear are not sealed yet", "sealed", changed, "error", err)
+	case changed > 0:
+		log.InfoContext(ctx, "secrets that were stored in clear are sealed", "configs", changed)
+	}
 }

@@ -19,8 +19,8 @@ import (
 // them as.
 type binaries struct {
 	pgbin.Installation
-	uid, gid int
-	drop     bool // this process is root, which initdb refuses to be
+	uid, gid       int
+	dropPrivileges bool // the process is root, as which initdb refuses to run
 }
 
 // findBinaries finds the Postgres of this machine and the user to run it as.
@@ -48,7 +48,7 @@ func (b *binaries) chooseUser() error {
 		uid, errUID := strconv.Atoi(account.Uid)
 		gid, errGID := strconv.Atoi(account.Gid)
 		if errUID == nil && errGID == nil {
-			b.uid, b.gid, b.drop = uid, gid, true
+			b.uid, b.gid, b.dropPrivileges = uid, gid, true
 			return nil
 		}
 	}
@@ -65,7 +65,7 @@ func (b *binaries) command(dir, name string, args ...string) *exec.Cmd {
 	cmd.Dir = dir
 	cmd.Env = []string{"PATH=/usr/bin:/bin:" + b.Dir, "LC_ALL=C", "TZ=UTC"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if b.drop {
+	if b.dropPrivileges {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(b.uid), Gid: uint32(b.gid)} //nolint:gosec // ids of the user database
 	}
 	return cmd
@@ -90,9 +90,9 @@ func (b *binaries) run(dir, name string, args ...string) error {
 	return nil
 }
 
-// ownDir makes a directory that belongs to the user of the server and that only
+// makeOwnedDir makes a directory that belongs to the user of the server and that only
 // that user and root can enter.
-func (b *binaries) ownDir(dir string) error {
+func (b *binaries) makeOwnedDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("make %s: %w", dir, err)
 	}
@@ -104,7 +104,7 @@ func (b *binaries) ownDir(dir string) error {
 	if !info.IsDir() || ok && int(owner.Uid) != b.uid && int(owner.Uid) != os.Getuid() {
 		return fmt.Errorf("%s belongs to somebody else", dir)
 	}
-	if b.drop {
+	if b.dropPrivileges {
 		if err := os.Chown(dir, b.uid, b.gid); err != nil {
 			return fmt.Errorf("give %s to the server's user: %w", dir, err)
 		}
@@ -112,11 +112,11 @@ func (b *binaries) ownDir(dir string) error {
 	return nil
 }
 
-// base is a directory for sockets and data that the server's user can reach; a
+// baseDir is a directory for sockets and data that the server's user can reach; a
 // private TMPDIR of root is not one.
-func (b *binaries) base() string {
+func (b *binaries) baseDir() string {
 	dir := os.TempDir()
-	for at := dir; b.drop && at != "/" && at != "."; at = filepath.Dir(at) {
+	for at := dir; b.dropPrivileges && at != "/" && at != "."; at = filepath.Dir(at) {
 		if info, err := os.Stat(at); err != nil || info.Mode().Perm()&0o001 == 0 {
 			return "/tmp"
 		}

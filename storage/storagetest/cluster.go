@@ -21,14 +21,14 @@ type Cluster struct {
 }
 
 const (
-	superuser = "postgres"
-	startWait = "60" // seconds
+	superuser    = "postgres"
+	startTimeout = "60" // seconds
 	// startTries is how often Start tries, a second apart.
 	startTries = 20
 )
 
-// throwaway are the settings of a server whose data nobody will miss.
-func throwaway() []string {
+// disposableSettings are the settings of a server whose data nobody will miss.
+func disposableSettings() []string {
 	return []string{"fsync=off", "synchronous_commit=off", "full_page_writes=off"}
 }
 
@@ -41,7 +41,7 @@ func StartCluster(tb testing.TB, settings ...string) *Cluster {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	dir, err := os.MkdirTemp(bin.base(), "vigil-pg-") //nolint:usetesting // the server's user cannot enter tb.TempDir, nor is a socket's path there short enough
+	dir, err := os.MkdirTemp(bin.baseDir(), "vigil-pg-") //nolint:usetesting // the server's user cannot enter tb.TempDir, nor is a socket's path there short enough
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func (c *Cluster) create() error {
 	if err := os.RemoveAll(c.data()); err != nil {
 		return fmt.Errorf("remove the old cluster: %w", err)
 	}
-	if err := c.bin.ownDir(c.dir); err != nil {
+	if err := c.bin.makeOwnedDir(c.dir); err != nil {
 		return err
 	}
 	return c.bin.run(c.dir, "initdb", "-D", c.data(), "-U", superuser, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
@@ -82,13 +82,13 @@ func (c *Cluster) start() error {
 	for _, setting := range c.settings {
 		options += " -c " + setting
 	}
-	return c.bin.run(c.dir, "pg_ctl", "start", "-w", "-t", startWait, "-D", c.data(), "-l", filepath.Join(c.dir, "log"), "-o", options)
+	return c.bin.run(c.dir, "pg_ctl", "start", "-w", "-t", startTimeout, "-D", c.data(), "-l", filepath.Join(c.dir, "log"), "-o", options)
 }
 
 // stop ends the server if one runs in the directory.
 func (c *Cluster) stop(mode string) {
 	if _, err := os.Stat(filepath.Join(c.data(), "postmaster.pid")); err == nil {
-		_ = c.bin.run(c.dir, "pg_ctl", "stop", "-w", "-t", startWait, "-m", mode, "-D", c.data()) // one that is gone already is as good
+		_ = c.bin.run(c.dir, "pg_ctl", "stop", "-w", "-t", startTimeout, "-m", mode, "-D", c.data()) // one that is gone already is as good
 	}
 }
 
@@ -96,7 +96,7 @@ func (c *Cluster) stop(mode string) {
 func (c *Cluster) Stop(tb testing.TB) {
 	tb.Helper()
 	c.stop("immediate")
-	if c.answers(tb.Context()) {
+	if c.responds(tb.Context()) {
 		tb.Fatal("the server still answers")
 	}
 }
@@ -115,9 +115,9 @@ func (c *Cluster) Start(tb testing.TB) {
 	tb.Fatal(err)
 }
 
-// answers says whether the server lives. One that is busy must not be taken for
+// responds says whether the server lives. One that is busy must not be taken for
 // dead, since others may be using it: a refusal is an answer too.
-func (c *Cluster) answers(ctx context.Context) bool {
+func (c *Cluster) responds(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, c.DSN("postgres"))

@@ -21,9 +21,9 @@ func sharedCluster(ctx context.Context) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir := filepath.Join(bin.base(), fmt.Sprintf("vigil-test-postgres-%d-%d", os.Getuid(), bin.Major))
-	c := &Cluster{bin: bin, dir: dir, settings: throwaway()}
-	if err := bin.ownDir(dir); err != nil {
+	dir := filepath.Join(bin.baseDir(), fmt.Sprintf("vigil-test-postgres-%d-%d", os.Getuid(), bin.Major))
+	c := &Cluster{bin: bin, dir: dir, settings: disposableSettings()}
+	if err := bin.makeOwnedDir(dir); err != nil {
 		return nil, err
 	}
 	unlock, err := lock(filepath.Join(dir, "lock"))
@@ -31,10 +31,10 @@ func sharedCluster(ctx context.Context) (*Cluster, error) {
 		return nil, err
 	}
 	defer unlock()
-	if err := c.use(); err != nil {
+	if err := c.markUsed(); err != nil {
 		return nil, err
 	}
-	if c.answers(ctx) {
+	if c.responds(ctx) {
 		return c, nil
 	}
 	if err := c.create(); err != nil {
@@ -43,7 +43,7 @@ func sharedCluster(ctx context.Context) (*Cluster, error) {
 	if err := c.start(); err != nil {
 		return nil, err
 	}
-	return c, c.watch()
+	return c, c.startWatchdog()
 }
 
 // lock takes a lock that ends with this process at the latest.
@@ -62,8 +62,8 @@ func lock(path string) (unlock func(), err error) {
 // usedFile is touched by every request for a database and as long as one is held.
 func (c *Cluster) usedFile() string { return filepath.Join(c.dir, "used") }
 
-// use says that somebody needs the cluster.
-func (c *Cluster) use() error {
+// markUsed says that somebody needs the cluster.
+func (c *Cluster) markUsed() error {
 	stamp := []byte(time.Now().UTC().Format(time.RFC3339) + "\n")    //nolint:forbidigo // the watchdog compares file times
 	if err := os.WriteFile(c.usedFile(), stamp, 0o644); err != nil { //nolint:gosec // the server's user reads its time
 		return fmt.Errorf("use the test cluster: %w", err)
@@ -71,8 +71,8 @@ func (c *Cluster) use() error {
 	return nil
 }
 
-// hold uses the cluster until the end of the test, however long that takes.
-func (c *Cluster) hold(tb testing.TB) {
+// keepAlive uses the cluster until the end of the test, however long that takes.
+func (c *Cluster) keepAlive(tb testing.TB) {
 	tb.Helper()
 	over := make(chan struct{})
 	tb.Cleanup(func() { close(over) })
@@ -84,7 +84,7 @@ func (c *Cluster) hold(tb testing.TB) {
 			case <-over:
 				return
 			case <-tick.C:
-				_ = c.use() // the next minute is soon enough
+				_ = c.markUsed() // the next minute is soon enough
 			}
 		}
 	}()
@@ -94,8 +94,8 @@ func (c *Cluster) hold(tb testing.TB) {
 const watchdog = `while [ -e "$1/postmaster.pid" ] && [ -n "$(find "$2" -mmin -"$3")" ]; do sleep 15; done
 exec "$4" stop -m immediate -D "$1"`
 
-// watch leaves a process behind that stops the cluster when it is idle.
-func (c *Cluster) watch() error {
+// startWatchdog leaves a process behind that stops the cluster when it is idle.
+func (c *Cluster) startWatchdog() error {
 	cmd := c.bin.command(c.dir, "/bin/sh", "-c", watchdog, "vigil-test-postgres-watchdog",
 		c.data(), c.usedFile(), fmt.Sprint(idleMinutes), c.bin.Path("pg_ctl"))
 	if err := cmd.Start(); err != nil {

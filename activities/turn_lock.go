@@ -28,7 +28,7 @@ type turnLock struct {
 	key        loopKey
 	scheduled  time.Time     // when the workflow asked for the turn
 	superseded chan struct{} // closed when a newer turn wants the place
-	left       chan struct{} // closed when the place is free
+	released   chan struct{} // closed when the place is free
 	once       sync.Once
 }
 
@@ -37,7 +37,7 @@ func newTurnLocks() *turnLocks { return &turnLocks{held: make(map[loopKey]*turnL
 // acquire waits for the place of a loop, asking an older turn to leave it. It
 // returns nil when a newer turn has it, or when ctx ends first.
 func (s *turnLocks) acquire(ctx context.Context, key loopKey, scheduled time.Time) *turnLock {
-	mine := &turnLock{key: key, scheduled: scheduled, superseded: make(chan struct{}), left: make(chan struct{})}
+	mine := &turnLock{key: key, scheduled: scheduled, superseded: make(chan struct{}), released: make(chan struct{})}
 	for {
 		s.mu.Lock()
 		holder := s.held[key]
@@ -52,7 +52,7 @@ func (s *turnLocks) acquire(ctx context.Context, key loopKey, scheduled time.Tim
 		}
 		holder.once.Do(func() { close(holder.superseded) })
 		select {
-		case <-holder.left:
+		case <-holder.released:
 		case <-ctx.Done():
 			return nil
 		}
@@ -64,5 +64,5 @@ func (s *turnLocks) release(held *turnLock) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.held, held.key)
-	close(held.left)
+	close(held.released)
 }

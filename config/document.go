@@ -1,4 +1,4 @@
-package probe
+package config
 
 import (
 	"bytes"
@@ -9,27 +9,24 @@ import (
 	"vigil"
 )
 
-// Bounds of a config as text.
-const (
-	maxConfigBytes = 256 << 10
-	maxConfigDepth = 12
-)
+// maxDepth bounds how deep objects and lists are nested.
+const maxDepth = 12
 
 // readDocument reads a config into maps, slices, strings, booleans and
 // json.Numbers. Unlike the standard decoder it refuses a member that is given
 // twice, and says where in the config a mistake is.
-func readDocument(config json.RawMessage) (map[string]any, error) {
-	if len(bytes.TrimSpace(config)) == 0 || string(bytes.TrimSpace(config)) == "null" {
-		return nil, vigil.Invalid("config", "is required, an object with the members of the check's type")
+func readDocument(given json.RawMessage, owner string, limit int) (map[string]any, error) {
+	if len(bytes.TrimSpace(given)) == 0 || string(bytes.TrimSpace(given)) == "null" {
+		return nil, vigil.Invalid("config", "is required, an object with the members of the %s's type", owner)
 	}
-	if len(config) > maxConfigBytes {
-		return nil, vigil.Invalid("config", "must be at most %d KiB", maxConfigBytes>>10)
+	if len(given) > limit {
+		return nil, vigil.Invalid("config", "must be at most %d KiB", limit>>10)
 	}
-	decoder := json.NewDecoder(bytes.NewReader(config))
+	decoder := json.NewDecoder(bytes.NewReader(given))
 	decoder.UseNumber()
 	value, err := readValue(decoder, "config", 0)
 	if err != nil {
-		if _, told := errors.AsType[*vigil.Error](err); told {
+		if _, ours := errors.AsType[*vigil.Error](err); ours {
 			return nil, err
 		}
 		return nil, vigil.Invalid("config", "is not valid JSON")
@@ -45,7 +42,7 @@ func readDocument(config json.RawMessage) (map[string]any, error) {
 }
 
 func readValue(decoder *json.Decoder, path string, depth int) (any, error) {
-	if depth > maxConfigDepth {
+	if depth > maxDepth {
 		return nil, vigil.Invalid(path, "is nested too deeply")
 	}
 	token, err := decoder.Token()
@@ -69,7 +66,7 @@ func readObject(decoder *json.Decoder, path string, depth int) (any, error) {
 			return nil, err
 		}
 		name, _ := token.(string)
-		at := member(path, name)
+		at := Member(path, name)
 		if _, twice := members[name]; twice {
 			return nil, vigil.Invalid(at, "is given twice")
 		}
@@ -84,7 +81,7 @@ func readObject(decoder *json.Decoder, path string, depth int) (any, error) {
 func readArray(decoder *json.Decoder, path string, depth int) (any, error) {
 	items := []any{}
 	for decoder.More() {
-		item, err := readValue(decoder, element(path, len(items)), depth+1)
+		item, err := readValue(decoder, Element(path, len(items)), depth+1)
 		if err != nil {
 			return nil, err
 		}

@@ -1,0 +1,70 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	"vigil"
+)
+
+// The values of the tag secret.
+const (
+	secretText   = "true"    // a text, or a list of texts
+	secretByName = "by-name" // a map whose names say which values are credentials, such as HTTP headers
+	secretByType = "by-type" // the config of a check whose type is the member "type" beside it
+)
+
+// Secrets returns the secret members of the configs that a struct reads, from
+// its tags. Members tagged by-type have the secrets of types.
+func Secrets(zero any, types map[vigil.CheckType]vigil.SecretFields) vigil.SecretFields {
+	return secretsOf(reflect.TypeOf(zero), types)
+}
+
+func secretsOf(t reflect.Type, types map[vigil.CheckType]vigil.SecretFields) vigil.SecretFields {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	members := make(map[string]vigil.SecretFields)
+	if t.Kind() == reflect.Struct {
+		for _, field := range reflect.VisibleFields(t) {
+			if field.Anonymous {
+				continue
+			}
+			if inner := secretsOfField(field, types); inner.Secret || inner.ByName || inner.Members != nil || inner.ByType != nil {
+				members[memberName(field)] = inner
+			}
+		}
+	}
+	if len(members) == 0 {
+		return vigil.SecretFields{}
+	}
+	return vigil.SecretFields{Members: members}
+}
+
+func secretsOfField(field reflect.StructField, types map[vigil.CheckType]vigil.SecretFields) vigil.SecretFields {
+	switch tag := field.Tag.Get("secret"); tag {
+	case "":
+		return secretsOf(field.Type, types)
+	case secretText:
+		return vigil.SecretFields{Secret: true}
+	case secretByName:
+		return vigil.SecretFields{ByName: true}
+	case secretByType:
+		if types == nil {
+			types = map[vigil.CheckType]vigil.SecretFields{} // all are unknown
+		}
+		return vigil.SecretFields{ByType: types}
+	default:
+		panic(fmt.Sprintf("config: %s has the unknown tag secret:%q", field.Name, tag))
+	}
+}
+
+// memberName is the name of a struct's field in JSON.
+func memberName(field reflect.StructField) string {
+	name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+	return name
+}
+
+// IsSecret reports whether a field of a config struct is tagged as a secret text.
+func IsSecret(field reflect.StructField) bool { return field.Tag.Get("secret") == secretText }

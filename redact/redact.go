@@ -1,0 +1,182 @@
+// Package redact hides the secrets of a config in what a target or a receiver
+// sends back: errors, metadata, answers. Every room that speaks to other systems
+// uses it before a text is stored or shown.
+package redact
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"html"
+	"net/url"
+	"slices"
+	"strings"
+
+	"vigil"
+)
+
+// minEncoded is the length in bytes from which a secret is looked for in base64;
+// a shorter one has too few characters there to distinguish it from other text.
+const minEncoded = 6
+
+// CutMark ends a text that was cut off before it was redacted.
+const CutMark = "..."
+
+// minCutOff is the length in bytes of the beginning of a secret that counts as
+// one where a text was cut off.
+const minCutOff = 4
+
+// Redactor replaces secrets by vigil.SecretMask, in every spelling that an
+// answer is likely to repeat them in: clear, JSON, HTML, percent-encoded and
+// base64, also inside a longer base64 text. Nil hides nothing. It may be used by
+// any number of goroutines.
+type Redactor struct {
+	secrets   []string
+	spellings []string // longest first
+	replacer  *strings.Replacer
+}
+
+// New makes a redactor of secrets. Empty ones are left out.
+func New(secrets ...string) *Redactor {
+	r := &Redactor{}
+	for _, secret := range secrets {
+		if secret != "" {
+			r.secrets = append(r.secrets, secret)
+			r.spellings = append(r.spellings, spellings(secret)...)
+		}
+	}
+	slices.SortFunc(r.spellings, func(a, b string) int {
+		if len(a) != len(b) {
+			return len(b) - len(a)
+		}
+		return strings.Compare(a, b)
+	})
+	r.spellings = slices.Compact(r.spellings)
+	pairs := make([]string, 0, 2*len(r.spellings))
+	for _, spelling := range r.spellings {
+		pairs = append(pairs, spelling, vigil.SecretMask)
+	}
+	r.replacer = strings.NewReplacer(pairs...)
+	return r
+}
+
+// With returns a redactor of more secrets.
+func (r *Redactor) With(secrets ...string) *Redactor {
+	if r != nil {
+		secrets = append(slices.Clone(r.secrets), secrets...)
+	}
+	return New(secrets...)
+}
+
+// Join returns a redactor of the secrets of both.
+func (r *Redactor) Join(other *Redactor) *Redactor {
+	if other == nil {
+		return r
+	}
+	return r.With(other.secrets...)
+}
+
+// Text returns a text with its secrets replaced. Where the text was cut off, as
+// CutMark says, the beginning of a secret is replaced, too.
+func (r *Redactor) Text(text string) string {
+	if r == nil || len(r.spellings) == 0 {
+		return text
+	}
+	return r.cutOff(r.replacer.Replace(text))
+}
+
+// cutOff replaces the beginning of a secret before each mark of a cut.
+func (r *Redactor) cutOff(text string) string {
+	head, tail, found := strings.Cut(text, CutMark)
+	if !found {
+		return text
+	}
+	longest := 0
+	for _, spelling := range r.spellings {
+		for n := min(len(spelling)-1, len(head)); n >= minCutOff && n > longest; n-- {
+			if strings.HasSuffix(head, spelling[:n]) {
+				longest = n
+			}
+		}
+	}
+	if longest > 0 {
+		head = head[:len(head)-longest] + vigil.SecretMask
+	}
+	return head + CutMark + r.cutOff(tail)
+}
+
+// Tree replaces the secrets in the texts of a tree of maps and slices, in place,
+// and returns it.
+func (r *Redactor) Tree(value any) any {
+	if r == nil || len(r.spellings) == 0 {
+		return value
+	}
+	switch value := value.(type) {
+	case string:
+		return r.Text(value)
+	case []any:
+		for i := range value {
+			value[i] = r.Tree(value[i])
+		}
+	case map[string]any:
+		for name := range value {
+			value[name] = r.Tree(value[name])
+		}
+	}
+	return value
+}
+
+// Excerpt returns the start of an answer: valid text without secrets of at most
+// limit bytes. A secret that lies across the end of what was read cannot be
+// recognized, so that end is left out unless the answer is whole.
+func (r *Redactor) Excerpt(answer []byte, whole bool, limit int) string {
+	text := r.Text(string(answer))
+	if !whole && r != nil && len(r.spellings) > 0 {
+		text = text[:max(0, len(text)-len(r.spellings[0]))]
+	}
+	return vigil.Truncate(strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", ""), limit)
+}
+
+// spellings lists the forms in which a secret is recognized.
+func spellings(secret string) []string {
+	query, path := url.QueryEscape(secret), url.PathEscape(secret)
+	all := []string{
+		secret, quoted(secret, true), quoted(secret, false), html.EscapeString(secret),
+		query, path, lowerEscapes(query), lowerEscapes(path),
+	}
+	if len(secret) < minEncoded {
+		return all
+	}
+	all = append(all, base64.StdEncoding.EncodeToString([]byte(secret)), base64.URLEncoding.EncodeToString([]byte(secret)))
+	// Inside a longer text the encoding depends on the bytes before: there are
+	// three forms, of which the characters count that no neighbor changes.
+	for offset := range 3 {
+		padded := append(make([]byte, offset), secret...)
+		from, to := (8*offset+5)/6, 8*len(padded)/6
+		all = append(all, base64.RawStdEncoding.EncodeToString(padded)[from:to], base64.RawURLEncoding.EncodeToString(padded)[from:to])
+	}
+	return all
+}
+
+// quoted is a text as it stands between the quotes of JSON, by encoders that
+// escape HTML and by those that do not.
+func quoted(text string, escapeHTML bool) string {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(escapeHTML)
+	if err := encoder.Encode(text); err != nil {
+		return text
+	}
+	return strings.TrimPrefix(strings.TrimSuffix(out.String(), "\"\n"), `"`)
+}
+
+// lowerEscapes writes the digits of percent escapes in lower case.
+func lowerEscapes(text string) string {
+	escaped := []byte(text)
+	for i := 0; i+2 < len(escaped); i++ {
+		if escaped[i] == '%' {
+			copy(escaped[i+1:i+3], bytes.ToLower(escaped[i+1:i+3]))
+		}
+	}
+	return string(escaped)
+}
