@@ -368,7 +368,7 @@ func TestSecretFields(t *testing.T) {
 		other := vigil.ConfigSecrets{Checks: map[vigil.CheckType]vigil.SecretFields{"a": secretFields(), "b": {Secret: true}}}
 		channel := vigil.ConfigSecrets{Channels: map[vigil.ChannelType]vigil.SecretFields{"a": secretFields(), "b": {}}}
 		if of(one) != of(one) || of(one) == of(other) || of(one) == of(channel) || of(one) == of(vigil.ConfigSecrets{}) {
-			t.Error("fingerprints do not tell the members apart")
+			t.Error("different members have the same fingerprint")
 		}
 	})
 }

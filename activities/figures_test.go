@@ -48,7 +48,9 @@ type chatDelivery struct {
 }
 
 func (p *chatDelivery) ClaimAttempt(context.Context, uuid.UUID, uuid.UUID) (vigil.NextAttempt, error) {
-	return vigil.NextAttempt{State: p.state, Delivery: vigil.Delivery{ChannelType: vigil.ChannelChat}, Body: []byte("frozen")}, nil
+	return vigil.NextAttempt{State: p.state, Body: []byte("frozen"), Delivery: vigil.Delivery{
+		ChannelType: vigil.ChannelChat, Policy: vigil.DeliveryPolicy{MaxAttempts: 3},
+	}}, nil
 }
 
 func (p *chatDelivery) RecordOutcome(context.Context, vigil.AttemptOutcome) (vigil.Remaining, error) {
@@ -70,8 +72,6 @@ func (p *chatDelivery) DisableChannel(context.Context, uuid.UUID, string) (bool,
 func (p *chatDelivery) Parse(vigil.ChannelType, json.RawMessage) (notify.Sender, error) {
 	return p, nil
 }
-
-func (p *chatDelivery) MaxAttempts(vigil.ChannelType) int { return 3 }
 
 func (p *chatDelivery) Send(context.Context, notify.Message) notify.Outcome { return p.outcome }
 

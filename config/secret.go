@@ -11,7 +11,7 @@ import (
 // The values of the tag secret.
 const (
 	secretText   = "true"    // a text, or a list of texts
-	secretByName = "by-name" // a map whose names tell credentials, such as HTTP headers
+	secretByName = "by-name" // a map whose names say which values are credentials, such as HTTP headers
 	secretByType = "by-type" // the config of a check whose type is the member "type" beside it
 )
 

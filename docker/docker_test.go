@@ -215,7 +215,7 @@ func TestCompose(t *testing.T) {
 		}
 		for on, how := range service.DependsOn {
 			if how.Condition == types.ServiceConditionCompletedSuccessfully && read.Services[on].Restart != types.RestartPolicyOnFailure {
-				t.Errorf("%s waits for the end of %s, which goes on for ever", name, on)
+				t.Errorf("%s waits for the end of %s, which does not end", name, on)
 			}
 		}
 		if len(service.Command) > 0 {

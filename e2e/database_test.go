@@ -11,8 +11,8 @@ import (
 	"vigil/storage/storagetest"
 )
 
-// database is an empty database on a Postgres server of its own that listens on
-// TCP, as Temporal needs it. Both are gone after the test.
+// database returns an empty database on its own Postgres server, which listens on
+// TCP because Temporal needs that. Both are removed after the test.
 func database(t *testing.T) string {
 	t.Helper()
 	address := freeAddress(t)
@@ -41,8 +41,8 @@ func query(t *testing.T, dsn string, statements ...string) {
 	}
 }
 
-// dataDir is an empty directory that the user who runs Postgres can pass
-// through, unlike those of the testing package.
+// dataDir returns an empty directory that the Postgres user can enter, unlike
+// t.TempDir.
 func dataDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "vigil-data-") //nolint:usetesting // t.TempDir is closed to other users

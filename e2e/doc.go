@@ -1,4 +1,4 @@
-// Package e2e proves the promises from outside: the built program as a process
-// of its own, real Postgres, real Temporal, real targets, and every fact counted
-// through the API, in Postgres or at the target, never by the code under test.
+// Package e2e tests the built program as a separate process, with real Postgres,
+// Temporal and targets. Every fact is read through the API, in Postgres or at the
+// target, never from the code under test.
 package e2e

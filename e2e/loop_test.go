@@ -13,7 +13,7 @@ import (
 	temporal "go.temporal.io/sdk/client"
 )
 
-// target is a real HTTP service that remembers when it was asked.
+// target is an HTTP server that records the times of requests.
 type target struct {
 	*httptest.Server
 	mu   sync.Mutex
@@ -39,7 +39,7 @@ func (s *target) count(path string) int {
 	return len(s.hits[path])
 }
 
-// check and result are the members of the API's objects that are looked at.
+// check and result are the members of the API's objects that the tests read.
 type check struct {
 	ID           string `json:"id"`
 	HealthStatus string `json:"health_status"`
@@ -58,7 +58,7 @@ func httpCheck(name, target string, seconds int, regions ...string) map[string]a
 	}
 }
 
-func TestLoop(t *testing.T) { // its steps are the life of one check
+func TestLoop(t *testing.T) { // the subtests are the life of one check, in order
 	t.Parallel()
 	dsn := database(t)
 	p := up(t, dataDir(t), "DATABASE_URL="+dsn, "VIGIL_REGIONS=eu-central-fra,na-east-ewr")
@@ -72,7 +72,59 @@ func TestLoop(t *testing.T) { // its steps are the life of one check
 	eventually(t, "the first result is there", func() bool { return len(resultsOf(c, path)) > 0 })
 	t.Logf("first result %v after the request to create the check", time.Since(began).Round(time.Millisecond))
 
-	// On a busy machine a probe may take longer than its second, but not many do.
+	probeTogether(t, c, path)
+	eventually(t, "the check is healthy", func() bool {
+		c.into(&made, http.MethodGet, path, nil)
+		return made.HealthStatus == "healthy"
+	})
+
+	t.Run("FollowsAnUpdate", func(t *testing.T) {
+		c.into(nil, http.MethodPut, path, map[string]any{"config": map[string]any{"url": site.URL + "/moved"}, "interval_seconds": 2})
+		eventually(t, "the new path is probed by both regions", func() bool { return site.count("/moved") >= 4 })
+	})
+	t.Run("PausesAndResumes", func(t *testing.T) {
+		c.into(nil, http.MethodPut, path, map[string]any{"enabled": false})
+		eventually(t, "no loop runs", func() bool { return running(t, p, made.ID) == 0 })
+		before := site.count("/moved")
+		c.into(nil, http.MethodPut, path, map[string]any{"enabled": true})
+		eventually(t, "probing resumes", func() bool { return site.count("/moved") >= before+4 })
+	})
+	t.Run("SurvivesBeingDisabledAndEnabledAtOnce", func(t *testing.T) {
+		for range 5 {
+			c.into(nil, http.MethodPut, path, map[string]any{"enabled": false})
+			c.into(nil, http.MethodPut, path, map[string]any{"enabled": true})
+		}
+		before := site.count("/moved")
+		eventually(t, "both loops go on", func() bool { return site.count("/moved") >= before+6 && running(t, p, made.ID) == 2 })
+	})
+	t.Run("RunsATestOnDemand", func(t *testing.T) {
+		var tested result
+		for range 3 { // one may time out on a busy machine
+			c.into(&tested, http.MethodPost, path+"/test?region=na-east-ewr", nil)
+			if tested.Success {
+				break
+			}
+		}
+		if !tested.Success || tested.Region != "na-east-ewr" {
+			t.Errorf("test result %+v", tested)
+		}
+	})
+	t.Run("LeavesNothingWhenDeleted", func(t *testing.T) {
+		c.into(nil, http.MethodDelete, path, nil)
+		eventually(t, "no workflow is left", func() bool { return running(t, p, made.ID) == 0 })
+		eventually(t, "no row is left", func() bool { return rowsOf(t, dsn, made.ID) == 0 })
+		if a := c.do(http.MethodGet, path, nil); a.Status != http.StatusNotFound {
+			t.Errorf("GET after DELETE: %d", a.Status)
+		}
+	})
+	t.Logf("stopped in %v", p.stop().Round(time.Millisecond))
+}
+
+// probeTogether waits until two regions have ten good results each, and fails the
+// test when they do not probe at the same time.
+func probeTogether(t *testing.T, c client, path string) {
+	t.Helper()
+	// On a busy machine a few probes may time out.
 	failed := 0
 	eventually(t, "both regions have ten good results", func() bool {
 		perRegion := map[string]int{}
@@ -94,51 +146,6 @@ func TestLoop(t *testing.T) { // its steps are the life of one check
 	if spread > 50*time.Millisecond {
 		t.Errorf("the regions probe %v apart at the lower quartile, want under 50ms", spread)
 	}
-	eventually(t, "the check is healthy", func() bool {
-		c.into(&made, http.MethodGet, path, nil)
-		return made.HealthStatus == "healthy"
-	})
-
-	t.Run("FollowsAnUpdate", func(t *testing.T) {
-		c.into(nil, http.MethodPut, path, map[string]any{"config": map[string]any{"url": site.URL + "/moved"}, "interval_seconds": 2})
-		eventually(t, "the new path is probed by both regions", func() bool { return site.count("/moved") >= 4 })
-	})
-	t.Run("PausesAndResumes", func(t *testing.T) {
-		c.into(nil, http.MethodPut, path, map[string]any{"enabled": false})
-		eventually(t, "no loop runs", func() bool { return running(t, p, made.ID) == 0 })
-		before := site.count("/moved")
-		c.into(nil, http.MethodPut, path, map[string]any{"enabled": true})
-		eventually(t, "probing resumes", func() bool { return site.count("/moved") >= before+4 })
-	})
-	t.Run("SurvivesBeingDisabledAndEnabledInOneBreath", func(t *testing.T) {
-		for range 5 {
-			c.into(nil, http.MethodPut, path, map[string]any{"enabled": false})
-			c.into(nil, http.MethodPut, path, map[string]any{"enabled": true})
-		}
-		before := site.count("/moved")
-		eventually(t, "both loops go on", func() bool { return site.count("/moved") >= before+6 && running(t, p, made.ID) == 2 })
-	})
-	t.Run("RunsATestOnDemand", func(t *testing.T) {
-		var tested result
-		for range 3 { // one may be too slow on a busy machine
-			c.into(&tested, http.MethodPost, path+"/test?region=na-east-ewr", nil)
-			if tested.Success {
-				break
-			}
-		}
-		if !tested.Success || tested.Region != "na-east-ewr" {
-			t.Errorf("test result %+v", tested)
-		}
-	})
-	t.Run("LeavesNothingWhenDeleted", func(t *testing.T) {
-		c.into(nil, http.MethodDelete, path, nil)
-		eventually(t, "no workflow is left", func() bool { return running(t, p, made.ID) == 0 })
-		eventually(t, "no row is left", func() bool { return rowsOf(t, dsn, made.ID) == 0 })
-		if a := c.do(http.MethodGet, path, nil); a.Status != http.StatusNotFound {
-			t.Errorf("GET after DELETE: %d", a.Status)
-		}
-	})
-	t.Logf("stopped in %v", p.stop().Round(time.Millisecond))
 }
 
 func resultsOf(c client, path string) []result {
@@ -148,9 +155,9 @@ func resultsOf(c client, path string) []result {
 	return results
 }
 
-// lowSpread is the lower quartile of the distances between the probes of different
-// regions for the same second: a loop without a common grid would be far off at
-// every second, a busy machine only delays some.
+// lowSpread returns the lower quartile of the time between probes of different
+// regions for the same slot. Without a common grid all of them would be far apart;
+// a busy machine delays only some.
 func lowSpread(results []result) time.Duration {
 	slices.SortFunc(results, func(a, b result) int { return a.Time.Compare(b.Time) })
 	var spreads []time.Duration
@@ -166,7 +173,7 @@ func lowSpread(results []result) time.Duration {
 	return spreads[len(spreads)/4]
 }
 
-// running counts the open workflows of a check, asking Temporal itself.
+// running returns the number of open workflows of a check in Temporal.
 func running(t *testing.T, p *process, checkID string) int {
 	t.Helper()
 	c, err := temporal.Dial(temporal.Options{HostPort: p.ready.TemporalAddress, Namespace: p.ready.Namespace, Logger: silent{}})
@@ -191,8 +198,8 @@ func (silent) Info(string, ...any)  {}
 func (silent) Warn(string, ...any)  {}
 func (silent) Error(string, ...any) {}
 
-// rowsOf counts the rows that mention a check, in every table that has such a
-// column. Tombstones are the memory that it is gone, and go later.
+// rowsOf counts the rows of a check in all tables with a check_id, except its
+// tombstones, which outlive it.
 func rowsOf(t *testing.T, dsn, checkID string) int {
 	t.Helper()
 	db, err := sql.Open("pgx", dsn)
@@ -226,6 +233,7 @@ func rowsOf(t *testing.T, dsn, checkID string) int {
 
 func TestCrash(t *testing.T) {
 	t.Parallel()
+	skipInShort(t)
 	dir := dataDir(t)
 	p := up(t, dir, "VIGIL_REGIONS=eu-central-fra")
 	key := p.ready.APIKey
@@ -236,7 +244,7 @@ func TestCrash(t *testing.T) {
 	c.into(&slow, http.MethodPost, "/v1/checks", httpCheck("slow", site.URL+"/slow", 10, "eu-central-fra"))
 	eventually(t, "both are probed", func() bool { return site.count("/fast") > 2 && site.count("/slow") > 0 })
 
-	stored := len(resultsOf(c, "/v1/checks/"+fast.ID)) // the probe in flight may be lost, what was shown may not
+	stored := len(resultsOf(c, "/v1/checks/"+fast.ID)) // the probe in flight may be lost, a stored result may not
 	p.kill()
 	before := map[string]int{"/fast": site.count("/fast"), "/slow": site.count("/slow")}
 	began := time.Now()
@@ -256,11 +264,15 @@ func TestCrash(t *testing.T) {
 	p.stop()
 }
 
-func TestTemporalAway(t *testing.T) {
+func TestTemporalUnavailable(t *testing.T) {
 	t.Parallel()
+	skipInShort(t)
 	dsn, dir := database(t), dataDir(t)
 	address := freeAddress(t)
-	server := []string{"DATABASE_URL=" + dsn, "VIGIL_TEMPORAL_LISTEN=" + address, "VIGIL_UI_LISTEN=127.0.0.1:0", "VIGIL_DATA_DIR=" + dataDir(t)}
+	server := []string{
+		"DATABASE_URL=" + dsn, "VIGIL_TEMPORAL_LISTEN=" + address,
+		"VIGIL_UI_LISTEN=127.0.0.1:0", "VIGIL_DATA_DIR=" + dataDir(t),
+	}
 	temporalServer := start(t, server, "temporal", "--json")
 	p := up(t, dir, "DATABASE_URL="+dsn, "TEMPORAL_ADDRESS="+address, "VIGIL_REGIONS=eu-central-fra")
 	c := client{t: t, url: p.ready.APIURL, key: p.ready.APIKey}
@@ -270,8 +282,8 @@ func TestTemporalAway(t *testing.T) {
 	var made check
 	c.into(&made, http.MethodPost, "/v1/checks", httpCheck("later", site.URL+"/later", 1, "eu-central-fra"))
 	if site.count("/later") > 0 {
-		t.Fatal("probed without Temporal: the test proves nothing")
+		t.Fatal("the check was probed without Temporal")
 	}
 	start(t, server, "temporal", "--json")
-	eventually(t, "the loop runs, untouched by hand", func() bool { return site.count("/later") > 2 })
+	eventually(t, "the loop starts without a further request", func() bool { return site.count("/later") > 2 })
 }

@@ -16,64 +16,40 @@ import (
 	"github.com/prometheus/common/expfmt"
 )
 
-// TestMetrics lets one check fail and recover, with somebody told and somebody
-// listening, and reads what the process shows of it as Prometheus would.
+// TestMetrics lets one check fail and recover, with a receiver and a subscriber,
+// and scrapes the metrics of the process.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)
 	p := up(t, dataDir(t), "DATABASE_URL="+dsn, "VIGIL_REGIONS=eu-central-fra", "VIGIL_METRICS_LISTEN=127.0.0.1:0", fastSchedule)
 	api := client{t: t, url: p.ready.APIURL, key: p.ready.APIKey}
 
-	d := newDrama(t, api, dsn, 1, 0, "eu-central-fra")
-	_, stopListening := listeners(api, 1)
-	defer stopListening()
+	d := newAlertScenario(t, api, dsn, 1, 0, "eu-central-fra")
+	_, stopStreams := subscribe(api, 1)
+	defer stopStreams()
 	eventually(t, "a stream is open", func() bool { return scrape(t, p).value("vigil_alert_streams_open") == 1 })
-	d.play(1)
+	d.runEpisodes(1)
 	if a := api.do(http.MethodGet, "/v1/checks/"+p.ready.APIKey, nil); a.Status != http.StatusNotFound {
-		t.Errorf("a check that is none: %d", a.Status)
+		t.Errorf("a check that does not exist: %d", a.Status)
 	}
 	eventually(t, "both messages are delivered", func() bool {
 		return scrape(t, p).value("vigil_delivery_attempts_total", "channel", "webhook", "outcome", "delivered") == 2
 	})
 
 	shown := scrape(t, p)
-	for _, least := range []struct {
-		value  float64
-		name   string
-		labels []string
-	}{
-		{1, "vigil_build_info", nil},
-		{1, "vigil_results_total", []string{"type", "http", "region", "eu-central-fra", "success", "true"}},
-		{1, "vigil_results_total", []string{"type", "http", "region", "eu-central-fra", "success", "false"}},
-		{2, "vigil_probe_lateness_seconds", nil},
-		{1, "vigil_result_commit_seconds", nil},
-		{1, "vigil_result_commit_rows", nil},
-		{1, "vigil_incidents_opened_total", nil},
-		{1, "vigil_incidents_resolved_total", []string{"resolution", "automatic"}},
-		{1, "vigil_api_requests_total", []string{"method", "POST", "route", "/v1/checks", "status", "201"}},
-		{1, "vigil_api_requests_total", []string{"method", "GET", "route", "/v1/checks/{id}", "status", "404"}},
-		{1, "vigil_api_request_duration_seconds", []string{"method", "POST", "route", "/v1/checks"}},
-		{1, "temporal_request_total", []string{"operation", "RespondWorkflowTaskCompleted"}},
-		{1, "temporal_activity_execution_latency_seconds", []string{"activity_type", "Deliver"}},
-		{1, "go_goroutines", nil},
-		{1, "process_open_fds", nil},
-	} {
-		if got := shown.value(least.name, least.labels...); got < least.value {
-			t.Errorf("%s%v is %v, want at least %v", least.name, least.labels, got, least.value)
-		}
-	}
+	shown.hasSeries(t)
 	if opened := shown.value("vigil_incidents_opened_total"); opened != 1 {
 		t.Errorf("%v incidents opened of one", opened)
 	}
 
-	t.Run("OwnMetricsKeepToTheConventions", func(t *testing.T) {
+	t.Run("OwnMetricsFollowTheConventions", func(t *testing.T) {
 		problems, err := promlint.NewWithMetricFamilies(slices.Collect(maps.Values(shown.own()))).Lint()
 		if err != nil || len(problems) > 0 {
 			t.Errorf("%v, %v", problems, err)
 		}
 	})
 
-	t.Run("OwnMetricsAreThoseOfTheManual", func(t *testing.T) {
+	t.Run("OwnMetricsAreDocumented", func(t *testing.T) {
 		text, err := os.ReadFile(filepath.Join("..", "docs", "operations.md"))
 		if err != nil {
 			t.Fatal(err)
@@ -95,28 +71,59 @@ func TestMetrics(t *testing.T) {
 		}
 	})
 
-	t.Run("NothingOfATenantIsShown", func(t *testing.T) {
-		for _, secret := range []string{d.checks[0], "episode 0", d.service.URL, d.sink.URL, sinkSecret, p.ready.APIKey, dsn} {
+	t.Run("ShowsNoTenantData", func(t *testing.T) {
+		for _, secret := range []string{d.checks[0], "episode 0", d.service.URL, d.receiver.URL, receiverSecret, p.ready.APIKey, dsn} {
 			if strings.Contains(shown.text, secret) {
 				t.Errorf("%q is shown", secret)
 			}
 		}
 	})
 
-	t.Run("ProfilesAreThere", func(t *testing.T) {
+	t.Run("ServesProfiles", func(t *testing.T) {
 		if status, _ := fetch(t, strings.TrimSuffix(p.ready.MetricsURL, "/metrics")+"/debug/pprof/heap"); status != http.StatusOK {
 			t.Errorf("heap: %d", status)
 		}
 	})
 
-	stopListening()
+	stopStreams()
 	p.stop()
 }
 
-// Every role that runs has a listener of its own, and shows what it knows.
+// hasSeries fails the test when a metric counts less than one episode makes.
+func (e exposition) hasSeries(t *testing.T) {
+	t.Helper()
+	for _, least := range []struct {
+		value  float64
+		name   string
+		labels []string
+	}{
+		{1, "vigil_build_info", nil},
+		{1, "vigil_results_total", []string{"type", "http", "region", "eu-central-fra", "success", "true"}},
+		{1, "vigil_results_total", []string{"type", "http", "region", "eu-central-fra", "success", "false"}},
+		{2, "vigil_probe_lateness_seconds", nil},
+		{1, "vigil_result_commit_seconds", nil},
+		{1, "vigil_result_commit_rows", nil},
+		{1, "vigil_incidents_opened_total", nil},
+		{1, "vigil_incidents_resolved_total", []string{"resolution", "automatic"}},
+		{1, "vigil_api_requests_total", []string{"method", "POST", "route", "/v1/checks", "status", "201"}},
+		{1, "vigil_api_requests_total", []string{"method", "GET", "route", "/v1/checks/{id}", "status", "404"}},
+		{1, "vigil_api_request_duration_seconds", []string{"method", "POST", "route", "/v1/checks"}},
+		{1, "temporal_request_total", []string{"operation", "RespondWorkflowTaskCompleted"}},
+		{1, "temporal_activity_execution_latency_seconds", []string{"activity_type", "Deliver"}},
+		{1, "go_goroutines", nil},
+		{1, "process_open_fds", nil},
+	} {
+		if got := e.value(least.name, least.labels...); got < least.value {
+			t.Errorf("%s%v is %v, want at least %v", least.name, least.labels, got, least.value)
+		}
+	}
+}
+
+// TestMetricsOfRoles scrapes the metrics of each role, which has its own listener.
 func TestMetricsOfRoles(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, "VIGIL_METRICS_LISTEN=127.0.0.1:0", "VIGIL_LOG_LEVEL=info")
+	skipInShort(t)
+	s := newCluster(t, "VIGIL_METRICS_LISTEN=127.0.0.1:0", "VIGIL_LOG_LEVEL=info")
 	served := regexp.MustCompile(`metrics are served" address=(\S+)`)
 	for _, role := range []struct {
 		name    string
@@ -142,7 +149,7 @@ func TestMetricsOfRoles(t *testing.T) {
 	}
 }
 
-// exposition is what a process shows at one time.
+// exposition is one scrape of a process.
 type exposition struct {
 	text     string
 	families map[string]*dto.MetricFamily
@@ -180,15 +187,15 @@ func fetch(t *testing.T, url string) (int, string) {
 	return response.StatusCode, string(text)
 }
 
-// own are the families of the platform's own metrics.
+// own returns the families of the platform's own metrics.
 func (e exposition) own() map[string]*dto.MetricFamily {
 	own := maps.Clone(e.families)
 	maps.DeleteFunc(own, func(name string, _ *dto.MetricFamily) bool { return !strings.HasPrefix(name, "vigil_") })
 	return own
 }
 
-// value sums up the series of a metric that have the labels, given as names and
-// values in turn. Of a histogram it is how many were observed.
+// value sums the series of a metric that have the labels, given as alternating
+// names and values. For a histogram it is the number of observations.
 func (e exposition) value(name string, labels ...string) float64 {
 	var sum float64
 	for _, m := range e.families[name].GetMetric() {

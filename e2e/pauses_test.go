@@ -7,20 +7,19 @@ import (
 	"time"
 )
 
-// noticeable is a pause that a loop may feel.
+// noticeable is the shortest pause that may delay a loop.
 const noticeable = 200 * time.Millisecond
 
-// pauses are those of the machine during a drill. A platform whose processes are
-// not run cannot be on time, so what is judged by the clock is judged less what
-// the machine took.
+// pauses measures how long the machine kept processes from running during a drill.
+// Limits on lateness are extended by it.
 type pauses struct {
 	mu    sync.Mutex
 	worst time.Duration
 	total time.Duration // of the noticeable ones
 }
 
-// notePauses notes the pauses from now to the end of the test: by how much a
-// goroutine that only wants to go on every 10 ms was held up.
+// notePauses measures from now to the end of the test how late a goroutine runs
+// that wakes up every 10 ms.
 func notePauses(t *testing.T) *pauses {
 	t.Helper()
 	const step = 10 * time.Millisecond
@@ -53,15 +52,15 @@ func (p *pauses) note(pause time.Duration) {
 	}
 }
 
-// longest is what the machine may have added to a time.
+// longest returns the longest pause.
 func (p *pauses) longest() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.worst
 }
 
-// slots is how many slots the machine may have cost a loop. Half an interval is
-// enough for one, since a turn takes a part of it too.
+// slots returns how many slots a loop may have missed because of pauses. Half an
+// interval is enough to miss one, since a turn also takes time.
 func (p *pauses) slots(interval time.Duration) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -71,5 +70,6 @@ func (p *pauses) slots(interval time.Duration) int {
 func (p *pauses) String() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return fmt.Sprintf("pauses of the machine up to %v, %v of noticeable ones", p.worst.Round(time.Millisecond), p.total.Round(time.Millisecond))
+	return fmt.Sprintf("pauses of the machine up to %v, %v of noticeable ones",
+		p.worst.Round(time.Millisecond), p.total.Round(time.Millisecond))
 }

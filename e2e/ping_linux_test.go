@@ -9,25 +9,26 @@ import (
 	"vigil/probe/probetest"
 )
 
-// TestPingWhereItIsForbidden runs the platform on a machine that forbids ICMP:
-// the region says so, and a ping check there is accepted and has no result,
-// which is neither up nor down.
-func TestPingWhereItIsForbidden(t *testing.T) {
+// TestPingForbidden runs the platform on a machine that forbids ICMP: the region
+// lists ping as unavailable, and a ping check is accepted but has no result.
+func TestPingForbidden(t *testing.T) {
 	t.Parallel()
+	skipInShort(t)
 	probetest.ForbidICMP(t)
-	p := up(t, dataDir(t), "VIGIL_REGIONS="+stageRegion)
+	p := up(t, dataDir(t), "VIGIL_REGIONS="+clusterRegion)
 	c := client{t: t, url: p.ready.APIURL, key: p.ready.APIKey}
-	eventually(t, "the region says that it cannot ping", func() bool {
+	eventually(t, "the region lists ping as unavailable", func() bool {
 		return slices.Equal(unavailableTypes(c), []string{"ping"})
 	})
 
 	var ping, web check
 	c.into(&ping, http.MethodPost, "/v1/checks", object{
-		"name": "ping", "type": "ping", "interval_seconds": 1, "regions": []string{stageRegion}, "config": object{"host": "127.0.0.1"},
+		"name": "ping", "type": "ping", "interval_seconds": 1, "regions": []string{clusterRegion}, "config": object{"host": "127.0.0.1"},
 	})
-	c.into(&web, http.MethodPost, "/v1/checks", httpCheck("web", newTarget(t).URL, 1, stageRegion))
+	c.into(&web, http.MethodPost, "/v1/checks", httpCheck("web", newTarget(t).URL, 1, clusterRegion))
 	path := "/v1/checks/" + ping.ID
-	if a := c.do(http.MethodPost, path+"/test", nil); a.Status != http.StatusServiceUnavailable || !strings.Contains(a.Error, "ping is not available in this region") {
+	a := c.do(http.MethodPost, path+"/test", nil)
+	if a.Status != http.StatusServiceUnavailable || !strings.Contains(a.Error, "ping is not available in this region") {
 		t.Errorf("a test of it: %d %q", a.Status, a.Error)
 	}
 	eventually(t, "another check of the region has some results", func() bool {

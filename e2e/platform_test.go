@@ -20,8 +20,8 @@ import (
 	"time"
 )
 
-// patience bounds every wait for something that must happen.
-const patience = 60 * time.Second
+// waitLimit is the longest that a test waits for a condition.
+const waitLimit = 60 * time.Second
 
 // binary is the program under test, built once.
 var binary string //nolint:gochecknoglobals // set by TestMain before any test runs
@@ -47,6 +47,14 @@ func TestMain(m *testing.M) {
 	}())
 }
 
+// skipInShort skips a drill that takes long or starts many processes.
+func skipInShort(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("skipped in short mode")
+	}
+}
+
 // ready is the line that `vigil up --json` prints.
 type ready struct {
 	APIURL          string `json:"api_url"`
@@ -69,7 +77,7 @@ type process struct {
 	exited chan struct{}
 }
 
-// tail keeps the last of what a process said, for the report of a failure.
+// tail keeps the end of a process's log, for the report of a failure.
 type tail struct {
 	mu   sync.Mutex
 	text []byte
@@ -91,13 +99,14 @@ func (b *tail) String() string {
 	return string(b.text)
 }
 
-// start runs the program. It is killed at the end of the test if it still runs.
+// start runs the program and waits until it is ready. It is killed at the end of
+// the test if it is still running.
 func start(t *testing.T, env []string, args ...string) *process {
 	t.Helper()
 	return startAs(t, nil, env, args...)
 }
 
-// startAs runs the program as another user; nil is this one.
+// startAs is start as another user; nil means the current one.
 func startAs(t *testing.T, user *syscall.Credential, env []string, args ...string) *process {
 	t.Helper()
 	p := &process{t: t, stderr: &tail{}, exited: make(chan struct{})}
@@ -115,7 +124,7 @@ func startAs(t *testing.T, user *syscall.Credential, env []string, args ...strin
 	t.Cleanup(func() {
 		p.kill()
 		if t.Failed() {
-			t.Logf("%s said:\n%s", strings.Join(args, " "), p.stderr)
+			t.Logf("log of %s:\n%s", strings.Join(args, " "), p.stderr)
 		}
 	})
 	lines := make(chan string, 1)
@@ -132,21 +141,21 @@ func startAs(t *testing.T, user *syscall.Credential, env []string, args ...strin
 	select {
 	case line := <-lines:
 		if err := json.Unmarshal([]byte(line), &p.ready); err != nil {
-			t.Fatalf("not ready: %v\nit said: %s\n%s", err, line, p.stderr)
+			t.Fatalf("not ready: %v\noutput: %s\n%s", err, line, p.stderr)
 		}
-	case <-time.After(patience):
-		t.Fatalf("not ready after %v:\n%s", patience, p.stderr)
+	case <-time.After(waitLimit):
+		t.Fatalf("not ready after %v:\n%s", waitLimit, p.stderr)
 	}
 	return p
 }
 
-// kill ends the process at once, as a crash would, and waits until it is gone.
+// kill sends SIGKILL and waits until the process has ended.
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill()
 	<-p.exited
 }
 
-// stop ends it as an operator would, and returns how long that took.
+// stop sends SIGTERM and returns how long the shutdown took.
 func (p *process) stop() time.Duration {
 	p.t.Helper()
 	began := time.Now()
@@ -155,8 +164,8 @@ func (p *process) stop() time.Duration {
 	}
 	select {
 	case <-p.exited:
-	case <-time.After(patience):
-		p.t.Fatalf("still running %v after SIGTERM:\n%s", patience, p.stderr)
+	case <-time.After(waitLimit):
+		p.t.Fatalf("still running %v after SIGTERM:\n%s", waitLimit, p.stderr)
 	}
 	if code := p.cmd.ProcessState.ExitCode(); code != 0 {
 		p.t.Errorf("exit code %d after SIGTERM:\n%s", code, p.stderr)
@@ -164,7 +173,7 @@ func (p *process) stop() time.Duration {
 	return time.Since(began)
 }
 
-// up is the whole platform on free ports.
+// up runs `vigil up` on free ports.
 func up(t *testing.T, dir string, env ...string) *process {
 	t.Helper()
 	base := []string{
@@ -173,8 +182,8 @@ func up(t *testing.T, dir string, env ...string) *process {
 	return start(t, append(base, env...), "up", "--json")
 }
 
-// freeAddress is one that nothing listens on, below the ports that the kernel
-// gives to outgoing connections, so that it is still free when it is used.
+// freeAddress returns an unused address. Its port is below the range of ephemeral
+// ports, so that no outgoing connection takes it before it is used.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	var config net.ListenConfig
@@ -189,7 +198,7 @@ func freeAddress(t *testing.T) string {
 	return ""
 }
 
-// client speaks to the API as a program would.
+// client calls the API.
 type client struct {
 	t        *testing.T
 	url, key string
@@ -242,7 +251,7 @@ func (c client) try(method, path string, body any) (answer, error) {
 	return a, json.NewDecoder(response.Body).Decode(&a)
 }
 
-// into does a request that must succeed and decodes its data.
+// into makes a request that must succeed and decodes the data of the response.
 func (c client) into(out any, method, path string, body any) {
 	c.t.Helper()
 	a := c.do(method, path, body)
@@ -257,13 +266,13 @@ func (c client) into(out any, method, path string, body any) {
 	}
 }
 
-// eventually waits until a fact holds.
+// eventually waits until a condition holds.
 func eventually(t *testing.T, what string, fact func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(waitLimit)
 	for !fact() {
 		if time.Now().After(deadline) {
-			t.Fatalf("not so after %v: %s", patience, what)
+			t.Fatalf("after %v, this does not hold: %s", waitLimit, what)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}

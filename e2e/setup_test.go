@@ -15,10 +15,11 @@ import (
 	"vigil/dispatch"
 )
 
-// TestTemporalSetup makes a namespace ready on a server that has none of its
-// name, twice, and once more with another retention.
+// TestTemporalSetup creates a namespace, repeats the command, and changes the
+// retention.
 func TestTemporalSetup(t *testing.T) {
 	t.Parallel()
+	skipInShort(t)
 	address := freeAddress(t)
 	start(t, []string{
 		"DATABASE_URL=" + database(t), "VIGIL_TEMPORAL_LISTEN=" + address,

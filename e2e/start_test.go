@@ -16,11 +16,11 @@ import (
 	"time"
 )
 
-// refused runs the program to its end, which must be exit code 1, and returns
-// the sentence that it said.
+// refused runs the program, which must exit with code 1, and returns its standard
+// error.
 func refused(t *testing.T, env []string, args ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitLimit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, binary, args...)
 	cmd.Env = append(os.Environ(), env...)
@@ -34,7 +34,7 @@ func refused(t *testing.T, env []string, args ...string) string {
 	return said.String()
 }
 
-// freePorts makes the program take ports that nobody has.
+// freePorts are settings for ports that the kernel chooses.
 func freePorts(dir string) []string {
 	return []string{"VIGIL_LISTEN=127.0.0.1:0", "VIGIL_TEMPORAL_LISTEN=127.0.0.1:0", "VIGIL_UI_LISTEN=127.0.0.1:0", "VIGIL_DATA_DIR=" + dir}
 }
@@ -42,13 +42,13 @@ func freePorts(dir string) []string {
 func TestRefusesToStart(t *testing.T) {
 	t.Parallel()
 
-	t.Run("OnADataDirectoryThatIsHeld", func(t *testing.T) {
+	t.Run("OnADataDirectoryInUse", func(t *testing.T) {
 		t.Parallel()
 		dir := dataDir(t)
 		p := up(t, dir, "VIGIL_REGIONS=eu-central-fra")
 		said := refused(t, freePorts(dir), "up", "--json")
 		if !strings.Contains(said, strconv.Itoa(p.ready.PID)) || !strings.Contains(said, "VIGIL_DATA_DIR") {
-			t.Errorf("does not say who holds the directory (%d) and what to do:\n%s", p.ready.PID, said)
+			t.Errorf("does not name the process that uses the directory (%d) and the remedy:\n%s", p.ready.PID, said)
 		}
 		if took := p.stop(); took > 15*time.Second {
 			t.Errorf("took %v to stop", took)
@@ -98,14 +98,14 @@ func TestRefusesToStart(t *testing.T) {
 		t.Parallel()
 		said := refused(t, append(freePorts(dataDir(t)), "DATABASE_URL=postgres://someone:hunter2@127.0.0.1:1/nothing"), "up", "--json")
 		if !strings.Contains(said, "DATABASE_URL") || strings.Contains(said, "hunter2") {
-			t.Errorf("does not name DATABASE_URL, or tells its password:\n%s", said)
+			t.Errorf("does not name DATABASE_URL, or shows its password:\n%s", said)
 		}
 	})
 
 	t.Run("WithoutPostgres", func(t *testing.T) {
 		t.Parallel()
 		if matches, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb"); len(matches) > 0 {
-			t.Skip("Postgres is where it is looked for; that it is missing is tested in package standalone")
+			t.Skip("Postgres is installed; package standalone tests the case without it")
 		}
 		said := refused(t, append(freePorts(dataDir(t)), "PATH=/nonexistent"), "up", "--json")
 		if !strings.Contains(said, "DATABASE_URL") {
@@ -114,7 +114,7 @@ func TestRefusesToStart(t *testing.T) {
 	})
 }
 
-// usersOf are the processes whose command line names a directory.
+// usersOf returns the processes whose command line names a directory.
 func usersOf(t *testing.T, dir string) []string {
 	t.Helper()
 	paths, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -131,18 +131,20 @@ func usersOf(t *testing.T, dir string) []string {
 	return users
 }
 
-// TestOrdinaryUser starts the platform as somebody without rights.
-func TestOrdinaryUser(t *testing.T) {
+// TestUnprivilegedUser starts the platform as a user without privileges.
+func TestUnprivilegedUser(t *testing.T) {
 	t.Parallel()
+	skipInShort(t)
 	if os.Geteuid() != 0 {
-		t.Skip("every other test here shows it: they do not run as root")
+		t.Skip("the other tests already run without privileges")
 	}
-	const nobody = 65534
+	const uid = 65534 // the unprivileged user of most systems
 	dir := dataDir(t)
-	if err := os.Chown(dir, nobody, nobody); err != nil {
+	if err := os.Chown(dir, uid, uid); err != nil {
 		t.Fatal(err)
 	}
-	p := startAs(t, &syscall.Credential{Uid: nobody, Gid: nobody}, append(freePorts(filepath.Join(dir, "own")), "HOME="+dir, "VIGIL_REGIONS=eu-central-fra"), "up", "--json")
+	env := append(freePorts(filepath.Join(dir, "own")), "HOME="+dir, "VIGIL_REGIONS=eu-central-fra")
+	p := startAs(t, &syscall.Credential{Uid: uid, Gid: uid}, env, "up", "--json")
 	c := client{t: t, url: p.ready.APIURL, key: p.ready.APIKey}
 	site := newTarget(t)
 	c.into(nil, http.MethodPost, "/v1/checks", httpCheck("ordinary", site.URL+"/ordinary", 1, "eu-central-fra"))
@@ -150,9 +152,10 @@ func TestOrdinaryUser(t *testing.T) {
 	p.stop()
 }
 
-// TestQuickStart pastes the lines that the first start prints.
+// TestQuickStart runs the commands that the first start prints.
 func TestQuickStart(t *testing.T) {
 	t.Parallel()
+	skipInShort(t)
 	dir := dataDir(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -27,18 +27,21 @@ import (
 	"vigil/workers"
 )
 
-// record keeps histories of the workflows that are run here as such that every
-// later version must be able to replay. A recorded file is never written over.
-var record = flag.String("record", "", "suffix of the files under workflows/testdata/history to keep histories in") //nolint:gochecknoglobals // a flag
+// record keeps histories of the workflows of these tests. Every later version must
+// be able to replay them. A recorded file is never overwritten.
+//
+//nolint:gochecknoglobals // a flag
+var record = flag.String("record", "", "suffix of the files under workflows/testdata/history to keep histories in")
 
-// costPerTurn is what a turn may cost the server, in state transitions: the
-// activity starts with its workflow task, its result comes with the next.
+// costPerTurn is the limit of state transitions for each turn: the activity starts
+// with its workflow task, its result comes with the next.
 const costPerTurn = 3
 
-// TestTurnCost counts what a quiet loop costs the server. The loop is the real
-// one on a real server; only the check is a stub that is due every 20 ms.
+// TestTurnCost counts the state transitions of a quiet loop on a real server. Only
+// the check is a stub, due every 20 ms.
 func TestTurnCost(t *testing.T) {
 	t.Parallel()
+	skipInShort(t)
 	address := freeAddress(t)
 	start(t, []string{
 		"DATABASE_URL=" + database(t), "VIGIL_TEMPORAL_LISTEN=" + address,
@@ -64,7 +67,10 @@ func TestTurnCost(t *testing.T) {
 	}
 	defer regions.Stop(context.WithoutCancel(t.Context()))
 	loops := dispatch.NewLoops(c, stub, quiet)
-	loop := vigil.Loop{CheckID: stub.def.Check.ID, OrgID: uuid.New(), Region: stubRegion, Name: "cost", Target: "target.example", Desired: 1, Active: true}
+	loop := vigil.Loop{
+		CheckID: stub.def.Check.ID, OrgID: uuid.New(), Region: stubRegion,
+		Name: "cost", Target: "target.example", Desired: 1, Active: true,
+	}
 	if err := loops.Apply(t.Context(), loop); err != nil {
 		t.Fatal(err)
 	}
@@ -75,9 +81,9 @@ func TestTurnCost(t *testing.T) {
 	before, cost := turns(), transitions(t, c, id)
 	eventually(t, "100 turns have passed", func() bool { return turns() >= before+100 })
 	cost = transitions(t, c, id) - cost
-	passed := turns() - before // after the reading: turns go on while it is under way
+	passed := turns() - before // after the reading: turns continue in the meantime
 	t.Logf("%d state transitions in %d turns: %.2f a turn", cost, passed, float64(cost)/float64(passed))
-	// A turn may be cut by either reading.
+	// Either reading may fall into a turn.
 	if cost > costPerTurn*(passed+1) {
 		t.Errorf("%d state transitions in %d turns, want at most %d a turn", cost, passed, costPerTurn)
 	}
@@ -100,8 +106,8 @@ func transitions(t *testing.T, c temporal.Client, id string) int64 {
 	return d.GetWorkflowExecutionInfo().GetStateTransitionCount()
 }
 
-// described checks that an operator finds the loop, continued as new, by its
-// search attributes and knows it by its details.
+// described checks the search attributes and the current details of a loop that
+// was continued as new.
 func described(t *testing.T, c temporal.Client, id string) {
 	t.Helper()
 	d, err := c.DescribeWorkflowExecution(t.Context(), id, "")
@@ -109,19 +115,19 @@ func described(t *testing.T, c temporal.Client, id string) {
 		t.Fatal(err)
 	}
 	if first := d.GetWorkflowExecutionInfo().GetFirstRunId(); first == d.GetWorkflowExecutionInfo().GetExecution().GetRunId() {
-		t.Error("the loop has not continued as new: the rest proves nothing")
+		t.Error("the loop was not continued as new")
 	}
 	metadata, err := c.QueryWorkflow(t.Context(), id, "", "__temporal_workflow_metadata")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var told sdkpb.WorkflowMetadata
-	if err := metadata.Get(&told); err != nil {
+	var shown sdkpb.WorkflowMetadata
+	if err := metadata.Get(&shown); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"cost (target.example)", "healthy"} {
-		if !strings.Contains(told.GetCurrentDetails(), want) {
-			t.Errorf("the current details are %q, without %q", told.GetCurrentDetails(), want)
+		if !strings.Contains(shown.GetCurrentDetails(), want) {
+			t.Errorf("the current details are %q, without %q", shown.GetCurrentDetails(), want)
 		}
 	}
 	found := d.GetWorkflowExecutionInfo().GetSearchAttributes().GetIndexedFields()
@@ -130,7 +136,7 @@ func described(t *testing.T, c temporal.Client, id string) {
 	}
 }
 
-// keepHistory writes the history of a workflow to a file that is not there yet.
+// keepHistory writes the history of a workflow to a new file.
 func keepHistory(t *testing.T, c temporal.Client, id, name string) {
 	t.Helper()
 	var history historypb.History
@@ -161,8 +167,7 @@ func keepHistory(t *testing.T, c temporal.Client, id, name string) {
 
 const stubRegion = "eu-central-fra"
 
-// stub is a check that is due every 20 ms and always well, with nothing behind
-// it.
+// stub is a check that is due every 20 ms and always healthy, without a target.
 type stub struct {
 	def     vigil.Definition
 	written atomic.Int64

@@ -24,22 +24,21 @@ import (
 
 type object = map[string]any
 
-// specimen is a check of one type and what becomes of it.
+// specimen is a check of one type with its expected results.
 type specimen struct {
 	config object
-	shows  []string // the metadata that the interface promises, by path
+	shows  []string // paths of the metadata of a good result
 
-	// Then either the target breaks, or the check is given another config.
-	breakDown func()
-	wrong     object
+	// Then either the target fails, or the check gets another config.
+	fail  func()
+	wrong object
 
-	reason  string   // why it fails
-	explain []string // the metadata of the failure
+	reason  string   // part of the error message
+	explain []string // paths of the metadata of the failure
 }
 
-// TestTypes makes one check of each type through the API and points it at real
-// servers: it is healthy with the metadata that is promised, and then fails and
-// says why.
+// TestTypes creates one check of each type with a real target: it is healthy with
+// the promised metadata, then fails with a reason.
 func TestTypes(t *testing.T) {
 	t.Parallel()
 	authority := probetest.NewAuthority(t, nil)
@@ -47,7 +46,7 @@ func TestTypes(t *testing.T) {
 	if err := os.WriteFile(trusted, authority.PEM(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := up(t, dataDir(t), "VIGIL_REGIONS="+stageRegion, "SSL_CERT_FILE="+trusted)
+	p := up(t, dataDir(t), "VIGIL_REGIONS="+clusterRegion, "SSL_CERT_FILE="+trusted)
 	specimens := specimens(t, authority)
 	for _, kind := range probe.NewRegistry(egress.New(egress.Policy{})).Types() {
 		t.Run(string(kind), func(t *testing.T) {
@@ -60,32 +59,32 @@ func TestTypes(t *testing.T) {
 			if kind == vigil.TypePing && len(unavailableTypes(c)) > 0 {
 				t.Skip("this machine forbids ICMP")
 			}
-			s.live(t, c, kind)
+			s.run(t, c, kind)
 		})
 	}
 }
 
-// live makes the check, sees it healthy, and sees it fail.
-func (s specimen) live(t *testing.T, c client, kind vigil.CheckType) {
+// run creates the check and waits until it is healthy, then until it fails.
+func (s specimen) run(t *testing.T, c client, kind vigil.CheckType) {
 	t.Helper()
 	var made check
 	c.into(&made, http.MethodPost, "/v1/checks", object{
-		"name": string(kind), "type": kind, "interval_seconds": 3, "regions": []string{stageRegion}, "config": s.config,
+		"name": string(kind), "type": kind, "interval_seconds": 3, "regions": []string{clusterRegion}, "config": s.config,
 	})
 	path := "/v1/checks/" + made.ID
-	// A probe that was too slow on a busy machine is followed by one that is not.
-	seen := awaitSighting(c, path, func(s sighting) bool { return s.Success })
+	// A probe may time out on a busy machine; a later one succeeds.
+	seen := awaitResult(c, path, func(s sampledResult) bool { return s.Success })
 	if seen.Error != "" {
 		t.Fatalf("a result succeeded with an error: %+v", seen)
 	}
 	seen.has(t, s.shows)
 
-	if s.breakDown != nil {
-		s.breakDown()
+	if s.fail != nil {
+		s.fail()
 	} else {
 		c.into(nil, http.MethodPut, path, object{"config": s.wrong})
 	}
-	seen = awaitSighting(c, path, func(seen sighting) bool { return !seen.Success && strings.Contains(seen.Error, s.reason) })
+	seen = awaitResult(c, path, func(seen sampledResult) bool { return !seen.Success && strings.Contains(seen.Error, s.reason) })
 	seen.has(t, s.explain)
 	if c.into(&made, http.MethodGet, path, nil); made.HealthStatus != "unhealthy" {
 		t.Errorf("health_status %q, want unhealthy", made.HealthStatus)
@@ -93,17 +92,17 @@ func (s specimen) live(t *testing.T, c client, kind vigil.CheckType) {
 	t.Logf("fails: %s", seen.Error)
 }
 
-// sighting is a result with what it says besides.
-type sighting struct {
+// sampledResult is a result with its error and metadata.
+type sampledResult struct {
 	Success  bool   `json:"success"`
 	Error    string `json:"error_message"`
 	Metadata object `json:"metadata"`
 }
 
-// awaitSighting waits until the newest result of a check is as wanted.
-func awaitSighting(c client, path string, wanted func(sighting) bool) sighting {
+// awaitResult waits until the newest result of a check is as wanted and returns it.
+func awaitResult(c client, path string, wanted func(sampledResult) bool) sampledResult {
 	c.t.Helper()
-	var newest []sighting
+	var newest []sampledResult
 	found := false
 	defer func() {
 		if !found {
@@ -118,8 +117,8 @@ func awaitSighting(c client, path string, wanted func(sighting) bool) sighting {
 	return newest[0]
 }
 
-// has fails the test when a member of the metadata is missing.
-func (s sighting) has(t *testing.T, paths []string) {
+// has fails the test when the metadata lacks a path.
+func (s sampledResult) has(t *testing.T, paths []string) {
 	t.Helper()
 	for _, path := range paths {
 		var at any = s.Metadata
@@ -133,7 +132,7 @@ func (s sighting) has(t *testing.T, paths []string) {
 	}
 }
 
-// unavailableTypes are the check types that the region of the stage cannot run.
+// unavailableTypes returns the check types that clusterRegion cannot run.
 func unavailableTypes(c client) []string {
 	c.t.Helper()
 	var regions []struct {
@@ -142,21 +141,21 @@ func unavailableTypes(c client) []string {
 	}
 	c.into(&regions, http.MethodGet, "/v1/regions?limit=100", nil)
 	for _, region := range regions {
-		if region.Key == stageRegion {
+		if region.Key == clusterRegion {
 			return region.Unavailable
 		}
 	}
-	c.t.Fatalf("%s is not among the regions", stageRegion)
+	c.t.Fatalf("%s is not among the regions", clusterRegion)
 	return nil
 }
 
-// specimens are one for each type. Their servers run until the test ends.
+// specimens returns one for each type. Their servers run until the test ends.
 func specimens(t *testing.T, authority *probetest.Authority) map[vigil.CheckType]specimen {
 	t.Helper()
-	site, shop := newFlaky(t), newShop(t)
+	site, shop := newService(t), newShop(t)
 	trusted, dated := authority.Issue(t), authority.Issue(t, probetest.Expired())
-	greeter, hangUp := newGreeter(t)
-	resolver, forget := newZone(t)
+	greeter, closeGreeter := newGreeter(t)
+	resolver, remove := newZone(t)
 	post := probetest.NewPostOffice(t, authority, "starttls", "tls")
 	mail := object{"timeout_seconds": 1, "max_delivery_seconds": 1}
 	slow := httptest.NewServer(http.HandlerFunc(drizzle))
@@ -166,7 +165,7 @@ func specimens(t *testing.T, authority *probetest.Authority) map[vigil.CheckType
 	return map[vigil.CheckType]specimen{
 		vigil.TypeHTTP: {
 			config: object{"url": site.URL + "/http"}, shows: phases,
-			breakDown: func() { site.breakDown("/http") }, reason: "status 500, expected 200", explain: phases,
+			fail: func() { site.fail("/http") }, reason: "status 500, expected 200", explain: phases,
 		},
 		vigil.TypeHTTPS: {
 			config: object{"url": "https://" + overTLS(t, trusted)}, shows: append(phases, "timings.tls_ms", "cert_days_remaining"),
@@ -178,15 +177,16 @@ func specimens(t *testing.T, authority *probetest.Authority) map[vigil.CheckType
 		},
 		vigil.TypeTCP: {
 			config: object{"host": "127.0.0.1", "port": greeter, "expect": "ready"}, shows: []string{"timings.connect_ms", "ip"},
-			breakDown: hangUp, reason: "connection refused by 127.0.0.1:",
+			fail: closeGreeter, reason: "connection refused by 127.0.0.1:",
 		},
 		vigil.TypePing: {
 			config: object{"host": "127.0.0.1", "packet_count": 2}, shows: []string{"rtt_min_ms", "rtt_avg_ms", "rtt_max_ms", "packet_loss_percent"},
-			wrong: object{"host": "nowhere.onion"}, reason: "no suitable address", // nobody is asked for that name (RFC 7686)
+			wrong: object{"host": "nowhere.onion"}, reason: "no suitable address", // RFC 7686: never looked up
 		},
 		vigil.TypeDNS: {
 			config: object{"host": "www.test", "resolvers": []string{resolver}, "expected_values": []string{"192.0.2.1"}},
-			shows:  []string{"answers", "rcode", "ttl", "resolver", "fingerprint"}, breakDown: forget, reason: "NXDOMAIN", explain: []string{"rcode", "resolver"},
+			shows:  []string{"answers", "rcode", "ttl", "resolver", "fingerprint"},
+			fail:   remove, reason: "NXDOMAIN", explain: []string{"rcode", "resolver"},
 		},
 		vigil.TypeSSL: {
 			config: object{"host": overTLS(t, trusted), "alert_days_before": 14}, shows: dates,
@@ -194,19 +194,28 @@ func specimens(t *testing.T, authority *probetest.Authority) map[vigil.CheckType
 		},
 		vigil.TypeMultistep: {
 			config: object{"steps": []object{
-				{"name": "log in", "type": "http", "config": object{"url": shop.URL + "/login", "method": "POST"}, "extract": []object{{"name": "token", "source": "json", "property": "$.token"}}},
-				{"name": "see the cart", "type": "http", "config": object{"url": shop.URL + "/cart", "headers": object{"Authorization": "Bearer {{token}}"}}},
+				{
+					"name": "log in", "type": "http", "config": object{"url": shop.URL + "/login", "method": "POST"},
+					"extract": []object{{"name": "token", "source": "json", "property": "$.token"}},
+				},
+				{"name": "see the cart", "type": "http", "config": object{
+					"url": shop.URL + "/cart", "headers": object{"Authorization": "Bearer {{token}}"},
+				}},
 			}},
-			shows: []string{"steps"}, breakDown: func() { shop.breakDown("/cart") }, reason: "see the cart", explain: []string{"steps"},
+			shows: []string{"steps"}, fail: func() { shop.fail("/cart") }, reason: "see the cart", explain: []string{"steps"},
 		},
 		vigil.TypeThroughput: {
-			config: object{"url": slow.URL, "max_duration_seconds": 1, "timeout_seconds": 1, "min_mbps": 0.01}, shows: []string{"bytes", "seconds", "mbps"},
-			wrong: object{"url": slow.URL, "max_duration_seconds": 1, "timeout_seconds": 1, "min_mbps": 1000}, reason: "Mbit/s, expected at least 1000.00",
+			config:  object{"url": slow.URL, "max_duration_seconds": 1, "timeout_seconds": 1, "min_mbps": 0.01},
+			shows:   []string{"bytes", "seconds", "mbps"},
+			wrong:   object{"url": slow.URL, "max_duration_seconds": 1, "timeout_seconds": 1, "min_mbps": 1000},
+			reason:  "Mbit/s, expected at least 1000.00",
 			explain: []string{"bytes", "seconds", "mbps"},
 		},
 		vigil.TypeSMTPIMAP: {
-			config: post.Config(mail), shows: []string{"phases.smtp_connect_ms", "phases.smtp_send_ms", "phases.imap_login_ms", "delivery_ms", "deleted"},
-			wrong: post.Config(object{"timeout_seconds": 1, "max_delivery_seconds": 1, "imap": post.IMAPServer("wrong")}), reason: "the IMAP server answered NO",
+			config:  post.Config(mail),
+			shows:   []string{"phases.smtp_connect_ms", "phases.smtp_send_ms", "phases.imap_login_ms", "delivery_ms", "deleted"},
+			wrong:   post.Config(object{"timeout_seconds": 1, "max_delivery_seconds": 1, "imap": post.IMAPServer("wrong")}),
+			reason:  "the IMAP server answered NO",
 			explain: []string{"phases.imap_connect_ms"},
 		},
 	}
@@ -223,10 +232,10 @@ func overTLS(t *testing.T, certificate tls.Certificate) string {
 	return server.Listener.Addr().String()
 }
 
-// advertise says how the service is reached.
+// advertise announces HTTP/3.
 func advertise(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Alt-Svc", `h3=":443"`) }
 
-// drizzle sends 100,000 bytes in no hurry.
+// drizzle sends 100,000 bytes slowly.
 func drizzle(w http.ResponseWriter, _ *http.Request) {
 	for range 10 {
 		_, _ = w.Write(make([]byte, 10_000))
@@ -235,10 +244,10 @@ func drizzle(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// newShop hands out a token at the login and wants it back at the cart.
-func newShop(t *testing.T) *flaky {
+// newShop returns a token from /login and requires it on /cart.
+func newShop(t *testing.T) *service {
 	t.Helper()
-	shop := newFlaky(t)
+	shop := newService(t)
 	broken := shop.Config.Handler
 	shop.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -253,8 +262,8 @@ func newShop(t *testing.T) *flaky {
 	return shop
 }
 
-// newGreeter greets everyone who connects, until it hangs up.
-func newGreeter(t *testing.T) (port int, hangUp func()) {
+// newGreeter greets every client until it is closed.
+func newGreeter(t *testing.T) (port int, closeGreeter func()) {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -274,22 +283,22 @@ func newGreeter(t *testing.T) (port int, hangUp func()) {
 	return listener.Addr().(*net.TCPAddr).Port, func() { _ = listener.Close() }
 }
 
-// newZone answers for www.test, until it forgets the name.
-func newZone(t *testing.T) (resolver string, forget func()) {
+// newZone serves www.test until the name is removed.
+func newZone(t *testing.T) (resolver string, remove func()) {
 	t.Helper()
 	record, err := dns.NewRR("www.test. 60 IN A 192.0.2.1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var forgotten atomic.Bool
+	var removed atomic.Bool
 	server := probetest.NameServer(t, func(w dns.ResponseWriter, query *dns.Msg) {
 		reply := new(dns.Msg).SetReply(query)
-		if forgotten.Load() {
+		if removed.Load() {
 			reply.Rcode = dns.RcodeNameError
 		} else {
 			reply.Answer = []dns.RR{record}
 		}
 		_ = w.WriteMsg(reply)
 	})
-	return server.String(), func() { forgotten.Store(true) }
+	return server.String(), func() { removed.Store(true) }
 }

@@ -40,7 +40,7 @@ type ClientOptions struct {
 
 // Client returns an HTTP/1.1 client for one exchange, redirects included.
 // Every connection it opens is new, is judged, is used once and ends with ctx.
-// No proxy is used whatever the environment says.
+// No proxy is used; the environment's proxy settings are ignored.
 func (g *Guard) Client(ctx context.Context, opts ClientOptions) *http.Client {
 	transport := &http.Transport{
 		DialContext: func(values context.Context, network, address string) (net.Conn, error) {

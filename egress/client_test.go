@@ -50,7 +50,7 @@ func send(t *testing.T, method, url, body string, opts egress.ClientOptions) (*h
 }
 
 func secretHeaders() []string {
-	return []string{"Authorization", "Cookie", "X-Api-Key", "X-Whatever", "User-Agent"}
+	return []string{"Authorization", "Cookie", "X-Api-Key", "X-Custom", "User-Agent"}
 }
 
 func TestRedirectHeaders(t *testing.T) {
@@ -88,7 +88,7 @@ func TestRedirectHeaders(t *testing.T) {
 				}
 			}
 			if got.Get("Referer") != "" {
-				t.Error("the referer tells the query")
+				t.Error("the referer holds the query")
 			}
 			if !stays && got.Get("User-Agent") != "Test/1" {
 				t.Errorf("user agent %q", got.Get("User-Agent"))

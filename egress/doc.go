@@ -1,5 +1,5 @@
-// Package egress is the only door to the outside: whatever a user can make the
-// platform reach is dialled here, and nowhere else.
+// Package egress makes all connections to the outside: every address that a user
+// can make the platform reach is dialed here, and nowhere else.
 //
 // A Guard judges addresses, not names: every address is judged at the moment a
 // socket is about to be connected to it, after resolution, so that a name which

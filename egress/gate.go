@@ -9,8 +9,8 @@ import (
 )
 
 // gate holds reads back until the next write. HTTP/1.1 clients speak first; the
-// transport logs what a server says before that, so a target that talks at once
-// could fill the log with whatever it likes.
+// transport logs what a server says before that, so a target that speaks first
+// could fill the log.
 type gate struct {
 	net.Conn
 

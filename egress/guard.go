@@ -69,7 +69,7 @@ func resolver(server string) *net.Resolver {
 			if err != nil {
 				return nil, err
 			}
-			// A query waits for its own timeout even when nobody waits for
+			// A query waits for its own timeout even when no caller waits for
 			// it any more; closing its socket ends it.
 			context.AfterFunc(ctx, func() { _ = conn.Close() })
 			return conn, nil
@@ -120,8 +120,8 @@ func (g *Guard) Dialer(timeout time.Duration) *net.Dialer {
 	}
 }
 
-// DialContext connects to a host and port. The connection ends with ctx: when
-// ctx is done it is closed, whatever is in progress on it.
+// DialContext connects to a host and port. The connection is closed when ctx is
+// done, even while it is in use.
 func (g *Guard) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	conn, err := g.Dialer(0).DialContext(ctx, network, address)
 	if err != nil {

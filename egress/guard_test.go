@@ -10,7 +10,7 @@ import (
 	"vigil/egress"
 )
 
-// everything permits whatever a setting can permit.
+// everything permits all that a setting can permit.
 func everything() egress.Policy {
 	return egress.Policy{AllowPrivate: true, AllowedCIDRs: []netip.Prefix{
 		netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0"),

@@ -24,7 +24,7 @@ type packetConn struct {
 
 // ListenPacket opens a UDP socket for a protocol that handles packets itself,
 // such as QUIC. Only the remote address, which is judged now, can be written to:
-// whatever a server says, the exchange cannot move elsewhere. The socket ends
+// no answer of a server can move the exchange elsewhere. The socket ends
 // with ctx.
 func (g *Guard) ListenPacket(ctx context.Context, remote netip.AddrPort) (net.PacketConn, error) {
 	if err := g.judge(remote.Addr(), remote.Port()); err != nil {

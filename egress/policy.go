@@ -11,7 +11,7 @@ import (
 // addresses only.
 type Policy struct {
 	// AllowPrivate permits loopback, private (RFC 1918, RFC 4193) and shared
-	// (RFC 6598) addresses: right when nobody but the machine's own users can
+	// (RFC 6598) addresses: right when only the machine's own users can
 	// reach the API.
 	AllowPrivate bool
 	// AllowedCIDRs are permitted although they are not public. They never
@@ -23,7 +23,7 @@ type Policy struct {
 }
 
 // metadata are the addresses from which clouds hand out credentials and
-// configuration to whoever asks from the machine. Most are link-local; the
+// configuration to any process of the machine. Most are link-local; the
 // others look public or private, which is why each is listed.
 func metadata() []netip.Addr {
 	texts := []string{

@@ -44,7 +44,7 @@ type Options struct {
 	Dialer dialer
 	// Roots verify the server's certificate; nil for the machine's.
 	Roots *x509.CertPool
-	Log   *slog.Logger     // nil: nobody hears
+	Log   *slog.Logger     // nil discards what is logged
 	Now   func() time.Time // nil: the machine's clock
 }
 
@@ -102,7 +102,7 @@ func (m *Mailer) Sends() bool { return m.server != nil }
 
 // Send hands a mail to the server, or writes it to a file. The error is a
 // *vigil.MailError, also when only some of the recipients were refused. A
-// server that takes nobody gets no message. Send returns when ctx ends.
+// server that refuses all recipients gets no message. Send returns when ctx ends.
 func (m *Mailer) Send(ctx context.Context, mail vigil.Mail) error {
 	if len(mail.To) == 0 {
 		return &vigil.MailError{Code: CodeRejected, Message: "the mail has no recipient"}

@@ -260,8 +260,8 @@ func TestSendFailures(t *testing.T) {
 			if f.Code != test.code || f.Status != test.state || f.Accepted != 0 || f.Final() {
 				t.Errorf("got %+v", f)
 			}
-			if told := f.Message + f.Reply + log.String(); strings.Contains(told, password) {
-				t.Errorf("the password is told: %s", told)
+			if shown := f.Message + f.Reply + log.String(); strings.Contains(shown, password) {
+				t.Errorf("the password is shown: %s", shown)
 			}
 			if len(server.Messages()) != 0 {
 				t.Errorf("got %+v", server.Messages())
@@ -304,7 +304,7 @@ func TestSendFailures(t *testing.T) {
 		})
 	}
 
-	t.Run("NobodyListens", func(t *testing.T) {
+	t.Run("NoServerListens", func(t *testing.T) {
 		t.Parallel()
 		f := failure(t, mailer(t, mail.Options{URL: "smtp://" + probetest.ClosedPort(t)}).Send(t.Context(), letter()))
 		if f.Code != mail.CodeRefused {

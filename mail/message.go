@@ -38,7 +38,7 @@ func (m *Mailer) compose(mail vigil.Mail) (*gomail.Msg, error) {
 	}
 	message.SetDateWithValue(m.now())
 	message.Subject(oneLine(mail.Subject))
-	// Out-of-office replies to a machine help nobody (RFC 3834).
+	// Prevents out-of-office replies, which no person would read (RFC 3834).
 	message.SetGenHeader("Auto-Submitted", "auto-generated")
 	message.SetBodyString(gomail.TypeTextPlain, clean(mail.Text))
 	if mail.HTML != "" {

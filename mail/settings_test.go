@@ -18,7 +18,7 @@ func TestFiles(t *testing.T) {
 	var log bytes.Buffer
 	m := mailer(t, mail.Options{Dir: dir, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	if m.Sends() {
-		t.Error("files reach nobody")
+		t.Error("files reach no person")
 	}
 	if err := m.Send(t.Context(), letter()); err != nil {
 		t.Fatal(err)
@@ -47,7 +47,7 @@ func TestNew(t *testing.T) {
 	dialer := egress.New(egress.Policy{})
 	for _, url := range []string{
 		"http://ada:" + password + "@mail.test", "smtp://", "smtp://ada:" + password + "@mail.test:0", "smtp://ada:" + password + "%zz@mail.test",
-		"smtp://ada:" + password + "@mail.test?tls=maybe", "smtp://mail.test?from=nobody",
+		"smtp://ada:" + password + "@mail.test?tls=maybe", "smtp://mail.test?from=invalid",
 	} {
 		if _, err := mail.New(mail.Options{URL: url, Dialer: dialer}); err == nil || strings.Contains(err.Error(), password) {
 			t.Errorf("%s: %v", url, err)

@@ -31,8 +31,12 @@ type chatConfig struct {
 }
 
 func (chatType) Type() vigil.ChannelType { return vigil.ChannelChat }
-func (chatType) MaxAttempts() int        { return fewAttempts }
 func (chatType) Documents() any          { return chatConfig{} }
+
+// Policy: a late message is of little use, so there are few attempts.
+func (chatType) Policy() Policy {
+	return Policy{MaxAttempts: 6, LateOpening: vigil.LateOpeningMerge, RecoveryAfterFailure: true}
+}
 
 // Parse reads the config.
 func (t chatType) Parse(given json.RawMessage) (Sender, error) {
@@ -76,7 +80,7 @@ type (
 	}
 )
 
-// Send posts the message. Values cannot mention anybody or make a link; the
+// Send posts the message. Values cannot make a mention or a link; the
 // words of a template can.
 func (c *chat) Send(ctx context.Context, m Message) Outcome {
 	body := c.config.body(&m, escapeChat)

@@ -33,7 +33,7 @@ func TestChat(t *testing.T) {
 		}
 	})
 
-	t.Run("ValuesMentionNobodyAndLinkNowhere", func(t *testing.T) {
+	t.Run("ValuesMakeNoMentionsAndNoLinks", func(t *testing.T) {
 		t.Parallel()
 		for name, config := range map[string]map[string]any{
 			"default":  {},

@@ -102,7 +102,7 @@ func conformBrokenReceivers(t *testing.T, send sendTo) {
 
 func conformAddresses(t *testing.T, kind vigil.ChannelType) {
 	t.Helper()
-	t.Run("NobodyListens", func(t *testing.T) {
+	t.Run("NoServerListens", func(t *testing.T) {
 		t.Parallel()
 		address := probetest.ClosedPort(t)
 		got := parse(t, registry(), kind, httpConfigs("http://" + address)[kind]).Send(t.Context(), message())

@@ -1,10 +1,10 @@
-// Package notify tells people and programs: one file per channel type, each of
-// which reads a config and sends one message once.
+// Package notify sends messages to people and programs: one file per channel
+// type, each of which reads a config and sends one message once.
 //
 // A send answers two questions: did it work, and is it worth trying again. It
-// never tries again by itself, takes at most 15 seconds whatever the receiver
-// does, reads a bounded amount, follows no redirect, and tells every failure in
-// a sentence that a person can act on. No secret of a config appears in what it
+// never tries again by itself, takes at most 15 seconds, reads a bounded
+// amount of the answer, follows no redirect, and explains every failure in a
+// sentence that a person can act on. No secret of a config appears in what it
 // returns, not even when the receiver repeats it.
 //
 // A new type is one new file and its test: a type that implements Notifier, and

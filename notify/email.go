@@ -29,8 +29,12 @@ type emailConfig struct {
 }
 
 func (emailType) Type() vigil.ChannelType { return vigil.ChannelEmail }
-func (emailType) MaxAttempts() int        { return manyAttempts }
 func (emailType) Documents() any          { return emailConfig{} }
+
+// Policy: mail may be late, but a reader gets one message instead of two.
+func (emailType) Policy() Policy {
+	return Policy{MaxAttempts: 12, LateOpening: vigil.LateOpeningMerge, RecoveryAfterFailure: true}
+}
 
 // Parse reads the config.
 func (t emailType) Parse(given json.RawMessage) (Sender, error) {
@@ -76,7 +80,7 @@ type email struct {
 
 func (e *email) Target() string { return strings.Join(e.to, ", ") }
 
-// Send mails everybody at once. The mail of an event has the same id on every
+// Send sends one mail to all addresses. The mail of an event has the same id on every
 // attempt, and those of an incident share a thread.
 func (e *email) Send(ctx context.Context, m Message) Outcome {
 	if e.mail == nil {
@@ -120,7 +124,7 @@ func (e *email) text(m *Message) string {
 	return text + "\n\n-- \n" + footer(m) + "\n"
 }
 
-// html is the text for those who see colours. Templates are text in every
+// html is the text with colors. Templates are text in every
 // channel: markup in them, and in values, is shown and not obeyed.
 func (e *email) html(m *Message) string {
 	var b strings.Builder

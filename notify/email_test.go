@@ -98,7 +98,7 @@ func TestEmailConformance(t *testing.T) {
 			t.Errorf("got %+v", got)
 		}
 	})
-	t.Run("NoSecretIsTold", func(t *testing.T) {
+	t.Run("NoSecretIsShown", func(t *testing.T) {
 		t.Parallel()
 		option, _ := mailer(t, mailtest.Options{User: "ada", Password: "other"}, "ada:"+pathToken+"@")
 		sender := parse(t, registry(option), vigil.ChannelEmail, config)
@@ -106,8 +106,8 @@ func TestEmailConformance(t *testing.T) {
 		if got.ErrorCode != mail.CodeAuth || got.StatusCode != 535 || !strings.Contains(got.ResponseBody, vigil.SecretMask) {
 			t.Errorf("got %+v", got)
 		}
-		if told := fmt.Sprintf("%+v %s", got, sender.Target()); strings.Contains(told, "s3cr3t") {
-			t.Errorf("a secret is told: %s", told)
+		if shown := fmt.Sprintf("%+v %s", got, sender.Target()); strings.Contains(shown, "s3cr3t") {
+			t.Errorf("a secret is shown: %s", shown)
 		}
 	})
 	t.Run("TheMailHasTheSameIDOnEveryAttempt", func(t *testing.T) {

@@ -33,8 +33,8 @@ type request struct {
 	hidden *redact.Redactor
 }
 
-// send makes the request once and reads the answer. Whatever the receiver does,
-// it is over within the timeout; a success is one as soon as its status is read.
+// send makes the request once and reads the answer. It returns within the timeout;
+// a success counts as soon as its status is read.
 func (env *environment) send(ctx context.Context, r request) Outcome {
 	began := env.now()
 	ctx, cancel := context.WithTimeout(ctx, env.timeout)
@@ -54,7 +54,7 @@ func (env *environment) exchange(ctx context.Context, r request) Outcome {
 	if req.Header.Get("User-Agent") == "" {
 		req.Header.Set("User-Agent", userAgent)
 	}
-	var worthwhile bool
+	var retryable bool
 	client := &retryablehttp.Client{
 		HTTPClient: env.guard.Client(ctx, egress.ClientOptions{
 			TLS: &tls.Config{RootCAs: env.roots, MinVersion: tls.VersionTLS12}, NoRedirects: true,
@@ -62,7 +62,7 @@ func (env *environment) exchange(ctx context.Context, r request) Outcome {
 		RetryMax: 0, // the delivery waits between attempts, not this
 		CheckRetry: func(ctx context.Context, resp *http.Response, err error) (bool, error) {
 			retry, cause := retryablehttp.ErrorPropagatedRetryPolicy(ctx, resp, err)
-			worthwhile = retry
+			retryable = retry
 			return retry, cause
 		},
 		Backoff:      retryablehttp.DefaultBackoff,
@@ -70,7 +70,7 @@ func (env *environment) exchange(ctx context.Context, r request) Outcome {
 	}
 	resp, err := client.Do(req)
 	if resp == nil {
-		return failed(ctx, err, worthwhile, env.timeout)
+		return failed(ctx, err, retryable, env.timeout)
 	}
 	defer resp.Body.Close()
 	outcome := answered(resp)
@@ -99,8 +99,8 @@ func answered(resp *http.Response) Outcome {
 }
 
 // retryAfter is the wait that a 429 or 503 asks for, 0 for none. The library
-// multiplies seconds without a look at their number, so that large ones come
-// out as anything: those are cut off before it reads them.
+// multiplies seconds without a bound and overflows for large ones: those are cut
+// off before it reads them.
 func retryAfter(resp *http.Response) time.Duration {
 	if resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode != http.StatusServiceUnavailable {
 		return 0
@@ -115,12 +115,12 @@ func retryAfter(resp *http.Response) time.Duration {
 }
 
 // failed judges a request without an answer.
-func failed(ctx context.Context, err error, worthwhile bool, timeout time.Duration) Outcome {
+func failed(ctx context.Context, err error, retryable bool, timeout time.Duration) Outcome {
 	code, sentence := explain(ctx, err, timeout)
 	o := Outcome{ErrorCode: code, Error: sentence}
 	// A certificate is renewed, a name server repaired, and a name that led to an
 	// address that may not be reached leads elsewhere tomorrow: only what our own
 	// request rules out stays impossible.
-	o.Permanent = !worthwhile && code == CodeProtocol
+	o.Permanent = !retryable && code == CodeProtocol
 	return o
 }

@@ -20,13 +20,11 @@ import (
 // Timeout is the longest that one attempt takes.
 const Timeout = 15 * time.Second
 
-// Attempts that a delivery has before it is given up.
-const (
-	manyAttempts = 12 // webhook and email
-	fewAttempts  = 6  // what is late is of no use: push, chat, pager
-)
+// Policy says how channels of a type receive messages: how often a delivery is
+// attempted, and what the end of an incident does to an undelivered opening.
+type Policy = vigil.DeliveryPolicy
 
-// Message is what a channel is told.
+// Message is what is sent to a channel.
 type Message struct {
 	// Event is the same on every attempt; receivers know repetitions by it.
 	Event    uuid.UUID
@@ -43,7 +41,7 @@ type Message struct {
 	Variables map[string]string
 	// Envelope is a webhook's body, sent as it is on every attempt.
 	Envelope []byte
-	// Merged: an incident that began and ended is told in one message.
+	// Merged: one message for an incident that has already ended.
 	Merged bool
 }
 
@@ -57,8 +55,9 @@ type Notifier interface {
 	// the member by its path ("config.url") and never repeats its value. No
 	// name is resolved, but an address that may not be reached is refused.
 	Parse(given json.RawMessage) (Sender, error)
-	// MaxAttempts is how often a delivery is tried.
-	MaxAttempts() int
+	// Policy returns a valid policy. Deliveries keep the one that they were created
+	// with, so a change affects new incidents only.
+	Policy() Policy
 	// Documents returns a zero value of the struct that documents the config,
 	// with json, doc, minLength, maxLength, enum, default, format and example
 	// tags.
@@ -67,8 +66,8 @@ type Notifier interface {
 
 // Sender is a config that was read. It may be used by any number of goroutines.
 type Sender interface {
-	// Target is the host that is told, or the addresses of people: nothing of
-	// a URL that could be a secret.
+	// Target is the host of the receiver, or the addresses of people, without
+	// any part of a URL that could be a secret.
 	Target() string
 	// Send tries once. It returns within Timeout, or when ctx ends.
 	Send(ctx context.Context, m Message) Outcome
@@ -146,6 +145,18 @@ func NewRegistry(guard *egress.Guard, opts ...Option) *Registry {
 // Secrets returns the secret members of the configs of all channel types.
 func Secrets() map[vigil.ChannelType]vigil.SecretFields { return NewRegistry(nil).secrets }
 
+// Policies returns the delivery policies of all channel types.
+func Policies() vigil.DeliveryPolicies { return NewRegistry(nil).Policies() }
+
+// Policies returns the delivery policies of the types.
+func (r *Registry) Policies() vigil.DeliveryPolicies {
+	policies := make(vigil.DeliveryPolicies, len(r.notifiers))
+	for t, notifier := range r.notifiers {
+		policies[t] = notifier.Policy()
+	}
+	return policies
+}
+
 // Secrets returns the secret members of the configs of a type.
 func (r *Registry) Secrets(t vigil.ChannelType) vigil.SecretFields {
 	return vigil.ConfigSecrets{Channels: r.secrets}.Channel(t)
@@ -177,15 +188,6 @@ func (r *Registry) Parse(t vigil.ChannelType, given json.RawMessage) (Sender, er
 	return notifier.Parse(given)
 }
 
-// MaxAttempts is how often a delivery to a channel of a type is tried; 0 for an
-// unknown type.
-func (r *Registry) MaxAttempts(t vigil.ChannelType) int {
-	if notifier, ok := r.notifiers[t]; ok {
-		return notifier.MaxAttempts()
-	}
-	return 0
-}
-
 // Config returns a zero value of the struct that documents the config of a
 // type, or nil for an unknown type.
 func (r *Registry) Config(t vigil.ChannelType) any {
@@ -197,7 +199,7 @@ func (r *Registry) Config(t vigil.ChannelType) any {
 
 // Freeze returns the body that a delivery sends on all of its attempts, with
 // the channel's own title and body where it has templates. It is made once, when
-// the delivery is, and is Message.Envelope from then on. Channels that do not
+// the delivery is, and is Message.Envelope on every attempt. Channels that do not
 // send the envelope leave it as it is.
 func Freeze(s Sender, m Message) []byte {
 	if f, ok := s.(interface{ freeze(m Message) []byte }); ok {

@@ -37,7 +37,7 @@ type Outcome struct {
 	// Permanent: no request can be made of the config, so trying again cannot
 	// help. What a receiver, its name or its address does is never that.
 	Permanent bool
-	// Gone: the receiver asked not to be told again.
+	// Gone: the receiver asked for no more messages (status 410).
 	Gone bool
 	// RetryAfter is the wait that the receiver asked for, 0 to MaxRetryAfter.
 	RetryAfter time.Duration

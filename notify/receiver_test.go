@@ -32,7 +32,7 @@ type receiver struct {
 	got []posted
 }
 
-// receive runs a receiver that answers as told; nil answers 200.
+// receive runs a receiver that answers by the handler; nil answers 200.
 func receive(t *testing.T, answer http.HandlerFunc) *receiver {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -139,7 +139,7 @@ func at(t *testing.T, tree any, path ...any) any {
 	return tree
 }
 
-// message is what channels are told in most tests.
+// message is what most tests send.
 func message() notify.Message {
 	return notify.Message{
 		Event: uuid.MustParse("11111111-1111-4111-8111-111111111111"), Type: vigil.EventTriggered,

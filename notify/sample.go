@@ -18,7 +18,7 @@ func Sample(channel vigil.Channel, org vigil.Organization, publicURL string, now
 		ID: uuid.New(), OrgID: org.ID, CheckID: uuid.New(), RuleID: uuid.New(),
 		Status: vigil.IncidentActive, Severity: vigil.Info, StartedAt: now, CreatedAt: now,
 		Title:       "Test of the channel " + channel.Name,
-		Description: fmt.Sprintf("This is a test that was asked for. Vigil can reach the channel %s; nothing is wrong.", channel.Name),
+		Description: fmt.Sprintf("This is a test message. Vigil can reach the channel %s; nothing is wrong.", channel.Name),
 	}
 	event, err := vigil.NewEvent(vigil.EventContext{
 		Type: vigil.EventTest, Time: now, Incident: incident, Organization: org, PublicURL: publicURL,
@@ -33,7 +33,7 @@ func Sample(channel vigil.Channel, org vigil.Organization, publicURL string, now
 			values[name] = value
 		}
 	}
-	// Nobody could follow a link to it.
+	// The incident does not exist, so a link to it would lead nowhere.
 	values["incident_url"] = publicURL
 	return Message{
 		Event: event.ID, Type: vigil.EventTest, Delivery: uuid.New(), Attempt: 1, Time: now, Severity: vigil.Info,

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// The headers by which a receiver can tell who sent a body.
+// The headers by which a receiver verifies the sender of a body.
 const (
 	headerSignature        = "X-Service-Signature"
 	headerWebhookID        = "Webhook-Id"

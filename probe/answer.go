@@ -11,7 +11,7 @@ import (
 	"github.com/ohler55/ojg/oj"
 )
 
-// answer is what assertions look at.
+// answer is an HTTP answer, for assertions and extractions.
 type answer struct {
 	status    int
 	header    http.Header
@@ -61,7 +61,7 @@ func (s statusRange) String() string {
 func (r *httpRequest) judge(ctx context.Context, t *timeline, got *answer, seen *HTTPMetadata) error {
 	for i := range r.asserts {
 		if ctx.Err() != nil {
-			t.say("checking the assertions")
+			t.step("checking the assertions")
 			return ctx.Err()
 		}
 		if reason := r.asserts[i].check(got); reason != "" {

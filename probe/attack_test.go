@@ -23,7 +23,7 @@ import (
 
 // Attacks on those who run the platform. In each case below the aim is a canary
 // on the loopback, or an address that must never be reached; the policy permits
-// public addresses only. The canary counts who comes: nobody may.
+// public addresses only. The canary counts connections: there must be none.
 
 // canary is a server that must not be reached, over TCP and UDP on one port.
 type canary struct {

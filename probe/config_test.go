@@ -142,8 +142,8 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		told, ok := errors.AsType[*vigil.Error](err)
-		if !ok || told.Code != vigil.CodeInvalid || told.Details["member"] == nil || len(told.Message) > 4<<10 {
+		rejection, ok := errors.AsType[*vigil.Error](err)
+		if !ok || rejection.Code != vigil.CodeInvalid || rejection.Details["member"] == nil || len(rejection.Message) > 4<<10 {
 			t.Errorf("got %v", err)
 		}
 	})

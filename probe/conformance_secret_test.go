@@ -161,7 +161,7 @@ func noSecret(t *testing.T, what, text string) {
 	}
 }
 
-// TestSecretsThatTheTargetRepeats: whatever a target makes of a secret, it is in
+// TestSecretsThatTheTargetRepeats: a secret that a target repeats is in
 // no error, no metadata and no log line, alone or as the step of another check.
 func TestSecretsThatTheTargetRepeats(t *testing.T) {
 	t.Parallel()

@@ -64,13 +64,13 @@ func forEachType(t *testing.T, test func(*testing.T, *world, fixture)) {
 // rejected fails the test unless the error is a 400 that names the member.
 func rejected(t *testing.T, err error, member string) {
 	t.Helper()
-	told, ok := errors.AsType[*vigil.Error](err)
-	if !ok || told.Code != vigil.CodeInvalid {
+	rejection, ok := errors.AsType[*vigil.Error](err)
+	if !ok || rejection.Code != vigil.CodeInvalid {
 		t.Errorf("%s: got %v, want it rejected", member, err)
 		return
 	}
-	if told.Details["member"] != member || !strings.HasPrefix(told.Message, member+": ") {
-		t.Errorf("the error names %v, want %s: %s", told.Details["member"], member, told.Message)
+	if rejection.Details["member"] != member || !strings.HasPrefix(rejection.Message, member+": ") {
+		t.Errorf("the error names %v, want %s: %s", rejection.Details["member"], member, rejection.Message)
 	}
 }
 

@@ -170,7 +170,7 @@ func (p dnsProbe) Target() string { return strings.TrimSuffix(p.name, ".") }
 func (p dnsProbe) Run(ctx context.Context) vigil.Observation {
 	return observe(ctx, p.deadline, p.hidden, func(ctx context.Context, t *timeline) outcome {
 		seen := DNSMetadata{Answers: []string{}}
-		reply, err := p.askAll(ctx, t, &seen)
+		reply, err := p.queryServers(ctx, t, &seen)
 		t.stop()
 		if err != nil {
 			return outcome{metadata: seen, err: err}
@@ -180,9 +180,9 @@ func (p dnsProbe) Run(ctx context.Context) vigil.Observation {
 	})
 }
 
-// askAll asks one server after the other until one gives an answer of use. Each
+// queryServers asks one server after the other until one gives a usable answer. Each
 // gets an equal part of the time that is left.
-func (p dnsProbe) askAll(ctx context.Context, t *timeline, seen *DNSMetadata) (*dns.Msg, error) {
+func (p dnsProbe) queryServers(ctx context.Context, t *timeline, seen *DNSMetadata) (*dns.Msg, error) {
 	servers, system := p.servers, len(p.servers) == 0
 	if system {
 		servers = p.guard.NameServers()
@@ -191,7 +191,7 @@ func (p dnsProbe) askAll(ctx context.Context, t *timeline, seen *DNSMetadata) (*
 	var failure error
 	for i, server := range servers {
 		part, cancel := share(ctx, len(servers)-i)
-		got, err := p.ask(part, t, server, system)
+		got, err := p.queryServer(part, t, server, system)
 		cancel()
 		if err != nil {
 			failure = err
@@ -224,8 +224,8 @@ func (p dnsProbe) expectsRcode(reply *dns.Msg) bool {
 	return dns.RcodeToString[reply.Rcode] == p.config.ExpectedRcode
 }
 
-// ask asks one server, and again over TCP when its answer was cut.
-func (p dnsProbe) ask(ctx context.Context, t *timeline, server string, system bool) (*dns.Msg, error) {
+// queryServer asks one server, and again over TCP when its answer was cut.
+func (p dnsProbe) queryServer(ctx context.Context, t *timeline, server string, system bool) (*dns.Msg, error) {
 	query := new(dns.Msg).SetQuestion(p.name, p.question)
 	query.SetEdns0(udpBuffer, false)
 	reply, err := p.exchange(ctx, t, p.config.Protocol, server, system, query)
@@ -257,16 +257,16 @@ func (p dnsProbe) exchange(ctx context.Context, t *timeline, protocol, server st
 		conn = secured
 	}
 	t.enter(phaseWait)
-	t.say("waiting for the name server " + server)
+	t.step("waiting for the name server " + server)
 	if system {
-		t.say("waiting for the name server")
+		t.step("waiting for the name server")
 	}
-	return converse(conn, network == "udp", query)
+	return transfer(conn, network == "udp", query)
 }
 
-// converse sends a query and returns its answer. Packets that answer another
+// transfer sends a query and returns its answer. Packets that answer another
 // question are passed over; on a stream they are a failure.
-func converse(conn net.Conn, packets bool, query *dns.Msg) (*dns.Msg, error) {
+func transfer(conn net.Conn, packets bool, query *dns.Msg) (*dns.Msg, error) {
 	packed, err := query.Pack()
 	if err != nil {
 		return nil, fmt.Errorf("pack: %w", err)

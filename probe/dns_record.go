@@ -34,7 +34,7 @@ func (p dnsProbe) values(reply *dns.Msg) (values []string, ttl *uint32) {
 	return slices.Compact(values), ttl
 }
 
-// canonical writes a value the same way whoever wrote it: names in lower case
+// canonical writes a value in one form: names in lower case
 // and without the dot at their end, no quotes. Text is left as it is.
 func canonical(value string, question uint16) string {
 	if question == dns.TypeTXT {

@@ -19,9 +19,9 @@ const (
 	minExtracted = 8       // bytes from which on a value is hidden like a secret
 )
 
-// looker is a probe whose answer can be looked at.
-type looker interface {
-	look(ctx context.Context, keepBody bool) (vigil.Observation, answer)
+// answering is a probe whose answer values can be extracted from.
+type answering interface {
+	runForAnswer(ctx context.Context, keepBody bool) (vigil.Observation, answer)
 }
 
 // extraction is an Extraction that was read.
@@ -201,7 +201,7 @@ const (
 	partQuery
 )
 
-// urlPart tells by the text before a placeholder where it stands.
+// urlPart returns where in a URL a placeholder stands, given the text before it.
 func urlPart(before string) int {
 	rest := before
 	if _, after, ok := strings.Cut(before, "://"); ok {

@@ -192,16 +192,16 @@ func (p httpProbe) Deadline() time.Duration { return p.request.deadline }
 func (p httpProbe) Target() string { return p.request.url.Host }
 
 func (p httpProbe) Run(ctx context.Context) vigil.Observation {
-	seen, _ := p.look(ctx, false)
+	seen, _ := p.runForAnswer(ctx, false)
 	return seen
 }
 
 // hides returns what hides the secrets of the config.
 func (p httpProbe) hides() *redact.Redactor { return p.request.hidden }
 
-// look is Run for those who want the answer, too.
-func (p httpProbe) look(ctx context.Context, keepBody bool) (vigil.Observation, answer) {
-	return p.lookWith(ctx, keepBody, func(ctx context.Context, _ *timeline, opts egress.ClientOptions) (*http.Client, func()) {
+// runForAnswer is Run that also returns the answer, for extractions.
+func (p httpProbe) runForAnswer(ctx context.Context, keepBody bool) (vigil.Observation, answer) {
+	return p.runWith(ctx, keepBody, func(ctx context.Context, _ *timeline, opts egress.ClientOptions) (*http.Client, func()) {
 		return p.guard.Client(ctx, opts), func() {}
 	})
 }
@@ -209,7 +209,7 @@ func (p httpProbe) look(ctx context.Context, keepBody bool) (vigil.Observation, 
 // clientMaker makes the client of one exchange, and what closes it.
 type clientMaker func(context.Context, *timeline, egress.ClientOptions) (*http.Client, func())
 
-func (p httpProbe) lookWith(ctx context.Context, keepBody bool, makeClient clientMaker) (seen vigil.Observation, got answer) {
+func (p httpProbe) runWith(ctx context.Context, keepBody bool, makeClient clientMaker) (seen vigil.Observation, got answer) {
 	r := &p.request
 	r.keepBody = keepBody || r.needsBody()
 	seen = observe(ctx, r.deadline, r.hidden, func(ctx context.Context, t *timeline) outcome {
@@ -222,7 +222,7 @@ func (p httpProbe) lookWith(ctx context.Context, keepBody bool, makeClient clien
 		defer closeClient()
 		var metadata HTTPMetadata
 		var err error
-		if got, err = r.ask(ctx, t, client, &metadata); err == nil {
+		if got, err = r.roundTrip(ctx, t, client, &metadata); err == nil {
 			got.took = t.stop()
 			err = r.judge(ctx, t, &got, &metadata)
 		}
@@ -249,8 +249,8 @@ func (r *httpRequest) tls() *tls.Config {
 	}
 }
 
-// ask sends the request and reads the answer, a bounded part of its body.
-func (r *httpRequest) ask(ctx context.Context, t *timeline, client *http.Client, seen *HTTPMetadata) (answer, error) {
+// roundTrip sends the request and reads the answer, a bounded part of its body.
+func (r *httpRequest) roundTrip(ctx context.Context, t *timeline, client *http.Client, seen *HTTPMetadata) (answer, error) {
 	var body io.Reader
 	if r.Body != "" {
 		body = strings.NewReader(r.Body)
@@ -277,7 +277,7 @@ func (r *httpRequest) ask(ctx context.Context, t *timeline, client *http.Client,
 	if r.keepBody {
 		sink = &kept
 	}
-	t.say("reading the body")
+	t.step("reading the body")
 	n, err := io.Copy(sink, io.LimitReader(response.Body, maxBody))
 	seen.BodyBytes = int(n)
 	if err == nil && n == maxBody {

@@ -44,12 +44,12 @@ func (p http3Prober) Parse(given json.RawMessage, interval time.Duration) (Probe
 type http3Probe struct{ httpProbe }
 
 func (p http3Probe) Run(ctx context.Context) vigil.Observation {
-	seen, _ := p.look(ctx, false)
+	seen, _ := p.runForAnswer(ctx, false)
 	return seen
 }
 
-func (p http3Probe) look(ctx context.Context, keepBody bool) (vigil.Observation, answer) {
-	return p.lookWith(ctx, keepBody, func(ctx context.Context, t *timeline, opts egress.ClientOptions) (*http.Client, func()) {
+func (p http3Probe) runForAnswer(ctx context.Context, keepBody bool) (vigil.Observation, answer) {
+	return p.runWith(ctx, keepBody, func(ctx context.Context, t *timeline, opts egress.ClientOptions) (*http.Client, func()) {
 		dialer := &quicDialer{guard: p.guard, life: ctx, timeline: t, ipVersion: opts.IPVersion}
 		transport := &http3.Transport{
 			TLSClientConfig: opts.TLS,
@@ -126,7 +126,7 @@ func (d *quicDialer) dialOne(ctx context.Context, addr netip.AddrPort, secure *t
 	transport := &quic.Transport{Conn: packets}
 	d.closers = append(d.closers, transport.Close, packets.Close)
 	d.timeline.enter(phaseTLS)
-	d.timeline.say("in the QUIC handshake")
+	d.timeline.step("in the QUIC handshake")
 	conn, err := transport.Dial(ctx, net.UDPAddrFromAddrPort(addr), secure, config)
 	if err != nil {
 		return nil, fmt.Errorf("quic: %w", err)

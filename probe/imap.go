@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	firstLook = 100 * time.Millisecond // between two looks into the mailbox
-	lastLook  = 2 * time.Second        // what it grows to
+	firstPoll = 100 * time.Millisecond // between two polls of the mailbox
+	lastPoll  = 2 * time.Second        // what it grows to
 	leftovers = 24 * time.Hour         // age of undelivered messages of earlier runs that are deleted, too
 	maxDelete = 100                    // messages that one run deletes
 )
@@ -59,7 +59,7 @@ func (p mailProbe) openMailbox(ctx context.Context, t *timeline, seen *MailMetad
 				end()
 			}
 		})()
-		t.say("connecting to the IMAP server")
+		t.step("connecting to the IMAP server")
 		since := time.Now()
 		client, err := p.greetIMAP(life, t)
 		if err != nil {
@@ -70,12 +70,12 @@ func (p mailProbe) openMailbox(ctx context.Context, t *timeline, seen *MailMetad
 		if p.imap.username == "" {
 			return nil
 		}
-		t.say("logging in to the IMAP server")
+		t.step("logging in to the IMAP server")
 		if err := client.Login(p.imap.username, p.imap.password).Wait(); err != nil {
 			return imapError(err)
 		}
 		seen.Phases.IMAPLogin = lap(&since)
-		t.say("opening the mailbox")
+		t.step("opening the mailbox")
 		if _, err := client.Select(p.config.IMAP.Mailbox, &imap.SelectOptions{ReadOnly: !p.roundTrip}).Wait(); err != nil {
 			return imapError(err)
 		}
@@ -98,7 +98,7 @@ func (p mailProbe) greetIMAP(ctx context.Context, t *timeline) (*imapclient.Clie
 	if err != nil {
 		return nil, err
 	}
-	t.say("waiting for the IMAP server's greeting")
+	t.step("waiting for the IMAP server's greeting")
 	if p.imap.security == "starttls" {
 		if conn, err = startTLS(ctx, conn, secure); err != nil {
 			return nil, imapError(err)
@@ -115,7 +115,7 @@ func (p mailProbe) greetIMAP(ctx context.Context, t *timeline) (*imapclient.Clie
 // startTLS secures a connection that was greeted in clear (RFC 9051, section
 // 6.2.1). The library could, but would then read from below the bounds. Nothing
 // that came in clear reaches what reads on: lines are read byte by byte.
-func startTLS(ctx context.Context, conn *rationed, secure *tls.Config) (*rationed, error) {
+func startTLS(ctx context.Context, conn *limitedConn, secure *tls.Config) (*limitedConn, error) {
 	secured := tls.Client(conn, secure)
 	err := askStartTLS(conn)
 	if err == nil {
@@ -125,7 +125,7 @@ func startTLS(ctx context.Context, conn *rationed, secure *tls.Config) (*ratione
 		_ = conn.Close()
 		return nil, err
 	}
-	return &rationed{Conn: &greeted{Conn: secured, greeting: "* OK secured\r\n"}, left: maxSessionBytes}, nil
+	return &limitedConn{Conn: &greeted{Conn: secured, greeting: "* OK secured\r\n"}, left: maxSessionBytes}, nil
 }
 
 func askStartTLS(conn net.Conn) error {
@@ -184,9 +184,9 @@ func (g *greeted) Read(p []byte) (int, error) {
 
 // await looks for the marked message until it is there, and deletes it.
 func (p mailProbe) await(ctx context.Context, t *timeline, box *mailbox, marker string, seen *MailMetadata) error {
-	t.say("waiting for the message in the mailbox")
+	t.step("waiting for the message in the mailbox")
 	sent := time.Now()
-	wait := firstLook
+	wait := firstPoll
 	for {
 		found, err := box.find(&imap.SearchCriteria{Header: []imap.SearchCriteriaHeaderField{{Key: "Subject", Value: marker}}})
 		if err != nil {
@@ -204,7 +204,7 @@ func (p mailProbe) await(ctx context.Context, t *timeline, box *mailbox, marker 
 		if err := timing.Sleep(ctx, wait); err != nil {
 			return err
 		}
-		wait = min(2*wait, lastLook)
+		wait = min(2*wait, lastPoll)
 	}
 }
 
@@ -269,7 +269,7 @@ func imapError(err error) error {
 		return fail("the IMAP server answered %s %s", answer.Type, clip(answer.Text, 2*maxShown))
 	}
 	// The library keeps only the text of what it met while it read.
-	if strings.Contains(err.Error(), errRation.Error()) {
+	if strings.Contains(err.Error(), errTooMuch.Error()) {
 		return fail("the IMAP server sent more than %d KiB", maxSessionBytes>>10)
 	}
 	if strings.Contains(err.Error(), errNesting.Error()) {

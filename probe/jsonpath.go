@@ -12,18 +12,18 @@ import (
 // maxUnion is how many commas a path may have: each can select a value twice.
 const maxUnion = 4
 
-// maxSearched is how many values a document may have for a path that looks at
+// maxSearched is how many values a document may have for a path that visits
 // all of them: a filter takes some 10 µs for each, which no context can end.
 const maxSearched = 50_000
 
 // jsonPath is a JSONPath whose evaluation is bounded.
 type jsonPath struct {
 	expression jp.Expr
-	searches   bool // it may look at every value of a document
+	searches   bool // it may visit every value of a document
 }
 
 // get returns the values that the path selects of an answer's body, or why
-// there is no saying.
+// there are none.
 func (p jsonPath) get(got *answer) (values []any, problem string) {
 	if got.truncated {
 		return nil, fmt.Sprintf("the body is larger than %d KiB", maxBody>>10)
@@ -56,7 +56,7 @@ func countValues(text []byte) int {
 
 // parseJSONPath reads a JSONPath (RFC 9535). A path can select far more values
 // than a document has when descents and unions multiply each other, so it may
-// have one descent and a few commas, and its filters only look below their own
+// have one descent and a few commas, and its filters only select below their own
 // element: what it then costs is a small multiple of the document's size. What
 // stands in quotes counts too, which keeps the rule independent of the grammar.
 func parseJSONPath(path, given string) (jsonPath, error) {

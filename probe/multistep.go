@@ -125,7 +125,7 @@ func (p multistepProber) parseStep(given Step, path string, known map[string]boo
 	if err != nil {
 		return parsed, nil, relocate(err, path)
 	}
-	if _, answers := sample.(looker); len(given.Extract) > 0 && !answers {
+	if _, answers := sample.(answering); len(given.Extract) > 0 && !answers {
 		return parsed, nil, vigil.Invalid(path+".extract", "is only for steps of HTTP types")
 	}
 	for i, one := range given.Extract {
@@ -157,12 +157,12 @@ func (s step) parse(values map[string]string) (Probe, error) {
 
 // relocate makes an error about a config one about the config of a step.
 func relocate(err error, path string) error {
-	told, ok := errors.AsType[*vigil.Error](err)
+	rejection, ok := errors.AsType[*vigil.Error](err)
 	if !ok {
 		return err
 	}
-	member, _ := told.Details["member"].(string)
-	return vigil.Invalid(path+"."+member, "%s", strings.TrimPrefix(told.Message, member+": "))
+	member, _ := rejection.Details["member"].(string)
+	return vigil.Invalid(path+"."+member, "%s", strings.TrimPrefix(rejection.Message, member+": "))
 }
 
 type multistepProbe struct {
@@ -190,7 +190,7 @@ func (p multistepProbe) Run(ctx context.Context) vigil.Observation {
 		found := MultistepMetadata{Steps: []StepResult{}}
 		memory := memory{values: make(map[string]string), hidden: p.hidden}
 		for _, one := range p.steps {
-			t.say("in step " + one.name)
+			t.step("in step " + one.name)
 			result, observed := one.run(ctx, &memory)
 			took += observed.ResponseTime
 			unavailable = unavailable || observed.Unavailable
@@ -220,8 +220,8 @@ func (s step) run(ctx context.Context, m *memory) (StepResult, vigil.Observation
 	probe, err := s.parse(m.values)
 	if err != nil {
 		reason := vigil.ErrorMessage(err)
-		if told, ok := errors.AsType[verdict](err); ok {
-			reason = string(told)
+		if rejection, ok := errors.AsType[verdict](err); ok {
+			reason = string(rejection)
 		}
 		result.Error = clip(m.hidden.Text("with the values of earlier steps: "+reason), maxReason)
 		return result, vigil.Observation{}
@@ -230,9 +230,9 @@ func (s step) run(ctx context.Context, m *memory) (StepResult, vigil.Observation
 		m.hidden = m.hidden.Join(hiding.hides())
 	}
 	var seen vigil.Observation
-	if looking, ok := probe.(looker); ok {
+	if withAnswer, ok := probe.(answering); ok {
 		var got answer
-		seen, got = looking.look(ctx, len(s.extract) > 0)
+		seen, got = withAnswer.runForAnswer(ctx, len(s.extract) > 0)
 		if seen.Success {
 			if err := m.extract(s.extract, &got); err != nil {
 				seen.Success, seen.Error = false, err.Error()

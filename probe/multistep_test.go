@@ -34,7 +34,7 @@ func fixtureMultistep(f *world) fixture {
 	}
 }
 
-// shop hands out a token, wants it back, and repeats what it is told.
+// shop hands out a token, wants it back, and repeats what it receives.
 func shop(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/login":

@@ -14,7 +14,7 @@ const (
 )
 
 // pattern is a regular expression whose matching is bounded: of a text that is
-// too long for it only the first part is looked at, which is all of a body for
+// too long for it only the first part is searched, which is all of a body for
 // expressions of up to 32 instructions.
 type pattern struct {
 	compiled *regexp.Regexp

@@ -163,21 +163,21 @@ func (p pingProbe) ping(ctx context.Context, t *timeline, seen *PingMetadata) er
 		return err
 	}
 	t.enter(phaseConnect)
-	t.say("waiting for echo replies")
+	t.step("waiting for echo replies")
 	seen.IP = addr.String()
 	pinger := newPinger(addr, privileged)
 	pinger.Count = p.config.PacketCount
 	pinger.Interval = min(200*time.Millisecond, p.deadline/time.Duration(2*p.config.PacketCount))
 	// The last replies are judged before the deadline of the whole run.
-	pinger.Timeout = p.patience(ctx)
+	pinger.Timeout = p.replyTimeout(ctx)
 	if err := pinger.RunWithContext(ctx); err != nil {
 		return fmt.Errorf("ping: %w", err)
 	}
 	return p.judge(pinger.Statistics(), seen)
 }
 
-// patience is how long replies are waited for: what is left, but a little.
-func (p pingProbe) patience(ctx context.Context) time.Duration {
+// replyTimeout is how long replies are waited for: what is left, but a little.
+func (p pingProbe) replyTimeout(ctx context.Context) time.Duration {
 	left := p.deadline
 	if until, ok := ctx.Deadline(); ok {
 		left = time.Until(until)

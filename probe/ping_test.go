@@ -57,6 +57,6 @@ func TestAvailabilityOutlivesAnEndedContext(t *testing.T) {
 	cancel()
 	_ = w.Available(ctx)
 	if first, second := w.Available(t.Context())[vigil.TypePing], newWorld(t).Available(t.Context())[vigil.TypePing]; (first == nil) != (second == nil) {
-		t.Errorf("an ended context left %v behind, a fresh look says %v", first, second)
+		t.Errorf("an ended context left %v behind, a fresh one says %v", first, second)
 	}
 }

@@ -29,15 +29,15 @@ type Prober interface {
 	Documents() (config, metadata any)
 }
 
-// Probe is a config that was read: one target, ready to be looked at any number
-// of times, by several goroutines at once.
+// Probe is a config that was read: one target, ready to run any number of
+// times, by several goroutines at once.
 type Probe interface {
 	// Deadline is the longest that Run takes.
 	Deadline() time.Duration
 	// Target is the host, with a port where there is one: for people, and
 	// without anything of a URL that could be a secret.
 	Target() string
-	// Run looks once. It returns when ctx ends, or at its deadline, at the
+	// Run probes the target once. It returns when ctx ends, or at its deadline, at the
 	// latest. When ctx ended first the observation says nothing about the
 	// target, and the caller drops it.
 	Run(ctx context.Context) vigil.Observation

@@ -14,22 +14,21 @@ import (
 )
 
 const (
-	// heloName is what the probe calls itself; the machine's name is nobody's
-	// business.
+	// heloName is the probe's name in SMTP; it does not reveal the machine's name.
 	heloName = "vigil.invalid"
 	// subjectStart begins the subject of every message that is sent.
 	subjectStart = "Vigil probe "
 )
 
 // connect opens a connection to a mail server, secured at once for tls.
-func (p mailProbe) connect(ctx context.Context, t *timeline, server mailServer) (*rationed, *tls.Config, error) {
+func (p mailProbe) connect(ctx context.Context, t *timeline, server mailServer) (*limitedConn, *tls.Config, error) {
 	secure := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: p.roots, ServerName: server.host}
 	conn, err := p.guard.DialContext(ctx, "tcp", server.address)
 	if err != nil {
 		return nil, nil, err
 	}
 	if server.security == "tls" {
-		t.say("in the TLS handshake with " + server.address)
+		t.step("in the TLS handshake with " + server.address)
 		secured := tls.Client(conn, secure)
 		if err := secured.HandshakeContext(ctx); err != nil {
 			_ = conn.Close()
@@ -37,20 +36,20 @@ func (p mailProbe) connect(ctx context.Context, t *timeline, server mailServer) 
 		}
 		conn = secured
 	}
-	return &rationed{Conn: conn, left: maxSessionBytes}, secure, nil
+	return &limitedConn{Conn: conn, left: maxSessionBytes}, secure, nil
 }
 
 // send logs in to the SMTP server and, for a round trip, hands over a message
 // with the marker in its subject.
 func (p mailProbe) send(ctx context.Context, t *timeline, marker string, seen *MailMetadata) error {
 	return limited(ctx, p.dialog, t, func(ctx context.Context) error {
-		t.say("connecting to the SMTP server")
+		t.step("connecting to the SMTP server")
 		since := time.Now()
 		conn, secure, err := p.connect(ctx, t, p.smtp)
 		if err != nil {
 			return err
 		}
-		t.say("waiting for the SMTP server's greeting")
+		t.step("waiting for the SMTP server's greeting")
 		client, err := smtp.NewClient(conn, p.smtp.host)
 		if err != nil {
 			_ = conn.Close()
@@ -62,14 +61,14 @@ func (p mailProbe) send(ctx context.Context, t *timeline, marker string, seen *M
 		}
 		seen.Phases.SMTPConnect = lap(&since)
 		if p.smtp.username != "" {
-			t.say("logging in to the SMTP server")
+			t.step("logging in to the SMTP server")
 			if err := client.Auth(p.authentication(client)); err != nil {
 				return smtpError(err)
 			}
 			seen.Phases.SMTPAuth = lap(&since)
 		}
 		if p.roundTrip {
-			t.say("sending the message")
+			t.step("sending the message")
 			if err := p.deliver(client, marker); err != nil {
 				return smtpError(err)
 			}
@@ -144,7 +143,7 @@ func smtpError(err error) error {
 	if _, ok := errors.AsType[textproto.ProtocolError](err); ok {
 		return fail("the server did not answer with SMTP")
 	}
-	if errors.Is(err, errRation) {
+	if errors.Is(err, errTooMuch) {
 		return fail("the SMTP server sent more than %d KiB", maxSessionBytes>>10)
 	}
 	return err

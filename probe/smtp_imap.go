@@ -272,8 +272,8 @@ func (p mailProbe) exchange(ctx context.Context, t *timeline, seen *MailMetadata
 	return p.await(ctx, t, box, marker, seen)
 }
 
-// limited runs a part of the exchange under its own limit, whose end is told as
-// what it is: the part's connections are closed by it and would say otherwise.
+// limited runs a part of the exchange under its own limit. That the limit passed
+// is the reported error, not that the part's connections were closed by it.
 func limited(ctx context.Context, limit time.Duration, t *timeline, part func(context.Context) error) error {
 	within, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -292,10 +292,10 @@ func lap(since *time.Time) *float64 {
 	return &ms
 }
 
-// rationed is a connection that may only bring so many bytes, and only so many
+// limitedConn is a connection that may only bring so many bytes, and only so many
 // open parentheses in a line: the libraries that read from it set no bounds, and
 // the one for IMAP takes minutes to give up on a deep list.
-type rationed struct {
+type limitedConn struct {
 	net.Conn
 
 	left  int
@@ -303,13 +303,13 @@ type rationed struct {
 }
 
 var (
-	errRation  = errors.New("the server sent more than a mail dialog needs")
+	errTooMuch = errors.New("the server sent more than a mail dialog needs")
 	errNesting = errors.New("the server sent lists that are nested too deeply")
 )
 
-func (r *rationed) Read(p []byte) (int, error) {
+func (r *limitedConn) Read(p []byte) (int, error) {
 	if r.left <= 0 {
-		return 0, errRation
+		return 0, errTooMuch
 	}
 	n, err := r.Conn.Read(p[:min(len(p), r.left)])
 	r.left -= n

@@ -41,7 +41,7 @@ func TestMailRoundTrip(t *testing.T) {
 				t.Fatalf("got %+v", seen)
 			}
 			delivery, _ := seen.Metadata["delivery_ms"].(float64)
-			// The office's delay begins before the probe hears that the mail is taken.
+			// The office's delay begins before the probe learns that the mail is accepted.
 			if delivery < 1000 || delivery > 15000*slowdown {
 				t.Errorf("delivered after %v ms, want about 2000 and the time between two looks", delivery)
 			}
@@ -107,7 +107,7 @@ func TestMail(t *testing.T) {
 	}
 }
 
-// flood repeats a text until nobody listens.
+// flood repeats a text until the connection is closed.
 func flood(start, text string) func(net.Conn) {
 	return func(conn net.Conn) {
 		block := strings.Repeat(text, 1+(32<<10)/len(text))

@@ -127,7 +127,7 @@ func (p sslProbe) Run(ctx context.Context) vigil.Observation {
 	})
 }
 
-// handshake takes whatever certificate comes: it is verified afterwards, so
+// handshake accepts any certificate: it is verified afterwards, so
 // that a bad one is described, too.
 func (p sslProbe) handshake(ctx context.Context, t *timeline) (tls.ConnectionState, error) {
 	conn, err := p.guard.DialContext(ctx, "tcp", p.target)
@@ -186,7 +186,7 @@ func (p sslProbe) verify(chain []*x509.Certificate) error {
 	}
 	name := p.name
 	if addr, err := netip.ParseAddr(name); err == nil {
-		name = "[" + addr.WithZone("").String() + "]" // how the library is told that it is an address
+		name = "[" + addr.WithZone("").String() + "]" // the library takes a name in brackets for an address
 	}
 	_, err := chain[0].Verify(x509.VerifyOptions{Roots: p.roots, Intermediates: intermediates, DNSName: name})
 	return err

@@ -74,15 +74,15 @@ func (p tcpProbe) Target() string { return p.target }
 func (p tcpProbe) Run(ctx context.Context) vigil.Observation {
 	return observe(ctx, p.deadline, p.hidden, func(ctx context.Context, t *timeline) outcome {
 		var seen TCPMetadata
-		err := p.talk(ctx, t, &seen)
+		err := p.exchange(ctx, t, &seen)
 		t.stop()
 		seen.Timings, seen.IP = t.timings(), t.address()
 		return outcome{metadata: seen, err: err}
 	})
 }
 
-// talk connects, and sends and expects what the config says.
-func (p tcpProbe) talk(ctx context.Context, t *timeline, seen *TCPMetadata) error {
+// exchange connects, and sends and expects what the config says.
+func (p tcpProbe) exchange(ctx context.Context, t *timeline, seen *TCPMetadata) error {
 	conn, err := p.guard.DialContext(ctx, "tcp", p.target)
 	if err != nil {
 		return err
@@ -93,14 +93,14 @@ func (p tcpProbe) talk(ctx context.Context, t *timeline, seen *TCPMetadata) erro
 		return nil
 	}
 	t.connected(conn)
-	t.say("sending")
+	t.step("sending")
 	if _, err := conn.Write([]byte(p.config.Send)); err != nil {
 		return fmt.Errorf("send: %w", err)
 	}
 	if p.config.Expect == "" {
 		return nil
 	}
-	t.say("waiting for the expected text")
+	t.step("waiting for the expected text")
 	return p.expect(conn, seen)
 }
 

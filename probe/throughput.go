@@ -146,7 +146,7 @@ func (p throughputProbe) download(ctx context.Context, t *timeline, client *http
 	if err := expectSuccess(response.StatusCode); err != nil {
 		return response.StatusCode, err
 	}
-	t.say("downloading")
+	t.step("downloading")
 	began := time.Now()
 	timer := time.AfterFunc(p.measure, end)
 	n, err := io.Copy(io.Discard, io.LimitReader(response.Body, int64(p.config.MaxBytes)))
@@ -168,7 +168,7 @@ func (p throughputProbe) upload(ctx context.Context, t *timeline, client *http.C
 	window, end := context.WithCancel(ctx)
 	defer end()
 	body := &noise{left: int64(p.config.MaxBytes), start: func() *time.Timer {
-		t.say("uploading")
+		t.step("uploading")
 		return time.AfterFunc(p.measure, end)
 	}}
 	request, err := http.NewRequestWithContext(window, http.MethodPost, p.url.String(), body)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// phase is what an exchange is busy with. They come in this order; a redirect
-// begins anew.
+// phase is a part of an exchange. They come in this order; a redirect
+// begins again with the first.
 type phase int
 
 const (
@@ -98,14 +98,14 @@ func (t *timeline) move(next phase) {
 	t.seen[next] = true
 }
 
-// say names what goes on until the next phase begins.
-func (t *timeline) say(words string) {
+// step names what is under way, until the next phase begins.
+func (t *timeline) step(words string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.words = words
 }
 
-// doing names what is going on.
+// doing returns what is under way, for a sentence.
 func (t *timeline) doing() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -135,7 +135,7 @@ func checkPhases(t *testing.T, parsed probe.Probe, injected *delays) {
 }
 
 // phasesOff looks several times and lists the phases that are out of tolerance.
-// A busy machine only adds, so that a phase is too long when it is in every look;
+// A busy machine only adds, so that a phase is too long when it is in every run;
 // it is too short when it is in the middle of the differences.
 func phasesOff(t *testing.T, parsed probe.Probe, injected *delays) []string {
 	t.Helper()
@@ -194,9 +194,9 @@ func TestAddressesHaveNoNamePhase(t *testing.T) {
 	}
 }
 
-// TestEveryRunConnectsAnew looks twice with one probe: a connection that is
+// TestEveryRunConnectsAgain runs one probe twice: a connection that is
 // kept would show no phases the second time.
-func TestEveryRunConnectsAnew(t *testing.T) {
+func TestEveryRunConnectsAgain(t *testing.T) {
 	t.Parallel()
 	w, url := slow(t, &delays{real: make(map[string]time.Duration)})
 	parsed := w.must(vigil.TypeHTTPS, object{"url": url + "/"})

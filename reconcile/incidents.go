@@ -14,7 +14,7 @@ import (
 type incidents interface {
 	Look(ctx context.Context, checkID uuid.UUID) error
 	Revive(ctx context.Context, orgID, checkID uuid.UUID, name, target string) error
-	Send(ctx context.Context, errand vigil.PendingDelivery) error
+	Send(ctx context.Context, delivery vigil.PendingDelivery) error
 }
 
 // incidentStore is what the sweep reads and marks of incidents and deliveries.
@@ -22,7 +22,7 @@ type incidentStore interface {
 	StalledIncidents(ctx context.Context, now time.Time, limit int) ([]vigil.Incident, error)
 	MarkIncidentSwept(ctx context.Context, id uuid.UUID, at time.Time) error
 	StalledDeliveries(ctx context.Context, now time.Time, limit int) ([]vigil.PendingDelivery, error)
-	MarkDeliverySwept(ctx context.Context, errand vigil.PendingDelivery, at time.Time) error
+	MarkDeliverySwept(ctx context.Context, delivery vigil.PendingDelivery, at time.Time) error
 	UnhandledVotes(ctx context.Context, now time.Time, limit int) ([]vigil.UnhandledVote, error)
 	MarkVoteSwept(ctx context.Context, vote vigil.UnhandledVote, at time.Time) error
 	Silences(ctx context.Context, now, since time.Time, limit int) ([]vigil.RegionSilence, error)

@@ -64,7 +64,7 @@ type Options struct {
 	Log           *slog.Logger
 }
 
-// Sweep makes Temporal agree with Postgres, whatever was lost on the way: it
+// Sweep makes Temporal agree with Postgres: it
 // applies revisions that Temporal has not accepted, nudges overdue loops and those
 // of workers that disappeared, ends the loops of deleted checks, and restarts
 // incident and delivery workflows. One process is elected for it; two at once would

@@ -16,7 +16,7 @@ import (
 )
 
 // minEncoded is the length in bytes from which a secret is looked for in base64;
-// a shorter one has too few characters there to tell it from other text.
+// a shorter one has too few characters there to distinguish it from other text.
 const minEncoded = 6
 
 // CutMark ends a text that was cut off before it was redacted.

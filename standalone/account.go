@@ -9,16 +9,16 @@ import (
 	"syscall"
 )
 
-// account is the user that Postgres runs as. The zero account is ourselves.
+// account is the user that Postgres runs as; the zero value is the current user.
 type account struct {
 	name     string
 	uid, gid uint32
 	drop     bool
 }
 
-// clusterAccount picks the user for a cluster directory: ourselves, or, because
-// Postgres refuses to run as root, the user that owns the cluster already, else
-// postgres, else nobody.
+// clusterAccount chooses the user for a cluster directory: the current one or, because
+// Postgres refuses to run as root, the owner of the cluster, else the accounts
+// postgres or nobody.
 func clusterAccount(cluster string) (account, error) {
 	if os.Geteuid() != 0 {
 		return account{}, nil
@@ -59,22 +59,22 @@ func ownerOf(path string) (account, bool) {
 	return account{name: name, uid: stat.Uid, gid: stat.Gid, drop: true}, true
 }
 
-// give hands a path that we made over to the account.
-func (a account) give(path string) error {
+// own makes the account the owner of a path.
+func (a account) own(path string) error {
 	if !a.drop {
 		return nil
 	}
 	return os.Chown(path, int(a.uid), int(a.gid))
 }
 
-// prepare sets up a command of this account that is given the paths as its
-// arguments' files: it returns, for each, the name by which the command can open
-// it. As root that is a descriptor we opened, so that an unprivileged Postgres
-// can live in a directory whose parents it may not enter, such as /root.
+// prepare sets up a command to run as this account, and returns the name by which the
+// command can open each of the paths. As root that is a descriptor of an open file, so
+// that an unprivileged Postgres can use a directory below one that it may not enter,
+// such as /root.
 //
-// The child gets a process group of its own, so that a Ctrl-C at the terminal
-// reaches us and not Postgres, and a death signal where the system knows one.
-// The returned files are to be closed when the command has started.
+// The child has its own process group, so that a Ctrl-C at the terminal does not reach
+// it, and a parent death signal where the system supports one. The caller closes the
+// returned files once the command has started.
 func (a account) prepare(cmd *exec.Cmd, death syscall.Signal, paths ...string) (names []string, opened []*os.File, err error) {
 	cmd.Env = childEnv()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -97,8 +97,8 @@ func (a account) prepare(cmd *exec.Cmd, death syscall.Signal, paths ...string) (
 	return names, opened, nil
 }
 
-// childEnv is all that Postgres gets to see of our environment: nothing, so that
-// no secret of ours shows in its process.
+// childEnv is the environment of Postgres. It inherits nothing, so that no secret is
+// visible in its process.
 func childEnv() []string { return []string{"LC_ALL=C", "TZ=UTC", "PATH=/usr/bin:/bin"} }
 
 func closeAll(files []*os.File) {

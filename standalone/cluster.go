@@ -18,7 +18,7 @@ import (
 
 const superuser = "vigil"
 
-// cluster is the directory of a private Postgres with what is needed to run it.
+// cluster is the directory of a private Postgres, and what it takes to run it.
 type cluster struct {
 	dir      string
 	account  account
@@ -26,7 +26,7 @@ type cluster struct {
 	password string
 }
 
-// openCluster finds or makes the cluster in the data directory.
+// openCluster finds or creates the cluster in the data directory.
 func openCluster(ctx context.Context, data *DataDir, binDirs []string) (cluster, error) {
 	dir := filepath.Join(data.Path(), "postgres")
 	acc, err := clusterAccount(dir)
@@ -98,7 +98,7 @@ func (c cluster) create(ctx context.Context) error {
 		return unusable(filepath.Dir(c.dir), "written to", err)
 	}
 	for _, path := range []string{draft, secret} {
-		if err := c.account.give(path); err != nil {
+		if err := c.account.own(path); err != nil {
 			return fmt.Errorf("the Postgres cluster cannot be given to the user %s: %w", c.account.name, err)
 		}
 	}
@@ -116,7 +116,7 @@ func (c cluster) initialize(ctx context.Context, dir, secret string) error {
 	cmd := exec.CommandContext(ctx, c.bin.Path("initdb")) //nolint:gosec // the installation that was found
 	names, opened, err := c.account.prepare(cmd, syscall.SIGKILL, dir, secret)
 	if err != nil {
-		return unusable(filepath.Dir(dir), "looked at", err)
+		return unusable(filepath.Dir(dir), "opened", err)
 	}
 	defer closeAll(opened)
 	cmd.Args = append(cmd.Args, "-D", names[0], "-U", superuser, "--pwfile", names[1],
@@ -132,36 +132,36 @@ func lastLine(text string) string {
 	return strings.TrimSpace(lines[len(lines)-1])
 }
 
-// clearLeftover stops a postmaster that outlived a killed predecessor. We hold
-// the data directory's lock, so whoever still serves this cluster serves nobody.
-func (c cluster) clearLeftover(ctx context.Context) error {
+// stopLeftover stops the postmaster of a predecessor that was killed. This process holds
+// the lock of the data directory, so no other vigil uses that server.
+func (c cluster) stopLeftover(ctx context.Context) error {
 	file := filepath.Join(c.dir, "postmaster.pid")
 	pid, rest, err := readPidFile(file)
 	if err != nil || pid == 0 {
 		return err
 	}
 	if !alive(pid) {
-		return nil // Postgres sees that for itself
+		return nil // Postgres handles a stale file itself
 	}
 	if !runsIn(pid, c.dir) {
-		return c.disown(file, rest)
+		return c.markStale(file, rest)
 	}
 	for _, step := range []struct {
 		signal syscall.Signal
 		wait   time.Duration
 	}{{syscall.SIGINT, 10 * time.Second}, {syscall.SIGQUIT, 5 * time.Second}, {syscall.SIGKILL, 5 * time.Second}} {
 		_ = syscall.Kill(pid, step.signal)
-		if waitGone(ctx, pid, c.dir, step.wait) {
+		if awaitExit(ctx, pid, c.dir, step.wait) {
 			return nil
 		}
 	}
-	return fmt.Errorf("a Postgres left behind in %s, process %d, does not stop: end it (kill -9 %d) and start again", c.dir, pid, pid)
+	return fmt.Errorf("a Postgres of an earlier run in %s, process %d, does not stop: kill it (kill -9 %d) and start again", c.dir, pid, pid)
 }
 
-// disown marks a pid file whose number now belongs to some other program, as
-// happens when a container starts anew. Postgres takes its parent's number for
+// markStale overwrites the pid of a pid file that now belongs to another program, as
+// happens when a container is restarted. Postgres treats the pid of its parent as
 // stale, and still checks that no backend of the dead server is left.
-func (c cluster) disown(file, rest string) error {
+func (c cluster) markStale(file, rest string) error {
 	text := strconv.Itoa(os.Getpid()) + rest
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return unusable(filepath.Dir(c.dir), "written to", err)
@@ -169,8 +169,8 @@ func (c cluster) disown(file, rest string) error {
 	return nil
 }
 
-// readPidFile returns the postmaster's process id, 0 when there is no file, and
-// everything behind it.
+// readPidFile returns the process ID of the postmaster, 0 when there is no file, and the
+// rest of the file.
 func readPidFile(file string) (pid int, rest string, err error) {
 	text, err := os.ReadFile(file) //nolint:gosec // a fixed name inside our own directory
 	if errors.Is(err, fs.ErrNotExist) {
@@ -185,7 +185,7 @@ func readPidFile(file string) (pid int, rest string, err error) {
 	}
 	pid, err = strconv.Atoi(strings.TrimSpace(string(text[:end])))
 	if err != nil || pid <= 1 {
-		return 0, "", nil //nolint:nilerr // a damaged file is Postgres's to report
+		return 0, "", nil //nolint:nilerr // Postgres reports a damaged file
 	}
 	return pid, string(text[end:]), nil
 }
@@ -195,7 +195,7 @@ func alive(pid int) bool {
 	return err == nil || errors.Is(err, syscall.EPERM)
 }
 
-func waitGone(ctx context.Context, pid int, dir string, limit time.Duration) bool {
+func awaitExit(ctx context.Context, pid int, dir string, limit time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	tick := time.NewTicker(10 * time.Millisecond)

@@ -13,8 +13,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// longestName is how many bytes of a name Postgres keeps (NAMEDATALEN - 1).
-const longestName = 63
+// maxNameLength is how many bytes of a name Postgres keeps (NAMEDATALEN - 1).
+const maxNameLength = 63
 
 // SQLSTATE codes, Postgres documentation, appendix A.
 const (
@@ -26,31 +26,30 @@ const (
 	codeBadAuthorization  = "28000"
 )
 
-// TemporalDatabases returns the names of the two databases that the embedded
-// Temporal server keeps beside the platform's own. They carry its name, so that
-// several platforms, or a Temporal cluster of somebody else's, can share one
-// Postgres.
+// TemporalDatabases returns the names of the two databases of the embedded Temporal
+// server. They start with the name of the platform's own, so that several platforms, or
+// another Temporal cluster, can share one Postgres.
 func TemporalDatabases(platform string) (store, visibility string) {
 	return platform + "_temporal", platform + "_temporal_visibility"
 }
 
-// EnsureDatabases makes the embedded Temporal server's two databases, when they
-// are missing, in the Postgres that dsn points at. The error is one sentence
-// with the remedy, and never holds the password.
+// EnsureDatabases creates the two databases of the embedded Temporal server, if they
+// are missing, in the Postgres of dsn. The error is one sentence with the remedy, and
+// never contains the password.
 func EnsureDatabases(ctx context.Context, dsn string) error {
 	config, err := parseDSN(dsn)
 	if err != nil {
 		return err
 	}
 	store, visibility := TemporalDatabases(config.Database)
-	if len(visibility) > longestName {
-		return fmt.Errorf("the database name %q in DATABASE_URL is too long for the databases named after it: choose a name of at most %d characters", config.Database, longestName-len(visibility)+len(config.Database))
+	if len(visibility) > maxNameLength {
+		return fmt.Errorf("the database name %q in DATABASE_URL is too long for the databases named after it: choose a name of at most %d characters", config.Database, maxNameLength-len(visibility)+len(config.Database))
 	}
 	return createDatabases(ctx, dsn, []string{store, visibility})
 }
 
-// parseDSN refuses what pgx cannot read without repeating it: there may be a
-// password in it.
+// parseDSN parses a connection string. Its error does not repeat the string, which may
+// contain a password.
 func parseDSN(dsn string) (*pgx.ConnConfig, error) {
 	config, err := pgx.ParseConfig(dsn)
 	if err != nil {
@@ -111,23 +110,23 @@ func creationError(config *pgx.ConnConfig, name string, err error) error {
 	return fmt.Errorf("the database %q could not be created: %w", name, err)
 }
 
-// unreachable turns what a failed connection says into a sentence. The driver's
-// own text is left out where it is known what it means.
+// unreachable explains a failed connection in one sentence; the driver's own text is
+// left out where its meaning is known.
 func unreachable(config *pgx.ConnConfig, err error) error {
 	where := net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port)))
 	if refusal, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch refusal.Code {
 		case codeBadPassword, codeBadAuthorization:
-			return fmt.Errorf("Postgres at %s does not let the user %q in: check the user and the password in DATABASE_URL", where, config.User)
+			return fmt.Errorf("Postgres at %s rejects the login of user %q: check the user and the password in DATABASE_URL", where, config.User)
 		case codeNoDatabase:
 			return fmt.Errorf("Postgres at %s has no database %q: create it, or correct DATABASE_URL", where, config.Database)
 		}
 	}
-	return fmt.Errorf("Postgres at %s cannot be reached (%w): check DATABASE_URL and that the server runs", where, plainly(err))
+	return fmt.Errorf("Postgres at %s cannot be reached (%w): check DATABASE_URL and that the server runs", where, rootCause(err))
 }
 
-// plainly picks what matters from the driver's account of every attempt.
-func plainly(err error) error {
+// rootCause picks the cause from the driver's account of every attempt.
+func rootCause(err error) error {
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
 		return dns
 	}

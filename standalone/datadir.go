@@ -15,16 +15,16 @@ import (
 
 const lockName = "vigil.lock"
 
-// DataDir is a directory owned by this process: the lock in it is held until
-// Close or until the process ends, however it ends.
+// DataDir is a directory owned by this process: its lock is held until Close, or until
+// the process ends in any way.
 type DataDir struct {
 	path string
-	lock int // a bare descriptor: an os.File that nobody refers to any more closes itself
+	lock int // a bare descriptor: an unreferenced os.File would be closed by the garbage collector
 }
 
-// OpenDataDir makes the directory when it is missing and takes its lock. The
-// error is one sentence: who holds the directory, or why it cannot be used, and
-// the remedy.
+// OpenDataDir creates the directory if it is missing and locks it. The error is one
+// sentence: which process holds the lock, or why the directory cannot be used, and the
+// remedy.
 func OpenDataDir(path string) (*DataDir, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -34,7 +34,7 @@ func OpenDataDir(path string) (*DataDir, error) {
 		return nil, unusable(path, "created", err)
 	}
 	if path, err = filepath.EvalSymlinks(path); err != nil {
-		return nil, unusable(path, "looked at", err)
+		return nil, unusable(path, "opened", err)
 	}
 	lock, err := syscall.Open(filepath.Join(path, lockName), syscall.O_RDWR|syscall.O_CREAT|syscall.O_CLOEXEC, 0o600)
 	if err != nil {
@@ -44,11 +44,11 @@ func OpenDataDir(path string) (*DataDir, error) {
 	if err := syscall.Flock(lock, syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		defer func() { _ = d.Close() }()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, d.held()
+			return nil, d.inUse()
 		}
 		return nil, unusable(path, "locked", err)
 	}
-	if err := d.sign(); err != nil {
+	if err := d.writePID(); err != nil {
 		_ = d.Close()
 		return nil, unusable(path, "written to", err)
 	}
@@ -58,11 +58,11 @@ func OpenDataDir(path string) (*DataDir, error) {
 // Path is the absolute path of the directory, without symbolic links.
 func (d *DataDir) Path() string { return d.path }
 
-// Close gives the directory up. The lock file stays: removing it would let two
-// openers lock two different files.
+// Close releases the lock. The lock file stays: if it were removed, two openers could
+// lock two different files.
 func (d *DataDir) Close() error { return syscall.Close(d.lock) }
 
-// Secret returns the secret of that name, made at the first call: size random
+// Secret returns the secret of that name, which the first call creates: size random
 // bytes in hexadecimal, in a file that only this user can read.
 func (d *DataDir) Secret(name string, size int) (string, error) {
 	path := filepath.Join(d.path, name)
@@ -79,14 +79,14 @@ func (d *DataDir) Secret(name string, size int) (string, error) {
 	raw := make([]byte, size)
 	_, _ = rand.Read(raw) // never fails: crypto/rand ends the program instead
 	secret := hex.EncodeToString(raw)
-	if err := writeWhole(path, secret+"\n"); err != nil {
+	if err := writeAtomic(path, secret+"\n"); err != nil {
 		return "", unusable(d.path, "written to", err)
 	}
 	return secret, nil
 }
 
-// sign leaves our process id for the sentence that a second opener gets.
-func (d *DataDir) sign() error {
+// writePID stores our process ID for the error that a second opener gets.
+func (d *DataDir) writePID() error {
 	if err := syscall.Ftruncate(d.lock, 0); err != nil {
 		return err
 	}
@@ -94,8 +94,8 @@ func (d *DataDir) sign() error {
 	return err
 }
 
-// writeWhole makes the file appear with all its content or not at all.
-func writeWhole(path, content string) error {
+// writeAtomic writes a file as a whole or not at all.
+func writeAtomic(path, content string) error {
 	draft := path + ".new"
 	if err := os.WriteFile(draft, []byte(content), 0o600); err != nil {
 		return err
@@ -103,8 +103,8 @@ func writeWhole(path, content string) error {
 	return os.Rename(draft, path)
 }
 
-// held names the process that signed the lock.
-func (d *DataDir) held() error {
+// inUse is the error that names the process which holds the lock.
+func (d *DataDir) inUse() error {
 	text := make([]byte, 20)
 	n, err := syscall.Pread(d.lock, text, 0)
 	pid, notNumber := strconv.Atoi(strings.TrimSpace(string(text[:max(n, 0)])))

@@ -13,7 +13,7 @@ import (
 func TestDataDir(t *testing.T) {
 	t.Parallel()
 
-	t.Run("SecondOpenerHearsWhoHoldsIt", func(t *testing.T) {
+	t.Run("SecondOpenerLearnsWhichProcessHoldsIt", func(t *testing.T) {
 		t.Parallel()
 		dir := filepath.Join(t.TempDir(), "data")
 		openDir(t, dir)
@@ -21,7 +21,7 @@ func TestDataDir(t *testing.T) {
 		wantSentence(t, err, dir, "process "+strconv.Itoa(os.Getpid()), "VIGIL_DATA_DIR")
 	})
 
-	t.Run("StaysHeldWhenNobodyRefersToItAnyMore", func(t *testing.T) {
+	t.Run("StaysLockedWhenUnreferenced", func(t *testing.T) {
 		t.Parallel()
 		dir := t.TempDir()
 		if _, err := standalone.OpenDataDir(dir); err != nil {

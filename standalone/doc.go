@@ -1,12 +1,11 @@
-// Package standalone is the ground that `vigil up` stands on: a data directory
-// that one process owns, a private Postgres run from the binaries found on the
-// machine, and the Temporal server with its web interface embedded in the
-// process and persisted in that Postgres.
+// Package standalone runs the servers of `vigil up`: a data directory that one process
+// owns, a private Postgres from the programs installed on the machine, and the
+// embedded Temporal server with its web interface, which keeps its data in that
+// Postgres.
 //
-// Nothing here knows what Vigil does with these parts. Whatever goes wrong while
-// they start comes back as one sentence for the person at the terminal: what is
-// the matter, and what to do about it.
+// It knows nothing of Vigil's own data. An error while a part starts is one sentence
+// for the operator: the problem and its remedy.
 //
-// A binary built with the tag slim holds no Temporal server; StartTemporal then
-// only says so.
+// A binary built with the tag slim has no Temporal server; StartTemporal then returns
+// an error.
 package standalone

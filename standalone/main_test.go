@@ -91,7 +91,7 @@ func self(t *testing.T) string {
 	return path
 }
 
-// openDir is a data directory that is given up at the end of the test.
+// openDir opens a data directory until the end of the test.
 func openDir(t *testing.T, path string) *standalone.DataDir {
 	t.Helper()
 	data, err := standalone.OpenDataDir(path)
@@ -102,7 +102,7 @@ func openDir(t *testing.T, path string) *standalone.DataDir {
 	return data
 }
 
-// startPostgres is a server that is stopped at the end of the test.
+// startPostgres starts a server until the end of the test.
 func startPostgres(t *testing.T, data *standalone.DataDir) *standalone.Postgres {
 	t.Helper()
 	pg, err := standalone.StartPostgres(t.Context(), data, standalone.PostgresOptions{Databases: []string{"vigil"}})

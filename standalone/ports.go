@@ -13,14 +13,14 @@ import (
 const (
 	loopback = "127.0.0.1"
 
-	// The ports that are chosen are below those that the kernel gives to outgoing
-	// connections: such a port is still free when the one who wants it opens it.
-	lowestPort, highestPort = 10_000, 29_999
-	portTries               = 100
+	// Chosen ports are below those that the kernel assigns to outgoing connections, so
+	// that they are still free when the server opens them.
+	minPort, maxPort = 10_000, 29_999
+	portTries        = 100
 )
 
-// freePorts returns n ports of the loopback address that nobody listens on. They
-// are all held open until the last is found, so no two are the same.
+// freePorts returns n free ports of the loopback address. All are held open until the
+// last is found, so no two are the same.
 func freePorts(ctx context.Context, n int) ([]int, error) {
 	ports := make([]int, 0, n)
 	for range n {
@@ -34,11 +34,11 @@ func freePorts(ctx context.Context, n int) ([]int, error) {
 	return ports, nil
 }
 
-// listenFree listens on a port of the host that nobody else does.
+// listenFree listens on a free port of the host.
 func listenFree(ctx context.Context, host string) (net.Listener, error) {
 	var config net.ListenConfig
 	for range portTries {
-		port := lowestPort + rand.IntN(highestPort-lowestPort+1) //nolint:gosec // no secret
+		port := minPort + rand.IntN(maxPort-minPort+1) //nolint:gosec // no secret
 		l, err := config.Listen(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
 		if !errors.Is(err, syscall.EADDRINUSE) {
 			return l, err

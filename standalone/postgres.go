@@ -18,19 +18,19 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// PostgresOptions are the choices of StartPostgres; the zero value will do.
+// PostgresOptions configure StartPostgres; the zero value is usable.
 type PostgresOptions struct {
-	// BinDirs are the directories to look for postgres and initdb in, in order;
-	// nil looks where Postgres is usually installed.
+	// BinDirs are searched for postgres and initdb, in order; nil means pgbin.Dirs.
 	BinDirs []string
 	// Databases are created when missing.
 	Databases []string
-	// Log hears of a server that died and was started again; nil is silent.
+	// Log receives background errors, such as a server that was restarted; nil discards
+	// them.
 	Log *slog.Logger
 }
 
-// Postgres is a running private server. When its process dies without having
-// been told to, it is started again on the same port.
+// Postgres is a running private server. When its process ends without Stop, it is
+// restarted on the same port.
 type Postgres struct {
 	cluster cluster
 	port    int
@@ -42,9 +42,9 @@ type Postgres struct {
 	stopped atomic.Bool
 }
 
-// StartPostgres runs the private Postgres of the data directory, which is
-// created at the first start, and returns when it answers. The error is one
-// sentence with the remedy.
+// StartPostgres runs the private Postgres of the data directory and returns when it
+// answers. The first start creates the cluster. The error is one sentence with the
+// remedy.
 func StartPostgres(ctx context.Context, data *DataDir, opts PostgresOptions) (*Postgres, error) {
 	log := opts.Log
 	if log == nil {
@@ -54,7 +54,7 @@ func StartPostgres(ctx context.Context, data *DataDir, opts PostgresOptions) (*P
 	if err != nil {
 		return nil, err
 	}
-	if err := c.clearLeftover(ctx); err != nil {
+	if err := c.stopLeftover(ctx); err != nil {
 		return nil, err
 	}
 	p := &Postgres{cluster: c, log: log, stop: make(chan struct{}), halted: make(chan struct{})}
@@ -96,8 +96,8 @@ func (p *Postgres) PID() int { return int(p.pid.Load()) }
 // Version is the major version of the server.
 func (p *Postgres) Version() int { return p.cluster.bin.Major }
 
-// choosePort takes the port of the last start while it is free, so that a
-// connection string noted down by a person goes on working.
+// choosePort takes the port of the last start if it is free, so that a connection
+// string that somebody copied keeps working.
 func (p *Postgres) choosePort(ctx context.Context) (int, error) {
 	file := filepath.Join(filepath.Dir(p.cluster.dir), "postgres.port")
 	text, _ := os.ReadFile(file) //nolint:gosec // a fixed name inside our own directory
@@ -108,14 +108,14 @@ func (p *Postgres) choosePort(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := writeWhole(file, strconv.Itoa(ports[0])+"\n"); err != nil {
+	if err := writeAtomic(file, strconv.Itoa(ports[0])+"\n"); err != nil {
 		return 0, unusable(filepath.Dir(p.cluster.dir), "written to", err)
 	}
 	return ports[0], nil
 }
 
-// awaitReady connects until the server answers. A server that ends before that
-// has said why in its log.
+// awaitReady connects until the server answers. The log of a server that ends before
+// that has the reason.
 func (p *Postgres) awaitReady(ctx context.Context, ended <-chan error) error {
 	ctx, cancel := context.WithTimeout(ctx, 60*time.Second)
 	defer cancel()
@@ -128,12 +128,12 @@ func (p *Postgres) awaitReady(ctx context.Context, ended <-chan error) error {
 		}
 		select {
 		case exit := <-ended:
-			if strings.Contains(p.lastWords(), "shared memory block") {
-				continue // the last backends of a killed server are still leaving
+			if strings.Contains(p.lastFatal(), "shared memory block") {
+				continue // the last backends of a killed server are still ending
 			}
-			return fmt.Errorf("the private Postgres did not start (%w): %s", exit, p.lastWords())
+			return fmt.Errorf("the private Postgres did not start (%w): %s", exit, p.lastFatal())
 		case <-ctx.Done():
-			return fmt.Errorf("the private Postgres did not answer in time (%w): see %s", plainly(err), p.logFile())
+			return fmt.Errorf("the private Postgres did not answer in time (%w): see %s", rootCause(err), p.logFile())
 		case <-tick.C:
 		}
 	}
@@ -143,42 +143,42 @@ func (p *Postgres) logFile() string {
 	return filepath.Join(filepath.Dir(p.cluster.dir), "postgres.log")
 }
 
-// lastWords returns the last fatal line that the newest process logged. That it
-// is still starting, as it says to whoever connects early, does not count.
-func (p *Postgres) lastWords() string {
+// lastFatal returns the last fatal line that the newest process logged, except that it
+// is still starting, which it logs for every early connection.
+func (p *Postgres) lastFatal() string {
 	file, err := os.Open(p.logFile())
 	if err != nil {
 		return "it left no log"
 	}
 	defer func() { _ = file.Close() }()
-	words := "it gave no reason in " + p.logFile()
+	last := "it gave no reason in " + p.logFile()
 	text, _ := io.ReadAll(io.NewSectionReader(file, p.logFrom.Load(), logLimit))
 	for line := range strings.Lines(string(text)) {
 		if _, reason, ok := strings.Cut(line, "FATAL:"); ok && !strings.Contains(reason, "the database system is") {
-			words = strings.TrimSpace(reason)
+			last = strings.TrimSpace(reason)
 		}
 	}
-	return words
+	return last
 }
 
-// Stop ends the server: the fast way, and when that takes more than ten seconds
-// or ctx ends, the immediate way, after which Postgres recovers at its next
-// start. It returns when no process of the server is left.
+// Stop ends the server: with a fast shutdown, and when that takes more than ten seconds
+// or ctx ends, with an immediate one, after which Postgres recovers at its next start.
+// It returns when no process of the server is left.
 func (p *Postgres) Stop(ctx context.Context) error {
 	if p.stopped.CompareAndSwap(false, true) {
 		close(p.stop)
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	if p.endBy(ctx, fastStop) {
+	if p.signalAndWait(ctx, fastStop) {
 		return nil
 	}
 	last, cancelLast := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancelLast()
-	if p.endBy(last, immediateStop) {
-		return errors.New("Postgres did not stop in time and was stopped the hard way: it recovers at its next start")
+	if p.signalAndWait(last, immediateStop) {
+		return errors.New("Postgres did not stop in time and was shut down immediately: it recovers at its next start")
 	}
 	p.killAll()
 	<-p.halted
-	return errors.New("Postgres did not react and was killed: it recovers at its next start")
+	return errors.New("Postgres did not respond and was killed: it recovers at its next start")
 }

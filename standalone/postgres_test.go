@@ -64,7 +64,7 @@ func TestPostgres(t *testing.T) {
 		}
 	})
 
-	t.Run("PromisesDurability", func(t *testing.T) {
+	t.Run("IsDurable", func(t *testing.T) {
 		t.Parallel()
 		pg := startPostgres(t, openDir(t, t.TempDir()))
 		for _, setting := range []string{"fsync", "synchronous_commit", "full_page_writes"} {
@@ -74,7 +74,7 @@ func TestPostgres(t *testing.T) {
 		}
 	})
 
-	t.Run("ComesBackWhenItsProcessIsKilled", func(t *testing.T) {
+	t.Run("RestartsWhenItsProcessIsKilled", func(t *testing.T) {
 		t.Parallel()
 		pg := startPostgres(t, openDir(t, t.TempDir()))
 		exec1(t, pg.DSN("vigil"), `CREATE TABLE kept (n int)`)
@@ -93,7 +93,7 @@ func TestPostgres(t *testing.T) {
 		if os.Geteuid() != 0 {
 			t.Skip("the other tests run as an ordinary user already")
 		}
-		dir, binary, attr := asNobody(t)
+		dir, binary, attr := unprivileged(t)
 		h := startHolder(t, binary, dir, attr)
 		if got := query1(t, h.dsn, `SELECT current_database()`); got != "vigil" {
 			t.Errorf("database %s, want vigil", got)
@@ -133,7 +133,7 @@ func TestPostgresBinaries(t *testing.T) {
 func TestLeftoverPostgres(t *testing.T) {
 	t.Parallel()
 
-	t.Run("OfAKilledParentIsNoObstacle", func(t *testing.T) {
+	t.Run("OfAKilledParentDoesNotBlockTheStart", func(t *testing.T) {
 		t.Parallel()
 		dir := t.TempDir()
 		h := startHolder(t, self(t), dir, nil)
@@ -142,7 +142,7 @@ func TestLeftoverPostgres(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = h.cmd.Wait()
-		pg := startPostgres(t, openDir(t, dir)) // the lock went with its holder
+		pg := startPostgres(t, openDir(t, dir)) // the lock ended with its holder
 		exec1(t, pg.DSN("vigil"), `INSERT INTO kept VALUES (1)`)
 		if pg.PID() == h.pid {
 			t.Error("the dead parent's server was kept")
@@ -161,7 +161,7 @@ func TestLeftoverPostgres(t *testing.T) {
 		exec1(t, pg.DSN("vigil"), `SELECT 1`)
 	})
 
-	t.Run("WhoseNumberIsSomebodyElsesNowIsNoObstacle", func(t *testing.T) {
+	t.Run("WhosePIDWasReusedDoesNotBlockTheStart", func(t *testing.T) {
 		t.Parallel()
 		data := openDir(t, t.TempDir())
 		stopAndCheck(t, startPostgres(t, data))
@@ -203,7 +203,7 @@ func TestEnsureDatabases(t *testing.T) {
 		exec1(t, pg.DSN(visibility), `SELECT 1`)
 	})
 
-	t.Run("SaysWhatAUserWithoutTheRightNeeds", func(t *testing.T) {
+	t.Run("NamesTheRightThatIsMissing", func(t *testing.T) {
 		t.Parallel()
 		exec1(t, pg.DSN("vigil"), `CREATE ROLE guest LOGIN PASSWORD 'guest'`)
 		exec1(t, pg.DSN("vigil"), `CREATE DATABASE theirs OWNER guest`)
@@ -217,7 +217,7 @@ func TestEnsureDatabases(t *testing.T) {
 	}{
 		"WrongPassword":   {"postgres://vigil:s3cr3t@" + pg.Address() + "/vigil", "password"},
 		"UnknownDatabase": {strings.Replace(pg.DSN("gone"), "/gone", "/gone", 1), `no database "gone"`},
-		"NobodyThere":     {"postgres://vigil:s3cr3t@127.0.0.1:1/vigil", "127.0.0.1:1"},
+		"NotListening":    {"postgres://vigil:s3cr3t@127.0.0.1:1/vigil", "127.0.0.1:1"},
 		"NotADSN":         {"postgres://vigil:s3cr3t@[oops/vigil", "postgres://user"},
 		"NameTooLong":     {pg.DSN(strings.Repeat("n", 60)), "too long"},
 	} {
@@ -246,8 +246,8 @@ func stopAndCheck(t *testing.T, pg *standalone.Postgres) {
 	}
 }
 
-// runDetached runs a server in the data directory that has no parent of ours to
-// die with, as one that a killed Vigil left on a system without death signals.
+// runDetached runs a server in the data directory without a parent death signal, such
+// as a killed Vigil leaves on a system that has none.
 func runDetached(t *testing.T, dir string) *exec.Cmd {
 	t.Helper()
 	cluster := filepath.Join(dir, "postgres")
@@ -301,16 +301,16 @@ func ownerOf(t *testing.T, path string) *syscall.Credential {
 	return &syscall.Credential{Uid: stat.Uid, Gid: stat.Gid, NoSetGroups: true}
 }
 
-// asNobody returns a directory of the user nobody, a copy of this binary that it
-// can run, and the attributes that make a process its.
-func asNobody(t *testing.T) (dir, binary string, attr *syscall.SysProcAttr) {
+// unprivileged returns a directory of an unprivileged user, a copy of this binary that
+// it can run, and the attributes to run a process as that user.
+func unprivileged(t *testing.T) (dir, binary string, attr *syscall.SysProcAttr) {
 	t.Helper()
-	nobody, err := user.Lookup("nobody")
+	account, err := user.Lookup("nobody")
 	if err != nil {
 		t.Skip("no user nobody")
 	}
-	uid, _ := strconv.ParseUint(nobody.Uid, 10, 32)
-	gid, _ := strconv.ParseUint(nobody.Gid, 10, 32)
+	uid, _ := strconv.ParseUint(account.Uid, 10, 32)
+	gid, _ := strconv.ParseUint(account.Gid, 10, 32)
 	dir = openTempDir(t)
 	if err := os.Chown(dir, int(uid), int(gid)); err != nil {
 		t.Fatal(err)

@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// rootCanDrop says that a child of another user can open what we opened for it.
+// rootCanDrop reports that a child of another user can open the files of its parent.
 const rootCanDrop = true
 
 // descriptorPath is how a child opens its n-th extra file again.

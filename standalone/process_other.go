@@ -9,18 +9,18 @@ import (
 	"syscall"
 )
 
-// rootCanDrop is false where a child cannot open our descriptors by a path.
+// rootCanDrop is false: a child cannot open the descriptors of its parent by a path.
 const rootCanDrop = false
 
-// descriptorPath is never asked for: see rootCanDrop.
+// descriptorPath is never called: see rootCanDrop.
 func descriptorPath(int) string { return "" }
 
 // dieWithParent does nothing where the kernel has no death signal: the next
-// start stops what was left behind.
+// start stops the leftover server.
 func dieWithParent(*syscall.SysProcAttr, syscall.Signal) {}
 
 // runsIn reports whether the process looks like the postmaster of the cluster,
-// by the command line that we gave it.
+// by its command line.
 func runsIn(pid int, dir string) bool {
 	line, err := exec.Command("ps", "-o", "command=", "-p", strconv.Itoa(pid)).Output() //nolint:gosec,noctx // a number; ps answers at once
 	return err == nil && strings.Contains(string(line), "-D "+dir)

@@ -7,25 +7,25 @@ import (
 	"errors"
 )
 
-// Embedded says whether this binary holds the Temporal server.
+// Embedded reports whether this binary contains the Temporal server.
 const Embedded = false
 
 // Temporal is not part of this binary.
 type Temporal struct{}
 
-// StartTemporal says that this binary has no server to start.
+// StartTemporal fails: this binary has no server.
 func StartTemporal(context.Context, TemporalOptions) (*Temporal, error) {
 	return nil, errors.New("this binary was built without the embedded Temporal server: set TEMPORAL_ADDRESS to the address of one, or use a binary built without the tag slim")
 }
 
-// Address is never reached: there is no server.
+// Address is empty: there is no server.
 func (*Temporal) Address() string { return "" }
 
-// UIURL is never reached: there is no server.
+// UIURL is empty: there is no server.
 func (*Temporal) UIURL() string { return "" }
 
 // Failed never fires: there is no server.
 func (*Temporal) Failed() <-chan error { return nil }
 
-// Stop has nothing to stop.
+// Stop does nothing.
 func (*Temporal) Stop(context.Context) error { return nil }

@@ -16,12 +16,12 @@ const (
 	fastStop      = syscall.SIGINT
 	immediateStop = syscall.SIGQUIT
 
-	logLimit = 8 << 20 // bytes of postgres.log, after which it is turned over
+	logLimit = 8 << 20 // bytes of postgres.log, after which it is rotated
 )
 
-// supervise runs the server until Stop, and again whenever it ends by itself.
-// It keeps its thread: the kernel takes the end of the thread that started a
-// process for the death of its parent. The first exit is told to the starter.
+// supervise runs the server until Stop and restarts it when it ends by itself. It keeps
+// its thread, because the kernel sends the parent death signal when the thread that
+// started the process ends. first receives the error of the first exit.
 func (p *Postgres) supervise(ctx context.Context, first chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -39,9 +39,9 @@ func (p *Postgres) supervise(ctx context.Context, first chan<- error) {
 			return
 		case <-time.After(pause):
 		}
-		p.log.WarnContext(ctx, "postgres ended by itself and is started again", "error", err)
-		if err := p.cluster.clearLeftover(ctx); err != nil {
-			p.log.ErrorContext(ctx, "postgres cannot be started again", "error", err)
+		p.log.WarnContext(ctx, "postgres ended unexpectedly and is restarted", "error", err)
+		if err := p.cluster.stopLeftover(ctx); err != nil {
+			p.log.ErrorContext(ctx, "postgres cannot be restarted", "error", err)
 		}
 		pause = min(2*pause, 5*time.Second)
 	}
@@ -73,11 +73,11 @@ func (p *Postgres) run() error {
 	if err := cmd.Wait(); err != nil {
 		return err
 	}
-	return errors.New("it was stopped from outside")
+	return errors.New("it was stopped by another program")
 }
 
-// endBy signals the server and reports whether it was gone before ctx ended.
-func (p *Postgres) endBy(ctx context.Context, signal syscall.Signal) bool {
+// signalAndWait signals the server and reports whether it ended before ctx did.
+func (p *Postgres) signalAndWait(ctx context.Context, signal syscall.Signal) bool {
 	if pid := p.PID(); pid != 0 {
 		_ = syscall.Kill(pid, signal)
 	}
@@ -104,7 +104,7 @@ func (p *Postgres) openLog() (*os.File, error) {
 	}
 	if size > logLimit {
 		if err := os.Rename(path, path+".1"); err != nil {
-			return nil, fmt.Errorf("turning over the log of postgres: %w", err)
+			return nil, fmt.Errorf("rotating the log of postgres: %w", err)
 		}
 		size = 0
 	}
@@ -112,15 +112,15 @@ func (p *Postgres) openLog() (*os.File, error) {
 	return os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600) //nolint:gosec // a fixed name inside our own directory
 }
 
-// arguments are the server's settings, given at every start so that a newer
-// Vigil brings its own. Durability is untouched (fsync, full_page_writes and
-// synchronous_commit stay on): a stored result has promised to survive.
+// arguments are the server's settings, passed at every start so that a newer Vigil
+// applies its own. Durability is untouched (fsync, full_page_writes and
+// synchronous_commit stay on): a stored result must survive a crash.
 func (p *Postgres) arguments(dir string) []string {
 	args := []string{"-D", dir}
 	for _, setting := range []string{
 		"port=" + strconv.Itoa(p.port),
 		"listen_addresses=" + loopback,
-		"unix_socket_directories=", // none: its path may be longer than a socket's may be
+		"unix_socket_directories=", // none: its path could exceed the limit of a socket address
 
 		// Each of the four Temporal services has a pool for its store and one for
 		// visibility, and Vigil has its own.

@@ -22,11 +22,11 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Embedded says whether this binary holds the Temporal server.
+// Embedded reports whether this binary contains the Temporal server.
 const Embedded = true
 
-// stopBound is how long the server gets to end its four services.
-const stopBound = 8 * time.Second
+// stopTimeout is how long the server may take to end its four services.
+const stopTimeout = 8 * time.Second
 
 // Temporal is the embedded server with its web interface.
 type Temporal struct {
@@ -35,15 +35,14 @@ type Temporal struct {
 	log     *serverLog
 	ui      *webInterface
 	stopped atomic.Bool
-	// release gives the claim of the database up; released is closed then.
+	// release gives up the claim of the database, and released is closed then.
 	release  context.CancelFunc
 	released chan struct{}
 }
 
-// StartTemporal makes or updates the schemas of the server's two databases, which
-// must be there (see EnsureDatabases), starts its four services and the web
-// interface, and returns when the namespace answers. The error is one sentence
-// with the remedy.
+// StartTemporal creates or migrates the schemas of the server's two databases, which
+// must exist (see EnsureDatabases), starts its four services and the web interface, and
+// returns when the namespace answers. The error is one sentence with the remedy.
 func StartTemporal(ctx context.Context, opts TemporalOptions) (_ *Temporal, err error) {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
@@ -53,7 +52,7 @@ func StartTemporal(ctx context.Context, opts TemporalOptions) (_ *Temporal, err 
 		return nil, err
 	}
 	bound := front.Addr().(*net.TCPAddr)
-	defer func() { _ = front.Close() }() // the server opens it anew
+	defer func() { _ = front.Close() }() // the server opens it again
 	web, err := listen(ctx, "the Temporal UI", "VIGIL_UI_LISTEN", opts.UIListen)
 	if err != nil {
 		return nil, err
@@ -87,21 +86,21 @@ func StartTemporal(ctx context.Context, opts TemporalOptions) (_ *Temporal, err 
 	if err := awaitNamespace(ctx, t.address, opts.Namespace); err != nil {
 		return nil, err
 	}
-	t.log.enter(running)
+	t.log.setPhase(running)
 	return t, nil
 }
 
-// Address is where a client reaches the frontend, as host:port.
+// Address is the frontend's, as host:port.
 func (t *Temporal) Address() string { return t.address }
 
 // UIURL is the web interface's address.
 func (t *Temporal) UIURL() string { return t.ui.url }
 
-// Failed delivers the reason when the server gives up while running; the
-// process should then end, and be started again. Stop closes it.
-func (t *Temporal) Failed() <-chan error { return t.log.failure.told }
+// Failed receives the error when the server fails while running; the process should
+// then end, and be restarted. Stop closes it.
+func (t *Temporal) Failed() <-chan error { return t.log.failure.reported }
 
-// prepare brings the databases to the state that the server expects.
+// prepare claims the databases and migrates their schemas.
 func (t *Temporal) prepare(ctx context.Context, opts TemporalOptions, stores stores) error {
 	conn, err := claim(ctx, opts.DSN, stores.store.DatabaseName)
 	if err != nil {
@@ -119,9 +118,8 @@ func (t *Temporal) prepare(ctx context.Context, opts TemporalOptions, stores sto
 	return ensureNamespace(ctx, stores.store, opts, t.log)
 }
 
-// serve builds and starts the server on a goroutine of its own, because the
-// server's way out of a hopeless situation is to end the goroutine it is on (see
-// serverLog.Fatal).
+// serve builds and starts the server on a goroutine of its own, because a fatal error
+// of the server ends the goroutine that it happens on (see serverLog.Fatal).
 func (t *Temporal) serve(ctx context.Context, cfg *config.Config, settings dynamicSettings) error {
 	type outcome struct {
 		server temporal.Server
@@ -150,15 +148,15 @@ func (t *Temporal) serve(ctx context.Context, cfg *config.Config, settings dynam
 		}
 		t.server = got.server
 		return nil
-	case err := <-t.log.failure.told:
+	case err := <-t.log.failure.reported:
 		return err
 	case <-ctx.Done():
-		go func() { // nobody waits for it any more
+		go func() { // stop it once it has started
 			if got := <-done; got.err == nil {
 				_ = got.server.Stop()
 			}
 		}()
-		return fmt.Errorf("the embedded Temporal server was told to stop while it started: %w", context.Cause(ctx))
+		return fmt.Errorf("the embedded Temporal server was stopped while it started: %w", context.Cause(ctx))
 	}
 }
 
@@ -169,9 +167,9 @@ func (t *Temporal) Stop(ctx context.Context) error {
 	if t.stopped.Swap(true) {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, stopBound)
+	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
-	t.log.enter(stopping)
+	t.log.setPhase(stopping)
 	defer t.log.failure.close()
 	if t.ui != nil {
 		t.ui.stop(ctx)

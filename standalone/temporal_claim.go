@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	claimPatience = 5 * time.Second // for a predecessor to be gone
-	claimRetry    = 50 * time.Millisecond
-	// reclaimPause lies between attempts to reach a Postgres that is away.
+	claimTimeout = 5 * time.Second // for a predecessor to end
+	claimRetry   = 50 * time.Millisecond
+	// reclaimPause is the pause between attempts to reach a Postgres that is away.
 	reclaimPause = 500 * time.Millisecond
 )
 
-// claim takes the database for this server as long as the connection lives: two
-// servers that each believe to be the only host would fight over every workflow.
-// A predecessor that was killed is gone as soon as Postgres notices.
+// claim locks the database for this server while the connection lives: two servers
+// that each consider themselves the only host would compete for every workflow. The
+// lock of a killed predecessor is released once Postgres notices.
 func claim(ctx context.Context, dsn, database string) (*pgx.Conn, error) {
 	parsed, err := parseDSN(dsn)
 	if err != nil {
@@ -36,31 +36,31 @@ func claim(ctx context.Context, dsn, database string) (*pgx.Conn, error) {
 		return nil, unreachable(parsed, err)
 	}
 	if err := lockDatabase(ctx, conn, database); err != nil {
-		letGo(ctx, conn)
+		closeConn(ctx, conn)
 		return nil, err
 	}
 	return conn, nil
 }
 
 func lockDatabase(ctx context.Context, conn *pgx.Conn, database string) error {
-	// Postgres lets go of a host that is gone while the next one waits.
+	// Postgres drops the connection of a dead host while the next one waits.
 	_, err := conn.Exec(ctx, `SET tcp_keepalives_idle = 2; SET tcp_keepalives_interval = 1; SET tcp_keepalives_count = 2`)
 	if err != nil {
 		return fmt.Errorf("the database %q cannot be claimed: %w", database, err)
 	}
 	sum := fnv.New64a()
 	_, _ = sum.Write([]byte("vigil embedded temporal server"))
-	wait, cancel := context.WithTimeout(ctx, claimPatience)
+	wait, cancel := context.WithTimeout(ctx, claimTimeout)
 	defer cancel()
 	tick := time.NewTicker(claimRetry)
 	defer tick.Stop()
 	for {
-		var ours bool
-		err := conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, int64(sum.Sum64())).Scan(&ours) //nolint:gosec // any 64 bits will do
+		var locked bool
+		err := conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, int64(sum.Sum64())).Scan(&locked) //nolint:gosec // any 64 bits will do
 		if err != nil {
 			return fmt.Errorf("the database %q cannot be claimed: %w", database, err)
 		}
-		if ours {
+		if locked {
 			return nil
 		}
 		select {
@@ -71,45 +71,45 @@ func lockDatabase(ctx context.Context, conn *pgx.Conn, database string) error {
 	}
 }
 
-// claimedError says that another server has the database.
+// claimedError reports that another server has claimed the database.
 type claimedError struct{ database string }
 
 func (e claimedError) Error() string {
 	return fmt.Sprintf("another vigil runs its Temporal server on the database %q: stop that one, or give this one a database of its own with DATABASE_URL, or set TEMPORAL_ADDRESS to share its server", strings.TrimSpace(e.database))
 }
 
-// keepClaim holds a claim until ctx ends. Postgres forgets it when it restarts or
-// the connection breaks: it is taken again then, and when another server was
-// faster, this one gives up as it would have at its start.
+// keepClaim holds a claim until ctx ends. The claim is lost when Postgres restarts or
+// the connection breaks; it is then renewed. If another server was faster, this one
+// fails as it would at its start.
 func (t *Temporal) keepClaim(ctx context.Context, conn *pgx.Conn, dsn, database string) {
 	defer close(t.released)
 	for {
-		for err := error(nil); err == nil; { // nobody notifies: only the end of the connection ends the wait
+		for err := error(nil); err == nil; { // there are no notifications: only the end of the connection ends the wait
 			_, err = conn.WaitForNotification(ctx)
 		}
-		letGo(ctx, conn)
+		closeConn(ctx, conn)
 		if ctx.Err() == nil {
-			t.log.to.WarnContext(ctx, "the claim of the database is lost and taken again", "database", database)
+			t.log.to.WarnContext(ctx, "the claim of the database was lost and is renewed", "database", database)
 		}
 		var err error
 		if conn, err = reclaim(ctx, dsn, database); err != nil {
 			if ctx.Err() == nil {
-				t.log.failure.tell(err)
+				t.log.failure.report(err)
 			}
 			return
 		}
 	}
 }
 
-// letGo closes a connection, which may lead to nobody any more.
-func letGo(ctx context.Context, conn *pgx.Conn) {
+// closeConn closes a connection, whose server may be gone.
+func closeConn(ctx context.Context, conn *pgx.Conn) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	_ = conn.Close(ctx)
 }
 
-// reclaim claims the database once Postgres is back. It fails when another server
-// has it, or when ctx ends.
+// reclaim claims the database once Postgres answers. It fails when another server has
+// claimed it, or when ctx ends.
 func reclaim(ctx context.Context, dsn, database string) (*pgx.Conn, error) {
 	for {
 		conn, err := claim(ctx, dsn, database)

@@ -12,8 +12,8 @@ import (
 	"vigil/standalone"
 )
 
-// TestTemporalClaim holds that no second server gets the database of one that
-// runs, whatever becomes of Postgres, and that of two that meet one gives up.
+// TestTemporalClaim proves that no second server claims the database of a running one,
+// even when Postgres restarts, and that one of two competing servers fails.
 func TestTemporalClaim(t *testing.T) {
 	t.Parallel()
 	pg := startPostgres(t, openDir(t, t.TempDir()))

@@ -32,17 +32,17 @@ const (
 	storeConns      = 16
 	visibilityConns = 4
 
-	// unlimited is a rate that is never reached: the limits protect a cluster
-	// shared by strangers, and here they would only cap the one tenant.
+	// unlimited is a rate that is never reached: the limits protect tenants of a
+	// shared cluster from each other, and here there is one.
 	unlimited = 1_000_000
 )
 
-// stores is how the server reaches its two databases.
+// stores configures the server's two databases.
 type stores struct{ store, visibility *config.SQL }
 
-// newStores names the databases and says how to connect to them. Temporal gets a
-// function instead of a host and a password: whatever the platform's connection
-// string can say about TLS, sockets or several hosts holds for it too.
+// newStores configures the two databases. Temporal gets a connect function instead of a
+// host and a password, so that TLS, sockets and multiple hosts of the platform's
+// connection string apply to it too.
 func newStores(dsn string) (stores, error) {
 	parsed, err := parseDSN(dsn)
 	if err != nil {
@@ -128,8 +128,8 @@ func serverConfig(s stores, front *net.TCPAddr, address string, ports []int) *co
 // dynamicSettings is a dynamic configuration that never changes.
 type dynamicSettings = dynamicconfig.StaticClient
 
-// dynamicConfig holds what the load of many short turns needs. The keys are the
-// server's own, so that one that disappears does not compile.
+// dynamicConfig are the settings for a load of many short turns. The keys are the
+// server's own, so that one that is removed does not compile.
 func dynamicConfig(loops int) dynamicSettings {
 	settings := dynamicSettings{
 		dynamicconfig.EnableActivityEagerExecution.Key():      true,
@@ -143,14 +143,14 @@ func dynamicConfig(loops int) dynamicSettings {
 		// Every open loop is touched once an interval and should stay in memory.
 		dynamicconfig.HistoryCacheHostLevelMaxSize.Key(): max(128_000, 2*loops),
 
-		// Nobody uses schedules, and the scanner searches for damage that only
-		// other stores can have.
+		// Schedules are not used, and the scanner looks for damage that only other
+		// stores can have.
 		dynamicconfig.WorkerEnableScheduler.Key():    false,
 		dynamicconfig.FrontendEnableSchedules.Key():  false,
 		dynamicconfig.HistoryScannerEnabled.Key():    false,
 		dynamicconfig.ExecutionsScannerEnabled.Key(): false,
 
-		// A lone host has nobody to hand its traffic to.
+		// A single host has no other to hand its traffic to.
 		dynamicconfig.FrontendShutdownDrainDuration.Key():           time.Duration(0),
 		dynamicconfig.FrontendShutdownFailHealthCheckDuration.Key(): time.Duration(0),
 		dynamicconfig.HistoryShutdownDrainDuration.Key():            time.Duration(0),
@@ -162,8 +162,8 @@ func dynamicConfig(loops int) dynamicSettings {
 	return settings
 }
 
-// DynamicSettings are the dynamic settings of the embedded server, by their
-// keys: what a cluster of its own is to have too.
+// DynamicSettings are the dynamic settings of the embedded server by key, which a
+// separate cluster should have too.
 func DynamicSettings(loops int) map[string]any {
 	settings := make(map[string]any)
 	for key, value := range dynamicConfig(loops) {

@@ -14,23 +14,23 @@ import (
 	"go.temporal.io/server/common/log/tag"
 )
 
-// serverLog is the server's logger: warnings and errors go on to Vigil's own,
-// the rest nowhere. While the server starts and stops, its parts complain about
-// one another being away; that is kept for debugging only.
+// serverLog is the server's logger: warnings and errors go to Vigil's own, and all else
+// is dropped. While the server starts and stops, its services warn that they cannot
+// reach each other; those lines are logged as debug.
 type serverLog struct {
 	to      *slog.Logger
 	phase   *atomic.Int32
 	failure *failure
 }
 
-// failure tells the owner, once, why the server gave up.
+// failure reports the first fatal error of the server.
 type failure struct {
-	once sync.Once
-	told chan error
+	once     sync.Once
+	reported chan error
 }
 
-func (f *failure) tell(err error) { f.once.Do(func() { f.told <- err; close(f.told) }) }
-func (f *failure) close()         { f.once.Do(func() { close(f.told) }) }
+func (f *failure) report(err error) { f.once.Do(func() { f.reported <- err; close(f.reported) }) }
+func (f *failure) close()           { f.once.Do(func() { close(f.reported) }) }
 
 // The phases of the server's life.
 const (
@@ -45,11 +45,11 @@ var (
 )
 
 func newServerLog(to *slog.Logger) *serverLog {
-	return &serverLog{to: to.With("from", "temporal"), phase: new(atomic.Int32), failure: &failure{told: make(chan error, 1)}}
+	return &serverLog{to: to.With("from", "temporal"), phase: new(atomic.Int32), failure: &failure{reported: make(chan error, 1)}}
 }
 
-// enter tells the logger which phase of its life the server is in.
-func (l *serverLog) enter(phase int32) { l.phase.Store(phase) }
+// setPhase sets the phase of the server's life.
+func (l *serverLog) setPhase(phase int32) { l.phase.Store(phase) }
 
 // Debug drops the line.
 func (l *serverLog) Debug(string, ...tag.Tag) {}
@@ -57,27 +57,27 @@ func (l *serverLog) Debug(string, ...tag.Tag) {}
 // Info drops the line.
 func (l *serverLog) Info(string, ...tag.Tag) {}
 
-// Warn hands the line on.
-func (l *serverLog) Warn(msg string, tags ...tag.Tag) { l.tell(slog.LevelWarn, msg, tags) }
+// Warn passes the line on.
+func (l *serverLog) Warn(msg string, tags ...tag.Tag) { l.write(slog.LevelWarn, msg, tags) }
 
-// Error hands the line on.
-func (l *serverLog) Error(msg string, tags ...tag.Tag) { l.tell(slog.LevelError, msg, tags) }
+// Error passes the line on.
+func (l *serverLog) Error(msg string, tags ...tag.Tag) { l.write(slog.LevelError, msg, tags) }
 
 // DPanic is an error outside of Temporal's own development.
-func (l *serverLog) DPanic(msg string, tags ...tag.Tag) { l.tell(slog.LevelError, msg, tags) }
+func (l *serverLog) DPanic(msg string, tags ...tag.Tag) { l.write(slog.LevelError, msg, tags) }
 
 // Panic panics, as the server expects of it.
 func (l *serverLog) Panic(msg string, tags ...tag.Tag) {
-	l.tell(slog.LevelError, msg, tags)
+	l.write(slog.LevelError, msg, tags)
 	panic("temporal: " + msg)
 }
 
-// Fatal must not return. Ending the process here would leave Postgres and the
-// workers without a goodbye, so it ends the goroutine and tells the owner.
+// Fatal must not return. It reports the failure and ends the goroutine, but not the
+// process, so that Postgres and the workers can stop in order.
 func (l *serverLog) Fatal(msg string, tags ...tag.Tag) {
 	if l.phase.Load() != stopping {
-		l.tell(slog.LevelError, msg, tags)
-		l.failure.tell(fmt.Errorf("the embedded Temporal server gave up: %s%s", msg, causeIn(tags)))
+		l.write(slog.LevelError, msg, tags)
+		l.failure.report(fmt.Errorf("the embedded Temporal server failed: %s%s", msg, causeIn(tags)))
 	}
 	runtime.Goexit()
 }
@@ -87,7 +87,7 @@ func (l *serverLog) With(tags ...tag.Tag) log.Logger {
 	return &serverLog{to: l.to.With(attributes(tags)...), phase: l.phase, failure: l.failure}
 }
 
-func (l *serverLog) tell(level slog.Level, msg string, tags []tag.Tag) {
+func (l *serverLog) write(level slog.Level, msg string, tags []tag.Tag) {
 	if l.phase.Load() != running {
 		level = slog.LevelDebug
 	}
@@ -97,7 +97,7 @@ func (l *serverLog) tell(level slog.Level, msg string, tags []tag.Tag) {
 	l.to.Log(context.Background(), level, msg, attributes(tags)...) //nolint:sloglint // the message is the server's
 }
 
-// attributes translates tags; the stack traces that the server adds are left out.
+// attributes converts tags, except the stack traces that the server adds.
 func attributes(tags []tag.Tag) []any {
 	out := make([]any, 0, len(tags))
 	for _, t := range tags {

@@ -29,9 +29,9 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// ensureNamespace writes the namespace, its retention and its search attributes
-// straight into the store, before there is a server: through a running one each
-// of them would have to wait until every service has read it again.
+// ensureNamespace writes the namespace, its retention and its search attributes into
+// the store before the server starts: through a running one, each change would take
+// effect only when every service has reloaded it.
 func ensureNamespace(ctx context.Context, db *config.SQL, opts TemporalOptions, logger log.Logger) error {
 	serializer := serialization.NewSerializer()
 	factory := sql.NewFactory(*db, resolver.NewNoopResolver(), clusterName, logger, metrics.NoopMetricsHandler, serializer)
@@ -57,7 +57,7 @@ func createNamespace(ctx context.Context, manager persistence.MetadataManager, o
 		HistoryArchivalState:    enumspb.ARCHIVAL_STATE_DISABLED,
 		VisibilityArchivalState: enumspb.ARCHIVAL_STATE_DISABLED,
 	}
-	if _, err := adjust(settings, opts); err != nil {
+	if _, err := updateConfig(settings, opts); err != nil {
 		return err
 	}
 	_, err := manager.CreateNamespace(ctx, &persistence.CreateNamespaceRequest{Namespace: &persistencespb.NamespaceDetail{
@@ -81,7 +81,7 @@ func createNamespace(ctx context.Context, manager persistence.MetadataManager, o
 }
 
 func updateNamespace(ctx context.Context, manager persistence.MetadataManager, found *persistence.GetNamespaceResponse, opts TemporalOptions) error {
-	changed, err := adjust(found.Namespace.Config, opts)
+	changed, err := updateConfig(found.Namespace.Config, opts)
 	if err != nil || !changed {
 		return err
 	}
@@ -101,9 +101,9 @@ func updateNamespace(ctx context.Context, manager persistence.MetadataManager, f
 	return nil
 }
 
-// adjust sets what we care about and reports whether anything changed. A search
-// attribute keeps the column it once got; a new one takes the next free one.
-func adjust(settings *persistencespb.NamespaceConfig, opts TemporalOptions) (changed bool, err error) {
+// updateConfig sets retention and search attributes, and reports whether anything
+// changed. A search attribute keeps its column; a new one takes the next free one.
+func updateConfig(settings *persistencespb.NamespaceConfig, opts TemporalOptions) (changed bool, err error) {
 	if settings.GetRetention().AsDuration() != opts.Retention {
 		settings.Retention = durationpb.New(opts.Retention)
 		changed = true
@@ -143,7 +143,7 @@ func keywordColumns() []string {
 	return columns
 }
 
-// awaitNamespace returns when the frontend describes the namespace.
+// awaitNamespace waits until the frontend describes the namespace.
 func awaitNamespace(ctx context.Context, address, namespace string) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()

@@ -13,7 +13,7 @@ import (
 	"go.temporal.io/server/tools/sql"
 )
 
-// schemaSource is one of the versioned schemas that the server module carries.
+// schemaSource is one of the versioned schemas in the server module.
 type schemaSource struct{ name, version string }
 
 //nolint:gochecknoglobals // constants, in a language that has none of this type
@@ -22,8 +22,8 @@ var (
 	visibilitySchema = schemaSource{"postgresql/v12/visibility", postgresschema.VisibilityVersion}
 )
 
-// migrate brings one database to the version that the server was built for. A
-// newer one is left as it is: the server accepts it.
+// migrate migrates one database to the schema version of this server. A newer schema
+// stays as it is: the server accepts it.
 func migrate(db *config.SQL, source schemaSource, logger log.Logger) error {
 	conn, err := sql.NewConnection(db, logger)
 	if err != nil {
@@ -31,11 +31,11 @@ func migrate(db *config.SQL, source schemaSource, logger log.Logger) error {
 	}
 	defer conn.Close()
 	current, err := conn.ReadSchemaVersion()
-	if err != nil { // the version tables are not there yet
+	if err != nil { // the version tables do not exist yet
 		current = "0.0"
 		setup := schema.NewSetupSchemaTask(conn, &schema.SetupConfig{InitialVersion: current}, logger)
 		if err := setup.Run(); err != nil {
-			return fmt.Errorf("Temporal's schema in %q could not be begun: %w", db.DatabaseName, err) //nolint:staticcheck // a sentence for the terminal
+			return fmt.Errorf("Temporal's schema in %q could not be initialized: %w", db.DatabaseName, err) //nolint:staticcheck // a sentence for the terminal
 		}
 	}
 	if !older(current, source.version) {
@@ -47,7 +47,7 @@ func migrate(db *config.SQL, source schemaSource, logger log.Logger) error {
 		TargetVersion: "v" + source.version,
 	}, logger)
 	if err := update.Run(); err != nil {
-		return fmt.Errorf("Temporal's schema in %q could not be brought from %s to %s: %w", db.DatabaseName, current, source.version, err) //nolint:staticcheck // a sentence for the terminal
+		return fmt.Errorf("Temporal's schema in %q could not be migrated from %s to %s: %w", db.DatabaseName, current, source.version, err) //nolint:staticcheck // a sentence for the terminal
 	}
 	return nil
 }

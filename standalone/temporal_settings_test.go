@@ -14,8 +14,8 @@ import (
 	"vigil/standalone"
 )
 
-// TestDynamicSettings holds the file for clusters to what the embedded server
-// has.
+// TestDynamicSettings proves that the file for clusters has the settings of the embedded
+// server.
 func TestDynamicSettings(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile(filepath.Join("..", "temporal-config", "dynamic.yaml"))
@@ -37,7 +37,7 @@ func TestDynamicSettings(t *testing.T) {
 		delete(embedded, key.String())
 	}
 	for key, value := range embedded {
-		if !strings.Contains(key, ".shutdown") { // those are for a lone host
+		if !strings.Contains(key, ".shutdown") { // those are for a single host
 			t.Errorf("temporal-config/dynamic.yaml lacks %s: %v", key, value)
 		}
 	}

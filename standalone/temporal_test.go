@@ -140,8 +140,8 @@ func stopTemporal(t *testing.T, server *standalone.Temporal) {
 	if err := server.Stop(t.Context()); err != nil {
 		t.Errorf("a second stop: %v", err)
 	}
-	if err, told := <-server.Failed(); told {
-		t.Errorf("the server gave up: %v", err)
+	if err, failed := <-server.Failed(); failed {
+		t.Errorf("the server failed: %v", err)
 	}
 }
 

@@ -24,9 +24,8 @@ import (
 	"github.com/temporalio/ui-server/v2/ui"
 )
 
-// webInterface is Temporal's UI on a listener of ours. The UI module's own
-// server is not used: it opens the port itself, ends the process when it cannot,
-// and writes to standard output.
+// webInterface serves Temporal's UI. The UI module's own server is not used: it opens
+// the port itself, exits the process when it cannot, and writes to standard output.
 type webInterface struct {
 	url    string
 	server *http.Server
@@ -57,8 +56,8 @@ func startUI(on *net.TCPListener, frontend, namespace string, log *slog.Logger) 
 	return w, nil
 }
 
-// uiHandler puts the UI module's routes together behind its own protections
-// against requests from other sites.
+// uiHandler combines the UI module's routes with its protections against cross-site
+// requests.
 func uiHandler(cfg *uiconfig.Config, log *slog.Logger) (http.Handler, error) {
 	provider, err := uiconfig.NewConfigProviderWithRefresh(cfg)
 	if err != nil {
@@ -90,7 +89,7 @@ func uiHandler(cfg *uiconfig.Config, log *slog.Logger) (http.Handler, error) {
 	return e, nil
 }
 
-// stop gives requests in flight a moment and then closes everything.
+// stop waits briefly for requests in flight and closes everything.
 func (w *webInterface) stop(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
 	defer cancel()
@@ -99,7 +98,7 @@ func (w *webInterface) stop(ctx context.Context) {
 	}
 }
 
-// lineWriter takes what a library insists on writing.
+// lineWriter logs the lines that a library writes.
 type lineWriter struct{ to *slog.Logger }
 
 var _ io.Writer = lineWriter{}

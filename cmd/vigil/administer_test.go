@@ -9,7 +9,7 @@ import (
 	"vigil/storage/storagetest"
 )
 
-// vigilRun runs a command line to its end.
+// vigilRun runs a command line.
 func vigilRun(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -53,7 +53,7 @@ func TestAdminister(t *testing.T) {
 		return org.Tier
 	}
 
-	t.Run("BootstrapMakesOneEnterpriseOrganization", func(t *testing.T) { //nolint:paralleltest // the steps build on each other
+	t.Run("BootstrapCreatesOneEnterpriseOrganization", func(t *testing.T) { //nolint:paralleltest // the steps build on each other
 		if got := tierOf(t); got != vigil.TierEnterprise {
 			t.Errorf("the operator's organization is %s", got)
 		}
@@ -73,9 +73,9 @@ func TestAdminister(t *testing.T) {
 		}
 	})
 
-	t.Run("KeysCreateForNobody", func(t *testing.T) { //nolint:paralleltest // the steps build on each other
-		_, stderr, code := vigilRun(t, append([]string{"keys", "create", "--email", "nobody@example.com"}, at...)...)
-		if code != 1 || stderr != "vigil: there is no account with the address nobody@example.com\n" {
+	t.Run("KeysCreateForUnknownAccount", func(t *testing.T) { //nolint:paralleltest // the steps build on each other
+		_, stderr, code := vigilRun(t, append([]string{"keys", "create", "--email", "unknown@example.com"}, at...)...)
+		if code != 1 || stderr != "vigil: there is no account with the address unknown@example.com\n" {
 			t.Errorf("ends with %d: %s", code, stderr)
 		}
 	})
@@ -91,8 +91,8 @@ func TestAdminister(t *testing.T) {
 		}
 	})
 
-	t.Run("SetTierOfNothing", func(t *testing.T) { //nolint:paralleltest // the steps build on each other
-		for _, named := range []string{"00000000-0000-4000-8000-000000000000", "nobody@example.com"} {
+	t.Run("SetTierOfUnknownOrganization", func(t *testing.T) { //nolint:paralleltest // the steps build on each other
+		for _, named := range []string{"00000000-0000-4000-8000-000000000000", "unknown@example.com"} {
 			_, stderr, code := vigilRun(t, append([]string{"orgs", "set-tier", named, "paid"}, at...)...)
 			if code != 1 || !strings.Contains(stderr, named) {
 				t.Errorf("%s: ends with %d: %s", named, code, stderr)
@@ -100,7 +100,7 @@ func TestAdminister(t *testing.T) {
 		}
 	})
 
-	t.Run("MigrateDownTakesItBack", func(t *testing.T) { //nolint:paralleltest // the steps build on each other
+	t.Run("MigrateDownRollsItBack", func(t *testing.T) { //nolint:paralleltest // the steps build on each other
 		command(t, "migrate", "--down")
 		if err := store.Ready(t.Context()); vigil.ErrorCode(err) != vigil.CodeUnavailable {
 			t.Errorf("the schema is still ready: %v", err)

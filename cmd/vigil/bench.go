@@ -33,7 +33,7 @@ func newBenchLoopsCommand() *cobra.Command {
 	cmd.Flags().DurationVar(&o.Interval, "interval", 10*time.Second, "interval of every check")
 	cmd.Flags().DurationVar(&o.Window, "window", 0, "quiet window; 0 is a turn for every slot")
 	cmd.Flags().DurationVar(&o.Measure, "for", 30*time.Second, "how long to measure, once every loop has a result")
-	cmd.Flags().BoolVar(&o.Restart, "restart", false, "at the end, kill worker and Temporal and see how long until every loop probes")
+	cmd.Flags().BoolVar(&o.Restart, "restart", false, "at the end, kill worker and Temporal and measure the time until every loop probes again")
 	return cmd
 }
 
@@ -41,7 +41,7 @@ func newBenchAlertsCommand() *cobra.Command {
 	o := bench.AlertOptions{}
 	cmd := &cobra.Command{
 		Use:   "alerts",
-		Short: "Measure how soon a receiver and the stream hear of failures",
+		Short: "Measure how soon a receiver and the alert stream receive failures",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.Checks < 1 || o.Interval < time.Second || o.Subscribers < 1 {

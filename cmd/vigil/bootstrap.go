@@ -12,20 +12,19 @@ import (
 // domain is reserved (RFC 2606): no mail can ever reach it.
 const bootstrapEmail = "operator@vigil.invalid"
 
-// accounts is what bootstrapping asks of storage.
-type accounts interface {
+// accountStore reads and creates accounts.
+type accountStore interface {
 	UserByEmail(ctx context.Context, email string) (vigil.User, error)
 	CreateAccount(ctx context.Context, org vigil.Organization, user vigil.User, key *vigil.NewKey) (vigil.User, vigil.Organization, error)
 }
 
-// bootstrapKey is the name of the operator's key that nobody named.
+// bootstrapKey is the default name of the operator's key.
 const bootstrapKey = "bootstrap"
 
-// bootstrap makes the operator's account, an organization of the enterprise
-// tier, unless there is one. It returns the account's API key, listed under the
-// given name, the first time, and "" at every later one: only the key's hash is
-// kept.
-func bootstrap(ctx context.Context, store accounts, name string) (string, error) {
+// bootstrap creates the operator's account, an organization of the enterprise tier, if
+// there is none. The first call returns the account's API key, listed under the given
+// name; later ones return "", since only the key's hash is stored.
+func bootstrap(ctx context.Context, store accountStore, name string) (string, error) {
 	_, err := store.UserByEmail(ctx, bootstrapEmail)
 	if err == nil {
 		return "", nil
@@ -41,10 +40,10 @@ func bootstrap(ctx context.Context, store accounts, name string) (string, error)
 	user := vigil.User{Email: bootstrapEmail, EmailVerified: true, Name: "operator"}
 	_, _, err = store.CreateAccount(ctx, org, user, &kept)
 	if vigil.ErrorCode(err) == vigil.CodeConflict {
-		return "", nil // another process was faster, and has shown the key
+		return "", nil // another process created it, and has shown the key
 	}
 	if err != nil {
-		return "", fmt.Errorf("make the operator's account: %w", err)
+		return "", fmt.Errorf("create the operator's account: %w", err)
 	}
 	return plain, nil
 }

@@ -14,22 +14,22 @@ import (
 	"vigil/storage"
 )
 
-// A part that does not answer within healthWait is not healthy. A worker is
-// healthy while its lease is younger than leaseBelief.
+// A role that does not answer within healthTimeout is unhealthy. A worker is healthy
+// while its lease is younger than maxLeaseAge.
 const (
-	healthWait  = 5 * time.Second
-	leaseBelief = 5 * time.Second
+	healthTimeout = 5 * time.Second
+	maxLeaseAge   = 5 * time.Second
 )
 
 func newHealthCommand() *cobra.Command {
-	return group("health", "Ask whether a role of this machine is healthy, for health checks of containers",
-		healthCommand("api", "Ask the API at VIGIL_LISTEN whether it serves", apiHealth),
-		healthCommand("worker", "Ask the database whether a worker of this host renews its lease", workerHealth),
-		healthCommand("control", "Ask whether what the control worker needs is there: the database, migrated", controlHealth),
+	return group("health", "Check whether a role on this machine is healthy, for health checks of containers",
+		healthCommand("api", "Check that the API at VIGIL_LISTEN serves", apiHealth),
+		healthCommand("worker", "Check in the database that a worker of this host renews its lease", workerHealth),
+		healthCommand("control", "Check that the control worker's database is reachable and migrated", controlHealth),
 	)
 }
 
-func healthCommand(name, short string, ask func(context.Context, *settings) error) *cobra.Command {
+func healthCommand(name, short string, check func(context.Context, *settings) error) *cobra.Command {
 	return &cobra.Command{
 		Use: name, Short: short, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -37,9 +37,9 @@ func healthCommand(name, short string, ask func(context.Context, *settings) erro
 			if err != nil {
 				return err
 			}
-			ctx, cancel := context.WithTimeout(cmd.Context(), healthWait)
+			ctx, cancel := context.WithTimeout(cmd.Context(), healthTimeout)
 			defer cancel()
-			return ask(ctx, &s)
+			return check(ctx, &s)
 		},
 	}
 }
@@ -66,7 +66,7 @@ func workerHealth(ctx context.Context, s *settings) error {
 		return err
 	}
 	return withStore(ctx, s, func(store *storage.Store) error {
-		leases, err := store.LiveLeases(ctx, leaseBelief)
+		leases, err := store.LiveLeases(ctx, maxLeaseAge)
 		if err != nil {
 			return err
 		}

@@ -21,9 +21,9 @@ func newKeysCreateCommand() *cobra.Command {
 	var email, name string
 	cmd := &cobra.Command{
 		Use:   "create",
-		Short: "Make an API key and print it",
-		Long: "Make an API key and print it, alone, on standard output. It is shown this once.\n" +
-			"Without --email it is one for the operator's own organization, which is made with its first key.",
+		Short: "Create an API key and print it",
+		Long: "Create an API key and print it, alone, on standard output. It is shown only once.\n" +
+			"Without --email it belongs to the operator's own organization, which is created with its first key.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			name = strings.TrimSpace(name)
@@ -56,7 +56,7 @@ func newKeysCreateCommand() *cobra.Command {
 	return cmd
 }
 
-// addKey gives an account one more key.
+// addKey creates another key for an account.
 func addKey(ctx context.Context, store *storage.Store, email, name string) (string, error) {
 	user, err := store.UserByEmail(ctx, email)
 	if vigil.ErrorCode(err) == vigil.CodeNotFound {

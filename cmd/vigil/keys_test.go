@@ -8,8 +8,7 @@ import (
 	"vigil/storage/storagetest"
 )
 
-// Where the roles run apart nobody runs `vigil up`: the first key comes from
-// this command.
+// With separate roles, which never run `vigil up`, this command creates the first key.
 func TestFirstKey(t *testing.T) {
 	t.Parallel()
 	dsn := storagetest.EmptyDSN(t)

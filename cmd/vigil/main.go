@@ -1,5 +1,5 @@
 // Command vigil is the whole platform: `vigil up` runs all of it in one process,
-// the other commands run its parts or administer it. There is one file for each.
+// the other commands run its parts or administer it. Each command has a file.
 package main
 
 import (

@@ -67,7 +67,7 @@ func metricsServed(t *testing.T) string {
 	return address
 }
 
-// A port that somebody has is refused by every role before it does anything.
+// Every role fails on a port in use before it starts anything.
 func TestMetricsPortTaken(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
@@ -78,7 +78,7 @@ func TestMetricsPortTaken(t *testing.T) {
 	address := taken.Addr().String()
 	for _, role := range [][]string{{"up", "--listen", "127.0.0.1:0"}, {"api"}, {"worker", "--control"}, {"temporal"}} {
 		stdout, stderr, code := vigilRun(t, append(role, "--metrics-listen", address, "--data-dir", t.TempDir(),
-			"--database-url", "postgres://nobody@127.0.0.1:1/nothing", "--temporal-address", "127.0.0.1:1",
+			"--database-url", "postgres://someone@127.0.0.1:1/nothing", "--temporal-address", "127.0.0.1:1",
 			"--secret-key", strings.Repeat("ab", 32))...)
 		want := "vigil: cannot listen on " + address + ": bind: address already in use; set VIGIL_METRICS_LISTEN to an address that is free\n"
 		if code != 1 || stderr != want || stdout != "" {

@@ -12,9 +12,9 @@ func newMigrateCommand() *cobra.Command {
 	var down bool
 	cmd := &cobra.Command{
 		Use:   "migrate",
-		Short: "Bring the database's schema up to date",
-		Long: "Bring the database's schema up to date. `vigil up` does so by itself; run this before\n" +
-			"starting separate processes of a new version. Several at once wait for each other.",
+		Short: "Migrate the database's schema to this version",
+		Long: "Migrate the database's schema to this version. `vigil up` does so by itself; run this before\n" +
+			"starting separate processes of a new version. Concurrent migrations wait for each other.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := readSettings(cmd)
@@ -26,7 +26,7 @@ func newMigrateCommand() *cobra.Command {
 					if err := store.MigrateDown(cmd.Context()); err != nil {
 						return err
 					}
-					fmt.Fprintln(cmd.OutOrStdout(), "The last group of migrations was taken back.")
+					fmt.Fprintln(cmd.OutOrStdout(), "The last group of migrations was rolled back.")
 					return nil
 				}
 				applied, err := store.Migrate(cmd.Context())
@@ -38,6 +38,6 @@ func newMigrateCommand() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&down, "down", false, "take back the last group of migrations, with the data in what it made")
+	cmd.Flags().BoolVar(&down, "down", false, "roll back the last group of migrations, with the data in the tables that it created")
 	return cmd
 }

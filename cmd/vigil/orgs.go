@@ -18,9 +18,9 @@ func newOrgsCommand() *cobra.Command {
 func newOrgsSetTierCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "set-tier <organization id or a member's email> <free|paid|enterprise>",
-		Short: "Change what an organization may do",
-		Long: "Change the tier of an organization. Checks that the new tier would not allow stay as they are;\n" +
-			"it binds when they are next changed.",
+		Short: "Change the tier of an organization",
+		Long: "Change the tier of an organization. Existing checks stay as they are; the limits of the new tier\n" +
+			"apply when they are next changed.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 2 {
 				return fmt.Errorf("set-tier needs an organization and a tier, such as: vigil orgs set-tier you@example.com paid (got %d words)", len(args))
@@ -55,7 +55,7 @@ func newOrgsSetTierCommand() *cobra.Command {
 	}
 }
 
-// organizationID reads an id, or finds the organization of a member.
+// organizationID parses an ID, or finds the organization of a member by email.
 func organizationID(ctx context.Context, store *storage.Store, named string) (uuid.UUID, error) {
 	if id, err := uuid.Parse(named); err == nil {
 		return id, nil

@@ -14,9 +14,9 @@ import (
 func newKeysResealCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "reseal",
-		Short: "Seal every stored secret anew under the current VIGIL_SECRET_KEY",
-		Long: "Seal every stored secret anew under the current VIGIL_SECRET_KEY. Run it after putting a new key\n" +
-			"before the old one (new,old) and restarting every process; then the old one can be left out.",
+		Short: "Seal every stored secret again with the current VIGIL_SECRET_KEY",
+		Long: "Seal every stored secret again with the current VIGIL_SECRET_KEY. Run it after putting a new key\n" +
+			"before the old one (new,old) and restarting every process; then the old one can be removed.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := readSettings(cmd)
@@ -40,17 +40,17 @@ func newKeysResealCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d configs were sealed anew.\n", changed)
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d configs were sealed again.\n", changed)
 			return err
 		},
 	}
 }
 
-// existingSecret reads secrets of a data directory that a running platform may
-// hold, and never makes one.
+// existingSecret reads secrets of a data directory, which a running platform may have
+// locked, and never creates one.
 type existingSecret string
 
-// Secret returns a secret that was made before.
+// Secret returns an existing secret.
 func (dir existingSecret) Secret(name string, _ int) (string, error) {
 	text, err := os.ReadFile(filepath.Join(string(dir), name)) //nolint:gosec // the operator names the directory
 	if err != nil {

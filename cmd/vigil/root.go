@@ -15,9 +15,9 @@ import (
 // version is set by the build.
 var version = "unknown"
 
-// run is the program: it returns the exit code, and says in one sentence on
-// stderr why that is not 0. The first SIGINT or SIGTERM cancels the context that
-// commands get; a second one kills the process, for whom it takes too long.
+// run is the program: it returns the exit code, and explains one other than 0 in one
+// sentence on stderr. The first SIGINT or SIGTERM cancels the context of the command; a
+// second one kills the process.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
@@ -37,7 +37,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 func newRootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "vigil",
-		Short: "Monitoring and alerting whose every promise is kept by a durable workflow",
+		Short: "Monitoring and alerting on durable workflows",
 		Long: "Vigil runs checks against your services from many regions, each as a durable workflow.\n" +
 			"`vigil up` starts everything in one process.\n\n" +
 			"Every setting is a flag and an environment variable; the flag wins.",
@@ -45,11 +45,11 @@ func newRootCommand() *cobra.Command {
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
-		// Without this a mistyped command would print help and succeed.
+		// Without this a misspelled command would print help and succeed.
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.Flags().SortFlags = false // in the order of the settings, which has a sense
+	root.Flags().SortFlags = false // in the order of the settings
 	addSettings(root.PersistentFlags())
 	root.AddCommand(
 		newUpCommand(),
@@ -66,8 +66,8 @@ func newRootCommand() *cobra.Command {
 	return root
 }
 
-// group is a command that only holds others: alone, or with a word that is none
-// of them, it is an error.
+// group is a command that only has subcommands. Alone it prints help; with an unknown
+// subcommand it is an error.
 func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   use,
@@ -83,14 +83,13 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// sentence is an error as a person at a terminal reads it: each of several
-// mistakes gets its own line, and what a library broke into many is joined.
+// sentence formats an error for a terminal: one line for each of several errors, while
+// an error that a library broke into lines is joined.
 func sentence(err error) string {
 	return strings.NewReplacer(":\n\t", ": ", "\n\t", "; ", "\n", "\nvigil: ").Replace(err.Error())
 }
 
-// newLogger writes everything that is no command's answer: to stderr, so that
-// stdout stays fit for scripts.
+// newLogger logs to stderr, so that stdout has only the output of the command.
 func newLogger(stderr io.Writer, level slog.Level) *slog.Logger {
 	return slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level}))
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// summary is what a started platform tells; its JSON is what scripts read.
+// summary describes a started platform; scripts read its JSON.
 type summary struct {
 	APIURL          string `json:"api_url"`
 	DocsURL         string `json:"docs_url"`
@@ -21,13 +21,13 @@ type summary struct {
 	DataDir         string `json:"data_dir"`
 	PID             int    `json:"pid"`
 
-	// region and target are those of the check that is shown as an example.
+	// region and target are those of the example check.
 	region, target string
 }
 
-// screen shows a person how the start goes, a line a step with its time. For
-// scripts, standard output has one line of JSON once all is ready, and people
-// read standard error.
+// screen shows the progress of the start, one line for each step with its duration. For
+// scripts, standard output has one line of JSON once everything is ready, and the
+// progress goes to standard error.
 type screen struct {
 	out, people io.Writer
 	json        bool
@@ -43,7 +43,7 @@ func newScreen(out, errOut io.Writer, asJSON bool) *screen {
 	return s
 }
 
-// step runs one part of the start; what it returns stands on its line.
+// step runs one part of the start and prints the text that it returns.
 func (s *screen) step(name string, run func() (string, error)) error {
 	began := time.Now()
 	what, err := run()
@@ -56,14 +56,14 @@ func (s *screen) step(name string, run func() (string, error)) error {
 	return err
 }
 
-// note says one thing.
+// note prints a line.
 func (s *screen) note(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, _ = fmt.Fprintf(s.people, "  %s\n", text)
 }
 
-// ready tells that everything runs, and what to do next.
+// ready prints the addresses, the API key and the next steps.
 func (s *screen) ready(sum summary) error {
 	if s.json {
 		return json.NewEncoder(s.out).Encode(sum)
@@ -88,7 +88,7 @@ func (s *screen) ready(sum summary) error {
 		line("API key", "as printed at the first start; `vigil keys create` makes another")
 	}
 	fmt.Fprintf(&b, `
-Make a check, then look at its results as often as you like:
+Create a check, then get its results:
 
   ID=$(curl -s %[1]s/v1/checks -H "Authorization: Bearer %[2]s" -H "Content-Type: application/json" -d '{"name":"My first check","type":"http","interval_seconds":10,"regions":["%[3]s"],"config":{"url":"%[4]s"}}' | grep -o '"id":"[^"]*' | head -1 | cut -c7-); sleep 2
   curl -s %[1]s/v1/checks/$ID/results -H "Authorization: Bearer %[2]s"

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The lines to paste must lead to results whatever the settings are.
+// The example check gives results with all settings.
 func TestFirstCheck(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -15,8 +15,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// The scripts are what a person types and what the program answers, mostly to
-// mistakes. None of them starts a database.
+// The scripts prove the output of commands, mostly for mistakes. None starts a database.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{Dir: "testdata/script", RequireExplicitExec: true})

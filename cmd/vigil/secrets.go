@@ -26,23 +26,23 @@ const (
 // it is derived from.
 const signingPurpose = "vigil session tokens v1"
 
-// secrets are all keys that the platform works with, made from the secret key.
+// secrets are all keys of the platform, derived from the secret key.
 type secrets struct {
 	keyring *vigil.Keyring
-	// signing signs session tokens; older ones are still accepted.
+	// signing signs session tokens; tokens of older keys are still accepted.
 	signing      []byte
 	olderSigning [][]byte
 }
 
-// keeper makes a secret of so many bytes once and returns it in hexadecimal.
-type keeper interface {
+// secretStore returns a secret of size bytes in hexadecimal; the first call creates it.
+type secretStore interface {
 	Secret(name string, size int) (string, error)
 }
 
-// openSecrets takes the secret keys of the settings, else the one that the data
-// directory keeps. Without a data directory (nil) the setting is needed: two
-// processes that each made a key could not read what the other wrote.
-func openSecrets(s *settings, dataDir keeper) (secrets, error) {
+// openSecrets uses the secret keys of the settings, else the one in the data directory.
+// Without a data directory (nil) the setting is required: two processes with keys of
+// their own could not read each other's secrets.
+func openSecrets(s *settings, dataDir secretStore) (secrets, error) {
 	keys := s.SecretKeys
 	if len(keys) == 0 {
 		if dataDir == nil {

@@ -16,9 +16,9 @@ import (
 	"vigil/storage"
 )
 
-// settings are all choices of an operator. Each is an environment variable and
-// a flag of the same name without VIGIL_ (VIGIL_DATA_DIR is --data-dir). The
-// word in backquotes in a help text stands for the value.
+// settings are all settings of an operator. Each is an environment variable, and a flag
+// of the same name without VIGIL_ (VIGIL_DATA_DIR is --data-dir). The word between
+// tildes in a help text is the placeholder of the value.
 type settings struct {
 	Listen      hostPort `env:"VIGIL_LISTEN" envDefault:"127.0.0.1:8080" help:"address of the API, as ~host:port~"`
 	DataDir     string   `env:"VIGIL_DATA_DIR" help:"~directory~ of the private Postgres and the secret key"`
@@ -28,7 +28,7 @@ type settings struct {
 	TemporalNamespace string        `env:"TEMPORAL_NAMESPACE" envDefault:"vigil" help:"Temporal ~namespace~ of all workflows"`
 	TemporalListen    hostPort      `env:"VIGIL_TEMPORAL_LISTEN" envDefault:"127.0.0.1:7233" help:"address of the embedded Temporal server, as ~host:port~"`
 	UIListen          hostPort      `env:"VIGIL_UI_LISTEN" envDefault:"127.0.0.1:8233" help:"address of the embedded Temporal UI, as ~host:port~"`
-	TemporalRetention time.Duration `env:"VIGIL_TEMPORAL_RETENTION" envDefault:"72h" help:"~duration~ for which closed workflows stay in Temporal: the embedded one, or any that vigil temporal setup makes ready"`
+	TemporalRetention time.Duration `env:"VIGIL_TEMPORAL_RETENTION" envDefault:"72h" help:"~duration~ for which closed workflows stay in Temporal: the embedded one, or any that vigil temporal setup prepares"`
 
 	Regions     regionList    `env:"VIGIL_REGIONS" envDefault:"all" help:"~regions~ that vigil up probes from (vigil worker has --region): all, primary, or keys and cloud names with commas"`
 	QuietWindow time.Duration `env:"VIGIL_QUIET_WINDOW" envDefault:"1m" help:"~duration~ that one activity may cover while nothing changes; 0: one activity for each slot"`
@@ -39,7 +39,7 @@ type settings struct {
 
 	EnterpriseRate int64    `env:"VIGIL_ENTERPRISE_RATE" envDefault:"0" help:"~requests~ a minute that an organization of the enterprise tier may make; 0: any number"`
 	AddressRate    int      `env:"VIGIL_ADDRESS_RATE" envDefault:"20" help:"~requests~ a minute that one address may make without a credential, in each process of the API; 0: any number, as while the API listens on loopback"`
-	TrustedProxies cidrList `env:"VIGIL_TRUSTED_PROXIES" help:"~networks~ of proxies that are believed about whom they speak for, as CIDRs with commas"`
+	TrustedProxies cidrList `env:"VIGIL_TRUSTED_PROXIES" help:"~networks~ of proxies whose X-Forwarded-For header is trusted, as CIDRs with commas"`
 
 	StreamsPerKey          int `env:"VIGIL_STREAMS_PER_KEY" envDefault:"10" help:"alert ~streams~ that one key may have open at a time in one process"`
 	StreamsPerOrganization int `env:"VIGIL_STREAMS_PER_ORGANIZATION" envDefault:"50" help:"alert ~streams~ that one organization may have open at a time in one process"`
@@ -48,7 +48,7 @@ type settings struct {
 
 	DeliverySchedule deliverySchedule `env:"VIGIL_DELIVERY_SCHEDULE" envDefault:"5s,30s,2m,10m,30m,2h,5h,10h,14h,20h,24h" help:"~waits~ between the attempts of a delivery, at most 11, as durations with commas; push, chat and pager use the first 5"`
 
-	SecretKeys          secretKeys `env:"VIGIL_SECRET_KEY" secret:"yes" help:"~key~ of 32 bytes in hexadecimal or base64 that seals secrets; older ones behind it with commas (default made in the data directory)"`
+	SecretKeys          secretKeys `env:"VIGIL_SECRET_KEY" secret:"yes" help:"~key~ of 32 bytes in hexadecimal or base64 that seals secrets; followed by older ones with commas (default: generated in the data directory)"`
 	AllowedPrivateCIDRs cidrList   `env:"VIGIL_ALLOWED_PRIVATE_CIDRS" help:"private ~networks~ that may be probed although others can reach the API, as CIDRs with commas"`
 
 	ResultRetention  time.Duration `env:"VIGIL_RESULT_RETENTION" envDefault:"90d" help:"~duration~ for which results are kept"`
@@ -58,7 +58,7 @@ type settings struct {
 
 	MetricsListen hostPort `env:"VIGIL_METRICS_LISTEN" help:"address of the metrics and profiles of this process, as ~host:port~, for operators' networks only (default: none)"`
 
-	LogLevel logLevel `env:"VIGIL_LOG_LEVEL" envDefault:"info" help:"~level~ from which on log lines are written: debug, info, warn or error"`
+	LogLevel logLevel `env:"VIGIL_LOG_LEVEL" envDefault:"info" help:"lowest ~level~ of log lines: debug, info, warn or error"`
 }
 
 // setting describes one field of settings.
@@ -93,7 +93,7 @@ func allSettings() []setting {
 	return all
 }
 
-// addSettings makes a flag of every setting.
+// addSettings adds a flag for every setting.
 func addSettings(flags *pflag.FlagSet) {
 	flags.SortFlags = false
 	for _, s := range allSettings() {
@@ -101,9 +101,9 @@ func addSettings(flags *pflag.FlagSet) {
 	}
 }
 
-// readSettings takes every setting from its flag, else from the environment,
-// else its default. The error names each setting that has a wrong value. An
-// empty variable is like one that is not set.
+// readSettings reads every setting from its flag, else from the environment, else its
+// default. The error names each setting with a wrong value. An empty variable counts as
+// unset.
 func readSettings(cmd *cobra.Command) (settings, error) {
 	given := env.ToMap(os.Environ())
 	for _, s := range allSettings() {
@@ -136,40 +136,40 @@ func readSettings(cmd *cobra.Command) (settings, error) {
 	return read, read.validate()
 }
 
-// isGiven reports whether a setting has a value of its own, not its default.
+// isGiven reports whether a setting was set explicitly.
 func isGiven(cmd *cobra.Command, variable string) bool {
 	flag := cmd.Flags().Lookup(setting{variable: variable}.flag())
 	return flag != nil && flag.Changed || os.Getenv(variable) != ""
 }
 
-// local reports whether nobody but the users of this machine can reach the API,
-// neither by itself nor through a proxy.
+// local reports whether only users of this machine can reach the API, directly or
+// through a proxy.
 func (s *settings) local() bool {
 	return s.Listen.loopback() && s.PublicURL.loopback() && len(s.TrustedProxies) == 0
 }
 
-// settingsError names settings by their variables where env names fields.
+// settingsError names settings by their variables, where package env names fields.
 func settingsError(err error) error {
 	aggregate, ok := errors.AsType[env.AggregateError](err)
 	if !ok {
 		return err
 	}
-	told := make([]error, 0, len(aggregate.Errors))
+	named := make([]error, 0, len(aggregate.Errors))
 	for _, err := range aggregate.Errors {
 		if wrong, ok := errors.AsType[env.ParseError](err); ok {
 			field, _ := reflect.TypeFor[settings]().FieldByName(wrong.Name)
 			err = wrongSetting(field.Tag.Get("env"), wrong.Err)
 		}
-		told = append(told, err)
+		named = append(named, err)
 	}
-	return errors.Join(told...)
+	return errors.Join(named...)
 }
 
 func wrongSetting(variable string, err error) error {
 	return fmt.Errorf("%s (--%s) %w", variable, setting{variable: variable}.flag(), err)
 }
 
-// validate checks what depends on more than a value's form.
+// validate checks ranges, and settings that depend on each other.
 func (s *settings) validate() error {
 	var errs []error
 	wrong := func(variable, format string, args ...any) {
@@ -205,7 +205,7 @@ func (s *settings) validate() error {
 	if s.EventRetention < time.Hour {
 		wrong("VIGIL_EVENT_RETENTION", "is %v; it must be at least 1h, so that a client that was cut off can resume", s.EventRetention)
 	}
-	if s.AttemptRetention < leastAttemptRetention {
+	if s.AttemptRetention < minAttemptRetention {
 		wrong("VIGIL_ATTEMPT_RETENTION", "is %v; it must be at least 7d, since a delivery can take days", s.AttemptRetention)
 	}
 	if s.TemporalAddress == "" && s.TemporalListen.port() != "0" && s.TemporalListen == s.UIListen {
@@ -217,12 +217,10 @@ func (s *settings) validate() error {
 	return errors.Join(errs...)
 }
 
-// leastAttemptRetention is longer than the schedule of a delivery lasts, with
-// what may keep it from its attempts.
-const leastAttemptRetention = 7 * 24 * time.Hour
+// minAttemptRetention exceeds the schedule of a delivery, with delays of its attempts.
+const minAttemptRetention = 7 * 24 * time.Hour
 
-// retention is what is kept for how long: as the settings say, and otherwise as
-// is usual.
+// retention is the default retention with that of the settings.
 func (s *settings) retention() storage.Retention {
 	keep := storage.DefaultRetention()
 	keep.Results, keep.Rollups = s.ResultRetention, s.RollupRetention
@@ -230,8 +228,8 @@ func (s *settings) retention() storage.Retention {
 	return keep
 }
 
-// defaultDataDir is a place of the user's own. For root it is one that the
-// unprivileged user who runs Postgres can pass through, which /root is not.
+// defaultDataDir is a directory of the user. For root it is one whose parents the
+// unprivileged user of Postgres can enter, which /root is not.
 func defaultDataDir() string {
 	if os.Geteuid() == 0 {
 		return "/var/lib/vigil"

@@ -55,20 +55,20 @@ func TestSettings(t *testing.T) {
 		}
 	})
 
-	t.Run("NothingIsKeptForEver", func(t *testing.T) {
+	t.Run("RetentionIsBounded", func(t *testing.T) {
 		t.Parallel()
 		s := settingsOf(t)
 		if got := s.retention(); got != storage.DefaultRetention() {
-			t.Errorf("kept by default: %+v, want %+v", got, storage.DefaultRetention())
+			t.Errorf("retention by default: %+v, want %+v", got, storage.DefaultRetention())
 		}
 		const day = 24 * time.Hour
 		s = settingsOf(t, "--result-retention=2d", "--rollup-retention=3d", "--event-retention=2h", "--attempt-retention=8d")
 		if got := s.retention(); got.Results != 2*day || got.Rollups != 3*day || got.Events != 2*time.Hour || got.Attempts != 8*day || got.Leases == 0 || got.Tombstones == 0 {
-			t.Errorf("kept as asked for: %+v", got)
+			t.Errorf("retention of the settings: %+v", got)
 		}
 	})
 
-	t.Run("TheAPIIsLocalWhenNobodyElseCanReachIt", func(t *testing.T) {
+	t.Run("IsLocalWhenOnlyThisMachineReachesTheAPI", func(t *testing.T) {
 		t.Parallel()
 		for args, local := range map[string]bool{
 			"": true, "--listen=localhost:80": true, "--listen=[::1]:80": true, "--public-url=http://localhost:9000": true,
@@ -151,7 +151,7 @@ func TestHostPort(t *testing.T) {
 	}
 }
 
-// A setting that the README does not have is one that nobody finds.
+// The README has a row for every setting.
 func TestReadmeListsEverySetting(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
@@ -169,7 +169,7 @@ func TestReadmeListsEverySetting(t *testing.T) {
 	}
 }
 
-// memory keeps secrets for one test.
+// memory stores secrets for one test.
 type memory map[string]string
 
 func (m memory) Secret(name string, size int) (string, error) {

@@ -14,9 +14,9 @@ import (
 func newTemporalSetupCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "setup",
-		Short: "Make a Temporal ready for Vigil: namespace, retention and search attributes",
-		Long: "Make the Temporal at TEMPORAL_ADDRESS ready for Vigil: the namespace (TEMPORAL_NAMESPACE) with its\n" +
-			"retention (VIGIL_TEMPORAL_RETENTION) and the search attributes. Run it again whenever you like.",
+		Short: "Prepare a Temporal for Vigil: namespace, retention and search attributes",
+		Long: "Prepare the Temporal at TEMPORAL_ADDRESS for Vigil: the namespace (TEMPORAL_NAMESPACE) with its\n" +
+			"retention (VIGIL_TEMPORAL_RETENTION) and the search attributes. It may be run again at any time.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := readSettings(cmd)
@@ -24,7 +24,7 @@ func newTemporalSetupCommand() *cobra.Command {
 				return err
 			}
 			if s.TemporalAddress == "" {
-				return errors.New("`vigil temporal setup` needs TEMPORAL_ADDRESS, the Temporal to make ready; the embedded one makes itself ready")
+				return errors.New("`vigil temporal setup` needs TEMPORAL_ADDRESS, the Temporal to prepare; the embedded one prepares itself")
 			}
 			p := newProcess(newLogger(cmd.ErrOrStderr(), slog.Level(s.LogLevel)))
 			defer p.stop(cmd.Context())

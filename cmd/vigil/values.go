@@ -18,8 +18,8 @@ import (
 	"vigil/mail"
 )
 
-// Each type here reads one form of value. An error completes the sentence that
-// begins with the setting's name, and repeats the value unless it is a secret.
+// Each type here parses one kind of value. An error completes a sentence that begins
+// with the setting's name, and repeats the value unless it is a secret.
 
 // hostPort is an address to listen on. An empty host is every address.
 type hostPort string
@@ -41,7 +41,7 @@ func (h hostPort) port() string {
 	return port
 }
 
-// loopback reports whether nobody beyond this machine can reach the address.
+// loopback reports whether only this machine can reach the address.
 func (h hostPort) loopback() bool {
 	host, _, _ := net.SplitHostPort(string(h))
 	if host == "localhost" {
@@ -51,7 +51,7 @@ func (h hostPort) loopback() bool {
 	return err == nil && addr.Unmap().IsLoopback()
 }
 
-// reachable is the address as one on this machine would write it.
+// reachable is the address for a client on this machine.
 func (h hostPort) reachable() string {
 	host, port, _ := net.SplitHostPort(string(h))
 	addr, err := netip.ParseAddr(host)
@@ -199,7 +199,7 @@ func (s *secretKeys) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// decodeKey reads 32 bytes in hexadecimal or base64. 64 hexadecimal digits would
+// decodeKey decodes 32 bytes in hexadecimal or base64. 64 hexadecimal digits would
 // be base64 of 48 bytes too, so the length decides.
 func decodeKey(text string) ([]byte, error) {
 	decoders := []func(string) ([]byte, error){
@@ -232,7 +232,7 @@ func (l *logLevel) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// parseDuration reads Go's form of durations, and whole days such as 90d.
+// parseDuration parses Go's durations, and whole days such as 90d.
 func parseDuration(text string) (time.Duration, error) {
 	if days, ok := strings.CutSuffix(text, "d"); ok {
 		if n, err := strconv.ParseUint(days, 10, 16); err == nil && n <= 36_500 {

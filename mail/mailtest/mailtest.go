@@ -26,7 +26,7 @@ type Message struct {
 	To   []string
 	Data string
 	TLS  bool   // it came over an encrypted connection
-	User string // who signed in; empty for nobody
+	User string // who signed in; empty without a sign-in
 }
 
 // Options say how the server behaves.
@@ -35,8 +35,8 @@ type Options struct {
 	User, Password string
 	// StartTLS offers STARTTLS; Implicit speaks TLS from the first byte.
 	StartTLS, Implicit bool
-	// Rcpt and Data judge; their errors are told to the client. A
-	// *smtp.SMTPError is told as it is.
+	// Rcpt and Data judge; their errors are sent to the client. A
+	// *smtp.SMTPError is sent as it is.
 	Rcpt func(to string) error
 	Data func(data string) error
 }

@@ -1,3 +1,3 @@
 // Package probetest has what tests of several rooms share: real servers for
-// probes to look at, and the addresses that nobody may reach.
+// probes to check, and the addresses that no probe may reach.
 package probetest

@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// ForbidICMP makes this machine one that forbids ICMP to everybody, for the rest
+// ForbidICMP makes this machine one that forbids ICMP to all users, for the rest
 // of the test: for its own goroutine, and for the processes that it starts.
 // Nothing undoes it, so the goroutine keeps its thread, which ends with it.
 func ForbidICMP(tb testing.TB) {

@@ -103,7 +103,7 @@ func OverQUIC(tb testing.TB, certificate tls.Certificate, handler http.HandlerFu
 }
 
 // ClosedPort is an address of the loopback that refuses connections until the
-// test ends. A client has the port, so that nobody else gets to listen there.
+// test ends. A client has the port, so that no other process can listen there.
 func ClosedPort(tb testing.TB) string {
 	tb.Helper()
 	listener, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "127.0.0.1:0")

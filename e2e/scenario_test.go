@@ -18,33 +18,33 @@ import (
 // fastSchedule lets deliveries end within a test: the waits of 12 attempts.
 const fastSchedule = "VIGIL_DELIVERY_SCHEDULE=200ms,500ms,1s,1s,2s,2s,3s,3s,5s,5s,5s"
 
-// drama is checks with rules, a service that fails and recovers under them, and
-// a receiver that fails too.
-type drama struct {
-	t       *testing.T
-	client  client
-	dsn     string
-	service *flaky
-	sink    *sink
-	regions int
-	checks  []string // ids; check i probes path /i
+// alertScenario is a set of checks with rules, a service that fails and recovers,
+// and an unreliable receiver.
+type alertScenario struct {
+	t        *testing.T
+	client   client
+	dsn      string
+	service  *service
+	receiver *receiver
+	regions  int
+	checks   []string // ids; check i probes path /i
 }
 
-// newDrama makes a channel for the sink, and checks with a rule each.
-func newDrama(t *testing.T, c client, dsn string, checks, failing int, regions ...string) *drama {
+// newAlertScenario creates a channel for the receiver, and checks with one rule each.
+func newAlertScenario(t *testing.T, c client, dsn string, checks, failing int, regions ...string) *alertScenario {
 	t.Helper()
-	d := &drama{t: t, client: c, dsn: dsn, service: newFlaky(t), sink: newSink(t, failing), regions: len(regions)}
+	d := &alertScenario{t: t, client: c, dsn: dsn, service: newService(t), receiver: newReceiver(t, failing), regions: len(regions)}
 	var channel struct {
 		ID string `json:"id"`
 	}
 	c.into(&channel, http.MethodPost, "/v1/notification-channels", map[string]any{
-		"name": "sink", "type": "webhook", "config": map[string]any{"url": d.sink.URL, "secret": sinkSecret},
+		"name": "receiver", "type": "webhook", "config": map[string]any{"url": d.receiver.URL, "secret": receiverSecret},
 	})
 	for i := range checks {
 		var made check
 		c.into(&made, http.MethodPost, "/v1/checks", httpCheck(fmt.Sprintf("episode %d", i), d.service.URL+path(i), 1, regions...))
 		c.into(nil, http.MethodPost, "/v1/checks/"+made.ID+"/alerts", map[string]any{
-			// Two, since on a busy machine a single probe may take longer than its second.
+			// Two, because a single probe may time out on a busy machine.
 			"name": "down", "condition": map[string]any{"failure_threshold": 2},
 			"notification_channel_ids": []string{channel.ID}, "notify_on": "both",
 		})
@@ -55,19 +55,19 @@ func newDrama(t *testing.T, c client, dsn string, checks, failing int, regions .
 
 func path(check int) string { return fmt.Sprintf("/%d", check) }
 
-// play runs episodes on every check, side by side: the service breaks, an
-// incident opens, it is mended, the incident resolves.
-func (d *drama) play(episodes int) {
+// runEpisodes runs episodes on all checks in parallel: the service fails, an
+// incident opens, the service recovers, the incident resolves.
+func (d *alertScenario) runEpisodes(episodes int) {
 	d.t.Helper()
 	var all sync.WaitGroup
 	for i := range d.checks {
 		all.Go(func() {
 			for n := range episodes {
-				d.service.breakDown(path(i))
+				d.service.fail(path(i))
 				if !d.awaitIncidents(i, n+1, "active") || !d.awaitVotes(i) {
 					return
 				}
-				d.service.mend(path(i))
+				d.service.repair(path(i))
 				if !d.awaitIncidents(i, n+1, "resolved") {
 					return
 				}
@@ -77,9 +77,9 @@ func (d *drama) play(episodes int) {
 	all.Wait()
 }
 
-// awaitIncidents waits until a check has had so many incidents, the last of them
-// in that status. Whatever is down meanwhile only makes it wait.
-func (d *drama) awaitIncidents(check, count int, status string) bool {
+// awaitIncidents waits until a check has count incidents and the last one has the
+// status. It tolerates outages of any part while it waits.
+func (d *alertScenario) awaitIncidents(check, count int, status string) bool {
 	deadline := time.Now().Add(3 * time.Minute)
 	for time.Now().Before(deadline) {
 		n, last := d.incidents(check)
@@ -93,22 +93,23 @@ func (d *drama) awaitIncidents(check, count int, status string) bool {
 		time.Sleep(50 * time.Millisecond)
 	}
 	n, last := d.incidents(check)
-	d.t.Errorf("check %d: %d incidents, the last %q, after three minutes; want %d, %s; %s", check, n, last, count, status, d.story(check))
+	d.t.Errorf("check %d: %d incidents, the last %q, after three minutes; want %d, %s; %s", check, n, last, count, status, d.dump(check))
 	return false
 }
 
-// story is what Postgres knows of a check that got stuck.
-func (d *drama) story(check int) string {
-	told := d.counts(fmt.Sprintf(`SELECT to_jsonb(l)::text, 1 FROM check_regions AS l WHERE check_id = '%[1]s'
+// dump returns the rows of a check, to explain a timeout.
+func (d *alertScenario) dump(check int) string {
+	rows := d.counts(fmt.Sprintf(`SELECT to_jsonb(l)::text, 1 FROM check_regions AS l WHERE check_id = '%[1]s'
 		UNION SELECT to_jsonb(v)::text, 2 FROM region_votes AS v WHERE check_id = '%[1]s'
 		UNION SELECT to_jsonb(e)::text, 3 FROM (SELECT * FROM region_edges WHERE check_id = '%[1]s' ORDER BY slot DESC LIMIT 4) AS e
-		UNION SELECT to_jsonb(r)::text, 4 FROM (SELECT slot, time, success FROM results WHERE check_id = '%[1]s' ORDER BY slot DESC LIMIT 4) AS r`, d.checks[check]))
-	return strings.Join(slices.Sorted(maps.Keys(told)), "\n")
+		UNION SELECT to_jsonb(r)::text, 4 FROM (
+			SELECT slot, time, success FROM results WHERE check_id = '%[1]s' ORDER BY slot DESC LIMIT 4) AS r`, d.checks[check]))
+	return strings.Join(slices.Sorted(maps.Keys(rows)), "\n")
 }
 
-// awaitVotes waits until every region of a check has said that it fails. One that
-// is told of only after the others have recovered is rightly another incident.
-func (d *drama) awaitVotes(check int) bool {
+// awaitVotes waits until every region of a check has reported a failure. A report
+// that arrives after the other regions have recovered opens another incident.
+func (d *alertScenario) awaitVotes(check int) bool {
 	deadline := time.Now().Add(3 * time.Minute)
 	for time.Now().Before(deadline) {
 		if d.counts(`SELECT check_id::text, count(*) FROM region_votes WHERE cardinality(firing) > 0 GROUP BY 1`)[d.checks[check]] == d.regions {
@@ -116,12 +117,12 @@ func (d *drama) awaitVotes(check int) bool {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	d.t.Errorf("check %d: not every region says that it fails after three minutes", check)
+	d.t.Errorf("check %d: not every region reported a failure within three minutes", check)
 	return false
 }
 
-// incidents reads from Postgres, which an observer can ask while the API is down.
-func (d *drama) incidents(check int) (count int, last string) {
+// incidents reads from Postgres, which answers even while the API is down.
+func (d *alertScenario) incidents(check int) (count int, last string) {
 	db, err := sql.Open("pgx", d.dsn)
 	if err != nil {
 		return -1, ""
@@ -135,8 +136,8 @@ func (d *drama) incidents(check int) (count int, last string) {
 	return count, last
 }
 
-// settle waits until every delivery has ended.
-func (d *drama) settle() {
+// awaitDeliveries waits until no delivery is pending.
+func (d *alertScenario) awaitDeliveries() {
 	d.t.Helper()
 	deadline := time.Now().Add(3 * time.Minute)
 	for {
@@ -152,7 +153,7 @@ func (d *drama) settle() {
 	}
 }
 
-func (d *drama) counts(query string) map[string]int {
+func (d *alertScenario) counts(query string) map[string]int {
 	counts := map[string]int{}
 	db, err := sql.Open("pgx", d.dsn)
 	if err != nil {
@@ -177,17 +178,18 @@ func (d *drama) counts(query string) map[string]int {
 	return counts
 }
 
-// judge prints the account of a run and holds it to the promises.
-func (d *drama) judge(episodes int) {
+// verify logs the counts of a run and compares them with what is promised.
+func (d *alertScenario) verify(episodes int) {
 	d.t.Helper()
 	want := episodes * len(d.checks)
 	ends := d.counts(`SELECT status, count(*) FROM deliveries GROUP BY 1`)
 	kinds := d.counts(`SELECT type, count(*) FROM events GROUP BY 1`)
 	opened := d.counts(`SELECT 'all', count(*) FROM incidents`)["all"]
 	resolved := d.counts(`SELECT 'all', count(*) FROM incidents WHERE status = 'resolved'`)["all"]
-	seen := d.sink.tally()
+	seen := d.receiver.summarize()
 	lost := ends["delivered"] - (seen.opened + seen.resolved)
-	d.t.Logf("episodes %d, opened %d, resolved %d, events %v, deliveries %v, lost %d, duplicate incidents %d, repeated POSTs (same id) %d, out of order %d",
+	d.t.Logf("episodes %d, opened %d, resolved %d, events %v, deliveries %v, lost %d, duplicate incidents %d, "+
+		"repeated POSTs (same id) %d, out of order %d",
 		want, opened, resolved, kinds, ends, lost, opened-want, seen.repeated, seen.outOfOrder)
 	facts := []struct {
 		what      string
@@ -216,19 +218,22 @@ func TestEpisodes(t *testing.T) {
 	dsn := database(t)
 	p := up(t, dataDir(t), "DATABASE_URL="+dsn, "VIGIL_REGIONS=eu-central-fra,na-east-ewr", fastSchedule)
 	c := client{t: t, url: p.ready.APIURL, key: p.ready.APIKey}
-	d := newDrama(t, c, dsn, 10, 30, "eu-central-fra", "na-east-ewr")
-	const episodes = 3
-	d.play(episodes)
-	d.settle()
-	d.judge(episodes)
+	d := newAlertScenario(t, c, dsn, 10, 30, "eu-central-fra", "na-east-ewr")
+	episodes := 3
+	if testing.Short() {
+		episodes = 1
+	}
+	d.runEpisodes(episodes)
+	d.awaitDeliveries()
+	d.verify(episodes)
 	if *record != "" {
 		d.keepHistories(p)
 	}
 	p.stop()
 }
 
-// keepHistories keeps those of an incident and of a delivery.
-func (d *drama) keepHistories(p *process) {
+// keepHistories records the histories of an incident and of a delivery.
+func (d *alertScenario) keepHistories(p *process) {
 	c, err := temporal.Dial(temporal.Options{HostPort: p.ready.TemporalAddress, Namespace: p.ready.Namespace, Logger: silent{}})
 	if err != nil {
 		d.t.Fatal(err)
@@ -247,48 +252,49 @@ func (d *drama) keepHistories(p *process) {
 	keepHistory(d.t, c, deliveries[0].WorkflowID, "delivery")
 }
 
-// TestEpisodesUnderFire plays episodes while the processes that carry them are
-// killed, one after the other and at random.
-func TestEpisodesUnderFire(t *testing.T) { // not parallel: it needs the machine for itself
+// TestEpisodesWithProcessesKilled runs episodes while random processes of the
+// platform are killed and restarted.
+func TestEpisodesWithProcessesKilled(t *testing.T) { // not parallel: it loads the whole machine
+	skipInShort(t)
 	checks, episodes, kills := 20, 12, 20
 	if full() {
 		checks, episodes, kills = 50, 200, 300
 	}
 	const subscribers = 50
-	s := newStage(t, "VIGIL_SIGNUP_TIER=enterprise", fastSchedule,
+	s := newCluster(t, "VIGIL_SIGNUP_TIER=enterprise", fastSchedule,
 		fmt.Sprintf("VIGIL_STREAMS_PER_KEY=%d", 2*subscribers), fmt.Sprintf("VIGIL_STREAMS_PER_ORGANIZATION=%d", 2*subscribers))
 	var account struct {
 		APIKey string `json:"api_key"`
 	}
 	c := client{t: t, url: s.apiURL}
 	eventually(t, "the API answers", func() bool { _, err := c.try(http.MethodGet, "/health", nil); return err == nil })
-	c.into(&account, http.MethodPost, "/v1/auth/quick-signup", map[string]any{"email": "fire@vigil.invalid", "org_name": "fire"})
+	c.into(&account, http.MethodPost, "/v1/auth/quick-signup", map[string]any{"email": "episodes@vigil.invalid", "org_name": "episodes"})
 	c.key = account.APIKey
-	d := newDrama(t, c, s.dsn, checks, 30, stageRegion)
-	heard, hangUp := listeners(c, subscribers)
-	defer hangUp()
+	d := newAlertScenario(t, c, s.dsn, checks, 30, clusterRegion)
+	streams, closeStreams := subscribe(c, subscribers)
+	defer closeStreams()
 
 	done := make(chan struct{})
-	var firing sync.WaitGroup
+	var killing sync.WaitGroup
 	killed := map[string]int{}
-	firing.Go(func() { s.fire(done, kills, killed) })
-	d.play(episodes)
+	killing.Go(func() { s.killRandomly(done, kills, killed) })
+	d.runEpisodes(episodes)
 	close(done)
-	firing.Wait()
-	d.settle()
-	var told []string
+	killing.Wait()
+	d.awaitDeliveries()
+	var parts []string
 	for part, n := range killed {
-		told = append(told, fmt.Sprintf("%s %d", part, n))
+		parts = append(parts, fmt.Sprintf("%s %d", part, n))
 	}
-	slices.Sort(told)
-	t.Logf("killed: %s", strings.Join(told, ", "))
-	d.judge(episodes)
-	d.judgeListeners(heard)
+	slices.Sort(parts)
+	t.Logf("killed: %s", strings.Join(parts, ", "))
+	d.verify(episodes)
+	d.verifyStreams(streams)
 }
 
-// fire kills a part at random and starts it again, until it is told to stop or
-// has killed enough.
-func (s *stage) fire(done <-chan struct{}, kills int, killed map[string]int) {
+// killRandomly kills and restarts one part after the other until done is closed
+// or the number of kills is reached.
+func (s *cluster) killRandomly(done <-chan struct{}, kills int, killed map[string]int) {
 	parts := []string{"worker", "control", "temporal", "api", "postgres"}
 	for n := range kills {
 		select {
@@ -314,7 +320,7 @@ func (s *stage) fire(done <-chan struct{}, kills int, killed map[string]int) {
 			s.startTemporal()
 		case "postgres":
 			s.killPostgres()
-			s.cluster.Start(s.t)
+			s.postgres.Start(s.t)
 		}
 	}
 }

@@ -12,41 +12,41 @@ import (
 	"vigil"
 )
 
-// ledger is what an observer who knows the checks' definitions finds in
-// Postgres: which slots were due up to an instant, which have a result and which
-// are recorded as missed.
-type ledger struct {
+// slotAudit compares the schedules of all checks with what Postgres holds: which
+// slots were due up to an instant, which of them have a result, and which are
+// recorded as missed.
+type slotAudit struct {
 	due, stored, missed int
 	repeated            int // slots with more than one result
-	stray               int // results of no slot
-	unaccounted         int // slots that are neither a result nor recorded, or both
+	stray               int // results and gaps that match no slot
+	unaccounted         int // slots with neither a result nor a gap, or with both
 	late                []time.Duration
-	silence             time.Duration // the longest time between results of a loop, less the interval
-	mostMissed          int           // of one loop
+	silence             time.Duration // longest time between results of a loop, minus the interval
+	mostMissed          int           // by a single loop
 }
 
-// slotOf names a slot of a loop, in microseconds as Postgres keeps it.
+// slotOf identifies a slot of a loop, in microseconds as stored by Postgres.
 type slotOf struct {
 	check  uuid.UUID
 	region string
 	micros int64
 }
 
-// observedLoop is a loop as its definition has it.
+// observedLoop is the schedule of a loop.
 type observedLoop struct {
 	check    uuid.UUID
 	region   string
 	schedule vigil.Schedule
 }
 
-// audit waits until every loop has a result of a slot at or after until, and
-// accounts for all slots of the drill before it.
-func (s *stage) audit(until time.Time) ledger {
+// audit waits until every loop has a result for a slot at or after until, then
+// compares all slots of the drill before it.
+func (s *cluster) audit(until time.Time) slotAudit {
 	s.t.Helper()
-	eventually(s.t, "every loop has gone on", func() bool {
+	eventually(s.t, "every loop has a newer result", func() bool {
 		return s.number("SELECT count(*) FROM check_regions WHERE active AND (last_scheduled IS NULL OR last_scheduled < $1)", until) == 0
 	})
-	// One snapshot: a slot that is recorded between two would be in neither.
+	// One snapshot: a slot that is recorded between two queries would be in neither.
 	tx, err := s.db.BeginTx(s.t.Context(), &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
 	if err != nil {
 		s.t.Fatal(err)
@@ -54,7 +54,7 @@ func (s *stage) audit(until time.Time) ledger {
 	defer func() { _ = tx.Rollback() }()
 	results, late := s.results(tx, until)
 	gaps := s.gaps(tx, until)
-	l := ledger{late: late}
+	l := slotAudit{late: late}
 	for _, n := range results {
 		l.stored++
 		l.repeated += n - 1
@@ -63,14 +63,14 @@ func (s *stage) audit(until time.Time) ledger {
 	for _, loop := range s.loops() {
 		l.count(loop, s.began, until, results, gaps)
 	}
-	l.stray = len(results) + l.stray // what count did not take out
+	l.stray = len(results) + l.stray // those that count did not remove
 	slices.Sort(l.late)
 	return l
 }
 
-// count goes through the slots of a loop, taking those that it finds out of
+// count goes through the slots of a loop and removes each one it finds from
 // results and gaps.
-func (l *ledger) count(loop observedLoop, from, until time.Time, results map[slotOf]int, gaps map[slotOf]bool) {
+func (l *slotAudit) count(loop observedLoop, from, until time.Time, results map[slotOf]int, gaps map[slotOf]bool) {
 	before, missed := time.Time{}, 0
 	for slot := loop.schedule.Next(from.Add(-1)); slot.Before(until); slot = loop.schedule.Next(slot) {
 		l.due++
@@ -94,7 +94,7 @@ func (l *ledger) count(loop observedLoop, from, until time.Time, results map[slo
 	l.mostMissed = max(l.mostMissed, missed)
 }
 
-func (s *stage) loops() []observedLoop {
+func (s *cluster) loops() []observedLoop {
 	s.t.Helper()
 	rows, err := s.db.QueryContext(s.t.Context(), `SELECT r.check_id, r.region, r.start_at, c.anchor, c.interval_ms, r.offset_ms
 		FROM check_regions AS r JOIN checks AS c ON c.id = r.check_id`)
@@ -118,10 +118,11 @@ func (s *stage) loops() []observedLoop {
 	return loops
 }
 
-// results counts the results of every slot of the drill before until, and how late each was.
-func (s *stage) results(tx *sql.Tx, until time.Time) (map[slotOf]int, []time.Duration) {
+// results counts the results for each slot of the drill before until, and returns their lateness.
+func (s *cluster) results(tx *sql.Tx, until time.Time) (map[slotOf]int, []time.Duration) {
 	s.t.Helper()
-	rows, err := tx.QueryContext(s.t.Context(), "SELECT check_id, region, slot, time FROM results WHERE NOT manual AND slot >= $1 AND slot < $2", s.began, until)
+	rows, err := tx.QueryContext(s.t.Context(),
+		"SELECT check_id, region, slot, time FROM results WHERE NOT manual AND slot >= $1 AND slot < $2", s.began, until)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -144,8 +145,8 @@ func (s *stage) results(tx *sql.Tx, until time.Time) (map[slotOf]int, []time.Dur
 	return found, late
 }
 
-// gaps are the slots of the drill before until that are recorded as missed.
-func (s *stage) gaps(tx *sql.Tx, until time.Time) map[slotOf]bool {
+// gaps returns the slots of the drill before until that are recorded as missed.
+func (s *cluster) gaps(tx *sql.Tx, until time.Time) map[slotOf]bool {
 	s.t.Helper()
 	rows, err := tx.QueryContext(s.t.Context(), "SELECT check_id, region, first_slot, step_ms, count FROM result_gaps")
 	if err != nil {
@@ -174,22 +175,23 @@ func (s *stage) gaps(tx *sql.Tx, until time.Time) map[slotOf]bool {
 	return gaps
 }
 
-// lateness returns a quantile of how late results were, from 0 to 1.
-func (l *ledger) lateness(quantile float64) time.Duration {
+// lateness returns a quantile (0 to 1) of the lateness of all results.
+func (l *slotAudit) lateness(quantile float64) time.Duration {
 	if len(l.late) == 0 {
 		return 0
 	}
 	return l.late[int(quantile*float64(len(l.late)-1))]
 }
 
-func (l *ledger) String() string {
+func (l *slotAudit) String() string {
 	ms := func(d time.Duration) time.Duration { return d.Round(100 * time.Microsecond) }
-	return fmt.Sprintf("due %d, stored %d, missed %d (at most %d of one loop), late %v median, %v worst, repeated %d, longest silence beyond the interval %v",
+	return fmt.Sprintf("due %d, stored %d, missed %d (at most %d of one loop), late %v median, %v worst, repeated %d, "+
+		"longest silence beyond the interval %v",
 		l.due, l.stored, l.missed, l.mostMissed, ms(l.lateness(0.5)), ms(l.lateness(1)), l.repeated, ms(l.silence))
 }
 
 // exact fails the test unless every slot is one result or recorded as missed.
-func (l *ledger) exact(t *testing.T) {
+func (l *slotAudit) exact(t *testing.T) {
 	t.Helper()
 	if l.stored+l.missed != l.due || l.unaccounted != 0 || l.repeated != 0 || l.stray != 0 {
 		t.Errorf("the slots are not accounted for: %d due, %d stored, %d missed, %d neither or both, %d results of no slot, %d repeated",
@@ -197,9 +199,9 @@ func (l *ledger) exact(t *testing.T) {
 	}
 }
 
-// punctual fails the test when a loop missed a slot or a result was late by more
-// than the bound, but for what the machine took.
-func (l *ledger) punctual(t *testing.T, bound, interval time.Duration, p *pauses) {
+// punctual fails the test when a loop missed a slot or a result was later than
+// bound, with allowance for pauses of the machine.
+func (l *slotAudit) punctual(t *testing.T, bound, interval time.Duration, p *pauses) {
 	t.Helper()
 	if slots, late := p.slots(interval), bound+p.longest(); l.mostMissed > slots || l.lateness(1) > late {
 		t.Errorf("a loop missed %d slots, %d in all, late %v; want %d of a loop and under %v", l.mostMissed, l.missed, l.lateness(1), slots, late)

@@ -24,35 +24,35 @@ import (
 	"vigil/storage/storagetest"
 )
 
-// stageRegion is the one in which the loops of a stage run.
-const stageRegion = "eu-central-fra"
+// clusterRegion is the region of all loops of a cluster.
+const clusterRegion = "eu-central-fra"
 
-// stage is the platform as its roles: every part a process of its own, two
-// workers for the one region, on one Postgres.
-type stage struct {
-	t       *testing.T
-	cluster *storagetest.Cluster
-	dsn     string
-	db      *sql.DB // the observer's
-	keys    *vigil.Keyring
-	env     []string
-	apiURL  string
-	began   time.Time // of the drill: slots before it are the start's own
+// cluster is the platform as its roles: each part is a process of its own, with
+// two workers for one region, on one Postgres.
+type cluster struct {
+	t        *testing.T
+	postgres *storagetest.Cluster
+	dsn      string
+	db       *sql.DB // for the test's own queries
+	keys     *vigil.Keyring
+	env      []string
+	apiURL   string
+	began    time.Time // start of the drill; earlier slots belong to the setup
 
 	temporal, api, control *process
 	workers                [2]*process
 }
 
-// newStage starts all parts and waits until both workers hold a lease.
-func newStage(t *testing.T, env ...string) *stage {
+// newCluster starts all parts and waits until both workers hold a lease.
+func newCluster(t *testing.T, env ...string) *cluster {
 	t.Helper()
-	s := &stage{t: t}
+	s := &cluster{t: t}
 	address := freeAddress(t)
 	_, port, err := net.SplitHostPort(address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.cluster = storagetest.StartCluster(t, "listen_addresses=127.0.0.1", "port="+port, "fsync=off")
+	s.postgres = storagetest.StartCluster(t, "listen_addresses=127.0.0.1", "port="+port, "fsync=off")
 	server := "postgres://postgres@" + address + "/"
 	query(t, server+"postgres?sslmode=disable", "CREATE DATABASE vigil")
 	s.dsn = server + "vigil?sslmode=disable"
@@ -84,16 +84,16 @@ func newStage(t *testing.T, env ...string) *stage {
 	return s
 }
 
-func (s *stage) startTemporal() { s.temporal = start(s.t, s.env, "temporal", "--json") }
-func (s *stage) startAPI()      { s.api = launch(s.t, s.env, "api") }
-func (s *stage) startControl()  { s.control = launch(s.t, s.env, "worker", "--control") }
+func (s *cluster) startTemporal() { s.temporal = start(s.t, s.env, "temporal", "--json") }
+func (s *cluster) startAPI()      { s.api = launch(s.t, s.env, "api") }
+func (s *cluster) startControl()  { s.control = launch(s.t, s.env, "worker", "--control") }
 
-func (s *stage) startWorker(i int) {
-	s.workers[i] = launch(s.t, s.env, "worker", "--region", stageRegion)
+func (s *cluster) startWorker(i int) {
+	s.workers[i] = launch(s.t, s.env, "worker", "--region", clusterRegion)
 }
 
 // finish runs a command to its end.
-func (s *stage) finish(args ...string) {
+func (s *cluster) finish(args ...string) {
 	s.t.Helper()
 	cmd := exec.CommandContext(s.t.Context(), binary, args...)
 	cmd.Env = append(os.Environ(), s.env...)
@@ -106,11 +106,12 @@ func (s *stage) finish(args ...string) {
 func nameOf(w *process) string { return fmt.Sprintf("%%/%d/%%", w.cmd.Process.Pid) }
 
 // awaitWorkers waits until every worker process renews its lease.
-func (s *stage) awaitWorkers() {
+func (s *cluster) awaitWorkers() {
 	s.t.Helper()
 	eventually(s.t, "both workers hold a lease", func() bool {
 		for _, w := range s.workers {
-			if s.number("SELECT count(*) FROM worker_leases WHERE worker LIKE $1 AND renewed_at > clock_timestamp() - interval '3 s'", nameOf(w)) == 0 {
+			const fresh = "SELECT count(*) FROM worker_leases WHERE worker LIKE $1 AND renewed_at > clock_timestamp() - interval '3 s'"
+			if s.number(fresh, nameOf(w)) == 0 {
 				return false
 			}
 		}
@@ -118,8 +119,8 @@ func (s *stage) awaitWorkers() {
 	})
 }
 
-// number reads one number; -1 while Postgres is away.
-func (s *stage) number(query string, args ...any) int {
+// number returns the number that a query selects; -1 while Postgres is unreachable.
+func (s *cluster) number(query string, args ...any) int {
 	n := -1
 	if err := s.db.QueryRowContext(s.t.Context(), query, args...).Scan(&n); err != nil {
 		return -1
@@ -129,15 +130,15 @@ func (s *stage) number(query string, args ...any) int {
 
 // seed makes checks that probe the target; the sweep starts their loops. It
 // returns when every loop has a result.
-func (s *stage) seed(target string, checks int, interval time.Duration) {
+func (s *cluster) seed(target string, checks int, interval time.Duration) {
 	s.t.Helper()
 	store, err := storage.Open(s.t.Context(), s.dsn, storage.Options{Keys: s.keys, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	defer func() { _ = store.Close() }()
-	_, org, err := store.CreateAccount(s.t.Context(), vigil.Organization{Name: "stage", Tier: vigil.TierEnterprise},
-		vigil.User{Email: "stage@vigil.invalid", Name: "stage"}, nil)
+	_, org, err := store.CreateAccount(s.t.Context(), vigil.Organization{Name: "cluster", Tier: vigil.TierEnterprise},
+		vigil.User{Email: "cluster@vigil.invalid", Name: "cluster"}, nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -147,8 +148,8 @@ func (s *stage) seed(target string, checks int, interval time.Duration) {
 			s.t.Fatal(err)
 		}
 		_, err = store.CreateCheck(s.t.Context(), vigil.Check{
-			OrgID: org.ID, Name: fmt.Sprintf("stage %d", i), Type: vigil.TypeHTTP, Config: config, Target: "target",
-			Interval: interval, Regions: []string{stageRegion}, Enabled: true, Simultaneous: true,
+			OrgID: org.ID, Name: fmt.Sprintf("cluster %d", i), Type: vigil.TypeHTTP, Config: config, Target: "target",
+			Interval: interval, Regions: []string{clusterRegion}, Enabled: true, Simultaneous: true,
 		}, vigil.PlanOf(vigil.TierEnterprise, time.Second), vigil.Allowance{})
 		if err != nil {
 			s.t.Fatal(err)
@@ -161,7 +162,7 @@ func (s *stage) seed(target string, checks int, interval time.Duration) {
 }
 
 // killPostgres ends all of Postgres's processes at once.
-func (s *stage) killPostgres() {
+func (s *cluster) killPostgres() {
 	s.t.Helper()
 	var file string
 	if err := s.db.QueryRowContext(s.t.Context(), "SELECT pg_read_file('postmaster.pid')").Scan(&file); err != nil {
@@ -189,18 +190,18 @@ func (s *stage) killPostgres() {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		_ = syscall.Kill(pid, syscall.SIGKILL) // one that has ended meanwhile is as good
+		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended already
 	}
-	// A process that was about to serve a connection is not in the list. It may
-	// wait for ever for a lock of one that is dead, and no server starts beside it.
-	eventually(s.t, "no process of Postgres is left", func() bool { return killThoseIn(lines[1]) == 0 })
-	eventually(s.t, "Postgres is gone", func() bool { return s.number("SELECT 1") != 1 })
+	// A backend that is still starting is not in the list. It may wait forever for
+	// a lock that a dead process holds, and then no new server can start.
+	eventually(s.t, "no process of Postgres is left", func() bool { return killProcessesIn(lines[1]) == 0 })
+	eventually(s.t, "Postgres has stopped", func() bool { return s.number("SELECT 1") != 1 })
 }
 
-// killThoseIn kills the processes whose working directory it is, and returns how
-// many there were; none where there is no proc(5).
-func killThoseIn(dir string) (found int) {
-	paths, _ := filepath.Glob("/proc/[0-9]*/cwd") // the pattern is right
+// killProcessesIn kills the processes with that working directory and returns
+// how many it killed; 0 on systems without proc(5).
+func killProcessesIn(dir string) (found int) {
+	paths, _ := filepath.Glob("/proc/[0-9]*/cwd") // the pattern is valid
 	for _, path := range paths {
 		if at, err := os.Readlink(path); err != nil || at != dir {
 			continue
@@ -212,8 +213,8 @@ func killThoseIn(dir string) (found int) {
 	return found
 }
 
-// launch runs a part that says nothing on standard output. It is killed at the
-// end of the test if it still runs.
+// launch runs a part that prints nothing to standard output. It is killed at the
+// end of the test if it is still running.
 func launch(t *testing.T, env []string, args ...string) *process {
 	t.Helper()
 	p := &process{t: t, stderr: &tail{}, exited: make(chan struct{})}

@@ -5,22 +5,23 @@ import (
 	"testing"
 )
 
-// TestTemporalLost takes everything that Temporal stored away, in the middle of
-// an episode. Postgres alone must be enough: loops and the open incident are
-// rebuilt, and what was delivered is not sent again.
-func TestTemporalLost(t *testing.T) {
+// TestTemporalDataLost drops the databases of Temporal in the middle of an episode.
+// Everything is rebuilt from the platform's own database: loops and open incidents
+// continue, and delivered messages are not sent again.
+func TestTemporalDataLost(t *testing.T) {
 	t.Parallel()
+	skipInShort(t)
 	dsn, dir := database(t), dataDir(t)
 	env := []string{"DATABASE_URL=" + dsn, "VIGIL_REGIONS=eu-central-fra", fastSchedule}
 	p := up(t, dir, env...)
-	d := newDrama(t, client{t: t, url: p.ready.APIURL, key: p.ready.APIKey}, dsn, 3, 0, "eu-central-fra")
+	d := newAlertScenario(t, client{t: t, url: p.ready.APIURL, key: p.ready.APIKey}, dsn, 3, 0, "eu-central-fra")
 	for i := range d.checks {
-		d.service.breakDown(path(i))
+		d.service.fail(path(i))
 		if !d.awaitIncidents(i, 1, "active") {
 			t.FailNow()
 		}
 	}
-	d.settle()
+	d.awaitDeliveries()
 	p.kill()
 
 	server := strings.Replace(dsn, "/vigil?", "/postgres?", 1)
@@ -30,8 +31,8 @@ func TestTemporalLost(t *testing.T) {
 	eventually(t, "every loop probes again", func() bool {
 		return d.counts(`SELECT 'late', count(*) FROM check_regions WHERE last_slot < clock_timestamp() - interval '3 s'`)["late"] == 0
 	})
-	// One recovers; the others are still broken, and keep the incident they have.
-	d.service.mend(path(0))
+	// One recovers; the others still fail and keep their incidents.
+	d.service.repair(path(0))
 	if !d.awaitIncidents(0, 1, "resolved") {
 		t.FailNow()
 	}
@@ -39,14 +40,14 @@ func TestTemporalLost(t *testing.T) {
 		if n, last := d.incidents(i); n != 1 || last != "active" {
 			t.Errorf("check %d has %d incidents, the last %s, while it is still broken", i, n, last)
 		}
-		d.service.mend(path(i))
+		d.service.repair(path(i))
 		if !d.awaitIncidents(i, 1, "resolved") {
 			t.FailNow()
 		}
 	}
-	d.settle()
-	d.judge(1)
-	if a := d.sink.tally(); a.repeated > 0 {
+	d.awaitDeliveries()
+	d.verify(1)
+	if a := d.receiver.summarize(); a.repeated > 0 {
 		t.Errorf("%d messages were sent again", a.repeated)
 	}
 }

@@ -14,20 +14,20 @@ import (
 	"time"
 )
 
-// drill is how hard the platform is tried. Tests use small ones; VIGIL_DRILL=full
-// (`make chaos`) takes the counts at which a release is judged.
+// drill is the size of an outage test. Tests use small ones; VIGIL_DRILL=full
+// (`make chaos`) uses those of a release.
 type drill struct {
 	checks   int
 	interval time.Duration
 	window   time.Duration // the quiet window
-	rounds   int           // of killing or restarting
-	pause    time.Duration // between two rounds, at most
+	rounds   int           // kills or restarts
+	pause    time.Duration // longest time between two rounds
 }
 
-// full says whether the large counts are asked for.
+// full reports whether VIGIL_DRILL asks for the size of a release.
 func full() bool { return os.Getenv("VIGIL_DRILL") == "full" }
 
-// pick takes the small or the full drill; VIGIL_DRILL_ROUNDS bounds the latter.
+// pick returns the small or the large drill; VIGIL_DRILL_ROUNDS limits the latter.
 func pick(small, large drill) drill {
 	if !full() {
 		return small
@@ -38,8 +38,8 @@ func pick(small, large drill) drill {
 	return large
 }
 
-// outage is how long a loop may stay silent beyond its interval when the worker
-// that had its turn is killed.
+// outage is how long a loop may have no result, beyond its interval, after the
+// worker that ran its turn is killed.
 const outage = 10 * time.Second
 
 // switchable is an HTTP target that can be made to fail.
@@ -62,7 +62,8 @@ func newSwitchable(t *testing.T) *switchable {
 	return s
 }
 
-func TestWorkersKilled(t *testing.T) { // lateness is judged: side by side they would slow each other
+func TestWorkersKilled(t *testing.T) { // not parallel: it measures lateness
+	skipInShort(t)
 	drills := map[string]drill{
 		"WindowZero": pick(
 			drill{checks: 50, interval: 4 * time.Second, rounds: 3, pause: 6 * time.Second},
@@ -71,16 +72,16 @@ func TestWorkersKilled(t *testing.T) { // lateness is judged: side by side they 
 			drill{checks: 50, interval: 4 * time.Second, window: 12 * time.Second, rounds: 2, pause: 6 * time.Second},
 			drill{checks: 50, interval: 10 * time.Second, window: time.Minute, rounds: 20, pause: 45 * time.Second}),
 	}
-	for name, d := range drills { // as above
+	for name, d := range drills { // not parallel: it measures lateness
 		t.Run(name, func(t *testing.T) {
 			site := newSwitchable(t)
-			s := newStage(t, "VIGIL_QUIET_WINDOW="+d.window.String())
+			s := newCluster(t, "VIGIL_QUIET_WINDOW="+d.window.String())
 			s.seed(site.URL, d.checks, d.interval)
 			p := notePauses(t)
 			s.grow(d)
 			for round := range d.rounds {
 				s.awaitWorkers()
-				// The instant is random: it must not matter what the worker is doing.
+				// A random instant: the outcome must not depend on what the worker is doing.
 				time.Sleep(d.pause/2 + rand.N(d.pause/2))
 				i := rand.IntN(len(s.workers))
 				s.workers[i].kill()
@@ -102,16 +103,17 @@ func TestWorkersKilled(t *testing.T) { // lateness is judged: side by side they 
 	}
 }
 
-// TestManyLoopsOfOneWorker has more loops on the worker that dies than are nudged
-// in a second, none of them due for long: each is to be nudged, once.
-func TestManyLoopsOfOneWorker(t *testing.T) { // as above
+// TestManyLoopsOfOneWorker kills a worker with more loops than are nudged in one
+// second, none of them due soon: each must be nudged exactly once.
+func TestManyLoopsOfOneWorker(t *testing.T) { // not parallel: it measures lateness
+	skipInShort(t)
 	const checks = 700
 	site := newSwitchable(t)
-	s := newStage(t)
-	s.seed(site.URL, checks, 30*time.Minute) // the next slot of any is far away: its result would forget the nudges
-	// Workers say every second whose turns came to them, a slow machine's later.
+	s := newCluster(t)
+	s.seed(site.URL, checks, 30*time.Minute) // no slot is due during the test: a result would reset the nudges
+	// Workers claim loops once a second, later on a slow machine.
 	count, since := 0, time.Now()
-	eventually(t, "what the workers have stands still", func() bool {
+	eventually(t, "the workers have claimed all loops", func() bool {
 		_, _, n := s.busiest()
 		if n != count {
 			count, since = n, time.Now()
@@ -120,29 +122,29 @@ func TestManyLoopsOfOneWorker(t *testing.T) { // as above
 	})
 	victim, pattern, mine := s.busiest()
 	if mine <= 200 {
-		t.Fatalf("the worker has only %d loops: the test proves nothing", mine)
+		t.Fatalf("the worker has only %d loops, too few for the test", mine)
 	}
 	victim.kill()
 	began := time.Now()
-	eventually(t, "the lease is forgotten", func() bool {
+	eventually(t, "the lease is removed", func() bool {
 		return s.number("SELECT count(*) FROM worker_leases WHERE worker LIKE $1", pattern) == 0
 	})
 	t.Logf("%d loops of a killed worker nudged %v after its death", mine, time.Since(began).Round(10*time.Millisecond))
 	eventually(t, "the other worker has claimed them", func() bool {
 		return s.number("SELECT count(*) FROM check_regions WHERE worker LIKE $1", pattern) == 0
 	})
-	const firstWait = 5000 // ms; a second nudge would double it
+	const firstWait = 5000 // ms; a second nudge doubles it
 	if once := s.number("SELECT count(*) FROM check_regions WHERE nudge_wait_ms = $1", firstWait); once < mine {
 		t.Errorf("%d of %d loops were nudged once", once, mine)
 	}
 	if more := s.number("SELECT count(*) FROM check_regions WHERE nudge_wait_ms > $1", firstWait); more > 0 {
-		t.Errorf("%d loops were nudged again and again", more)
+		t.Errorf("%d loops were nudged more than once", more)
 	}
 }
 
-// busiest is the worker that has the most loops, with a pattern of its name and
-// how many it has.
-func (s *stage) busiest() (busiest *process, pattern string, loops int) {
+// busiest returns the worker with the most loops, a pattern for its name and the
+// number of its loops.
+func (s *cluster) busiest() (busiest *process, pattern string, loops int) {
 	s.t.Helper()
 	for _, w := range s.workers {
 		name := nameOf(w)
@@ -153,9 +155,9 @@ func (s *stage) busiest() (busiest *process, pattern string, loops int) {
 	return busiest, pattern, loops
 }
 
-// grow waits until the turns of every loop cover the whole window: they cover
-// one slot, then two, then four.
-func (s *stage) grow(d drill) {
+// grow waits until the turns of every loop cover the whole quiet window: a turn
+// covers one slot, then two, then four.
+func (s *cluster) grow(d drill) {
 	s.t.Helper()
 	slots := 1
 	for k := 1; k < int(d.window/d.interval); k *= 2 {
@@ -166,24 +168,25 @@ func (s *stage) grow(d drill) {
 		s.t.Fatal(err)
 	}
 	until := began.Add(time.Duration(slots) * d.interval)
-	patient(s.t, time.Until(until)+patience, "the window has grown", func() bool {
+	eventuallyWithin(s.t, time.Until(until)+waitLimit, "the window has grown", func() bool {
 		return s.number("SELECT count(*) FROM check_regions WHERE last_scheduled IS NULL OR last_scheduled < $1", until) == 0
 	})
 }
 
-// patient is eventually with a patience of its own.
-func patient(t *testing.T, patience time.Duration, what string, fact func() bool) {
+// eventuallyWithin is eventually with its own limit.
+func eventuallyWithin(t *testing.T, limit time.Duration, what string, fact func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(waitLimit)
 	for !fact() {
 		if time.Now().After(deadline) {
-			t.Fatalf("not so after %v: %s", patience, what)
+			t.Fatalf("not so after %v: %s", waitLimit, what)
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
 }
 
-func TestRollingRestart(t *testing.T) { // as above
+func TestRollingRestart(t *testing.T) { // not parallel: it measures lateness
+	skipInShort(t)
 	drills := map[string]drill{
 		"WindowZero": pick(
 			drill{checks: 50, interval: 2 * time.Second, rounds: 4, pause: 4 * time.Second},
@@ -192,10 +195,10 @@ func TestRollingRestart(t *testing.T) { // as above
 			drill{checks: 50, interval: 2 * time.Second, window: 8 * time.Second, rounds: 2, pause: 4 * time.Second},
 			drill{checks: 50, interval: 10 * time.Second, window: time.Minute, rounds: 12, pause: 15 * time.Second}),
 	}
-	for name, d := range drills { // as above
+	for name, d := range drills { // not parallel: it measures lateness
 		t.Run(name, func(t *testing.T) {
 			site := newSwitchable(t)
-			s := newStage(t, "VIGIL_QUIET_WINDOW="+d.window.String())
+			s := newCluster(t, "VIGIL_QUIET_WINDOW="+d.window.String())
 			s.seed(site.URL, d.checks, d.interval)
 			p := notePauses(t)
 			s.grow(d)
@@ -217,29 +220,32 @@ func TestRollingRestart(t *testing.T) { // as above
 	}
 }
 
-func TestPartsKilledInTurn(t *testing.T) { // as above
-	d := pick(drill{checks: 50, interval: 2 * time.Second, pause: 6 * time.Second}, drill{checks: 50, interval: 10 * time.Second, pause: 30 * time.Second})
+func TestPartsKilledInTurn(t *testing.T) { // not parallel: it measures lateness
+	skipInShort(t)
+	d := pick(
+		drill{checks: 50, interval: 2 * time.Second, pause: 6 * time.Second},
+		drill{checks: 50, interval: 10 * time.Second, pause: 30 * time.Second})
 	site := newSwitchable(t)
-	s := newStage(t)
+	s := newCluster(t)
 	s.seed(site.URL, d.checks, d.interval)
 	missed := 0
 	for _, part := range []struct {
 		name     string
-		harmless bool // probing must not notice
+		harmless bool // probing must not be affected
 		kill     func()
 		start    func()
 	}{
 		{"api", true, func() { s.api.kill() }, s.startAPI},
 		{"control worker", true, func() { s.control.kill() }, s.startControl},
 		{"Temporal", false, func() { s.temporal.kill() }, s.startTemporal},
-		{"Postgres", false, s.killPostgres, func() { s.cluster.Start(t) }},
+		{"Postgres", false, s.killPostgres, func() { s.postgres.Start(t) }},
 	} {
 		p := notePauses(t)
 		part.kill()
 		time.Sleep(d.pause / 2)
 		part.start()
 		began := time.Now()
-		patient(t, 2*patience, "every loop probes again after the kill of "+part.name, func() bool {
+		eventuallyWithin(t, 2*waitLimit, "every loop probes again after the kill of "+part.name, func() bool {
 			return s.number("SELECT count(*) FROM check_regions WHERE last_scheduled IS NULL OR last_scheduled < $1", began) == 0
 		})
 		l := s.audit(began)
@@ -261,10 +267,13 @@ func TestPartsKilledInTurn(t *testing.T) { // as above
 	})
 }
 
-func TestMassOutage(t *testing.T) { // as above
-	d := pick(drill{checks: 200, interval: 4 * time.Second, window: 16 * time.Second}, drill{checks: 1000, interval: 10 * time.Second, window: 60 * time.Second})
+func TestMassOutage(t *testing.T) { // not parallel: it measures lateness
+	skipInShort(t)
+	d := pick(
+		drill{checks: 200, interval: 4 * time.Second, window: 16 * time.Second},
+		drill{checks: 1000, interval: 10 * time.Second, window: 60 * time.Second})
 	site := newSwitchable(t)
-	s := newStage(t, "VIGIL_QUIET_WINDOW="+d.window.String())
+	s := newCluster(t, "VIGIL_QUIET_WINDOW="+d.window.String())
 	s.seed(site.URL, d.checks, d.interval)
 	p := notePauses(t)
 	s.grow(d)
@@ -279,11 +288,11 @@ func TestMassOutage(t *testing.T) { // as above
 		before := s.cpu()
 		began := time.Now()
 		site.broken.Store(phase.broken)
-		patient(t, d.interval+patience, phase.name, health(phase.want))
+		eventuallyWithin(t, d.interval+waitLimit, phase.name, health(phase.want))
 		took := time.Since(began)
 		time.Sleep(time.Until(began.Add(2 * d.interval)))
 		span := time.Since(began)
-		t.Logf("%s: told of all %d after %v; CPU of Temporal and the workers %.0f %% of one core over %v",
+		t.Logf("%s: all %d known after %v; CPU of Temporal and the workers %.0f %% of one core over %v",
 			phase.name, d.checks, took.Round(10*time.Millisecond), 100*(s.cpu()-before).Seconds()/span.Seconds(), span.Round(time.Second))
 		if took > d.interval+5*time.Second+p.longest() {
 			t.Errorf("%s was known of all checks only after %v", phase.name, took)
@@ -295,9 +304,9 @@ func TestMassOutage(t *testing.T) { // as above
 	l.punctual(t, 5*time.Second, d.interval, p)
 }
 
-// cpu is what Temporal and the workers have used so far, by proc(5); 0 where
-// there is no such thing.
-func (s *stage) cpu() time.Duration {
+// cpu returns the CPU time of Temporal and the workers so far, from proc(5); 0 on
+// systems without it.
+func (s *cluster) cpu() time.Duration {
 	const tick = 10 * time.Millisecond
 	var total time.Duration
 	for _, p := range []*process{s.temporal, s.workers[0], s.workers[1], s.control} {

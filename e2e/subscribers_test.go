@@ -12,22 +12,22 @@ import (
 	"time"
 )
 
-// listener is a subscriber of the alert stream that loses its connection all the
-// time, and goes on behind the last event that it saw.
-type listener struct {
+// subscriber is a client of the alert stream that reconnects often and resumes
+// after the last event it received.
+type subscriber struct {
 	client client
 	mu     sync.Mutex
 	seen   []string // ids of events, in the order of their arrival
 	last   string   // newest id, of an event or of an empty frame
 }
 
-// listeners open so many streams, from the beginning of the buffer. stop ends
-// them and returns once they have ended.
-func listeners(c client, count int) (all []*listener, stop func()) {
+// subscribe opens count streams from the beginning of the buffer. stop closes
+// them and returns when all are closed.
+func subscribe(c client, count int) (all []*subscriber, stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(c.t.Context()))
 	var running sync.WaitGroup
 	for range count {
-		l := &listener{client: c}
+		l := &subscriber{client: c}
 		all = append(all, l)
 		running.Go(func() {
 			for ctx.Err() == nil {
@@ -45,8 +45,8 @@ func listeners(c client, count int) (all []*listener, stop func()) {
 	}
 }
 
-// listen holds one connection until it breaks, or for a random time.
-func (l *listener) listen(ctx context.Context) {
+// listen reads from one connection until it breaks or a random time has passed.
+func (l *subscriber) listen(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(500+rand.IntN(4000))*time.Millisecond)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, l.client.url+"/v1/stream/alerts?since=0-0", nil)
@@ -60,7 +60,7 @@ func (l *listener) listen(ctx context.Context) {
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return // the API is away
+		return // the API is unreachable
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
@@ -77,7 +77,7 @@ func (l *listener) listen(ctx context.Context) {
 			id = strings.TrimPrefix(line, "id: ")
 		case strings.HasPrefix(line, "event: incident."):
 			event = true
-		case line == "" && id != "": // a frame is whole only at its empty line
+		case line == "" && id != "": // an empty line ends a frame
 			l.mu.Lock()
 			if l.last = id; event {
 				l.seen = append(l.seen, id)
@@ -88,17 +88,17 @@ func (l *listener) listen(ctx context.Context) {
 	}
 }
 
-func (l *listener) count() int {
+func (l *subscriber) count() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.seen)
 }
 
-// judgeListeners compares what every listener saw with the stored events.
-func (d *drama) judgeListeners(all []*listener) {
+// verifyStreams compares the events of every subscriber with the stored ones.
+func (d *alertScenario) verifyStreams(all []*subscriber) {
 	d.t.Helper()
 	events := d.storedEvents()
-	eventually(d.t, "every listener has seen as many events as there are", func() bool {
+	eventually(d.t, "every subscriber has as many events as are stored", func() bool {
 		for _, l := range all {
 			if l.count() < len(events) {
 				return false
@@ -132,12 +132,12 @@ func (d *drama) judgeListeners(all []*listener) {
 	d.t.Logf("stream: %d events, %d subscribers: lost %d, duplicate %d, out of order %d, foreign %d",
 		len(events), len(all), lost, duplicate, outOfOrder, foreign)
 	if lost+duplicate+outOfOrder+foreign > 0 || len(events) == 0 {
-		d.t.Error("the stream does not tell the stored story")
+		d.t.Error("the streams differ from the stored events")
 	}
 }
 
-// storedEvents are the ids of all events, in their order.
-func (d *drama) storedEvents() []string {
+// storedEvents returns the ids of all events in stream order.
+func (d *alertScenario) storedEvents() []string {
 	d.t.Helper()
 	db, err := sql.Open("pgx", d.dsn)
 	if err != nil {

@@ -13,19 +13,20 @@ import (
 	"vigil/storage"
 )
 
-// TestAbsentRegion has a region whose workers are all gone: it is shown offline,
-// a check of it can be deleted, and its loop ends although nobody there listens.
-func TestAbsentRegion(t *testing.T) {
+// TestRegionWithoutWorkers stops all workers of a region: it is shown as offline,
+// a check in it can be deleted, and its loop is terminated without a worker.
+func TestRegionWithoutWorkers(t *testing.T) {
 	t.Parallel()
+	skipInShort(t)
 	site := newSwitchable(t)
-	s := newStage(t)
+	s := newCluster(t)
 	s.seed(site.URL, 1, 2*time.Second)
 	c := client{t: t, url: s.apiURL}
 	status := func() string {
 		var regions []struct{ Key, Status string }
 		c.into(&regions, http.MethodGet, "/v1/regions?limit=100", nil)
 		for _, region := range regions {
-			if region.Key == stageRegion {
+			if region.Key == clusterRegion {
 				return region.Status
 			}
 		}
@@ -59,7 +60,7 @@ func TestAbsentRegion(t *testing.T) {
 	}
 	defer server.Close()
 	eventually(t, "the loop is terminated", func() bool {
-		d, err := server.DescribeWorkflowExecution(t.Context(), "check/"+check.String()+"/"+stageRegion, "")
+		d, err := server.DescribeWorkflowExecution(t.Context(), "check/"+check.String()+"/"+clusterRegion, "")
 		return err == nil && d.GetWorkflowExecutionInfo().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED
 	})
 	t.Logf("terminated %v after the check was deleted", time.Since(deleted).Round(10*time.Millisecond))
@@ -72,6 +73,6 @@ func TestAbsentRegion(t *testing.T) {
 	hits := site.hits.Load()
 	time.Sleep(3 * time.Second) // more than an interval
 	if more := site.hits.Load() - hits; more > 0 {
-		t.Errorf("%d probes of a check that is gone", more)
+		t.Errorf("%d probes of a deleted check", more)
 	}
 }

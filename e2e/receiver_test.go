@@ -14,12 +14,12 @@ import (
 	"time"
 )
 
-// sinkSecret signs what the sink receives.
-const sinkSecret = "a secret that only the sink and the channel know"
+// receiverSecret signs the requests to a receiver.
+const receiverSecret = "a secret shared by the receiver and the channel"
 
-// post is one request that the sink received.
+// post is one request to the receiver.
 type post struct {
-	id       string // of the event: the same on every attempt
+	id       string // of the event; the same for every attempt
 	kind     string
 	incident string
 	body     [sha256.Size]byte
@@ -27,24 +27,24 @@ type post struct {
 	accepted bool // answered with 2xx
 }
 
-// sink is a webhook receiver that writes everything down, and that fails at
-// random as receivers do.
-type sink struct {
+// receiver is a webhook receiver that records all requests and fails some of
+// them at random, in the ways real receivers do.
+type receiver struct {
 	*httptest.Server
 	mu      sync.Mutex
 	posts   []post
-	failing int // percent of requests that are not accepted
+	failing int // percentage of requests that it does not accept
 }
 
-func newSink(t *testing.T, failing int) *sink {
+func newReceiver(t *testing.T, failing int) *receiver {
 	t.Helper()
-	s := &sink{failing: failing}
+	s := &receiver{failing: failing}
 	s.Server = httptest.NewServer(http.HandlerFunc(s.receive))
 	t.Cleanup(s.Close)
 	return s
 }
 
-func (s *sink) receive(w http.ResponseWriter, r *http.Request) {
+func (s *receiver) receive(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return
@@ -58,7 +58,7 @@ func (s *sink) receive(w http.ResponseWriter, r *http.Request) {
 			} `json:"incident"`
 		} `json:"data"`
 	}
-	_ = json.Unmarshal(body, &envelope) // what is none shows in the count
+	_ = json.Unmarshal(body, &envelope) // an invalid body shows up in the summary
 	p := post{id: envelope.ID, kind: envelope.Type, incident: envelope.Data.Incident.ID, body: sha256.Sum256(body), signed: signedBy(r, body)}
 	p.accepted = rand.IntN(100) >= s.failing
 	s.mu.Lock()
@@ -69,7 +69,7 @@ func (s *sink) receive(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	switch rand.IntN(8) {
-	case 0: // hang, until the sender gives up
+	case 0: // hang until the sender times out
 		<-r.Context().Done()
 	case 1, 2: // reset
 		panic(http.ErrAbortHandler)
@@ -81,29 +81,29 @@ func (s *sink) receive(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// signedBy verifies X-Service-Signature by the rule of the interface, not by
-// the code that signs.
+// signedBy verifies X-Service-Signature by its specification, independently of
+// the code under test.
 func signedBy(r *http.Request, body []byte) bool {
-	mac := hmac.New(sha256.New, []byte(sinkSecret))
+	mac := hmac.New(sha256.New, []byte(receiverSecret))
 	mac.Write(body)
 	return r.Header.Get("X-Service-Signature") == "sha256="+hex.EncodeToString(mac.Sum(nil))
 }
 
-// account is what the posts of a run amount to.
-type account struct {
-	opened, resolved     int // incidents whose event was accepted
+// receiverSummary counts the posts of a run.
+type receiverSummary struct {
+	opened, resolved     int // incidents with an accepted event of that kind
 	repeated, outOfOrder int
-	unsigned, changed    int // bodies without their signature; other bodies under the same id
+	unsigned, changed    int // without a valid signature; with a body that differs from an earlier attempt
 }
 
-// tally goes through the posts in the order of their arrival.
-func (s *sink) tally() account {
+// summarize goes through the posts in order of arrival.
+func (s *receiver) summarize() receiverSummary {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var a account
+	var a receiverSummary
 	bodies := map[string][sha256.Size]byte{}
-	accepted := map[string]bool{}        // events
-	told := map[string]map[string]bool{} // kinds by incident
+	accepted := map[string]bool{}         // events
+	kinds := map[string]map[string]bool{} // accepted kinds by incident
 	for _, p := range s.posts {
 		if !p.signed {
 			a.unsigned++
@@ -120,34 +120,34 @@ func (s *sink) tally() account {
 			continue
 		}
 		accepted[p.id] = true
-		if told[p.incident] == nil {
-			told[p.incident] = map[string]bool{}
+		if kinds[p.incident] == nil {
+			kinds[p.incident] = map[string]bool{}
 		}
 		if p.kind == "incident.resolved" {
 			a.resolved++
-			if !told[p.incident]["incident.triggered"] {
+			if !kinds[p.incident]["incident.triggered"] {
 				a.outOfOrder++
 			}
 		} else {
 			a.opened++
-			if told[p.incident]["incident.resolved"] {
+			if kinds[p.incident]["incident.resolved"] {
 				a.outOfOrder++
 			}
 		}
-		told[p.incident][p.kind] = true
+		kinds[p.incident][p.kind] = true
 	}
 	return a
 }
 
-// flaky is a service whose paths are broken and mended one by one.
-type flaky struct {
+// service is an HTTP target whose paths can fail one by one.
+type service struct {
 	*httptest.Server
-	broken sync.Map // path: since when
+	broken sync.Map // paths that fail
 }
 
-func newFlaky(t *testing.T) *flaky {
+func newService(t *testing.T) *service {
 	t.Helper()
-	f := &flaky{}
+	f := &service{}
 	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, broken := f.broken.Load(r.URL.Path); broken {
 			w.WriteHeader(http.StatusInternalServerError)
@@ -157,5 +157,5 @@ func newFlaky(t *testing.T) *flaky {
 	return f
 }
 
-func (f *flaky) breakDown(path string) { f.broken.Store(path, time.Now()) }
-func (f *flaky) mend(path string)      { f.broken.Delete(path) }
+func (f *service) fail(path string)   { f.broken.Store(path, time.Now()) }
+func (f *service) repair(path string) { f.broken.Delete(path) }
