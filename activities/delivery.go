@@ -29,7 +29,6 @@ type deliveryStore interface {
 // senders are the channel types.
 type senders interface {
 	Parse(t vigil.ChannelType, config json.RawMessage) (notify.Sender, error)
-	MaxAttempts(t vigil.ChannelType) int
 }
 
 // notices tells an organization what the platform did on its own.
@@ -180,7 +179,7 @@ func (d *Deliveries) frozen(ctx context.Context, pickup vigil.NextAttempt, sende
 func (d *Deliveries) settle(ctx context.Context, pickup vigil.NextAttempt, attempt vigil.Attempt, final bool, asked time.Duration) (DeliveryReport, error) {
 	set := vigil.AttemptOutcome{Attempt: attempt, Delivered: attempt.ErrorCode == "", Merged: pickup.Merged}
 	if !set.Delivered && !final {
-		most := min(d.Channels.MaxAttempts(pickup.Delivery.ChannelType), len(d.Schedule)+1)
+		most := min(pickup.Delivery.Policy.MaxAttempts, len(d.Schedule)+1)
 		if wait, more := d.Schedule.Wait(pickup.Delivery.Failures+1, most, d.Random(), asked); more {
 			set.NextAttemptAt = new(d.Now().Add(wait))
 		}

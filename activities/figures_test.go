@@ -48,7 +48,7 @@ type postbox struct {
 }
 
 func (p *postbox) ClaimAttempt(context.Context, uuid.UUID, uuid.UUID) (vigil.NextAttempt, error) {
-	return vigil.NextAttempt{State: p.state, Delivery: vigil.Delivery{ChannelType: vigil.ChannelChat}, Body: []byte("frozen")}, nil
+	return vigil.NextAttempt{State: p.state, Delivery: vigil.Delivery{ChannelType: vigil.ChannelChat, Policy: vigil.DeliveryPolicy{MaxAttempts: 3}}, Body: []byte("frozen")}, nil
 }
 
 func (p *postbox) RecordOutcome(context.Context, vigil.AttemptOutcome) (vigil.Remaining, error) {
@@ -66,8 +66,6 @@ func (p *postbox) Channel(context.Context, uuid.UUID, uuid.UUID) (vigil.Channel,
 func (p *postbox) DisableChannel(context.Context, uuid.UUID, string) (bool, error) { return false, nil }
 
 func (p *postbox) Parse(vigil.ChannelType, json.RawMessage) (notify.Sender, error) { return p, nil }
-
-func (p *postbox) MaxAttempts(vigil.ChannelType) int { return 3 }
 
 func (p *postbox) Send(context.Context, notify.Message) notify.Outcome { return p.outcome }
 

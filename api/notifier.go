@@ -9,8 +9,8 @@ import (
 	"vigil"
 )
 
-// notifier tells workflows in the background what was just committed. The answer
-// does not wait for it: while Temporal is away, the sweep does the same later.
+// notifier updates workflows in the background after a commit. Requests do not
+// wait for it: while Temporal is unavailable, the sweep repairs it later.
 type notifier struct {
 	store     loopStore
 	loops     loopWorkflows

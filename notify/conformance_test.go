@@ -69,12 +69,32 @@ func TestRegistry(t *testing.T) {
 		if !slices.IsSorted(got) {
 			t.Errorf("not sorted: %q", got)
 		}
-		attempts := map[vigil.ChannelType]int{
-			vigil.ChannelEmail: 12, vigil.ChannelWebhook: 12, vigil.ChannelChat: 6, vigil.ChannelPager: 6, vigil.ChannelPush: 6,
+	})
+
+	t.Run("EveryTypeHasAValidPolicy", func(t *testing.T) {
+		t.Parallel()
+		policies := r.Policies()
+		for _, kind := range r.Types() {
+			if policy, ok := policies[kind]; !ok || !policy.Valid() {
+				t.Errorf("%s: policy %+v", kind, policy)
+			}
 		}
-		for kind, want := range attempts {
-			if got := r.MaxAttempts(kind); got != want {
-				t.Errorf("%s: %d attempts", kind, got)
+		if !maps.Equal(notify.Policies(), policies) {
+			t.Errorf("got %+v without a registry", notify.Policies())
+		}
+	})
+
+	t.Run("PoliciesOfTheSpec", func(t *testing.T) {
+		t.Parallel()
+		for kind, want := range map[vigil.ChannelType]notify.Policy{
+			vigil.ChannelEmail:   {MaxAttempts: 12, LateOpening: vigil.LateOpeningMerge, RecoveryAfterFailure: true},
+			vigil.ChannelWebhook: {MaxAttempts: 12, LateOpening: vigil.LateOpeningDeliver, RecoveryAfterFailure: true},
+			vigil.ChannelPush:    {MaxAttempts: 6, LateOpening: vigil.LateOpeningMerge, RecoveryAfterFailure: true},
+			vigil.ChannelChat:    {MaxAttempts: 6, LateOpening: vigil.LateOpeningMerge, RecoveryAfterFailure: true},
+			vigil.ChannelPager:   {MaxAttempts: 6, LateOpening: vigil.LateOpeningDrop},
+		} {
+			if got := r.Policies()[kind]; got != want {
+				t.Errorf("%s: got %+v, want %+v", kind, got, want)
 			}
 		}
 	})
@@ -94,8 +114,10 @@ func TestRegistry(t *testing.T) {
 	t.Run("NamesThemForAnUnknownOne", func(t *testing.T) {
 		t.Parallel()
 		_, err := r.Parse("carrier-pigeon", json.RawMessage(`{}`))
-		if vigil.ErrorCode(err) != vigil.CodeInvalid || !strings.Contains(vigil.ErrorMessage(err), "chat, email, pager, push") {
-			t.Errorf("got %v", err)
+		for _, kind := range r.Types() {
+			if vigil.ErrorCode(err) != vigil.CodeInvalid || !strings.Contains(vigil.ErrorMessage(err), string(kind)) {
+				t.Errorf("%s: got %v", kind, err)
+			}
 		}
 	})
 

@@ -49,7 +49,7 @@ func (r *eventRow) event() (vigil.Event, error) {
 // that a transaction makes: from here on it holds the organization's stream, so
 // that the order of positions is the order of commits and no reader can see an
 // event before an earlier one.
-func (s *Store) publish(ctx context.Context, tx bun.Tx, e vigil.Event, to []listener) error {
+func (s *Store) publish(ctx context.Context, tx bun.Tx, e vigil.Event, to []vigil.Recipient) error {
 	if err := insertDeliveries(ctx, tx, e, to); err != nil {
 		return err
 	}

@@ -187,7 +187,7 @@ func (s *Store) StalledDeliveries(ctx context.Context, now time.Time, limit int)
 	}
 	errands := make([]vigil.PendingDelivery, len(rows))
 	for i := range rows {
-		errands[i] = rows[i].errand(rows[i].CheckName)
+		errands[i] = rows[i].pendingDelivery(rows[i].CheckName)
 	}
 	return errands, nil
 }

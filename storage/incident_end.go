@@ -3,7 +3,6 @@ package storage
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
@@ -52,11 +51,11 @@ func (s *Store) ResolveIncident(ctx context.Context, closing vigil.ResolveReques
 		if err := c.store(ctx); err != nil {
 			return err
 		}
-		wanted, err := c.recoveryAudience(ctx, closing.Resolution)
+		notified, err := c.recoveryRecipients(ctx, closing.Resolution)
 		if err != nil {
 			return err
 		}
-		return c.publish(ctx, vigil.EventResolved, closing.Regions, closing.PublicURL, wanted)
+		return c.publish(ctx, vigil.EventResolved, closing.Regions, closing.PublicURL, notified)
 	})
 }
 
@@ -90,7 +89,7 @@ func (s *Store) changeIncident(ctx context.Context, id uuid.UUID, change func(*i
 			return err
 		}
 		out.Incident, out.Changed = c.row.head(), c.done
-		out.PendingDeliveries, err = errands(ctx, tx, c.check.Name, id)
+		out.PendingDeliveries, err = pendingDeliveries(ctx, tx, c.check.Name, id)
 		return err
 	})
 	return out, wrap("change an incident", err)
@@ -106,7 +105,7 @@ func (c *incidentChange) store(ctx context.Context) error {
 	return nil
 }
 
-func (c *incidentChange) publish(ctx context.Context, t vigil.EventType, regions []string, publicURL string, to []listener) error {
+func (c *incidentChange) publish(ctx context.Context, t vigil.EventType, regions []string, publicURL string, to []vigil.Recipient) error {
 	incident, err := c.row.incident()
 	if err != nil {
 		return err
@@ -135,29 +134,26 @@ func (c *incidentChange) publish(ctx context.Context, t vigil.EventType, regions
 	return c.db.publish(ctx, c.tx, event, to)
 }
 
-// recoveryAudience is who hears that the incident has ended. Deliveries of it
-// that are pending are locked, so that none of them ends in between.
-func (c *incidentChange) recoveryAudience(ctx context.Context, how vigil.Resolution) ([]listener, error) {
+// recoveryRecipients returns those that are notified that the incident ended. It
+// locks pending deliveries of the opening, so that none of them ends in between.
+func (c *incidentChange) recoveryRecipients(ctx context.Context, how vigil.Resolution) ([]vigil.Recipient, error) {
 	if how == vigil.ResolvedCheckRemoved {
 		now := c.db.instant()
 		_, err := c.tx.NewRaw("UPDATE deliveries SET status = 'canceled', redeliver = false, finished_at = ?, updated_at = ? WHERE incident_id = ? AND status = 'pending'",
 			now, now, c.row.ID).Exec(ctx)
 		return nil, wrap("cancel deliveries", err)
 	}
-	listeners, err := c.row.listeners()
+	recipients, err := c.row.recipients(c.db.policies)
 	if err != nil {
 		return nil, err
 	}
-	var unheard []uuid.UUID
+	var pending []uuid.UUID
 	err = c.tx.NewRaw("SELECT channel_id FROM deliveries WHERE incident_id = ? AND event_type = ? AND status = 'pending' ORDER BY id FOR UPDATE",
-		c.row.ID, string(vigil.EventTriggered)).Scan(ctx, &unheard)
+		c.row.ID, string(vigil.EventTriggered)).Scan(ctx, &pending)
 	if err != nil {
 		return nil, fmt.Errorf("read pending deliveries: %w", err)
 	}
-	return slices.DeleteFunc(listeners, func(l listener) bool {
-		owed := l.Type != vigil.ChannelPager && slices.Contains(unheard, l.ChannelID)
-		return !owed && !(l.Recovery && how == vigil.ResolvedAutomatically)
-	}), nil
+	return vigil.RecoveryRecipients(recipients, how, pending), nil
 }
 
 // KeepLatch notes which regions have been quiet since an incident was resolved

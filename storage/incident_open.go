@@ -31,7 +31,7 @@ func (s *Store) OpenIncident(ctx context.Context, o vigil.OpenRequest) (vigil.In
 		}
 		if known != nil {
 			out.Incident = known.head()
-			out.PendingDeliveries, err = errands(ctx, tx, check.Name, known.ID)
+			out.PendingDeliveries, err = pendingDeliveries(ctx, tx, check.Name, known.ID)
 			return err
 		}
 		rules, err := openingRules(ctx, tx, o)
@@ -93,7 +93,7 @@ func (s *Store) insertIncident(ctx context.Context, tx bun.Tx, o vigil.OpenReque
 	if err != nil {
 		return vigil.IncidentOutcome{}, err
 	}
-	audience, err := audienceOf(ctx, tx, check.OrgID, rules)
+	recipients, err := s.readRecipients(ctx, tx, check.OrgID, rules)
 	if err != nil {
 		return vigil.IncidentOutcome{}, err
 	}
@@ -105,7 +105,7 @@ func (s *Store) insertIncident(ctx context.Context, tx bun.Tx, o vigil.OpenReque
 		incident.StartedAt = cause.Result.Time
 	}
 	incident.Title, incident.Description = cause.Describe(check.Name)
-	row, err := rowOfIncident(&incident, audience)
+	row, err := rowOfIncident(&incident, recipients)
 	if err != nil {
 		return vigil.IncidentOutcome{}, err
 	}
@@ -119,21 +119,21 @@ func (s *Store) insertIncident(ctx context.Context, tx bun.Tx, o vigil.OpenReque
 	if err != nil {
 		return vigil.IncidentOutcome{}, err
 	}
-	wanted := slices.DeleteFunc(slices.Clone(audience), func(l listener) bool { return !l.Opening })
+	notified := vigil.OpeningRecipients(recipients)
 	return vigil.IncidentOutcome{
 		Incident: vigil.IncidentHead{ID: incident.ID, Status: incident.Status}, Changed: true,
-		PendingDeliveries: errandsOf(&incident, check.Name, wanted),
-	}, s.publish(ctx, tx, event, wanted)
+		PendingDeliveries: pendingDeliveriesTo(&incident, check.Name, notified),
+	}, s.publish(ctx, tx, event, notified)
 }
 
-func rowOfIncident(i *vigil.Incident, audience []listener) (*incidentRow, error) {
+func rowOfIncident(i *vigil.Incident, recipients []vigil.Recipient) (*incidentRow, error) {
 	trigger, err := encodeTrigger(&i.Trigger)
 	if err != nil {
 		return nil, err
 	}
-	list, err := json.Marshal(append([]listener{}, audience...))
+	list, err := json.Marshal(append([]vigil.Recipient{}, recipients...))
 	if err != nil {
-		return nil, fmt.Errorf("encode the audience: %w", err)
+		return nil, fmt.Errorf("encode the recipients: %w", err)
 	}
 	return &incidentRow{
 		ID: i.ID, OrgID: i.OrgID, CheckID: i.CheckID, RuleID: i.RuleID, Status: string(i.Status), Severity: string(i.Severity),
@@ -153,39 +153,24 @@ func firingRegions(votes []vigil.Vote) []string {
 	return regions
 }
 
-// audienceOf is everyone whom the rules tell, each once. A channel that is
-// disabled or gone hears nothing of this incident.
-func audienceOf(ctx context.Context, tx bun.Tx, orgID uuid.UUID, rules []vigil.Rule) ([]listener, error) {
-	wants := make(map[uuid.UUID]*listener)
+// readRecipients reads the channels of the rules, and returns whom they notify.
+func (s *Store) readRecipients(ctx context.Context, tx bun.Tx, orgID uuid.UUID, rules []vigil.Rule) ([]vigil.Recipient, error) {
+	if s.policies == nil {
+		return nil, errNoPolicies()
+	}
 	ids := []uuid.UUID{}
 	for _, rule := range rules {
-		for _, id := range rule.Channels {
-			if wants[id] == nil {
-				wants[id] = &listener{ChannelID: id}
-				ids = append(ids, id)
-			}
-			wants[id].Opening = wants[id].Opening || rule.NotifyOn.Opening()
-			wants[id].Recovery = wants[id].Recovery || rule.NotifyOn.Recovery()
-		}
+		ids = append(ids, rule.Channels...)
 	}
-	var channels []struct {
-		ID   uuid.UUID `bun:"id"`
-		Name string    `bun:"name"`
-		Type string    `bun:"type"`
-	}
-	err := tx.NewRaw("SELECT id, name, type FROM channels WHERE org_id = ? AND enabled AND id = ANY(?)", orgID, pgdialect.Array(ids)).Scan(ctx, &channels)
+	var rows []channelRow
+	err := tx.NewSelect().Model(&rows).Column("id", "name", "type", "enabled").
+		Where("ch.org_id = ? AND ch.id = ANY(?)", orgID, pgdialect.Array(ids)).Scan(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the channels: %w", err)
 	}
-	var audience []listener
-	for _, id := range ids { // in the order in which the rules name them
-		for _, c := range channels {
-			if c.ID == id {
-				one := *wants[id]
-				one.Type, one.Name = vigil.ChannelType(c.Type), c.Name
-				audience = append(audience, one)
-			}
-		}
+	channels := make([]vigil.Channel, len(rows))
+	for i, row := range rows {
+		channels[i] = vigil.Channel{ID: row.ID, Name: row.Name, Type: vigil.ChannelType(row.Type), Enabled: row.Enabled}
 	}
-	return audience, nil
+	return vigil.RecipientsOf(rules, channels, s.policies), nil
 }

@@ -31,6 +31,11 @@ type alerts struct {
 func newAlerts(t *testing.T, notify vigil.NotifyOn, types ...vigil.ChannelType) *alerts {
 	t.Helper()
 	s, c := newStore(t)
+	return newAlertsOn(t, s, c, notify, types...)
+}
+
+func newAlertsOn(t *testing.T, s *storage.Store, c *clock, notify vigil.NotifyOn, types ...vigil.ChannelType) *alerts {
+	t.Helper()
 	org, _ := newOrg(t, s)
 	a := &alerts{T: t, store: s, clock: c, org: org, slot: epoch(), channels: make(map[vigil.ChannelType]vigil.Channel)}
 	a.check = newCheck(t, s, draft(org.ID, newark, frankfurt))

@@ -16,6 +16,7 @@ import (
 	"github.com/peterldowns/pgtestdb"
 
 	"vigil"
+	"vigil/notify"
 	"vigil/storage"
 	"vigil/storage/migrations"
 )
@@ -27,11 +28,11 @@ func New(tb testing.TB, change ...func(*storage.Options)) *storage.Store {
 	return Open(tb, DSN(tb), change...)
 }
 
-// Open opens a store on a database for the time of a test, with the keys of
-// Keys unless change says otherwise.
+// Open opens a store on a database for the time of a test, with the keys of Keys
+// and the policies of the real channel types unless change sets others.
 func Open(tb testing.TB, dsn string, change ...func(*storage.Options)) *storage.Store {
 	tb.Helper()
-	opts := storage.Options{Keys: Keys(tb), MaxConns: 8}
+	opts := storage.Options{Keys: Keys(tb), Policies: notify.Policies(), MaxConns: 8}
 	for _, one := range change {
 		one(&opts)
 	}
