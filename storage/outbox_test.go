@@ -233,7 +233,7 @@ func TestStalled(t *testing.T) {
 	t.Parallel()
 	a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
 	id := a.open(a.fails(newark)).Incident.ID
-	stalled := func(after time.Duration) (incidents, errands int) {
+	stalled := func(after time.Duration) (incidents, deliveries int) {
 		t.Helper()
 		now := epoch().Add(after)
 		open, err := a.store.StalledIncidents(t.Context(), now, 10)
@@ -257,16 +257,16 @@ func TestStalled(t *testing.T) {
 		after time.Duration
 		want  int
 	}{{29 * time.Second, 0}, {30 * time.Second, 1}, {59 * time.Second, 0}, {60 * time.Second, 1}, {119 * time.Second, 0}, {120 * time.Second, 1}} {
-		if incidents, errands := stalled(step.after); incidents != step.want || errands != step.want {
-			t.Errorf("after %v: %d incidents and %d errands, want %d", step.after, incidents, errands, step.want)
+		if incidents, deliveries := stalled(step.after); incidents != step.want || deliveries != step.want {
+			t.Errorf("after %v: %d incidents and %d deliveries, want %d", step.after, incidents, deliveries, step.want)
 		}
 	}
 	next := epoch().Add(time.Hour)
 	a.settle(a.pickUp(id, vigil.ChannelWebhook), "status", &next)
-	if _, errands := stalled(50 * time.Minute); errands != 0 {
+	if _, deliveries := stalled(50 * time.Minute); deliveries != 0 {
 		t.Error("a delivery that waits for its next attempt is stalled")
 	}
-	if _, errands := stalled(61 * time.Minute); errands != 1 {
+	if _, deliveries := stalled(61 * time.Minute); deliveries != 1 {
 		t.Error("a delivery whose time has come and that nobody makes is not stalled")
 	}
 	a.resolve(id, vigil.ResolvedManually)
@@ -285,9 +285,9 @@ func TestDropExpiredEvents(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
 	a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
-	told := a.open(a.fails(newark)).Incident.ID
-	a.deliver(told, vigil.ChannelWebhook)
-	a.resolve(told, vigil.ResolvedManually) // an event that is told to nobody
+	sent := a.open(a.fails(newark)).Incident.ID
+	a.deliver(sent, vigil.ChannelWebhook)
+	a.resolve(sent, vigil.ResolvedManually) // an event without recipients
 	drop := func(after time.Duration) (events, attempts int) {
 		t.Helper()
 		if err := a.store.DropExpired(t.Context(), epoch().Add(after), storage.DefaultRetention()); err != nil {
