@@ -89,7 +89,7 @@ func TestNewEvent(t *testing.T) {
 		}
 	})
 
-	t.Run("StaysUnder64KiBWhateverItIsMadeOf", func(t *testing.T) {
+	t.Run("StaysUnder64KiBWithTheLongestTexts", func(t *testing.T) {
 		t.Parallel()
 		rapid.Check(t, func(t *rapid.T) {
 			long := strings.Repeat(rapid.SampledFrom([]string{"x", "\x00", "é", "<", `"`}).Draw(t, "letter"), rapid.IntRange(0, 100_000).Draw(t, "length"))

@@ -54,7 +54,7 @@ func RegionKeys() []string {
 	return keys
 }
 
-// place makes the region of a city; what its key tells is taken from the key.
+// place returns the region of a city; the continent and the airport come from its key.
 func place(key, city, countryCode string, latitude, longitude float64, aliases ...string) Region {
 	country := countryName(countryCode)
 	name := city
@@ -74,7 +74,7 @@ func place(key, city, countryCode string, latitude, longitude float64, aliases .
 	}
 }
 
-// isPrimary tells the six regions that every tier may use (spec section 2).
+// isPrimary reports whether a region is one of the six of every tier (spec section 2).
 func isPrimary(key string) bool {
 	switch key {
 	case "na-east-ewr", "sa-east-sao", "eu-central-fra", "ap-southeast-sin", "au-southeast-syd", "af-south-jnb":
