@@ -204,12 +204,19 @@ func TestConditionsFire(t *testing.T) {
 	t.Run("NamesEveryKeyInItsFixedOrder", func(t *testing.T) {
 		t.Parallel()
 		rule := ruleOf(vigil.Condition{
-			HealthStatus: "up", FailureThreshold: 1, ResponseTimeMS: new(1), StatusCode: 400, DNSChanged: true, SSLDaysRemaining: new(3), Severity: vigil.Info,
+			HealthStatus:     "up",
+			FailureThreshold: 1,
+			ResponseTimeMS:   new(1),
+			StatusCode:       400,
+			DNSChanged:       true,
+			SSLDaysRemaining: new(3),
+			Severity:         vigil.Info,
 		})
 		state, _ := vigil.Evaluate([]vigil.Rule{rule}, vigil.State{}, vigil.Result{Slot: epoch(), Observation: up(answer("a")).Observation})
 		both := map[string]any{vigil.MetadataFingerprint: "b", vigil.MetadataDays: 3}
 		_, matches := vigil.Evaluate([]vigil.Rule{rule}, state, vigil.Result{
-			Slot: epoch().Add(time.Second), Observation: vigil.Observation{Success: true, ResponseTime: time.Second, StatusCode: 418, Metadata: both},
+			Slot:        epoch().Add(time.Second),
+			Observation: vigil.Observation{Success: true, ResponseTime: time.Second, StatusCode: 418, Metadata: both},
 		})
 		want := []string{vigil.KeyHealthStatus, vigil.KeyResponseTime, vigil.KeyStatusCode, vigil.KeyDNSChanged, vigil.KeySSLDaysRemaining}
 		if len(matches) != 1 || matches[0].Rule != rule.ID || !slices.Equal(matches[0].Keys, want) {
@@ -222,7 +229,8 @@ func TestConditionsFire(t *testing.T) {
 		rules := []vigil.Rule{ruleOf(vigil.Condition{HealthStatus: "down"}), ruleOf(vigil.Condition{FailureThreshold: 1})}
 		rules[0].ID, rules[1].ID = uuid.UUID{2}, uuid.UUID{1}
 		state, matches := vigil.Evaluate(rules, vigil.State{}, resultAt(1, false))
-		if len(matches) != 2 || matches[0].Rule != rules[1].ID || matches[1].Rule != rules[0].ID || !slices.Equal(state.Firing, []uuid.UUID{{1}, {2}}) {
+		if len(matches) != 2 || matches[0].Rule != rules[1].ID || matches[1].Rule != rules[0].ID ||
+			!slices.Equal(state.Firing, []uuid.UUID{{1}, {2}}) {
 			t.Errorf("matches %+v, firing %v", matches, state.Firing)
 		}
 	})

@@ -15,16 +15,31 @@ import (
 func contextOf(t vigil.EventType) vigil.EventContext {
 	resolved := epoch().Add(90 * time.Second)
 	s := vigil.EventContext{
-		Type: t, Time: epoch(), Regions: []string{"eu-central-fra", "na-east-ewr"}, PublicURL: "https://vigil.example.com",
+		Type:      t,
+		Time:      epoch(),
+		Regions:   []string{"eu-central-fra", "na-east-ewr"},
+		PublicURL: "https://vigil.example.com",
 		Incident: vigil.Incident{
 			ID: uuid.New(), OrgID: uuid.New(), CheckID: uuid.New(), RuleID: uuid.New(),
 			Status: vigil.IncidentActive, Severity: vigil.Critical, Title: "Shop is failing", Description: "refused.", StartedAt: epoch(),
 			Trigger: vigil.Trigger{
-				Result:  vigil.Result{ID: uuid.New(), Region: "eu-central-fra", Slot: epoch(), Observation: vigil.Observation{StatusCode: 503, Error: "refused", Metadata: map[string]any{"ttl": 3}}},
-				Matched: []string{vigil.KeyFailureThreshold}, FailureCount: 3,
+				Result: vigil.Result{
+					ID:          uuid.New(),
+					Region:      "eu-central-fra",
+					Slot:        epoch(),
+					Observation: vigil.Observation{StatusCode: 503, Error: "refused", Metadata: map[string]any{"ttl": 3}},
+				},
+				Matched:      []string{vigil.KeyFailureThreshold},
+				FailureCount: 3,
 			},
 		},
-		Check:        vigil.Check{Name: "Shop", Type: vigil.TypeHTTPS, Target: "shop.example.com", Interval: time.Minute, Config: json.RawMessage(`{"url":"https://user:hunter2@shop.example.com"}`)},
+		Check: vigil.Check{
+			Name:     "Shop",
+			Type:     vigil.TypeHTTPS,
+			Target:   "shop.example.com",
+			Interval: time.Minute,
+			Config:   json.RawMessage(`{"url":"https://user:hunter2@shop.example.com"}`),
+		},
 		Rule:         vigil.Rule{ID: uuid.New(), Name: "Down", Condition: vigil.Condition{FailureThreshold: 3}},
 		Organization: vigil.Organization{Name: "Example Shop"},
 	}
@@ -92,7 +107,10 @@ func TestNewEvent(t *testing.T) {
 	t.Run("StaysUnder64KiBWithTheLongestTexts", func(t *testing.T) {
 		t.Parallel()
 		rapid.Check(t, func(t *rapid.T) {
-			long := strings.Repeat(rapid.SampledFrom([]string{"x", "\x00", "é", "<", `"`}).Draw(t, "letter"), rapid.IntRange(0, 100_000).Draw(t, "length"))
+			long := strings.Repeat(
+				rapid.SampledFrom([]string{"x", "\x00", "é", "<", `"`}).Draw(t, "letter"),
+				rapid.IntRange(0, 100_000).Draw(t, "length"),
+			)
 			details := contextOf(vigil.EventTriggered)
 			details.Incident.Title, details.Incident.Description, details.Incident.Note = long, long, long
 			details.Check.Name, details.Check.Target, details.Rule.Name, details.Organization.Name = long, long, long, long

@@ -176,8 +176,17 @@ func TestLatch(t *testing.T) {
 
 	t.Run("EndsAlthoughTheFirstRegionFailsAgain", func(t *testing.T) {
 		t.Parallel()
-		latched := vigil.DecisionInput{Enabled: true, Rules: rules, Latched: true, Quiet: []string{"a"}, Votes: []vigil.Vote{vote("a", rule), vote("b")}}
-		if d := vigil.Decide(latched); outcome(d) != "open unlatch" || !slices.Equal(d.Quiet, []string{"a", "b"}) || !slices.Equal(d.Rules, []uuid.UUID{rule}) {
+		latched := vigil.DecisionInput{
+			Enabled: true,
+			Rules:   rules,
+			Latched: true,
+			Quiet:   []string{"a"},
+			Votes:   []vigil.Vote{vote("a", rule), vote("b")},
+		}
+		if d := vigil.Decide(
+			latched,
+		); outcome(d) != "open unlatch" || !slices.Equal(d.Quiet, []string{"a", "b"}) ||
+			!slices.Equal(d.Rules, []uuid.UUID{rule}) {
 			t.Errorf("got %+v", d)
 		}
 	})
@@ -193,7 +202,13 @@ func TestLatch(t *testing.T) {
 	t.Run("QuietRegionsAreSortedAndTheOnesBeforeStayUnchanged", func(t *testing.T) {
 		t.Parallel()
 		quiet := slices.Grow([]string{"m"}, 8)
-		latched := vigil.DecisionInput{Enabled: true, Rules: rules, Latched: true, Quiet: quiet, Votes: []vigil.Vote{vote("z"), vote("c"), vote("f", rule)}}
+		latched := vigil.DecisionInput{
+			Enabled: true,
+			Rules:   rules,
+			Latched: true,
+			Quiet:   quiet,
+			Votes:   []vigil.Vote{vote("z"), vote("c"), vote("f", rule)},
+		}
 		if d := vigil.Decide(latched); !slices.Equal(d.Quiet, []string{"c", "m", "z"}) || d.Unlatch {
 			t.Errorf("got %+v", d)
 		}

@@ -20,7 +20,7 @@ type Lease struct {
 }
 
 // Leadership is a name that one process holds at a time. It is lost with the
-// connection that holds it, which nobody is told of.
+// connection that holds it, without a notice to the holder: ask Held.
 type Leadership interface {
 	// Held returns nil when the name is still held.
 	Held(ctx context.Context) error

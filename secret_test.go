@@ -31,8 +31,14 @@ func secretFields() vigil.SecretFields {
 	password := vigil.SecretFields{Members: map[string]vigil.SecretFields{"password": {Secret: true}}}
 	web := vigil.SecretFields{Members: map[string]vigil.SecretFields{"headers": {ByName: true}, "basic_auth": password}}
 	return vigil.SecretFields{Members: map[string]vigil.SecretFields{
-		"headers": {ByName: true}, "basic_auth": password, "smtp": password, "password": {Secret: true}, "routes": {Secret: true},
-		"steps": {Members: map[string]vigil.SecretFields{"config": {ByType: map[vigil.CheckType]vigil.SecretFields{"https": web, "mail": password}}}},
+		"headers":    {ByName: true},
+		"basic_auth": password,
+		"smtp":       password,
+		"password":   {Secret: true},
+		"routes":     {Secret: true},
+		"steps": {
+			Members: map[string]vigil.SecretFields{"config": {ByType: map[vigil.CheckType]vigil.SecretFields{"https": web, "mail": password}}},
+		},
 	}}
 }
 
@@ -271,14 +277,18 @@ func TestSealClear(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The form of a version that knew the header's value only.
-	stored := json.RawMessage(`{"headers":{"Authorization":"` + before + `","X-Auth-Token":"s2","Accept":"*/*"},"password":"v1:short","smtp":{"password":"v1:xyzxyzxy:s4"}}`)
+	stored := json.RawMessage(
+		`{"headers":{"Authorization":"` + before + `","X-Auth-Token":"s2","Accept":"*/*"},"password":"v1:short","smtp":{"password":"v1:xyzxyzxy:s4"}}`,
+	)
 	const clear = `{"headers":{"Authorization":"s1","X-Auth-Token":"s2","Accept":"*/*"},"password":"v1:short","smtp":{"password":"v1:xyzxyzxy:s4"}}`
 	opened, err := ring.OpenSecrets(secretFields(), stored)
 	if err != nil || !sameJSON(t, opened, json.RawMessage(clear)) {
 		t.Errorf("mixed forms open as %s, %v", opened, err)
 	}
 	sealed, err := ring.SealClear(secretFields(), stored)
-	if err != nil || strings.Contains(string(sealed), `"s2"`) || strings.Contains(string(sealed), "short") || strings.Contains(string(sealed), "s4") || !strings.Contains(string(sealed), before) {
+	if err != nil || strings.Contains(string(sealed), `"s2"`) || strings.Contains(string(sealed), "short") ||
+		strings.Contains(string(sealed), "s4") ||
+		!strings.Contains(string(sealed), before) {
 		t.Errorf("sealed as %s, %v", sealed, err)
 	}
 	if opened, err = ring.OpenSecrets(secretFields(), sealed); err != nil || !sameJSON(t, opened, json.RawMessage(clear)) {

@@ -48,7 +48,11 @@ type fakeDelivery struct {
 }
 
 func (p *fakeDelivery) ClaimAttempt(context.Context, uuid.UUID, uuid.UUID) (vigil.NextAttempt, error) {
-	return vigil.NextAttempt{State: p.state, Delivery: vigil.Delivery{ChannelType: vigil.ChannelChat, Policy: vigil.DeliveryPolicy{MaxAttempts: 3}}, Body: []byte("frozen")}, nil
+	return vigil.NextAttempt{
+		State:    p.state,
+		Delivery: vigil.Delivery{ChannelType: vigil.ChannelChat, Policy: vigil.DeliveryPolicy{MaxAttempts: 3}},
+		Body:     []byte("frozen"),
+	}, nil
 }
 
 func (p *fakeDelivery) RecordOutcome(context.Context, vigil.AttemptOutcome) (vigil.Remaining, error) {

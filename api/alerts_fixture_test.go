@@ -44,7 +44,13 @@ func (b *testServer) episode(t *testing.T, a account) *episode {
 	t.Helper()
 	check, channel := text(a.check(t), "id"), text(a.channel(t), "id")
 	rule := text(a.rule(t, check, channel), "id")
-	return &episode{b: b, check: parseUUID(t, check), rule: parseUUID(t, rule), channel: parseUUID(t, channel), checkPath: "/v1/checks/" + check}
+	return &episode{
+		b:         b,
+		check:     parseUUID(t, check),
+		rule:      parseUUID(t, rule),
+		channel:   parseUUID(t, channel),
+		checkPath: "/v1/checks/" + check,
+	}
 }
 
 // open opens an incident as the workflow's activity does.
@@ -73,11 +79,17 @@ func (e *episode) resolve(t *testing.T, id uuid.UUID) {
 func (e *episode) repeat(ctx context.Context, times int) error {
 	for range times {
 		vote := vigil.Vote{Region: "na-east-ewr", Revision: 1, Slot: e.b.clock.Now(), Failures: 1, Firing: []uuid.UUID{e.rule}}
-		out, err := e.b.store.OpenIncident(ctx, vigil.OpenRequest{ID: uuid.New(), CheckID: e.check, Rules: []uuid.UUID{e.rule}, Votes: []vigil.Vote{vote}})
+		out, err := e.b.store.OpenIncident(
+			ctx,
+			vigil.OpenRequest{ID: uuid.New(), CheckID: e.check, Rules: []uuid.UUID{e.rule}, Votes: []vigil.Vote{vote}},
+		)
 		if err != nil {
 			return err
 		}
-		if _, err := e.b.store.ResolveIncident(ctx, vigil.ResolveRequest{ID: out.Incident.ID, Resolution: vigil.ResolvedAutomatically}); err != nil {
+		if _, err := e.b.store.ResolveIncident(
+			ctx,
+			vigil.ResolveRequest{ID: out.Incident.ID, Resolution: vigil.ResolvedAutomatically},
+		); err != nil {
 			return err
 		}
 	}

@@ -70,11 +70,30 @@ func headerAims() []aim {
 		"Trailer": "X-A", "Expect": "100-continue", "Keep-Alive": "timeout=5", "Proxy-Connection": "close", "HTTP2-Settings": "AAMAAABk",
 		"Host": "a.example\r\nX-B: c", "host": "a.example/path", "X-LF": "a\nHost: b", "X-CR": "a\rb", "X-NUL": "a\x00b", "X-A:": "b", "X A": "b",
 	} {
-		aims = append(aims, aim{"header " + name, vigil.TypeHTTP, map[string]any{"url": "https://example.com/", "headers": map[string]string{name: value}}, "config.headers." + name})
+		aims = append(
+			aims,
+			aim{
+				"header " + name,
+				vigil.TypeHTTP,
+				map[string]any{"url": "https://example.com/", "headers": map[string]string{name: value}},
+				"config.headers." + name,
+			},
+		)
 	}
-	return append(aims,
-		aim{"a request as method", vigil.TypeHTTP, map[string]any{"url": "https://example.com/", "method": "GET / HTTP/1.1\r\nX-A: b"}, "config.method"},
-		aim{"a colon in a user", vigil.TypeHTTP3, map[string]any{"url": "https://example.com/", "basic_auth": map[string]any{"username": "a:b", "password": "c"}}, "config.basic_auth.username"},
+	return append(
+		aims,
+		aim{
+			"a request as method",
+			vigil.TypeHTTP,
+			map[string]any{"url": "https://example.com/", "method": "GET / HTTP/1.1\r\nX-A: b"},
+			"config.method",
+		},
+		aim{
+			"a colon in a user",
+			vigil.TypeHTTP3,
+			map[string]any{"url": "https://example.com/", "basic_auth": map[string]any{"username": "a:b", "password": "c"}},
+			"config.basic_auth.username",
+		},
 	)
 }
 
@@ -97,7 +116,12 @@ func protocolAims() []aim {
 	}
 	steps := func(name, url, member string) aim {
 		return aim{name, vigil.TypeMultistep, map[string]any{"steps": []map[string]any{
-			{"name": "one", "type": "http", "config": map[string]any{"url": "https://example.com/"}, "extract": []map[string]any{{"name": "v", "source": "body"}}},
+			{
+				"name":    "one",
+				"type":    "http",
+				"config":  map[string]any{"url": "https://example.com/"},
+				"extract": []map[string]any{{"name": "v", "source": "body"}},
+			},
 			{"name": "two", "type": "http", "config": map[string]any{"url": url}},
 		}}, member}
 	}
@@ -109,7 +133,12 @@ func protocolAims() []aim {
 		return aim{name, kind, config, "config.host"}
 	}
 	resolver := func(name, address string) aim {
-		return aim{"resolver " + name, vigil.TypeDNS, map[string]any{"host": "example.com", "resolvers": []string{address}}, "config.resolvers[0]"}
+		return aim{
+			"resolver " + name,
+			vigil.TypeDNS,
+			map[string]any{"host": "example.com", "resolvers": []string{address}},
+			"config.resolvers[0]",
+		}
 	}
 	return []aim{
 		host(vigil.TypeTCP, "a URL as host", "http://example.com", "port", 80),
@@ -120,8 +149,16 @@ func protocolAims() []aim {
 		host(vigil.TypePing, "a link-local address with a zone", "fe80::1%eth0"),
 		host(vigil.TypeSSL, "a metadata service with a port", "169.254.169.254:443"),
 		host(vigil.TypeDNS, "CRLF in a name to look up", "example.com\r\n", "record_type", "A"),
-		resolver("on this machine", "127.0.0.1"), resolver("with a port", "127.0.0.1:5432"), resolver("of AWS", "169.254.169.253"),
-		resolver("of Azure", "168.63.129.16"), resolver("with a zone", "[fe80::1%25eth0]:53"), resolver("by name", "dns.example.com"), resolver("in decimal", "2130706433"),
+		resolver("on this machine", "127.0.0.1"),
+		resolver("with a port", "127.0.0.1:5432"),
+		resolver("of AWS", "169.254.169.253"),
+		resolver(
+			"of Azure",
+			"168.63.129.16",
+		),
+		resolver("with a zone", "[fe80::1%25eth0]:53"),
+		resolver("by name", "dns.example.com"),
+		resolver("in decimal", "2130706433"),
 		{"a zone transfer", vigil.TypeDNS, map[string]any{"host": "example.com", "record_type": "AXFR"}, "config.record_type"},
 		{"a download of the metadata", vigil.TypeThroughput, map[string]any{"url": "http://169.254.169.254/"}, "config.url"},
 		{"HTTP/3 to this machine", vigil.TypeHTTP3, map[string]any{"url": "https://localhost/"}, "config.url"},
@@ -188,7 +225,10 @@ func TestAttackTargets(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if seen := parsed.Run(t.Context()); seen.Success || !strings.Contains(seen.Error, "loopback address") || !strings.Contains(seen.Error, egress.Setting) {
+			if seen := parsed.Run(
+				t.Context(),
+			); seen.Success || !strings.Contains(seen.Error, "loopback address") ||
+				!strings.Contains(seen.Error, egress.Setting) {
 				t.Errorf("the probe says %q", seen.Error)
 			}
 		})
@@ -198,7 +238,11 @@ func TestAttackTargets(t *testing.T) {
 	if got := a.want(t, http.StatusOK, http.MethodGet, "/v1/checks", nil).rows(t); len(got) != 1 || got[0]["type"] != "https" {
 		t.Errorf("stored: %v", got)
 	}
-	if got := a.want(t, http.StatusOK, http.MethodGet, channel, nil).data(t); encoded(t, got["config"]) != `{"url":"https://hooks.example.com"}` {
+	if got := a.want(t, http.StatusOK, http.MethodGet, channel, nil).
+		data(t); encoded(
+		t,
+		got["config"],
+	) != `{"url":"https://hooks.example.com"}` {
 		t.Errorf("stored: %v", got)
 	}
 }

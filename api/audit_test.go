@@ -21,7 +21,8 @@ func TestAuditLog(t *testing.T) {
 	key := a.want(t, http.StatusCreated, http.MethodPost, "/v1/api-keys", map[string]any{"name": "k"}).data(t)
 	a.want(t, http.StatusNoContent, http.MethodDelete, "/v1/api-keys/"+text(key, "id"), nil)
 	a.want(t, http.StatusOK, http.MethodPut, "/v1/auth/password", map[string]any{"new_password": "a first password"})
-	login := b.want(t, http.StatusOK, http.MethodPost, "/v1/auth/login", map[string]any{"email": a.email, "password": "a first password"}).data(t)
+	login := b.want(t, http.StatusOK, http.MethodPost, "/v1/auth/login", map[string]any{"email": a.email, "password": "a first password"}).
+		data(t)
 	a.as(text(login, "token")).want(t, http.StatusNoContent, http.MethodDelete, "/v1/checks/"+id, nil)
 
 	r := a.want(t, http.StatusOK, http.MethodGet, "/v1/audit-log", nil)
@@ -31,7 +32,16 @@ func TestAuditLog(t *testing.T) {
 		actions[text(row, "action")] = row
 		order = append(order, text(row, "action"))
 	}
-	want := []string{"account.login", "account.password_change", "account.signup", "api_key.create", "api_key.delete", "check.create", "check.delete", "check.update"}
+	want := []string{
+		"account.login",
+		"account.password_change",
+		"account.signup",
+		"api_key.create",
+		"api_key.delete",
+		"check.create",
+		"check.delete",
+		"check.update",
+	}
 	if len(order) != len(want) {
 		t.Fatalf("actions %v, want %v", order, want)
 	}
@@ -42,7 +52,8 @@ func TestAuditLog(t *testing.T) {
 	}
 	updated := actions["check.update"]
 	if updated["resource_id"] != id || updated["user_id"] != a.user.String() || updated["key_prefix"] != a.key[:12] || updated["api_key_id"] == nil ||
-		updated["address"] != "198.51.100.7" || updated["user_agent"] != "curl/8" || updated["request_id"] != "r-1" {
+		updated["address"] != "198.51.100.7" || updated["user_agent"] != "curl/8" ||
+		updated["request_id"] != "r-1" {
 		t.Errorf("update %v", updated)
 	}
 	if members, _ := updated["members"].([]any); len(members) != 2 || members[0] != "enabled" || members[1] != "name" {

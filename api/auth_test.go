@@ -39,7 +39,12 @@ func TestAPIKeys(t *testing.T) {
 
 	t.Run("WhatAKeyShowsMayBeSentAndChangesNothing", func(t *testing.T) {
 		t.Parallel()
-		body := map[string]any{"name": "x", "id": "00000000-0000-4000-8000-000000000000", "created_at": "2001-01-01T00:00:00Z", "api_key": "vgl_x"}
+		body := map[string]any{
+			"name":       "x",
+			"id":         "00000000-0000-4000-8000-000000000000",
+			"created_at": "2001-01-01T00:00:00Z",
+			"api_key":    "vgl_x",
+		}
 		made := a.want(t, http.StatusCreated, http.MethodPost, "/v1/api-keys", body).data(t)
 		if made["id"] == body["id"] || made["created_at"] == body["created_at"] || made["api_key"] == body["api_key"] {
 			t.Errorf("made %v", made)

@@ -112,7 +112,15 @@ func TestWholeNumbers(t *testing.T) {
 		}
 	}
 	for _, number := range []string{"60.5", "9223372036854775808", "1e300", "-1e300", "-9223372036854775809", "2592000.5", `"60"`, "true", "[]"} {
-		if r := a.want(t, http.StatusBadRequest, http.MethodPut, path, `{"interval_seconds":`+number+`}`); r.detail("member") != "interval_seconds" {
+		if r := a.want(
+			t,
+			http.StatusBadRequest,
+			http.MethodPut,
+			path,
+			`{"interval_seconds":`+number+`}`,
+		); r.detail(
+			"member",
+		) != "interval_seconds" {
 			t.Errorf("%s: %s", number, r.raw)
 		}
 	}

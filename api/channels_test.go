@@ -116,7 +116,15 @@ func TestChannelsThatCannotBe(t *testing.T) {
 			}
 		})
 	}
-	if r := a.do(t, http.MethodPost, "/v1/notification-channels", hook(with("title_template", "{{cpu_load}}"))); !strings.Contains(r.problem(), "regions_down") {
+	if r := a.do(
+		t,
+		http.MethodPost,
+		"/v1/notification-channels",
+		hook(with("title_template", "{{cpu_load}}")),
+	); !strings.Contains(
+		r.problem(),
+		"regions_down",
+	) {
 		t.Errorf("the known variables are not listed: %s", r.raw)
 	}
 	if rows := a.want(t, http.StatusOK, http.MethodGet, "/v1/notification-channels", nil).rows(t); len(rows) != 0 {
@@ -139,8 +147,10 @@ func TestUpdateChannel(t *testing.T) {
 		return string(stored.Config)
 	}
 
-	got := a.want(t, http.StatusOK, http.MethodPut, path, map[string]any{"name": "Renamed", "config": map[string]any{"url": "https://other.example/x", "secret": "***"}}).data(t)
-	if got["name"] != "Renamed" || encoded(t, got["config"]) != `{"secret":"***","url":"https://other.example/x"}` || !strings.Contains(secret(), "hunter2") {
+	got := a.want(t, http.StatusOK, http.MethodPut, path, map[string]any{"name": "Renamed", "config": map[string]any{"url": "https://other.example/x", "secret": "***"}}).
+		data(t)
+	if got["name"] != "Renamed" || encoded(t, got["config"]) != `{"secret":"***","url":"https://other.example/x"}` ||
+		!strings.Contains(secret(), "hunter2") {
 		t.Errorf("channel %v, stored %s", got, secret())
 	}
 	a.want(t, http.StatusOK, http.MethodPut, path, map[string]any{"config": map[string]any{"url": "https://other.example/x"}})
@@ -157,13 +167,19 @@ func TestUpdateChannel(t *testing.T) {
 	if _, err := b.store.DisableChannel(t.Context(), id, "The receiver answered 410 Gone."); err != nil {
 		t.Fatal(err)
 	}
-	if got := a.want(t, http.StatusOK, http.MethodGet, path, nil).data(t); got["enabled"] != false || got["disabled_reason"] != "The receiver answered 410 Gone." {
+	if got := a.want(t, http.StatusOK, http.MethodGet, path, nil).
+		data(t); got["enabled"] != false ||
+		got["disabled_reason"] != "The receiver answered 410 Gone." {
 		t.Errorf("channel %v", got)
 	}
-	if got := a.want(t, http.StatusOK, http.MethodPut, path, map[string]any{"name": "Still off"}).data(t); got["enabled"] != false || got["disabled_reason"] == nil {
+	if got := a.want(t, http.StatusOK, http.MethodPut, path, map[string]any{"name": "Still off"}).
+		data(t); got["enabled"] != false ||
+		got["disabled_reason"] == nil {
 		t.Errorf("a new name enabled it: %v", got)
 	}
-	if got := a.want(t, http.StatusOK, http.MethodPut, path, map[string]any{"enabled": true}).data(t); got["enabled"] != true || got["disabled_reason"] != nil {
+	if got := a.want(t, http.StatusOK, http.MethodPut, path, map[string]any{"enabled": true}).
+		data(t); got["enabled"] != true ||
+		got["disabled_reason"] != nil {
 		t.Errorf("channel %v", got)
 	}
 
@@ -191,7 +207,9 @@ func TestDeleteChannel(t *testing.T) {
 	path := "/v1/notification-channels/" + doomed
 
 	r := a.want(t, http.StatusConflict, http.MethodDelete, path, nil)
-	if r.body["code"] != "conflict" || !strings.Contains(r.problem(), "Only this channel") || !strings.Contains(r.problem(), "Both channels") || !strings.Contains(r.problem(), "force") {
+	if r.body["code"] != "conflict" || !strings.Contains(r.problem(), "Only this channel") ||
+		!strings.Contains(r.problem(), "Both channels") ||
+		!strings.Contains(r.problem(), "force") {
 		t.Errorf("answer %s", r.raw)
 	}
 	a.want(t, http.StatusBadRequest, http.MethodDelete, path+"?force=maybe", nil)
@@ -235,7 +253,8 @@ func TestTryChannel(t *testing.T) {
 	path := "/v1/notification-channels/" + id + "/test"
 
 	attempt := a.want(t, http.StatusOK, http.MethodPost, path, nil).data(t)
-	if attempt["delivered"] != true || attempt["status_code"] != 204.0 || attempt["error_code"] != nil || attempt["manual"] != true || attempt["number"] != 1.0 {
+	if attempt["delivered"] != true || attempt["status_code"] != 204.0 || attempt["error_code"] != nil || attempt["manual"] != true ||
+		attempt["number"] != 1.0 {
 		t.Errorf("attempt %v", attempt)
 	}
 	one := <-got
@@ -281,12 +300,15 @@ func TestTemplateVariables(t *testing.T) {
 	var names []string
 	for _, row := range r.rows(t) {
 		names = append(names, text(row, "name"))
-		if text(row, "placeholder") != "{{"+text(row, "name")+"}}" || text(row, "description") == "" || text(row, "example") == "" || text(row, "type") == "" {
+		if text(row, "placeholder") != "{{"+text(row, "name")+"}}" || text(row, "description") == "" || text(row, "example") == "" ||
+			text(row, "type") == "" {
 			t.Errorf("variable %v", row)
 		}
 	}
-	want := strings.Fields(`check_id check_name check_type check_target region regions_down status_code response_time_ms error_message failure_count incident_id
-		incident_title incident_status severity started_at resolved_at duration rule_id rule_name ssl_days_remaining dns_previous dns_current organization_name event_type incident_url`)
+	want := strings.Fields(
+		`check_id check_name check_type check_target region regions_down status_code response_time_ms error_message failure_count incident_id
+		incident_title incident_status severity started_at resolved_at duration rule_id rule_name ssl_days_remaining dns_previous dns_current organization_name event_type incident_url`,
+	)
 	slices.Sort(names)
 	slices.Sort(want)
 	if !slices.Equal(names, want) {

@@ -170,12 +170,17 @@ func TestPlanLimits(t *testing.T) {
 	t.Run("BeyondTheBudgetIsAPlanLimit", func(t *testing.T) {
 		t.Parallel()
 		// A check every 30 s in 33 regions costs 3960 of the 500,000 an hour.
-		body := newCheck(with("interval_seconds", 30), with("regions", vigil.RegionKeys()), with("config", map[string]any{"url": "https://example.com/", "timeout_seconds": 5}))
+		body := newCheck(
+			with("interval_seconds", 30),
+			with("regions", vigil.RegionKeys()),
+			with("config", map[string]any{"url": "https://example.com/", "timeout_seconds": 5}),
+		)
 		for range 126 {
 			paid.want(t, http.StatusCreated, http.MethodPost, "/v1/checks", body)
 		}
 		r := paid.want(t, http.StatusForbidden, http.MethodPost, "/v1/checks", body)
-		if r.body["code"] != "plan_limit" || r.detail("limit") != 500000.0 || r.detail("requested") != 3960.0 || r.detail("tier") != "paid" || r.detail("current") == nil {
+		if r.body["code"] != "plan_limit" || r.detail("limit") != 500000.0 || r.detail("requested") != 3960.0 || r.detail("tier") != "paid" ||
+			r.detail("current") == nil {
 			t.Errorf("answer %s", r.raw)
 		}
 		body["enabled"] = false // costs nothing
@@ -314,7 +319,8 @@ func TestSecretsOfConfigs(t *testing.T) {
 	b := setup(t)
 	a := b.signup(t)
 	config := map[string]any{
-		"url": "https://example.com/", "headers": map[string]any{"Authorization": "Bearer hunter2", "X-Auth-Token": "hunter2", "Accept": "text/html"},
+		"url":        "https://example.com/",
+		"headers":    map[string]any{"Authorization": "Bearer hunter2", "X-Auth-Token": "hunter2", "Accept": "text/html"},
 		"basic_auth": map[string]any{"username": "ada", "password": "hunter2"},
 	}
 	delete(config, "basic_auth") // together with the header it would be ambiguous
@@ -323,7 +329,8 @@ func TestSecretsOfConfigs(t *testing.T) {
 	for _, r := range []answer{
 		made, a.want(t, http.StatusOK, http.MethodGet, path, nil), a.want(t, http.StatusOK, http.MethodGet, "/v1/checks", nil),
 	} {
-		if strings.Contains(string(r.raw), "hunter2") || !strings.Contains(string(r.raw), `"***"`) || !strings.Contains(string(r.raw), "text/html") {
+		if strings.Contains(string(r.raw), "hunter2") || !strings.Contains(string(r.raw), `"***"`) ||
+			!strings.Contains(string(r.raw), "text/html") {
 			t.Errorf("shown: %s", r.raw)
 		}
 	}

@@ -79,10 +79,19 @@ type attemptView struct {
 
 func showAttempt(a vigil.Attempt) attemptView {
 	return attemptView{
-		Number: a.Number, StartedAt: a.StartedAt.UTC(), FinishedAt: inUTC(a.FinishedAt), DurationMS: a.Duration.Milliseconds(),
+		Number:     a.Number,
+		StartedAt:  a.StartedAt.UTC(),
+		FinishedAt: inUTC(a.FinishedAt),
+		DurationMS: a.Duration.Milliseconds(),
 		Delivered:  a.FinishedAt != nil && a.ErrorCode == "",
-		StatusCode: vigil.NilIfZero(a.StatusCode), ErrorCode: vigil.NilIfZero(a.ErrorCode), Error: vigil.NilIfZero(a.Error), ResponseBody: vigil.NilIfZero(a.ResponseBody),
-		NextAttemptAt: inUTC(a.NextAttemptAt), Manual: a.Manual,
+		StatusCode: vigil.NilIfZero(
+			a.StatusCode,
+		),
+		ErrorCode:     vigil.NilIfZero(a.ErrorCode),
+		Error:         vigil.NilIfZero(a.Error),
+		ResponseBody:  vigil.NilIfZero(a.ResponseBody),
+		NextAttemptAt: inUTC(a.NextAttemptAt),
+		Manual:        a.Manual,
 	}
 }
 

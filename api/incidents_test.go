@@ -29,7 +29,9 @@ func TestIncident(t *testing.T) {
 		t.Errorf("incident %v", got)
 	}
 	if encoded(t, got["regions"]) != `["na-east-ewr"]` || encoded(t, trigger["matched"]) != `["failure_threshold"]` || trigger["failure_count"] != 1.0 ||
-		seen["status_code"] != 503.0 || seen["check_id"] != e.check.String() || !strings.Contains(text(got, "description"), "got 503") {
+		seen["status_code"] != 503.0 ||
+		seen["check_id"] != e.check.String() ||
+		!strings.Contains(text(got, "description"), "got 503") {
 		t.Errorf("incident %v", got)
 	}
 	for _, wrong := range []string{uuid.NewString(), "x", "%00"} {
@@ -73,7 +75,8 @@ func TestIncidentTurns(t *testing.T) {
 		e := b.episode(t, a)
 		e.open(t)
 		first := acknowledge(t, e)
-		if first["status"] != "acknowledged" || first["acknowledged_at"] == nil || first["acknowledged_by"] != a.email || first["resolved_at"] != nil {
+		if first["status"] != "acknowledged" || first["acknowledged_at"] == nil || first["acknowledged_by"] != a.email ||
+			first["resolved_at"] != nil {
 			t.Errorf("incident %v", first)
 		}
 		if again := acknowledge(t, e); encoded(t, again) != encoded(t, first) {
@@ -84,8 +87,11 @@ func TestIncidentTurns(t *testing.T) {
 		t.Parallel()
 		e := b.episode(t, a)
 		e.open(t)
-		first := a.want(t, http.StatusOK, http.MethodPost, e.incidentPath+"/resolve", map[string]any{"note": "  Turned it off and on.\nAgain. "}).data(t)
-		if first["status"] != "resolved" || first["resolution"] != "manual" || first["resolved_by"] != a.email || first["note"] != "Turned it off and on.\nAgain." || first["resolved_at"] == nil {
+		first := a.want(t, http.StatusOK, http.MethodPost, e.incidentPath+"/resolve", map[string]any{"note": "  Turned it off and on.\nAgain. "}).
+			data(t)
+		if first["status"] != "resolved" || first["resolution"] != "manual" || first["resolved_by"] != a.email ||
+			first["note"] != "Turned it off and on.\nAgain." ||
+			first["resolved_at"] == nil {
 			t.Errorf("incident %v", first)
 		}
 		again := a.want(t, http.StatusOK, http.MethodPost, e.incidentPath+"/resolve", map[string]any{"note": "other"}).data(t)
@@ -134,7 +140,7 @@ func TestIncidentTurns(t *testing.T) {
 	})
 }
 
-func TestIncidentWhileNobodyAnswers(t *testing.T) {
+func TestIncidentWhileTheWorkflowDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	a := b.signup(t)
@@ -248,8 +254,14 @@ func TestTimeline(t *testing.T) {
 		story = append(story, line)
 	}
 	want := []string{
-		`edge ["` + e.rule.String() + `"]`, "state incident.triggered", "attempt incident.triggered false", "state incident.acknowledged by " + a.email,
-		"attempt incident.triggered true", "edge []", "state incident.resolved", "attempt incident.resolved true",
+		`edge ["` + e.rule.String() + `"]`,
+		"state incident.triggered",
+		"attempt incident.triggered false",
+		"state incident.acknowledged by " + a.email,
+		"attempt incident.triggered true",
+		"edge []",
+		"state incident.resolved",
+		"attempt incident.resolved true",
 	}
 	if !slices.Equal(story, want) {
 		t.Errorf("timeline\n%s\nwant\n%s", strings.Join(story, "\n"), strings.Join(want, "\n"))
@@ -277,11 +289,15 @@ func TestDeliveries(t *testing.T) {
 	pending := only("?incident_id=" + id.String() + "&channel_id=" + e.channel.String() + "&status=pending")
 	path := "/v1/deliveries/" + text(pending, "id")
 	if pending["event_type"] != "incident.triggered" || pending["attempts"] != 0.0 || pending["finished_at"] != nil || pending["channel_name"] != "Hook" ||
-		pending["channel_type"] != "webhook" || pending["workflow_id"] != "delivery/"+id.String()+"/"+e.channel.String() || pending["check_id"] != e.check.String() {
+		pending["channel_type"] != "webhook" ||
+		pending["workflow_id"] != "delivery/"+id.String()+"/"+e.channel.String() ||
+		pending["check_id"] != e.check.String() {
 		t.Errorf("delivery %v", pending)
 	}
 	e.attempt(t, id, "status")
-	if got := a.want(t, http.StatusOK, http.MethodGet, path, nil).data(t); got["status"] != "pending" || got["attempts"] != 1.0 || got["next_attempt_at"] == nil {
+	if got := a.want(t, http.StatusOK, http.MethodGet, path, nil).
+		data(t); got["status"] != "pending" || got["attempts"] != 1.0 ||
+		got["next_attempt_at"] == nil {
 		t.Errorf("delivery %v", got)
 	}
 	b.clock.advance(2 * time.Minute)
@@ -293,10 +309,14 @@ func TestDeliveries(t *testing.T) {
 	r := a.want(t, http.StatusOK, http.MethodGet, path+"/attempts", nil)
 	rows := r.rows(t)
 	if len(rows) != 2 || rows[0]["number"] != 2.0 || rows[0]["delivered"] != true || rows[0]["error"] != nil || rows[0]["status_code"] != 200.0 ||
-		rows[1]["number"] != 1.0 || rows[1]["error_code"] != "status" || rows[1]["status_code"] != 418.0 || rows[1]["next_attempt_at"] == nil || rows[1]["duration_ms"] != 12.0 {
+		rows[1]["number"] != 1.0 || rows[1]["error_code"] != "status" || rows[1]["status_code"] != 418.0 ||
+		rows[1]["next_attempt_at"] == nil ||
+		rows[1]["duration_ms"] != 12.0 {
 		t.Errorf("attempts %s", r.raw)
 	}
-	if page := a.want(t, http.StatusOK, http.MethodGet, path+"/attempts?limit=1&offset=1", nil).rows(t); len(page) != 1 || page[0]["number"] != 1.0 {
+	if page := a.want(t, http.StatusOK, http.MethodGet, path+"/attempts?limit=1&offset=1", nil).
+		rows(t); len(page) != 1 ||
+		page[0]["number"] != 1.0 {
 		t.Errorf("page %v", page)
 	}
 

@@ -138,7 +138,8 @@ func TestRateHeaders(t *testing.T) {
 		}
 	}
 	usage := free.want(t, http.StatusOK, http.MethodGet, "/v1/usage", nil).data(t)
-	if limits, _ := usage["rate_limit"].(map[string]any); limits["limit"] != 1000.0 || limits["remaining"] != 969.0 || limits["window_seconds"] != 60.0 {
+	if limits, _ := usage["rate_limit"].(map[string]any); limits["limit"] != 1000.0 || limits["remaining"] != 969.0 ||
+		limits["window_seconds"] != 60.0 {
 		t.Errorf("usage %v", usage)
 	}
 	enterprise := b.tier(t, b.signup(t), vigil.TierEnterprise)
@@ -162,7 +163,13 @@ func TestAddressRate(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(d *api.Deps) { d.Config.AddressRate = 20 })
 	for range 20 {
-		b.want(t, http.StatusUnauthorized, http.MethodPost, "/v1/auth/login", map[string]any{"email": "x@example.com" + strconv.Itoa(int(serial.Add(1))), "password": "x"})
+		b.want(
+			t,
+			http.StatusUnauthorized,
+			http.MethodPost,
+			"/v1/auth/login",
+			map[string]any{"email": "x@example.com" + strconv.Itoa(int(serial.Add(1))), "password": "x"},
+		)
 	}
 	r := b.want(t, http.StatusTooManyRequests, http.MethodPost, "/v1/auth/signup", map[string]any{})
 	if r.header.Get("Retry-After") == "" {

@@ -145,7 +145,8 @@ func TestRulesThatCannotBe(t *testing.T) {
 			if r.detail("member") != tt.member {
 				t.Errorf("it names %v, want %s: %s", r.detail("member"), tt.member, r.raw)
 			}
-			named := strings.Contains(r.problem(), "condition_type") && strings.Contains(r.problem(), "failure_threshold") && strings.Contains(r.problem(), `type: "consecutive_failures"`)
+			named := strings.Contains(r.problem(), "condition_type") && strings.Contains(r.problem(), "failure_threshold") &&
+				strings.Contains(r.problem(), `type: "consecutive_failures"`)
 			if tt.forms && (!named || r.detail("accepted_forms") == nil) {
 				t.Errorf("it does not name the accepted forms: %s", r.raw)
 			}
@@ -279,7 +280,11 @@ func TestFiringRules(t *testing.T) {
 	if got := firing(); got != "stored []" {
 		t.Errorf("before any vote: %s", got)
 	}
-	if _, err := b.store.SaveVote(t.Context(), e.check, vigil.Vote{Region: "na-east-ewr", Revision: 2, Slot: b.clock.Now(), Failures: 1, Firing: []uuid.UUID{e.rule}}); err != nil {
+	if _, err := b.store.SaveVote(
+		t.Context(),
+		e.check,
+		vigil.Vote{Region: "na-east-ewr", Revision: 2, Slot: b.clock.Now(), Failures: 1, Firing: []uuid.UUID{e.rule}},
+	); err != nil {
 		t.Fatal(err)
 	}
 	if got := firing(); got != `stored ["`+e.rule.String()+`"]` {

@@ -74,7 +74,8 @@ func TestResults(t *testing.T) {
 		t.Fatalf("rows %s", listed.raw)
 	}
 	failed := listed.rows(t)[1]
-	if failed["success"] != false || failed["status_code"] != 503.0 || text(failed, "error_message") == "" || failed["response_time_ms"] != 42.0 {
+	if failed["success"] != false || failed["status_code"] != 503.0 || text(failed, "error_message") == "" ||
+		failed["response_time_ms"] != 42.0 {
 		t.Errorf("failed %v", failed)
 	}
 	if ok := listed.rows(t)[0]; ok["error_message"] != nil || ok["region"] != "na-east-ewr" {
@@ -250,7 +251,8 @@ func TestUnavailableTypes(t *testing.T) {
 			t.Errorf("%s: unavailable %v, want %v", row["key"], row["unavailable_types"], want)
 		}
 	}
-	check := b.signup(t).check(t, with("type", "ping"), with("config", map[string]any{"host": "example.com"}), with("regions", []string{"eu-central-fra"}))
+	check := b.signup(t).
+		check(t, with("type", "ping"), with("config", map[string]any{"host": "example.com"}), with("regions", []string{"eu-central-fra"}))
 	if check["health_status"] != "unknown" {
 		t.Errorf("a ping check that cannot run yet is %v", check["health_status"])
 	}

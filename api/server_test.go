@@ -221,7 +221,8 @@ var serial atomic.Int64 //nolint:gochecknoglobals // numbers addresses across te
 func (c *client) signup(t *testing.T) account {
 	t.Helper()
 	email := fmt.Sprintf("ada%d@example.com", serial.Add(1))
-	data := c.want(t, http.StatusCreated, http.MethodPost, "/v1/auth/quick-signup", map[string]any{"email": email, "org_name": "Engines"}).data(t)
+	data := c.want(t, http.StatusCreated, http.MethodPost, "/v1/auth/quick-signup", map[string]any{"email": email, "org_name": "Engines"}).
+		data(t)
 	key := text(data, "api_key")
 	org, _ := data["organization"].(map[string]any)
 	user, _ := data["user"].(map[string]any)

@@ -217,7 +217,9 @@ func (f *follower) positions(t *testing.T, n int) []string {
 // returns their positions. The events say nothing that anybody reads.
 func (s *streaming) flood(t *testing.T, org uuid.UUID, at time.Time, n, size int) []string {
 	t.Helper()
-	envelope, err := json.Marshal(map[string]any{"data": map[string]any{"organization": map[string]any{"id": org}}, "padding": strings.Repeat("x", size)})
+	envelope, err := json.Marshal(
+		map[string]any{"data": map[string]any{"organization": map[string]any{"id": org}}, "padding": strings.Repeat("x", size)},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -153,8 +153,16 @@ func TestStreamStorm(t *testing.T) {
 	if err := errors.Join(writing.Wait(), waiting.Wait()); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("subscribers %d, connections %d, events %d, lost %d, duplicate %d, out of order %d, foreign %d", subscribers,
-		counts.connections.Load(), want*int64(len(orgs)), counts.lost.Load(), counts.duplicate.Load(), counts.disorder.Load(), counts.foreign.Load())
+	t.Logf(
+		"subscribers %d, connections %d, events %d, lost %d, duplicate %d, out of order %d, foreign %d",
+		subscribers,
+		counts.connections.Load(),
+		want*int64(len(orgs)),
+		counts.lost.Load(),
+		counts.duplicate.Load(),
+		counts.disorder.Load(),
+		counts.foreign.Load(),
+	)
 	if counts.lost.Load()+counts.duplicate.Load()+counts.disorder.Load()+counts.foreign.Load() != 0 {
 		t.Error("the stream was not what happened")
 	}

@@ -13,7 +13,7 @@ import (
 	"vigil/api"
 )
 
-func TestStreamTellsWhatHappens(t *testing.T) {
+func TestStreamReportsWhatHappens(t *testing.T) {
 	t.Parallel()
 	s := setupStream(t, api.StreamConfig{})
 	a, other := s.signup(t), s.signup(t)
@@ -44,7 +44,8 @@ func TestStreamTellsWhatHappens(t *testing.T) {
 		if err := json.Unmarshal([]byte(got.data), &body); err != nil {
 			t.Fatal(err)
 		}
-		if got.event != kind || body.Type != kind || body.Version != "1" || body.Data.Incident.ID != id.String() || body.Data.Organization.ID != a.org.String() {
+		if got.event != kind || body.Type != kind || body.Version != "1" || body.Data.Incident.ID != id.String() ||
+			body.Data.Organization.ID != a.org.String() {
 			t.Errorf("event %+v", got)
 		}
 		at, err := vigil.ParsePosition("id", got.id)
@@ -135,7 +136,8 @@ func TestStreamGap(t *testing.T) {
 			f, _ := s.open(t, a, "?since="+tt.since, "")
 			if tt.gap {
 				got := f.must(t)
-				if want := `{"requested":"` + tt.since + `","oldest":"` + kept[0] + `"}`; got.event != "stream.gap" || got.data != want || got.id != "" {
+				if want := `{"requested":"` + tt.since + `","oldest":"` + kept[0] + `"}`; got.event != "stream.gap" || got.data != want ||
+					got.id != "" {
 					t.Errorf("%+v, want %s", got, want)
 				}
 			}
@@ -164,10 +166,28 @@ func TestStreamRefusals(t *testing.T) {
 	b := setup(t)
 	a := b.signup(t)
 	for _, id := range []string{"x", "1", "1-", "-1", "1-x", "-1-1", "1--1", "+1-1", "01-1", "1-1-1", "1_1", "9223372036854775808-1", "1-1%20"} {
-		if r := a.want(t, http.StatusBadRequest, http.MethodGet, "/v1/stream/alerts?since="+strings.ReplaceAll(id, "+", "%2B"), nil); r.detail("member") != "since" {
+		if r := a.want(
+			t,
+			http.StatusBadRequest,
+			http.MethodGet,
+			"/v1/stream/alerts?since="+strings.ReplaceAll(id, "+", "%2B"),
+			nil,
+		); r.detail(
+			"member",
+		) != "since" {
 			t.Errorf("since=%s: %s", id, r.raw)
 		}
-		if r := a.want(t, http.StatusBadRequest, http.MethodGet, "/v1/stream/alerts", nil, "Last-Event-ID", strings.ReplaceAll(id, "%20", " x")); r.detail("member") != "Last-Event-ID" {
+		if r := a.want(
+			t,
+			http.StatusBadRequest,
+			http.MethodGet,
+			"/v1/stream/alerts",
+			nil,
+			"Last-Event-ID",
+			strings.ReplaceAll(id, "%20", " x"),
+		); r.detail(
+			"member",
+		) != "Last-Event-ID" {
 			t.Errorf("Last-Event-ID: %s: %s", id, r.raw)
 		}
 	}
@@ -298,7 +318,9 @@ func TestStreamWithoutNotifications(t *testing.T) {
 	}
 	// The connection that notifications come on is lost.
 	e := s.episode(t, a)
-	_, err := s.store.DB().NewRaw("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'").Exec(t.Context())
+	_, err := s.store.DB().
+		NewRaw("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'").
+		Exec(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

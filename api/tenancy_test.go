@@ -100,7 +100,11 @@ func TestTenancy(t *testing.T) {
 			case strings.HasSuffix(path, "/resolve"):
 				body = map[string]any{"note": "stolen"}
 			case method == http.MethodPost && strings.HasSuffix(path, "/alerts"):
-				body = map[string]any{"name": "stolen", "condition": map[string]any{"health_status": "down"}, "notification_channel_ids": []string{owned["/v1/notification-channels"]}}
+				body = map[string]any{
+					"name":                     "stolen",
+					"condition":                map[string]any{"health_status": "down"},
+					"notification_channel_ids": []string{owned["/v1/notification-channels"]},
+				}
 			case method == http.MethodPost || method == http.MethodPut:
 				body = map[string]any{"name": "stolen"}
 			}

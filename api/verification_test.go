@@ -49,7 +49,8 @@ func TestVerification(t *testing.T) {
 		a := b.signup(t)
 		token := tokenOf(t, letter(t, server, a.email, 1), "verify")
 		page := b.want(t, http.StatusOK, http.MethodGet, "/verify?token="+token, nil)
-		if !strings.Contains(string(page.raw), token) || page.header.Get("Referrer-Policy") != "no-referrer" || page.header.Get("Cache-Control") != "no-store" {
+		if !strings.Contains(string(page.raw), token) || page.header.Get("Referrer-Policy") != "no-referrer" ||
+			page.header.Get("Cache-Control") != "no-store" {
 			t.Errorf("page %v %s", page.header, page.raw)
 		}
 		verified := func() any {
@@ -88,7 +89,7 @@ func TestVerification(t *testing.T) {
 		b.want(t, http.StatusOK, http.MethodPost, "/v1/auth/verify", map[string]any{"token": newer})
 	})
 
-	t.Run("AnAddressChangesWhenItsLinkIsUsedAndTheOldOneIsTold", func(t *testing.T) {
+	t.Run("AnAddressChangesWhenItsLinkIsUsedAndTheOldOneIsNotified", func(t *testing.T) {
 		t.Parallel()
 		a := b.signup(t)
 		letter(t, server, a.email, 1) // before the next, since mails are sent side by side
@@ -280,7 +281,13 @@ func TestFailedLoginsAreHeldBack(t *testing.T) {
 		for range 10 {
 			b.want(t, http.StatusUnauthorized, http.MethodPost, "/v1/auth/login", map[string]any{"email": email, "password": "guess"})
 		}
-		r := b.want(t, http.StatusTooManyRequests, http.MethodPost, "/v1/auth/login", map[string]any{"email": email, "password": "difference engine"})
+		r := b.want(
+			t,
+			http.StatusTooManyRequests,
+			http.MethodPost,
+			"/v1/auth/login",
+			map[string]any{"email": email, "password": "difference engine"},
+		)
 		if r.body["code"] != "rate_limited" || r.header.Get("Retry-After") != "2" {
 			t.Errorf("%s: %s, Retry-After %s", email, r.raw, r.header.Get("Retry-After"))
 		}
@@ -303,7 +310,9 @@ func TestCreationAllowance(t *testing.T) {
 		}
 	}
 	r := create()
-	if r.status != http.StatusForbidden || r.body["code"] != "plan_limit" || r.detail("limit") != 30.0 || r.detail("current") != 30.0 || r.detail("requested") != 1.0 || r.detail("tier") != "free" {
+	if r.status != http.StatusForbidden || r.body["code"] != "plan_limit" || r.detail("limit") != 30.0 || r.detail("current") != 30.0 ||
+		r.detail("requested") != 1.0 ||
+		r.detail("tier") != "free" {
 		t.Errorf("unverified: %d %s", r.status, r.raw)
 	}
 	token := tokenOf(t, letter(t, server, a.email, 1), "verify")

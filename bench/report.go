@@ -39,9 +39,14 @@ func (r report) print(w io.Writer) error {
 	if r.stored > 0 {
 		before, after := r.before.written, r.after.written
 		transitions := float64(after.transitions-before.transitions) / float64(r.stored)
-		fmt.Fprintf(&b, "  Temporal a result    %.2f state transitions, %.0f bytes on disk, %.0f of them history; %.0f bytes of log with Vigil's own\n",
-			transitions, float64(after.bytes-before.bytes)/float64(r.stored),
-			float64(after.history-before.history)/float64(r.stored), float64(after.wal-before.wal)/float64(r.stored))
+		fmt.Fprintf(
+			&b,
+			"  Temporal a result    %.2f state transitions, %.0f bytes on disk, %.0f of them history; %.0f bytes of log with Vigil's own\n",
+			transitions,
+			float64(after.bytes-before.bytes)/float64(r.stored),
+			float64(after.history-before.history)/float64(r.stored),
+			float64(after.wal-before.wal)/float64(r.stored),
+		)
 	}
 	fmt.Fprintf(&b, "  CPU of the machine   %.0f %%\n", 100*all.Seconds()/took.Seconds()/float64(r.cores))
 	fmt.Fprintf(&b, "  resident memory      vigil %d MiB, temporal %d MiB, postgres %d MiB\n\n",

@@ -2,5 +2,5 @@
 // api/openapi.yaml, which makes it a proof that the document is one that
 // programs can use.
 //
-// To make it anew: go test ./api -run TestOpenAPI -update.
+// To renew it: go test ./api -run TestOpenAPI -update.
 package client

@@ -48,8 +48,13 @@ func TestDecode(t *testing.T) {
 			words: words{Title: "hello"},
 		}
 		var got sample
-		err := config.Decode(json.RawMessage(`{"name":"abc","mode":4,"rate":0.5,"most":9.0,"any":-3,"follow":false,"deep":true,"server":{"host":"h"},
-			"list":["a","bcd"],"servers":[{"host":"x","port":1}],"headers":{"A":"b"},"raw":{"n":1e2},"value":7,"title":"hello"}`), &got, "check", 1<<10)
+		err := config.Decode(
+			json.RawMessage(`{"name":"abc","mode":4,"rate":0.5,"most":9.0,"any":-3,"follow":false,"deep":true,"server":{"host":"h"},
+			"list":["a","bcd"],"servers":[{"host":"x","port":1}],"headers":{"A":"b"},"raw":{"n":1e2},"value":7,"title":"hello"}`),
+			&got,
+			"check",
+			1<<10,
+		)
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("got %+v, %v", got, err)
 		}
@@ -114,7 +119,12 @@ func TestHeaders(t *testing.T) {
 		"config.headers.X-B: must be a header value with": {"X-B": strings.Repeat("a", 8<<10+1)},
 		"config.headers.X-C: must be a header value with": {"X-C": "a\x7f"},
 	} {
-		if _, err := config.Headers("config.headers", given, reserved); vigil.ErrorCode(err) != vigil.CodeInvalid || !strings.HasPrefix(vigil.ErrorMessage(err), want) {
+		if _, err := config.Headers(
+			"config.headers",
+			given,
+			reserved,
+		); vigil.ErrorCode(err) != vigil.CodeInvalid ||
+			!strings.HasPrefix(vigil.ErrorMessage(err), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}

@@ -77,7 +77,10 @@ func words(err error) (code, what string) {
 		return CodeAuth, "it offers no acceptable way to sign in"
 	case neterr.IsTLS(err):
 		return CodeTLS, "its certificate or its TLS is not acceptable"
-	case strings.Contains(text, "EOF"), strings.Contains(text, "reset"), strings.Contains(text, "closed"), strings.Contains(text, "broken pipe"):
+	case strings.Contains(text, "EOF"),
+		strings.Contains(text, "reset"),
+		strings.Contains(text, "closed"),
+		strings.Contains(text, "broken pipe"):
 		return CodeReset, "it ended the connection"
 	}
 	return CodeFailed, "it did not speak SMTP as expected"

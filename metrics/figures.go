@@ -20,12 +20,24 @@ func figures() []figure {
 		{name: "vigil_build_info", help: "Version of the program; the value is always 1.", labels: []attribute.Key{"version"}},
 
 		{name: "vigil_results_total", help: "Results stored.", labels: []attribute.Key{"type", "region", "success"}},
-		{name: "vigil_slots_missed_total", help: "Slots without a result, counted when a later result is stored.", labels: []attribute.Key{"region"}},
-		{name: "vigil_probe_lateness_seconds", help: "Time from a slot to the start of its probe.", buckets: []float64{.001, .01, .1, .5, 1, 2.5, 5, 10, 30, 60}},
+		{
+			name:   "vigil_slots_missed_total",
+			help:   "Slots without a result, counted when a later result is stored.",
+			labels: []attribute.Key{"region"},
+		},
+		{
+			name:    "vigil_probe_lateness_seconds",
+			help:    "Time from a slot to the start of its probe.",
+			buckets: []float64{.001, .01, .1, .5, 1, 2.5, 5, 10, 30, 60},
+		},
 		{name: "vigil_probes_in_flight", help: "Probes running now."},
 
 		{name: "vigil_results_waiting", help: "Results waiting to be stored."},
-		{name: "vigil_result_commit_seconds", help: "Duration of a transaction that stores results.", buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, 1, 5, 30}},
+		{
+			name:    "vigil_result_commit_seconds",
+			help:    "Duration of a transaction that stores results.",
+			buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, 1, 5, 30},
+		},
 		{name: "vigil_result_commit_rows", help: "Results per transaction.", buckets: []float64{1, 4, 16, 64, 128, 256}},
 
 		{name: "vigil_incidents_opened_total", help: "Incidents opened."},
@@ -33,7 +45,12 @@ func figures() []figure {
 		{name: "vigil_delivery_attempts_total", help: "Attempts to notify a channel.", labels: []attribute.Key{"channel", "outcome"}},
 
 		{name: "vigil_api_requests_total", help: "Requests answered.", labels: []attribute.Key{"method", "route", "status"}},
-		{name: "vigil_api_request_duration_seconds", help: "Duration of a request; for a stream, how long it was open.", labels: []attribute.Key{"method", "route"}, buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10}},
+		{
+			name:    "vigil_api_request_duration_seconds",
+			help:    "Duration of a request; for a stream, how long it was open.",
+			labels:  []attribute.Key{"method", "route"},
+			buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10},
+		},
 		{name: "vigil_alert_streams_open", help: "Alert streams open now."},
 	}
 }

@@ -40,7 +40,9 @@ func TestFigures(t *testing.T) {
 	m := newMetrics(t)
 	handler := m.Temporal().WithTags(map[string]string{"namespace": "vigil", "task_queue": "region/eu-central-fra"})
 	handler.WithTags(map[string]string{"type": "http", "region": "eu-central-fra", "success": "true"}).Counter("vigil_results_total").Inc(2)
-	handler.WithTags(map[string]string{"type": "http", "region": "eu-central-fra", "success": "true", "check": "a secret"}).Counter("vigil_results_total").Inc(3)
+	handler.WithTags(map[string]string{"type": "http", "region": "eu-central-fra", "success": "true", "check": "a secret"}).
+		Counter("vigil_results_total").
+		Inc(3)
 	handler.Timer("vigil_probe_lateness_seconds").Record(20 * time.Millisecond)
 	handler.Timer("temporal_request_latency").Record(2 * time.Second)
 	m.Answered()(t.Context(), "GET", "/v1/checks/{id}", http.StatusTooManyRequests, 3*time.Millisecond)

@@ -68,7 +68,10 @@ func TestExplain(t *testing.T) {
 	}
 	t.Run("OnlyHowLong", func(t *testing.T) {
 		t.Parallel()
-		if _, sentence := (neterr.Exchange{Peer: "it", Waited: "2s"}).Explain(t.Context(), context.DeadlineExceeded); sentence != "it did not answer within 2s" {
+		if _, sentence := (neterr.Exchange{Peer: "it", Waited: "2s"}).Explain(
+			t.Context(),
+			context.DeadlineExceeded,
+		); sentence != "it did not answer within 2s" {
 			t.Errorf("got %q", sentence)
 		}
 	})
@@ -94,7 +97,10 @@ func TestExplainTLS(t *testing.T) {
 	exchange := neterr.Exchange{Peer: "the receiver"}
 	day := 24 * time.Hour
 	expired := func(from, to time.Duration) error {
-		return x509.CertificateInvalidError{Reason: x509.Expired, Cert: &x509.Certificate{NotBefore: time.Now().Add(from), NotAfter: time.Now().Add(to)}}
+		return x509.CertificateInvalidError{
+			Reason: x509.Expired,
+			Cert:   &x509.Certificate{NotBefore: time.Now().Add(from), NotAfter: time.Now().Add(to)},
+		}
 	}
 	mismatch := func(names ...string) error {
 		return x509.HostnameError{Host: "b.test", Certificate: &x509.Certificate{DNSNames: names}}
@@ -117,7 +123,13 @@ func TestExplainTLS(t *testing.T) {
 		}
 	}
 	address := &x509.Certificate{IPAddresses: []net.IP{netip.MustParseAddr("192.0.2.1").AsSlice()}}
-	if _, sentence := exchange.Explain(t.Context(), x509.HostnameError{Host: "b.test", Certificate: address}); !strings.Contains(sentence, "for 192.0.2.1,") {
+	if _, sentence := exchange.Explain(
+		t.Context(),
+		x509.HostnameError{Host: "b.test", Certificate: address},
+	); !strings.Contains(
+		sentence,
+		"for 192.0.2.1,",
+	) {
 		t.Errorf("got %q", sentence)
 	}
 }

@@ -46,7 +46,8 @@ func receiveOn(t *testing.T, listener net.Listener, answer http.HandlerFunc) *re
 	t.Helper()
 	r := &receiver{}
 	server := &httptest.Server{Listener: listener, Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter,
-		req *http.Request) {
+		req *http.Request,
+	) {
 		body, err := io.ReadAll(req.Body)
 		if err != nil {
 			return
@@ -143,12 +144,19 @@ func at(t *testing.T, tree any, path ...any) any {
 // message is what most tests send.
 func message() notify.Message {
 	return notify.Message{
-		Event: uuid.MustParse("11111111-1111-4111-8111-111111111111"), Type: vigil.EventTriggered,
-		Delivery: uuid.MustParse("22222222-2222-4222-8222-222222222222"), Attempt: 3,
-		Time:     time.Date(2026, 3, 1, 9, 30, 0, 0, time.UTC),
-		Incident: uuid.MustParse("33333333-3333-4333-8333-333333333333"), Severity: vigil.Critical,
-		Title: "Checkout API is failing", Body: "expected status 200, got 503", Variables: vigil.ExampleVariables(),
-		Envelope: []byte(`{"id":"11111111-1111-4111-8111-111111111111","type":"incident.triggered","version":"1","timestamp":"2026-03-01T09:30:00Z","data":{"regions":["eu-central-fra"],"message":{"title":"Checkout API is failing","body":"é < & >"}}}`),
+		Event:     uuid.MustParse("11111111-1111-4111-8111-111111111111"),
+		Type:      vigil.EventTriggered,
+		Delivery:  uuid.MustParse("22222222-2222-4222-8222-222222222222"),
+		Attempt:   3,
+		Time:      time.Date(2026, 3, 1, 9, 30, 0, 0, time.UTC),
+		Incident:  uuid.MustParse("33333333-3333-4333-8333-333333333333"),
+		Severity:  vigil.Critical,
+		Title:     "Checkout API is failing",
+		Body:      "expected status 200, got 503",
+		Variables: vigil.ExampleVariables(),
+		Envelope: []byte(
+			`{"id":"11111111-1111-4111-8111-111111111111","type":"incident.triggered","version":"1","timestamp":"2026-03-01T09:30:00Z","data":{"regions":["eu-central-fra"],"message":{"title":"Checkout API is failing","body":"é < & >"}}}`,
+		),
 	}
 }
 

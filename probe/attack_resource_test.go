@@ -35,33 +35,115 @@ func TestAttackResources(t *testing.T) { //nolint:paralleltest // memory is coun
 		reason string // "while ...": it never ends by itself; empty: it succeeds
 	}
 	cases := map[string]attack{
-		"TLSHandshakeDrip":    {vigil.TypeHTTPS, object{"url": "https://" + tcp(t, drip("\x16\x03\x03\x40\x00"))}, "while in the TLS handshake"},
-		"SSLHandshakeDrip":    {vigil.TypeSSL, object{"host": tcp(t, drip("\x16\x03\x03\x40\x00"))}, "while in the TLS handshake"},
-		"SSLEndless":          {vigil.TypeSSL, object{"host": tcp(t, flood("", "\x16\x03\x03\x40\x00"))}, "handshake message of length 197440 bytes exceeds maximum"},
-		"HeaderDrip":          {vigil.TypeHTTP, object{"url": "http://" + tcp(t, drip("HTTP/1.1 200 OK\r\nX: "))}, "while reading the answer"},
-		"EndlessHeader":       {vigil.TypeHTTP, object{"url": "http://" + tcp(t, flood("HTTP/1.1 200 OK\r\nX: ", "y"))}, "the headers of the answer exceed 64 KiB"},
-		"EndlessHeaders":      {vigil.TypeHTTP, object{"url": "http://" + tcp(t, flood("HTTP/1.1 200 OK\r\n", "X: y\r\n"))}, "the headers of the answer exceed 64 KiB"},
-		"EndlessStatusLine":   {vigil.TypeHTTP, object{"url": "http://" + tcp(t, flood("HTTP/1.1 200 ", "y"))}, "the headers of the answer exceed 64 KiB"},
-		"EndlessChunkSize":    {vigil.TypeHTTP, object{"url": "http://" + tcp(t, flood("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "0"))}, "header line too long"},
-		"EndlessTrailer":      {vigil.TypeHTTP, object{"url": "http://" + tcp(t, flood("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", "X: y\r\n"))}, "the chunks of the answer are malformed"},
-		"GzipBomb":            {vigil.TypeHTTP, object{"url": w.http(site) + "/bomb", "assertions": []object{{"source": "body", "operator": "contains", "target": "x"}}}, "the body was expected to contain"},
-		"EndlessBody":         {vigil.TypeHTTP, object{"url": "http://" + tcp(t, flood("HTTP/1.1 200 OK\r\n\r\n", "x")), "assertions": []object{{"source": "body", "operator": "matches", "target": "(x+x+)+y"}}}, "the body was expected to match"},
-		"LargePattern":        {vigil.TypeHTTP, object{"url": "http://" + tcp(t, flood("HTTP/1.1 200 OK\r\n\r\n", "x")), "assertions": slices.Repeat([]object{{"source": "body", "operator": "matches", "target": "(x{0,200}x{0,30})y"}}, 20)}, "while checking the assertions"},
-		"EndlessExpect":       {vigil.TypeTCP, serverAt(t, tcp(t, flood("", "x")), object{"expect": "y"}), "not in the first 64 KiB"},
-		"EndlessDownload":     {vigil.TypeThroughput, object{"url": "http://" + tcp(t, flood("HTTP/1.1 200 OK\r\n\r\n", "x"))}, ""},
-		"NegativeLength":      {vigil.TypeHTTP, object{"url": "http://" + tcp(t, banner("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n"))}, "the Content-Length of the answer is not valid"},
-		"TwoLengths":          {vigil.TypeHTTP, object{"url": "http://" + tcp(t, banner("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"))}, "the Content-Length of the answer is not valid"},
-		"HugeLength":          {vigil.TypeHTTP, object{"url": "http://" + tcp(t, banner("HTTP/1.1 200 OK\r\nContent-Length: 9223372036854775807\r\n\r\nab"))}, "while reading the body"},
-		"SwitchingProtocols":  {vigil.TypeHTTP, object{"url": "http://" + tcp(t, banner("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n"))}, "while reading the body"},
-		"SMTPBannerNever":     {vigil.TypeSMTPIMAP, object{"smtp": serverAt(t, tcp(t, drain), object{"security": "none"})}, "while waiting for the SMTP server's greeting"},
-		"SMTPEndlessBanner":   {vigil.TypeSMTPIMAP, object{"smtp": serverAt(t, tcp(t, flood("220-", "x")), object{"security": "none"})}, "the SMTP server sent more than 256 KiB"},
+		"TLSHandshakeDrip": {vigil.TypeHTTPS, object{"url": "https://" + tcp(t, drip("\x16\x03\x03\x40\x00"))}, "while in the TLS handshake"},
+		"SSLHandshakeDrip": {vigil.TypeSSL, object{"host": tcp(t, drip("\x16\x03\x03\x40\x00"))}, "while in the TLS handshake"},
+		"SSLEndless": {
+			vigil.TypeSSL,
+			object{"host": tcp(t, flood("", "\x16\x03\x03\x40\x00"))},
+			"handshake message of length 197440 bytes exceeds maximum",
+		},
+		"HeaderDrip": {vigil.TypeHTTP, object{"url": "http://" + tcp(t, drip("HTTP/1.1 200 OK\r\nX: "))}, "while reading the answer"},
+		"EndlessHeader": {
+			vigil.TypeHTTP,
+			object{"url": "http://" + tcp(t, flood("HTTP/1.1 200 OK\r\nX: ", "y"))},
+			"the headers of the answer exceed 64 KiB",
+		},
+		"EndlessHeaders": {
+			vigil.TypeHTTP,
+			object{"url": "http://" + tcp(t, flood("HTTP/1.1 200 OK\r\n", "X: y\r\n"))},
+			"the headers of the answer exceed 64 KiB",
+		},
+		"EndlessStatusLine": {
+			vigil.TypeHTTP,
+			object{"url": "http://" + tcp(t, flood("HTTP/1.1 200 ", "y"))},
+			"the headers of the answer exceed 64 KiB",
+		},
+		"EndlessChunkSize": {
+			vigil.TypeHTTP,
+			object{"url": "http://" + tcp(t, flood("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "0"))},
+			"header line too long",
+		},
+		"EndlessTrailer": {
+			vigil.TypeHTTP,
+			object{"url": "http://" + tcp(t, flood("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", "X: y\r\n"))},
+			"the chunks of the answer are malformed",
+		},
+		"GzipBomb": {
+			vigil.TypeHTTP,
+			object{"url": w.http(site) + "/bomb", "assertions": []object{{"source": "body", "operator": "contains", "target": "x"}}},
+			"the body was expected to contain",
+		},
+		"EndlessBody": {
+			vigil.TypeHTTP,
+			object{
+				"url":        "http://" + tcp(t, flood("HTTP/1.1 200 OK\r\n\r\n", "x")),
+				"assertions": []object{{"source": "body", "operator": "matches", "target": "(x+x+)+y"}},
+			},
+			"the body was expected to match",
+		},
+		"LargePattern": {
+			vigil.TypeHTTP,
+			object{
+				"url":        "http://" + tcp(t, flood("HTTP/1.1 200 OK\r\n\r\n", "x")),
+				"assertions": slices.Repeat([]object{{"source": "body", "operator": "matches", "target": "(x{0,200}x{0,30})y"}}, 20),
+			},
+			"while checking the assertions",
+		},
+		"EndlessExpect":   {vigil.TypeTCP, serverAt(t, tcp(t, flood("", "x")), object{"expect": "y"}), "not in the first 64 KiB"},
+		"EndlessDownload": {vigil.TypeThroughput, object{"url": "http://" + tcp(t, flood("HTTP/1.1 200 OK\r\n\r\n", "x"))}, ""},
+		"NegativeLength": {
+			vigil.TypeHTTP,
+			object{"url": "http://" + tcp(t, banner("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n"))},
+			"the Content-Length of the answer is not valid",
+		},
+		"TwoLengths": {
+			vigil.TypeHTTP,
+			object{"url": "http://" + tcp(t, banner("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"))},
+			"the Content-Length of the answer is not valid",
+		},
+		"HugeLength": {
+			vigil.TypeHTTP,
+			object{"url": "http://" + tcp(t, banner("HTTP/1.1 200 OK\r\nContent-Length: 9223372036854775807\r\n\r\nab"))},
+			"while reading the body",
+		},
+		"SwitchingProtocols": {
+			vigil.TypeHTTP,
+			object{"url": "http://" + tcp(t, banner("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n"))},
+			"while reading the body",
+		},
+		"SMTPBannerNever": {
+			vigil.TypeSMTPIMAP,
+			object{"smtp": serverAt(t, tcp(t, drain), object{"security": "none"})},
+			"while waiting for the SMTP server's greeting",
+		},
+		"SMTPEndlessBanner": {
+			vigil.TypeSMTPIMAP,
+			object{"smtp": serverAt(t, tcp(t, flood("220-", "x")), object{"security": "none"})},
+			"the SMTP server sent more than 256 KiB",
+		},
 		"IMAPEndlessGreeting": {vigil.TypeSMTPIMAP, imap(scripted(nil, "* OK ")), "the IMAP server sent more than 256 KiB"},
-		"IMAPLiteralNoEnd":    {vigil.TypeSMTPIMAP, imap(scripted(map[string]string{"LOGIN": "* LIST () \"/\" {999999999999}\r\n"}, "x")), "the IMAP server sent more than 256 KiB"},
-		"IMAPEndlessLists":    {vigil.TypeSMTPIMAP, imap(scripted(map[string]string{"LOGIN": ""}, "* LIST () \"/\" a\r\n")), "the IMAP server sent more than 256 KiB"},
-		"IMAPDeepLists":       {vigil.TypeSMTPIMAP, imap(scripted(map[string]string{"EXAMINE": "* 1 FETCH (BODYSTRUCTURE "}, "(")), "nested too deeply"},
-		"QUICNoise":           {vigil.TypeHTTP3, object{"url": "https://" + noisyUDP(t)}, "while in the QUIC handshake"},
-		"DNSNoise":            {vigil.TypeDNS, object{"host": "a.test", "resolvers": []string{noisyUDP(t)}}, "while waiting for the name server"},
-		"DNSHuge":             {vigil.TypeDNS, object{"host": "a.test", "protocol": "tcp", "resolvers": []string{tcp(t, flood("\xff\xff", "\xc0\x0c"))}}, "the name server's answer is malformed"},
+		"IMAPLiteralNoEnd": {
+			vigil.TypeSMTPIMAP,
+			imap(scripted(map[string]string{"LOGIN": "* LIST () \"/\" {999999999999}\r\n"}, "x")),
+			"the IMAP server sent more than 256 KiB",
+		},
+		"IMAPEndlessLists": {
+			vigil.TypeSMTPIMAP,
+			imap(scripted(map[string]string{"LOGIN": ""}, "* LIST () \"/\" a\r\n")),
+			"the IMAP server sent more than 256 KiB",
+		},
+		"IMAPDeepLists": {
+			vigil.TypeSMTPIMAP,
+			imap(scripted(map[string]string{"EXAMINE": "* 1 FETCH (BODYSTRUCTURE "}, "(")),
+			"nested too deeply",
+		},
+		"QUICNoise": {vigil.TypeHTTP3, object{"url": "https://" + noisyUDP(t)}, "while in the QUIC handshake"},
+		"DNSNoise":  {vigil.TypeDNS, object{"host": "a.test", "resolvers": []string{noisyUDP(t)}}, "while waiting for the name server"},
+		"DNSHuge": {
+			vigil.TypeDNS,
+			object{"host": "a.test", "protocol": "tcp", "resolvers": []string{tcp(t, flood("\xff\xff", "\xc0\x0c"))}},
+			"the name server's answer is malformed",
+		},
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -193,7 +275,10 @@ func TestAttackMailbox(t *testing.T) { //nolint:paralleltest // memory is counte
 		house := probetest.NewPostOffice(t, w.authority, "none", "tls")
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		w.run(vigil.TypeSMTPIMAP, house.Config(object{"imap": serverAt(t, address, object{"username": "a", "password": "b"}), "max_delivery_seconds": 1}))
+		w.run(
+			vigil.TypeSMTPIMAP,
+			house.Config(object{"imap": serverAt(t, address, object{"username": "a", "password": "b"}), "max_delivery_seconds": 1}),
+		)
 		runtime.ReadMemStats(&after)
 		if deleted.Load() {
 			t.Errorf("%q: the mailbox was emptied", claim)

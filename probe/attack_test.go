@@ -103,7 +103,9 @@ func attacksOn(host, bare, port string) map[vigil.CheckType]any {
 		vigil.TypeSSL:        object{"host": bare, "port": number(port)},
 		vigil.TypeDNS:        object{"host": "example.com", "resolvers": []string{host + ":" + port}},
 		vigil.TypeSMTPIMAP:   object{"smtp": object{"host": bare, "port": number(port)}},
-		vigil.TypeMultistep:  object{"steps": []object{{"name": "x", "type": "http", "config": object{"url": "http://" + host + ":" + port + "/"}}}},
+		vigil.TypeMultistep: object{
+			"steps": []object{{"name": "x", "type": "http", "config": object{"url": "http://" + host + ":" + port + "/"}}},
+		},
 	}
 }
 
@@ -230,8 +232,19 @@ func TestAttackSteps(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	values := []string{
-		"169.254.169.254", "@169.254.169.254/", "/../..//169.254.169.254/", "http://169.254.169.254/", ".evil.test", "\r\nHost: evil.test\r\n\r\n",
-		"x\r\nX-Injected: yes", "127.0.0.1:25", "a b", "\x00", "[::ffff:a9fe:a9fe]", "?x#y", strings.Repeat("A", 3000),
+		"169.254.169.254",
+		"@169.254.169.254/",
+		"/../..//169.254.169.254/",
+		"http://169.254.169.254/",
+		".evil.test",
+		"\r\nHost: evil.test\r\n\r\n",
+		"x\r\nX-Injected: yes",
+		"127.0.0.1:25",
+		"a b",
+		"\x00",
+		"[::ffff:a9fe:a9fe]",
+		"?x#y",
+		strings.Repeat("A", 3000),
 	}
 	for _, value := range values {
 		var got []*http.Request
@@ -247,14 +260,20 @@ func TestAttackSteps(t *testing.T) {
 		} {
 			got = nil
 			parsed := w.must(vigil.TypeMultistep, object{"steps": []object{
-				{"name": "first", "type": "http", "config": object{"url": url + "/first"}, "extract": []object{{"name": "v", "source": "json", "property": "$.v"}}},
+				{
+					"name":    "first",
+					"type":    "http",
+					"config":  object{"url": url + "/first"},
+					"extract": []object{{"name": "v", "source": "json", "property": "$.v"}},
+				},
 				{"name": "second", "type": "http", "config": config},
 			}})
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			parsed.Run(ctx)
 			cancel()
 			for _, request := range got[min(1, len(got)):] {
-				if !strings.HasPrefix(request.URL.Path, "/x") || request.Header.Get("X-Injected") != "" || request.Host != strings.TrimPrefix(url, "http://") {
+				if !strings.HasPrefix(request.URL.Path, "/x") || request.Header.Get("X-Injected") != "" ||
+					request.Host != strings.TrimPrefix(url, "http://") {
 					t.Errorf("%q in %s led to %s %v", value, place, request.URL, request.Header)
 				}
 			}
@@ -272,9 +291,12 @@ func TestAttackFormedURLs(t *testing.T) {
 		t.Skipf("no second loopback address: %v", err)
 	}
 	var value atomic.Value
-	server := &httptest.Server{Listener: listener, Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = w.Write(encode(t, object{"v": value.Load()}))
-	})}}
+	server := &httptest.Server{
+		Listener: listener,
+		Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write(encode(t, object{"v": value.Load()}))
+		})},
+	}
 	server.Start()
 	t.Cleanup(server.Close)
 	policy := egress.Policy{AllowedCIDRs: []netip.Prefix{netip.MustParsePrefix("127.0.0.2/32")}}
@@ -316,7 +338,12 @@ func TestAttackFormedURLs(t *testing.T) {
 			second = object{"url": c.host}
 		}
 		parsed, err := registry.Parse(vigil.TypeMultistep, encode(t, object{"steps": []object{
-			{"name": "ask", "type": "http", "config": object{"url": server.URL}, "extract": []object{{"name": "v", "source": "json", "property": "$.v"}}},
+			{
+				"name":    "ask",
+				"type":    "http",
+				"config":  object{"url": server.URL},
+				"extract": []object{{"name": "v", "source": "json", "property": "$.v"}},
+			},
 			{"name": "go", "type": c.kind, "config": second},
 		}}), minute)
 		if err != nil {
@@ -362,7 +389,12 @@ func TestAttackSecrets(t *testing.T) {
 		for _, status := range []int{301, 302, 303, 307, 308} {
 			url := w.http(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, aim, status) })
 			for _, method := range []string{"GET", "POST"} {
-				config := object{"url": url + "/?token=hunter2", "method": method, "headers": object{"X-Secret": "hunter2", "Cookie": "a=hunter2"}, "basic_auth": object{"username": "a", "password": "hunter2"}}
+				config := object{
+					"url":        url + "/?token=hunter2",
+					"method":     method,
+					"headers":    object{"X-Secret": "hunter2", "Cookie": "a=hunter2"},
+					"basic_auth": object{"username": "a", "password": "hunter2"},
+				}
 				if method == "POST" {
 					config["body"] = "password=hunter2"
 				}

@@ -107,7 +107,10 @@ func checkPlaceholders(given map[string]any, path string, known map[string]bool)
 				return vigil.Invalid(config.Member(path, name), "uses {{%s}}, which no earlier step extracts; there is %s", wanted, listNames(known))
 			}
 			if name == "url" && urlPart(text[:match[0]]) == partNone {
-				return vigil.Invalid(config.Member(path, name), "has a placeholder that would continue the host name; put it at the beginning of the host, or after a slash")
+				return vigil.Invalid(
+					config.Member(path, name),
+					"has a placeholder that would continue the host name; put it at the beginning of the host, or after a slash",
+				)
 			}
 		}
 		return nil
@@ -267,7 +270,10 @@ func bodyEscape(config map[string]any) func(string) string {
 			return url.QueryEscape
 		}
 	}
-	if trimmed := strings.TrimSpace(body); strings.HasPrefix(trimmed, "{") && !strings.HasPrefix(trimmed, "{{") || strings.HasPrefix(trimmed, "[") {
+	if trimmed := strings.TrimSpace(
+		body,
+	); strings.HasPrefix(trimmed, "{") && !strings.HasPrefix(trimmed, "{{") ||
+		strings.HasPrefix(trimmed, "[") {
 		return func(value string) string {
 			text, err := json.Marshal(value)
 			if err != nil {

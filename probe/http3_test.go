@@ -72,7 +72,8 @@ func TestHTTP3(t *testing.T) {
 		})
 	}
 	seen := w.run(vigil.TypeHTTP3, object{"url": url + "/ok"})
-	if seen.Metadata["protocol"] != "HTTP/3.0" || seen.Metadata["alt_svc"] != `h3=":443"` || seen.Metadata["ip"] != "127.0.0.1" || seen.Metadata["cert_days_remaining"] != 90.0 {
+	if seen.Metadata["protocol"] != "HTTP/3.0" || seen.Metadata["alt_svc"] != `h3=":443"` || seen.Metadata["ip"] != "127.0.0.1" ||
+		seen.Metadata["cert_days_remaining"] != 90.0 {
 		t.Errorf("metadata %v", seen.Metadata)
 	}
 }

@@ -17,7 +17,9 @@ var _ = addFixture(fixtureMultistep)
 func fixtureMultistep(f *world) fixture {
 	url := f.http(shop)
 	login := object{
-		"name": "log in", "type": "http", "config": object{"url": url + "/login", "method": "POST", "basic_auth": object{"username": "ann", "password": "hunter2"}},
+		"name":    "log in",
+		"type":    "http",
+		"config":  object{"url": url + "/login", "method": "POST", "basic_auth": object{"username": "ann", "password": "hunter2"}},
 		"extract": []object{{"name": "token", "source": "json", "property": "$.token"}},
 	}
 	show := func(path string) object {
@@ -42,7 +44,10 @@ func shop(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(http.StatusUnauthorized)
 		}
 		w.Header().Set("X-Id", "id/7?&")
-		_, _ = io.WriteString(w, `{"token": "token-0815", "n": 7, "quote": "a\"b", "page": "`+"http://"+r.Host+`/cart2", "evil": "@evil.test/", "dots": "a.evil.test", "crlf": "a\r\nX: y"}`)
+		_, _ = io.WriteString(
+			w,
+			`{"token": "token-0815", "n": 7, "quote": "a\"b", "page": "`+"http://"+r.Host+`/cart2", "evil": "@evil.test/", "dots": "a.evil.test", "crlf": "a\r\nX: y"}`,
+		)
 	case "/cart":
 		if r.Header.Get("Authorization") != "Bearer token-0815" {
 			w.WriteHeader(http.StatusForbidden)
@@ -152,7 +157,12 @@ func TestMultistepStopsAtTheFirstFailure(t *testing.T) {
 func TestMultistepConfig(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	ok := object{"name": "a", "type": "http", "config": object{"url": "http://a.test/"}, "extract": []object{{"name": "x", "source": "status"}}}
+	ok := object{
+		"name":    "a",
+		"type":    "http",
+		"config":  object{"url": "http://a.test/"},
+		"extract": []object{{"name": "x", "source": "status"}},
+	}
 	with := func(step object) object {
 		if step["name"] == nil {
 			step["name"] = "b"

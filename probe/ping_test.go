@@ -33,13 +33,15 @@ func TestPing(t *testing.T) {
 		t.Skip(err)
 	}
 	seen := w.run(vigil.TypePing, object{"host": "127.0.0.1", "packet_count": 3})
-	if !seen.Success || seen.Metadata["packets_sent"] != 3.0 || seen.Metadata["packets_received"] != 3.0 || seen.Metadata["packet_loss_percent"] != 0.0 {
+	if !seen.Success || seen.Metadata["packets_sent"] != 3.0 || seen.Metadata["packets_received"] != 3.0 ||
+		seen.Metadata["packet_loss_percent"] != 0.0 {
 		t.Errorf("got %+v", seen)
 	}
 	low, _ := seen.Metadata["rtt_min_ms"].(float64)
 	mean, _ := seen.Metadata["rtt_avg_ms"].(float64)
 	high, _ := seen.Metadata["rtt_max_ms"].(float64)
-	if low <= 0 || low > mean || mean > high || seen.ResponseTime.Round(time.Microsecond) != time.Duration(mean*float64(time.Millisecond)).Round(time.Microsecond) {
+	if low <= 0 || low > mean || mean > high ||
+		seen.ResponseTime.Round(time.Microsecond) != time.Duration(mean*float64(time.Millisecond)).Round(time.Microsecond) {
 		t.Errorf("round trips %v %v %v, response time %v", low, mean, high, seen.ResponseTime)
 	}
 }

@@ -25,7 +25,12 @@ type outcome struct {
 // observe runs one exchange under its deadline and makes an observation of it.
 // The exchange moves the timeline, obeys ctx and opens everything under it, so
 // that all it leaves open is closed when it returns.
-func observe(ctx context.Context, deadline time.Duration, hidden *redact.Redactor, exchange func(context.Context, *timeline) outcome) (seen vigil.Observation) {
+func observe(
+	ctx context.Context,
+	deadline time.Duration,
+	hidden *redact.Redactor,
+	exchange func(context.Context, *timeline) outcome,
+) (seen vigil.Observation) {
 	ctx, cancel := context.WithTimeoutCause(ctx, deadline, expiry(deadline))
 	defer cancel()
 	t := newTimeline()

@@ -30,7 +30,10 @@ func TestText(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := hidden.Text("before " + text + " after"); strings.Contains(got, text) || !strings.HasPrefix(got, "before ") || !strings.HasSuffix(got, " after") || !strings.Contains(got, vigil.SecretMask) {
+			if got := hidden.Text(
+				"before " + text + " after",
+			); strings.Contains(got, text) || !strings.HasPrefix(got, "before ") || !strings.HasSuffix(got, " after") ||
+				!strings.Contains(got, vigil.SecretMask) {
 				t.Errorf("%q became %q", text, got)
 			}
 		})

@@ -40,7 +40,9 @@ func clusterAccount(cluster string) (account, error) {
 			return account{name: name, uid: uint32(uid), gid: uint32(gid), drop: true}, nil
 		}
 	}
-	return account{}, errors.New("Postgres refuses to run as root and this machine has no user postgres or nobody to run it as: run vigil as an ordinary user, or set DATABASE_URL")
+	return account{}, errors.New(
+		"Postgres refuses to run as root and this machine has no user postgres or nobody to run it as: run vigil as an ordinary user, or set DATABASE_URL",
+	)
 }
 
 func ownerOf(path string) (account, bool) {

@@ -57,8 +57,12 @@ func openCluster(ctx context.Context, data *DataDir, binDirs []string) (cluster,
 func findPostgres(ctx context.Context, dirs []string, major int) (pgbin.Installation, error) {
 	found, err := pgbin.Find(ctx, dirs, major)
 	if wrong, ok := errors.AsType[pgbin.VersionError](err); ok && wrong.Want != 0 {
-		return found, fmt.Errorf("the data directory was made by Postgres %d and only Postgres %d was found: install Postgres %d, or choose another directory with VIGIL_DATA_DIR",
-			wrong.Want, wrong.Found, wrong.Want)
+		return found, fmt.Errorf(
+			"the data directory was made by Postgres %d and only Postgres %d was found: install Postgres %d, or choose another directory with VIGIL_DATA_DIR",
+			wrong.Want,
+			wrong.Found,
+			wrong.Want,
+		)
 	}
 	if err != nil {
 		return found, fmt.Errorf("%w, or set DATABASE_URL", err)
@@ -73,11 +77,18 @@ func clusterMajor(dir string) (int, error) {
 		return 0, nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("the Postgres cluster %s cannot be read by this user (%w): run vigil as the user that made it, or choose another directory with VIGIL_DATA_DIR", dir, err)
+		return 0, fmt.Errorf(
+			"the Postgres cluster %s cannot be read by this user (%w): run vigil as the user that made it, or choose another directory with VIGIL_DATA_DIR",
+			dir,
+			err,
+		)
 	}
 	major, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	if err != nil {
-		return 0, fmt.Errorf("the Postgres cluster %s is damaged: restore the data directory from a backup, or choose another one with VIGIL_DATA_DIR", dir)
+		return 0, fmt.Errorf(
+			"the Postgres cluster %s is damaged: restore the data directory from a backup, or choose another one with VIGIL_DATA_DIR",
+			dir,
+		)
 	}
 	return major, nil
 }

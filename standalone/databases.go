@@ -43,7 +43,11 @@ func EnsureDatabases(ctx context.Context, dsn string) error {
 	}
 	store, visibility := TemporalDatabases(config.Database)
 	if len(visibility) > maxNameLength {
-		return fmt.Errorf("the database name %q in DATABASE_URL is too long for the databases named after it: choose a name of at most %d characters", config.Database, maxNameLength-len(visibility)+len(config.Database))
+		return fmt.Errorf(
+			"the database name %q in DATABASE_URL is too long for the databases named after it: choose a name of at most %d characters",
+			config.Database,
+			maxNameLength-len(visibility)+len(config.Database),
+		)
 	}
 	return createDatabases(ctx, dsn, []string{store, visibility})
 }
@@ -103,8 +107,14 @@ func creationError(config *pgx.ConnConfig, name string, err error) error {
 		case codeDuplicateDatabase, codeUniqueViolation:
 			return nil
 		case codeInsufficient:
-			return fmt.Errorf("the user %q of DATABASE_URL may not create the database %q: have it created (CREATE DATABASE %s OWNER %s), or allow it (ALTER ROLE %s CREATEDB), or set TEMPORAL_ADDRESS to use another Temporal",
-				config.User, name, pgx.Identifier{name}.Sanitize(), pgx.Identifier{config.User}.Sanitize(), pgx.Identifier{config.User}.Sanitize())
+			return fmt.Errorf(
+				"the user %q of DATABASE_URL may not create the database %q: have it created (CREATE DATABASE %s OWNER %s), or allow it (ALTER ROLE %s CREATEDB), or set TEMPORAL_ADDRESS to use another Temporal",
+				config.User,
+				name,
+				pgx.Identifier{name}.Sanitize(),
+				pgx.Identifier{config.User}.Sanitize(),
+				pgx.Identifier{config.User}.Sanitize(),
+			)
 		}
 	}
 	return fmt.Errorf("the database %q could not be created: %w", name, err)

@@ -109,9 +109,17 @@ func (d *DataDir) inUse() error {
 	n, err := syscall.Pread(d.lock, text, 0)
 	pid, notNumber := strconv.Atoi(strings.TrimSpace(string(text[:max(n, 0)])))
 	if err != nil || notNumber != nil {
-		return fmt.Errorf("the data directory %s is in use by another vigil: stop that one first, or choose another directory with VIGIL_DATA_DIR", d.path)
+		return fmt.Errorf(
+			"the data directory %s is in use by another vigil: stop that one first, or choose another directory with VIGIL_DATA_DIR",
+			d.path,
+		)
 	}
-	return fmt.Errorf("the data directory %s is in use by another vigil, process %d: stop that one first (kill %d), or choose another directory with VIGIL_DATA_DIR", d.path, pid, pid)
+	return fmt.Errorf(
+		"the data directory %s is in use by another vigil, process %d: stop that one first (kill %d), or choose another directory with VIGIL_DATA_DIR",
+		d.path,
+		pid,
+		pid,
+	)
 }
 
 func unusable(path, verb string, cause error) error {
@@ -119,5 +127,10 @@ func unusable(path, verb string, cause error) error {
 	if errors.As(cause, &broken) {
 		cause = broken.Err
 	}
-	return fmt.Errorf("the data directory %s cannot be %s (%w): make it writable for this user, or choose another one with VIGIL_DATA_DIR", path, verb, cause)
+	return fmt.Errorf(
+		"the data directory %s cannot be %s (%w): make it writable for this user, or choose another one with VIGIL_DATA_DIR",
+		path,
+		verb,
+		cause,
+	)
 }

@@ -75,7 +75,10 @@ func lockDatabase(ctx context.Context, conn *pgx.Conn, database string) error {
 type claimedError struct{ database string }
 
 func (e claimedError) Error() string {
-	return fmt.Sprintf("another vigil runs its Temporal server on the database %q: stop that one, or give this one a database of its own with DATABASE_URL, or set TEMPORAL_ADDRESS to share its server", strings.TrimSpace(e.database))
+	return fmt.Sprintf(
+		"another vigil runs its Temporal server on the database %q: stop that one, or give this one a database of its own with DATABASE_URL, or set TEMPORAL_ADDRESS to share its server",
+		strings.TrimSpace(e.database),
+	)
 }
 
 // keepClaim holds a claim until ctx ends. The claim is lost when Postgres restarts or

@@ -35,7 +35,11 @@ func migrate(db *config.SQL, source schemaSource, logger log.Logger) error {
 		current = "0.0"
 		setup := schema.NewSetupSchemaTask(conn, &schema.SetupConfig{InitialVersion: current}, logger)
 		if err := setup.Run(); err != nil {
-			return fmt.Errorf("Temporal's schema in %q could not be initialized: %w", db.DatabaseName, err) //nolint:staticcheck // a sentence for the terminal
+			return fmt.Errorf(
+				"Temporal's schema in %q could not be initialized: %w",
+				db.DatabaseName,
+				err,
+			) //nolint:staticcheck // a sentence for the terminal
 		}
 	}
 	if !older(current, source.version) {
@@ -47,7 +51,13 @@ func migrate(db *config.SQL, source schemaSource, logger log.Logger) error {
 		TargetVersion: "v" + source.version,
 	}, logger)
 	if err := update.Run(); err != nil {
-		return fmt.Errorf("Temporal's schema in %q could not be migrated from %s to %s: %w", db.DatabaseName, current, source.version, err) //nolint:staticcheck // a sentence for the terminal
+		return fmt.Errorf(
+			"Temporal's schema in %q could not be migrated from %s to %s: %w",
+			db.DatabaseName,
+			current,
+			source.version,
+			err,
+		) //nolint:staticcheck // a sentence for the terminal
 	}
 	return nil
 }

@@ -38,8 +38,14 @@ func storedChannel(tb testing.TB, s *storage.Store, org uuid.UUID) vigil.Channel
 func ruleNotifying(tb testing.TB, s *storage.Store, check vigil.Check, name string, channels ...uuid.UUID) (vigil.Rule, error) {
 	tb.Helper()
 	return s.CreateRule(tb.Context(), vigil.Rule{
-		OrgID: check.OrgID, CheckID: check.ID, Name: name, Condition: vigil.Condition{FailureThreshold: 1, Severity: vigil.Critical}, Channels: channels,
-		NotifyOn: vigil.NotifyUnhealthy, Policy: vigil.AnyRegion, Enabled: true,
+		OrgID:     check.OrgID,
+		CheckID:   check.ID,
+		Name:      name,
+		Condition: vigil.Condition{FailureThreshold: 1, Severity: vigil.Critical},
+		Channels:  channels,
+		NotifyOn:  vigil.NotifyUnhealthy,
+		Policy:    vigil.AnyRegion,
+		Enabled:   true,
 	})
 }
 
@@ -198,7 +204,8 @@ func TestDeleteChannel(t *testing.T) {
 		}
 		_, err := s.DeleteChannel(t.Context(), org.ID, channel.ID, false)
 		refused, ok := errors.AsType[*vigil.Error](err)
-		if !ok || refused.Code != vigil.CodeConflict || !strings.Contains(refused.Message, "a, b, c, d, e and 2 more") || !strings.Contains(refused.Message, "?force=true") {
+		if !ok || refused.Code != vigil.CodeConflict || !strings.Contains(refused.Message, "a, b, c, d, e and 2 more") ||
+			!strings.Contains(refused.Message, "?force=true") {
 			t.Fatalf("got %v", err)
 		}
 		if names, _ := refused.Details["rules"].([]string); len(names) != 7 {

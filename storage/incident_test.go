@@ -106,7 +106,10 @@ func (a *alerts) open(votes ...vigil.Vote) vigil.IncidentOutcome {
 
 func (a *alerts) resolve(id uuid.UUID, how vigil.Resolution) vigil.IncidentOutcome {
 	a.Helper()
-	out, err := a.store.ResolveIncident(a.Context(), vigil.ResolveRequest{ID: id, Resolution: how, By: "ada", Latch: how == vigil.ResolvedManually})
+	out, err := a.store.ResolveIncident(
+		a.Context(),
+		vigil.ResolveRequest{ID: id, Resolution: how, By: "ada", Latch: how == vigil.ResolvedManually},
+	)
 	if err != nil {
 		a.Fatal(err)
 	}
@@ -153,7 +156,8 @@ func TestOpenIncident(t *testing.T) {
 		if i.Title != "home page is failing" || i.Severity != vigil.Critical || i.Status != vigil.IncidentActive || i.RuleID != a.rule.ID {
 			t.Errorf("incident %+v", i)
 		}
-		if !slices.Equal(i.Trigger.Matched, []string{vigil.KeyFailureThreshold}) || i.Trigger.Result.Error != "connection refused" || !i.StartedAt.Equal(a.slot) {
+		if !slices.Equal(i.Trigger.Matched, []string{vigil.KeyFailureThreshold}) || i.Trigger.Result.Error != "connection refused" ||
+			!i.StartedAt.Equal(a.slot) {
 			t.Errorf("trigger %+v, started at %v", i.Trigger, i.StartedAt)
 		}
 		events := a.events()
@@ -170,7 +174,8 @@ func TestOpenIncident(t *testing.T) {
 		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
 		vote := a.fails(newark)
 		first, again := a.open(vote), a.open(vote)
-		if first.Incident.ID != again.Incident.ID || !first.Changed || again.Changed || len(again.PendingDeliveries) != 1 || len(a.events()) != 1 {
+		if first.Incident.ID != again.Incident.ID || !first.Changed || again.Changed || len(again.PendingDeliveries) != 1 ||
+			len(a.events()) != 1 {
 			t.Errorf("first %+v, again %+v", first, again)
 		}
 	})
@@ -196,7 +201,10 @@ func TestOpenIncident(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if i := a.incident(out.Incident.ID); i.RuleID != grave.ID || len(out.PendingDeliveries) != 1 || out.PendingDeliveries[0].ChannelType != vigil.ChannelWebhook {
+		if i := a.incident(
+			out.Incident.ID,
+		); i.RuleID != grave.ID || len(out.PendingDeliveries) != 1 ||
+			out.PendingDeliveries[0].ChannelType != vigil.ChannelWebhook {
 			t.Errorf("incident of rule %v with deliveries %+v", i.RuleID, out.PendingDeliveries)
 		}
 		if out := a.resolve(out.Incident.ID, vigil.ResolvedAutomatically); len(out.PendingDeliveries) != 2 {
@@ -217,7 +225,12 @@ func TestOpenIncident(t *testing.T) {
 		if _, err := a.store.DeleteCheck(t.Context(), a.org.ID, a.check.ID); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := a.store.OpenIncident(t.Context(), vigil.OpenRequest{ID: uuid.New(), CheckID: a.check.ID}); vigil.ErrorCode(err) != vigil.CodeNotFound {
+		if _, err := a.store.OpenIncident(
+			t.Context(),
+			vigil.OpenRequest{ID: uuid.New(), CheckID: a.check.ID},
+		); vigil.ErrorCode(
+			err,
+		) != vigil.CodeNotFound {
 			t.Errorf("a deleted check gave %v", err)
 		}
 	})
@@ -330,7 +343,9 @@ func TestResolveIncident(t *testing.T) {
 		if _, err := a.store.DeleteCheck(t.Context(), a.org.ID, a.check.ID); err != nil {
 			t.Fatal(err)
 		}
-		left := a.count("SELECT (SELECT count(*) FROM incidents) + (SELECT count(*) FROM deliveries) + (SELECT count(*) FROM alert_rules) + (SELECT count(*) FROM region_votes)")
+		left := a.count(
+			"SELECT (SELECT count(*) FROM incidents) + (SELECT count(*) FROM deliveries) + (SELECT count(*) FROM alert_rules) + (SELECT count(*) FROM region_votes)",
+		)
 		if left != 0 || len(a.events()) != 1 {
 			t.Errorf("%d rows and %d events are left", left, len(a.events()))
 		}

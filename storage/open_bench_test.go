@@ -53,7 +53,10 @@ func newOpenBench(b *testing.B, s *storage.Store, n int) *openBench {
 	b.Helper()
 	org, _ := newOrg(b, s)
 	o := &openBench{store: s, check: newCheck(b, s, draft(org.ID, newark)), rules: map[string]vigil.Rule{}}
-	channel, err := s.CreateChannel(b.Context(), vigil.Channel{OrgID: org.ID, Name: "hook", Type: vigil.ChannelWebhook, Config: json.RawMessage(`{}`), Enabled: true})
+	channel, err := s.CreateChannel(
+		b.Context(),
+		vigil.Channel{OrgID: org.ID, Name: "hook", Type: vigil.ChannelWebhook, Config: json.RawMessage(`{}`), Enabled: true},
+	)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -118,7 +121,10 @@ func (o *openBench) run(b *testing.B, rule string, matches bool) {
 			rule == vigil.KeyDNSChanged && (trigger.DNSPrevious == "" || trigger.DNSCurrent == "") {
 			b.Fatalf("the incident has the trigger %+v, %v", trigger, err)
 		}
-		if _, err := o.store.ResolveIncident(b.Context(), vigil.ResolveRequest{ID: out.Incident.ID, Resolution: vigil.ResolvedAutomatically}); err != nil {
+		if _, err := o.store.ResolveIncident(
+			b.Context(),
+			vigil.ResolveRequest{ID: out.Incident.ID, Resolution: vigil.ResolvedAutomatically},
+		); err != nil {
 			b.Fatal(err)
 		}
 		b.StartTimer()

@@ -68,7 +68,8 @@ func (s *Store) SealConfigs(ctx context.Context) (changed int, err error) {
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
 	var due bool
-	err = conn.NewRaw("SELECT NOT EXISTS (SELECT FROM config_sealing WHERE fingerprint = ?) AND pg_try_advisory_lock(?)", wanted, int64(sealLock)).Scan(ctx, &due)
+	err = conn.NewRaw("SELECT NOT EXISTS (SELECT FROM config_sealing WHERE fingerprint = ?) AND pg_try_advisory_lock(?)", wanted, int64(sealLock)).
+		Scan(ctx, &due)
 	if err != nil || !due {
 		return 0, wrap("seal configs", err)
 	}
@@ -86,7 +87,10 @@ func (s *Store) SealConfigs(ctx context.Context) (changed int, err error) {
 
 // rewriteConfigs gives every stored config to change, with the secret members of
 // its type, and stores the ones that come back different.
-func (s *Store) rewriteConfigs(ctx context.Context, change func(vigil.SecretFields, json.RawMessage) (json.RawMessage, error)) (changed int, err error) {
+func (s *Store) rewriteConfigs(
+	ctx context.Context,
+	change func(vigil.SecretFields, json.RawMessage) (json.RawMessage, error),
+) (changed int, err error) {
 	for _, table := range s.sealedTables() {
 		last := uuid.Nil
 		for {
@@ -95,7 +99,8 @@ func (s *Store) rewriteConfigs(ctx context.Context, change func(vigil.SecretFiel
 				Type   string
 				Config json.RawMessage
 			}
-			err := s.db.NewRaw("SELECT id, type, config FROM ? WHERE id > ? ORDER BY id LIMIT ?", bun.Ident(table.name), last, sealBatch).Scan(ctx, &rows)
+			err := s.db.NewRaw("SELECT id, type, config FROM ? WHERE id > ? ORDER BY id LIMIT ?", bun.Ident(table.name), last, sealBatch).
+				Scan(ctx, &rows)
 			if err != nil {
 				return changed, wrap("list "+table.name, err)
 			}

@@ -30,7 +30,11 @@ func TestReseal(t *testing.T) {
 	secret = newCheck(t, before, secret)
 	newCheck(t, before, draft(org.ID, newark))
 	channel, err := before.CreateChannel(t.Context(), vigil.Channel{
-		OrgID: org.ID, Name: "hook", Type: "webhook", Config: json.RawMessage(`{"url": "https://example.com/", "secret": "hunter3"}`), Enabled: true,
+		OrgID:   org.ID,
+		Name:    "hook",
+		Type:    "webhook",
+		Config:  json.RawMessage(`{"url": "https://example.com/", "secret": "hunter3"}`),
+		Enabled: true,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -28,8 +28,8 @@ func storable(r vigil.Result) (vigil.Result, []byte, error) {
 	}
 	r.Metadata = nil
 	if metadata != nil {
-		// As it will be read back, so that whoever gets this row and
-		// whoever reads it later see the same values.
+		// As it will be read back, so that the caller and later readers of the
+		// row see the same values.
 		if err := json.Unmarshal(metadata, &r.Metadata); err != nil {
 			return vigil.Result{}, nil, fmt.Errorf("decode metadata: %w", err)
 		}

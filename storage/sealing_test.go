@@ -73,7 +73,8 @@ func TestSealConfigs(t *testing.T) {
 		t.Helper()
 		for id, want := range stored {
 			got, err := store.Check(t.Context(), org.ID, id)
-			if err != nil || !strings.Contains(string(got.Config), "hunter2") || !strings.Contains(string(got.Config), "hunter3") || got.Revision != want.Revision {
+			if err != nil || !strings.Contains(string(got.Config), "hunter2") || !strings.Contains(string(got.Config), "hunter3") ||
+				got.Revision != want.Revision {
 				t.Errorf("%s: check %+v (%v)", what, got, err)
 			}
 		}
@@ -91,7 +92,12 @@ func TestSealConfigs(t *testing.T) {
 		t.Errorf("in clear at rest: %s", text)
 	}
 	readable("sealed")
-	if got, err := store.Check(t.Context(), org.ID, plain.ID); err != nil || string(got.Config) != string(plain.Config) && !strings.Contains(string(got.Config), "url") {
+	if got, err := store.Check(
+		t.Context(),
+		org.ID,
+		plain.ID,
+	); err != nil ||
+		string(got.Config) != string(plain.Config) && !strings.Contains(string(got.Config), "url") {
 		t.Errorf("a config without secrets: %+v (%v)", got, err)
 	}
 
@@ -129,7 +135,10 @@ func TestSealConfigsGoesThroughAllBatches(t *testing.T) {
 		t.Errorf("%d changed (%v)", n, err)
 	}
 	var clear int
-	if err := store.DB().NewRaw("SELECT count(*) FROM channels WHERE config::text LIKE '%hunter%'").Scan(t.Context(), &clear); err != nil || clear != 0 {
+	if err := store.DB().
+		NewRaw("SELECT count(*) FROM channels WHERE config::text LIKE '%hunter%'").
+		Scan(t.Context(), &clear); err != nil ||
+		clear != 0 {
 		t.Errorf("%d in clear (%v)", clear, err)
 	}
 }

@@ -21,7 +21,11 @@ func listen(t *testing.T, s *storage.Store) (woken <-chan uuid.UUID, ended <-cha
 	go func() { end <- s.ListenEvents(ctx, func(org uuid.UUID) { news <- org }) }()
 	t.Cleanup(cancel)
 	eventually(t, "the listener listens", func() bool {
-		return count(t, s, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%' AND state = 'idle'") > 0
+		return count(
+			t,
+			s,
+			"SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%' AND state = 'idle'",
+		) > 0
 	})
 	return news, end, cancel
 }
@@ -51,7 +55,11 @@ func TestListenEvents(t *testing.T) {
 	t.Run("EndsWithItsConnection", func(t *testing.T) { //nolint:paralleltest // one listener at a time
 		_, ended, _ := listen(t, a.store)
 		eventually(t, "its connection is cut", func() bool { // the one before may be seen for a moment yet
-			count(t, a.store, "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'")
+			count(
+				t,
+				a.store,
+				"SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'",
+			)
 			return len(ended) > 0
 		})
 		if err := <-ended; err == nil || errors.Is(err, context.Canceled) {

@@ -51,7 +51,11 @@ func TestDeletingAHistory(t *testing.T) {
 			deleted <- err
 		}()
 		eventually(t, "the removal waits", func() bool {
-			return count(t, s, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'DELETE FROM results%'") > 0
+			return count(
+				t,
+				s,
+				"SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'DELETE FROM results%'",
+			) > 0
 		})
 		w := newWriter(t, s, storage.WriterOptions{})
 		gone := make(chan struct{})
@@ -196,7 +200,11 @@ func TestTombstones(t *testing.T) {
 			comeBack(t, s, c)
 		}()
 		eventually(t, "the change waits", func() bool {
-			return count(t, s, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'DELETE FROM loop_tombstones%'") == 1
+			return count(
+				t,
+				s,
+				"SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'DELETE FROM loop_tombstones%'",
+			) == 1
 		})
 		write(t, newWriter(t, s, storage.WriterOptions{}), ok(c, newark, epoch())) // which waits for nothing
 		close(release)

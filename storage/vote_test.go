@@ -30,7 +30,8 @@ func TestSaveVote(t *testing.T) {
 		a.vote(vigil.Vote{Region: newark, Revision: 1, Slot: epoch().Add(time.Hour)})
 		context := a.context()
 		r := context.Regions[1]
-		if len(context.Regions) != 2 || context.Regions[0].Voted || r.Region != newark || !r.Voted || len(r.Vote.Firing) != 1 || r.Vote.Failures != 3 {
+		if len(context.Regions) != 2 || context.Regions[0].Voted || r.Region != newark || !r.Voted || len(r.Vote.Firing) != 1 ||
+			r.Vote.Failures != 3 {
 			t.Errorf("regions %+v", context.Regions)
 		}
 		if !context.Enabled || context.Revision != 2 || len(context.Rules) != 1 || context.Rules[0].Policy != vigil.AnyRegion {
@@ -146,7 +147,8 @@ func TestUnhandledVotes(t *testing.T) {
 	}
 	enable(true)
 	found := unhandled(0)
-	if len(found) != 1 || found[0] != (vigil.UnhandledVote{CheckID: a.check.ID, Region: newark, OrgID: a.org.ID, CheckName: a.check.Name, Target: a.check.Target}) {
+	if len(found) != 1 ||
+		found[0] != (vigil.UnhandledVote{CheckID: a.check.ID, Region: newark, OrgID: a.org.ID, CheckName: a.check.Name, Target: a.check.Target}) {
 		t.Fatalf("found %+v", found)
 	}
 	for _, wait := range []time.Duration{30 * time.Second, time.Minute} { // it doubles
@@ -174,7 +176,10 @@ func TestUnhandledVotes(t *testing.T) {
 	a.resolve(id, vigil.ResolvedAutomatically)
 	at = at.Add(time.Hour)
 	for _, silent := range []bool{true, false} {
-		if err := a.store.MarkSilence(t.Context(), vigil.RegionSilence{CheckID: a.check.ID, OrgID: a.org.ID, Region: newark, Silent: silent}); err != nil {
+		if err := a.store.MarkSilence(
+			t.Context(),
+			vigil.RegionSilence{CheckID: a.check.ID, OrgID: a.org.ID, Region: newark, Silent: silent},
+		); err != nil {
 			t.Fatal(err)
 		}
 		if found := unhandled(0); len(found) == 0 != silent {
@@ -229,7 +234,8 @@ func TestDefinitionRules(t *testing.T) {
 	t.Parallel()
 	a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
 	def, err := a.store.Definition(t.Context(), a.check.ID)
-	if err != nil || len(def.Rules) != 1 || def.Rules[0].ID != a.rule.ID || def.Rules[0].Condition.FailureThreshold != 1 || def.Check.Revision != 2 {
+	if err != nil || len(def.Rules) != 1 || def.Rules[0].ID != a.rule.ID || def.Rules[0].Condition.FailureThreshold != 1 ||
+		def.Check.Revision != 2 {
 		t.Fatalf("definition %+v, %v", def, err)
 	}
 	loop := loopOf(t, a.store, a.check, newark)
@@ -255,7 +261,10 @@ func TestDefinitionRules(t *testing.T) {
 	t.Run("RefusesChannelsOfAnotherOrganization", func(t *testing.T) {
 		t.Parallel()
 		other, _ := newOrg(t, a.store)
-		channel, err := a.store.CreateChannel(t.Context(), vigil.Channel{OrgID: other.ID, Name: "x", Type: vigil.ChannelWebhook, Config: []byte(`{}`), Enabled: true})
+		channel, err := a.store.CreateChannel(
+			t.Context(),
+			vigil.Channel{OrgID: other.ID, Name: "x", Type: vigil.ChannelWebhook, Config: []byte(`{}`), Enabled: true},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,7 +21,9 @@ var cacheSize int //nolint:gochecknoglobals // the SDK's own
 // TestControlSizesTheCache proves that the workflow cache has room for the loops of a
 // process even when the control worker is created first.
 func TestControlSizesTheCache(t *testing.T) { //nolint:paralleltest // looks at a variable of the whole process
-	c, err := client.NewLazyClient(client.Options{HostPort: "127.0.0.1:1", Namespace: "vigil", Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler))})
+	c, err := client.NewLazyClient(
+		client.Options{HostPort: "127.0.0.1:1", Namespace: "vigil", Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler))},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -121,7 +121,10 @@ func registrations(t *testing.T) map[string][]string {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	workers.NewRegions(c, workers.RegionOptions{Name: "regions", Regions: []string{"eu-central-fra"}, Watcher: &activities.Watcher{}, Log: quiet})
+	workers.NewRegions(
+		c,
+		workers.RegionOptions{Name: "regions", Regions: []string{"eu-central-fra"}, Watcher: &activities.Watcher{}, Log: quiet},
+	)
 	workers.NewControl(c, workers.ControlOptions{Name: "control", Incidents: &activities.Incidents{}, Deliveries: &activities.Deliveries{}})
 	byWorkflow := make(map[string][]string)
 	for _, w := range all {

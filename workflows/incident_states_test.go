@@ -38,7 +38,8 @@ func TestIncidentStates(t *testing.T) {
 		{"EveryRegionMustHaveBeenQuiet", "any", []step{fire(a), fire(b), resolve, quiet(a), fire(a)}, "opened, resolved manual", true},
 		{
 			"ANewEpisodeOpensAnother", "any",
-			[]step{fire(a), fire(b), resolve, quiet(a), fire(a), quiet(b)}, "opened, resolved manual, unlatched, opened", true,
+			[]step{fire(a), fire(b), resolve, quiet(a), fire(a), quiet(b)},
+			"opened, resolved manual, unlatched, opened", true,
 		},
 		{"HalfIsNoMajority", "majority", []step{quiet(a), quiet(b), quiet(c), fire(a)}, "", true},
 		{"MoreThanHalfIs", "majority", []step{quiet(a), quiet(b), quiet(c), fire(a), fire(b)}, "opened", true},

@@ -106,12 +106,16 @@ func readable(name string) bool {
 	return false
 }
 
-// hump is the place between two words of a name in camelCase.
-var hump = regexp.MustCompile(`([a-z0-9])([A-Z])`) //nolint:gochecknoglobals // compiled once
+// hump is the place between two words of a name in camelCase, as in newLoop and in
+// HTTPServer.
+var hump = regexp.MustCompile(`([a-z0-9])([A-Z])|([A-Z])([A-Z][a-z])`) //nolint:gochecknoglobals // compiled once
 
 // split returns the words of a line in lower case.
 func split(line string) []string {
-	line = strings.ToLower(hump.ReplaceAllString(line, "$1 $2"))
+	for range 2 { // matches do not overlap, and a word may be one letter long
+		line = hump.ReplaceAllString(line, "$1$3 $2$4")
+	}
+	line = strings.ToLower(line)
 	return strings.FieldsFunc(line, func(r rune) bool { return r < 'a' || r > 'z' })
 }
 

@@ -33,7 +33,8 @@ func newBenchLoopsCommand() *cobra.Command {
 	cmd.Flags().DurationVar(&o.Interval, "interval", 10*time.Second, "interval of every check")
 	cmd.Flags().DurationVar(&o.Window, "window", 0, "quiet window; 0 is a turn for every slot")
 	cmd.Flags().DurationVar(&o.Measure, "for", 30*time.Second, "how long to measure, once every loop has a result")
-	cmd.Flags().BoolVar(&o.Restart, "restart", false, "at the end, kill worker and Temporal and measure the time until every loop probes again")
+	cmd.Flags().
+		BoolVar(&o.Restart, "restart", false, "at the end, kill worker and Temporal and measure the time until every loop probes again")
 	return cmd
 }
 

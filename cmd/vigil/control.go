@@ -17,8 +17,13 @@ import (
 func (p *platform) startControl(ctx context.Context) error {
 	sealConfigs(ctx, p.store, p.log)
 	sweep := reconcile.New(reconcile.Options{
-		Loops: p.loops, Store: p.store, Housekeeping: housekeeping{p.store, p.settings.retention()}, Incidents: p.incidents, IncidentStore: p.store,
-		Now: time.Now, Log: p.log,
+		Loops:         p.loops,
+		Store:         p.store,
+		Housekeeping:  housekeeping{p.store, p.settings.retention()},
+		Incidents:     p.incidents,
+		IncidentStore: p.store,
+		Now:           time.Now,
+		Log:           p.log,
 	})
 	if err := sweep.Start(ctx); err != nil {
 		return err

@@ -63,7 +63,8 @@ func TestProcess(t *testing.T) {
 			if took > 14*time.Second || left < 1500*time.Millisecond {
 				t.Errorf("took %v, with %v for the server: %v", took, left, ended)
 			}
-			if ended["control"] != 10*time.Second || ended["API"] > ended["server"] || ended["server"] > ended["database"] || ended["database"] == 0 {
+			if ended["control"] != 10*time.Second || ended["API"] > ended["server"] || ended["server"] > ended["database"] ||
+				ended["database"] == 0 {
 				t.Errorf("ended after %v", ended)
 			}
 			p.mu.Unlock()

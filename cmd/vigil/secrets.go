@@ -46,7 +46,9 @@ func openSecrets(s *settings, dataDir secretStore) (secrets, error) {
 	keys := s.SecretKeys
 	if len(keys) == 0 {
 		if dataDir == nil {
-			return secrets{}, errors.New("VIGIL_SECRET_KEY is not set; all processes of a platform need the same one (make one with: openssl rand -hex 32)")
+			return secrets{}, errors.New(
+				"VIGIL_SECRET_KEY is not set; all processes of a platform need the same one (make one with: openssl rand -hex 32)",
+			)
 		}
 		text, err := dataDir.Secret(secretKeyFile, secretKeySize)
 		if err != nil {

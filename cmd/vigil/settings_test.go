@@ -63,7 +63,9 @@ func TestSettings(t *testing.T) {
 		}
 		const day = 24 * time.Hour
 		s = settingsOf(t, "--result-retention=2d", "--rollup-retention=3d", "--event-retention=2h", "--attempt-retention=8d")
-		if got := s.retention(); got.Results != 2*day || got.Rollups != 3*day || got.Events != 2*time.Hour || got.Attempts != 8*day || got.Leases == 0 || got.Tombstones == 0 {
+		if got := s.retention(); got.Results != 2*day || got.Rollups != 3*day || got.Events != 2*time.Hour || got.Attempts != 8*day ||
+			got.Leases == 0 ||
+			got.Tombstones == 0 {
 			t.Errorf("retention of the settings: %+v", got)
 		}
 	})

@@ -109,15 +109,27 @@ func (p *ControlPlane) createCheck(regions []string) {
 	receiver := httptest.NewServer(http.HandlerFunc(p.receive))
 	p.Cleanup(receiver.Close)
 	var err error
-	_, p.Org, err = p.Store.CreateAccount(p.Context(), vigil.Organization{Name: "Acme"}, vigil.User{Email: "ada@example.com", Name: "Ada"}, nil)
+	_, p.Org, err = p.Store.CreateAccount(
+		p.Context(),
+		vigil.Organization{Name: "Acme"},
+		vigil.User{Email: "ada@example.com", Name: "Ada"},
+		nil,
+	)
 	p.OK(err)
 	channel, err := p.Store.CreateChannel(p.Context(), vigil.Channel{
 		OrgID: p.Org.ID, Name: "ops", Type: vigil.ChannelWebhook, Enabled: true, Config: json.RawMessage(`{"url": "` + receiver.URL + `"}`),
 	})
 	p.OK(err)
 	p.Check, err = p.Store.CreateCheck(p.Context(), vigil.Check{
-		OrgID: p.Org.ID, Name: "shop", Type: vigil.TypeHTTP, Config: json.RawMessage(`{"url": "http://shop.example.com/"}`), Target: "shop.example.com",
-		Interval: time.Minute, Regions: regions, Enabled: true, Simultaneous: true,
+		OrgID:        p.Org.ID,
+		Name:         "shop",
+		Type:         vigil.TypeHTTP,
+		Config:       json.RawMessage(`{"url": "http://shop.example.com/"}`),
+		Target:       "shop.example.com",
+		Interval:     time.Minute,
+		Regions:      regions,
+		Enabled:      true,
+		Simultaneous: true,
 	}, vigil.PlanOf(vigil.TierEnterprise, time.Second), vigil.Allowance{})
 	p.OK(err)
 	p.slot = time.Now() // a vote from before the check began would not count
