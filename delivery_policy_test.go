@@ -95,8 +95,9 @@ func TestDeliveryPolicies(t *testing.T) {
 				t.Errorf("%s: %+v is not valid", kind, policy)
 			}
 		}
-		for _, bad := range []vigil.DeliveryPolicy{{}, {MaxAttempts: 1}, {LateOpening: vigil.LateOpeningDrop}, {MaxAttempts: 1,
-			LateOpening: "later"}} {
+		for _, bad := range []vigil.DeliveryPolicy{
+			{}, {MaxAttempts: 1}, {LateOpening: vigil.LateOpeningDrop}, {MaxAttempts: 1, LateOpening: "later"},
+		} {
 			if bad.Valid() {
 				t.Errorf("%+v is valid", bad)
 			}
@@ -140,19 +141,23 @@ func TestRecipients(t *testing.T) {
 		want     []vigil.Recipient
 	}{
 		"InTheOrderOfTheRules": {
-			[]vigil.Rule{rule(vigil.NotifyUnhealthy, pager, webhook), rule(vigil.NotifyHealthy, email)}, all,
+			[]vigil.Rule{rule(vigil.NotifyUnhealthy, pager, webhook), rule(vigil.NotifyHealthy, email)},
+			all,
 			[]vigil.Recipient{recipient(pager, true, false), recipient(webhook, true, false), recipient(email, false, true)},
 		},
 		"OnceWithAllThatItsRulesAskFor": {
-			[]vigil.Rule{rule(vigil.NotifyUnhealthy, email), rule(vigil.NotifyHealthy, email)}, all,
+			[]vigil.Rule{rule(vigil.NotifyUnhealthy, email), rule(vigil.NotifyHealthy, email)},
+			all,
 			[]vigil.Recipient{recipient(email, true, true)},
 		},
 		"WithoutChannelsThatAreGone": {
-			[]vigil.Rule{rule(vigil.NotifyBoth, webhook, email)}, []vigil.Channel{email},
+			[]vigil.Rule{rule(vigil.NotifyBoth, webhook, email)},
+			[]vigil.Channel{email},
 			[]vigil.Recipient{recipient(email, true, true)},
 		},
 		"WithoutDisabledChannels": {
-			[]vigil.Rule{rule(vigil.NotifyBoth, webhook, email)}, []vigil.Channel{{ID: webhook.ID, Type: webhook.Type}, email},
+			[]vigil.Rule{rule(vigil.NotifyBoth, webhook, email)},
+			[]vigil.Channel{{ID: webhook.ID, Type: webhook.Type}, email},
 			[]vigil.Recipient{recipient(email, true, true)},
 		},
 		"NoneWithoutRules": {nil, all, nil},

@@ -61,8 +61,9 @@ func TestRegistry(t *testing.T) {
 	t.Run("HoldsTheTypesOfTheSpec", func(t *testing.T) {
 		t.Parallel()
 		got := r.Types()
-		for _, want := range []vigil.ChannelType{vigil.ChannelChat, vigil.ChannelEmail, vigil.ChannelPager, vigil.ChannelPush,
-			vigil.ChannelWebhook} {
+		for _, want := range []vigil.ChannelType{
+			vigil.ChannelChat, vigil.ChannelEmail, vigil.ChannelPager, vigil.ChannelPush, vigil.ChannelWebhook,
+		} {
 			if !slices.Contains(got, want) {
 				t.Errorf("no %s among %q", want, got)
 			}

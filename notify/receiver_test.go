@@ -46,7 +46,8 @@ func receiveOn(t *testing.T, listener net.Listener, answer http.HandlerFunc) *re
 	t.Helper()
 	r := &receiver{}
 	server := &httptest.Server{Listener: listener, Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter,
-		req *http.Request) {
+		req *http.Request,
+	) {
 		body, err := io.ReadAll(req.Body)
 		if err != nil {
 			return

@@ -36,8 +36,10 @@ func TestWebhook(t *testing.T) {
 	t.Run("PostsTheEnvelopeByteByByte", func(t *testing.T) {
 		t.Parallel()
 		r := receive(t, nil)
-		parse(t, registry(), vigil.ChannelWebhook, map[string]any{"url": r.url + "/hook",
-			"headers": map[string]string{"x-team": "shop"}}).Send(t.Context(), message())
+		parse(t, registry(), vigil.ChannelWebhook, map[string]any{
+			"url":     r.url + "/hook",
+			"headers": map[string]string{"x-team": "shop"},
+		}).Send(t.Context(), message())
 		got := r.only(t)
 		if got.method != http.MethodPost || got.path != "/hook" || !bytes.Equal(got.body, message().Envelope) {
 			t.Errorf("got %s %s %s", got.method, got.path, got.body)

@@ -25,8 +25,9 @@ func (a *alerts) record(p vigil.NextAttempt, code string, next *time.Time) vigil
 	a.Helper()
 	attempt := p.Attempt
 	attempt.ErrorCode = code
-	rest, err := a.store.RecordOutcome(a.Context(), vigil.AttemptOutcome{Attempt: attempt, Delivered: code == "",
-		NextAttemptAt: next, Merged: p.Merged})
+	rest, err := a.store.RecordOutcome(a.Context(), vigil.AttemptOutcome{
+		Attempt: attempt, Delivered: code == "", NextAttemptAt: next, Merged: p.Merged,
+	})
 	if err != nil {
 		a.Fatal(err)
 	}
@@ -46,8 +47,9 @@ func (a *alerts) deliver(incident uuid.UUID, kind vigil.ChannelType) vigil.NextA
 
 func (a *alerts) statuses(kind vigil.ChannelType) map[vigil.EventType]vigil.DeliveryStatus {
 	a.Helper()
-	all, _, err := a.store.Deliveries(a.Context(), a.org.ID, vigil.DeliveryFilter{ChannelID: a.channels[kind].ID,
-		Page: vigil.Page{Limit: 10}})
+	all, _, err := a.store.Deliveries(a.Context(), a.org.ID, vigil.DeliveryFilter{
+		ChannelID: a.channels[kind].ID, Page: vigil.Page{Limit: 10},
+	})
 	if err != nil {
 		a.Fatal(err)
 	}
@@ -270,8 +272,12 @@ func TestStalled(t *testing.T) {
 		after time.Duration
 		want  int
 	}{
-		{29 * time.Second, 0}, {30 * time.Second, 1}, {59 * time.Second, 0}, {60 * time.Second, 1},
-		{119 * time.Second, 0}, {120 * time.Second, 1},
+		{29 * time.Second, 0},
+		{30 * time.Second, 1},
+		{59 * time.Second, 0},
+		{60 * time.Second, 1},
+		{119 * time.Second, 0},
+		{120 * time.Second, 1},
 	} {
 		if incidents, deliveries := stalled(step.after); incidents != step.want || deliveries != step.want {
 			t.Errorf("after %v: %d incidents and %d deliveries, want %d", step.after, incidents, deliveries, step.want)
