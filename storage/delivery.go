@@ -230,7 +230,7 @@ func (s *Store) RequestRedelivery(ctx context.Context, orgID, id uuid.UUID) (vig
 			return fmt.Errorf("store: %w", err)
 		}
 		var checkName string
-		if err := tx.NewRaw("SELECT name FROM checks WHERE id = ?", row.CheckID).Scan(ctx, &checkName); err != nil && !noRow(err) {
+		if err := tx.NewRaw("SELECT name FROM checks WHERE id = ?", row.CheckID).Scan(ctx, &checkName); err != nil && !isNoRow(err) {
 			return fmt.Errorf("read the check: %w", err)
 		}
 		pending = row.pendingDelivery(checkName)

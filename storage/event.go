@@ -99,7 +99,7 @@ func (s *Store) EventsAfter(ctx context.Context, orgID uuid.UUID, after vigil.Po
 // newest is kept forever.
 func (s *Store) StreamBounds(ctx context.Context, orgID uuid.UUID, since time.Time) (oldest, newest vigil.Position, err error) {
 	err = s.db.NewRaw("SELECT ms, seq FROM stream_heads WHERE org_id = ?", orgID).Scan(ctx, &newest.MS, &newest.Seq)
-	if noRow(err) {
+	if isNoRow(err) {
 		return oldest, newest, nil
 	}
 	if err != nil {
@@ -107,7 +107,7 @@ func (s *Store) StreamBounds(ctx context.Context, orgID uuid.UUID, since time.Ti
 	}
 	err = s.db.NewRaw("SELECT ms, seq FROM events WHERE org_id = ? AND ms >= ? ORDER BY ms, seq LIMIT 1", orgID, since.UnixMilli()).
 		Scan(ctx, &oldest.MS, &oldest.Seq)
-	if noRow(err) {
+	if isNoRow(err) {
 		err = nil
 	}
 	return oldest, newest, wrap("read the stream's beginning", err)
