@@ -95,10 +95,9 @@ func TestDeliveryPolicies(t *testing.T) {
 				t.Errorf("%s: %+v is not valid", kind, policy)
 			}
 		}
-		for _, bad := range []vigil.DeliveryPolicy{{}, {MaxAttempts: 1}, {LateOpening: vigil.LateOpeningDrop}, {
-			MaxAttempts: 1,
-			LateOpening: "later",
-		}} {
+		for _, bad := range []vigil.DeliveryPolicy{
+			{}, {MaxAttempts: 1}, {LateOpening: vigil.LateOpeningDrop}, {MaxAttempts: 1, LateOpening: "later"},
+		} {
 			if bad.Valid() {
 				t.Errorf("%+v is valid", bad)
 			}

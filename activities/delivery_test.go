@@ -57,10 +57,8 @@ func TestGoneReceiver(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := &steppedDelivery{recordErr: test.recordErr, fakeDelivery: &fakeDelivery{
-				state: vigil.NextAttemptReady, rest: vigil.DeliveryExhausted, outcome: notify.Outcome{
-					StatusCode: 410,
-					ErrorCode:  "http_status", Gone: true,
-				},
+				state: vigil.NextAttemptReady, rest: vigil.DeliveryExhausted,
+				outcome: notify.Outcome{StatusCode: 410, ErrorCode: "http_status", Gone: true},
 			}}
 			acts := activities.NewDeliveries(activities.DeliveriesOptions{
 				Store: d, Channels: d, Notices: d, Schedule: vigil.DefaultRetrySchedule(),

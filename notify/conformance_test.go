@@ -62,8 +62,7 @@ func TestRegistry(t *testing.T) {
 		t.Parallel()
 		got := r.Types()
 		for _, want := range []vigil.ChannelType{
-			vigil.ChannelChat, vigil.ChannelEmail, vigil.ChannelPager, vigil.ChannelPush,
-			vigil.ChannelWebhook,
+			vigil.ChannelChat, vigil.ChannelEmail, vigil.ChannelPager, vigil.ChannelPush, vigil.ChannelWebhook,
 		} {
 			if !slices.Contains(got, want) {
 				t.Errorf("no %s among %q", want, got)

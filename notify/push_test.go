@@ -57,8 +57,7 @@ func TestPush(t *testing.T) {
 		for user, want := range map[string]string{"ada": "ada:hush", "": ":hush"} {
 			r := receive(t, nil)
 			parse(t, registry(), vigil.ChannelPush, map[string]any{
-				"server": r.url, "topic": "a", "username": user,
-				"password": "hush",
+				"server": r.url, "topic": "a", "username": user, "password": "hush",
 			}).Send(t.Context(), message())
 			if got := r.only(t).header.Get("Authorization"); got != "Basic "+base64.StdEncoding.EncodeToString([]byte(want)) {
 				t.Errorf("got %s", got)

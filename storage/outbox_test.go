@@ -26,8 +26,7 @@ func (a *alerts) record(p vigil.NextAttempt, code string, next *time.Time) vigil
 	attempt := p.Attempt
 	attempt.ErrorCode = code
 	rest, err := a.store.RecordOutcome(a.Context(), vigil.AttemptOutcome{
-		Attempt: attempt, Delivered: code == "",
-		NextAttemptAt: next, Merged: p.Merged,
+		Attempt: attempt, Delivered: code == "", NextAttemptAt: next, Merged: p.Merged,
 	})
 	if err != nil {
 		a.Fatal(err)
@@ -49,8 +48,7 @@ func (a *alerts) deliver(incident uuid.UUID, kind vigil.ChannelType) vigil.NextA
 func (a *alerts) statuses(kind vigil.ChannelType) map[vigil.EventType]vigil.DeliveryStatus {
 	a.Helper()
 	all, _, err := a.store.Deliveries(a.Context(), a.org.ID, vigil.DeliveryFilter{
-		ChannelID: a.channels[kind].ID,
-		Page:      vigil.Page{Limit: 10},
+		ChannelID: a.channels[kind].ID, Page: vigil.Page{Limit: 10},
 	})
 	if err != nil {
 		a.Fatal(err)
