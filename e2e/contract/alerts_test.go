@@ -87,8 +87,13 @@ func TestAlertRules(t *testing.T) {
 		t.Parallel()
 		c := withTest(t, c)
 		for _, condition := range []any{
-			object{}, object{"severity": "critical"}, object{"colour": "red"},
-			object{"failure_threshold": "3"}, object{"failure_threshold": -1}, "down", []any{},
+			object{},
+			object{"severity": "critical"},
+			object{"colour": "red"},
+			object{"failure_threshold": "3"},
+			object{"failure_threshold": -1},
+			"down",
+			[]any{},
 		} {
 			a := c.want(http.StatusBadRequest, "POST", path, object{"name": "x", "condition": condition, "notification_channel_ids": channels})
 			for _, form := range []string{"health_status", "failure_threshold"} {
