@@ -9,38 +9,38 @@ import (
 	"vigil"
 )
 
-// Activities record metrics with the handler in their context, which does nothing in a
-// process without a metrics endpoint. The values of a label come from a short list: never
-// an id, a name or an address.
+// What activities know is counted by the handler that the SDK puts into their
+// context. It does nothing in a process that shows no metrics. A label is a word
+// of a short list: never an id, a name or an address.
 
-// labels are the labels of a metric.
+// labels is the labels of a figure.
 type labels = map[string]string
 
-// countResult counts a stored result once: a slot that already had a result adds nothing.
-func countResult(ctx context.Context, t vigil.CheckType, stored vigil.StoredResult) {
-	if !stored.Inserted {
+// countResult counts a result that was stored, once: not a row that was there.
+func countResult(ctx context.Context, t vigil.CheckType, recorded vigil.StoredResult) {
+	if !recorded.Inserted {
 		return
 	}
-	r, handler := stored.Result, activity.GetMetricsHandler(ctx)
-	handler.WithTags(labels{"type": string(t), "region": r.Region, "success": strconv.FormatBool(r.Success)}).
+	r, to := recorded.Result, activity.GetMetricsHandler(ctx)
+	to.WithTags(labels{"type": string(t), "region": r.Region, "success": strconv.FormatBool(r.Success)}).
 		Counter("vigil_results_total").Inc(1)
-	// Zero is added too, so that the time series exists before its first increase.
-	handler.WithTags(labels{"region": r.Region}).Counter("vigil_slots_missed_total").Inc(stored.Missed)
+	// None missed is counted too, so that the figure is there before it moves.
+	to.WithTags(labels{"region": r.Region}).Counter("vigil_slots_missed_total").Inc(recorded.Missed)
 	if !r.Manual {
-		handler.Timer("vigil_probe_lateness_seconds").Record(max(0, r.Time.Sub(r.Slot)))
+		to.Timer("vigil_probe_lateness_seconds").Record(max(0, r.Time.Sub(r.Slot)))
 	}
 }
 
-// countAttempt counts a delivery attempt by its outcome. It adds zero to the other
-// outcomes, so that their time series exist before their first increase.
-func countAttempt(ctx context.Context, t vigil.ChannelType, set vigil.AttemptOutcome, rest vigil.Remaining) {
+// countAttempt counts an attempt to notify a channel, by its outcome. It adds zero
+// to the other outcomes, so that their counters exist before the first such attempt.
+func countAttempt(ctx context.Context, t vigil.ChannelType, attempted vigil.AttemptOutcome, remaining vigil.Remaining) {
 	outcome := "failed"
 	switch {
-	case set.Delivered:
+	case attempted.Delivered:
 		outcome = "delivered"
-	case rest.Status == vigil.DeliveryExhausted:
+	case remaining.Status == vigil.DeliveryExhausted:
 		outcome = "exhausted"
-	case set.Attempt.ErrorCode == vigil.AttemptUnknown:
+	case attempted.Attempt.ErrorCode == vigil.AttemptUnknown:
 		outcome = "unknown"
 	}
 	for _, o := range []string{"delivered", "failed", "exhausted", "unknown"} {
@@ -53,14 +53,14 @@ func countAttempt(ctx context.Context, t vigil.ChannelType, set vigil.AttemptOut
 	}
 }
 
-// countOpened counts an incident when this call opened it.
+// countOpened counts an incident that was opened just now.
 func countOpened(ctx context.Context, out vigil.IncidentOutcome, err error) {
 	if err == nil && out.Changed {
 		activity.GetMetricsHandler(ctx).Counter("vigil_incidents_opened_total").Inc(1)
 	}
 }
 
-// countResolved counts an incident when this call resolved it.
+// countResolved counts an incident that was resolved just now.
 func countResolved(ctx context.Context, how vigil.Resolution, out vigil.IncidentOutcome, err error) {
 	if err == nil && out.Changed {
 		activity.GetMetricsHandler(ctx).WithTags(labels{"resolution": string(how)}).Counter("vigil_incidents_resolved_total").Inc(1)

@@ -19,7 +19,8 @@ import (
 	"vigil/notify"
 )
 
-// counted runs an activity and returns the metrics that the process then exposes.
+// counted runs an activity and returns the lines with own metrics that a process
+// then shows.
 func counted(t *testing.T, runs int, activity any, args ...any) string {
 	t.Helper()
 	m, err := metrics.New("test", slog.New(slog.DiscardHandler))
@@ -38,47 +39,46 @@ func counted(t *testing.T, runs int, activity any, args ...any) string {
 	return recorder.Body.String()
 }
 
-// chatDelivery is a store with one delivery to a chat channel, and the sender that
-// returns its outcome.
-type chatDelivery struct {
+// fakeDelivery is the store of one delivery by chat, and its receiver.
+type fakeDelivery struct {
 	notify.Sender
 	state   vigil.NextAttemptState
 	outcome notify.Outcome
 	rest    vigil.DeliveryStatus
 }
 
-func (p *chatDelivery) ClaimAttempt(context.Context, uuid.UUID, uuid.UUID) (vigil.NextAttempt, error) {
+func (p *fakeDelivery) ClaimAttempt(context.Context, uuid.UUID, uuid.UUID) (vigil.NextAttempt, error) {
 	return vigil.NextAttempt{State: p.state, Body: []byte("frozen"), Delivery: vigil.Delivery{
 		ChannelType: vigil.ChannelChat, Policy: vigil.DeliveryPolicy{MaxAttempts: 3},
 	}}, nil
 }
 
-func (p *chatDelivery) RecordOutcome(context.Context, vigil.AttemptOutcome) (vigil.Remaining, error) {
+func (p *fakeDelivery) RecordOutcome(context.Context, vigil.AttemptOutcome) (vigil.Remaining, error) {
 	return vigil.Remaining{Status: p.rest}, nil
 }
 
-func (p *chatDelivery) FreezeBody(_ context.Context, _ uuid.UUID, body []byte) ([]byte, error) {
+func (p *fakeDelivery) FreezeBody(_ context.Context, _ uuid.UUID, body []byte) ([]byte, error) {
 	return body, nil
 }
 
-func (p *chatDelivery) Channel(context.Context, uuid.UUID, uuid.UUID) (vigil.Channel, error) {
+func (p *fakeDelivery) Channel(context.Context, uuid.UUID, uuid.UUID) (vigil.Channel, error) {
 	return vigil.Channel{}, nil
 }
 
-func (p *chatDelivery) DisableChannel(context.Context, uuid.UUID, string) (bool, error) {
+func (p *fakeDelivery) DisableChannel(context.Context, uuid.UUID, string) (bool, error) {
 	return false, nil
 }
 
-func (p *chatDelivery) Parse(vigil.ChannelType, json.RawMessage) (notify.Sender, error) {
+func (p *fakeDelivery) Parse(vigil.ChannelType, json.RawMessage) (notify.Sender, error) {
 	return p, nil
 }
 
-func (p *chatDelivery) Send(context.Context, notify.Message) notify.Outcome { return p.outcome }
+func (p *fakeDelivery) Send(context.Context, notify.Message) notify.Outcome { return p.outcome }
 
 func TestAttemptsAreCountedByOutcome(t *testing.T) {
 	t.Parallel()
 	refused := notify.Outcome{StatusCode: 500, ErrorCode: "http_status"}
-	for want, box := range map[string]*chatDelivery{
+	for want, box := range map[string]*fakeDelivery{
 		"delivered": {state: vigil.NextAttemptReady, rest: vigil.DeliveryDelivered},
 		"failed":    {state: vigil.NextAttemptReady, rest: vigil.DeliveryPending, outcome: refused},
 		"exhausted": {state: vigil.NextAttemptReady, rest: vigil.DeliveryExhausted, outcome: refused},
@@ -101,7 +101,7 @@ func TestAttemptsAreCountedByOutcome(t *testing.T) {
 	}
 }
 
-// incidentRows is a store that returns the same outcome for every request.
+// incidentRows is what the store makes of every opening and closing.
 type incidentRows struct {
 	out vigil.IncidentOutcome
 	err error

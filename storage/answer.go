@@ -23,7 +23,7 @@ func (s *Store) LastDNSAnswer(
 		WHERE check_id = ? AND region = ? AND slot < ? AND success AND metadata->>? <> ''
 		ORDER BY slot DESC LIMIT 1`,
 		vigil.MetadataFingerprint, checkID, region, micro(before), vigil.MetadataFingerprint).Scan(ctx, &row)
-	if noRow(err) {
+	if isNoRow(err) {
 		return "", time.Time{}, nil
 	}
 	if err != nil {

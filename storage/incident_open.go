@@ -13,11 +13,11 @@ import (
 	"vigil"
 )
 
-// OpenIncident opens the incident of an episode, with its event and the
-// deliveries of it, all or nothing. It may be repeated: when the incident is
-// there, or another one of the check is open, that one is returned. The outcome
-// has no incident (a zero id) when there is no reason left: the check was
-// disabled or the rules are gone. CodeNotFound: the check was deleted.
+// OpenIncident opens the incident of an episode with its event and deliveries, in
+// one transaction. It may be repeated: if the incident exists, or another one of
+// the check is open, that one is returned. The outcome has no incident (a zero id)
+// when the check was disabled or the rules are gone. CodeNotFound: the check was
+// deleted.
 func (s *Store) OpenIncident(ctx context.Context, o vigil.OpenRequest) (vigil.IncidentOutcome, error) {
 	var out vigil.IncidentOutcome
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
@@ -44,8 +44,8 @@ func (s *Store) OpenIncident(ctx context.Context, o vigil.OpenRequest) (vigil.In
 	return out, wrap("open an incident", err)
 }
 
-// lockForIncident makes everything that happens to the incidents of a check wait
-// for its turn, and reads what events tell of the check.
+// lockForIncident serializes changes of the incidents of a check, and reads what
+// events describe of the check and its organization.
 func (s *Store) lockForIncident(ctx context.Context, tx bun.Tx, checkID uuid.UUID) (vigil.Check, vigil.Organization, error) {
 	var row checkRow
 	err := tx.NewSelect().Model(&row).ExcludeColumn("config").Where("c.id = ?", checkID).For("NO KEY UPDATE").Scan(ctx)
@@ -62,23 +62,24 @@ func (s *Store) lockForIncident(ctx context.Context, tx bun.Tx, checkID uuid.UUI
 	}, org.organization(), nil
 }
 
-// adoptable finds the incident that an opening means already: the same one, made
-// by an earlier attempt, or the one that is open.
+// adoptable returns the existing incident that a request refers to, nil if there is
+// none: the one that an earlier attempt created, or the one that is open.
 func adoptable(ctx context.Context, tx bun.Tx, o vigil.OpenRequest) (*incidentRow, error) {
 	var rows []incidentRow
 	err := tx.NewSelect().Model(&rows).Where("i.id = ? OR (i.check_id = ? AND i.status <> 'resolved')", o.ID, o.CheckID).
 		OrderExpr("(i.id = ?) DESC", o.ID).Limit(1).Scan(ctx)
 	if err != nil || len(rows) == 0 {
-		return nil, wrap("look for the incident", err)
+		return nil, wrap("find the incident", err)
 	}
 	return &rows[0], nil
 }
 
-// openingRules reads the rules of an opening that are still there and enabled,
-// the one that names the incident first.
+// openingRules reads the rules of a request that still exist and are enabled, the
+// one that names the incident first.
 func openingRules(ctx context.Context, tx bun.Tx, o vigil.OpenRequest) ([]vigil.Rule, error) {
 	var rows []ruleRow
-	err := tx.NewSelect().Model(&rows).Where("ar.check_id = ? AND ar.enabled AND ar.id = ANY(?)", o.CheckID, pgdialect.Array(append([]uuid.UUID{}, o.Rules...))).Scan(ctx)
+	err := tx.NewSelect().Model(&rows).
+		Where("ar.check_id = ? AND ar.enabled AND ar.id = ANY(?)", o.CheckID, pgdialect.Array(append([]uuid.UUID{}, o.Rules...))).Scan(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the rules: %w", err)
 	}
@@ -87,7 +88,9 @@ func openingRules(ctx context.Context, tx bun.Tx, o vigil.OpenRequest) ([]vigil.
 	return rules, err
 }
 
-func (s *Store) insertIncident(ctx context.Context, tx bun.Tx, o vigil.OpenRequest, check vigil.Check, org vigil.Organization, rules []vigil.Rule) (vigil.IncidentOutcome, error) {
+func (s *Store) insertIncident(
+	ctx context.Context, tx bun.Tx, o vigil.OpenRequest, check vigil.Check, org vigil.Organization, rules []vigil.Rule,
+) (vigil.IncidentOutcome, error) {
 	now, lead := s.instant(), rules[0]
 	cause, err := trigger(ctx, tx, o, lead)
 	if err != nil {

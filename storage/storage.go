@@ -187,7 +187,7 @@ func wrap(what string, err error) error {
 
 // found is wrap for the lookup of one resource: no row is a CodeNotFound error.
 func found(kind string, err error) error {
-	if noRow(err) {
+	if isNoRow(err) {
 		return vigil.NotFound(kind)
 	}
 	return wrap("read "+kind, err)

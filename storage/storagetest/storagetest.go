@@ -29,8 +29,8 @@ func New(tb testing.TB, change ...func(*storage.Options)) *storage.Store {
 }
 
 // Open opens a store on a database and closes it after the test. It uses the keyring of
-// Keys, the policies of the real channel types and 8 connections; change may set other
-// options.
+// Keys, the delivery policies of the real channel types and 8 connections; change may set
+// other options.
 func Open(tb testing.TB, dsn string, change ...func(*storage.Options)) *storage.Store {
 	tb.Helper()
 	opts := storage.Options{Keys: Keys(tb), Policies: notify.Policies(), MaxConns: 8}
