@@ -48,11 +48,9 @@ type fakeDelivery struct {
 }
 
 func (p *fakeDelivery) ClaimAttempt(context.Context, uuid.UUID, uuid.UUID) (vigil.NextAttempt, error) {
-	return vigil.NextAttempt{
-		State:    p.state,
-		Delivery: vigil.Delivery{ChannelType: vigil.ChannelChat, Policy: vigil.DeliveryPolicy{MaxAttempts: 3}},
-		Body:     []byte("frozen"),
-	}, nil
+	return vigil.NextAttempt{State: p.state, Body: []byte("frozen"), Delivery: vigil.Delivery{
+		ChannelType: vigil.ChannelChat, Policy: vigil.DeliveryPolicy{MaxAttempts: 3},
+	}}, nil
 }
 
 func (p *fakeDelivery) RecordOutcome(context.Context, vigil.AttemptOutcome) (vigil.Remaining, error) {
