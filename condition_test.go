@@ -277,7 +277,7 @@ func TestConditionInput(t *testing.T) {
 		{"BrokenObjectBesideAPair", vigil.ConditionInput{Condition: json.RawMessage(`{}`), Type: kind("response_time"), Threshold: new(5.0)}, nil, nil},
 		{"BrokenPairBesideAnObject", vigil.ConditionInput{Condition: json.RawMessage(`{"failure_threshold":3}`), Type: kind("response_time"), Threshold: new(-1.0)}, nil, nil},
 		{"NullObjectBesideAPair", vigil.ConditionInput{Condition: json.RawMessage(`null`), Type: kind("response_time"), Threshold: new(5.0)}, nil, &vigil.Condition{ResponseTimeMS: new(5)}},
-		{"TypeAloneOfANewRule", vigil.ConditionInput{Type: kind("response_time")}, nil, nil},
+		{"TypeAloneOfARuleBeingCreated", vigil.ConditionInput{Type: kind("response_time")}, nil, nil},
 		{"SameTypeKeepsItsThreshold", vigil.ConditionInput{Type: kind("consecutive_failures")}, &three, &three},
 		{"ThresholdAloneOfAConditionWithoutAPair", vigil.ConditionInput{Threshold: new(5.0)}, &vigil.Condition{DNSChanged: true}, nil},
 		{"PairReplacesAConditionWithoutOne", vigil.ConditionInput{Type: kind("ssl_expiry"), Threshold: new(5.0)}, &vigil.Condition{DNSChanged: true, Severity: vigil.Info}, &vigil.Condition{SSLDaysRemaining: new(5), Severity: vigil.Info}},
@@ -285,7 +285,7 @@ func TestConditionInput(t *testing.T) {
 		{"ObjectWithoutSeverityClearsIt", vigil.ConditionInput{Condition: json.RawMessage(`{"failure_threshold":3}`)}, &three, &vigil.Condition{FailureThreshold: 3}},
 		{"ReadAndOnlyTheSeverityChanged", vigil.ConditionInput{Condition: json.RawMessage(`{"failure_threshold":3,"severity":"info"}`), Type: kind("consecutive_failures"), Threshold: new(3.0)}, &three, &vigil.Condition{FailureThreshold: 3, Severity: vigil.Info}},
 		{"ReadAndSeverityAndThresholdChanged", vigil.ConditionInput{Condition: json.RawMessage(`{"failure_threshold":3,"severity":"info"}`), Type: kind("consecutive_failures"), Threshold: new(6.0)}, &three, &vigil.Condition{FailureThreshold: 6, Severity: vigil.Info}},
-		{"ObjectOfANewRuleNeverYieldsToThePair", vigil.ConditionInput{Condition: json.RawMessage(`{"failure_threshold":3}`), Threshold: new(6.0), Type: kind("response_time")}, nil, nil},
+		{"ObjectOfARuleBeingCreatedNeverYieldsToThePair", vigil.ConditionInput{Condition: json.RawMessage(`{"failure_threshold":3}`), Threshold: new(6.0), Type: kind("response_time")}, nil, nil},
 		{"ReadAndBothChangedApart", vigil.ConditionInput{Condition: json.RawMessage(`{"failure_threshold":4}`), Type: kind("consecutive_failures"), Threshold: new(6.0)}, &three, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {

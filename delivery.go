@@ -1,10 +1,39 @@
 package vigil
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/google/uuid"
 )
+
+// ChannelType is a way to notify people or programs (spec section 2,
+// NotificationChannel).
+type ChannelType string
+
+// Channel types.
+const (
+	ChannelEmail   ChannelType = "email"
+	ChannelWebhook ChannelType = "webhook"
+	ChannelPush    ChannelType = "push"
+	ChannelChat    ChannelType = "chat"
+	ChannelPager   ChannelType = "pager"
+)
+
+// Channel is a destination for an organization's notifications.
+type Channel struct {
+	ID      uuid.UUID
+	OrgID   uuid.UUID
+	Name    string
+	Type    ChannelType
+	Config  json.RawMessage // JSON object by type, secrets in clear text
+	Enabled bool
+	// DisabledReason is why the platform disabled the channel. It is empty for an
+	// enabled channel and for one that a user disabled.
+	DisabledReason string
+	CreatedAt      time.Time
+	UpdatedAt      time.Time
+}
 
 // DeliveryStatus is the state of a delivery.
 type DeliveryStatus string

@@ -23,7 +23,6 @@ func policies() vigil.DeliveryPolicies {
 // opening whose incident has ended.
 func TestDeliveryPolicy(t *testing.T) {
 	t.Parallel()
-	opening, recovery := uuid.UUID{1}, uuid.UUID{2}
 	type outcome struct {
 		attempt   uuid.UUID
 		merged    bool
@@ -31,52 +30,51 @@ func TestDeliveryPolicy(t *testing.T) {
 	}
 	sent, none := outcome{attempt: recovery}, []uuid.UUID(nil)
 	merged, dropped := outcome{recovery, true, none}, outcome{uuid.Nil, false, []uuid.UUID{recovery}}
+	deliver, merge, drop := vigil.LateOpeningDeliver, vigil.LateOpeningMerge, vigil.LateOpeningDrop
+	pendingOpening := map[vigil.LateOpening]outcome{
+		deliver: {opening, false, none}, merge: {recovery, true, []uuid.UUID{opening}}, drop: {uuid.Nil, false, []uuid.UUID{opening, recovery}},
+	}
 	for _, test := range []struct {
-		name   string
-		policy vigil.DeliveryPolicy
-		want   map[vigil.DeliveryStatus]outcome // by the status of the opening
+		name                 string
+		late                 vigil.LateOpening
+		recoveryAfterFailure bool
+		// What becomes of a pending recovery, by how the opening ended.
+		superseded, failed outcome
 	}{
-		{"Deliver", vigil.DeliveryPolicy{MaxAttempts: 1, LateOpening: vigil.LateOpeningDeliver, RecoveryAfterFailure: true}, map[vigil.DeliveryStatus]outcome{
-			vigil.DeliveryPending: {opening, false, none}, vigil.DeliveryDelivered: sent, vigil.DeliverySuperseded: sent,
-			vigil.DeliveryExhausted: sent, vigil.DeliveryCanceled: sent,
-		}},
-		{"DeliverButNoRecoveryAfterAFailure", vigil.DeliveryPolicy{MaxAttempts: 1, LateOpening: vigil.LateOpeningDeliver}, map[vigil.DeliveryStatus]outcome{
-			vigil.DeliveryPending: {opening, false, none}, vigil.DeliveryDelivered: sent, vigil.DeliverySuperseded: sent,
-			vigil.DeliveryExhausted: dropped, vigil.DeliveryCanceled: dropped,
-		}},
-		{"Merge", vigil.DeliveryPolicy{MaxAttempts: 1, LateOpening: vigil.LateOpeningMerge, RecoveryAfterFailure: true}, map[vigil.DeliveryStatus]outcome{
-			vigil.DeliveryPending: {recovery, true, []uuid.UUID{opening}}, vigil.DeliveryDelivered: sent, vigil.DeliverySuperseded: merged,
-			vigil.DeliveryExhausted: merged, vigil.DeliveryCanceled: merged,
-		}},
-		{"MergeButNoRecoveryAfterAFailure", vigil.DeliveryPolicy{MaxAttempts: 1, LateOpening: vigil.LateOpeningMerge}, map[vigil.DeliveryStatus]outcome{
-			vigil.DeliveryPending: {recovery, true, []uuid.UUID{opening}}, vigil.DeliveryDelivered: sent, vigil.DeliverySuperseded: merged,
-			vigil.DeliveryExhausted: dropped, vigil.DeliveryCanceled: dropped,
-		}},
-		{"Drop", vigil.DeliveryPolicy{MaxAttempts: 1, LateOpening: vigil.LateOpeningDrop}, map[vigil.DeliveryStatus]outcome{
-			vigil.DeliveryPending: {uuid.Nil, false, []uuid.UUID{opening, recovery}}, vigil.DeliveryDelivered: sent, vigil.DeliverySuperseded: dropped,
-			vigil.DeliveryExhausted: dropped, vigil.DeliveryCanceled: dropped,
-		}},
-		{"DropButRecoveryAfterAFailure", vigil.DeliveryPolicy{MaxAttempts: 1, LateOpening: vigil.LateOpeningDrop, RecoveryAfterFailure: true}, map[vigil.DeliveryStatus]outcome{
-			vigil.DeliveryPending: {uuid.Nil, false, []uuid.UUID{opening, recovery}}, vigil.DeliveryDelivered: sent, vigil.DeliverySuperseded: dropped,
-			vigil.DeliveryExhausted: sent, vigil.DeliveryCanceled: sent,
-		}},
-		{"OneOfANewerVersionMerges", vigil.DeliveryPolicy{MaxAttempts: 1, LateOpening: "later", RecoveryAfterFailure: true}, map[vigil.DeliveryStatus]outcome{
-			vigil.DeliveryPending: {recovery, true, []uuid.UUID{opening}}, vigil.DeliveryExhausted: merged,
-		}},
+		{"Deliver", deliver, true, sent, sent},
+		{"DeliverButNoRecoveryAfterAFailure", deliver, false, sent, dropped},
+		{"Merge", merge, true, merged, merged},
+		{"MergeButNoRecoveryAfterAFailure", merge, false, merged, dropped},
+		{"Drop", drop, false, dropped, dropped},
+		{"DropButRecoveryAfterAFailure", drop, true, dropped, sent},
+		{"OneOfANewerVersionMerges", "later", true, merged, merged},
 	} {
-		for status, want := range test.want {
+		policy := vigil.DeliveryPolicy{MaxAttempts: 1, LateOpening: test.late, RecoveryAfterFailure: test.recoveryAfterFailure}
+		late, known := pendingOpening[test.late]
+		if !known {
+			late = pendingOpening[merge]
+		}
+		for status, want := range map[vigil.DeliveryStatus]outcome{
+			vigil.DeliveryPending: late, vigil.DeliveryDelivered: sent, vigil.DeliverySuperseded: test.superseded,
+			vigil.DeliveryExhausted: test.failed, vigil.DeliveryCanceled: test.failed,
+		} {
 			t.Run(test.name+"/"+string(status), func(t *testing.T) {
 				t.Parallel()
 				got := vigil.DecideDelivery(vigil.Outbox{Usable: true, Ended: true, Deliveries: []vigil.Delivery{
-					{ID: opening, EventType: vigil.EventTriggered, Status: status, Policy: test.policy},
-					{ID: recovery, EventType: vigil.EventResolved, Status: vigil.DeliveryPending, Policy: test.policy},
+					{ID: opening, EventType: vigil.EventTriggered, Status: status, Policy: policy},
+					{ID: recovery, EventType: vigil.EventResolved, Status: vigil.DeliveryPending, Policy: policy},
 				}})
-				if got.Attempt != want.attempt || got.Merged != want.merged || !slices.Equal(got.Supersede, want.supersede) || got.Manual || len(got.Cancel) > 0 {
+				same := got.Attempt == want.attempt && got.Merged == want.merged && slices.Equal(got.Supersede, want.supersede)
+				if !same || got.Manual || len(got.Cancel) > 0 {
 					t.Errorf("got %+v, want %+v", got, want)
 				}
 			})
 		}
 	}
+}
+
+func TestDeliveryPolicies(t *testing.T) {
+	t.Parallel()
 
 	t.Run("NoPolicyDelaysTheOpeningOfAnOpenIncident", func(t *testing.T) {
 		t.Parallel()
@@ -97,7 +95,8 @@ func TestDeliveryPolicy(t *testing.T) {
 				t.Errorf("%s: %+v is not valid", kind, policy)
 			}
 		}
-		for _, bad := range []vigil.DeliveryPolicy{{}, {MaxAttempts: 1}, {LateOpening: vigil.LateOpeningDrop}, {MaxAttempts: 1, LateOpening: "later"}} {
+		for _, bad := range []vigil.DeliveryPolicy{{}, {MaxAttempts: 1}, {LateOpening: vigil.LateOpeningDrop}, {MaxAttempts: 1,
+			LateOpening: "later"}} {
 			if bad.Valid() {
 				t.Errorf("%+v is valid", bad)
 			}
@@ -113,21 +112,25 @@ func TestDeliveryPolicy(t *testing.T) {
 	})
 }
 
+func channel(kind vigil.ChannelType) vigil.Channel {
+	return vigil.Channel{ID: uuid.NewSHA1(uuid.Nil, []byte(kind)), Name: string(kind), Type: kind, Enabled: true}
+}
+
+func recipient(c vigil.Channel, opening, recovery bool) vigil.Recipient {
+	return vigil.Recipient{
+		ChannelID: c.ID, Type: c.Type, Name: c.Name, Opening: opening, Recovery: recovery, Policy: policies().Of(c.Type),
+	}
+}
+
 func TestRecipients(t *testing.T) {
 	t.Parallel()
-	channel := func(n byte, kind vigil.ChannelType) vigil.Channel {
-		return vigil.Channel{ID: uuid.UUID{n}, Name: string(kind), Type: kind, Enabled: true}
-	}
-	webhook, email, pager := channel(1, vigil.ChannelWebhook), channel(2, vigil.ChannelEmail), channel(3, vigil.ChannelPager)
+	webhook, email, pager := channel(vigil.ChannelWebhook), channel(vigil.ChannelEmail), channel(vigil.ChannelPager)
 	rule := func(on vigil.NotifyOn, to ...vigil.Channel) vigil.Rule {
 		r := vigil.Rule{NotifyOn: on}
 		for _, c := range to {
 			r.Channels = append(r.Channels, c.ID)
 		}
 		return r
-	}
-	recipient := func(c vigil.Channel, opening, recovery bool) vigil.Recipient {
-		return vigil.Recipient{ChannelID: c.ID, Type: c.Type, Name: c.Name, Opening: opening, Recovery: recovery, Policy: policies().Of(c.Type)}
 	}
 	all := []vigil.Channel{webhook, email, pager}
 
@@ -172,7 +175,12 @@ func TestRecipients(t *testing.T) {
 			t.Error("the given recipients are changed")
 		}
 	})
+}
 
+func TestRecoveryRecipients(t *testing.T) {
+	t.Parallel()
+	webhook, email, pager := channel(vigil.ChannelWebhook), channel(vigil.ChannelEmail), channel(vigil.ChannelPager)
+	chat := channel(vigil.ChannelChat)
 	opened, both, late := vigil.NotifyUnhealthy, vigil.NotifyBoth, true
 	for name, test := range map[string]struct {
 		channel vigil.Channel
@@ -191,10 +199,10 @@ func TestRecipients(t *testing.T) {
 		"WherePolicyDropsIfAskedFor":       {pager, both, late, vigil.ResolvedAutomatically, true},
 		"NotWhenTheCheckIsRemoved":         {webhook, both, !late, vigil.ResolvedCheckRemoved, false},
 		"NotWhenTheCheckIsRemovedIfLate":   {webhook, both, late, vigil.ResolvedCheckRemoved, false},
-		"OnlyRecoveriesAskedFor":           {chatChannel(), vigil.NotifyHealthy, !late, vigil.ResolvedAutomatically, true},
-		"OnlyRecoveriesNotOfOneDoneByHand": {chatChannel(), vigil.NotifyHealthy, !late, vigil.ResolvedManually, false},
+		"OnlyRecoveriesAskedFor":           {chat, vigil.NotifyHealthy, !late, vigil.ResolvedAutomatically, true},
+		"OnlyRecoveriesNotOfOneDoneByHand": {chat, vigil.NotifyHealthy, !late, vigil.ResolvedManually, false},
 	} {
-		t.Run("Recovery/"+name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			given := []vigil.Recipient{recipient(test.channel, test.on.Opening(), test.on.Recovery())}
 			var pending []uuid.UUID
@@ -209,8 +217,4 @@ func TestRecipients(t *testing.T) {
 			}
 		})
 	}
-}
-
-func chatChannel() vigil.Channel {
-	return vigil.Channel{ID: uuid.UUID{4}, Name: "chat", Type: vigil.ChannelChat, Enabled: true}
 }

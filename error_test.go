@@ -31,7 +31,7 @@ func TestError(t *testing.T) {
 			t.Errorf("code is %q", got)
 		}
 		if got := vigil.ErrorMessage(err); strings.Contains(got, "hunter2") || strings.Contains(got, "10.0.0.1") {
-			t.Errorf("message tells what went wrong inside: %q", got)
+			t.Errorf("the message reveals internals: %q", got)
 		}
 	})
 

@@ -46,7 +46,7 @@ func ParsePosition(member, text string) (Position, error) {
 	return p, nil
 }
 
-// Event is one turn of an incident, told to channels and to the stream alike.
+// Event is a change of an incident, sent to channels and to the alert stream.
 type Event struct {
 	ID         uuid.UUID
 	OrgID      uuid.UUID
@@ -73,7 +73,7 @@ func EventID(incident uuid.UUID, t EventType) uuid.UUID {
 	return uuid.NewSHA1(incidentSpace, append(incident[:], t...))
 }
 
-// EventContext is what an event tells: everything as it stands when it happens.
+// EventContext is the content of an event: the state at the time of the change.
 type EventContext struct {
 	Type         EventType
 	Time         time.Time

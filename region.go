@@ -8,7 +8,7 @@ import (
 // Region is a place that checks are probed from (spec section 2, Region).
 type Region struct {
 	Key         string // <continent>-<compass position>-<airport code>
-	Name        string // the place as people say it, such as Newark, USA
+	Name        string // for display, such as Newark, USA
 	City        string
 	Country     string
 	CountryCode string // ISO 3166-1 alpha-2
@@ -17,10 +17,10 @@ type Region struct {
 	Latitude    float64
 	Longitude   float64
 	Primary     bool     // open to every tier
-	Aliases     []string // cloud providers' names that mean this region
+	Aliases     []string // names of nearby cloud regions
 }
 
-// DefaultRegionAlias is the region of a check that names none (spec section 2).
+// DefaultRegionAlias is the region of a check without regions (spec section 2).
 const DefaultRegionAlias = "us-east-1"
 
 // Regions returns the 33 regions in the order in which people are shown them.
@@ -54,7 +54,7 @@ func RegionKeys() []string {
 	return keys
 }
 
-// place makes the region of a city; what its key tells is taken from the key.
+// place returns the region of a city; the continent and the airport come from its key.
 func place(key, city, countryCode string, latitude, longitude float64, aliases ...string) Region {
 	country := countryName(countryCode)
 	name := city
@@ -74,7 +74,7 @@ func place(key, city, countryCode string, latitude, longitude float64, aliases .
 	}
 }
 
-// isPrimary tells the six regions that every tier may use (spec section 2).
+// isPrimary reports whether a region is one of the six of every tier (spec section 2).
 func isPrimary(key string) bool {
 	switch key {
 	case "na-east-ewr", "sa-east-sao", "eu-central-fra", "ap-southeast-sin", "au-southeast-syd", "af-south-jnb":

@@ -291,7 +291,7 @@ func TestNewAnchor(t *testing.T) {
 	})
 }
 
-// Whatever a row may hold, a schedule neither panics nor goes backwards: the
+// For any stored row, a schedule neither panics nor goes backwards: the
 // fuzzer looks for overflow far from the anchor.
 func FuzzSchedule(f *testing.F) {
 	f.Add(int64(0), int64(1000), int64(0), int64(0), int64(0))

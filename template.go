@@ -81,9 +81,9 @@ func ExampleVariables() map[string]string {
 const maxShownName = 40
 
 // ParseTemplate returns the names of the variables in a template, in order of
-// their first use. Spaces around a name do not count, and whatever stands
-// outside of the marks is text. The error is a CodeInvalid one about the given
-// member ("config.title_template") and lists the known variables.
+// their first use. Spaces around a name are ignored; everything outside of the marks
+// is text. The error has CodeInvalid, names member (such as
+// "config.title_template") and lists the known variables.
 func ParseTemplate(member, text string) ([]string, error) {
 	known := VariableNames()
 	var names []string

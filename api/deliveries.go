@@ -81,7 +81,7 @@ func showAttempt(a vigil.Attempt) attemptView {
 	return attemptView{
 		Number: a.Number, StartedAt: a.StartedAt.UTC(), FinishedAt: inUTC(a.FinishedAt), DurationMS: a.Duration.Milliseconds(),
 		Delivered:  a.FinishedAt != nil && a.ErrorCode == "",
-		StatusCode: orNull(a.StatusCode), ErrorCode: orNull(a.ErrorCode), Error: orNull(a.Error), ResponseBody: orNull(a.ResponseBody),
+		StatusCode: vigil.NilIfZero(a.StatusCode), ErrorCode: vigil.NilIfZero(a.ErrorCode), Error: vigil.NilIfZero(a.Error), ResponseBody: vigil.NilIfZero(a.ResponseBody),
 		NextAttemptAt: inUTC(a.NextAttemptAt), Manual: a.Manual,
 	}
 }

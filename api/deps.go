@@ -143,9 +143,9 @@ type incidentWorkflows interface {
 	// Redeliver requests one more attempt; CodeConflict when its channel is
 	// disabled or deleted.
 	Redeliver(ctx context.Context, orgID, deliveryID uuid.UUID) error
-	// Look has a check's incident evaluated again, after something that it
+	// Refresh has the incident of a check evaluated again, after something that it
 	// depends on changed. It is an attempt, as those of loops are.
-	Look(ctx context.Context, checkID uuid.UUID) error
+	Refresh(ctx context.Context, checkID uuid.UUID) error
 }
 
 // channelTypes is the registry of channel types.

@@ -53,7 +53,7 @@ func (d *incidentStub) Redeliver(ctx context.Context, orgID, deliveryID uuid.UUI
 	return err
 }
 
-func (d *incidentStub) Look(_ context.Context, checkID uuid.UUID) error {
+func (d *incidentStub) Refresh(_ context.Context, checkID uuid.UUID) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.refreshed = append(d.refreshed, checkID)

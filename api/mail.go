@@ -11,6 +11,7 @@ import (
 
 	"vigil"
 	"vigil/api/rest"
+	"vigil/timing"
 )
 
 // mailer sends mail to people.
@@ -53,7 +54,7 @@ func (m *accountMail) send(ctx context.Context, what string, mail vigil.Mail) {
 	m.tasks.start(ctx, what, func(ctx context.Context) error {
 		var err error
 		for try := range mailTries {
-			if try > 0 && !pause(ctx, mailPause) {
+			if try > 0 && timing.Sleep(ctx, mailPause) != nil {
 				break
 			}
 			if err = m.mailer.Send(ctx, mail); err == nil {
@@ -65,18 +66,6 @@ func (m *accountMail) send(ctx context.Context, what string, mail vigil.Mail) {
 		}
 		return err
 	})
-}
-
-// pause waits; false when ctx ended first.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // mailToken creates a token for a link and stores its hash.

@@ -45,7 +45,7 @@ func (t *timelines) show(m vigil.TimelineEntry) timelineEntryView {
 		rules := ids(m.Firing)
 		view.Region, view.FiringRules, view.FailureCount = &m.Region, &rules, &m.Failures
 	case vigil.TimelineState:
-		view.Event, view.By = &m.Event, orNull(m.By)
+		view.Event, view.By = &m.Event, vigil.NilIfZero(m.By)
 	case vigil.TimelineAttempt:
 		view.Delivery, view.Attempt = new(t.links.showDelivery(*m.Delivery)), new(showAttempt(*m.Attempt))
 	}

@@ -17,21 +17,12 @@ func parseHeaders(path string, given map[string]string) (header http.Header, hos
 	}
 	host = header.Get("Host")
 	header.Del("Host")
-	if !validHostHeader(host) {
-		return nil, "", vigil.Invalid(config.Member(path, givenAs(given, "Host")), "must be a host name, with a port where it needs one")
-	}
-	return header, host, nil
-}
-
-// givenAs returns a header's name as the config spells it, so that an error names
-// the member that its reader sees.
-func givenAs(given map[string]string, canonical string) string {
 	for name := range given {
-		if http.CanonicalHeaderKey(name) == canonical {
-			return name
+		if strings.EqualFold(name, "Host") && !validHostHeader(host) {
+			return nil, "", vigil.Invalid(config.Member(path, name), "must be a host name, with a port where it needs one")
 		}
 	}
-	return canonical
+	return header, host, nil
 }
 
 func validHostHeader(value string) bool {

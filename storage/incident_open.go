@@ -13,11 +13,11 @@ import (
 	"vigil"
 )
 
-// OpenIncident opens the incident of an episode, with its event and the
-// deliveries of it, all or nothing. It may be repeated: when the incident is
-// there, or another one of the check is open, that one is returned. The outcome
-// has no incident (a zero id) when there is no reason left: the check was
-// disabled or the rules are gone. CodeNotFound: the check was deleted.
+// OpenIncident opens an incident and stores its event and deliveries, in one
+// transaction. It returns an existing incident when one has the ID of the request or
+// is open for the check, so a retry is safe. The outcome has a zero incident ID when
+// the check is disabled or none of the rules is enabled any more. It fails with
+// CodeNotFound when the check was deleted.
 func (s *Store) OpenIncident(ctx context.Context, o vigil.OpenRequest) (vigil.IncidentOutcome, error) {
 	var out vigil.IncidentOutcome
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
@@ -25,7 +25,7 @@ func (s *Store) OpenIncident(ctx context.Context, o vigil.OpenRequest) (vigil.In
 		if err != nil {
 			return err
 		}
-		known, err := adoptable(ctx, tx, o)
+		known, err := existingIncident(ctx, tx, o)
 		if err != nil {
 			return err
 		}
@@ -34,7 +34,7 @@ func (s *Store) OpenIncident(ctx context.Context, o vigil.OpenRequest) (vigil.In
 			out.PendingDeliveries, err = pendingDeliveries(ctx, tx, check.Name, known.ID)
 			return err
 		}
-		rules, err := openingRules(ctx, tx, o)
+		rules, err := enabledRules(ctx, tx, o)
 		if err != nil || !check.Enabled || len(rules) == 0 {
 			return err
 		}
@@ -44,8 +44,8 @@ func (s *Store) OpenIncident(ctx context.Context, o vigil.OpenRequest) (vigil.In
 	return out, wrap("open an incident", err)
 }
 
-// lockForIncident makes everything that happens to the incidents of a check wait
-// for its turn, and reads what events tell of the check.
+// lockForIncident locks a check's row, which serializes the changes of its incidents,
+// and reads the parts of the check that events contain.
 func (s *Store) lockForIncident(ctx context.Context, tx bun.Tx, checkID uuid.UUID) (vigil.Check, vigil.Organization, error) {
 	var row checkRow
 	err := tx.NewSelect().Model(&row).ExcludeColumn("config").Where("c.id = ?", checkID).For("NO KEY UPDATE").Scan(ctx)
@@ -62,21 +62,20 @@ func (s *Store) lockForIncident(ctx context.Context, tx bun.Tx, checkID uuid.UUI
 	}, org.organization(), nil
 }
 
-// adoptable finds the incident that an opening means already: the same one, made
-// by an earlier attempt, or the one that is open.
-func adoptable(ctx context.Context, tx bun.Tx, o vigil.OpenRequest) (*incidentRow, error) {
+// existingIncident returns the incident that an earlier attempt of the request opened,
+// or the one that is open for the check, or nil.
+func existingIncident(ctx context.Context, tx bun.Tx, o vigil.OpenRequest) (*incidentRow, error) {
 	var rows []incidentRow
 	err := tx.NewSelect().Model(&rows).Where("i.id = ? OR (i.check_id = ? AND i.status <> 'resolved')", o.ID, o.CheckID).
 		OrderExpr("(i.id = ?) DESC", o.ID).Limit(1).Scan(ctx)
 	if err != nil || len(rows) == 0 {
-		return nil, wrap("look for the incident", err)
+		return nil, wrap("find the incident", err)
 	}
 	return &rows[0], nil
 }
 
-// openingRules reads the rules of an opening that are still there and enabled,
-// the one that names the incident first.
-func openingRules(ctx context.Context, tx bun.Tx, o vigil.OpenRequest) ([]vigil.Rule, error) {
+// enabledRules reads the rules of the request that are enabled, the leading one first.
+func enabledRules(ctx context.Context, tx bun.Tx, o vigil.OpenRequest) ([]vigil.Rule, error) {
 	var rows []ruleRow
 	err := tx.NewSelect().Model(&rows).Where("ar.check_id = ? AND ar.enabled AND ar.id = ANY(?)", o.CheckID, pgdialect.Array(append([]uuid.UUID{}, o.Rules...))).Scan(ctx)
 	if err != nil {
@@ -153,7 +152,7 @@ func firingRegions(votes []vigil.Vote) []string {
 	return regions
 }
 
-// readRecipients reads the channels of the rules, and returns whom they notify.
+// readRecipients reads the channels of the rules and returns the recipients.
 func (s *Store) readRecipients(ctx context.Context, tx bun.Tx, orgID uuid.UUID, rules []vigil.Rule) ([]vigil.Recipient, error) {
 	if s.policies == nil {
 		return nil, errNoPolicies()

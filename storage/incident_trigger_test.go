@@ -137,7 +137,7 @@ func TestVoteMatches(t *testing.T) {
 	t.Parallel()
 	a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
 	vote := a.evaluated(vigil.Observation{Error: "down"})
-	stored := func() vigil.Vote { return a.standing().Regions[1].Vote }
+	stored := func() vigil.Vote { return a.context().Regions[1].Vote }
 	if v := stored(); len(v.Matches) != 1 || !reflect.DeepEqual(v.Matches, vote.Matches) {
 		t.Errorf("stored matches %+v, want %+v", v.Matches, vote.Matches)
 	}

@@ -24,15 +24,15 @@ type tombstoneRow struct {
 }
 
 func tombstonesOf(rows []tombstoneRow) []vigil.Tombstone {
-	stones := make([]vigil.Tombstone, len(rows))
+	tombstones := make([]vigil.Tombstone, len(rows))
 	for i, r := range rows {
-		stones[i] = vigil.Tombstone{CheckID: r.CheckID, Region: r.Region, OrgID: r.OrgID, Revision: r.Revision, CreatedAt: r.CreatedAt}
+		tombstones[i] = vigil.Tombstone{CheckID: r.CheckID, Region: r.Region, OrgID: r.OrgID, Revision: r.Revision, CreatedAt: r.CreatedAt}
 	}
-	return stones
+	return tombstones
 }
 
-// addTombstones removes loops of a check and leaves a tombstone for each, with the revision
-// at which they had to end or, when the check goes, zero.
+// addTombstones deletes loops of a check and adds a tombstone for each. revision is that
+// of the check that removed the regions, 0 when the check is deleted.
 func addTombstones(ctx context.Context, tx bun.Tx, checkID uuid.UUID, regions []string, revision int64) error {
 	if len(regions) == 0 {
 		return nil
@@ -44,31 +44,31 @@ func addTombstones(ctx context.Context, tx bun.Tx, checkID uuid.UUID, regions []
 		ON CONFLICT (check_id, region) DO UPDATE SET created_at = clock_timestamp(), done_at = NULL, revision = excluded.revision`,
 		checkID, pgdialect.Array(regions), revision).Exec(ctx)
 	if err != nil {
-		return fmt.Errorf("bury loops: %w", err)
+		return fmt.Errorf("add tombstones: %w", err)
 	}
 	return nil
 }
 
-// clearTombstones takes the tombstones of regions that come back. It waits for whoever holds
-// one.
+// clearTombstones deletes the tombstones of regions that are added again. It blocks
+// while HoldTombstone holds one of them.
 func clearTombstones(ctx context.Context, tx bun.Tx, checkID uuid.UUID, regions []string) error {
 	_, err := tx.NewRaw("DELETE FROM loop_tombstones WHERE check_id = ? AND region = ANY(?)", checkID, pgdialect.Array(regions)).Exec(ctx)
 	if err != nil {
-		return fmt.Errorf("lift tombstones: %w", err)
+		return fmt.Errorf("clear tombstones: %w", err)
 	}
 	return nil
 }
 
-// HoldTombstone does something while a tombstone stands: its region cannot come
-// back before do returns. It does nothing when the tombstone was lifted, or
-// replaced by that of a later loop.
-func (s *Store) HoldTombstone(ctx context.Context, stone vigil.Tombstone, do func(context.Context) error) error {
+// HoldTombstone runs do with the tombstone locked: its region cannot be added again
+// before do returns. It does nothing when the tombstone was cleared, or replaced by
+// that of a later loop.
+func (s *Store) HoldTombstone(ctx context.Context, tombstone vigil.Tombstone, do func(context.Context) error) error {
 	var done error // of do, which says nothing of the database
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		var stands bool
 		err := tx.NewRaw("SELECT true FROM loop_tombstones WHERE check_id = ? AND region = ? AND created_at = ? FOR UPDATE",
-			stone.CheckID, stone.Region, stone.CreatedAt).Scan(ctx, &stands)
-		if noRow(err) {
+			tombstone.CheckID, tombstone.Region, tombstone.CreatedAt).Scan(ctx, &stands)
+		if isNoRow(err) {
 			return nil
 		}
 		if err != nil {
@@ -80,8 +80,7 @@ func (s *Store) HoldTombstone(ctx context.Context, stone vigil.Tombstone, do fun
 	return errors.Join(done, wrap("hold a tombstone", err))
 }
 
-// Tombstones returns loops that must end and are not known to have, the oldest
-// first.
+// Tombstones returns the tombstones of loops that have not ended, oldest first.
 func (s *Store) Tombstones(ctx context.Context, limit int) ([]vigil.Tombstone, error) {
 	var rows []tombstoneRow
 	err := s.db.NewSelect().Model(&rows).Column("check_id", "region", "org_id", "revision", "created_at").Where("t.done_at IS NULL").
@@ -89,32 +88,31 @@ func (s *Store) Tombstones(ctx context.Context, limit int) ([]vigil.Tombstone, e
 	return tombstonesOf(rows), wrap("read tombstones", err)
 }
 
-// PurgeLoop notes that a loop with a tombstone has ended. The tombstone itself
-// stays for the catalogues until retention takes it; one that was lifted, or
-// replaced by that of a later loop, is left as it is. While results of a deleted
-// check are left it removes some of them instead: it is not done, and is to be
-// called again.
-func (s *Store) PurgeLoop(ctx context.Context, stone vigil.Tombstone) (done bool, err error) {
-	if more, err := s.purge(ctx, stone.CheckID); err != nil || more {
+// PurgeLoop records that the loop of a tombstone has ended. The tombstone remains for
+// workers' catalogues until its retention ends; one that was cleared or replaced is
+// not changed. While a deleted check has results, PurgeLoop deletes some of them
+// instead and returns false: call it again.
+func (s *Store) PurgeLoop(ctx context.Context, tombstone vigil.Tombstone) (done bool, err error) {
+	if more, err := s.purge(ctx, tombstone.CheckID); err != nil || more {
 		return false, wrap("remove the results of a deleted check", err)
 	}
 	_, err = s.db.NewRaw("UPDATE loop_tombstones SET done_at = clock_timestamp() WHERE check_id = ? AND region = ? AND created_at = ? AND done_at IS NULL",
-		stone.CheckID, stone.Region, stone.CreatedAt).Exec(ctx)
+		tombstone.CheckID, tombstone.Region, tombstone.CreatedAt).Exec(ctx)
 	return err == nil, wrap("close a tombstone", err)
 }
 
-// purgePatience is how long the deletion of a check waits for the removal of its
+// purgeTimeout limits how long the deletion of a check waits for the removal of its
 // results.
-const purgePatience = 2 * time.Second
+const purgeTimeout = 2 * time.Second
 
-// purgeSoon removes as many results of a deleted check as there is time for.
+// purgeSoon removes results of a deleted check until purgeTimeout.
 func (s *Store) purgeSoon(ctx context.Context, checkID uuid.UUID) {
-	ctx, cancel := context.WithTimeout(ctx, purgePatience)
+	ctx, cancel := context.WithTimeout(ctx, purgeTimeout)
 	defer cancel()
 	for {
 		more, err := s.purge(ctx, checkID)
 		if err != nil {
-			s.log.DebugContext(ctx, "results of a deleted check are left for later", "check", checkID, "error", err)
+			s.log.DebugContext(ctx, "results of a deleted check remain until the next sweep", "check", checkID, "error", err)
 		}
 		if err != nil || !more {
 			return
@@ -122,16 +120,16 @@ func (s *Store) purgeSoon(ctx context.Context, checkID uuid.UUID) {
 	}
 }
 
-// purge removes the results of one day and region of a check that was deleted,
-// and says whether there were any: less than a second's work, since whoever is
-// interrupted in it has done nothing. No lock but those of the rows is held for it.
+// purge deletes the results of one day and region of a deleted check and reports
+// whether there were any. Each call takes less than a second, since an interrupted
+// one is rolled back. It holds row locks only.
 func (s *Store) purge(ctx context.Context, checkID uuid.UUID) (found bool, err error) {
 	var first struct {
 		Region string
 		Slot   time.Time
 	}
 	err = s.db.NewRaw("SELECT region, slot FROM results WHERE check_id = ?0 AND NOT EXISTS (SELECT FROM checks WHERE id = ?0) LIMIT 1", checkID).Scan(ctx, &first)
-	if noRow(err) {
+	if isNoRow(err) {
 		return false, nil
 	}
 	if err != nil {

@@ -15,12 +15,11 @@ import (
 	"vigil"
 )
 
-// SaveVote stores what a region says of a check, unless a newer vote of it is
-// stored, and says what the vote may change. A region that was removed or is
-// disabled has no vote, and neither has one from before it was enabled again:
-// CodeNotFound.
+// SaveVote stores the vote of a region, unless a newer one is stored. It fails with
+// CodeNotFound for a region that was removed or is disabled, and for a vote from
+// before the region was enabled.
 func (s *Store) SaveVote(ctx context.Context, checkID uuid.UUID, v vigil.Vote) (vigil.VoteAck, error) {
-	var heard vigil.VoteAck
+	var ack vigil.VoteAck
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		var row struct {
 			OrgID  uuid.UUID `bun:"org_id"`
@@ -38,13 +37,13 @@ func (s *Store) SaveVote(ctx context.Context, checkID uuid.UUID, v vigil.Vote) (
 		if err != nil {
 			return found("check", err)
 		}
-		heard = vigil.VoteAck{Relevant: row.Open || len(v.Firing) > 0, OrgID: row.OrgID, CheckName: row.Name, Target: row.Target}
+		ack = vigil.VoteAck{Relevant: row.Open || len(v.Firing) > 0, OrgID: row.OrgID, CheckName: row.Name, Target: row.Target}
 		return s.storeVote(ctx, tx, checkID, v, row.Voted || len(v.Firing) > 0)
 	})
-	return heard, wrap("keep a vote", err)
+	return ack, wrap("store a vote", err)
 }
 
-// storeVote writes the vote, and an edge when it is one.
+// storeVote writes the vote, and its edge when edge is true.
 func (s *Store) storeVote(ctx context.Context, tx bun.Tx, checkID uuid.UUID, v vigil.Vote, edge bool) error {
 	firing := pgdialect.Array(append([]uuid.UUID{}, v.Firing...))
 	matches, err := encodeMatches(v)
@@ -74,14 +73,14 @@ func (s *Store) storeVote(ctx context.Context, tx bun.Tx, checkID uuid.UUID, v v
 	return nil
 }
 
-// storedMatches are the matches of a vote as its row has them. Slot is that of the
-// vote: an older release updates the rest of the row and leaves them.
+// storedMatches is the JSON of a vote's matches. Slot is the slot of the vote: an older
+// release updates the other columns and leaves this one.
 type storedMatches struct {
 	Slot    time.Time     `json:"slot"`
 	Matches []vigil.Match `json:"matches"`
 }
 
-// encodeMatches returns nil for a vote that does not say what made its rules fire.
+// encodeMatches returns nil for a vote without matches.
 func encodeMatches(v vigil.Vote) (any, error) {
 	if len(v.Matches) == 0 {
 		return nil, nil //nolint:nilnil // SQL's NULL
@@ -108,8 +107,8 @@ func decodeMatches(text []byte, slot time.Time) ([]vigil.Match, error) {
 	return stored.Matches, nil
 }
 
-// dropVotes takes the votes of a check that is disabled: what its regions said
-// must not count when it is enabled again.
+// dropVotes deletes the votes of a check that is disabled: they must not count when it
+// is enabled again.
 func dropVotes(ctx context.Context, tx bun.Tx, checkID uuid.UUID) error {
 	if _, err := tx.NewRaw("DELETE FROM region_votes WHERE check_id = ?", checkID).Exec(ctx); err != nil {
 		return fmt.Errorf("drop the votes: %w", err)
@@ -117,35 +116,34 @@ func dropVotes(ctx context.Context, tx bun.Tx, checkID uuid.UUID) error {
 	return nil
 }
 
-// silentRegion is true for a region that the sweep found silent and that still
-// has no newer result. It needs the aliases r and v.
+// silentRegion is true for a region that was marked silent and has no newer result. It
+// uses the aliases r (check_regions) and v (region_votes).
 const silentRegion = "coalesce(v.silent AND r.next_due + (2 * r.interval_ms + r.deadline_ms) * interval '1 millisecond' < ?, false)"
 
-// IncidentContext reads where a check stands with its incidents. It fails with
-// CodeNotFound when there is no such check.
+// IncidentContext reads the context of a check's incidents in one snapshot. It fails
+// with CodeNotFound when the check does not exist.
 func (s *Store) IncidentContext(ctx context.Context, checkID uuid.UUID) (vigil.IncidentContext, error) {
-	var standing vigil.IncidentContext
-	// One snapshot, so that the parts agree.
+	var read vigil.IncidentContext
 	err := s.db.RunInTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}, func(ctx context.Context, tx bun.Tx) error {
 		var check checkRow
 		err := tx.NewSelect().Model(&check).Column("id", "org_id", "enabled", "revision").Where("c.id = ?", checkID).Scan(ctx)
 		if err != nil {
 			return found("check", err)
 		}
-		standing = vigil.IncidentContext{OrgID: check.OrgID, Enabled: check.Enabled, Revision: check.Revision}
-		err = tx.NewRaw("SELECT id, region_policy AS policy FROM alert_rules WHERE check_id = ? AND enabled ORDER BY id", checkID).Scan(ctx, &standing.Rules)
+		read = vigil.IncidentContext{OrgID: check.OrgID, Enabled: check.Enabled, Revision: check.Revision}
+		err = tx.NewRaw("SELECT id, region_policy AS policy FROM alert_rules WHERE check_id = ? AND enabled ORDER BY id", checkID).Scan(ctx, &read.Rules)
 		if err != nil {
 			return fmt.Errorf("read the rules: %w", err)
 		}
-		if err := s.readRegions(ctx, tx, checkID, &standing); err != nil {
+		if err := s.readRegions(ctx, tx, checkID, &read); err != nil {
 			return err
 		}
-		return readHeads(ctx, tx, checkID, &standing)
+		return readIncidentHeads(ctx, tx, checkID, &read)
 	})
-	return standing, wrap("read a standing", err)
+	return read, wrap("read an incident context", err)
 }
 
-func (s *Store) readRegions(ctx context.Context, tx bun.Tx, checkID uuid.UUID, standing *vigil.IncidentContext) error {
+func (s *Store) readRegions(ctx context.Context, tx bun.Tx, checkID uuid.UUID, read *vigil.IncidentContext) error {
 	var rows []struct {
 		Region   string      `bun:"region"`
 		Revision *int64      `bun:"revision"`
@@ -173,13 +171,13 @@ func (s *Store) readRegions(ctx context.Context, tx bun.Tx, checkID uuid.UUID, s
 				return err
 			}
 		}
-		standing.Regions = append(standing.Regions, region)
+		read.Regions = append(read.Regions, region)
 	}
 	return nil
 }
 
-// readHeads fills in the open incident and the latch.
-func readHeads(ctx context.Context, tx bun.Tx, checkID uuid.UUID, standing *vigil.IncidentContext) error {
+// readIncidentHeads fills in the open incident and the latch.
+func readIncidentHeads(ctx context.Context, tx bun.Tx, checkID uuid.UUID, read *vigil.IncidentContext) error {
 	var rows []incidentRow
 	err := tx.NewSelect().Model(&rows).Column("id", "status", "latched", "quiet").
 		Where("i.check_id = ? AND (i.status <> 'resolved' OR i.latched)", checkID).Scan(ctx)
@@ -188,19 +186,18 @@ func readHeads(ctx context.Context, tx bun.Tx, checkID uuid.UUID, standing *vigi
 	}
 	for i := range rows {
 		if rows[i].Latched {
-			standing.Latch = &vigil.Latch{IncidentID: rows[i].ID, Quiet: rows[i].Quiet}
+			read.Latch = &vigil.Latch{IncidentID: rows[i].ID, Quiet: rows[i].Quiet}
 		} else {
-			standing.Incident = &vigil.IncidentHead{ID: rows[i].ID, Status: vigil.IncidentStatus(rows[i].Status)}
+			read.Incident = &vigil.IncidentHead{ID: rows[i].ID, Status: vigil.IncidentStatus(rows[i].Status)}
 		}
 	}
 	return nil
 }
 
-// Silences returns the regions whose silence began or ended, of checks where
-// that matters: one of their regions fires, or an incident is open or latched.
-// A region is silent when its next slot is overdue by two intervals and the
-// deadline, and was so at since already: nobody is silent while the platform
-// itself was away.
+// Silences returns regions that became silent or ceased to be, of checks with a firing
+// rule or an open or latched incident. A region is silent when its next slot is
+// overdue by two intervals and the deadline. The time before since, when the
+// platform itself was down, does not count.
 func (s *Store) Silences(ctx context.Context, now, since time.Time, limit int) ([]vigil.RegionSilence, error) {
 	var rows []struct {
 		CheckID uuid.UUID `bun:"check_id"`
@@ -226,17 +223,17 @@ func (s *Store) Silences(ctx context.Context, now, since time.Time, limit int) (
 	return silences, nil
 }
 
-// MarkSilence notes that a region's silence began or ended.
+// MarkSilence records that a region became silent or ceased to be.
 func (s *Store) MarkSilence(ctx context.Context, silence vigil.RegionSilence) error {
 	_, err := s.db.NewRaw("UPDATE region_votes SET silent = ? WHERE check_id = ? AND region = ?",
 		silence.Silent, silence.CheckID, silence.Region).Exec(ctx)
-	return wrap("note a silence", err)
+	return wrap("record a silence", err)
 }
 
-// UnhandledVotes returns votes by which a rule fires without an incident, 30 s after
-// they were told and outside of their wait: a rule was enabled again or a region
-// was silent for a while, and no vote had to be told for that. Some are right to
-// have none, as long as the rule's region policy is not met.
+// UnhandledVotes returns votes with a firing rule of checks without an incident, 30 s
+// after they were reported and outside of their wait. They exist after a rule was
+// enabled or a region ceased to be silent, which cause no new vote, and as long as
+// a region policy is not met.
 func (s *Store) UnhandledVotes(ctx context.Context, now time.Time, limit int) ([]vigil.UnhandledVote, error) {
 	var rows []struct {
 		CheckID   uuid.UUID `bun:"check_id"`
@@ -252,19 +249,19 @@ func (s *Store) UnhandledVotes(ctx context.Context, now time.Time, limit int) ([
 			AND NOT EXISTS (SELECT FROM incidents AS i WHERE i.check_id = v.check_id AND (i.status <> 'resolved' OR i.latched))
 		ORDER BY v.swept_at LIMIT ?`, micro(now), milliseconds(firstSweepWait), micro(now), limit).Scan(ctx, &rows)
 	if err != nil {
-		return nil, wrap("find unheard votes", err)
+		return nil, wrap("find unack votes", err)
 	}
-	unheard := make([]vigil.UnhandledVote, len(rows))
+	unack := make([]vigil.UnhandledVote, len(rows))
 	for i, row := range rows {
-		unheard[i] = vigil.UnhandledVote(row)
+		unack[i] = vigil.UnhandledVote(row)
 	}
-	return unheard, nil
+	return unack, nil
 }
 
-// MarkVoteSwept notes a repair and doubles the wait before the next.
+// MarkVoteSwept records a repair of a vote and doubles its wait.
 func (s *Store) MarkVoteSwept(ctx context.Context, vote vigil.UnhandledVote, at time.Time) error {
 	return s.markSwept(ctx, "region_votes", "check_id = ? AND region = ?", at, vote.CheckID, vote.Region)
 }
 
-// noRow says whether a query found nothing.
-func noRow(err error) bool { return errors.Is(err, sql.ErrNoRows) }
+// isNoRow says whether a query found nothing.
+func isNoRow(err error) bool { return errors.Is(err, sql.ErrNoRows) }

@@ -9,16 +9,16 @@ import (
 	"vigil"
 )
 
-func (a *alerts) standing() vigil.IncidentContext {
+func (a *alerts) context() vigil.IncidentContext {
 	a.Helper()
-	standing, err := a.store.IncidentContext(a.Context(), a.check.ID)
+	context, err := a.store.IncidentContext(a.Context(), a.check.ID)
 	if err != nil {
 		a.Fatal(err)
 	}
-	return standing
+	return context
 }
 
-func TestKeepVote(t *testing.T) {
+func TestSaveVote(t *testing.T) {
 	t.Parallel()
 
 	t.Run("TheNewestOfARegionStands", func(t *testing.T) {
@@ -28,13 +28,13 @@ func TestKeepVote(t *testing.T) {
 		a.vote(vigil.Vote{Region: newark, Revision: 2, Slot: epoch().Add(time.Minute), Firing: fires, Failures: 3})
 		a.vote(vigil.Vote{Region: newark, Revision: 2, Slot: epoch()})
 		a.vote(vigil.Vote{Region: newark, Revision: 1, Slot: epoch().Add(time.Hour)})
-		standing := a.standing()
-		r := standing.Regions[1]
-		if len(standing.Regions) != 2 || standing.Regions[0].Voted || r.Region != newark || !r.Voted || len(r.Vote.Firing) != 1 || r.Vote.Failures != 3 {
-			t.Errorf("regions %+v", standing.Regions)
+		context := a.context()
+		r := context.Regions[1]
+		if len(context.Regions) != 2 || context.Regions[0].Voted || r.Region != newark || !r.Voted || len(r.Vote.Firing) != 1 || r.Vote.Failures != 3 {
+			t.Errorf("regions %+v", context.Regions)
 		}
-		if !standing.Enabled || standing.Revision != 2 || len(standing.Rules) != 1 || standing.Rules[0].Policy != vigil.AnyRegion {
-			t.Errorf("standing %+v", standing)
+		if !context.Enabled || context.Revision != 2 || len(context.Rules) != 1 || context.Rules[0].Policy != vigil.AnyRegion {
+			t.Errorf("context %+v", context)
 		}
 	})
 
@@ -45,11 +45,11 @@ func TestKeepVote(t *testing.T) {
 			t.Helper()
 			a.slot = a.slot.Add(time.Second)
 			v.Region, v.Revision, v.Slot = newark, 2, a.slot
-			heard, err := a.store.SaveVote(t.Context(), a.check.ID, v)
-			if err != nil || heard.OrgID != a.org.ID || heard.CheckName != a.check.Name {
-				t.Fatalf("heard %+v, %v", heard, err)
+			ack, err := a.store.SaveVote(t.Context(), a.check.ID, v)
+			if err != nil || ack.OrgID != a.org.ID || ack.CheckName != a.check.Name {
+				t.Fatalf("acknowledged %+v, %v", ack, err)
 			}
-			return heard.Relevant
+			return ack.Relevant
 		}
 		if matters(vigil.Vote{}) {
 			t.Error("a quiet region matters")
@@ -69,8 +69,8 @@ func TestKeepVote(t *testing.T) {
 		a.fails(newark)
 		update(t, a.store, a.check, func(c *vigil.Check) { c.Regions = []string{frankfurt} })
 		_, err := a.store.SaveVote(t.Context(), a.check.ID, vigil.Vote{Region: newark, Revision: 2, Slot: epoch()})
-		if vigil.ErrorCode(err) != vigil.CodeNotFound || len(a.standing().Regions) != 1 {
-			t.Errorf("%v, regions %+v", err, a.standing().Regions)
+		if vigil.ErrorCode(err) != vigil.CodeNotFound || len(a.context().Regions) != 1 {
+			t.Errorf("%v, regions %+v", err, a.context().Regions)
 		}
 	})
 
@@ -89,12 +89,12 @@ func TestKeepVote(t *testing.T) {
 			t.Errorf("while it is disabled: %q", code)
 		}
 		again := update(t, a.store, a.check, func(c *vigil.Check) { c.Enabled = true })
-		if code := keep(late); code != vigil.CodeNotFound || a.standing().Regions[1].Voted {
-			t.Errorf("when it is enabled again: %q, regions %+v", code, a.standing().Regions)
+		if code := keep(late); code != vigil.CodeNotFound || a.context().Regions[1].Voted {
+			t.Errorf("when it is enabled again: %q, regions %+v", code, a.context().Regions)
 		}
 		late.Slot, late.Revision = epoch().Add(time.Minute), again.Revision
-		if code := keep(late); code != "" || !a.standing().Regions[1].Voted {
-			t.Errorf("the first vote since: %q, regions %+v", code, a.standing().Regions)
+		if code := keep(late); code != "" || !a.context().Regions[1].Voted {
+			t.Errorf("the first vote since: %q, regions %+v", code, a.context().Regions)
 		}
 	})
 
@@ -103,11 +103,11 @@ func TestKeepVote(t *testing.T) {
 		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
 		a.fails(newark)
 		update(t, a.store, a.check, func(c *vigil.Check) { c.Enabled = false })
-		if standing := a.standing(); standing.Enabled || len(standing.Regions) != 0 {
-			t.Errorf("disabled: %+v", standing)
+		if context := a.context(); context.Enabled || len(context.Regions) != 0 {
+			t.Errorf("disabled: %+v", context)
 		}
 		update(t, a.store, a.check, func(c *vigil.Check) { c.Enabled = true })
-		for _, r := range a.standing().Regions {
+		for _, r := range a.context().Regions {
 			if r.Voted {
 				t.Errorf("%s still has the vote of before", r.Region)
 			}
@@ -115,11 +115,11 @@ func TestKeepVote(t *testing.T) {
 	})
 }
 
-func TestUnheardVotes(t *testing.T) {
+func TestUnhandledVotes(t *testing.T) {
 	t.Parallel()
 	a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
 	at := epoch()
-	unheard := func(later time.Duration) []vigil.UnhandledVote {
+	unhandled := func(later time.Duration) []vigil.UnhandledVote {
 		t.Helper()
 		at = at.Add(later)
 		a.clock.set(at)
@@ -137,15 +137,15 @@ func TestUnheardVotes(t *testing.T) {
 		}
 	}
 	a.fails(newark)
-	if found := unheard(29 * time.Second); len(found) != 0 {
+	if found := unhandled(29 * time.Second); len(found) != 0 {
 		t.Errorf("too early: %+v", found)
 	}
 	enable(false)
-	if found := unheard(2 * time.Second); len(found) != 0 {
+	if found := unhandled(2 * time.Second); len(found) != 0 {
 		t.Errorf("of a rule that is disabled: %+v", found)
 	}
 	enable(true)
-	found := unheard(0)
+	found := unhandled(0)
 	if len(found) != 1 || found[0] != (vigil.UnhandledVote{CheckID: a.check.ID, Region: newark, OrgID: a.org.ID, CheckName: a.check.Name, Target: a.check.Target}) {
 		t.Fatalf("found %+v", found)
 	}
@@ -153,22 +153,22 @@ func TestUnheardVotes(t *testing.T) {
 		if err := a.store.MarkVoteSwept(t.Context(), found[0], at); err != nil {
 			t.Fatal(err)
 		}
-		if found := unheard(wait - time.Second); len(found) != 0 {
-			t.Errorf("told again before %v: %+v", wait, found)
+		if found := unhandled(wait - time.Second); len(found) != 0 {
+			t.Errorf("reported again before %v: %+v", wait, found)
 		}
-		if found := unheard(time.Second); len(found) != 1 {
-			t.Errorf("not told again after %v", wait)
+		if found := unhandled(time.Second); len(found) != 1 {
+			t.Errorf("not reported again after %v", wait)
 		}
 	}
 	vote := a.fails(newark) // a new vote has its time again
-	if found := unheard(29 * time.Second); len(found) != 0 {
+	if found := unhandled(29 * time.Second); len(found) != 0 {
 		t.Errorf("too early: %+v", found)
 	}
-	if found := unheard(time.Second); len(found) != 1 {
+	if found := unhandled(time.Second); len(found) != 1 {
 		t.Errorf("not after its time: %+v", found)
 	}
 	id := a.open(vote).Incident.ID
-	if found := unheard(0); len(found) != 0 {
+	if found := unhandled(0); len(found) != 0 {
 		t.Errorf("with an incident: %+v", found)
 	}
 	a.resolve(id, vigil.ResolvedAutomatically)
@@ -177,7 +177,7 @@ func TestUnheardVotes(t *testing.T) {
 		if err := a.store.MarkSilence(t.Context(), vigil.RegionSilence{CheckID: a.check.ID, OrgID: a.org.ID, Region: newark, Silent: silent}); err != nil {
 			t.Fatal(err)
 		}
-		if found := unheard(0); len(found) == 0 != silent {
+		if found := unhandled(0); len(found) == 0 != silent {
 			t.Errorf("of a region that is silent (%v): %+v", silent, found)
 		}
 	}
@@ -213,15 +213,15 @@ func TestSilences(t *testing.T) {
 		t.Fatal(err)
 	}
 	if again := silences(overdue, epoch()); len(again) != 0 {
-		t.Errorf("told twice: %+v", again)
+		t.Errorf("reported twice: %+v", again)
 	}
-	if r := a.standing().Regions[1]; !r.Silent {
+	if r := a.context().Regions[1]; !r.Silent {
 		t.Errorf("region %+v is not silent", r)
 	}
 	a.slot = overdue.Truncate(time.Second)
 	back := a.fails(newark)
-	if r := a.standing().Regions[1]; r.Silent || !back.NewerThan(vote) {
-		t.Errorf("region %+v is silent though it was heard", r)
+	if r := a.context().Regions[1]; r.Silent || !back.NewerThan(vote) {
+		t.Errorf("region %+v is silent though it has voted", r)
 	}
 }
 

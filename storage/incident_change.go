@@ -11,8 +11,8 @@ import (
 	"vigil"
 )
 
-// AcknowledgeIncident notes that somebody looks after an open incident. Repeated,
-// it changes nothing; a resolved incident is a CodeConflict error.
+// AcknowledgeIncident acknowledges an open incident. A retry changes nothing; a
+// resolved incident is a CodeConflict error.
 func (s *Store) AcknowledgeIncident(ctx context.Context, id uuid.UUID, by, publicURL string) (vigil.IncidentOutcome, error) {
 	return s.changeIncident(ctx, id, func(c *incidentChange) error {
 		switch vigil.IncidentStatus(c.row.Status) {
@@ -31,45 +31,41 @@ func (s *Store) AcknowledgeIncident(ctx context.Context, id uuid.UUID, by, publi
 	})
 }
 
-// ResolveIncident ends an incident, with its event and the deliveries of it, all
-// or nothing. Repeated, it changes nothing.
-//
-// Channels hear of an incident that resolves by itself when they want to. So do
-// those that have not heard yet that it opened, except pagers, however it ends:
-// nobody may be left with half of the story. When the check was removed, what is
-// still pending is canceled instead.
-func (s *Store) ResolveIncident(ctx context.Context, closing vigil.ResolveRequest) (vigil.IncidentOutcome, error) {
-	return s.changeIncident(ctx, closing.ID, func(c *incidentChange) error {
+// ResolveIncident resolves an incident and stores its event and deliveries, in one
+// transaction. A retry changes nothing. vigil.RecoveryRecipients decides which
+// channels are notified; when the check was removed, pending deliveries are canceled.
+func (s *Store) ResolveIncident(ctx context.Context, request vigil.ResolveRequest) (vigil.IncidentOutcome, error) {
+	return s.changeIncident(ctx, request.ID, func(c *incidentChange) error {
 		if c.row.Status == string(vigil.IncidentResolved) {
 			return nil
 		}
 		now := s.instant()
-		c.row.Status, c.row.ResolvedAt, c.row.Resolution = string(vigil.IncidentResolved), &now, string(closing.Resolution)
-		c.row.ResolvedBy, c.row.Note = cleanText(closing.By), cleanText(closing.Note)
-		c.row.Latched, c.row.Quiet = closing.Latch, append([]string{}, closing.Quiet...)
+		c.row.Status, c.row.ResolvedAt, c.row.Resolution = string(vigil.IncidentResolved), &now, string(request.Resolution)
+		c.row.ResolvedBy, c.row.Note = cleanText(request.By), cleanText(request.Note)
+		c.row.Latched, c.row.Quiet = request.Latch, append([]string{}, request.Quiet...)
 		c.row.SweptAt, c.row.SweepWaitMS = now, 0
 		if err := c.store(ctx); err != nil {
 			return err
 		}
-		notified, err := c.recoveryRecipients(ctx, closing.Resolution)
+		notified, err := c.recoveryRecipients(ctx, request.Resolution)
 		if err != nil {
 			return err
 		}
-		return c.publish(ctx, vigil.EventResolved, closing.Regions, closing.PublicURL, notified)
+		return c.publish(ctx, vigil.EventResolved, request.Regions, request.PublicURL, notified)
 	})
 }
 
-// incidentChange is a change of one incident under way, its check's row locked.
+// incidentChange is a change of an incident in progress. The check's row is locked.
 type incidentChange struct {
 	db    *Store
 	tx    bun.Tx
 	row   incidentRow
 	check vigil.Check
 	org   vigil.Organization
-	done  bool // something was changed
+	done  bool // the incident was changed
 }
 
-// changeIncident runs change on an incident and returns what became of it.
+// changeIncident runs change on an incident and returns the outcome.
 func (s *Store) changeIncident(ctx context.Context, id uuid.UUID, change func(*incidentChange) error) (vigil.IncidentOutcome, error) {
 	var out vigil.IncidentOutcome
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
@@ -110,32 +106,32 @@ func (c *incidentChange) publish(ctx context.Context, t vigil.EventType, regions
 	if err != nil {
 		return err
 	}
-	story := vigil.EventContext{
+	eventContext := vigil.EventContext{
 		Type: t, Incident: incident, Check: c.check, Organization: c.org,
 		Regions: regions, PublicURL: publicURL,
 	}
 	switch t {
 	case vigil.EventAcknowledged:
-		story.Time = *incident.AcknowledgedAt
+		eventContext.Time = *incident.AcknowledgedAt
 	case vigil.EventResolved:
-		story.Time = *incident.ResolvedAt
+		eventContext.Time = *incident.ResolvedAt
 	case vigil.EventTriggered, vigil.EventTest:
 	}
 	rule, err := readRule(ctx, c.tx, incident.OrgID, incident.CheckID, incident.RuleID)
 	if err == nil {
-		story.Rule = rule
+		eventContext.Rule = rule
 	} else if vigil.ErrorCode(err) != vigil.CodeNotFound {
 		return err
 	}
-	event, err := vigil.NewEvent(story)
+	event, err := vigil.NewEvent(eventContext)
 	if err != nil {
 		return err
 	}
 	return c.db.publish(ctx, c.tx, event, to)
 }
 
-// recoveryRecipients returns those that are notified that the incident ended. It
-// locks pending deliveries of the opening, so that none of them ends in between.
+// recoveryRecipients returns the recipients of the recovery. It locks pending
+// deliveries of the opening, so that none of them ends before the commit.
 func (c *incidentChange) recoveryRecipients(ctx context.Context, how vigil.Resolution) ([]vigil.Recipient, error) {
 	if how == vigil.ResolvedCheckRemoved {
 		now := c.db.instant()
@@ -156,11 +152,11 @@ func (c *incidentChange) recoveryRecipients(ctx context.Context, how vigil.Resol
 	return vigil.RecoveryRecipients(recipients, how, pending), nil
 }
 
-// KeepLatch notes which regions have been quiet since an incident was resolved
-// by hand, or with over that its episode has ended.
-func (s *Store) KeepLatch(ctx context.Context, id uuid.UUID, quiet []string, over bool) error {
+// KeepLatch stores the regions that have been quiet since a user resolved the incident.
+// It releases the latch when released is true.
+func (s *Store) KeepLatch(ctx context.Context, id uuid.UUID, quiet []string, released bool) error {
 	now := s.instant()
 	_, err := s.db.NewRaw("UPDATE incidents SET quiet = ?, latched = latched AND NOT ?, swept_at = ?, sweep_wait_ms = 0 WHERE id = ?",
-		pgdialect.Array(append([]string{}, quiet...)), over, now, id).Exec(ctx)
+		pgdialect.Array(append([]string{}, quiet...)), released, now, id).Exec(ctx)
 	return wrap("keep a latch", err)
 }
