@@ -58,20 +58,20 @@ type triggerView struct {
 	FailureCount int         `json:"failure_count" minimum:"0" doc:"Failures in a row in that region."`
 }
 
-func (s *incidents) show(i vigil.Incident) incidentView {
-	workflow := vigil.IncidentWorkflowID(i.CheckID)
+func (i *incidents) show(incident vigil.Incident) incidentView {
+	workflow := vigil.IncidentWorkflowID(incident.CheckID)
 	view := incidentView{
-		ID: i.ID, CheckID: i.CheckID, AlertRuleID: i.RuleID, Status: i.Status, Severity: i.Severity,
-		Title: i.Title, Description: i.Description, StartedAt: i.StartedAt.UTC(), CreatedAt: i.CreatedAt.UTC(),
-		AcknowledgedAt: inUTC(i.AcknowledgedAt), ResolvedAt: inUTC(i.ResolvedAt),
-		AcknowledgedBy: vigil.NilIfZero(i.AcknowledgedBy), ResolvedBy: vigil.NilIfZero(i.ResolvedBy),
-		Resolution: vigil.NilIfZero(string(i.Resolution)), Note: vigil.NilIfZero(i.Note),
-		Regions:    append([]string{}, i.Regions...),
-		Trigger:    triggerView{Matched: append([]string{}, i.Trigger.Matched...), FailureCount: i.Trigger.FailureCount},
-		WorkflowID: workflow, RunURL: s.links.of(workflow, ""),
+		ID: incident.ID, CheckID: incident.CheckID, AlertRuleID: incident.RuleID, Status: incident.Status, Severity: incident.Severity,
+		Title: incident.Title, Description: incident.Description, StartedAt: incident.StartedAt.UTC(), CreatedAt: incident.CreatedAt.UTC(),
+		AcknowledgedAt: inUTC(incident.AcknowledgedAt), ResolvedAt: inUTC(incident.ResolvedAt),
+		AcknowledgedBy: vigil.NilIfZero(incident.AcknowledgedBy), ResolvedBy: vigil.NilIfZero(incident.ResolvedBy),
+		Resolution: vigil.NilIfZero(string(incident.Resolution)), Note: vigil.NilIfZero(incident.Note),
+		Regions:    append([]string{}, incident.Regions...),
+		Trigger:    triggerView{Matched: append([]string{}, incident.Trigger.Matched...), FailureCount: incident.Trigger.FailureCount},
+		WorkflowID: workflow, RunURL: i.links.of(workflow, ""),
 	}
-	if !i.Trigger.Result.Slot.IsZero() {
-		view.Trigger.Result = new(showResult(i.Trigger.Result))
+	if !incident.Trigger.Result.Slot.IsZero() {
+		view.Trigger.Result = new(showResult(incident.Trigger.Result))
 	}
 	return view
 }

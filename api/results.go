@@ -48,15 +48,15 @@ func showResult(r vigil.Result) resultView {
 	return view
 }
 
-func (s *results) register(r *rest.Registrar) {
+func (res *results) register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Path: "/v1/checks/{id}/results", ID: "list-results", Tag: tagResults, Resource: resourceCheck,
 		Summary: "List the results of a check, newest first",
-	}, s.list)
+	}, res.list)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Path: "/v1/checks/{id}/uptime", ID: "get-uptime", Tag: tagResults, Resource: resourceCheck,
 		Summary: "Get the uptime of a check over a period",
-	}, s.uptime)
+	}, res.uptime)
 }
 
 type resultsInput struct {
@@ -90,7 +90,7 @@ func (in *resultsInput) filter() (vigil.ResultFilter, error) {
 	return filter, nil
 }
 
-func (r *results) list(ctx context.Context, in *resultsInput) (*rest.Listing[resultView], error) {
+func (res *results) list(ctx context.Context, in *resultsInput) (*rest.Listing[resultView], error) {
 	id, err := in.Parse(resourceCheck)
 	if err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (r *results) list(ctx context.Context, in *resultsInput) (*rest.Listing[res
 	if err != nil {
 		return nil, err
 	}
-	rows, total, err := r.store.Results(ctx, rest.CallerOf(ctx).Org.ID, id, filter)
+	rows, total, err := res.store.Results(ctx, rest.CallerOf(ctx).Org.ID, id, filter)
 	if err != nil {
 		return nil, err
 	}
@@ -157,12 +157,12 @@ func periods(name string) time.Duration {
 	return day
 }
 
-func (r *results) uptime(ctx context.Context, in *uptimeInput) (*rest.Answer[uptimeView], error) {
+func (res *results) uptime(ctx context.Context, in *uptimeInput) (*rest.Answer[uptimeView], error) {
 	id, err := in.Parse(resourceCheck)
 	if err != nil {
 		return nil, err
 	}
-	uptime, err := r.store.Uptime(ctx, rest.CallerOf(ctx).Org.ID, id, periods(in.Period))
+	uptime, err := res.store.Uptime(ctx, rest.CallerOf(ctx).Org.ID, id, periods(in.Period))
 	if err != nil {
 		return nil, err
 	}

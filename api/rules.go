@@ -86,7 +86,7 @@ func (p *RulePath) parseRule() (check, rule uuid.UUID, err error) {
 	return check, rule, err
 }
 
-// resourceID is the id for the audit log; zero when it is malformed.
+// ResourceID is the id for the audit log; zero when it is malformed.
 func (p *RulePath) ResourceID() uuid.UUID {
 	_, rule, _ := p.parseRule()
 	return rule
