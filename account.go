@@ -10,20 +10,20 @@ import (
 type User struct {
 	ID            uuid.UUID
 	OrgID         uuid.UUID
-	Email         string // as given; compared case-insensitively
+	Email         string // as entered; compared case-insensitively
 	EmailVerified bool
 	Name          string
-	// PasswordHash is an argon2id hash; empty for an account made by quick
-	// sign-up, which has no password.
+	// PasswordHash is an argon2id hash; empty for an account of quick sign-up, which
+	// has no password.
 	PasswordHash string
-	// SessionVersion is carried by every token; raising it ends them all.
+	// SessionVersion is part of every session token; increasing it revokes all tokens.
 	SessionVersion int64
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
 }
 
-// Organization is the scope of everything else: checks, rules, channels,
-// incidents, limits and the alert stream.
+// Organization owns checks, rules, channels and incidents, and is the scope of limits
+// and of the alert stream.
 type Organization struct {
 	ID        uuid.UUID
 	Name      string
@@ -33,42 +33,42 @@ type Organization struct {
 	UpdatedAt time.Time
 }
 
-// APIKey is a credential for programs. Only a hash of it is kept.
+// APIKey is a credential for programs. Only its hash is stored.
 type APIKey struct {
 	ID         uuid.UUID
 	OrgID      uuid.UUID
 	UserID     uuid.UUID
 	Name       string
-	Prefix     string // the first characters, to tell keys apart
+	Prefix     string // the first characters, for display
 	CreatedAt  time.Time
 	LastUsedAt *time.Time
 }
 
-// NewKey is an API key to be stored: its hash, never the key.
+// NewKey is an API key to store, without the key itself.
 type NewKey struct {
 	Name   string
 	Prefix string
 	Hash   []byte // SHA-256
 }
 
-// TokenPurpose is what a link in a mail is good for.
+// TokenPurpose is the purpose of a link in a mail.
 type TokenPurpose string
 
-// The purposes.
+// Token purposes.
 const (
-	TokenVerify  TokenPurpose = "verify"  // proves that an address is the user's
-	TokenRecover TokenPurpose = "recover" // gives back access to the account
+	TokenVerify  TokenPurpose = "verify"  // verifies the user's address
+	TokenRecover TokenPurpose = "recover" // restores access to the account
 )
 
-// TokenLifetime is how long a link in a mail works.
+// TokenLifetime is the validity of a link in a mail.
 const TokenLifetime = 24 * time.Hour
 
-// AccountToken is what is kept of a link that was mailed: good once, for one
-// user and one address. A newer one of the same purpose ends the older.
+// AccountToken is the stored part of a link in a mail. It is valid once, for one user
+// and one address, until a newer one with the same purpose is created.
 type AccountToken struct {
 	Purpose   TokenPurpose
-	Hash      []byte // SHA-256 of what the link carries
+	Hash      []byte // SHA-256 of the token in the link
 	UserID    uuid.UUID
-	Email     string // the address that it was sent to
+	Email     string // recipient of the mail
 	ExpiresAt time.Time
 }

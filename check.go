@@ -7,10 +7,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// CheckType names a way to probe a target (spec section 2, Check).
+// CheckType is a way to probe a target (spec section 2, Check).
 type CheckType string
 
-// The check types of the spec.
+// Check types.
 const (
 	TypeHTTP       CheckType = "http"
 	TypeHTTPS      CheckType = "https"
@@ -24,17 +24,17 @@ const (
 	TypeHTTP3      CheckType = "http3"
 )
 
-// Health is what the latest result says of a check (spec section 3).
+// Health is the health of a check by its latest result (spec section 3).
 type Health string
 
-// The health states. A check is unknown before its first result.
+// Health states. A check is unknown before its first result.
 const (
 	Healthy   Health = "healthy"
 	Unhealthy Health = "unhealthy"
 	Unknown   Health = "unknown"
 )
 
-// HealthOf returns the health that a result's success stands for.
+// HealthOf returns the health after a result.
 func HealthOf(success bool) Health {
 	if success {
 		return Healthy
@@ -42,27 +42,27 @@ func HealthOf(success bool) Health {
 	return Unhealthy
 }
 
-// Check is a definition: what to probe, how often and from where.
+// Check defines what to probe, how often and from which regions.
 type Check struct {
 	ID     uuid.UUID
 	OrgID  uuid.UUID
 	Name   string
 	Type   CheckType
-	Config json.RawMessage // an object of the type's members, secrets in clear
-	// Target is what the config points at, for people: a host, perhaps with
-	// a port, never with credentials or a query.
+	Config json.RawMessage // JSON object by type, secrets in clear text
+	// Target of the config, for display: a host, with a port where there is one,
+	// without credentials and query.
 	Target string
-	// Interval between two slots of a region, in whole seconds.
+	// Interval between two slots of a region; a multiple of one second.
 	Interval time.Duration
-	// Regions are region keys, never aliases, in the order given.
+	// Regions are region keys, not aliases, in the order of the request.
 	Regions []string
 	Enabled bool
-	// Simultaneous: all regions probe at the same instants; otherwise they
-	// are staggered evenly across the interval.
+	// Simultaneous regions probe at the same instants; otherwise they are staggered
+	// evenly across the interval.
 	Simultaneous bool
 	// Anchor is the origin of the slot grid that all regions share.
 	Anchor time.Time
-	// Revision grows by one with every change; loops compare it.
+	// Revision increases by one with every change of the check or its rules.
 	Revision    int64
 	Health      Health
 	LastChecked *time.Time // nil before the first result
@@ -71,9 +71,8 @@ type Check struct {
 	UpdatedAt   time.Time
 }
 
-// Offset is the time by which the slots of a region lie behind the grid:
-// zero when the regions probe at once, i*interval/n when they are staggered.
-// A region that the check does not have gets zero.
+// Offset returns the delay of a region's slots to the grid: zero for simultaneous
+// regions and for one that the check does not have, else i*Interval/n.
 func (c *Check) Offset(region string) time.Duration {
 	if c.Simultaneous || len(c.Regions) == 0 {
 		return 0
@@ -86,13 +85,13 @@ func (c *Check) Offset(region string) time.Duration {
 	return 0
 }
 
-// Schedule returns the slots of one region, whose slot 0 is start.
+// Schedule returns the slots of a region whose first slot is due at start.
 func (c *Check) Schedule(region string, start time.Time) Schedule {
 	return Schedule{Start: start, Anchor: c.Anchor, Interval: c.Interval, Offset: c.Offset(region)}
 }
 
-// HourlyCost is what an enabled check takes of its organization's hourly
-// budget: (3600 / interval_seconds) x number of regions (spec section 8).
+// HourlyCost returns the executions per hour that count against the plan:
+// (3600 / interval_seconds) x number of regions (spec section 8); 0 when disabled.
 func (c *Check) HourlyCost() float64 {
 	if !c.Enabled || c.Interval <= 0 {
 		return 0
@@ -100,17 +99,16 @@ func (c *Check) HourlyCost() float64 {
 	return float64(time.Hour) / float64(c.Interval) * float64(len(c.Regions))
 }
 
-// Definition is what a worker needs to run a check: the check with its secrets
-// in clear, and slot 0 of each of its regions.
+// Definition is a check as workers run it, with its rules and secrets in clear text.
 type Definition struct {
 	Check  Check
-	Starts map[string]time.Time // by region key
+	Starts map[string]time.Time // start of the schedule, by region key
 	// Rules of the check, disabled ones included.
 	Rules []Rule
 }
 
-// Schedule returns the slots of the definition in a region; false when the
-// check is disabled or does not have that region.
+// Schedule returns the slots of a region, or false when the check is disabled or does
+// not have the region.
 func (d *Definition) Schedule(region string) (Schedule, bool) {
 	start, ok := d.Starts[region]
 	if !ok || !d.Check.Enabled {

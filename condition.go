@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// ConditionType names the four conditions of the reference form (spec section
-// 2, AlertRule). Each takes one number, its threshold.
+// ConditionType is a condition of the reference form, with one number as its
+// threshold (spec section 2, AlertRule).
 type ConditionType string
 
-// The condition types.
+// Condition types.
 const (
 	ConsecutiveFailures ConditionType = "consecutive_failures"
 	ResponseTime        ConditionType = "response_time"
@@ -19,8 +19,7 @@ const (
 	SSLExpiry           ConditionType = "ssl_expiry"
 )
 
-// The keys of a condition in keyed form, in the order in which they are
-// returned and matched.
+// Keys of the keyed form, in the order of matches.
 const (
 	KeyHealthStatus     = "health_status"
 	KeyFailureThreshold = "failure_threshold"
@@ -31,8 +30,8 @@ const (
 	KeySeverity         = "severity"
 )
 
-// Bounds of the numbers in a condition. Beyond them a rule could never fire, or
-// would need more results than a loop looks back on.
+// Bounds of the numbers in a condition, inclusive. A rule beyond them could never
+// fire, or would need more results than a state is rebuilt from.
 const (
 	MaxFailureThreshold = 1000
 	MaxResponseTimeMS   = 24 * 60 * 60 * 1000
@@ -41,29 +40,28 @@ const (
 	MaxSSLDays          = 36500
 )
 
-// Condition is when a rule fires: when any of the keys that are present matches
-// (spec section 2, Alert conditions). Its JSON is the keyed form.
+// Condition fires when any of its keys matches (spec section 2, Alert conditions).
+// Its JSON is the keyed form.
 type Condition struct {
-	// HealthStatus is down or unhealthy: fires on a failing result; up or
-	// healthy: fires on a succeeding one. Empty: not present.
+	// HealthStatus fires on a failed result (down, unhealthy) or on a successful one
+	// (up, healthy). Empty: not present.
 	HealthStatus string `json:"health_status,omitempty"`
-	// FailureThreshold N fires from the Nth failure in a row on. 0: not present.
+	// FailureThreshold N fires from the Nth failure in a row. 0: not present.
 	FailureThreshold int `json:"failure_threshold,omitempty"`
-	// ResponseTimeMS fires on a response that takes longer, in milliseconds.
+	// ResponseTimeMS fires on a longer response time, in milliseconds.
 	ResponseTimeMS *int `json:"response_time_ms,omitempty"`
-	// StatusCode fires on a status code that is as high or higher. 0: not
-	// present.
+	// StatusCode fires on this HTTP status and on higher ones. 0: not present.
 	StatusCode int `json:"status_code,omitempty"`
-	// DNSChanged fires for the one result whose records differ from the last
-	// successful ones.
+	// DNSChanged fires on a result whose records differ from those of the last
+	// successful one.
 	DNSChanged bool `json:"dns_changed,omitempty"`
-	// SSLDaysRemaining fires while the certificate has so many days or fewer.
+	// SSLDaysRemaining fires while the certificate has this many days left, or fewer.
 	SSLDaysRemaining *int `json:"ssl_days_remaining,omitempty"`
 	// Severity of the incident; empty means critical.
 	Severity Severity `json:"severity,omitempty"`
 }
 
-// acceptedForms is what every error about a condition ends with.
+// acceptedForms are listed at the end of every error about a condition.
 func acceptedForms() []string {
 	return []string{
 		`condition {health_status: "down"|"up", failure_threshold: N, response_time_ms: N, status_code: N, dns_changed: true, ssl_days_remaining: N, severity: "critical"|"warning"|"info"} with at least one key besides severity`,
@@ -72,8 +70,8 @@ func acceptedForms() []string {
 	}
 }
 
-// malformed is the error about a condition. The sentence names every accepted
-// form, and so do the details.
+// malformed returns the error about a condition. Its message and its details list the
+// accepted forms.
 func malformed(member, format string, args ...any) *Error {
 	forms := acceptedForms()
 	err := Invalid(member, format, args...)
@@ -82,9 +80,9 @@ func malformed(member, format string, args ...any) *Error {
 	return err
 }
 
-// ParseCondition reads a condition object in keyed form or in the legacy form
-// with type and threshold. Its error is a CodeInvalid one that names the
-// accepted forms: a condition that could never fire is refused.
+// ParseCondition parses a condition object in keyed form, or in the legacy form with
+// type and threshold. It rejects a condition that could never fire. The error has
+// CodeInvalid and lists the accepted forms.
 func ParseCondition(data json.RawMessage) (Condition, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(data, &members); err != nil || members == nil {
@@ -95,7 +93,7 @@ func ParseCondition(data json.RawMessage) (Condition, error) {
 	}
 	var c Condition
 	for key, value := range members {
-		if err := c.set(key, value); err != nil {
+		if err := c.setMember(key, value); err != nil {
 			return Condition{}, err
 		}
 	}
@@ -105,7 +103,7 @@ func ParseCondition(data json.RawMessage) (Condition, error) {
 	return c, nil
 }
 
-// ReferenceCondition is the condition of a condition_type and its threshold.
+// ReferenceCondition returns the condition of a condition_type and its threshold.
 func ReferenceCondition(kind ConditionType, threshold float64) (Condition, error) {
 	return pairCondition("condition_type", "threshold", kind, threshold)
 }
@@ -115,13 +113,13 @@ func pairCondition(kindMember, numberMember string, kind ConditionType, threshol
 	var err error
 	switch kind {
 	case ConsecutiveFailures:
-		c.FailureThreshold, err = whole(numberMember, threshold, 1, MaxFailureThreshold)
+		c.FailureThreshold, err = boundedInt(numberMember, threshold, 1, MaxFailureThreshold)
 	case ResponseTime:
-		c.ResponseTimeMS, err = pointer(whole(numberMember, threshold, 0, MaxResponseTimeMS))
+		c.ResponseTimeMS, err = pointer(boundedInt(numberMember, threshold, 0, MaxResponseTimeMS))
 	case StatusCode:
-		c.StatusCode, err = whole(numberMember, threshold, MinStatusCode, MaxStatusCode)
+		c.StatusCode, err = boundedInt(numberMember, threshold, MinStatusCode, MaxStatusCode)
 	case SSLExpiry:
-		c.SSLDaysRemaining, err = pointer(whole(numberMember, threshold, 0, MaxSSLDays))
+		c.SSLDaysRemaining, err = pointer(boundedInt(numberMember, threshold, 0, MaxSSLDays))
 	default:
 		err = malformed(kindMember, "is not a known type")
 	}
@@ -131,8 +129,8 @@ func pairCondition(kindMember, numberMember string, kind ConditionType, threshol
 	return c, nil
 }
 
-// Reference returns the condition_type and threshold that say the same, false
-// when no single pair does. The severity is not part of the pair.
+// Reference returns the equivalent condition_type and threshold, or false when there
+// is no such pair. It ignores the severity.
 func (c Condition) Reference() (ConditionType, float64, bool) {
 	bare := c
 	bare.Severity = ""
@@ -149,25 +147,25 @@ func (c Condition) Reference() (ConditionType, float64, bool) {
 	return "", 0, false
 }
 
-// ConditionInput is what a caller may write of a rule's condition: an object in
-// either form, the reference pair, or both when they say the same.
+// ConditionInput is the condition of a request: an object in either form, the
+// reference pair, or both.
 type ConditionInput struct {
 	Condition json.RawMessage // nil or null: not given
 	Type      *ConditionType
 	Threshold *float64
 }
 
-// Given reports whether the input says anything of the condition.
+// Given reports whether the request has any of these members.
 func (in ConditionInput) Given() bool { return in.object() || in.Type != nil || in.Threshold != nil }
 
 func (in ConditionInput) object() bool {
 	return len(in.Condition) > 0 && string(in.Condition) != "null"
 }
 
-// Resolve returns the condition that the input asks for. stored is what the rule
-// has, nil for a new one: whoever reads a rule, changes one of the two forms
-// and writes both back means the one that changed. Two forms that both changed
-// and disagree are refused.
+// Resolve returns the condition of the request. stored is the condition of the rule,
+// nil for a new one. When both forms are given and only one differs from stored,
+// that one is meant: clients read a rule, change one form and write both back.
+// Two different forms that both differ from stored are an error.
 func (in ConditionInput) Resolve(stored *Condition) (Condition, error) {
 	object, pair := in.object(), in.Type != nil || in.Threshold != nil
 	var fromObject, fromPair Condition
@@ -203,7 +201,7 @@ func (in ConditionInput) Resolve(stored *Condition) (Condition, error) {
 	return Condition{}, malformed("condition", "says something else than condition_type and threshold")
 }
 
-// pair reads the reference pair; half of one is completed from what is stored.
+// pair returns the condition of the reference pair; a missing half comes from stored.
 func (in ConditionInput) pair(stored *Condition) (Condition, error) {
 	kind, threshold := in.Type, in.Threshold
 	if stored != nil {
@@ -229,7 +227,7 @@ func (in ConditionInput) pair(stored *Condition) (Condition, error) {
 	return c, err
 }
 
-// parseLegacy reads {type, threshold, operator}.
+// parseLegacy parses {type, threshold, operator}.
 func parseLegacy(members map[string]json.RawMessage) (Condition, error) {
 	var kind ConditionType
 	var threshold *float64
@@ -259,22 +257,22 @@ func parseLegacy(members map[string]json.RawMessage) (Condition, error) {
 	return pairCondition("condition.type", "condition.threshold", kind, *threshold)
 }
 
-// set takes over one member of the keyed form.
-func (c *Condition) set(key string, value json.RawMessage) (err error) {
+// setMember sets one member of the keyed form.
+func (c *Condition) setMember(key string, value json.RawMessage) (err error) {
 	member := "condition." + key
 	switch key {
 	case KeyHealthStatus:
-		return choose(member, value, &c.HealthStatus, "down", "unhealthy", "up", "healthy")
+		return parseChoice(member, value, &c.HealthStatus, "down", "unhealthy", "up", "healthy")
 	case KeySeverity:
-		return choose(member, value, &c.Severity, Critical, Warning, Info)
+		return parseChoice(member, value, &c.Severity, Critical, Warning, Info)
 	case KeyFailureThreshold:
-		c.FailureThreshold, err = number(member, value, 1, MaxFailureThreshold)
+		c.FailureThreshold, err = parseWholeNumber(member, value, 1, MaxFailureThreshold)
 	case KeyResponseTime:
-		c.ResponseTimeMS, err = pointer(number(member, value, 0, MaxResponseTimeMS))
+		c.ResponseTimeMS, err = pointer(parseWholeNumber(member, value, 0, MaxResponseTimeMS))
 	case KeyStatusCode:
-		c.StatusCode, err = number(member, value, MinStatusCode, MaxStatusCode)
+		c.StatusCode, err = parseWholeNumber(member, value, MinStatusCode, MaxStatusCode)
 	case KeySSLDaysRemaining:
-		c.SSLDaysRemaining, err = pointer(number(member, value, 0, MaxSSLDays))
+		c.SSLDaysRemaining, err = pointer(parseWholeNumber(member, value, 0, MaxSSLDays))
 	case KeyDNSChanged:
 		var changed *bool
 		if json.Unmarshal(value, &changed) != nil || changed == nil {
@@ -287,18 +285,18 @@ func (c *Condition) set(key string, value json.RawMessage) (err error) {
 	return err
 }
 
-// longestKey bounds what of an unknown key is said back.
-const longestKey = 64
+// maxShownKey is the longest unknown key that an error repeats, in bytes.
+const maxShownKey = 64
 
 func unknownKey(key string) error {
-	if len(key) > longestKey {
+	if len(key) > maxShownKey {
 		return malformed("condition", "has an unknown key")
 	}
 	return malformed("condition", "has the unknown key %q", key)
 }
 
-// choose reads a string that must be one of a few.
-func choose[T ~string](member string, value json.RawMessage, into *T, accepted ...T) error {
+// parseChoice parses a string that must be one of accepted.
+func parseChoice[T ~string](member string, value json.RawMessage, into *T, accepted ...T) error {
 	var text *T
 	if json.Unmarshal(value, &text) == nil && text != nil {
 		for _, one := range accepted {
@@ -311,16 +309,16 @@ func choose[T ~string](member string, value json.RawMessage, into *T, accepted .
 	return malformed(member, "must be one of %v", accepted)
 }
 
-func number(member string, value json.RawMessage, low, high int) (int, error) {
+func parseWholeNumber(member string, value json.RawMessage, low, high int) (int, error) {
 	var n *float64
 	if json.Unmarshal(value, &n) != nil || n == nil {
 		return 0, malformed(member, "must be a number")
 	}
-	return whole(member, *n, low, high)
+	return boundedInt(member, *n, low, high)
 }
 
-func whole(member string, n float64, low, high int) (int, error) {
-	if n != math.Trunc(n) || n < float64(low) || n > float64(high) { // a NaN differs from itself
+func boundedInt(member string, n float64, low, high int) (int, error) {
+	if n != math.Trunc(n) || n < float64(low) || n > float64(high) { // NaN != NaN
 		return 0, malformed(member, "must be a whole number from %d to %d", low, high)
 	}
 	return int(n), nil
@@ -333,7 +331,7 @@ func pointer(n int, err error) (*int, error) {
 	return &n, nil
 }
 
-// empty reports whether no key could ever match.
+// empty reports whether the condition has no key besides severity.
 func (c Condition) empty() bool { return c.with("").equal(Condition{}) }
 
 func (c Condition) with(severity Severity) Condition {
@@ -355,7 +353,7 @@ func same(a, b *int) bool {
 	return *a == *b
 }
 
-// String is the keyed form, for logs.
+// String returns the keyed form, for logs.
 func (c Condition) String() string {
 	text, err := json.Marshal(c)
 	if err != nil {

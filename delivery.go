@@ -1,13 +1,41 @@
 package vigil
 
 import (
-	"strings"
+	"encoding/json"
 	"time"
 
 	"github.com/google/uuid"
 )
 
-// DeliveryStatus is where a delivery stands.
+// ChannelType is a way to notify people or programs (spec section 2,
+// NotificationChannel).
+type ChannelType string
+
+// Channel types.
+const (
+	ChannelEmail   ChannelType = "email"
+	ChannelWebhook ChannelType = "webhook"
+	ChannelPush    ChannelType = "push"
+	ChannelChat    ChannelType = "chat"
+	ChannelPager   ChannelType = "pager"
+)
+
+// Channel is a destination for an organization's notifications.
+type Channel struct {
+	ID      uuid.UUID
+	OrgID   uuid.UUID
+	Name    string
+	Type    ChannelType
+	Config  json.RawMessage // JSON object by type, secrets in clear text
+	Enabled bool
+	// DisabledReason is why the platform disabled the channel. It is empty for an
+	// enabled channel and for one that a user disabled.
+	DisabledReason string
+	CreatedAt      time.Time
+	UpdatedAt      time.Time
+}
+
+// DeliveryStatus is the state of a delivery.
 type DeliveryStatus string
 
 // The delivery states. Every delivery ends in one of the last four.
@@ -15,11 +43,11 @@ const (
 	DeliveryPending    DeliveryStatus = "pending"
 	DeliveryDelivered  DeliveryStatus = "delivered"
 	DeliveryExhausted  DeliveryStatus = "exhausted"  // every attempt failed
-	DeliverySuperseded DeliveryStatus = "superseded" // the incident ended before it was told
+	DeliverySuperseded DeliveryStatus = "superseded" // the incident ended before it was sent
 	DeliveryCanceled   DeliveryStatus = "canceled"   // its channel or check was removed
 )
 
-// Delivery is one event on its way to one channel.
+// Delivery is the message about one event to one channel.
 type Delivery struct {
 	ID          uuid.UUID
 	OrgID       uuid.UUID
@@ -29,90 +57,87 @@ type Delivery struct {
 	CheckID     uuid.UUID
 	ChannelID   uuid.UUID
 	ChannelType ChannelType
-	ChannelName string // as it was when the delivery was made
+	ChannelName string // when the delivery was created
 	Status      DeliveryStatus
-	// Attempts made in all; Failures are those that count against the
-	// schedule: not the ones that were asked for.
+	// Policy is frozen when the delivery is created, so that a new version of the
+	// platform treats it as the old one did.
+	Policy DeliveryPolicy
+	// Attempts counts all attempts; Failures only those of the retry schedule,
+	// not redeliveries.
 	Attempts, Failures int
-	// NextAttemptAt is when a pending delivery is tried again; nil: as soon as
-	// what is before it has ended.
+	// NextAttemptAt is when a pending delivery is retried; nil: as soon as the
+	// deliveries before it have ended.
 	NextAttemptAt *time.Time
-	// Redeliver: one more attempt was asked for and is not made yet.
+	// Redeliver: one more attempt was requested and is not made yet.
 	Redeliver bool
-	// Merged: the message said that it was down and has recovered.
+	// Merged: the message covered both the opening and the recovery.
 	Merged     bool
 	CreatedAt  time.Time
 	UpdatedAt  time.Time
 	FinishedAt *time.Time // nil while pending
 }
 
-// Attempt is one try to deliver. It is on record before anything is sent.
-type Attempt struct {
-	ID         uuid.UUID
-	DeliveryID uuid.UUID
-	Number     int // from 1
-	StartedAt  time.Time
-	// FinishedAt is nil while it is under way, and for one whose outcome nobody
-	// knows because the process died; ErrorCode tells these apart.
-	FinishedAt    *time.Time
-	Duration      time.Duration
-	StatusCode    int    // 0: none
-	ErrorCode     string // empty: delivered or under way
-	Error         string // for people; never holds a secret
-	ResponseBody  string // its beginning
-	NextAttemptAt *time.Time
-	Manual        bool // asked for
-}
-
-// AttemptUnknown is the error code of an attempt whose outcome nobody knows: it
-// may have arrived.
-const AttemptUnknown = "unknown"
-
-// DeliveryID is the id of the delivery of an event to a channel: there is never
-// a second one.
+// DeliveryID returns the id of the delivery of an event to a channel. It follows
+// from both, so there is never a second one.
 func DeliveryID(event, channel uuid.UUID) uuid.UUID {
 	return uuid.NewSHA1(incidentSpace, append(event[:], channel[:]...))
 }
 
-// DeliveryWorkflowID is the id of the workflow that tells a channel about an
+// DeliveryWorkflowID is the id of the workflow that notifies a channel of an
 // incident, one message after the other.
 func DeliveryWorkflowID(incident, channel uuid.UUID) string {
 	return "delivery/" + incident.String() + "/" + channel.String()
 }
 
-// DeliveryQueue is the task queue of deliveries. It is one of their own, so that
-// receivers that hang never hold up decisions about incidents.
+// DeliveryQueue is the task queue of deliveries. They have their own, so that
+// receivers that hang never delay decisions about incidents.
 const DeliveryQueue = "delivery"
 
-// Outbox is what one channel has to be told about one incident.
+// PendingDelivery names a channel with undelivered messages about an incident.
+type PendingDelivery struct {
+	IncidentID  uuid.UUID   `json:"incident_id"`
+	ChannelID   uuid.UUID   `json:"channel_id"`
+	OrgID       uuid.UUID   `json:"org_id"`
+	CheckID     uuid.UUID   `json:"check_id"`
+	ChannelType ChannelType `json:"channel_type"`
+	CheckName   string      `json:"check_name"`
+	ChannelName string      `json:"channel_name"`
+}
+
+// DeliveryFilter selects deliveries. Zero members do not bind.
+type DeliveryFilter struct {
+	IncidentID uuid.UUID
+	ChannelID  uuid.UUID
+	Status     DeliveryStatus
+	Page
+}
+
+// Outbox holds the deliveries of one incident to one channel.
 type Outbox struct {
 	// Usable is false when the channel was disabled or removed.
 	Usable bool
-	Type   ChannelType
 	// Ended: the incident is resolved.
 	Ended bool
-	// Deliveries of the incident to the channel, in the order of their events.
+	// Deliveries in the order of their events.
 	Deliveries []Delivery
 }
 
-// DeliveryDecision says what to do for an outbox. The zero value: nothing is left.
+// DeliveryDecision says what to do with an outbox. The zero value: nothing is left.
 type DeliveryDecision struct {
 	// Supersede and Cancel are deliveries that end without being sent.
 	Supersede, Cancel []uuid.UUID
-	// Attempt is the delivery to send when NotBefore has come; uuid.Nil: none.
+	// Attempt is the delivery to send once NotBefore has come; uuid.Nil: none.
 	Attempt   uuid.UUID
 	NotBefore time.Time
-	// Manual: the attempt was asked for and does not count.
+	// Manual: the attempt was requested and does not count as a failure.
 	Manual bool
-	// Merged: the message must say both that it was down and that it has
-	// recovered, since the first was never heard.
+	// Merged: the message must cover both the opening and the recovery, since the
+	// opening was not delivered.
 	Merged bool
 }
 
-// DecideDelivery decides what becomes of an outbox: messages go in order, and what
-// the end of the incident has made pointless is not sent. A webhook hears
-// everything; a pager is not woken for what is over; people get one message
-// instead of two.
+// DecideDelivery decides what happens next in an outbox. Messages go in order;
+// the policy of each delivery decides what the end of the incident does to it.
 func DecideDelivery(box Outbox) DeliveryDecision {
 	var d DeliveryDecision
 	if !box.Usable {
@@ -128,21 +153,21 @@ func DecideDelivery(box Outbox) DeliveryDecision {
 			return DeliveryDecision{Attempt: one.ID, Manual: true, Merged: one.Merged}
 		}
 	}
-	unheard := false // the opening was never delivered
+	opening := DeliveryDelivered // a recovery without an opening is sent as it is
 	for _, one := range box.Deliveries {
-		opening := one.EventType == EventTriggered
+		isOpening := one.EventType == EventTriggered
 		switch {
-		case opening && one.Status == DeliveryPending && box.Ended && box.Type != ChannelWebhook:
+		case isOpening && one.Status != DeliveryPending:
+			opening = one.Status
+		case isOpening && box.Ended && one.Policy.LateOpening != LateOpeningDeliver:
 			d.Supersede = append(d.Supersede, one.ID)
-			unheard = true
-		case opening && one.Status != DeliveryPending:
-			unheard = one.Status != DeliveryDelivered
+			opening = DeliverySuperseded
 		case one.Status != DeliveryPending:
-		case !opening && unheard && box.Type == ChannelPager:
+		case !isOpening && !one.Policy.sendsRecovery(opening):
 			d.Supersede = append(d.Supersede, one.ID)
 		default:
 			d.Attempt = one.ID
-			d.Merged = !opening && unheard && box.Type != ChannelWebhook
+			d.Merged = !isOpening && opening != DeliveryDelivered && one.Policy.merges()
 			if one.NextAttemptAt != nil {
 				d.NotBefore = *one.NextAttemptAt
 			}
@@ -150,52 +175,4 @@ func DecideDelivery(box Outbox) DeliveryDecision {
 		}
 	}
 	return d
-}
-
-// RetrySchedule are the waits between the attempts of a delivery: one less than
-// there are attempts.
-type RetrySchedule []time.Duration
-
-// Bounds of what a receiver may ask for with Retry-After.
-const (
-	shortestRetryAfter = 5 * time.Second
-	longestRetryAfter  = 6 * time.Hour
-)
-
-// jitter is by how much a wait may differ from the schedule, either way.
-const jitter = 0.2
-
-// DefaultRetrySchedule makes 12 attempts over about 76 hours.
-func DefaultRetrySchedule() RetrySchedule {
-	return RetrySchedule{
-		5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute,
-		2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour,
-	}
-}
-
-// ParseRetrySchedule reads durations separated by commas, such as "1s,5s,30s".
-func ParseRetrySchedule(text string) (RetrySchedule, error) {
-	var s RetrySchedule
-	for part := range strings.SplitSeq(text, ",") {
-		wait, err := time.ParseDuration(strings.TrimSpace(part))
-		if err != nil || wait <= 0 {
-			return nil, Invalid("delivery schedule", "must be durations above zero separated by commas, such as 1s,5s,30s")
-		}
-		s = append(s, wait)
-	}
-	return s, nil
-}
-
-// Wait returns how long to wait after the nth failure in a row (from 1) of at
-// most so many attempts; false when there is no attempt left. random is from
-// [0, 1). asked is what the receiver asked for, 0 for nothing: the later counts.
-func (s RetrySchedule) Wait(failures, attempts int, random float64, asked time.Duration) (time.Duration, bool) {
-	if failures < 1 || failures >= attempts || failures > len(s) {
-		return 0, false
-	}
-	wait := time.Duration(float64(s[failures-1]) * (1 + jitter*(2*random-1)))
-	if asked > 0 {
-		wait = max(wait, min(max(asked, shortestRetryAfter), longestRetryAfter))
-	}
-	return wait, true
 }

@@ -11,16 +11,16 @@ import (
 	"vigil"
 )
 
-func TestNextDispatch(t *testing.T) {
+func TestDecideDelivery(t *testing.T) {
 	t.Parallel()
 	opening, recovery := uuid.UUID{1}, uuid.UUID{2}
 	box := func(kind vigil.ChannelType, ended bool, opened, recovered vigil.DeliveryStatus) vigil.Outbox {
-		out := vigil.Outbox{Usable: true, Type: kind, Ended: ended}
+		out, policy := vigil.Outbox{Usable: true, Ended: ended}, policies().Of(kind)
 		if opened != "" {
-			out.Deliveries = append(out.Deliveries, vigil.Delivery{ID: opening, EventType: vigil.EventTriggered, Status: opened})
+			out.Deliveries = append(out.Deliveries, vigil.Delivery{ID: opening, EventType: vigil.EventTriggered, Status: opened, Policy: policy})
 		}
 		if recovered != "" {
-			out.Deliveries = append(out.Deliveries, vigil.Delivery{ID: recovery, EventType: vigil.EventResolved, Status: recovered})
+			out.Deliveries = append(out.Deliveries, vigil.Delivery{ID: recovery, EventType: vigil.EventResolved, Status: recovered, Policy: policy})
 		}
 		return out
 	}
@@ -42,13 +42,13 @@ func TestNextDispatch(t *testing.T) {
 		{"NothingIsLeft", box("email", true, delivered, delivered), uuid.Nil, false, 0},
 		{"RecoveryFollowsADeliveredOpening", box("chat", true, delivered, pending), recovery, false, 0},
 		{"RecoveryAloneIsSent", box("email", true, "", pending), recovery, false, 0},
-		{"AWebhookHearsBothInOrder", box("webhook", true, pending, pending), opening, false, 0},
-		{"AWebhookHearsTheRecoveryOfWhatItNeverHeard", box("webhook", true, exhausted, pending), recovery, false, 0},
+		{"AWebhookGetsBothInOrder", box("webhook", true, pending, pending), opening, false, 0},
+		{"AWebhookGetsTheRecoveryOfAnExhaustedOpening", box("webhook", true, exhausted, pending), recovery, false, 0},
 		{"PeopleGetOneMessageForBoth", box("email", true, pending, pending), recovery, true, 1},
-		{"PeopleWhoHeardNothingGetBothInOne", box("push", true, exhausted, pending), recovery, true, 0},
-		{"APagerIsNotWokenForWhatIsOver", box("pager", true, pending, pending), uuid.Nil, false, 2},
-		{"APagerThatNeverHeardIsNotToldOfTheEnd", box("pager", true, exhausted, pending), uuid.Nil, false, 1},
-		{"APagerThatHeardIsToldOfTheEnd", box("pager", true, delivered, pending), recovery, false, 0},
+		{"PeopleGetBothInOneAfterAnExhaustedOpening", box("push", true, exhausted, pending), recovery, true, 0},
+		{"APagerGetsNeitherWhenItIsOver", box("pager", true, pending, pending), uuid.Nil, false, 2},
+		{"APagerGetsNoRecoveryOfAnExhaustedOpening", box("pager", true, exhausted, pending), uuid.Nil, false, 1},
+		{"APagerGetsTheRecoveryOfADeliveredOpening", box("pager", true, delivered, pending), recovery, false, 0},
 		{"AnOpeningWithoutARecoveryIsDroppedWhenItIsOver", box("chat", true, pending, ""), uuid.Nil, false, 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -69,7 +69,7 @@ func TestNextDispatch(t *testing.T) {
 		}
 	})
 
-	t.Run("WhatWasAskedForComesFirst", func(t *testing.T) {
+	t.Run("RedeliveryComesFirst", func(t *testing.T) {
 		t.Parallel()
 		asked := box("webhook", true, pending, delivered)
 		asked.Deliveries[1].Redeliver = true
@@ -222,7 +222,7 @@ func TestRetrySchedule(t *testing.T) {
 		"TheLaterCounts":        {time.Minute, time.Minute},
 		"NotLessThanFiveSecond": {time.Millisecond, 5 * time.Second},
 		"NotMoreThanSixHours":   {1000 * time.Hour, 6 * time.Hour},
-		"NothingAsked":          {0, time.Second},
+		"NoneRequested":         {0, time.Second},
 	} {
 		t.Run("RetryAfter/"+name, func(t *testing.T) {
 			t.Parallel()

@@ -5,11 +5,10 @@ import (
 	"fmt"
 )
 
-// Code says which kind of mistake an error is. Its value is the machine
-// readable member "code" of an error answer.
+// Code is the kind of an error: the member "code" of an error response.
 type Code string
 
-// The codes of the interface, each with the HTTP status that carries it.
+// Codes of the API, with their HTTP statuses.
 const (
 	CodeInvalid      Code = "invalid_request"    // 400
 	CodeUnauthorized Code = "unauthorized"       // 401
@@ -24,19 +23,18 @@ const (
 	CodeUnavailable  Code = "unavailable"        // 503
 )
 
-// Error is a mistake that may be told to a caller. Message is a whole sentence
-// that a person can act on, and never holds a secret or a submitted value that
-// could be one. Details are members for programs, or nil.
+// Error is an error that may be shown to a caller. Message is a sentence that a user
+// can act on, without secrets and without submitted values that could be secret.
+// Details are members for programs, or nil.
 type Error struct {
 	Code    Code
 	Message string
 	Details map[string]any
-	// Cause is for the log only; callers never see it.
+	// Cause is for logs; it is never shown to a caller.
 	Cause error
 }
 
-// Error returns the message, with the cause behind it when there is one. Show
-// ErrorMessage to callers, never this.
+// Error returns the message and the cause, for logs. Use ErrorMessage for callers.
 func (e *Error) Error() string {
 	if e.Cause != nil {
 		return e.Message + ": " + e.Cause.Error()
@@ -47,13 +45,13 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// Errorf makes an Error of the given code; the format is the whole sentence.
+// Errorf returns an Error with the code; the format is a whole sentence.
 func Errorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// Invalid makes a CodeInvalid error about one member of a body or query, named
-// by its path, such as "config.url". Both the sentence and the details name it.
+// Invalid returns a CodeInvalid error about a member of a body or query. Its path, such
+// as "config.url", is part of the message and of the details.
 func Invalid(member, format string, args ...any) *Error {
 	return &Error{
 		Code:    CodeInvalid,
@@ -62,14 +60,14 @@ func Invalid(member, format string, args ...any) *Error {
 	}
 }
 
-// NotFound makes the CodeNotFound error for a kind of resource, such as
-// "check". Another organization's resource gets the same error as none.
+// NotFound returns the CodeNotFound error for a kind of resource, such as "check". A
+// resource of another organization gets the same error.
 func NotFound(kind string) *Error {
 	return Errorf(CodeNotFound, "%s not found", kind)
 }
 
-// ErrorCode returns the code of the first Error in err's chain, CodeInternal
-// for any other error and "" for nil.
+// ErrorCode returns the code of the first Error in err's chain, CodeInternal without
+// one, and "" for nil.
 func ErrorCode(err error) Code {
 	if err == nil {
 		return ""
@@ -80,8 +78,8 @@ func ErrorCode(err error) Code {
 	return CodeInternal
 }
 
-// ErrorMessage returns the sentence a caller may see: that of the first Error
-// in err's chain, a fixed one for any other error.
+// ErrorMessage returns the message for a caller: that of the first Error in err's
+// chain, or a generic one.
 func ErrorMessage(err error) string {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Message

@@ -9,47 +9,44 @@ import (
 	"github.com/google/uuid"
 )
 
-// What a result's metadata says to rules. The http types report the certificate
-// under a name of their own.
+// Members of a result's metadata that rules depend on. The HTTP types report the
+// certificate as MetadataCertDays.
 const (
 	MetadataFingerprint = "fingerprint" // of a DNS question and the canonical record set
 	MetadataDays        = "days_remaining"
 	MetadataCertDays    = "cert_days_remaining"
 )
 
-// FingerprintSeparator stands in a fingerprint between the question and the
-// record set.
+// FingerprintSeparator separates the question from the record set in a fingerprint.
 const FingerprintSeparator = ":"
 
-// State is what a loop remembers of the results so far. It is a fold over the
-// stored results of one check in one region and nothing else, so that it can
-// always be rebuilt from them. It travels through workflow histories: only ids,
-// slots and small values may enter it.
+// State is the evaluation state of a check in a region: a fold over its stored
+// results and nothing else, so it can always be rebuilt from them. It enters
+// workflow histories and may hold IDs, slots and small values only.
 type State struct {
-	// Type of the check that the state is about: with another one, evaluation
-	// starts anew.
+	// Type of the check when the state was made. A change of type resets the state.
 	Type CheckType `json:"type,omitempty"`
-	// Slot is that of the newest result folded; zero before the first.
+	// Slot of the newest result; zero before the first.
 	Slot time.Time `json:"slot,omitzero"`
-	// Health is that of the newest result.
+	// Health by the newest result.
 	Health Health `json:"health,omitempty"`
-	// Failures counts the failed results in a row that end at Slot.
+	// Failures is the number of failed results in a row up to Slot.
 	Failures int `json:"failures,omitempty"`
-	// DNS is the fingerprint of the newest successful answer, DNSSlot the slot of
-	// that answer; a state that an older worker made has no slot.
+	// DNS is the fingerprint of the newest successful answer and DNSSlot its slot. A
+	// state of an older release has no DNSSlot.
 	DNS     string    `json:"dns,omitempty"`
 	DNSSlot time.Time `json:"dns_slot,omitzero"`
-	// Days are what the certificate had left when it was last seen; nil before.
+	// Days that the certificate had left when it was last seen; nil before.
 	Days *int `json:"days,omitempty"`
-	// Firing are the ids of the rules that fire, sorted.
+	// Firing are the IDs of the rules that fire, sorted.
 	Firing []uuid.UUID `json:"firing,omitempty"`
-	// Matches say why, one for each of Firing and in that order. A state that an
-	// older worker made has none.
+	// Matches describe why they fire, in the same order. A state of an older release
+	// has none.
 	Matches []Match `json:"matches,omitempty"`
 }
 
-// For returns the state for a check of a type: itself, or one that remembers only
-// where it stands when it was about another type.
+// For returns the state for a check of type t. A state of another type is reset to
+// its slot and health.
 func (s State) For(t CheckType) State {
 	if s.Type == t {
 		return s
@@ -64,24 +61,23 @@ func (s State) For(t CheckType) State {
 // SameFiring reports whether the same rules fire in both states.
 func (s State) SameFiring(other State) bool { return slices.Equal(s.Firing, other.Firing) }
 
-// Match is a rule that fires and what made it fire. It travels through workflow
-// histories: only ids, slots and small values may enter it, never an answer.
+// Match is a rule that fires, with the reason. It enters workflow histories and may
+// hold IDs, slots and small values only: an answer is data of the target.
 type Match struct {
 	Rule uuid.UUID `json:"rule"`
-	// Keys of the rule's condition that match, in their fixed order.
+	// Keys of the condition that match, in their fixed order.
 	Keys []string `json:"keys"`
-	// Days that the certificate has left, when the rule's condition has
-	// ssl_days_remaining; nil otherwise, and while no certificate was seen.
+	// Days that the certificate has left; nil for a rule without
+	// ssl_days_remaining and before a certificate was seen.
 	Days *int `json:"days,omitempty"`
-	// PreviousAnswer is the slot of the DNS answer before the one that changed. It
-	// is zero without dns_changed in Keys, and when the state did not know it.
+	// PreviousAnswer is the slot of the DNS answer before the change. It is zero
+	// unless dns_changed is in Keys, and after a state without DNSSlot.
 	PreviousAnswer time.Time `json:"previous_answer,omitzero"`
 }
 
-// Evaluate folds one more result into the state and returns which of the rules
-// fire on it, in the order of their ids. Disabled rules never do. A result that
-// is not newer than the state changes nothing, so folding the same rows twice
-// is harmless; no match is returned for it.
+// Evaluate folds a result into the state and returns the matches of the enabled rules
+// that fire, by rule ID. A result that is not newer than the state changes nothing
+// and returns no match, so folding the same rows twice is safe.
 func Evaluate(rules []Rule, state State, result Result) (State, []Match) {
 	if !result.Slot.After(state.Slot) {
 		return state, nil
@@ -101,9 +97,9 @@ func Evaluate(rules []Rule, state State, result Result) (State, []Match) {
 	return next, matches
 }
 
-// match applies the rule to the facts of one result.
+// match evaluates the rule's condition.
 func (r *Rule) match(f facts) (match Match, fires bool) {
-	keys := r.Condition.matches(f)
+	keys := r.Condition.matchingKeys(f)
 	if !r.Enabled || len(keys) == 0 {
 		return Match{}, false
 	}
@@ -117,16 +113,16 @@ func (r *Rule) match(f facts) (match Match, fires bool) {
 	return match, true
 }
 
-// facts are what conditions are asked about.
+// facts are the values that conditions compare.
 type facts struct {
 	result         Result
 	failures       int
 	days           *int
 	dnsChanged     bool
-	previousAnswer time.Time // slot of the newest answer before result; zero: not known
+	previousAnswer time.Time // slot of the newest answer before result; zero when unknown
 }
 
-// fold moves everything but the firing rules.
+// fold updates the state except for the firing rules.
 func fold(state State, result Result) (State, facts) {
 	next := state
 	next.Slot = result.Slot
@@ -135,8 +131,8 @@ func fold(state State, result Result) (State, facts) {
 	if !result.Success {
 		next.Failures = state.Failures + 1
 	}
-	// A probe that saw no certificate says nothing about it: what was last
-	// seen stands, or an incident would end whenever the network does.
+	// A result without a certificate leaves the days unchanged; otherwise a network
+	// failure would resolve the incident of a certificate.
 	if days, ok := wholeNumber(result.Metadata, MetadataDays, MetadataCertDays); ok {
 		next.Days = &days
 	}
@@ -151,8 +147,8 @@ func fold(state State, result Result) (State, facts) {
 	}
 }
 
-// questionOf is the part of a fingerprint that says what was asked: answers to
-// another question, after the check was changed, are no change of records.
+// questionOf returns the question of a fingerprint. Answers to different questions,
+// after an update of the check, are not a change of records.
 func questionOf(fingerprint string) string {
 	question, _, found := strings.Cut(fingerprint, FingerprintSeparator)
 	if !found {
@@ -161,8 +157,8 @@ func questionOf(fingerprint string) string {
 	return question
 }
 
-// matches returns the keys that match, in their fixed order.
-func (c Condition) matches(f facts) []string {
+// matchingKeys returns the keys that match, in the order of the Key constants.
+func (c Condition) matchingKeys(f facts) []string {
 	var keys []string
 	add := func(key string, matches bool) {
 		if matches {
@@ -183,8 +179,8 @@ func (c Condition) matches(f facts) []string {
 	return keys
 }
 
-// wholeNumber reads the first of the named members that is a number. A result
-// that was just made holds Go's integers, one that was stored what JSON has.
+// wholeNumber returns the first of the named members that is a number. A new result
+// has Go integers, a stored one JSON numbers.
 func wholeNumber(metadata map[string]any, names ...string) (int, bool) {
 	for _, name := range names {
 		switch n := metadata[name].(type) {

@@ -7,24 +7,24 @@ import (
 	"github.com/google/uuid"
 )
 
-// IncidentStatus is where an incident stands (spec section 3).
+// IncidentStatus is the state of an incident (spec section 3).
 type IncidentStatus string
 
-// The incident states. Active and acknowledged ones are open.
+// Incident states. Active and acknowledged incidents are open.
 const (
 	IncidentActive       IncidentStatus = "active"
 	IncidentAcknowledged IncidentStatus = "acknowledged"
 	IncidentResolved     IncidentStatus = "resolved"
 )
 
-// Resolution says what ended an incident.
+// Resolution is how an incident was resolved.
 type Resolution string
 
-// The resolutions.
+// Resolutions.
 const (
-	ResolvedAutomatically Resolution = "automatic"     // no rule fires any more
-	ResolvedManually      Resolution = "manual"        // somebody said so
-	ResolvedCheckRemoved  Resolution = "check_removed" // the check was disabled
+	ResolvedAutomatically Resolution = "automatic"     // no rule fires in a voting region
+	ResolvedManually      Resolution = "manual"        // by a user
+	ResolvedCheckRemoved  Resolution = "check_removed" // its check was disabled
 )
 
 // Incident is one failure episode of a check (spec section 2, Incident).
@@ -32,8 +32,8 @@ type Incident struct {
 	ID      uuid.UUID
 	OrgID   uuid.UUID
 	CheckID uuid.UUID
-	// RuleID is the rule that names the incident: of those that opened it the
-	// gravest, then the oldest. The rule may have been deleted since.
+	// RuleID is the leading rule, which names the incident: the first in the order of
+	// SortRules of those that opened it. It may have been deleted since.
 	RuleID      uuid.UUID
 	Status      IncidentStatus
 	Severity    Severity
@@ -48,31 +48,32 @@ type Incident struct {
 	ResolvedAt     *time.Time
 	CreatedAt      time.Time
 
-	AcknowledgedBy string // who, for people; empty before
+	AcknowledgedBy string // user or channel, for display; empty before
 	ResolvedBy     string
 	Resolution     Resolution
-	Note           string // of who resolved it
-	// Latched: resolved by hand while a rule still fired, so that the same
-	// episode opens no other incident.
+	Note           string // by the user who resolved it
+	// Latched is true for an incident that a user resolved while a rule fired: no
+	// other incident opens until every region has been quiet.
 	Latched bool
 }
 
-// Open reports whether the incident has not been resolved.
+// Open reports whether the incident is not resolved.
 func (i *Incident) Open() bool { return i.Status != IncidentResolved }
 
-// Trigger is why an incident opened.
+// Trigger describes why an incident opened.
 type Trigger struct {
-	// Result that made the rule fire; its Slot is zero when it is not known.
+	// Result that made the leading rule fire. Its Slot is zero when it is not stored.
 	Result       Result
-	Matched      []string // the keys of the rule's condition that matched
+	Matched      []string // keys of the rule's condition, in their fixed order
 	FailureCount int      // failures in a row in that region
-	// Days the certificate had left; nil when the rule is not about one.
+	// Days that the certificate had left; nil for a rule without ssl_days_remaining.
 	Days *int
-	// DNSPrevious and DNSCurrent are the records before and after a change.
+	// DNSPrevious and DNSCurrent are the records before and after a change; empty
+	// unless dns_changed matched.
 	DNSPrevious, DNSCurrent string
 }
 
-// IncidentFilter selects incidents. Zero members do not bind.
+// IncidentFilter selects incidents. Zero members select all.
 type IncidentFilter struct {
 	Status  IncidentStatus
 	CheckID uuid.UUID
@@ -80,39 +81,37 @@ type IncidentFilter struct {
 	Page
 }
 
-// incidentSpace is the namespace of the ids of incidents, of their events and of
-// the deliveries of these.
+// incidentSpace is the UUID namespace of incidents, their events and their
+// deliveries.
 var incidentSpace = uuid.MustParse("2b1f8c64-0f6f-4a35-b9ce-4d1b4a0e5d92") //nolint:gochecknoglobals // a constant that Go cannot spell as one
 
-// IncidentID is the id of the nth incident of a chain of workflow runs. The
-// first run's id makes it unique, and a repeated attempt to open the incident
-// has the same id.
+// IncidentID returns the ID of the nth incident of a chain of workflow runs. It
+// depends on the ID of the first run and on n only, so a retry opens no second
+// incident.
 func IncidentID(firstRun string, episode int) uuid.UUID {
 	return uuid.NewSHA1(incidentSpace, []byte(firstRun+"/"+strconv.Itoa(episode)))
 }
 
-// IncidentWorkflowID is the id of the workflow that decides about the incidents
-// of a check: the server runs one at most.
+// IncidentWorkflowID returns the ID of the incident workflow of a check.
 func IncidentWorkflowID(checkID uuid.UUID) string { return "incident/" + checkID.String() }
 
-// IncidentContext is what decisions about the incidents of a check rest on, as
-// Postgres has it. An incident workflow reads it at its start and after a refresh
-// signal.
+// IncidentContext is the stored state that an incident workflow decides by. It reads
+// the context when it starts, after a refresh signal, and when a vote shows that
+// the context is out of date.
 type IncidentContext struct {
-	// Gone: the check was deleted, with everything that belonged to it.
-	Gone bool `json:"gone,omitempty"`
+	// Deleted is true when the check does not exist any more.
+	Deleted bool `json:"gone,omitempty"`
 
 	OrgID    uuid.UUID `json:"org_id"`
 	Enabled  bool      `json:"enabled"`
 	Revision int64     `json:"revision"`
-	// Rules that are enabled.
+	// Rules of the check that are enabled, by ID.
 	Rules []RulePolicy `json:"rules,omitempty"`
-	// Regions of the check, sorted.
+	// Regions of the check, by name.
 	Regions []RegionVote `json:"regions,omitempty"`
-	// Incident is the open one, nil when there is none.
+	// Incident is the open one, or nil.
 	Incident *IncidentHead `json:"incident,omitempty"`
-	// Latch is set while the episode of an incident that was resolved by hand
-	// is not over.
+	// Latch is that of the latched incident, or nil.
 	Latch *Latch `json:"latch,omitempty"`
 }
 
@@ -122,44 +121,46 @@ type IncidentHead struct {
 	Status IncidentStatus `json:"status"`
 }
 
-// Latch keeps an episode from opening a second incident.
+// Latch keeps the check of an incident that a user resolved from opening another one
+// until every region has been quiet.
 type Latch struct {
 	IncidentID uuid.UUID `json:"incident_id"`
-	Quiet      []string  `json:"quiet,omitempty"` // regions quiet since
+	Quiet      []string  `json:"quiet,omitempty"` // regions quiet since, sorted
 }
 
-// OpenRequest asks for an incident to be opened.
+// OpenRequest is a request to open an incident.
 type OpenRequest struct {
 	ID      uuid.UUID `json:"id"`
 	CheckID uuid.UUID `json:"check_id"`
 	// Rules whose region policy is met.
 	Rules []uuid.UUID `json:"rules"`
-	// Votes in which one of them fires.
+	// Votes with one of these rules firing, by region.
 	Votes []Vote `json:"votes"`
-	// PublicURL is filled in by whoever stores the incident.
+	// PublicURL is the address of the API for links, set by the activity.
 	PublicURL string `json:"-"`
 }
 
-// ResolveRequest asks for an incident to be resolved.
+// ResolveRequest is a request to resolve an incident.
 type ResolveRequest struct {
 	ID         uuid.UUID  `json:"id"`
 	Resolution Resolution `json:"resolution"`
 	By         string     `json:"by,omitempty"`
 	Note       string     `json:"note,omitempty"`
-	// Latch: rules still fire; Quiet are the voting regions in which none does.
+	// Latch the incident. Quiet are the voting regions in which no rule fires.
 	Latch bool     `json:"latch,omitempty"`
 	Quiet []string `json:"quiet,omitempty"`
 	// Regions in which a rule fires, sorted.
-	Regions   []string `json:"regions,omitempty"`
-	PublicURL string   `json:"-"`
+	Regions []string `json:"regions,omitempty"`
+	// PublicURL is the address of the API for links, set by the activity.
+	PublicURL string `json:"-"`
 }
 
-// IncidentOutcome is what became of an incident: its head, and whom to tell.
+// IncidentOutcome is the result of a change of an incident.
 type IncidentOutcome struct {
 	Incident IncidentHead `json:"incident"`
-	// Changed: this call made the change; false when an earlier one had.
+	// Changed is false when an earlier call had made the change.
 	Changed bool `json:"changed,omitempty"`
-	// PendingDeliveries are the channels that have something to be told.
+	// PendingDeliveries of the incident, one for each channel that has a message due.
 	PendingDeliveries []PendingDelivery `json:"errands,omitempty"`
 }
 
@@ -167,11 +168,11 @@ type IncidentOutcome struct {
 type TimelineEntry struct {
 	Time time.Time
 	Kind TimelineKind
-	// Region and Firing of an edge.
+	// Region, Failures (in a row) and Firing (rule IDs) of an edge.
 	Region   string
 	Failures int
 	Firing   []uuid.UUID
-	// Event of a change of state, with who did it.
+	// Event of a change of status, and the user who made it.
 	Event EventType
 	By    string
 	// Delivery and Attempt of an attempt.
@@ -179,12 +180,12 @@ type TimelineEntry struct {
 	Attempt  *Attempt
 }
 
-// TimelineKind says what happened in an incident.
+// TimelineKind is the kind of a timeline entry.
 type TimelineKind string
 
-// The kinds of entries in a timeline.
+// Timeline kinds.
 const (
-	TimelineEdge    TimelineKind = "edge"    // other rules fire in a region
-	TimelineState   TimelineKind = "state"   // the incident changed
-	TimelineAttempt TimelineKind = "attempt" // a channel was tried
+	TimelineEdge    TimelineKind = "edge"    // the firing rules of a region changed
+	TimelineState   TimelineKind = "state"   // the incident changed its status
+	TimelineAttempt TimelineKind = "attempt" // a message was sent, or failed
 )

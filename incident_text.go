@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Describe says in a title and a sentence or two why an incident opened.
+// Describe returns the title and the description of an incident with this trigger.
 func (t *Trigger) Describe(check string) (title, description string) {
 	return t.title(check), t.description()
 }

@@ -6,62 +6,61 @@ import (
 	"github.com/google/uuid"
 )
 
-// Loop is the stored side of one check in one region: the desired state that
-// its workflow follows, and where the stored results of that region stand.
+// Loop is the row of a check in a region: the desired state of its workflow, and a
+// summary of its stored results.
 type Loop struct {
 	CheckID uuid.UUID
 	OrgID   uuid.UUID
 	Region  string
 	Name    string // of the check
 	Target  string // of the check
-	// Desired is the check's revision that the loop should know, Applied the
-	// newest one that Temporal has durably accepted.
+	// Desired is the revision of the check that the workflow must run, Applied the
+	// newest one that Temporal has accepted.
 	Desired, Applied int64
-	// Active: a loop should run. False for a disabled check.
+	// Active is true when the workflow must run; false for a disabled check.
 	Active bool
-	// Start is slot 0: the instant from which the region is due.
+	// Start of the schedule.
 	Start         time.Time
-	LastSlot      time.Time // newest slot with a result of any kind; zero before
+	LastSlot      time.Time // newest slot with a result, manual ones included; zero before
 	LastScheduled time.Time // newest slot of the schedule with a result
-	NextDue       time.Time // zero while nothing is due
+	NextDue       time.Time // zero for an inactive loop
 	Health        Health
-	Missed        int64 // slots that passed without a result, since creation
+	Missed        int64 // slots without a result, since creation
 	Worker        string
 }
 
-// LoopState is what a running loop says of itself when asked.
+// LoopState is the answer of a loop's workflow to its state query.
 type LoopState struct {
 	State
-	// Revision of the definition that the loop last worked with.
+	// Revision of the definition that the loop ran last.
 	Revision int64 `json:"revision"`
-	// Next is the slot that the loop waits for.
+	// Next slot of the loop; zero when it is not known.
 	Next time.Time `json:"next,omitzero"`
-	// Turns since the workflow's run began.
+	// Turns of the current workflow run.
 	Turns int `json:"turns"`
 	// RunID of the workflow that answered.
 	RunID string `json:"run_id"`
 }
 
-// LoopID is the id of the workflow that runs a check in a region.
+// LoopID returns the ID of the workflow that runs a check in a region.
 func LoopID(checkID uuid.UUID, region string) string {
 	return "check/" + checkID.String() + "/" + region
 }
 
-// RegionQueue is the task queue that the workers of a region poll.
+// RegionQueue returns the task queue that the workers of a region poll.
 func RegionQueue(region string) string { return "region/" + region }
 
-// ControlQueue is the task queue of the workers that serve no region.
+// ControlQueue is the task queue of control workers, which serve no region.
 const ControlQueue = "control"
 
-// Tombstone marks a loop that must end because its check, or its region of the
-// check, is gone. It stays until the loop has ended.
+// Tombstone marks a loop that must end because its check was deleted or its region was
+// removed from the check. It exists until the loop has ended.
 type Tombstone struct {
 	CheckID uuid.UUID
 	OrgID   uuid.UUID
 	Region  string
-	// Revision of the check at which the loop had to end: one that runs at a newer
-	// revision was asked for since. Zero when the check itself is gone, and no loop
-	// of it may run.
+	// Revision of the check that removed the region; a loop with a newer revision was
+	// started after it. Zero when the check was deleted: no loop of it may run.
 	Revision  int64
 	CreatedAt time.Time
 }

@@ -2,35 +2,35 @@ package vigil
 
 import "time"
 
-// Tier is what an organization pays for.
+// Tier is the pricing tier of an organization.
 type Tier string
 
-// The tiers (spec section 8).
+// Tiers (spec section 8).
 const (
 	TierFree       Tier = "free"
 	TierPaid       Tier = "paid"
 	TierEnterprise Tier = "enterprise"
 )
 
-// Unlimited is the value of a limit that does not bind.
+// Unlimited is the value of a limit that is not enforced.
 const Unlimited = 0
 
-// Plan is what a tier allows.
+// Plan holds the limits of a tier.
 type Plan struct {
 	Tier            Tier
 	RegionsPerCheck int
 	PrimaryOnly     bool // only the six primary regions
 	MinInterval     time.Duration
-	// ExecutionsPerHour bounds the summed HourlyCost of the enabled checks.
+	// ExecutionsPerHour limits the total HourlyCost of the enabled checks.
 	ExecutionsPerHour int64
-	// CreationsPerHour bounds new checks, before and after the account's
-	// address is verified.
+	// CreationsPerHour limits new checks until the account's address is verified,
+	// CreationsPerHourVerified afterwards.
 	CreationsPerHour         int64
 	CreationsPerHourVerified int64
 }
 
-// PlanOf returns the plan of a tier. minEnterprise is the setting for the
-// smallest interval of the enterprise tier. An unknown tier gets the free plan.
+// PlanOf returns the plan of a tier, the free plan for an unknown one. minEnterprise is
+// the smallest interval of the enterprise tier.
 func PlanOf(tier Tier, minEnterprise time.Duration) Plan {
 	switch tier {
 	case TierEnterprise:
@@ -51,27 +51,27 @@ func PlanOf(tier Tier, minEnterprise time.Duration) Plan {
 	}
 }
 
-// Allowance bounds how many checks an organization may create in an hour.
+// Allowance limits the checks that an organization may create in an hour.
 type Allowance struct {
-	CreationsPerHour int64 // Unlimited: not enforced
+	CreationsPerHour int64 // or Unlimited
 }
 
-// Usage is what an organization uses of its plan.
+// Usage of an organization's plan.
 type Usage struct {
 	Checks            int64
 	ExecutionsPerHour float64
 }
 
-// RateWindow is how long a window of the rate limit is (spec section 8).
+// RateWindow is the length of a window of the rate limit (spec section 8).
 const RateWindow = time.Minute
 
 // RateLease is a share of an organization's requests that one process may admit
-// by itself until the window ends.
+// without asking the store, until the window ends.
 type RateLease struct {
-	// Granted requests; 0 when the window has none left.
+	// Granted requests; 0 when none are left in the window.
 	Granted int64
 	// Left in the window, for any process, after this lease.
 	Left int64
-	// Ends is how long the window still lasts.
+	// Ends is the remaining duration of the window.
 	Ends time.Duration
 }

@@ -8,7 +8,7 @@ import (
 // Region is a place that checks are probed from (spec section 2, Region).
 type Region struct {
 	Key         string // <continent>-<compass position>-<airport code>
-	Name        string // the place as people say it, such as Newark, USA
+	Name        string // for display, such as Newark, USA
 	City        string
 	Country     string
 	CountryCode string // ISO 3166-1 alpha-2
@@ -17,10 +17,10 @@ type Region struct {
 	Latitude    float64
 	Longitude   float64
 	Primary     bool     // open to every tier
-	Aliases     []string // cloud providers' names that mean this region
+	Aliases     []string // names of nearby cloud regions
 }
 
-// DefaultRegionAlias is the region of a check that names none (spec section 2).
+// DefaultRegionAlias is the region of a check without regions (spec section 2).
 const DefaultRegionAlias = "us-east-1"
 
 // Regions returns the 33 regions in the order in which people are shown them.

@@ -7,54 +7,54 @@ import (
 	"github.com/google/uuid"
 )
 
-// Observation is what one probe saw. A failed one always has a reason.
+// Observation is the outcome of a probe. A failed one always has an Error.
 type Observation struct {
 	Success bool
-	// ResponseTime is that of the target alone: waiting for a probe's turn
-	// is lateness and is not part of it.
+	// ResponseTime of the target, without the time that the probe waited for its
+	// turn.
 	ResponseTime time.Duration
 	StatusCode   int    // HTTP types only, 0 otherwise
 	Error        string // empty on success; never holds a secret
 	Metadata     map[string]any
-	// Unavailable: the machine cannot make this kind of probe. Nothing is
-	// said about the target, so such an observation is not a result.
+	// Unavailable is true when the machine cannot run this type of probe. Such an
+	// observation is not about the target and is not stored.
 	Unavailable bool
 }
 
-// Result is an observation of one check in one region at one slot. At most one
-// is stored for each (check, region, slot).
+// Result is the observation of a check in a region at a slot. At most one is stored
+// for each (check, region, slot).
 type Result struct {
 	ID      uuid.UUID
 	CheckID uuid.UUID
 	Region  string
-	// Slot is the instant the probe was due, Time the instant it began.
+	// Slot is when the probe was due, Time when it began.
 	Slot, Time time.Time
-	// Manual results were asked for and belong to no slot of the schedule.
+	// Manual results were requested by a user and have no slot of the schedule.
 	Manual bool
 	Observation
 }
 
-// ResultRow is a result on its way into storage.
+// ResultRow is a result to store.
 type ResultRow struct {
 	Result Result
-	// Worker that probed, as it is known to the leases.
+	// Worker that probed, by the name of its lease.
 	Worker string
-	// Deadline is the longest that a probe of the check may take; a slot is
-	// overdue when this much time has passed since it.
+	// Deadline is the longest duration of a probe of the check. A slot is overdue
+	// after this time.
 	Deadline time.Duration
 }
 
-// StoredResult is the row that storage holds for a slot: the caller's own, or the
-// one that was there before.
+// StoredResult is the stored row of a slot. Inserted is false for a row that was stored
+// before.
 type StoredResult struct {
 	Result   Result
 	Inserted bool
-	// Missed is how many slots before this one the insert found without a
-	// result.
+	// Missed is the number of slots without a result that the insert found before
+	// this one.
 	Missed int64
 }
 
-// MaxErrorLength bounds Result.Error, in bytes.
+// MaxErrorLength is the maximum length of Result.Error, in bytes.
 const MaxErrorLength = 1024
 
 // Truncate cuts a text to at most limit bytes, at the border of a character.
@@ -68,11 +68,11 @@ func Truncate(text string, limit int) string {
 	return text[:max(0, limit)]
 }
 
-// resultSpace is the namespace of result ids.
+// resultSpace is the UUID namespace of results.
 var resultSpace = uuid.MustParse("8f3a1c52-6f0e-4c1b-9a6e-0d6f4e1b7a31") //nolint:gochecknoglobals // a constant that Go cannot spell as one
 
-// ResultID is the id of the result of a slot. It follows from its key, so that
-// a repeated probe of the same slot has the same id.
+// ResultID returns the ID of the result of a slot. It depends on the key only, so a
+// repeated probe of the slot has the same ID.
 func ResultID(checkID uuid.UUID, region string, slot time.Time) uuid.UUID {
 	key := make([]byte, 0, 64)
 	key = append(key, checkID[:]...)
@@ -81,24 +81,23 @@ func ResultID(checkID uuid.UUID, region string, slot time.Time) uuid.UUID {
 	return uuid.NewSHA1(resultSpace, key)
 }
 
-// Uptime summarizes the results of a check over a period (spec section 2,
-// UptimeStats). Response times are in milliseconds, over successes only.
+// Uptime summarizes the results of a check in a period (spec section 2, UptimeStats).
+// Response times are in milliseconds, of successful results only.
 type Uptime struct {
 	Total, Successful, Failed int64
 	Missed                    int64 // due slots without a result
 	AvgMS, P50MS, P95MS       float64
 	P99MS                     float64
-	ByRegion                  map[string]Uptime // nil in the entries themselves
+	ByRegion                  map[string]Uptime // nil in its own entries
 }
 
-// Percentage of the results that succeeded, 0 to 100; 0 without any.
+// Percentage of successful results, 0 to 100; 0 without results.
 func (u Uptime) Percentage() float64 { return percentage(u.Successful, u.Total) }
 
-// Expected is the number of results that were due: those of the schedule, and
-// those that were asked for, which are due at that instant.
+// Expected returns the number of results that were due, manual ones included.
 func (u Uptime) Expected() int64 { return u.Total + u.Missed }
 
-// Coverage is the percentage of due results that are there, 0 to 100.
+// Coverage returns the percentage of due results that are stored, 0 to 100.
 func (u Uptime) Coverage() float64 { return percentage(u.Total, u.Expected()) }
 
 func percentage(part, whole int64) float64 {
@@ -108,13 +107,13 @@ func percentage(part, whole int64) float64 {
 	return 100 * float64(part) / float64(whole)
 }
 
-// Page is a window of a list, newest first.
+// Page is a window of a list, newest entries first.
 type Page struct {
-	Limit  int // rows at most
-	Offset int // rows passed over
+	Limit  int // maximum number of rows
+	Offset int // rows to skip
 }
 
-// ResultFilter selects results of a check. Nil and empty members do not bind.
+// ResultFilter selects results of a check. Zero members select all.
 type ResultFilter struct {
 	From, To *time.Time // of Result.Time; From is included, To is not
 	Region   string

@@ -8,18 +8,18 @@ import (
 	"github.com/google/uuid"
 )
 
-// Severity says how much an incident matters (spec section 2). It never decides
+// Severity is the importance of an incident (spec section 2). It has no influence on
 // whether a rule fires.
 type Severity string
 
-// The severities, gravest first. A rule without one is critical.
+// Severities, most severe first. The default is critical.
 const (
 	Critical Severity = "critical"
 	Warning  Severity = "warning"
 	Info     Severity = "info"
 )
 
-// rank orders severities, the gravest lowest.
+// rank orders severities; the most severe is lowest.
 func (s Severity) rank() int {
 	switch s {
 	case Critical:
@@ -32,13 +32,13 @@ func (s Severity) rank() int {
 	return 3
 }
 
-// NotifyOn says which turns of an incident a rule's channels hear of.
+// NotifyOn selects the events of an incident that a rule's channels receive.
 type NotifyOn string
 
-// The values of notify_on (spec section 2, AlertRule).
+// Values of notify_on (spec section 2, AlertRule).
 const (
-	NotifyUnhealthy NotifyOn = "unhealthy" // the default: when it opens
-	NotifyHealthy   NotifyOn = "healthy"   // when it resolves by itself
+	NotifyUnhealthy NotifyOn = "unhealthy" // the default: the incident opens
+	NotifyHealthy   NotifyOn = "healthy"   // the incident resolves automatically
 	NotifyBoth      NotifyOn = "both"
 )
 
@@ -47,17 +47,17 @@ func (n NotifyOn) Valid() bool {
 	return n == NotifyUnhealthy || n == NotifyHealthy || n == NotifyBoth
 }
 
-// Opening reports whether the channels hear of an incident that opens.
+// Opening reports whether the channels receive the opening of an incident.
 func (n NotifyOn) Opening() bool { return n == NotifyUnhealthy || n == NotifyBoth }
 
-// Recovery reports whether the channels hear of one that resolves.
+// Recovery reports whether the channels receive its automatic resolution.
 func (n NotifyOn) Recovery() bool { return n == NotifyHealthy || n == NotifyBoth }
 
-// RegionPolicy says in how many of the regions that have a vote a rule must
-// fire to open an incident.
+// RegionPolicy is the share of the voting regions in which a rule must fire to open
+// an incident (spec section 3).
 type RegionPolicy string
 
-// The region policies.
+// Region policies.
 const (
 	AnyRegion   RegionPolicy = "any"      // the default: one is enough
 	MostRegions RegionPolicy = "majority" // more than half
@@ -67,8 +67,8 @@ const (
 // Valid reports whether p is one of the policies.
 func (p RegionPolicy) Valid() bool { return p == AnyRegion || p == MostRegions || p == AllRegions }
 
-// Met reports whether a rule that fires in some of the voting regions satisfies
-// the policy. Without a vote none is met.
+// Met reports whether a rule that fires in firing of voting regions satisfies the
+// policy. Without votes no policy is met.
 func (p RegionPolicy) Met(firing, voting int) bool {
 	switch p {
 	case MostRegions:
@@ -80,8 +80,8 @@ func (p RegionPolicy) Met(firing, voting int) bool {
 	return firing > 0
 }
 
-// Rule is an alert rule of a check: when to open an incident, and whom to tell
-// (spec section 2, AlertRule).
+// Rule is an alert rule of a check: when to open an incident, and which channels to
+// notify (spec section 2, AlertRule).
 type Rule struct {
 	ID        uuid.UUID
 	OrgID     uuid.UUID
@@ -106,8 +106,7 @@ func (r *Rule) Severity() Severity {
 	return r.Condition.Severity
 }
 
-// SortRules puts the rule that names an incident first: the gravest, then the
-// oldest, then the one with the smallest id.
+// SortRules puts the leading rule first: by severity, then age, then ID.
 func SortRules(rules []Rule) {
 	slices.SortFunc(rules, func(a, b Rule) int {
 		return cmp.Or(
@@ -121,12 +120,12 @@ func SortRules(rules []Rule) {
 // CompareIDs orders ids by their bytes, as Postgres does.
 func CompareIDs(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) }
 
-// MaxThreshold is the longest row of failures that any of the rules counts,
-// at least 1: a state is rebuilt from so many results and one more.
+// MaxThreshold returns the largest failure threshold of the rules, at least 1. A
+// state is rebuilt from that many results and one more.
 func MaxThreshold(rules []Rule) int {
-	deepest := 1
+	largest := 1
 	for _, rule := range rules {
-		deepest = max(deepest, rule.Condition.FailureThreshold)
+		largest = max(largest, rule.Condition.FailureThreshold)
 	}
-	return deepest
+	return largest
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// Schedule is the sequence of slots of one check in one region. Slot 0 is
-// Start + Offset; slot n is Anchor + n*Interval + Offset for n >= 1. All
-// arithmetic is on instants, never on a clock.
+// Schedule is the sequence of slots of a check in a region. Slot 0 is
+// Start + Offset; slot n is Anchor + n*Interval + Offset for n >= 1. It reads no
+// clock.
 type Schedule struct {
 	Start    time.Time
 	Anchor   time.Time
@@ -17,10 +17,9 @@ type Schedule struct {
 	Offset   time.Duration
 }
 
-// NewAnchor returns the grid origin of a check that starts at the given
-// instant. Where the grid lies follows from the check's id, so that checks
-// created together do not probe together; the first slot on it comes half an
-// interval to one and a half after start.
+// NewAnchor returns the grid origin of a check that starts at start. The phase of the
+// grid depends on the check's ID, so checks that are created together do not probe
+// together. The first slot on the grid is 0.5 to 1.5 intervals after start.
 func NewAnchor(id uuid.UUID, start time.Time, interval time.Duration) time.Time {
 	h := fnv.New64a()
 	h.Write(id[:])
@@ -34,7 +33,7 @@ func NewAnchor(id uuid.UUID, start time.Time, interval time.Duration) time.Time 
 	return time.UnixMilli(anchor).UTC()
 }
 
-// First is slot 0.
+// First returns slot 0.
 func (s Schedule) First() time.Time { return s.Start.Add(s.Offset) }
 
 // Next returns the first slot after t.
@@ -46,7 +45,7 @@ func (s Schedule) Next(t time.Time) time.Time {
 	return s.grid(max(s.index(t)+1, s.firstIndex()))
 }
 
-// Newest returns the last slot at or before t; false when there is none.
+// Newest returns the last slot at or before t, or false when there is none.
 func (s Schedule) Newest(t time.Time) (time.Time, bool) {
 	first := s.First()
 	if t.Before(first) {
@@ -58,9 +57,9 @@ func (s Schedule) Newest(t time.Time) (time.Time, bool) {
 	return first, true
 }
 
-// Due returns the slot to run next when last (zero: none) was the newest one
-// run: the newest slot that has passed by now, else the first to come. Slots
-// between last and the one returned are missed and are never run.
+// Due returns the slot to run after last (zero: none has run): the newest slot at or
+// before now, else the next one. Slots between last and the result are missed and
+// never run.
 func (s Schedule) Due(last, now time.Time) time.Time {
 	if newest, ok := s.Newest(now); ok && newest.After(last) {
 		return newest
@@ -71,7 +70,7 @@ func (s Schedule) Due(last, now time.Time) time.Time {
 	return s.Next(now)
 }
 
-// Count is the number of slots in [from, to).
+// Count returns the number of slots in [from, to).
 func (s Schedule) Count(from, to time.Time) int64 {
 	first, n := s.First(), int64(0)
 	if !first.Before(from) && first.Before(to) {
@@ -81,15 +80,15 @@ func (s Schedule) Count(from, to time.Time) int64 {
 	return n + max(0, s.ceil(to)-low)
 }
 
-// grid returns slot n of the grid, index the newest n at or before t, and ceil
-// the oldest at or after it.
+// grid returns slot n of the grid, index the largest n with a slot at or before t, and
+// ceil the smallest n with a slot at or after t.
 func (s Schedule) grid(n int64) time.Time {
 	return s.Anchor.Add(s.Offset + time.Duration(n)*s.Interval)
 }
 
 func (s Schedule) index(t time.Time) int64 {
-	// Sub stops at the ends of its range: the offset goes into the instant,
-	// since taking it from the least duration would turn that positive.
+	// Sub saturates. Adding the offset to the instant avoids an overflow of the
+	// smallest duration.
 	d := t.Sub(s.Anchor.Add(s.Offset))
 	n := int64(d / s.Interval)
 	if d < 0 && d%s.Interval != 0 {
@@ -106,9 +105,9 @@ func (s Schedule) ceil(t time.Time) int64 {
 	return n
 }
 
-// firstIndex is the first n of the grid that is a slot: at least 1, and half
-// an interval behind slot 0, so that a region that joins late keeps to the grid
-// of the others and does not probe twice at once.
+// firstIndex returns the first n of the grid that is a slot: at least 1, and at least
+// half an interval after slot 0, so that a region that is added later shares the
+// grid and does not probe twice within a short time.
 func (s Schedule) firstIndex() int64 {
 	return max(1, s.ceil(s.First().Add(s.Interval/2)))
 }

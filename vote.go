@@ -8,9 +8,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Vote is what one region says of a check: the rules that fire there, as of a
-// slot. It is a level and not an edge: the newest vote of a region is all that
-// counts.
+// Vote is the state of a check's rules in one region: those that fire there, as of a
+// slot. It is a level, not an edge: only the newest vote of a region counts.
 type Vote struct {
 	Region   string    `json:"region"`
 	Revision int64     `json:"revision"` // of the definition that was evaluated
@@ -50,27 +49,28 @@ func (v Vote) NewerThan(other Vote) bool {
 	return cmp.Or(cmp.Compare(v.Revision, other.Revision), v.Slot.Compare(other.Slot)) > 0
 }
 
-// RegionVote is one region of a check.
+// RegionVote is a region of a check with its vote.
 type RegionVote struct {
 	Region string `json:"region"`
-	// Voted: Vote is the region's newest; false before its first.
+	// Voted is false until the region has a vote. Vote is its newest.
 	Voted bool `json:"voted,omitempty"`
 	Vote  Vote `json:"vote,omitzero"`
-	// Silent: the region is so late that it has no vote.
+	// Silent is true while the region is too late for its vote to count.
 	Silent bool `json:"silent,omitempty"`
 }
 
-// VoteAck says what a vote that was told may change.
+// VoteAck is the answer to a vote that was stored.
 type VoteAck struct {
-	// Matters: a rule fires, or an incident of the check is open or latched.
+	// Relevant is true when a rule fires, or an incident of the check is open or
+	// latched: the incident workflow must run.
 	Relevant bool
 	OrgID    uuid.UUID
 	// CheckName and Target are for people who look at the workflow.
 	CheckName, Target string
 }
 
-// RegionSilence is a region of a check whose vote ends because it is too late, or
-// counts again.
+// RegionSilence is a region that became silent, so that its vote does not count, or
+// that ceased to be.
 type RegionSilence struct {
 	CheckID uuid.UUID
 	OrgID   uuid.UUID
@@ -78,7 +78,7 @@ type RegionSilence struct {
 	Silent  bool
 }
 
-// UnhandledVote is a vote by which a rule fires although the check has no incident.
+// UnhandledVote is a vote with a firing rule of a check that has no incident.
 type UnhandledVote struct {
 	CheckID uuid.UUID
 	Region  string
@@ -87,86 +87,87 @@ type UnhandledVote struct {
 	CheckName, Target string
 }
 
-// RulePolicy is what a decision needs to know of an enabled rule.
+// RulePolicy is the part of an enabled rule that decisions need.
 type RulePolicy struct {
 	ID     uuid.UUID    `json:"id"`
 	Policy RegionPolicy `json:"policy"`
 }
 
-// DecisionInput is everything that a decision about a check's incident rests on.
+// DecisionInput is the complete input of Decide.
 type DecisionInput struct {
 	// Enabled is false for a check that was disabled.
 	Enabled bool
-	// Rules of the check that are enabled. A vote for any other rule is void.
+	// Rules of the check that are enabled. Firing rules that are not among them do
+	// not count.
 	Rules []RulePolicy
-	// Votes of the regions that have one: not those that were removed or fell
-	// silent.
+	// Votes, one for each region that has one. Regions that were removed or are
+	// silent have none.
 	Votes []Vote
-	// Open: an incident is open. Latched: the last one was resolved by hand and
-	// its episode is not over; Quiet are the regions that have been quiet since.
+	// Open is true while an incident is open. Latched is true while the last one is
+	// latched; Quiet are the regions that have been quiet since, sorted.
 	Open    bool
 	Latched bool
 	Quiet   []string
 }
 
-// Decision says what has to happen. At most one of Open, Resolve and Remove.
+// Decision is what the incident workflow must do. At most one of Open, Resolve and
+// Remove is true.
 type Decision struct {
-	// Open an incident: Rules are those whose region policy is met.
+	// Open an incident for Rules, whose region policies are met.
 	Open  bool
 	Rules []uuid.UUID
-	// Resolve the open incident: no voting region fires any rule. Remove: its
+	// Resolve the open incident: no rule fires in a voting region. Remove it: its
 	// check was disabled.
 	Resolve bool
 	Remove  bool
-	// Quiet are the regions that have been quiet since the latch was set, and
-	// Unlatch says that they are all that vote.
+	// Quiet are the regions that have been quiet since the latch was set, sorted.
+	// Unlatch is true when these are all voting regions.
 	Quiet   []string
 	Unlatch bool
-	// Firing: some voting region fires a rule, so there is reason to go on
-	// watching.
+	// Firing is true when a rule fires in a voting region.
 	Firing bool
 }
 
-// Decide applies the region policies to the votes (spec section 3). Without a
-// vote nothing changes.
-func Decide(s DecisionInput) Decision {
-	d := Decision{Quiet: s.Quiet}
-	if !s.Enabled {
-		d.Remove, d.Unlatch = s.Open, s.Latched
+// Decide applies the region policies to the votes (spec section 3). Without votes of
+// an enabled check it changes nothing.
+func Decide(in DecisionInput) Decision {
+	d := Decision{Quiet: in.Quiet}
+	if !in.Enabled {
+		d.Remove, d.Unlatch = in.Open, in.Latched
 		return d
 	}
-	if len(s.Votes) == 0 {
+	if len(in.Votes) == 0 {
 		return d
 	}
-	for _, rule := range s.Rules {
+	for _, rule := range in.Rules {
 		n := 0
-		for _, vote := range s.Votes {
+		for _, vote := range in.Votes {
 			if slices.Contains(vote.Firing, rule.ID) {
 				n++
 			}
 		}
 		d.Firing = d.Firing || n > 0
-		if rule.Policy.Met(n, len(s.Votes)) {
+		if rule.Policy.Met(n, len(in.Votes)) {
 			d.Rules = append(d.Rules, rule.ID)
 		}
 	}
-	if s.Latched {
-		d.Quiet, d.Unlatch = quietSince(s)
+	if in.Latched {
+		d.Quiet, d.Unlatch = quietRegions(in)
 	}
-	d.Open = !s.Open && (!s.Latched || d.Unlatch) && len(d.Rules) > 0
-	d.Resolve = s.Open && !d.Firing
+	d.Open = !in.Open && (!in.Latched || d.Unlatch) && len(d.Rules) > 0
+	d.Resolve = in.Open && !d.Firing
 	if !d.Open {
 		d.Rules = nil
 	}
 	return d
 }
 
-// quietSince returns the regions that have been quiet at some time since the
-// latch was set, and whether every voting region is among them.
-func quietSince(s DecisionInput) (quiet []string, all bool) {
-	quiet, all = slices.Clone(s.Quiet), true
-	for _, vote := range s.Votes {
-		fires := slices.ContainsFunc(s.Rules, func(r RulePolicy) bool { return slices.Contains(vote.Firing, r.ID) })
+// quietRegions returns the regions in which no rule has fired at some time since the
+// latch was set, sorted, and whether every voting region is among them.
+func quietRegions(in DecisionInput) (quiet []string, all bool) {
+	quiet, all = slices.Clone(in.Quiet), true
+	for _, vote := range in.Votes {
+		fires := slices.ContainsFunc(in.Rules, func(r RulePolicy) bool { return slices.Contains(vote.Firing, r.ID) })
 		switch {
 		case slices.Contains(quiet, vote.Region):
 		case fires:

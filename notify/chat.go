@@ -31,8 +31,12 @@ type chatConfig struct {
 }
 
 func (chatType) Type() vigil.ChannelType { return vigil.ChannelChat }
-func (chatType) MaxAttempts() int        { return fewAttempts }
 func (chatType) Documents() any          { return chatConfig{} }
+
+// Policy: a late message is of little use, so there are few attempts.
+func (chatType) Policy() Policy {
+	return Policy{MaxAttempts: 6, LateOpening: vigil.LateOpeningMerge, RecoveryAfterFailure: true}
+}
 
 // Parse reads the config.
 func (t chatType) Parse(given json.RawMessage) (Sender, error) {

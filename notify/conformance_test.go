@@ -61,7 +61,8 @@ func TestRegistry(t *testing.T) {
 	t.Run("HoldsTheTypesOfTheSpec", func(t *testing.T) {
 		t.Parallel()
 		got := r.Types()
-		for _, want := range []vigil.ChannelType{vigil.ChannelChat, vigil.ChannelEmail, vigil.ChannelPager, vigil.ChannelPush, vigil.ChannelWebhook} {
+		for _, want := range []vigil.ChannelType{vigil.ChannelChat, vigil.ChannelEmail, vigil.ChannelPager, vigil.ChannelPush,
+			vigil.ChannelWebhook} {
 			if !slices.Contains(got, want) {
 				t.Errorf("no %s among %q", want, got)
 			}
@@ -69,12 +70,32 @@ func TestRegistry(t *testing.T) {
 		if !slices.IsSorted(got) {
 			t.Errorf("not sorted: %q", got)
 		}
-		attempts := map[vigil.ChannelType]int{
-			vigil.ChannelEmail: 12, vigil.ChannelWebhook: 12, vigil.ChannelChat: 6, vigil.ChannelPager: 6, vigil.ChannelPush: 6,
+	})
+
+	t.Run("EveryTypeHasAValidPolicy", func(t *testing.T) {
+		t.Parallel()
+		policies := r.Policies()
+		for _, kind := range r.Types() {
+			if policy, ok := policies[kind]; !ok || !policy.Valid() {
+				t.Errorf("%s: policy %+v", kind, policy)
+			}
 		}
-		for kind, want := range attempts {
-			if got := r.MaxAttempts(kind); got != want {
-				t.Errorf("%s: %d attempts", kind, got)
+		if !maps.Equal(notify.Policies(), policies) {
+			t.Errorf("got %+v without a registry", notify.Policies())
+		}
+	})
+
+	t.Run("PoliciesOfTheSpec", func(t *testing.T) {
+		t.Parallel()
+		for kind, want := range map[vigil.ChannelType]notify.Policy{
+			vigil.ChannelEmail:   {MaxAttempts: 12, LateOpening: vigil.LateOpeningMerge, RecoveryAfterFailure: true},
+			vigil.ChannelWebhook: {MaxAttempts: 12, LateOpening: vigil.LateOpeningDeliver, RecoveryAfterFailure: true},
+			vigil.ChannelPush:    {MaxAttempts: 6, LateOpening: vigil.LateOpeningMerge, RecoveryAfterFailure: true},
+			vigil.ChannelChat:    {MaxAttempts: 6, LateOpening: vigil.LateOpeningMerge, RecoveryAfterFailure: true},
+			vigil.ChannelPager:   {MaxAttempts: 6, LateOpening: vigil.LateOpeningDrop},
+		} {
+			if got := r.Policies()[kind]; got != want {
+				t.Errorf("%s: got %+v, want %+v", kind, got, want)
 			}
 		}
 	})
@@ -94,8 +115,10 @@ func TestRegistry(t *testing.T) {
 	t.Run("NamesThemForAnUnknownOne", func(t *testing.T) {
 		t.Parallel()
 		_, err := r.Parse("carrier-pigeon", json.RawMessage(`{}`))
-		if vigil.ErrorCode(err) != vigil.CodeInvalid || !strings.Contains(vigil.ErrorMessage(err), "chat, email, pager, push") {
-			t.Errorf("got %v", err)
+		for _, kind := range r.Types() {
+			if vigil.ErrorCode(err) != vigil.CodeInvalid || !strings.Contains(vigil.ErrorMessage(err), string(kind)) {
+				t.Errorf("%s: got %v", kind, err)
+			}
 		}
 	})
 
@@ -126,7 +149,8 @@ func TestRegistry(t *testing.T) {
 					}
 					continue
 				}
-				if text := vigil.ErrorMessage(err); vigil.ErrorCode(err) != vigil.CodeInvalid || !strings.HasPrefix(text, want) || strings.Contains(text, pathToken) {
+				if text := vigil.ErrorMessage(err); vigil.ErrorCode(err) != vigil.CodeInvalid || !strings.HasPrefix(text, want) ||
+					strings.Contains(text, pathToken) {
 					t.Errorf("%s: got %v instead of %s", kind, err, want)
 				}
 			}
@@ -183,7 +207,10 @@ func TestConformance(t *testing.T) {
 				}
 				for _, got := range r.requests() {
 					for name, values := range got.header {
-						if strings.EqualFold(name, "bcc") || slices.ContainsFunc(values, func(v string) bool { return strings.ContainsAny(v, "\r\n\x00") }) {
+						if strings.EqualFold(name, "bcc") || slices.ContainsFunc(values, func(v string) bool {
+							return strings.ContainsAny(v,
+								"\r\n\x00")
+						}) {
 							t.Errorf("header %s: %q", name, values)
 						}
 					}
@@ -213,7 +240,8 @@ func conformStatuses(t *testing.T, send sendTo) {
 		t.Run(fmt.Sprintf("Status%dIsTriedAgain", status), func(t *testing.T) {
 			t.Parallel()
 			got, r := send(t, answer(status))
-			if got.Delivered() || got.StatusCode != status || got.ErrorCode != notify.CodeStatus || got.Permanent || got.Gone || got.RetryAfter != 0 {
+			if got.Delivered() || got.StatusCode != status || got.ErrorCode != notify.CodeStatus || got.Permanent || got.Gone ||
+				got.RetryAfter != 0 {
 				t.Errorf("got %+v", got)
 			}
 			if n := len(r.requests()); n != 1 {

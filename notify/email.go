@@ -29,8 +29,12 @@ type emailConfig struct {
 }
 
 func (emailType) Type() vigil.ChannelType { return vigil.ChannelEmail }
-func (emailType) MaxAttempts() int        { return manyAttempts }
 func (emailType) Documents() any          { return emailConfig{} }
+
+// Policy: mail may be late, but a reader gets one message instead of two.
+func (emailType) Policy() Policy {
+	return Policy{MaxAttempts: 12, LateOpening: vigil.LateOpeningMerge, RecoveryAfterFailure: true}
+}
 
 // Parse reads the config.
 func (t emailType) Parse(given json.RawMessage) (Sender, error) {

@@ -20,11 +20,9 @@ import (
 // Timeout is the longest that one attempt takes.
 const Timeout = 15 * time.Second
 
-// Attempts that a delivery has before it is given up.
-const (
-	manyAttempts = 12 // webhook and email
-	fewAttempts  = 6  // what is late is of no use: push, chat, pager
-)
+// Policy says how channels of a type receive messages: how often a delivery is
+// attempted, and what the end of an incident does to an undelivered opening.
+type Policy = vigil.DeliveryPolicy
 
 // Message is what is sent to a channel.
 type Message struct {
@@ -57,8 +55,9 @@ type Notifier interface {
 	// the member by its path ("config.url") and never repeats its value. No
 	// name is resolved, but an address that may not be reached is refused.
 	Parse(given json.RawMessage) (Sender, error)
-	// MaxAttempts is how often a delivery is tried.
-	MaxAttempts() int
+	// Policy returns a valid policy. Deliveries keep the one that they were created
+	// with, so a change affects new incidents only.
+	Policy() Policy
 	// Documents returns a zero value of the struct that documents the config,
 	// with json, doc, minLength, maxLength, enum, default, format and example
 	// tags.
@@ -146,6 +145,18 @@ func NewRegistry(guard *egress.Guard, opts ...Option) *Registry {
 // Secrets returns the secret members of the configs of all channel types.
 func Secrets() map[vigil.ChannelType]vigil.SecretFields { return NewRegistry(nil).secrets }
 
+// Policies returns the delivery policies of all channel types.
+func Policies() vigil.DeliveryPolicies { return NewRegistry(nil).Policies() }
+
+// Policies returns the delivery policies of the types.
+func (r *Registry) Policies() vigil.DeliveryPolicies {
+	policies := make(vigil.DeliveryPolicies, len(r.notifiers))
+	for t, notifier := range r.notifiers {
+		policies[t] = notifier.Policy()
+	}
+	return policies
+}
+
 // Secrets returns the secret members of the configs of a type.
 func (r *Registry) Secrets(t vigil.ChannelType) vigil.SecretFields {
 	return vigil.ConfigSecrets{Channels: r.secrets}.Channel(t)
@@ -175,15 +186,6 @@ func (r *Registry) Parse(t vigil.ChannelType, given json.RawMessage) (Sender, er
 		return nil, vigil.Invalid("type", "unknown channel type; the known ones are %s", strings.Join(names, ", "))
 	}
 	return notifier.Parse(given)
-}
-
-// MaxAttempts is how often a delivery to a channel of a type is tried; 0 for an
-// unknown type.
-func (r *Registry) MaxAttempts(t vigil.ChannelType) int {
-	if notifier, ok := r.notifiers[t]; ok {
-		return notifier.MaxAttempts()
-	}
-	return 0
 }
 
 // Config returns a zero value of the struct that documents the config of a

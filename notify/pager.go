@@ -36,8 +36,12 @@ type pagerConfig struct {
 }
 
 func (pagerType) Type() vigil.ChannelType { return vigil.ChannelPager }
-func (pagerType) MaxAttempts() int        { return fewAttempts }
 func (pagerType) Documents() any          { return pagerConfig{} }
+
+// Policy: an incident that has ended must not page anyone.
+func (pagerType) Policy() Policy {
+	return Policy{MaxAttempts: 6, LateOpening: vigil.LateOpeningDrop}
+}
 
 // Parse reads the config.
 func (t pagerType) Parse(given json.RawMessage) (Sender, error) {

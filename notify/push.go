@@ -44,8 +44,12 @@ type pushConfig struct {
 }
 
 func (pushType) Type() vigil.ChannelType { return vigil.ChannelPush }
-func (pushType) MaxAttempts() int        { return fewAttempts }
 func (pushType) Documents() any          { return pushConfig{} }
+
+// Policy: a late message is of little use, so there are few attempts.
+func (pushType) Policy() Policy {
+	return Policy{MaxAttempts: 6, LateOpening: vigil.LateOpeningMerge, RecoveryAfterFailure: true}
+}
 
 // Parse reads the config.
 func (t pushType) Parse(given json.RawMessage) (Sender, error) {

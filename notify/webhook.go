@@ -30,8 +30,12 @@ type webhookConfig struct {
 }
 
 func (webhookType) Type() vigil.ChannelType { return vigil.ChannelWebhook }
-func (webhookType) MaxAttempts() int        { return manyAttempts }
 func (webhookType) Documents() any          { return webhookConfig{} }
+
+// Policy: every event arrives in order, since programs keep their own state.
+func (webhookType) Policy() Policy {
+	return Policy{MaxAttempts: 12, LateOpening: vigil.LateOpeningDeliver, RecoveryAfterFailure: true}
+}
 
 // Parse reads the config.
 func (t webhookType) Parse(given json.RawMessage) (Sender, error) {

@@ -303,7 +303,7 @@ type limitedConn struct {
 }
 
 var (
-	errTooMuch  = errors.New("the server sent more than a mail dialog needs")
+	errTooMuch = errors.New("the server sent more than a mail dialog needs")
 	errNesting = errors.New("the server sent lists that are nested too deeply")
 )
 

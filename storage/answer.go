@@ -9,9 +9,12 @@ import (
 	"vigil"
 )
 
-// LastDNSAnswer returns the fingerprint and the slot of the newest successful DNS
-// answer of a check in a region before a slot, empty and zero when none is stored.
-func (s *Store) LastDNSAnswer(ctx context.Context, checkID uuid.UUID, region string, before time.Time) (fingerprint string, slot time.Time, err error) {
+// LastDNSAnswer returns the fingerprint and the slot of the newest successful DNS answer
+// of a check in a region whose slot is before the given one, empty and zero when none is
+// stored.
+func (s *Store) LastDNSAnswer(
+	ctx context.Context, checkID uuid.UUID, region string, before time.Time,
+) (fingerprint string, slot time.Time, err error) {
 	var row struct {
 		Fingerprint string    `bun:"fingerprint"`
 		Slot        time.Time `bun:"slot"`
@@ -20,7 +23,7 @@ func (s *Store) LastDNSAnswer(ctx context.Context, checkID uuid.UUID, region str
 		WHERE check_id = ? AND region = ? AND slot < ? AND success AND metadata->>? <> ''
 		ORDER BY slot DESC LIMIT 1`,
 		vigil.MetadataFingerprint, checkID, region, micro(before), vigil.MetadataFingerprint).Scan(ctx, &row)
-	if noRow(err) {
+	if isNoRow(err) {
 		return "", time.Time{}, nil
 	}
 	if err != nil {

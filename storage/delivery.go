@@ -14,37 +14,44 @@ import (
 type deliveryRow struct {
 	bun.BaseModel `bun:"table:deliveries,alias:d"`
 
-	ID            uuid.UUID  `bun:"id,pk,type:uuid"`
-	OrgID         uuid.UUID  `bun:"org_id,type:uuid"`
-	EventID       uuid.UUID  `bun:"event_id,type:uuid"`
-	EventType     string     `bun:"event_type"`
-	IncidentID    uuid.UUID  `bun:"incident_id,type:uuid"`
-	CheckID       uuid.UUID  `bun:"check_id,type:uuid"`
-	ChannelID     uuid.UUID  `bun:"channel_id,type:uuid"`
-	ChannelType   string     `bun:"channel_type"`
-	ChannelName   string     `bun:"channel_name"`
-	Status        string     `bun:"status"`
-	Attempts      int        `bun:"attempts"`
-	Failures      int        `bun:"failures"`
-	NextAttemptAt *time.Time `bun:"next_attempt_at"`
-	Redeliver     bool       `bun:"redeliver"`
-	Merged        bool       `bun:"merged"`
-	Body          *string    `bun:"body"`
-	CreatedAt     time.Time  `bun:"created_at"`
-	UpdatedAt     time.Time  `bun:"updated_at"`
-	FinishedAt    *time.Time `bun:"finished_at"`
-	SweptAt       time.Time  `bun:"swept_at"`
-	SweepWaitMS   int64      `bun:"sweep_wait_ms"`
+	ID          uuid.UUID `bun:"id,pk,type:uuid"`
+	OrgID       uuid.UUID `bun:"org_id,type:uuid"`
+	EventID     uuid.UUID `bun:"event_id,type:uuid"`
+	EventType   string    `bun:"event_type"`
+	IncidentID  uuid.UUID `bun:"incident_id,type:uuid"`
+	CheckID     uuid.UUID `bun:"check_id,type:uuid"`
+	ChannelID   uuid.UUID `bun:"channel_id,type:uuid"`
+	ChannelType string    `bun:"channel_type"`
+	ChannelName string    `bun:"channel_name"`
+	Status      string    `bun:"status"`
+	// Policy is null in rows that an older version wrote, or that had ended when
+	// the column was added.
+	Policy        *vigil.DeliveryPolicy `bun:"policy,type:jsonb"`
+	Attempts      int                   `bun:"attempts"`
+	Failures      int                   `bun:"failures"`
+	NextAttemptAt *time.Time            `bun:"next_attempt_at"`
+	Redeliver     bool                  `bun:"redeliver"`
+	Merged        bool                  `bun:"merged"`
+	Body          *string               `bun:"body"`
+	CreatedAt     time.Time             `bun:"created_at"`
+	UpdatedAt     time.Time             `bun:"updated_at"`
+	FinishedAt    *time.Time            `bun:"finished_at"`
+	SweptAt       time.Time             `bun:"swept_at"`
+	SweepWaitMS   int64                 `bun:"sweep_wait_ms"`
 }
 
 func (r *deliveryRow) delivery() vigil.Delivery {
-	return vigil.Delivery{
+	d := vigil.Delivery{
 		ID: r.ID, OrgID: r.OrgID, EventID: r.EventID, EventType: vigil.EventType(r.EventType),
 		IncidentID: r.IncidentID, CheckID: r.CheckID,
 		ChannelID: r.ChannelID, ChannelType: vigil.ChannelType(r.ChannelType), ChannelName: r.ChannelName,
 		Status: vigil.DeliveryStatus(r.Status), Attempts: r.Attempts, Failures: r.Failures, NextAttemptAt: r.NextAttemptAt,
 		Redeliver: r.Redeliver, Merged: r.Merged, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, FinishedAt: r.FinishedAt,
 	}
+	if r.Policy != nil {
+		d.Policy = *r.Policy
+	}
+	return d
 }
 
 func deliveriesOf(rows []deliveryRow) []vigil.Delivery {
@@ -94,16 +101,17 @@ func attemptsOf(rows []attemptRow) []vigil.Attempt {
 }
 
 // insertDeliveries stores the deliveries of an event, each once.
-func insertDeliveries(ctx context.Context, tx bun.Tx, e vigil.Event, to []listener) error {
+func insertDeliveries(ctx context.Context, tx bun.Tx, e vigil.Event, to []vigil.Recipient) error {
 	if len(to) == 0 {
 		return nil
 	}
 	at := micro(e.Time)
 	rows := make([]deliveryRow, len(to))
-	for i, l := range to {
+	for i, r := range to {
 		rows[i] = deliveryRow{
-			ID: vigil.DeliveryID(e.ID, l.ChannelID), OrgID: e.OrgID, EventID: e.ID, EventType: string(e.Type),
-			IncidentID: e.IncidentID, CheckID: e.CheckID, ChannelID: l.ChannelID, ChannelType: string(l.Type), ChannelName: l.Name,
+			ID: vigil.DeliveryID(e.ID, r.ChannelID), OrgID: e.OrgID, EventID: e.ID, EventType: string(e.Type),
+			IncidentID: e.IncidentID, CheckID: e.CheckID, ChannelID: r.ChannelID, ChannelType: string(r.Type), ChannelName: r.Name,
+			Policy: &to[i].Policy,
 			Status: string(vigil.DeliveryPending), CreatedAt: at, UpdatedAt: at, SweptAt: at,
 		}
 	}
@@ -113,35 +121,35 @@ func insertDeliveries(ctx context.Context, tx bun.Tx, e vigil.Event, to []listen
 	return nil
 }
 
-// errands returns the channels that have something to be told about an incident.
-func errands(ctx context.Context, tx bun.Tx, checkName string, incidentID uuid.UUID) ([]vigil.PendingDelivery, error) {
+// pendingDeliveries returns the channels with undelivered messages about an incident.
+func pendingDeliveries(ctx context.Context, tx bun.Tx, checkName string, incidentID uuid.UUID) ([]vigil.PendingDelivery, error) {
 	var rows []deliveryRow
 	err := tx.NewSelect().Model(&rows).DistinctOn("channel_id").
 		Column("incident_id", "channel_id", "org_id", "check_id", "channel_type", "channel_name").
 		Where("d.incident_id = ? AND (d.status = 'pending' OR d.redeliver)", incidentID).OrderExpr("d.channel_id").Scan(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("read the errands: %w", err)
+		return nil, fmt.Errorf("read the pending deliveries: %w", err)
 	}
 	list := make([]vigil.PendingDelivery, len(rows))
 	for i := range rows {
-		list[i] = rows[i].errand(checkName)
+		list[i] = rows[i].pendingDelivery(checkName)
 	}
 	return list, nil
 }
 
-func (r *deliveryRow) errand(checkName string) vigil.PendingDelivery {
+func (r *deliveryRow) pendingDelivery(checkName string) vigil.PendingDelivery {
 	return vigil.PendingDelivery{
 		IncidentID: r.IncidentID, ChannelID: r.ChannelID, OrgID: r.OrgID, CheckID: r.CheckID,
 		ChannelType: vigil.ChannelType(r.ChannelType), CheckName: checkName, ChannelName: r.ChannelName,
 	}
 }
 
-func errandsOf(i *vigil.Incident, checkName string, to []listener) []vigil.PendingDelivery {
+func pendingDeliveriesTo(i *vigil.Incident, checkName string, to []vigil.Recipient) []vigil.PendingDelivery {
 	list := make([]vigil.PendingDelivery, len(to))
-	for n, l := range to {
+	for n, r := range to {
 		list[n] = vigil.PendingDelivery{
-			IncidentID: i.ID, ChannelID: l.ChannelID, OrgID: i.OrgID, CheckID: i.CheckID,
-			ChannelType: l.Type, CheckName: checkName, ChannelName: l.Name,
+			IncidentID: i.ID, ChannelID: r.ChannelID, OrgID: i.OrgID, CheckID: i.CheckID,
+			ChannelType: r.Type, CheckName: checkName, ChannelName: r.Name,
 		}
 	}
 	return list
@@ -190,11 +198,11 @@ func (s *Store) Attempts(ctx context.Context, orgID, deliveryID uuid.UUID, page 
 	return attemptsOf(rows), int(total), nil
 }
 
-// RequestRedelivery asks for one more attempt of a delivery, whatever became of it,
-// and returns whom to send on the errand. Asked again before the attempt is
-// made, it stays one. A channel that is disabled or gone is a CodeConflict error.
+// RequestRedelivery requests one more attempt of a delivery in any status. A second
+// request before that attempt adds none. A channel that is disabled or gone, and
+// an event that is no longer kept, are CodeConflict errors.
 func (s *Store) RequestRedelivery(ctx context.Context, orgID, id uuid.UUID) (vigil.PendingDelivery, error) {
-	var errand vigil.PendingDelivery
+	var pending vigil.PendingDelivery
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		var row deliveryRow
 		if err := tx.NewSelect().Model(&row).Where("d.id = ? AND d.org_id = ?", id, orgID).For("UPDATE").Scan(ctx); err != nil {
@@ -205,12 +213,13 @@ func (s *Store) RequestRedelivery(ctx context.Context, orgID, id uuid.UUID) (vig
 			return err
 		}
 		if !usable {
-			return vigil.Errorf(vigil.CodeConflict, "The channel of this delivery is disabled or deleted. Enable it before asking for another attempt.")
+			return vigil.Errorf(vigil.CodeConflict,
+				"The channel of this delivery is disabled or deleted. Enable it before requesting another attempt.")
 		}
 		var kept bool
 		err = tx.NewRaw("SELECT EXISTS (SELECT FROM events WHERE id = ?)", row.EventID).Scan(ctx, &kept)
 		if err != nil {
-			return fmt.Errorf("look for the event: %w", err)
+			return fmt.Errorf("find the event: %w", err)
 		}
 		if !kept {
 			return vigil.Errorf(vigil.CodeConflict, "The event of this delivery is not kept any more.")
@@ -221,13 +230,13 @@ func (s *Store) RequestRedelivery(ctx context.Context, orgID, id uuid.UUID) (vig
 			return fmt.Errorf("store: %w", err)
 		}
 		var checkName string
-		if err := tx.NewRaw("SELECT name FROM checks WHERE id = ?", row.CheckID).Scan(ctx, &checkName); err != nil && !noRow(err) {
+		if err := tx.NewRaw("SELECT name FROM checks WHERE id = ?", row.CheckID).Scan(ctx, &checkName); err != nil && !isNoRow(err) {
 			return fmt.Errorf("read the check: %w", err)
 		}
-		errand = row.errand(checkName)
+		pending = row.pendingDelivery(checkName)
 		return nil
 	})
-	return errand, wrap("ask for a redelivery", err)
+	return pending, wrap("request a redelivery", err)
 }
 
 func channelUsable(ctx context.Context, tx bun.Tx, id uuid.UUID) (bool, error) {

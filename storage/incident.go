@@ -167,8 +167,8 @@ func (s *Store) MarkIncidentSwept(ctx context.Context, id uuid.UUID, at time.Tim
 	return s.markSwept(ctx, "incidents", "id = ?", at, id)
 }
 
-// StalledDeliveries returns whom to send on errands again: deliveries that are
-// due, or asked for, without progress for 30 s and outside of their wait.
+// StalledDeliveries returns deliveries that are due, or requested again, have made
+// no progress for 30 s, and were not repaired within their wait.
 func (s *Store) StalledDeliveries(ctx context.Context, now time.Time, limit int) ([]vigil.PendingDelivery, error) {
 	var rows []struct {
 		deliveryRow `bun:",extend"`
@@ -185,17 +185,16 @@ func (s *Store) StalledDeliveries(ctx context.Context, now time.Time, limit int)
 	if err != nil {
 		return nil, wrap("find stalled deliveries", err)
 	}
-	errands := make([]vigil.PendingDelivery, len(rows))
+	pending := make([]vigil.PendingDelivery, len(rows))
 	for i := range rows {
-		errands[i] = rows[i].errand(rows[i].CheckName)
+		pending[i] = rows[i].pendingDelivery(rows[i].CheckName)
 	}
-	return errands, nil
+	return pending, nil
 }
 
-// MarkDeliverySwept notes that somebody was sent on an errand again, and doubles
-// the wait before the next time.
-func (s *Store) MarkDeliverySwept(ctx context.Context, errand vigil.PendingDelivery, at time.Time) error {
-	return s.markSwept(ctx, "deliveries", "incident_id = ? AND channel_id = ?", at, errand.IncidentID, errand.ChannelID)
+// MarkDeliverySwept records a repair and doubles the wait before the next.
+func (s *Store) MarkDeliverySwept(ctx context.Context, d vigil.PendingDelivery, at time.Time) error {
+	return s.markSwept(ctx, "deliveries", "incident_id = ? AND channel_id = ?", at, d.IncidentID, d.ChannelID)
 }
 
 func (s *Store) markSwept(ctx context.Context, table, which string, at time.Time, ids ...any) error {

@@ -3,7 +3,6 @@ package storage
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
@@ -12,8 +11,8 @@ import (
 	"vigil"
 )
 
-// AcknowledgeIncident notes that somebody looks after an open incident. Repeated,
-// it changes nothing; a resolved incident is a CodeConflict error.
+// AcknowledgeIncident records who works on an open incident. Only the first call
+// changes it; a resolved incident is a CodeConflict error.
 func (s *Store) AcknowledgeIncident(ctx context.Context, id uuid.UUID, by, publicURL string) (vigil.IncidentOutcome, error) {
 	return s.changeIncident(ctx, id, func(c *incidentChange) error {
 		switch vigil.IncidentStatus(c.row.Status) {
@@ -32,13 +31,10 @@ func (s *Store) AcknowledgeIncident(ctx context.Context, id uuid.UUID, by, publi
 	})
 }
 
-// ResolveIncident ends an incident, with its event and the deliveries of it, all
-// or nothing. Repeated, it changes nothing.
-//
-// Channels hear of an incident that resolves by itself when they want to. So do
-// those that have not heard yet that it opened, except pagers, however it ends:
-// nobody may be left with half of the story. When the check was removed, what is
-// still pending is canceled instead.
+// ResolveIncident ends an incident with its event and deliveries, in one
+// transaction. Only the first call changes it. vigil.RecoveryRecipients decides
+// which channels are notified. When the check was removed, pending deliveries are
+// canceled.
 func (s *Store) ResolveIncident(ctx context.Context, closing vigil.ResolveRequest) (vigil.IncidentOutcome, error) {
 	return s.changeIncident(ctx, closing.ID, func(c *incidentChange) error {
 		if c.row.Status == string(vigil.IncidentResolved) {
@@ -52,15 +48,15 @@ func (s *Store) ResolveIncident(ctx context.Context, closing vigil.ResolveReques
 		if err := c.store(ctx); err != nil {
 			return err
 		}
-		wanted, err := c.recoveryAudience(ctx, closing.Resolution)
+		notified, err := c.recoveryRecipients(ctx, closing.Resolution)
 		if err != nil {
 			return err
 		}
-		return c.publish(ctx, vigil.EventResolved, closing.Regions, closing.PublicURL, wanted)
+		return c.publish(ctx, vigil.EventResolved, closing.Regions, closing.PublicURL, notified)
 	})
 }
 
-// incidentChange is a change of one incident under way, its check's row locked.
+// incidentChange is the change of one incident in a transaction that locks its check.
 type incidentChange struct {
 	db    *Store
 	tx    bun.Tx
@@ -70,7 +66,7 @@ type incidentChange struct {
 	done  bool // something was changed
 }
 
-// changeIncident runs change on an incident and returns what became of it.
+// changeIncident applies change to an incident and returns its outcome.
 func (s *Store) changeIncident(ctx context.Context, id uuid.UUID, change func(*incidentChange) error) (vigil.IncidentOutcome, error) {
 	var out vigil.IncidentOutcome
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
@@ -90,7 +86,7 @@ func (s *Store) changeIncident(ctx context.Context, id uuid.UUID, change func(*i
 			return err
 		}
 		out.Incident, out.Changed = c.row.head(), c.done
-		out.PendingDeliveries, err = errands(ctx, tx, c.check.Name, id)
+		out.PendingDeliveries, err = pendingDeliveries(ctx, tx, c.check.Name, id)
 		return err
 	})
 	return out, wrap("change an incident", err)
@@ -106,62 +102,61 @@ func (c *incidentChange) store(ctx context.Context) error {
 	return nil
 }
 
-func (c *incidentChange) publish(ctx context.Context, t vigil.EventType, regions []string, publicURL string, to []listener) error {
+func (c *incidentChange) publish(ctx context.Context, t vigil.EventType, regions []string, publicURL string, to []vigil.Recipient) error {
 	incident, err := c.row.incident()
 	if err != nil {
 		return err
 	}
-	story := vigil.EventContext{
+	details := vigil.EventContext{
 		Type: t, Incident: incident, Check: c.check, Organization: c.org,
 		Regions: regions, PublicURL: publicURL,
 	}
 	switch t {
 	case vigil.EventAcknowledged:
-		story.Time = *incident.AcknowledgedAt
+		details.Time = *incident.AcknowledgedAt
 	case vigil.EventResolved:
-		story.Time = *incident.ResolvedAt
+		details.Time = *incident.ResolvedAt
 	case vigil.EventTriggered, vigil.EventTest:
 	}
 	rule, err := readRule(ctx, c.tx, incident.OrgID, incident.CheckID, incident.RuleID)
 	if err == nil {
-		story.Rule = rule
+		details.Rule = rule
 	} else if vigil.ErrorCode(err) != vigil.CodeNotFound {
 		return err
 	}
-	event, err := vigil.NewEvent(story)
+	event, err := vigil.NewEvent(details)
 	if err != nil {
 		return err
 	}
 	return c.db.publish(ctx, c.tx, event, to)
 }
 
-// recoveryAudience is who hears that the incident has ended. Deliveries of it
-// that are pending are locked, so that none of them ends in between.
-func (c *incidentChange) recoveryAudience(ctx context.Context, how vigil.Resolution) ([]listener, error) {
+// recoveryRecipients returns those that are notified that the incident ended. It
+// locks pending deliveries of the opening, so that none of them ends in between.
+func (c *incidentChange) recoveryRecipients(ctx context.Context, how vigil.Resolution) ([]vigil.Recipient, error) {
 	if how == vigil.ResolvedCheckRemoved {
 		now := c.db.instant()
-		_, err := c.tx.NewRaw("UPDATE deliveries SET status = 'canceled', redeliver = false, finished_at = ?, updated_at = ? WHERE incident_id = ? AND status = 'pending'",
+		_, err := c.tx.NewRaw(`UPDATE deliveries SET status = 'canceled', redeliver = false, finished_at = ?, updated_at = ?
+			WHERE incident_id = ? AND status = 'pending'`,
 			now, now, c.row.ID).Exec(ctx)
 		return nil, wrap("cancel deliveries", err)
 	}
-	listeners, err := c.row.listeners()
+	recipients, err := c.row.recipients(c.db.policies)
 	if err != nil {
 		return nil, err
 	}
-	var unheard []uuid.UUID
-	err = c.tx.NewRaw("SELECT channel_id FROM deliveries WHERE incident_id = ? AND event_type = ? AND status = 'pending' ORDER BY id FOR UPDATE",
-		c.row.ID, string(vigil.EventTriggered)).Scan(ctx, &unheard)
+	var pending []uuid.UUID
+	err = c.tx.NewRaw(`SELECT channel_id FROM deliveries
+		WHERE incident_id = ? AND event_type = ? AND status = 'pending' ORDER BY id FOR UPDATE`,
+		c.row.ID, string(vigil.EventTriggered)).Scan(ctx, &pending)
 	if err != nil {
 		return nil, fmt.Errorf("read pending deliveries: %w", err)
 	}
-	return slices.DeleteFunc(listeners, func(l listener) bool {
-		owed := l.Type != vigil.ChannelPager && slices.Contains(unheard, l.ChannelID)
-		return !owed && !(l.Recovery && how == vigil.ResolvedAutomatically)
-	}), nil
+	return vigil.RecoveryRecipients(recipients, how, pending), nil
 }
 
-// KeepLatch notes which regions have been quiet since an incident was resolved
-// by hand, or with over that its episode has ended.
+// KeepLatch stores which regions have been quiet since an incident was resolved
+// manually. over ends the latch: the episode has ended.
 func (s *Store) KeepLatch(ctx context.Context, id uuid.UUID, quiet []string, over bool) error {
 	now := s.instant()
 	_, err := s.db.NewRaw("UPDATE incidents SET quiet = ?, latched = latched AND NOT ?, swept_at = ?, sweep_wait_ms = 0 WHERE id = ?",

@@ -13,11 +13,11 @@ import (
 	"vigil"
 )
 
-// OpenIncident opens the incident of an episode, with its event and the
-// deliveries of it, all or nothing. It may be repeated: when the incident is
-// there, or another one of the check is open, that one is returned. The outcome
-// has no incident (a zero id) when there is no reason left: the check was
-// disabled or the rules are gone. CodeNotFound: the check was deleted.
+// OpenIncident opens the incident of an episode with its event and deliveries, in
+// one transaction. It may be repeated: if the incident exists, or another one of
+// the check is open, that one is returned. The outcome has no incident (a zero id)
+// when the check was disabled or the rules are gone. CodeNotFound: the check was
+// deleted.
 func (s *Store) OpenIncident(ctx context.Context, o vigil.OpenRequest) (vigil.IncidentOutcome, error) {
 	var out vigil.IncidentOutcome
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
@@ -31,7 +31,7 @@ func (s *Store) OpenIncident(ctx context.Context, o vigil.OpenRequest) (vigil.In
 		}
 		if known != nil {
 			out.Incident = known.head()
-			out.PendingDeliveries, err = errands(ctx, tx, check.Name, known.ID)
+			out.PendingDeliveries, err = pendingDeliveries(ctx, tx, check.Name, known.ID)
 			return err
 		}
 		rules, err := openingRules(ctx, tx, o)
@@ -44,8 +44,8 @@ func (s *Store) OpenIncident(ctx context.Context, o vigil.OpenRequest) (vigil.In
 	return out, wrap("open an incident", err)
 }
 
-// lockForIncident makes everything that happens to the incidents of a check wait
-// for its turn, and reads what events tell of the check.
+// lockForIncident serializes changes of the incidents of a check, and reads what
+// events describe of the check and its organization.
 func (s *Store) lockForIncident(ctx context.Context, tx bun.Tx, checkID uuid.UUID) (vigil.Check, vigil.Organization, error) {
 	var row checkRow
 	err := tx.NewSelect().Model(&row).ExcludeColumn("config").Where("c.id = ?", checkID).For("NO KEY UPDATE").Scan(ctx)
@@ -62,23 +62,24 @@ func (s *Store) lockForIncident(ctx context.Context, tx bun.Tx, checkID uuid.UUI
 	}, org.organization(), nil
 }
 
-// adoptable finds the incident that an opening means already: the same one, made
-// by an earlier attempt, or the one that is open.
+// adoptable returns the existing incident that a request refers to, nil if there is
+// none: the one that an earlier attempt created, or the one that is open.
 func adoptable(ctx context.Context, tx bun.Tx, o vigil.OpenRequest) (*incidentRow, error) {
 	var rows []incidentRow
 	err := tx.NewSelect().Model(&rows).Where("i.id = ? OR (i.check_id = ? AND i.status <> 'resolved')", o.ID, o.CheckID).
 		OrderExpr("(i.id = ?) DESC", o.ID).Limit(1).Scan(ctx)
 	if err != nil || len(rows) == 0 {
-		return nil, wrap("look for the incident", err)
+		return nil, wrap("find the incident", err)
 	}
 	return &rows[0], nil
 }
 
-// openingRules reads the rules of an opening that are still there and enabled,
-// the one that names the incident first.
+// openingRules reads the rules of a request that still exist and are enabled, the
+// one that names the incident first.
 func openingRules(ctx context.Context, tx bun.Tx, o vigil.OpenRequest) ([]vigil.Rule, error) {
 	var rows []ruleRow
-	err := tx.NewSelect().Model(&rows).Where("ar.check_id = ? AND ar.enabled AND ar.id = ANY(?)", o.CheckID, pgdialect.Array(append([]uuid.UUID{}, o.Rules...))).Scan(ctx)
+	err := tx.NewSelect().Model(&rows).
+		Where("ar.check_id = ? AND ar.enabled AND ar.id = ANY(?)", o.CheckID, pgdialect.Array(append([]uuid.UUID{}, o.Rules...))).Scan(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the rules: %w", err)
 	}
@@ -87,13 +88,15 @@ func openingRules(ctx context.Context, tx bun.Tx, o vigil.OpenRequest) ([]vigil.
 	return rules, err
 }
 
-func (s *Store) insertIncident(ctx context.Context, tx bun.Tx, o vigil.OpenRequest, check vigil.Check, org vigil.Organization, rules []vigil.Rule) (vigil.IncidentOutcome, error) {
+func (s *Store) insertIncident(
+	ctx context.Context, tx bun.Tx, o vigil.OpenRequest, check vigil.Check, org vigil.Organization, rules []vigil.Rule,
+) (vigil.IncidentOutcome, error) {
 	now, lead := s.instant(), rules[0]
 	cause, err := trigger(ctx, tx, o, lead)
 	if err != nil {
 		return vigil.IncidentOutcome{}, err
 	}
-	audience, err := audienceOf(ctx, tx, check.OrgID, rules)
+	recipients, err := s.readRecipients(ctx, tx, check.OrgID, rules)
 	if err != nil {
 		return vigil.IncidentOutcome{}, err
 	}
@@ -105,7 +108,7 @@ func (s *Store) insertIncident(ctx context.Context, tx bun.Tx, o vigil.OpenReque
 		incident.StartedAt = cause.Result.Time
 	}
 	incident.Title, incident.Description = cause.Describe(check.Name)
-	row, err := rowOfIncident(&incident, audience)
+	row, err := rowOfIncident(&incident, recipients)
 	if err != nil {
 		return vigil.IncidentOutcome{}, err
 	}
@@ -119,21 +122,21 @@ func (s *Store) insertIncident(ctx context.Context, tx bun.Tx, o vigil.OpenReque
 	if err != nil {
 		return vigil.IncidentOutcome{}, err
 	}
-	wanted := slices.DeleteFunc(slices.Clone(audience), func(l listener) bool { return !l.Opening })
+	notified := vigil.OpeningRecipients(recipients)
 	return vigil.IncidentOutcome{
 		Incident: vigil.IncidentHead{ID: incident.ID, Status: incident.Status}, Changed: true,
-		PendingDeliveries: errandsOf(&incident, check.Name, wanted),
-	}, s.publish(ctx, tx, event, wanted)
+		PendingDeliveries: pendingDeliveriesTo(&incident, check.Name, notified),
+	}, s.publish(ctx, tx, event, notified)
 }
 
-func rowOfIncident(i *vigil.Incident, audience []listener) (*incidentRow, error) {
+func rowOfIncident(i *vigil.Incident, recipients []vigil.Recipient) (*incidentRow, error) {
 	trigger, err := encodeTrigger(&i.Trigger)
 	if err != nil {
 		return nil, err
 	}
-	list, err := json.Marshal(append([]listener{}, audience...))
+	list, err := json.Marshal(append([]vigil.Recipient{}, recipients...))
 	if err != nil {
-		return nil, fmt.Errorf("encode the audience: %w", err)
+		return nil, fmt.Errorf("encode the recipients: %w", err)
 	}
 	return &incidentRow{
 		ID: i.ID, OrgID: i.OrgID, CheckID: i.CheckID, RuleID: i.RuleID, Status: string(i.Status), Severity: string(i.Severity),
@@ -153,39 +156,24 @@ func firingRegions(votes []vigil.Vote) []string {
 	return regions
 }
 
-// audienceOf is everyone whom the rules tell, each once. A channel that is
-// disabled or gone hears nothing of this incident.
-func audienceOf(ctx context.Context, tx bun.Tx, orgID uuid.UUID, rules []vigil.Rule) ([]listener, error) {
-	wants := make(map[uuid.UUID]*listener)
+// readRecipients reads the channels of the rules, and returns whom they notify.
+func (s *Store) readRecipients(ctx context.Context, tx bun.Tx, orgID uuid.UUID, rules []vigil.Rule) ([]vigil.Recipient, error) {
+	if s.policies == nil {
+		return nil, errNoPolicies()
+	}
 	ids := []uuid.UUID{}
 	for _, rule := range rules {
-		for _, id := range rule.Channels {
-			if wants[id] == nil {
-				wants[id] = &listener{ChannelID: id}
-				ids = append(ids, id)
-			}
-			wants[id].Opening = wants[id].Opening || rule.NotifyOn.Opening()
-			wants[id].Recovery = wants[id].Recovery || rule.NotifyOn.Recovery()
-		}
+		ids = append(ids, rule.Channels...)
 	}
-	var channels []struct {
-		ID   uuid.UUID `bun:"id"`
-		Name string    `bun:"name"`
-		Type string    `bun:"type"`
-	}
-	err := tx.NewRaw("SELECT id, name, type FROM channels WHERE org_id = ? AND enabled AND id = ANY(?)", orgID, pgdialect.Array(ids)).Scan(ctx, &channels)
+	var rows []channelRow
+	err := tx.NewSelect().Model(&rows).Column("id", "name", "type", "enabled").
+		Where("ch.org_id = ? AND ch.id = ANY(?)", orgID, pgdialect.Array(ids)).Scan(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the channels: %w", err)
 	}
-	var audience []listener
-	for _, id := range ids { // in the order in which the rules name them
-		for _, c := range channels {
-			if c.ID == id {
-				one := *wants[id]
-				one.Type, one.Name = vigil.ChannelType(c.Type), c.Name
-				audience = append(audience, one)
-			}
-		}
+	channels := make([]vigil.Channel, len(rows))
+	for i, row := range rows {
+		channels[i] = vigil.Channel{ID: row.ID, Name: row.Name, Type: vigil.ChannelType(row.Type), Enabled: row.Enabled}
 	}
-	return audience, nil
+	return vigil.RecipientsOf(rules, channels, s.policies), nil
 }

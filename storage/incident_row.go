@@ -2,6 +2,7 @@ package storage
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -119,19 +120,22 @@ func (r *incidentRow) head() vigil.IncidentHead {
 	return vigil.IncidentHead{ID: r.ID, Status: vigil.IncidentStatus(r.Status)}
 }
 
-// listener is one channel of an incident's audience, and what it wants to hear.
-type listener struct {
-	ChannelID uuid.UUID         `json:"channel_id"`
-	Type      vigil.ChannelType `json:"type"`
-	Name      string            `json:"name"`
-	Opening   bool              `json:"opening"`
-	Recovery  bool              `json:"recovery"`
-}
-
-func (r *incidentRow) listeners() ([]listener, error) {
-	var list []listener
+// recipients returns the frozen audience. Recipients that an older version stored
+// without a policy have that of their type.
+func (r *incidentRow) recipients(policies vigil.DeliveryPolicies) ([]vigil.Recipient, error) {
+	if policies == nil {
+		return nil, errNoPolicies()
+	}
+	var list []vigil.Recipient
 	if err := json.Unmarshal(r.Audience, &list); err != nil {
-		return nil, fmt.Errorf("decode the audience of incident %s: %w", r.ID, err)
+		return nil, fmt.Errorf("decode the recipients of incident %s: %w", r.ID, err)
+	}
+	for i := range list {
+		if list[i].Policy == (vigil.DeliveryPolicy{}) {
+			list[i].Policy = policies.Of(list[i].Type)
+		}
 	}
 	return list, nil
 }
+
+func errNoPolicies() error { return errors.New("the store has no delivery policies") }

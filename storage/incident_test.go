@@ -13,7 +13,7 @@ import (
 	"vigil/storage"
 )
 
-// alerts is a check with a rule that tells channels.
+// alerts is a check with a rule that notifies channels.
 type alerts struct {
 	*testing.T
 	store *storage.Store
@@ -26,11 +26,16 @@ type alerts struct {
 	slot     time.Time
 }
 
-// newAlerts stores a check in two regions whose rule tells a channel of each of
+// newAlerts stores a check in two regions whose rule notifies a channel of each of
 // the types.
 func newAlerts(t *testing.T, notify vigil.NotifyOn, types ...vigil.ChannelType) *alerts {
 	t.Helper()
 	s, c := newStore(t)
+	return newAlertsOn(t, s, c, notify, types...)
+}
+
+func newAlertsOn(t *testing.T, s *storage.Store, c *clock, notify vigil.NotifyOn, types ...vigil.ChannelType) *alerts {
+	t.Helper()
 	org, _ := newOrg(t, s)
 	a := &alerts{T: t, store: s, clock: c, org: org, slot: epoch(), channels: make(map[vigil.ChannelType]vigil.Channel)}
 	a.check = newCheck(t, s, draft(org.ID, newark, frankfurt))
@@ -138,7 +143,7 @@ func (a *alerts) count(query string, args ...any) int {
 func TestOpenIncident(t *testing.T) {
 	t.Parallel()
 
-	t.Run("IsNamedTellsAndIsOnTheStreamAtOnce", func(t *testing.T) {
+	t.Run("IsNamedNotifiesAndIsOnTheStreamAtOnce", func(t *testing.T) {
 		t.Parallel()
 		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook, vigil.ChannelEmail)
 		vote := a.fails(newark)
@@ -153,7 +158,7 @@ func TestOpenIncident(t *testing.T) {
 		}
 		events := a.events()
 		if len(out.PendingDeliveries) != 2 || len(events) != 1 || events[0].Type != vigil.EventTriggered || events[0].Position.Seq != 1 {
-			t.Errorf("errands %+v, events %+v", out.PendingDeliveries, events)
+			t.Errorf("deliveries %+v, events %+v", out.PendingDeliveries, events)
 		}
 		if events[0].Variables["regions_down"] != newark || events[0].Variables["error_message"] != "connection refused" {
 			t.Errorf("variables %v", events[0].Variables)
@@ -170,7 +175,7 @@ func TestOpenIncident(t *testing.T) {
 		}
 	})
 
-	t.Run("TakesTheGravestRuleAndTellsAllOnce", func(t *testing.T) {
+	t.Run("TakesTheGravestRuleAndNotifiesAllOnce", func(t *testing.T) {
 		t.Parallel()
 		a := newAlerts(t, vigil.NotifyHealthy, vigil.ChannelWebhook, vigil.ChannelChat)
 		mild := a.rule
@@ -192,10 +197,10 @@ func TestOpenIncident(t *testing.T) {
 			t.Fatal(err)
 		}
 		if i := a.incident(out.Incident.ID); i.RuleID != grave.ID || len(out.PendingDeliveries) != 1 || out.PendingDeliveries[0].ChannelType != vigil.ChannelWebhook {
-			t.Errorf("incident of rule %v with errands %+v", i.RuleID, out.PendingDeliveries)
+			t.Errorf("incident of rule %v with deliveries %+v", i.RuleID, out.PendingDeliveries)
 		}
 		if out := a.resolve(out.Incident.ID, vigil.ResolvedAutomatically); len(out.PendingDeliveries) != 2 {
-			t.Errorf("the end is told to %+v, want both", out.PendingDeliveries)
+			t.Errorf("the recovery is sent to %+v, want both", out.PendingDeliveries)
 		}
 	})
 
@@ -277,16 +282,16 @@ func TestResolveIncident(t *testing.T) {
 		}
 	})
 
-	t.Run("ByHandTellsOnlyThoseWhoAreOwedTheOtherHalf", func(t *testing.T) {
+	t.Run("ManuallyNotifiesOnlyThoseWithAPendingOpening", func(t *testing.T) {
 		t.Parallel()
 		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook, vigil.ChannelEmail, vigil.ChannelPager)
 		id := a.open(a.fails(newark)).Incident.ID
 		a.deliver(id, vigil.ChannelEmail)
 		a.resolve(id, vigil.ResolvedManually)
-		told := a.count("SELECT count(*) FROM deliveries WHERE event_type = 'incident.resolved'")
+		all := a.count("SELECT count(*) FROM deliveries WHERE event_type = 'incident.resolved'")
 		webhook := a.count("SELECT count(*) FROM deliveries WHERE event_type = 'incident.resolved' AND channel_type = 'webhook'")
-		if told != 1 || webhook != 1 {
-			t.Errorf("%d are told of the end, the webhook %d times", told, webhook)
+		if all != 1 || webhook != 1 {
+			t.Errorf("%d recoveries, %d to the webhook", all, webhook)
 		}
 	})
 
@@ -296,7 +301,7 @@ func TestResolveIncident(t *testing.T) {
 		id := a.open(a.fails(newark)).Incident.ID
 		out := a.resolve(id, vigil.ResolvedCheckRemoved)
 		if len(out.PendingDeliveries) != 0 || a.count("SELECT count(*) FROM deliveries WHERE status = 'canceled'") != 1 || len(a.events()) != 2 {
-			t.Errorf("errands %+v", out.PendingDeliveries)
+			t.Errorf("deliveries %+v", out.PendingDeliveries)
 		}
 	})
 

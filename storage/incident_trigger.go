@@ -64,7 +64,7 @@ func newestWith(ctx context.Context, tx bun.Tx, r *vigil.Result, key string) (vi
 }
 
 func resultOf(row *resultRow, err error) (vigil.Result, error) {
-	if noRow(err) {
+	if isNoRow(err) {
 		return vigil.Result{}, nil
 	}
 	if err != nil {

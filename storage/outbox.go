@@ -15,28 +15,27 @@ import (
 )
 
 const (
-	// mostFlying bounds the attempts under way to one channel, over all
-	// processes.
-	mostFlying = 8
-	// longestFlight is after how long an attempt without an outcome does not
-	// count as under way any more.
-	longestFlight = time.Minute
+	// maxInFlight bounds the attempts in flight to one channel, over all processes.
+	maxInFlight = 8
+	// inFlightTimeout is the age at which an attempt without an outcome no longer
+	// counts as in flight.
+	inFlightTimeout = time.Minute
 )
 
-// ClaimAttempt finds the next message for a channel about an incident, and puts the
-// attempt on record before anything is sent. What need not be sent any more ends
-// on the way. One caller at a time may work on an incident and channel.
+// ClaimAttempt finds the next message for a channel about an incident, and stores
+// the attempt before anything is sent. Deliveries that are no longer needed end
+// without being sent. Only one caller at a time may work on an incident and channel.
 func (s *Store) ClaimAttempt(ctx context.Context, incidentID, channelID uuid.UUID) (vigil.NextAttempt, error) {
 	var out vigil.NextAttempt
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
-		box, err := lockOutbox(ctx, tx, incidentID, channelID)
+		box, err := s.lockOutbox(ctx, tx, incidentID, channelID)
 		if err != nil {
 			return err
 		}
 		if out.State = vigil.NextAttemptNone; len(box) == 0 {
 			return nil
 		}
-		lost, err := flying(ctx, tx, box)
+		lost, err := unfinishedAttempt(ctx, tx, box)
 		if err != nil {
 			return err
 		}
@@ -45,15 +44,15 @@ func (s *Store) ClaimAttempt(ctx context.Context, incidentID, channelID uuid.UUI
 			out.Delivery = box[slices.IndexFunc(box, func(d deliveryRow) bool { return d.ID == lost.DeliveryID })].delivery()
 			return nil
 		}
-		out, err = s.dispatch(ctx, tx, box)
+		out, err = s.decide(ctx, tx, box)
 		return err
 	})
-	return out, wrap("pick up a message", err)
+	return out, wrap("claim an attempt", err)
 }
 
 // lockOutbox reads the deliveries of an incident to a channel, in the order of
-// their events.
-func lockOutbox(ctx context.Context, tx bun.Tx, incidentID, channelID uuid.UUID) ([]deliveryRow, error) {
+// their events. One without a policy gets that of its type.
+func (s *Store) lockOutbox(ctx context.Context, tx bun.Tx, incidentID, channelID uuid.UUID) ([]deliveryRow, error) {
 	var rows []deliveryRow
 	err := tx.NewSelect().Model(&rows).Where("d.incident_id = ? AND d.channel_id = ?", incidentID, channelID).
 		OrderExpr("d.id").For("UPDATE").Scan(ctx)
@@ -61,21 +60,30 @@ func lockOutbox(ctx context.Context, tx bun.Tx, incidentID, channelID uuid.UUID)
 		return nil, fmt.Errorf("lock the deliveries: %w", err)
 	}
 	slices.SortFunc(rows, func(a, b deliveryRow) int {
-		return cmp.Or(cmp.Compare(turn(a.EventType), turn(b.EventType)), a.CreatedAt.Compare(b.CreatedAt))
+		return cmp.Or(cmp.Compare(eventOrder(a.EventType), eventOrder(b.EventType)), a.CreatedAt.Compare(b.CreatedAt))
 	})
+	for i := range rows {
+		if rows[i].Policy == nil && s.policies == nil {
+			return nil, errNoPolicies()
+		}
+		if rows[i].Policy == nil {
+			rows[i].Policy = new(s.policies.Of(vigil.ChannelType(rows[i].ChannelType)))
+		}
+	}
 	return rows, nil
 }
 
-// turn is the place of an event in the life of an incident.
-func turn(eventType string) int {
+// eventOrder ranks an event type: the opening comes before all others.
+func eventOrder(eventType string) int {
 	if eventType == string(vigil.EventTriggered) {
 		return 0
 	}
 	return 1
 }
 
-// flying finds an attempt of the deliveries that has no outcome.
-func flying(ctx context.Context, tx bun.Tx, box []deliveryRow) (*attemptRow, error) {
+// unfinishedAttempt returns an attempt of the deliveries that has no outcome, nil
+// if there is none.
+func unfinishedAttempt(ctx context.Context, tx bun.Tx, box []deliveryRow) (*attemptRow, error) {
 	ids := make([]uuid.UUID, len(box))
 	for i := range box {
 		ids[i] = box[i].ID
@@ -84,13 +92,13 @@ func flying(ctx context.Context, tx bun.Tx, box []deliveryRow) (*attemptRow, err
 	err := tx.NewSelect().Model(&rows).Where("a.delivery_id = ANY(?) AND a.finished_at IS NULL", pgdialect.Array(ids)).
 		OrderExpr("a.started_at").Limit(1).Scan(ctx)
 	if err != nil || len(rows) == 0 {
-		return nil, wrap("look for lost attempts", err)
+		return nil, wrap("look for unfinished attempts", err)
 	}
 	return &rows[0], nil
 }
 
-// dispatch does what vigil.NextDispatch decides.
-func (s *Store) dispatch(ctx context.Context, tx bun.Tx, box []deliveryRow) (vigil.NextAttempt, error) {
+// decide carries out what vigil.DecideDelivery decides.
+func (s *Store) decide(ctx context.Context, tx bun.Tx, box []deliveryRow) (vigil.NextAttempt, error) {
 	now, head := s.instant(), &box[0]
 	var incident incidentRow
 	err := tx.NewSelect().Model(&incident).Column("id", "status", "severity").Where("i.id = ?", head.IncidentID).Scan(ctx)
@@ -102,7 +110,7 @@ func (s *Store) dispatch(ctx context.Context, tx bun.Tx, box []deliveryRow) (vig
 		return vigil.NextAttempt{}, err
 	}
 	decision := vigil.DecideDelivery(vigil.Outbox{
-		Usable: usable, Type: vigil.ChannelType(head.ChannelType), Ended: incident.Status == string(vigil.IncidentResolved),
+		Usable: usable, Ended: incident.Status == string(vigil.IncidentResolved),
 		Deliveries: deliveriesOf(box),
 	})
 	for _, end := range []struct {
@@ -119,7 +127,7 @@ func (s *Store) dispatch(ctx context.Context, tx bun.Tx, box []deliveryRow) (vig
 	case !decision.Manual && decision.NotBefore.After(now):
 		return vigil.NextAttempt{State: vigil.NextAttemptLater, Until: decision.NotBefore}, nil
 	default:
-		out, err := s.launch(ctx, tx, &box[at], decision, now)
+		out, err := s.startAttempt(ctx, tx, &box[at], decision, now)
 		out.Severity = vigil.Severity(incident.Severity)
 		return out, err
 	}
@@ -146,17 +154,20 @@ func lastStatus(box []deliveryRow, decision vigil.DeliveryDecision) vigil.Delive
 	return vigil.DeliveryStatus(last.Status)
 }
 
-// launch puts an attempt on record, unless the channel has enough under way.
-func (s *Store) launch(ctx context.Context, tx bun.Tx, row *deliveryRow, decision vigil.DeliveryDecision, now time.Time) (vigil.NextAttempt, error) {
+// startAttempt stores an attempt, unless the channel has enough in flight.
+func (s *Store) startAttempt(
+	ctx context.Context, tx bun.Tx, row *deliveryRow, decision vigil.DeliveryDecision, now time.Time,
+) (vigil.NextAttempt, error) {
 	var count int
 	if _, err := tx.NewRaw("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", "channel/"+row.ChannelID.String()).Exec(ctx); err != nil {
-		return vigil.NextAttempt{}, fmt.Errorf("wait for the channel: %w", err)
+		return vigil.NextAttempt{}, fmt.Errorf("lock the channel: %w", err)
 	}
-	err := tx.NewRaw("SELECT count(*) FROM attempts WHERE channel_id = ? AND finished_at IS NULL AND started_at > ?", row.ChannelID, now.Add(-longestFlight)).Scan(ctx, &count)
+	err := tx.NewRaw("SELECT count(*) FROM attempts WHERE channel_id = ? AND finished_at IS NULL AND started_at > ?",
+		row.ChannelID, now.Add(-inFlightTimeout)).Scan(ctx, &count)
 	if err != nil {
-		return vigil.NextAttempt{}, fmt.Errorf("count attempts under way: %w", err)
+		return vigil.NextAttempt{}, fmt.Errorf("count attempts in flight: %w", err)
 	}
-	if count >= mostFlying {
+	if count >= maxInFlight {
 		return vigil.NextAttempt{State: vigil.NextAttemptBusy}, nil
 	}
 	row.Attempts++
@@ -164,9 +175,10 @@ func (s *Store) launch(ctx context.Context, tx bun.Tx, row *deliveryRow, decisio
 		ID: uuid.New(), DeliveryID: row.ID, ChannelID: row.ChannelID, Number: row.Attempts, StartedAt: now, Manual: decision.Manual,
 	}
 	if _, err := tx.NewInsert().Model(&attempt).Exec(ctx); err != nil {
-		return vigil.NextAttempt{}, fmt.Errorf("record the attempt: %w", err)
+		return vigil.NextAttempt{}, fmt.Errorf("store the attempt: %w", err)
 	}
-	_, err = tx.NewRaw("UPDATE deliveries SET attempts = ?, redeliver = redeliver AND NOT ?, updated_at = ?, swept_at = ?, sweep_wait_ms = 0 WHERE id = ?",
+	_, err = tx.NewRaw(`UPDATE deliveries SET attempts = ?, redeliver = redeliver AND NOT ?, updated_at = ?, swept_at = ?, sweep_wait_ms = 0
+		WHERE id = ?`,
 		row.Attempts, decision.Manual, now, now, row.ID).Exec(ctx)
 	if err != nil {
 		return vigil.NextAttempt{}, fmt.Errorf("count the attempt: %w", err)
@@ -183,52 +195,57 @@ func (s *Store) launch(ctx context.Context, tx bun.Tx, row *deliveryRow, decisio
 	return out, err
 }
 
-// FreezeBody keeps what is sent in place of the event's envelope, and returns
-// what every attempt of the delivery sends: the first that was kept.
+// FreezeBody stores the body that is sent in place of the event's envelope, and
+// returns the one that every attempt of the delivery sends: the first stored.
+// CodeNotFound: the delivery was deleted.
 func (s *Store) FreezeBody(ctx context.Context, deliveryID uuid.UUID, body []byte) ([]byte, error) {
-	var kept string
-	err := s.db.NewRaw("UPDATE deliveries SET body = coalesce(body, ?) WHERE id = ? RETURNING body", string(body), deliveryID).Scan(ctx, &kept)
-	return []byte(kept), found("delivery", err)
+	var frozen string
+	err := s.db.NewRaw("UPDATE deliveries SET body = coalesce(body, ?) WHERE id = ? RETURNING body", string(body), deliveryID).
+		Scan(ctx, &frozen)
+	return []byte(frozen), found("delivery", err)
 }
 
-// RecordOutcome records what became of an attempt, and what follows for its delivery.
-// An attempt that was settled before stays as it is. A delivery that was removed
-// meanwhile is CodeNotFound.
-func (s *Store) RecordOutcome(ctx context.Context, set vigil.AttemptOutcome) (vigil.Remaining, error) {
-	var rest vigil.Remaining
+// RecordOutcome stores the outcome of an attempt and updates its delivery. An
+// attempt that already has an outcome keeps it. CodeNotFound: the delivery was
+// deleted.
+func (s *Store) RecordOutcome(ctx context.Context, outcome vigil.AttemptOutcome) (vigil.Remaining, error) {
+	var remaining vigil.Remaining
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		var row deliveryRow
-		if err := tx.NewSelect().Model(&row).Where("d.id = ?", set.Attempt.DeliveryID).For("UPDATE").Scan(ctx); err != nil {
+		if err := tx.NewSelect().Model(&row).Where("d.id = ?", outcome.Attempt.DeliveryID).For("UPDATE").Scan(ctx); err != nil {
 			return found("delivery", err)
 		}
 		now := s.instant()
-		fresh, err := finishAttempt(ctx, tx, &set, now)
+		fresh, err := finishAttempt(ctx, tx, &outcome, now)
 		if err != nil {
 			return err
 		}
 		if fresh {
-			row.take(&set, now)
+			row.apply(&outcome, now)
 			if _, err := tx.NewUpdate().Model(&row).WherePK().
-				Column("status", "failures", "next_attempt_at", "merged", "updated_at", "finished_at", "swept_at", "sweep_wait_ms").Exec(ctx); err != nil {
+				Column("status", "failures", "next_attempt_at", "merged", "updated_at", "finished_at", "swept_at", "sweep_wait_ms").
+				Exec(ctx); err != nil {
 				return fmt.Errorf("store the delivery: %w", err)
 			}
 		}
-		rest = vigil.Remaining{Status: vigil.DeliveryStatus(row.Status), Failures: row.Failures}
-		return readRest(ctx, tx, &row, &rest)
+		remaining = vigil.Remaining{Status: vigil.DeliveryStatus(row.Status), Failures: row.Failures}
+		return readRemaining(ctx, tx, &row, &remaining)
 	})
-	return rest, wrap("settle an attempt", err)
+	return remaining, wrap("record the outcome of an attempt", err)
 }
 
 // finishAttempt returns false when the attempt had an outcome already.
-func finishAttempt(ctx context.Context, tx bun.Tx, set *vigil.AttemptOutcome, now time.Time) (bool, error) {
-	a := &set.Attempt
-	next := set.NextAttemptAt
+func finishAttempt(ctx context.Context, tx bun.Tx, outcome *vigil.AttemptOutcome, now time.Time) (bool, error) {
+	a := &outcome.Attempt
+	next := outcome.NextAttemptAt
 	if a.Manual {
 		next = nil
 	}
-	res, err := tx.NewRaw(`UPDATE attempts SET finished_at = ?, duration_ms = ?, status_code = ?, error_code = ?, error = ?, response_body = ?, next_attempt_at = ?
+	res, err := tx.NewRaw(`UPDATE attempts SET finished_at = ?, duration_ms = ?, status_code = ?, error_code = ?, error = ?,
+			response_body = ?, next_attempt_at = ?
 		WHERE id = ? AND finished_at IS NULL`,
-		now, milliseconds(a.Duration), vigil.NilIfZero(a.StatusCode), a.ErrorCode, cleanText(a.Error), cleanText(a.ResponseBody), next, a.ID).Exec(ctx)
+		now, milliseconds(a.Duration), vigil.NilIfZero(a.StatusCode), a.ErrorCode, cleanText(a.Error), cleanText(a.ResponseBody),
+		next, a.ID).Exec(ctx)
 	if err != nil {
 		return false, fmt.Errorf("finish the attempt: %w", err)
 	}
@@ -236,32 +253,33 @@ func finishAttempt(ctx context.Context, tx bun.Tx, set *vigil.AttemptOutcome, no
 	return n == 1, err
 }
 
-// take moves a delivery by the outcome of an attempt. One that was asked for
-// counts only when it succeeds.
-func (r *deliveryRow) take(set *vigil.AttemptOutcome, now time.Time) {
+// apply updates a delivery by the outcome of an attempt. A redelivery counts only
+// when it succeeds.
+func (r *deliveryRow) apply(outcome *vigil.AttemptOutcome, now time.Time) {
 	r.UpdatedAt, r.SweptAt, r.SweepWaitMS = now, now, 0
 	switch {
-	case set.Delivered:
-		r.Status, r.NextAttemptAt, r.FinishedAt, r.Merged = string(vigil.DeliveryDelivered), nil, &now, set.Merged
-	case set.Attempt.Manual || r.Status != string(vigil.DeliveryPending):
+	case outcome.Delivered:
+		r.Status, r.NextAttemptAt, r.FinishedAt, r.Merged = string(vigil.DeliveryDelivered), nil, &now, outcome.Merged
+	case outcome.Attempt.Manual || r.Status != string(vigil.DeliveryPending):
 	default:
 		r.Failures++
-		if r.NextAttemptAt = set.NextAttemptAt; r.NextAttemptAt == nil {
+		if r.NextAttemptAt = outcome.NextAttemptAt; r.NextAttemptAt == nil {
 			r.Status, r.FinishedAt = string(vigil.DeliveryExhausted), &now
 		}
 	}
 }
 
-// readRest says what is left to tell the channel of the same incident.
-func readRest(ctx context.Context, tx bun.Tx, row *deliveryRow, rest *vigil.Remaining) error {
+// readRemaining reads what is left to deliver to the channel about the same incident.
+func readRemaining(ctx context.Context, tx bun.Tx, row *deliveryRow, remaining *vigil.Remaining) error {
 	var left []deliveryRow
-	err := tx.NewSelect().Model(&left).Where("d.incident_id = ? AND d.channel_id = ? AND (d.status = 'pending' OR d.redeliver)", row.IncidentID, row.ChannelID).Scan(ctx)
+	err := tx.NewSelect().Model(&left).
+		Where("d.incident_id = ? AND d.channel_id = ? AND (d.status = 'pending' OR d.redeliver)", row.IncidentID, row.ChannelID).Scan(ctx)
 	if err != nil {
 		return fmt.Errorf("read what is left: %w", err)
 	}
-	rest.Pending = len(left) > 0
+	remaining.Pending = len(left) > 0
 	if len(left) == 1 && left[0].ID == row.ID && !left[0].Redeliver && left[0].NextAttemptAt != nil {
-		rest.Until = *left[0].NextAttemptAt
+		remaining.Until = *left[0].NextAttemptAt
 	}
 	return nil
 }

@@ -24,9 +24,12 @@ type Options struct {
 	// Keys seal the secrets of configs. A store without keys cannot read or
 	// write checks and channels.
 	Keys *vigil.Keyring
-	// Secrets are the members of configs that are sealed. A type that it lacks
-	// has those whose names say that they are credentials.
+	// Secrets lists the members of configs that are sealed. For a type that it lacks,
+	// those whose names look like credentials are sealed.
 	Secrets vigil.ConfigSecrets
+	// Policies are the delivery policies of the channel types. A store without them
+	// cannot open incidents or deliver messages.
+	Policies vigil.DeliveryPolicies
 	// MaxConns limits the connections to Postgres, up to 1,000; 0 means 16. A leader
 	// and a migration hold one each. Results and leases use two more.
 	MaxConns int
@@ -51,11 +54,12 @@ type Store struct {
 	pool *pgxpool.Pool
 	db   *bun.DB
 	// probing has the reserved connections; it opens them on first use.
-	probing *pgxpool.Pool
-	keys    *vigil.Keyring
-	secrets vigil.ConfigSecrets
-	now     func() time.Time
-	log     *slog.Logger
+	probing  *pgxpool.Pool
+	keys     *vigil.Keyring
+	secrets  vigil.ConfigSecrets
+	policies vigil.DeliveryPolicies
+	now      func() time.Time
+	log      *slog.Logger
 }
 
 // Open connects to Postgres and checks that it answers and is version 15 or newer. dsn is
@@ -93,7 +97,7 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 	s := &Store{
 		pool: pool, probing: probing,
 		db:   bun.NewDB(stdlib.OpenDBFromPool(pool), pgdialect.New(), bun.WithDiscardUnknownColumns()),
-		keys: opts.Keys, secrets: opts.Secrets, now: opts.Now, log: opts.Log,
+		keys: opts.Keys, secrets: opts.Secrets, policies: opts.Policies, now: opts.Now, log: opts.Log,
 	}
 	if s.now == nil {
 		s.now = time.Now //nolint:forbidigo // the default of an injected clock
@@ -183,7 +187,7 @@ func wrap(what string, err error) error {
 
 // found is wrap for the lookup of one resource: no row is a CodeNotFound error.
 func found(kind string, err error) error {
-	if noRow(err) {
+	if isNoRow(err) {
 		return vigil.NotFound(kind)
 	}
 	return wrap("read "+kind, err)

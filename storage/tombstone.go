@@ -68,7 +68,7 @@ func (s *Store) HoldTombstone(ctx context.Context, stone vigil.Tombstone, do fun
 		var stands bool
 		err := tx.NewRaw("SELECT true FROM loop_tombstones WHERE check_id = ? AND region = ? AND created_at = ? FOR UPDATE",
 			stone.CheckID, stone.Region, stone.CreatedAt).Scan(ctx, &stands)
-		if noRow(err) {
+		if isNoRow(err) {
 			return nil
 		}
 		if err != nil {
@@ -131,7 +131,7 @@ func (s *Store) purge(ctx context.Context, checkID uuid.UUID) (found bool, err e
 		Slot   time.Time
 	}
 	err = s.db.NewRaw("SELECT region, slot FROM results WHERE check_id = ?0 AND NOT EXISTS (SELECT FROM checks WHERE id = ?0) LIMIT 1", checkID).Scan(ctx, &first)
-	if noRow(err) {
+	if isNoRow(err) {
 		return false, nil
 	}
 	if err != nil {

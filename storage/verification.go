@@ -27,7 +27,7 @@ func (s *Store) PendingEmail(ctx context.Context, userID uuid.UUID) (string, err
 	var email string
 	err := s.db.NewRaw("SELECT email FROM account_tokens WHERE user_id = ? AND purpose = ? AND expires_at > ?",
 		userID, string(vigil.TokenVerify), s.instant()).Scan(ctx, &email)
-	if noRow(err) {
+	if isNoRow(err) {
 		return "", nil
 	}
 	return email, wrap("read the pending address", err)
@@ -108,7 +108,7 @@ func (s *Store) consumeToken(ctx context.Context, tx bun.Tx, purpose vigil.Token
 	}
 	err := tx.NewRaw("DELETE FROM account_tokens WHERE hash = ? AND purpose = ? AND expires_at > ? RETURNING user_id, email",
 		hash, string(purpose), s.instant()).Scan(ctx, &row)
-	if noRow(err) {
+	if isNoRow(err) {
 		return uuid.UUID{}, "", errInvalidToken()
 	}
 	return row.UserID, row.Email, wrap("use a token", err)

@@ -140,7 +140,7 @@ func (s *Store) IncidentContext(ctx context.Context, checkID uuid.UUID) (vigil.I
 		if err := s.readRegions(ctx, tx, checkID, &standing); err != nil {
 			return err
 		}
-		return readHeads(ctx, tx, checkID, &standing)
+		return readIncidentHeads(ctx, tx, checkID, &standing)
 	})
 	return standing, wrap("read a standing", err)
 }
@@ -178,8 +178,8 @@ func (s *Store) readRegions(ctx context.Context, tx bun.Tx, checkID uuid.UUID, s
 	return nil
 }
 
-// readHeads fills in the open incident and the latch.
-func readHeads(ctx context.Context, tx bun.Tx, checkID uuid.UUID, standing *vigil.IncidentContext) error {
+// readIncidentHeads fills in the open incident and the latch.
+func readIncidentHeads(ctx context.Context, tx bun.Tx, checkID uuid.UUID, standing *vigil.IncidentContext) error {
 	var rows []incidentRow
 	err := tx.NewSelect().Model(&rows).Column("id", "status", "latched", "quiet").
 		Where("i.check_id = ? AND (i.status <> 'resolved' OR i.latched)", checkID).Scan(ctx)
@@ -266,5 +266,5 @@ func (s *Store) MarkVoteSwept(ctx context.Context, vote vigil.UnhandledVote, at 
 	return s.markSwept(ctx, "region_votes", "check_id = ? AND region = ?", at, vote.CheckID, vote.Region)
 }
 
-// noRow says whether a query found nothing.
-func noRow(err error) bool { return errors.Is(err, sql.ErrNoRows) }
+// isNoRow says whether a query found nothing.
+func isNoRow(err error) bool { return errors.Is(err, sql.ErrNoRows) }

@@ -42,7 +42,7 @@ func newDeliveryTest(t *testing.T, kind vigil.ChannelType) *deliveryTest {
 	t.Helper()
 	c := &deliveryTest{T: t, env: newTestEnv(), kind: kind}
 	c.start = c.env.Now()
-	c.box = vigil.Outbox{Usable: true, Type: kind, Deliveries: []vigil.Delivery{pending(kind, vigil.EventTriggered)}}
+	c.box = vigil.Outbox{Usable: true, Deliveries: []vigil.Delivery{pending(kind, vigil.EventTriggered)}}
 	c.answer = func(int) notify.Outcome { return notify.Outcome{StatusCode: 200} }
 	c.env.RegisterWorkflow(workflows.Delivery)
 	acts := activities.NewDeliveries(activities.DeliveriesOptions{
@@ -136,13 +136,6 @@ func (c *deliveryTest) Parse(vigil.ChannelType, json.RawMessage) (notify.Sender,
 	return c, nil
 }
 
-func (c *deliveryTest) MaxAttempts(t vigil.ChannelType) int {
-	if t == vigil.ChannelWebhook || t == vigil.ChannelEmail {
-		return 12
-	}
-	return 6
-}
-
 func (c *deliveryTest) Target() string { return "receiver" }
 
 func (c *deliveryTest) Send(_ context.Context, m notify.Message) notify.Outcome {
@@ -156,7 +149,9 @@ func (c *deliveryTest) Send(_ context.Context, m notify.Message) notify.Outcome 
 
 // pending is a message that the channel has not got yet.
 func pending(kind vigil.ChannelType, event vigil.EventType) vigil.Delivery {
-	return vigil.Delivery{ID: uuid.New(), EventType: event, ChannelType: kind, Status: vigil.DeliveryPending}
+	return vigil.Delivery{
+		ID: uuid.New(), EventType: event, ChannelType: kind, Status: vigil.DeliveryPending, Policy: notify.Policies().Of(kind),
+	}
 }
 
 // openedAndResolved are the events of an incident without an acknowledgement.

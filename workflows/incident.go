@@ -14,53 +14,52 @@ import (
 	"vigil/activities"
 )
 
-// The messages that an incident workflow takes.
+// Signals and updates of the incident workflow.
 const (
-	// SignalVote carries a vigil.Vote: what a region says of the check.
+	// SignalVote carries a vigil.Vote.
 	SignalVote = "vote"
-	// SignalRefresh says that Postgres knows something new.
+	// SignalRefresh asks the workflow to read its context from Postgres again.
 	SignalRefresh = "look"
-	// UpdateAcknowledge and UpdateResolve carry a Request. They end when the
-	// incident is stored as wished.
+	// UpdateAcknowledge and UpdateResolve carry a Request and return when the
+	// change is stored.
 	UpdateAcknowledge = "acknowledge"
 	UpdateResolve     = "resolve"
 )
 
-// The search attributes that workflows set by themselves.
+// Search attributes that the workflows set.
 const (
 	AttributeIncident = "VigilIncident"
 	AttributeDelivery = "VigilDelivery"
 )
 
-// maxChanges bounds what one run of an incident workflow takes and does before
-// it is continued as new.
+// maxChanges limits the votes and activities of one run; then the workflow
+// continues as new.
 const maxChanges = 500
 
-// IncidentInput starts or continues the workflow of a check's incidents. A new
-// one is given the check only.
+// IncidentInput is the input of the incident workflow. A new workflow has CheckID
+// only; the other members carry state across continue-as-new.
 type IncidentInput struct {
 	CheckID uuid.UUID `json:"check_id"`
-	// Episode counts the incidents that the chain of runs has opened.
+	// Episode is the number of incidents that the chain of runs has opened.
 	Episode int `json:"episode,omitempty"`
-	// Votes are the newest of each region, in the regions' order.
+	// Votes are the newest of each region, in the order of the regions.
 	Votes []vigil.Vote `json:"votes,omitempty"`
-	// UnhandledVotes are the votes that were told too late for the run before, in the
-	// order in which they were told.
+	// UnhandledVotes are the votes that the previous run received and did not
+	// handle, in the order of their signals.
 	UnhandledVotes []vigil.Vote `json:"untaken,omitempty"`
 }
 
-// Request asks for something to be done about an incident.
+// Request is a user's request to change an incident.
 type Request struct {
 	IncidentID uuid.UUID `json:"incident_id"`
-	By         string    `json:"by,omitempty"` // who asks, for people
+	By         string    `json:"by,omitempty"` // name of the user, for display
 	Note       string    `json:"note,omitempty"`
 }
 
-// Incident decides about the incidents of one check: it takes the votes of the
-// check's regions and opens and resolves incidents by the region policies of the
-// rules. It lives while a region fires, an incident is open, or the episode of
-// one that was resolved by hand is not over. That the server runs one workflow
-// of an id is what makes incidents of a check come one after the other.
+// Incident opens and resolves the incidents of one check, by the votes of its
+// regions and the region policies of its rules. It runs while a rule fires in a
+// region, an incident is open, or an incident is latched. Temporal runs at most one
+// workflow with an ID, so incidents of a check never overlap.
 func Incident(ctx workflow.Context, in IncidentInput) error {
 	i := &incidents{
 		in:             in,
@@ -75,7 +74,7 @@ func Incident(ctx workflow.Context, in IncidentInput) error {
 	for _, vote := range in.Votes {
 		i.votes[vote.Region] = vote
 	}
-	if err := i.takeUpdates(ctx); err != nil {
+	if err := i.setUpdateHandlers(ctx); err != nil {
 		return err
 	}
 	for {
@@ -83,28 +82,28 @@ func Incident(ctx workflow.Context, in IncidentInput) error {
 			return err
 		}
 		i.describe(ctx)
-		if i.context.Gone { // what is still told of the check means nothing
+		if i.context.Deleted { // the remaining signals of a deleted check have no effect
 			return workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) })
 		}
-		if i.finished() || i.full(ctx) {
+		if i.finished() || i.historyFull(ctx) {
 			if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) }); err != nil {
 				return err
 			}
 			switch {
-			case i.finished() && !i.waiting():
+			case i.finished() && !i.hasWork():
 				return nil
-			case i.full(ctx): // whatever is waiting goes along
-				return workflow.NewContinueAsNewError(ctx, Incident, i.carried())
+			case i.historyFull(ctx): // the next run handles the waiting signals
+				return workflow.NewContinueAsNewError(ctx, Incident, i.continuedInput())
 			}
 		}
-		if err := workflow.Await(ctx, i.waiting); err != nil {
+		if err := workflow.Await(ctx, i.hasWork); err != nil {
 			return err
 		}
 	}
 }
 
-// retryForever are the options of activities that are repeated until they succeed:
-// while Postgres or Temporal is away, nothing is given up.
+// retryForever returns options for activities that must succeed in the end: they are
+// retried without a limit while Postgres or Temporal is unavailable.
 func retryForever(timeout time.Duration) workflow.ActivityOptions {
 	return workflow.ActivityOptions{
 		StartToCloseTimeout: timeout,
@@ -114,45 +113,45 @@ func retryForever(timeout time.Duration) workflow.ActivityOptions {
 	}
 }
 
-// incidents is the workflow under way.
+// incidents is the state of a running incident workflow.
 type incidents struct {
 	in                          IncidentInput
 	voteSignals, refreshSignals workflow.ReceiveChannel
-	unhandled                   []vigil.Vote // by the run before
-	// votes are the newest votes by region, of which those of regions that
-	// are gone or silent do not count.
+	unhandled                   []vigil.Vote // received by the previous run
+	// votes are the newest by region. Those of regions that were removed or are
+	// silent do not count.
 	votes   map[string]vigil.Vote
 	context vigil.IncidentContext
-	// stale: the survey must be read again. poked: something other than a
-	// vote may have changed the decision. surveyed: it was read at least once.
-	stale, refreshRequested, surveyed bool
-	// mutex keeps updates and votes from changing an incident at once.
+	// stale: the context must be read again. refreshRequested: an update may
+	// have changed the decision. contextRead: the context was read at least once.
+	stale, refreshRequested, contextRead bool
+	// mutex serializes the changes that votes and updates make to an incident.
 	mutex    workflow.Mutex
-	activity workflow.Context // for activities: with their options
-	changes  int              // votes taken and activities run
+	activity workflow.Context // carries the options of activities
+	changes  int              // votes applied and activities started in this run
 }
 
-// waiting reports whether there is something to advance by.
-func (i *incidents) waiting() bool {
+// hasWork reports whether a signal, an update or a stale context is waiting.
+func (i *incidents) hasWork() bool {
 	return i.stale || i.refreshRequested || len(i.unhandled) > 0 || i.voteSignals.Len() > 0 || i.refreshSignals.Len() > 0
 }
 
-// full reports whether the run has to be continued as new, even while there is
-// always something waiting: the server takes no more than so many signals a run.
-func (i *incidents) full(ctx workflow.Context) bool {
+// historyFull reports whether the run must continue as new, even when more signals
+// are waiting: the server limits the signals of one run.
+func (i *incidents) historyFull(ctx workflow.Context) bool {
 	return i.changes >= maxChanges || workflow.GetInfo(ctx).GetContinueAsNewSuggested()
 }
 
-// finished reports whether nothing is left to look after.
+// finished reports whether no rule fires and no incident is open or latched.
 func (i *incidents) finished() bool {
-	return i.context.Incident == nil && i.context.Latch == nil && !vigil.Decide(i.situation()).Firing
+	return i.context.Incident == nil && i.context.Latch == nil && !vigil.Decide(i.decisionInput()).Firing
 }
 
-// carried is the input of the run that continues this one. That one surveys
-// first, which answers every look.
-func (i *incidents) carried() IncidentInput {
+// continuedInput is the input of the next run. That run reads its context first,
+// which covers every refresh signal of this one.
+func (i *incidents) continuedInput() IncidentInput {
 	in := i.in
-	in.Votes, in.UnhandledVotes = nil, i.receive()
+	in.Votes, in.UnhandledVotes = nil, i.receiveVotes()
 	for _, region := range i.context.Regions {
 		if vote, ok := i.votes[region.Region]; ok {
 			in.Votes = append(in.Votes, vote)
@@ -161,38 +160,38 @@ func (i *incidents) carried() IncidentInput {
 	return in
 }
 
-// advance takes whatever is waiting until nothing is, or the run is full.
+// advance handles signals until none is waiting or the history is full.
 func (i *incidents) advance(ctx workflow.Context) error {
 	if err := i.mutex.Lock(ctx); err != nil {
 		return err
 	}
 	defer i.mutex.Unlock()
-	for i.waiting() && !i.context.Gone && !i.full(ctx) {
+	for i.hasWork() && !i.context.Deleted && !i.historyFull(ctx) {
 		for i.refreshSignals.ReceiveAsync(nil) {
 			i.stale = true
 		}
 		i.refreshRequested = false
-		votes := i.receive()
+		votes := i.receiveVotes()
 		rows, err := i.refresh(ctx, &votes)
 		if err != nil {
 			return err
 		}
-		i.seed(votes)
+		i.addFirstVotes(votes)
 		for _, vote := range append(votes, rows...) {
-			i.take(vote)
-			if err := i.settle(ctx); err != nil {
+			i.applyVote(vote)
+			if err := i.decide(ctx); err != nil {
 				return err
 			}
 		}
-		if err := i.settle(ctx); err != nil {
+		if err := i.decide(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// receive returns the votes that wait, in the order in which they were told.
-func (i *incidents) receive() []vigil.Vote {
+// receiveVotes drains the vote signals, in their order.
+func (i *incidents) receiveVotes() []vigil.Vote {
 	votes := i.unhandled
 	i.unhandled = nil
 	for {
@@ -204,29 +203,29 @@ func (i *incidents) receive() []vigil.Vote {
 	}
 }
 
-// refresh reads where the check stands when that may have changed, and returns the
-// votes that are stored. Votes that were told meanwhile join the others: a vote
-// is stored before it is told and told before the next is stored, so whatever is
-// told by now is older than the rows and has to be heard first. A vote that was
-// superseded in its row before anyone heard it is an episode all the same.
+// refresh reads the context when it may have changed, and returns the stored votes.
+// Votes that were signaled during the read are appended to votes: a region stores
+// a vote before it signals it, and signals it before it stores the next, so these
+// are older than the rows and must be handled first. A vote that was replaced in
+// its row before it was handled still counts as an episode.
 func (i *incidents) refresh(ctx workflow.Context, votes *[]vigil.Vote) ([]vigil.Vote, error) {
-	if !i.stale && !slices.ContainsFunc(*votes, i.surprising) {
+	if !i.stale && !slices.ContainsFunc(*votes, i.outdatesContext) {
 		return nil, nil
 	}
 	i.stale = false
-	var survey vigil.IncidentContext
-	if err := workflow.ExecuteActivity(i.activity, activities.NameReadContext, i.in.CheckID).Get(ctx, &survey); err != nil {
-		return nil, fmt.Errorf("survey: %w", err)
+	var read vigil.IncidentContext
+	if err := workflow.ExecuteActivity(i.activity, activities.NameReadContext, i.in.CheckID).Get(ctx, &read); err != nil {
+		return nil, fmt.Errorf("read the context: %w", err)
 	}
-	i.context, i.surveyed = survey, true
-	late := i.receive()
+	i.context, i.contextRead = read, true
+	late := i.receiveVotes()
 	*votes = append(*votes, late...)
-	// One of a region that the survey calls silent was stored after it was read.
-	if slices.ContainsFunc(late, i.surprising) && workflow.GetVersion(ctx, "look-again-for-late-votes", workflow.DefaultVersion, 1) >= 1 {
+	// A vote of a region that the context calls silent was stored after the read.
+	if slices.ContainsFunc(late, i.outdatesContext) && workflow.GetVersion(ctx, "look-again-for-late-votes", workflow.DefaultVersion, 1) >= 1 {
 		i.stale = true
 	}
 	var rows []vigil.Vote
-	for _, region := range survey.Regions {
+	for _, region := range read.Regions {
 		if region.Voted {
 			rows = append(rows, region.Vote)
 		}
@@ -234,15 +233,15 @@ func (i *incidents) refresh(ctx workflow.Context, votes *[]vigil.Vote) ([]vigil.
 	return rows, nil
 }
 
-// surprising reports whether a vote shows that the survey is out of date.
-func (i *incidents) surprising(vote vigil.Vote) bool {
+// outdatesContext reports whether a vote shows that the context is out of date.
+func (i *incidents) outdatesContext(vote vigil.Vote) bool {
 	at := slices.IndexFunc(i.context.Regions, func(r vigil.RegionVote) bool { return r.Region == vote.Region })
 	return at < 0 || i.context.Regions[at].Silent || vote.Revision > i.context.Revision
 }
 
-// seed gives regions that are not known yet the first vote that is told of them,
-// so that no decision rests on half of the regions.
-func (i *incidents) seed(votes []vigil.Vote) {
+// addFirstVotes gives every region without a vote its first one, so that no decision
+// is made with a part of the regions.
+func (i *incidents) addFirstVotes(votes []vigil.Vote) {
 	for _, vote := range votes {
 		if _, ok := i.votes[vote.Region]; !ok {
 			i.votes[vote.Region] = vote
@@ -255,43 +254,43 @@ func (i *incidents) seed(votes []vigil.Vote) {
 	}
 }
 
-// take makes a vote that of its region unless a newer one is known.
-func (i *incidents) take(vote vigil.Vote) {
+// applyVote replaces the vote of a region unless that one is newer.
+func (i *incidents) applyVote(vote vigil.Vote) {
 	i.changes++
 	if !i.votes[vote.Region].NewerThan(vote) {
 		i.votes[vote.Region] = vote
 	}
 }
 
-// situation is what the next decision rests on.
-func (i *incidents) situation() vigil.DecisionInput {
-	s := vigil.DecisionInput{Enabled: i.context.Enabled, Rules: i.context.Rules, Open: i.context.Incident != nil}
+// decisionInput returns the input of the next decision.
+func (i *incidents) decisionInput() vigil.DecisionInput {
+	in := vigil.DecisionInput{Enabled: i.context.Enabled, Rules: i.context.Rules, Open: i.context.Incident != nil}
 	for _, region := range i.context.Regions {
 		if vote, ok := i.votes[region.Region]; ok && !region.Silent {
-			s.Votes = append(s.Votes, vote)
+			in.Votes = append(in.Votes, vote)
 		}
 	}
 	if i.context.Latch != nil {
-		s.Latched, s.Quiet = true, i.context.Latch.Quiet
+		in.Latched, in.Quiet = true, i.context.Latch.Quiet
 	}
-	return s
+	return in
 }
 
-// settle decides and does what was decided.
-func (i *incidents) settle(ctx workflow.Context) error {
-	if i.context.Gone {
+// decide makes the next decision and executes it.
+func (i *incidents) decide(ctx workflow.Context) error {
+	if i.context.Deleted {
 		return nil
 	}
-	s := i.situation()
-	d := vigil.Decide(s)
-	if s.Latched && (d.Unlatch || !slices.Equal(d.Quiet, s.Quiet)) {
-		if err := i.keepLatch(ctx, d); err != nil {
+	in := i.decisionInput()
+	d := vigil.Decide(in)
+	if in.Latched && (d.Unlatch || !slices.Equal(d.Quiet, in.Quiet)) {
+		if err := i.saveLatch(ctx, d); err != nil {
 			return err
 		}
 	}
 	switch {
 	case d.Open:
-		return i.open(ctx, s, d)
+		return i.open(ctx, in, d)
 	case d.Resolve:
 		return i.resolve(ctx, vigil.ResolveRequest{Resolution: vigil.ResolvedAutomatically})
 	case d.Remove:
@@ -300,10 +299,10 @@ func (i *incidents) settle(ctx workflow.Context) error {
 	return nil
 }
 
-func (i *incidents) keepLatch(ctx workflow.Context, d vigil.Decision) error {
+func (i *incidents) saveLatch(ctx workflow.Context, d vigil.Decision) error {
 	var acts *activities.Incidents
-	latch := activities.LatchState{ID: i.context.Latch.IncidentID, Quiet: d.Quiet, Over: d.Unlatch}
-	if err := i.run(ctx, acts.KeepLatch, latch, nil); err != nil {
+	latch := activities.LatchState{ID: i.context.Latch.IncidentID, Quiet: d.Quiet, Ended: d.Unlatch}
+	if err := i.change(ctx, acts.KeepLatch, latch, nil); err != nil {
 		return fmt.Errorf("keep the latch: %w", err)
 	}
 	i.context.Latch = &vigil.Latch{IncidentID: latch.ID, Quiet: d.Quiet}
@@ -313,23 +312,23 @@ func (i *incidents) keepLatch(ctx workflow.Context, d vigil.Decision) error {
 	return nil
 }
 
-func (i *incidents) open(ctx workflow.Context, s vigil.DecisionInput, d vigil.Decision) error {
-	opening := vigil.OpenRequest{
+func (i *incidents) open(ctx workflow.Context, in vigil.DecisionInput, d vigil.Decision) error {
+	request := vigil.OpenRequest{
 		ID:      vigil.IncidentID(workflow.GetInfo(ctx).FirstRunID, i.in.Episode+1),
 		CheckID: i.in.CheckID, Rules: d.Rules,
 	}
-	for _, vote := range s.Votes {
+	for _, vote := range in.Votes {
 		if slices.ContainsFunc(vote.Firing, func(id uuid.UUID) bool { return slices.Contains(d.Rules, id) }) {
-			opening.Votes = append(opening.Votes, vote)
+			request.Votes = append(request.Votes, vote)
 		}
 	}
 	var acts *activities.Incidents
 	var head vigil.IncidentHead
-	if err := i.run(ctx, acts.Open, opening, &head); err != nil {
+	if err := i.change(ctx, acts.Open, request, &head); err != nil {
 		return fmt.Errorf("open the incident: %w", err)
 	}
 	i.in.Episode++
-	if head.ID == uuid.Nil { // the check or its rules are not what they were
+	if head.ID == uuid.Nil { // the check or its rules have changed
 		i.stale = true
 		return nil
 	}
@@ -340,37 +339,37 @@ func (i *incidents) open(ctx workflow.Context, s vigil.DecisionInput, d vigil.De
 		temporal.NewSearchAttributeKeyKeyword(AttributeIncident).ValueSet(head.ID.String()))
 }
 
-// resolve ends the open incident.
-func (i *incidents) resolve(ctx workflow.Context, closing vigil.ResolveRequest) error {
-	closing.ID = i.context.Incident.ID
+// resolve resolves the open incident.
+func (i *incidents) resolve(ctx workflow.Context, request vigil.ResolveRequest) error {
+	request.ID = i.context.Incident.ID
 	var acts *activities.Incidents
-	err := i.run(ctx, acts.Resolve, closing, nil)
-	if isKind(err, vigil.CodeNotFound) { // deleted together with its check
+	err := i.change(ctx, acts.Resolve, request, nil)
+	if isKind(err, vigil.CodeNotFound) { // deleted with its check
 		i.stale, err = true, nil
 	}
 	if err != nil {
 		return fmt.Errorf("resolve the incident: %w", err)
 	}
 	i.context.Incident = nil
-	if closing.Latch {
-		i.context.Latch = &vigil.Latch{IncidentID: closing.ID, Quiet: closing.Quiet}
+	if request.Latch {
+		i.context.Latch = &vigil.Latch{IncidentID: request.ID, Quiet: request.Quiet}
 	}
 	return nil
 }
 
-// run executes an activity that changes something.
-func (i *incidents) run(ctx workflow.Context, act, arg, into any) error {
+// change executes an activity that changes an incident, and counts it.
+func (i *incidents) change(ctx workflow.Context, act, arg, into any) error {
 	i.changes++
 	return workflow.ExecuteActivity(i.activity, act, arg).Get(ctx, into)
 }
 
-// isKind reports whether an activity failed for good, for a reason of that code.
+// isKind reports whether an activity failed with a non-retryable error of the code.
 func isKind(err error, code vigil.Code) bool {
 	failed, ok := errors.AsType[*temporal.ApplicationError](err)
 	return ok && failed.Type() == string(code)
 }
 
-// describe shows operators where the check stands.
+// describe sets the workflow's details for operators.
 func (i *incidents) describe(ctx workflow.Context) {
 	text := "no incident"
 	switch {

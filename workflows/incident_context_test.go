@@ -176,7 +176,7 @@ func TestIncidentFailsWhenTheStoreRefusesForGood(t *testing.T) {
 		broken, want string
 		begin        func(e *incidentTest)
 	}{
-		"ToRead": {"Standing", "survey: ", func(e *incidentTest) { e.vote("a", true) }},
+		"ToRead": {"Standing", "read the context: ", func(e *incidentTest) { e.vote("a", true) }},
 		"ToOpen": {"OpenIncident", "open the incident: ", func(e *incidentTest) { e.vote("a", true) }},
 		"ToResolve": {"ResolveIncident", "resolve the incident: ", func(e *incidentTest) {
 			e.standing.Incident = &vigil.IncidentHead{ID: uuid.New(), Status: vigil.IncidentActive}

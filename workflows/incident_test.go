@@ -147,7 +147,7 @@ func (e *incidentTest) KeepLatch(_ context.Context, id uuid.UUID, quiet []string
 	if err := e.fail("KeepLatch"); err != nil {
 		return err
 	}
-	e.latches = append(e.latches, activities.LatchState{ID: id, Quiet: quiet, Over: over})
+	e.latches = append(e.latches, activities.LatchState{ID: id, Quiet: quiet, Ended: over})
 	e.standing.Latch = &vigil.Latch{IncidentID: id, Quiet: quiet}
 	if over {
 		e.standing.Latch = nil

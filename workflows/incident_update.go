@@ -12,10 +12,10 @@ import (
 	"vigil/activities"
 )
 
-// takeUpdates makes the workflow answer to people.
-func (i *incidents) takeUpdates(ctx workflow.Context) error {
-	for name, handler := range i.handlers() {
-		options := workflow.UpdateHandlerOptions{Validator: i.refuse}
+// setUpdateHandlers registers the updates that users send.
+func (i *incidents) setUpdateHandlers(ctx workflow.Context) error {
+	for name, handler := range i.updateHandlers() {
+		options := workflow.UpdateHandlerOptions{Validator: i.validate}
 		if err := workflow.SetUpdateHandlerWithOptions(ctx, name, handler, options); err != nil {
 			return fmt.Errorf("set the update handler: %w", err)
 		}
@@ -23,37 +23,37 @@ func (i *incidents) takeUpdates(ctx workflow.Context) error {
 	return nil
 }
 
-// handlers yields the updates in a fixed order.
-func (i *incidents) handlers() func(yield func(string, func(workflow.Context, Request) error) bool) {
+// updateHandlers yields the update handlers in a fixed order, as replay requires.
+func (i *incidents) updateHandlers() func(yield func(string, func(workflow.Context, Request) error) bool) {
 	return func(yield func(string, func(workflow.Context, Request) error) bool) {
 		_ = yield(UpdateAcknowledge, i.onAcknowledge) && yield(UpdateResolve, i.onResolve)
 	}
 }
 
-// refuse is the validator: nothing of a request for an incident that is not open
-// here enters the history. Before the first survey nobody can tell.
-func (i *incidents) refuse(request Request) error {
-	if request.IncidentID == uuid.Nil || i.surveyed && !i.has(request) {
-		return notOpen()
+// validate rejects a request for an incident that is not open, before it enters the
+// history. Until the context is read, it accepts any incident.
+func (i *incidents) validate(request Request) error {
+	if request.IncidentID == uuid.Nil || i.contextRead && !i.isOpen(request) {
+		return errNotOpen()
 	}
 	return nil
 }
 
-func (i *incidents) has(request Request) bool {
+func (i *incidents) isOpen(request Request) bool {
 	return i.context.Incident != nil && i.context.Incident.ID == request.IncidentID
 }
 
-func notOpen() error {
+func errNotOpen() error {
 	return temporal.NewNonRetryableApplicationError("the incident is not open", string(vigil.CodeConflict), nil)
 }
 
-// onAcknowledge notes who looks after the open incident.
+// onAcknowledge acknowledges the open incident.
 func (i *incidents) onAcknowledge(ctx workflow.Context, request Request) error {
-	return i.about(ctx, request, func() error {
+	return i.whileOpen(ctx, request, func() error {
 		var acts *activities.Incidents
 		var head vigil.IncidentHead
 		ask := activities.Acknowledgement{ID: request.IncidentID, By: request.By}
-		if err := i.run(ctx, acts.Acknowledge, ask, &head); err != nil {
+		if err := i.change(ctx, acts.Acknowledge, ask, &head); err != nil {
 			return err
 		}
 		i.context.Incident.Status = head.Status
@@ -61,39 +61,37 @@ func (i *incidents) onAcknowledge(ctx workflow.Context, request Request) error {
 	})
 }
 
-// onResolve ends the open incident and latches its episode: no other incident
-// opens before every region has been quiet.
+// onResolve resolves the open incident and latches it: no other incident opens until
+// every region has been quiet, which means that no rule fires there.
 func (i *incidents) onResolve(ctx workflow.Context, request Request) error {
-	return i.about(ctx, request, func() error {
-		s := i.situation()
-		closing := vigil.ResolveRequest{Resolution: vigil.ResolvedManually, By: request.By, Note: request.Note, Latch: true}
-		for _, vote := range s.Votes {
-			if i.fires(vote) {
-				closing.Regions = append(closing.Regions, vote.Region)
+	return i.whileOpen(ctx, request, func() error {
+		resolve := vigil.ResolveRequest{Resolution: vigil.ResolvedManually, By: request.By, Note: request.Note, Latch: true}
+		for _, vote := range i.decisionInput().Votes {
+			if i.firesRule(vote) {
+				resolve.Regions = append(resolve.Regions, vote.Region)
 			} else {
-				closing.Quiet = append(closing.Quiet, vote.Region)
+				resolve.Quiet = append(resolve.Quiet, vote.Region)
 			}
 		}
-		return i.resolve(ctx, closing)
+		return i.resolve(ctx, resolve)
 	})
 }
 
-func (i *incidents) fires(vote vigil.Vote) bool {
+func (i *incidents) firesRule(vote vigil.Vote) bool {
 	return slices.ContainsFunc(i.context.Rules, func(r vigil.RulePolicy) bool { return slices.Contains(vote.Firing, r.ID) })
 }
 
-// about runs do while the incident of the request is open and nothing else
-// changes it.
-func (i *incidents) about(ctx workflow.Context, request Request, do func() error) error {
-	if err := workflow.Await(ctx, func() bool { return i.surveyed }); err != nil {
+// whileOpen runs do with the mutex held, if the incident of the request is open.
+func (i *incidents) whileOpen(ctx workflow.Context, request Request, do func() error) error {
+	if err := workflow.Await(ctx, func() bool { return i.contextRead }); err != nil {
 		return err
 	}
 	if err := i.mutex.Lock(ctx); err != nil {
 		return err
 	}
 	defer i.mutex.Unlock()
-	if !i.has(request) {
-		return notOpen()
+	if !i.isOpen(request) {
+		return errNotOpen()
 	}
 	i.refreshRequested = true
 	return do()

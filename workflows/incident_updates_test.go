@@ -58,7 +58,7 @@ func TestIncidentUnlatchesInTwoSteps(t *testing.T) {
 	}
 	want := []activities.LatchState{
 		{ID: e.ids[0], Quiet: []string{"a"}},
-		{ID: e.ids[0], Quiet: []string{"a", "b"}, Over: true},
+		{ID: e.ids[0], Quiet: []string{"a", "b"}, Ended: true},
 	}
 	if !reflect.DeepEqual(e.latches, want) {
 		t.Errorf("latches %+v, want %+v", e.latches, want)
@@ -75,7 +75,7 @@ func TestIncidentUnlatchesWhenItsCheckIsDisabled(t *testing.T) {
 	if transitions, ended := e.run(); transitions != "unlatched" || !ended {
 		t.Errorf("transitions %q, ended %v", transitions, ended)
 	}
-	if want := []activities.LatchState{{ID: latch.IncidentID, Over: true}}; !reflect.DeepEqual(e.latches, want) {
+	if want := []activities.LatchState{{ID: latch.IncidentID, Ended: true}}; !reflect.DeepEqual(e.latches, want) {
 		t.Errorf("latches %+v, want %+v", e.latches, want)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"vigil"
+	"vigil/notify"
 	"vigil/storage"
 )
 
@@ -56,7 +57,9 @@ const maxConns = 12
 // openStore opens the database for a process that runs until it is stopped. It
 // migrates the schema, or fails when the schema is not up to date.
 func (p *process) openStore(ctx context.Context, dsn string, keys *vigil.Keyring, migrate bool) (*storage.Store, error) {
-	store, err := storage.Open(ctx, dsn, storage.Options{Keys: keys, Secrets: configSecrets(), MaxConns: maxConns, Now: time.Now, Log: p.log})
+	store, err := storage.Open(ctx, dsn, storage.Options{
+		Keys: keys, Secrets: configSecrets(), Policies: notify.Policies(), MaxConns: maxConns, Now: time.Now, Log: p.log,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,42 @@
+package activities
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"vigil"
+)
+
+// voteStore stores votes.
+type voteStore interface {
+	// SaveVote stores a vote unless a newer one of its region is stored. It fails with
+	// CodeNotFound when the region has no vote any more.
+	SaveVote(ctx context.Context, checkID uuid.UUID, vote vigil.Vote) (vigil.VoteAck, error)
+}
+
+// incidentSignaler signals votes to incident workflows.
+type incidentSignaler interface {
+	// Vote signals a vote. It starts the workflow first when none runs and the vote
+	// is relevant.
+	Vote(ctx context.Context, checkID uuid.UUID, vote vigil.Vote, ack vigil.VoteAck) error
+}
+
+// ReportVote stores the vote of a region, then signals it to the incident workflow of
+// the check. Stored votes are complete for any later reader of the context, and the
+// loop waits for ReportVote before its next turn, so votes of a region stay in order.
+//
+// ReportVote returns nil for a check or region that was removed meanwhile.
+func (w *Watcher) ReportVote(ctx context.Context, checkID uuid.UUID, vote vigil.Vote) error {
+	if w.Votes == nil || w.Incidents == nil {
+		return nil
+	}
+	ack, err := w.Votes.SaveVote(ctx, checkID, vote)
+	if vigil.ErrorCode(err) == vigil.CodeNotFound {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return w.Incidents.Vote(ctx, checkID, vote, ack)
+}

@@ -1,0 +1,124 @@
+package vigil
+
+import (
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Attempt is one attempt of a delivery. It is stored before anything is sent.
+type Attempt struct {
+	ID         uuid.UUID
+	DeliveryID uuid.UUID
+	Number     int // from 1
+	StartedAt  time.Time
+	// FinishedAt is nil while the attempt is in flight.
+	FinishedAt    *time.Time
+	Duration      time.Duration
+	StatusCode    int    // 0: none
+	ErrorCode     string // empty: delivered or in flight
+	Error         string // for people; never holds a secret
+	ResponseBody  string // its beginning
+	NextAttemptAt *time.Time
+	Manual        bool // requested by a user
+}
+
+// AttemptUnknown is the error code of an attempt whose process died before the
+// outcome was stored: the message may have arrived.
+const AttemptUnknown = "unknown"
+
+// NextAttemptState is the result of claiming the next attempt for a channel.
+type NextAttemptState string
+
+// The results of a claim.
+const (
+	NextAttemptNone    NextAttemptState = "nothing" // no delivery is pending
+	NextAttemptLater   NextAttemptState = "later"   // not before Until
+	NextAttemptBusy    NextAttemptState = "busy"    // the channel has too many attempts in flight
+	NextAttemptUnknown NextAttemptState = "lost"    // an earlier attempt has no outcome; record one first
+	NextAttemptReady   NextAttemptState = "ready"   // send it: the attempt is stored
+)
+
+// NextAttempt is the next message for a channel.
+type NextAttempt struct {
+	State NextAttemptState
+	Until time.Time // of NextAttemptLater
+	// Delivery of NextAttemptUnknown and NextAttemptReady, and its attempt.
+	Delivery Delivery
+	Attempt  Attempt
+	// Event to send, with NextAttemptReady. Body is what an earlier attempt sent
+	// in place of its envelope, nil when there was none.
+	Event    Event
+	Body     []byte
+	Severity Severity
+	Merged   bool
+	// Last is the status of the delivery that ended last, for NextAttemptNone;
+	// empty without deliveries.
+	Last DeliveryStatus
+}
+
+// AttemptOutcome is the outcome of an attempt.
+type AttemptOutcome struct {
+	Attempt   Attempt // as it ended
+	Delivered bool
+	// NextAttemptAt is when to retry; nil: never. It is ignored for a redelivery.
+	NextAttemptAt *time.Time
+	Merged        bool
+}
+
+// Remaining is what is left to deliver to a channel after an attempt.
+type Remaining struct {
+	Status   DeliveryStatus // of the delivery that was attempted
+	Failures int            // of it
+	Pending  bool           // it, or another of the same incident, is to be attempted
+	Until    time.Time      // not before; zero: at once
+}
+
+// RetrySchedule holds the waits between the attempts of a delivery: one fewer than
+// there are attempts.
+type RetrySchedule []time.Duration
+
+// Bounds of the wait that a receiver requests with Retry-After.
+const (
+	minRetryAfter = 5 * time.Second
+	maxRetryAfter = 6 * time.Hour
+)
+
+// jitter is the fraction by which a wait may differ from the schedule, either way.
+const jitter = 0.2
+
+// DefaultRetrySchedule makes 12 attempts over about 76 hours.
+func DefaultRetrySchedule() RetrySchedule {
+	return RetrySchedule{
+		5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute,
+		2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour,
+	}
+}
+
+// ParseRetrySchedule reads durations separated by commas, such as "1s,5s,30s".
+func ParseRetrySchedule(text string) (RetrySchedule, error) {
+	var s RetrySchedule
+	for part := range strings.SplitSeq(text, ",") {
+		wait, err := time.ParseDuration(strings.TrimSpace(part))
+		if err != nil || wait <= 0 {
+			return nil, Invalid("delivery schedule", "must be durations above zero separated by commas, such as 1s,5s,30s")
+		}
+		s = append(s, wait)
+	}
+	return s, nil
+}
+
+// Wait returns how long to wait after the nth failure in a row, from 1, when at
+// most maxAttempts are made; false when no attempt is left. random is from [0, 1).
+// retryAfter is what the receiver requested, 0 for nothing; the longer wait wins.
+func (s RetrySchedule) Wait(failures, maxAttempts int, random float64, retryAfter time.Duration) (time.Duration, bool) {
+	if failures < 1 || failures >= maxAttempts || failures > len(s) {
+		return 0, false
+	}
+	wait := time.Duration(float64(s[failures-1]) * (1 + jitter*(2*random-1)))
+	if retryAfter > 0 {
+		wait = max(wait, min(max(retryAfter, minRetryAfter), maxRetryAfter))
+	}
+	return wait, true
+}

@@ -1,0 +1,189 @@
+package storage_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"vigil"
+	"vigil/notify"
+	"vigil/storage"
+	"vigil/storage/storagetest"
+)
+
+// versions are two versions of the platform on one database: the newer one has
+// the policy of webhooks that pagers have in the older.
+type versions struct {
+	*alerts
+	older, newer *storage.Store
+	policy       vigil.DeliveryPolicy // of webhooks in the newer version
+}
+
+func newVersions(t *testing.T, on vigil.NotifyOn, types ...vigil.ChannelType) *versions {
+	t.Helper()
+	dsn, c := storagetest.DSN(t), &clock{at: epoch()}
+	v := &versions{policy: vigil.DeliveryPolicy{MaxAttempts: 2, LateOpening: vigil.LateOpeningDrop}}
+	v.older = storagetest.Open(t, dsn, func(o *storage.Options) { o.Now = c.now })
+	v.newer = storagetest.Open(t, dsn, func(o *storage.Options) {
+		o.Now, o.Policies = c.now, vigil.DeliveryPolicies{vigil.ChannelWebhook: v.policy}
+	})
+	v.alerts = newAlertsOn(t, v.older, c, on, types...)
+	return v
+}
+
+// forget makes the rows those of a version without policies.
+func (v *versions) forget() {
+	v.Helper()
+	for _, query := range []string{
+		"UPDATE deliveries SET policy = NULL",
+		"UPDATE incidents SET audience = (SELECT jsonb_agg(one - 'policy') FROM jsonb_array_elements(audience) AS one)",
+	} {
+		if _, err := v.older.DB().NewRaw(query).Exec(v.Context()); err != nil {
+			v.Fatal(err)
+		}
+	}
+}
+
+func TestPolicyIsFrozen(t *testing.T) {
+	t.Parallel()
+	webhook := notify.Policies()[vigil.ChannelWebhook]
+
+	t.Run("OnTheDelivery", func(t *testing.T) {
+		t.Parallel()
+		v := newVersions(t, vigil.NotifyBoth, vigil.ChannelWebhook)
+		id := v.open(v.fails(newark)).Incident.ID
+		p, err := v.newer.ClaimAttempt(t.Context(), id, v.channels[vigil.ChannelWebhook].ID)
+		if err != nil || p.State != vigil.NextAttemptReady || p.Delivery.Policy != webhook {
+			t.Errorf("got %+v, %v", p, err)
+		}
+		got, err := v.newer.Delivery(t.Context(), v.org.ID, p.Delivery.ID)
+		if err != nil || got.Policy != webhook {
+			t.Errorf("got %+v, %v", got, err)
+		}
+	})
+
+	t.Run("WithTheIncidentForItsRecovery", func(t *testing.T) {
+		t.Parallel()
+		v := newVersions(t, vigil.NotifyUnhealthy, vigil.ChannelWebhook)
+		id := v.open(v.fails(newark)).Incident.ID
+		v.store = v.newer
+		v.resolve(id, vigil.ResolvedManually)
+		for _, want := range []vigil.EventType{vigil.EventTriggered, vigil.EventResolved} {
+			if p := v.deliver(id, vigil.ChannelWebhook); p.Event.Type != want || p.Merged || p.Delivery.Policy != webhook {
+				t.Errorf("got %+v, want %s", p, want)
+			}
+		}
+	})
+
+	t.Run("NewIncidentsHaveTheNewPolicy", func(t *testing.T) {
+		t.Parallel()
+		v := newVersions(t, vigil.NotifyBoth, vigil.ChannelWebhook)
+		v.store = v.newer
+		id := v.open(v.fails(newark)).Incident.ID
+		v.resolve(id, vigil.ResolvedAutomatically)
+		v.store = v.older
+		if p := v.claim(id, vigil.ChannelWebhook); p.State != vigil.NextAttemptNone || p.Last != vigil.DeliverySuperseded {
+			t.Errorf("got %+v", p)
+		}
+	})
+
+	t.Run("RowsWithoutOneHaveThatOfTheirType", func(t *testing.T) {
+		t.Parallel()
+		v := newVersions(t, vigil.NotifyUnhealthy, vigil.ChannelWebhook, vigil.ChannelPager)
+		id := v.open(v.fails(newark)).Incident.ID
+		v.forget()
+		v.resolve(id, vigil.ResolvedAutomatically)
+		v.forget()
+		if n := v.count("SELECT count(*) FROM deliveries WHERE event_type = 'incident.resolved'"); n != 1 {
+			t.Errorf("%d recoveries, want that of the webhook", n)
+		}
+		p := v.claim(id, vigil.ChannelWebhook)
+		if p.State != vigil.NextAttemptReady || p.Event.Type != vigil.EventTriggered || p.Delivery.Policy != webhook {
+			t.Errorf("got %+v", p)
+		}
+		if p := v.claim(id, vigil.ChannelPager); p.State != vigil.NextAttemptNone || p.Last != vigil.DeliverySuperseded {
+			t.Errorf("got %+v", p)
+		}
+		if got, err := v.store.Delivery(t.Context(), v.org.ID, p.Delivery.ID); err != nil || got.Policy != (vigil.DeliveryPolicy{}) {
+			t.Errorf("got %+v, %v", got, err)
+		}
+		v.record(p, "", nil)
+		v.redeliver(p)
+		if again := v.claim(id, vigil.ChannelWebhook); !again.Attempt.Manual || again.Delivery.ID != p.Delivery.ID {
+			t.Errorf("the redelivery is %+v", again)
+		}
+	})
+
+	t.Run("AStoreWithoutPoliciesOpensNothing", func(t *testing.T) {
+		t.Parallel()
+		s := storagetest.New(t, func(o *storage.Options) { o.Policies = nil })
+		a := newAlertsOn(t, s, &clock{at: epoch()}, vigil.NotifyBoth, vigil.ChannelWebhook)
+		out, err := s.OpenIncident(t.Context(), vigil.OpenRequest{ID: uuid.New(), CheckID: a.check.ID, Rules: []uuid.UUID{a.rule.ID}})
+		if err == nil || out.Incident.ID != uuid.Nil {
+			t.Errorf("got %+v, %v", out, err)
+		}
+	})
+}
+
+// TestMigratePolicies takes the step over rows of a version without policies.
+func TestMigratePolicies(t *testing.T) {
+	t.Parallel()
+	types := notify.NewRegistry(nil).Types()
+	v := newVersions(t, vigil.NotifyBoth, types...)
+	open := v.open(v.fails(newark)).Incident.ID
+	v.deliver(open, vigil.ChannelEmail) // ended: nothing is decided about it any more
+	for _, query := range []string{
+		`UPDATE incidents SET audience = (SELECT jsonb_agg(one - 'policy' ORDER BY n)
+			FROM jsonb_array_elements(audience) WITH ORDINALITY AS a (one, n))`,
+		`UPDATE incidents SET audience = audience || '[{"channel_id": "00000000-0000-0000-0000-000000000001",
+			"type": "pigeon", "name": "p", "opening": true, "recovery": true}]'`,
+		"ALTER TABLE deliveries DROP COLUMN policy",
+		"DELETE FROM bun_migrations WHERE name = '0031'",
+	} {
+		if _, err := v.older.DB().NewRaw(query).Exec(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := audienceOf(t, v.older, open)
+	if n, err := v.older.Migrate(t.Context()); n != 1 || err != nil {
+		t.Fatalf("%d steps, %v", n, err)
+	}
+	for _, kind := range types {
+		v.clock.set(epoch().Add(time.Minute))
+		p, err := v.newer.ClaimAttempt(t.Context(), open, v.channels[kind].ID)
+		switch want := notify.Policies()[kind]; {
+		case kind == vigil.ChannelEmail:
+			if err != nil || p.State != vigil.NextAttemptNone {
+				t.Errorf("%s: got %+v, %v", kind, p, err)
+			}
+		case err != nil || p.Delivery.Policy != want:
+			t.Errorf("%s: got %+v (%v), want %+v", kind, p.Delivery.Policy, err, want)
+		}
+	}
+	after := audienceOf(t, v.older, open)
+	for i := range after {
+		want := before[i]
+		want.Policy = notify.Policies()[want.Type]
+		if after[i] != want {
+			t.Errorf("got  %+v\nwant %+v", after[i], want)
+		}
+	}
+	if len(after) != len(types)+1 || len(after) != len(before) {
+		t.Errorf("%d recipients, before %d", len(after), len(before))
+	}
+}
+
+func audienceOf(t *testing.T, s *storage.Store, incident uuid.UUID) []vigil.Recipient {
+	t.Helper()
+	var text []byte
+	if err := s.DB().NewRaw("SELECT audience FROM incidents WHERE id = ?", incident).Scan(t.Context(), &text); err != nil {
+		t.Fatal(err)
+	}
+	var list []vigil.Recipient
+	if err := json.Unmarshal(text, &list); err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
