@@ -58,6 +58,9 @@ func dockerfile(t *testing.T) []target {
 // temporary directory, and returns the path of the binary.
 func build(t *testing.T, name string) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("skipped in short mode: it builds the program")
+	}
 	out := t.TempDir()
 	for _, target := range dockerfile(t) {
 		if target.name != name {
