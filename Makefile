@@ -67,7 +67,7 @@ chaos: build ## Kill and restart every part, with the counts of a release (50 mi
 	VIGIL_DRILL=full go test -count=1 -v -timeout 90m -run 'Killed|RollingRestart|MassOutage' ./e2e/
 
 .PHONY: check
-check: format vet lint arrows openapi tidy size vulnerabilities ## Everything that CI runs besides the tests
+check: format vet lint words arrows openapi tidy size vulnerabilities ## Everything that CI runs besides the tests
 
 .PHONY: format
 format: $(BIN)/golangci-lint-$(GOLANGCI_VERSION) ## Show what gofumpt and goimports would change
@@ -86,6 +86,10 @@ lint: tools ## Run golangci-lint and workflowcheck
 .PHONY: arrows
 arrows: $(BIN)/golangci-lint-$(GOLANGCI_VERSION) ## Show that a wrong import fails the lint
 	@.ci/arrows
+
+.PHONY: words
+words: ## Find private words in names, comments and texts
+	@go run ./.ci/words
 
 .PHONY: openapi
 openapi: ## Compare api/openapi.yaml with what the code says

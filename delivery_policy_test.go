@@ -31,47 +31,42 @@ func TestDeliveryPolicy(t *testing.T) {
 	}
 	sent, none := outcome{attempt: recovery}, []uuid.UUID(nil)
 	merged, dropped := outcome{recovery, true, none}, outcome{uuid.Nil, false, []uuid.UUID{recovery}}
+	deliver, merge, drop := vigil.LateOpeningDeliver, vigil.LateOpeningMerge, vigil.LateOpeningDrop
+	pending := map[vigil.LateOpening]outcome{
+		deliver: {opening, false, none}, merge: {recovery, true, []uuid.UUID{opening}}, drop: {uuid.Nil, false, []uuid.UUID{opening, recovery}},
+	}
 	for _, test := range []struct {
-		name   string
-		policy vigil.DeliveryPolicy
-		want   map[vigil.DeliveryStatus]outcome // by the status of the opening
+		name                 string
+		late                 vigil.LateOpening
+		recoveryAfterFailure bool
+		// What becomes of a pending recovery, by how the opening ended.
+		superseded, failed outcome
 	}{
-		{"Deliver", vigil.DeliveryPolicy{MaxAttempts: 1, LateOpening: vigil.LateOpeningDeliver, RecoveryAfterFailure: true}, map[vigil.DeliveryStatus]outcome{
-			vigil.DeliveryPending: {opening, false, none}, vigil.DeliveryDelivered: sent, vigil.DeliverySuperseded: sent,
-			vigil.DeliveryExhausted: sent, vigil.DeliveryCanceled: sent,
-		}},
-		{"DeliverButNoRecoveryAfterAFailure", vigil.DeliveryPolicy{MaxAttempts: 1, LateOpening: vigil.LateOpeningDeliver}, map[vigil.DeliveryStatus]outcome{
-			vigil.DeliveryPending: {opening, false, none}, vigil.DeliveryDelivered: sent, vigil.DeliverySuperseded: sent,
-			vigil.DeliveryExhausted: dropped, vigil.DeliveryCanceled: dropped,
-		}},
-		{"Merge", vigil.DeliveryPolicy{MaxAttempts: 1, LateOpening: vigil.LateOpeningMerge, RecoveryAfterFailure: true}, map[vigil.DeliveryStatus]outcome{
-			vigil.DeliveryPending: {recovery, true, []uuid.UUID{opening}}, vigil.DeliveryDelivered: sent, vigil.DeliverySuperseded: merged,
-			vigil.DeliveryExhausted: merged, vigil.DeliveryCanceled: merged,
-		}},
-		{"MergeButNoRecoveryAfterAFailure", vigil.DeliveryPolicy{MaxAttempts: 1, LateOpening: vigil.LateOpeningMerge}, map[vigil.DeliveryStatus]outcome{
-			vigil.DeliveryPending: {recovery, true, []uuid.UUID{opening}}, vigil.DeliveryDelivered: sent, vigil.DeliverySuperseded: merged,
-			vigil.DeliveryExhausted: dropped, vigil.DeliveryCanceled: dropped,
-		}},
-		{"Drop", vigil.DeliveryPolicy{MaxAttempts: 1, LateOpening: vigil.LateOpeningDrop}, map[vigil.DeliveryStatus]outcome{
-			vigil.DeliveryPending: {uuid.Nil, false, []uuid.UUID{opening, recovery}}, vigil.DeliveryDelivered: sent, vigil.DeliverySuperseded: dropped,
-			vigil.DeliveryExhausted: dropped, vigil.DeliveryCanceled: dropped,
-		}},
-		{"DropButRecoveryAfterAFailure", vigil.DeliveryPolicy{MaxAttempts: 1, LateOpening: vigil.LateOpeningDrop, RecoveryAfterFailure: true}, map[vigil.DeliveryStatus]outcome{
-			vigil.DeliveryPending: {uuid.Nil, false, []uuid.UUID{opening, recovery}}, vigil.DeliveryDelivered: sent, vigil.DeliverySuperseded: dropped,
-			vigil.DeliveryExhausted: sent, vigil.DeliveryCanceled: sent,
-		}},
-		{"OneOfANewerVersionMerges", vigil.DeliveryPolicy{MaxAttempts: 1, LateOpening: "later", RecoveryAfterFailure: true}, map[vigil.DeliveryStatus]outcome{
-			vigil.DeliveryPending: {recovery, true, []uuid.UUID{opening}}, vigil.DeliveryExhausted: merged,
-		}},
+		{"Deliver", deliver, true, sent, sent},
+		{"DeliverButNoRecoveryAfterAFailure", deliver, false, sent, dropped},
+		{"Merge", merge, true, merged, merged},
+		{"MergeButNoRecoveryAfterAFailure", merge, false, merged, dropped},
+		{"Drop", drop, false, dropped, dropped},
+		{"DropButRecoveryAfterAFailure", drop, true, dropped, sent},
+		{"OneOfANewerVersionMerges", "later", true, merged, merged},
 	} {
-		for status, want := range test.want {
+		policy := vigil.DeliveryPolicy{MaxAttempts: 1, LateOpening: test.late, RecoveryAfterFailure: test.recoveryAfterFailure}
+		late, known := pending[test.late]
+		if !known {
+			late = pending[merge]
+		}
+		for status, want := range map[vigil.DeliveryStatus]outcome{
+			vigil.DeliveryPending: late, vigil.DeliveryDelivered: sent, vigil.DeliverySuperseded: test.superseded,
+			vigil.DeliveryExhausted: test.failed, vigil.DeliveryCanceled: test.failed,
+		} {
 			t.Run(test.name+"/"+string(status), func(t *testing.T) {
 				t.Parallel()
 				got := vigil.DecideDelivery(vigil.Outbox{Usable: true, Ended: true, Deliveries: []vigil.Delivery{
-					{ID: opening, EventType: vigil.EventTriggered, Status: status, Policy: test.policy},
-					{ID: recovery, EventType: vigil.EventResolved, Status: vigil.DeliveryPending, Policy: test.policy},
+					{ID: opening, EventType: vigil.EventTriggered, Status: status, Policy: policy},
+					{ID: recovery, EventType: vigil.EventResolved, Status: vigil.DeliveryPending, Policy: policy},
 				}})
-				if got.Attempt != want.attempt || got.Merged != want.merged || !slices.Equal(got.Supersede, want.supersede) || got.Manual || len(got.Cancel) > 0 {
+				same := got.Attempt == want.attempt && got.Merged == want.merged && slices.Equal(got.Supersede, want.supersede)
+				if !same || got.Manual || len(got.Cancel) > 0 {
 					t.Errorf("got %+v, want %+v", got, want)
 				}
 			})
@@ -97,7 +92,8 @@ func TestDeliveryPolicy(t *testing.T) {
 				t.Errorf("%s: %+v is not valid", kind, policy)
 			}
 		}
-		for _, bad := range []vigil.DeliveryPolicy{{}, {MaxAttempts: 1}, {LateOpening: vigil.LateOpeningDrop}, {MaxAttempts: 1, LateOpening: "later"}} {
+		for _, bad := range []vigil.DeliveryPolicy{{}, {MaxAttempts: 1}, {LateOpening: vigil.LateOpeningDrop}, {MaxAttempts: 1,
+			LateOpening: "later"}} {
 			if bad.Valid() {
 				t.Errorf("%+v is valid", bad)
 			}

@@ -9,8 +9,8 @@ import (
 )
 
 // envelope is the body of a webhook and the data of the stream. Its members are
-// those that the API shows of the same things, less what a receiver must not
-// see: a check's config.
+// those of the API's resources, without what a receiver must not see: a check's
+// config.
 type envelope struct {
 	ID        uuid.UUID    `json:"id"`
 	Type      EventType    `json:"type"`
@@ -88,11 +88,11 @@ type envelopeMessage struct {
 	Body  string `json:"body"`
 }
 
-// maxText bounds each text of an envelope that somebody else wrote, in
-// bytes, so that all of them together stay inside MaxEnvelope.
-const maxText = 1024
+// maxEnvelopeText bounds each text of an envelope that users or targets wrote, in
+// bytes, so that all of them together stay within MaxEnvelope.
+const maxEnvelopeText = 1024
 
-// envelope encodes the story. A result's metadata that would make it too large
+// envelope encodes the event. Metadata of the result that would make it too large
 // is left out.
 func (s *EventContext) envelope(title, body string) ([]byte, error) {
 	i := &s.Incident
@@ -137,14 +137,14 @@ func (s *EventContext) envelope(title, body string) ([]byte, error) {
 	return text, nil
 }
 
-// truncate shortens a text at a character's border.
+// truncate shortens a text to maxEnvelopeText, between two characters.
 func truncate(text string) string {
-	if len(text) <= maxText {
+	if len(text) <= maxEnvelopeText {
 		return text
 	}
 	cut := 0
 	for at := range text {
-		if at > maxText-len("…") {
+		if at > maxEnvelopeText-len("…") {
 			break
 		}
 		cut = at

@@ -13,38 +13,43 @@ import (
 	"vigil/probe"
 )
 
-// How a catalogue keeps up: one query a poll for what changed, reaching back
-// by overlap because commits come late, and a full reading now and then for
-// whatever was missed all the same.
+// How a catalogue follows changes of definitions.
 const (
-	cataloguePoll    = time.Second
+	// cataloguePoll is the time between two queries for changes.
+	cataloguePoll = time.Second
+	// catalogueOverlap is how far a query overlaps the one before: a change becomes
+	// visible when its transaction commits, later than it is stamped.
 	catalogueOverlap = 30 * time.Second
-	catalogueFull    = 5 * time.Minute
+	// catalogueFull is the time between two full loads, which correct what the
+	// polls may have missed.
+	catalogueFull = 5 * time.Minute
 )
 
-// definitionStore is what a catalogue reads.
+// definitionStore reads definitions.
 type definitionStore interface {
-	// Definitions returns every active definition of the regions when since
-	// is zero, else those that changed at or after it, disabled ones and
-	// tombstones included.
+	// Definitions returns every active definition of the regions when since is
+	// zero; otherwise those that changed at or after since, disabled ones
+	// included, and the tombstones created since then.
 	Definitions(ctx context.Context, regions []string, since time.Time) ([]vigil.Definition, []vigil.Tombstone, error)
+	// Definition returns one definition, disabled or not; an unknown check is a
+	// CodeNotFound error.
 	Definition(ctx context.Context, checkID uuid.UUID) (vigil.Definition, error)
 }
 
-// parser makes a probe of a definition.
+// parser creates the probe of a definition.
 type parser interface {
 	Parse(t vigil.CheckType, config json.RawMessage, interval time.Duration) (probe.Probe, error)
 }
 
-// Catalogue is a worker's copy of the definitions of its regions' checks, kept
-// by revision. Every turn looks here before it probes, so a change takes effect
-// at the next slot even when no signal about it arrives.
+// Catalogue is a worker's cache of the definitions of the checks in its regions. Every
+// turn reads it before it probes, so a change takes effect at the next slot even when
+// the signal about it is lost. It is safe for concurrent use.
 type Catalogue struct {
 	store   definitionStore
 	parser  parser
 	regions []string
 	now     func() time.Time
-	clock   func(context.Context) (time.Time, error) // that stamps changes
+	clock   func(context.Context) (time.Time, error) // the clock that stamps changes
 	log     *slog.Logger
 
 	mu      sync.Mutex
@@ -54,17 +59,17 @@ type Catalogue struct {
 // entry is one definition, ready to run.
 type entry struct {
 	vigil.Definition
-	// probe is nil when the config cannot run, and broken says why.
+	// probe is nil when the config cannot run; probeErr is the reason.
 	probe    probe.Probe
 	probeErr error
-	// gone: the check exists no more.
+	// deleted: the check does not exist any more.
 	deleted bool
-	// replaced is closed when a newer entry takes this one's place.
+	// replaced is closed when a newer entry replaces this one, or it is dropped.
 	replaced chan struct{}
 }
 
-// NewCatalogue returns an empty catalogue of the given regions. Load fills it,
-// Run keeps it.
+// NewCatalogue returns an empty catalogue of the given regions. Load fills it, and Run
+// keeps it up to date.
 func NewCatalogue(store definitionStore, parser parser, regions []string, now func() time.Time, log *slog.Logger) *Catalogue {
 	return &Catalogue{
 		store: store, parser: parser, regions: regions, now: now, log: log,
@@ -73,12 +78,12 @@ func NewCatalogue(store definitionStore, parser parser, regions []string, now fu
 	}
 }
 
-// StampedBy says by which clock changes are stamped when it is not this
-// machine's, which may be wrong by minutes. It must be called before Run.
+// StampedBy sets the clock that stamps changes, the database's: this machine's clock may
+// be wrong by minutes. It must be called before Run.
 func (c *Catalogue) StampedBy(clock func(context.Context) (time.Time, error)) { c.clock = clock }
 
-// Load reads every active definition and forgets the others. A worker that polls before it has loaded
-// would read its checks one by one.
+// Load reads every active definition and drops the others. A worker must call it before
+// it polls for tasks, or it would read its checks one by one.
 func (c *Catalogue) Load(ctx context.Context) error {
 	defs, _, err := c.store.Definitions(ctx, c.regions, time.Time{})
 	if err != nil {
@@ -93,19 +98,19 @@ func (c *Catalogue) Load(ctx context.Context) error {
 	defer c.mu.Unlock()
 	for id, e := range c.entries {
 		if !active[id] {
-			c.replace(id, e, nil) // a loop that still has it reads it again
+			c.replace(id, e, nil) // a turn that still uses it reads it again
 		}
 	}
 	return nil
 }
 
-// Run keeps the catalogue until ctx ends. While Postgres is away it works with
-// what it has. Since when changes are asked for is told by the clock that stamps
+// Run keeps the catalogue up to date until ctx ends. While Postgres is unavailable the
+// catalogue keeps its last definitions. Run asks for changes by the clock that stamps
 // them (see StampedBy).
 func (c *Catalogue) Run(ctx context.Context) {
 	tick := time.NewTicker(cataloguePoll)
 	defer tick.Stop()
-	var since time.Time // by the database
+	var since time.Time // by the clock that stamps changes
 	full := c.now()
 	for {
 		select {
@@ -124,7 +129,7 @@ func (c *Catalogue) Run(ctx context.Context) {
 		at, err := c.clock(ctx)
 		if since.IsZero() {
 			if since = at; err != nil {
-				full = time.Time{} // nobody knows since when changes are missing
+				full = time.Time{} // the time of the last read is unknown: load again
 			}
 		}
 		if err == nil {
@@ -138,9 +143,9 @@ func (c *Catalogue) Run(ctx context.Context) {
 	}
 }
 
-// definition returns what is known of a check that is at least as new as the
-// revision, reading it when it is not; a check that does not exist has an entry
-// that says so.
+// definition returns the entry of a check at this revision or a newer one, and reads it
+// from the store when the cached entry is older or missing. A check that does not exist
+// has an entry with deleted set.
 func (c *Catalogue) definition(ctx context.Context, id uuid.UUID, revision int64) (*entry, error) {
 	c.mu.Lock()
 	known := c.entries[id]
@@ -158,7 +163,7 @@ func (c *Catalogue) definition(ctx context.Context, id uuid.UUID, revision int64
 	return c.put(def), nil
 }
 
-// Len is the number of checks known.
+// Len returns the number of cached checks.
 func (c *Catalogue) Len() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -181,8 +186,8 @@ func (c *Catalogue) refresh(ctx context.Context, since time.Time) error {
 	return nil
 }
 
-// put makes def the entry of its check unless a newer one is there, wakes
-// whoever waits on the older, and returns the entry that stands.
+// put makes def the entry of its check unless the current entry is as new, and returns
+// the current entry. It closes replaced of the older entry.
 func (c *Catalogue) put(def vigil.Definition) *entry {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -196,9 +201,9 @@ func (c *Catalogue) put(def vigil.Definition) *entry {
 	return e
 }
 
-// markDeleted acts on a tombstone. One region of a check may go while the check stays,
-// so the check is read again; the tombstone of a check that is gone wakes the
-// loops that wait for its next slot.
+// markDeleted handles a tombstone. A check may lose one region and keep the others, so
+// its definition is read again; when the check does not exist any more, its entry is
+// dropped, which wakes the turns that wait for its next slot.
 func (c *Catalogue) markDeleted(ctx context.Context, t vigil.Tombstone) error {
 	c.mu.Lock()
 	known := c.entries[t.CheckID]
@@ -221,7 +226,7 @@ func (c *Catalogue) markDeleted(ctx context.Context, t vigil.Tombstone) error {
 	return nil
 }
 
-// drop forgets an entry unless a newer one took its place.
+// drop removes an entry unless a newer one has replaced it.
 func (c *Catalogue) drop(id uuid.UUID, old *entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -230,13 +235,13 @@ func (c *Catalogue) drop(id uuid.UUID, old *entry) {
 	}
 }
 
-// replace puts fresh, or nothing when it is nil, in old's place and wakes who
-// waits on old. It needs the lock.
-func (c *Catalogue) replace(id uuid.UUID, old, fresh *entry) {
-	if fresh == nil {
+// replace replaces old by next, or removes it when next is nil, and wakes the turns that
+// wait on old. The caller must hold c.mu.
+func (c *Catalogue) replace(id uuid.UUID, old, next *entry) {
+	if next == nil {
 		delete(c.entries, id)
 	} else {
-		c.entries[id] = fresh
+		c.entries[id] = next
 	}
 	if old != nil {
 		close(old.replaced)
@@ -245,6 +250,6 @@ func (c *Catalogue) replace(id uuid.UUID, old, fresh *entry) {
 
 func (c *Catalogue) warn(ctx context.Context, err error) {
 	if ctx.Err() == nil {
-		c.log.WarnContext(ctx, "catalogue not refreshed, working with what is known", "error", err)
+		c.log.WarnContext(ctx, "catalogue not refreshed, using the last definitions", "error", err)
 	}
 }

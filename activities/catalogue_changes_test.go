@@ -12,7 +12,7 @@ import (
 	"vigil/activities"
 )
 
-// TestCatalogueChanges holds what a catalogue makes of changes and tombstones.
+// TestCatalogueChanges tests how a catalogue handles changed definitions.
 func TestCatalogueChanges(t *testing.T) {
 	t.Parallel()
 
@@ -30,7 +30,7 @@ func TestCatalogueChanges(t *testing.T) {
 			if err := w.catalogue.Load(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			turn.Revision = 9 // the store is asked, and has the older one only
+			turn.Revision = 9 // the store has only the older one
 			result := <-ended
 			if result.Revision != 2 || result.End != activities.Covered {
 				t.Errorf("revision %d, end %s", result.Revision, result.End)
@@ -42,7 +42,7 @@ func TestCatalogueChanges(t *testing.T) {
 		})
 	})
 
-	t.Run("ReadsADefinitionOnlyWhenItKnowsNoneSoNew", func(t *testing.T) {
+	t.Run("ReadsADefinitionOnlyWhenItsOwnIsOlder", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			w := newIdleFixture(t)
@@ -65,11 +65,11 @@ func TestCatalogueChanges(t *testing.T) {
 	})
 }
 
-// TestCatalogueTombstones holds what a catalogue makes of tombstones.
+// TestCatalogueTombstones tests how a catalogue handles tombstones.
 func TestCatalogueTombstones(t *testing.T) {
 	t.Parallel()
 
-	t.Run("EndsTheTurnsOfAllChecksThatOnePollFindsGone", func(t *testing.T) {
+	t.Run("EndsTheTurnsOfAllChecksThatOnePollFindsDeleted", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			w := newWatchFixture(t)
@@ -126,7 +126,7 @@ func TestCatalogueTombstones(t *testing.T) {
 	})
 }
 
-// TestCatalogueTombstoneReads holds what reading the check of a tombstone changes.
+// TestCatalogueTombstoneReads tests how a catalogue reads the check of a tombstone.
 func TestCatalogueTombstoneReads(t *testing.T) {
 	t.Parallel()
 

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// full is how often a catalogue reads every definition.
+// full is the time between two full loads of a catalogue.
 const full = 5 * time.Minute
 
-// polled lists the readings of many definitions as "2s since 1s", both counted
-// from began and the overlap added to the second, or as "5m0s full".
+// polled lists the polls as "2s since 1s" and the full loads as "5m0s full". Both times
+// are relative to began, and the overlap is added to the second one.
 func (w *watchFixture) polled(began time.Time) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -31,7 +31,7 @@ func (w *watchFixture) polled(began time.Time) []string {
 	return list
 }
 
-// wantPolls compares the polls, or count of them behind the first skip.
+// wantPolls compares all polls, or with part = {skip, count} some of them.
 func (w *watchFixture) wantPolls(began time.Time, want []string, part ...int) {
 	w.Helper()
 	synctest.Wait()
@@ -47,7 +47,7 @@ func (w *watchFixture) wantPolls(began time.Time, want []string, part ...int) {
 	}
 }
 
-// TestCatalogueRefresh holds which changes a catalogue asks for, and when.
+// TestCatalogueRefresh tests when a catalogue polls, and for which changes.
 func TestCatalogueRefresh(t *testing.T) {
 	t.Parallel()
 
@@ -74,14 +74,14 @@ func TestCatalogueRefresh(t *testing.T) {
 			w.set(func() { w.readErr = nil })
 			time.Sleep(2 * time.Second)
 			w.wantPolls(began, []string{"1s since 1s", "2s since 1s", "3s since 2s", "4s since 2s", "5s since 2s", "6s since 2s", "7s since 6s"})
-			line := "msg=\"catalogue not refreshed, working with what is known\" error=\"postgres is down\""
+			line := "msg=\"catalogue not refreshed, using the last definitions\" error=\"postgres is down\""
 			if n := w.log.count(line); n != 3 {
 				t.Errorf("%d warnings, want one for each of the 3 failed polls", n)
 			}
 		})
 	})
 
-	t.Run("ReadsEverythingEveryFiveMinutes", func(t *testing.T) {
+	t.Run("LoadsAllDefinitionsEveryFiveMinutes", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			w := newWatchFixture(t)
@@ -93,7 +93,7 @@ func TestCatalogueRefresh(t *testing.T) {
 	})
 }
 
-// TestCatalogueFullLoad holds when a catalogue reads every definition.
+// TestCatalogueFullLoad tests when a catalogue loads all definitions.
 func TestCatalogueFullLoad(t *testing.T) {
 	t.Parallel()
 	down := errors.New("postgres is down")
@@ -115,7 +115,7 @@ func TestCatalogueFullLoad(t *testing.T) {
 		})
 	})
 
-	t.Run("ReadsEverythingOnceTheClockOfChangesIsKnown", func(t *testing.T) {
+	t.Run("LoadsAllDefinitionsWhenTheClockOfChangesIsKnown", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			w := newIdleFixture(t)
@@ -136,12 +136,12 @@ func TestCatalogueFullLoad(t *testing.T) {
 	})
 }
 
-// TestCatalogueClock holds a catalogue without the clock of changes.
+// TestCatalogueClock tests a catalogue that cannot read the clock of changes.
 func TestCatalogueClock(t *testing.T) {
 	t.Parallel()
 	down := errors.New("postgres is down")
 
-	t.Run("AsksForNothingWhileTheClockOfChangesCannotBeRead", func(t *testing.T) {
+	t.Run("PausesWhileTheClockOfChangesCannotBeRead", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			w := newIdleFixture(t)
@@ -190,12 +190,12 @@ func TestCatalogueClock(t *testing.T) {
 	})
 }
 
-// TestCatalogueLoad holds what a full load keeps and forgets.
+// TestCatalogueLoad tests which entries a full load keeps and drops.
 func TestCatalogueLoad(t *testing.T) {
 	t.Parallel()
 	down := errors.New("postgres is down")
 
-	t.Run("KeepsWhatItHasWhenAFullLoadFails", func(t *testing.T) {
+	t.Run("KeepsItsDefinitionsWhenAFullLoadFails", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			w := newIdleFixture(t)
@@ -210,7 +210,7 @@ func TestCatalogueLoad(t *testing.T) {
 		})
 	})
 
-	t.Run("ForgetsOnlyChecksThatAFullLoadLacks", func(t *testing.T) {
+	t.Run("DropsOnlyChecksThatAFullLoadDoesNotContain", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			w := newIdleFixture(t)

@@ -11,8 +11,8 @@ import (
 	"vigil/storage/storagetest"
 )
 
-// TestCatalogueOfAWorkerWhoseClockIsWrong holds that changes are found by the
-// database's clock, which stamped them.
+// TestCatalogueOfAWorkerWhoseClockIsWrong tests that a catalogue finds changes by the
+// database's clock, which stamps them.
 func TestCatalogueOfAWorkerWhoseClockIsWrong(t *testing.T) {
 	t.Parallel()
 	store := storagetest.New(t)
@@ -39,7 +39,7 @@ func TestCatalogueOfAWorkerWhoseClockIsWrong(t *testing.T) {
 			catalogue.StampedBy(store.Clock)
 			go catalogue.Run(t.Context())
 			if n := catalogue.Len(); n != 1 {
-				t.Fatalf("%d checks are known", n)
+				t.Fatalf("%d cached checks", n)
 			}
 			if _, err := store.DeleteCheck(t.Context(), org.ID, check.ID); err != nil {
 				t.Fatal(err)

@@ -7,9 +7,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// pendingClaims are the loops that came to this worker from another and of which it has
-// not said so yet. Should it die before it stores their first result, nobody
-// would know that their turns died with it.
+// pendingClaims are the loops that this worker has taken over from another one and has
+// not recorded yet. If the worker crashed before the record and before their first
+// result, AbandonedLoops would not find their lost turns.
 type pendingClaims struct {
 	mu    sync.Mutex
 	loops map[loopKey]struct{}
@@ -23,9 +23,9 @@ func (c *pendingClaims) add(key loopKey) {
 	c.loops[key] = struct{}{}
 }
 
-// TakeClaims returns the checks, by region, whose turns came to this worker since
-// the last call. They are to be noted with the next renewal of its lease, and to
-// be handed to ReturnClaims when that fails.
+// TakeClaims returns and clears the pending claims: the checks, by region, whose turns
+// moved to this worker since the last call. The caller must record them with the next
+// renewal of the worker's lease, or hand them to ReturnClaims when that fails.
 func (w *Watcher) TakeClaims() map[string][]uuid.UUID {
 	w.claims.mu.Lock()
 	defer w.claims.mu.Unlock()
@@ -37,13 +37,13 @@ func (w *Watcher) TakeClaims() map[string][]uuid.UUID {
 	return byRegion
 }
 
-// ReturnClaims keeps claims for a later try.
+// ReturnClaims adds claims again that could not be recorded.
 func (w *Watcher) ReturnClaims(region string, checks []uuid.UUID) {
 	for _, check := range checks {
 		w.claims.add(loopKey{check, region})
 	}
 }
 
-// shortWorkerName shortens a worker's name to the part that tells it from others: it is in
-// the history of every turn.
+// shortWorkerName returns the part of a worker's name after the last slash, which is
+// unique. It is short because the history of every turn contains it.
 func shortWorkerName(worker string) string { return worker[strings.LastIndexByte(worker, '/')+1:] }

@@ -14,15 +14,15 @@ import (
 	"vigil/notify"
 )
 
-// deliveryStore is where deliveries are kept.
+// deliveryStore stores deliveries and their attempts.
 type deliveryStore interface {
-	// ClaimAttempt puts the next attempt on record before it is made.
+	// ClaimAttempt stores the next attempt before it is made.
 	ClaimAttempt(ctx context.Context, incidentID, channelID uuid.UUID) (vigil.NextAttempt, error)
-	RecordOutcome(ctx context.Context, set vigil.AttemptOutcome) (vigil.Remaining, error)
+	RecordOutcome(ctx context.Context, outcome vigil.AttemptOutcome) (vigil.Remaining, error)
 	FreezeBody(ctx context.Context, deliveryID uuid.UUID, body []byte) ([]byte, error)
 	// Channel finds a channel with its secrets in clear; CodeNotFound.
 	Channel(ctx context.Context, orgID, id uuid.UUID) (vigil.Channel, error)
-	// DisableChannel reports whether the channel was enabled until now.
+	// DisableChannel reports whether this call disabled the channel.
 	DisableChannel(ctx context.Context, id uuid.UUID, reason string) (bool, error)
 }
 
@@ -31,20 +31,20 @@ type senders interface {
 	Parse(t vigil.ChannelType, config json.RawMessage) (notify.Sender, error)
 }
 
-// notices tells an organization what the platform did on its own.
+// notices informs an organization of what the platform did automatically.
 type notices interface {
 	ChannelDisabled(ctx context.Context, channel vigil.Channel) error
 }
 
-// DeliveriesOptions are what Deliveries works with. Notices may be nil: then
-// nobody is told of channels that were disabled.
+// DeliveriesOptions are the dependencies of Deliveries. Notices may be nil: then no
+// mail is sent about channels that were disabled.
 type DeliveriesOptions struct {
 	Store    deliveryStore
 	Channels senders
 	Notices  notices
-	// Schedule are the waits between attempts.
+	// Schedule holds the waits between attempts.
 	Schedule vigil.RetrySchedule
-	// PublicURL is the address of the API, without a slash at its end.
+	// PublicURL is the address of the API, without a trailing slash.
 	PublicURL string
 	// Random returns a number from [0, 1), for the jitter of waits.
 	Random func() float64
@@ -52,59 +52,59 @@ type DeliveriesOptions struct {
 	Log    *slog.Logger
 }
 
-// Deliveries has the activity of the workflows that tell channels.
+// Deliveries has the activity of the delivery workflow.
 type Deliveries struct{ DeliveriesOptions }
 
 // NewDeliveries returns Deliveries.
 func NewDeliveries(opts DeliveriesOptions) *Deliveries { return &Deliveries{opts} }
 
-// DeliveryReport says where the messages for a channel stand.
+// DeliveryReport is the state of the deliveries to a channel after an attempt.
 type DeliveryReport struct {
-	// Done: nothing is left to tell. Busy: the channel has enough in flight.
+	// Done: no delivery is pending. Busy: the channel has enough attempts in flight.
 	Done bool `json:"done,omitempty"`
 	Busy bool `json:"busy,omitempty"`
-	// Next is when the next attempt is due; zero: at once.
+	// Next is when the next attempt is due; zero: immediately.
 	Next time.Time `json:"next,omitzero"`
-	// Pause is filled in by the workflow.
+	// Pause is set by the workflow.
 	Pause time.Duration `json:"-"`
-	// Status and Failures are of the delivery that was tried, or ended last.
+	// Status and Failures are those of the delivery that was attempted, or ended last.
 	Status   vigil.DeliveryStatus `json:"status,omitempty"`
 	Failures int                  `json:"failures,omitempty"`
-	// Text says for people what came of the attempt.
+	// Text describes the outcome for people.
 	Text string `json:"text,omitempty"`
 }
 
-// disabledReason is what a channel says that was disabled by its receiver.
+// disabledReason is the reason of a channel that its receiver disabled.
 const disabledReason = "the receiver answered 410 Gone: it wants no more messages"
 
-// Deliver makes the next attempt to tell a channel about an incident, when one is
-// due. An attempt whose outcome nobody recorded is settled first: it counts, and
-// it may have arrived.
+// Deliver makes the next attempt to notify a channel of an incident, if one is
+// due. An earlier attempt without an outcome is recorded first as unknown: it
+// counts, and may have arrived.
 func (d *Deliveries) Deliver(ctx context.Context, incidentID, channelID uuid.UUID) (DeliveryReport, error) {
-	pickup, err := d.Store.ClaimAttempt(ctx, incidentID, channelID)
+	next, err := d.Store.ClaimAttempt(ctx, incidentID, channelID)
 	if err != nil {
-		return DeliveryReport{}, fmt.Errorf("pick up: %w", err)
+		return DeliveryReport{}, fmt.Errorf("claim an attempt: %w", err)
 	}
-	switch pickup.State {
+	switch next.State {
 	case vigil.NextAttemptNone:
-		return DeliveryReport{Done: true, Status: pickup.Last, Text: "**" + string(pickup.Last) + "**"}, nil
+		return DeliveryReport{Done: true, Status: next.Last, Text: "**" + string(next.Last) + "**"}, nil
 	case vigil.NextAttemptLater:
-		return DeliveryReport{Next: pickup.Until}, nil
+		return DeliveryReport{Next: next.Until}, nil
 	case vigil.NextAttemptBusy:
 		return DeliveryReport{Busy: true, Text: "the channel has enough in flight"}, nil
 	case vigil.NextAttemptUnknown:
-		lost := pickup.Attempt
+		lost := next.Attempt
 		lost.ErrorCode, lost.Error = vigil.AttemptUnknown, "the outcome is not known: the attempt was cut short, and may have arrived"
-		return d.settle(ctx, pickup, lost, false, 0)
+		return d.record(ctx, next, lost, false, 0)
 	case vigil.NextAttemptReady:
 	}
-	return d.send(ctx, pickup)
+	return d.send(ctx, next)
 }
 
-// send tells the channel and records what came of it, even when the worker is
-// told to stop meanwhile.
-func (d *Deliveries) send(ctx context.Context, pickup vigil.NextAttempt) (DeliveryReport, error) {
-	channel, sender, err := d.sender(ctx, pickup.Delivery)
+// send sends the message and records the outcome, even when the worker is stopped
+// meanwhile.
+func (d *Deliveries) send(ctx context.Context, next vigil.NextAttempt) (DeliveryReport, error) {
+	channel, sender, err := d.sender(ctx, next.Delivery)
 	var outcome notify.Outcome
 	switch {
 	case vigil.ErrorCode(err) == vigil.CodeInvalid:
@@ -112,30 +112,29 @@ func (d *Deliveries) send(ctx context.Context, pickup vigil.NextAttempt) (Delive
 	case err != nil:
 		return DeliveryReport{}, err
 	default:
-		message := d.message(pickup)
-		if message.Envelope, err = d.frozen(ctx, pickup, sender, message); err != nil {
+		message := d.message(next)
+		if message.Envelope, err = d.frozen(ctx, next, sender, message); err != nil {
 			return DeliveryReport{}, err
 		}
 		outcome = sender.Send(ctx, message)
 	}
 	ctx = context.WithoutCancel(ctx)
-	attempt := pickup.Attempt
+	attempt := next.Attempt
 	attempt.StatusCode, attempt.ResponseBody, attempt.Duration = outcome.StatusCode, outcome.ResponseBody, outcome.Duration
 	attempt.ErrorCode, attempt.Error = outcome.ErrorCode, outcome.Error
-	var asked time.Duration
+	var retryAfter time.Duration
 	if outcome.StatusCode == http.StatusTooManyRequests || outcome.StatusCode == http.StatusServiceUnavailable {
-		asked = outcome.RetryAfter
+		retryAfter = outcome.RetryAfter
 	}
-	report, err := d.settle(ctx, pickup, attempt, outcome.Permanent || outcome.Gone, asked)
-	if err == nil && outcome.Gone { // on record, whatever the mail takes
+	report, err := d.record(ctx, next, attempt, outcome.Permanent || outcome.Gone, retryAfter)
+	if err == nil && outcome.Gone { // the outcome is stored, so a slow mail loses nothing
 		d.disable(ctx, channel)
 	}
 	return report, err
 }
 
-// sender reads the channel as it is now. A channel that was deleted since the
-// pickup has no use for the message: the error is CodeInvalid, and the next
-// pickup cancels what is left.
+// sender reads the current channel. CodeInvalid: the channel was deleted since the
+// attempt was claimed; the next claim cancels the deliveries that are left.
 func (d *Deliveries) sender(ctx context.Context, delivery vigil.Delivery) (vigil.Channel, notify.Sender, error) {
 	channel, err := d.Store.Channel(ctx, delivery.OrgID, delivery.ChannelID)
 	switch {
@@ -148,57 +147,59 @@ func (d *Deliveries) sender(ctx context.Context, delivery vigil.Delivery) (vigil
 	return channel, sender, err
 }
 
-func (d *Deliveries) message(pickup vigil.NextAttempt) notify.Message {
-	e := &pickup.Event
+func (d *Deliveries) message(next vigil.NextAttempt) notify.Message {
+	e := &next.Event
 	return notify.Message{
-		Event: e.ID, Type: e.Type, Delivery: pickup.Delivery.ID, Attempt: pickup.Attempt.Number, Time: e.Time,
-		Incident: e.IncidentID, Severity: pickup.Severity, Title: e.Title, Body: e.Body,
-		Variables: e.Variables, Envelope: e.Envelope, Merged: pickup.Merged,
+		Event: e.ID, Type: e.Type, Delivery: next.Delivery.ID, Attempt: next.Attempt.Number, Time: e.Time,
+		Incident: e.IncidentID, Severity: next.Severity, Title: e.Title, Body: e.Body,
+		Variables: e.Variables, Envelope: e.Envelope, Merged: next.Merged,
 	}
 }
 
-// frozen is the body that every attempt of the delivery sends. A channel that
-// renders it from templates may be changed between two attempts, so what the
-// first one made is kept.
-func (d *Deliveries) frozen(ctx context.Context, pickup vigil.NextAttempt, sender notify.Sender, message notify.Message) ([]byte, error) {
-	if pickup.Body != nil {
-		return pickup.Body, nil
+// frozen returns the body that every attempt of the delivery sends: the one that
+// the first attempt rendered, since the channel's templates may change between two
+// attempts.
+func (d *Deliveries) frozen(ctx context.Context, next vigil.NextAttempt, sender notify.Sender, message notify.Message) ([]byte, error) {
+	if next.Body != nil {
+		return next.Body, nil
 	}
 	body := notify.Freeze(sender, message)
 	if string(body) == string(message.Envelope) {
 		return body, nil
 	}
-	kept, err := d.Store.FreezeBody(ctx, pickup.Delivery.ID, body)
+	kept, err := d.Store.FreezeBody(ctx, next.Delivery.ID, body)
 	if err != nil {
 		return nil, fmt.Errorf("freeze the body: %w", err)
 	}
 	return kept, nil
 }
 
-// settle records the outcome of an attempt and when to try again.
-func (d *Deliveries) settle(ctx context.Context, pickup vigil.NextAttempt, attempt vigil.Attempt, final bool, asked time.Duration) (DeliveryReport, error) {
-	set := vigil.AttemptOutcome{Attempt: attempt, Delivered: attempt.ErrorCode == "", Merged: pickup.Merged}
-	if !set.Delivered && !final {
-		most := min(pickup.Delivery.Policy.MaxAttempts, len(d.Schedule)+1)
-		if wait, more := d.Schedule.Wait(pickup.Delivery.Failures+1, most, d.Random(), asked); more {
-			set.NextAttemptAt = new(d.Now().Add(wait))
+// record stores the outcome of an attempt and when to retry. final: never.
+func (d *Deliveries) record(
+	ctx context.Context, next vigil.NextAttempt, attempt vigil.Attempt, final bool, retryAfter time.Duration,
+) (DeliveryReport, error) {
+	outcome := vigil.AttemptOutcome{Attempt: attempt, Delivered: attempt.ErrorCode == "", Merged: next.Merged}
+	if !outcome.Delivered && !final {
+		maxAttempts := min(next.Delivery.Policy.MaxAttempts, len(d.Schedule)+1)
+		if wait, ok := d.Schedule.Wait(next.Delivery.Failures+1, maxAttempts, d.Random(), retryAfter); ok {
+			outcome.NextAttemptAt = new(d.Now().Add(wait))
 		}
 	}
-	rest, err := d.Store.RecordOutcome(ctx, set)
+	remaining, err := d.Store.RecordOutcome(ctx, outcome)
 	if vigil.ErrorCode(err) == vigil.CodeNotFound {
 		return DeliveryReport{Done: true, Status: vigil.DeliveryCanceled}, nil // deleted with its check
 	}
 	if err != nil {
-		return DeliveryReport{}, fmt.Errorf("settle: %w", err)
+		return DeliveryReport{}, fmt.Errorf("record the outcome: %w", err)
 	}
-	countAttempt(ctx, pickup.Delivery.ChannelType, set, rest)
+	countAttempt(ctx, next.Delivery.ChannelType, outcome, remaining)
 	return DeliveryReport{
-		Done: !rest.Pending, Next: rest.Until, Status: rest.Status, Failures: rest.Failures,
-		Text: attemptText(pickup.Delivery.EventType, attempt),
+		Done: !remaining.Pending, Next: remaining.Until, Status: remaining.Status, Failures: remaining.Failures,
+		Text: attemptText(next.Delivery.EventType, attempt),
 	}, nil
 }
 
-// attemptText names the outcome without anything that a receiver said.
+// attemptText describes the outcome without quoting the receiver.
 func attemptText(event vigil.EventType, a vigil.Attempt) string {
 	switch {
 	case a.ErrorCode == "":
@@ -209,23 +210,21 @@ func attemptText(event vigil.EventType, a vigil.Attempt) string {
 	return fmt.Sprintf("attempt %d of %s failed: %s", a.Number, event, a.ErrorCode)
 }
 
-// disableTime bounds disabling a channel and telling of it.
-const disableTime = 25 * time.Second
+// disableTimeout bounds disabling a channel and sending the mail about it.
+const disableTimeout = 25 * time.Second
 
-// disable keeps a channel from being told again, as its receiver asked. Should
-// the process die before it, the next message hears the same and disables it
-// then. Who owns it hears of it at most once: of several attempts that are told
-// so the one that disables the channel sends the mail, and a mail that fails, or
-// dies with the process, is not sent again. The channel itself says why it is
-// disabled.
+// disable disables a channel, as its receiver requested. If the process dies before
+// that, the next message gets the same answer and disables it. At most one mail is
+// sent: only the attempt that disables the channel sends it, and it is not retried.
+// The channel itself shows the reason.
 func (d *Deliveries) disable(ctx context.Context, channel vigil.Channel) {
-	ctx, cancel := context.WithTimeout(ctx, disableTime)
+	ctx, cancel := context.WithTimeout(ctx, disableTimeout)
 	defer cancel()
 	changed, err := d.Store.DisableChannel(ctx, channel.ID, disabledReason)
 	if err == nil && changed && d.Notices != nil {
 		err = d.Notices.ChannelDisabled(ctx, channel)
 	}
 	if err != nil {
-		d.Log.ErrorContext(ctx, "channel not disabled, or its organization not told", "channel", channel.ID, "error", err)
+		d.Log.ErrorContext(ctx, "the channel was not disabled, or the mail about it was not sent", "channel", channel.ID, "error", err)
 	}
 }

@@ -15,49 +15,50 @@ import (
 	"vigil/notify"
 )
 
-// desk notes what is done about a delivery, in order.
-type desk struct {
-	*postbox
-	unsettled error
+// steppedDelivery records the steps of a delivery, in order.
+type steppedDelivery struct {
+	*fakeDelivery
+	recordErr error
 	steps     []string
 	bounded   bool // the mail
 }
 
-func (d *desk) RecordOutcome(ctx context.Context, set vigil.AttemptOutcome) (vigil.Remaining, error) {
-	d.steps = append(d.steps, "settle")
-	if d.unsettled != nil {
-		return vigil.Remaining{}, d.unsettled
+func (d *steppedDelivery) RecordOutcome(ctx context.Context, outcome vigil.AttemptOutcome) (vigil.Remaining, error) {
+	d.steps = append(d.steps, "record")
+	if d.recordErr != nil {
+		return vigil.Remaining{}, d.recordErr
 	}
-	return d.postbox.RecordOutcome(ctx, set)
+	return d.fakeDelivery.RecordOutcome(ctx, outcome)
 }
 
-func (d *desk) DisableChannel(context.Context, uuid.UUID, string) (bool, error) {
+func (d *steppedDelivery) DisableChannel(context.Context, uuid.UUID, string) (bool, error) {
 	d.steps = append(d.steps, "disable")
 	return true, nil
 }
 
-func (d *desk) ChannelDisabled(ctx context.Context, _ vigil.Channel) error {
+func (d *steppedDelivery) ChannelDisabled(ctx context.Context, _ vigil.Channel) error {
 	d.steps = append(d.steps, "mail")
 	_, d.bounded = ctx.Deadline()
 	return nil
 }
 
-// TestGoneReceiver holds that the outcome of the attempt is on record before
-// anything that takes time is done about a receiver that is gone.
+// TestGoneReceiver proves that the outcome of an attempt is stored before the slow
+// steps that disable a receiver that is gone.
 func TestGoneReceiver(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		unsettled error
+		recordErr error
 		want      []string
 	}{
-		"IsSettledFirst":                    {nil, []string{"settle", "disable", "mail"}},
-		"WhoseDeliveryWasDeleted":           {vigil.NotFound("delivery"), []string{"settle", "disable", "mail"}},
-		"IsAskedAgainWhenNothingIsOnRecord": {errors.New("away"), []string{"settle"}},
+		"IsRecordedFirst":                {nil, []string{"record", "disable", "mail"}},
+		"WhoseDeliveryWasDeleted":        {vigil.NotFound("delivery"), []string{"record", "disable", "mail"}},
+		"IsRetriedWhenNothingIsRecorded": {errors.New("away"), []string{"record"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := &desk{unsettled: test.unsettled, postbox: &postbox{
-				state: vigil.NextAttemptReady, rest: vigil.DeliveryExhausted, outcome: notify.Outcome{StatusCode: 410, ErrorCode: "http_status", Gone: true},
+			d := &steppedDelivery{recordErr: test.recordErr, fakeDelivery: &fakeDelivery{
+				state: vigil.NextAttemptReady, rest: vigil.DeliveryExhausted, outcome: notify.Outcome{StatusCode: 410,
+					ErrorCode: "http_status", Gone: true},
 			}}
 			acts := activities.NewDeliveries(activities.DeliveriesOptions{
 				Store: d, Channels: d, Notices: d, Schedule: vigil.DefaultRetrySchedule(),

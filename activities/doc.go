@@ -1,7 +1,6 @@
-// Package activities is where workflows touch the world: a turn of a check's
-// loop waits for its slot and probes here, incidents are stored and told here, and
-// channels are tried here.
+// Package activities does what workflows may not do themselves: a turn of a check's
+// loop waits for its slots and probes, incidents are stored, and notifications are sent.
 //
-// An activity takes and returns ids, slots and small state, never a secret or a
-// body, because both ends of it are kept in a workflow's history.
+// An activity takes and returns ids, slots and small state, never a secret or a response
+// body, because Temporal keeps its arguments and results in the workflow's history.
 package activities

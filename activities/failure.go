@@ -6,9 +6,9 @@ import (
 	"vigil"
 )
 
-// failure turns an error into one that a workflow can act on. What would be the
-// same on every attempt is not tried again, and carries its code as its type;
-// anything else is retried by the activity's policy.
+// failure converts an error for a workflow. An error that every attempt would return
+// becomes a non-retryable application error with the error's code as its type; any other
+// error is retried by the activity's retry policy.
 func failure(err error) error {
 	switch code := vigil.ErrorCode(err); code {
 	case vigil.CodeNotFound, vigil.CodeConflict, vigil.CodeInvalid:

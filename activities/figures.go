@@ -31,16 +31,16 @@ func countResult(ctx context.Context, t vigil.CheckType, recorded vigil.StoredRe
 	}
 }
 
-// countAttempt counts an attempt to tell a channel, by what became of it. The
-// other outcomes are counted as none, so that they are there before they move.
-func countAttempt(ctx context.Context, t vigil.ChannelType, set vigil.AttemptOutcome, rest vigil.Remaining) {
+// countAttempt counts an attempt to notify a channel, by its outcome. It adds zero
+// to the other outcomes, so that their counters exist before the first such attempt.
+func countAttempt(ctx context.Context, t vigil.ChannelType, attempted vigil.AttemptOutcome, remaining vigil.Remaining) {
 	outcome := "failed"
 	switch {
-	case set.Delivered:
+	case attempted.Delivered:
 		outcome = "delivered"
-	case rest.Status == vigil.DeliveryExhausted:
+	case remaining.Status == vigil.DeliveryExhausted:
 		outcome = "exhausted"
-	case set.Attempt.ErrorCode == vigil.AttemptUnknown:
+	case attempted.Attempt.ErrorCode == vigil.AttemptUnknown:
 		outcome = "unknown"
 	}
 	for _, o := range []string{"delivered", "failed", "exhausted", "unknown"} {

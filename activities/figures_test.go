@@ -39,40 +39,44 @@ func counted(t *testing.T, runs int, activity any, args ...any) string {
 	return recorder.Body.String()
 }
 
-// postbox has one delivery by chat, and the receiver's answer to it.
-type postbox struct {
+// fakeDelivery is the store of one delivery by chat, and its receiver.
+type fakeDelivery struct {
 	notify.Sender
 	state   vigil.NextAttemptState
 	outcome notify.Outcome
 	rest    vigil.DeliveryStatus
 }
 
-func (p *postbox) ClaimAttempt(context.Context, uuid.UUID, uuid.UUID) (vigil.NextAttempt, error) {
+func (p *fakeDelivery) ClaimAttempt(context.Context, uuid.UUID, uuid.UUID) (vigil.NextAttempt, error) {
 	return vigil.NextAttempt{State: p.state, Delivery: vigil.Delivery{ChannelType: vigil.ChannelChat, Policy: vigil.DeliveryPolicy{MaxAttempts: 3}}, Body: []byte("frozen")}, nil
 }
 
-func (p *postbox) RecordOutcome(context.Context, vigil.AttemptOutcome) (vigil.Remaining, error) {
+func (p *fakeDelivery) RecordOutcome(context.Context, vigil.AttemptOutcome) (vigil.Remaining, error) {
 	return vigil.Remaining{Status: p.rest}, nil
 }
 
-func (p *postbox) FreezeBody(_ context.Context, _ uuid.UUID, body []byte) ([]byte, error) {
+func (p *fakeDelivery) FreezeBody(_ context.Context, _ uuid.UUID, body []byte) ([]byte, error) {
 	return body, nil
 }
 
-func (p *postbox) Channel(context.Context, uuid.UUID, uuid.UUID) (vigil.Channel, error) {
+func (p *fakeDelivery) Channel(context.Context, uuid.UUID, uuid.UUID) (vigil.Channel, error) {
 	return vigil.Channel{}, nil
 }
 
-func (p *postbox) DisableChannel(context.Context, uuid.UUID, string) (bool, error) { return false, nil }
+func (p *fakeDelivery) DisableChannel(context.Context, uuid.UUID, string) (bool, error) {
+	return false, nil
+}
 
-func (p *postbox) Parse(vigil.ChannelType, json.RawMessage) (notify.Sender, error) { return p, nil }
+func (p *fakeDelivery) Parse(vigil.ChannelType, json.RawMessage) (notify.Sender, error) {
+	return p, nil
+}
 
-func (p *postbox) Send(context.Context, notify.Message) notify.Outcome { return p.outcome }
+func (p *fakeDelivery) Send(context.Context, notify.Message) notify.Outcome { return p.outcome }
 
 func TestAttemptsAreCountedByOutcome(t *testing.T) {
 	t.Parallel()
 	refused := notify.Outcome{StatusCode: 500, ErrorCode: "http_status"}
-	for want, box := range map[string]*postbox{
+	for want, box := range map[string]*fakeDelivery{
 		"delivered": {state: vigil.NextAttemptReady, rest: vigil.DeliveryDelivered},
 		"failed":    {state: vigil.NextAttemptReady, rest: vigil.DeliveryPending, outcome: refused},
 		"exhausted": {state: vigil.NextAttemptReady, rest: vigil.DeliveryExhausted, outcome: refused},

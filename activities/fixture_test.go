@@ -26,9 +26,8 @@ import (
 
 const region = "eu-central-fra"
 
-// watchFixture is a Watcher and its catalogue with an in-memory store, run on
-// synthetic time: these tests hold when things happen. Storage and Temporal
-// themselves are covered end to end.
+// watchFixture is a Watcher and its catalogue with an in-memory store, run in synthetic
+// time, because these tests are about times. Other tests cover the real store and Temporal.
 type watchFixture struct {
 	*testing.T
 	watcher   *activities.Watcher
@@ -39,29 +38,29 @@ type watchFixture struct {
 	defs map[uuid.UUID]vigil.Definition
 	gone []vigil.Tombstone
 	rows []vigil.Result
-	runs []time.Time // instants at which a probe began
+	runs []time.Time // start times of the probes
 	// answer has the DNS answer before all rows: DNS and DNSSlot.
 	answer vigil.State
-	// observe is what the probe does; nil succeeds at once.
+	// observe is the probe; nil succeeds immediately.
 	observe func(ctx context.Context) vigil.Observation
-	// onRead runs before each reading of one definition.
+	// onRead is called before each read of one definition.
 	onRead func()
 
 	// Errors of the store and the parser; nil succeeds.
 	readErr, writeErr, historyErr, parseErr error
-	// oneErr fails the reading of one definition only.
+	// oneErr is the error of reads of one definition only.
 	oneErr error
 	// noChanges makes a poll return tombstones only.
 	noChanges bool
 
 	written         []vigil.ResultRow
-	polls           []poll // readings of many definitions
-	reads           int    // readings of one definition
+	polls           []poll // reads of many definitions
+	reads           int    // reads of one definition
 	parses          int
-	probing, atOnce int // probes that run, and the most that did
+	probing, atOnce int // running probes, and their maximum
 }
 
-// poll is one reading of many definitions; since is zero for a full load.
+// poll is one read of many definitions; since is zero for a full load.
 type poll struct{ at, since time.Time }
 
 // logBuffer collects log lines.
@@ -76,14 +75,14 @@ func (b *logBuffer) Write(p []byte) (int, error) {
 	return b.text.Write(p)
 }
 
-// count returns how many lines hold the text.
+// count returns how many lines contain the text.
 func (b *logBuffer) count(text string) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return strings.Count(b.text.String(), text)
 }
 
-// newIdleFixture makes a fixture whose catalogue does not poll.
+// newIdleFixture returns a fixture whose catalogue does not poll.
 func newIdleFixture(t *testing.T, options ...func(*activities.WatcherOptions)) *watchFixture {
 	t.Helper()
 	w := &watchFixture{T: t, defs: make(map[uuid.UUID]vigil.Definition)}
@@ -147,7 +146,7 @@ func (w *watchFixture) remove(defs ...vigil.Definition) {
 	}
 }
 
-// set changes what the store does.
+// set changes the fixture under its lock.
 func (w *watchFixture) set(change func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -197,7 +196,7 @@ func (w *watchFixture) Parse(vigil.CheckType, json.RawMessage, time.Duration) (p
 	return memoryProbe{w}, nil
 }
 
-// probeDeadline is that of every memoryProbe.
+// probeDeadline is the deadline of every memoryProbe.
 const probeDeadline = 10 * time.Second
 
 type memoryProbe struct{ w *watchFixture }
@@ -222,7 +221,7 @@ func (p memoryProbe) Run(ctx context.Context) vigil.Observation {
 // fails is a probe of a target that is down.
 func fails(context.Context) vigil.Observation { return vigil.Observation{Error: "down"} }
 
-// takes is a probe that succeeds after a while.
+// takes returns a probe that succeeds after a duration.
 func takes(d time.Duration) func(context.Context) vigil.Observation {
 	return func(context.Context) vigil.Observation {
 		time.Sleep(d)
@@ -294,7 +293,7 @@ func (w *watchFixture) watchIn(ctx context.Context, turn activities.Turn) (activ
 	})
 }
 
-// watchWith runs one turn in an environment that prepare changes.
+// watchWith runs one turn in an environment that prepare configures.
 func (w *watchFixture) watchWith(turn activities.Turn, prepare func(*testsuite.TestActivityEnvironment)) (activities.TurnResult, error) {
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
@@ -328,7 +327,7 @@ func (w *watchFixture) started(def vigil.Definition) activities.Turn {
 	return turnOf(def, w.must(w.watch(turnOf(def, vigil.State{}))).State)
 }
 
-// startedAgo lets a check have started earlier.
+// startedAgo moves the start of a check into the past.
 func startedAgo(d time.Duration) func(*vigil.Definition) {
 	return func(def *vigil.Definition) {
 		start := time.Now().Add(-d)

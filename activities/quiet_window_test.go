@@ -13,7 +13,7 @@ import (
 func TestQuietWindow(t *testing.T) {
 	t.Parallel()
 
-	t.Run("DoublesToTheWindowAndReturnsToOneOnNews", func(t *testing.T) {
+	t.Run("DoublesToTheWindowAndReturnsToOneAfterAChange", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			w := newWatchFixture(t, wide)
@@ -49,7 +49,7 @@ func TestQuietWindow(t *testing.T) {
 	})
 }
 
-// TestQuietWindowInterrupted holds how a turn of many slots ends early.
+// TestQuietWindowInterrupted tests how a turn of many slots ends early.
 func TestQuietWindowInterrupted(t *testing.T) {
 	t.Parallel()
 
@@ -77,7 +77,7 @@ func TestQuietWindowInterrupted(t *testing.T) {
 		}
 	})
 
-	t.Run("HandsOverInTheMiddleWithWhatItCovered", func(t *testing.T) {
+	t.Run("HandsOverWithTheSlotsThatItCovered", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			w := newWatchFixture(t, wide)
@@ -95,7 +95,7 @@ func TestQuietWindowInterrupted(t *testing.T) {
 		})
 	})
 
-	t.Run("LosesNoRowWhenAnotherTurnTakesOver", func(t *testing.T) {
+	t.Run("LosesNoResultWhenAnotherTurnTakesOver", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			w := newWatchFixture(t, wide)
@@ -107,7 +107,7 @@ func TestQuietWindowInterrupted(t *testing.T) {
 			}()
 			time.Sleep(4 * def.Check.Interval)
 			before := len(w.rows)
-			again := turnOf(def, turn.State) // all that the workflow knows
+			again := turnOf(def, turn.State) // the state that the workflow has
 			again.Recover = true
 			result := w.must(w.watch(again))
 			if err := <-lost; err == nil {
@@ -120,10 +120,10 @@ func TestQuietWindowInterrupted(t *testing.T) {
 	})
 }
 
-// wide gives turns a quiet window of five minutes.
+// wide sets a quiet window of five minutes.
 func wide(o *activities.WatcherOptions) { o.QuietWindow = 5 * time.Minute }
 
-// grown is a check in the middle of its life and a turn of five slots.
+// grown returns a check that has a result, and a next turn of five slots.
 func grown(w *watchFixture) (vigil.Definition, activities.Turn) {
 	def := w.define(nil)
 	turn := w.started(def)

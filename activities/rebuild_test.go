@@ -21,7 +21,8 @@ func TestRebuild(t *testing.T) {
 			w := newWatchFixture(t)
 			def := w.define(firing(vigil.Condition{FailureThreshold: 150}))
 			for i := range 200 {
-				w.rows = append(w.rows, vigil.Result{CheckID: def.Check.ID, Region: region, Slot: def.Starts[region].Add(time.Duration(i) * time.Second)})
+				slot := def.Starts[region].Add(time.Duration(i) * time.Second)
+				w.rows = append(w.rows, vigil.Result{CheckID: def.Check.ID, Region: region, Slot: slot})
 			}
 			w.observe = fails
 			state := w.must(w.watch(turnOf(def, vigil.State{}))).State

@@ -9,16 +9,16 @@ import (
 	"vigil"
 )
 
-// rebuildRows is the least number of stored results that a loop without a state
-// is rebuilt from; rules that count more failures ask for more.
+// rebuildRows is the minimum number of stored results from which the state of a loop is
+// rebuilt; rules that count more failures need more results.
 const rebuildRows = 100
 
-// recoverPage bounds one reading of the rows that a lost turn left behind.
+// recoverPage is how many stored results recover reads at once.
 const recoverPage = 1000
 
-// recover brings the state up to the stored rows. It stops behind the first row
-// that changes which rules fire, as a live slot does: an episode that nobody
-// watched must be told like any other.
+// recover evaluates stored results that the state does not include yet, because the turn
+// before was lost. It stops after the first result that changes which rules fire, as a
+// turn does, so that the loop reports that vote like any other.
 func (t *turnRun) recover(ctx context.Context) error {
 	if !t.turn.Recover && !t.state.Slot.IsZero() {
 		return nil
@@ -41,7 +41,7 @@ func (t *turnRun) recover(ctx context.Context) error {
 	for !t.firingChanged() {
 		rows, err := t.History.ResultsAfter(ctx, t.turn.CheckID, t.turn.Region, t.state.Slot, recoverPage)
 		if err != nil {
-			return fmt.Errorf("read the rows of a lost turn: %w", err)
+			return fmt.Errorf("read the results of a lost turn: %w", err)
 		}
 		for _, row := range rows {
 			if t.fold(e, row); t.firingChanged() {
@@ -56,19 +56,19 @@ func (t *turnRun) recover(ctx context.Context) error {
 	return nil
 }
 
-// rebuild makes a state out of the newest rows of the schedule that began at
-// start. What happened among them was told by an earlier loop; only where they
-// end counts. Rows of an earlier schedule say which records the last answer had,
-// and nothing else: the check was disabled, or another one, since.
+// rebuild builds the state from the newest results of the schedule that started at start.
+// An earlier loop has reported the votes of these results, so only the state after the
+// last one matters. From an earlier schedule it takes the last DNS answer and nothing
+// else, because the check was disabled or changed in between.
 func (t *turnRun) rebuild(ctx context.Context, e *entry, start time.Time) error {
 	n := max(rebuildRows, vigil.MaxThreshold(e.Rules)+1)
 	rows, err := t.History.LatestResults(ctx, t.turn.CheckID, t.turn.Region, n)
 	if err != nil {
 		return err
 	}
-	known := len(rows)
+	total := len(rows)
 	rows = slices.DeleteFunc(rows, func(row vigil.Result) bool { return row.Slot.Before(start) })
-	if known > 0 && slices.ContainsFunc(e.Rules, func(r vigil.Rule) bool { return r.Condition.DNSChanged }) {
+	if total > 0 && slices.ContainsFunc(e.Rules, func(r vigil.Rule) bool { return r.Condition.DNSChanged }) {
 		oldest := t.Now()
 		if len(rows) > 0 {
 			oldest = rows[0].Slot

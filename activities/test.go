@@ -10,20 +10,21 @@ import (
 	"vigil"
 )
 
-// TestRequest asks for one probe now, outside the schedule.
+// TestRequest asks for one probe immediately, outside the schedule.
 type TestRequest struct {
 	CheckID uuid.UUID `json:"check_id"`
 	Region  string    `json:"region"`
-	// Revision is the one the caller saw; the probe uses it or a newer one.
+	// Revision is the revision that the caller read; the probe uses it or a newer one.
 	Revision int64 `json:"revision"`
-	// DryRun: the result is returned and counts nowhere.
+	// DryRun: the result is returned and not stored.
 	DryRun bool `json:"dry_run"`
 }
 
-// Test probes a check at once and returns what it saw. Unless it is a dry run,
-// the result is stored like any other, with its instant as its slot.
-func (w *Watcher) Test(ctx context.Context, trial TestRequest) (vigil.Result, error) {
-	e, err := w.Catalogue.definition(ctx, trial.CheckID, trial.Revision)
+// Test probes a check immediately and returns the result. Unless it is a dry run, it
+// stores the result like any other, with the time of the probe as its slot. An unknown
+// check is a CodeNotFound error.
+func (w *Watcher) Test(ctx context.Context, request TestRequest) (vigil.Result, error) {
+	e, err := w.Catalogue.definition(ctx, request.CheckID, request.Revision)
 	if err != nil {
 		return vigil.Result{}, fmt.Errorf("read the definition: %w", err)
 	}
@@ -33,10 +34,10 @@ func (w *Watcher) Test(ctx context.Context, trial TestRequest) (vigil.Result, er
 	if err := w.acquireProbe(ctx); err != nil {
 		return vigil.Result{}, err
 	}
-	now := w.Now().Truncate(time.Microsecond) // what Postgres keeps
+	now := w.Now().Truncate(time.Microsecond) // the precision of Postgres
 	result := vigil.Result{
-		ID:      vigil.ResultID(trial.CheckID, trial.Region, now),
-		CheckID: trial.CheckID, Region: trial.Region,
+		ID:      vigil.ResultID(request.CheckID, request.Region, now),
+		CheckID: request.CheckID, Region: request.Region,
 		Slot: now, Time: now, Manual: true,
 		Observation: e.observe(ctx),
 	}
@@ -45,19 +46,19 @@ func (w *Watcher) Test(ctx context.Context, trial TestRequest) (vigil.Result, er
 		return vigil.Result{}, ctx.Err()
 	}
 	if result.Unavailable {
-		return result, nil // it says nothing of the target, so nothing is stored
+		return result, nil // it says nothing about the target, so it is not stored
 	}
-	if trial.DryRun {
+	if request.DryRun {
 		if result.Metadata == nil {
 			result.Metadata = map[string]any{}
 		}
 		result.Metadata["test"] = true
 		return result, nil
 	}
-	recorded, err := w.Results.Write(ctx, vigil.ResultRow{Result: result, Worker: w.Worker, Deadline: e.deadline()})
+	stored, err := w.Results.Write(ctx, vigil.ResultRow{Result: result, Worker: w.Worker, Deadline: e.deadline()})
 	if err != nil {
 		return vigil.Result{}, fmt.Errorf("store the result: %w", err)
 	}
-	countResult(ctx, e.Check.Type, recorded)
-	return recorded.Result, nil
+	countResult(ctx, e.Check.Type, stored)
+	return stored.Result, nil
 }

@@ -8,43 +8,43 @@ import (
 	"github.com/google/uuid"
 )
 
-// loopKey names a loop: one check in one region.
+// loopKey identifies a loop: one check in one region.
 type loopKey struct {
 	check  uuid.UUID
 	region string
 }
 
-// turnLocks lets a worker run at most one turn of a loop. A workflow that gave a
-// turn up starts another, and the server cannot tell the old one without a
-// heartbeat; so the newer turn makes the older leave. A probe in flight is
-// finished and stored first: its slot is not lost.
+// turnLocks ensures that a worker runs at most one turn of a loop. A workflow that
+// abandons a turn starts another one, and without heartbeats the server cannot cancel
+// the first; therefore the newer turn makes the older one end. A probe that is running is
+// completed and its result stored first.
 type turnLocks struct {
 	mu   sync.Mutex
 	held map[loopKey]*turnLock
 }
 
-// turnLock is the place of one turn.
+// turnLock is the lock of a loop while one turn holds it.
 type turnLock struct {
 	key        loopKey
-	scheduled  time.Time     // when the workflow asked for the turn
-	superseded chan struct{} // closed when a newer turn wants the place
-	released   chan struct{} // closed when the place is free
-	once       sync.Once
+	scheduled  time.Time     // when the workflow scheduled the turn
+	superseded chan struct{} // closed when a newer turn waits for the lock
+	released   chan struct{} // closed when the lock is released
+	once       sync.Once     // closes superseded
 }
 
 func newTurnLocks() *turnLocks { return &turnLocks{held: make(map[loopKey]*turnLock)} }
 
-// acquire waits for the place of a loop, asking an older turn to leave it. It
-// returns nil when a newer turn has it, or when ctx ends first.
+// acquire waits for the lock of a loop, and asks an older turn to release it. It returns
+// nil when a newer turn holds the lock, or when ctx ends first.
 func (s *turnLocks) acquire(ctx context.Context, key loopKey, scheduled time.Time) *turnLock {
-	mine := &turnLock{key: key, scheduled: scheduled, superseded: make(chan struct{}), released: make(chan struct{})}
+	lock := &turnLock{key: key, scheduled: scheduled, superseded: make(chan struct{}), released: make(chan struct{})}
 	for {
 		s.mu.Lock()
 		holder := s.held[key]
 		if holder == nil {
-			s.held[key] = mine
+			s.held[key] = lock
 			s.mu.Unlock()
-			return mine
+			return lock
 		}
 		s.mu.Unlock()
 		if holder.scheduled.After(scheduled) {
@@ -59,10 +59,10 @@ func (s *turnLocks) acquire(ctx context.Context, key loopKey, scheduled time.Tim
 	}
 }
 
-// release frees the place.
-func (s *turnLocks) release(held *turnLock) {
+// release releases a lock that acquire returned.
+func (s *turnLocks) release(lock *turnLock) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.held, held.key)
-	close(held.released)
+	delete(s.held, lock.key)
+	close(lock.released)
 }

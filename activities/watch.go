@@ -15,67 +15,66 @@ import (
 	"vigil"
 )
 
-// Turn is what a loop asks of Watch: carry on from State.
+// Turn is the argument of Watch: continue the loop from State.
 type Turn struct {
 	CheckID uuid.UUID `json:"check_id"`
 	Region  string    `json:"region"`
-	// Revision is the newest that the loop was told of; the turn works with
-	// that definition or a newer one.
+	// Revision is the newest revision that the loop knows; the turn uses the
+	// definition of that revision or a newer one.
 	Revision int64       `json:"revision"`
 	State    vigil.State `json:"state"`
 	// Span is how many slots the turn may cover, at least 1.
 	Span int `json:"span"`
-	// Recover: the turn before did not return normally, so rows newer than
-	// State may be stored that it does not know.
+	// Recover: the turn before did not return normally, so there may be stored
+	// results that State does not include.
 	Recover bool `json:"recover,omitempty"`
-	// By is the mark of the worker that had the turn before.
+	// By is the short name of the worker that ran the turn before.
 	By string `json:"by,omitempty"`
 }
 
-// End says why a turn returned.
+// End is the reason why a turn returned.
 type End string
 
 // The ends of a turn.
 const (
-	Covered  End = "covered"  // its slots have results
-	Changed  End = "changed"  // health or the firing rules changed: told at once
-	HandOver End = "handover" // the worker stops; another takes over
+	Covered  End = "covered"  // all its slots have results
+	Changed  End = "changed"  // health or the firing rules changed
+	HandOver End = "handover" // the worker stops, another one runs the next turn
 	Gone     End = "gone"     // the check does not run in this region any more
 )
 
-// TurnResult is what Watch tells the loop.
+// TurnResult is the result of Watch.
 type TurnResult struct {
 	End   End         `json:"end"`
 	State vigil.State `json:"state"`
-	// Revision of the definition that the turn worked with.
+	// Revision of the definition that the turn used.
 	Revision int64 `json:"revision"`
-	// Span, Next, Until and Deadline describe the turn to come: how many
-	// slots, the first and the last of them, and how long a probe may take.
+	// Span, Next, Until and Deadline plan the next turn: how many slots it covers,
+	// the first and the last of them, and how long a probe may take.
 	Span     int           `json:"span"`
 	Next     time.Time     `json:"next,omitzero"`
 	Until    time.Time     `json:"until,omitzero"`
 	Deadline time.Duration `json:"deadline"`
-	// By is the mark of the worker that had the turn.
+	// By is the short name of the worker that ran the turn.
 	By string `json:"by,omitempty"`
-	// Behind: stored rows are left that the state does not know, because one
-	// before them changed which rules fire.
+	// Behind: there are stored results that State does not include, because the last
+	// included one changed which rules fire.
 	Behind bool `json:"behind,omitempty"`
-	// Anew: the state has its first result of slots that began anew, as those
-	// of a check that was enabled again. What the region voted before is
-	// forgotten.
+	// Restarted: State includes the first result of a new schedule, for example after
+	// the check was enabled again. The region's earlier vote does not count any more.
 	Restarted bool `json:"anew,omitempty"`
 }
 
-// ErrSuperseded is the failure of a turn that a newer one of its loop replaced.
+// ErrSuperseded is the error of a turn that a newer turn of the same loop replaced.
 var ErrSuperseded = errors.New("a newer turn of this loop took over")
 
-// resultWriter stores results; Write returns once the row that holds the slot is
-// committed, whoever wrote it.
+// resultWriter stores results. Write returns the committed row of the slot, which another
+// turn may have written.
 type resultWriter interface {
 	Write(ctx context.Context, row vigil.ResultRow) (vigil.StoredResult, error)
 }
 
-// resultHistory reads stored results, oldest first.
+// resultHistory reads stored results; lists are oldest first.
 type resultHistory interface {
 	ResultsAfter(ctx context.Context, checkID uuid.UUID, region string, slot time.Time, limit int) ([]vigil.Result, error)
 	LatestResults(ctx context.Context, checkID uuid.UUID, region string, n int) ([]vigil.Result, error)
@@ -84,29 +83,29 @@ type resultHistory interface {
 	LastDNSAnswer(ctx context.Context, checkID uuid.UUID, region string, before time.Time) (fingerprint string, slot time.Time, err error)
 }
 
-// WatcherOptions are what a Watcher works with. All members but QuietWindow,
-// Votes and Incidents are required.
+// WatcherOptions are the dependencies of a Watcher. All members but QuietWindow, Votes and
+// Incidents are required.
 type WatcherOptions struct {
 	Catalogue *Catalogue
 	Results   resultWriter
 	History   resultHistory
-	// Probes bounds how many probes run at once in the process. Waiting for
-	// it is lateness, never response time.
+	// Probes limits how many probes run at once in the process. The time that a probe
+	// waits for it counts as lateness, not as response time.
 	Probes *semaphore.Weighted
 	// Worker is the name under which the process renews its leases.
 	Worker string
-	// QuietWindow is the time that one turn may cover while nothing changes;
-	// 0 makes every slot a turn of its own.
+	// QuietWindow is how much time one turn may cover while nothing changes; with 0
+	// every turn covers one slot.
 	QuietWindow time.Duration
-	// Votes and Incidents take what loops tell of firing rules. Without them
-	// nobody is told, and nothing alerts.
+	// Votes and Incidents receive the votes of loops. Without them votes are dropped
+	// and no incident opens.
 	Votes     voteStore
 	Incidents incidentSignaler
 	Now       func() time.Time
 	Log       *slog.Logger
 }
 
-// Watcher has the activities of the region workers of one process.
+// Watcher implements the activities of the region workers of one process.
 type Watcher struct {
 	WatcherOptions
 	locks     *turnLocks
@@ -120,16 +119,17 @@ func NewWatcher(opts WatcherOptions) *Watcher {
 	return &Watcher{WatcherOptions: opts, locks: newTurnLocks(), claims: newPendingClaims(), shortName: shortWorkerName(opts.Worker)}
 }
 
-// Watch runs one turn of a loop: it waits for the next slot, probes on the
-// instant, stores the result, folds it, and goes on so for Span slots or until
-// there is news. The waiting happens here and not in a server timer: that
-// halves the state transitions of a turn and keeps the slot to the millisecond.
+// Watch runs one turn of a loop: it waits for the next slot, probes at its time, stores
+// the result and evaluates the rules. It repeats this for Span slots, or until health or
+// the firing rules change. Watch itself waits for a slot, since a timer of the Temporal
+// server would double the state transitions of a turn and be less precise than a
+// millisecond.
 //
-// It fails when Postgres cannot be read or a newer turn replaces it; the loop
-// then starts another turn, which recovers.
+// It returns an error when Postgres cannot be used, and ErrSuperseded when a newer turn
+// replaces it; the loop then starts another turn with Recover set.
 //
-// Turns wait by the ten thousand, each on a stack of its own. What they need
-// while they wait lies on the heap, which halves the stack: hence the pointers.
+// Tens of thousands of turns wait at the same time, each on its own stack. What they need
+// while they wait is on the heap, which halves the stack: hence the pointers.
 func (w *Watcher) Watch(ctx context.Context, turn *Turn) (*TurnResult, error) {
 	held := w.lockTurn(ctx, turn)
 	if held == nil {
@@ -143,8 +143,8 @@ func (w *Watcher) Watch(ctx context.Context, turn *Turn) (*TurnResult, error) {
 	return t.run(ctx)
 }
 
-// lockTurn takes the place of the turn's loop, and claims the loop when another worker
-// had it. It returns nil when a newer turn has the place.
+// lockTurn acquires the lock of the turn's loop, and adds a claim when another worker ran
+// the turn before. It returns nil when a newer turn holds the lock or ctx ends.
 func (w *Watcher) lockTurn(ctx context.Context, turn *Turn) *turnLock {
 	key := loopKey{turn.CheckID, turn.Region}
 	held := w.locks.acquire(ctx, key, activity.GetInfo(ctx).ScheduledTime)
@@ -154,22 +154,23 @@ func (w *Watcher) lockTurn(ctx context.Context, turn *Turn) *turnLock {
 	return held
 }
 
-// turnRun is one turn under way.
+// turnRun is the state of one running turn.
 type turnRun struct {
 	*Watcher
 	turn    *Turn
 	state   vigil.State
 	covered int
-	behind  bool // rows are left that the state does not know
+	behind  bool // there are stored results that the state does not include
 	lock    *turnLock
 	stop    <-chan struct{}
 }
 
+// fold evaluates a result and updates the state.
 func (t *turnRun) fold(e *entry, row vigil.Result) {
 	t.state, _ = vigil.Evaluate(e.Rules, t.state.For(e.Check.Type), row)
 }
 
-// firingChanged reports whether other rules fire than the loop has told.
+// firingChanged reports whether other rules fire than at the start of the turn.
 func (t *turnRun) firingChanged() bool { return !t.state.SameFiring(t.turn.State) }
 
 func (t *turnRun) definition(ctx context.Context) (*entry, error) {
@@ -180,7 +181,7 @@ func (t *turnRun) definition(ctx context.Context) (*entry, error) {
 	return e, nil
 }
 
-// run covers the turn's slots.
+// run probes the turn's slots.
 func (t *turnRun) run(ctx context.Context) (*TurnResult, error) {
 	for {
 		e, err := t.definition(ctx)
@@ -223,9 +224,9 @@ func (t *turnRun) run(ctx context.Context) (*TurnResult, error) {
 	}
 }
 
-// span is how many slots the turn may cover with a definition. One that the loop
-// did not know when it planned the turn gets a single slot: its slots may lie
-// further apart than the turn has time.
+// span is how many slots the turn may cover with a definition. With a definition that is
+// newer than the plan of the turn it is one: at a longer interval more slots could exceed
+// the timeout of the activity.
 func (t *turnRun) span(e *entry, schedule vigil.Schedule) int {
 	if e.Check.Revision > t.turn.Revision {
 		return 1
@@ -233,12 +234,12 @@ func (t *turnRun) span(e *entry, schedule vigil.Schedule) int {
 	return min(t.turn.Span, t.maxSpan(schedule))
 }
 
-// maxSpan is how many slots the quiet window of this worker has, at least 1.
+// maxSpan is how many slots fit in the quiet window of this worker, at least 1.
 func (t *turnRun) maxSpan(schedule vigil.Schedule) int {
 	return max(1, int(t.QuietWindow/schedule.Interval))
 }
 
-// waitResult says what ended a wait.
+// waitResult is the reason why a wait ended.
 type waitResult int
 
 const (
@@ -249,7 +250,7 @@ const (
 	cancelled                    // the context ended
 )
 
-// await waits for a slot, or for whatever makes waiting for it pointless.
+// await waits until the time of a slot, or until another event ends the wait.
 func (t *turnRun) await(ctx context.Context, slot time.Time, e *entry) waitResult {
 	timer := time.NewTimer(slot.Sub(t.Now()))
 	defer timer.Stop()
@@ -267,8 +268,8 @@ func (t *turnRun) await(ctx context.Context, slot time.Time, e *entry) waitResul
 	}
 }
 
-// probe runs the check at a slot, stores what it saw and folds the row that is
-// stored: a probe that comes second to a slot counts for nothing.
+// probe runs the check for a slot, stores the result and evaluates the stored row. When
+// the slot already has a result, that one is evaluated instead.
 func (t *turnRun) probe(ctx context.Context, e *entry, slot time.Time) error {
 	if err := t.acquireProbe(ctx); err != nil {
 		return err
@@ -281,24 +282,25 @@ func (t *turnRun) probe(ctx context.Context, e *entry, slot time.Time) error {
 	}
 	t.releaseProbe()
 	if ctx.Err() != nil {
-		return ctx.Err() // what an ended context made of the probe says nothing of the target
+		return ctx.Err() // the probe was interrupted: its result says nothing about the target
 	}
 	if result.Unavailable {
-		// It says nothing of the target either: the slot counts as missed.
-		t.Log.WarnContext(ctx, "this machine cannot run the check", "check", t.turn.CheckID, "type", e.Check.Type, "reason", result.Error)
+		// It says nothing about the target either: the slot counts as missed.
+		t.Log.WarnContext(ctx, "this machine cannot run the check",
+			"check", t.turn.CheckID, "type", e.Check.Type, "reason", result.Error)
 		t.state.Slot = slot
 		return nil
 	}
-	recorded, err := t.Results.Write(ctx, vigil.ResultRow{Result: result, Worker: t.Worker, Deadline: e.deadline()})
+	stored, err := t.Results.Write(ctx, vigil.ResultRow{Result: result, Worker: t.Worker, Deadline: e.deadline()})
 	if err != nil {
 		return fmt.Errorf("store the result: %w", err)
 	}
-	countResult(ctx, e.Check.Type, recorded)
-	t.fold(e, recorded.Result)
+	countResult(ctx, e.Check.Type, stored)
+	t.fold(e, stored.Result)
 	return nil
 }
 
-// acquireProbe waits for the turn of a probe.
+// acquireProbe waits until the process may run another probe.
 func (w *Watcher) acquireProbe(ctx context.Context) error {
 	if err := w.Probes.Acquire(ctx, 1); err != nil {
 		return err
@@ -307,24 +309,28 @@ func (w *Watcher) acquireProbe(ctx context.Context) error {
 	return nil
 }
 
-// releaseProbe ends it.
+// releaseProbe ends what acquireProbe began.
 func (w *Watcher) releaseProbe() {
 	w.probing.Add(-1)
 	w.Probes.Release(1)
 }
 
-// Probing is how many probes run now.
+// Probing returns the number of running probes.
 func (w *Watcher) Probing() int64 { return w.probing.Load() }
 
-// end makes the result of the turn, and plans the next: twice the slots after a
-// turn without news, one slot after any news. That a worker stops is no news.
-func (t *turnRun) end(why End, e *entry, schedule vigil.Schedule) *TurnResult {
-	out := &TurnResult{End: why, State: t.state, Revision: e.Check.Revision, Span: 1, Deadline: e.deadline(), By: t.shortName, Behind: t.behind}
-	if why == Gone {
+// end returns the result of the turn and plans the next one: twice the slots after a turn
+// without a change, up to the quiet window, and one slot after a change. When the worker
+// stops, the span stays the same.
+func (t *turnRun) end(reason End, e *entry, schedule vigil.Schedule) *TurnResult {
+	out := &TurnResult{
+		End: reason, State: t.state, Revision: e.Check.Revision, Span: 1, Deadline: e.deadline(),
+		By: t.shortName, Behind: t.behind,
+	}
+	if reason == Gone {
 		return out
 	}
 	out.Restarted = t.turn.State.Slot.Before(schedule.Start) && !t.state.Slot.Before(schedule.Start)
-	switch why {
+	switch reason {
 	case Covered:
 		out.Span = min(2*t.turn.Span, t.maxSpan(schedule))
 	case HandOver:
@@ -336,7 +342,7 @@ func (t *turnRun) end(why End, e *entry, schedule vigil.Schedule) *TurnResult {
 	return out
 }
 
-// observe runs the probe; a config that cannot run is a failure with a reason.
+// observe runs the probe. A config that cannot run is a failed observation with the reason.
 func (e *entry) observe(ctx context.Context) vigil.Observation {
 	if e.probeErr != nil {
 		return vigil.Observation{Error: "the check cannot run: " + vigil.ErrorMessage(e.probeErr)}
@@ -344,6 +350,7 @@ func (e *entry) observe(ctx context.Context) vigil.Observation {
 	return e.probe.Run(ctx)
 }
 
+// deadline is how long a probe may take, 0 when the config cannot run.
 func (e *entry) deadline() time.Duration {
 	if e.probe == nil {
 		return 0

@@ -12,7 +12,7 @@ import (
 	"vigil/activities"
 )
 
-// TestWatchDefinition holds which definition a turn works with.
+// TestWatchDefinition tests which definition a turn works with.
 func TestWatchDefinition(t *testing.T) {
 	t.Parallel()
 
@@ -44,7 +44,7 @@ func TestWatchDefinition(t *testing.T) {
 			def := w.define(nil)
 			before := w.must(w.watch(turnOf(def, vigil.State{}))).State
 			again := w.define(func(d *vigil.Definition) {
-				start := time.Now().Add(90 * time.Second) // it is enabled again, but not yet due
+				start := time.Now().Add(90 * time.Second) // enabled again, but not due yet
 				*d = def
 				d.Check.Revision, d.Starts = 3, map[string]time.Time{region: start}
 				d.Check.Anchor = vigil.NewAnchor(def.Check.ID, start, def.Check.Interval)
@@ -62,7 +62,7 @@ func TestWatchDefinition(t *testing.T) {
 	})
 }
 
-// TestWatchDefinitionChanges holds how a turn reacts to a change of its definition.
+// TestWatchDefinitionChanges tests how a turn reacts to a change of its definition.
 func TestWatchDefinitionChanges(t *testing.T) {
 	t.Parallel()
 
@@ -117,7 +117,7 @@ func TestWatchDefinitionChanges(t *testing.T) {
 		})
 	})
 
-	t.Run("FailsWithTheErrorOfTheReading", func(t *testing.T) {
+	t.Run("FailsWithTheErrorOfTheStore", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			w := newIdleFixture(t)
@@ -130,7 +130,7 @@ func TestWatchDefinitionChanges(t *testing.T) {
 		})
 	})
 
-	t.Run("EndsWithoutAPlanWhenTheCheckIsGone", func(t *testing.T) {
+	t.Run("EndsWithoutAPlanWhenTheCheckIsDeleted", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			w := newWatchFixture(t)

@@ -15,7 +15,7 @@ import (
 	"vigil/activities"
 )
 
-// TestWatchHandOver holds how a turn ends for another turn or another worker.
+// TestWatchHandOver tests how a turn ends for another turn or another worker.
 func TestWatchHandOver(t *testing.T) {
 	t.Parallel()
 
@@ -63,7 +63,7 @@ func TestWatchHandOver(t *testing.T) {
 	})
 }
 
-// TestWatchSuperseded holds how turns of one loop follow each other.
+// TestWatchSuperseded tests how turns of one loop follow each other.
 func TestWatchSuperseded(t *testing.T) {
 	t.Parallel()
 
@@ -90,7 +90,7 @@ func TestWatchSuperseded(t *testing.T) {
 	})
 }
 
-// TestWatchContext holds how a turn ends with its context.
+// TestWatchContext tests how a turn ends with its context.
 func TestWatchContext(t *testing.T) {
 	t.Parallel()
 
@@ -152,11 +152,11 @@ func TestWatchContext(t *testing.T) {
 	})
 }
 
-// TestWatchNextTurn holds which worker and turn may have a loop next.
+// TestWatchNextTurn tests which worker and turn may run a loop next.
 func TestWatchNextTurn(t *testing.T) {
 	t.Parallel()
 
-	t.Run("FreesTheLoopForTheNextTurnWhenItFails", func(t *testing.T) {
+	t.Run("ReleasesTheLoopForTheNextTurnWhenItFails", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			w := newWatchFixture(t)
@@ -170,7 +170,7 @@ func TestWatchNextTurn(t *testing.T) {
 		})
 	})
 
-	t.Run("ClaimsALoopThatAnotherWorkerHad", func(t *testing.T) {
+	t.Run("ClaimsALoopOfAnotherWorker", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			w := newWatchFixture(t, func(o *activities.WatcherOptions) { o.Worker = "host/pid/mark" })
@@ -199,7 +199,7 @@ func TestWatchNextTurn(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWatchFixture(t)
 			w.observe = takes(10 * time.Second)
-			const loops = 10 // which of two waiting turns comes first is open
+			const loops = 10 // the order of two waiting turns is random
 			errs := make(chan error, loops)
 			for range loops {
 				def := w.define(nil)

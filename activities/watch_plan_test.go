@@ -9,7 +9,7 @@ import (
 	"vigil/activities"
 )
 
-// TestWatchPlan holds the plan of the next turn.
+// TestWatchPlan tests the plan of the next turn.
 func TestWatchPlan(t *testing.T) {
 	t.Parallel()
 
@@ -36,7 +36,7 @@ func TestWatchPlan(t *testing.T) {
 		})
 	})
 
-	t.Run("EndsAtItsOnlySlotAfterNews", func(t *testing.T) {
+	t.Run("EndsAtItsOnlySlotAfterAChange", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			w := newWatchFixture(t, wide)
@@ -50,7 +50,7 @@ func TestWatchPlan(t *testing.T) {
 		})
 	})
 
-	t.Run("EndsWhenARuleFiresAndHealthStays", func(t *testing.T) {
+	t.Run("EndsWhenARuleFiresAndHealthIsUnchanged", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			w := newWatchFixture(t, wide)
@@ -63,7 +63,7 @@ func TestWatchPlan(t *testing.T) {
 		})
 	})
 
-	t.Run("GivesASlotAtLeastWhenTheIntervalIsWiderThanTheWindow", func(t *testing.T) {
+	t.Run("CoversOneSlotWhenTheIntervalIsLongerThanTheWindow", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			w := newWatchFixture(t, wide)
@@ -78,11 +78,11 @@ func TestWatchPlan(t *testing.T) {
 	})
 }
 
-// TestWatchPlanSpan holds how many slots the next turn gets.
+// TestWatchPlanSpan tests how many slots the next turn gets.
 func TestWatchPlanSpan(t *testing.T) {
 	t.Parallel()
 
-	t.Run("GivesADefinitionThatTheLoopDoesNotKnowOneSlot", func(t *testing.T) {
+	t.Run("CoversOneSlotWithADefinitionThatTheLoopDoesNotKnow", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			w := newWatchFixture(t, wide)
@@ -103,7 +103,7 @@ func TestWatchPlanSpan(t *testing.T) {
 		})
 	})
 
-	t.Run("HandsOverWithTheSpanThatFitsTheWindow", func(t *testing.T) {
+	t.Run("HandsOverWithASpanWithinTheWindow", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			w := newWatchFixture(t, wide)
@@ -119,7 +119,7 @@ func TestWatchPlanSpan(t *testing.T) {
 		})
 	})
 
-	t.Run("KeepsTheWordsThatHistoriesHold", func(t *testing.T) {
+	t.Run("KeepsTheWordsOfRecordedHistories", func(t *testing.T) {
 		t.Parallel()
 		for end, want := range map[activities.End]string{
 			activities.Covered: "covered", activities.Changed: "changed", activities.HandOver: "handover", activities.Gone: "gone",

@@ -15,13 +15,13 @@ import (
 	"vigil/activities"
 )
 
-// TestWatchProbes holds how turns share the probe places of a process.
+// TestWatchProbes tests how turns share the limit of concurrent probes.
 func TestWatchProbes(t *testing.T) {
 	t.Parallel()
 
 	two := func(o *activities.WatcherOptions) { o.Probes = semaphore.NewWeighted(2) }
 
-	t.Run("RunsNoMoreProbesThanThereArePlaces", func(t *testing.T) {
+	t.Run("RunsNoMoreProbesThanTheLimit", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			w := newWatchFixture(t, two)
@@ -60,7 +60,7 @@ func TestWatchProbes(t *testing.T) {
 		})
 	})
 
-	t.Run("FailsWhenItsContextEndsBeforeAPlaceIsFree", func(t *testing.T) {
+	t.Run("FailsWhenItsContextEndsBeforeAProbeMayRun", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			places := semaphore.NewWeighted(1)

@@ -11,11 +11,11 @@ import (
 	"vigil/activities"
 )
 
-// TestWatchRecover holds how a turn catches up with rows that its state lacks.
+// TestWatchRecover tests how a turn catches up with rows that its state lacks.
 func TestWatchRecover(t *testing.T) {
 	t.Parallel()
 
-	t.Run("RecoversTheRowsOfALostTurn", func(t *testing.T) {
+	t.Run("RecoversTheResultsOfALostTurn", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			w := newWatchFixture(t)
@@ -34,7 +34,7 @@ func TestWatchRecover(t *testing.T) {
 		})
 	})
 
-	t.Run("RebuildsTheStateOfANewLoopFromTheRows", func(t *testing.T) {
+	t.Run("RebuildsTheStateFromStoredResults", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			w := newWatchFixture(t)
@@ -46,12 +46,12 @@ func TestWatchRecover(t *testing.T) {
 			w.observe = fails
 			result := w.must(w.watch(turnOf(def, vigil.State{})))
 			if result.State.Failures != 5 || result.End != activities.Covered {
-				t.Errorf("state %+v end %s, want 5 failures and no news", result.State, result.End)
+				t.Errorf("state %+v end %s, want 5 failures and no change", result.State, result.End)
 			}
 		})
 	})
 
-	t.Run("IgnoresRowsFromBeforeTheCheckWasDisabled", func(t *testing.T) {
+	t.Run("IgnoresResultsFromBeforeTheCheckWasDisabled", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			w := newWatchFixture(t)
@@ -59,17 +59,17 @@ func TestWatchRecover(t *testing.T) {
 			w.rows = append(w.rows, vigil.Result{CheckID: def.Check.ID, Region: region, Slot: def.Starts[region].Add(-time.Hour)})
 			result := w.must(w.watch(turnOf(def, vigil.State{})))
 			if len(result.State.Firing) > 0 || len(w.runs) != 1 {
-				t.Errorf("state %+v after %d probes: a result of another time counts", result.State, len(w.runs))
+				t.Errorf("state %+v after %d probes: a result of an earlier schedule counts", result.State, len(w.runs))
 			}
 		})
 	})
 }
 
-// TestWatchRecoverReports holds what a turn reports of rows that its state lacks.
+// TestWatchRecoverReports tests what a turn reports of rows that its state lacks.
 func TestWatchRecoverReports(t *testing.T) {
 	t.Parallel()
 
-	t.Run("ReportsStartAndEndOfAnEpisodeInTheRowsOfALostTurn", func(t *testing.T) {
+	t.Run("ReportsStartAndEndOfAFailureInTheResultsOfALostTurn", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			w := newWatchFixture(t)
@@ -100,7 +100,7 @@ func TestWatchRecoverReports(t *testing.T) {
 		})
 	})
 
-	t.Run("FailsWhenTheRowsCannotBeRead", func(t *testing.T) {
+	t.Run("FailsWhenTheResultsCannotBeRead", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			w := newWatchFixture(t)
@@ -109,8 +109,8 @@ func TestWatchRecoverReports(t *testing.T) {
 			turn.Recover = true
 			w.historyErr = errors.New("postgres is down")
 			for want, turn := range map[string]activities.Turn{
-				"rebuild the state: postgres is down":            turnOf(def, vigil.State{}),
-				"read the rows of a lost turn: postgres is down": turn,
+				"rebuild the state: postgres is down":               turnOf(def, vigil.State{}),
+				"read the results of a lost turn: postgres is down": turn,
 			} {
 				if _, err := w.watch(turn); err == nil || !strings.Contains(err.Error(), want) {
 					t.Errorf("error %v, want %s", err, want)

@@ -12,11 +12,11 @@ import (
 	"vigil/activities"
 )
 
-// TestWatchSlots holds which slots a turn probes, and when.
+// TestWatchSlots tests which slots a turn probes, and when.
 func TestWatchSlots(t *testing.T) {
 	t.Parallel()
 
-	t.Run("ProbesSlotZeroAtOnceAndTheNextOnItsInstant", func(t *testing.T) {
+	t.Run("ProbesSlotZeroImmediatelyAndTheNextAtItsTime", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			w := newWatchFixture(t)
@@ -36,7 +36,7 @@ func TestWatchSlots(t *testing.T) {
 		})
 	})
 
-	t.Run("RunsTheNewestMissedSlotOnly", func(t *testing.T) {
+	t.Run("ProbesOnlyTheNewestMissedSlot", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			w := newWatchFixture(t)

@@ -12,11 +12,11 @@ import (
 	"vigil/activities"
 )
 
-// TestWatchStore holds what a turn stores, and what it does with the answer.
+// TestWatchStore tests what a turn stores, and how it handles the stored row.
 func TestWatchStore(t *testing.T) {
 	t.Parallel()
 
-	t.Run("FoldsTheStoredRowWhenTheSlotHasOne", func(t *testing.T) {
+	t.Run("EvaluatesTheStoredRowWhenTheSlotHasOne", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			w := newWatchFixture(t)
@@ -26,7 +26,7 @@ func TestWatchStore(t *testing.T) {
 			w.rows = append(w.rows, vigil.Result{CheckID: def.Check.ID, Region: region, Slot: slot})
 			result := w.must(w.watch(turnOf(def, state)))
 			if result.State.Health != vigil.Unhealthy || result.State.Failures != 1 || result.End != activities.Changed {
-				t.Errorf("folded its own probe: %+v", result)
+				t.Errorf("evaluated its own probe: %+v", result)
 			}
 		})
 	})
@@ -85,7 +85,7 @@ func TestWatchStore(t *testing.T) {
 	})
 }
 
-// TestWatchStoredRow holds what a turn stores.
+// TestWatchStoredRow tests what a turn stores.
 func TestWatchStoredRow(t *testing.T) {
 	t.Parallel()
 

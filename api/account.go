@@ -95,14 +95,14 @@ type quickSignupBody struct {
 }
 
 type quickSignupView struct {
-	APIKey       string           `json:"api_key" doc:"The key. It is shown this once and never again." example:"vgl_8mKq2VxTz0bYd4RfWc7NjH1sLgPaEu5i0Xo2Qp"`
-	KeyPrefix    string           `json:"key_prefix" doc:"How the key begins, to recognize it by." example:"vgl_8mKq2VxT"`
+	APIKey       string           `json:"api_key" doc:"The key. It is shown only once." example:"vgl_8mKq2VxTz0bYd4RfWc7NjH1sLgPaEu5i0Xo2Qp"`
+	KeyPrefix    string           `json:"key_prefix" doc:"The first characters of the key, to recognize it." example:"vgl_8mKq2VxT"`
 	User         userView         `json:"user"`
 	Organization organizationView `json:"organization"`
 	Verification verificationView `json:"verification"`
 }
 
-// verificationView tells a new account what it misses until it is verified.
+// verificationView describes the limits of an account until it is verified.
 type verificationView struct {
 	Status                string `json:"status" enum:"unverified,verified"`
 	ChecksExpireAfterDays int    `json:"checks_expire_after_days" doc:"Checks of an unverified account are deleted after so many days." example:"14"`
@@ -110,23 +110,25 @@ type verificationView struct {
 
 func (a *accounts) register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: "/v1/auth/signup", ID: "signup", Tag: tagAccount, Open: true, Status: http.StatusCreated, Audit: "account.signup",
+		Method: http.MethodPost, Path: "/v1/auth/signup", ID: "signup", Tag: tagAccount,
+		Open: true, Status: http.StatusCreated, Audit: "account.signup",
 		Summary: "Create an account with a password",
 	}, a.signup)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodPost, Path: "/v1/auth/login", ID: "login", Tag: tagAccount, Open: true, Audit: "account.login",
-		Summary: "Get a session token for a password",
+		Summary: "Log in with a password",
 		Errors:  []int{http.StatusUnauthorized},
 	}, a.login)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: "/v1/auth/quick-signup", ID: "quick-signup", Tag: tagAccount, Open: true, Status: http.StatusCreated, Audit: "account.signup",
+		Method: http.MethodPost, Path: "/v1/auth/quick-signup", ID: "quick-signup", Tag: tagAccount,
+		Open: true, Status: http.StatusCreated, Audit: "account.signup",
 		Summary:     "Create an account without a password and get an API key",
-		Description: "For an address that has an account already the answer is 409, and its owner gets a mail with a sign-in link.",
+		Description: "An address that already has an account gets 409, and its owner a mail with a sign-in link.",
 		Errors:      []int{http.StatusConflict},
 	}, a.quickSignup)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Path: "/v1/auth/me", ID: "get-me", Tag: tagAccount,
-		Summary: "Show who the credential belongs to",
+		Summary: "Get the user and organization of the credential",
 	}, a.me)
 }
 
@@ -158,7 +160,9 @@ func (a *accounts) signup(ctx context.Context, in *struct{ Body signupBody }) (*
 }
 
 // createAccount makes a user and the organization that the user owns.
-func (a *accounts) createAccount(ctx context.Context, user vigil.User, orgName string, key *vigil.NewKey) (vigil.User, vigil.Organization, error) {
+func (a *accounts) createAccount(
+	ctx context.Context, user vigil.User, orgName string, key *vigil.NewKey,
+) (vigil.User, vigil.Organization, error) {
 	org := vigil.Organization{ID: uuid.New(), Name: orgName, Tier: a.tier}
 	user.ID, user.OrgID = uuid.New(), org.ID
 	rest.AuditUser(ctx, user)
@@ -178,8 +182,8 @@ func (a *authenticator) session(user vigil.User, org vigil.Organization) (*rest.
 	return rest.NewAnswer(authView{Token: token, User: showUser(user), Organization: showOrganization(org)}), nil
 }
 
-// login compares the password even when nobody has the address, so that the two
-// cannot be told apart by their time or their answer.
+// login compares the password even when no account has the address, so that
+// neither the answer nor its time reveals which addresses have one.
 func (a *accounts) login(ctx context.Context, in *struct{ Body loginBody }) (*rest.Answer[authView], error) {
 	user, err := a.store.UserByEmail(ctx, in.Body.Email)
 	if err != nil && vigil.ErrorCode(err) != vigil.CodeNotFound {
@@ -219,9 +223,9 @@ func (a *accounts) quickSignup(ctx context.Context, in *struct{ Body quickSignup
 	user, org, err := a.createAccount(ctx, vigil.User{Email: email, Name: name}, orgName, &key)
 	if vigil.ErrorCode(err) == vigil.CodeConflict {
 		a.tasks.start(ctx, "mail the owner of an address that signs up again", func(ctx context.Context) error {
-			return a.mail.recover(ctx, email, "Somebody, probably you, signed up with this address, which has an account already.")
+			return a.mail.recover(ctx, email, "Someone, probably you, signed up with this address, which already has an account.")
 		})
-		return nil, vigil.Errorf(vigil.CodeConflict, "This email address has an account already; its owner has been sent a sign-in link.")
+		return nil, vigil.Errorf(vigil.CodeConflict, "This email address already has an account; a sign-in link was sent to it.")
 	}
 	if err != nil {
 		return nil, err

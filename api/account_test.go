@@ -100,7 +100,7 @@ func TestSignupAndLogin(t *testing.T) {
 		wrong := b.want(t, http.StatusUnauthorized, http.MethodPost, "/v1/auth/login",
 			map[string]any{"email": "ada@example.com", "password": "analytical engine"})
 		unknown := b.want(t, http.StatusUnauthorized, http.MethodPost, "/v1/auth/login",
-			map[string]any{"email": "nobody@example.com", "password": "analytical engine"})
+			map[string]any{"email": "unknown@example.com", "password": "analytical engine"})
 		if wrong.problem() != unknown.problem() || wrong.problem() == "" {
 			t.Errorf("%q and %q", wrong.problem(), unknown.problem())
 		}
@@ -124,7 +124,7 @@ func TestLoginHashesForUnknownAddresses(t *testing.T) {
 	quickest := time.Hour
 	for range 5 {
 		began := time.Now()
-		b.want(t, http.StatusUnauthorized, http.MethodPost, "/v1/auth/login", map[string]any{"email": "nobody@example.com", "password": "guess"})
+		b.want(t, http.StatusUnauthorized, http.MethodPost, "/v1/auth/login", map[string]any{"email": "unknown@example.com", "password": "guess"})
 		quickest = min(quickest, time.Since(began))
 	}
 	if quickest < 6*time.Millisecond {

@@ -23,9 +23,11 @@ func (a *alertStream) register(r *rest.Registrar) {
 	const path = "/v1/stream/alerts"
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Path: path, ID: "stream-alerts", Tag: tagStream,
-		Summary: "Follow every alert of the organization as it happens",
-		Description: "Server-sent events. The event is the type (incident.triggered, incident.acknowledged, incident.resolved), the data is the body of a webhook. " +
-			"Ids are `<unix ms>-<seq>`; seq grows by one with each event of the organization. The stream begins with an id and no data: that of the newest event, or where it resumes. " +
+		Summary: "Stream the alerts of the organization",
+		Description: "Server-sent events. The event is the type (incident.triggered, incident.acknowledged, incident.resolved), the data is " +
+			"the body of a webhook. " +
+			"Ids are `<unix ms>-<seq>`; seq grows by one with each event of the organization. The stream begins with an id and no data: that of " +
+			"the newest event, or where it resumes. " +
 			"`stream.gap` with `requested` and `oldest` comes first when events were asked for that are not kept any more. " +
 			"By default 10 streams may be open for a key and 50 for an organization, in each process of the API.",
 		Errors: []int{http.StatusTooManyRequests, http.StatusServiceUnavailable},
@@ -36,8 +38,8 @@ func (a *alertStream) register(r *rest.Registrar) {
 }
 
 type streamInput struct {
-	LastEventID string `header:"Last-Event-ID" doc:"Resume behind this id; it wins over since."`
-	Since       string `query:"since" doc:"Begin behind this id; 0-0 for all that is kept. Without it the stream begins now." example:"0-0"`
+	LastEventID string `header:"Last-Event-ID" doc:"Resume after this id; it takes precedence over since."`
+	Since       string `query:"since" doc:"Begin after this id; 0-0 for everything stored. Without it the stream begins now." example:"0-0"`
 }
 
 // start is the position after which the stream begins; nil: now.

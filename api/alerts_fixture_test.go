@@ -21,7 +21,7 @@ func (a account) channel(t *testing.T, changes ...func(map[string]any)) map[stri
 	return a.want(t, http.StatusCreated, http.MethodPost, "/v1/notification-channels", body).data(t)
 }
 
-// rule creates a rule of a check that tells a channel.
+// rule creates a rule of a check that notifies a channel.
 func (a account) rule(t *testing.T, check, channel string, changes ...func(map[string]any)) map[string]any {
 	t.Helper()
 	body := map[string]any{
@@ -35,12 +35,12 @@ func (a account) rule(t *testing.T, check, channel string, changes ...func(map[s
 
 // episode is a check with a rule and a channel, and the incidents of it.
 type episode struct {
-	b                       *bundle
+	b                       *testServer
 	check, rule, channel    uuid.UUID
 	checkPath, incidentPath string
 }
 
-func (b *bundle) episode(t *testing.T, a account) *episode {
+func (b *testServer) episode(t *testing.T, a account) *episode {
 	t.Helper()
 	check, channel := text(a.check(t), "id"), text(a.channel(t), "id")
 	rule := text(a.rule(t, check, channel), "id")
@@ -84,7 +84,7 @@ func (e *episode) repeat(ctx context.Context, times int) error {
 	return nil
 }
 
-// attempt makes the next attempt of what the channel has to be told, with a
+// attempt makes the next attempt of what is due to the channel, with a
 // failure when there is a code.
 func (e *episode) attempt(t *testing.T, incident uuid.UUID, errorCode string) {
 	t.Helper()

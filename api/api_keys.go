@@ -29,15 +29,15 @@ type apiKeys struct {
 type KeyView struct {
 	ID         uuid.UUID  `json:"id" format:"uuid"`
 	Name       string     `json:"name" example:"deployment"`
-	KeyPrefix  string     `json:"key_prefix" doc:"How the key begins, to recognize it by." example:"vgl_8mKq2VxT"`
+	KeyPrefix  string     `json:"key_prefix" doc:"The first characters of the key, to recognize it." example:"vgl_8mKq2VxT"`
 	CreatedAt  time.Time  `json:"created_at"`
 	LastUsedAt *time.Time `json:"last_used_at" doc:"When the key was last used, to about a minute; null before its first use."`
 }
 
-// newKeyView is an API key on the one occasion when the key is shown.
+// newKeyView is an API key together with the key, which is shown only once.
 type newKeyView struct {
 	KeyView
-	APIKey string `json:"api_key" doc:"The key. It is shown this once and never again." example:"vgl_8mKq2VxTz0bYd4RfWc7NjH1sLgPaEu5i0Xo2Qp"`
+	APIKey string `json:"api_key" doc:"The key. It is shown only once." example:"vgl_8mKq2VxTz0bYd4RfWc7NjH1sLgPaEu5i0Xo2Qp"`
 }
 
 func showKey(k vigil.APIKey) KeyView {
@@ -48,8 +48,7 @@ func showKey(k vigil.APIKey) KeyView {
 	return view
 }
 
-// keyBody creates a key. What a key shows of itself may come along and changes
-// nothing.
+// keyBody creates a key. The other members of a key are accepted and ignored.
 type keyBody struct {
 	Name       string `json:"name" minLength:"1" maxLength:"200" example:"deployment"`
 	ID         any    `json:"id,omitempty" readOnly:"true" doc:"Ignored."`
@@ -72,12 +71,13 @@ func (k *apiKeys) register(r *rest.Registrar) {
 	})
 	rest.Register(r, rest.Operation{
 		Method: http.MethodPost, Path: "/v1/api-keys", ID: "create-api-key", Tag: tagKeys, Status: http.StatusCreated, Audit: "api_key.create",
-		Summary: "Create an API key and show it once",
+		Summary: "Create an API key",
 	}, k.createKey)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodDelete, Path: "/v1/api-keys/{id}", ID: "delete-api-key", Tag: tagKeys, Status: http.StatusNoContent, Audit: "api_key.delete",
+		Method: http.MethodDelete, Path: "/v1/api-keys/{id}", ID: "delete-api-key", Tag: tagKeys,
+		Status: http.StatusNoContent, Audit: "api_key.delete",
 		Summary: "Revoke an API key", Resource: resourceKey,
-		Description: "Acts within 5 seconds everywhere.",
+		Description: "Takes effect everywhere within 5 seconds.",
 	}, k.deleteKey)
 }
 

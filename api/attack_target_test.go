@@ -139,12 +139,12 @@ func protocolAims() []aim {
 		steps("a private address in a step", "http://10.0.0.1/", "config.steps[1].config.url"),
 		steps("a private address with a variable behind it", "http://127.0.0.1/{{v}}", "config.steps[1].config.url"),
 		steps("a variable as user", "http://{{v}}@example.com/", "config.steps[1].config.url"),
-		steps("a variable that nobody sets", "http://example.com/{{w}}", "config.steps[1].config.url"),
+		steps("a variable that no step sets", "http://example.com/{{w}}", "config.steps[1].config.url"),
 	}
 }
 
 // TestAttackTargets writes checks and channels with every target that must not
-// be reached, at create and at update. Whoever listens publicly refuses them by
+// be reached, at create and at update. A server that listens publicly refuses them by
 // name, or takes a name and refuses the address that it leads to.
 func TestAttackTargets(t *testing.T) {
 	t.Parallel()
@@ -165,7 +165,7 @@ func TestAttackTargets(t *testing.T) {
 		}
 	}
 
-	for _, host := range probetest.Forbidden() { // one after the other: what is stored is looked at in the end
+	for _, host := range probetest.Forbidden() { // one after the other: what is stored is compared at the end
 		t.Run(host, func(t *testing.T) {
 			config := map[string]any{"url": "http://" + host + ":8080/"}
 			refused(t, "config.url", http.MethodPost, "/v1/checks", newCheck(with("type", "http"), with("config", config)))

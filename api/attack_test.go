@@ -269,7 +269,7 @@ func TestRawRequests(t *testing.T) {
 			}
 			res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 			if tt.status == 0 {
-				return // whatever it is, the server lives: the other cases tell
+				return // any answer will do: the other cases show that the server lives
 			}
 			if err != nil {
 				t.Fatal(err)

@@ -27,7 +27,7 @@ type auditView struct {
 	UserID     *uuid.UUID `json:"user_id" format:"uuid" nullable:"true" doc:"Whose credential it was; null when there was none."`
 	APIKeyID   *uuid.UUID `json:"api_key_id" format:"uuid" nullable:"true" doc:"The API key that was used; null for a session token."`
 	KeyPrefix  *string    `json:"key_prefix" doc:"How that key begins; null for a session token."`
-	Members    []string   `json:"members" doc:"Names of the members that were given, never their values."`
+	Members    []string   `json:"members" doc:"Names of the members that were given; their values are not stored."`
 	RequestID  string     `json:"request_id"`
 	Address    string     `json:"address" doc:"IP address that the request came from." example:"192.0.2.1"`
 	UserAgent  string     `json:"user_agent"`
@@ -36,7 +36,8 @@ type auditView struct {
 func showAudit(e vigil.AuditEntry) auditView {
 	view := auditView{
 		ID: e.ID, CreatedAt: e.At.UTC(), Action: e.Action, ResourceID: identity(e.ResourceID), UserID: identity(e.UserID),
-		APIKeyID: identity(e.KeyID), Members: append([]string{}, e.Members...), RequestID: e.RequestID, Address: e.Address, UserAgent: e.UserAgent,
+		APIKeyID: identity(e.KeyID), Members: append([]string{}, e.Members...),
+		RequestID: e.RequestID, Address: e.Address, UserAgent: e.UserAgent,
 	}
 	if e.KeyPrefix != "" {
 		view.KeyPrefix = &e.KeyPrefix
@@ -55,8 +56,8 @@ func identity(id uuid.UUID) *uuid.UUID {
 func (a *auditLog) register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Path: "/v1/audit-log", ID: "list-audit-log", Tag: tagAccount,
-		Summary:     "List what was changed in the organization, newest first",
-		Description: "Every change has an entry: who made it with which credential, when and from where.",
+		Summary:     "List the audit log, newest first",
+		Description: "Each change has an entry: who made it, with which credential, when and from where.",
 	}, func(ctx context.Context, in *struct{ rest.PageQuery }) (*rest.Listing[auditView], error) {
 		entries, total, err := a.store.AuditLog(ctx, rest.CallerOf(ctx).Org.ID, in.Page())
 		if err != nil {

@@ -54,8 +54,16 @@ func TestAuditLog(t *testing.T) {
 	if deleted := actions["check.delete"]; deleted["api_key_id"] != nil || deleted["key_prefix"] != nil || deleted["resource_id"] != id {
 		t.Errorf("delete by session %v", deleted)
 	}
-	for _, secret := range []string{"secret plan", "password\"", a.key} {
-		if bytes.Contains(r.raw, []byte(secret)) && secret != "password\"" {
+	for action, members := range map[string]string{
+		"account.signup": `["email","org_name"]`, "check.create": `["config","interval_seconds","name","type"]`, "check.delete": `[]`,
+		"api_key.create": `["name"]`, "account.login": `["email","password"]`, "account.password_change": `["new_password"]`,
+	} {
+		if got := encoded(t, actions[action]["members"]); got != members {
+			t.Errorf("%s gave %s, want %s", action, got, members)
+		}
+	}
+	for _, secret := range []string{"secret plan", "a first password", a.key, "https://example.com"} {
+		if bytes.Contains(r.raw, []byte(secret)) {
 			t.Errorf("the log holds %q", secret)
 		}
 	}
@@ -64,9 +72,9 @@ func TestAuditLog(t *testing.T) {
 	}
 }
 
-// TestAddressesAreNotBelieved holds that only trusted proxies say where a
+// TestForwardedAddressesAreNotTrusted holds that only trusted proxies say where a
 // request came from.
-func TestAddressesAreNotBelieved(t *testing.T) {
+func TestForwardedAddressesAreNotTrusted(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	a := b.signup(t)

@@ -12,10 +12,10 @@ import (
 	"vigil/api/rest"
 )
 
-// How long a credential that was found good is believed. A revoked key is
-// refused within five seconds everywhere; the rest is for slow questions.
+// How long a valid credential is cached. A revoked key is refused within five
+// seconds everywhere; the rest is for slow queries.
 const (
-	authBelief  = 4 * time.Second
+	authTTL     = 4 * time.Second
 	authEntries = 20_000
 	touchEvery  = time.Minute
 )
@@ -28,7 +28,7 @@ type credentialStore interface {
 	TouchKey(ctx context.Context, id uuid.UUID, at time.Time) error
 }
 
-// authenticator finds out who makes a request.
+// authenticator identifies the caller of a request.
 type authenticator struct {
 	store    credentialStore
 	now      func() time.Time
@@ -43,8 +43,8 @@ func newAuthenticator(store credentialStore, signer *signer, tasks *tasks, now f
 		store:    store,
 		now:      now,
 		signer:   signer,
-		sessions: newCache[rest.Caller](authBelief, authEntries, now),
-		keys:     newCache[rest.Caller](authBelief, authEntries, now),
+		sessions: newCache[rest.Caller](authTTL, authEntries, now),
+		keys:     newCache[rest.Caller](authTTL, authEntries, now),
 		tasks:    tasks,
 	}
 }
@@ -135,16 +135,16 @@ func (a *authenticator) byToken(ctx context.Context, token string) (*rest.Caller
 	return &who, nil
 }
 
-// forgetKey makes a revocation act at once in this process.
+// forgetKey drops a key from the cache, so that a revocation acts at once in this process.
 func (a *authenticator) forgetKey(id uuid.UUID) {
 	a.keys.drop(func(p rest.Caller) bool { return p.Key.ID == id })
 }
 
-// forgetUser makes a change of a user act at once in this process.
+// forgetUser drops a user from the cache, so that a change acts at once in this process.
 func (a *authenticator) forgetUser(id uuid.UUID) {
-	of := func(p rest.Caller) bool { return p.User.ID == id }
-	a.keys.drop(of)
-	a.sessions.drop(of)
+	matches := func(p rest.Caller) bool { return p.User.ID == id }
+	a.keys.drop(matches)
+	a.sessions.drop(matches)
 }
 
 func errBadKey() error {

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// cache remembers answers of the store for a short time. Concurrent questions
-// for the same key are asked once. Errors are not remembered.
+// cache keeps results of the store for a short time. Concurrent calls for the same
+// key share one query. Errors are not kept.
 type cache[V any] struct {
 	now    func() time.Time
 	ttl    time.Duration
@@ -29,8 +29,8 @@ func newCache[V any](ttl time.Duration, limit int, now func() time.Time) *cache[
 	return &cache[V]{now: now, ttl: ttl, max: limit, entries: make(map[string]cached[V])}
 }
 
-// get returns the value of a key, asking load when it is not known. What was
-// true when load began is believed for ttl and no longer.
+// get returns the value of a key, calling load when it is not cached. What was
+// true when load began is used for ttl and no longer.
 func (c *cache[V]) get(ctx context.Context, key string, load func(context.Context) (V, error)) (V, error) {
 	now := c.now()
 	c.mu.Lock()

@@ -15,10 +15,12 @@ const maxTestMessages = 32
 
 func (c *channels) registerTest(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: "/v1/notification-channels/{id}/test", ID: "test-notification-channel", Tag: tagChannels, Resource: resourceChannel, Audit: "channel.test",
-		Summary:     "Send a test message and show what came of it",
-		Description: "One attempt is made, whether the channel is enabled or not; the answer is 200 whether it arrived or not.",
-		Errors:      []int{http.StatusServiceUnavailable},
+		Method: http.MethodPost, Path: "/v1/notification-channels/{id}/test", ID: "test-notification-channel", Tag: tagChannels,
+		Resource: resourceChannel, Audit: "channel.test",
+		Summary: "Send a test message",
+		Description: "Makes one attempt, even when the channel is disabled, and returns its outcome. The status is 200 whether or not the " +
+			"message arrived.",
+		Errors: []int{http.StatusServiceUnavailable},
 	}, c.test)
 }
 
@@ -33,7 +35,7 @@ func (c *channels) test(ctx context.Context, in *rest.IDPath) (*rest.Answer[atte
 	case c.sending <- struct{}{}:
 		defer func() { <-c.sending }()
 	default:
-		return nil, vigil.Errorf(vigil.CodeUnavailable, "Too many test messages are on their way. Try again in a moment.")
+		return nil, vigil.Errorf(vigil.CodeUnavailable, "Too many test messages are being sent. Try again in a moment.")
 	}
 	began := c.now()
 	outcome, err := c.sendTest(ctx, channel)

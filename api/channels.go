@@ -49,8 +49,8 @@ type notificationChannelView struct {
 	ID             uuid.UUID         `json:"id" format:"uuid"`
 	OrgID          uuid.UUID         `json:"org_id" format:"uuid"`
 	Name           string            `json:"name" minLength:"1" maxLength:"200" example:"On call"`
-	Type           vigil.ChannelType `json:"type" doc:"How the channel is told." example:"webhook"`
-	Config         channelConfig     `json:"config" doc:"Whom to tell; its members depend on the type. Secrets are shown as ***."`
+	Type           vigil.ChannelType `json:"type" doc:"How messages are sent." example:"webhook"`
+	Config         channelConfig     `json:"config" doc:"Where messages go; its members depend on the type. Secrets are shown as ***."`
 	Enabled        bool              `json:"enabled" doc:"Whether messages are sent."`
 	DisabledReason *string           `json:"disabled_reason" doc:"Why the platform disabled the channel by itself; null when it did not."`
 	CreatedAt      time.Time         `json:"created_at"`
@@ -79,23 +79,28 @@ func (c *channels) register(r *rest.Registrar) {
 		Summary: "List the notification channels, newest first",
 	}, c.list)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: list, ID: "create-notification-channel", Tag: tagChannels, Audit: "channel.create", Status: http.StatusCreated,
-		Summary: "Create a notification channel", Body: rest.SchemaRef("NotificationChannelCreate"),
+		Method: http.MethodPost, Path: list, ID: "create-notification-channel", Tag: tagChannels,
+		Audit: "channel.create", Status: http.StatusCreated,
+		Summary: "Create a notification channel",
 	}, c.create)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Path: one, ID: "get-notification-channel", Tag: tagChannels, Resource: resourceChannel,
-		Summary: "Show a notification channel",
+		Summary: "Get a notification channel",
 	}, c.get)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPut, Path: one, ID: "update-notification-channel", Tag: tagChannels, Audit: "channel.update", Resource: resourceChannel,
-		Summary: "Change a notification channel", Body: rest.SchemaRef("NotificationChannelUpdate"),
-		Description: "Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. The type of a channel cannot change.",
+		Method: http.MethodPut, Path: one, ID: "update-notification-channel", Tag: tagChannels,
+		Audit: "channel.update", Resource: resourceChannel,
+		Summary: "Update a notification channel",
+		Description: "Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. " +
+			"The type of a channel cannot change.",
 	}, c.update)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodDelete, Path: one, ID: "delete-notification-channel", Tag: tagChannels, Audit: "channel.delete", Resource: resourceChannel, Status: http.StatusNoContent,
-		Summary:     "Delete a notification channel",
-		Description: "A channel that alert rules use is kept and the rules are named, unless `force` is given: it is then taken out of them, and rules that are left without any channel are deleted.",
-		Errors:      []int{http.StatusConflict},
+		Method: http.MethodDelete, Path: one, ID: "delete-notification-channel", Tag: tagChannels,
+		Audit: "channel.delete", Resource: resourceChannel, Status: http.StatusNoContent,
+		Summary: "Delete a notification channel",
+		Description: "A channel that alert rules use is not deleted, and the answer names the rules. With `force`, it is removed from them, " +
+			"and rules without any channel left are deleted.",
+		Errors: []int{http.StatusConflict},
 	}, c.delete)
 	c.registerTest(r)
 }
@@ -125,16 +130,19 @@ func (c *channels) get(ctx context.Context, in *rest.IDPath) (*rest.Answer[notif
 	return rest.NewAnswer(c.show(channel)), nil
 }
 
-func (c *channels) create(ctx context.Context, in *struct{ Body json.RawMessage }) (*rest.Answer[notificationChannelView], error) {
-	patch, err := readChannelPatch(in.Body, true)
-	if err != nil {
+type createChannelInput struct {
+	Body notificationChannelCreate
+}
+
+func (c *channels) create(ctx context.Context, in *createChannelInput) (*rest.Answer[notificationChannelView], error) {
+	if err := in.Body.clean(); err != nil {
 		return nil, err
 	}
-	rest.AuditMembers(ctx, patch.given)
-	channel := vigil.Channel{OrgID: rest.CallerOf(ctx).Org.ID, Type: *patch.kind, Enabled: true}
-	if err := c.change(&channel, patch); err != nil {
+	channel := vigil.Channel{OrgID: rest.CallerOf(ctx).Org.ID, Type: in.Body.Type.Value, Enabled: true}
+	if err := c.change(&channel, &in.Body.ChannelMembers); err != nil {
 		return nil, err
 	}
+	var err error
 	if channel.ID, err = uuid.NewV7(); err != nil {
 		return nil, err
 	}
@@ -147,7 +155,7 @@ func (c *channels) create(ctx context.Context, in *struct{ Body json.RawMessage 
 
 type updateChannelInput struct {
 	rest.IDPath
-	Body json.RawMessage
+	Body notificationChannelUpdate
 }
 
 func (c *channels) update(ctx context.Context, in *updateChannelInput) (*rest.Answer[notificationChannelView], error) {
@@ -155,13 +163,11 @@ func (c *channels) update(ctx context.Context, in *updateChannelInput) (*rest.An
 	if err != nil {
 		return nil, err
 	}
-	patch, err := readChannelPatch(in.Body, false)
-	if err != nil {
+	if err := in.Body.clean(); err != nil {
 		return nil, err
 	}
-	rest.AuditMembers(ctx, patch.given)
 	channel, err := c.store.UpdateChannel(ctx, rest.CallerOf(ctx).Org.ID, id, func(channel *vigil.Channel) error {
-		return c.change(channel, patch)
+		return c.change(channel, &in.Body.ChannelMembers)
 	})
 	if err != nil {
 		return nil, err
@@ -171,7 +177,7 @@ func (c *channels) update(ctx context.Context, in *updateChannelInput) (*rest.An
 
 type deleteChannelInput struct {
 	rest.IDPath
-	Force bool `query:"force" doc:"Take the channel out of the alert rules that use it."`
+	Force bool `query:"force" doc:"Remove the channel from the alert rules that use it."`
 }
 
 func (c *channels) delete(ctx context.Context, in *deleteChannelInput) (*struct{}, error) {

@@ -153,7 +153,7 @@ func TestUpdateChannel(t *testing.T) {
 		a.want(t, http.StatusBadRequest, http.MethodPut, path, change)
 	}
 
-	// The platform's reason goes when somebody enables the channel again.
+	// The platform's reason goes when the channel is enabled again.
 	if _, err := b.store.DisableChannel(t.Context(), id, "The receiver answered 410 Gone."); err != nil {
 		t.Fatal(err)
 	}

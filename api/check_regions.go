@@ -12,10 +12,10 @@ import (
 	"vigil/api/rest"
 )
 
-// checkRegionStore reads how a check is doing in its regions.
+// checkRegionStore reads the state of a check in its regions.
 type checkRegionStore interface {
 	loopStore
-	// IncidentContext is where a check stands with its incidents, in any organization.
+	// IncidentContext returns the votes and the incident of a check, in any organization.
 	IncidentContext(ctx context.Context, checkID uuid.UUID) (vigil.IncidentContext, error)
 }
 
@@ -25,31 +25,31 @@ type checkRegions struct {
 	links workflowLinks
 }
 
-// loopView is where a check stands in one region.
+// loopView is the state of a check in one region.
 type loopView struct {
 	Region       string       `json:"region" example:"na-east-ewr"`
-	State        string       `json:"state" enum:"starting,running,updating,stopping,stopped" doc:"Whether the loop runs, and whether it knows the check's latest change."`
-	Source       string       `json:"source" enum:"workflow,stored" doc:"Who said so: the running workflow, or the database while that does not answer."`
+	State        string       `json:"state" enum:"starting,running,updating,stopping,stopped" doc:"Whether the loop runs, and whether it has the check's latest change."`
+	Source       string       `json:"source" enum:"workflow,stored" doc:"Where this comes from: the running workflow, or the database while the workflow does not answer."`
 	HealthStatus vigil.Health `json:"health_status" enum:"healthy,unhealthy,unknown"`
 	LastSlot     *time.Time   `json:"last_slot" doc:"The newest instant that has a result; null before the first one."`
 	NextSlot     *time.Time   `json:"next_slot" doc:"The instant of the next result; null while none is due."`
 	Streak       *int         `json:"streak" doc:"Failures in a row up to the last slot; null while the workflow does not answer."`
 	FiringRules  []string     `json:"firing_rules" format:"uuid" doc:"Ids of the alert rules that fire in this region."`
-	Missed       int64        `json:"missed" doc:"Results that were due and never came, since the check was made."`
+	Missed       int64        `json:"missed" doc:"Results that were due and are missing, since the check was created."`
 	WorkflowID   string       `json:"workflow_id"`
 	RunURL       *string      `json:"run_url" doc:"The workflow in the Temporal UI; null where there is no UI."`
 }
 
 const (
-	// stateDeadline bounds how long the running loops are asked.
-	stateDeadline = 2 * time.Second
-	stateAtOnce   = 8
+	// stateDeadline bounds the queries of the running loops.
+	stateDeadline    = 2 * time.Second
+	stateConcurrency = 8
 )
 
 func (c *checkRegions) register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Path: "/v1/checks/{id}/regions", ID: "list-check-regions", Tag: tagResults, Resource: resourceCheck,
-		Summary: "Show where a check stands in each of its regions",
+		Summary: "List the state of a check in each of its regions",
 	}, c.listLoops)
 }
 
@@ -76,7 +76,7 @@ func (c *checkRegions) listLoops(ctx context.Context, in *loopsInput) (*rest.Lis
 	ctx, cancel := context.WithTimeout(ctx, stateDeadline)
 	defer cancel()
 	var group errgroup.Group
-	group.SetLimit(stateAtOnce)
+	group.SetLimit(stateConcurrency)
 	for i, row := range shown {
 		group.Go(func() error {
 			views[i] = c.showLoop(ctx, row, votes[row.Region])
@@ -87,7 +87,7 @@ func (c *checkRegions) listLoops(ctx context.Context, in *loopsInput) (*rest.Lis
 	return rest.NewListing(views, len(rows), func(v loopView) loopView { return v }), nil
 }
 
-// showLoop prefers what the running loop says over what is stored.
+// showLoop prefers the state of the running loop over the stored one.
 func (c *checkRegions) showLoop(ctx context.Context, row vigil.Loop, vote vigil.Vote) loopView {
 	view := loopView{
 		Region: row.Region, State: loopState(row), Source: "stored", HealthStatus: row.Health, LastSlot: instant(row.LastSlot),
@@ -110,8 +110,8 @@ func (c *checkRegions) showLoop(ctx context.Context, row vigil.Loop, vote vigil.
 	return view
 }
 
-// votes are what the regions of a check told last, by region. A check that is
-// gone by now has none.
+// votes returns the last reported vote of each region of a check. A check that was
+// deleted meanwhile has none.
 func (c *checkRegions) votes(ctx context.Context, check uuid.UUID) (map[string]vigil.Vote, error) {
 	standing, err := c.store.IncidentContext(ctx, check)
 	if err != nil && vigil.ErrorCode(err) != vigil.CodeNotFound {

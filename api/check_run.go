@@ -29,7 +29,7 @@ func (c *checkRuns) register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
 		Method: http.MethodPost, Path: "/v1/checks/{id}/test", ID: "test-check", Tag: tagResults, Resource: resourceCheck, Audit: "check.test",
 		Summary: "Run a check now",
-		Description: "Runs in the check's first region, or the one asked for. On an enabled check it is an execution like any other. " +
+		Description: "Runs in the check's first region, or in `region`. On an enabled check it counts as an execution. " +
 			"With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`.",
 		Errors: []int{http.StatusServiceUnavailable},
 	}, c.run)
@@ -38,7 +38,7 @@ func (c *checkRuns) register(r *rest.Registrar) {
 type testInput struct {
 	rest.IDPath
 	Region string `query:"region" doc:"Where to run, by a region's key or an alias. Without dry_run it must be one of the check's regions."`
-	DryRun bool   `query:"dry_run" doc:"Store nothing and count nowhere."`
+	DryRun bool   `query:"dry_run" doc:"Do not store or count the result."`
 }
 
 func (c *checkRuns) run(ctx context.Context, in *testInput) (*rest.Answer[resultView], error) {
@@ -79,7 +79,8 @@ func (c *checkRuns) region(ctx context.Context, check vigil.Check, name string, 
 		return region.Key, nil
 	}
 	if !dryRun {
-		return "", vigil.Invalid("region", "is not one of the check's regions (%s); add dry_run=true to try another", strings.Join(check.Regions, ", "))
+		return "", vigil.Invalid("region", "is not one of the check's regions (%s); add dry_run=true to try another",
+			strings.Join(check.Regions, ", "))
 	}
 	if plan := c.plans.of(rest.CallerOf(ctx)); plan.PrimaryOnly && !region.Primary {
 		return "", errRegionPlan("region", "the "+string(plan.Tier)+" tier may use the primary regions only")

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"time"
 
@@ -46,22 +45,23 @@ func (c *checks) register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
 		Method: http.MethodPost, Path: "/v1/checks", ID: "create-check", Tag: tagChecks, Status: http.StatusCreated, Audit: "check.create",
 		Summary:     "Create a check",
-		Description: "The first result follows at once. Regions may be given by a cloud provider's name; the check has our keys.",
-		Errors:      []int{http.StatusForbidden}, Body: rest.SchemaRef("CheckCreate"),
+		Description: "The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys.",
+		Errors:      []int{http.StatusForbidden},
 	}, c.create)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Path: "/v1/checks/{id}", ID: "get-check", Tag: tagChecks, Resource: resourceCheck,
-		Summary: "Show a check",
+		Summary: "Get a check",
 	}, c.get)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodPut, Path: "/v1/checks/{id}", ID: "update-check", Tag: tagChecks, Resource: resourceCheck, Audit: "check.update",
-		Summary:     "Change a check",
+		Summary:     "Update a check",
 		Description: "Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept.",
-		Errors:      []int{http.StatusForbidden}, Body: rest.SchemaRef("CheckUpdate"),
+		Errors:      []int{http.StatusForbidden},
 	}, c.update)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodDelete, Path: "/v1/checks/{id}", ID: "delete-check", Tag: tagChecks, Status: http.StatusNoContent, Resource: resourceCheck, Audit: "check.delete",
-		Summary: "Delete a check and all that belongs to it",
+		Method: http.MethodDelete, Path: "/v1/checks/{id}", ID: "delete-check", Tag: tagChecks,
+		Status: http.StatusNoContent, Resource: resourceCheck, Audit: "check.delete",
+		Summary: "Delete a check and everything that belongs to it",
 	}, c.delete)
 }
 
@@ -90,14 +90,13 @@ func findCheck(ctx context.Context, store checkReader, text string) (vigil.Check
 	return store.Check(ctx, rest.CallerOf(ctx).Org.ID, id)
 }
 
-func (c *checks) create(ctx context.Context, in *struct{ Body json.RawMessage }) (*rest.Answer[checkView], error) {
-	patch, err := readCheckPatch(in.Body, true)
-	if err != nil {
+func (c *checks) create(ctx context.Context, in *struct{ Body checkCreate }) (*rest.Answer[checkView], error) {
+	if err := in.Body.clean(); err != nil {
 		return nil, err
 	}
 	who := rest.CallerOf(ctx)
 	plan := c.plans.of(who)
-	check, err := c.newCheck(patch, plan)
+	check, err := c.newCheck(&in.Body.CheckMembers, plan)
 	if err != nil {
 		return nil, err
 	}
@@ -121,8 +120,8 @@ func (c *checks) create(ctx context.Context, in *struct{ Body json.RawMessage })
 	return rest.NewAnswer(c.show(check)), nil
 }
 
-// verified reports whether the caller's address is verified. That it is not is
-// asked again: it may have changed a moment ago.
+// verified reports whether the caller's address is verified. It reads an
+// unverified user again, since the cached one may be out of date.
 func (c *checks) verified(ctx context.Context, who *rest.Caller) (bool, error) {
 	if who.User.EmailVerified {
 		return true, nil
@@ -132,7 +131,7 @@ func (c *checks) verified(ctx context.Context, who *rest.Caller) (bool, error) {
 }
 
 // allowance is how many checks the caller may create in an hour. Where no mail
-// can be sent nobody could verify an address, so nothing is enforced.
+// can be sent, no address can be verified, so nothing is enforced.
 func (c *checks) allowance(plan vigil.Plan, verified bool) vigil.Allowance {
 	switch {
 	case c.mailer == nil || !c.mailer.Sends():
@@ -145,7 +144,7 @@ func (c *checks) allowance(plan vigil.Plan, verified bool) vigil.Allowance {
 
 type updateCheckInput struct {
 	rest.IDPath
-	Body json.RawMessage
+	Body checkUpdate
 }
 
 func (c *checks) update(ctx context.Context, in *updateCheckInput) (*rest.Answer[checkView], error) {
@@ -153,17 +152,15 @@ func (c *checks) update(ctx context.Context, in *updateCheckInput) (*rest.Answer
 	if err != nil {
 		return nil, err
 	}
-	patch, err := readCheckPatch(in.Body, false)
-	if err != nil {
+	if err := in.Body.clean(); err != nil {
 		return nil, err
 	}
-	rest.AuditMembers(ctx, patch.given)
 	who := rest.CallerOf(ctx)
 	plan := c.plans.of(who)
 	var before vigil.Check
 	check, err := c.store.UpdateCheck(ctx, who.Org.ID, id, plan, func(check *vigil.Check) error {
 		before = *check
-		return c.change(check, patch, plan)
+		return c.change(check, &in.Body.CheckMembers, plan)
 	})
 	if err != nil {
 		return nil, err

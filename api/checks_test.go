@@ -47,7 +47,7 @@ func TestCreateCheck(t *testing.T) {
 		}
 	})
 
-	t.Run("TheLoopsAreTold", func(t *testing.T) {
+	t.Run("TheLoopsAreUpdated", func(t *testing.T) {
 		t.Parallel()
 		id := text(a.check(t), "id")
 		eventually(t, func() bool {
@@ -358,12 +358,12 @@ func TestDeleteCheck(t *testing.T) {
 		b.loops.mu.Lock()
 		defer b.loops.mu.Unlock()
 		revision, stopped := b.loops.stopped["check/"+id+"/na-east-ewr"]
-		return stopped && revision == 0 // whatever revision it runs at
+		return stopped && revision == 0 // at any revision
 	})
 }
 
 // TestTemporalAway holds that checks are written while the loops cannot be
-// told; the sweep tells them later.
+// reached; the sweep signals them later.
 func TestTemporalAway(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(d *api.Deps) { d.Config.TaskDeadline = 0 })

@@ -39,11 +39,11 @@ type deliveryView struct {
 	ChannelID     uuid.UUID            `json:"channel_id" format:"uuid"`
 	ChannelType   vigil.ChannelType    `json:"channel_type" example:"webhook"`
 	ChannelName   string               `json:"channel_name" doc:"The name that the channel had when the delivery was made."`
-	Status        vigil.DeliveryStatus `json:"status" enum:"pending,delivered,exhausted,superseded,canceled" doc:"pending: not told yet. delivered: told. exhausted: every attempt failed. superseded: the incident ended before it was told. canceled: the channel or the check was removed."`
+	Status        vigil.DeliveryStatus `json:"status" enum:"pending,delivered,exhausted,superseded,canceled" doc:"pending: not delivered yet. delivered: an attempt succeeded. exhausted: every attempt failed. superseded: the incident ended before a delivery. canceled: the channel or the check was removed."`
 	Attempts      int                  `json:"attempts" minimum:"0" doc:"How many attempts were made."`
 	NextAttemptAt *time.Time           `json:"next_attempt_at" doc:"When the next attempt is due; null when none is, or when it is due as soon as it can be made."`
-	Redelivering  bool                 `json:"redelivering" doc:"Another attempt was asked for and is not made yet."`
-	Merged        bool                 `json:"merged" doc:"One message said that it was down and has recovered."`
+	Redelivering  bool                 `json:"redelivering" doc:"Another attempt was requested and is not made yet."`
+	Merged        bool                 `json:"merged" doc:"One message reported both the opening and the recovery."`
 	CreatedAt     time.Time            `json:"created_at"`
 	UpdatedAt     time.Time            `json:"updated_at"`
 	FinishedAt    *time.Time           `json:"finished_at" doc:"When it ended; null while it is pending."`
@@ -68,20 +68,20 @@ type attemptView struct {
 	StartedAt     time.Time  `json:"started_at"`
 	FinishedAt    *time.Time `json:"finished_at" doc:"Null while it is under way."`
 	DurationMS    int64      `json:"duration_ms" minimum:"0"`
-	Delivered     bool       `json:"delivered" doc:"Whether the channel was told."`
+	Delivered     bool       `json:"delivered" doc:"Whether the message was delivered."`
 	StatusCode    *int       `json:"status_code" doc:"Status of the answer; null when there was none."`
-	ErrorCode     *string    `json:"error_code" doc:"Why it failed, for a program; unknown when nobody knows whether it arrived." example:"timeout"`
+	ErrorCode     *string    `json:"error_code" doc:"Why it failed, for a program; unknown when it is not known whether it arrived." example:"timeout"`
 	Error         *string    `json:"error" doc:"Why it failed, for a person."`
 	ResponseBody  *string    `json:"response_body" doc:"The first 4 KiB of the answer."`
 	NextAttemptAt *time.Time `json:"next_attempt_at" doc:"When the next attempt was due; null when none was."`
-	Manual        bool       `json:"manual" doc:"Whether it was asked for."`
+	Manual        bool       `json:"manual" doc:"Whether it was requested through the API."`
 }
 
 func showAttempt(a vigil.Attempt) attemptView {
 	return attemptView{
 		Number: a.Number, StartedAt: a.StartedAt.UTC(), FinishedAt: inUTC(a.FinishedAt), DurationMS: a.Duration.Milliseconds(),
 		Delivered:  a.FinishedAt != nil && a.ErrorCode == "",
-		StatusCode: orNull(a.StatusCode), ErrorCode: orNull(a.ErrorCode), Error: orNull(a.Error), ResponseBody: orNull(a.ResponseBody),
+		StatusCode: vigil.NilIfZero(a.StatusCode), ErrorCode: vigil.NilIfZero(a.ErrorCode), Error: vigil.NilIfZero(a.Error), ResponseBody: vigil.NilIfZero(a.ResponseBody),
 		NextAttemptAt: inUTC(a.NextAttemptAt), Manual: a.Manual,
 	}
 }
@@ -93,17 +93,20 @@ func (d *deliveries) register(r *rest.Registrar) {
 	}, d.list)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Path: "/v1/deliveries/{id}", ID: "get-delivery", Tag: tagDeliveries, Resource: resourceDelivery,
-		Summary: "Show a delivery",
+		Summary: "Get a delivery",
 	}, d.get)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: "/v1/deliveries/{id}/attempts", ID: "list-delivery-attempts", Tag: tagDeliveries, Resource: resourceDelivery,
-		Summary: "List the attempts of a delivery, newest first",
+		Method: http.MethodGet, Path: "/v1/deliveries/{id}/attempts", ID: "list-delivery-attempts", Tag: tagDeliveries,
+		Resource: resourceDelivery,
+		Summary:  "List the attempts of a delivery, newest first",
 	}, d.listAttempts)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: "/v1/deliveries/{id}/redeliver", ID: "redeliver", Tag: tagDeliveries, Resource: resourceDelivery, Status: http.StatusAccepted, Audit: "delivery.redeliver",
-		Summary:     "Ask for another attempt",
-		Description: "Whatever became of the delivery, one more attempt is made soon, with the same id and the same body. A channel that is disabled or deleted is not told.",
-		Errors:      []int{http.StatusConflict},
+		Method: http.MethodPost, Path: "/v1/deliveries/{id}/redeliver", ID: "redeliver", Tag: tagDeliveries,
+		Resource: resourceDelivery, Status: http.StatusAccepted, Audit: "delivery.redeliver",
+		Summary: "Redeliver a notification",
+		Description: "Makes one more attempt soon, with the same id and body, in any state of the delivery. A channel that is disabled or " +
+			"deleted gets none.",
+		Errors: []int{http.StatusConflict},
 	}, d.redeliver)
 }
 
@@ -159,8 +162,8 @@ func (d *deliveries) listAttempts(ctx context.Context, in *attemptsInput) (*rest
 	return rest.NewListing(attempts, total, showAttempt), nil
 }
 
-// redeliver answers when the wish is stored; what tells the workflow may take
-// longer, and is repaired by the sweep.
+// redeliver answers once the request is stored. The workflow is signaled
+// afterwards; the sweep repairs a lost signal.
 func (d *deliveries) redeliver(ctx context.Context, in *rest.IDPath) (*rest.Answer[deliveryView], error) {
 	id, err := in.Parse(resourceDelivery)
 	if err != nil {

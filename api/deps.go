@@ -17,7 +17,7 @@ import (
 	"vigil/probe"
 )
 
-// Deps is everything the API stands on.
+// Deps is what the API needs.
 type Deps struct {
 	Store    Store
 	Loops    loopWorkflows
@@ -31,8 +31,8 @@ type Deps struct {
 	Config Config
 	// Temporal reports whether Temporal answers; nil leaves it out of /ready.
 	Temporal func(ctx context.Context) error
-	// Answered hears of every request; nil hears of none. A route is a pattern
-	// such as /v1/checks/{id}, so that there is a limited number of them.
+	// Answered is called after every request; nil is not called. The route is a
+	// pattern such as /v1/checks/{id}, or "none".
 	Answered func(ctx context.Context, method, route string, status int, took time.Duration)
 	Log      *slog.Logger
 	Now      func() time.Time
@@ -62,8 +62,7 @@ type Config struct {
 	// operations that need no credential and change something; 0 for any
 	// number, as where the API listens on a loopback address.
 	AddressRate int
-	// TrustedProxies are believed when they say whom they speak for, in
-	// X-Forwarded-For.
+	// TrustedProxies are the proxies whose X-Forwarded-For is used.
 	TrustedProxies []netip.Prefix
 	// TemporalUIURL and TemporalNamespace make the links to workflows; an
 	// empty URL makes none.
@@ -106,22 +105,22 @@ type Store interface {
 	RecordAudit(ctx context.Context) error
 }
 
-// loopWorkflows is what the API asks of the workflows. Apply and Stop are attempts: what
-// they miss is repaired by the sweep, so their errors are only logged.
+// loopWorkflows starts and signals check loops. Apply and Stop are attempts: the
+// sweep repairs what they miss, so their errors are only logged.
 type loopWorkflows interface {
-	// Apply starts the loop of a row, or tells it what changed.
+	// Apply starts the loop of a row, or signals its change.
 	Apply(ctx context.Context, loop vigil.Loop) error
 	// Stop ends the loop of a region that left its check at the revision, or,
 	// with zero, of a check that is gone.
 	Stop(ctx context.Context, checkID uuid.UUID, region string, revision int64) error
-	// State asks the running loop.
+	// State queries the running loop.
 	State(ctx context.Context, checkID uuid.UUID, region string) (vigil.LoopState, error)
 	// Test runs a check once, now; vigil.CodeUnavailable when no worker polls
 	// the region.
 	Test(ctx context.Context, check vigil.Check, region string, dryRun bool) (vigil.Result, error)
 }
 
-// checkTypes is what the API asks of the check types.
+// checkTypes is the registry of check types.
 type checkTypes interface {
 	Types() []vigil.CheckType
 	// Config and Metadata return zero values of the structs that document a
@@ -130,34 +129,33 @@ type checkTypes interface {
 	Metadata(t vigil.CheckType) any
 	// Secrets returns the secret members of a type's config.
 	Secrets(t vigil.CheckType) vigil.SecretFields
-	// Parse reads a config, or says by name which member is wrong.
+	// Parse reads a config, or names the member that is wrong.
 	Parse(t vigil.CheckType, config json.RawMessage, interval time.Duration) (probe.Probe, error)
 }
 
-// incidentWorkflows is what the API asks of the workflows that decide about incidents
-// and deliver messages. Every method that takes orgID answers vigil.NotFound for
+// incidentWorkflows updates the workflows of incidents and deliveries. Every method that takes orgID answers vigil.NotFound for
 // what belongs to another organization.
 type incidentWorkflows interface {
 	// Acknowledge and Resolve return the incident as it is then. CodeConflict:
-	// its state does not allow it. CodeUnavailable: nobody answers in time.
+	// its state does not allow it. CodeUnavailable: the workflow does not answer in time.
 	Acknowledge(ctx context.Context, orgID, id uuid.UUID, by string) (vigil.Incident, error)
 	Resolve(ctx context.Context, orgID, id uuid.UUID, by, note string) (vigil.Incident, error)
-	// Redeliver has one more attempt made; CodeConflict when its channel is
-	// not told any more.
+	// Redeliver requests one more attempt; CodeConflict when its channel is
+	// disabled or deleted.
 	Redeliver(ctx context.Context, orgID, deliveryID uuid.UUID) error
-	// Look makes a check's incident be thought over, after something that it
-	// depends on was changed. It is an attempt, as those of loops are.
-	Look(ctx context.Context, checkID uuid.UUID) error
+	// Refresh has the incident of a check evaluated again, after something that it
+	// depends on changed. It is an attempt, as those of loops are.
+	Refresh(ctx context.Context, checkID uuid.UUID) error
 }
 
-// channelTypes is what the API asks of the channel types.
+// channelTypes is the registry of channel types.
 type channelTypes interface {
 	Types() []vigil.ChannelType
 	// Config returns a zero value of the struct that documents a type's config.
 	Config(t vigil.ChannelType) any
 	// Secrets returns the secret members of a type's config.
 	Secrets(t vigil.ChannelType) vigil.SecretFields
-	// Parse reads a config, or says by name which member is wrong.
+	// Parse reads a config, or names the member that is wrong.
 	Parse(t vigil.ChannelType, config json.RawMessage) (notify.Sender, error)
 }
 

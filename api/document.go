@@ -16,19 +16,20 @@ const documentVersion = "1.0.0"
 // newAPI returns an API without operations.
 func newAPI(mux *http.ServeMux) huma.API {
 	return rest.NewAPI(mux, &huma.Info{
-		Title:       "Vigil",
-		Version:     documentVersion,
-		Description: "Monitoring and alerting: checks probe a target at an interval from one or more regions, and their results are kept, summed up and acted on.",
+		Title:   "Vigil",
+		Version: documentVersion,
+		Description: "Monitoring and alerting: checks probe a target at an interval from one or more regions, and their results are stored, " +
+			"summarized and used for alerting.",
 	}, []*huma.Tag{
-		{Name: tagSystem, Description: "What needs no account."},
-		{Name: tagAccount, Description: "Who you are and what your plan allows."},
+		{Name: tagSystem, Description: "Endpoints that need no account."},
+		{Name: tagAccount, Description: "Your account and what your plan allows."},
 		{Name: tagKeys, Description: "Credentials for programs."},
-		{Name: tagChecks, Description: "What is probed, how often and from where."},
-		{Name: tagResults, Description: "What the probes saw."},
-		{Name: tagRules, Description: "When an incident opens, and who is told."},
-		{Name: tagChannels, Description: "How people and programs are told."},
-		{Name: tagIncidents, Description: "What failed, since when, and who looks after it."},
-		{Name: tagDeliveries, Description: "What was told to whom, every attempt included."},
+		{Name: tagChecks, Description: "What to probe, how often and from where."},
+		{Name: tagResults, Description: "The outcome of probes."},
+		{Name: tagRules, Description: "When an incident opens, and which channels are notified."},
+		{Name: tagChannels, Description: "Where notifications go: mail, webhooks, push, chat, pagers."},
+		{Name: tagIncidents, Description: "What failed, since when, and who acknowledged it."},
+		{Name: tagDeliveries, Description: "Notifications and every attempt to deliver them."},
 		{Name: tagStream, Description: "Incidents as they happen."},
 	})
 }
@@ -43,34 +44,54 @@ type types struct {
 // given check and channel types.
 func Document(checks checkTypes, channels channelTypes) ([]byte, error) {
 	s := assemble(Deps{Probes: checks, Channels: channels})
-	s.describe()
-	text, err := s.registrar.Document().YAML()
+	text, err := s.describe().YAML()
 	if err != nil {
 		return nil, fmt.Errorf("write the OpenAPI document: %w", err)
 	}
 	return text, nil
 }
 
-// describe writes into the document what Huma cannot know.
-func (s *Server) describe() {
-	s.describeChecks()
-	s.describeChannels()
-	s.describeRules()
-	s.describeNulls()
+// describe returns the document with what Huma cannot know.
+func (s *Server) describe() *huma.OpenAPI {
+	doc := rest.CopyDocument(s.registrar.Document())
+	schemas := doc.Components.Schemas
+	s.types.describeChecks(schemas)
+	s.types.describeChannels(schemas)
+	describeRules(schemas.Map())
+	describeReadOnly(schemas.Map())
+	describeNulls(schemas.Map())
+	return doc
 }
 
 // serveDocument serves the document and the page that shows it.
 func (s *Server) serveDocument() error {
-	s.describe()
-	asJSON, err := json.Marshal(s.registrar.Document())
+	doc := s.describe()
+	asJSON, err := json.Marshal(doc)
 	if err != nil {
 		return fmt.Errorf("write the OpenAPI document: %w", err)
 	}
-	asYAML, err := s.registrar.Document().YAML()
+	asYAML, err := doc.YAML()
 	if err != nil {
 		return fmt.Errorf("write the OpenAPI document: %w", err)
 	}
 	s.mux.HandleFunc("GET /openapi.json", serveBytes("application/json", asJSON))
 	s.mux.HandleFunc("GET /openapi.yaml", serveBytes("application/yaml", asYAML))
 	return s.serveDocs()
+}
+
+// describeReadOnly writes into the document of which type the members are that a
+// resource shows and that a body may bring along. They are accepted with any
+// value, and ignored.
+func describeReadOnly(schemas map[string]*huma.Schema) {
+	for _, resource := range []string{"Check", "AlertRule", "NotificationChannel"} {
+		for _, body := range []*huma.Schema{schemas[resource+"Create"], schemas[resource+"Update"]} {
+			for name, property := range body.Properties {
+				if property.ReadOnly {
+					shown := *schemas[resource].Properties[name]
+					shown.ReadOnly, shown.Description = true, property.Description
+					body.Properties[name] = &shown
+				}
+			}
+		}
+	}
 }

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"maps"
 	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -12,28 +11,27 @@ import (
 
 // describeChannels writes into the document what depends on the channel types
 // that the registry knows, as describeChecks does for those of checks.
-func (s *Server) describeChannels() {
-	registry := s.registrar.Document().Components.Schemas
+func (t types) describeChannels(registry huma.Registry) {
 	schemas := registry.Map()
-	kinds := s.types.channels.Types()
-	names := make([]any, 0, len(kinds))
-	mapping := make(map[string]string, len(kinds))
+	types := t.channels.Types()
+	names := make([]any, 0, len(types))
+	mapping := make(map[string]string, len(types))
 	var variants, configs []*huma.Schema
-	for _, kind := range kinds {
-		name := camel(vigil.CheckType(kind)) + "Channel"
-		config := registry.Schema(reflect.TypeOf(s.types.channels.Config(kind)), true, name+"Config")
-		describeSecrets(registry, config, s.types.channels.Secrets(kind))
+	for _, typ := range types {
+		name := camel(vigil.CheckType(typ)) + "Channel"
+		config := registry.Schema(reflect.TypeOf(t.channels.Config(typ)), true, name+"Config")
+		describeSecrets(registry, config, t.channels.Secrets(typ))
 		schemas[name] = &huma.Schema{
 			Type:        huma.TypeObject,
-			Description: "What makes a channel of type " + string(kind) + ".",
+			Description: "What makes a channel of type " + string(typ) + ".",
 			Properties: map[string]*huma.Schema{
-				"type":   {Type: huma.TypeString, Enum: []any{string(kind)}},
+				"type":   {Type: huma.TypeString, Enum: []any{string(typ)}},
 				"config": config,
 			},
 			Required: []string{"type", "config"},
 		}
-		names = append(names, string(kind))
-		mapping[string(kind)] = rest.SchemaPrefix + name
+		names = append(names, string(typ))
+		mapping[string(typ)] = rest.SchemaPrefix + name
 		variants = append(variants, rest.SchemaRef(name))
 		configs = append(configs, config)
 	}
@@ -42,39 +40,21 @@ func (s *Server) describeChannels() {
 	channel.Properties["config"].Type = huma.TypeObject
 	channel.OneOf = variants
 	channel.Discriminator = &huma.Discriminator{PropertyName: "type", Mapping: mapping}
-	create := written(channel, channelReadOnly())
-	create.Required = []string{"name", "type", "config"}
-	withDefault(create, "enabled", true)
-	schemas["NotificationChannelCreate"] = create
-	update := written(channel, channelReadOnly())
-	update.OneOf, update.Discriminator, update.Required = nil, nil, nil
-	update.Properties["config"] = &huma.Schema{
-		AnyOf:       configs,
-		Description: "Replaces the config as a whole; its members depend on the type of the channel.",
+	create, update := schemas["NotificationChannelCreate"], schemas["NotificationChannelUpdate"]
+	create.OneOf, create.Discriminator = channel.OneOf, channel.Discriminator
+	update.Properties["config"] = replacedConfig(configs, "channel")
+	for _, body := range []*huma.Schema{create, update} {
+		body.Properties["name"] = channel.Properties["name"]
+		body.Properties["type"].Enum = names
 	}
-	schemas["NotificationChannelUpdate"] = update
-}
-
-// written derives the schema of a body that writes a resource from that of the
-// resource: what cannot be written may be sent along and is ignored.
-func written(resource *huma.Schema, readOnly []string) *huma.Schema {
-	body := *resource
-	body.Properties = maps.Clone(resource.Properties)
-	for _, name := range readOnly {
-		property := *body.Properties[name]
-		property.ReadOnly = true
-		property.Description = "Ignored."
-		body.Properties[name] = &property
-	}
-	return &body
+	create.Properties["enabled"].Default = true
 }
 
 // describeRules writes into the document the forms in which a rule's condition
 // may be written.
-func (s *Server) describeRules() {
-	schemas := s.registrar.Document().Components.Schemas.Map()
+func describeRules(schemas map[string]*huma.Schema) {
 	condition := schemas["Condition"]
-	condition.Description = "When a rule fires: when any of the keys that are present matches. severity is none of them."
+	condition.Description = "When a rule fires: when any of the keys that are present matches, except severity."
 	schemas["ConditionPair"] = &huma.Schema{
 		Type:        huma.TypeObject,
 		Description: "A condition of one number.",
@@ -86,20 +66,19 @@ func (s *Server) describeRules() {
 		Required:             []string{"type", "threshold"},
 		AdditionalProperties: false,
 	}
-	create := written(schemas["AlertRule"], ruleReadOnly())
-	create.Properties["condition"] = &huma.Schema{OneOf: []*huma.Schema{rest.SchemaRef("Condition"), rest.SchemaRef("ConditionPair")}}
-	create.Required = []string{"name", "notification_channel_ids"}
+	rule, create, update := schemas["AlertRule"], schemas["AlertRuleCreate"], schemas["AlertRuleUpdate"]
 	create.AnyOf = []*huma.Schema{{Required: []string{"condition"}}, {Required: []string{"condition_type", "threshold"}}}
-	schemas["AlertRuleCreate"] = create
-	update := *create
-	update.Required, update.AnyOf = nil, nil
-	schemas["AlertRuleUpdate"] = &update
+	for _, body := range []*huma.Schema{create, update} {
+		for _, name := range []string{"name", "condition_type", "threshold", "notify_on", "region_policy", "enabled"} {
+			body.Properties[name] = rule.Properties[name]
+		}
+		body.Properties["condition"] = &huma.Schema{OneOf: []*huma.Schema{rest.SchemaRef("Condition"), rest.SchemaRef("ConditionPair")}}
+	}
 }
 
 // describeNulls writes into the document which objects may be null. Huma can say
 // so of plain values only.
-func (s *Server) describeNulls() {
-	schemas := s.registrar.Document().Components.Schemas.Map()
+func describeNulls(schemas map[string]*huma.Schema) {
 	for _, of := range []struct{ resource, member string }{
 		{"Trigger", "result"}, {"TimelineEntry", "delivery"}, {"TimelineEntry", "attempt"},
 	} {

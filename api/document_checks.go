@@ -1,7 +1,6 @@
 package api
 
 import (
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -14,33 +13,32 @@ import (
 )
 
 // describeChecks writes into the document what depends on the check types that
-// the registry knows: a check and the bodies that write one are told apart by
+// the registry knows: a check and the bodies that write one are distinguished by
 // their type, each with its config; and the metadata of each type's results.
-func (s *Server) describeChecks() {
-	registry := s.registrar.Document().Components.Schemas
+func (t types) describeChecks(registry huma.Registry) {
 	schemas := registry.Map()
-	kinds := s.types.checks.Types()
-	names := make([]any, 0, len(kinds))
-	mapping := make(map[string]string, len(kinds))
+	types := t.checks.Types()
+	names := make([]any, 0, len(types))
+	mapping := make(map[string]string, len(types))
 	var variants, configs, seen []*huma.Schema
-	for _, kind := range kinds {
-		config := registry.Schema(reflect.TypeOf(s.types.checks.Config(kind)), true, camel(kind)+"Config")
-		describeSecrets(registry, config, s.types.checks.Secrets(kind))
-		if metadata := s.types.checks.Metadata(kind); metadata != nil {
-			seen = withSchema(seen, registry.Schema(reflect.TypeOf(metadata), true, camel(kind)+"Metadata"))
+	for _, typ := range types {
+		config := registry.Schema(reflect.TypeOf(t.checks.Config(typ)), true, camel(typ)+"Config")
+		describeSecrets(registry, config, t.checks.Secrets(typ))
+		if metadata := t.checks.Metadata(typ); metadata != nil {
+			seen = withSchema(seen, registry.Schema(reflect.TypeOf(metadata), true, camel(typ)+"Metadata"))
 		}
-		variant := "Check" + camel(kind)
+		variant := "Check" + camel(typ)
 		schemas[variant] = &huma.Schema{
 			Type:        huma.TypeObject,
-			Description: "What makes a check of type " + string(kind) + ".",
+			Description: "What makes a check of type " + string(typ) + ".",
 			Properties: map[string]*huma.Schema{
-				"type":   {Type: huma.TypeString, Enum: []any{string(kind)}},
+				"type":   {Type: huma.TypeString, Enum: []any{string(typ)}},
 				"config": config,
 			},
 			Required: []string{"type", "config"},
 		}
-		names = append(names, string(kind))
-		mapping[string(kind)] = rest.SchemaPrefix + variant
+		names = append(names, string(typ))
+		mapping[string(typ)] = rest.SchemaPrefix + variant
 		variants = append(variants, rest.SchemaRef(variant))
 		configs = withSchema(configs, config)
 	}
@@ -50,20 +48,30 @@ func (s *Server) describeChecks() {
 	check.Properties["config"].Type = huma.TypeObject
 	check.OneOf = variants
 	check.Discriminator = &huma.Discriminator{PropertyName: "type", Mapping: mapping}
-	schemas["CheckCreate"] = writtenCheck(check)
-	schemas["CheckCreate"].Required = []string{"name", "type", "config", "interval_seconds"}
-	schemas["CheckCreate"].Examples = []any{map[string]any{
+	create, update := schemas["CheckCreate"], schemas["CheckUpdate"]
+	create.OneOf, create.Discriminator = check.OneOf, check.Discriminator
+	create.Examples = []any{map[string]any{
 		"name": "Home page", "type": string(vigil.TypeHTTPS), "interval_seconds": 60, "regions": []string{vigil.DefaultRegionAlias},
 		"config": map[string]any{"url": "https://example.com/", "expected_status_code": 200, "timeout_seconds": 10},
 	}}
-	update := writtenCheck(check)
 	update.Examples = []any{map[string]any{"name": "Front page", "interval_seconds": 120, "enabled": false}}
-	update.OneOf, update.Discriminator, update.Required = nil, nil, nil
-	update.Properties["config"] = &huma.Schema{
-		AnyOf:       configs,
-		Description: "Replaces the config as a whole; its members depend on the type of the check.",
+	update.Properties["config"] = replacedConfig(configs, "check")
+	region, _ := vigil.RegionByKey(vigil.DefaultRegionAlias)
+	for _, body := range []*huma.Schema{create, update} {
+		body.Properties["name"] = check.Properties["name"]
+		body.Properties["type"].Enum = names
+		body.Properties["enabled"].Default = true
+		body.Properties["simultaneous_regions"].Default = true
+		body.Properties["regions"].Default = []string{region.Key}
 	}
-	schemas["CheckUpdate"] = update
+}
+
+// replacedConfig describes the config of a body that changes a resource.
+func replacedConfig(configs []*huma.Schema, resource string) *huma.Schema {
+	return &huma.Schema{
+		AnyOf:       configs,
+		Description: "Replaces the config as a whole; its members depend on the type of the " + resource + ".",
+	}
 }
 
 // describeSecrets marks the secret members of a config as write-only: they are
@@ -99,49 +107,25 @@ func describeMetadata(schemas map[string]*huma.Schema, seen []*huma.Schema) {
 	}
 	schemas["RunMetadata"] = &huma.Schema{
 		Type:        huma.TypeObject,
-		Description: "What a run says that saw nothing of the target.",
+		Description: "The metadata of a run that did not reach the target.",
 		Properties: map[string]*huma.Schema{
-			"test": {Type: huma.TypeBoolean, Description: "The run was asked for, and its result is not stored."},
+			"test": {Type: huma.TypeBoolean, Description: "The run was requested, and its result is not stored."},
 		},
 		AdditionalProperties: false,
 	}
 	result := schemas["Result"]
 	result.Properties["metadata"] = &huma.Schema{
 		AnyOf:       append(seen, rest.SchemaRef("RunMetadata"), &huma.Schema{Type: "null"}),
-		Description: "What the check's type has to say besides; null when there is nothing.",
+		Description: "Details that depend on the check's type; null when there are none.",
 	}
-}
-
-// writtenCheck derives the schema of a body that writes a check from that of
-// the check: what cannot be written may be sent along and is ignored.
-func writtenCheck(check *huma.Schema) *huma.Schema {
-	written := *check
-	written.Properties = maps.Clone(check.Properties)
-	for _, name := range checkReadOnly() {
-		property := *written.Properties[name]
-		property.ReadOnly = true
-		property.Description = "Ignored."
-		written.Properties[name] = &property
-	}
-	region, _ := vigil.RegionByKey(vigil.DefaultRegionAlias)
-	withDefault(&written, "enabled", true)
-	withDefault(&written, "simultaneous_regions", true)
-	withDefault(&written, "regions", []string{region.Key})
-	return &written
-}
-
-func withDefault(schema *huma.Schema, name string, value any) {
-	property := *schema.Properties[name]
-	property.Default = value
-	schema.Properties[name] = &property
 }
 
 // camel writes a check type as a part of a schema's name: smtp-imap is
 // SmtpImap.
-func camel(kind vigil.CheckType) string {
+func camel(typ vigil.CheckType) string {
 	var b strings.Builder
 	upper := true
-	for _, r := range string(kind) {
+	for _, r := range string(typ) {
 		if r == '-' {
 			upper = true
 			continue

@@ -21,7 +21,7 @@ func (i *incidents) acknowledge(ctx context.Context, in *rest.IDPath) (*rest.Ans
 }
 
 type resolveBody struct {
-	Note string `json:"note,omitempty" maxLength:"2000" doc:"What was found, for whoever reads about the incident later." example:"Restarted the load balancer."`
+	Note string `json:"note,omitempty" maxLength:"2000" doc:"What was found, for later readers of the incident." example:"Restarted the load balancer."`
 }
 
 type resolveInput struct {

@@ -44,10 +44,10 @@ type incidentView struct {
 	AcknowledgedBy *string              `json:"acknowledged_by" doc:"Who acknowledged it."`
 	ResolvedBy     *string              `json:"resolved_by" doc:"Who resolved it; null for one that resolved by itself."`
 	Resolution     *string              `json:"resolution" doc:"How it ended: automatic, manual or check_removed; null while it is open."`
-	Note           *string              `json:"note" doc:"What was noted when it was resolved."`
+	Note           *string              `json:"note" doc:"The note that was given when it was resolved."`
 	Regions        []string             `json:"regions" doc:"The regions in which a rule fired when it opened."`
 	Trigger        triggerView          `json:"trigger"`
-	WorkflowID     string               `json:"workflow_id" doc:"The workflow that decides about the check's incidents."`
+	WorkflowID     string               `json:"workflow_id" doc:"The workflow that manages the incidents of the check."`
 	RunURL         *string              `json:"run_url" doc:"The workflow in the Temporal UI; null where there is no UI."`
 }
 
@@ -64,7 +64,8 @@ func (s *incidents) show(i vigil.Incident) incidentView {
 		ID: i.ID, CheckID: i.CheckID, AlertRuleID: i.RuleID, Status: i.Status, Severity: i.Severity,
 		Title: i.Title, Description: i.Description, StartedAt: i.StartedAt.UTC(), CreatedAt: i.CreatedAt.UTC(),
 		AcknowledgedAt: inUTC(i.AcknowledgedAt), ResolvedAt: inUTC(i.ResolvedAt),
-		AcknowledgedBy: orNull(i.AcknowledgedBy), ResolvedBy: orNull(i.ResolvedBy), Resolution: orNull(string(i.Resolution)), Note: orNull(i.Note),
+		AcknowledgedBy: vigil.NilIfZero(i.AcknowledgedBy), ResolvedBy: vigil.NilIfZero(i.ResolvedBy),
+		Resolution: vigil.NilIfZero(string(i.Resolution)), Note: vigil.NilIfZero(i.Note),
 		Regions:    append([]string{}, i.Regions...),
 		Trigger:    triggerView{Matched: append([]string{}, i.Trigger.Matched...), FailureCount: i.Trigger.FailureCount},
 		WorkflowID: workflow, RunURL: s.links.of(workflow, ""),
@@ -82,19 +83,22 @@ func (i *incidents) register(r *rest.Registrar) {
 	}, i.list)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Path: "/v1/incidents/{id}", ID: "get-incident", Tag: tagIncidents, Resource: resourceIncident,
-		Summary: "Show an incident",
+		Summary: "Get an incident",
 	}, i.get)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: "/v1/incidents/{id}/acknowledge", ID: "acknowledge-incident", Tag: tagIncidents, Resource: resourceIncident, Audit: "incident.acknowledge",
+		Method: http.MethodPost, Path: "/v1/incidents/{id}/acknowledge", ID: "acknowledge-incident", Tag: tagIncidents,
+		Resource: resourceIncident, Audit: "incident.acknowledge",
 		Summary:     "Acknowledge an incident",
-		Description: "Says that somebody looks after it. Repeated, it changes nothing; a resolved incident cannot be acknowledged.",
+		Description: "Marks that someone is working on it. Acknowledging again changes nothing; a resolved incident cannot be acknowledged.",
 		Errors:      []int{http.StatusConflict, http.StatusServiceUnavailable},
 	}, i.acknowledge)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: "/v1/incidents/{id}/resolve", ID: "resolve-incident", Tag: tagIncidents, Resource: resourceIncident, Audit: "incident.resolve",
-		Summary:     "Resolve an incident",
-		Description: "No other incident of the check opens until all that made this one has been quiet once. Repeated, it changes nothing.",
-		Errors:      []int{http.StatusServiceUnavailable},
+		Method: http.MethodPost, Path: "/v1/incidents/{id}/resolve", ID: "resolve-incident", Tag: tagIncidents,
+		Resource: resourceIncident, Audit: "incident.resolve",
+		Summary: "Resolve an incident",
+		Description: "No other incident of the check opens until everything that caused this one has been healthy once. Resolving again " +
+			"changes nothing.",
+		Errors: []int{http.StatusServiceUnavailable},
 	}, i.resolve)
 }
 

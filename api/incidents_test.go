@@ -140,7 +140,7 @@ func TestIncidentWhileNobodyAnswers(t *testing.T) {
 	a := b.signup(t)
 	e := b.episode(t, a)
 	e.open(t)
-	b.desk.away = true
+	b.incidents.away = true
 	for _, verb := range []string{"/acknowledge", "/resolve"} {
 		r := a.want(t, http.StatusServiceUnavailable, http.MethodPost, e.incidentPath+verb, nil)
 		if r.body["code"] != "unavailable" || r.header.Get("Retry-After") == "" {

@@ -11,13 +11,13 @@ import (
 )
 
 // An API key is keyPrefix, keyRandom characters of base62 and keyChecksum
-// characters that say whether they were copied whole. The checksum costs a
-// caller who guesses nothing and us no question to the database.
+// characters that say whether they were copied whole. The checksum rejects a
+// mistyped key without a query.
 const (
 	keyPrefix   = "vgl_"
 	keyRandom   = 32
 	keyChecksum = 6
-	// keyShown characters of a key are kept in clear to tell keys apart.
+	// keyShown characters of a key are stored in clear, to recognize the key.
 	keyShown = len(keyPrefix) + 8
 )
 
@@ -43,7 +43,7 @@ func wellFormed(key string) bool {
 	return checksum(body[:keyRandom]) == body[keyRandom:]
 }
 
-// hashKey is what is kept of a key. A key has 190 random bits, so that a fast
+// hashKey returns the stored form of a key. A key has 190 random bits, so that a fast
 // hash is as good as a slow one.
 func hashKey(key string) []byte {
 	sum := sha256.Sum256([]byte(key))

@@ -11,6 +11,7 @@ import (
 
 	"vigil"
 	"vigil/api/rest"
+	"vigil/timing"
 )
 
 // mailer sends mail to people.
@@ -20,7 +21,7 @@ type mailer interface {
 	Sends() bool
 }
 
-// How hard a mail is tried. What is lost in the end can be asked for again.
+// Attempts to send a mail. A lost one can be requested again.
 const (
 	mailDeadline = time.Minute
 	mailTries    = 3
@@ -53,7 +54,7 @@ func (m *accountMail) send(ctx context.Context, what string, mail vigil.Mail) {
 	m.tasks.start(ctx, what, func(ctx context.Context) error {
 		var err error
 		for try := range mailTries {
-			if try > 0 && !pause(ctx, mailPause) {
+			if try > 0 && timing.Sleep(ctx, mailPause) != nil {
 				break
 			}
 			if err = m.mailer.Send(ctx, mail); err == nil {
@@ -67,19 +68,7 @@ func (m *accountMail) send(ctx context.Context, what string, mail vigil.Mail) {
 	})
 }
 
-// pause waits; false when ctx ended first.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// mailToken makes a token for a link and keeps its hash.
+// mailToken creates a token for a link and stores its hash.
 func (m *accountMail) mailToken(ctx context.Context, purpose vigil.TokenPurpose, user vigil.User, email string) (string, error) {
 	var secret [32]byte
 	if _, err := rand.Read(secret[:]); err != nil {
@@ -91,7 +80,7 @@ func (m *accountMail) mailToken(ctx context.Context, purpose vigil.TokenPurpose,
 	})
 }
 
-// hashToken is what is kept of a token, which has 256 random bits.
+// hashToken returns the stored form of a token, which has 256 random bits.
 func hashToken(token string) []byte {
 	sum := sha256.Sum256([]byte(token))
 	return sum[:]
@@ -105,7 +94,7 @@ func (m *accountMail) sendVerification(ctx context.Context, user vigil.User, ema
 	}
 	m.send(ctx, "send a verification", vigil.Mail{
 		To: []string{email}, Subject: "Confirm your email address",
-		Text: "Somebody, probably you, gave this address to a Vigil account. To confirm that it is yours, open\n\n" +
+		Text: "Someone, probably you, gave this address to a Vigil account. To confirm that it is yours, open\n\n" +
 			m.publicURL + "/verify?token=" + token + "\n\n" +
 			"and press the button there. The link works once, for 24 hours.\n\n" +
 			"If it was not you, do nothing: without the link nothing happens.\n",
@@ -131,11 +120,11 @@ func (m *accountMail) sendRecovery(ctx context.Context, user vigil.User, why str
 
 // sendReplaced mails an address that it no longer belongs to an account.
 func (m *accountMail) sendReplaced(ctx context.Context, previous string) {
-	m.send(ctx, "mail an address that was replaced", vigil.Mail{
+	m.send(ctx, "send a notice of a replaced address", vigil.Mail{
 		To: []string{previous}, Subject: "Your account has another email address now",
 		Text: "The Vigil account that had this address has another one from now on: its owner asked for the change, " +
 			"and the link in a mail to the new address was used.\n\n" +
-			"If it was not you, write to whoever runs " + m.publicURL + ".\n",
+			"If it was not you, contact the operator of " + m.publicURL + ".\n",
 	})
 }
 

@@ -15,17 +15,17 @@ import (
 	"vigil/api"
 )
 
-// Whatever callers make up, they cannot make a route of it.
-func TestEveryAnswerIsTold(t *testing.T) {
+// A path that a caller made up is not a route.
+func TestEveryAnswerIsMeasured(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
-	var told []string
+	var measured []string
 	b := setup(t, func(d *api.Deps) {
 		d.Config.AddressRate = 1
 		d.Answered = func(_ context.Context, method, route string, status int, took time.Duration) {
 			mu.Lock()
 			defer mu.Unlock()
-			told = append(told, fmt.Sprintf("%s %s %d", method, route, status))
+			measured = append(measured, fmt.Sprintf("%s %s %d", method, route, status))
 			if took < 0 {
 				t.Errorf("%s took %v", route, took)
 			}
@@ -35,7 +35,7 @@ func TestEveryAnswerIsTold(t *testing.T) {
 	a := b.signup(t)
 	check := text(a.check(t), "id")
 	mu.Lock()
-	told = nil
+	measured = nil
 	mu.Unlock()
 	for _, step := range []struct {
 		method, path string
@@ -51,10 +51,10 @@ func TestEveryAnswerIsTold(t *testing.T) {
 	} {
 		a.do(t, step.method, step.path, nil)
 		mu.Lock()
-		if len(told) == 0 || !slices.Equal(told, []string{step.want}) {
-			t.Errorf("%s %s: told %q, want %q", step.method, step.path, told, step.want)
+		if len(measured) == 0 || !slices.Equal(measured, []string{step.want}) {
+			t.Errorf("%s %s: measured %q, want %q", step.method, step.path, measured, step.want)
 		}
-		told = nil
+		measured = nil
 		mu.Unlock()
 	}
 }

@@ -24,7 +24,7 @@ func (noIncidentWorkflows) Redeliver(context.Context, uuid.UUID, uuid.UUID) erro
 	return errNoIncidentWorkflows()
 }
 
-func (noIncidentWorkflows) Look(context.Context, uuid.UUID) error { return nil }
+func (noIncidentWorkflows) Refresh(context.Context, uuid.UUID) error { return nil }
 
 func errNoIncidentWorkflows() error {
 	return vigil.Errorf(vigil.CodeUnavailable, "This server cannot change incidents: it was started without their workflows.")

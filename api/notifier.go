@@ -9,8 +9,8 @@ import (
 	"vigil"
 )
 
-// notifier tells workflows in the background what was just committed. The answer
-// does not wait for it: while Temporal is away, the sweep does the same later.
+// notifier updates workflows in the background after a commit. Requests do not
+// wait for it: while Temporal is unavailable, the sweep repairs it later.
 type notifier struct {
 	store     loopStore
 	loops     loopWorkflows
@@ -49,7 +49,7 @@ func (n *notifier) stopLoops(ctx context.Context, id uuid.UUID, regions []string
 // refreshIncident has the incident of a check evaluated again, after something
 // that it depends on changed.
 func (n *notifier) refreshIncident(ctx context.Context, check uuid.UUID) {
-	n.tasks.start(ctx, "refresh the incident of a check", func(ctx context.Context) error { return n.incidents.Look(ctx, check) })
+	n.tasks.start(ctx, "refresh the incident of a check", func(ctx context.Context) error { return n.incidents.Refresh(ctx, check) })
 }
 
 // rulesChanged updates the loops of a check, and its incident, after its rules

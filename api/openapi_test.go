@@ -19,7 +19,7 @@ import (
 	"vigil/probe"
 )
 
-var update = flag.Bool("update", false, "write openapi.yaml and the client anew") //nolint:gochecknoglobals // a flag
+var update = flag.Bool("update", false, "renew openapi.yaml and the client") //nolint:gochecknoglobals // a flag
 
 const (
 	renewal = "Renew it with: go test ./api -run TestOpenAPI -update"

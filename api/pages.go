@@ -60,7 +60,9 @@ func (p *pages) serve(mux *http.ServeMux) error {
 	}
 	p.template = parsed
 	mux.HandleFunc("GET /verify", p.form(page{Title: "Confirm your email address", Action: "/verify", Button: "Confirm"}))
-	mux.HandleFunc("GET /recover", p.form(page{Title: "Get back into your account", Action: "/recover", Button: "Make a new API key", Recover: true}))
+	mux.HandleFunc("GET /recover", p.form(page{
+		Title: "Get back into your account", Action: "/recover", Button: "Make a new API key", Recover: true,
+	}))
 	mux.HandleFunc("POST /verify", p.use("account.verify", p.verify))
 	mux.HandleFunc("POST /recover", p.use("account.recover", p.recover))
 	return nil

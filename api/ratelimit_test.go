@@ -21,7 +21,7 @@ import (
 
 // hold keeps the windows open that are: a machine may be too slow for the minute
 // of the database's clock.
-func (b *bundle) hold(t *testing.T) {
+func (b *testServer) hold(t *testing.T) {
 	t.Helper()
 	if _, err := b.store.DB().NewRaw("UPDATE rate_windows SET started = started + interval '1 hour'").Exec(t.Context()); err != nil {
 		t.Fatal(err)
@@ -29,7 +29,7 @@ func (b *bundle) hold(t *testing.T) {
 }
 
 // reopen makes the database forget that windows are open, and held so.
-func (b *bundle) reopen(t *testing.T) {
+func (b *testServer) reopen(t *testing.T) {
 	t.Helper()
 	if _, err := b.store.DB().NewRaw("UPDATE rate_windows SET started = started - interval '1 hour 1 minute'").Exec(t.Context()); err != nil {
 		t.Fatal(err)

@@ -16,8 +16,8 @@ const (
 	// leaseSilence is how long a worker may be silent before its regions
 	// count as offline.
 	leaseSilence = 3 * time.Second
-	// onlineBelief is how long an answer to which regions are online is kept.
-	onlineBelief = time.Second
+	// onlineTTL is how long an answer to which regions are online is kept.
+	onlineTTL = time.Second
 )
 
 // regionStore knows which regions have a worker, and the check types that each of
@@ -32,7 +32,7 @@ type regions struct {
 }
 
 func newRegions(store regionStore, now func() time.Time) *regions {
-	return &regions{store: store, online: newCache[map[string][]vigil.CheckType](onlineBelief, 1, now)}
+	return &regions{store: store, online: newCache[map[string][]vigil.CheckType](onlineTTL, 1, now)}
 }
 
 // regionView is a Region (spec section 2).
@@ -48,7 +48,7 @@ type regionView struct {
 	Longitude        float64           `json:"longitude" example:"-74.1724"`
 	Primary          bool              `json:"primary" doc:"Whether the region is open to every tier."`
 	Tiers            []vigil.Tier      `json:"tiers" enum:"free,paid,enterprise" doc:"The tiers that may use the region."`
-	Status           string            `json:"status" enum:"online,offline" doc:"Whether a worker serves the region right now."`
+	Status           string            `json:"status" enum:"online,offline" doc:"Whether a worker serves the region now."`
 	Aliases          []string          `json:"aliases" doc:"Cloud providers' names that are accepted for the region."`
 	UnavailableTypes []vigil.CheckType `json:"unavailable_types" doc:"Check types that the region cannot run right now, such as ping where a machine forbids ICMP. Such checks are accepted; while it is so their executions are missed, never failed."`
 }

@@ -30,7 +30,7 @@ type resultView struct {
 	ResponseTimeMS int64          `json:"response_time_ms" minimum:"0"`
 	StatusCode     *int           `json:"status_code" doc:"Status of the HTTP answer; null for other types and when there was none."`
 	ErrorMessage   *string        `json:"error_message" doc:"Why the probe failed; null on success."`
-	Metadata       map[string]any `json:"metadata" nullable:"true" doc:"What the check's type has to say besides; null when there is nothing."`
+	Metadata       map[string]any `json:"metadata" nullable:"true" doc:"Details that depend on the check's type; null when there are none."`
 	Time           time.Time      `json:"time" doc:"When the probe began."`
 }
 
@@ -55,7 +55,7 @@ func (s *results) register(r *rest.Registrar) {
 	}, s.list)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Path: "/v1/checks/{id}/uptime", ID: "get-uptime", Tag: tagResults, Resource: resourceCheck,
-		Summary: "Sum up the results of a check over a period",
+		Summary: "Get the uptime of a check over a period",
 	}, s.uptime)
 }
 
@@ -116,9 +116,9 @@ type UptimeNumbers struct {
 	P50ResponseTimeMS  float64 `json:"p50_response_time_ms"`
 	P95ResponseTimeMS  float64 `json:"p95_response_time_ms"`
 	P99ResponseTimeMS  float64 `json:"p99_response_time_ms"`
-	ExpectedChecks     int64   `json:"expected_checks" doc:"How many results were due, those of manual tests included: a test is due when it is asked for."`
-	MissedChecks       int64   `json:"missed_checks" doc:"How many of them there are not."`
-	CoveragePercentage float64 `json:"coverage_percentage" minimum:"0" maximum:"100" doc:"Share of the results that were due and are there."`
+	ExpectedChecks     int64   `json:"expected_checks" doc:"How many results were due, including those of manual tests."`
+	MissedChecks       int64   `json:"missed_checks" doc:"How many of the due results are missing."`
+	CoveragePercentage float64 `json:"coverage_percentage" minimum:"0" maximum:"100" doc:"Share of the due results that exist."`
 }
 
 // uptimeView is an UptimeStats (spec section 2).

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"time"
 
@@ -40,8 +39,8 @@ type alertRuleView struct {
 	ConditionType          *vigil.ConditionType `json:"condition_type" doc:"The condition as one of consecutive_failures, response_time, status_code, ssl_expiry; null when none says the same." example:"consecutive_failures"`
 	Threshold              *float64             `json:"threshold" doc:"The number of condition_type; null without one." example:"3"`
 	Condition              conditionView        `json:"condition"`
-	NotificationChannelIDs []uuid.UUID          `json:"notification_channel_ids" minItems:"1" maxItems:"100" doc:"The channels that are told."`
-	NotifyOn               vigil.NotifyOn       `json:"notify_on" enum:"unhealthy,healthy,both" default:"unhealthy" doc:"Whether the channels are told when an incident opens, when it resolves by itself, or both times."`
+	NotificationChannelIDs []uuid.UUID          `json:"notification_channel_ids" minItems:"1" maxItems:"100" doc:"The channels that are notified."`
+	NotifyOn               vigil.NotifyOn       `json:"notify_on" enum:"unhealthy,healthy,both" default:"unhealthy" doc:"Whether to notify when an incident opens, when it resolves by itself, or both."`
 	RegionPolicy           vigil.RegionPolicy   `json:"region_policy" enum:"any,majority,all" default:"any" doc:"In how many of the regions that have a vote the rule must fire: one, more than half, or all."`
 	Enabled                bool                 `json:"enabled" default:"true"`
 	CreatedAt              time.Time            `json:"created_at"`
@@ -66,8 +65,8 @@ func showRule(r vigil.Rule) alertRuleView {
 		NotificationChannelIDs: r.Channels, NotifyOn: r.NotifyOn, RegionPolicy: r.Policy, Enabled: r.Enabled,
 		CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
 	}
-	if kind, threshold, ok := r.Condition.Reference(); ok {
-		view.ConditionType, view.Threshold = &kind, &threshold
+	if conditionType, threshold, ok := r.Condition.Reference(); ok {
+		view.ConditionType, view.Threshold = &conditionType, &threshold
 	}
 	return view
 }
@@ -100,24 +99,24 @@ func (a *rules) register(r *rest.Registrar) {
 		Summary: "List the alert rules of a check, newest first",
 	}, a.list)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: list, ID: "create-alert-rule", Tag: tagRules, Audit: "rule.create", Resource: resourceCheck, Status: http.StatusCreated,
+		Method: http.MethodPost, Path: list, ID: "create-alert-rule", Tag: tagRules,
+		Audit: "rule.create", Resource: resourceCheck, Status: http.StatusCreated,
 		Summary: "Create an alert rule",
-		Description: "Say when it fires with `condition`, by its keys or as `type` and `threshold`, or with `condition_type` and `threshold`. " +
+		Description: "Set when it fires with `condition`, by its keys or as `type` and `threshold`, or with `condition_type` and `threshold`. " +
 			"The keys of a condition add up: the rule fires when any of them matches. A rule that could never fire is refused.",
-		Body: rest.SchemaRef("AlertRuleCreate"),
 	}, a.create)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Path: one, ID: "get-alert-rule", Tag: tagRules, Resource: resourceRule,
-		Summary: "Show an alert rule",
+		Summary: "Get an alert rule",
 	}, a.get)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodPut, Path: one, ID: "update-alert-rule", Tag: tagRules, Audit: "rule.update", Resource: resourceRule,
-		Summary:     "Change an alert rule",
+		Summary:     "Update an alert rule",
 		Description: "Members that are left out stay as they are; `condition` is replaced as a whole.",
-		Body:        rest.SchemaRef("AlertRuleUpdate"),
 	}, a.update)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodDelete, Path: one, ID: "delete-alert-rule", Tag: tagRules, Audit: "rule.delete", Resource: resourceRule, Status: http.StatusNoContent,
+		Method: http.MethodDelete, Path: one, ID: "delete-alert-rule", Tag: tagRules,
+		Audit: "rule.delete", Resource: resourceRule, Status: http.StatusNoContent,
 		Summary: "Delete an alert rule",
 	}, a.delete)
 }
@@ -141,7 +140,7 @@ func (a *rules) list(ctx context.Context, in *rulesInput) (*rest.Listing[alertRu
 
 type createRuleInput struct {
 	rest.IDPath
-	Body json.RawMessage
+	Body alertRuleCreate
 }
 
 func (a *rules) create(ctx context.Context, in *createRuleInput) (*rest.Answer[alertRuleView], error) {
@@ -149,18 +148,16 @@ func (a *rules) create(ctx context.Context, in *createRuleInput) (*rest.Answer[a
 	if err != nil {
 		return nil, err
 	}
-	patch, err := readRulePatch(in.Body, true)
-	if err != nil {
+	if err := in.Body.clean(); err != nil {
 		return nil, err
 	}
-	rest.AuditMembers(ctx, patch.given)
 	rule := vigil.Rule{
 		OrgID: rest.CallerOf(ctx).Org.ID, CheckID: check, NotifyOn: vigil.NotifyUnhealthy, Policy: vigil.AnyRegion, Enabled: true,
 	}
-	if rule.Condition, err = patch.condition.Resolve(nil); err != nil {
+	if rule.Condition, err = in.Body.condition().Resolve(nil); err != nil {
 		return nil, err
 	}
-	patch.apply(&rule)
+	in.Body.apply(&rule)
 	if rule.ID, err = uuid.NewV7(); err != nil {
 		return nil, err
 	}
@@ -186,7 +183,7 @@ func (a *rules) get(ctx context.Context, in *RulePath) (*rest.Answer[alertRuleVi
 
 type updateRuleInput struct {
 	RulePath
-	Body json.RawMessage
+	Body alertRuleUpdate
 }
 
 func (a *rules) update(ctx context.Context, in *updateRuleInput) (*rest.Answer[alertRuleView], error) {
@@ -194,20 +191,19 @@ func (a *rules) update(ctx context.Context, in *updateRuleInput) (*rest.Answer[a
 	if err != nil {
 		return nil, err
 	}
-	patch, err := readRulePatch(in.Body, false)
-	if err != nil {
+	if err := in.Body.clean(); err != nil {
 		return nil, err
 	}
-	rest.AuditMembers(ctx, patch.given)
+	wanted := in.Body.condition()
 	rule, err := a.store.UpdateRule(ctx, rest.CallerOf(ctx).Org.ID, check, id, func(r *vigil.Rule) error {
-		if patch.condition.Given() {
-			condition, err := patch.condition.Resolve(&r.Condition)
+		if wanted.Given() {
+			condition, err := wanted.Resolve(&r.Condition)
 			if err != nil {
 				return err
 			}
 			r.Condition = condition
 		}
-		patch.apply(r)
+		in.Body.apply(r)
 		return nil
 	})
 	if err != nil {

@@ -126,7 +126,7 @@ func TestRulesThatCannotBe(t *testing.T) {
 		"NoChannels":                {body(with("notification_channel_ids", []string{})), "notification_channel_ids", false},
 		"ChannelsMissing":           {func() object { r := body(); delete(r, "notification_channel_ids"); return r }(), "notification_channel_ids", false},
 		"AChannelThatIsNoID":        {body(with("notification_channel_ids", []string{channel, "x"})), "notification_channel_ids[1]", false},
-		"AChannelOfNobody":          {body(with("notification_channel_ids", []string{uuid.NewString()})), "notification_channel_ids", false},
+		"AnUnknownChannel":          {body(with("notification_channel_ids", []string{uuid.NewString()})), "notification_channel_ids", false},
 		"AChannelOfAnother":         {body(with("notification_channel_ids", []string{channel, foreign})), "notification_channel_ids", false},
 		"TextAsChannels":            {body(with("notification_channel_ids", channel)), "notification_channel_ids", false},
 		"TooManyChannels":           {body(with("notification_channel_ids", slices.Repeat([]string{channel}, 101))), "notification_channel_ids", false},
@@ -179,7 +179,7 @@ func TestRuleLife(t *testing.T) {
 	if encoded(t, got["condition"]) != `{"response_time_ms":900}` || got["name"] != "Slow" {
 		t.Errorf("rule %v", got)
 	}
-	// Whoever reads a rule, changes one form and writes both means that one.
+	// Of both forms that are written back, the changed one counts.
 	got["condition"] = map[string]any{"failure_threshold": 2}
 	got = a.want(t, http.StatusOK, http.MethodPut, path, got).data(t)
 	if got["condition_type"] != "consecutive_failures" || got["threshold"] != 2.0 {
@@ -205,9 +205,9 @@ func TestRuleLife(t *testing.T) {
 		return slices.ContainsFunc(b.loops.applied, func(l vigil.Loop) bool { return l.CheckID.String() == check && l.Desired == 5 })
 	})
 	eventually(t, func() bool {
-		b.desk.mu.Lock()
-		defer b.desk.mu.Unlock()
-		return slices.Contains(b.desk.looked, parseUUID(t, check))
+		b.incidents.mu.Lock()
+		defer b.incidents.mu.Unlock()
+		return slices.Contains(b.incidents.refreshed, parseUUID(t, check))
 	})
 
 	b.clock.advance(1e9)
@@ -257,8 +257,8 @@ func TestForeignCheck(t *testing.T) {
 	owner.want(t, http.StatusOK, http.MethodGet, "/v1/checks/"+check+"/alerts/"+rule, nil)
 }
 
-// TestFiringRules holds that the regions of a check tell which rules fire there,
-// as the loop says, or as it told last.
+// TestFiringRules holds that the regions of a check show which rules fire there, as
+// the loop reports now, or as it reported last.
 func TestFiringRules(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

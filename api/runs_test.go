@@ -25,7 +25,7 @@ func parseUUID(t *testing.T, s string) uuid.UUID {
 }
 
 // record stores results as a worker does.
-func (b *bundle) record(t *testing.T, results ...vigil.Result) {
+func (b *testServer) record(t *testing.T, results ...vigil.Result) {
 	t.Helper()
 	writer := storage.NewResultWriter(b.store, storage.WriterOptions{Delay: time.Millisecond, Now: b.clock.Now})
 	ctx, done := context.WithCancel(t.Context())

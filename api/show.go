@@ -22,15 +22,6 @@ func (l workflowLinks) of(workflowID, runID string) *string {
 	return &address
 }
 
-// orNull shows a value, or null for its zero value.
-func orNull[T comparable](v T) *T {
-	var empty T
-	if v == empty {
-		return nil
-	}
-	return &v
-}
-
 // inUTC shows a time in UTC, or null for none.
 func inUTC(t *time.Time) *time.Time {
 	if t == nil {

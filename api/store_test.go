@@ -14,9 +14,9 @@ func newStore(t *testing.T, c *clock) *storage.Store {
 	return storagetest.New(t, func(o *storage.Options) { o.Now = c.Now })
 }
 
-// works lets a worker report from a region, and be believed for an hour: a slow
+// works lets a worker report from a region, for an hour: a slow
 // machine would take longer than the silence after which a region is offline.
-func (b *bundle) works(t *testing.T, worker, region string, unavailable ...vigil.CheckType) {
+func (b *testServer) works(t *testing.T, worker, region string, unavailable ...vigil.CheckType) {
 	t.Helper()
 	if err := b.store.RenewLease(t.Context(), worker, []string{region}, unavailable...); err != nil {
 		t.Fatal(err)

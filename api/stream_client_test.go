@@ -121,14 +121,14 @@ func (f *follower) next(patience time.Duration) (frame, error) {
 	}
 }
 
-// streaming is an API whose streams are configured, on the database of a bundle.
+// streaming is an API whose streams are configured, on the database of a testServer.
 type streaming struct {
-	*bundle
+	*testServer
 	url    string
 	server *api.Server
 }
 
-func (b *bundle) streaming(t *testing.T, config api.StreamConfig, options ...func(*api.Deps)) *streaming {
+func (b *testServer) streaming(t *testing.T, config api.StreamConfig, options ...func(*api.Deps)) *streaming {
 	t.Helper()
 	var deps api.Deps
 	b.serve(t, append(options, func(d *api.Deps) {
@@ -145,7 +145,7 @@ func (b *bundle) streaming(t *testing.T, config api.StreamConfig, options ...fun
 		listener.Close()
 		server.Close()
 	})
-	return &streaming{bundle: b, url: listener.URL, server: server}
+	return &streaming{testServer: b, url: listener.URL, server: server}
 }
 
 // setupStream is setup with the clock of the database, which dates events.

@@ -54,7 +54,7 @@ func (f flaky) KeyByHash(ctx context.Context, hash []byte) (vigil.APIKey, vigil.
 	return key, org, user, err
 }
 
-// TestStreamOutlivesTheDatabase holds that a stream stays open while nobody can
+// TestStreamOutlivesTheDatabase holds that a stream stays open while no one can
 // be asked about events or credentials, and goes on without a loss.
 func TestStreamOutlivesTheDatabase(t *testing.T) {
 	t.Parallel()
@@ -67,7 +67,7 @@ func TestStreamOutlivesTheDatabase(t *testing.T) {
 	e := b.episode(t, a)
 	f, _ := s.open(t, a, "", "")
 	away.Store(true)
-	b.clock.advance(10 * time.Second) // nothing is believed any more
+	b.clock.advance(10 * time.Second) // no credential is cached any more
 	e.resolve(t, e.open(t))
 	eventually(t, func() bool { return hurt.Load() > 5 })
 	f.quiet(t)

@@ -30,7 +30,7 @@ type subscriber struct {
 	seen  int64 // seq of the newest event
 	last  string
 	tally *tally
-	// ready is told once the first stream is open.
+	// ready is called once the first stream is open.
 	ready func()
 }
 
@@ -116,7 +116,7 @@ func TestStreamStorm(t *testing.T) {
 	if testing.Short() {
 		episodes = 8
 	}
-	config := api.StreamConfig{PerKey: 1000, PerOrganization: 1000} // a seat is given back a moment after its client left
+	config := api.StreamConfig{PerKey: 1000, PerOrganization: 1000} // a place is free a moment after its client left
 	s := setupStream(t, config)
 	second := s.streaming(t, config)
 	// Coming and going must not meet the limit of requests.

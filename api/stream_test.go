@@ -87,7 +87,7 @@ func TestStreamResumes(t *testing.T) {
 	if got := resumed.positions(t, 49); first.id != all[200] || !slices.Equal(got, all[201:]) {
 		t.Errorf("resumed behind %q: %v", first.id, got)
 	}
-	// Whoever is cut off before the first event resumes where the stream began.
+	// A client that is cut off before the first event resumes where the stream began.
 	again, _ := s.open(t, a, "", first.id)
 	if got := again.must(t); got.id != all[201] {
 		t.Errorf("then came %q, want %q", got.id, all[201])
@@ -210,7 +210,7 @@ func TestStreamLimits(t *testing.T) {
 	made := a.want(t, http.StatusCreated, http.MethodPost, "/v1/api-keys", map[string]any{"name": "one more"}).data(t)
 	last := account{client: a.as(text(made, "api_key")), key: text(made, "api_key")}
 	refused(last, "organization")
-	s.open(t, other, "", "") // nobody else is held up
+	s.open(t, other, "", "") // no other stream is held up
 
 	open[3].cancel()
 	eventually(t, func() bool {
@@ -240,7 +240,7 @@ func TestStreamHeartbeat(t *testing.T) {
 }
 
 // TestStreamRevoked holds that the streams of a revoked key end within five
-// seconds: four for which the key is believed, by the clock of the bundle, and
+// seconds: four for which the key is cached, by the server's clock, and
 // one of the machine's, which may be late but not every time.
 func TestStreamRevoked(t *testing.T) {
 	t.Parallel()
@@ -265,7 +265,7 @@ func TestStreamRevoked(t *testing.T) {
 		}
 	}
 	if best > time.Second {
-		t.Errorf("both ended %v after the key was believed no more", best)
+		t.Errorf("both ended %v after the key was no longer cached", best)
 	}
 	stays.quiet(t)
 }
@@ -289,7 +289,7 @@ func TestStreamWithoutNotifications(t *testing.T) {
 	s := setupStream(t, api.StreamConfig{})
 	a := s.signup(t)
 	f, _ := s.open(t, a, "", "")
-	// Nobody notifies of these at all.
+	// There is no notification of these.
 	for range 3 {
 		want := s.flood(t, a.org, s.clock.Now(), 2, 0)
 		if got := f.positions(t, 2); !slices.Equal(got, want) {
@@ -309,14 +309,14 @@ func TestStreamWithoutNotifications(t *testing.T) {
 }
 
 // TestStreamCutsOffWhoDoesNotRead holds that a client that stands still costs
-// its own stream and nobody else's.
+// its own stream and no other.
 func TestStreamCutsOffWhoDoesNotRead(t *testing.T) {
 	t.Parallel()
 	// Long enough for a stream that is read to survive a pause of the machine.
 	s := setupStream(t, api.StreamConfig{PerKey: 2, WriteDeadline: 3 * time.Second})
 	a := s.signup(t)
 	all := s.flood(t, a.org, s.clock.Now(), 400, 60_000)
-	still, _, err := follow(t.Context(), s.url, a.key, "?since=0-0", "") // whose frames nobody takes
+	still, _, err := follow(t.Context(), s.url, a.key, "?since=0-0", "") // whose frames are not read
 	if err != nil || still == nil {
 		t.Fatal(err)
 	}
@@ -325,7 +325,7 @@ func TestStreamCutsOffWhoDoesNotRead(t *testing.T) {
 	if got := reading.positions(t, len(all)); !slices.Equal(got, all) {
 		t.Errorf("%d events came, want %d", len(got), len(all))
 	}
-	eventually(t, func() bool { // its seat is free again
+	eventually(t, func() bool { // its place is free again
 		f, _, err := follow(t.Context(), s.url, a.key, "", "")
 		if f != nil {
 			f.cancel()
@@ -355,7 +355,7 @@ func TestStreamIsPrompt(t *testing.T) {
 	a := s.signup(t)
 	e := s.episode(t, a)
 	f, _ := s.open(t, a, "", "")
-	e.resolve(t, e.open(t)) // by which time somebody listens
+	e.resolve(t, e.open(t)) // by which time a stream listens
 	f.positions(t, 2)
 	var took []time.Duration
 	come := func() { // what was just stored

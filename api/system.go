@@ -15,11 +15,11 @@ const (
 	tagSystem = "System"
 	// interfaceVersion is the version that GET / reports (spec section 9).
 	interfaceVersion = "v1"
-	// readyDeadline bounds each question that /ready asks.
+	// readyDeadline bounds the checks of /ready.
 	readyDeadline = 2 * time.Second
 )
 
-// systemStore is what /ready asks of the database.
+// systemStore is what /ready needs of the database.
 type systemStore interface {
 	Ready(ctx context.Context) error
 	regionStore
@@ -53,7 +53,7 @@ type readyView struct {
 func (y *system) register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Path: "/", ID: "get-welcome", Tag: tagSystem, Open: true,
-		Summary: "Say which interface this is",
+		Summary: "Get service information",
 	}, func(context.Context, *struct{}) (*rest.Answer[welcomeView], error) {
 		return rest.NewAnswer(welcomeView{
 			Message: "Vigil monitors what you point it at. See /docs.",
@@ -62,19 +62,19 @@ func (y *system) register(r *rest.Registrar) {
 	})
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Path: "/health", ID: "get-health", Tag: tagSystem, Open: true,
-		Summary: "Say that this process answers",
+		Summary: "Check that the process is alive",
 	}, func(context.Context, *struct{}) (*rest.Answer[healthView], error) {
 		return rest.NewAnswer(healthView{Status: "ok"}), nil
 	})
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Path: "/ready", ID: "get-ready", Tag: tagSystem, Open: true,
-		Summary:     "Say whether everything behind this process answers",
-		Description: "Asks the database, its migrations, Temporal and the regions. The details of a 503 say which of them is not ready.",
+		Summary:     "Check that the service is ready",
+		Description: "Checks the database, its migrations, Temporal and the regions. The details of a 503 name what is not ready.",
 		Errors:      []int{http.StatusServiceUnavailable},
 	}, y.ready)
 }
 
-// ready asks everything that the platform needs.
+// ready checks everything that the platform needs.
 func (y *system) ready(ctx context.Context, _ *struct{}) (*rest.Answer[readyView], error) {
 	ctx, cancel := context.WithTimeout(ctx, readyDeadline)
 	defer cancel()

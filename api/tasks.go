@@ -10,16 +10,16 @@ import (
 	"vigil/api/rest"
 )
 
-// Limits of what requests leave running behind them.
+// Limits of background tasks.
 const (
 	taskDeadline = 2 * time.Second
 	maxTasks     = 256
-	// taskGrace is how long the end of the process waits for them.
+	// taskGrace bounds how long stop waits for them.
 	taskGrace = 5 * time.Second
 )
 
-// tasks are short pieces of work that a request starts and does not wait for,
-// each of which may be lost without harm: something else repeats it.
+// tasks are short background jobs that a request starts. Each may be lost without
+// harm: the sweep or the next request repeats it.
 type tasks struct {
 	deadline time.Duration // of each task
 	slots    chan struct{}
@@ -58,14 +58,13 @@ func (t *tasks) start(ctx context.Context, name string, task func(context.Contex
 
 // stop waits for the tasks that run, and ends those that take long.
 func (t *tasks) stop() {
-	patience := time.AfterFunc(taskGrace, t.cancel)
-	defer patience.Stop()
+	grace := time.AfterFunc(taskGrace, t.cancel)
+	defer grace.Stop()
 	t.group.Wait()
 	t.cancel()
 }
 
-// each does something with every item, whatever became of the one before, and
-// returns all errors.
+// each calls do for every item, also after an error, and returns all errors.
 func each[T any](items []T, do func(T) error) error {
 	var errs []error
 	for _, item := range items {

@@ -28,8 +28,9 @@ type templateVariables struct{}
 func (templateVariables) register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Path: "/v1/template-variables", ID: "list-template-variables", Tag: tagChannels, Open: true,
-		Summary:     "List the variables of message templates",
-		Description: "A channel's config may have `title_template` and `body_template`, texts that hold any of these placeholders. Each is replaced by its value, escaped for where it goes.",
+		Summary: "List the variables of message templates",
+		Description: "A channel's config may have `title_template` and `body_template`, texts that hold any of these placeholders. Each is " +
+			"replaced by its value, escaped for where it goes.",
 	}, func(_ context.Context, in *struct{ rest.PageQuery }) (*rest.Listing[templateVariableView], error) {
 		all := vigil.Variables()
 		return rest.NewListing(rest.Cut(all, in.Page()), len(all), showVariable), nil

@@ -42,7 +42,7 @@ func operationsWithIDs(t *testing.T) map[string][]string {
 
 // belongings are what one organization owns: for each kind of resource, by the
 // part of the path before the id, a way to make one.
-func belongings(t *testing.T, b *bundle, a account) map[string]string {
+func belongings(t *testing.T, b *testServer, a account) map[string]string {
 	t.Helper()
 	e := b.episode(t, a)
 	incident := e.open(t)
@@ -110,7 +110,7 @@ func TestTenancy(t *testing.T) {
 				t.Errorf("%s %s: status %d, want 404: %s", method, path, r.status, r.raw)
 			}
 			if strings.Contains(string(r.raw), id) {
-				t.Errorf("%s %s tells of it: %s", method, path, r.raw)
+				t.Errorf("%s %s reveals it: %s", method, path, r.raw)
 			}
 		}
 	}
@@ -120,7 +120,7 @@ func TestTenancy(t *testing.T) {
 	}
 }
 
-// TestMassAssignment holds that members which nobody can set change nothing,
+// TestMassAssignment holds that members which cannot be set change nothing,
 // wherever they are accepted at all.
 func TestMassAssignment(t *testing.T) {
 	t.Parallel()

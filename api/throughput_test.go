@@ -68,7 +68,7 @@ func newThroughput(b *testing.B) *throughput {
 	store := storagetest.Open(b, dsn)
 	guard := egress.New(egress.Policy{AllowPrivate: true})
 	server, err := api.New(api.Deps{
-		Store: store, Loops: &recorder{}, Probes: probe.NewRegistry(guard), Channels: notify.NewRegistry(guard), Incidents: &desk{store: store},
+		Store: store, Loops: &loopRecorder{}, Probes: probe.NewRegistry(guard), Channels: notify.NewRegistry(guard), Incidents: &incidentStub{store: store},
 		Config: api.Config{SigningKey: make([]byte, 32), SignupTier: vigil.TierEnterprise, EnterpriseMinInterval: time.Second},
 		Now:    time.Now,
 	})

@@ -25,7 +25,7 @@ type timelines struct {
 // are set depends on its kind.
 type timelineEntryView struct {
 	Time time.Time          `json:"time"`
-	Kind vigil.TimelineKind `json:"kind" enum:"edge,state,attempt" doc:"edge: other rules fire in a region. state: the incident changed. attempt: a channel was told, or should have been."`
+	Kind vigil.TimelineKind `json:"kind" enum:"edge,state,attempt" doc:"edge: other rules fire in a region. state: the incident changed. attempt: an attempt to deliver a notification."`
 	// Of an edge.
 	Region       *string   `json:"region" doc:"Of an edge: where."`
 	FiringRules  *[]string `json:"firing_rules" nullable:"true" format:"uuid" doc:"Of an edge: ids of the rules that fire there from now on; none when the region is quiet."`
@@ -45,7 +45,7 @@ func (t *timelines) show(m vigil.TimelineEntry) timelineEntryView {
 		rules := ids(m.Firing)
 		view.Region, view.FiringRules, view.FailureCount = &m.Region, &rules, &m.Failures
 	case vigil.TimelineState:
-		view.Event, view.By = &m.Event, orNull(m.By)
+		view.Event, view.By = &m.Event, vigil.NilIfZero(m.By)
 	case vigil.TimelineAttempt:
 		view.Delivery, view.Attempt = new(t.links.showDelivery(*m.Delivery)), new(showAttempt(*m.Attempt))
 	}
@@ -55,8 +55,8 @@ func (t *timelines) show(m vigil.TimelineEntry) timelineEntryView {
 func (t *timelines) register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Path: "/v1/incidents/{id}/timeline", ID: "list-incident-timeline", Tag: tagIncidents, Resource: resourceIncident,
-		Summary:     "List everything that happened in an incident, oldest first",
-		Description: "Every change of what fires in a region, every change of the incident's state and every attempt to tell a channel, in the order in which they happened.",
+		Summary:     "List the timeline of an incident, oldest first",
+		Description: "Every change of the rules that fire in a region, of the incident's state, and every attempt to deliver, in order of time.",
 	}, t.list)
 }
 
@@ -76,10 +76,10 @@ func (t *timelines) list(ctx context.Context, in *timelineInput) (*rest.Listing[
 	if err != nil {
 		return nil, err
 	}
-	moments, err := t.store.Timeline(ctx, rest.CallerOf(ctx).Org.ID, id)
+	entries, err := t.store.Timeline(ctx, rest.CallerOf(ctx).Org.ID, id)
 	if err != nil {
 		return nil, err
 	}
 	page := rest.PageQuery(in.TimelineQuery)
-	return rest.NewListing(rest.Cut(moments, page.Page()), len(moments), t.show), nil
+	return rest.NewListing(rest.Cut(entries, page.Page()), len(entries), t.show), nil
 }

@@ -66,7 +66,7 @@ func (s *signer) sign(user vigil.User) (string, error) {
 	return signed, nil
 }
 
-// errToken says nothing of why: whoever forges tokens learns nothing from it.
+// errToken gives no reason, so that a forger learns nothing from it.
 var errToken = errors.New("invalid or expired token")
 
 // read returns whose token it is and under which session version it was made.

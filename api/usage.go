@@ -43,7 +43,7 @@ type rateView struct {
 func (u *usage) register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Path: "/v1/usage", ID: "get-usage", Tag: tagAccount,
-		Summary: "Show what the organization uses of its plan",
+		Summary: "Get the organization's usage",
 	}, u.getUsage)
 }
 

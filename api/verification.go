@@ -32,7 +32,7 @@ type verifications struct {
 }
 
 type verifyBody struct {
-	Token string `json:"token" minLength:"1" maxLength:"200" doc:"What the link in the mail carries."`
+	Token string `json:"token" minLength:"1" maxLength:"200" doc:"The token of the mailed link."`
 }
 
 type verifiedView struct {
@@ -72,21 +72,22 @@ func (v *verifications) register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
 		Method: http.MethodPut, Path: "/v1/auth/email", ID: "change-email", Tag: tagAccount, Audit: "account.email_change",
 		Summary:     "Change the email address",
-		Description: "The address changes when the link that is mailed to it is used; the old address is told.",
+		Description: "The address changes when the link that is mailed to it is used; the old address is notified.",
 	}, v.changeEmail)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: "/v1/auth/resend-verification", ID: "resend-verification", Tag: tagAccount, Audit: "account.resend_verification",
-		Summary: "Send a new link to confirm the email address",
+		Method: http.MethodPost, Path: "/v1/auth/resend-verification", ID: "resend-verification", Tag: tagAccount,
+		Audit:   "account.resend_verification",
+		Summary: "Resend the verification link",
 	}, v.resend)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodPost, Path: "/v1/auth/recover", ID: "recover-access", Tag: tagAccount, Open: true, Audit: rest.NotAudited,
-		Summary:     "Mail a link that gives back access",
+		Summary:     "Send a recovery link",
 		Description: "The answer is the same whether or not an account has the address.",
 	}, v.recoverAccess)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodPut, Path: "/v1/auth/password", ID: "change-password", Tag: tagAccount, Audit: "account.password_change",
 		Summary:     "Change the password, or set the first one",
-		Description: "Ends every session; the answer holds a fresh token. API keys are not affected.",
+		Description: "Ends every session and returns a new token. API keys are not affected.",
 	}, v.changePassword)
 }
 
@@ -98,8 +99,8 @@ func (v *verifications) verify(ctx context.Context, in *struct{ Body verifyBody 
 	return rest.NewAnswer(verifiedView{Message: "The email address is confirmed.", User: showUser(user)}), nil
 }
 
-// use makes a mailed address the user'v. An address that it takes
-// the place of is told.
+// use makes a mailed address the user's, and notifies the address that it
+// replaces.
 func (v *verifications) use(ctx context.Context, token string) (vigil.User, error) {
 	user, previous, err := v.store.VerifyEmail(ctx, hashToken(token))
 	if err != nil {
@@ -170,7 +171,7 @@ func (v *verifications) recoverAccess(ctx context.Context, in *struct{ Body reco
 		return nil, err
 	}
 	v.tasks.start(ctx, "recover access", func(ctx context.Context) error {
-		return v.mail.recover(ctx, email, "Somebody, probably you, asked for access.")
+		return v.mail.recover(ctx, email, "Someone, probably you, asked for access.")
 	})
 	return rest.NewAnswer(messageView{Message: "If an account has this address, a link to sign in is on its way there."}), nil
 }

@@ -110,8 +110,8 @@ func TestVerification(t *testing.T) {
 		if address() != moved {
 			t.Errorf("address %s", address())
 		}
-		if told := letter(t, server, a.email, 2); !strings.Contains(told, "another") || strings.Contains(told, "token=") {
-			t.Errorf("told %s", told)
+		if notice := letter(t, server, a.email, 2); !strings.Contains(notice, "another") || strings.Contains(notice, "token=") {
+			t.Errorf("the notice is %s", notice)
 		}
 	})
 
@@ -207,13 +207,13 @@ func TestRecovery(t *testing.T) {
 		t.Parallel()
 		a := b.signup(t)
 		known := b.want(t, http.StatusOK, http.MethodPost, "/v1/auth/recover", map[string]any{"email": a.email})
-		unknown := b.want(t, http.StatusOK, http.MethodPost, "/v1/auth/recover", map[string]any{"email": "nobody@example.com"})
+		unknown := b.want(t, http.StatusOK, http.MethodPost, "/v1/auth/recover", map[string]any{"email": "unknown@example.com"})
 		if string(known.raw) != string(unknown.raw) {
 			t.Errorf("%s and %s", known.raw, unknown.raw)
 		}
 		letter(t, server, a.email, 2)
-		if got := letters(t, server, "nobody@example.com"); len(got) != 0 {
-			t.Errorf("mail to nobody: %v", got)
+		if got := letters(t, server, "unknown@example.com"); len(got) != 0 {
+			t.Errorf("mail to an unknown address: %v", got)
 		}
 	})
 
@@ -276,7 +276,7 @@ func TestFailedLoginsAreHeldBack(t *testing.T) {
 	b := setup(t)
 	b.want(t, http.StatusCreated, http.MethodPost, "/v1/auth/signup",
 		map[string]any{"email": "ada@example.com", "password": "difference engine", "name": "A", "organization_name": "A"})
-	for _, email := range []string{"ada@example.com", "nobody@example.com"} {
+	for _, email := range []string{"ada@example.com", "unknown@example.com"} {
 		for range 10 {
 			b.want(t, http.StatusUnauthorized, http.MethodPost, "/v1/auth/login", map[string]any{"email": email, "password": "guess"})
 		}

@@ -1586,7 +1586,7 @@ func (e ListIncidentsParamsStatus) Valid() bool {
 type AlertRule struct {
 	CheckId openapi_types.UUID `json:"check_id"`
 
-	// Condition When a rule fires: when any of the keys that are present matches. severity is none of them.
+	// Condition When a rule fires: when any of the keys that are present matches, except severity.
 	Condition Condition `json:"condition"`
 
 	// ConditionType The condition as one of consecutive_failures, response_time, status_code, ssl_expiry; null when none says the same.
@@ -1600,10 +1600,10 @@ type AlertRule struct {
 	// Name Examples: Three failures in a row
 	Name string `json:"name"`
 
-	// NotificationChannelIds The channels that are told.
+	// NotificationChannelIds The channels that are notified.
 	NotificationChannelIds []string `json:"notification_channel_ids"`
 
-	// NotifyOn Whether the channels are told when an incident opens, when it resolves by itself, or both times.
+	// NotifyOn Whether to notify when an incident opens, when it resolves by itself, or both.
 	NotifyOn AlertRuleNotifyOn `json:"notify_on"`
 
 	// RegionPolicy In how many of the regions that have a vote the rule must fire: one, more than half, or all.
@@ -1616,7 +1616,7 @@ type AlertRule struct {
 	UpdatedAt time.Time `json:"updated_at"`
 }
 
-// AlertRuleNotifyOn Whether the channels are told when an incident opens, when it resolves by itself, or both times.
+// AlertRuleNotifyOn Whether to notify when an incident opens, when it resolves by itself, or both.
 type AlertRuleNotifyOn string
 
 // AlertRuleRegionPolicy In how many of the regions that have a vote the rule must fire: one, more than half, or all.
@@ -1648,10 +1648,10 @@ type AlertRuleCreate struct {
 	// Name Examples: Three failures in a row
 	Name string `json:"name"`
 
-	// NotificationChannelIds The channels that are told.
+	// NotificationChannelIds The channels that are notified.
 	NotificationChannelIds []string `json:"notification_channel_ids"`
 
-	// NotifyOn Whether the channels are told when an incident opens, when it resolves by itself, or both times.
+	// NotifyOn Whether to notify when an incident opens, when it resolves by itself, or both.
 	NotifyOn *AlertRuleCreateNotifyOn `json:"notify_on,omitempty"`
 
 	// RegionPolicy In how many of the regions that have a vote the rule must fire: one, more than half, or all.
@@ -1672,7 +1672,7 @@ type AlertRuleCreate_Condition struct {
 	union json.RawMessage
 }
 
-// AlertRuleCreateNotifyOn Whether the channels are told when an incident opens, when it resolves by itself, or both times.
+// AlertRuleCreateNotifyOn Whether to notify when an incident opens, when it resolves by itself, or both.
 type AlertRuleCreateNotifyOn string
 
 // AlertRuleCreateRegionPolicy In how many of the regions that have a vote the rule must fire: one, more than half, or all.
@@ -1711,10 +1711,10 @@ type AlertRuleUpdate struct {
 	// Name Examples: Three failures in a row
 	Name *string `json:"name,omitempty"`
 
-	// NotificationChannelIds The channels that are told.
+	// NotificationChannelIds The channels that are notified.
 	NotificationChannelIds *[]string `json:"notification_channel_ids,omitempty"`
 
-	// NotifyOn Whether the channels are told when an incident opens, when it resolves by itself, or both times.
+	// NotifyOn Whether to notify when an incident opens, when it resolves by itself, or both.
 	NotifyOn *AlertRuleUpdateNotifyOn `json:"notify_on,omitempty"`
 
 	// RegionPolicy In how many of the regions that have a vote the rule must fire: one, more than half, or all.
@@ -1734,7 +1734,7 @@ type AlertRuleUpdate_Condition struct {
 	union json.RawMessage
 }
 
-// AlertRuleUpdateNotifyOn Whether the channels are told when an incident opens, when it resolves by itself, or both times.
+// AlertRuleUpdateNotifyOn Whether to notify when an incident opens, when it resolves by itself, or both.
 type AlertRuleUpdateNotifyOn string
 
 // AlertRuleUpdateRegionPolicy In how many of the regions that have a vote the rule must fire: one, more than half, or all.
@@ -1765,14 +1765,14 @@ type AssertionSource string
 
 // Attempt defines model for Attempt.
 type Attempt struct {
-	// Delivered Whether the channel was told.
+	// Delivered Whether the message was delivered.
 	Delivered  bool  `json:"delivered"`
 	DurationMs int64 `json:"duration_ms"`
 
 	// Error Why it failed, for a person.
 	Error *string `json:"error"`
 
-	// ErrorCode Why it failed, for a program; unknown when nobody knows whether it arrived.
+	// ErrorCode Why it failed, for a program; unknown when it is not known whether it arrived.
 	//
 	// Examples: timeout
 	ErrorCode *string `json:"error_code"`
@@ -1780,7 +1780,7 @@ type Attempt struct {
 	// FinishedAt Null while it is under way.
 	FinishedAt *time.Time `json:"finished_at"`
 
-	// Manual Whether it was asked for.
+	// Manual Whether it was requested through the API.
 	Manual bool `json:"manual"`
 
 	// NextAttemptAt When the next attempt was due; null when none was.
@@ -1826,7 +1826,7 @@ type Audit struct {
 	// KeyPrefix How that key begins; null for a session token.
 	KeyPrefix *string `json:"key_prefix"`
 
-	// Members Names of the members that were given, never their values.
+	// Members Names of the members that were given; their values are not stored.
 	Members   []string `json:"members"`
 	RequestId string   `json:"request_id"`
 
@@ -1949,7 +1949,7 @@ type CheckAnswer struct {
 
 // CheckCreate Examples: {"config":{"expected_status_code":200,"timeout_seconds":10,"url":"https://example.com/"},"interval_seconds":60,"name":"Home page","regions":["us-east-1"],"type":"https"}
 type CheckCreate struct {
-	// Config What is probed; its members depend on the type. Secrets are shown as ***.
+	// Config What is probed; its members depend on the type. A secret that is written as *** is kept.
 	Config map[string]interface{} `json:"config"`
 
 	// CreatedAt Ignored.
@@ -1979,7 +1979,7 @@ type CheckCreate struct {
 	// OrgId Ignored.
 	OrgId *openapi_types.UUID `json:"org_id,omitempty"`
 
-	// Regions Keys of the regions that the check runs in.
+	// Regions Keys or aliases of the regions that the check runs in.
 	Regions *[]string `json:"regions,omitempty"`
 
 	// SimultaneousRegions Whether all regions probe at the same instants; otherwise they are spread evenly over the interval.
@@ -2131,7 +2131,7 @@ type CheckUpdate struct {
 	// OrgId Ignored.
 	OrgId *openapi_types.UUID `json:"org_id,omitempty"`
 
-	// Regions Keys of the regions that the check runs in.
+	// Regions Keys or aliases of the regions that the check runs in.
 	Regions *[]string `json:"regions,omitempty"`
 
 	// SimultaneousRegions Whether all regions probe at the same instants; otherwise they are spread evenly over the interval.
@@ -2159,7 +2159,7 @@ type CheckUpdateHealthStatus string
 // Examples: https
 type CheckUpdateType string
 
-// Condition When a rule fires: when any of the keys that are present matches. severity is none of them.
+// Condition When a rule fires: when any of the keys that are present matches, except severity.
 type Condition struct {
 	// DnsChanged Fires for the result whose DNS records differ from the ones before.
 	DnsChanged *bool `json:"dns_changed,omitempty"`
@@ -2288,19 +2288,19 @@ type Delivery struct {
 	Id         openapi_types.UUID `json:"id"`
 	IncidentId openapi_types.UUID `json:"incident_id"`
 
-	// Merged One message said that it was down and has recovered.
+	// Merged One message reported both the opening and the recovery.
 	Merged bool `json:"merged"`
 
 	// NextAttemptAt When the next attempt is due; null when none is, or when it is due as soon as it can be made.
 	NextAttemptAt *time.Time `json:"next_attempt_at"`
 
-	// Redelivering Another attempt was asked for and is not made yet.
+	// Redelivering Another attempt was requested and is not made yet.
 	Redelivering bool `json:"redelivering"`
 
 	// RunUrl The workflow in the Temporal UI; null where there is no UI.
 	RunUrl *string `json:"run_url"`
 
-	// Status pending: not told yet. delivered: told. exhausted: every attempt failed. superseded: the incident ended before it was told. canceled: the channel or the check was removed.
+	// Status pending: not delivered yet. delivered: an attempt succeeded. exhausted: every attempt failed. superseded: the incident ended before a delivery. canceled: the channel or the check was removed.
 	Status    DeliveryStatus `json:"status"`
 	UpdatedAt time.Time      `json:"updated_at"`
 
@@ -2311,7 +2311,7 @@ type Delivery struct {
 // DeliveryEventType defines model for Delivery.EventType.
 type DeliveryEventType string
 
-// DeliveryStatus pending: not told yet. delivered: told. exhausted: every attempt failed. superseded: the incident ended before it was told. canceled: the channel or the check was removed.
+// DeliveryStatus pending: not delivered yet. delivered: an attempt succeeded. exhausted: every attempt failed. superseded: the incident ended before a delivery. canceled: the channel or the check was removed.
 type DeliveryStatus string
 
 // DeliveryAnswer defines model for DeliveryAnswer.
@@ -2558,7 +2558,7 @@ type Incident struct {
 	Description string             `json:"description"`
 	Id          openapi_types.UUID `json:"id"`
 
-	// Note What was noted when it was resolved.
+	// Note The note that was given when it was resolved.
 	Note *string `json:"note"`
 
 	// Regions The regions in which a rule fired when it opened.
@@ -2581,7 +2581,7 @@ type Incident struct {
 	Title   string  `json:"title"`
 	Trigger Trigger `json:"trigger"`
 
-	// WorkflowId The workflow that decides about the check's incidents.
+	// WorkflowId The workflow that manages the incidents of the check.
 	WorkflowId string `json:"workflow_id"`
 }
 
@@ -2607,7 +2607,7 @@ type Key struct {
 	CreatedAt time.Time          `json:"created_at"`
 	Id        openapi_types.UUID `json:"id"`
 
-	// KeyPrefix How the key begins, to recognize it by.
+	// KeyPrefix The first characters of the key, to recognize it.
 	//
 	// Examples: vgl_8mKq2VxT
 	KeyPrefix string `json:"key_prefix"`
@@ -2664,7 +2664,7 @@ type Loop struct {
 	// LastSlot The newest instant that has a result; null before the first one.
 	LastSlot *time.Time `json:"last_slot"`
 
-	// Missed Results that were due and never came, since the check was made.
+	// Missed Results that were due and are missing, since the check was created.
 	Missed int64 `json:"missed"`
 
 	// NextSlot The instant of the next result; null while none is due.
@@ -2676,10 +2676,10 @@ type Loop struct {
 	// RunUrl The workflow in the Temporal UI; null where there is no UI.
 	RunUrl *string `json:"run_url"`
 
-	// Source Who said so: the running workflow, or the database while that does not answer.
+	// Source Where this comes from: the running workflow, or the database while the workflow does not answer.
 	Source LoopSource `json:"source"`
 
-	// State Whether the loop runs, and whether it knows the check's latest change.
+	// State Whether the loop runs, and whether it has the check's latest change.
 	State LoopState `json:"state"`
 
 	// Streak Failures in a row up to the last slot; null while the workflow does not answer.
@@ -2690,10 +2690,10 @@ type Loop struct {
 // LoopHealthStatus defines model for Loop.HealthStatus.
 type LoopHealthStatus string
 
-// LoopSource Who said so: the running workflow, or the database while that does not answer.
+// LoopSource Where this comes from: the running workflow, or the database while the workflow does not answer.
 type LoopSource string
 
-// LoopState Whether the loop runs, and whether it knows the check's latest change.
+// LoopState Whether the loop runs, and whether it has the check's latest change.
 type LoopState string
 
 // LoopList defines model for LoopList.
@@ -2806,14 +2806,14 @@ type MultistepMetadata struct {
 
 // NewKey defines model for NewKey.
 type NewKey struct {
-	// ApiKey The key. It is shown this once and never again.
+	// ApiKey The key. It is shown only once.
 	//
 	// Examples: vgl_8mKq2VxTz0bYd4RfWc7NjH1sLgPaEu5i0Xo2Qp
 	ApiKey    string             `json:"api_key"`
 	CreatedAt time.Time          `json:"created_at"`
 	Id        openapi_types.UUID `json:"id"`
 
-	// KeyPrefix How the key begins, to recognize it by.
+	// KeyPrefix The first characters of the key, to recognize it.
 	//
 	// Examples: vgl_8mKq2VxT
 	KeyPrefix string `json:"key_prefix"`
@@ -2832,7 +2832,7 @@ type NewKeyAnswer struct {
 
 // NotificationChannel defines model for NotificationChannel.
 type NotificationChannel struct {
-	// Config Whom to tell; its members depend on the type. Secrets are shown as ***.
+	// Config Where messages go; its members depend on the type. Secrets are shown as ***.
 	Config    map[string]interface{} `json:"config"`
 	CreatedAt time.Time              `json:"created_at"`
 
@@ -2847,7 +2847,7 @@ type NotificationChannel struct {
 	Name  string             `json:"name"`
 	OrgId openapi_types.UUID `json:"org_id"`
 
-	// Type How the channel is told.
+	// Type How messages are sent.
 	//
 	// Examples: webhook
 	Type      NotificationChannelType `json:"type"`
@@ -2855,7 +2855,7 @@ type NotificationChannel struct {
 	union     json.RawMessage
 }
 
-// NotificationChannelType How the channel is told.
+// NotificationChannelType How messages are sent.
 //
 // Examples: webhook
 type NotificationChannelType string
@@ -2867,7 +2867,7 @@ type NotificationChannelAnswer struct {
 
 // NotificationChannelCreate defines model for NotificationChannelCreate.
 type NotificationChannelCreate struct {
-	// Config Whom to tell; its members depend on the type. Secrets are shown as ***.
+	// Config Where messages go; its members depend on the type. A secret that is written as *** is kept.
 	Config map[string]interface{} `json:"config"`
 
 	// CreatedAt Ignored.
@@ -2888,7 +2888,7 @@ type NotificationChannelCreate struct {
 	// OrgId Ignored.
 	OrgId *openapi_types.UUID `json:"org_id,omitempty"`
 
-	// Type How the channel is told.
+	// Type How messages are sent.
 	//
 	// Examples: webhook
 	Type NotificationChannelCreateType `json:"type"`
@@ -2898,7 +2898,7 @@ type NotificationChannelCreate struct {
 	union     json.RawMessage
 }
 
-// NotificationChannelCreateType How the channel is told.
+// NotificationChannelCreateType How messages are sent.
 //
 // Examples: webhook
 type NotificationChannelCreateType string
@@ -2932,7 +2932,7 @@ type NotificationChannelUpdate struct {
 	// OrgId Ignored.
 	OrgId *openapi_types.UUID `json:"org_id,omitempty"`
 
-	// Type How the channel is told.
+	// Type How messages are sent.
 	//
 	// Examples: webhook
 	Type *NotificationChannelUpdateType `json:"type,omitempty"`
@@ -2946,7 +2946,7 @@ type NotificationChannelUpdate_Config struct {
 	union json.RawMessage
 }
 
-// NotificationChannelUpdateType How the channel is told.
+// NotificationChannelUpdateType How messages are sent.
 //
 // Examples: webhook
 type NotificationChannelUpdateType string
@@ -3099,12 +3099,12 @@ type PushConfig struct {
 
 // QuickSignup defines model for QuickSignup.
 type QuickSignup struct {
-	// ApiKey The key. It is shown this once and never again.
+	// ApiKey The key. It is shown only once.
 	//
 	// Examples: vgl_8mKq2VxTz0bYd4RfWc7NjH1sLgPaEu5i0Xo2Qp
 	ApiKey string `json:"api_key"`
 
-	// KeyPrefix How the key begins, to recognize it by.
+	// KeyPrefix The first characters of the key, to recognize it.
 	//
 	// Examples: vgl_8mKq2VxT
 	KeyPrefix    string       `json:"key_prefix"`
@@ -3213,7 +3213,7 @@ type Region struct {
 	// Primary Whether the region is open to every tier.
 	Primary bool `json:"primary"`
 
-	// Status Whether a worker serves the region right now.
+	// Status Whether a worker serves the region now.
 	Status RegionStatus `json:"status"`
 
 	// Tiers The tiers that may use the region.
@@ -3223,7 +3223,7 @@ type Region struct {
 	UnavailableTypes []string `json:"unavailable_types"`
 }
 
-// RegionStatus Whether a worker serves the region right now.
+// RegionStatus Whether a worker serves the region now.
 type RegionStatus string
 
 // RegionTiers defines model for Region.Tiers.
@@ -3237,7 +3237,7 @@ type RegionList struct {
 
 // ResolveRequest defines model for ResolveRequest.
 type ResolveRequest struct {
-	// Note What was found, for whoever reads about the incident later.
+	// Note What was found, for later readers of the incident.
 	//
 	// Examples: Restarted the load balancer.
 	Note *string `json:"note,omitempty"`
@@ -3251,7 +3251,7 @@ type Result struct {
 	ErrorMessage *string            `json:"error_message"`
 	Id           openapi_types.UUID `json:"id"`
 
-	// Metadata What the check's type has to say besides; null when there is nothing.
+	// Metadata Details that depend on the check's type; null when there are none.
 	Metadata *Result_Metadata `json:"metadata"`
 
 	// Region Examples: na-east-ewr
@@ -3266,7 +3266,7 @@ type Result struct {
 	Time time.Time `json:"time"`
 }
 
-// Result_Metadata What the check's type has to say besides; null when there is nothing.
+// Result_Metadata Details that depend on the check's type; null when there are none.
 type Result_Metadata struct {
 	union json.RawMessage
 }
@@ -3282,9 +3282,9 @@ type ResultList struct {
 	Meta Meta     `json:"meta"`
 }
 
-// RunMetadata What a run says that saw nothing of the target.
+// RunMetadata The metadata of a run that did not reach the target.
 type RunMetadata struct {
-	// Test The run was asked for, and its result is not stored.
+	// Test The run was requested, and its result is not stored.
 	Test *bool `json:"test,omitempty"`
 }
 
@@ -3559,7 +3559,7 @@ type TimelineEntry struct {
 	// FiringRules Of an edge: ids of the rules that fire there from now on; none when the region is quiet.
 	FiringRules *[]openapi_types.UUID `json:"firing_rules"`
 
-	// Kind edge: other rules fire in a region. state: the incident changed. attempt: a channel was told, or should have been.
+	// Kind edge: other rules fire in a region. state: the incident changed. attempt: an attempt to deliver a notification.
 	Kind TimelineEntryKind `json:"kind"`
 
 	// Region Of an edge: where.
@@ -3567,7 +3567,7 @@ type TimelineEntry struct {
 	Time   time.Time `json:"time"`
 }
 
-// TimelineEntryKind edge: other rules fire in a region. state: the incident changed. attempt: a channel was told, or should have been.
+// TimelineEntryKind edge: other rules fire in a region. state: the incident changed. attempt: an attempt to deliver a notification.
 type TimelineEntryKind string
 
 // TimelineEntryList defines model for TimelineEntryList.
@@ -3614,14 +3614,14 @@ type Uptime struct {
 	// ByRegion The same numbers for each region, by its key.
 	ByRegion map[string]UptimeNumbers `json:"by_region"`
 
-	// CoveragePercentage Share of the results that were due and are there.
+	// CoveragePercentage Share of the due results that exist.
 	CoveragePercentage float64 `json:"coverage_percentage"`
 
-	// ExpectedChecks How many results were due, those of manual tests included: a test is due when it is asked for.
+	// ExpectedChecks How many results were due, including those of manual tests.
 	ExpectedChecks int64 `json:"expected_checks"`
 	FailedChecks   int64 `json:"failed_checks"`
 
-	// MissedChecks How many of them there are not.
+	// MissedChecks How many of the due results are missing.
 	MissedChecks      int64        `json:"missed_checks"`
 	P50ResponseTimeMs float64      `json:"p50_response_time_ms"`
 	P95ResponseTimeMs float64      `json:"p95_response_time_ms"`
@@ -3647,14 +3647,14 @@ type UptimeNumbers struct {
 	// AvgResponseTimeMs Over the successful results, as are the percentiles.
 	AvgResponseTimeMs float64 `json:"avg_response_time_ms"`
 
-	// CoveragePercentage Share of the results that were due and are there.
+	// CoveragePercentage Share of the due results that exist.
 	CoveragePercentage float64 `json:"coverage_percentage"`
 
-	// ExpectedChecks How many results were due, those of manual tests included: a test is due when it is asked for.
+	// ExpectedChecks How many results were due, including those of manual tests.
 	ExpectedChecks int64 `json:"expected_checks"`
 	FailedChecks   int64 `json:"failed_checks"`
 
-	// MissedChecks How many of them there are not.
+	// MissedChecks How many of the due results are missing.
 	MissedChecks      int64   `json:"missed_checks"`
 	P50ResponseTimeMs float64 `json:"p50_response_time_ms"`
 	P95ResponseTimeMs float64 `json:"p95_response_time_ms"`
@@ -3725,7 +3725,7 @@ type VerifiedAnswer struct {
 
 // VerifyRequest defines model for VerifyRequest.
 type VerifyRequest struct {
-	// Token What the link in the mail carries.
+	// Token The token of the mailed link.
 	Token string `json:"token"`
 }
 
@@ -3827,7 +3827,7 @@ type ListApiKeysParams struct {
 	// Limit How many to show. More than 100 is read as 100.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Offset How many to pass over, counted from the newest.
+	// Offset How many to skip, counted from the newest.
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
 }
 
@@ -3836,7 +3836,7 @@ type ListAuditLogParams struct {
 	// Limit How many to show. More than 100 is read as 100.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Offset How many to pass over, counted from the newest.
+	// Offset How many to skip, counted from the newest.
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
 }
 
@@ -3845,7 +3845,7 @@ type ListChecksParams struct {
 	// Limit How many to show. More than 100 is read as 100.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Offset How many to pass over, counted from the newest.
+	// Offset How many to skip, counted from the newest.
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
 }
 
@@ -3854,7 +3854,7 @@ type ListAlertRulesParams struct {
 	// Limit How many to show. More than 100 is read as 100.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Offset How many to pass over, counted from the newest.
+	// Offset How many to skip, counted from the newest.
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
 }
 
@@ -3863,7 +3863,7 @@ type ListCheckRegionsParams struct {
 	// Limit How many to show. More than 100 is read as 100.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Offset How many to pass over, counted from the newest.
+	// Offset How many to skip, counted from the newest.
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
 }
 
@@ -3893,7 +3893,7 @@ type TestCheckParams struct {
 	// Region Where to run, by a region's key or an alias. Without dry_run it must be one of the check's regions.
 	Region *string `form:"region,omitempty" json:"region,omitempty"`
 
-	// DryRun Store nothing and count nowhere.
+	// DryRun Do not store or count the result.
 	DryRun *bool `form:"dry_run,omitempty" json:"dry_run,omitempty"`
 }
 
@@ -3911,7 +3911,7 @@ type ListDeliveriesParams struct {
 	// Limit How many to show. More than 100 is read as 100.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Offset How many to pass over, counted from the newest.
+	// Offset How many to skip, counted from the newest.
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
 
 	// IncidentId Deliveries about one incident.
@@ -3932,7 +3932,7 @@ type ListDeliveryAttemptsParams struct {
 	// Limit How many to show. More than 100 is read as 100.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Offset How many to pass over, counted from the newest.
+	// Offset How many to skip, counted from the newest.
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
 }
 
@@ -3941,7 +3941,7 @@ type ListIncidentsParams struct {
 	// Limit How many to show. More than 100 is read as 100.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Offset How many to pass over, counted from the newest.
+	// Offset How many to skip, counted from the newest.
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
 
 	// Status Incidents in one state.
@@ -3971,13 +3971,13 @@ type ListNotificationChannelsParams struct {
 	// Limit How many to show. More than 100 is read as 100.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Offset How many to pass over, counted from the newest.
+	// Offset How many to skip, counted from the newest.
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
 }
 
 // DeleteNotificationChannelParams defines parameters for DeleteNotificationChannel.
 type DeleteNotificationChannelParams struct {
-	// Force Take the channel out of the alert rules that use it.
+	// Force Remove the channel from the alert rules that use it.
 	Force *bool `form:"force,omitempty" json:"force,omitempty"`
 }
 
@@ -3986,16 +3986,16 @@ type ListRegionsParams struct {
 	// Limit How many to show. More than 100 is read as 100.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Offset How many to pass over, counted from the newest.
+	// Offset How many to skip, counted from the newest.
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
 }
 
 // StreamAlertsParams defines parameters for StreamAlerts.
 type StreamAlertsParams struct {
-	// Since Begin behind this id; 0-0 for all that is kept. Without it the stream begins now.
+	// Since Begin after this id; 0-0 for everything stored. Without it the stream begins now.
 	Since *string `form:"since,omitempty" json:"since,omitempty"`
 
-	// LastEventID Resume behind this id; it wins over since.
+	// LastEventID Resume after this id; it takes precedence over since.
 	LastEventID *string `json:"Last-Event-ID,omitempty"`
 }
 
@@ -4004,7 +4004,7 @@ type ListTemplateVariablesParams struct {
 	// Limit How many to show. More than 100 is read as 100.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Offset How many to pass over, counted from the newest.
+	// Offset How many to skip, counted from the newest.
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
 }
 
@@ -7033,19 +7033,19 @@ func WithRequestEditorFn(fn RequestEditorFn) ClientOption {
 // The interface specification for the client above.
 type ClientInterface interface {
 
-	// GetWelcome Say which interface this is
+	// GetWelcome Get service information
 	//
 	// Corresponds with GET / (the `GetWelcome` operationId).
 	GetWelcome(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetHealth Say that this process answers
+	// GetHealth Check that the process is alive
 	//
 	// Corresponds with GET /health (the `GetHealth` operationId).
 	GetHealth(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetReady Say whether everything behind this process answers
+	// GetReady Check that the service is ready
 	//
-	// Asks the database, its migrations, Temporal and the regions. The details of a 503 say which of them is not ready.
+	// Checks the database, its migrations, Temporal and the regions. The details of a 503 name what is not ready.
 	//
 	// Corresponds with GET /ready (the `GetReady` operationId).
 	GetReady(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -7055,14 +7055,14 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/api-keys (the `ListApiKeys` operationId).
 	ListApiKeys(ctx context.Context, params *ListApiKeysParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateApiKeyWithBody Create an API key and show it once
+	// CreateApiKeyWithBody Create an API key
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/api-keys (the `CreateApiKey` operationId).
 	CreateApiKeyWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateApiKey Create an API key and show it once
+	// CreateApiKey Create an API key
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -7071,21 +7071,21 @@ type ClientInterface interface {
 
 	// DeleteApiKey Revoke an API key
 	//
-	// Acts within 5 seconds everywhere.
+	// Takes effect everywhere within 5 seconds.
 	//
 	// Corresponds with DELETE /v1/api-keys/{id} (the `DeleteApiKey` operationId).
 	DeleteApiKey(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListAuditLog List what was changed in the organization, newest first
+	// ListAuditLog List the audit log, newest first
 	//
-	// Every change has an entry: who made it with which credential, when and from where.
+	// Each change has an entry: who made it, with which credential, when and from where.
 	//
 	// Corresponds with GET /v1/audit-log (the `ListAuditLog` operationId).
 	ListAuditLog(ctx context.Context, params *ListAuditLogParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ChangeEmailWithBody Change the email address
 	//
-	// The address changes when the link that is mailed to it is used; the old address is told.
+	// The address changes when the link that is mailed to it is used; the old address is notified.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -7094,35 +7094,35 @@ type ClientInterface interface {
 
 	// ChangeEmail Change the email address
 	//
-	// The address changes when the link that is mailed to it is used; the old address is told.
+	// The address changes when the link that is mailed to it is used; the old address is notified.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with PUT /v1/auth/email (the `ChangeEmail` operationId).
 	ChangeEmail(ctx context.Context, body ChangeEmailJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// LoginWithBody Get a session token for a password
+	// LoginWithBody Log in with a password
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/auth/login (the `Login` operationId).
 	LoginWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// Login Get a session token for a password
+	// Login Log in with a password
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/auth/login (the `Login` operationId).
 	Login(ctx context.Context, body LoginJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetMe Show who the credential belongs to
+	// GetMe Get the user and organization of the credential
 	//
 	// Corresponds with GET /v1/auth/me (the `GetMe` operationId).
 	GetMe(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ChangePasswordWithBody Change the password, or set the first one
 	//
-	// Ends every session; the answer holds a fresh token. API keys are not affected.
+	// Ends every session and returns a new token. API keys are not affected.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -7131,7 +7131,7 @@ type ClientInterface interface {
 
 	// ChangePassword Change the password, or set the first one
 	//
-	// Ends every session; the answer holds a fresh token. API keys are not affected.
+	// Ends every session and returns a new token. API keys are not affected.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -7140,7 +7140,7 @@ type ClientInterface interface {
 
 	// QuickSignupWithBody Create an account without a password and get an API key
 	//
-	// For an address that has an account already the answer is 409, and its owner gets a mail with a sign-in link.
+	// An address that already has an account gets 409, and its owner a mail with a sign-in link.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -7149,14 +7149,14 @@ type ClientInterface interface {
 
 	// QuickSignup Create an account without a password and get an API key
 	//
-	// For an address that has an account already the answer is 409, and its owner gets a mail with a sign-in link.
+	// An address that already has an account gets 409, and its owner a mail with a sign-in link.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/auth/quick-signup (the `QuickSignup` operationId).
 	QuickSignup(ctx context.Context, body QuickSignupJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// RecoverAccessWithBody Mail a link that gives back access
+	// RecoverAccessWithBody Send a recovery link
 	//
 	// The answer is the same whether or not an account has the address.
 	//
@@ -7165,7 +7165,7 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/auth/recover (the `RecoverAccess` operationId).
 	RecoverAccessWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// RecoverAccess Mail a link that gives back access
+	// RecoverAccess Send a recovery link
 	//
 	// The answer is the same whether or not an account has the address.
 	//
@@ -7174,7 +7174,7 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/auth/recover (the `RecoverAccess` operationId).
 	RecoverAccess(ctx context.Context, body RecoverAccessJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ResendVerification Send a new link to confirm the email address
+	// ResendVerification Resend the verification link
 	//
 	// Corresponds with POST /v1/auth/resend-verification (the `ResendVerification` operationId).
 	ResendVerification(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -7214,7 +7214,7 @@ type ClientInterface interface {
 
 	// CreateCheckWithBody Create a check
 	//
-	// The first result follows at once. Regions may be given by a cloud provider's name; the check has our keys.
+	// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -7223,24 +7223,24 @@ type ClientInterface interface {
 
 	// CreateCheck Create a check
 	//
-	// The first result follows at once. Regions may be given by a cloud provider's name; the check has our keys.
+	// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/checks (the `CreateCheck` operationId).
 	CreateCheck(ctx context.Context, body CreateCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// DeleteCheck Delete a check and all that belongs to it
+	// DeleteCheck Delete a check and everything that belongs to it
 	//
 	// Corresponds with DELETE /v1/checks/{id} (the `DeleteCheck` operationId).
 	DeleteCheck(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetCheck Show a check
+	// GetCheck Get a check
 	//
 	// Corresponds with GET /v1/checks/{id} (the `GetCheck` operationId).
 	GetCheck(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// UpdateCheckWithBody Change a check
+	// UpdateCheckWithBody Update a check
 	//
 	// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept.
 	//
@@ -7249,7 +7249,7 @@ type ClientInterface interface {
 	// Corresponds with PUT /v1/checks/{id} (the `UpdateCheck` operationId).
 	UpdateCheckWithBody(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// UpdateCheck Change a check
+	// UpdateCheck Update a check
 	//
 	// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept.
 	//
@@ -7265,7 +7265,7 @@ type ClientInterface interface {
 
 	// CreateAlertRuleWithBody Create an alert rule
 	//
-	// Say when it fires with `condition`, by its keys or as `type` and `threshold`, or with `condition_type` and `threshold`. The keys of a condition add up: the rule fires when any of them matches. A rule that could never fire is refused.
+	// Set when it fires with `condition`, by its keys or as `type` and `threshold`, or with `condition_type` and `threshold`. The keys of a condition add up: the rule fires when any of them matches. A rule that could never fire is refused.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -7274,7 +7274,7 @@ type ClientInterface interface {
 
 	// CreateAlertRule Create an alert rule
 	//
-	// Say when it fires with `condition`, by its keys or as `type` and `threshold`, or with `condition_type` and `threshold`. The keys of a condition add up: the rule fires when any of them matches. A rule that could never fire is refused.
+	// Set when it fires with `condition`, by its keys or as `type` and `threshold`, or with `condition_type` and `threshold`. The keys of a condition add up: the rule fires when any of them matches. A rule that could never fire is refused.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -7286,12 +7286,12 @@ type ClientInterface interface {
 	// Corresponds with DELETE /v1/checks/{id}/alerts/{ruleID} (the `DeleteAlertRule` operationId).
 	DeleteAlertRule(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetAlertRule Show an alert rule
+	// GetAlertRule Get an alert rule
 	//
 	// Corresponds with GET /v1/checks/{id}/alerts/{ruleID} (the `GetAlertRule` operationId).
 	GetAlertRule(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// UpdateAlertRuleWithBody Change an alert rule
+	// UpdateAlertRuleWithBody Update an alert rule
 	//
 	// Members that are left out stay as they are; `condition` is replaced as a whole.
 	//
@@ -7300,7 +7300,7 @@ type ClientInterface interface {
 	// Corresponds with PUT /v1/checks/{id}/alerts/{ruleID} (the `UpdateAlertRule` operationId).
 	UpdateAlertRuleWithBody(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// UpdateAlertRule Change an alert rule
+	// UpdateAlertRule Update an alert rule
 	//
 	// Members that are left out stay as they are; `condition` is replaced as a whole.
 	//
@@ -7309,7 +7309,7 @@ type ClientInterface interface {
 	// Corresponds with PUT /v1/checks/{id}/alerts/{ruleID} (the `UpdateAlertRule` operationId).
 	UpdateAlertRule(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, body UpdateAlertRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListCheckRegions Show where a check stands in each of its regions
+	// ListCheckRegions List the state of a check in each of its regions
 	//
 	// Corresponds with GET /v1/checks/{id}/regions (the `ListCheckRegions` operationId).
 	ListCheckRegions(ctx context.Context, id openapi_types.UUID, params *ListCheckRegionsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -7321,12 +7321,12 @@ type ClientInterface interface {
 
 	// TestCheck Run a check now
 	//
-	// Runs in the check's first region, or the one asked for. On an enabled check it is an execution like any other. With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`.
+	// Runs in the check's first region, or in `region`. On an enabled check it counts as an execution. With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`.
 	//
 	// Corresponds with POST /v1/checks/{id}/test (the `TestCheck` operationId).
 	TestCheck(ctx context.Context, id openapi_types.UUID, params *TestCheckParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetUptime Sum up the results of a check over a period
+	// GetUptime Get the uptime of a check over a period
 	//
 	// Corresponds with GET /v1/checks/{id}/uptime (the `GetUptime` operationId).
 	GetUptime(ctx context.Context, id openapi_types.UUID, params *GetUptimeParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -7336,7 +7336,7 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/deliveries (the `ListDeliveries` operationId).
 	ListDeliveries(ctx context.Context, params *ListDeliveriesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetDelivery Show a delivery
+	// GetDelivery Get a delivery
 	//
 	// Corresponds with GET /v1/deliveries/{id} (the `GetDelivery` operationId).
 	GetDelivery(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -7346,9 +7346,9 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/deliveries/{id}/attempts (the `ListDeliveryAttempts` operationId).
 	ListDeliveryAttempts(ctx context.Context, id openapi_types.UUID, params *ListDeliveryAttemptsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// Redeliver Ask for another attempt
+	// Redeliver Redeliver a notification
 	//
-	// Whatever became of the delivery, one more attempt is made soon, with the same id and the same body. A channel that is disabled or deleted is not told.
+	// Makes one more attempt soon, with the same id and body, in any state of the delivery. A channel that is disabled or deleted gets none.
 	//
 	// Corresponds with POST /v1/deliveries/{id}/redeliver (the `Redeliver` operationId).
 	Redeliver(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -7358,21 +7358,21 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/incidents (the `ListIncidents` operationId).
 	ListIncidents(ctx context.Context, params *ListIncidentsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetIncident Show an incident
+	// GetIncident Get an incident
 	//
 	// Corresponds with GET /v1/incidents/{id} (the `GetIncident` operationId).
 	GetIncident(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// AcknowledgeIncident Acknowledge an incident
 	//
-	// Says that somebody looks after it. Repeated, it changes nothing; a resolved incident cannot be acknowledged.
+	// Marks that someone is working on it. Acknowledging again changes nothing; a resolved incident cannot be acknowledged.
 	//
 	// Corresponds with POST /v1/incidents/{id}/acknowledge (the `AcknowledgeIncident` operationId).
 	AcknowledgeIncident(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ResolveIncidentWithBody Resolve an incident
 	//
-	// No other incident of the check opens until all that made this one has been quiet once. Repeated, it changes nothing.
+	// No other incident of the check opens until everything that caused this one has been healthy once. Resolving again changes nothing.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -7381,16 +7381,16 @@ type ClientInterface interface {
 
 	// ResolveIncident Resolve an incident
 	//
-	// No other incident of the check opens until all that made this one has been quiet once. Repeated, it changes nothing.
+	// No other incident of the check opens until everything that caused this one has been healthy once. Resolving again changes nothing.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/incidents/{id}/resolve (the `ResolveIncident` operationId).
 	ResolveIncident(ctx context.Context, id openapi_types.UUID, body ResolveIncidentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListIncidentTimeline List everything that happened in an incident, oldest first
+	// ListIncidentTimeline List the timeline of an incident, oldest first
 	//
-	// Every change of what fires in a region, every change of the incident's state and every attempt to tell a channel, in the order in which they happened.
+	// Every change of the rules that fire in a region, of the incident's state, and every attempt to deliver, in order of time.
 	//
 	// Corresponds with GET /v1/incidents/{id}/timeline (the `ListIncidentTimeline` operationId).
 	ListIncidentTimeline(ctx context.Context, id openapi_types.UUID, params *ListIncidentTimelineParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -7416,17 +7416,17 @@ type ClientInterface interface {
 
 	// DeleteNotificationChannel Delete a notification channel
 	//
-	// A channel that alert rules use is kept and the rules are named, unless `force` is given: it is then taken out of them, and rules that are left without any channel are deleted.
+	// A channel that alert rules use is not deleted, and the answer names the rules. With `force`, it is removed from them, and rules without any channel left are deleted.
 	//
 	// Corresponds with DELETE /v1/notification-channels/{id} (the `DeleteNotificationChannel` operationId).
 	DeleteNotificationChannel(ctx context.Context, id openapi_types.UUID, params *DeleteNotificationChannelParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetNotificationChannel Show a notification channel
+	// GetNotificationChannel Get a notification channel
 	//
 	// Corresponds with GET /v1/notification-channels/{id} (the `GetNotificationChannel` operationId).
 	GetNotificationChannel(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// UpdateNotificationChannelWithBody Change a notification channel
+	// UpdateNotificationChannelWithBody Update a notification channel
 	//
 	// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. The type of a channel cannot change.
 	//
@@ -7435,7 +7435,7 @@ type ClientInterface interface {
 	// Corresponds with PUT /v1/notification-channels/{id} (the `UpdateNotificationChannel` operationId).
 	UpdateNotificationChannelWithBody(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// UpdateNotificationChannel Change a notification channel
+	// UpdateNotificationChannel Update a notification channel
 	//
 	// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. The type of a channel cannot change.
 	//
@@ -7444,9 +7444,9 @@ type ClientInterface interface {
 	// Corresponds with PUT /v1/notification-channels/{id} (the `UpdateNotificationChannel` operationId).
 	UpdateNotificationChannel(ctx context.Context, id openapi_types.UUID, body UpdateNotificationChannelJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// TestNotificationChannel Send a test message and show what came of it
+	// TestNotificationChannel Send a test message
 	//
-	// One attempt is made, whether the channel is enabled or not; the answer is 200 whether it arrived or not.
+	// Makes one attempt, even when the channel is disabled, and returns its outcome. The status is 200 whether or not the message arrived.
 	//
 	// Corresponds with POST /v1/notification-channels/{id}/test (the `TestNotificationChannel` operationId).
 	TestNotificationChannel(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -7456,7 +7456,7 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/regions (the `ListRegions` operationId).
 	ListRegions(ctx context.Context, params *ListRegionsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// StreamAlerts Follow every alert of the organization as it happens
+	// StreamAlerts Stream the alerts of the organization
 	//
 	// Server-sent events. The event is the type (incident.triggered, incident.acknowledged, incident.resolved), the data is the body of a webhook. Ids are `<unix ms>-<seq>`; seq grows by one with each event of the organization. The stream begins with an id and no data: that of the newest event, or where it resumes. `stream.gap` with `requested` and `oldest` comes first when events were asked for that are not kept any more. By default 10 streams may be open for a key and 50 for an organization, in each process of the API.
 	//
@@ -7470,13 +7470,13 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/template-variables (the `ListTemplateVariables` operationId).
 	ListTemplateVariables(ctx context.Context, params *ListTemplateVariablesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetUsage Show what the organization uses of its plan
+	// GetUsage Get the organization's usage
 	//
 	// Corresponds with GET /v1/usage (the `GetUsage` operationId).
 	GetUsage(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 }
 
-// GetWelcome Say which interface this is
+// GetWelcome Get service information
 //
 // Corresponds with GET / (the `GetWelcome` operationId).
 func (c *Client) GetWelcome(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7491,7 +7491,7 @@ func (c *Client) GetWelcome(ctx context.Context, reqEditors ...RequestEditorFn) 
 	return c.Client.Do(req)
 }
 
-// GetHealth Say that this process answers
+// GetHealth Check that the process is alive
 //
 // Corresponds with GET /health (the `GetHealth` operationId).
 func (c *Client) GetHealth(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7506,9 +7506,9 @@ func (c *Client) GetHealth(ctx context.Context, reqEditors ...RequestEditorFn) (
 	return c.Client.Do(req)
 }
 
-// GetReady Say whether everything behind this process answers
+// GetReady Check that the service is ready
 //
-// Asks the database, its migrations, Temporal and the regions. The details of a 503 say which of them is not ready.
+// Checks the database, its migrations, Temporal and the regions. The details of a 503 name what is not ready.
 //
 // Corresponds with GET /ready (the `GetReady` operationId).
 func (c *Client) GetReady(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7538,7 +7538,7 @@ func (c *Client) ListApiKeys(ctx context.Context, params *ListApiKeysParams, req
 	return c.Client.Do(req)
 }
 
-// CreateApiKeyWithBody Create an API key and show it once
+// CreateApiKeyWithBody Create an API key
 //
 // Takes any type of body and a specified content type.
 //
@@ -7555,7 +7555,7 @@ func (c *Client) CreateApiKeyWithBody(ctx context.Context, contentType string, b
 	return c.Client.Do(req)
 }
 
-// CreateApiKey Create an API key and show it once
+// CreateApiKey Create an API key
 //
 // Takes a body of the `application/json` content type.
 //
@@ -7574,7 +7574,7 @@ func (c *Client) CreateApiKey(ctx context.Context, body CreateApiKeyJSONRequestB
 
 // DeleteApiKey Revoke an API key
 //
-// Acts within 5 seconds everywhere.
+// Takes effect everywhere within 5 seconds.
 //
 // Corresponds with DELETE /v1/api-keys/{id} (the `DeleteApiKey` operationId).
 func (c *Client) DeleteApiKey(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7589,9 +7589,9 @@ func (c *Client) DeleteApiKey(ctx context.Context, id openapi_types.UUID, reqEdi
 	return c.Client.Do(req)
 }
 
-// ListAuditLog List what was changed in the organization, newest first
+// ListAuditLog List the audit log, newest first
 //
-// Every change has an entry: who made it with which credential, when and from where.
+// Each change has an entry: who made it, with which credential, when and from where.
 //
 // Corresponds with GET /v1/audit-log (the `ListAuditLog` operationId).
 func (c *Client) ListAuditLog(ctx context.Context, params *ListAuditLogParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7608,7 +7608,7 @@ func (c *Client) ListAuditLog(ctx context.Context, params *ListAuditLogParams, r
 
 // ChangeEmailWithBody Change the email address
 //
-// The address changes when the link that is mailed to it is used; the old address is told.
+// The address changes when the link that is mailed to it is used; the old address is notified.
 //
 // Takes any type of body and a specified content type.
 //
@@ -7627,7 +7627,7 @@ func (c *Client) ChangeEmailWithBody(ctx context.Context, contentType string, bo
 
 // ChangeEmail Change the email address
 //
-// The address changes when the link that is mailed to it is used; the old address is told.
+// The address changes when the link that is mailed to it is used; the old address is notified.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -7644,7 +7644,7 @@ func (c *Client) ChangeEmail(ctx context.Context, body ChangeEmailJSONRequestBod
 	return c.Client.Do(req)
 }
 
-// LoginWithBody Get a session token for a password
+// LoginWithBody Log in with a password
 //
 // Takes any type of body and a specified content type.
 //
@@ -7661,7 +7661,7 @@ func (c *Client) LoginWithBody(ctx context.Context, contentType string, body io.
 	return c.Client.Do(req)
 }
 
-// Login Get a session token for a password
+// Login Log in with a password
 //
 // Takes a body of the `application/json` content type.
 //
@@ -7678,7 +7678,7 @@ func (c *Client) Login(ctx context.Context, body LoginJSONRequestBody, reqEditor
 	return c.Client.Do(req)
 }
 
-// GetMe Show who the credential belongs to
+// GetMe Get the user and organization of the credential
 //
 // Corresponds with GET /v1/auth/me (the `GetMe` operationId).
 func (c *Client) GetMe(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7695,7 +7695,7 @@ func (c *Client) GetMe(ctx context.Context, reqEditors ...RequestEditorFn) (*htt
 
 // ChangePasswordWithBody Change the password, or set the first one
 //
-// Ends every session; the answer holds a fresh token. API keys are not affected.
+// Ends every session and returns a new token. API keys are not affected.
 //
 // Takes any type of body and a specified content type.
 //
@@ -7714,7 +7714,7 @@ func (c *Client) ChangePasswordWithBody(ctx context.Context, contentType string,
 
 // ChangePassword Change the password, or set the first one
 //
-// Ends every session; the answer holds a fresh token. API keys are not affected.
+// Ends every session and returns a new token. API keys are not affected.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -7733,7 +7733,7 @@ func (c *Client) ChangePassword(ctx context.Context, body ChangePasswordJSONRequ
 
 // QuickSignupWithBody Create an account without a password and get an API key
 //
-// For an address that has an account already the answer is 409, and its owner gets a mail with a sign-in link.
+// An address that already has an account gets 409, and its owner a mail with a sign-in link.
 //
 // Takes any type of body and a specified content type.
 //
@@ -7752,7 +7752,7 @@ func (c *Client) QuickSignupWithBody(ctx context.Context, contentType string, bo
 
 // QuickSignup Create an account without a password and get an API key
 //
-// For an address that has an account already the answer is 409, and its owner gets a mail with a sign-in link.
+// An address that already has an account gets 409, and its owner a mail with a sign-in link.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -7769,7 +7769,7 @@ func (c *Client) QuickSignup(ctx context.Context, body QuickSignupJSONRequestBod
 	return c.Client.Do(req)
 }
 
-// RecoverAccessWithBody Mail a link that gives back access
+// RecoverAccessWithBody Send a recovery link
 //
 // The answer is the same whether or not an account has the address.
 //
@@ -7788,7 +7788,7 @@ func (c *Client) RecoverAccessWithBody(ctx context.Context, contentType string, 
 	return c.Client.Do(req)
 }
 
-// RecoverAccess Mail a link that gives back access
+// RecoverAccess Send a recovery link
 //
 // The answer is the same whether or not an account has the address.
 //
@@ -7807,7 +7807,7 @@ func (c *Client) RecoverAccess(ctx context.Context, body RecoverAccessJSONReques
 	return c.Client.Do(req)
 }
 
-// ResendVerification Send a new link to confirm the email address
+// ResendVerification Resend the verification link
 //
 // Corresponds with POST /v1/auth/resend-verification (the `ResendVerification` operationId).
 func (c *Client) ResendVerification(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7907,7 +7907,7 @@ func (c *Client) ListChecks(ctx context.Context, params *ListChecksParams, reqEd
 
 // CreateCheckWithBody Create a check
 //
-// The first result follows at once. Regions may be given by a cloud provider's name; the check has our keys.
+// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys.
 //
 // Takes any type of body and a specified content type.
 //
@@ -7926,7 +7926,7 @@ func (c *Client) CreateCheckWithBody(ctx context.Context, contentType string, bo
 
 // CreateCheck Create a check
 //
-// The first result follows at once. Regions may be given by a cloud provider's name; the check has our keys.
+// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -7943,7 +7943,7 @@ func (c *Client) CreateCheck(ctx context.Context, body CreateCheckJSONRequestBod
 	return c.Client.Do(req)
 }
 
-// DeleteCheck Delete a check and all that belongs to it
+// DeleteCheck Delete a check and everything that belongs to it
 //
 // Corresponds with DELETE /v1/checks/{id} (the `DeleteCheck` operationId).
 func (c *Client) DeleteCheck(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7958,7 +7958,7 @@ func (c *Client) DeleteCheck(ctx context.Context, id openapi_types.UUID, reqEdit
 	return c.Client.Do(req)
 }
 
-// GetCheck Show a check
+// GetCheck Get a check
 //
 // Corresponds with GET /v1/checks/{id} (the `GetCheck` operationId).
 func (c *Client) GetCheck(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7973,7 +7973,7 @@ func (c *Client) GetCheck(ctx context.Context, id openapi_types.UUID, reqEditors
 	return c.Client.Do(req)
 }
 
-// UpdateCheckWithBody Change a check
+// UpdateCheckWithBody Update a check
 //
 // Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept.
 //
@@ -7992,7 +7992,7 @@ func (c *Client) UpdateCheckWithBody(ctx context.Context, id openapi_types.UUID,
 	return c.Client.Do(req)
 }
 
-// UpdateCheck Change a check
+// UpdateCheck Update a check
 //
 // Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept.
 //
@@ -8028,7 +8028,7 @@ func (c *Client) ListAlertRules(ctx context.Context, id openapi_types.UUID, para
 
 // CreateAlertRuleWithBody Create an alert rule
 //
-// Say when it fires with `condition`, by its keys or as `type` and `threshold`, or with `condition_type` and `threshold`. The keys of a condition add up: the rule fires when any of them matches. A rule that could never fire is refused.
+// Set when it fires with `condition`, by its keys or as `type` and `threshold`, or with `condition_type` and `threshold`. The keys of a condition add up: the rule fires when any of them matches. A rule that could never fire is refused.
 //
 // Takes any type of body and a specified content type.
 //
@@ -8047,7 +8047,7 @@ func (c *Client) CreateAlertRuleWithBody(ctx context.Context, id openapi_types.U
 
 // CreateAlertRule Create an alert rule
 //
-// Say when it fires with `condition`, by its keys or as `type` and `threshold`, or with `condition_type` and `threshold`. The keys of a condition add up: the rule fires when any of them matches. A rule that could never fire is refused.
+// Set when it fires with `condition`, by its keys or as `type` and `threshold`, or with `condition_type` and `threshold`. The keys of a condition add up: the rule fires when any of them matches. A rule that could never fire is refused.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -8079,7 +8079,7 @@ func (c *Client) DeleteAlertRule(ctx context.Context, id openapi_types.UUID, rul
 	return c.Client.Do(req)
 }
 
-// GetAlertRule Show an alert rule
+// GetAlertRule Get an alert rule
 //
 // Corresponds with GET /v1/checks/{id}/alerts/{ruleID} (the `GetAlertRule` operationId).
 func (c *Client) GetAlertRule(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -8094,7 +8094,7 @@ func (c *Client) GetAlertRule(ctx context.Context, id openapi_types.UUID, ruleID
 	return c.Client.Do(req)
 }
 
-// UpdateAlertRuleWithBody Change an alert rule
+// UpdateAlertRuleWithBody Update an alert rule
 //
 // Members that are left out stay as they are; `condition` is replaced as a whole.
 //
@@ -8113,7 +8113,7 @@ func (c *Client) UpdateAlertRuleWithBody(ctx context.Context, id openapi_types.U
 	return c.Client.Do(req)
 }
 
-// UpdateAlertRule Change an alert rule
+// UpdateAlertRule Update an alert rule
 //
 // Members that are left out stay as they are; `condition` is replaced as a whole.
 //
@@ -8132,7 +8132,7 @@ func (c *Client) UpdateAlertRule(ctx context.Context, id openapi_types.UUID, rul
 	return c.Client.Do(req)
 }
 
-// ListCheckRegions Show where a check stands in each of its regions
+// ListCheckRegions List the state of a check in each of its regions
 //
 // Corresponds with GET /v1/checks/{id}/regions (the `ListCheckRegions` operationId).
 func (c *Client) ListCheckRegions(ctx context.Context, id openapi_types.UUID, params *ListCheckRegionsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -8164,7 +8164,7 @@ func (c *Client) ListResults(ctx context.Context, id openapi_types.UUID, params 
 
 // TestCheck Run a check now
 //
-// Runs in the check's first region, or the one asked for. On an enabled check it is an execution like any other. With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`.
+// Runs in the check's first region, or in `region`. On an enabled check it counts as an execution. With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`.
 //
 // Corresponds with POST /v1/checks/{id}/test (the `TestCheck` operationId).
 func (c *Client) TestCheck(ctx context.Context, id openapi_types.UUID, params *TestCheckParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -8179,7 +8179,7 @@ func (c *Client) TestCheck(ctx context.Context, id openapi_types.UUID, params *T
 	return c.Client.Do(req)
 }
 
-// GetUptime Sum up the results of a check over a period
+// GetUptime Get the uptime of a check over a period
 //
 // Corresponds with GET /v1/checks/{id}/uptime (the `GetUptime` operationId).
 func (c *Client) GetUptime(ctx context.Context, id openapi_types.UUID, params *GetUptimeParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -8209,7 +8209,7 @@ func (c *Client) ListDeliveries(ctx context.Context, params *ListDeliveriesParam
 	return c.Client.Do(req)
 }
 
-// GetDelivery Show a delivery
+// GetDelivery Get a delivery
 //
 // Corresponds with GET /v1/deliveries/{id} (the `GetDelivery` operationId).
 func (c *Client) GetDelivery(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -8239,9 +8239,9 @@ func (c *Client) ListDeliveryAttempts(ctx context.Context, id openapi_types.UUID
 	return c.Client.Do(req)
 }
 
-// Redeliver Ask for another attempt
+// Redeliver Redeliver a notification
 //
-// Whatever became of the delivery, one more attempt is made soon, with the same id and the same body. A channel that is disabled or deleted is not told.
+// Makes one more attempt soon, with the same id and body, in any state of the delivery. A channel that is disabled or deleted gets none.
 //
 // Corresponds with POST /v1/deliveries/{id}/redeliver (the `Redeliver` operationId).
 func (c *Client) Redeliver(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -8271,7 +8271,7 @@ func (c *Client) ListIncidents(ctx context.Context, params *ListIncidentsParams,
 	return c.Client.Do(req)
 }
 
-// GetIncident Show an incident
+// GetIncident Get an incident
 //
 // Corresponds with GET /v1/incidents/{id} (the `GetIncident` operationId).
 func (c *Client) GetIncident(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -8288,7 +8288,7 @@ func (c *Client) GetIncident(ctx context.Context, id openapi_types.UUID, reqEdit
 
 // AcknowledgeIncident Acknowledge an incident
 //
-// Says that somebody looks after it. Repeated, it changes nothing; a resolved incident cannot be acknowledged.
+// Marks that someone is working on it. Acknowledging again changes nothing; a resolved incident cannot be acknowledged.
 //
 // Corresponds with POST /v1/incidents/{id}/acknowledge (the `AcknowledgeIncident` operationId).
 func (c *Client) AcknowledgeIncident(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -8305,7 +8305,7 @@ func (c *Client) AcknowledgeIncident(ctx context.Context, id openapi_types.UUID,
 
 // ResolveIncidentWithBody Resolve an incident
 //
-// No other incident of the check opens until all that made this one has been quiet once. Repeated, it changes nothing.
+// No other incident of the check opens until everything that caused this one has been healthy once. Resolving again changes nothing.
 //
 // Takes any type of body and a specified content type.
 //
@@ -8324,7 +8324,7 @@ func (c *Client) ResolveIncidentWithBody(ctx context.Context, id openapi_types.U
 
 // ResolveIncident Resolve an incident
 //
-// No other incident of the check opens until all that made this one has been quiet once. Repeated, it changes nothing.
+// No other incident of the check opens until everything that caused this one has been healthy once. Resolving again changes nothing.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -8341,9 +8341,9 @@ func (c *Client) ResolveIncident(ctx context.Context, id openapi_types.UUID, bod
 	return c.Client.Do(req)
 }
 
-// ListIncidentTimeline List everything that happened in an incident, oldest first
+// ListIncidentTimeline List the timeline of an incident, oldest first
 //
-// Every change of what fires in a region, every change of the incident's state and every attempt to tell a channel, in the order in which they happened.
+// Every change of the rules that fire in a region, of the incident's state, and every attempt to deliver, in order of time.
 //
 // Corresponds with GET /v1/incidents/{id}/timeline (the `ListIncidentTimeline` operationId).
 func (c *Client) ListIncidentTimeline(ctx context.Context, id openapi_types.UUID, params *ListIncidentTimelineParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -8409,7 +8409,7 @@ func (c *Client) CreateNotificationChannel(ctx context.Context, body CreateNotif
 
 // DeleteNotificationChannel Delete a notification channel
 //
-// A channel that alert rules use is kept and the rules are named, unless `force` is given: it is then taken out of them, and rules that are left without any channel are deleted.
+// A channel that alert rules use is not deleted, and the answer names the rules. With `force`, it is removed from them, and rules without any channel left are deleted.
 //
 // Corresponds with DELETE /v1/notification-channels/{id} (the `DeleteNotificationChannel` operationId).
 func (c *Client) DeleteNotificationChannel(ctx context.Context, id openapi_types.UUID, params *DeleteNotificationChannelParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -8424,7 +8424,7 @@ func (c *Client) DeleteNotificationChannel(ctx context.Context, id openapi_types
 	return c.Client.Do(req)
 }
 
-// GetNotificationChannel Show a notification channel
+// GetNotificationChannel Get a notification channel
 //
 // Corresponds with GET /v1/notification-channels/{id} (the `GetNotificationChannel` operationId).
 func (c *Client) GetNotificationChannel(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -8439,7 +8439,7 @@ func (c *Client) GetNotificationChannel(ctx context.Context, id openapi_types.UU
 	return c.Client.Do(req)
 }
 
-// UpdateNotificationChannelWithBody Change a notification channel
+// UpdateNotificationChannelWithBody Update a notification channel
 //
 // Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. The type of a channel cannot change.
 //
@@ -8458,7 +8458,7 @@ func (c *Client) UpdateNotificationChannelWithBody(ctx context.Context, id opena
 	return c.Client.Do(req)
 }
 
-// UpdateNotificationChannel Change a notification channel
+// UpdateNotificationChannel Update a notification channel
 //
 // Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. The type of a channel cannot change.
 //
@@ -8477,9 +8477,9 @@ func (c *Client) UpdateNotificationChannel(ctx context.Context, id openapi_types
 	return c.Client.Do(req)
 }
 
-// TestNotificationChannel Send a test message and show what came of it
+// TestNotificationChannel Send a test message
 //
-// One attempt is made, whether the channel is enabled or not; the answer is 200 whether it arrived or not.
+// Makes one attempt, even when the channel is disabled, and returns its outcome. The status is 200 whether or not the message arrived.
 //
 // Corresponds with POST /v1/notification-channels/{id}/test (the `TestNotificationChannel` operationId).
 func (c *Client) TestNotificationChannel(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -8509,7 +8509,7 @@ func (c *Client) ListRegions(ctx context.Context, params *ListRegionsParams, req
 	return c.Client.Do(req)
 }
 
-// StreamAlerts Follow every alert of the organization as it happens
+// StreamAlerts Stream the alerts of the organization
 //
 // Server-sent events. The event is the type (incident.triggered, incident.acknowledged, incident.resolved), the data is the body of a webhook. Ids are `<unix ms>-<seq>`; seq grows by one with each event of the organization. The stream begins with an id and no data: that of the newest event, or where it resumes. `stream.gap` with `requested` and `oldest` comes first when events were asked for that are not kept any more. By default 10 streams may be open for a key and 50 for an organization, in each process of the API.
 //
@@ -8543,7 +8543,7 @@ func (c *Client) ListTemplateVariables(ctx context.Context, params *ListTemplate
 	return c.Client.Do(req)
 }
 
-// GetUsage Show what the organization uses of its plan
+// GetUsage Get the organization's usage
 //
 // Corresponds with GET /v1/usage (the `GetUsage` operationId).
 func (c *Client) GetUsage(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -11071,23 +11071,23 @@ func WithBaseURL(baseURL string) ClientOption {
 // ClientWithResponsesInterface is the interface specification for the client with responses above.
 type ClientWithResponsesInterface interface {
 
-	// GetWelcomeWithResponse Say which interface this is
+	// GetWelcomeWithResponse Get service information
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET / (the `GetWelcome` operationId).
 	GetWelcomeWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetWelcomeResponse, error)
 
-	// GetHealthWithResponse Say that this process answers
+	// GetHealthWithResponse Check that the process is alive
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /health (the `GetHealth` operationId).
 	GetHealthWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetHealthResponse, error)
 
-	// GetReadyWithResponse Say whether everything behind this process answers
+	// GetReadyWithResponse Check that the service is ready
 	//
-	// Asks the database, its migrations, Temporal and the regions. The details of a 503 say which of them is not ready.
+	// Checks the database, its migrations, Temporal and the regions. The details of a 503 name what is not ready.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -11101,14 +11101,14 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/api-keys (the `ListApiKeys` operationId).
 	ListApiKeysWithResponse(ctx context.Context, params *ListApiKeysParams, reqEditors ...RequestEditorFn) (*ListApiKeysResponse, error)
 
-	// CreateApiKeyWithBodyWithResponse Create an API key and show it once
+	// CreateApiKeyWithBodyWithResponse Create an API key
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/api-keys (the `CreateApiKey` operationId).
 	CreateApiKeyWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateApiKeyResponse, error)
 
-	// CreateApiKeyWithResponse Create an API key and show it once
+	// CreateApiKeyWithResponse Create an API key
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -11117,16 +11117,16 @@ type ClientWithResponsesInterface interface {
 
 	// DeleteApiKeyWithResponse Revoke an API key
 	//
-	// Acts within 5 seconds everywhere.
+	// Takes effect everywhere within 5 seconds.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with DELETE /v1/api-keys/{id} (the `DeleteApiKey` operationId).
 	DeleteApiKeyWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*DeleteApiKeyResponse, error)
 
-	// ListAuditLogWithResponse List what was changed in the organization, newest first
+	// ListAuditLogWithResponse List the audit log, newest first
 	//
-	// Every change has an entry: who made it with which credential, when and from where.
+	// Each change has an entry: who made it, with which credential, when and from where.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -11135,7 +11135,7 @@ type ClientWithResponsesInterface interface {
 
 	// ChangeEmailWithBodyWithResponse Change the email address
 	//
-	// The address changes when the link that is mailed to it is used; the old address is told.
+	// The address changes when the link that is mailed to it is used; the old address is notified.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -11144,28 +11144,28 @@ type ClientWithResponsesInterface interface {
 
 	// ChangeEmailWithResponse Change the email address
 	//
-	// The address changes when the link that is mailed to it is used; the old address is told.
+	// The address changes when the link that is mailed to it is used; the old address is notified.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /v1/auth/email (the `ChangeEmail` operationId).
 	ChangeEmailWithResponse(ctx context.Context, body ChangeEmailJSONRequestBody, reqEditors ...RequestEditorFn) (*ChangeEmailResponse, error)
 
-	// LoginWithBodyWithResponse Get a session token for a password
+	// LoginWithBodyWithResponse Log in with a password
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/auth/login (the `Login` operationId).
 	LoginWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*LoginResponse, error)
 
-	// LoginWithResponse Get a session token for a password
+	// LoginWithResponse Log in with a password
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/auth/login (the `Login` operationId).
 	LoginWithResponse(ctx context.Context, body LoginJSONRequestBody, reqEditors ...RequestEditorFn) (*LoginResponse, error)
 
-	// GetMeWithResponse Show who the credential belongs to
+	// GetMeWithResponse Get the user and organization of the credential
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -11174,7 +11174,7 @@ type ClientWithResponsesInterface interface {
 
 	// ChangePasswordWithBodyWithResponse Change the password, or set the first one
 	//
-	// Ends every session; the answer holds a fresh token. API keys are not affected.
+	// Ends every session and returns a new token. API keys are not affected.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -11183,7 +11183,7 @@ type ClientWithResponsesInterface interface {
 
 	// ChangePasswordWithResponse Change the password, or set the first one
 	//
-	// Ends every session; the answer holds a fresh token. API keys are not affected.
+	// Ends every session and returns a new token. API keys are not affected.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -11192,7 +11192,7 @@ type ClientWithResponsesInterface interface {
 
 	// QuickSignupWithBodyWithResponse Create an account without a password and get an API key
 	//
-	// For an address that has an account already the answer is 409, and its owner gets a mail with a sign-in link.
+	// An address that already has an account gets 409, and its owner a mail with a sign-in link.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -11201,14 +11201,14 @@ type ClientWithResponsesInterface interface {
 
 	// QuickSignupWithResponse Create an account without a password and get an API key
 	//
-	// For an address that has an account already the answer is 409, and its owner gets a mail with a sign-in link.
+	// An address that already has an account gets 409, and its owner a mail with a sign-in link.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/auth/quick-signup (the `QuickSignup` operationId).
 	QuickSignupWithResponse(ctx context.Context, body QuickSignupJSONRequestBody, reqEditors ...RequestEditorFn) (*QuickSignupResponse, error)
 
-	// RecoverAccessWithBodyWithResponse Mail a link that gives back access
+	// RecoverAccessWithBodyWithResponse Send a recovery link
 	//
 	// The answer is the same whether or not an account has the address.
 	//
@@ -11217,7 +11217,7 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/auth/recover (the `RecoverAccess` operationId).
 	RecoverAccessWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RecoverAccessResponse, error)
 
-	// RecoverAccessWithResponse Mail a link that gives back access
+	// RecoverAccessWithResponse Send a recovery link
 	//
 	// The answer is the same whether or not an account has the address.
 	//
@@ -11226,7 +11226,7 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/auth/recover (the `RecoverAccess` operationId).
 	RecoverAccessWithResponse(ctx context.Context, body RecoverAccessJSONRequestBody, reqEditors ...RequestEditorFn) (*RecoverAccessResponse, error)
 
-	// ResendVerificationWithResponse Send a new link to confirm the email address
+	// ResendVerificationWithResponse Resend the verification link
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -11270,7 +11270,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateCheckWithBodyWithResponse Create a check
 	//
-	// The first result follows at once. Regions may be given by a cloud provider's name; the check has our keys.
+	// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -11279,28 +11279,28 @@ type ClientWithResponsesInterface interface {
 
 	// CreateCheckWithResponse Create a check
 	//
-	// The first result follows at once. Regions may be given by a cloud provider's name; the check has our keys.
+	// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/checks (the `CreateCheck` operationId).
 	CreateCheckWithResponse(ctx context.Context, body CreateCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateCheckResponse, error)
 
-	// DeleteCheckWithResponse Delete a check and all that belongs to it
+	// DeleteCheckWithResponse Delete a check and everything that belongs to it
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with DELETE /v1/checks/{id} (the `DeleteCheck` operationId).
 	DeleteCheckWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*DeleteCheckResponse, error)
 
-	// GetCheckWithResponse Show a check
+	// GetCheckWithResponse Get a check
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/checks/{id} (the `GetCheck` operationId).
 	GetCheckWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetCheckResponse, error)
 
-	// UpdateCheckWithBodyWithResponse Change a check
+	// UpdateCheckWithBodyWithResponse Update a check
 	//
 	// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept.
 	//
@@ -11309,7 +11309,7 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PUT /v1/checks/{id} (the `UpdateCheck` operationId).
 	UpdateCheckWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateCheckResponse, error)
 
-	// UpdateCheckWithResponse Change a check
+	// UpdateCheckWithResponse Update a check
 	//
 	// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept.
 	//
@@ -11327,7 +11327,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateAlertRuleWithBodyWithResponse Create an alert rule
 	//
-	// Say when it fires with `condition`, by its keys or as `type` and `threshold`, or with `condition_type` and `threshold`. The keys of a condition add up: the rule fires when any of them matches. A rule that could never fire is refused.
+	// Set when it fires with `condition`, by its keys or as `type` and `threshold`, or with `condition_type` and `threshold`. The keys of a condition add up: the rule fires when any of them matches. A rule that could never fire is refused.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -11336,7 +11336,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateAlertRuleWithResponse Create an alert rule
 	//
-	// Say when it fires with `condition`, by its keys or as `type` and `threshold`, or with `condition_type` and `threshold`. The keys of a condition add up: the rule fires when any of them matches. A rule that could never fire is refused.
+	// Set when it fires with `condition`, by its keys or as `type` and `threshold`, or with `condition_type` and `threshold`. The keys of a condition add up: the rule fires when any of them matches. A rule that could never fire is refused.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -11350,14 +11350,14 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with DELETE /v1/checks/{id}/alerts/{ruleID} (the `DeleteAlertRule` operationId).
 	DeleteAlertRuleWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, reqEditors ...RequestEditorFn) (*DeleteAlertRuleResponse, error)
 
-	// GetAlertRuleWithResponse Show an alert rule
+	// GetAlertRuleWithResponse Get an alert rule
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/checks/{id}/alerts/{ruleID} (the `GetAlertRule` operationId).
 	GetAlertRuleWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetAlertRuleResponse, error)
 
-	// UpdateAlertRuleWithBodyWithResponse Change an alert rule
+	// UpdateAlertRuleWithBodyWithResponse Update an alert rule
 	//
 	// Members that are left out stay as they are; `condition` is replaced as a whole.
 	//
@@ -11366,7 +11366,7 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PUT /v1/checks/{id}/alerts/{ruleID} (the `UpdateAlertRule` operationId).
 	UpdateAlertRuleWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateAlertRuleResponse, error)
 
-	// UpdateAlertRuleWithResponse Change an alert rule
+	// UpdateAlertRuleWithResponse Update an alert rule
 	//
 	// Members that are left out stay as they are; `condition` is replaced as a whole.
 	//
@@ -11375,7 +11375,7 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PUT /v1/checks/{id}/alerts/{ruleID} (the `UpdateAlertRule` operationId).
 	UpdateAlertRuleWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, body UpdateAlertRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAlertRuleResponse, error)
 
-	// ListCheckRegionsWithResponse Show where a check stands in each of its regions
+	// ListCheckRegionsWithResponse List the state of a check in each of its regions
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -11391,14 +11391,14 @@ type ClientWithResponsesInterface interface {
 
 	// TestCheckWithResponse Run a check now
 	//
-	// Runs in the check's first region, or the one asked for. On an enabled check it is an execution like any other. With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`.
+	// Runs in the check's first region, or in `region`. On an enabled check it counts as an execution. With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/checks/{id}/test (the `TestCheck` operationId).
 	TestCheckWithResponse(ctx context.Context, id openapi_types.UUID, params *TestCheckParams, reqEditors ...RequestEditorFn) (*TestCheckResponse, error)
 
-	// GetUptimeWithResponse Sum up the results of a check over a period
+	// GetUptimeWithResponse Get the uptime of a check over a period
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -11412,7 +11412,7 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/deliveries (the `ListDeliveries` operationId).
 	ListDeliveriesWithResponse(ctx context.Context, params *ListDeliveriesParams, reqEditors ...RequestEditorFn) (*ListDeliveriesResponse, error)
 
-	// GetDeliveryWithResponse Show a delivery
+	// GetDeliveryWithResponse Get a delivery
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -11426,9 +11426,9 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/deliveries/{id}/attempts (the `ListDeliveryAttempts` operationId).
 	ListDeliveryAttemptsWithResponse(ctx context.Context, id openapi_types.UUID, params *ListDeliveryAttemptsParams, reqEditors ...RequestEditorFn) (*ListDeliveryAttemptsResponse, error)
 
-	// RedeliverWithResponse Ask for another attempt
+	// RedeliverWithResponse Redeliver a notification
 	//
-	// Whatever became of the delivery, one more attempt is made soon, with the same id and the same body. A channel that is disabled or deleted is not told.
+	// Makes one more attempt soon, with the same id and body, in any state of the delivery. A channel that is disabled or deleted gets none.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -11442,7 +11442,7 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/incidents (the `ListIncidents` operationId).
 	ListIncidentsWithResponse(ctx context.Context, params *ListIncidentsParams, reqEditors ...RequestEditorFn) (*ListIncidentsResponse, error)
 
-	// GetIncidentWithResponse Show an incident
+	// GetIncidentWithResponse Get an incident
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -11451,7 +11451,7 @@ type ClientWithResponsesInterface interface {
 
 	// AcknowledgeIncidentWithResponse Acknowledge an incident
 	//
-	// Says that somebody looks after it. Repeated, it changes nothing; a resolved incident cannot be acknowledged.
+	// Marks that someone is working on it. Acknowledging again changes nothing; a resolved incident cannot be acknowledged.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -11460,7 +11460,7 @@ type ClientWithResponsesInterface interface {
 
 	// ResolveIncidentWithBodyWithResponse Resolve an incident
 	//
-	// No other incident of the check opens until all that made this one has been quiet once. Repeated, it changes nothing.
+	// No other incident of the check opens until everything that caused this one has been healthy once. Resolving again changes nothing.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -11469,16 +11469,16 @@ type ClientWithResponsesInterface interface {
 
 	// ResolveIncidentWithResponse Resolve an incident
 	//
-	// No other incident of the check opens until all that made this one has been quiet once. Repeated, it changes nothing.
+	// No other incident of the check opens until everything that caused this one has been healthy once. Resolving again changes nothing.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/incidents/{id}/resolve (the `ResolveIncident` operationId).
 	ResolveIncidentWithResponse(ctx context.Context, id openapi_types.UUID, body ResolveIncidentJSONRequestBody, reqEditors ...RequestEditorFn) (*ResolveIncidentResponse, error)
 
-	// ListIncidentTimelineWithResponse List everything that happened in an incident, oldest first
+	// ListIncidentTimelineWithResponse List the timeline of an incident, oldest first
 	//
-	// Every change of what fires in a region, every change of the incident's state and every attempt to tell a channel, in the order in which they happened.
+	// Every change of the rules that fire in a region, of the incident's state, and every attempt to deliver, in order of time.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -11508,21 +11508,21 @@ type ClientWithResponsesInterface interface {
 
 	// DeleteNotificationChannelWithResponse Delete a notification channel
 	//
-	// A channel that alert rules use is kept and the rules are named, unless `force` is given: it is then taken out of them, and rules that are left without any channel are deleted.
+	// A channel that alert rules use is not deleted, and the answer names the rules. With `force`, it is removed from them, and rules without any channel left are deleted.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with DELETE /v1/notification-channels/{id} (the `DeleteNotificationChannel` operationId).
 	DeleteNotificationChannelWithResponse(ctx context.Context, id openapi_types.UUID, params *DeleteNotificationChannelParams, reqEditors ...RequestEditorFn) (*DeleteNotificationChannelResponse, error)
 
-	// GetNotificationChannelWithResponse Show a notification channel
+	// GetNotificationChannelWithResponse Get a notification channel
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/notification-channels/{id} (the `GetNotificationChannel` operationId).
 	GetNotificationChannelWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetNotificationChannelResponse, error)
 
-	// UpdateNotificationChannelWithBodyWithResponse Change a notification channel
+	// UpdateNotificationChannelWithBodyWithResponse Update a notification channel
 	//
 	// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. The type of a channel cannot change.
 	//
@@ -11531,7 +11531,7 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PUT /v1/notification-channels/{id} (the `UpdateNotificationChannel` operationId).
 	UpdateNotificationChannelWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateNotificationChannelResponse, error)
 
-	// UpdateNotificationChannelWithResponse Change a notification channel
+	// UpdateNotificationChannelWithResponse Update a notification channel
 	//
 	// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. The type of a channel cannot change.
 	//
@@ -11540,9 +11540,9 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PUT /v1/notification-channels/{id} (the `UpdateNotificationChannel` operationId).
 	UpdateNotificationChannelWithResponse(ctx context.Context, id openapi_types.UUID, body UpdateNotificationChannelJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateNotificationChannelResponse, error)
 
-	// TestNotificationChannelWithResponse Send a test message and show what came of it
+	// TestNotificationChannelWithResponse Send a test message
 	//
-	// One attempt is made, whether the channel is enabled or not; the answer is 200 whether it arrived or not.
+	// Makes one attempt, even when the channel is disabled, and returns its outcome. The status is 200 whether or not the message arrived.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -11556,7 +11556,7 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/regions (the `ListRegions` operationId).
 	ListRegionsWithResponse(ctx context.Context, params *ListRegionsParams, reqEditors ...RequestEditorFn) (*ListRegionsResponse, error)
 
-	// StreamAlertsWithResponse Follow every alert of the organization as it happens
+	// StreamAlertsWithResponse Stream the alerts of the organization
 	//
 	// Server-sent events. The event is the type (incident.triggered, incident.acknowledged, incident.resolved), the data is the body of a webhook. Ids are `<unix ms>-<seq>`; seq grows by one with each event of the organization. The stream begins with an id and no data: that of the newest event, or where it resumes. `stream.gap` with `requested` and `oldest` comes first when events were asked for that are not kept any more. By default 10 streams may be open for a key and 50 for an organization, in each process of the API.
 	//
@@ -11574,7 +11574,7 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/template-variables (the `ListTemplateVariables` operationId).
 	ListTemplateVariablesWithResponse(ctx context.Context, params *ListTemplateVariablesParams, reqEditors ...RequestEditorFn) (*ListTemplateVariablesResponse, error)
 
-	// GetUsageWithResponse Show what the organization uses of its plan
+	// GetUsageWithResponse Get the organization's usage
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -15965,7 +15965,7 @@ func (r GetUsageResponse) ContentType() string {
 	return ""
 }
 
-// GetWelcomeWithResponse Say which interface this is
+// GetWelcomeWithResponse Get service information
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -15978,7 +15978,7 @@ func (c *ClientWithResponses) GetWelcomeWithResponse(ctx context.Context, reqEdi
 	return ParseGetWelcomeResponse(rsp)
 }
 
-// GetHealthWithResponse Say that this process answers
+// GetHealthWithResponse Check that the process is alive
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -15991,9 +15991,9 @@ func (c *ClientWithResponses) GetHealthWithResponse(ctx context.Context, reqEdit
 	return ParseGetHealthResponse(rsp)
 }
 
-// GetReadyWithResponse Say whether everything behind this process answers
+// GetReadyWithResponse Check that the service is ready
 //
-// Asks the database, its migrations, Temporal and the regions. The details of a 503 say which of them is not ready.
+// Checks the database, its migrations, Temporal and the regions. The details of a 503 name what is not ready.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -16019,7 +16019,7 @@ func (c *ClientWithResponses) ListApiKeysWithResponse(ctx context.Context, param
 	return ParseListApiKeysResponse(rsp)
 }
 
-// CreateApiKeyWithBodyWithResponse Create an API key and show it once
+// CreateApiKeyWithBodyWithResponse Create an API key
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -16032,7 +16032,7 @@ func (c *ClientWithResponses) CreateApiKeyWithBodyWithResponse(ctx context.Conte
 	return ParseCreateApiKeyResponse(rsp)
 }
 
-// CreateApiKeyWithResponse Create an API key and show it once
+// CreateApiKeyWithResponse Create an API key
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -16047,7 +16047,7 @@ func (c *ClientWithResponses) CreateApiKeyWithResponse(ctx context.Context, body
 
 // DeleteApiKeyWithResponse Revoke an API key
 //
-// Acts within 5 seconds everywhere.
+// Takes effect everywhere within 5 seconds.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -16060,9 +16060,9 @@ func (c *ClientWithResponses) DeleteApiKeyWithResponse(ctx context.Context, id o
 	return ParseDeleteApiKeyResponse(rsp)
 }
 
-// ListAuditLogWithResponse List what was changed in the organization, newest first
+// ListAuditLogWithResponse List the audit log, newest first
 //
-// Every change has an entry: who made it with which credential, when and from where.
+// Each change has an entry: who made it, with which credential, when and from where.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -16077,7 +16077,7 @@ func (c *ClientWithResponses) ListAuditLogWithResponse(ctx context.Context, para
 
 // ChangeEmailWithBodyWithResponse Change the email address
 //
-// The address changes when the link that is mailed to it is used; the old address is told.
+// The address changes when the link that is mailed to it is used; the old address is notified.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -16092,7 +16092,7 @@ func (c *ClientWithResponses) ChangeEmailWithBodyWithResponse(ctx context.Contex
 
 // ChangeEmailWithResponse Change the email address
 //
-// The address changes when the link that is mailed to it is used; the old address is told.
+// The address changes when the link that is mailed to it is used; the old address is notified.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -16105,7 +16105,7 @@ func (c *ClientWithResponses) ChangeEmailWithResponse(ctx context.Context, body 
 	return ParseChangeEmailResponse(rsp)
 }
 
-// LoginWithBodyWithResponse Get a session token for a password
+// LoginWithBodyWithResponse Log in with a password
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -16118,7 +16118,7 @@ func (c *ClientWithResponses) LoginWithBodyWithResponse(ctx context.Context, con
 	return ParseLoginResponse(rsp)
 }
 
-// LoginWithResponse Get a session token for a password
+// LoginWithResponse Log in with a password
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -16131,7 +16131,7 @@ func (c *ClientWithResponses) LoginWithResponse(ctx context.Context, body LoginJ
 	return ParseLoginResponse(rsp)
 }
 
-// GetMeWithResponse Show who the credential belongs to
+// GetMeWithResponse Get the user and organization of the credential
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -16146,7 +16146,7 @@ func (c *ClientWithResponses) GetMeWithResponse(ctx context.Context, reqEditors 
 
 // ChangePasswordWithBodyWithResponse Change the password, or set the first one
 //
-// Ends every session; the answer holds a fresh token. API keys are not affected.
+// Ends every session and returns a new token. API keys are not affected.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -16161,7 +16161,7 @@ func (c *ClientWithResponses) ChangePasswordWithBodyWithResponse(ctx context.Con
 
 // ChangePasswordWithResponse Change the password, or set the first one
 //
-// Ends every session; the answer holds a fresh token. API keys are not affected.
+// Ends every session and returns a new token. API keys are not affected.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -16176,7 +16176,7 @@ func (c *ClientWithResponses) ChangePasswordWithResponse(ctx context.Context, bo
 
 // QuickSignupWithBodyWithResponse Create an account without a password and get an API key
 //
-// For an address that has an account already the answer is 409, and its owner gets a mail with a sign-in link.
+// An address that already has an account gets 409, and its owner a mail with a sign-in link.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -16191,7 +16191,7 @@ func (c *ClientWithResponses) QuickSignupWithBodyWithResponse(ctx context.Contex
 
 // QuickSignupWithResponse Create an account without a password and get an API key
 //
-// For an address that has an account already the answer is 409, and its owner gets a mail with a sign-in link.
+// An address that already has an account gets 409, and its owner a mail with a sign-in link.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -16204,7 +16204,7 @@ func (c *ClientWithResponses) QuickSignupWithResponse(ctx context.Context, body 
 	return ParseQuickSignupResponse(rsp)
 }
 
-// RecoverAccessWithBodyWithResponse Mail a link that gives back access
+// RecoverAccessWithBodyWithResponse Send a recovery link
 //
 // The answer is the same whether or not an account has the address.
 //
@@ -16219,7 +16219,7 @@ func (c *ClientWithResponses) RecoverAccessWithBodyWithResponse(ctx context.Cont
 	return ParseRecoverAccessResponse(rsp)
 }
 
-// RecoverAccessWithResponse Mail a link that gives back access
+// RecoverAccessWithResponse Send a recovery link
 //
 // The answer is the same whether or not an account has the address.
 //
@@ -16234,7 +16234,7 @@ func (c *ClientWithResponses) RecoverAccessWithResponse(ctx context.Context, bod
 	return ParseRecoverAccessResponse(rsp)
 }
 
-// ResendVerificationWithResponse Send a new link to confirm the email address
+// ResendVerificationWithResponse Resend the verification link
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -16314,7 +16314,7 @@ func (c *ClientWithResponses) ListChecksWithResponse(ctx context.Context, params
 
 // CreateCheckWithBodyWithResponse Create a check
 //
-// The first result follows at once. Regions may be given by a cloud provider's name; the check has our keys.
+// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -16329,7 +16329,7 @@ func (c *ClientWithResponses) CreateCheckWithBodyWithResponse(ctx context.Contex
 
 // CreateCheckWithResponse Create a check
 //
-// The first result follows at once. Regions may be given by a cloud provider's name; the check has our keys.
+// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -16342,7 +16342,7 @@ func (c *ClientWithResponses) CreateCheckWithResponse(ctx context.Context, body 
 	return ParseCreateCheckResponse(rsp)
 }
 
-// DeleteCheckWithResponse Delete a check and all that belongs to it
+// DeleteCheckWithResponse Delete a check and everything that belongs to it
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -16355,7 +16355,7 @@ func (c *ClientWithResponses) DeleteCheckWithResponse(ctx context.Context, id op
 	return ParseDeleteCheckResponse(rsp)
 }
 
-// GetCheckWithResponse Show a check
+// GetCheckWithResponse Get a check
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -16368,7 +16368,7 @@ func (c *ClientWithResponses) GetCheckWithResponse(ctx context.Context, id opena
 	return ParseGetCheckResponse(rsp)
 }
 
-// UpdateCheckWithBodyWithResponse Change a check
+// UpdateCheckWithBodyWithResponse Update a check
 //
 // Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept.
 //
@@ -16383,7 +16383,7 @@ func (c *ClientWithResponses) UpdateCheckWithBodyWithResponse(ctx context.Contex
 	return ParseUpdateCheckResponse(rsp)
 }
 
-// UpdateCheckWithResponse Change a check
+// UpdateCheckWithResponse Update a check
 //
 // Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept.
 //
@@ -16413,7 +16413,7 @@ func (c *ClientWithResponses) ListAlertRulesWithResponse(ctx context.Context, id
 
 // CreateAlertRuleWithBodyWithResponse Create an alert rule
 //
-// Say when it fires with `condition`, by its keys or as `type` and `threshold`, or with `condition_type` and `threshold`. The keys of a condition add up: the rule fires when any of them matches. A rule that could never fire is refused.
+// Set when it fires with `condition`, by its keys or as `type` and `threshold`, or with `condition_type` and `threshold`. The keys of a condition add up: the rule fires when any of them matches. A rule that could never fire is refused.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -16428,7 +16428,7 @@ func (c *ClientWithResponses) CreateAlertRuleWithBodyWithResponse(ctx context.Co
 
 // CreateAlertRuleWithResponse Create an alert rule
 //
-// Say when it fires with `condition`, by its keys or as `type` and `threshold`, or with `condition_type` and `threshold`. The keys of a condition add up: the rule fires when any of them matches. A rule that could never fire is refused.
+// Set when it fires with `condition`, by its keys or as `type` and `threshold`, or with `condition_type` and `threshold`. The keys of a condition add up: the rule fires when any of them matches. A rule that could never fire is refused.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -16454,7 +16454,7 @@ func (c *ClientWithResponses) DeleteAlertRuleWithResponse(ctx context.Context, i
 	return ParseDeleteAlertRuleResponse(rsp)
 }
 
-// GetAlertRuleWithResponse Show an alert rule
+// GetAlertRuleWithResponse Get an alert rule
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -16467,7 +16467,7 @@ func (c *ClientWithResponses) GetAlertRuleWithResponse(ctx context.Context, id o
 	return ParseGetAlertRuleResponse(rsp)
 }
 
-// UpdateAlertRuleWithBodyWithResponse Change an alert rule
+// UpdateAlertRuleWithBodyWithResponse Update an alert rule
 //
 // Members that are left out stay as they are; `condition` is replaced as a whole.
 //
@@ -16482,7 +16482,7 @@ func (c *ClientWithResponses) UpdateAlertRuleWithBodyWithResponse(ctx context.Co
 	return ParseUpdateAlertRuleResponse(rsp)
 }
 
-// UpdateAlertRuleWithResponse Change an alert rule
+// UpdateAlertRuleWithResponse Update an alert rule
 //
 // Members that are left out stay as they are; `condition` is replaced as a whole.
 //
@@ -16497,7 +16497,7 @@ func (c *ClientWithResponses) UpdateAlertRuleWithResponse(ctx context.Context, i
 	return ParseUpdateAlertRuleResponse(rsp)
 }
 
-// ListCheckRegionsWithResponse Show where a check stands in each of its regions
+// ListCheckRegionsWithResponse List the state of a check in each of its regions
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -16525,7 +16525,7 @@ func (c *ClientWithResponses) ListResultsWithResponse(ctx context.Context, id op
 
 // TestCheckWithResponse Run a check now
 //
-// Runs in the check's first region, or the one asked for. On an enabled check it is an execution like any other. With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`.
+// Runs in the check's first region, or in `region`. On an enabled check it counts as an execution. With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -16538,7 +16538,7 @@ func (c *ClientWithResponses) TestCheckWithResponse(ctx context.Context, id open
 	return ParseTestCheckResponse(rsp)
 }
 
-// GetUptimeWithResponse Sum up the results of a check over a period
+// GetUptimeWithResponse Get the uptime of a check over a period
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -16564,7 +16564,7 @@ func (c *ClientWithResponses) ListDeliveriesWithResponse(ctx context.Context, pa
 	return ParseListDeliveriesResponse(rsp)
 }
 
-// GetDeliveryWithResponse Show a delivery
+// GetDeliveryWithResponse Get a delivery
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -16590,9 +16590,9 @@ func (c *ClientWithResponses) ListDeliveryAttemptsWithResponse(ctx context.Conte
 	return ParseListDeliveryAttemptsResponse(rsp)
 }
 
-// RedeliverWithResponse Ask for another attempt
+// RedeliverWithResponse Redeliver a notification
 //
-// Whatever became of the delivery, one more attempt is made soon, with the same id and the same body. A channel that is disabled or deleted is not told.
+// Makes one more attempt soon, with the same id and body, in any state of the delivery. A channel that is disabled or deleted gets none.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -16618,7 +16618,7 @@ func (c *ClientWithResponses) ListIncidentsWithResponse(ctx context.Context, par
 	return ParseListIncidentsResponse(rsp)
 }
 
-// GetIncidentWithResponse Show an incident
+// GetIncidentWithResponse Get an incident
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -16633,7 +16633,7 @@ func (c *ClientWithResponses) GetIncidentWithResponse(ctx context.Context, id op
 
 // AcknowledgeIncidentWithResponse Acknowledge an incident
 //
-// Says that somebody looks after it. Repeated, it changes nothing; a resolved incident cannot be acknowledged.
+// Marks that someone is working on it. Acknowledging again changes nothing; a resolved incident cannot be acknowledged.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -16648,7 +16648,7 @@ func (c *ClientWithResponses) AcknowledgeIncidentWithResponse(ctx context.Contex
 
 // ResolveIncidentWithBodyWithResponse Resolve an incident
 //
-// No other incident of the check opens until all that made this one has been quiet once. Repeated, it changes nothing.
+// No other incident of the check opens until everything that caused this one has been healthy once. Resolving again changes nothing.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -16663,7 +16663,7 @@ func (c *ClientWithResponses) ResolveIncidentWithBodyWithResponse(ctx context.Co
 
 // ResolveIncidentWithResponse Resolve an incident
 //
-// No other incident of the check opens until all that made this one has been quiet once. Repeated, it changes nothing.
+// No other incident of the check opens until everything that caused this one has been healthy once. Resolving again changes nothing.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -16676,9 +16676,9 @@ func (c *ClientWithResponses) ResolveIncidentWithResponse(ctx context.Context, i
 	return ParseResolveIncidentResponse(rsp)
 }
 
-// ListIncidentTimelineWithResponse List everything that happened in an incident, oldest first
+// ListIncidentTimelineWithResponse List the timeline of an incident, oldest first
 //
-// Every change of what fires in a region, every change of the incident's state and every attempt to tell a channel, in the order in which they happened.
+// Every change of the rules that fire in a region, of the incident's state, and every attempt to deliver, in order of time.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -16732,7 +16732,7 @@ func (c *ClientWithResponses) CreateNotificationChannelWithResponse(ctx context.
 
 // DeleteNotificationChannelWithResponse Delete a notification channel
 //
-// A channel that alert rules use is kept and the rules are named, unless `force` is given: it is then taken out of them, and rules that are left without any channel are deleted.
+// A channel that alert rules use is not deleted, and the answer names the rules. With `force`, it is removed from them, and rules without any channel left are deleted.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -16745,7 +16745,7 @@ func (c *ClientWithResponses) DeleteNotificationChannelWithResponse(ctx context.
 	return ParseDeleteNotificationChannelResponse(rsp)
 }
 
-// GetNotificationChannelWithResponse Show a notification channel
+// GetNotificationChannelWithResponse Get a notification channel
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -16758,7 +16758,7 @@ func (c *ClientWithResponses) GetNotificationChannelWithResponse(ctx context.Con
 	return ParseGetNotificationChannelResponse(rsp)
 }
 
-// UpdateNotificationChannelWithBodyWithResponse Change a notification channel
+// UpdateNotificationChannelWithBodyWithResponse Update a notification channel
 //
 // Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. The type of a channel cannot change.
 //
@@ -16773,7 +16773,7 @@ func (c *ClientWithResponses) UpdateNotificationChannelWithBodyWithResponse(ctx 
 	return ParseUpdateNotificationChannelResponse(rsp)
 }
 
-// UpdateNotificationChannelWithResponse Change a notification channel
+// UpdateNotificationChannelWithResponse Update a notification channel
 //
 // Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. The type of a channel cannot change.
 //
@@ -16788,9 +16788,9 @@ func (c *ClientWithResponses) UpdateNotificationChannelWithResponse(ctx context.
 	return ParseUpdateNotificationChannelResponse(rsp)
 }
 
-// TestNotificationChannelWithResponse Send a test message and show what came of it
+// TestNotificationChannelWithResponse Send a test message
 //
-// One attempt is made, whether the channel is enabled or not; the answer is 200 whether it arrived or not.
+// Makes one attempt, even when the channel is disabled, and returns its outcome. The status is 200 whether or not the message arrived.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -16816,7 +16816,7 @@ func (c *ClientWithResponses) ListRegionsWithResponse(ctx context.Context, param
 	return ParseListRegionsResponse(rsp)
 }
 
-// StreamAlertsWithResponse Follow every alert of the organization as it happens
+// StreamAlertsWithResponse Stream the alerts of the organization
 //
 // Server-sent events. The event is the type (incident.triggered, incident.acknowledged, incident.resolved), the data is the body of a webhook. Ids are `<unix ms>-<seq>`; seq grows by one with each event of the organization. The stream begins with an id and no data: that of the newest event, or where it resumes. `stream.gap` with `requested` and `oldest` comes first when events were asked for that are not kept any more. By default 10 streams may be open for a key and 50 for an organization, in each process of the API.
 //
@@ -16846,7 +16846,7 @@ func (c *ClientWithResponses) ListTemplateVariablesWithResponse(ctx context.Cont
 	return ParseListTemplateVariablesResponse(rsp)
 }
 
-// GetUsageWithResponse Show what the organization uses of its plan
+// GetUsageWithResponse Get the organization's usage
 //
 // Returns a wrapper object for the known response body format(s).
 //

@@ -73,17 +73,17 @@ func (i *Incidents) Redeliver(ctx context.Context, orgID, deliveryID uuid.UUID) 
 	return nil
 }
 
-// Look makes the incident workflow of a check, if one runs, reload its context: after
+// Refresh makes the incident workflow of a check, if one runs, reload its context: after
 // a rule, a region or the check itself was changed or deleted.
-func (i *Incidents) Look(ctx context.Context, checkID uuid.UUID) error {
+func (i *Incidents) Refresh(ctx context.Context, checkID uuid.UUID) error {
 	err := i.temporal.SignalWorkflow(ctx, vigil.IncidentWorkflowID(checkID), "", workflows.SignalRefresh, nil)
 	if isNotFound(err) {
 		return nil
 	}
-	return wrapIncident("look", err)
+	return wrapIncident("refresh", err)
 }
 
-// Revive is Look for a check that needs an incident workflow: it starts one if none
+// Revive is Refresh for a check that needs an incident workflow: it starts one if none
 // runs. Name and target describe the check in the Temporal UI; target may be empty.
 func (i *Incidents) Revive(ctx context.Context, orgID, checkID uuid.UUID, name, target string) error {
 	return i.signalWithStart(ctx, orgID, checkID, summary(name, target), workflows.SignalRefresh, nil)

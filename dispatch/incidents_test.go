@@ -80,7 +80,7 @@ func TestIncidents(t *testing.T) {
 	p.AwaitIdle()
 
 	// Look does nothing for a check without a workflow.
-	p.OK(p.Incidents.Look(t.Context(), p.Check.ID))
+	p.OK(p.Incidents.Refresh(t.Context(), p.Check.ID))
 	_, err = p.Temporal.DescribeWorkflowExecution(t.Context(), vigil.IncidentWorkflowID(uuid.New()), "")
 	if _, ok := err.(*serviceerror.NotFound); !ok { //nolint:errorlint // as the client returns it
 		t.Errorf("got %v", err)

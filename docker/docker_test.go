@@ -1,6 +1,6 @@
-// Package docker_test checks the images without a container engine: it runs the build
-// steps as commands, and tries every command line, health check and setting of the
-// files on the program itself.
+// Package docker_test tests the container images without a container engine: it runs the
+// build steps as plain commands, and tries every command line, health check and setting of
+// the files on the program itself.
 package docker_test
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 )
 
-// target is one FROM of the Dockerfile.
+// target is one FROM section of the Dockerfile.
 type target struct {
 	name, base string
 	lines      [][2]string // instruction and argument
@@ -54,8 +54,8 @@ func dockerfile(t *testing.T) []target {
 	return targets
 }
 
-// build runs the RUN lines of a target in the source tree, with /out in a
-// directory of the test, and returns the binary.
+// build runs the RUN lines of a target in the source tree, with /out replaced by a
+// temporary directory, and returns the path of the binary.
 func build(t *testing.T, name string) string {
 	t.Helper()
 	out := t.TempDir()
@@ -70,20 +70,20 @@ func build(t *testing.T, name string) string {
 			cmd := exec.CommandContext(t.Context(), "sh", "-c", strings.ReplaceAll(line[1], "/out/", out+"/"))
 			cmd.Dir = ".."
 			cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "VERSION=tried")
-			if said, err := cmd.CombinedOutput(); err != nil {
-				t.Fatalf("RUN %s: %v\n%s", line[1], err, said)
+			if output, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("RUN %s: %v\n%s", line[1], err, output)
 			}
 		}
 	}
 	return filepath.Join(out, "vigil")
 }
 
-// accepts reports whether the program knows a command line, by its help.
+// accepts fails the test unless the program prints the help of a command line.
 func accepts(t *testing.T, binary string, args ...string) {
 	t.Helper()
-	said, err := exec.CommandContext(t.Context(), binary, append(slices.Clone(args), "--help")...).CombinedOutput()
-	if err != nil || len(args) > 0 && !strings.Contains(string(said), "vigil "+args[0]) {
-		t.Errorf("vigil %s: %v\n%s", strings.Join(args, " "), err, said)
+	output, err := exec.CommandContext(t.Context(), binary, append(slices.Clone(args), "--help")...).CombinedOutput()
+	if err != nil || len(args) > 0 && !strings.Contains(string(output), "vigil "+args[0]) {
+		t.Errorf("vigil %s: %v\n%s", strings.Join(args, " "), err, output)
 	}
 }
 
@@ -103,17 +103,17 @@ func TestDockerfile(t *testing.T) {
 				t.Error("the binary needs a dynamic linker, which the image does not have")
 			}
 		}
-		said, err := exec.CommandContext(t.Context(), binary, "--version").Output()
-		if err != nil || !strings.Contains(string(said), "tried") {
-			t.Errorf("%s, %v", said, err)
+		output, err := exec.CommandContext(t.Context(), binary, "--version").Output()
+		if err != nil || !strings.Contains(string(output), "tried") {
+			t.Errorf("%s, %v", output, err)
 		}
 	})
 	t.Run("BinaryOfTheRolesHasNoServer", func(t *testing.T) {
 		t.Parallel()
 		cmd := exec.CommandContext(t.Context(), binary, "temporal")
 		cmd.Env = []string{"DATABASE_URL=postgres://127.0.0.1:1/none", "HOME=" + t.TempDir()}
-		if said, err := cmd.CombinedOutput(); err == nil || len(said) == 0 {
-			t.Errorf("%s, %v", said, err)
+		if output, err := cmd.CombinedOutput(); err == nil || len(output) == 0 {
+			t.Errorf("%s, %v", output, err)
 		}
 	})
 	t.Run("TargetsBuildOnEachOtherAndRunWithoutPrivileges", func(t *testing.T) {
@@ -159,8 +159,8 @@ func TestDockerfile(t *testing.T) {
 	})
 }
 
-// project reads compose.yaml as an engine does: with the schema of the Compose
-// specification, its variables replaced and its references resolved.
+// project reads compose.yaml like Docker Compose: it validates the schema of the Compose
+// specification, replaces variables and resolves references.
 func project(ctx context.Context, variables ...string) (*types.Project, error) {
 	environment := types.Mapping{}
 	for _, name := range variables {

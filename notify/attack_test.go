@@ -65,13 +65,18 @@ func TestAttackURLs(t *testing.T) {
 	r := registry()
 	cases := 0
 	for _, base := range []string{
-		"http://ada:" + pathToken + "@hooks.example.com", "http://@hooks.example.com", "http://hooks.example.com@127.0.0.1", "http://hooks.example.com:80@127.0.0.1",
+		"http://ada:" + pathToken + "@hooks.example.com", "http://@hooks.example.com", "http://hooks.example.com@127.0.0.1",
+		"http://hooks.example.com:80@127.0.0.1",
 		`http://hooks.example.com\@127.0.0.1`, `http:\\127.0.0.1`, "http:127.0.0.1", "http:/127.0.0.1", "http:///127.0.0.1", "//127.0.0.1", "127.0.0.1", "",
-		"ftp://hooks.example.com", "file:///etc/passwd", "gopher://127.0.0.1:6379/_FLUSHALL", "unix:///var/run/docker.sock", "dict://127.0.0.1:11211/stat",
+		"ftp://hooks.example.com", "file:///etc/passwd", "gopher://127.0.0.1:6379/_FLUSHALL", "unix:///var/run/docker.sock",
+		"dict://127.0.0.1:11211/stat",
 		"ldap://127.0.0.1", "javascript:alert(1)//", "data:text/plain,x", "httpx://hooks.example.com", " http://hooks.example.com",
-		"http://hooks.example.com\r\nHost: evil", "http://hooks.example.com\n", "http://hooks.example.com/\x00", "http://hooks.example.com\t", "http://hooks\x7f.example.com",
-		"http://hooks.example.com:0", "http://hooks.example.com:65536", "http://hooks.example.com:-1", "http://hooks.example.com:80:80", "http://hooks.example.com:http", "http://hooks.example.com:",
-		"http://", "http://[::1", "http://::1", "http://[127.0.0.1]", "http://2130706433", "http://0x7f000001", "http://hooks example.com", "http://hooks.example.com%0d%0a", "http://\u0000",
+		"http://hooks.example.com\r\nHost: evil", "http://hooks.example.com\n", "http://hooks.example.com/\x00",
+		"http://hooks.example.com\t", "http://hooks\x7f.example.com",
+		"http://hooks.example.com:0", "http://hooks.example.com:65536", "http://hooks.example.com:-1", "http://hooks.example.com:80:80",
+		"http://hooks.example.com:http", "http://hooks.example.com:",
+		"http://", "http://[::1", "http://::1", "http://[127.0.0.1]", "http://2130706433", "http://0x7f000001",
+		"http://hooks example.com", "http://hooks.example.com%0d%0a", "http://\u0000",
 	} {
 		for kind, config := range httpConfigs(base) {
 			if base == "" && kind == vigil.ChannelPush {
@@ -90,13 +95,17 @@ func TestAttackURLs(t *testing.T) {
 func TestAttackHeaders(t *testing.T) {
 	t.Parallel()
 	for name, value := range map[string]string{
-		"Host": "169.254.169.254", "Transfer-Encoding": "chunked", "transfer-encoding": "identity", "Content-Length": "0", "Connection": "keep-alive, X-Secret",
-		"Keep-Alive": "timeout=5", "Proxy-Connection": "keep-alive", "TE": "trailers", "Trailer": "X-A", "Upgrade": "h2c", "HTTP2-Settings": "AAMAAABk", "Expect": "100-continue",
+		"Host": "169.254.169.254", "Transfer-Encoding": "chunked", "transfer-encoding": "identity", "Content-Length": "0",
+		"Connection": "keep-alive, X-Secret",
+		"Keep-Alive": "timeout=5", "Proxy-Connection": "keep-alive", "TE": "trailers", "Trailer": "X-A", "Upgrade": "h2c",
+		"HTTP2-Settings": "AAMAAABk", "Expect": "100-continue",
 		"X-Service-Event": "incident.resolved", "x-service-anything": "x", "webhook-timestamp": "0", "Webhook-Signature": "v1,x",
 		"X-CR": "a\rb", "X-LF": "a\nHost: b", "X-CRLF": "a\r\n\r\nGET / HTTP/1.1", "X-NUL": "a\x00b", "X-DEL": "a\x7f",
 		"X-Injected: a\r\nX-B": "b", "X-A:": "b", "X A": "b", "": "b", "X-É": "b", "X-A\x00": "b",
 	} {
-		_, err := registry().Parse(vigil.ChannelWebhook, encode(t, map[string]any{"url": "https://hooks.example.com", "headers": map[string]string{name: value}}))
+		_, err := registry().Parse(vigil.ChannelWebhook, encode(t, map[string]any{
+			"url": "https://hooks.example.com", "headers": map[string]string{name: value},
+		}))
 		shown := strings.Join(strings.Fields(strings.ReplaceAll(name, "\x00", " ")), " ")
 		refusedAtWrite(t, name, err, "config.headers."+shown)
 	}

@@ -56,7 +56,8 @@ func TestChat(t *testing.T) {
 	t.Run("TheWordsOfATemplateAreMarkup", func(t *testing.T) {
 		t.Parallel()
 		r := receive(t, nil)
-		parse(t, registry(), vigil.ChannelChat, map[string]any{"webhook_url": r.url, "body_template": "<!here> *{{check_name}}*"}).Send(t.Context(), message())
+		parse(t, registry(), vigil.ChannelChat, map[string]any{"webhook_url": r.url,
+			"body_template": "<!here> *{{check_name}}*"}).Send(t.Context(), message())
 		if got := at(t, decoded(t, r.only(t).body), "blocks", 1, "text", "text"); got != "<!here> *Checkout API*" {
 			t.Errorf("got %v", got)
 		}

@@ -83,7 +83,8 @@ func conformBrokenReceivers(t *testing.T, send sendTo) {
 				}
 			}
 		})
-		if !got.Delivered() || len(got.ResponseBody) > 4096 || len(got.ResponseBody) < 4000 || strings.ContainsAny(got.ResponseBody, "\x00\uFFFD") {
+		if !got.Delivered() || len(got.ResponseBody) > 4096 || len(got.ResponseBody) < 4000 ||
+			strings.ContainsAny(got.ResponseBody, "\x00\uFFFD") {
 			t.Errorf("got %d bytes, %+v", len(got.ResponseBody), got.ErrorCode)
 		}
 	})

@@ -112,7 +112,8 @@ func conformSecrets(t *testing.T, kind vigil.ChannelType) {
 			fmt.Fprintln(w, values)
 		}
 		for _, secret := range secretsOf(kind) {
-			fmt.Fprintln(w, url.PathEscape(secret), strings.ToLower(url.QueryEscape(secret)), encoded(secret), encoded("ada:"+secret), encoded("x"+secret+"yz"))
+			fmt.Fprintln(w, url.PathEscape(secret), strings.ToLower(url.QueryEscape(secret)), encoded(secret), encoded("ada:"+secret),
+				encoded("x"+secret+"yz"))
 		}
 	}
 	shown := func(o notify.Outcome, sender notify.Sender) string {
@@ -158,7 +159,8 @@ func conformSecrets(t *testing.T, kind vigil.ChannelType) {
 					_, _ = w.Write([]byte(strings.Repeat(".", border-back) + text + strings.Repeat(".", 100)))
 				})
 				sender := parse(t, registry(), kind, httpConfigs(r.url)[kind])
-				if got := sender.Send(t.Context(), message()); strings.ContainsAny(strings.ReplaceAll(got.ResponseBody, vigil.SecretMask, ""), "s3crt") {
+				if got := sender.Send(t.Context(), message()); strings.ContainsAny(strings.ReplaceAll(got.ResponseBody, vigil.SecretMask, ""),
+					"s3crt") {
 					t.Fatalf("border %d-%d: %q", border, back, got.ResponseBody[max(0, len(got.ResponseBody)-40):])
 				}
 			}

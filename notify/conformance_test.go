@@ -61,7 +61,8 @@ func TestRegistry(t *testing.T) {
 	t.Run("HoldsTheTypesOfTheSpec", func(t *testing.T) {
 		t.Parallel()
 		got := r.Types()
-		for _, want := range []vigil.ChannelType{vigil.ChannelChat, vigil.ChannelEmail, vigil.ChannelPager, vigil.ChannelPush, vigil.ChannelWebhook} {
+		for _, want := range []vigil.ChannelType{vigil.ChannelChat, vigil.ChannelEmail, vigil.ChannelPager, vigil.ChannelPush,
+			vigil.ChannelWebhook} {
 			if !slices.Contains(got, want) {
 				t.Errorf("no %s among %q", want, got)
 			}
@@ -148,7 +149,8 @@ func TestRegistry(t *testing.T) {
 					}
 					continue
 				}
-				if text := vigil.ErrorMessage(err); vigil.ErrorCode(err) != vigil.CodeInvalid || !strings.HasPrefix(text, want) || strings.Contains(text, pathToken) {
+				if text := vigil.ErrorMessage(err); vigil.ErrorCode(err) != vigil.CodeInvalid || !strings.HasPrefix(text, want) ||
+					strings.Contains(text, pathToken) {
 					t.Errorf("%s: got %v instead of %s", kind, err, want)
 				}
 			}
@@ -205,7 +207,10 @@ func TestConformance(t *testing.T) {
 				}
 				for _, got := range r.requests() {
 					for name, values := range got.header {
-						if strings.EqualFold(name, "bcc") || slices.ContainsFunc(values, func(v string) bool { return strings.ContainsAny(v, "\r\n\x00") }) {
+						if strings.EqualFold(name, "bcc") || slices.ContainsFunc(values, func(v string) bool {
+							return strings.ContainsAny(v,
+								"\r\n\x00")
+						}) {
 							t.Errorf("header %s: %q", name, values)
 						}
 					}
@@ -235,7 +240,8 @@ func conformStatuses(t *testing.T, send sendTo) {
 		t.Run(fmt.Sprintf("Status%dIsTriedAgain", status), func(t *testing.T) {
 			t.Parallel()
 			got, r := send(t, answer(status))
-			if got.Delivered() || got.StatusCode != status || got.ErrorCode != notify.CodeStatus || got.Permanent || got.Gone || got.RetryAfter != 0 {
+			if got.Delivered() || got.StatusCode != status || got.ErrorCode != notify.CodeStatus || got.Permanent || got.Gone ||
+				got.RetryAfter != 0 {
 				t.Errorf("got %+v", got)
 			}
 			if n := len(r.requests()); n != 1 {

@@ -86,7 +86,8 @@ func TestEmailConformance(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := parse(t, registry(notify.WithMail(m), notify.WithTimeout(200*time.Millisecond)), vigil.ChannelEmail, config).Send(t.Context(), message())
+		got := parse(t, registry(notify.WithMail(m), notify.WithTimeout(200*time.Millisecond)), vigil.ChannelEmail,
+			config).Send(t.Context(), message())
 		if got.ErrorCode != notify.CodeTimeout || got.Permanent || got.Duration > 4*time.Second {
 			t.Errorf("got %+v", got)
 		}

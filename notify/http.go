@@ -92,7 +92,8 @@ func answered(resp *http.Response) Outcome {
 		o.Gone = true
 		o.ErrorCode, o.Error = CodeGone, "the receiver answered with status 410: it wants no more messages"
 	default:
-		o.ErrorCode, o.Error = CodeStatus, strings.TrimRight(fmt.Sprintf("the receiver answered with status %d %s", status, http.StatusText(status)), " ")
+		o.ErrorCode = CodeStatus
+		o.Error = strings.TrimRight(fmt.Sprintf("the receiver answered with status %d %s", status, http.StatusText(status)), " ")
 	}
 	o.RetryAfter = retryAfter(resp)
 	return o

@@ -49,7 +49,8 @@ func TestPager(t *testing.T) {
 				t.Errorf("%s: %v", name, value)
 			}
 		}
-		if at(t, got, "payload", "custom_details", "failure_count") != "3" || at(t, got, "payload", "custom_details", "message") != message().Body {
+		if at(t, got, "payload", "custom_details", "failure_count") != "3" ||
+			at(t, got, "payload", "custom_details", "message") != message().Body {
 			t.Errorf("details: %v", at(t, got, "payload", "custom_details"))
 		}
 	})
@@ -60,7 +61,8 @@ func TestPager(t *testing.T) {
 		resolved.Type, merged.Merged = vigil.EventResolved, true
 		for _, m := range []notify.Message{resolved, merged} {
 			got := send(t, nil, m)
-			if got["event_action"] != "resolve" || got["dedup_key"] != incident.String() || got["routing_key"] != "R0UT1NG" || got["payload"] != nil {
+			if got["event_action"] != "resolve" || got["dedup_key"] != incident.String() || got["routing_key"] != "R0UT1NG" ||
+				got["payload"] != nil {
 				t.Errorf("got %v", got)
 			}
 		}
@@ -79,7 +81,8 @@ func TestPager(t *testing.T) {
 	t.Run("TemplatesMakeSummaryAndMessage", func(t *testing.T) {
 		t.Parallel()
 		got := send(t, map[string]any{"title_template": "{{rule_name}}!", "body_template": "see {{check_target}}"}, message())
-		if at(t, got, "payload", "summary") != "Three failures in a row!" || at(t, got, "payload", "custom_details", "message") != "see shop.example.com" {
+		if at(t, got, "payload", "summary") != "Three failures in a row!" ||
+			at(t, got, "payload", "custom_details", "message") != "see shop.example.com" {
 			t.Errorf("got %v", got)
 		}
 	})

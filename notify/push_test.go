@@ -31,7 +31,8 @@ func TestPush(t *testing.T) {
 			t.Errorf("title: %q, %v", title, err)
 		}
 		if got.method != "POST" || got.path != "/base/shop_alerts" || string(got.body) != m.Body || got.header.Get("Priority") != "5" ||
-			got.header.Get("Tags") != "rotating_light" || got.header.Get("Click") != m.Variables["incident_url"] || got.header.Get("Authorization") != "" {
+			got.header.Get("Tags") != "rotating_light" || got.header.Get("Click") != m.Variables["incident_url"] ||
+			got.header.Get("Authorization") != "" {
 			t.Errorf("got %+v %s", got, got.body)
 		}
 	})
@@ -55,7 +56,8 @@ func TestPush(t *testing.T) {
 		t.Parallel()
 		for user, want := range map[string]string{"ada": "ada:hush", "": ":hush"} {
 			r := receive(t, nil)
-			parse(t, registry(), vigil.ChannelPush, map[string]any{"server": r.url, "topic": "a", "username": user, "password": "hush"}).Send(t.Context(), message())
+			parse(t, registry(), vigil.ChannelPush, map[string]any{"server": r.url, "topic": "a", "username": user,
+				"password": "hush"}).Send(t.Context(), message())
 			if got := r.only(t).header.Get("Authorization"); got != "Basic "+base64.StdEncoding.EncodeToString([]byte(want)) {
 				t.Errorf("got %s", got)
 			}

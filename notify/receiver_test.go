@@ -45,7 +45,8 @@ func receive(t *testing.T, answer http.HandlerFunc) *receiver {
 func receiveOn(t *testing.T, listener net.Listener, answer http.HandlerFunc) *receiver {
 	t.Helper()
 	r := &receiver{}
-	server := &httptest.Server{Listener: listener, Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+	server := &httptest.Server{Listener: listener, Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter,
+		req *http.Request) {
 		body, err := io.ReadAll(req.Body)
 		if err != nil {
 			return

@@ -22,8 +22,11 @@ func Sample(channel vigil.Channel, org vigil.Organization, publicURL string, now
 	}
 	event, err := vigil.NewEvent(vigil.EventContext{
 		Type: vigil.EventTest, Time: now, Incident: incident, Organization: org, PublicURL: publicURL,
-		Check: vigil.Check{ID: incident.CheckID, Name: values["check_name"], Type: vigil.TypeHTTPS, Target: values["check_target"], Interval: time.Minute, Enabled: true},
-		Rule:  vigil.Rule{Name: values["rule_name"], NotifyOn: vigil.NotifyUnhealthy},
+		Check: vigil.Check{
+			ID: incident.CheckID, Name: values["check_name"], Type: vigil.TypeHTTPS, Target: values["check_target"],
+			Interval: time.Minute, Enabled: true,
+		},
+		Rule: vigil.Rule{Name: values["rule_name"], NotifyOn: vigil.NotifyUnhealthy},
 	})
 	if err != nil {
 		return Message{}, fmt.Errorf("make a test event: %w", err)

@@ -36,7 +36,8 @@ func TestWebhook(t *testing.T) {
 	t.Run("PostsTheEnvelopeByteByByte", func(t *testing.T) {
 		t.Parallel()
 		r := receive(t, nil)
-		parse(t, registry(), vigil.ChannelWebhook, map[string]any{"url": r.url + "/hook", "headers": map[string]string{"x-team": "shop"}}).Send(t.Context(), message())
+		parse(t, registry(), vigil.ChannelWebhook, map[string]any{"url": r.url + "/hook",
+			"headers": map[string]string{"x-team": "shop"}}).Send(t.Context(), message())
 		got := r.only(t)
 		if got.method != http.MethodPost || got.path != "/hook" || !bytes.Equal(got.body, message().Envelope) {
 			t.Errorf("got %s %s %s", got.method, got.path, got.body)
@@ -169,7 +170,8 @@ func TestFreeze(t *testing.T) {
 	t.Run("PutsTheChannelsWordsIntoTheEnvelope", func(t *testing.T) {
 		t.Parallel()
 		sender := parse(t, registry(), vigil.ChannelWebhook, map[string]any{
-			"url": "https://hooks.example.com", "title_template": "{{severity}}: {{check_name}}", "body_template": "{{error_message}}\nin {{regions_down}}",
+			"url": "https://hooks.example.com", "title_template": "{{severity}}: {{check_name}}",
+			"body_template": "{{error_message}}\nin {{regions_down}}",
 		})
 		frozen := notify.Freeze(sender, message())
 		got := decoded(t, frozen)
@@ -213,12 +215,14 @@ func TestFreeze(t *testing.T) {
 func TestSample(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 4, 5, 6, 7, 8, 0, time.UTC)
-	m, err := notify.Sample(vigil.Channel{Name: "On call"}, vigil.Organization{ID: uuid.New(), Name: "Example Shop"}, "https://vigil.example.com", now)
+	m, err := notify.Sample(vigil.Channel{Name: "On call"}, vigil.Organization{ID: uuid.New(), Name: "Example Shop"},
+		"https://vigil.example.com", now)
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := decoded(t, m.Envelope)
-	if at(t, got, "type") != "channel.test" || at(t, got, "id") != m.Event.String() || at(t, got, "data", "organization", "name") != "Example Shop" ||
+	if at(t, got, "type") != "channel.test" || at(t, got, "id") != m.Event.String() ||
+		at(t, got, "data", "organization", "name") != "Example Shop" ||
 		!strings.Contains(m.Title, "On call") || m.Incident != uuid.Nil || m.Attempt != 1 || m.Event == uuid.Nil {
 		t.Errorf("got %+v", m)
 	}

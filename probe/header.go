@@ -17,8 +17,10 @@ func parseHeaders(path string, given map[string]string) (header http.Header, hos
 	}
 	host = header.Get("Host")
 	header.Del("Host")
-	if !validHostHeader(host) {
-		return nil, "", vigil.Invalid(config.Member(path, "Host"), "must be a host name, with a port where it needs one")
+	for name := range given {
+		if strings.EqualFold(name, "Host") && !validHostHeader(host) {
+			return nil, "", vigil.Invalid(config.Member(path, name), "must be a host name, with a port where it needs one")
+		}
 	}
 	return header, host, nil
 }

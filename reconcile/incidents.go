@@ -12,7 +12,7 @@ import (
 // incidents reaches the workflows of incidents and deliveries. Every call may be
 // repeated. Name and target describe the check in the Temporal UI.
 type incidents interface {
-	Look(ctx context.Context, checkID uuid.UUID) error
+	Refresh(ctx context.Context, checkID uuid.UUID) error
 	Revive(ctx context.Context, orgID, checkID uuid.UUID, name, target string) error
 	Send(ctx context.Context, delivery vigil.PendingDelivery) error
 }
@@ -125,7 +125,7 @@ func (r *incidentRepair) markSilentRegions(ctx context.Context) error {
 		if err := r.store.MarkSilence(ctx, silence); err != nil {
 			return err
 		}
-		if err := r.incidents.Look(ctx, silence.CheckID); err != nil {
+		if err := r.incidents.Refresh(ctx, silence.CheckID); err != nil {
 			return err
 		}
 	}

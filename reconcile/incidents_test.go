@@ -23,7 +23,7 @@ func TestReenabledRuleAlerts(t *testing.T) {
 		t.Helper()
 		_, err := p.Store.UpdateRule(t.Context(), p.Org.ID, p.Check.ID, p.Rule.ID, func(r *vigil.Rule) error { r.Enabled = enabled; return nil })
 		p.OK(err)
-		p.OK(p.Incidents.Look(t.Context(), p.Check.ID))
+		p.OK(p.Incidents.Refresh(t.Context(), p.Check.ID))
 	}
 	p.Vote(ewr, true)
 	p.AwaitOpen(1)

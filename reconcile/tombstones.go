@@ -90,7 +90,7 @@ func (t *tombstones) end(ctx context.Context, stone vigil.Tombstone) (over bool,
 		}
 	}
 	if t.incidents != nil { // one region less has a vote, or the check is gone
-		if err := t.incidents.Look(ctx, stone.CheckID); err != nil {
+		if err := t.incidents.Refresh(ctx, stone.CheckID); err != nil {
 			return false, err
 		}
 	}

@@ -44,7 +44,7 @@ func TestCreateAccount(t *testing.T) {
 		}
 	})
 
-	t.Run("KeyOpensIt", func(t *testing.T) {
+	t.Run("IsFoundByItsKey", func(t *testing.T) {
 		t.Parallel()
 		key, gotOrg, gotUser, err := s.KeyByHash(t.Context(), hash[:])
 		if err != nil {
@@ -57,12 +57,12 @@ func TestCreateAccount(t *testing.T) {
 		}
 	})
 
-	t.Run("AddressInOtherLettersIsAConflictAndLeavesNothing", func(t *testing.T) {
+	t.Run("AddressInAnotherCaseIsAConflictAndStoresNothing", func(t *testing.T) {
 		t.Parallel()
 		_, _, err := s.CreateAccount(t.Context(), vigil.Organization{Name: "Shadow"}, vigil.User{Email: "ADA@example.com"}, nil)
 		wantCode(t, err, vigil.CodeConflict)
 		if n := count(t, s, "SELECT count(*) FROM organizations WHERE name = 'Shadow'"); n != 0 {
-			t.Error("the organization stayed")
+			t.Error("the organization was stored")
 		}
 	})
 
@@ -107,7 +107,7 @@ func TestCreateAccount(t *testing.T) {
 
 	t.Run("UnknownOnesAreNotFound", func(t *testing.T) {
 		t.Parallel()
-		_, err := s.UserByEmail(t.Context(), "nobody'; DROP TABLE users; --")
+		_, err := s.UserByEmail(t.Context(), "unknown'; DROP TABLE users; --")
 		wantCode(t, err, vigil.CodeNotFound)
 		_, err = s.User(t.Context(), uuid.New())
 		wantCode(t, err, vigil.CodeNotFound)

@@ -9,9 +9,12 @@ import (
 	"vigil"
 )
 
-// LastDNSAnswer returns the fingerprint and the slot of the newest successful DNS
-// answer of a check in a region before a slot, empty and zero when none is stored.
-func (s *Store) LastDNSAnswer(ctx context.Context, checkID uuid.UUID, region string, before time.Time) (fingerprint string, slot time.Time, err error) {
+// LastDNSAnswer returns the fingerprint and the slot of the newest successful DNS answer
+// of a check in a region whose slot is before the given one, empty and zero when none is
+// stored.
+func (s *Store) LastDNSAnswer(
+	ctx context.Context, checkID uuid.UUID, region string, before time.Time,
+) (fingerprint string, slot time.Time, err error) {
 	var row struct {
 		Fingerprint string    `bun:"fingerprint"`
 		Slot        time.Time `bun:"slot"`

@@ -24,7 +24,8 @@ func TestAuditLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused := errors.New("refused")
-	_, err = s.UpdateCheck(vigil.WithAudit(t.Context(), entry("check.update")), org.ID, c.ID, unlimited(), func(*vigil.Check) error { return refused })
+	_, err = s.UpdateCheck(vigil.WithAudit(t.Context(), entry("check.update")), org.ID, c.ID, unlimited(),
+		func(*vigil.Check) error { return refused })
 	if !errors.Is(err, refused) {
 		t.Fatal(err)
 	}
@@ -34,10 +35,10 @@ func TestAuditLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.RecordAudit(ctx); err != nil { // noted already
+	if err := s.RecordAudit(ctx); err != nil { // already stored
 		t.Fatal(err)
 	}
-	if err := s.RecordAudit(t.Context()); err != nil { // nothing to note
+	if err := s.RecordAudit(t.Context()); err != nil { // no entry
 		t.Fatal(err)
 	}
 	entries, total, err := s.AuditLog(t.Context(), org.ID, vigil.Page{Limit: 10})
@@ -49,7 +50,8 @@ func TestAuditLog(t *testing.T) {
 		t.Errorf("entry %+v", actions["api_key.create"])
 	}
 	got := actions["check.create"]
-	if got.UserID != user.ID || got.KeyID != uuid.Nil || got.Address != "192.0.2.1" || got.RequestID != "r1" || !got.At.Equal(epoch()) || got.Members[0] != "name" {
+	if got.UserID != user.ID || got.KeyID != uuid.Nil || got.Address != "192.0.2.1" || got.RequestID != "r1" ||
+		!got.At.Equal(epoch()) || got.Members[0] != "name" {
 		t.Errorf("entry %+v", got)
 	}
 	if _, total, err := s.AuditLog(t.Context(), uuid.New(), vigil.Page{Limit: 10}); total != 0 || err != nil {

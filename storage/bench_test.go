@@ -10,9 +10,9 @@ import (
 	"vigil/storage/storagetest"
 )
 
-// BenchmarkResultWriter stores results of 1,000 loops by 500 goroutines through
-// one writer into a server that keeps Postgres's own settings, fsync included.
-// It reports rows a second of wall-clock time, everything on this machine.
+// BenchmarkResultWriter stores results of 1,000 loops from 500 goroutines through one
+// writer, on a server with the default settings of Postgres, fsync included. It reports
+// rows per second of wall-clock time; test and server share the machine.
 func BenchmarkResultWriter(b *testing.B) {
 	cluster := storagetest.StartCluster(b)
 	clk := &clock{at: epoch()}
@@ -43,7 +43,10 @@ func BenchmarkResultWriter(b *testing.B) {
 				c := checks[i%loops]
 				r := ok(c, newark, slots[i%loops][i/loops])
 				r.ResponseTime = time.Duration(5+i*7919%90) * time.Millisecond
-				r.Metadata = map[string]any{"timings": map[string]any{"dns_ms": 1.5, "connect_ms": 3.25, "tls_ms": 12.5, "ttfb_ms": 40.0, "transfer_ms": 2.0}, "ip": "192.0.2.7", "protocol": "HTTP/1.1"}
+				r.Metadata = map[string]any{
+					"timings": map[string]any{"dns_ms": 1.5, "connect_ms": 3.25, "tls_ms": 12.5, "ttfb_ms": 40.0, "transfer_ms": 2.0},
+					"ip":      "192.0.2.7", "protocol": "HTTP/1.1",
+				}
 				if _, err := w.Write(b.Context(), vigil.ResultRow{Result: r, Worker: "bench", Deadline: 10 * time.Second}); err != nil {
 					b.Error(err)
 				}

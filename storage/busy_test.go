@@ -10,7 +10,8 @@ import (
 	"vigil/storage/storagetest"
 )
 
-// Callers have every connection that there is for them.
+// TestProbingWhileTheDatabaseIsBusy tests that results and leases are stored while other
+// callers use every connection of the pool.
 func TestProbingWhileTheDatabaseIsBusy(t *testing.T) {
 	t.Parallel()
 	const conns = 4

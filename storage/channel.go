@@ -16,7 +16,7 @@ import (
 	"vigil"
 )
 
-// channelRow is a channel as it rests: its config sealed.
+// channelRow is a channel as it is stored: its config is sealed.
 type channelRow struct {
 	bun.BaseModel `bun:"table:channels,alias:ch"`
 
@@ -130,8 +130,8 @@ func (s *Store) ChannelsByID(ctx context.Context, orgID uuid.UUID, ids []uuid.UU
 // UpdateChannel changes a channel of the organization: change edits a copy of
 // what is stored, and may refuse with an error, which is returned as it is. Only
 // name, config and enabled can be changed; a change that leaves them equal is
-// none. Whoever enables or disables a channel takes the platform's reason for
-// disabling it away.
+// none. Enabling or disabling the channel clears the platform's reason for
+// disabling it.
 func (s *Store) UpdateChannel(ctx context.Context, orgID, id uuid.UUID, change func(*vigil.Channel) error) (vigil.Channel, error) {
 	var after vigil.Channel
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
@@ -158,7 +158,8 @@ func (s *Store) UpdateChannel(ctx context.Context, orgID, id uuid.UUID, change f
 		if err != nil {
 			return err
 		}
-		if _, err := tx.NewUpdate().Model(row).WherePK().Column("name", "config", "enabled", "disabled_reason", "updated_at").Exec(ctx); err != nil {
+		_, err = tx.NewUpdate().Model(row).WherePK().Column("name", "config", "enabled", "disabled_reason", "updated_at").Exec(ctx)
+		if err != nil {
 			return unstorable(fmt.Errorf("store: %w", err))
 		}
 		return nil
@@ -169,9 +170,9 @@ func (s *Store) UpdateChannel(ctx context.Context, orgID, id uuid.UUID, change f
 	return after, nil
 }
 
-// DisableChannel disables a channel for a reason of the platform's own, and
-// reports whether it was this call that did. One that is disabled already, or
-// gone, stays as it is.
+// DisableChannel disables a channel for a reason of the platform, and reports
+// whether this call did so. It returns false for one that is disabled already or
+// deleted.
 func (s *Store) DisableChannel(ctx context.Context, id uuid.UUID, reason string) (bool, error) {
 	res, err := s.db.NewUpdate().Model((*channelRow)(nil)).
 		Set("enabled = false").Set("disabled_reason = ?", strings.ReplaceAll(strings.ToValidUTF8(reason, " "), "\x00", "")).
@@ -184,19 +185,19 @@ func (s *Store) DisableChannel(ctx context.Context, id uuid.UUID, reason string)
 	return n == 1, wrap("disable channel", err)
 }
 
-// errUsedMeanwhile says that a rule took a channel up while it was taken out of
-// the others.
+// errUsedMeanwhile reports a rule that began to use a channel while it was removed
+// from the others.
 var errUsedMeanwhile = errors.New("a rule has begun to use the channel")
 
-// deletionTries bounds how often a deletion meets a rule that came meanwhile.
-const deletionTries = 5
+// maxDeletions bounds how often a deletion is repeated because of errUsedMeanwhile.
+const maxDeletions = 5
 
 // DeleteChannel removes a channel of the organization. While rules use it, that
-// is a CodeConflict error that names them; with force it is taken out of them,
-// and those left with no channel are deleted. It returns the checks whose rules,
-// and so revisions, that changed.
+// is a CodeConflict error that names them; with force the channel is removed from
+// them, and those left without one are deleted. It returns the checks whose rules,
+// and so revisions, changed.
 func (s *Store) DeleteChannel(ctx context.Context, orgID, id uuid.UUID, force bool) ([]uuid.UUID, error) {
-	for try := 1; ; try++ {
+	for attempt := 1; ; attempt++ {
 		var checks []uuid.UUID
 		err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 			var err error
@@ -206,15 +207,15 @@ func (s *Store) DeleteChannel(ctx context.Context, orgID, id uuid.UUID, force bo
 		switch {
 		case err == nil:
 			return checks, nil
-		case !errors.Is(err, errUsedMeanwhile) || try == deletionTries:
+		case !errors.Is(err, errUsedMeanwhile) || attempt == maxDeletions:
 			return nil, wrap("delete channel", err)
 		}
 	}
 }
 
-// deleteChannel takes checks' locks before the channel's, as everyone who gives
-// a rule its channels does. Once the row is deleted nobody can take the channel
-// up any more, so what is found then is all that came in between.
+// deleteChannel locks checks before the channel, in the same order as changes of
+// rules. Once the row is deleted no rule can begin to use the channel, so the rules
+// found then are all that did so in between.
 func deleteChannel(ctx context.Context, tx bun.Tx, orgID, id uuid.UUID, force bool) (checks []uuid.UUID, err error) {
 	if force {
 		if checks, err = dropFromRules(ctx, tx, orgID, id); err != nil {
@@ -245,7 +246,8 @@ func inUse(names []string) error {
 		shown, more = shown[:5], fmt.Sprintf(" and %d more", len(names)-5)
 	}
 	err := vigil.Errorf(vigil.CodeConflict,
-		"Alert rules use this channel: %s%s. Change them first, or delete with ?force=true, which takes the channel out of them and deletes the rules left with none.",
+		"Alert rules use this channel: %s%s. Change them first, or delete with ?force=true, "+
+			"which takes the channel out of them and deletes the rules left with none.",
 		strings.Join(shown, ", "), more)
 	err.Details = map[string]any{"rules": names}
 	return err

@@ -34,8 +34,8 @@ func storedChannel(tb testing.TB, s *storage.Store, org uuid.UUID) vigil.Channel
 	return channel
 }
 
-// ruleTelling stores a rule that tells the given channels.
-func ruleTelling(tb testing.TB, s *storage.Store, check vigil.Check, name string, channels ...uuid.UUID) (vigil.Rule, error) {
+// ruleNotifying stores a rule that notifies the given channels.
+func ruleNotifying(tb testing.TB, s *storage.Store, check vigil.Check, name string, channels ...uuid.UUID) (vigil.Rule, error) {
 	tb.Helper()
 	return s.CreateRule(tb.Context(), vigil.Rule{
 		OrgID: check.OrgID, CheckID: check.ID, Name: name, Condition: vigil.Condition{FailureThreshold: 1, Severity: vigil.Critical}, Channels: channels,
@@ -185,7 +185,7 @@ func TestDeleteChannel(t *testing.T) {
 		check := newCheck(t, s, draft(org.ID, newark))
 		channel := storedChannel(t, s, org.ID)
 		for _, name := range []string{"b", "a", "c", "d", "e", "f", "g"} {
-			if _, err := ruleTelling(t, s, check, name, channel.ID); err != nil {
+			if _, err := ruleNotifying(t, s, check, name, channel.ID); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -207,15 +207,15 @@ func TestDeleteChannel(t *testing.T) {
 		org, _ := newOrg(t, s)
 		check, untouched := newCheck(t, s, draft(org.ID, newark)), newCheck(t, s, draft(org.ID, newark))
 		channel, rest := storedChannel(t, s, org.ID), storedChannel(t, s, org.ID)
-		alone, err := ruleTelling(t, s, check, "alone", channel.ID)
+		alone, err := ruleNotifying(t, s, check, "alone", channel.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
-		both, err := ruleTelling(t, s, check, "both", channel.ID, rest.ID)
+		both, err := ruleNotifying(t, s, check, "both", channel.ID, rest.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := ruleTelling(t, s, untouched, "other", rest.ID); err != nil {
+		if _, err := ruleNotifying(t, s, untouched, "other", rest.ID); err != nil {
 			t.Fatal(err)
 		}
 		before, err := s.Check(t.Context(), org.ID, check.ID)
@@ -238,7 +238,7 @@ func TestDeleteChannel(t *testing.T) {
 		}
 	})
 
-	t.Run("OneThatNobodyUsesIsDeletedOnce", func(t *testing.T) {
+	t.Run("OneWithoutRulesIsDeletedOnce", func(t *testing.T) {
 		t.Parallel()
 		org, _ := newOrg(t, s)
 		channel := storedChannel(t, s, org.ID)
@@ -250,7 +250,7 @@ func TestDeleteChannel(t *testing.T) {
 		}
 	})
 
-	// However they meet, no rule is left that tells a channel that is gone.
+	// However they meet, no rule is left that notifies a deleted channel.
 	t.Run("RulesThatComeMeanwhileTellNoDeletedChannel", func(t *testing.T) {
 		t.Parallel()
 		org, _ := newOrg(t, s)
@@ -260,7 +260,7 @@ func TestDeleteChannel(t *testing.T) {
 			var group sync.WaitGroup
 			for range 4 {
 				group.Go(func() {
-					if _, err := ruleTelling(t, s, check, "late", channel.ID); err != nil && vigil.ErrorCode(err) != vigil.CodeInvalid {
+					if _, err := ruleNotifying(t, s, check, "late", channel.ID); err != nil && vigil.ErrorCode(err) != vigil.CodeInvalid {
 						t.Errorf("rule: %v", err)
 					}
 				})

@@ -20,7 +20,7 @@ func TestCreateCheck(t *testing.T) {
 	s, _ := newStore(t)
 	org, _ := newOrg(t, s)
 
-	t.Run("AsksForALoopInEveryRegionThatStartsNow", func(t *testing.T) {
+	t.Run("InsertsALoopInEveryRegionThatStartsNow", func(t *testing.T) {
 		t.Parallel()
 		c := newCheck(t, s, draft(org.ID, frankfurt, newark))
 		if c.ID == uuid.Nil || c.Revision != 1 || c.Health != vigil.Unknown || !c.CreatedAt.Equal(epoch()) {
@@ -44,7 +44,7 @@ func TestCreateCheck(t *testing.T) {
 		equal(t, got, c)
 	})
 
-	t.Run("StaggeredRegionsAreFirstDueOneAfterTheOther", func(t *testing.T) {
+	t.Run("StaggeredRegionsStartOneAfterTheOther", func(t *testing.T) {
 		t.Parallel()
 		c := draft(org.ID, newark, frankfurt)
 		c.Simultaneous = false
@@ -54,7 +54,7 @@ func TestCreateCheck(t *testing.T) {
 		}
 	})
 
-	t.Run("DisabledOneIsDueNever", func(t *testing.T) {
+	t.Run("DisabledCheckIsNeverDue", func(t *testing.T) {
 		t.Parallel()
 		c := draft(org.ID, newark)
 		c.Enabled = false
@@ -64,7 +64,7 @@ func TestCreateCheck(t *testing.T) {
 		}
 	})
 
-	t.Run("WhatPostgresCannotKeepIsTheCallersMistake", func(t *testing.T) {
+	t.Run("ValueThatPostgresCannotStoreIsInvalid", func(t *testing.T) {
 		t.Parallel()
 		for _, config := range []string{`{"url": "a\u0000b"}`, `{"n": 1e400000}`, `{`} {
 			c := draft(org.ID, newark)
@@ -77,7 +77,7 @@ func TestCreateCheck(t *testing.T) {
 		}
 	})
 
-	t.Run("ExpiresWhenItsTimeHasCome", func(t *testing.T) {
+	t.Run("ExpiresAtItsTime", func(t *testing.T) {
 		t.Parallel()
 		c := draft(org.ID, newark)
 		at := epoch().Add(14 * 24 * time.Hour)
@@ -100,7 +100,7 @@ func TestCreateCheck(t *testing.T) {
 func TestBudget(t *testing.T) {
 	t.Parallel()
 
-	t.Run("OfConcurrentCreationsOnlyThoseThatFitAreStored", func(t *testing.T) {
+	t.Run("ConcurrentCreationsStayWithinTheBudget", func(t *testing.T) {
 		t.Parallel()
 		s, _ := newStore(t)
 		plan := vigil.Plan{Tier: vigil.TierFree, ExecutionsPerHour: 360 * 5} // five checks every 10 s
@@ -138,7 +138,7 @@ func TestBudget(t *testing.T) {
 		equal(t, refused.Details, map[string]any{"limit": int64(1800), "current": 1800.0, "requested": 360.0, "tier": "free"})
 	})
 
-	t.Run("BindsEnablingAndFasterIntervalsButNotCheaperChanges", func(t *testing.T) {
+	t.Run("LimitsEnablingAndFasterIntervalsButNotCheaperChanges", func(t *testing.T) {
 		t.Parallel()
 		s, _ := newStore(t)
 		org, _ := newOrg(t, s)
@@ -194,7 +194,7 @@ func TestChecks(t *testing.T) {
 	newCheck(t, s, draft(other.ID, newark))
 	var ids []uuid.UUID
 	for i := range 5 {
-		clk.set(epoch().Add(time.Duration(i/2) * time.Second)) // pairs share an instant
+		clk.set(epoch().Add(time.Duration(i/2) * time.Second)) // pairs have the same time
 		ids = append(ids, newCheck(t, s, draft(org.ID, newark, frankfurt)).ID)
 	}
 
@@ -242,7 +242,7 @@ func TestHealth(t *testing.T) {
 		return got
 	}
 
-	t.Run("IsThatOfTheLatestSlotAndUnhealthyWinsATie", func(t *testing.T) {
+	t.Run("ComesFromTheLatestSlotAndUnhealthyWinsATie", func(t *testing.T) {
 		t.Parallel()
 		c := newCheck(t, s, draft(org.ID, newark, frankfurt, singapore))
 		slot := epoch()
@@ -266,7 +266,7 @@ func TestHealth(t *testing.T) {
 		}
 	})
 
-	t.Run("LateResultDoesNotTurnItBack", func(t *testing.T) {
+	t.Run("LateResultDoesNotChangeIt", func(t *testing.T) {
 		t.Parallel()
 		c := newCheck(t, s, draft(org.ID, newark))
 		schedule := scheduleOf(t, s, c, newark)
@@ -322,7 +322,7 @@ func TestDeleteCheck(t *testing.T) {
 		wantCode(t, err, vigil.CodeNotFound)
 	})
 
-	t.Run("WhileResultsArriveLeavesNoneBehind", func(t *testing.T) {
+	t.Run("LeavesNoResultsWhileOthersArrive", func(t *testing.T) {
 		t.Parallel()
 		for round := range 5 {
 			c := newCheck(t, s, draft(org.ID, newark, frankfurt))
@@ -391,7 +391,8 @@ func TestSecrets(t *testing.T) {
 	s, _ := newStore(t)
 	org, _ := newOrg(t, s)
 	c := draft(org.ID, newark)
-	c.Config = json.RawMessage(`{"url": "https://example.com/", "headers": {"Authorization": "Bearer tiger-1"}, "basic_auth": {"username": "u", "password": "tiger-2"}, "steps": [{"config": {"password": "tiger-3"}}]}`)
+	c.Config = json.RawMessage(`{"url": "https://example.com/", "headers": {"Authorization": "Bearer tiger-1"},
+		"basic_auth": {"username": "u", "password": "tiger-2"}, "steps": [{"config": {"password": "tiger-3"}}]}`)
 	c = newCheck(t, s, c)
 	update(t, s, c, func(c *vigil.Check) { c.Name = "renamed" })
 
@@ -407,11 +408,11 @@ func TestSecrets(t *testing.T) {
 		}
 		looked += len(rows)
 		if strings.Contains(strings.Join(rows, "\n"), "tiger") {
-			t.Errorf("a secret rests in clear in %s", table)
+			t.Errorf("a secret is stored in clear text in %s", table)
 		}
 	}
 	if looked < 5 {
-		t.Errorf("only %d rows were looked at", looked)
+		t.Errorf("only %d rows were read", looked)
 	}
 	got, err := s.Check(t.Context(), org.ID, c.ID)
 	if err != nil {

@@ -110,7 +110,8 @@ func insertDeliveries(ctx context.Context, tx bun.Tx, e vigil.Event, to []vigil.
 	for i, r := range to {
 		rows[i] = deliveryRow{
 			ID: vigil.DeliveryID(e.ID, r.ChannelID), OrgID: e.OrgID, EventID: e.ID, EventType: string(e.Type),
-			IncidentID: e.IncidentID, CheckID: e.CheckID, ChannelID: r.ChannelID, ChannelType: string(r.Type), ChannelName: r.Name, Policy: &to[i].Policy,
+			IncidentID: e.IncidentID, CheckID: e.CheckID, ChannelID: r.ChannelID, ChannelType: string(r.Type), ChannelName: r.Name,
+			Policy: &to[i].Policy,
 			Status: string(vigil.DeliveryPending), CreatedAt: at, UpdatedAt: at, SweptAt: at,
 		}
 	}
@@ -212,12 +213,13 @@ func (s *Store) RequestRedelivery(ctx context.Context, orgID, id uuid.UUID) (vig
 			return err
 		}
 		if !usable {
-			return vigil.Errorf(vigil.CodeConflict, "The channel of this delivery is disabled or deleted. Enable it before asking for another attempt.")
+			return vigil.Errorf(vigil.CodeConflict,
+				"The channel of this delivery is disabled or deleted. Enable it before requesting another attempt.")
 		}
 		var kept bool
 		err = tx.NewRaw("SELECT EXISTS (SELECT FROM events WHERE id = ?)", row.EventID).Scan(ctx, &kept)
 		if err != nil {
-			return fmt.Errorf("look for the event: %w", err)
+			return fmt.Errorf("find the event: %w", err)
 		}
 		if !kept {
 			return vigil.Errorf(vigil.CodeConflict, "The event of this delivery is not kept any more.")

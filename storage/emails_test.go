@@ -24,7 +24,8 @@ func TestEmails(t *testing.T) {
 	if _, _, err := s.VerifyEmail(t.Context(), mailed(t, s, vigil.TokenVerify, user, user.Email)); err != nil {
 		t.Fatal(err)
 	}
-	const insert = "INSERT INTO users SELECT (jsonb_populate_record(users, jsonb_build_object('id', gen_random_uuid(), 'email', 'bob@example.com', 'email_verified', false))).* FROM users WHERE id = ?"
+	const insert = `INSERT INTO users SELECT (jsonb_populate_record(users, jsonb_build_object(
+		'id', gen_random_uuid(), 'email', 'bob@example.com', 'email_verified', false))).* FROM users WHERE id = ?`
 	if _, err := s.DB().NewRaw(insert, user.ID).Exec(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -45,10 +45,10 @@ func (r *eventRow) event() (vigil.Event, error) {
 	return e, nil
 }
 
-// publish stores an event and the deliveries of it. It must be the last change
-// that a transaction makes: from here on it holds the organization's stream, so
-// that the order of positions is the order of commits and no reader can see an
-// event before an earlier one.
+// publish stores an event and its deliveries. It must be the last statement of a
+// transaction: from here on it locks the organization's stream, so that the order
+// of positions is the order of commits and no reader sees an event before an
+// earlier one.
 func (s *Store) publish(ctx context.Context, tx bun.Tx, e vigil.Event, to []vigil.Recipient) error {
 	if err := insertDeliveries(ctx, tx, e, to); err != nil {
 		return err
@@ -66,7 +66,8 @@ func (s *Store) publish(ctx context.Context, tx bun.Tx, e vigil.Event, to []vigi
 			SELECT ?0, ms, seq, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9::jsonb FROM head RETURNING org_id
 		)
 		SELECT pg_notify(?10, org_id::text) FROM stored`,
-		e.OrgID, e.ID, string(e.Type), e.IncidentID, e.CheckID, micro(e.Time), string(e.Envelope), cleanText(e.Title), cleanText(e.Body), string(variables),
+		e.OrgID, e.ID, string(e.Type), e.IncidentID, e.CheckID, micro(e.Time), string(e.Envelope), cleanText(e.Title),
+		cleanText(e.Body), string(variables),
 		EventChannel).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("store the event: %w", err)
@@ -74,11 +75,12 @@ func (s *Store) publish(ctx context.Context, tx bun.Tx, e vigil.Event, to []vigi
 	return nil
 }
 
-// EventsAfter returns events of an organization behind a position, in their
-// order, that are no older than since.
+// EventsAfter returns up to limit events of an organization after a position that
+// are no older than since, in order.
 func (s *Store) EventsAfter(ctx context.Context, orgID uuid.UUID, after vigil.Position, since time.Time, limit int) ([]vigil.Event, error) {
 	var rows []eventRow
-	err := s.db.NewSelect().Model(&rows).Where("e.org_id = ? AND (e.ms, e.seq) > (?, ?) AND e.ms >= ?", orgID, after.MS, after.Seq, since.UnixMilli()).
+	err := s.db.NewSelect().Model(&rows).
+		Where("e.org_id = ? AND (e.ms, e.seq) > (?, ?) AND e.ms >= ?", orgID, after.MS, after.Seq, since.UnixMilli()).
 		OrderExpr("e.ms, e.seq").Limit(int64(limit)).Scan(ctx)
 	if err != nil {
 		return nil, wrap("read events", err)
@@ -94,7 +96,7 @@ func (s *Store) EventsAfter(ctx context.Context, orgID uuid.UUID, after vigil.Po
 
 // StreamBounds returns the position of the newest event of an organization, and
 // that of the oldest no older than since. Both are zero when there is none; the
-// newest is kept for ever.
+// newest is kept forever.
 func (s *Store) StreamBounds(ctx context.Context, orgID uuid.UUID, since time.Time) (oldest, newest vigil.Position, err error) {
 	err = s.db.NewRaw("SELECT ms, seq FROM stream_heads WHERE org_id = ?", orgID).Scan(ctx, &newest.MS, &newest.Seq)
 	if isNoRow(err) {
@@ -103,18 +105,19 @@ func (s *Store) StreamBounds(ctx context.Context, orgID uuid.UUID, since time.Ti
 	if err != nil {
 		return oldest, newest, wrap("read the stream's head", err)
 	}
-	err = s.db.NewRaw("SELECT ms, seq FROM events WHERE org_id = ? AND ms >= ? ORDER BY ms, seq LIMIT 1", orgID, since.UnixMilli()).Scan(ctx, &oldest.MS, &oldest.Seq)
+	err = s.db.NewRaw("SELECT ms, seq FROM events WHERE org_id = ? AND ms >= ? ORDER BY ms, seq LIMIT 1", orgID, since.UnixMilli()).
+		Scan(ctx, &oldest.MS, &oldest.Seq)
 	if isNoRow(err) {
 		err = nil
 	}
 	return oldest, newest, wrap("read the stream's beginning", err)
 }
 
-// dropEvents removes events older than before, except those of deliveries that
-// are pending or were tried since lately: these may be sent again.
-func (s *Store) dropEvents(ctx context.Context, before, lately time.Time) error {
+// dropEvents deletes events older than before, except those of deliveries that
+// are pending or were attempted since recent: these may be sent again.
+func (s *Store) dropEvents(ctx context.Context, before, recent time.Time) error {
 	_, err := s.db.NewRaw(`DELETE FROM events AS e WHERE e.time < ? AND NOT EXISTS (
 			SELECT FROM deliveries AS d WHERE d.event_id = e.id AND (d.status = 'pending' OR d.updated_at >= ?))`,
-		micro(before), micro(lately)).Exec(ctx)
+		micro(before), micro(recent)).Exec(ctx)
 	return wrap("drop events", err)
 }

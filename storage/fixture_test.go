@@ -21,10 +21,10 @@ const (
 	singapore = "ap-southeast-sin"
 )
 
-// epoch is an instant in the middle of an hour that tests count from.
+// epoch is the start time of tests, in the middle of an hour.
 func epoch() time.Time { return time.Date(2026, 3, 10, 12, 30, 0, 0, time.UTC) }
 
-// clock is a time that a test moves.
+// clock is a clock that a test sets.
 type clock struct {
 	mu sync.Mutex
 	at time.Time
@@ -42,14 +42,14 @@ func (c *clock) set(at time.Time) {
 	c.at = at
 }
 
-// newStore returns a store on its own database whose clock stands at epoch.
+// newStore returns a store on its own database, with a clock set to epoch.
 func newStore(tb testing.TB) (*storage.Store, *clock) {
 	tb.Helper()
 	c := &clock{at: epoch()}
 	return storagetest.New(tb, func(o *storage.Options) { o.Now = c.now }), c
 }
 
-// unlimited is a plan that never binds.
+// unlimited is a plan that no test exceeds.
 func unlimited() vigil.Plan { return vigil.PlanOf(vigil.TierEnterprise, time.Second) }
 
 // newOrg stores an organization with one user.
@@ -63,7 +63,7 @@ func newOrg(tb testing.TB, s *storage.Store) (vigil.Organization, vigil.User) {
 	return org, user
 }
 
-// draft is a check every 10 s from the given regions, not stored yet.
+// draft returns a check with an interval of 10 s that is not stored yet.
 func draft(org uuid.UUID, regions ...string) vigil.Check {
 	return vigil.Check{
 		OrgID: org, Name: "home page", Type: vigil.TypeHTTP, Config: json.RawMessage(`{"url": "https://example.com/"}`),
@@ -120,7 +120,7 @@ func scheduleOf(tb testing.TB, s *storage.Store, c vigil.Check, region string) v
 	return def.Check.Schedule(region, def.Starts[region])
 }
 
-// newWriter runs a result writer for the time of the test.
+// newWriter starts a result writer that runs until the end of the test.
 func newWriter(tb testing.TB, s *storage.Store, opts storage.WriterOptions) *storage.ResultWriter {
 	tb.Helper()
 	if opts.Delay == 0 {
@@ -139,7 +139,7 @@ func newWriter(tb testing.TB, s *storage.Store, opts storage.WriterOptions) *sto
 	return w
 }
 
-// ok is a successful result of a slot.
+// ok returns a successful result of a slot.
 func ok(c vigil.Check, region string, slot time.Time) vigil.Result {
 	return vigil.Result{
 		ID: vigil.ResultID(c.ID, region, slot), CheckID: c.ID, Region: region, Slot: slot, Time: slot.Add(time.Millisecond),
@@ -147,7 +147,7 @@ func ok(c vigil.Check, region string, slot time.Time) vigil.Result {
 	}
 }
 
-// failed is a failed result of a slot.
+// failed returns a failed result of a slot.
 func failed(c vigil.Check, region string, slot time.Time) vigil.Result {
 	r := ok(c, region, slot)
 	r.Success, r.StatusCode, r.Error = false, 503, "status 503"
@@ -164,7 +164,7 @@ func write(tb testing.TB, w *storage.ResultWriter, results ...vigil.Result) {
 	}
 }
 
-// count runs a query for one number.
+// count runs a query that returns one number.
 func count(tb testing.TB, s *storage.Store, query string, args ...any) int64 {
 	tb.Helper()
 	var n int64
@@ -188,7 +188,7 @@ func wantCode(tb testing.TB, err error, code vigil.Code) {
 	}
 }
 
-// eventually asks until a fact of another process holds.
+// eventually waits until a fact about another process is true.
 func eventually(tb testing.TB, fact string, holds func() bool) {
 	tb.Helper()
 	for deadline := time.Now().Add(30 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {

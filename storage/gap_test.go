@@ -14,10 +14,10 @@ import (
 	"vigil/storage"
 )
 
-// jsonNumber is a number that Go can spell and Postgres cannot keep.
+// jsonNumber returns a number that may be too large for Postgres.
 func jsonNumber(s string) json.Number { return json.Number(s) }
 
-// slotsOf returns the slots of a schedule in [from, to), counted by Next alone.
+// slotsOf returns the slots of a schedule in [from, to), found by Next alone.
 func slotsOf(s vigil.Schedule, from, to time.Time) []time.Time {
 	var slots []time.Time
 	for at := s.First(); at.Before(to); at = s.Next(at) {
@@ -28,7 +28,7 @@ func slotsOf(s vigil.Schedule, from, to time.Time) []time.Time {
 	return slots
 }
 
-// gapSlots returns every slot that is recorded as missed.
+// gapSlots returns every slot that is stored as missed.
 func gapSlots(tb testing.TB, s *storage.Store, c vigil.Check, region string) []time.Time {
 	tb.Helper()
 	var gaps []struct {
@@ -37,7 +37,8 @@ func gapSlots(tb testing.TB, s *storage.Store, c vigil.Check, region string) []t
 		StepMS    int64 `bun:"step_ms"`
 		Count     int64
 	}
-	err := s.DB().NewRaw("SELECT first_slot, last_slot, step_ms, count FROM result_gaps WHERE check_id = ? AND region = ?", c.ID, region).Scan(tb.Context(), &gaps)
+	err := s.DB().NewRaw("SELECT first_slot, last_slot, step_ms, count FROM result_gaps WHERE check_id = ? AND region = ?",
+		c.ID, region).Scan(tb.Context(), &gaps)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -67,7 +68,7 @@ func TestGaps(t *testing.T) {
 		c := newCheck(t, s, draft(org.ID, newark))
 		slots := slotsOf(scheduleOf(t, s, c, newark), epoch(), epoch().Add(5*time.Minute))
 		write(t, w, ok(c, newark, slots[0]))
-		for _, missed := range []int64{8, 0} { // the second time the row is there
+		for _, missed := range []int64{8, 0} { // the second time the row exists
 			recorded, err := w.Write(t.Context(), vigil.ResultRow{Result: ok(c, newark, slots[9])})
 			if err != nil || recorded.Missed != missed {
 				t.Errorf("the insert found %d missed, %v; want %d", recorded.Missed, err, missed)
@@ -80,12 +81,12 @@ func TestGaps(t *testing.T) {
 		}
 	})
 
-	t.Run("NoSlotIsCountedTwiceByAClockThatWentBack", func(t *testing.T) {
+	t.Run("NoSlotIsCountedTwiceWhenTheClockGoesBack", func(t *testing.T) {
 		t.Parallel()
 		c := newCheck(t, s, draft(org.ID, newark))
 		slots := slotsOf(scheduleOf(t, s, c, newark), epoch(), epoch().Add(5*time.Minute))
 		write(t, w, ok(c, newark, slots[0]), ok(c, newark, slots[9]))
-		// The schedule begins anew while the clock is behind the newest slot.
+		// The schedule restarts while the clock is behind the newest slot.
 		update(t, s, c, func(c *vigil.Check) { c.Enabled = false })
 		update(t, s, c, func(c *vigil.Check) { c.Enabled = true })
 		write(t, w, ok(c, newark, slots[12]))
@@ -95,7 +96,7 @@ func TestGaps(t *testing.T) {
 		}
 	})
 
-	t.Run("SlotZeroMayBeMissedToo", func(t *testing.T) {
+	t.Run("SlotZeroCanBeMissed", func(t *testing.T) {
 		t.Parallel()
 		c := newCheck(t, s, draft(org.ID, newark))
 		slots := slotsOf(scheduleOf(t, s, c, newark), epoch(), epoch().Add(5*time.Minute))
@@ -103,7 +104,7 @@ func TestGaps(t *testing.T) {
 		equal(t, gapSlots(t, s, c, newark), slots[:2])
 	})
 
-	t.Run("SlotZeroMayBeTheOnlyOneMissed", func(t *testing.T) {
+	t.Run("SlotZeroCanBeTheOnlyMissedSlot", func(t *testing.T) {
 		t.Parallel()
 		c := newCheck(t, s, draft(org.ID, newark))
 		slots := slotsOf(scheduleOf(t, s, c, newark), epoch(), epoch().Add(5*time.Minute))
@@ -111,7 +112,7 @@ func TestGaps(t *testing.T) {
 		equal(t, gapSlots(t, s, c, newark), slots[:1])
 	})
 
-	t.Run("LateResultTakesItsSlotOutOfTheGap", func(t *testing.T) {
+	t.Run("LateResultRemovesItsSlotFromTheGap", func(t *testing.T) {
 		t.Parallel()
 		c := newCheck(t, s, draft(org.ID, newark))
 		slots := slotsOf(scheduleOf(t, s, c, newark), epoch(), epoch().Add(5*time.Minute))
@@ -167,7 +168,7 @@ func TestGaps(t *testing.T) {
 		equal(t, gapSlots(t, s, c, newark), slots[:3])
 	})
 
-	t.Run("RegionThatIsBackStillCountsWhatItMissed", func(t *testing.T) {
+	t.Run("RegionThatIsAddedAgainKeepsItsMissedSlots", func(t *testing.T) {
 		t.Parallel()
 		s, clk := newStore(t)
 		org, _ := newOrg(t, s)
@@ -182,14 +183,14 @@ func TestGaps(t *testing.T) {
 		if missed := loopOf(t, s, c, frankfurt).Missed; missed != 3 {
 			t.Errorf("%d missed, want 3", missed)
 		}
-		write(t, w, ok(c, frankfurt, slots[3])) // was on its way all the time
+		write(t, w, ok(c, frankfurt, slots[3])) // was being stored all the time
 		equal(t, gapSlots(t, s, c, frankfurt), slots[1:3])
 		if missed := loopOf(t, s, c, frankfurt).Missed; missed != 2 {
 			t.Errorf("%d missed, want 2", missed)
 		}
 	})
 
-	t.Run("ManualResultTouchesNoGapAndNoDueTimeButTheHealth", func(t *testing.T) {
+	t.Run("ManualResultChangesHealthButNeitherGapsNorTheDueTime", func(t *testing.T) {
 		t.Parallel()
 		c := newCheck(t, s, draft(org.ID, newark))
 		slots := slotsOf(scheduleOf(t, s, c, newark), epoch(), epoch().Add(5*time.Minute))
@@ -199,10 +200,10 @@ func TestGaps(t *testing.T) {
 		write(t, w, manual)
 		loop := loopOf(t, s, c, newark)
 		if loop.Missed != 0 || !loop.NextDue.Equal(slots[1]) || !loop.LastScheduled.Equal(slots[0]) {
-			t.Errorf("schedule moved: %+v", loop)
+			t.Errorf("schedule changed: %+v", loop)
 		}
 		if !loop.LastSlot.Equal(manual.Slot) || loop.Health != vigil.Unhealthy {
-			t.Errorf("health did not move: %+v", loop)
+			t.Errorf("health did not change: %+v", loop)
 		}
 		write(t, w, ok(c, newark, slots[5]))
 		equal(t, gapSlots(t, s, c, newark), slots[1:5])
@@ -214,14 +215,14 @@ func TestGaps(t *testing.T) {
 		slots := slotsOf(scheduleOf(t, s, c, newark), epoch(), epoch().Add(5*time.Minute))
 		write(t, w, ok(c, newark, slots[0]))
 		update(t, s, c, func(c *vigil.Check) { c.Enabled = false })
-		write(t, w, ok(c, newark, slots[3])) // was already on its way
+		write(t, w, ok(c, newark, slots[3])) // was already being stored
 		if loop := loopOf(t, s, c, newark); loop.Missed != 0 || !loop.NextDue.IsZero() {
 			t.Errorf("loop %+v", loop)
 		}
 	})
 }
 
-// fixed gives a check a known id, from which the phase of its grid follows.
+// fixed gives a check a fixed id, which determines the phase of its grid.
 func fixed(c vigil.Check, n byte) vigil.Check {
 	c.ID = uuid.UUID{15: n}
 	return c
@@ -267,8 +268,8 @@ func TestUptimeCountsTheMissedSlotsOfItsWindow(t *testing.T) {
 	}
 }
 
-// Whatever arrives in whatever order and company: each slot up to the newest
-// result is either a result or recorded as missed.
+// TestEverySlotIsAResultOrMissed tests that each slot up to the newest result has a result
+// or is stored as missed, for any order and grouping of results.
 func TestEverySlotIsAResultOrMissed(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
@@ -281,7 +282,7 @@ func TestEverySlotIsAResultOrMissed(t *testing.T) {
 		schedule := scheduleOf(t, s, c, frankfurt)
 		slots := slotsOf(schedule, epoch(), epoch().Add(4*time.Minute))
 		n := len(slots)
-		arrivals := rapid.SliceOfN(rapid.IntRange(0, n-1), 1, 2*n).Draw(rt, "arrivals") // repeats are rows sent again
+		arrivals := rapid.SliceOfN(rapid.IntRange(0, n-1), 1, 2*n).Draw(rt, "arrivals") // a repeated number is a row that is sent again
 		manual := rapid.SliceOfN(rapid.Int64Range(0, 240_000), 0, 3).Draw(rt, "manual")
 		groups := rapid.IntRange(1, 12).Draw(rt, "group size")
 

@@ -13,7 +13,7 @@ import (
 	"vigil/storage"
 )
 
-// alerts is a check with a rule with channels.
+// alerts is a check with a rule that notifies channels.
 type alerts struct {
 	*testing.T
 	store *storage.Store
@@ -26,7 +26,7 @@ type alerts struct {
 	slot     time.Time
 }
 
-// newAlerts stores a check in two regions whose rule has a channel of each of
+// newAlerts stores a check in two regions whose rule notifies a channel of each of
 // the types.
 func newAlerts(t *testing.T, notify vigil.NotifyOn, types ...vigil.ChannelType) *alerts {
 	t.Helper()
@@ -143,7 +143,7 @@ func (a *alerts) count(query string, args ...any) int {
 func TestOpenIncident(t *testing.T) {
 	t.Parallel()
 
-	t.Run("HasATitleADeliveryAndAStreamEventAtOnce", func(t *testing.T) {
+	t.Run("IsNamedNotifiesAndIsOnTheStreamAtOnce", func(t *testing.T) {
 		t.Parallel()
 		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook, vigil.ChannelEmail)
 		vote := a.fails(newark)
@@ -175,7 +175,7 @@ func TestOpenIncident(t *testing.T) {
 		}
 	})
 
-	t.Run("TakesTheMostSevereRuleAndNotifiesEachChannelOnce", func(t *testing.T) {
+	t.Run("TakesTheGravestRuleAndNotifiesAllOnce", func(t *testing.T) {
 		t.Parallel()
 		a := newAlerts(t, vigil.NotifyHealthy, vigil.ChannelWebhook, vigil.ChannelChat)
 		mild := a.rule
@@ -200,7 +200,7 @@ func TestOpenIncident(t *testing.T) {
 			t.Errorf("incident of rule %v with deliveries %+v", i.RuleID, out.PendingDeliveries)
 		}
 		if out := a.resolve(out.Incident.ID, vigil.ResolvedAutomatically); len(out.PendingDeliveries) != 2 {
-			t.Errorf("the end is sent to %+v, want both", out.PendingDeliveries)
+			t.Errorf("the recovery is sent to %+v, want both", out.PendingDeliveries)
 		}
 	})
 
@@ -282,16 +282,16 @@ func TestResolveIncident(t *testing.T) {
 		}
 	})
 
-	t.Run("ByHandNotifiesOnlyChannelsWhoseOpeningIsPending", func(t *testing.T) {
+	t.Run("ManuallyNotifiesOnlyThoseWithAPendingOpening", func(t *testing.T) {
 		t.Parallel()
 		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook, vigil.ChannelEmail, vigil.ChannelPager)
 		id := a.open(a.fails(newark)).Incident.ID
 		a.deliver(id, vigil.ChannelEmail)
 		a.resolve(id, vigil.ResolvedManually)
-		sent := a.count("SELECT count(*) FROM deliveries WHERE event_type = 'incident.resolved'")
+		all := a.count("SELECT count(*) FROM deliveries WHERE event_type = 'incident.resolved'")
 		webhook := a.count("SELECT count(*) FROM deliveries WHERE event_type = 'incident.resolved' AND channel_type = 'webhook'")
-		if sent != 1 || webhook != 1 {
-			t.Errorf("%d recoveries, %d of them to the webhook", sent, webhook)
+		if all != 1 || webhook != 1 {
+			t.Errorf("%d recoveries, %d to the webhook", all, webhook)
 		}
 	})
 

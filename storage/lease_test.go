@@ -11,12 +11,12 @@ import (
 	"vigil/storage/storagetest"
 )
 
-// TestClaimsTakeRowsInOrder holds that a claim that waits for a row holds none
-// that comes later by key: groups of results take theirs in that order.
-func TestClaimsTakeRowsInOrder(t *testing.T) {
+// TestClaimsLockRowsInOrder tests that a claim that waits for a row has locked no row with
+// a later key: the result writer locks rows in the same order.
+func TestClaimsLockRowsInOrder(t *testing.T) {
 	t.Parallel()
 	dsn := storagetest.DSN(t)
-	// Left to its plan Postgres would sometimes meet the rows in order by chance.
+	// With another plan Postgres could read the rows in order by chance.
 	for _, way := range []string{"indexscan", "bitmapscan"} {
 		_, err := storagetest.Open(t, dsn).DB().ExecContext(t.Context(), `DO $$ BEGIN
 			EXECUTE format('ALTER DATABASE %I SET enable_`+way+` = off', current_database()); END $$`)
@@ -30,7 +30,7 @@ func TestClaimsTakeRowsInOrder(t *testing.T) {
 	for i := range ids {
 		ids[i] = newCheck(t, s, draft(org.ID, newark)).ID
 	}
-	// The row that comes first by key is the last that a scan meets.
+	// The row with the first key is the last one of a scan.
 	ordered := slices.SortedFunc(slices.Values(ids), func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
 	tx, err := s.DB().BeginTx(t.Context(), nil)
 	if err != nil {
@@ -46,7 +46,8 @@ func TestClaimsTakeRowsInOrder(t *testing.T) {
 	claimed := make(chan error, 1)
 	go func() { claimed <- s.ClaimLoops(t.Context(), vigil.Lease{Worker: "w", Region: newark}, ids) }()
 	eventually(t, "the claim waits", func() bool {
-		return count(t, s, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%check_regions%SET worker%'") == 1
+		return count(t, s, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
+			AND wait_event_type = 'Lock' AND query LIKE '%check_regions%SET worker%'`) == 1
 	})
 	if n := count(t, s, "SELECT count(*) FROM (SELECT FROM check_regions WHERE region = ? FOR UPDATE SKIP LOCKED) AS free", newark); n != 7 {
 		t.Errorf("%d rows are free while a claim waits for the first, want 7", n)

@@ -50,11 +50,11 @@ func TestBeginLogin(t *testing.T) {
 			t.Errorf("wait %s after a quiet quarter of an hour", wait)
 		}
 		if wait := attempt(); wait != 0 {
-			t.Errorf("the count does not begin anew: wait %s", wait)
+			t.Errorf("the count was not reset: wait %s", wait)
 		}
 	})
 
-	t.Run("ASuccessForgets", func(t *testing.T) {
+	t.Run("SuccessResetsTheCount", func(t *testing.T) {
 		t.Parallel()
 		s, _ := newStore(t)
 		for range 30 {
@@ -67,7 +67,7 @@ func TestBeginLogin(t *testing.T) {
 		}
 	})
 
-	t.Run("AttemptsAtTheSameTimeDoNotOutrunTheCount", func(t *testing.T) {
+	t.Run("ConcurrentAttemptsDoNotExceedTheLimit", func(t *testing.T) {
 		t.Parallel()
 		s, _ := newStore(t)
 		var free atomic.Int64

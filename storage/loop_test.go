@@ -45,9 +45,9 @@ func TestLagging(t *testing.T) {
 	mark(1)
 	equal(t, lagging(), []string{frankfurt})
 	update(t, s, c, func(c *vigil.Check) { c.Enabled = false })
-	equal(t, lagging(), []string{frankfurt, newark}) // a loop that must end lags as well
+	equal(t, lagging(), []string{frankfurt, newark}) // a loop that must end is lagging too
 	mark(2)
-	mark(1) // an old answer that comes late
+	mark(1) // an older revision that arrives late
 	equal(t, lagging(), []string{frankfurt})
 	if loops, err := s.Lagging(t.Context(), 0+1); err != nil || len(loops) != 1 || loops[0].Active {
 		t.Errorf("%+v, %v", loops, err)
@@ -75,12 +75,12 @@ func TestOverdue(t *testing.T) {
 		return regionsOf(loops)
 	}
 
-	// Newark's deadline is the 5 s of its result, Frankfurt's not known yet.
+	// Newark has the deadline of its result, 5 s; Frankfurt has the default deadline.
 	equal(t, overdue(next.Add(5*time.Second+grace)), []string(nil))
 	equal(t, overdue(next.Add(5*time.Second+grace+time.Microsecond)), []string{newark})
 	late := epoch().Add(2*time.Minute + time.Second)
 	equal(t, overdue(late), []string{frankfurt, newark})
-	// Frankfurt is overdue for longer. Where it has no worker it takes no place.
+	// Frankfurt is overdue for longer, but is left out when it is not asked for.
 	loops, err := s.Overdue(t.Context(), late, grace, []string{newark}, 1)
 	if err != nil || !slices.Equal(regionsOf(loops), []string{newark}) {
 		t.Errorf("%+v, %v", loops, err)
@@ -131,9 +131,10 @@ func TestLeases(t *testing.T) {
 	equal(t, live(time.Minute), []string{frankfurt, newark})
 	equal(t, silent(time.Minute), []vigil.Lease{})
 
-	renew("w1", frankfurt) // serves Newark no longer
+	renew("w1", frankfurt) // does not serve Newark any more
 	equal(t, live(time.Minute), []string{frankfurt})
-	if _, err := s.DB().ExecContext(ctx, "UPDATE worker_leases SET renewed_at = renewed_at - interval '10 s' WHERE worker = 'w1'"); err != nil {
+	const age = "UPDATE worker_leases SET renewed_at = renewed_at - interval '10 s' WHERE worker = 'w1'"
+	if _, err := s.DB().ExecContext(ctx, age); err != nil {
 		t.Fatal(err)
 	}
 	equal(t, silent(9*time.Second), []vigil.Lease{{Worker: "w1", Region: frankfurt}})
@@ -147,7 +148,7 @@ func TestLeases(t *testing.T) {
 	if err := s.ForgetLease(ctx, vigil.Lease{Worker: "w1", Region: frankfurt}, 9*time.Second); err != nil {
 		t.Fatal(err)
 	}
-	equal(t, live(9*time.Second), []string{frankfurt}) // it came back in time
+	equal(t, live(9*time.Second), []string{frankfurt}) // it was renewed in time
 	renew("w1")
 	equal(t, live(time.Hour), []string(nil))
 }
@@ -174,12 +175,12 @@ func TestUnavailableTypes(t *testing.T) {
 	renew("w3", []string{frankfurt}, vigil.TypePing, vigil.TypeHTTP3)
 	want(map[string][]vigil.CheckType{newark: {}, frankfurt: {vigil.TypeHTTP3, vigil.TypePing}})
 
-	renew("w2", []string{frankfurt}) // its machine permits everything now
+	renew("w2", []string{frankfurt}) // its machine can run every type now
 	renew("w3", []string{frankfurt})
 	want(map[string][]vigil.CheckType{newark: {}, frankfurt: {}})
 }
 
-func TestOrphans(t *testing.T) {
+func TestAbandonedLoops(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
 	org, _ := newOrg(t, s)
@@ -193,7 +194,7 @@ func TestOrphans(t *testing.T) {
 		}
 		return c
 	}
-	orphans := func(worker string) []uuid.UUID {
+	abandoned := func(worker string) []uuid.UUID {
 		t.Helper()
 		loops, err := s.AbandonedLoops(t.Context(), lease(worker))
 		if err != nil {
@@ -216,18 +217,18 @@ func TestOrphans(t *testing.T) {
 	later, sooner := probed("dead", time.Hour), probed("dead", 0)
 	held, stopped := probed("alive", 0), probed("stopped", 2*time.Hour)
 
-	equal(t, orphans("dead"), []uuid.UUID{sooner.ID, later.ID, stopped.ID}) // due next first; nobody has the last one
+	equal(t, abandoned("dead"), []uuid.UUID{sooner.ID, later.ID, stopped.ID}) // ordered by due time; no worker has the last one
 	if err := s.ClaimLoops(t.Context(), lease("alive"), []uuid.UUID{later.ID, stopped.ID}); err != nil {
 		t.Fatal(err)
 	}
-	equal(t, orphans("dead"), []uuid.UUID{sooner.ID})
-	if got := orphans("alive"); len(got) != 3 || !slices.Contains(got, held.ID) {
+	equal(t, abandoned("dead"), []uuid.UUID{sooner.ID})
+	if got := abandoned("alive"); len(got) != 3 || !slices.Contains(got, held.ID) {
 		t.Errorf("%v", got)
 	}
 	update(t, s, sooner, func(c *vigil.Check) { c.Enabled = false })
-	equal(t, orphans("dead"), []uuid.UUID(nil))
+	equal(t, abandoned("dead"), []uuid.UUID(nil))
 
-	// A worker that stops is asked after until others have its loops.
+	// The lease of a stopped worker stays until other workers have its loops.
 	leases := func() int64 {
 		t.Helper()
 		if err := s.ReleaseLease(t.Context(), "alive"); err != nil {
@@ -268,7 +269,7 @@ func TestLeader(t *testing.T) {
 	lead.Release()
 	lead.Release()
 	if lead.Held(t.Context()) == nil {
-		t.Error("held after it was given up")
+		t.Error("held after its release")
 	}
 	var next vigil.Leadership
 	eventually(t, "the other one leads", func() bool {
@@ -279,13 +280,14 @@ func TestLeader(t *testing.T) {
 		return ok
 	})
 
-	// A leader whose connection is lost hears of it when it asks.
-	if n := count(t, one, "SELECT count(pg_terminate_backend(pid)) FROM pg_locks WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"); n != 1 {
+	// Held returns an error after the leader's connection is lost.
+	if n := count(t, one, `SELECT count(pg_terminate_backend(pid)) FROM pg_locks
+		WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`); n != 1 {
 		t.Fatalf("%d sessions lead", n)
 	}
 	eventually(t, "the loss shows", func() bool { return next.Held(t.Context()) != nil })
 	if lead, ok, err = one.Leader(t.Context(), "sweep"); err != nil || !ok {
-		t.Fatalf("nobody leads: %v, %v", ok, err)
+		t.Fatalf("no leader: %v, %v", ok, err)
 	}
 	lead.Release()
 	next.Release()

@@ -15,10 +15,12 @@ func catalogOf(t *testing.T, s *storage.Store) []string {
 	t.Helper()
 	var lines []string
 	err := s.DB().NewRaw(`
-		SELECT format('column %s.%s %s %s %s', c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, pg_get_expr(d.adbin, d.adrelid))
+		SELECT format('column %s.%s %s %s %s', c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull,
+				pg_get_expr(d.adbin, d.adrelid))
 			FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
 			WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') AND a.attnum > 0 AND c.relname NOT LIKE 'bun_%'
-		UNION ALL SELECT format('constraint %s %s', conrelid::regclass, pg_get_constraintdef(oid)) FROM pg_constraint WHERE connamespace = 'public'::regnamespace AND conrelid::regclass::text NOT LIKE 'bun_%'
+		UNION ALL SELECT format('constraint %s %s', conrelid::regclass, pg_get_constraintdef(oid)) FROM pg_constraint
+			WHERE connamespace = 'public'::regnamespace AND conrelid::regclass::text NOT LIKE 'bun_%'
 		UNION ALL SELECT indexdef FROM pg_indexes WHERE schemaname = 'public' AND tablename NOT LIKE 'bun_%'
 		ORDER BY 1`).Scan(t.Context(), &lines)
 	if err != nil {
@@ -46,7 +48,7 @@ func TestMigrate(t *testing.T) {
 		}
 		first := catalogOf(t, s)
 		if len(first) < 50 {
-			t.Fatalf("only %d things were made: %v", len(first), first)
+			t.Fatalf("only %d objects were created: %v", len(first), first)
 		}
 		if err := s.EnsurePartitions(ctx, epoch()); err != nil {
 			t.Fatal(err)
@@ -69,7 +71,7 @@ func TestMigrate(t *testing.T) {
 		equal(t, catalogOf(t, s), first)
 	})
 
-	t.Run("StepThatWasCutOffBeforeItsNoteRunsAgain", func(t *testing.T) {
+	t.Run("MigrationThatWasNotRecordedRunsAgain", func(t *testing.T) {
 		t.Parallel()
 		s := storagetest.New(t)
 		if _, err := s.DB().ExecContext(t.Context(), "DELETE FROM bun_migrations WHERE id = (SELECT max(id) FROM bun_migrations)"); err != nil {
@@ -80,7 +82,7 @@ func TestMigrate(t *testing.T) {
 		}
 	})
 
-	t.Run("OfManyAtOnceOneDoesTheWork", func(t *testing.T) {
+	t.Run("OneOfManyConcurrentCallsMigrates", func(t *testing.T) {
 		t.Parallel()
 		dsn := storagetest.EmptyDSN(t)
 		var wg sync.WaitGroup
@@ -116,7 +118,8 @@ func TestMigrate(t *testing.T) {
 		}
 		defer conn.Close()
 		var pid int
-		if err := conn.NewRaw("SELECT pg_backend_pid() FROM pg_advisory_lock(?)", int64(0x7669_6769_6c00_0001)).Scan(t.Context(), &pid); err != nil {
+		err = conn.NewRaw("SELECT pg_backend_pid() FROM pg_advisory_lock(?)", int64(0x7669_6769_6c00_0001)).Scan(t.Context(), &pid)
+		if err != nil {
 			t.Fatal(err)
 		}
 		done := make(chan error, 1)
@@ -124,9 +127,10 @@ func TestMigrate(t *testing.T) {
 			_, err := s.Migrate(context.WithoutCancel(t.Context()))
 			done <- err
 		}()
-		eventually(t, "somebody waits for the lock", func() bool {
+		eventually(t, "a session waits for the lock", func() bool {
 			var waiting bool
-			err := blocker.DB().NewRaw("SELECT EXISTS (SELECT FROM pg_locks l JOIN pg_database d ON d.oid = l.database WHERE d.datname = current_database() AND l.locktype = 'advisory' AND NOT l.granted)").Scan(t.Context(), &waiting)
+			err := blocker.DB().NewRaw(`SELECT EXISTS (SELECT FROM pg_locks l JOIN pg_database d ON d.oid = l.database
+				WHERE d.datname = current_database() AND l.locktype = 'advisory' AND NOT l.granted)`).Scan(t.Context(), &waiting)
 			return err == nil && waiting
 		})
 		if _, err := blocker.DB().NewRaw("SELECT pg_terminate_backend(?)", pid).Exec(t.Context()); err != nil {

@@ -12,7 +12,7 @@ import (
 	"vigil/storage/storagetest"
 )
 
-func TestDatabaseThatGoesAway(t *testing.T) {
+func TestDatabaseOutage(t *testing.T) {
 	t.Parallel()
 	cluster := storagetest.StartCluster(t, "max_connections=40")
 	s := storagetest.Open(t, cluster.DSN("postgres"))
@@ -24,8 +24,8 @@ func TestDatabaseThatGoesAway(t *testing.T) {
 	w := newWriter(t, s, storage.WriterOptions{})
 	write(t, w, ok(c, newark, epoch()))
 
-	// Rows keep coming in while the server is killed, is gone for a while, and
-	// while its connections are cut.
+	// Rows are written all the time: while the server is killed, while it is stopped, and
+	// while its connections are terminated.
 	stop := make(chan struct{})
 	var mu sync.Mutex
 	acknowledged := 0
@@ -40,7 +40,7 @@ func TestDatabaseThatGoesAway(t *testing.T) {
 				}
 				slot := epoch().Add(time.Hour + time.Duration(n*8+i)*time.Second)
 				if _, err := w.Write(t.Context(), vigil.ResultRow{Result: ok(c, newark, slot)}); err != nil {
-					t.Errorf("a write was given up: %v", err)
+					t.Errorf("a write failed: %v", err)
 					return
 				}
 				mu.Lock()
@@ -64,7 +64,7 @@ func TestDatabaseThatGoesAway(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	if _, err := w.Write(ctx, vigil.ResultRow{Result: ok(c, frankfurt, epoch())}); err == nil || ctx.Err() == nil {
-		t.Errorf("a write ended before its context while the database was away: %v", err)
+		t.Errorf("a write ended before its context while the database was unavailable: %v", err)
 	}
 	if err := s.Ready(t.Context()); vigil.ErrorCode(err) != vigil.CodeUnavailable {
 		t.Errorf("ready without a database: %v", err)
@@ -75,7 +75,9 @@ func TestDatabaseThatGoesAway(t *testing.T) {
 	progress("rows are stored after a crash of the server")
 	admin := storagetest.Open(t, cluster.DSN("postgres"))
 	for range 5 {
-		if _, err := admin.DB().ExecContext(t.Context(), "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"); err != nil {
+		const terminate = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+			WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'`
+		if _, err := admin.DB().ExecContext(t.Context(), terminate); err != nil {
 			t.Fatal(err)
 		}
 		progress("rows are stored after connections were cut")
@@ -83,7 +85,7 @@ func TestDatabaseThatGoesAway(t *testing.T) {
 	close(stop)
 	wg.Wait()
 
-	// Every row that was acknowledged is there, and none is counted twice.
+	// Every acknowledged row is stored, and none is counted twice.
 	stored := count(t, s, "SELECT count(*) FROM results WHERE slot > ?", epoch())
 	if stored != int64(acknowledged) {
 		t.Errorf("%d rows for %d acknowledged", stored, acknowledged)
@@ -105,7 +107,7 @@ func TestDatabaseThatGoesAway(t *testing.T) {
 func TestOpen(t *testing.T) {
 	t.Parallel()
 	for name, dsn := range map[string]string{
-		"nobody there":      "postgres://user:tiger@127.0.0.1:1/db?connect_timeout=2",
+		"no server":         "postgres://user:tiger@127.0.0.1:1/db?connect_timeout=2",
 		"not an address":    "postgres://user:tiger@127.0.0.1:nope/db",
 		"no such directory": "postgres://user:tiger@/db?host=/nowhere",
 	} {

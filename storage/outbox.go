@@ -155,12 +155,15 @@ func lastStatus(box []deliveryRow, decision vigil.DeliveryDecision) vigil.Delive
 }
 
 // startAttempt stores an attempt, unless the channel has enough in flight.
-func (s *Store) startAttempt(ctx context.Context, tx bun.Tx, row *deliveryRow, decision vigil.DeliveryDecision, now time.Time) (vigil.NextAttempt, error) {
+func (s *Store) startAttempt(
+	ctx context.Context, tx bun.Tx, row *deliveryRow, decision vigil.DeliveryDecision, now time.Time,
+) (vigil.NextAttempt, error) {
 	var count int
 	if _, err := tx.NewRaw("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", "channel/"+row.ChannelID.String()).Exec(ctx); err != nil {
 		return vigil.NextAttempt{}, fmt.Errorf("lock the channel: %w", err)
 	}
-	err := tx.NewRaw("SELECT count(*) FROM attempts WHERE channel_id = ? AND finished_at IS NULL AND started_at > ?", row.ChannelID, now.Add(-inFlightTimeout)).Scan(ctx, &count)
+	err := tx.NewRaw("SELECT count(*) FROM attempts WHERE channel_id = ? AND finished_at IS NULL AND started_at > ?",
+		row.ChannelID, now.Add(-inFlightTimeout)).Scan(ctx, &count)
 	if err != nil {
 		return vigil.NextAttempt{}, fmt.Errorf("count attempts in flight: %w", err)
 	}
@@ -174,7 +177,8 @@ func (s *Store) startAttempt(ctx context.Context, tx bun.Tx, row *deliveryRow, d
 	if _, err := tx.NewInsert().Model(&attempt).Exec(ctx); err != nil {
 		return vigil.NextAttempt{}, fmt.Errorf("store the attempt: %w", err)
 	}
-	_, err = tx.NewRaw("UPDATE deliveries SET attempts = ?, redeliver = redeliver AND NOT ?, updated_at = ?, swept_at = ?, sweep_wait_ms = 0 WHERE id = ?",
+	_, err = tx.NewRaw(`UPDATE deliveries SET attempts = ?, redeliver = redeliver AND NOT ?, updated_at = ?, swept_at = ?, sweep_wait_ms = 0
+		WHERE id = ?`,
 		row.Attempts, decision.Manual, now, now, row.ID).Exec(ctx)
 	if err != nil {
 		return vigil.NextAttempt{}, fmt.Errorf("count the attempt: %w", err)
@@ -196,7 +200,8 @@ func (s *Store) startAttempt(ctx context.Context, tx bun.Tx, row *deliveryRow, d
 // CodeNotFound: the delivery was deleted.
 func (s *Store) FreezeBody(ctx context.Context, deliveryID uuid.UUID, body []byte) ([]byte, error) {
 	var frozen string
-	err := s.db.NewRaw("UPDATE deliveries SET body = coalesce(body, ?) WHERE id = ? RETURNING body", string(body), deliveryID).Scan(ctx, &frozen)
+	err := s.db.NewRaw("UPDATE deliveries SET body = coalesce(body, ?) WHERE id = ? RETURNING body", string(body), deliveryID).
+		Scan(ctx, &frozen)
 	return []byte(frozen), found("delivery", err)
 }
 
@@ -218,7 +223,8 @@ func (s *Store) RecordOutcome(ctx context.Context, outcome vigil.AttemptOutcome)
 		if fresh {
 			row.apply(&outcome, now)
 			if _, err := tx.NewUpdate().Model(&row).WherePK().
-				Column("status", "failures", "next_attempt_at", "merged", "updated_at", "finished_at", "swept_at", "sweep_wait_ms").Exec(ctx); err != nil {
+				Column("status", "failures", "next_attempt_at", "merged", "updated_at", "finished_at", "swept_at", "sweep_wait_ms").
+				Exec(ctx); err != nil {
 				return fmt.Errorf("store the delivery: %w", err)
 			}
 		}
@@ -235,9 +241,11 @@ func finishAttempt(ctx context.Context, tx bun.Tx, outcome *vigil.AttemptOutcome
 	if a.Manual {
 		next = nil
 	}
-	res, err := tx.NewRaw(`UPDATE attempts SET finished_at = ?, duration_ms = ?, status_code = ?, error_code = ?, error = ?, response_body = ?, next_attempt_at = ?
+	res, err := tx.NewRaw(`UPDATE attempts SET finished_at = ?, duration_ms = ?, status_code = ?, error_code = ?, error = ?,
+			response_body = ?, next_attempt_at = ?
 		WHERE id = ? AND finished_at IS NULL`,
-		now, milliseconds(a.Duration), vigil.NilIfZero(a.StatusCode), a.ErrorCode, cleanText(a.Error), cleanText(a.ResponseBody), next, a.ID).Exec(ctx)
+		now, milliseconds(a.Duration), vigil.NilIfZero(a.StatusCode), a.ErrorCode, cleanText(a.Error), cleanText(a.ResponseBody),
+		next, a.ID).Exec(ctx)
 	if err != nil {
 		return false, fmt.Errorf("finish the attempt: %w", err)
 	}
@@ -264,7 +272,8 @@ func (r *deliveryRow) apply(outcome *vigil.AttemptOutcome, now time.Time) {
 // readRemaining reads what is left to deliver to the channel about the same incident.
 func readRemaining(ctx context.Context, tx bun.Tx, row *deliveryRow, remaining *vigil.Remaining) error {
 	var left []deliveryRow
-	err := tx.NewSelect().Model(&left).Where("d.incident_id = ? AND d.channel_id = ? AND (d.status = 'pending' OR d.redeliver)", row.IncidentID, row.ChannelID).Scan(ctx)
+	err := tx.NewSelect().Model(&left).
+		Where("d.incident_id = ? AND d.channel_id = ? AND (d.status = 'pending' OR d.redeliver)", row.IncidentID, row.ChannelID).Scan(ctx)
 	if err != nil {
 		return fmt.Errorf("read what is left: %w", err)
 	}

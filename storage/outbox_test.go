@@ -11,8 +11,8 @@ import (
 	"vigil/storage"
 )
 
-// pickUp takes the next message for a channel.
-func (a *alerts) pickUp(incident uuid.UUID, kind vigil.ChannelType) vigil.NextAttempt {
+// claim claims the next attempt for a channel.
+func (a *alerts) claim(incident uuid.UUID, kind vigil.ChannelType) vigil.NextAttempt {
 	a.Helper()
 	p, err := a.store.ClaimAttempt(a.Context(), incident, a.channels[kind].ID)
 	if err != nil {
@@ -21,11 +21,12 @@ func (a *alerts) pickUp(incident uuid.UUID, kind vigil.ChannelType) vigil.NextAt
 	return p
 }
 
-func (a *alerts) settle(p vigil.NextAttempt, code string, next *time.Time) vigil.Remaining {
+func (a *alerts) record(p vigil.NextAttempt, code string, next *time.Time) vigil.Remaining {
 	a.Helper()
 	attempt := p.Attempt
 	attempt.ErrorCode = code
-	rest, err := a.store.RecordOutcome(a.Context(), vigil.AttemptOutcome{Attempt: attempt, Delivered: code == "", NextAttemptAt: next, Merged: p.Merged})
+	rest, err := a.store.RecordOutcome(a.Context(), vigil.AttemptOutcome{Attempt: attempt, Delivered: code == "",
+		NextAttemptAt: next, Merged: p.Merged})
 	if err != nil {
 		a.Fatal(err)
 	}
@@ -35,17 +36,18 @@ func (a *alerts) settle(p vigil.NextAttempt, code string, next *time.Time) vigil
 // deliver lets the next message of a channel arrive.
 func (a *alerts) deliver(incident uuid.UUID, kind vigil.ChannelType) vigil.NextAttempt {
 	a.Helper()
-	p := a.pickUp(incident, kind)
+	p := a.claim(incident, kind)
 	if p.State != vigil.NextAttemptReady {
-		a.Fatalf("the pickup is %s", p.State)
+		a.Fatalf("the claim is %s", p.State)
 	}
-	a.settle(p, "", nil)
+	a.record(p, "", nil)
 	return p
 }
 
 func (a *alerts) statuses(kind vigil.ChannelType) map[vigil.EventType]vigil.DeliveryStatus {
 	a.Helper()
-	all, _, err := a.store.Deliveries(a.Context(), a.org.ID, vigil.DeliveryFilter{ChannelID: a.channels[kind].ID, Page: vigil.Page{Limit: 10}})
+	all, _, err := a.store.Deliveries(a.Context(), a.org.ID, vigil.DeliveryFilter{ChannelID: a.channels[kind].ID,
+		Page: vigil.Page{Limit: 10}})
 	if err != nil {
 		a.Fatal(err)
 	}
@@ -56,16 +58,17 @@ func (a *alerts) statuses(kind vigil.ChannelType) map[vigil.EventType]vigil.Deli
 	return out
 }
 
-func TestPickUp(t *testing.T) {
+func TestClaimAttempt(t *testing.T) {
 	t.Parallel()
 
-	t.Run("IsOnRecordBeforeItIsSent", func(t *testing.T) {
+	t.Run("IsStoredBeforeItIsSent", func(t *testing.T) {
 		t.Parallel()
 		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
 		id := a.open(a.fails(newark)).Incident.ID
-		p := a.pickUp(id, vigil.ChannelWebhook)
-		if p.State != vigil.NextAttemptReady || p.Attempt.Number != 1 || p.Event.Type != vigil.EventTriggered || string(p.Event.Envelope) != string(a.events()[0].Envelope) {
-			t.Fatalf("pickup %+v", p)
+		p := a.claim(id, vigil.ChannelWebhook)
+		if p.State != vigil.NextAttemptReady || p.Attempt.Number != 1 || p.Event.Type != vigil.EventTriggered ||
+			string(p.Event.Envelope) != string(a.events()[0].Envelope) {
+			t.Fatalf("claim %+v", p)
 		}
 		attempts, n, err := a.store.Attempts(t.Context(), a.org.ID, p.Delivery.ID, vigil.Page{Limit: 10})
 		if err != nil || n != 1 || attempts[0].FinishedAt != nil {
@@ -73,28 +76,28 @@ func TestPickUp(t *testing.T) {
 		}
 	})
 
-	t.Run("AnAttemptWithoutOutcomeIsSettledFirst", func(t *testing.T) {
+	t.Run("AnAttemptWithoutOutcomeIsRecordedFirst", func(t *testing.T) {
 		t.Parallel()
 		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
 		id := a.open(a.fails(newark)).Incident.ID
-		a.pickUp(id, vigil.ChannelWebhook) // the process dies here
-		lost := a.pickUp(id, vigil.ChannelWebhook)
+		a.claim(id, vigil.ChannelWebhook) // the process dies here
+		lost := a.claim(id, vigil.ChannelWebhook)
 		if lost.State != vigil.NextAttemptUnknown || lost.Attempt.Number != 1 {
-			t.Fatalf("pickup %+v", lost)
+			t.Fatalf("claim %+v", lost)
 		}
 		next := epoch().Add(time.Hour)
-		if rest := a.settle(lost, vigil.AttemptUnknown, &next); rest.Failures != 1 || !rest.Pending || !rest.Until.Equal(next) {
+		if rest := a.record(lost, vigil.AttemptUnknown, &next); rest.Failures != 1 || !rest.Pending || !rest.Until.Equal(next) {
 			t.Errorf("rest %+v", rest)
 		}
-		if later := a.pickUp(id, vigil.ChannelWebhook); later.State != vigil.NextAttemptLater || !later.Until.Equal(next) {
-			t.Errorf("pickup %+v", later)
+		if later := a.claim(id, vigil.ChannelWebhook); later.State != vigil.NextAttemptLater || !later.Until.Equal(next) {
+			t.Errorf("claim %+v", later)
 		}
 		a.clock.set(next)
 		if p := a.deliver(id, vigil.ChannelWebhook); p.Attempt.Number != 2 {
 			t.Errorf("attempt %d", p.Attempt.Number)
 		}
-		if p := a.pickUp(id, vigil.ChannelWebhook); p.State != vigil.NextAttemptNone || p.Last != vigil.DeliveryDelivered {
-			t.Errorf("pickup %+v", p)
+		if p := a.claim(id, vigil.ChannelWebhook); p.State != vigil.NextAttemptNone || p.Last != vigil.DeliveryDelivered {
+			t.Errorf("claim %+v", p)
 		}
 	})
 
@@ -102,10 +105,10 @@ func TestPickUp(t *testing.T) {
 		t.Parallel()
 		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
 		id := a.open(a.fails(newark)).Incident.ID
-		p := a.pickUp(id, vigil.ChannelWebhook)
+		p := a.claim(id, vigil.ChannelWebhook)
 		next := epoch().Add(time.Hour)
-		a.settle(p, "status", &next)
-		if rest := a.settle(p, "status", nil); rest.Failures != 1 || rest.Status != vigil.DeliveryPending {
+		a.record(p, "status", &next)
+		if rest := a.record(p, "status", nil); rest.Failures != 1 || rest.Status != vigil.DeliveryPending {
 			t.Errorf("rest %+v", rest)
 		}
 	})
@@ -114,29 +117,30 @@ func TestPickUp(t *testing.T) {
 		t.Parallel()
 		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
 		id := a.open(a.fails(newark)).Incident.ID
-		if rest := a.settle(a.pickUp(id, vigil.ChannelWebhook), "status", nil); rest.Status != vigil.DeliveryExhausted || rest.Pending {
+		if rest := a.record(a.claim(id, vigil.ChannelWebhook), "status", nil); rest.Status != vigil.DeliveryExhausted || rest.Pending {
 			t.Errorf("rest %+v", rest)
 		}
 	})
 
-	t.Run("WhatIsOverBeforeItWasHeard", func(t *testing.T) {
+	t.Run("AfterTheIncidentEndedBeforeAnyDelivery", func(t *testing.T) {
 		t.Parallel()
 		a := newAlerts(t, vigil.NotifyUnhealthy, vigil.ChannelWebhook, vigil.ChannelEmail, vigil.ChannelPager)
 		id := a.open(a.fails(newark)).Incident.ID
 		a.resolve(id, vigil.ResolvedAutomatically)
 		if p := a.deliver(id, vigil.ChannelWebhook); p.Event.Type != vigil.EventTriggered || p.Merged {
-			t.Errorf("the webhook first hears %+v", p)
+			t.Errorf("the webhook first gets %+v", p)
 		}
 		if p := a.deliver(id, vigil.ChannelWebhook); p.Event.Type != vigil.EventResolved {
-			t.Errorf("the webhook then hears %+v", p)
+			t.Errorf("the webhook then gets %+v", p)
 		}
 		if p := a.deliver(id, vigil.ChannelEmail); p.Event.Type != vigil.EventResolved || !p.Merged {
 			t.Errorf("the email is %+v", p)
 		}
-		if p := a.pickUp(id, vigil.ChannelPager); p.State != vigil.NextAttemptNone {
-			t.Errorf("the pager hears %+v", p)
+		if p := a.claim(id, vigil.ChannelPager); p.State != vigil.NextAttemptNone {
+			t.Errorf("the pager gets %+v", p)
 		}
-		if got := a.statuses(vigil.ChannelEmail); got[vigil.EventTriggered] != vigil.DeliverySuperseded || got[vigil.EventResolved] != vigil.DeliveryDelivered {
+		if got := a.statuses(vigil.ChannelEmail); got[vigil.EventTriggered] != vigil.DeliverySuperseded ||
+			got[vigil.EventResolved] != vigil.DeliveryDelivered {
 			t.Errorf("email %v", got)
 		}
 		if got := a.statuses(vigil.ChannelPager); got[vigil.EventTriggered] != vigil.DeliverySuperseded || len(got) != 1 {
@@ -144,15 +148,15 @@ func TestPickUp(t *testing.T) {
 		}
 	})
 
-	t.Run("ADisabledChannelHearsNothingMore", func(t *testing.T) {
+	t.Run("ADisabledChannelGetsNothingMore", func(t *testing.T) {
 		t.Parallel()
 		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
 		id := a.open(a.fails(newark)).Incident.ID
 		if _, err := a.store.DisableChannel(t.Context(), a.channels[vigil.ChannelWebhook].ID, "gone"); err != nil {
 			t.Fatal(err)
 		}
-		if p := a.pickUp(id, vigil.ChannelWebhook); p.State != vigil.NextAttemptNone || p.Last != vigil.DeliveryCanceled {
-			t.Errorf("pickup %+v", p)
+		if p := a.claim(id, vigil.ChannelWebhook); p.State != vigil.NextAttemptNone || p.Last != vigil.DeliveryCanceled {
+			t.Errorf("claim %+v", p)
 		}
 	})
 
@@ -173,25 +177,25 @@ func TestPickUp(t *testing.T) {
 		}
 		var first vigil.NextAttempt
 		for i, id := range ids[:8] {
-			p := a.pickUp(id, vigil.ChannelWebhook)
+			p := a.claim(id, vigil.ChannelWebhook)
 			if p.State != vigil.NextAttemptReady {
-				t.Fatalf("pickup %d is %s", i, p.State)
+				t.Fatalf("claim %d is %s", i, p.State)
 			}
 			if i == 0 {
 				first = p
 			}
 		}
-		if p := a.pickUp(ids[8], vigil.ChannelWebhook); p.State != vigil.NextAttemptBusy {
+		if p := a.claim(ids[8], vigil.ChannelWebhook); p.State != vigil.NextAttemptBusy {
 			t.Errorf("the ninth is %s", p.State)
 		}
-		a.settle(first, "", nil)
-		if p := a.pickUp(ids[8], vigil.ChannelWebhook); p.State != vigil.NextAttemptReady || p.Attempt.Number != 1 {
+		a.record(first, "", nil)
+		if p := a.claim(ids[8], vigil.ChannelWebhook); p.State != vigil.NextAttemptReady || p.Attempt.Number != 1 {
 			t.Errorf("the ninth is %s, attempt %d", p.State, p.Attempt.Number)
 		}
 	})
 }
 
-func TestAskRedelivery(t *testing.T) {
+func TestRequestRedelivery(t *testing.T) {
 	t.Parallel()
 
 	t.Run("OneMoreAttemptWithTheSameBodyThatCountsForNothing", func(t *testing.T) {
@@ -204,11 +208,12 @@ func TestAskRedelivery(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		again := a.pickUp(id, vigil.ChannelWebhook)
-		if !again.Attempt.Manual || again.Attempt.Number != 2 || again.Delivery.ID != p.Delivery.ID || string(again.Event.Envelope) != string(p.Event.Envelope) {
-			t.Fatalf("pickup %+v", again)
+		again := a.claim(id, vigil.ChannelWebhook)
+		if !again.Attempt.Manual || again.Attempt.Number != 2 || again.Delivery.ID != p.Delivery.ID ||
+			string(again.Event.Envelope) != string(p.Event.Envelope) {
+			t.Fatalf("claim %+v", again)
 		}
-		if rest := a.settle(again, "status", nil); rest.Status != vigil.DeliveryDelivered || rest.Pending {
+		if rest := a.record(again, "status", nil); rest.Status != vigil.DeliveryDelivered || rest.Pending {
 			t.Errorf("rest %+v", rest)
 		}
 	})
@@ -256,18 +261,21 @@ func TestStalled(t *testing.T) {
 	for _, step := range []struct {
 		after time.Duration
 		want  int
-	}{{29 * time.Second, 0}, {30 * time.Second, 1}, {59 * time.Second, 0}, {60 * time.Second, 1}, {119 * time.Second, 0}, {120 * time.Second, 1}} {
+	}{
+		{29 * time.Second, 0}, {30 * time.Second, 1}, {59 * time.Second, 0}, {60 * time.Second, 1},
+		{119 * time.Second, 0}, {120 * time.Second, 1},
+	} {
 		if incidents, deliveries := stalled(step.after); incidents != step.want || deliveries != step.want {
 			t.Errorf("after %v: %d incidents and %d deliveries, want %d", step.after, incidents, deliveries, step.want)
 		}
 	}
 	next := epoch().Add(time.Hour)
-	a.settle(a.pickUp(id, vigil.ChannelWebhook), "status", &next)
+	a.record(a.claim(id, vigil.ChannelWebhook), "status", &next)
 	if _, deliveries := stalled(50 * time.Minute); deliveries != 0 {
 		t.Error("a delivery that waits for its next attempt is stalled")
 	}
 	if _, deliveries := stalled(61 * time.Minute); deliveries != 1 {
-		t.Error("a delivery whose time has come and that nobody makes is not stalled")
+		t.Error("a delivery whose time has come without an attempt is not stalled")
 	}
 	a.resolve(id, vigil.ResolvedManually)
 	if incidents, _ := stalled(3 * time.Hour); incidents != 1 {
@@ -285,9 +293,9 @@ func TestDropExpiredEvents(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
 	a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
-	sent := a.open(a.fails(newark)).Incident.ID
-	a.deliver(sent, vigil.ChannelWebhook)
-	a.resolve(sent, vigil.ResolvedManually) // an event without recipients
+	id := a.open(a.fails(newark)).Incident.ID
+	a.deliver(id, vigil.ChannelWebhook)
+	a.resolve(id, vigil.ResolvedManually) // an event without deliveries
 	drop := func(after time.Duration) (events, attempts int) {
 		t.Helper()
 		if err := a.store.DropExpired(t.Context(), epoch().Add(after), storage.DefaultRetention()); err != nil {

@@ -84,7 +84,7 @@ func TestPolicyIsFrozen(t *testing.T) {
 		id := v.open(v.fails(newark)).Incident.ID
 		v.resolve(id, vigil.ResolvedAutomatically)
 		v.store = v.older
-		if p := v.pickUp(id, vigil.ChannelWebhook); p.State != vigil.NextAttemptNone || p.Last != vigil.DeliverySuperseded {
+		if p := v.claim(id, vigil.ChannelWebhook); p.State != vigil.NextAttemptNone || p.Last != vigil.DeliverySuperseded {
 			t.Errorf("got %+v", p)
 		}
 	})
@@ -99,19 +99,19 @@ func TestPolicyIsFrozen(t *testing.T) {
 		if n := v.count("SELECT count(*) FROM deliveries WHERE event_type = 'incident.resolved'"); n != 1 {
 			t.Errorf("%d recoveries, want that of the webhook", n)
 		}
-		p := v.pickUp(id, vigil.ChannelWebhook)
+		p := v.claim(id, vigil.ChannelWebhook)
 		if p.State != vigil.NextAttemptReady || p.Event.Type != vigil.EventTriggered || p.Delivery.Policy != webhook {
 			t.Errorf("got %+v", p)
 		}
-		if p := v.pickUp(id, vigil.ChannelPager); p.State != vigil.NextAttemptNone || p.Last != vigil.DeliverySuperseded {
+		if p := v.claim(id, vigil.ChannelPager); p.State != vigil.NextAttemptNone || p.Last != vigil.DeliverySuperseded {
 			t.Errorf("got %+v", p)
 		}
 		if got, err := v.store.Delivery(t.Context(), v.org.ID, p.Delivery.ID); err != nil || got.Policy != (vigil.DeliveryPolicy{}) {
 			t.Errorf("got %+v, %v", got, err)
 		}
-		v.settle(p, "", nil)
+		v.record(p, "", nil)
 		v.redeliver(p)
-		if again := v.pickUp(id, vigil.ChannelWebhook); !again.Attempt.Manual || again.Delivery.ID != p.Delivery.ID {
+		if again := v.claim(id, vigil.ChannelWebhook); !again.Attempt.Manual || again.Delivery.ID != p.Delivery.ID {
 			t.Errorf("the redelivery is %+v", again)
 		}
 	})
@@ -135,8 +135,10 @@ func TestMigratePolicies(t *testing.T) {
 	open := v.open(v.fails(newark)).Incident.ID
 	v.deliver(open, vigil.ChannelEmail) // ended: nothing is decided about it any more
 	for _, query := range []string{
-		"UPDATE incidents SET audience = (SELECT jsonb_agg(one - 'policy' ORDER BY n) FROM jsonb_array_elements(audience) WITH ORDINALITY AS a (one, n))",
-		"UPDATE incidents SET audience = audience || '[{\"channel_id\": \"00000000-0000-0000-0000-000000000001\", \"type\": \"pigeon\", \"name\": \"p\", \"opening\": true, \"recovery\": true}]'",
+		`UPDATE incidents SET audience = (SELECT jsonb_agg(one - 'policy' ORDER BY n)
+			FROM jsonb_array_elements(audience) WITH ORDINALITY AS a (one, n))`,
+		`UPDATE incidents SET audience = audience || '[{"channel_id": "00000000-0000-0000-0000-000000000001",
+			"type": "pigeon", "name": "p", "opening": true, "recovery": true}]'`,
 		"ALTER TABLE deliveries DROP COLUMN policy",
 		"DELETE FROM bun_migrations WHERE name = '0031'",
 	} {

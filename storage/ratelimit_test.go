@@ -24,7 +24,7 @@ func lease(tb testing.TB, s *storage.Store, org uuid.UUID, want, limit int64) vi
 func TestLeaseRate(t *testing.T) {
 	t.Parallel()
 
-	t.Run("AWindowAdmitsItsLimitAndNoMore", func(t *testing.T) {
+	t.Run("WindowAllowsItsLimitAndNoMore", func(t *testing.T) {
 		t.Parallel()
 		s, _ := newStore(t)
 		org := uuid.New()
@@ -43,7 +43,7 @@ func TestLeaseRate(t *testing.T) {
 		}
 	})
 
-	t.Run("ALimitThatShrinksGrantsNothing", func(t *testing.T) {
+	t.Run("LowerLimitGrantsNothing", func(t *testing.T) {
 		t.Parallel()
 		s, _ := newStore(t)
 		org := uuid.New()
@@ -53,12 +53,13 @@ func TestLeaseRate(t *testing.T) {
 		}
 	})
 
-	t.Run("ANewWindowOpensAfterTheOld", func(t *testing.T) {
+	t.Run("NewWindowStartsAfterTheOld", func(t *testing.T) {
 		t.Parallel()
 		s, _ := newStore(t)
 		org := uuid.New()
 		lease(t, s, org, 20, 20)
-		if _, err := s.DB().NewRaw("UPDATE rate_windows SET started = started - interval '1 minute' WHERE org_id = ?", org).Exec(t.Context()); err != nil {
+		_, err := s.DB().NewRaw("UPDATE rate_windows SET started = started - interval '1 minute' WHERE org_id = ?", org).Exec(t.Context())
+		if err != nil {
 			t.Fatal(err)
 		}
 		if l := lease(t, s, org, 5, 20); l.Granted != 5 || l.Left != 15 || l.Ends < vigil.RateWindow-10*time.Second {
@@ -66,7 +67,7 @@ func TestLeaseRate(t *testing.T) {
 		}
 	})
 
-	t.Run("LeasesAtTheSameTimeAddUpToTheLimit", func(t *testing.T) {
+	t.Run("ConcurrentLeasesAddUpToTheLimit", func(t *testing.T) {
 		t.Parallel()
 		s, _ := newStore(t)
 		org := uuid.New()

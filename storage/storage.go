@@ -24,8 +24,8 @@ type Options struct {
 	// Keys seal the secrets of configs. A store without keys cannot read or
 	// write checks and channels.
 	Keys *vigil.Keyring
-	// Secrets are the members of configs that are sealed. A type that it lacks
-	// has those whose names say that they are credentials.
+	// Secrets lists the members of configs that are sealed. For a type that it lacks,
+	// those whose names look like credentials are sealed.
 	Secrets vigil.ConfigSecrets
 	// Policies are the delivery policies of the channel types. A store without them
 	// cannot open incidents or deliver messages.

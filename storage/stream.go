@@ -11,8 +11,8 @@ import (
 	"vigil"
 )
 
-// StreamHeads returns the position of the newest event of each of the
-// organizations that ever had one.
+// StreamHeads returns the position of the newest event of each organization that
+// has had one.
 func (s *Store) StreamHeads(ctx context.Context, orgs []uuid.UUID) (map[uuid.UUID]vigil.Position, error) {
 	var rows []struct {
 		OrgID uuid.UUID `bun:"org_id"`
@@ -32,19 +32,19 @@ func (s *Store) StreamHeads(ctx context.Context, orgs []uuid.UUID) (map[uuid.UUI
 
 // ListenEvents calls wake with the organization of each event that is committed
 // from now on, on a connection of its own. It returns an error when ctx ends or
-// the connection is lost: what is committed until it is called again is not
-// told. wake must be quick.
+// the connection is lost. Events that are committed before it is called again are
+// not reported. wake must not block.
 func (s *Store) ListenEvents(ctx context.Context, wake func(orgID uuid.UUID)) error {
 	pooled, err := s.pool.Acquire(ctx)
 	if err != nil {
 		return wrap("listen for events", err)
 	}
-	conn := pooled.Hijack() // the pool replaces it: a listener holds up nobody
+	conn := pooled.Hijack() // the pool replaces it, so that a listener blocks no query
 	defer func() {
-		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), listenerPatience)
+		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), listenerCloseTimeout)
 		defer cancel()
 		if err := conn.Close(clean); err != nil {
-			s.log.DebugContext(clean, "listener's connection did not close well", "error", err)
+			s.log.DebugContext(clean, "the connection of the event listener was not closed cleanly", "error", err)
 		}
 	}()
 	if _, err := conn.Exec(ctx, "LISTEN "+pgx.Identifier{EventChannel}.Sanitize()); err != nil {
@@ -61,5 +61,5 @@ func (s *Store) ListenEvents(ctx context.Context, wake func(orgID uuid.UUID)) er
 	}
 }
 
-// listenerPatience bounds how long giving up a connection may take.
-const listenerPatience = 2 * time.Second
+// listenerCloseTimeout bounds closing the connection of a listener.
+const listenerCloseTimeout = 2 * time.Second

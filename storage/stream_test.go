@@ -12,15 +12,15 @@ import (
 	"vigil/storage"
 )
 
-// listen collects the organizations that events are told of, and says what
-// ended it.
-func listen(t *testing.T, s *storage.Store) (told <-chan uuid.UUID, ended <-chan error, stop context.CancelFunc) {
+// listen starts a listener and returns the organizations that it reports, and the
+// error that ends it.
+func listen(t *testing.T, s *storage.Store) (woken <-chan uuid.UUID, ended <-chan error, stop context.CancelFunc) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	news, end := make(chan uuid.UUID, 64), make(chan error, 1)
 	go func() { end <- s.ListenEvents(ctx, func(org uuid.UUID) { news <- org }) }()
 	t.Cleanup(cancel)
-	eventually(t, "somebody listens", func() bool {
+	eventually(t, "the listener listens", func() bool {
 		return count(t, s, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%' AND state = 'idle'") > 0
 	})
 	return news, end, cancel
@@ -30,17 +30,17 @@ func TestListenEvents(t *testing.T) {
 	t.Parallel()
 	a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
 
-	t.Run("TellsWhoseEventItIs", func(t *testing.T) { //nolint:paralleltest // one listener at a time
-		told, ended, stop := listen(t, a.store)
+	t.Run("ReportsTheOrganizationOfAnEvent", func(t *testing.T) { //nolint:paralleltest // one listener at a time
+		woken, ended, stop := listen(t, a.store)
 		a.resolve(a.open(a.fails("na-east-ewr")).Incident.ID, vigil.ResolvedAutomatically)
 		for range 2 {
 			select {
-			case org := <-told:
+			case org := <-woken:
 				equal(t, org, a.check.OrgID)
 			case err := <-ended:
 				t.Fatal(err)
 			case <-time.After(10 * time.Second):
-				t.Fatal("nobody told of the event")
+				t.Fatal("the event was not reported")
 			}
 		}
 		stop()

@@ -14,8 +14,8 @@ func TestUpdateCheck(t *testing.T) {
 	t.Parallel()
 	later := epoch().Add(95 * time.Second)
 
-	// begin stores a check at epoch, gives it results of slot 0 and moves the
-	// clock to later, nine slots on.
+	// begin stores a check at epoch with results of slot 0, and sets the clock to later,
+	// nine slots after it.
 	begin := func(t *testing.T, c vigil.Check) (*storage.Store, *clock, vigil.Check) {
 		t.Helper()
 		s, clk := newStore(t)
@@ -59,19 +59,20 @@ func TestUpdateCheck(t *testing.T) {
 		}
 	})
 
-	t.Run("WhatIsNotPartOfADefinitionCannotBeChanged", func(t *testing.T) {
+	t.Run("OnlyTheDefinitionCanBeChanged", func(t *testing.T) {
 		t.Parallel()
 		s, _, c := begin(t, three())
 		after := update(t, s, c, func(c *vigil.Check) {
 			c.Name, c.Revision, c.Anchor, c.Health, c.ExpiresAt = "n", 99, later, vigil.Unhealthy, &later
 			c.ID, c.OrgID = [16]byte{1}, [16]byte{2}
 		})
-		if after.ID != c.ID || after.OrgID != c.OrgID || after.Revision != 2 || !after.Anchor.Equal(c.Anchor) || after.Health != vigil.Healthy || after.ExpiresAt != nil {
+		if after.ID != c.ID || after.OrgID != c.OrgID || after.Revision != 2 || !after.Anchor.Equal(c.Anchor) ||
+			after.Health != vigil.Healthy || after.ExpiresAt != nil {
 			t.Errorf("%+v", after)
 		}
 	})
 
-	t.Run("RefusalIsReturnedAndNothingIsStored", func(t *testing.T) {
+	t.Run("ErrorOfTheChangeIsReturnedAndNothingIsStored", func(t *testing.T) {
 		t.Parallel()
 		s, _, c := begin(t, three())
 		refusal := errors.New("no")
@@ -84,7 +85,7 @@ func TestUpdateCheck(t *testing.T) {
 		}
 	})
 
-	t.Run("NewIntervalStartsAnewAndCountsWhatTheOldOneMissed", func(t *testing.T) {
+	t.Run("NewIntervalRestartsAndCountsTheMissedSlotsOfTheOldOne", func(t *testing.T) {
 		t.Parallel()
 		s, _, c := begin(t, three())
 		old := scheduleOf(t, s, c, newark)
@@ -99,7 +100,7 @@ func TestUpdateCheck(t *testing.T) {
 		}
 	})
 
-	t.Run("ProbeInFlightDuringTheChangeIsNotMissed", func(t *testing.T) {
+	t.Run("SlotProbedDuringTheChangeIsNotMissed", func(t *testing.T) {
 		t.Parallel()
 		s, _, c := begin(t, three())
 		old := scheduleOf(t, s, c, newark)
@@ -113,7 +114,7 @@ func TestUpdateCheck(t *testing.T) {
 		}
 	})
 
-	t.Run("DisabledIsDueNeverAndEnabledStartsAnew", func(t *testing.T) {
+	t.Run("DisabledIsNeverDueAndEnabledRestarts", func(t *testing.T) {
 		t.Parallel()
 		s, clk, c := begin(t, three())
 		update(t, s, c, func(c *vigil.Check) { c.Enabled = false })
@@ -133,18 +134,18 @@ func TestUpdateCheck(t *testing.T) {
 		}
 	})
 
-	t.Run("RegionThatComesStartsAloneAndOneThatGoesLeavesATombstone", func(t *testing.T) {
+	t.Run("AddedRegionStartsAloneAndRemovedRegionLeavesATombstone", func(t *testing.T) {
 		t.Parallel()
 		s, clk, c := begin(t, draft([16]byte{}, newark, frankfurt))
 		after := update(t, s, c, func(c *vigil.Check) { c.Regions = []string{newark, singapore} })
 		if !after.Anchor.Equal(c.Anchor) {
-			t.Error("the grid moved")
+			t.Error("the grid changed")
 		}
 		if kept := loopOf(t, s, c, newark); !kept.Start.Equal(epoch()) {
-			t.Errorf("the region that stayed starts at %v", kept.Start)
+			t.Errorf("the unchanged region starts at %v", kept.Start)
 		}
 		if came := loopOf(t, s, c, singapore); !came.Start.Equal(later) || came.Desired != 2 || came.Applied != 0 {
-			t.Errorf("the region that came: %+v", came)
+			t.Errorf("the added region: %+v", came)
 		}
 		stones, err := s.Tombstones(t.Context(), 10)
 		if err != nil || len(stones) != 1 || stones[0].Region != frankfurt || stones[0].CheckID != c.ID {
@@ -152,20 +153,20 @@ func TestUpdateCheck(t *testing.T) {
 		}
 		up, err := s.Uptime(t.Context(), c.OrgID, c.ID, time.Hour)
 		if err != nil || up.ByRegion[frankfurt].Total != 1 || up.ByRegion[frankfurt].Missed < 8 {
-			t.Errorf("the region that went is in the uptime as %+v, %v", up.ByRegion[frankfurt], err)
+			t.Errorf("the removed region is in the uptime as %+v, %v", up.ByRegion[frankfurt], err)
 		}
 
 		clk.set(later.Add(time.Minute))
 		update(t, s, c, func(c *vigil.Check) { c.Regions = []string{newark, singapore, frankfurt} })
 		if stones, err := s.Tombstones(t.Context(), 10); err != nil || len(stones) != 0 {
-			t.Errorf("a region that is back still has a tombstone: %+v, %v", stones, err)
+			t.Errorf("a region that was added again has a tombstone: %+v, %v", stones, err)
 		}
 		if back := loopOf(t, s, c, frankfurt); !back.Start.Equal(later.Add(time.Minute)) || back.Applied != 0 {
-			t.Errorf("the region that is back: %+v", back)
+			t.Errorf("the region that was added again: %+v", back)
 		}
 	})
 
-	t.Run("StaggeredRegionsAllStartAnewWhenTheyMove", func(t *testing.T) {
+	t.Run("StaggeredRegionsAllRestartWhenOneChanges", func(t *testing.T) {
 		t.Parallel()
 		c := three()
 		c.Simultaneous, c.Interval = false, 30*time.Second
@@ -179,7 +180,7 @@ func TestUpdateCheck(t *testing.T) {
 		}
 	})
 
-	t.Run("SimultaneousToStaggeredStartsAnew", func(t *testing.T) {
+	t.Run("SimultaneousToStaggeredRestarts", func(t *testing.T) {
 		t.Parallel()
 		s, _, c := begin(t, three())
 		update(t, s, c, func(c *vigil.Check) { c.Simultaneous = false })

@@ -16,7 +16,8 @@ const day = 24 * time.Hour
 func partitions(t *testing.T, s *storage.Store) []string {
 	t.Helper()
 	var names []string
-	err := s.DB().NewRaw("SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = 'results'::regclass ORDER BY 1").Scan(t.Context(), &names)
+	err := s.DB().NewRaw("SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = 'results'::regclass ORDER BY 1").
+		Scan(t.Context(), &names)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +27,7 @@ func partitions(t *testing.T, s *storage.Store) []string {
 func TestEnsurePartitions(t *testing.T) {
 	t.Parallel()
 
-	t.Run("MakesAWeekAheadOnceAndTakesStrayRowsOver", func(t *testing.T) {
+	t.Run("CreatesAWeekAheadOnceAndMovesRowsOfTheDefaultPartition", func(t *testing.T) {
 		t.Parallel()
 		s, _ := newStore(t)
 		org, _ := newOrg(t, s)
@@ -42,7 +43,7 @@ func TestEnsurePartitions(t *testing.T) {
 		if len(names) != 10 || !slices.Contains(names, "results_p20260309") || !slices.Contains(names, "results_p20260317") {
 			t.Errorf("partitions %v", names)
 		}
-		write(t, w, ok(c, newark, epoch().Add(day)), failed(c, newark, epoch())) // the last one is there already
+		write(t, w, ok(c, newark, epoch().Add(day)), failed(c, newark, epoch())) // the last one is already stored
 		for table, want := range map[string]int64{"results": 3, "results_default": 1, "results_p20260310": 1, "results_p20260311": 1} {
 			if n := count(t, s, "SELECT count(*) FROM "+table); n != want {
 				t.Errorf("%d rows in %s, want %d", n, table, want)
@@ -53,7 +54,7 @@ func TestEnsurePartitions(t *testing.T) {
 		}
 	})
 
-	t.Run("ByManyAtOnceAndWhileResultsArrive", func(t *testing.T) {
+	t.Run("RunsConcurrentlyAndWhileResultsArrive", func(t *testing.T) {
 		t.Parallel()
 		dsn := storagetest.DSN(t)
 		s := storagetest.Open(t, dsn)
@@ -112,7 +113,7 @@ func TestDropExpired(t *testing.T) {
 	if n := count(t, s, "SELECT count(*) FROM results"); n != 3 {
 		t.Errorf("keeping all left %d", n)
 	}
-	// Two days after the 10th its noon is expired, but its evening is not.
+	// Two days after noon of the 10th, its noon is expired but its evening is not.
 	keep := storage.Retention{Results: 2 * day, Rollups: 3 * day, Leases: time.Hour, Tombstones: time.Hour}
 	if err := s.DropExpired(t.Context(), epoch().Add(2*day), keep); err != nil {
 		t.Fatal(err)
@@ -126,7 +127,8 @@ func TestDropExpired(t *testing.T) {
 	if n := count(t, s, "SELECT count(*) FROM results"); n != 1 {
 		t.Errorf("%d results left, want that of the 13th", n)
 	}
-	if after := partitions(t, s); len(after) != len(before)-2 || slices.Contains(after, "results_p20260310") || !slices.Contains(after, "results_p20260311") {
+	if after := partitions(t, s); len(after) != len(before)-2 ||
+		slices.Contains(after, "results_p20260310") || !slices.Contains(after, "results_p20260311") {
 		t.Errorf("partitions %v", after)
 	}
 	for _, table := range []string{"result_rollups WHERE hour < '2026-03-10'", "result_gaps WHERE last_slot < '2026-03-10'"} {
@@ -135,7 +137,7 @@ func TestDropExpired(t *testing.T) {
 		}
 	}
 
-	// Leases and open tombstones go by the database's clock, which is real.
+	// Leases and open tombstones use the database's clock, which tests cannot set.
 	now, err := s.Clock(t.Context())
 	if err != nil {
 		t.Fatal(err)

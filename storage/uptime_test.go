@@ -14,8 +14,8 @@ const hour = time.Hour
 func TestUptime(t *testing.T) {
 	t.Parallel()
 
-	// A check every 10 min from two regions whose results are known: Newark has
-	// all but the third, each sixth failed; Frankfurt only its slot 0.
+	// A check with an interval of 10 min and known results in two regions: Newark has all
+	// but the third, and every sixth one failed; Frankfurt has only that of slot 0.
 	s, clk := newStore(t)
 	org, _ := newOrg(t, s)
 	c := draft(org.ID, newark, frankfurt)
@@ -30,7 +30,7 @@ func TestUptime(t *testing.T) {
 		r := ok(c, newark, slot)
 		if i%6 == 5 {
 			r = failed(c, newark, slot)
-			r.ResponseTime = time.Hour // failures are in no response time
+			r.ResponseTime = time.Hour // response times of failures do not count
 		} else {
 			r.ResponseTime = time.Duration(i%6+1) * 100 * time.Millisecond // 100 to 500 ms
 		}
@@ -40,7 +40,7 @@ func TestUptime(t *testing.T) {
 	}
 	clk.set(end)
 
-	// expect counts what a window should hold, slot by slot.
+	// expect sums a window slot by slot.
 	expect := func(from time.Time) (newarkWant, frankfurtWant vigil.Uptime) {
 		due := end.Add(-5 * time.Second) // the deadline
 		for i, slot := range slots {
@@ -87,7 +87,8 @@ func TestUptime(t *testing.T) {
 			wantNewark, wantFrankfurt := expect(tt.from)
 			for region, want := range map[string]vigil.Uptime{newark: wantNewark, frankfurt: wantFrankfurt} {
 				got := up.ByRegion[region]
-				if got.Total != want.Total || got.Successful != want.Successful || got.Failed != want.Failed || got.Missed != want.Missed || math.Abs(got.AvgMS-want.AvgMS) > 1e-6 {
+				if got.Total != want.Total || got.Successful != want.Successful || got.Failed != want.Failed ||
+					got.Missed != want.Missed || math.Abs(got.AvgMS-want.AvgMS) > 1e-6 {
 					t.Errorf("%s\ngot  %+v\nwant %+v", region, got, want)
 				}
 			}
@@ -103,7 +104,7 @@ func TestUptime(t *testing.T) {
 		})
 	}
 
-	t.Run("NoResultYetIsAllZeros", func(t *testing.T) {
+	t.Run("IsZeroWithoutResults", func(t *testing.T) {
 		t.Parallel()
 		fresh := newCheck(t, s, draft(org.ID, newark))
 		for _, period := range []time.Duration{hour, 7 * 24 * hour} {
@@ -123,12 +124,15 @@ func TestRollupsSplitAtTheHour(t *testing.T) {
 	c := newCheck(t, s, draft(org.ID, newark))
 	border := epoch().Truncate(hour).Add(hour)
 	write(t, newWriter(t, s, storage.WriterOptions{}),
-		ok(c, newark, border.Add(-time.Microsecond)), failed(c, newark, border), ok(c, newark, border.Add(hour-time.Microsecond)), ok(c, newark, border.Add(hour)))
+		ok(c, newark, border.Add(-time.Microsecond)), failed(c, newark, border),
+		ok(c, newark, border.Add(hour-time.Microsecond)), ok(c, newark, border.Add(hour)))
 	var hours []struct {
 		Hour             time.Time
 		Total, Successes int64
 	}
-	if err := s.DB().NewRaw("SELECT hour, total, successes FROM result_rollups WHERE check_id = ? ORDER BY hour", c.ID).Scan(t.Context(), &hours); err != nil {
+	err := s.DB().NewRaw("SELECT hour, total, successes FROM result_rollups WHERE check_id = ? ORDER BY hour", c.ID).
+		Scan(t.Context(), &hours)
+	if err != nil {
 		t.Fatal(err)
 	}
 	if len(hours) != 3 {
@@ -206,7 +210,7 @@ func TestResults(t *testing.T) {
 		}
 	})
 
-	t.Run("NewerThanASlotComeInOrder", func(t *testing.T) {
+	t.Run("AfterASlotAreOldestFirst", func(t *testing.T) {
 		t.Parallel()
 		after, err := s.ResultsAfter(t.Context(), c.ID, newark, at(1), 3)
 		if err != nil {
@@ -218,7 +222,7 @@ func TestResults(t *testing.T) {
 		}
 	})
 
-	t.Run("LatestComeInOrder", func(t *testing.T) {
+	t.Run("LatestAreOldestFirst", func(t *testing.T) {
 		t.Parallel()
 		latest, err := s.LatestResults(t.Context(), c.ID, newark, 2)
 		if err != nil {

@@ -10,7 +10,7 @@ import (
 	"vigil/storage"
 )
 
-// mailed keeps a token and returns its hash.
+// mailed stores a token and returns its hash.
 func mailed(tb testing.TB, s *storage.Store, purpose vigil.TokenPurpose, user vigil.User, email string) []byte {
 	tb.Helper()
 	hash := []byte(uuid.NewString())
@@ -26,7 +26,7 @@ func mailed(tb testing.TB, s *storage.Store, purpose vigil.TokenPurpose, user vi
 func TestVerifyEmail(t *testing.T) {
 	t.Parallel()
 
-	t.Run("ProvesTheAddressAndMakesChecksPermanent", func(t *testing.T) {
+	t.Run("MarksTheAddressAsVerifiedAndMakesChecksPermanent", func(t *testing.T) {
 		t.Parallel()
 		s, _ := newStore(t)
 		org, user := newOrg(t, s)
@@ -49,14 +49,14 @@ func TestVerifyEmail(t *testing.T) {
 		if n, err := s.ExpireChecks(t.Context(), expires.Add(time.Hour)); n != 0 || err != nil {
 			t.Errorf("%d expired (%v)", n, err)
 		}
-		_, _, err = s.VerifyEmail(t.Context(), hash) // good once
+		_, _, err = s.VerifyEmail(t.Context(), hash) // a token works once
 		wantCode(t, err, vigil.CodeInvalid)
 		if pending, err := s.PendingEmail(t.Context(), user.ID); err != nil || pending != "" {
 			t.Errorf("pending %q (%v)", pending, err)
 		}
 	})
 
-	t.Run("KeepsACheckThatWasCreatedInThatMoment", func(t *testing.T) {
+	t.Run("KeepsACheckThatIsCreatedAtTheSameTime", func(t *testing.T) {
 		t.Parallel()
 		s, _ := newStore(t)
 		org, user := newOrg(t, s)
@@ -65,7 +65,7 @@ func TestVerifyEmail(t *testing.T) {
 		}
 		expires := epoch().Add(14 * 24 * time.Hour)
 		c := draft(org.ID, newark)
-		c.ExpiresAt = &expires // whoever created it had read the user before
+		c.ExpiresAt = &expires // its creator had read the unverified user
 		c = newCheck(t, s, c)
 		if n, err := s.ExpireChecks(t.Context(), expires); n != 0 || err != nil {
 			t.Errorf("%d expired (%v)", n, err)
@@ -75,7 +75,7 @@ func TestVerifyEmail(t *testing.T) {
 		}
 	})
 
-	t.Run("ANewerTokenEndsTheOlder", func(t *testing.T) {
+	t.Run("NewerTokenReplacesTheOlder", func(t *testing.T) {
 		t.Parallel()
 		s, _ := newStore(t)
 		_, user := newOrg(t, s)
@@ -88,7 +88,7 @@ func TestVerifyEmail(t *testing.T) {
 		}
 	})
 
-	t.Run("ATokenLastsADay", func(t *testing.T) {
+	t.Run("TokenExpiresAfterADay", func(t *testing.T) {
 		t.Parallel()
 		s, c := newStore(t)
 		_, user := newOrg(t, s)
@@ -98,7 +98,7 @@ func TestVerifyEmail(t *testing.T) {
 		wantCode(t, err, vigil.CodeInvalid)
 	})
 
-	t.Run("APurposeIsNotTheOther", func(t *testing.T) {
+	t.Run("TokenOfAnotherPurposeIsInvalid", func(t *testing.T) {
 		t.Parallel()
 		s, _ := newStore(t)
 		_, user := newOrg(t, s)
@@ -108,7 +108,7 @@ func TestVerifyEmail(t *testing.T) {
 		wantCode(t, err, vigil.CodeInvalid)
 	})
 
-	t.Run("AnAddressThatWasTakenMeanwhileIsAConflict", func(t *testing.T) {
+	t.Run("AddressThatAnotherAccountTookIsAConflict", func(t *testing.T) {
 		t.Parallel()
 		s, _ := newStore(t)
 		_, user := newOrg(t, s)

@@ -40,7 +40,7 @@ func TestResultWriter(t *testing.T) {
 		equal(t, again, vigil.StoredResult{Result: first})
 		loop := loopOf(t, s, c, newark)
 		if loop.Health != vigil.Healthy || loop.Worker != "w1" {
-			t.Errorf("the second write moved the loop: %+v", loop)
+			t.Errorf("the second write changed the loop: %+v", loop)
 		}
 		if n := count(t, s, "SELECT sum(total) FROM result_rollups WHERE check_id = ?", c.ID); n != 1 {
 			t.Errorf("the rollup counts %d", n)
@@ -81,21 +81,21 @@ func TestResultWriter(t *testing.T) {
 		}
 	})
 
-	t.Run("EveryTransactionIsTold", func(t *testing.T) {
+	t.Run("CommittedIsCalledForEveryTransaction", func(t *testing.T) {
 		t.Parallel()
 		c := newCheck(t, s, draft(org.ID, newark))
 		var rows, took atomic.Int64
-		told := newWriter(t, s, storage.WriterOptions{Now: time.Now, Committed: func(_ context.Context, n int, d time.Duration) {
+		writer := newWriter(t, s, storage.WriterOptions{Now: time.Now, Committed: func(_ context.Context, n int, d time.Duration) {
 			rows.Add(int64(n))
 			took.Add(int64(d))
 		}})
-		write(t, told, ok(c, newark, epoch()), ok(c, newark, epoch().Add(time.Minute)))
-		if rows.Load() != 2 || took.Load() <= 0 || told.Waiting() != 0 {
-			t.Errorf("%d rows in %v, and %d wait", rows.Load(), time.Duration(took.Load()), told.Waiting())
+		write(t, writer, ok(c, newark, epoch()), ok(c, newark, epoch().Add(time.Minute)))
+		if rows.Load() != 2 || took.Load() <= 0 || writer.Waiting() != 0 {
+			t.Errorf("%d rows in %v, and %d wait", rows.Load(), time.Duration(took.Load()), writer.Waiting())
 		}
 	})
 
-	t.Run("TextIsMadeStorable", func(t *testing.T) {
+	t.Run("TextIsCleanedForPostgres", func(t *testing.T) {
 		t.Parallel()
 		c := newCheck(t, s, draft(org.ID, newark))
 		r := failed(c, newark, epoch().Add(123*time.Nanosecond))
@@ -105,7 +105,8 @@ func TestResultWriter(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e := got.Result.Error; len(e) > vigil.MaxErrorLength || len(e) < vigil.MaxErrorLength-4 || !utf8.ValidString(e) || !strings.HasPrefix(e, "nul bad\uFFFD ö") {
+		if e := got.Result.Error; len(e) > vigil.MaxErrorLength || len(e) < vigil.MaxErrorLength-4 ||
+			!utf8.ValidString(e) || !strings.HasPrefix(e, "nul bad\uFFFD ö") {
 			t.Errorf("error %q", e)
 		}
 		equal(t, got.Result.Metadata, map[string]any{"k": "v\uFFFD", "list": []any{""}, `\u0000`: `\u0000`})
@@ -119,7 +120,7 @@ func TestResultWriter(t *testing.T) {
 		equal(t, stored, []vigil.Result{got.Result})
 	})
 
-	t.Run("PoisonRowFailsAlone", func(t *testing.T) {
+	t.Run("FaultyRowFailsAlone", func(t *testing.T) {
 		t.Parallel()
 		c := newCheck(t, s, draft(org.ID, newark))
 		slow := newWriter(t, s, storage.WriterOptions{Delay: 200 * time.Millisecond, MaxRows: 50})
@@ -148,7 +149,7 @@ func TestResultWriter(t *testing.T) {
 		}
 	})
 
-	t.Run("RowOfNoCheckOrRegionIsNotFoundAndHindersNobody", func(t *testing.T) {
+	t.Run("RowOfAnUnknownCheckOrRegionIsNotFoundAndBlocksNoOther", func(t *testing.T) {
 		t.Parallel()
 		c := newCheck(t, s, draft(org.ID, newark))
 		slow := newWriter(t, s, storage.WriterOptions{Delay: 200 * time.Millisecond, MaxRows: 3})
@@ -176,14 +177,15 @@ func TestResultWriter(t *testing.T) {
 			t.Fatal(err)
 		}
 		write(t, w, ok(c, newark, epoch()))
-		if n := count(t, s, "SELECT count(*) FROM check_regions WHERE check_id = ? AND nudged_at IS NULL AND nudge_wait_ms = 0 AND deadline_ms = 5000", c.ID); n != 1 {
+		if n := count(t, s, `SELECT count(*) FROM check_regions
+			WHERE check_id = ? AND nudged_at IS NULL AND nudge_wait_ms = 0 AND deadline_ms = 5000`, c.ID); n != 1 {
 			t.Error("the loop is still waiting")
 		}
 	})
 
 	t.Run("WriteEndsWithItsContext", func(t *testing.T) {
 		t.Parallel()
-		idle := storage.NewResultWriter(s, storage.WriterOptions{}) // nobody runs it
+		idle := storage.NewResultWriter(s, storage.WriterOptions{}) // its Run is not called
 		ctx, cancel := context.WithCancelCause(t.Context())
 		gone := errors.New("gone")
 		cancel(gone)
@@ -199,7 +201,7 @@ func TestResultWriterClose(t *testing.T) {
 	s, _ := newStore(t)
 	org, _ := newOrg(t, s)
 
-	t.Run("StoresWhatItHasTakenOnAndRefusesTheRest", func(t *testing.T) {
+	t.Run("StoresAcceptedRowsAndRefusesTheRest", func(t *testing.T) {
 		t.Parallel()
 		c := newCheck(t, s, draft(org.ID, newark))
 		w := newWriter(t, s, storage.WriterOptions{Delay: time.Hour, MaxRows: 1000})
@@ -222,13 +224,13 @@ func TestResultWriterClose(t *testing.T) {
 		wg.Wait()
 		w.Close()
 		if n := count(t, s, "SELECT count(*) FROM results WHERE check_id = ?", c.ID); n != stored {
-			t.Errorf("%d rows for %d writes that were told so", n, stored)
+			t.Errorf("%d rows for %d successful writes", n, stored)
 		}
 		_, err := w.Write(t.Context(), vigil.ResultRow{Result: ok(c, newark, epoch())})
 		wantCode(t, err, vigil.CodeUnavailable)
 	})
 
-	t.Run("EndOfRunsContextFlushesToo", func(t *testing.T) {
+	t.Run("StoresAcceptedRowsWhenTheContextOfRunEnds", func(t *testing.T) {
 		t.Parallel()
 		c := newCheck(t, s, draft(org.ID, newark))
 		w := storage.NewResultWriter(s, storage.WriterOptions{Delay: time.Hour})
@@ -253,7 +255,7 @@ func TestResultWriterClose(t *testing.T) {
 		}
 	})
 
-	t.Run("BeforeRunEndsWritesAndRun", func(t *testing.T) {
+	t.Run("BeforeRunItEndsWritesAndRun", func(t *testing.T) {
 		t.Parallel()
 		w := storage.NewResultWriter(s, storage.WriterOptions{})
 		w.Close()
@@ -275,8 +277,8 @@ func TestConcurrentWriters(t *testing.T) {
 	}
 	before := deadlocks(t, s)
 
-	// Four writers get the same results, each in an order of its own, while the
-	// checks are renamed and the loops marked: every slot is stored once.
+	// Four writers get the same results, each in another order, while the checks are
+	// renamed and the loops updated: every slot is stored once.
 	type slot struct {
 		check  int
 		region string
@@ -334,7 +336,7 @@ func TestConcurrentWriters(t *testing.T) {
 	}
 }
 
-// deadlocks counts those that Postgres has broken in this database.
+// deadlocks returns how many deadlocks Postgres has detected in this database.
 func deadlocks(t *testing.T, s *storage.Store) int64 {
 	t.Helper()
 	return count(t, s, "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()")

@@ -14,41 +14,41 @@ import (
 	"vigil/activities"
 )
 
-// The messages that a loop takes.
+// The signals and queries of a loop.
 const (
-	// SignalReconfigure carries a revision: the definition has changed.
+	// SignalReconfigure carries the new revision after the definition has changed.
 	SignalReconfigure = "reconfigure"
-	// SignalNudge says that the turn under way may be lost, or that rows were
-	// stored that the loop has not seen.
+	// SignalNudge restarts the turn: the running one may be lost, or results were
+	// stored that the state of the loop does not include.
 	SignalNudge = "nudge"
-	// SignalStop ends the loop. It carries the revision at which the loop had to
-	// end, and is nothing to one that runs at a newer revision; with zero, or
-	// without a payload, it always counts.
+	// SignalStop ends the loop. It carries the revision at which the loop must end; a
+	// loop at a newer revision ignores it. With zero, or without a payload, it always
+	// ends the loop.
 	SignalStop = "stop"
-	// QueryState answers with a vigil.LoopState.
+	// QueryState returns a vigil.LoopState.
 	QueryState = "state"
 )
 
 const (
-	// maxTurns bounds a history to about 1,500 events before it is continued
-	// as new.
+	// maxTurns limits the history of a run to about 1,500 events; then the workflow
+	// continues as new.
 	maxTurns = 250
-	// A failed turn is repeated after firstPause, doubling to lastPause.
+	// A failed turn is repeated after a pause, which doubles from minPause to maxPause.
 	minPause = time.Second
 	maxPause = time.Minute
-	// slack is what a turn may take beyond its slots and its probe: storing
-	// the result, and being dispatched.
+	// slack is how long a turn may take beyond its slots and its probe: for the
+	// dispatch of the activity and for storing the result.
 	slack = 30 * time.Second
-	// maxWait bounds the wait of a turn whose slots the loop does not know
-	// yet. No interval is longer than 30 days.
+	// maxWait is the longest wait for a slot when the loop does not know the plan of
+	// the turn. No interval is longer than 30 days.
 	maxWait = 30 * 24 * time.Hour
 )
 
-// errOutdated: a turn ended by a definition that is older than the loop.
+// errOutdated is logged when a turn ended because of a definition that is older than the
+// loop's revision.
 var errOutdated = errors.New("the worker's definition is older than the loop's revision")
 
-// LoopInput starts or continues a loop. A loop without a history is given the
-// ids and the revision only.
+// LoopInput starts or continues a loop. A new loop has the ids and the revision only.
 type LoopInput struct {
 	CheckID  uuid.UUID   `json:"check_id"`
 	Region   string      `json:"region"`
@@ -56,24 +56,24 @@ type LoopInput struct {
 	State    vigil.State `json:"state"`
 	// Label names the loop for operators: the check's name and target.
 	Label string `json:"label,omitempty"`
-	// Told: the region has a vote, with Firing as the rules that fire. A loop
-	// without a history always tells after its first turn, even that nothing
-	// fires: an older vote may be stored.
+	// Reported: the loop has reported the region's vote, with Firing as its firing
+	// rules. A new loop reports a vote after its first turn even when no rule fires,
+	// because an older vote may be stored.
 	Reported bool        `json:"told,omitempty"`
 	Firing   []uuid.UUID `json:"firing,omitempty"`
-	// Plan is the end of the last turn, when that returned normally.
+	// Plan is the result of the last turn, nil when that did not return normally.
 	Plan *activities.TurnResult `json:"plan,omitempty"`
-	// Span is how many slots the turn was to cover that was lost, by this
-	// definition: that it was lost says nothing of the check.
+	// Span is the planned span of a lost turn at this revision. The next turn keeps it,
+	// since a lost turn says nothing about the check.
 	Span int `json:"span,omitempty"`
 }
 
-// CheckLoop probes one check from one region for as long as the check runs
-// there. Every turn is one Watch activity, which waits for its slot by itself.
-// It returns nil when the check is deleted, disabled or leaves the region.
+// CheckLoop probes one check from one region as long as the check runs there. Every turn
+// is one Watch activity, which waits for its slots itself. It returns nil when the check
+// is deleted, disabled or removed from the region.
 //
-// What is live while the loop waits decides how large a stack it keeps in the
-// cache of its worker. That is why its parts hand pointers to each other.
+// The worker caches a waiting loop with its stack, whose size depends on the values in
+// use while it waits. Therefore its functions pass pointers.
 func CheckLoop(ctx workflow.Context, in *LoopInput) error {
 	l := &checkLoop{in: in, pause: minPause}
 	if err := l.open(ctx); err != nil {
@@ -83,24 +83,24 @@ func CheckLoop(ctx workflow.Context, in *LoopInput) error {
 		l.turns++
 		l.turn(ctx)
 		l.reportVote(ctx)
-		if over, err := l.finished(ctx); over {
+		if finished, err := l.finished(ctx); finished {
 			return err
 		}
 	}
 }
 
-// checkLoop is a loop under way.
+// checkLoop is the state of a running loop.
 type checkLoop struct {
 	in                       *LoopInput
 	reconfigure, nudge, stop workflow.ReceiveChannel
 
 	turns      int
-	cancelTurn workflow.CancelFunc // cancels the turn under way
+	cancelTurn workflow.CancelFunc // cancels the running turn
 	pause      time.Duration       // before a failed turn is repeated
 	done       bool
 }
 
-// open opens the loop for signals and queries.
+// open sets up the signals and the query of the loop.
 func (l *checkLoop) open(ctx workflow.Context) error {
 	l.reconfigure = workflow.GetSignalChannel(ctx, SignalReconfigure)
 	l.nudge = workflow.GetSignalChannel(ctx, SignalNudge)
@@ -112,8 +112,8 @@ func (l *checkLoop) open(ctx workflow.Context) error {
 	return nil
 }
 
-// finished reports whether the run ends here, for good or to be continued as new: a
-// history does not grow without bound.
+// finished reports whether the run ends: either the loop is done, or its history is long
+// enough to continue as new.
 func (l *checkLoop) finished(ctx workflow.Context) (bool, error) {
 	full := l.turns >= maxTurns || workflow.GetInfo(ctx).GetContinueAsNewSuggested()
 	if full || l.done {
@@ -125,7 +125,7 @@ func (l *checkLoop) finished(ctx workflow.Context) (bool, error) {
 	return l.done, nil
 }
 
-// turn runs one Watch to its end, or gives it up for a signal.
+// turn runs one Watch to its end, or abandons it for a signal.
 func (l *checkLoop) turn(ctx workflow.Context) {
 	watch := l.watch(ctx)
 	if l.wait(ctx, watch) {
@@ -133,10 +133,10 @@ func (l *checkLoop) turn(ctx workflow.Context) {
 	} else {
 		l.applyTurn(ctx, watch)
 	}
-	l.cancelTurn() // a turn that is left is cancelled, so that the server forgets it
+	l.cancelTurn() // so that the server does not wait for an abandoned turn
 }
 
-// watch starts the turn.
+// watch starts the activity of a turn.
 func (l *checkLoop) watch(ctx workflow.Context) workflow.Future {
 	ctx, l.cancelTurn = workflow.WithCancel(workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout: l.timeout(ctx),
@@ -146,9 +146,9 @@ func (l *checkLoop) watch(ctx workflow.Context) workflow.Future {
 	return workflow.ExecuteActivity(ctx, watcher.Watch, l.next())
 }
 
-// reportVote makes it known when other rules fire than the region's vote says, and
-// waits until it is: the next turn may have the next vote. Only the end of the
-// loop is not kept waiting.
+// reportVote reports the region's vote when the firing rules differ from the last reported
+// ones, and waits until that is done, since the next turn may produce another vote. Only
+// the end of the loop interrupts the wait.
 func (l *checkLoop) reportVote(ctx workflow.Context) {
 	state := l.in.State
 	if l.done || l.in.Plan == nil || state.Slot.IsZero() || l.in.Reported && slices.Equal(l.in.Firing, state.Firing) {
@@ -156,27 +156,27 @@ func (l *checkLoop) reportVote(ctx workflow.Context) {
 	}
 	options := retryForever(10 * time.Second)
 	options.Summary = fmt.Sprintf("%d rules fire", len(state.Firing))
-	tellCtx, giveUp := workflow.WithCancel(workflow.WithActivityOptions(ctx, options))
-	defer giveUp()
-	told := workflow.ExecuteActivity(tellCtx, activities.NameReportVote, l.in.CheckID, vigil.Vote{
+	reportCtx, cancel := workflow.WithCancel(workflow.WithActivityOptions(ctx, options))
+	defer cancel()
+	reported := workflow.ExecuteActivity(reportCtx, activities.NameReportVote, l.in.CheckID, vigil.Vote{
 		Region: l.in.Region, Revision: l.in.Plan.Revision, Slot: state.Slot, Failures: state.Failures,
 		Firing: state.Firing, Matches: state.Matches,
 	})
-	for l.wait(ctx, told) {
+	for l.wait(ctx, reported) {
 		if l.done {
 			return
 		}
-		l.forgetPlan() // whoever nudges knows of rows that the state does not
+		l.forgetPlan() // after a nudge there may be stored results that the state does not include
 	}
-	if err := told.Get(ctx, nil); err != nil { // not by its own fault: it is repeated until it succeeds
-		workflow.GetLogger(ctx).Warn("vote not told", "error", err)
+	if err := reported.Get(ctx, nil); err != nil { // only a cancelled workflow: the activity is retried until it succeeds
+		workflow.GetLogger(ctx).Warn("vote not reported", "error", err)
 		return
 	}
 	l.in.Reported, l.in.Firing = true, state.Firing
 }
 
-// next is what the coming turn is asked. Without the end of the turn before,
-// rows may be stored that the state does not know.
+// next returns the argument of the next turn. Without the result of the turn before, there
+// may be stored results that the state does not include.
 func (l *checkLoop) next() *activities.Turn {
 	turn := &activities.Turn{
 		CheckID: l.in.CheckID, Region: l.in.Region, Revision: l.in.Revision, State: l.in.State,
@@ -188,8 +188,8 @@ func (l *checkLoop) next() *activities.Turn {
 	return turn
 }
 
-// span is how many slots are planned, 0 when that is not known: a plan by an older
-// definition is for other slots.
+// span is how many slots are planned for the next turn, 0 when that is unknown: a plan of
+// an older revision does not count, because its slots may differ.
 func (l *checkLoop) span() int {
 	switch {
 	case l.in.Plan == nil:
@@ -201,13 +201,13 @@ func (l *checkLoop) span() int {
 	}
 }
 
-// forgetPlan forgets the plan for a turn that did not end by it, but for its span.
+// forgetPlan drops the plan of a turn that did not return normally, but keeps its span.
 func (l *checkLoop) forgetPlan() {
 	l.in.Span, l.in.Plan = l.span(), nil
 }
 
-// timeout is the time by which the turn must have ended: its last slot, the
-// longest probe and the slack.
+// timeout is how long the turn may take: until its last slot, plus the longest probe and
+// the slack.
 func (l *checkLoop) timeout(ctx workflow.Context) time.Duration {
 	if l.in.Plan == nil {
 		return maxWait + slack
@@ -216,8 +216,8 @@ func (l *checkLoop) timeout(ctx workflow.Context) time.Duration {
 	return wait + l.in.Plan.Deadline + slack
 }
 
-// wait returns false when the future is ready, true when a signal makes the
-// loop give up what it waits for.
+// wait waits for a future or a signal. It returns false when the future is ready, and true
+// when a signal interrupts the wait.
 func (l *checkLoop) wait(ctx workflow.Context, ready workflow.Future) bool {
 	interrupted, finished := false, false
 	selector := workflow.NewSelector(ctx)
@@ -242,7 +242,7 @@ func (l *checkLoop) wait(ctx workflow.Context, ready workflow.Future) bool {
 	return interrupted
 }
 
-// observeRevision takes note of a revision and reports whether it was news.
+// observeRevision stores a revision and reports whether it is newer than the loop's.
 func (l *checkLoop) observeRevision(revision int64) bool {
 	if revision <= l.in.Revision {
 		return false
@@ -252,10 +252,10 @@ func (l *checkLoop) observeRevision(revision int64) bool {
 	return true
 }
 
-// handleStop takes a stop and reports whether it ends the loop. One from before a
-// region was added again comes late and is for the loop that was there then. One
-// that counts is news like any revision: what was asked of the loop before it is
-// over as well.
+// handleStop handles a stop signal and reports whether it ends the loop. A stop with an
+// older revision is late: the region has been added again since, and the stop is for the
+// loop that ran there before. A stop that counts also updates the revision, so that
+// earlier signals about it have no effect.
 func (l *checkLoop) handleStop(revision int64) bool {
 	if revision != 0 && revision < l.in.Revision {
 		return false
@@ -275,7 +275,7 @@ func (l *checkLoop) pauseAfterFailure(ctx workflow.Context, err error) {
 	l.pause = min(2*l.pause, maxPause)
 }
 
-// applyTurn takes over what a turn told.
+// applyTurn applies the result of a turn.
 func (l *checkLoop) applyTurn(ctx workflow.Context, watch workflow.Future) {
 	var result activities.TurnResult
 	if err := watch.Get(ctx, &result); err != nil {
@@ -294,9 +294,9 @@ func (l *checkLoop) applyTurn(ctx workflow.Context, watch workflow.Future) {
 	l.describe(ctx)
 }
 
-// handleGone ends the loop when the check does not run here by a revision as new as the
-// loop's, or not at all. By an older one the worker has read what is out of date,
-// and the turn is repeated like one that failed.
+// handleGone ends the loop when the check does not exist, or does not run in this region
+// at the loop's revision or a newer one. An older revision means that the worker has read
+// an outdated definition: the turn is repeated like a failed one.
 func (l *checkLoop) handleGone(ctx workflow.Context, revision int64) {
 	l.in.Plan = nil
 	l.done = revision >= l.in.Revision || revision == 0
@@ -305,9 +305,9 @@ func (l *checkLoop) handleGone(ctx workflow.Context, revision int64) {
 	}
 }
 
-// drain takes the signals that wait, so that none is lost when the run ends. A
-// revision newer than any the loop knew keeps it going: a check was disabled and
-// enabled again, or a region removed and added, before the loop had ended.
+// drain handles the waiting signals, so that none is lost when the run ends. A newer
+// revision keeps the loop running: the check was disabled and enabled again, or the region
+// removed and added again, before the loop ended.
 func (l *checkLoop) drain() {
 	for l.nudge.ReceiveAsync(nil) {
 		l.forgetPlan()
@@ -315,7 +315,7 @@ func (l *checkLoop) drain() {
 	var revision int64
 	for l.stop.ReceiveAsync(&revision) {
 		l.handleStop(revision)
-		revision = 0 // a stop without a payload would leave the one before it
+		revision = 0 // a stop without a payload would keep the value of the one before
 	}
 	for l.reconfigure.ReceiveAsync(&revision) {
 		if l.observeRevision(revision) {
@@ -324,7 +324,7 @@ func (l *checkLoop) drain() {
 	}
 }
 
-// describe shows operators where the loop stands.
+// describe sets the current details of the workflow, which operators see in Temporal's UI.
 func (l *checkLoop) describe(ctx workflow.Context) {
 	state, text := l.in.State, "waiting for the first result"
 	switch {
@@ -340,7 +340,7 @@ func (l *checkLoop) describe(ctx workflow.Context) {
 	workflow.SetCurrentDetails(ctx, text)
 }
 
-// query answers for the state of the loop.
+// query returns the handler of QueryState.
 func (l *checkLoop) query(info *workflow.Info) func() (vigil.LoopState, error) {
 	return func() (vigil.LoopState, error) {
 		out := vigil.LoopState{

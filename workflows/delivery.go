@@ -13,23 +13,23 @@ import (
 )
 
 const (
-	// attemptTimeout is the longest that an attempt takes with all around it.
-	// One that died with its worker is known to be lost after it.
+	// attemptTimeout bounds an attempt with its database queries. An attempt whose
+	// worker died is detected after it.
 	attemptTimeout = 40 * time.Second
-	// A channel that has enough in flight is asked again after a second, then
-	// after two, up to busyPause.
+	// busyPause is the longest pause before a channel with enough attempts in flight
+	// is tried again; the pauses double from a second.
 	busyPause = 10 * time.Second
 	// maxAttempts bounds a history before it is continued as new.
 	maxAttempts = 500
-	// stuckFailures is from how many failures on operators find a delivery as
-	// retrying: before, it may still be a hiccup.
+	// stuckFailures is the number of failures from which the search attribute shows a
+	// delivery as retrying.
 	stuckFailures = 3
 )
 
 // statusRetrying is the search attribute of a delivery that keeps failing.
 const statusRetrying = "retrying"
 
-// DeliveryInput names a channel to be told about an incident.
+// DeliveryInput names an incident and a channel to notify of it.
 type DeliveryInput struct {
 	IncidentID uuid.UUID `json:"incident_id"`
 	ChannelID  uuid.UUID `json:"channel_id"`
@@ -37,11 +37,11 @@ type DeliveryInput struct {
 	Status string `json:"status,omitempty"`
 }
 
-// Delivery tells one channel about one incident: message after message in the
-// order of the events, each until it arrives or its attempts are used up. What
-// to send, and when, is read from Postgres before every attempt; SignalLook cuts
-// a wait short, because the incident ended, a redelivery was asked for or the
-// channel is gone. It ends when nothing is left to tell.
+// Delivery notifies one channel of one incident: message after message in the order
+// of the events, each until it arrives or its attempts are exhausted. What to send,
+// and when, is read from Postgres before every attempt. SignalRefresh ends a wait
+// early, because the incident ended, a redelivery was requested or the channel is
+// gone. The workflow completes when no delivery is pending.
 func Delivery(ctx workflow.Context, in DeliveryInput) error {
 	d := &delivery{in: in, refreshSignals: workflow.GetSignalChannel(ctx, SignalRefresh), pause: minPause}
 	for n := 1; ; n++ {
@@ -67,14 +67,14 @@ func Delivery(ctx workflow.Context, in DeliveryInput) error {
 	}
 }
 
-// delivery is the workflow under way.
+// delivery is the state of a run.
 type delivery struct {
 	in             DeliveryInput
 	refreshSignals workflow.ReceiveChannel
-	pause          time.Duration // after a failure of our own, or a busy channel
+	pause          time.Duration // after a failed activity, or a busy channel
 }
 
-// drainRefreshSignals takes the looks that wait: the attempt to come reads everything.
+// drainRefreshSignals discards pending signals: the next attempt reads everything.
 func (d *delivery) drainRefreshSignals() {
 	for d.refreshSignals.ReceiveAsync(nil) {
 		continue
@@ -110,14 +110,14 @@ func (d *delivery) attempt(ctx workflow.Context) (activities.DeliveryReport, err
 	return report, nil
 }
 
-// backoff returns the pause, and doubles the next.
-func (d *delivery) backoff(longest time.Duration) time.Duration {
+// backoff returns the pause and doubles the next one, up to limit.
+func (d *delivery) backoff(limit time.Duration) time.Duration {
 	pause := d.pause
-	d.pause = min(2*d.pause, longest)
+	d.pause = min(2*d.pause, limit)
 	return pause
 }
 
-// wait waits for the next attempt, or until there is news.
+// wait waits for the next attempt or a refresh signal.
 func (d *delivery) wait(ctx workflow.Context, report activities.DeliveryReport) error {
 	pause := report.Pause
 	if !report.Next.IsZero() {
@@ -130,8 +130,8 @@ func (d *delivery) wait(ctx workflow.Context, report activities.DeliveryReport) 
 	return err
 }
 
-// show lets operators search by what became of the delivery. A status that is
-// shown already is not written again: each costs a visibility row.
+// show sets the search attribute of the delivery's status. It writes changes only,
+// since each costs a visibility row.
 func (d *delivery) show(ctx workflow.Context, status string) error {
 	if status == "" || status == d.in.Status {
 		return nil

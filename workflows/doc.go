@@ -1,4 +1,4 @@
-// Package workflows says what happens in which order, and nothing else: every
-// function here is deterministic, so that the server can replay it from its
-// history after any crash. What the steps do is in package activities.
+// Package workflows defines the order of steps, and nothing else: every function here is
+// deterministic, so that Temporal can replay it from its history after a crash. The steps
+// themselves are in package activities.
 package workflows

@@ -47,7 +47,7 @@ func isTrusted(address netip.Addr, trusted []netip.Prefix) bool {
 	return slices.ContainsFunc(trusted, func(p netip.Prefix) bool { return p.Contains(address) })
 }
 
-// Network is what one caller can be expected to hold: an IPv4 address, or the
+// Network returns the range that one client is likely to control: an IPv4 address, or the
 // /64 around an IPv6 one.
 func Network(address netip.Addr) string {
 	if address.Is6() {

@@ -1,11 +1,15 @@
 package rest
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"io"
 	"log/slog"
 	"maps"
 	"slices"
 
+	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
 	"vigil"
@@ -22,17 +26,47 @@ func WithAudit(ctx context.Context, action string, in any) context.Context {
 	if caller := req.Caller; caller != nil {
 		entry.OrgID, entry.UserID, entry.KeyID, entry.KeyPrefix = caller.Org.ID, caller.User.ID, caller.Key.ID, caller.Key.Prefix
 	}
+	entry.Members = req.givenMembers()
 	if in, ok := in.(identified); ok {
 		entry.ResourceID = in.ResourceID()
 	}
 	return vigil.WithAudit(ctx, entry)
 }
 
-// AuditMembers notes which members a request gave.
-func AuditMembers[V any](ctx context.Context, members map[string]V) {
-	if entry := vigil.AuditOf(ctx); entry != nil {
-		entry.Members = slices.Sorted(maps.Keys(members))
+// keepBody is a middleware that keeps the body of a request, so that the audit
+// entry can name the members that were given.
+func keepBody(ctx huma.Context, next func(huma.Context)) {
+	kept := &bodyKeeper{humaContext: ctx}
+	RequestOf(ctx.Context()).body = &kept.body
+	next(kept)
+}
+
+type humaContext = huma.Context // by another name than its method
+
+type bodyKeeper struct {
+	humaContext
+	body bytes.Buffer
+}
+
+// BodyReader returns the body; what is read of it is kept.
+func (k *bodyKeeper) BodyReader() io.Reader {
+	if reader := k.humaContext.BodyReader(); reader != nil {
+		return io.TeeReader(reader, &k.body)
 	}
+	return nil
+}
+
+// givenMembers returns the names of the members that a body gave, read-only ones
+// included.
+func (r *Request) givenMembers() []string {
+	if r.body == nil {
+		return nil
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(r.body.Bytes(), &members) != nil {
+		return nil // no object, or no body
+	}
+	return slices.Sorted(maps.Keys(members))
 }
 
 // AuditResource notes the id of what a request created.

@@ -3,6 +3,7 @@ package rest
 import (
 	"net/http"
 	"reflect"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -78,15 +79,15 @@ func responseName(status int) string {
 // errorResponses describes every error status, with the one body they share.
 func errorResponses() map[string]*huma.Response {
 	descriptions := map[int]string{
-		http.StatusBadRequest:            "The request is wrong; the sentence and `details.member` name what.",
+		http.StatusBadRequest:            "The request is invalid; `error` and `details.member` name the member.",
 		http.StatusUnauthorized:          "The credential is missing or not valid.",
 		http.StatusForbidden:             "The plan does not allow this; `details` has `limit`, `current`, `requested` and `tier`.",
-		http.StatusNotFound:              "There is no such thing in this organization.",
-		http.StatusConflict:              "What exists stands in the way.",
+		http.StatusNotFound:              "The resource does not exist in this organization.",
+		http.StatusConflict:              "The request conflicts with the current state.",
 		http.StatusRequestEntityTooLarge: "The body is larger than 1 MiB.",
-		http.StatusTooManyRequests:       "Too many requests; `Retry-After` says how many seconds to wait.",
+		http.StatusTooManyRequests:       "Too many requests; `Retry-After` gives the seconds to wait.",
 		http.StatusInternalServerError:   "Something went wrong on our side.",
-		http.StatusServiceUnavailable:    "A part of the platform does not answer; `Retry-After` says how many seconds to wait.",
+		http.StatusServiceUnavailable:    "A part of the platform does not answer; `Retry-After` gives the seconds to wait.",
 	}
 	responses := make(map[string]*huma.Response, len(descriptions))
 	for status, description := range descriptions {
@@ -102,4 +103,64 @@ func errorResponses() map[string]*huma.Response {
 		responses[responseName(status)] = response
 	}
 	return responses
+}
+
+// documentErrors adds to the document every error that an operation can answer.
+func (r *Registrar) documentErrors(op Operation) {
+	described := OperationAt(r.Document(), op.Method, op.Path)
+	codes := append([]int{http.StatusBadRequest, http.StatusInternalServerError}, op.Errors...)
+	if described.RequestBody != nil {
+		codes = append(codes, http.StatusRequestEntityTooLarge)
+	}
+	if !op.Open {
+		codes = append(codes, http.StatusUnauthorized)
+	}
+	if !op.Open || op.Method != http.MethodGet {
+		codes = append(codes, http.StatusTooManyRequests)
+	}
+	if op.Resource != "" {
+		codes = append(codes, http.StatusNotFound)
+	}
+	delete(described.Responses, "default")
+	for _, success := range described.Responses {
+		documentHeaders(success, !op.Open)
+	}
+	for _, code := range codes {
+		described.Responses[strconv.Itoa(code)] = &huma.Response{Ref: responsePrefix + responseName(code)}
+	}
+}
+
+// documentHeaders adds the headers that every success has.
+func documentHeaders(success *huma.Response, limited bool) {
+	if success.Headers == nil {
+		success.Headers = make(map[string]*huma.Header)
+	}
+	describe := func(name, description string) {
+		success.Headers[name] = &huma.Header{Description: description, Schema: &huma.Schema{Type: huma.TypeString}}
+	}
+	describe("X-Request-Id", "Names this request: the one that was sent, or a new one.")
+	if limited {
+		describe("RateLimit-Policy", "Requests that a window of the organization admits, and its length in seconds.")
+		describe("RateLimit", "Requests that are left of the window, and the seconds until it ends. Absent without a limit.")
+	}
+}
+
+// CopyDocument returns a copy of a document whose schemas can be changed without
+// changing what requests are validated against.
+func CopyDocument(doc *huma.OpenAPI) *huma.OpenAPI {
+	schemas := huma.NewMapRegistry(SchemaPrefix, schemaName)
+	for name, schema := range doc.Components.Schemas.Map() {
+		copied := *schema
+		copied.Properties = make(map[string]*huma.Schema, len(schema.Properties))
+		for member, property := range schema.Properties {
+			one := *property
+			copied.Properties[member] = &one
+		}
+		schemas.Map()[name] = &copied
+	}
+	components := *doc.Components
+	components.Schemas = schemas
+	copied := *doc
+	copied.Components = &components
+	return &copied
 }

@@ -55,7 +55,7 @@ const maxPage = 100
 // embedded in a body or in parameters, because Huma passes over what is not.
 type PageQuery struct {
 	Limit  int64 `query:"limit" default:"50" minimum:"1" doc:"How many to show. More than 100 is read as 100."`
-	Offset int64 `query:"offset" default:"0" minimum:"0" doc:"How many to pass over, counted from the newest."`
+	Offset int64 `query:"offset" default:"0" minimum:"0" doc:"How many to skip, counted from the newest."`
 }
 
 // Page returns the page with its limit bounded.

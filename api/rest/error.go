@@ -56,7 +56,7 @@ func statusOf(code vigil.Code) int {
 	return http.StatusInternalServerError
 }
 
-// retryDetail is the member of an error's details that says when to come back.
+// retryDetail is the member of an error's details that says how many seconds to wait.
 const retryDetail = "retry_after_seconds"
 
 // retryAfterSeconds is the Retry-After of an error that does not say how long to
@@ -64,7 +64,7 @@ const retryDetail = "retry_after_seconds"
 const retryAfterSeconds = 5
 
 // ErrorOf turns any error into an answer to the request of ctx. Only what a
-// vigil.Error says is shown; everything else is logged and answered as 500.
+// vigil.Error says is shown; anything else is logged and answered as 500.
 func ErrorOf(ctx context.Context, err error) *ErrorView {
 	if body, ok := errors.AsType[*ErrorView](err); ok {
 		return body
@@ -98,7 +98,7 @@ func WriteError(ctx context.Context, w http.ResponseWriter, err error) {
 	_ = encodeJSON(w, body) // the client may be gone
 }
 
-// retryAfter reads the seconds that an error asks a caller to wait.
+// retryAfter returns the seconds to wait of an error's details.
 func retryAfter(details map[string]any) int {
 	if n, ok := details[retryDetail].(int); ok && n > 0 {
 		return n

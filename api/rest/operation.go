@@ -3,7 +3,8 @@ package rest
 import (
 	"context"
 	"net/http"
-	"strconv"
+	"reflect"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -41,9 +42,6 @@ type Operation struct {
 	// Errors are statuses that can happen besides those that follow from the
 	// other members.
 	Errors []int
-	// Body describes a body that the handler decodes by itself; nil leaves it to
-	// Huma.
-	Body *huma.Schema
 }
 
 // Registrar registers operations with a Huma API.
@@ -68,7 +66,11 @@ func Register[I, O any](r *Registrar, op Operation, handle func(context.Context,
 		panic(op.ID + " changes something and has no audit action")
 	}
 	audited := op.Audit != "" && op.Audit != NotAudited
-	huma.Register(r.API, r.describe(op), func(ctx context.Context, in *I) (*O, error) {
+	described := r.describe(op, bodyMembers(reflect.TypeFor[I]()))
+	if audited {
+		described.Middlewares = append(described.Middlewares, keepBody)
+	}
+	huma.Register(r.API, described, func(ctx context.Context, in *I) (*O, error) {
 		if audited {
 			ctx = WithAudit(ctx, op.Audit, in)
 		}
@@ -90,22 +92,18 @@ func Register[I, O any](r *Registrar, op Operation, handle func(context.Context,
 }
 
 // describe returns the operation as Huma registers it.
-func (r *Registrar) describe(op Operation) huma.Operation {
+func (r *Registrar) describe(op Operation, members []string) huma.Operation {
 	described := huma.Operation{
-		Method:           op.Method,
-		Path:             op.Path,
-		OperationID:      op.ID,
-		Summary:          op.Summary,
-		Description:      op.Description,
-		Tags:             []string{op.Tag},
-		DefaultStatus:    op.Status,
-		MaxBodyBytes:     MaxBody + 1, // Huma refuses a body of exactly its limit
-		BodyReadTimeout:  bodyDeadline,
-		SkipValidateBody: op.Body != nil,
-		Metadata:         map[string]any{metaResource: op.Resource},
-	}
-	if op.Body != nil {
-		described.RequestBody = &huma.RequestBody{Content: map[string]*huma.MediaType{"application/json": {Schema: op.Body}}}
+		Method:          op.Method,
+		Path:            op.Path,
+		OperationID:     op.ID,
+		Summary:         op.Summary,
+		Description:     op.Description,
+		Tags:            []string{op.Tag},
+		DefaultStatus:   op.Status,
+		MaxBodyBytes:    MaxBody + 1, // Huma refuses a body of exactly its limit
+		BodyReadTimeout: bodyDeadline,
+		Metadata:        map[string]any{metaResource: op.Resource, metaMembers: members},
 	}
 	switch {
 	case !op.Open:
@@ -129,8 +127,11 @@ func (r *Registrar) describe(op Operation) huma.Operation {
 // path.
 const rootPattern = "/{$}"
 
-// metaResource is the key of an operation's metadata that holds its resource.
-const metaResource = "resource"
+// Keys of an operation's metadata.
+const (
+	metaResource = "resource" // what the id in its path names
+	metaMembers  = "members"  // members of its body, in their order
+)
 
 // resourceOf names what the path of an operation identifies.
 func resourceOf(op *huma.Operation) string {
@@ -142,44 +143,26 @@ func resourceOf(op *huma.Operation) string {
 	return "resource"
 }
 
-// documentErrors adds to the document every error that an operation can answer.
-func (r *Registrar) documentErrors(op Operation) {
-	described := OperationAt(r.Document(), op.Method, op.Path)
-	codes := append([]int{http.StatusBadRequest, http.StatusInternalServerError}, op.Errors...)
-	if described.RequestBody != nil {
-		codes = append(codes, http.StatusRequestEntityTooLarge)
+// bodyMembers returns the JSON names of the members of an input's body.
+func bodyMembers(input reflect.Type) []string {
+	body, ok := input.FieldByName("Body")
+	if !ok {
+		return nil
 	}
-	if !op.Open {
-		codes = append(codes, http.StatusUnauthorized)
+	t := body.Type
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
 	}
-	if !op.Open || op.Method != http.MethodGet {
-		codes = append(codes, http.StatusTooManyRequests)
+	if t.Kind() != reflect.Struct {
+		return nil
 	}
-	if op.Resource != "" {
-		codes = append(codes, http.StatusNotFound)
+	var names []string
+	for _, field := range reflect.VisibleFields(t) {
+		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" {
+			names = append(names, name)
+		}
 	}
-	delete(described.Responses, "default")
-	for _, success := range described.Responses {
-		documentHeaders(success, !op.Open)
-	}
-	for _, code := range codes {
-		described.Responses[strconv.Itoa(code)] = &huma.Response{Ref: responsePrefix + responseName(code)}
-	}
-}
-
-// documentHeaders adds the headers that every success has.
-func documentHeaders(success *huma.Response, limited bool) {
-	if success.Headers == nil {
-		success.Headers = make(map[string]*huma.Header)
-	}
-	describe := func(name, description string) {
-		success.Headers[name] = &huma.Header{Description: description, Schema: &huma.Schema{Type: huma.TypeString}}
-	}
-	describe("X-Request-Id", "Names this request: the one that was sent, or a new one.")
-	if limited {
-		describe("RateLimit-Policy", "Requests that a window of the organization admits, and its length in seconds.")
-		describe("RateLimit", "Requests that are left of the window, and the seconds until it ends. Absent without a limit.")
-	}
+	return names
 }
 
 // OperationAt finds a registered operation; nil when there is none.

@@ -1,9 +1,11 @@
 package rest
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 
@@ -13,8 +15,8 @@ import (
 	"vigil"
 )
 
-// configureHuma sets the few things that Huma keeps in package variables. It
-// does so once, before the first operation is registered.
+// configureHuma sets Huma's package variables once, before the first operation is
+// registered.
 var configureHuma = sync.OnceFunc(func() { //nolint:gochecknoglobals // Huma's own variables are global, so is setting them
 	huma.ValidateStrictCasing = true
 	huma.DefaultArrayNullable = false
@@ -44,19 +46,18 @@ var configureHuma = sync.OnceFunc(func() { //nolint:gochecknoglobals // Huma's o
 	validation.MsgExpectedMaxLength = "must have at most %d characters"
 	validation.MsgExpectedMinItems = "must have at least %d items"
 	validation.MsgExpectedMaxItems = "must have at most %d items"
-	validation.MsgExpectedArrayItemsUnique = "must not name anything twice"
+	validation.MsgExpectedArrayItemsUnique = "must not repeat an item"
 })
 
 // requiredMark starts Huma's message about a member that is missing; the name
 // of the member follows it.
 const requiredMark = "is required: "
 
-// MaxProblems bounds how many problems of one request are listed.
-const MaxProblems = 20
+// maxProblems bounds how many problems of one request are listed.
+const maxProblems = 20
 
-// rejection is the error behind a request that Huma refuses before any handler
-// of ours has seen it. Values that were sent are never repeated: one of them
-// could be a password.
+// rejection is the error of a request that Huma refuses before its handler runs.
+// It never repeats values that were sent: one of them could be a password.
 func rejection(op *huma.Operation, status int, msg string, errs []error) error {
 	for _, err := range errs {
 		if known, ok := errors.AsType[*vigil.Error](err); ok {
@@ -73,7 +74,7 @@ func rejection(op *huma.Operation, status int, msg string, errs []error) error {
 	case status >= http.StatusInternalServerError:
 		return errors.Join(append([]error{errors.New(msg)}, errs...)...)
 	}
-	problems := make([]Problem, 0, min(len(errs), MaxProblems))
+	problems := make([]problem, 0, len(errs))
 	for _, err := range errs {
 		p, ok := problemOf(err)
 		if !ok {
@@ -82,37 +83,63 @@ func rejection(op *huma.Operation, status int, msg string, errs []error) error {
 		if p.in == "path" {
 			return vigil.NotFound(resourceOf(op))
 		}
-		if len(problems) < MaxProblems {
-			problems = append(problems, p)
-		}
+		problems = append(problems, p)
 	}
 	if len(problems) == 0 {
 		return vigil.Invalid("body", "%s", strings.TrimPrefix(msg, "request body "))
 	}
-	return InvalidProblems(problems)
+	return invalid(inOrder(op, problems))
 }
 
-// Problem is one thing that is wrong with a request.
-type Problem struct {
+// inOrder sorts problems in the order of the body's members, those with unknown
+// members last, and keeps the first of each member.
+func inOrder(op *huma.Operation, problems []problem) []problem {
+	var members []string
+	if op != nil {
+		members, _ = op.Metadata[metaMembers].([]string)
+	}
+	rank := func(p problem) int {
+		top, _, _ := strings.Cut(p.Member, "[")
+		top, _, _ = strings.Cut(top, ".")
+		if i := slices.Index(members, top); i >= 0 && p.Message != validation.MsgUnexpectedProperty {
+			return i
+		}
+		return len(members)
+	}
+	slices.SortStableFunc(problems, func(a, b problem) int {
+		if c := cmp.Compare(rank(a), rank(b)); c != 0 || rank(a) < len(members) {
+			return c
+		}
+		return strings.Compare(a.Member, b.Member)
+	})
+	problems = slices.CompactFunc(problems, func(a, b problem) bool { return a.Member == b.Member })
+	return problems[:min(len(problems), maxProblems)]
+}
+
+// problem is one thing that is wrong with a request.
+type problem struct {
 	in      string // path, query, header or body
 	Member  string `json:"member"`
 	Message string `json:"message"`
 }
 
-// problemOf reads what Huma says of one.
-func problemOf(err error) (Problem, bool) {
+// problemOf converts an error of Huma.
+func problemOf(err error) (problem, bool) {
 	detail, ok := errors.AsType[*huma.ErrorDetail](err)
 	if !ok {
-		return Problem{}, false
+		return problem{}, false
 	}
 	in, member, _ := strings.Cut(detail.Location, ".")
-	p := Problem{in: in, Member: memberName(member), Message: detail.Message}
+	p := problem{in: in, Member: memberName(member), Message: detail.Message}
 	if named, sentence, ok := strings.Cut(detail.Message, ": "); ok && detail.Location == "body" {
-		// An error of decodeJSON, of which Huma keeps the sentence only.
+		// An error of decodeJSON, of which Huma keeps only the message.
 		p.Member, p.Message = named, sentence
 	}
 	if name, ok := strings.CutPrefix(detail.Message, requiredMark); ok {
 		p.Member, p.Message = strings.TrimPrefix(member+"."+name, "."), "is required"
+	}
+	if at := strings.LastIndexByte(p.Member, '['); at > 0 && p.Message == validation.MsgExpectedString {
+		p.Member, p.Message = p.Member[:at], "must be an array of strings"
 	}
 	switch p.Message {
 	case "invalid integer":
@@ -128,9 +155,9 @@ func problemOf(err error) (Problem, bool) {
 	return p, true
 }
 
-// InvalidProblems puts the first problem into the sentence, and all of them
-// into the details when there are more.
-func InvalidProblems(problems []Problem) error {
+// invalid puts the first problem into the sentence, and all of them into the
+// details when there are more.
+func invalid(problems []problem) error {
 	known := vigil.Invalid(problems[0].Member, "%s", problems[0].Message)
 	if len(problems) > 1 {
 		known.Details["problems"] = problems
@@ -138,7 +165,7 @@ func InvalidProblems(problems []Problem) error {
 	return known
 }
 
-// kindName says what a Go kind is called in JSON.
+// kindName names a Go kind in terms of JSON.
 func kindName(kind reflect.Kind) string {
 	switch kind { //nolint:exhaustive // the rest cannot be decoded into
 	case reflect.Bool:

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -13,7 +14,7 @@ import (
 	"vigil"
 )
 
-// Request is what is known of a request before its operation runs.
+// Request holds the metadata of a request.
 type Request struct {
 	// ID is the X-Request-Id of the answer.
 	ID      string
@@ -25,7 +26,8 @@ type Request struct {
 
 	method, path string
 	base         *slog.Logger
-	agent        string // the User-Agent
+	agent        string        // the User-Agent
+	body         *bytes.Buffer // what was read of it, for the audit log; nil: nothing is kept
 }
 
 // Caller is who makes a request.

@@ -28,8 +28,8 @@ func encodeJSON(w io.Writer, v any) error {
 }
 
 // decodeJSON reads a request body into v. It accepts less than encoding/json
-// does: nothing that two readers could understand differently, and nothing that
-// the database could not hold.
+// does: nothing that two parsers could read differently, and nothing that the
+// database cannot store.
 func decodeJSON(data []byte, v any) error {
 	if err := checkJSON(data); err != nil {
 		return err

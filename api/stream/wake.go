@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"vigil"
+	"vigil/timing"
 )
 
 // pollEvery is how often the newest positions of all organizations with streams
@@ -51,14 +52,14 @@ func (h *Hub) listen(ctx context.Context) {
 		err := h.store.ListenEvents(ctx, h.wake)
 		if ctx.Err() == nil {
 			h.log.LogAttrs(ctx, slog.LevelWarn, "event notifications lost; streams poll instead", slog.Any("error", err))
-			sleep(ctx, pollEvery)
+			_ = timing.Sleep(ctx, pollEvery) // the loop sees whether ctx has ended
 		}
 	}
 }
 
 // poll wakes the streams of every organization whose newest position changed.
 func (h *Hub) poll(ctx context.Context) {
-	for sleep(ctx, pollEvery) {
+	for timing.Sleep(ctx, pollEvery) == nil {
 		h.mu.Lock()
 		orgs := slices.Collect(maps.Keys(h.orgs))
 		h.mu.Unlock()
@@ -74,18 +75,6 @@ func (h *Hub) poll(ctx context.Context) {
 		for org, head := range heads {
 			h.advance(org, head)
 		}
-	}
-}
-
-// sleep waits; false when ctx ended first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
 	}
 }
 

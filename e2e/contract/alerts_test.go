@@ -18,23 +18,24 @@ func (c caller) channel(url string) string {
 	return text(c.want(http.StatusCreated, "POST", "/v1/notification-channels", body).data()["id"])
 }
 
-// TestAlertRules is section 4, Alert rules.
+// TestAlertRules tests section 4, Alert rules.
 func TestAlertRules(t *testing.T) {
 	t.Parallel()
 	service, hook := newTarget(t), newSink(t)
-	c := somebody(t)
+	c := newCaller(t)
 	path := "/v1/checks/" + text(c.check(service.URL)["id"]) + "/alerts"
 	channels := []string{c.channel(hook.URL)}
 	none := "/v1/checks/00000000-0000-4000-8000-000000000000/alerts"
 
 	t.Run("POST /v1/checks/{id}/alerts, reference form", func(t *testing.T) {
 		t.Parallel()
-		c := somebodyElse(t, c)
+		c := withTest(t, c)
 		for kind, threshold := range map[string]int{"consecutive_failures": 3, "response_time": 500, "status_code": 500, "ssl_expiry": 14} {
 			body := object{"name": kind, "condition_type": kind, "threshold": threshold, "notification_channel_ids": channels}
 			rule := c.want(http.StatusCreated, "POST", path, body).data()
 			has(t, "rule", rule, ruleShape())
-			if rule["condition_type"] != kind || rule["threshold"] != float64(threshold) || rule["notify_on"] != "unhealthy" || rule["enabled"] != true {
+			if rule["condition_type"] != kind || rule["threshold"] != float64(threshold) ||
+				rule["notify_on"] != "unhealthy" || rule["enabled"] != true {
 				t.Errorf("rule %v", rule)
 			}
 			for _, required := range []string{"name", "condition_type", "threshold", "notification_channel_ids"} {
@@ -45,17 +46,19 @@ func TestAlertRules(t *testing.T) {
 			body["notification_channel_ids"] = []string{}
 			c.want(http.StatusBadRequest, "POST", path, body)
 		}
-		nobody(t).want(http.StatusUnauthorized, "POST", path, object{})
+		anonymous(t).want(http.StatusUnauthorized, "POST", path, object{})
 	})
 
 	t.Run("POST /v1/checks/{id}/alerts, guide-level form", func(t *testing.T) {
 		t.Parallel()
-		c := somebodyElse(t, c)
+		c := withTest(t, c)
 		for key, value := range map[string]any{
 			"health_status": "down", "failure_threshold": 3.0, "response_time_ms": 500.0, "dns_changed": true, "ssl_days_remaining": 14.0,
 		} {
 			condition := object{key: value, "severity": "warning"}
-			rule := c.want(http.StatusCreated, "POST", path, object{"name": key, "condition": condition, "notification_channel_ids": channels, "notify_on": "both"}).data()
+			rule := c.want(http.StatusCreated, "POST", path, object{
+				"name": key, "condition": condition, "notification_channel_ids": channels, "notify_on": "both",
+			}).data()
 			has(t, "rule", rule, ruleShape())
 			got, _ := rule["condition"].(object)
 			if got[key] != value || got["severity"] != "warning" || rule["notify_on"] != "both" {
@@ -66,10 +69,12 @@ func TestAlertRules(t *testing.T) {
 
 	t.Run("POST /v1/checks/{id}/alerts, legacy structured form", func(t *testing.T) {
 		t.Parallel()
-		c := somebodyElse(t, c)
+		c := withTest(t, c)
 		for _, kind := range []string{"consecutive_failures", "response_time", "ssl_expiry"} {
 			condition := object{"type": kind, "threshold": 3, "operator": "gte"}
-			rule := c.want(http.StatusCreated, "POST", path, object{"name": kind, "condition": condition, "notification_channel_ids": channels}).data()
+			rule := c.want(http.StatusCreated, "POST", path, object{
+				"name": kind, "condition": condition, "notification_channel_ids": channels,
+			}).data()
 			if rule["condition_type"] != kind || rule["threshold"] != 3.0 {
 				t.Errorf("rule %v", rule)
 			}
@@ -80,9 +85,10 @@ func TestAlertRules(t *testing.T) {
 
 	t.Run("an unrecognized condition is a 400 that names the accepted forms", func(t *testing.T) {
 		t.Parallel()
-		c := somebodyElse(t, c)
+		c := withTest(t, c)
 		for _, condition := range []any{
-			object{}, object{"severity": "critical"}, object{"colour": "red"}, object{"failure_threshold": "3"}, object{"failure_threshold": -1}, "down", []any{},
+			object{}, object{"severity": "critical"}, object{"colour": "red"},
+			object{"failure_threshold": "3"}, object{"failure_threshold": -1}, "down", []any{},
 		} {
 			a := c.want(http.StatusBadRequest, "POST", path, object{"name": "x", "condition": condition, "notification_channel_ids": channels})
 			for _, form := range []string{"health_status", "failure_threshold"} {
@@ -95,7 +101,7 @@ func TestAlertRules(t *testing.T) {
 
 	t.Run("GET /v1/checks/{id}/alerts", func(t *testing.T) {
 		t.Parallel()
-		c := somebodyElse(t, c)
+		c := withTest(t, c)
 		c.rule(path, channels)
 		rules := c.want(http.StatusOK, "GET", path, nil).list()
 		if len(rules) == 0 {
@@ -105,41 +111,41 @@ func TestAlertRules(t *testing.T) {
 			has(t, "rule", rule, ruleShape())
 		}
 		c.want(http.StatusNotFound, "GET", none, nil)
-		nobody(t).want(http.StatusUnauthorized, "GET", path, nil)
+		anonymous(t).want(http.StatusUnauthorized, "GET", path, nil)
 	})
 
 	t.Run("GET /v1/checks/{id}/alerts/{ruleID}", func(t *testing.T) {
 		t.Parallel()
-		c := somebodyElse(t, c)
+		c := withTest(t, c)
 		id := c.rule(path, channels)
 		has(t, "rule", c.want(http.StatusOK, "GET", path+"/"+id, nil).data(), ruleShape())
 		c.want(http.StatusNotFound, "GET", path+"/00000000-0000-4000-8000-000000000000", nil)
-		nobody(t).want(http.StatusUnauthorized, "GET", path+"/"+id, nil)
+		anonymous(t).want(http.StatusUnauthorized, "GET", path+"/"+id, nil)
 	})
 
 	t.Run("DELETE /v1/checks/{id}/alerts/{ruleID}", func(t *testing.T) {
 		t.Parallel()
-		c := somebodyElse(t, c)
+		c := withTest(t, c)
 		id := c.rule(path, channels)
-		nobody(t).want(http.StatusUnauthorized, "DELETE", path+"/"+id, nil)
+		anonymous(t).want(http.StatusUnauthorized, "DELETE", path+"/"+id, nil)
 		c.want(http.StatusNoContent, "DELETE", path+"/"+id, nil)
 		c.want(http.StatusNotFound, "DELETE", path+"/"+id, nil)
 	})
 }
 
-// rule creates a rule that fires on the first failure and wants both messages.
+// rule creates a rule that fires on the first failure and notifies of incident and recovery.
 func (c caller) rule(path string, channels []string) string {
 	c.t.Helper()
 	body := object{"name": "Down", "condition": object{"failure_threshold": 1}, "notification_channel_ids": channels, "notify_on": "both"}
 	return text(c.want(http.StatusCreated, "POST", path, body).data()["id"])
 }
 
-// TestNotificationChannels is section 4, Notification channels, and section 2,
-// Channel config by type.
+// TestNotificationChannels tests section 4, Notification channels, and section 2, Channel
+// config by type.
 func TestNotificationChannels(t *testing.T) {
 	t.Parallel()
 	const path = "/v1/notification-channels"
-	c := somebody(t)
+	c := newCaller(t)
 	configs := map[string][]object{
 		"email":   {{"to": []any{"ops@example.com"}}, {"email": "ops@example.com"}},
 		"webhook": {{"url": "http://127.0.0.1:9/hook", "method": "PUT", "headers": object{"X-Team": "a"}, "secret": "shared secret"}},
@@ -150,7 +156,7 @@ func TestNotificationChannels(t *testing.T) {
 	for kind, forms := range configs {
 		t.Run("POST /v1/notification-channels, "+kind, func(t *testing.T) {
 			t.Parallel()
-			c := somebodyElse(t, c)
+			c := withTest(t, c)
 			for _, config := range forms {
 				channel := c.want(http.StatusCreated, "POST", path, object{"name": kind, "type": kind, "config": config}).data()
 				has(t, "channel", channel, channelShape())
@@ -176,17 +182,17 @@ func TestNotificationChannels(t *testing.T) {
 
 	t.Run("GET /v1/notification-channels", func(t *testing.T) {
 		t.Parallel()
-		c := somebodyElse(t, c)
+		c := withTest(t, c)
 		c.channel("http://127.0.0.1:9/")
 		for _, channel := range c.want(http.StatusOK, "GET", path, nil).list() {
 			has(t, "channel", channel, channelShape())
 		}
-		nobody(t).want(http.StatusUnauthorized, "GET", path, nil)
+		anonymous(t).want(http.StatusUnauthorized, "GET", path, nil)
 	})
 
 	t.Run("GET PUT DELETE /v1/notification-channels/{id}", func(t *testing.T) {
 		t.Parallel()
-		c := somebodyElse(t, c)
+		c := withTest(t, c)
 		at := path + "/" + c.channel("http://127.0.0.1:9/")
 		channel := c.want(http.StatusOK, "GET", at, nil).data()
 		has(t, "channel", channel, channelShape())
@@ -196,7 +202,7 @@ func TestNotificationChannels(t *testing.T) {
 		}
 		c.want(http.StatusBadRequest, "PUT", at, object{"config": object{"url": "ftp://example.com"}})
 		for _, method := range []string{"GET", "DELETE"} {
-			nobody(t).want(http.StatusUnauthorized, method, at, nil)
+			anonymous(t).want(http.StatusUnauthorized, method, at, nil)
 		}
 		c.want(http.StatusNoContent, "DELETE", at, nil)
 		for _, method := range []string{"GET", "DELETE"} {
@@ -208,8 +214,10 @@ func TestNotificationChannels(t *testing.T) {
 	t.Run("GET /v1/template-variables", func(t *testing.T) {
 		t.Parallel()
 		var names []string
-		for _, variable := range nobody(t).want(http.StatusOK, "GET", "/v1/template-variables", nil).list() {
-			has(t, "variable", variable, shape{"name": "string", "placeholder": "string", "type": "string", "description": "string", "example": "string"})
+		for _, variable := range anonymous(t).want(http.StatusOK, "GET", "/v1/template-variables", nil).list() {
+			has(t, "variable", variable, shape{
+				"name": "string", "placeholder": "string", "type": "string", "description": "string", "example": "string",
+			})
 			names = append(names, text(variable["name"]))
 		}
 		for _, name := range []string{"check_name", "error_message", "failure_count"} {
@@ -220,12 +228,12 @@ func TestNotificationChannels(t *testing.T) {
 	})
 }
 
-// TestIncidents is section 3, Incident status, and section 4, Incidents: the
-// rows of both tables along one episode.
+// TestIncidents tests section 3, Incident status, and section 4, Incidents: it follows the
+// rows of both tables through one incident.
 func TestIncidents(t *testing.T) {
 	t.Parallel()
 	service, hook := newTarget(t), newSink(t)
-	c := somebody(t)
+	c := newCaller(t)
 	check := text(c.check(service.URL)["id"])
 	eventually(t, "the first result", func() bool {
 		return c.want(http.StatusOK, "GET", "/v1/checks/"+check, nil).data()["health_status"] == "healthy"
@@ -235,8 +243,8 @@ func TestIncidents(t *testing.T) {
 		return c.want(http.StatusOK, "GET", "/v1/incidents?check_id="+check+query, nil).list()
 	}
 	probe := func() { c.want(http.StatusOK, "POST", "/v1/checks/"+check+"/test", nil) }
-	told := func(kind string) bool {
-		return slices.ContainsFunc(hook.all(), func(r received) bool { return r.header.Get("X-Service-Event") == kind })
+	received := func(kind string) bool {
+		return slices.ContainsFunc(hook.all(), func(r request) bool { return r.header.Get("X-Service-Event") == kind })
 	}
 
 	// (none) -> active, on the first result that makes a rule fire.
@@ -247,9 +255,9 @@ func TestIncidents(t *testing.T) {
 	has(t, "incident", incident, incidentShape())
 	at := "/v1/incidents/" + text(incident["id"])
 	has(t, "incident", c.want(http.StatusOK, "GET", at, nil).data(), incidentShape())
-	eventually(t, "the channel is told", func() bool { return told("incident.triggered") })
+	eventually(t, "the channel receives the incident", func() bool { return received("incident.triggered") })
 
-	// (none), while one is open: no new incident.
+	// (none), while an incident is open: no new incident.
 	probe()
 	probe()
 
@@ -273,7 +281,7 @@ func TestIncidents(t *testing.T) {
 	if resolved["resolved_at"] == nil || resolved["resolution"] != "automatic" {
 		t.Errorf("resolved %v", resolved)
 	}
-	eventually(t, "the recovery is told", func() bool { return told("incident.resolved") })
+	eventually(t, "the channel receives the recovery", func() bool { return received("incident.resolved") })
 	c.want(http.StatusConflict, "POST", at+"/acknowledge", nil)
 
 	// active -> resolved, by hand.
@@ -281,7 +289,8 @@ func TestIncidents(t *testing.T) {
 	probe()
 	eventually(t, "another incident opens", func() bool { return len(incidents("&status=active")) == 1 })
 	byHand := "/v1/incidents/" + text(incidents("&status=active")[0]["id"])
-	if got := c.want(http.StatusOK, "POST", byHand+"/resolve", object{"note": "planned"}).data(); got["status"] != "resolved" || got["resolution"] != "manual" || got["note"] != "planned" {
+	got := c.want(http.StatusOK, "POST", byHand+"/resolve", object{"note": "planned"}).data()
+	if got["status"] != "resolved" || got["resolution"] != "manual" || got["note"] != "planned" {
 		t.Errorf("resolved by hand %v", got)
 	}
 	if list := incidents("&limit=1"); len(list) != 1 || list[0]["id"] == incident["id"] {
@@ -293,13 +302,13 @@ func TestIncidents(t *testing.T) {
 	none := "/v1/incidents/00000000-0000-4000-8000-000000000000"
 	c.want(http.StatusNotFound, "GET", none, nil)
 	c.want(http.StatusNotFound, "POST", none+"/acknowledge", nil)
-	somebody(t).want(http.StatusNotFound, "GET", at, nil)
-	nobody(t).want(http.StatusUnauthorized, "GET", at, nil)
-	nobody(t).want(http.StatusUnauthorized, "POST", at+"/acknowledge", nil)
+	newCaller(t).want(http.StatusNotFound, "GET", at, nil)
+	anonymous(t).want(http.StatusUnauthorized, "GET", at, nil)
+	anonymous(t).want(http.StatusUnauthorized, "POST", at+"/acknowledge", nil)
 	signatures(t, hook)
 }
 
-// signatures is section 6, item 2: deliveries are signed with the secret.
+// signatures tests section 6, item 2: deliveries are signed with the channel's secret.
 func signatures(t *testing.T, hook *sink) {
 	t.Helper()
 	for _, r := range hook.all() {

@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// TestChecks is section 4, Checks.
+// TestChecks tests section 4, Checks.
 func TestChecks(t *testing.T) {
 	t.Parallel()
 	service := newTarget(t)
-	c := somebody(t)
+	c := newCaller(t)
 	shared := c.check(service.URL)
 	path := "/v1/checks/" + text(shared["id"])
 
 	t.Run("GET /v1/checks", func(t *testing.T) {
 		t.Parallel()
-		c := somebody(t)
+		c := newCaller(t)
 		for range 3 {
 			c.check(service.URL)
 		}
@@ -29,16 +29,17 @@ func TestChecks(t *testing.T) {
 		for _, check := range a.list() {
 			has(t, "check", check, checkShape())
 		}
-		nobody(t).want(http.StatusUnauthorized, "GET", "/v1/checks", nil)
+		anonymous(t).want(http.StatusUnauthorized, "GET", "/v1/checks", nil)
 	})
 
 	t.Run("POST /v1/checks", func(t *testing.T) {
 		t.Parallel()
-		c := somebody(t)
+		c := newCaller(t)
 		check := c.check(service.URL)
 		has(t, "check", check, checkShape())
 		regions, _ := check["regions"].([]any)
-		if check["enabled"] != true || check["simultaneous_regions"] != true || check["health_status"] != "unknown" || len(regions) != 1 || regions[0] != "na-east-ewr" {
+		if check["enabled"] != true || check["simultaneous_regions"] != true || check["health_status"] != "unknown" ||
+			len(regions) != 1 || regions[0] != "na-east-ewr" {
 			t.Errorf("defaults %v", check)
 		}
 		for _, required := range []string{"name", "type", "config", "interval_seconds"} {
@@ -46,19 +47,19 @@ func TestChecks(t *testing.T) {
 			delete(body, required)
 			c.want(http.StatusBadRequest, "POST", "/v1/checks", body)
 		}
-		nobody(t).want(http.StatusUnauthorized, "POST", "/v1/checks", newCheck(service.URL))
+		anonymous(t).want(http.StatusUnauthorized, "POST", "/v1/checks", newCheck(service.URL))
 	})
 
 	t.Run("GET /v1/checks/{id}", func(t *testing.T) {
 		t.Parallel()
-		has(t, "check", somebodyElse(t, c).want(http.StatusOK, "GET", path, nil).data(), checkShape())
-		somebodyElse(t, c).want(http.StatusNotFound, "GET", "/v1/checks/00000000-0000-4000-8000-000000000000", nil)
-		nobody(t).want(http.StatusUnauthorized, "GET", path, nil)
+		has(t, "check", withTest(t, c).want(http.StatusOK, "GET", path, nil).data(), checkShape())
+		withTest(t, c).want(http.StatusNotFound, "GET", "/v1/checks/00000000-0000-4000-8000-000000000000", nil)
+		anonymous(t).want(http.StatusUnauthorized, "GET", path, nil)
 	})
 
 	t.Run("PUT /v1/checks/{id}", func(t *testing.T) {
 		t.Parallel()
-		c := somebody(t)
+		c := newCaller(t)
 		check := c.check(service.URL)
 		path := "/v1/checks/" + text(check["id"])
 		changes := object{
@@ -79,14 +80,14 @@ func TestChecks(t *testing.T) {
 		}
 		c.want(http.StatusBadRequest, "PUT", path, object{"interval_seconds": 59})
 		c.want(http.StatusNotFound, "PUT", "/v1/checks/nonsense", object{"name": "x"})
-		nobody(t).want(http.StatusUnauthorized, "PUT", path, object{"name": "x"})
+		anonymous(t).want(http.StatusUnauthorized, "PUT", path, object{"name": "x"})
 	})
 
 	t.Run("DELETE /v1/checks/{id}", func(t *testing.T) {
 		t.Parallel()
-		c := somebody(t)
+		c := newCaller(t)
 		path := "/v1/checks/" + text(c.check(service.URL)["id"])
-		nobody(t).want(http.StatusUnauthorized, "DELETE", path, nil)
+		anonymous(t).want(http.StatusUnauthorized, "DELETE", path, nil)
 		if a := c.want(http.StatusNoContent, "DELETE", path, nil); len(a.raw) != 0 {
 			t.Errorf("body %s", a.raw)
 		}
@@ -98,13 +99,13 @@ func TestChecks(t *testing.T) {
 
 	t.Run("GET /v1/checks/{id}/results", func(t *testing.T) {
 		t.Parallel()
-		c := somebodyElse(t, c)
+		c := withTest(t, c)
 		eventually(t, "the first result", func() bool { return len(c.want(http.StatusOK, "GET", path+"/results", nil).list()) > 0 })
 		for _, result := range c.want(http.StatusOK, "GET", path+"/results?limit=10", nil).list() {
 			has(t, "result", result, resultShape())
 			metadata, _ := result["metadata"].(object)
 			timings, _ := metadata["timings"].(object)
-			// An address needs no look-up and plain HTTP no handshake.
+			// An IP address needs no DNS lookup and plain HTTP no TLS handshake.
 			has(t, "timings", timings, shape{"connect_ms": "number", "ttfb_ms": "number", "transfer_ms": "number"})
 		}
 		past := url.QueryEscape(time.Now().Add(-time.Hour).Format(time.RFC3339))
@@ -112,16 +113,16 @@ func TestChecks(t *testing.T) {
 			t.Errorf("%d results an hour ago", len(got))
 		}
 		if got := c.want(http.StatusOK, "GET", path+"/results?from="+past, nil).list(); len(got) == 0 {
-			t.Error("no result since an hour")
+			t.Error("no result of the last hour")
 		}
 		c.want(http.StatusBadRequest, "GET", path+"/results?from=yesterday", nil)
 		c.want(http.StatusNotFound, "GET", "/v1/checks/00000000-0000-4000-8000-000000000000/results", nil)
-		nobody(t).want(http.StatusUnauthorized, "GET", path+"/results", nil)
+		anonymous(t).want(http.StatusUnauthorized, "GET", path+"/results", nil)
 	})
 
 	t.Run("GET /v1/checks/{id}/uptime", func(t *testing.T) {
 		t.Parallel()
-		c := somebodyElse(t, c)
+		c := withTest(t, c)
 		eventually(t, "the first result", func() bool {
 			return c.want(http.StatusOK, "GET", path+"/uptime", nil).data()["total_checks"] != 0.0
 		})
@@ -136,19 +137,19 @@ func TestChecks(t *testing.T) {
 			t.Errorf("default period %v", stats["period"])
 		}
 		c.want(http.StatusBadRequest, "GET", path+"/uptime?period=1y", nil)
-		nobody(t).want(http.StatusUnauthorized, "GET", path+"/uptime", nil)
+		anonymous(t).want(http.StatusUnauthorized, "GET", path+"/uptime", nil)
 	})
 
 	t.Run("POST /v1/checks/{id}/test", func(t *testing.T) {
 		t.Parallel()
-		c := somebody(t)
+		c := newCaller(t)
 		path := "/v1/checks/" + text(c.check(service.URL)["id"])
 		result := c.want(http.StatusOK, "POST", path+"/test", nil).data()
 		has(t, "result", result, resultShape())
 		if result["success"] != true || result["status_code"] != 200.0 {
 			t.Errorf("result %v", result)
 		}
-		eventually(t, "the test is a result like any other", func() bool {
+		eventually(t, "the test is listed as a result", func() bool {
 			for _, row := range c.want(http.StatusOK, "GET", path+"/results", nil).list() {
 				if row["id"] == result["id"] {
 					return true
@@ -161,12 +162,12 @@ func TestChecks(t *testing.T) {
 			t.Errorf("dry run %v", dry)
 		}
 		c.want(http.StatusNotFound, "POST", "/v1/checks/00000000-0000-4000-8000-000000000000/test", nil)
-		nobody(t).want(http.StatusUnauthorized, "POST", path+"/test", nil)
+		anonymous(t).want(http.StatusUnauthorized, "POST", path+"/test", nil)
 	})
 
 	t.Run("GET /v1/checks/{id}/regions", func(t *testing.T) {
 		t.Parallel()
-		c := somebodyElse(t, c)
+		c := withTest(t, c)
 		eventually(t, "the loop answers", func() bool {
 			rows := c.want(http.StatusOK, "GET", path+"/regions", nil).list()
 			return len(rows) == 1 && rows[0]["source"] == "workflow" && text(rows[0]["run_url"]) != "" && rows[0]["state"] == "running"
@@ -174,13 +175,16 @@ func TestChecks(t *testing.T) {
 	})
 }
 
-// TestCheckConfigs is section 2, Check config by type: what each of them may
-// hold, and what else is refused.
+// TestCheckConfigs tests section 2, Check config by type: the members that each type
+// accepts, and that any other is refused.
 func TestCheckConfigs(t *testing.T) {
 	t.Parallel()
-	c := somebody(t)
+	c := newCaller(t)
 	for kind, config := range map[string]object{
-		"http":      {"url": "http://example.com", "method": "GET", "expected_status_code": 200, "timeout_seconds": 10, "headers": object{"Accept": "text/html"}},
+		"http": {
+			"url": "http://example.com", "method": "GET", "expected_status_code": 200, "timeout_seconds": 10,
+			"headers": object{"Accept": "text/html"},
+		},
 		"https":     {"url": "https://example.com", "method": "HEAD", "expected_status_code": 204, "timeout_seconds": 10},
 		"tcp":       {"host": "example.com", "port": 443, "timeout_seconds": 10},
 		"ping":      {"host": "example.com", "timeout_seconds": 10, "packet_count": 3},
@@ -191,7 +195,7 @@ func TestCheckConfigs(t *testing.T) {
 	} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			c := somebodyElse(t, c)
+			c := withTest(t, c)
 			body := newCheck("")
 			body["type"], body["config"], body["enabled"] = kind, config, false
 			check := c.want(http.StatusCreated, "POST", "/v1/checks", body).data()
@@ -211,15 +215,15 @@ func TestCheckConfigs(t *testing.T) {
 	}
 }
 
-// TestRegionValidation is section 4, the paragraph on regions.
+// TestRegionValidation tests section 4, the paragraph on regions.
 func TestRegionValidation(t *testing.T) {
 	t.Parallel()
-	c := somebody(t)
+	c := newCaller(t)
 	create := func(t *testing.T, regions ...string) answer {
 		t.Helper()
 		body := newCheck("http://example.com")
 		body["regions"], body["enabled"] = regions, false
-		return somebodyElse(t, c).do("POST", "/v1/checks", body)
+		return withTest(t, c).do("POST", "/v1/checks", body)
 	}
 
 	t.Run("an unknown region gets the full list and a pointer", func(t *testing.T) {
@@ -227,12 +231,13 @@ func TestRegionValidation(t *testing.T) {
 		a := create(t, "moon-base-one")
 		details, _ := a.body["details"].(object)
 		list, _ := details["valid_regions"].([]any)
-		if a.status != http.StatusBadRequest || len(list) != 33 || details["see"] != "/v1/regions" || !strings.Contains(text(a.body["error"]), "/v1/regions") {
+		if a.status != http.StatusBadRequest || len(list) != 33 || details["see"] != "/v1/regions" ||
+			!strings.Contains(text(a.body["error"]), "/v1/regions") {
 			t.Errorf("%d %s", a.status, a.raw)
 		}
 	})
 
-	t.Run("free uses primary regions only and is told which", func(t *testing.T) {
+	t.Run("free uses primary regions only and the error names them", func(t *testing.T) {
 		t.Parallel()
 		a := create(t, "eu-west-lhr")
 		details, _ := a.body["details"].(object)
@@ -254,11 +259,11 @@ func TestRegionValidation(t *testing.T) {
 	})
 }
 
-// TestHealthStates is section 3, Check health_status.
+// TestHealthStates tests section 3, Check health_status.
 func TestHealthStates(t *testing.T) {
 	t.Parallel()
 	service := newTarget(t)
-	c := somebody(t)
+	c := newCaller(t)
 	check := c.check(service.URL)
 	path := "/v1/checks/" + text(check["id"])
 	health := func() any { return c.want(http.StatusOK, "GET", path, nil).data()["health_status"] }

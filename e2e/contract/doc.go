@@ -1,5 +1,4 @@
-// Package contract holds the running program to the interface that it
-// implements: one test per row of the tables in its description, named after the
-// row, as a client that signed up by itself sees it, over HTTP and without a line
-// of the program's own code.
+// Package contract tests that the running program implements the contract of its HTTP
+// API: one test for each row of the contract's tables, named after the row. The tests sign
+// up and send requests like any client, and use no code of the program.
 package contract

@@ -17,10 +17,10 @@ import (
 	"time"
 )
 
-// patience bounds every wait for something that must happen.
-const patience = 90 * time.Second
+// waitTimeout limits every wait for something that must happen.
+const waitTimeout = 90 * time.Second
 
-// The platform under test, started once for all tests.
+// The platform under test. It is started once for all tests.
 var (
 	baseURL string       //nolint:gochecknoglobals // set by TestMain before any test runs
 	dataDir string       //nolint:gochecknoglobals // set by TestMain before any test runs
@@ -47,8 +47,8 @@ func run(m *testing.M) int {
 	platform := exec.Command(binary, "up", "--json") //nolint:noctx // stopped below
 	platform.Env = append(os.Environ(), "VIGIL_LISTEN=127.0.0.1:0", "VIGIL_TEMPORAL_LISTEN=127.0.0.1:0", "VIGIL_UI_LISTEN=127.0.0.1:0",
 		"VIGIL_REGIONS=primary", "VIGIL_DATA_DIR="+dataDir, "VIGIL_DELIVERY_SCHEDULE=100ms,100ms,100ms")
-	var said bytes.Buffer
-	platform.Stderr = &said
+	var stderr bytes.Buffer
+	platform.Stderr = &stderr
 	out, err := platform.StdoutPipe()
 	if err != nil {
 		return failed(err)
@@ -65,7 +65,7 @@ func run(m *testing.M) int {
 	}
 	line, err := bufio.NewReader(out).ReadBytes('\n')
 	if err != nil || json.Unmarshal(line, &ready) != nil {
-		return failed(fmt.Errorf("not ready: %w\n%s", err, said.String()))
+		return failed(fmt.Errorf("not ready: %w\n%s", err, stderr.String()))
 	}
 	go func() { _, _ = io.Copy(io.Discard, out) }()
 	baseURL = ready.APIURL
@@ -77,7 +77,7 @@ func failed(err error) int {
 	return 1
 }
 
-// answer is a response, decoded.
+// answer is a decoded response.
 type answer struct {
 	status int
 	header http.Header
@@ -85,29 +85,30 @@ type answer struct {
 	body   map[string]any
 }
 
-// caller speaks to the API; without a credential it is nobody.
+// caller sends requests to the API, without authentication when credential is empty.
 type caller struct {
 	t          *testing.T
 	credential string
 	email      string
 }
 
-func nobody(t *testing.T) caller {
+// anonymous returns a caller without a credential.
+func anonymous(t *testing.T) caller {
 	t.Helper()
 	return caller{t: t}
 }
 
-// somebody is a new free organization, by quick sign-up.
-func somebody(t *testing.T) caller {
+// newCaller creates a free organization by quick sign-up and returns its caller.
+func newCaller(t *testing.T) caller {
 	t.Helper()
 	email := fmt.Sprintf("tester%d@example.com", serial.Add(1))
-	data := nobody(t).want(http.StatusCreated, "POST", "/v1/auth/quick-signup", object{"email": email, "org_name": "Testers"}).data()
+	data := anonymous(t).want(http.StatusCreated, "POST", "/v1/auth/quick-signup", object{"email": email, "org_name": "Testers"}).data()
 	return caller{t: t, credential: text(data["api_key"]), email: email}
 }
 
 type object = map[string]any
 
-// do sends a request. A string is sent as it is, anything else as JSON.
+// do sends a request. A string body is sent unchanged, any other as JSON.
 func (c caller) do(method, path string, body any, headers ...string) answer {
 	c.t.Helper()
 	var content io.Reader
@@ -152,14 +153,15 @@ func (c caller) do(method, path string, body any, headers ...string) answer {
 	return a
 }
 
-// want is do for a status that must come. Every error must have the error body.
+// want sends a request and fails the test unless the response has this status. Every
+// error response must have an error message.
 func (c caller) want(status int, method, path string, body any, headers ...string) answer {
 	c.t.Helper()
 	a := c.do(method, path, body, headers...)
 	if a.status != status {
 		c.t.Fatalf("%s %s: status %d, want %d: %s", method, path, a.status, status, a.raw)
 	}
-	if _, told := a.body["error"].(string); status >= http.StatusBadRequest && !told {
+	if _, ok := a.body["error"].(string); status >= http.StatusBadRequest && !ok {
 		c.t.Fatalf("%s %s: no error message: %s", method, path, a.raw)
 	}
 	return a
@@ -185,7 +187,7 @@ func text(v any) string {
 	return s
 }
 
-// newCheck is a body that creates a check of a target.
+// newCheck returns the body that creates a check of a URL.
 func newCheck(url string) object {
 	return object{"name": "Service", "type": "http", "config": object{"url": url, "timeout_seconds": 5}, "interval_seconds": 60}
 }
@@ -196,18 +198,18 @@ func (c caller) check(url string) object {
 	return c.want(http.StatusCreated, "POST", "/v1/checks", newCheck(url)).data()
 }
 
-// eventually waits until a fact holds.
+// eventually waits until a fact is true.
 func eventually(t *testing.T, what string, fact func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !fact(); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(waitTimeout); !fact(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("not so after %s: %s", patience, what)
+			t.Fatalf("not true after %s: %s", waitTimeout, what)
 		}
 	}
 }
 
-// mailTo waits for the newest mail to an address that holds a text, and returns
-// it whole, unfolded.
+// mailTo waits for a mail to an address that contains a text, and returns the newest such
+// mail with its folded lines joined.
 func mailTo(t *testing.T, address, holding string) string {
 	t.Helper()
 	var found string

@@ -10,11 +10,11 @@ import (
 
 var uuidForm = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// shape is the type that a table gives for each field. A question mark behind it
-// means nullable.
+// shape maps each field to the type that the contract's table gives. A question mark after
+// the type means nullable.
 type shape map[string]string
 
-// has fails the test unless an object has the fields of a shape.
+// has fails the test unless an object has the fields and types of a shape.
 func has(t *testing.T, what string, got object, want shape) {
 	t.Helper()
 	if got == nil {
@@ -78,7 +78,10 @@ func mismatch(value any, kind string) string {
 // The resources of section 2.
 
 func userShape() shape {
-	return shape{"id": "uuid", "email": "string", "name": "string", "created_at": "date-time", "updated_at": "date-time", "email_verified": "boolean"}
+	return shape{
+		"id": "uuid", "email": "string", "name": "string", "created_at": "date-time", "updated_at": "date-time",
+		"email_verified": "boolean",
+	}
 }
 
 func organizationShape() shape {
@@ -87,7 +90,8 @@ func organizationShape() shape {
 
 func checkShape() shape {
 	return shape{
-		"id": "uuid", "org_id": "uuid", "name": "string", "type": "string", "config": "object", "interval_seconds": "integer", "regions": "strings",
+		"id": "uuid", "org_id": "uuid", "name": "string", "type": "string", "config": "object",
+		"interval_seconds": "integer", "regions": "strings",
 		"enabled": "boolean", "simultaneous_regions": "boolean", "health_status": "string", "last_checked": "date-time?",
 		"created_at": "date-time", "updated_at": "date-time", "expires_at": "date-time?",
 	}
@@ -125,7 +129,8 @@ func channelShape() shape {
 
 func incidentShape() shape {
 	return shape{
-		"id": "uuid", "check_id": "uuid", "alert_rule_id": "uuid", "status": "string", "severity": "string", "title": "string", "description": "string",
+		"id": "uuid", "check_id": "uuid", "alert_rule_id": "uuid", "status": "string", "severity": "string",
+		"title": "string", "description": "string",
 		"started_at": "date-time", "acknowledged_at": "date-time?", "resolved_at": "date-time?", "created_at": "date-time",
 		"acknowledged_by": "string?", "resolved_by": "string?", "resolution": "string?", "note": "string?", "workflow_id": "string",
 		"regions": "strings", "trigger": "object",
@@ -135,6 +140,7 @@ func incidentShape() shape {
 func regionShape() shape {
 	return shape{
 		"key": "string", "name": "string", "city": "string", "country": "string", "country_code": "string", "continent": "string",
-		"airport_code": "string", "latitude": "number", "longitude": "number", "primary": "boolean", "tiers": "strings", "status": "string", "aliases": "strings",
+		"airport_code": "string", "latitude": "number", "longitude": "number", "primary": "boolean",
+		"tiers": "strings", "status": "string", "aliases": "strings",
 	}
 }

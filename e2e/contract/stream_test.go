@@ -15,10 +15,10 @@ type stream struct {
 	closes func()
 }
 
-// open returns once the stream is there: what happens from now on is on it.
+// open opens a stream and returns when it is connected, so that it has all later events.
 func (c caller) open(path, lastID string) *stream {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(c.t.Context(), waitTimeout)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, baseURL+path, nil)
 	if err != nil {
 		c.t.Fatal(err)
@@ -42,7 +42,7 @@ func (c caller) open(path, lastID string) *stream {
 	return s
 }
 
-// frame reads until a frame has all of the texts, and returns that one.
+// frame reads frames until one contains all of the texts, and returns it.
 func (s *stream) frame(holding ...string) string {
 	s.t.Helper()
 	defer s.closes()
@@ -65,7 +65,7 @@ func (s *stream) frame(holding ...string) string {
 	return ""
 }
 
-// idOf is the id of a frame.
+// idOf returns the id of a frame.
 func idOf(frame string) string {
 	for line := range strings.Lines(frame) {
 		if id, ok := strings.CutPrefix(strings.TrimSpace(line), "id:"); ok {
@@ -75,11 +75,11 @@ func idOf(frame string) string {
 	return ""
 }
 
-// TestStream is section 4, Alert stream.
+// TestStream tests section 4, Alert stream.
 func TestStream(t *testing.T) {
 	t.Parallel()
 	service, hook := newTarget(t), newSink(t)
-	c := somebody(t)
+	c := newCaller(t)
 	check := text(c.check(service.URL)["id"])
 	c.rule("/v1/checks/"+check+"/alerts", []string{c.channel(hook.URL)})
 	eventually(t, "the first result", func() bool {
@@ -106,5 +106,5 @@ func TestStream(t *testing.T) {
 		t.Errorf("replay begins with %q", replayed)
 	}
 	c.want(http.StatusBadRequest, "GET", "/v1/stream/alerts?since=nonsense", nil)
-	nobody(t).want(http.StatusUnauthorized, "GET", "/v1/stream/alerts", nil)
+	anonymous(t).want(http.StatusUnauthorized, "GET", "/v1/stream/alerts", nil)
 }

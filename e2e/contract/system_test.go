@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-// TestSystem is section 4, System, and section 9.
+// TestSystem tests section 4, System, and section 9.
 func TestSystem(t *testing.T) {
 	t.Parallel()
 
 	t.Run("GET /", func(t *testing.T) {
 		t.Parallel()
-		data := nobody(t).want(http.StatusOK, "GET", "/", nil).data()
+		data := anonymous(t).want(http.StatusOK, "GET", "/", nil).data()
 		has(t, "data", data, shape{"message": "string", "version": "string", "status": "string"})
 		if data["version"] != "v1" {
 			t.Errorf("version %v", data["version"])
@@ -22,17 +22,19 @@ func TestSystem(t *testing.T) {
 
 	t.Run("GET /health", func(t *testing.T) {
 		t.Parallel()
-		has(t, "data", nobody(t).want(http.StatusOK, "GET", "/health", nil).data(), shape{"status": "string"})
+		has(t, "data", anonymous(t).want(http.StatusOK, "GET", "/health", nil).data(), shape{"status": "string"})
 	})
 
 	t.Run("GET /ready", func(t *testing.T) {
 		t.Parallel()
-		has(t, "data", nobody(t).want(http.StatusOK, "GET", "/ready", nil).data(), shape{"database": "string", "migrations": "string", "temporal": "string", "regions": "string"})
+		has(t, "data", anonymous(t).want(http.StatusOK, "GET", "/ready", nil).data(), shape{
+			"database": "string", "migrations": "string", "temporal": "string", "regions": "string",
+		})
 	})
 
 	t.Run("GET /v1/regions", func(t *testing.T) {
 		t.Parallel()
-		a := nobody(t).want(http.StatusOK, "GET", "/v1/regions", nil)
+		a := anonymous(t).want(http.StatusOK, "GET", "/v1/regions", nil)
 		counts := make(map[string]int)
 		var primary []string
 		for _, region := range a.list() {
@@ -66,7 +68,7 @@ func TestSystem(t *testing.T) {
 
 	t.Run("GET /openapi.json", func(t *testing.T) {
 		t.Parallel()
-		a := nobody(t).want(http.StatusOK, "GET", "/openapi.json", nil)
+		a := anonymous(t).want(http.StatusOK, "GET", "/openapi.json", nil)
 		info, _ := a.body["info"].(object)
 		if info["version"] != "1.0.0" {
 			t.Errorf("info %v", info)
@@ -74,7 +76,8 @@ func TestSystem(t *testing.T) {
 		paths, _ := a.body["paths"].(object)
 		for _, path := range []string{
 			"/", "/health", "/v1/regions", "/v1/auth/signup", "/v1/auth/login", "/v1/auth/quick-signup", "/v1/auth/me", "/v1/auth/email",
-			"/v1/auth/resend-verification", "/v1/checks", "/v1/checks/{id}", "/v1/checks/{id}/results", "/v1/checks/{id}/uptime", "/v1/checks/{id}/test",
+			"/v1/auth/resend-verification", "/v1/checks", "/v1/checks/{id}", "/v1/checks/{id}/results",
+			"/v1/checks/{id}/uptime", "/v1/checks/{id}/test",
 			"/v1/checks/{id}/alerts", "/v1/checks/{id}/alerts/{ruleID}", "/v1/notification-channels", "/v1/notification-channels/{id}",
 			"/v1/template-variables", "/v1/incidents", "/v1/incidents/{id}", "/v1/incidents/{id}/acknowledge", "/v1/stream/alerts",
 		} {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// target is a service that a test can break.
+// target is an HTTP service that a test can switch to errors.
 type target struct {
 	*httptest.Server
 	broken atomic.Bool
@@ -27,14 +27,14 @@ func newTarget(t *testing.T) *target {
 	return s
 }
 
-// sink is a webhook's receiver.
+// sink is a webhook receiver that records its requests.
 type sink struct {
 	*httptest.Server
 	mu       sync.Mutex
-	requests []received
+	requests []request
 }
 
-type received struct {
+type request struct {
 	header http.Header
 	body   []byte
 }
@@ -46,14 +46,14 @@ func newSink(t *testing.T) *sink {
 		body, _ := io.ReadAll(r.Body)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.requests = append(s.requests, received{header: r.Header.Clone(), body: body})
+		s.requests = append(s.requests, request{header: r.Header.Clone(), body: body})
 	}))
 	t.Cleanup(s.Close)
 	return s
 }
 
-func (s *sink) all() []received {
+func (s *sink) all() []request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]received(nil), s.requests...)
+	return append([]request(nil), s.requests...)
 }

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// somebodyElse is the same caller in another test.
-func somebodyElse(t *testing.T, c caller) caller {
+// withTest returns the same caller for another test.
+func withTest(t *testing.T, c caller) caller {
 	t.Helper()
 	c.t = t
 	return c

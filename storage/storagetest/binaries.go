@@ -15,15 +15,14 @@ import (
 	"vigil/pgbin"
 )
 
-// binaries are the Postgres programs of one installation and the user to run
-// them as.
+// binaries are the Postgres programs of one installation and the user that runs them.
 type binaries struct {
 	pgbin.Installation
 	uid, gid       int
 	dropPrivileges bool // the process is root, as which initdb refuses to run
 }
 
-// findBinaries finds the Postgres of this machine and the user to run it as.
+// findBinaries finds the Postgres of this machine and the user that runs it.
 func findBinaries(ctx context.Context) (*binaries, error) {
 	b := &binaries{uid: os.Getuid(), gid: os.Getgid()}
 	if b.uid == 0 {
@@ -52,16 +51,16 @@ func (b *binaries) chooseUser() error {
 			return nil
 		}
 	}
-	return errors.New("no user postgres or nobody to run Postgres as, which refuses to run as root; set VIGIL_TEST_DATABASE_URL")
+	return errors.New("neither user postgres nor nobody exists to run Postgres, which refuses to run as root; set VIGIL_TEST_DATABASE_URL")
 }
 
-// command prepares a program of the installation, detached from this process's
-// terminal and signals.
+// command prepares a program of the installation. It runs in its own session, so that
+// signals to this process do not reach it.
 func (b *binaries) command(dir, name string, args ...string) *exec.Cmd {
 	if !strings.HasPrefix(name, "/") {
 		name = b.Path(name)
 	}
-	cmd := exec.Command(name, args...) //nolint:gosec,noctx // ours, and it must outlive the test that started it
+	cmd := exec.Command(name, args...) //nolint:gosec,noctx // a program of Postgres, which outlives the test that starts it
 	cmd.Dir = dir
 	cmd.Env = []string{"PATH=/usr/bin:/bin:" + b.Dir, "LC_ALL=C", "TZ=UTC"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -71,49 +70,49 @@ func (b *binaries) command(dir, name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// run runs a program to its end; what it printed is part of the error.
+// run runs a program and waits for its end. The error contains what the program printed.
 func (b *binaries) run(dir, name string, args ...string) error {
-	said, err := os.CreateTemp(dir, "said-")
+	output, err := os.CreateTemp(dir, "output-")
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	defer func() { _ = os.Remove(said.Name()) }()
-	defer said.Close()
+	defer func() { _ = os.Remove(output.Name()) }()
+	defer output.Close()
 	cmd := b.command(dir, name, args...)
-	// A file, not a pipe: the server inherits it, and a pipe would be waited
-	// for as long as the server lives.
-	cmd.Stdout, cmd.Stderr = said, said
+	// A file and not a pipe: the server inherits it, and Run would wait for the end of
+	// a pipe as long as the server runs.
+	cmd.Stdout, cmd.Stderr = output, output
 	if err := cmd.Run(); err != nil {
-		text, _ := os.ReadFile(said.Name()) // only explains the error
+		text, _ := os.ReadFile(output.Name()) // only explains the error
 		return fmt.Errorf("%s: %w: %s", name, err, strings.TrimSpace(string(text)))
 	}
 	return nil
 }
 
-// makeOwnedDir makes a directory that belongs to the user of the server and that only
-// that user and root can enter.
+// makeOwnedDir creates a directory that belongs to the server's user and is closed to all
+// others but root.
 func (b *binaries) makeOwnedDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("make %s: %w", dir, err)
+		return fmt.Errorf("create %s: %w", dir, err)
 	}
 	info, err := os.Lstat(dir)
 	if err != nil {
-		return fmt.Errorf("look at %s: %w", dir, err)
+		return fmt.Errorf("stat %s: %w", dir, err)
 	}
 	owner, ok := info.Sys().(*syscall.Stat_t)
 	if !info.IsDir() || ok && int(owner.Uid) != b.uid && int(owner.Uid) != os.Getuid() {
-		return fmt.Errorf("%s belongs to somebody else", dir)
+		return fmt.Errorf("%s belongs to another user", dir)
 	}
 	if b.dropPrivileges {
 		if err := os.Chown(dir, b.uid, b.gid); err != nil {
-			return fmt.Errorf("give %s to the server's user: %w", dir, err)
+			return fmt.Errorf("change the owner of %s to the server's user: %w", dir, err)
 		}
 	}
 	return nil
 }
 
-// baseDir is a directory for sockets and data that the server's user can reach; a
-// private TMPDIR of root is not one.
+// baseDir returns a directory for sockets and data that the server's user can enter,
+// which excludes a private TMPDIR of root.
 func (b *binaries) baseDir() string {
 	dir := os.TempDir()
 	for at := dir; b.dropPrivileges && at != "/" && at != "."; at = filepath.Dir(at) {

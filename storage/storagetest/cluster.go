@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Cluster is a Postgres server that answers on a socket in its directory.
+// Cluster is a Postgres server that listens on a Unix socket in its directory.
 type Cluster struct {
 	bin      *binaries
 	dir      string
@@ -23,25 +23,25 @@ type Cluster struct {
 const (
 	superuser    = "postgres"
 	startTimeout = "60" // seconds
-	// startTries is how often Start tries, a second apart.
-	startTries = 20
+	startTries   = 20   // of Start, one second apart
 )
 
-// disposableSettings are the settings of a server whose data nobody will miss.
+// disposableSettings are the settings of a server whose data may be lost in a crash.
 func disposableSettings() []string {
 	return []string{"fsync=off", "synchronous_commit=off", "full_page_writes=off"}
 }
 
-// StartCluster starts a server for one test alone, which may stop it, kill it
-// and start it again. It keeps Postgres's own settings, so that it survives a
-// kill, but for those given as name=value. It is gone after the test.
+// StartCluster starts a server for one test, which may stop and restart it. It uses the
+// default settings of Postgres, so that data survives a crash, except for settings given
+// as name=value. It is removed after the test.
 func StartCluster(tb testing.TB, settings ...string) *Cluster {
 	tb.Helper()
 	bin, err := findBinaries(tb.Context())
 	if err != nil {
 		tb.Fatal(err)
 	}
-	dir, err := os.MkdirTemp(bin.baseDir(), "vigil-pg-") //nolint:usetesting // the server's user cannot enter tb.TempDir, nor is a socket's path there short enough
+	// tb.TempDir is closed to the server's user, and its path is too long for a socket.
+	dir, err := os.MkdirTemp(bin.baseDir(), "vigil-pg-") //nolint:usetesting // see above
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -60,12 +60,12 @@ func StartCluster(tb testing.TB, settings ...string) *Cluster {
 
 func (c *Cluster) data() string { return filepath.Join(c.dir, "data") }
 
-// DSN addresses a database of the cluster as its superuser.
+// DSN returns the URL of a database of the cluster, with its superuser.
 func (c *Cluster) DSN(database string) string {
 	return fmt.Sprintf("postgres://%s@/%s?host=%s&port=5432&sslmode=disable", superuser, database, c.dir)
 }
 
-// create makes an empty cluster in place of whatever is there.
+// create replaces the cluster in the directory, if there is one, by an empty one.
 func (c *Cluster) create() error {
 	c.stop("immediate")
 	if err := os.RemoveAll(c.data()); err != nil {
@@ -85,14 +85,14 @@ func (c *Cluster) start() error {
 	return c.bin.run(c.dir, "pg_ctl", "start", "-w", "-t", startTimeout, "-D", c.data(), "-l", filepath.Join(c.dir, "log"), "-o", options)
 }
 
-// stop ends the server if one runs in the directory.
+// stop stops the server if one runs in the directory.
 func (c *Cluster) stop(mode string) {
 	if _, err := os.Stat(filepath.Join(c.data(), "postmaster.pid")); err == nil {
-		_ = c.bin.run(c.dir, "pg_ctl", "stop", "-w", "-t", startTimeout, "-m", mode, "-D", c.data()) // one that is gone already is as good
+		_ = c.bin.run(c.dir, "pg_ctl", "stop", "-w", "-t", startTimeout, "-m", mode, "-D", c.data()) // fails when the server has already ended
 	}
 }
 
-// Stop ends the server at once, connections and all, as a crash would.
+// Stop stops the server immediately and breaks its connections, as a crash does.
 func (c *Cluster) Stop(tb testing.TB) {
 	tb.Helper()
 	c.stop("immediate")
@@ -101,8 +101,8 @@ func (c *Cluster) Stop(tb testing.TB) {
 	}
 }
 
-// Start starts the server again. After a crash the processes that are left need
-// a moment to notice, and until then no server starts.
+// Start starts the server again. It retries for up to 20 s, because after a crash a new
+// server cannot start before the remaining processes of the old one have ended.
 func (c *Cluster) Start(tb testing.TB) {
 	tb.Helper()
 	var err error
@@ -115,8 +115,8 @@ func (c *Cluster) Start(tb testing.TB) {
 	tb.Fatal(err)
 }
 
-// responds says whether the server lives. One that is busy must not be taken for
-// dead, since others may be using it: a refusal is an answer too.
+// responds reports whether the server runs. A server that refuses the connection, because
+// it is busy, runs too: other tests may be using it.
 func (c *Cluster) responds(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()

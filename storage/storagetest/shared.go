@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// idleMinutes is how long the shared cluster outlives the last test that held a
-// database: several times what lies between two signs of life of a test.
+// idleMinutes is how long the shared cluster keeps running after the last use of a
+// database. It is several times the minute between two calls of markUsed.
 const idleMinutes = 5
 
-// sharedCluster returns the cluster that all test processes of this user share,
-// and starts it when it does not answer.
+// sharedCluster returns the cluster that all test processes of this user share. It
+// creates and starts a new one when none responds.
 func sharedCluster(ctx context.Context) (*Cluster, error) {
 	bin, err := findBinaries(ctx)
 	if err != nil {
@@ -46,7 +46,7 @@ func sharedCluster(ctx context.Context) (*Cluster, error) {
 	return c, c.startWatchdog()
 }
 
-// lock takes a lock that ends with this process at the latest.
+// lock takes a file lock, which also ends with the process.
 func lock(path string) (unlock func(), err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600) //nolint:gosec // a fixed name in our own directory
 	if err != nil {
@@ -59,47 +59,48 @@ func lock(path string) (unlock func(), err error) {
 	return func() { _ = file.Close() }, nil
 }
 
-// usedFile is touched by every request for a database and as long as one is held.
+// usedFile is the file that markUsed writes; its age says how long the cluster is idle.
 func (c *Cluster) usedFile() string { return filepath.Join(c.dir, "used") }
 
-// markUsed says that somebody needs the cluster.
+// markUsed records that a test uses the cluster.
 func (c *Cluster) markUsed() error {
 	stamp := []byte(time.Now().UTC().Format(time.RFC3339) + "\n")    //nolint:forbidigo // the watchdog compares file times
 	if err := os.WriteFile(c.usedFile(), stamp, 0o644); err != nil { //nolint:gosec // the server's user reads its time
-		return fmt.Errorf("use the test cluster: %w", err)
+		return fmt.Errorf("mark the test cluster as used: %w", err)
 	}
 	return nil
 }
 
-// keepAlive uses the cluster until the end of the test, however long that takes.
+// keepAlive marks the cluster as used every minute until the end of the test.
 func (c *Cluster) keepAlive(tb testing.TB) {
 	tb.Helper()
-	over := make(chan struct{})
-	tb.Cleanup(func() { close(over) })
+	done := make(chan struct{})
+	tb.Cleanup(func() { close(done) })
 	go func() {
 		tick := time.NewTicker(time.Minute)
 		defer tick.Stop()
 		for {
 			select {
-			case <-over:
+			case <-done:
 				return
 			case <-tick.C:
-				_ = c.markUsed() // the next minute is soon enough
+				_ = c.markUsed() // a failed call is repeated in a minute
 			}
 		}
 	}()
 }
 
-// watchdog stops the server once the used file is old, and ends with it.
+// watchdog is a shell script that stops the server when the used file is old, and ends
+// when the server has ended.
 const watchdog = `while [ -e "$1/postmaster.pid" ] && [ -n "$(find "$2" -mmin -"$3")" ]; do sleep 15; done
 exec "$4" stop -m immediate -D "$1"`
 
-// startWatchdog leaves a process behind that stops the cluster when it is idle.
+// startWatchdog starts a process that outlives this one and stops the idle cluster.
 func (c *Cluster) startWatchdog() error {
 	cmd := c.bin.command(c.dir, "/bin/sh", "-c", watchdog, "vigil-test-postgres-watchdog",
 		c.data(), c.usedFile(), fmt.Sprint(idleMinutes), c.bin.Path("pg_ctl"))
 	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("watch the test cluster: %w", err)
+		return fmt.Errorf("start the watchdog of the test cluster: %w", err)
 	}
 	return cmd.Process.Release()
 }

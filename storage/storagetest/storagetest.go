@@ -21,20 +21,21 @@ import (
 	"vigil/storage/migrations"
 )
 
-// New returns a store on a fresh, migrated database. Both are gone after the
-// test; the database of a failed test stays for a look.
+// New returns a store on a new database with the latest schema. Both are removed after
+// the test; the database of a failed test is kept for inspection.
 func New(tb testing.TB, change ...func(*storage.Options)) *storage.Store {
 	tb.Helper()
 	return Open(tb, DSN(tb), change...)
 }
 
-// Open opens a store on a database for the time of a test, with the keys of Keys
-// and the policies of the real channel types unless change sets others.
+// Open opens a store on a database and closes it after the test. It uses the keyring of
+// Keys, the delivery policies of the real channel types and 8 connections; change may set
+// other options.
 func Open(tb testing.TB, dsn string, change ...func(*storage.Options)) *storage.Store {
 	tb.Helper()
 	opts := storage.Options{Keys: Keys(tb), Policies: notify.Policies(), MaxConns: 8}
-	for _, one := range change {
-		one(&opts)
+	for _, apply := range change {
+		apply(&opts)
 	}
 	store, err := storage.Open(tb.Context(), dsn, opts)
 	if err != nil {
@@ -48,7 +49,7 @@ func Open(tb testing.TB, dsn string, change ...func(*storage.Options)) *storage.
 	return store
 }
 
-// Keys is a keyring that every test may know.
+// Keys returns a fixed keyring for tests.
 func Keys(tb testing.TB) *vigil.Keyring {
 	tb.Helper()
 	keys, err := vigil.NewKeyring(bytes.Repeat([]byte{7}, 32))
@@ -58,25 +59,25 @@ func Keys(tb testing.TB) *vigil.Keyring {
 	return keys
 }
 
-// DSN returns the address of a fresh database with the newest schema.
+// DSN returns the URL of a new database with the latest schema.
 func DSN(tb testing.TB) string {
 	tb.Helper()
 	return pgtestdb.Custom(tb, server(tb), schema{}).URL()
 }
 
-// EmptyDSN returns the address of a fresh database without any schema.
+// EmptyDSN returns the URL of a new database without a schema.
 func EmptyDSN(tb testing.TB) string {
 	tb.Helper()
 	return pgtestdb.Custom(tb, server(tb), pgtestdb.NoopMigrator{}).URL()
 }
 
-// schema makes pgtestdb's template: the database that all others are copies of.
+// schema creates the template of pgtestdb: the database that new ones are copied from.
 type schema struct{}
 
-// Hash changes with every change of a migration.
+// Hash identifies the schema: it changes when a migration changes.
 func (schema) Hash() (string, error) { return migrations.Digest() }
 
-// Migrate brings the template up to date.
+// Migrate applies all migrations to the template.
 func (schema) Migrate(ctx context.Context, _ *sql.DB, config pgtestdb.Config) error {
 	store, err := storage.Open(ctx, config.URL(), storage.Options{MaxConns: 3})
 	if err != nil {
@@ -87,12 +88,12 @@ func (schema) Migrate(ctx context.Context, _ *sql.DB, config pgtestdb.Config) er
 	return err
 }
 
-// server says where the databases of tests are made.
+// server returns the server on which the databases of tests are created.
 func server(tb testing.TB) pgtestdb.Config {
 	tb.Helper()
 	given := os.Getenv("VIGIL_TEST_DATABASE_URL")
 	if given == "" {
-		// A test's own context may be over in its cleanup; this one is not.
+		// In a cleanup function the test's own context has already ended.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), 2*time.Minute)
 		defer cancel()
 		cluster, err := sharedCluster(ctx)
@@ -111,7 +112,7 @@ func server(tb testing.TB) pgtestdb.Config {
 		options.Set("sslmode", "require")
 	}
 	host := config.Host
-	if len(host) > 0 && host[0] == '/' { // a socket's directory is no host of a URL
+	if len(host) > 0 && host[0] == '/' { // a URL cannot have a socket's directory as its host
 		options.Set("host", host)
 		host = ""
 	} else if net.ParseIP(host) != nil && bytes.ContainsRune([]byte(host), ':') {

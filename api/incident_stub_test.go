@@ -10,31 +10,31 @@ import (
 	"vigil/storage"
 )
 
-// desk stands for the workflows of incidents: it changes the rows as their
-// activities do, and remembers what else it was asked.
-type desk struct {
+// incidentStub stands in for the workflows of incidents: it changes the rows as
+// their activities do, and records other calls.
+type incidentStub struct {
 	store *storage.Store
-	away  bool // nobody answers
+	away  bool // it does not answer
 
-	mu     sync.Mutex
-	looked []uuid.UUID
+	mu        sync.Mutex
+	refreshed []uuid.UUID
 }
 
-func (d *desk) Acknowledge(ctx context.Context, orgID, id uuid.UUID, by string) (vigil.Incident, error) {
+func (d *incidentStub) Acknowledge(ctx context.Context, orgID, id uuid.UUID, by string) (vigil.Incident, error) {
 	return d.change(ctx, orgID, id, func(ctx context.Context) error {
 		_, err := d.store.AcknowledgeIncident(ctx, id, by, "")
 		return err
 	})
 }
 
-func (d *desk) Resolve(ctx context.Context, orgID, id uuid.UUID, by, note string) (vigil.Incident, error) {
+func (d *incidentStub) Resolve(ctx context.Context, orgID, id uuid.UUID, by, note string) (vigil.Incident, error) {
 	return d.change(ctx, orgID, id, func(ctx context.Context) error {
 		_, err := d.store.ResolveIncident(ctx, vigil.ResolveRequest{ID: id, Resolution: vigil.ResolvedManually, By: by, Note: note})
 		return err
 	})
 }
 
-func (d *desk) change(ctx context.Context, orgID, id uuid.UUID, change func(context.Context) error) (vigil.Incident, error) {
+func (d *incidentStub) change(ctx context.Context, orgID, id uuid.UUID, change func(context.Context) error) (vigil.Incident, error) {
 	if _, err := d.store.Incident(ctx, orgID, id); err != nil {
 		return vigil.Incident{}, err
 	}
@@ -48,14 +48,14 @@ func (d *desk) change(ctx context.Context, orgID, id uuid.UUID, change func(cont
 	return d.store.Incident(ctx, orgID, id)
 }
 
-func (d *desk) Redeliver(ctx context.Context, orgID, deliveryID uuid.UUID) error {
+func (d *incidentStub) Redeliver(ctx context.Context, orgID, deliveryID uuid.UUID) error {
 	_, err := d.store.RequestRedelivery(ctx, orgID, deliveryID)
 	return err
 }
 
-func (d *desk) Look(_ context.Context, checkID uuid.UUID) error {
+func (d *incidentStub) Refresh(_ context.Context, checkID uuid.UUID) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.looked = append(d.looked, checkID)
+	d.refreshed = append(d.refreshed, checkID)
 	return nil
 }

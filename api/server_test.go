@@ -25,29 +25,29 @@ import (
 	"vigil/storage"
 )
 
-// bundle is a running API on a database of its own, with a real registry of
+// testServer is a running API on a database of its own, with a real registry of
 // probes. Only the loops are recorded instead of run.
-type bundle struct {
+type testServer struct {
 	*client
-	store *storage.Store
-	loops *recorder
-	desk  *desk
-	clock *clock
-	log   *syncBuffer
+	store     *storage.Store
+	loops     *loopRecorder
+	incidents *incidentStub
+	clock     *clock
+	log       *syncBuffer
 }
 
-// setup starts a bundle; options change what the API is given.
-func setup(t *testing.T, options ...func(*api.Deps)) *bundle {
+// setup starts a testServer; options change what the API is given.
+func setup(t *testing.T, options ...func(*api.Deps)) *testServer {
 	t.Helper()
-	b := &bundle{loops: &recorder{}, clock: newClock(), log: &syncBuffer{}}
+	b := &testServer{loops: &loopRecorder{}, clock: newClock(), log: &syncBuffer{}}
 	b.store = newStore(t, b.clock)
-	b.desk = &desk{store: b.store}
+	b.incidents = &incidentStub{store: b.store}
 	b.client = b.serve(t, options...)
 	return b
 }
 
 // serve starts one more API process on the same database.
-func (b *bundle) serve(t *testing.T, options ...func(*api.Deps)) *client {
+func (b *testServer) serve(t *testing.T, options ...func(*api.Deps)) *client {
 	t.Helper()
 	deps := api.Deps{
 		Store:  b.store,
@@ -55,7 +55,7 @@ func (b *bundle) serve(t *testing.T, options ...func(*api.Deps)) *client {
 		Probes: probe.NewRegistry(egress.New(egress.Policy{AllowPrivate: true})),
 		// Only the workflow between the API and the rows is left out.
 		Channels:  notify.NewRegistry(egress.New(egress.Policy{AllowPrivate: true})),
-		Incidents: b.desk,
+		Incidents: b.incidents,
 		Config: api.Config{
 			Version: "test", PublicURL: "http://vigil.test", EnterpriseMinInterval: time.Second,
 			SigningKey: bytes.Repeat([]byte{7}, 32), TemporalUIURL: "http://ui.test", TemporalNamespace: "vigil",
@@ -232,8 +232,8 @@ func (c *client) signup(t *testing.T) account {
 }
 
 // tier moves an account to a tier and gives it a fresh key, since the tier of a
-// known one is believed for some seconds.
-func (b *bundle) tier(t *testing.T, a account, tier vigil.Tier) account {
+// known one is cached for some seconds.
+func (b *testServer) tier(t *testing.T, a account, tier vigil.Tier) account {
 	t.Helper()
 	if err := b.store.SetTier(t.Context(), a.org, tier); err != nil {
 		t.Fatal(err)
@@ -303,9 +303,9 @@ func (b *syncBuffer) String() string {
 	return b.buf.String()
 }
 
-// recorder stands for the loops: it remembers what it was told, and answers a
-// test with what it was given.
-type recorder struct {
+// loopRecorder stands in for the loops: it records calls, and answers Test with
+// what it was given.
+type loopRecorder struct {
 	mu      sync.Mutex
 	applied []vigil.Loop
 	stopped map[string]int64 // by workflow, at which revision
@@ -321,7 +321,7 @@ type trial struct {
 	dryRun bool
 }
 
-func (r *recorder) Apply(ctx context.Context, loop vigil.Loop) error {
+func (r *loopRecorder) Apply(ctx context.Context, loop vigil.Loop) error {
 	if r.hang {
 		<-ctx.Done()
 		return ctx.Err()
@@ -332,7 +332,7 @@ func (r *recorder) Apply(ctx context.Context, loop vigil.Loop) error {
 	return r.err
 }
 
-func (r *recorder) Stop(_ context.Context, checkID uuid.UUID, region string, revision int64) error {
+func (r *loopRecorder) Stop(_ context.Context, checkID uuid.UUID, region string, revision int64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.stopped == nil {
@@ -342,14 +342,14 @@ func (r *recorder) Stop(_ context.Context, checkID uuid.UUID, region string, rev
 	return r.err
 }
 
-func (r *recorder) State(_ context.Context, checkID uuid.UUID, region string) (vigil.LoopState, error) {
+func (r *loopRecorder) State(_ context.Context, checkID uuid.UUID, region string) (vigil.LoopState, error) {
 	if r.state == nil {
-		return vigil.LoopState{}, vigil.Errorf(vigil.CodeUnavailable, "No one answers.")
+		return vigil.LoopState{}, vigil.Errorf(vigil.CodeUnavailable, "The loop does not answer.")
 	}
 	return r.state(checkID, region)
 }
 
-func (r *recorder) Test(_ context.Context, check vigil.Check, region string, dryRun bool) (vigil.Result, error) {
+func (r *loopRecorder) Test(_ context.Context, check vigil.Check, region string, dryRun bool) (vigil.Result, error) {
 	r.mu.Lock()
 	r.tests = append(r.tests, trial{region: region, dryRun: dryRun})
 	r.mu.Unlock()

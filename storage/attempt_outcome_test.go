@@ -9,7 +9,7 @@ import (
 	"vigil"
 )
 
-// delivery reads the delivery of a pickup again.
+// delivery reads the delivery of a claim again.
 func (a *alerts) delivery(p vigil.NextAttempt) vigil.Delivery {
 	a.Helper()
 	d, err := a.store.Delivery(a.Context(), a.org.ID, p.Delivery.ID)
@@ -19,7 +19,7 @@ func (a *alerts) delivery(p vigil.NextAttempt) vigil.Delivery {
 	return d
 }
 
-// newestAttempt reads the last attempt of the delivery of a pickup.
+// newestAttempt reads the last attempt of the delivery of a claim.
 func (a *alerts) newestAttempt(p vigil.NextAttempt) vigil.Attempt {
 	a.Helper()
 	attempts, _, err := a.store.Attempts(a.Context(), a.org.ID, p.Delivery.ID, vigil.Page{Limit: 1})
@@ -42,7 +42,7 @@ func (a *alerts) at(after time.Duration) time.Time {
 	return at
 }
 
-func TestPickUpOfAnAttempt(t *testing.T) {
+func TestClaimedAttempt(t *testing.T) {
 	t.Parallel()
 
 	t.Run("CarriesSeverityAndAttempt", func(t *testing.T) {
@@ -50,9 +50,10 @@ func TestPickUpOfAnAttempt(t *testing.T) {
 		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
 		id := a.open(a.fails(newark)).Incident.ID
 		at := a.at(time.Minute)
-		p := a.pickUp(id, vigil.ChannelWebhook)
-		if p.Severity != vigil.Critical || p.Body != nil || p.Merged || !p.Until.IsZero() || p.Delivery.Attempts != 1 || p.Event.ID != p.Delivery.EventID {
-			t.Errorf("pickup %+v", p)
+		p := a.claim(id, vigil.ChannelWebhook)
+		if p.Severity != vigil.Critical || p.Body != nil || p.Merged || !p.Until.IsZero() || p.Delivery.Attempts != 1 ||
+			p.Event.ID != p.Delivery.EventID {
+			t.Errorf("claim %+v", p)
 		}
 		if p.Attempt.DeliveryID != p.Delivery.ID || p.Attempt.ID == uuid.Nil || p.Attempt.Manual || !p.Attempt.StartedAt.Equal(at) {
 			t.Errorf("attempt %+v", p.Attempt)
@@ -65,8 +66,8 @@ func TestPickUpOfAnAttempt(t *testing.T) {
 	t.Run("FindsNothingWithoutDeliveries", func(t *testing.T) {
 		t.Parallel()
 		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
-		if p := a.pickUp(uuid.New(), vigil.ChannelWebhook); p.State != vigil.NextAttemptNone || p.Last != "" {
-			t.Errorf("pickup %+v", p)
+		if p := a.claim(uuid.New(), vigil.ChannelWebhook); p.State != vigil.NextAttemptNone || p.Last != "" {
+			t.Errorf("claim %+v", p)
 		}
 	})
 
@@ -77,11 +78,13 @@ func TestPickUpOfAnAttempt(t *testing.T) {
 		a.resolve(id, vigil.ResolvedAutomatically)
 		at := a.at(time.Minute)
 		for range 2 { // the second time there is nothing left to end
-			if p := a.pickUp(id, vigil.ChannelPager); p.State != vigil.NextAttemptNone || p.Last != vigil.DeliverySuperseded {
-				t.Errorf("pickup %+v", p)
+			if p := a.claim(id, vigil.ChannelPager); p.State != vigil.NextAttemptNone || p.Last != vigil.DeliverySuperseded {
+				t.Errorf("claim %+v", p)
 			}
 		}
-		if n := a.count("SELECT count(*) FROM deliveries WHERE status = 'superseded' AND finished_at = ? AND updated_at = ? AND next_attempt_at IS NULL", at, at); n != 2 {
+		n := a.count(`SELECT count(*) FROM deliveries
+			WHERE status = 'superseded' AND finished_at = ? AND updated_at = ? AND next_attempt_at IS NULL`, at, at)
+		if n != 2 {
 			t.Errorf("%d deliveries ended at that time, want 2", n)
 		}
 	})
@@ -92,9 +95,10 @@ func TestPickUpOfAnAttempt(t *testing.T) {
 		id := a.open(a.fails(newark)).Incident.ID
 		a.deliver(id, vigil.ChannelWebhook)
 		a.resolve(id, vigil.ResolvedAutomatically)
-		p := a.pickUp(id, vigil.ChannelWebhook)
-		lost := a.pickUp(id, vigil.ChannelWebhook)
-		if lost.State != vigil.NextAttemptUnknown || lost.Attempt.ID != p.Attempt.ID || lost.Delivery.ID != p.Delivery.ID || lost.Delivery.EventType != vigil.EventResolved {
+		p := a.claim(id, vigil.ChannelWebhook)
+		lost := a.claim(id, vigil.ChannelWebhook)
+		if lost.State != vigil.NextAttemptUnknown || lost.Attempt.ID != p.Attempt.ID || lost.Delivery.ID != p.Delivery.ID ||
+			lost.Delivery.EventType != vigil.EventResolved {
 			t.Errorf("got %+v, want the attempt %+v", lost, p.Attempt)
 		}
 	})
@@ -115,14 +119,14 @@ func TestPickUpOfAnAttempt(t *testing.T) {
 			ids = append(ids, out.Incident.ID)
 		}
 		for _, id := range ids[:8] {
-			a.pickUp(id, vigil.ChannelWebhook)
+			a.claim(id, vigil.ChannelWebhook)
 		}
 		for _, step := range []struct {
 			after time.Duration
 			want  vigil.NextAttemptState
 		}{{time.Minute - time.Microsecond, vigil.NextAttemptBusy}, {time.Minute, vigil.NextAttemptReady}} {
 			a.at(step.after)
-			if p := a.pickUp(ids[8], vigil.ChannelWebhook); p.State != step.want {
+			if p := a.claim(ids[8], vigil.ChannelWebhook); p.State != step.want {
 				t.Errorf("after %v the ninth is %s, want %s", step.after, p.State, step.want)
 			}
 		}
@@ -148,29 +152,29 @@ func TestFreezeBody(t *testing.T) {
 	t.Parallel()
 	a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
 	id := a.open(a.fails(newark)).Incident.ID
-	p := a.pickUp(id, vigil.ChannelWebhook)
+	p := a.claim(id, vigil.ChannelWebhook)
 	for _, body := range []string{"first", "second"} {
 		if kept, err := a.store.FreezeBody(t.Context(), p.Delivery.ID, []byte(body)); err != nil || string(kept) != "first" {
 			t.Errorf("%s was kept as %q, %v", body, kept, err)
 		}
 	}
 	next := epoch().Add(time.Minute)
-	a.settle(p, "status", &next)
+	a.record(p, "status", &next)
 	a.clock.set(next)
-	if again := a.pickUp(id, vigil.ChannelWebhook); string(again.Body) != "first" {
+	if again := a.claim(id, vigil.ChannelWebhook); string(again.Body) != "first" {
 		t.Errorf("the next attempt sends %q", again.Body)
 	}
 	_, err := a.store.FreezeBody(t.Context(), uuid.New(), []byte("x"))
 	wantCode(t, err, vigil.CodeNotFound)
 }
 
-func TestSettle(t *testing.T) {
+func TestRecordOutcome(t *testing.T) {
 	t.Parallel()
 
 	t.Run("KeepsTheOutcomeOfTheAttempt", func(t *testing.T) {
 		t.Parallel()
 		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
-		p := a.pickUp(a.open(a.fails(newark)).Incident.ID, vigil.ChannelWebhook)
+		p := a.claim(a.open(a.fails(newark)).Incident.ID, vigil.ChannelWebhook)
 		at, next := a.at(time.Minute), epoch().Add(time.Hour)
 		attempt := p.Attempt
 		attempt.Duration, attempt.StatusCode, attempt.ErrorCode = 1500*time.Millisecond, 503, "status"
@@ -183,11 +187,13 @@ func TestSettle(t *testing.T) {
 		if got.FinishedAt == nil || !got.FinishedAt.Equal(at) || got.NextAttemptAt == nil || !got.NextAttemptAt.Equal(next) {
 			t.Errorf("attempt %+v", got)
 		}
-		if got.Duration != attempt.Duration || got.StatusCode != 503 || got.ErrorCode != "status" || got.Error != "answered 503" || got.ResponseBody != "body" {
+		if got.Duration != attempt.Duration || got.StatusCode != 503 || got.ErrorCode != "status" || got.Error != "answered 503" ||
+			got.ResponseBody != "body" {
 			t.Errorf("attempt %+v", got)
 		}
 		d := a.delivery(p)
-		if d.Status != vigil.DeliveryPending || d.Failures != 1 || d.NextAttemptAt == nil || !d.NextAttemptAt.Equal(next) || !d.UpdatedAt.Equal(at) || d.FinishedAt != nil {
+		if d.Status != vigil.DeliveryPending || d.Failures != 1 || d.NextAttemptAt == nil || !d.NextAttemptAt.Equal(next) ||
+			!d.UpdatedAt.Equal(at) || d.FinishedAt != nil {
 			t.Errorf("delivery %+v", d)
 		}
 	})
@@ -195,9 +201,9 @@ func TestSettle(t *testing.T) {
 	t.Run("SuccessEndsTheDelivery", func(t *testing.T) {
 		t.Parallel()
 		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
-		p := a.pickUp(a.open(a.fails(newark)).Incident.ID, vigil.ChannelWebhook)
+		p := a.claim(a.open(a.fails(newark)).Incident.ID, vigil.ChannelWebhook)
 		at := a.at(time.Minute)
-		if rest := a.settle(p, "", nil); rest != (vigil.Remaining{Status: vigil.DeliveryDelivered}) {
+		if rest := a.record(p, "", nil); rest != (vigil.Remaining{Status: vigil.DeliveryDelivered}) {
 			t.Errorf("rest %+v", rest)
 		}
 		if d := a.delivery(p); d.FinishedAt == nil || !d.FinishedAt.Equal(at) || d.NextAttemptAt != nil || d.Merged || !d.UpdatedAt.Equal(at) {
@@ -211,9 +217,9 @@ func TestSettle(t *testing.T) {
 	t.Run("ExhaustedDeliveryEndsAtThatTime", func(t *testing.T) {
 		t.Parallel()
 		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
-		p := a.pickUp(a.open(a.fails(newark)).Incident.ID, vigil.ChannelWebhook)
+		p := a.claim(a.open(a.fails(newark)).Incident.ID, vigil.ChannelWebhook)
 		at := a.at(time.Minute)
-		a.settle(p, "status", nil)
+		a.record(p, "status", nil)
 		if d := a.delivery(p); d.Status != vigil.DeliveryExhausted || d.Failures != 1 || d.FinishedAt == nil || !d.FinishedAt.Equal(at) {
 			t.Errorf("delivery %+v", d)
 		}
@@ -226,11 +232,11 @@ func TestSettle(t *testing.T) {
 		a.resolve(id, vigil.ResolvedAutomatically)
 		p := a.deliver(id, vigil.ChannelEmail)
 		if !p.Merged || !a.delivery(p).Merged {
-			t.Fatalf("pickup %+v of %+v", p, a.delivery(p))
+			t.Fatalf("claim %+v of %+v", p, a.delivery(p))
 		}
 		a.redeliver(p)
-		if again := a.pickUp(id, vigil.ChannelEmail); !again.Merged || !again.Attempt.Manual || again.Delivery.ID != p.Delivery.ID {
-			t.Errorf("pickup %+v", again)
+		if again := a.claim(id, vigil.ChannelEmail); !again.Merged || !again.Attempt.Manual || again.Delivery.ID != p.Delivery.ID {
+			t.Errorf("claim %+v", again)
 		}
 	})
 
@@ -238,16 +244,17 @@ func TestSettle(t *testing.T) {
 		t.Parallel()
 		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
 		id := a.open(a.fails(newark)).Incident.ID
-		p := a.pickUp(id, vigil.ChannelWebhook)
+		p := a.claim(id, vigil.ChannelWebhook)
 		next := epoch().Add(time.Hour)
-		a.settle(p, "status", &next)
+		a.record(p, "status", &next)
 		a.redeliver(p)
-		manual := a.pickUp(id, vigil.ChannelWebhook)
+		manual := a.claim(id, vigil.ChannelWebhook)
 		if manual.State != vigil.NextAttemptReady || !manual.Attempt.Manual || manual.Attempt.Number != 2 {
-			t.Fatalf("pickup %+v", manual)
+			t.Fatalf("claim %+v", manual)
 		}
 		later := epoch().Add(2 * time.Hour)
-		if rest := a.settle(manual, "status", &later); rest.Failures != 1 || rest.Status != vigil.DeliveryPending || !rest.Pending || !rest.Until.Equal(next) {
+		if rest := a.record(manual, "status", &later); rest.Failures != 1 || rest.Status != vigil.DeliveryPending || !rest.Pending ||
+			!rest.Until.Equal(next) {
 			t.Errorf("rest %+v", rest)
 		}
 		if got := a.newestAttempt(p); !got.Manual || got.NextAttemptAt != nil || got.FinishedAt == nil {
@@ -262,10 +269,11 @@ func TestSettle(t *testing.T) {
 		t.Parallel()
 		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
 		id := a.open(a.fails(newark)).Incident.ID
-		p := a.pickUp(id, vigil.ChannelWebhook)
-		a.settle(p, "status", nil)
+		p := a.claim(id, vigil.ChannelWebhook)
+		a.record(p, "status", nil)
 		a.redeliver(p)
-		if rest := a.settle(a.pickUp(id, vigil.ChannelWebhook), "", nil); rest.Status != vigil.DeliveryDelivered || rest.Failures != 1 || rest.Pending {
+		if rest := a.record(a.claim(id, vigil.ChannelWebhook), "", nil); rest.Status != vigil.DeliveryDelivered || rest.Failures != 1 ||
+			rest.Pending {
 			t.Errorf("rest %+v", rest)
 		}
 	})
@@ -274,10 +282,10 @@ func TestSettle(t *testing.T) {
 		t.Parallel()
 		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
 		id := a.open(a.fails(newark)).Incident.ID
-		p := a.pickUp(id, vigil.ChannelWebhook)
+		p := a.claim(id, vigil.ChannelWebhook)
 		a.redeliver(p)
 		next := epoch().Add(time.Hour)
-		if rest := a.settle(p, "status", &next); !rest.Pending || !rest.Until.IsZero() {
+		if rest := a.record(p, "status", &next); !rest.Pending || !rest.Until.IsZero() {
 			t.Errorf("rest %+v", rest)
 		}
 	})
@@ -286,14 +294,15 @@ func TestSettle(t *testing.T) {
 		t.Parallel()
 		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
 		id := a.open(a.fails(newark)).Incident.ID
-		p := a.pickUp(id, vigil.ChannelWebhook)
+		p := a.claim(id, vigil.ChannelWebhook)
 		a.resolve(id, vigil.ResolvedAutomatically)
 		next := epoch().Add(time.Hour)
-		if rest := a.settle(p, "status", &next); !rest.Pending || !rest.Until.IsZero() {
+		if rest := a.record(p, "status", &next); !rest.Pending || !rest.Until.IsZero() {
 			t.Errorf("after a failed opening: %+v", rest)
 		}
 		a.clock.set(next)
-		if rest := a.settle(a.pickUp(id, vigil.ChannelWebhook), "", nil); !rest.Pending || !rest.Until.IsZero() || rest.Status != vigil.DeliveryDelivered {
+		if rest := a.record(a.claim(id, vigil.ChannelWebhook), "", nil); !rest.Pending || !rest.Until.IsZero() ||
+			rest.Status != vigil.DeliveryDelivered {
 			t.Errorf("after a delivered opening: %+v", rest)
 		}
 	})

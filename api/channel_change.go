@@ -1,0 +1,76 @@
+package api
+
+import (
+	"encoding/json"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"vigil"
+	"vigil/api/rest"
+)
+
+// ChannelMembers are the members of a notification channel that can be written.
+// What else a channel shows may come along and is ignored.
+type ChannelMembers struct {
+	Name    rest.Field[string]            `json:"name,omitzero" example:"On call"`
+	Type    rest.Field[vigil.ChannelType] `json:"type,omitzero" doc:"How messages are sent." example:"webhook"`
+	Config  rest.Field[rest.Object]       `json:"config,omitzero" doc:"Where messages go; its members depend on the type. A secret that is written as *** is kept."`
+	Enabled rest.Field[bool]              `json:"enabled,omitzero" doc:"Whether messages are sent."`
+
+	ID             any `json:"id,omitempty" readOnly:"true" doc:"Ignored."`
+	OrgID          any `json:"org_id,omitempty" readOnly:"true" doc:"Ignored."`
+	DisabledReason any `json:"disabled_reason,omitempty" readOnly:"true" doc:"Ignored."`
+	CreatedAt      any `json:"created_at,omitempty" readOnly:"true" doc:"Ignored."`
+	UpdatedAt      any `json:"updated_at,omitempty" readOnly:"true" doc:"Ignored."`
+}
+
+type (
+	notificationChannelCreate struct{ ChannelMembers }
+	notificationChannelUpdate struct{ ChannelMembers }
+)
+
+// TransformSchema says what a new channel needs.
+func (notificationChannelCreate) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	s.Required = []string{"name", "type", "config"}
+	return s
+}
+
+// clean brings the name into the form in which it is stored.
+func (m *ChannelMembers) clean() (err error) {
+	if m.Name.Given {
+		m.Name.Value, err = rest.CleanName("name", m.Name.Value)
+	}
+	return err
+}
+
+// change applies the members that were given. A config must be usable when it is new and when
+// the channel is enabled again; a channel that nothing of this happens to can be
+// renamed and disabled even when its receiver is gone.
+func (c *channels) change(channel *vigil.Channel, in *ChannelMembers) error {
+	if in.Type.Given && in.Type.Value != channel.Type {
+		return vigil.Invalid("type", "cannot be changed: create another channel")
+	}
+	if in.Name.Given {
+		channel.Name = in.Name.Value
+	}
+	parse := false
+	if in.Enabled.Given {
+		parse = in.Enabled.Value && !channel.Enabled
+		channel.Enabled = in.Enabled.Value
+		channel.DisabledReason = ""
+	}
+	if in.Config.Given {
+		config, err := c.types.Secrets(channel.Type).Keep(json.RawMessage(in.Config.Value), channel.Config)
+		if err != nil {
+			return err
+		}
+		if !sameJSON(config, channel.Config) {
+			channel.Config, parse = config, true
+		}
+	}
+	if !parse {
+		return nil
+	}
+	_, err := c.types.Parse(channel.Type, channel.Config)
+	return err
+}

@@ -1,0 +1,135 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"vigil"
+	"vigil/api/rest"
+)
+
+// CheckMembers are the members of a check that can be written. What else a check
+// shows may come along and is ignored.
+type CheckMembers struct {
+	Name                rest.Field[string]          `json:"name,omitzero" example:"Home page"`
+	Type                rest.Field[vigil.CheckType] `json:"type,omitzero" doc:"How the target is probed." example:"https"`
+	Config              rest.Field[rest.Object]     `json:"config,omitzero" doc:"What is probed; its members depend on the type. A secret that is written as *** is kept."`
+	IntervalSeconds     rest.Field[rest.Integer]    `json:"interval_seconds,omitzero" minimum:"1" maximum:"2592000" doc:"Seconds between two results of a region." example:"60"`
+	Regions             rest.Field[[]string]        `json:"regions,omitzero" doc:"Keys or aliases of the regions that the check runs in."`
+	Enabled             rest.Field[bool]            `json:"enabled,omitzero"`
+	SimultaneousRegions rest.Field[bool]            `json:"simultaneous_regions,omitzero" doc:"Whether all regions probe at the same instants; otherwise they are spread evenly over the interval."`
+
+	ID           any `json:"id,omitempty" readOnly:"true" doc:"Ignored."`
+	OrgID        any `json:"org_id,omitempty" readOnly:"true" doc:"Ignored."`
+	HealthStatus any `json:"health_status,omitempty" readOnly:"true" doc:"Ignored."`
+	LastChecked  any `json:"last_checked,omitempty" readOnly:"true" doc:"Ignored."`
+	ExpiresAt    any `json:"expires_at,omitempty" readOnly:"true" doc:"Ignored."`
+	CreatedAt    any `json:"created_at,omitempty" readOnly:"true" doc:"Ignored."`
+	UpdatedAt    any `json:"updated_at,omitempty" readOnly:"true" doc:"Ignored."`
+}
+
+type (
+	checkCreate struct{ CheckMembers }
+	checkUpdate struct{ CheckMembers }
+)
+
+// TransformSchema says what a new check needs.
+func (checkCreate) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	s.Required = []string{"name", "type", "config", "interval_seconds"}
+	return s
+}
+
+// clean brings the name and the regions into the form in which they are stored.
+func (m *CheckMembers) clean() (err error) {
+	if m.Name.Given {
+		if m.Name.Value, err = rest.CleanName("name", m.Name.Value); err != nil {
+			return err
+		}
+	}
+	if m.Regions.Given {
+		m.Regions.Value, err = resolveRegions(m.Regions.Value)
+	}
+	return err
+}
+
+// newCheck makes the check that a request describes.
+func (c *checks) newCheck(in *CheckMembers, plan vigil.Plan) (vigil.Check, error) {
+	check := vigil.Check{Enabled: true, Simultaneous: true}
+	if !in.Regions.Given {
+		region, _ := vigil.RegionByKey(vigil.DefaultRegionAlias)
+		in.Regions = rest.Field[[]string]{Value: []string{region.Key}, Given: true}
+	}
+	return check, c.change(&check, in, plan)
+}
+
+// change applies the members that were given. The others are not judged again: a
+// check that an older plan allowed can still be renamed or disabled.
+func (c *checks) change(check *vigil.Check, in *CheckMembers, plan vigil.Plan) error {
+	before := *check
+	if in.Name.Given {
+		check.Name = in.Name.Value
+	}
+	if in.Enabled.Given {
+		check.Enabled = in.Enabled.Value
+	}
+	if in.SimultaneousRegions.Given {
+		check.Simultaneous = in.SimultaneousRegions.Value
+	}
+	if interval := time.Duration(in.IntervalSeconds.Value) * time.Second; in.IntervalSeconds.Given && interval != check.Interval {
+		if interval < plan.MinInterval {
+			return vigil.Invalid("interval_seconds", "must be at least %d on the %s tier", rest.CeilSeconds(plan.MinInterval), plan.Tier)
+		}
+		check.Interval = interval
+	}
+	if in.Regions.Given && !slices.Equal(in.Regions.Value, check.Regions) {
+		if err := permitRegions(in.Regions.Value, plan); err != nil {
+			return err
+		}
+		check.Regions = in.Regions.Value
+	}
+	return c.changeTarget(check, before, in)
+}
+
+// changeTarget applies the members that say what is probed. When anything about
+// that is new, or the check starts to run, a probe must be possible.
+func (c *checks) changeTarget(check *vigil.Check, before vigil.Check, in *CheckMembers) error {
+	if in.Type.Given && in.Type.Value != check.Type {
+		if !in.Config.Given {
+			return vigil.Invalid("config", "must come along when type changes")
+		}
+		check.Type = in.Type.Value
+	}
+	if in.Config.Given {
+		config, err := c.types.Secrets(check.Type).Keep(json.RawMessage(in.Config.Value), check.Config)
+		if err != nil {
+			return err
+		}
+		if !sameJSON(config, check.Config) {
+			check.Config = config
+		}
+	}
+	same := check.Type == before.Type && bytes.Equal(check.Config, before.Config) && check.Interval == before.Interval
+	if same && (before.Enabled || !check.Enabled) {
+		return nil
+	}
+	probe, err := c.types.Parse(check.Type, check.Config, check.Interval)
+	if err != nil {
+		return err
+	}
+	check.Target = probe.Target()
+	return nil
+}
+
+// sameJSON reports whether two texts say the same, however they are written.
+func sameJSON(a, b json.RawMessage) bool {
+	var x, y any
+	if json.Unmarshal(a, &x) != nil || json.Unmarshal(b, &y) != nil {
+		return false
+	}
+	return reflect.DeepEqual(x, y)
+}

@@ -1,0 +1,120 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+
+	"vigil"
+	"vigil/api/rest"
+)
+
+// RuleMembers are the members of an alert rule that can be written. What else a
+// rule shows may come along and is ignored. The members that say when it fires
+// have several forms, which vigil.ConditionInput reads; null counts as
+// absent, since a rule shows null for a form that its condition does not have.
+type RuleMembers struct {
+	Name                   rest.Field[string]             `json:"name,omitzero" example:"Three failures in a row"`
+	Condition              json.RawMessage                `json:"condition,omitempty"`
+	ConditionType          json.RawMessage                `json:"condition_type,omitempty"`
+	Threshold              json.RawMessage                `json:"threshold,omitempty"`
+	NotificationChannelIDs rest.Field[channelIDs]         `json:"notification_channel_ids,omitzero" minItems:"1" maxItems:"100" doc:"The channels that are notified."`
+	NotifyOn               rest.Field[vigil.NotifyOn]     `json:"notify_on,omitzero" enum:"unhealthy,healthy,both" doc:"Whether to notify when an incident opens, when it resolves by itself, or both."`
+	RegionPolicy           rest.Field[vigil.RegionPolicy] `json:"region_policy,omitzero" enum:"any,majority,all" doc:"In how many of the regions that have a vote the rule must fire: one, more than half, or all."`
+	Enabled                rest.Field[bool]               `json:"enabled,omitzero"`
+
+	ID        any `json:"id,omitempty" readOnly:"true" doc:"Ignored."`
+	CheckID   any `json:"check_id,omitempty" readOnly:"true" doc:"Ignored."`
+	CreatedAt any `json:"created_at,omitempty" readOnly:"true" doc:"Ignored."`
+	UpdatedAt any `json:"updated_at,omitempty" readOnly:"true" doc:"Ignored."`
+}
+
+type (
+	alertRuleCreate struct{ RuleMembers }
+	alertRuleUpdate struct{ RuleMembers }
+)
+
+// TransformSchema says what a new rule needs; what its condition needs is for
+// vigil.ConditionInput to say.
+func (alertRuleCreate) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	s.Required = []string{"name", "notification_channel_ids"}
+	return s
+}
+
+// channelIDs are the ids of notification channels as they were sent.
+type channelIDs []string
+
+// Resolve reports texts that cannot be ids, for Huma.
+func (c *channelIDs) Resolve(huma.Context, *huma.PathBuffer) []error {
+	var errs []error
+	for i, text := range *c {
+		if _, err := rest.ParseID(text, resourceChannel); err != nil {
+			errs = append(errs, &huma.ErrorDetail{
+				Location: fmt.Sprintf("body.notification_channel_ids[%d]", i), Message: "must be the id of a notification channel",
+			})
+		}
+	}
+	return errs
+}
+
+// clean brings the name into the form in which it is stored.
+func (m *RuleMembers) clean() (err error) {
+	if m.Name.Given {
+		m.Name.Value, err = rest.CleanName("name", m.Name.Value)
+	}
+	return err
+}
+
+// condition reads every member that can say when a rule fires. What is of the
+// wrong type becomes a value that no form accepts, so that the answer names those
+// that are accepted.
+func (m *RuleMembers) condition() vigil.ConditionInput {
+	in := vigil.ConditionInput{Condition: m.Condition}
+	if given(m.ConditionType) {
+		in.Type = new(vigil.ConditionType)
+		_ = json.Unmarshal(m.ConditionType, in.Type)
+	}
+	if given(m.Threshold) {
+		in.Threshold = new(float64)
+		if json.Unmarshal(m.Threshold, in.Threshold) != nil {
+			*in.Threshold = math.NaN()
+		}
+	}
+	return in
+}
+
+func given(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
+
+// channels returns the ids of the channels, each once.
+func (m *RuleMembers) channels() []uuid.UUID {
+	ids := make([]uuid.UUID, 0, len(m.NotificationChannelIDs.Value))
+	for _, text := range m.NotificationChannelIDs.Value {
+		if id, err := rest.ParseID(text, resourceChannel); err == nil && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// apply writes everything but the condition into a rule.
+func (m *RuleMembers) apply(rule *vigil.Rule) {
+	if m.Name.Given {
+		rule.Name = m.Name.Value
+	}
+	if m.NotificationChannelIDs.Given {
+		rule.Channels = m.channels()
+	}
+	if m.NotifyOn.Given {
+		rule.NotifyOn = m.NotifyOn.Value
+	}
+	if m.RegionPolicy.Given {
+		rule.Policy = m.RegionPolicy.Value
+	}
+	if m.Enabled.Given {
+		rule.Enabled = m.Enabled.Value
+	}
+}
