@@ -62,7 +62,8 @@ const sweepable = "swept_at + greatest(sweep_wait_ms, ?) * interval '1 milliseco
 // outside of their wait. Most need no repair: an incident may be open for long.
 func (s *Store) StalledIncidents(ctx context.Context, now time.Time, limit int) ([]vigil.Incident, error) {
 	var rows []incidentRow
-	err := s.db.NewSelect().Model(&rows).Where("(i.status <> 'resolved' OR i.latched) AND "+sweepable, milliseconds(firstSweepWait), micro(now)).
+	err := s.db.NewSelect().Model(&rows).
+		Where("(i.status <> 'resolved' OR i.latched) AND "+sweepable, milliseconds(firstSweepWait), micro(now)).
 		OrderExpr("i.swept_at").Limit(int64(limit)).Scan(ctx)
 	if err != nil {
 		return nil, wrap("find stalled incidents", err)
@@ -113,6 +114,7 @@ func (s *Store) MarkDeliverySwept(ctx context.Context, delivery vigil.PendingDel
 
 func (s *Store) markSwept(ctx context.Context, table, which string, at time.Time, ids ...any) error {
 	args := append([]any{bun.Ident(table), micro(at), milliseconds(firstSweepWait), milliseconds(longestSweepWait)}, ids...)
-	_, err := s.db.NewRaw("UPDATE ? SET swept_at = ?, sweep_wait_ms = least(greatest(sweep_wait_ms * 2, ?), ?) WHERE "+which, args...).Exec(ctx)
+	_, err := s.db.NewRaw("UPDATE ? SET swept_at = ?, sweep_wait_ms = least(greatest(sweep_wait_ms * 2, ?), ?) WHERE "+which, args...).
+		Exec(ctx)
 	return wrap("record a repair", err)
 }

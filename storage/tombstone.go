@@ -96,7 +96,8 @@ func (s *Store) PurgeLoop(ctx context.Context, tombstone vigil.Tombstone) (done 
 	if more, err := s.purge(ctx, tombstone.CheckID); err != nil || more {
 		return false, wrap("remove the results of a deleted check", err)
 	}
-	_, err = s.db.NewRaw("UPDATE loop_tombstones SET done_at = clock_timestamp() WHERE check_id = ? AND region = ? AND created_at = ? AND done_at IS NULL",
+	_, err = s.db.NewRaw(`UPDATE loop_tombstones SET done_at = clock_timestamp()
+		WHERE check_id = ? AND region = ? AND created_at = ? AND done_at IS NULL`,
 		tombstone.CheckID, tombstone.Region, tombstone.CreatedAt).Exec(ctx)
 	return err == nil, wrap("close a tombstone", err)
 }
@@ -128,7 +129,8 @@ func (s *Store) purge(ctx context.Context, checkID uuid.UUID) (found bool, err e
 		Region string
 		Slot   time.Time
 	}
-	err = s.db.NewRaw("SELECT region, slot FROM results WHERE check_id = ?0 AND NOT EXISTS (SELECT FROM checks WHERE id = ?0) LIMIT 1", checkID).Scan(ctx, &first)
+	err = s.db.NewRaw("SELECT region, slot FROM results WHERE check_id = ?0 AND NOT EXISTS (SELECT FROM checks WHERE id = ?0) LIMIT 1", checkID).
+		Scan(ctx, &first)
 	if isNoRow(err) {
 		return false, nil
 	}
