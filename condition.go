@@ -64,7 +64,9 @@ type Condition struct {
 // acceptedForms are listed at the end of every error about a condition.
 func acceptedForms() []string {
 	return []string{
-		`condition {health_status: "down"|"up", failure_threshold: N, response_time_ms: N, status_code: N, dns_changed: true, ssl_days_remaining: N, severity: "critical"|"warning"|"info"} with at least one key besides severity`,
+		`condition {health_status: "down"|"up", failure_threshold: N, response_time_ms: N, ` +
+			`status_code: N, dns_changed: true, ssl_days_remaining: N, severity: "critical"|"warning"|"info"} ` +
+			`with at least one key besides severity`,
 		`condition {type: "consecutive_failures"|"response_time"|"ssl_expiry", threshold: N, operator: "gte" (optional)}`,
 		`condition_type "consecutive_failures"|"response_time"|"status_code"|"ssl_expiry" with threshold: N`,
 	}

@@ -83,9 +83,7 @@ type IncidentFilter struct {
 
 // incidentSpace is the UUID namespace of incidents, their events and their
 // deliveries.
-var incidentSpace = uuid.MustParse(
-	"2b1f8c64-0f6f-4a35-b9ce-4d1b4a0e5d92",
-) //nolint:gochecknoglobals // a constant that Go cannot spell as one
+var incidentSpace = uuid.MustParse("2b1f8c64-0f6f-4a35-b9ce-4d1b4a0e5d92") //nolint:gochecknoglobals // constant
 
 // IncidentID returns the ID of the nth incident of a chain of workflow runs. It
 // depends on the ID of the first run and on n only, so a retry opens no second

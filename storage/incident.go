@@ -62,12 +62,9 @@ const sweepable = "swept_at + greatest(sweep_wait_ms, ?) * interval '1 milliseco
 // outside of their wait. Most need no repair: an incident may be open for long.
 func (s *Store) StalledIncidents(ctx context.Context, now time.Time, limit int) ([]vigil.Incident, error) {
 	var rows []incidentRow
-	err := s.db.NewSelect().
-		Model(&rows).
+	err := s.db.NewSelect().Model(&rows).
 		Where("(i.status <> 'resolved' OR i.latched) AND "+sweepable, milliseconds(firstSweepWait), micro(now)).
-		OrderExpr("i.swept_at").
-		Limit(int64(limit)).
-		Scan(ctx)
+		OrderExpr("i.swept_at").Limit(int64(limit)).Scan(ctx)
 	if err != nil {
 		return nil, wrap("find stalled incidents", err)
 	}

@@ -43,10 +43,9 @@ func (a *alerts) opened(v vigil.Vote) vigil.Incident {
 }
 
 func dnsAnswer(record string) vigil.Observation {
-	return vigil.Observation{
-		Success:  true,
-		Metadata: map[string]any{vigil.MetadataFingerprint: "A example.com:" + record, "answers": []any{record}},
-	}
+	return vigil.Observation{Success: true, Metadata: map[string]any{
+		vigil.MetadataFingerprint: "A example.com:" + record, "answers": []any{record},
+	}}
 }
 
 func TestTrigger(t *testing.T) {
@@ -62,27 +61,23 @@ func TestTrigger(t *testing.T) {
 		title     string
 		matched   []string
 	}{
-		{"OfFailures", vigil.Condition{FailureThreshold: 2}, []vigil.Observation{failed, failed}, "home page is failing", []string{vigil.KeyFailureThreshold}},
 		{
-			"OfACertificateSeenBefore",
-			vigil.Condition{SSLDaysRemaining: new(14), StatusCode: 500},
+			"OfFailures", vigil.Condition{FailureThreshold: 2}, []vigil.Observation{failed, failed},
+			"home page is failing", []string{vigil.KeyFailureThreshold},
+		},
+		{
+			"OfACertificateSeenBefore", vigil.Condition{SSLDaysRemaining: new(14), StatusCode: 500},
 			[]vigil.Observation{certificate(20), certificate(9), failed},
-			"home page: the certificate expires in 9 days",
-			[]string{vigil.KeySSLDaysRemaining},
+			"home page: the certificate expires in 9 days", []string{vigil.KeySSLDaysRemaining},
 		},
 		{
-			"OfAStatusAlthoughTheCertificateIsGood",
-			vigil.Condition{SSLDaysRemaining: new(14), StatusCode: 500},
+			"OfAStatusAlthoughTheCertificateIsGood", vigil.Condition{SSLDaysRemaining: new(14), StatusCode: 500},
 			[]vigil.Observation{certificate(20), {Error: "status 503", StatusCode: 503}},
-			"home page answers with status 503",
-			[]string{vigil.KeyStatusCode},
+			"home page answers with status 503", []string{vigil.KeyStatusCode},
 		},
 		{
-			"OfRecordsThatChanged",
-			vigil.Condition{DNSChanged: true},
-			[]vigil.Observation{dnsAnswer("192.0.2.1"), failed, dnsAnswer("192.0.2.2")},
-			"home page: the DNS records changed",
-			[]string{vigil.KeyDNSChanged},
+			"OfRecordsThatChanged", vigil.Condition{DNSChanged: true}, []vigil.Observation{dnsAnswer("192.0.2.1"), failed, dnsAnswer("192.0.2.2")},
+			"home page: the DNS records changed", []string{vigil.KeyDNSChanged},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -112,18 +107,14 @@ func TestTrigger(t *testing.T) {
 		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
 		vote := a.evaluated(dnsAnswer("192.0.2.1"), dnsAnswer("192.0.2.2"), vigil.Observation{Error: "down"}, dnsAnswer("192.0.2.3"))
 		vote.Firing = []uuid.UUID{a.rule.ID}
-		vote.Matches = []vigil.Match{
-			{
-				Rule:           a.rule.ID,
-				Keys:           []string{vigil.KeyDNSChanged, vigil.KeySSLDaysRemaining},
-				Days:           new(3),
-				PreviousAnswer: epoch().Add(10 * time.Second),
-			},
-		}
+		vote.Matches = []vigil.Match{{
+			Rule: a.rule.ID, Keys: []string{vigil.KeyDNSChanged, vigil.KeySSLDaysRemaining}, Days: new(3),
+			PreviousAnswer: epoch().Add(10 * time.Second),
+		}}
 		i := a.opened(vote)
 		trigger := i.Trigger
-		if len(trigger.Matched) != 2 || trigger.Days == nil || *trigger.Days != 3 || trigger.DNSPrevious != "192.0.2.1" ||
-			trigger.DNSCurrent != "192.0.2.3" {
+		if len(trigger.Matched) != 2 || trigger.Days == nil || *trigger.Days != 3 ||
+			trigger.DNSPrevious != "192.0.2.1" || trigger.DNSCurrent != "192.0.2.3" {
 			t.Errorf("trigger %+v", trigger)
 		}
 		vote.Matches[0].PreviousAnswer = time.Time{}
@@ -158,9 +149,8 @@ func TestVoteMatches(t *testing.T) {
 		t.Errorf("stored matches %+v, want %+v", v.Matches, vote.Matches)
 	}
 	// A release without the column moves the vote and leaves the matches.
-	if _, err := a.store.DB().
-		NewRaw("UPDATE region_votes SET slot = slot + interval '10 seconds' WHERE check_id = ?", a.check.ID).
-		Exec(t.Context()); err != nil {
+	_, err := a.store.DB().NewRaw("UPDATE region_votes SET slot = slot + interval '10 seconds' WHERE check_id = ?", a.check.ID).Exec(t.Context())
+	if err != nil {
 		t.Fatal(err)
 	}
 	if v := stored(); v.Matches != nil || len(v.Firing) != 1 {

@@ -53,10 +53,9 @@ func newOpenBench(b *testing.B, s *storage.Store, n int) *openBench {
 	b.Helper()
 	org, _ := newOrg(b, s)
 	o := &openBench{store: s, check: newCheck(b, s, draft(org.ID, newark)), rules: map[string]vigil.Rule{}}
-	channel, err := s.CreateChannel(
-		b.Context(),
-		vigil.Channel{OrgID: org.ID, Name: "hook", Type: vigil.ChannelWebhook, Config: json.RawMessage(`{}`), Enabled: true},
-	)
+	channel, err := s.CreateChannel(b.Context(), vigil.Channel{
+		OrgID: org.ID, Name: "hook", Type: vigil.ChannelWebhook, Config: json.RawMessage(`{}`), Enabled: true,
+	})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -76,9 +75,11 @@ func newOpenBench(b *testing.B, s *storage.Store, n int) *openBench {
 	newest := oldest.Add(time.Duration(n-1) * time.Second)
 	for _, query := range []string{
 		`INSERT INTO results (check_id, region, slot, id, time, manual, success, response_time_ms, error_message, metadata)
-			SELECT ?0, ?1, ?2::timestamptz + n * interval '1 second', gen_random_uuid(), ?2::timestamptz + n * interval '1 second', false, n IN (0, ?3 - 1), 5,
+			SELECT ?0, ?1, ?2::timestamptz + n * interval '1 second', gen_random_uuid(),
+				?2::timestamptz + n * interval '1 second', false, n IN (0, ?3 - 1), 5,
 				'timeout', CASE WHEN n IN (0, ?3 - 1)
-					THEN jsonb_build_object('cert_days_remaining', 9, 'fingerprint', 'A example.com:' || n, 'answers', jsonb_build_array('192.0.2.' || n % 256))
+					THEN jsonb_build_object('cert_days_remaining', 9, 'fingerprint', 'A example.com:' || n, 
+						'answers', jsonb_build_array('192.0.2.' || n % 256))
 					ELSE '{"cert_days_remaining": 9}'::jsonb END
 			FROM generate_series(0, ?3 - 1) AS n`,
 		"VACUUM ANALYZE results", // or autovacuum does it meanwhile
@@ -121,10 +122,8 @@ func (o *openBench) run(b *testing.B, rule string, matches bool) {
 			rule == vigil.KeyDNSChanged && (trigger.DNSPrevious == "" || trigger.DNSCurrent == "") {
 			b.Fatalf("the incident has the trigger %+v, %v", trigger, err)
 		}
-		if _, err := o.store.ResolveIncident(
-			b.Context(),
-			vigil.ResolveRequest{ID: out.Incident.ID, Resolution: vigil.ResolvedAutomatically},
-		); err != nil {
+		resolve := vigil.ResolveRequest{ID: out.Incident.ID, Resolution: vigil.ResolvedAutomatically}
+		if _, err := o.store.ResolveIncident(b.Context(), resolve); err != nil {
 			b.Fatal(err)
 		}
 		b.StartTimer()

@@ -37,16 +37,14 @@ func (s *Store) Timeline(ctx context.Context, orgID, id uuid.UUID) ([]vigil.Time
 func statusChanges(i *vigil.Incident) []vigil.TimelineEntry {
 	entries := []vigil.TimelineEntry{{Time: i.CreatedAt, Kind: vigil.TimelineState, Event: vigil.EventTriggered}}
 	if i.AcknowledgedAt != nil {
-		entries = append(
-			entries,
-			vigil.TimelineEntry{Time: *i.AcknowledgedAt, Kind: vigil.TimelineState, Event: vigil.EventAcknowledged, By: i.AcknowledgedBy},
-		)
+		entries = append(entries, vigil.TimelineEntry{
+			Time: *i.AcknowledgedAt, Kind: vigil.TimelineState, Event: vigil.EventAcknowledged, By: i.AcknowledgedBy,
+		})
 	}
 	if i.ResolvedAt != nil {
-		entries = append(
-			entries,
-			vigil.TimelineEntry{Time: *i.ResolvedAt, Kind: vigil.TimelineState, Event: vigil.EventResolved, By: i.ResolvedBy},
-		)
+		entries = append(entries, vigil.TimelineEntry{
+			Time: *i.ResolvedAt, Kind: vigil.TimelineState, Event: vigil.EventResolved, By: i.ResolvedBy,
+		})
 	}
 	return entries
 }
@@ -64,20 +62,16 @@ func (s *Store) edges(ctx context.Context, i *vigil.Incident) ([]vigil.TimelineE
 		Failures int         `bun:"failures"`
 		Firing   []uuid.UUID `bun:"firing,array"`
 	}
-	err := s.db.NewRaw("SELECT slot, region, failures, firing FROM region_edges WHERE check_id = ? AND slot >= ? AND slot <= coalesce(?, 'infinity'::timestamptz) ORDER BY slot, region",
-		i.CheckID, micro(from), i.ResolvedAt).
-		Scan(ctx, &rows)
+	err := s.db.NewRaw(`SELECT slot, region, failures, firing FROM region_edges
+		WHERE check_id = ? AND slot >= ? AND slot <= coalesce(?, 'infinity'::timestamptz) ORDER BY slot, region`,
+		i.CheckID, micro(from), i.ResolvedAt).Scan(ctx, &rows)
 	if err != nil {
 		return nil, err
 	}
 	entries := make([]vigil.TimelineEntry, len(rows))
 	for n, row := range rows {
 		entries[n] = vigil.TimelineEntry{
-			Time:     row.Slot.UTC(),
-			Kind:     vigil.TimelineEdge,
-			Region:   row.Region,
-			Failures: row.Failures,
-			Firing:   row.Firing,
+			Time: row.Slot.UTC(), Kind: vigil.TimelineEdge, Region: row.Region, Failures: row.Failures, Firing: row.Firing,
 		}
 	}
 	return entries, nil

@@ -96,9 +96,9 @@ func (s *Store) PurgeLoop(ctx context.Context, tombstone vigil.Tombstone) (done 
 	if more, err := s.purge(ctx, tombstone.CheckID); err != nil || more {
 		return false, wrap("remove the results of a deleted check", err)
 	}
-	_, err = s.db.NewRaw("UPDATE loop_tombstones SET done_at = clock_timestamp() WHERE check_id = ? AND region = ? AND created_at = ? AND done_at IS NULL",
-		tombstone.CheckID, tombstone.Region, tombstone.CreatedAt).
-		Exec(ctx)
+	_, err = s.db.NewRaw(`UPDATE loop_tombstones SET done_at = clock_timestamp()
+		WHERE check_id = ? AND region = ? AND created_at = ? AND done_at IS NULL`,
+		tombstone.CheckID, tombstone.Region, tombstone.CreatedAt).Exec(ctx)
 	return err == nil, wrap("close a tombstone", err)
 }
 

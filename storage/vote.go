@@ -50,10 +50,11 @@ func (s *Store) storeVote(ctx context.Context, tx bun.Tx, checkID uuid.UUID, v v
 	if err != nil {
 		return err
 	}
-	_, err = tx.NewRaw(`INSERT INTO region_votes AS old (check_id, region, revision, slot, failures, firing, matches, swept_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+	_, err = tx.NewRaw(`INSERT INTO region_votes AS old (check_id, region, revision, slot, failures, firing, matches, swept_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (check_id, region) DO UPDATE
-			SET revision = excluded.revision, slot = excluded.slot, failures = excluded.failures, firing = excluded.firing, matches = excluded.matches,
-				silent = false, swept_at = excluded.swept_at, sweep_wait_ms = 0
+			SET revision = excluded.revision, slot = excluded.slot, failures = excluded.failures,
+				firing = excluded.firing, matches = excluded.matches, silent = false, swept_at = excluded.swept_at, sweep_wait_ms = 0
 			WHERE (old.revision, old.slot) <= (excluded.revision, excluded.slot)`,
 		checkID, v.Region, v.Revision, micro(v.Slot), v.Failures, firing, matches, s.instant()).
 		Exec(ctx)
@@ -155,7 +156,8 @@ func (s *Store) readRegions(ctx context.Context, tx bun.Tx, checkID uuid.UUID, r
 		Matches  []byte      `bun:"matches"`
 		Silent   bool        `bun:"silent"`
 	}
-	err := tx.NewRaw(`SELECT r.region, v.revision, v.slot, coalesce(v.failures, 0) AS failures, coalesce(v.firing, '{}') AS firing, v.matches, `+silentRegion+` AS silent
+	err := tx.NewRaw(`SELECT r.region, v.revision, v.slot, coalesce(v.failures, 0) AS failures, coalesce(v.firing, '{}') AS firing,
+			v.matches, `+silentRegion+` AS silent
 		FROM check_regions AS r LEFT JOIN region_votes AS v USING (check_id, region)
 		WHERE r.check_id = ? AND r.active ORDER BY r.region`, s.instant(), checkID).
 		Scan(ctx, &rows)
