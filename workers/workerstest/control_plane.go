@@ -205,7 +205,7 @@ func (p *ControlPlane) await(state string, reached func(list []vigil.Incident, t
 	for {
 		list, total, err := p.Store.Incidents(p.Context(), p.Org.ID, vigil.IncidentFilter{Page: vigil.Page{Limit: 1}})
 		p.OK(err)
-		if reached(list, total) {
+		if len(list) > 0 && reached(list, total) { // the total may count one that came after the list was read
 			return list[0]
 		}
 		if time.Now().After(deadline) {
