@@ -68,19 +68,29 @@ type entry struct {
 	replaced chan struct{}
 }
 
-// NewCatalogue returns an empty catalogue of the given regions. Load fills it, and Run
-// keeps it up to date.
-func NewCatalogue(store definitionStore, parser parser, regions []string, now func() time.Time, log *slog.Logger) *Catalogue {
+// CatalogueOptions are what a Catalogue needs.
+type CatalogueOptions struct {
+	Store   definitionStore
+	Parser  parser
+	Regions []string // region keys
+	Now     func() time.Time
+	// Clock stamps changes of definitions: it is the database's, since the clock of
+	// this machine may be wrong by minutes. Nil uses Now.
+	Clock func(context.Context) (time.Time, error)
+	Log   *slog.Logger
+}
+
+// NewCatalogue returns an empty catalogue. Load fills it, and Run keeps it up to date.
+func NewCatalogue(opts CatalogueOptions) *Catalogue {
+	clock := opts.Clock
+	if clock == nil {
+		clock = func(context.Context) (time.Time, error) { return opts.Now(), nil }
+	}
 	return &Catalogue{
-		store: store, parser: parser, regions: regions, now: now, log: log,
-		clock:   func(context.Context) (time.Time, error) { return now(), nil },
+		store: opts.Store, parser: opts.Parser, regions: opts.Regions, now: opts.Now, clock: clock, log: opts.Log,
 		entries: make(map[uuid.UUID]*entry),
 	}
 }
-
-// StampedBy sets the clock that stamps changes, the database's: this machine's clock may
-// be wrong by minutes. It must be called before Run.
-func (c *Catalogue) StampedBy(clock func(context.Context) (time.Time, error)) { c.clock = clock }
 
 // Load reads every active definition and drops the others. A worker must call it before
 // it polls for tasks, or it would read its checks one by one.
@@ -106,7 +116,7 @@ func (c *Catalogue) Load(ctx context.Context) error {
 
 // Run keeps the catalogue up to date until ctx ends. While Postgres is unavailable the
 // catalogue keeps its last definitions. Run asks for changes by the clock that stamps
-// them (see StampedBy).
+// them (CatalogueOptions.Clock).
 func (c *Catalogue) Run(ctx context.Context) {
 	tick := time.NewTicker(cataloguePoll)
 	defer tick.Stop()

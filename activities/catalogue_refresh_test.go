@@ -120,12 +120,12 @@ func TestCatalogueFullLoad(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newIdleFixture(t)
 			var known atomic.Bool
-			w.catalogue.StampedBy(func(context.Context) (time.Time, error) {
+			w.clock = func(context.Context) (time.Time, error) {
 				if !known.Load() {
 					return time.Time{}, down
 				}
 				return time.Now(), nil
-			})
+			}
 			began := time.Now()
 			go w.catalogue.Run(t.Context())
 			time.Sleep(3500 * time.Millisecond)
@@ -146,12 +146,12 @@ func TestCatalogueClock(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newIdleFixture(t)
 			var broken atomic.Bool
-			w.catalogue.StampedBy(func(context.Context) (time.Time, error) {
+			w.clock = func(context.Context) (time.Time, error) {
 				if broken.Load() {
 					return time.Now(), down
 				}
 				return time.Now(), nil
-			})
+			}
 			began := time.Now()
 			go w.catalogue.Run(t.Context())
 			time.Sleep(2500 * time.Millisecond)
@@ -171,10 +171,10 @@ func TestCatalogueClock(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newIdleFixture(t)
 			ctx, cancel := context.WithCancel(t.Context())
-			w.catalogue.StampedBy(func(ctx context.Context) (time.Time, error) {
+			w.clock = func(ctx context.Context) (time.Time, error) {
 				<-ctx.Done()
 				return time.Time{}, ctx.Err()
-			})
+			}
 			ended := make(chan struct{})
 			go func() {
 				defer close(ended)

@@ -32,11 +32,12 @@ func TestCatalogueOfAWorkerWhoseClockIsWrong(t *testing.T) {
 				t.Fatal(err)
 			}
 			now := func() time.Time { return time.Now().Add(wrong) }
-			catalogue := activities.NewCatalogue(store, &watchFixture{}, []string{name}, now, slog.New(slog.DiscardHandler))
+			catalogue := activities.NewCatalogue(activities.CatalogueOptions{
+				Store: store, Parser: &watchFixture{}, Regions: []string{name}, Now: now, Clock: store.Clock, Log: slog.New(slog.DiscardHandler),
+			})
 			if err := catalogue.Load(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			catalogue.StampedBy(store.Clock)
 			go catalogue.Run(t.Context())
 			if n := catalogue.Len(); n != 1 {
 				t.Fatalf("%d cached checks", n)

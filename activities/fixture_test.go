@@ -82,12 +82,23 @@ func (b *logBuffer) count(text string) int {
 	return strings.Count(b.text.String(), text)
 }
 
+// clockOfChanges is the clock of the catalogue: that of the machine unless a test sets
+// another.
+func (w *watchFixture) clockOfChanges(ctx context.Context) (time.Time, error) {
+	if w.clock != nil {
+		return w.clock(ctx)
+	}
+	return time.Now(), nil
+}
+
 // newIdleFixture returns a fixture whose catalogue does not poll.
 func newIdleFixture(t *testing.T, options ...func(*activities.WatcherOptions)) *watchFixture {
 	t.Helper()
 	w := &watchFixture{T: t, defs: make(map[uuid.UUID]vigil.Definition)}
 	logger := slog.New(slog.NewTextHandler(&w.log, nil))
-	w.catalogue = activities.NewCatalogue(w, w, []string{region}, time.Now, logger)
+	w.catalogue = activities.NewCatalogue(activities.CatalogueOptions{
+		Store: w, Parser: w, Regions: []string{region}, Now: time.Now, Clock: w.clockOfChanges, Log: logger,
+	})
 	opts := activities.WatcherOptions{
 		Catalogue: w.catalogue, Results: w, History: w,
 		Probes: semaphore.NewWeighted(256), Worker: "test", Now: time.Now, Log: logger,

@@ -56,7 +56,9 @@ func TestTurnCost(t *testing.T) {
 	stub := newStub()
 	quiet := slog.New(slog.DiscardHandler)
 	watcher := activities.NewWatcher(activities.WatcherOptions{
-		Catalogue: activities.NewCatalogue(stub, stub, []string{stubRegion}, time.Now, quiet),
+		Catalogue: activities.NewCatalogue(activities.CatalogueOptions{
+			Store: stub, Parser: stub, Regions: []string{stubRegion}, Now: time.Now, Log: quiet,
+		}),
 		Results:   stub, History: stub, Probes: semaphore.NewWeighted(1), Worker: "cost", Now: time.Now, Log: quiet,
 	})
 	regions := workers.NewRegions(c, workers.RegionOptions{

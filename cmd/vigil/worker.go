@@ -73,12 +73,13 @@ func (p *platform) startRegions(ctx context.Context, regions []string) (<-chan s
 			p.fail(fmt.Errorf("the result writer stopped: %w", err))
 		}
 	}()
-	catalogue := activities.NewCatalogue(p.store, p.probes, regions, time.Now, p.log)
+	catalogue := activities.NewCatalogue(activities.CatalogueOptions{
+		Store: p.store, Parser: p.probes, Regions: regions, Now: time.Now, Clock: p.store.Clock, Log: p.log,
+	})
 	if err := catalogue.Load(ctx); err != nil {
 		cancel()
 		return nil, fmt.Errorf("read the checks: %w", err)
 	}
-	catalogue.StampedBy(p.store.Clock)
 	go catalogue.Run(running)
 
 	name := workerName()
