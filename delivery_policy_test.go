@@ -23,7 +23,6 @@ func policies() vigil.DeliveryPolicies {
 // opening whose incident has ended.
 func TestDeliveryPolicy(t *testing.T) {
 	t.Parallel()
-	opening, recovery := uuid.UUID{1}, uuid.UUID{2}
 	type outcome struct {
 		attempt   uuid.UUID
 		merged    bool
@@ -32,7 +31,7 @@ func TestDeliveryPolicy(t *testing.T) {
 	sent, none := outcome{attempt: recovery}, []uuid.UUID(nil)
 	merged, dropped := outcome{recovery, true, none}, outcome{uuid.Nil, false, []uuid.UUID{recovery}}
 	deliver, merge, drop := vigil.LateOpeningDeliver, vigil.LateOpeningMerge, vigil.LateOpeningDrop
-	pending := map[vigil.LateOpening]outcome{
+	pendingOpening := map[vigil.LateOpening]outcome{
 		deliver: {opening, false, none}, merge: {recovery, true, []uuid.UUID{opening}}, drop: {uuid.Nil, false, []uuid.UUID{opening, recovery}},
 	}
 	for _, test := range []struct {
@@ -51,9 +50,9 @@ func TestDeliveryPolicy(t *testing.T) {
 		{"OneOfANewerVersionMerges", "later", true, merged, merged},
 	} {
 		policy := vigil.DeliveryPolicy{MaxAttempts: 1, LateOpening: test.late, RecoveryAfterFailure: test.recoveryAfterFailure}
-		late, known := pending[test.late]
+		late, known := pendingOpening[test.late]
 		if !known {
-			late = pending[merge]
+			late = pendingOpening[merge]
 		}
 		for status, want := range map[vigil.DeliveryStatus]outcome{
 			vigil.DeliveryPending: late, vigil.DeliveryDelivered: sent, vigil.DeliverySuperseded: test.superseded,
@@ -72,6 +71,10 @@ func TestDeliveryPolicy(t *testing.T) {
 			})
 		}
 	}
+}
+
+func TestDeliveryPolicies(t *testing.T) {
+	t.Parallel()
 
 	t.Run("NoPolicyDelaysTheOpeningOfAnOpenIncident", func(t *testing.T) {
 		t.Parallel()
@@ -109,21 +112,25 @@ func TestDeliveryPolicy(t *testing.T) {
 	})
 }
 
+func channel(kind vigil.ChannelType) vigil.Channel {
+	return vigil.Channel{ID: uuid.NewSHA1(uuid.Nil, []byte(kind)), Name: string(kind), Type: kind, Enabled: true}
+}
+
+func recipient(c vigil.Channel, opening, recovery bool) vigil.Recipient {
+	return vigil.Recipient{
+		ChannelID: c.ID, Type: c.Type, Name: c.Name, Opening: opening, Recovery: recovery, Policy: policies().Of(c.Type),
+	}
+}
+
 func TestRecipients(t *testing.T) {
 	t.Parallel()
-	channel := func(n byte, kind vigil.ChannelType) vigil.Channel {
-		return vigil.Channel{ID: uuid.UUID{n}, Name: string(kind), Type: kind, Enabled: true}
-	}
-	webhook, email, pager := channel(1, vigil.ChannelWebhook), channel(2, vigil.ChannelEmail), channel(3, vigil.ChannelPager)
+	webhook, email, pager := channel(vigil.ChannelWebhook), channel(vigil.ChannelEmail), channel(vigil.ChannelPager)
 	rule := func(on vigil.NotifyOn, to ...vigil.Channel) vigil.Rule {
 		r := vigil.Rule{NotifyOn: on}
 		for _, c := range to {
 			r.Channels = append(r.Channels, c.ID)
 		}
 		return r
-	}
-	recipient := func(c vigil.Channel, opening, recovery bool) vigil.Recipient {
-		return vigil.Recipient{ChannelID: c.ID, Type: c.Type, Name: c.Name, Opening: opening, Recovery: recovery, Policy: policies().Of(c.Type)}
 	}
 	all := []vigil.Channel{webhook, email, pager}
 
@@ -168,7 +175,12 @@ func TestRecipients(t *testing.T) {
 			t.Error("the given recipients are changed")
 		}
 	})
+}
 
+func TestRecoveryRecipients(t *testing.T) {
+	t.Parallel()
+	webhook, email, pager := channel(vigil.ChannelWebhook), channel(vigil.ChannelEmail), channel(vigil.ChannelPager)
+	chat := channel(vigil.ChannelChat)
 	opened, both, late := vigil.NotifyUnhealthy, vigil.NotifyBoth, true
 	for name, test := range map[string]struct {
 		channel vigil.Channel
@@ -187,10 +199,10 @@ func TestRecipients(t *testing.T) {
 		"WherePolicyDropsIfAskedFor":       {pager, both, late, vigil.ResolvedAutomatically, true},
 		"NotWhenTheCheckIsRemoved":         {webhook, both, !late, vigil.ResolvedCheckRemoved, false},
 		"NotWhenTheCheckIsRemovedIfLate":   {webhook, both, late, vigil.ResolvedCheckRemoved, false},
-		"OnlyRecoveriesAskedFor":           {chatChannel(), vigil.NotifyHealthy, !late, vigil.ResolvedAutomatically, true},
-		"OnlyRecoveriesNotOfOneDoneByHand": {chatChannel(), vigil.NotifyHealthy, !late, vigil.ResolvedManually, false},
+		"OnlyRecoveriesAskedFor":           {chat, vigil.NotifyHealthy, !late, vigil.ResolvedAutomatically, true},
+		"OnlyRecoveriesNotOfOneDoneByHand": {chat, vigil.NotifyHealthy, !late, vigil.ResolvedManually, false},
 	} {
-		t.Run("Recovery/"+name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			given := []vigil.Recipient{recipient(test.channel, test.on.Opening(), test.on.Recovery())}
 			var pending []uuid.UUID
@@ -205,8 +217,4 @@ func TestRecipients(t *testing.T) {
 			}
 		})
 	}
-}
-
-func chatChannel() vigil.Channel {
-	return vigil.Channel{ID: uuid.UUID{4}, Name: "chat", Type: vigil.ChannelChat, Enabled: true}
 }

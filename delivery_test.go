@@ -11,24 +11,35 @@ import (
 	"vigil"
 )
 
+const (
+	pending   = vigil.DeliveryPending
+	delivered = vigil.DeliveryDelivered
+	exhausted = vigil.DeliveryExhausted
+)
+
+// The deliveries of box.
+var (
+	opening  = uuid.UUID{1} //nolint:gochecknoglobals // a constant that Go cannot spell as one
+	recovery = uuid.UUID{2} //nolint:gochecknoglobals // likewise
+)
+
+// box holds the deliveries of an opening and of a recovery with the given statuses;
+// an empty status: there is none.
+func box(kind vigil.ChannelType, ended bool, opened, recovered vigil.DeliveryStatus) vigil.Outbox {
+	out := vigil.Outbox{Usable: true, Ended: ended}
+	add := func(id uuid.UUID, event vigil.EventType, status vigil.DeliveryStatus) {
+		if status != "" {
+			one := vigil.Delivery{ID: id, EventType: event, Status: status, Policy: policies().Of(kind)}
+			out.Deliveries = append(out.Deliveries, one)
+		}
+	}
+	add(opening, vigil.EventTriggered, opened)
+	add(recovery, vigil.EventResolved, recovered)
+	return out
+}
+
 func TestDecideDelivery(t *testing.T) {
 	t.Parallel()
-	opening, recovery := uuid.UUID{1}, uuid.UUID{2}
-	box := func(kind vigil.ChannelType, ended bool, opened, recovered vigil.DeliveryStatus) vigil.Outbox {
-		out, policy := vigil.Outbox{Usable: true, Ended: ended}, policies().Of(kind)
-		if opened != "" {
-			out.Deliveries = append(out.Deliveries, vigil.Delivery{ID: opening, EventType: vigil.EventTriggered, Status: opened, Policy: policy})
-		}
-		if recovered != "" {
-			out.Deliveries = append(out.Deliveries, vigil.Delivery{ID: recovery, EventType: vigil.EventResolved, Status: recovered, Policy: policy})
-		}
-		return out
-	}
-	const (
-		pending   = vigil.DeliveryPending
-		delivered = vigil.DeliveryDelivered
-		exhausted = vigil.DeliveryExhausted
-	)
 	for _, test := range []struct {
 		name       string
 		box        vigil.Outbox
@@ -59,6 +70,10 @@ func TestDecideDelivery(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestDecideDeliveryOfAChannel(t *testing.T) {
+	t.Parallel()
 
 	t.Run("AChannelThatIsGoneCancelsWhatIsPending", func(t *testing.T) {
 		t.Parallel()
@@ -217,21 +232,28 @@ func TestRetrySchedule(t *testing.T) {
 			t.Errorf("got %v", got)
 		}
 	})
+}
 
-	for name, test := range map[string]struct{ asked, want time.Duration }{
+func TestRetryAfter(t *testing.T) {
+	t.Parallel()
+
+	for name, test := range map[string]struct{ requested, want time.Duration }{
 		"TheLaterCounts":        {time.Minute, time.Minute},
 		"NotLessThanFiveSecond": {time.Millisecond, 5 * time.Second},
 		"NotMoreThanSixHours":   {1000 * time.Hour, 6 * time.Hour},
 		"NoneRequested":         {0, time.Second},
 	} {
-		t.Run("RetryAfter/"+name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got, _ := (vigil.RetrySchedule{time.Second}).Wait(1, 12, 0.5, test.asked); got != test.want {
+			if got, _ := (vigil.RetrySchedule{time.Second}).Wait(1, 12, 0.5, test.requested); got != test.want {
 				t.Errorf("got %v, want %v", got, test.want)
 			}
 		})
 	}
+}
 
+func TestParseRetrySchedule(t *testing.T) {
+	t.Parallel()
 	t.Run("IsRead", func(t *testing.T) {
 		t.Parallel()
 		got, err := vigil.ParseRetrySchedule("1s, 5s,30s")

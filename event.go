@@ -9,11 +9,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// EventType names a change of an incident. It is the member "type" of a webhook's
-// body and the event field of the stream.
+// EventType names what happened to an incident. It is the member "type" of a
+// webhook's body and the event field of the stream.
 type EventType string
 
-// The event types. Acknowledgements are sent to the stream only.
+// The event types. Acknowledgements are seen on the stream only.
 const (
 	EventTriggered    EventType = "incident.triggered"
 	EventAcknowledged EventType = "incident.acknowledged"
@@ -67,7 +67,7 @@ type Event struct {
 // MaxEnvelope bounds an event's envelope, in bytes.
 const MaxEnvelope = 64*1024 - 1
 
-// EventID returns the id of the event of a change of an incident. It follows from
+// EventID is the id of the event of one turn of an incident. It follows from
 // both, so there is never a second one.
 func EventID(incident uuid.UUID, t EventType) uuid.UUID {
 	return uuid.NewSHA1(incidentSpace, append(incident[:], t...))
@@ -83,13 +83,13 @@ type EventContext struct {
 	Organization Organization
 	// Regions in which a rule fires now, sorted.
 	Regions []string
-	// PublicURL is the address of the API without a trailing slash; empty when it
-	// is unknown.
+	// PublicURL is the address at which the API is reached, without a slash at
+	// its end; empty when it is not known.
 	PublicURL string
 }
 
-// NewEvent builds an event from its context. It fails for a value that JSON cannot
-// hold.
+// NewEvent makes the event of a story. The error is that of a value that JSON
+// cannot hold.
 func NewEvent(s EventContext) (Event, error) {
 	title, body := s.message()
 	envelope, err := s.envelope(title, body)
@@ -103,13 +103,13 @@ func NewEvent(s EventContext) (Event, error) {
 	}, nil
 }
 
-// message returns the text for people.
+// message is what people read.
 func (s *EventContext) message() (title, body string) {
 	i := &s.Incident
 	switch s.Type {
 	case EventResolved:
 		title = "Resolved: " + i.Title
-		body = fmt.Sprintf("%s after %s.", s.resolutionText(), s.duration())
+		body = fmt.Sprintf("%s after %s.", s.ending(), s.duration())
 	case EventAcknowledged:
 		title = "Acknowledged: " + i.Title
 		body = fmt.Sprintf("Acknowledged %s after it began.", s.duration())
@@ -122,7 +122,7 @@ func (s *EventContext) message() (title, body string) {
 	return title, body
 }
 
-func (s *EventContext) resolutionText() string {
+func (s *EventContext) ending() string {
 	switch s.Incident.Resolution {
 	case ResolvedManually:
 		if s.Incident.ResolvedBy != "" {
@@ -145,7 +145,7 @@ func (s *EventContext) duration() string {
 	return max(0, until.Sub(s.Incident.StartedAt)).Round(time.Second).String()
 }
 
-// variables returns the value of every template variable, empty where there is none.
+// variables fills in every template variable that the story has a value for.
 func (s *EventContext) variables() map[string]string {
 	i, r := &s.Incident, &s.Incident.Trigger.Result
 	values := make(map[string]string)
@@ -156,7 +156,7 @@ func (s *EventContext) variables() map[string]string {
 		"check_id": i.CheckID.String(), "check_name": s.Check.Name, "check_type": string(s.Check.Type), "check_target": s.Check.Target,
 		"region": r.Region, "regions_down": strings.Join(s.Regions, ", "), "error_message": r.Error,
 		"incident_id": i.ID.String(), "incident_title": i.Title, "incident_status": string(i.Status), "severity": string(i.Severity),
-		"started_at": timestamp(i.StartedAt), "duration": s.duration(),
+		"started_at": stamp(i.StartedAt), "duration": s.duration(),
 		"rule_id": i.RuleID.String(), "rule_name": s.Rule.Name,
 		"dns_previous": i.Trigger.DNSPrevious, "dns_current": i.Trigger.DNSCurrent,
 		"organization_name": s.Organization.Name, "event_type": string(s.Type),
@@ -174,7 +174,7 @@ func (s *EventContext) variables() map[string]string {
 		values["ssl_days_remaining"] = strconv.Itoa(*i.Trigger.Days)
 	}
 	if i.ResolvedAt != nil {
-		values["resolved_at"] = timestamp(*i.ResolvedAt)
+		values["resolved_at"] = stamp(*i.ResolvedAt)
 	}
 	if s.PublicURL != "" {
 		values["incident_url"] = s.PublicURL + "/v1/incidents/" + i.ID.String()
@@ -182,4 +182,4 @@ func (s *EventContext) variables() map[string]string {
 	return values
 }
 
-func timestamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }

@@ -12,7 +12,7 @@ import (
 	"vigil"
 )
 
-func storyOf(t vigil.EventType) vigil.EventContext {
+func contextOf(t vigil.EventType) vigil.EventContext {
 	resolved := epoch().Add(90 * time.Second)
 	s := vigil.EventContext{
 		Type: t, Time: epoch(), Regions: []string{"eu-central-fra", "na-east-ewr"}, PublicURL: "https://vigil.example.com",
@@ -39,8 +39,8 @@ func TestNewEvent(t *testing.T) {
 
 	t.Run("CarriesTheMembersOfTheContract", func(t *testing.T) {
 		t.Parallel()
-		story := storyOf(vigil.EventTriggered)
-		event, err := vigil.NewEvent(story)
+		details := contextOf(vigil.EventTriggered)
+		event, err := vigil.NewEvent(details)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +52,7 @@ func TestNewEvent(t *testing.T) {
 		if err := json.Unmarshal(event.Envelope, &body); err != nil {
 			t.Fatal(err)
 		}
-		if body.ID != event.ID.String() || body.Type != "incident.triggered" || body.Version != "1" || !body.Timestamp.Equal(story.Time) {
+		if body.ID != event.ID.String() || body.Type != "incident.triggered" || body.Version != "1" || !body.Timestamp.Equal(details.Time) {
 			t.Errorf("body %+v", body)
 		}
 		for _, member := range []string{"incident", "check", "alert_rule", "result", "regions", "organization", "message"} {
@@ -67,7 +67,7 @@ func TestNewEvent(t *testing.T) {
 
 	t.Run("HasAValueForEveryVariable", func(t *testing.T) {
 		t.Parallel()
-		event, err := vigil.NewEvent(storyOf(vigil.EventResolved))
+		event, err := vigil.NewEvent(contextOf(vigil.EventResolved))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,12 +93,12 @@ func TestNewEvent(t *testing.T) {
 		t.Parallel()
 		rapid.Check(t, func(t *rapid.T) {
 			long := strings.Repeat(rapid.SampledFrom([]string{"x", "\x00", "é", "<", `"`}).Draw(t, "letter"), rapid.IntRange(0, 100_000).Draw(t, "length"))
-			story := storyOf(vigil.EventTriggered)
-			story.Incident.Title, story.Incident.Description, story.Incident.Note = long, long, long
-			story.Check.Name, story.Check.Target, story.Rule.Name, story.Organization.Name = long, long, long, long
-			story.Incident.Trigger.Result.Error = long
-			story.Incident.Trigger.Result.Metadata = map[string]any{"body": long}
-			event, err := vigil.NewEvent(story)
+			details := contextOf(vigil.EventTriggered)
+			details.Incident.Title, details.Incident.Description, details.Incident.Note = long, long, long
+			details.Check.Name, details.Check.Target, details.Rule.Name, details.Organization.Name = long, long, long, long
+			details.Incident.Trigger.Result.Error = long
+			details.Incident.Trigger.Result.Metadata = map[string]any{"body": long}
+			event, err := vigil.NewEvent(details)
 			if err != nil || len(event.Envelope) > vigil.MaxEnvelope || !json.Valid(event.Envelope) {
 				t.Fatalf("%d bytes, %v", len(event.Envelope), err)
 			}
@@ -110,7 +110,7 @@ func TestNewEvent(t *testing.T) {
 		incident := uuid.New()
 		first := vigil.EventID(incident, vigil.EventTriggered)
 		if again := vigil.EventID(incident, vigil.EventTriggered); again != first {
-			t.Errorf("%s and %s are of the same turn", first, again)
+			t.Errorf("%s and %s belong to the same change", first, again)
 		}
 		if other := vigil.EventID(incident, vigil.EventResolved); other == first {
 			t.Error("two turns have the same id")

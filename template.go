@@ -25,8 +25,8 @@ type Variable struct {
 // Placeholder is the variable as a template holds it.
 func (v Variable) Placeholder() string { return TemplateOpen + v.Name + TemplateClose }
 
-// Variables returns all template variables in the order of the documentation. The
-// caller owns the slice.
+// Variables returns all template variables in the order in which people are
+// shown them. The slice belongs to the caller.
 func Variables() []Variable {
 	return []Variable{
 		{"check_id", "uuid", "Id of the check.", "5f0c3a52-9d1e-4c55-8a3b-0a6f5f1f9b11"},
@@ -67,8 +67,8 @@ func VariableNames() []string {
 	return names
 }
 
-// ExampleVariables returns a value for every template variable, by name. Test
-// messages use them.
+// ExampleVariables returns a value for every template variable, by name: what a
+// test message is made of.
 func ExampleVariables() map[string]string {
 	values := make(map[string]string)
 	for _, v := range Variables() {
@@ -112,8 +112,8 @@ func templateError(member string, known []string, what string) error {
 	return err
 }
 
-// shownPlaceholder quotes an unknown name that looks like one, and no other text
-// between the marks: it may be a secret.
+// shownPlaceholder repeats an unknown name when it looks like one, and not a
+// text that ended up between the marks.
 func shownPlaceholder(name string) string {
 	plain := !strings.ContainsFunc(name, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' || r == '.')

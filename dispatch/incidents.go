@@ -44,20 +44,22 @@ func NewIncidents(temporal client.Client, store incidentStore) *Incidents {
 // the change. Repeated, it changes nothing. A resolved incident is a CodeConflict
 // error; a workflow that does not answer within two seconds is CodeUnavailable.
 func (i *Incidents) Acknowledge(ctx context.Context, orgID, id uuid.UUID, by string) (vigil.Incident, error) {
-	return i.change(ctx, orgID, id, workflows.UpdateAcknowledge, workflows.Request{IncidentID: id, By: by}, func(row *vigil.Incident) (bool, error) {
-		if !row.Open() {
-			return false, vigil.Errorf(vigil.CodeConflict, "The incident is resolved and cannot be acknowledged any more.")
-		}
-		return row.Status == vigil.IncidentAcknowledged, nil
-	})
+	return i.change(ctx, orgID, id, workflows.UpdateAcknowledge, workflows.Request{IncidentID: id, By: by},
+		func(row *vigil.Incident) (bool, error) {
+			if !row.Open() {
+				return false, vigil.Errorf(vigil.CodeConflict, "The incident is resolved and cannot be acknowledged any more.")
+			}
+			return row.Status == vigil.IncidentAcknowledged, nil
+		})
 }
 
 // Resolve ends an incident manually and returns it after the change. Repeated, it
 // changes nothing; CodeUnavailable as for Acknowledge.
 func (i *Incidents) Resolve(ctx context.Context, orgID, id uuid.UUID, by, note string) (vigil.Incident, error) {
-	return i.change(ctx, orgID, id, workflows.UpdateResolve, workflows.Request{IncidentID: id, By: by, Note: note}, func(row *vigil.Incident) (bool, error) {
-		return !row.Open(), nil
-	})
+	return i.change(ctx, orgID, id, workflows.UpdateResolve, workflows.Request{IncidentID: id, By: by, Note: note},
+		func(row *vigil.Incident) (bool, error) {
+			return !row.Open(), nil
+		})
 }
 
 // Redeliver makes one more attempt of a delivery, in any of its states. It fails as
@@ -112,16 +114,20 @@ func (i *Incidents) Send(ctx context.Context, delivery vigil.PendingDelivery) er
 			keyword(AttributeIncident, delivery.IncidentID), keyword(AttributeChannel, delivery.ChannelID),
 			temporal.NewSearchAttributeKeyKeyword(AttributeDelivery).ValueSet(string(vigil.DeliveryPending)),
 		),
-		StaticSummary: bounded(shortened(delivery.CheckName) + " → " + shortened(delivery.ChannelName) + " (" + string(delivery.ChannelType) + ")"),
+		StaticSummary: bounded(
+			shortened(delivery.CheckName) + " → " + shortened(delivery.ChannelName) + " (" + string(delivery.ChannelType) + ")"),
 	}
-	_, err := i.temporal.SignalWithStartWorkflow(ctx, vigil.DeliveryWorkflowID(delivery.IncidentID, delivery.ChannelID), workflows.SignalRefresh, nil,
+	id := vigil.DeliveryWorkflowID(delivery.IncidentID, delivery.ChannelID)
+	_, err := i.temporal.SignalWithStartWorkflow(ctx, id, workflows.SignalRefresh, nil,
 		options, workflows.Delivery, workflows.DeliveryInput{IncidentID: delivery.IncidentID, ChannelID: delivery.ChannelID})
 	return wrapIncident("send", err)
 }
 
 // change sends an update to an incident's workflow until the stored incident shows
 // it. done reports whether it does, or why it never can.
-func (i *Incidents) change(ctx context.Context, orgID, id uuid.UUID, update string, request workflows.Request, done func(*vigil.Incident) (bool, error)) (vigil.Incident, error) {
+func (i *Incidents) change(
+	ctx context.Context, orgID, id uuid.UUID, update string, request workflows.Request, done func(*vigil.Incident) (bool, error),
+) (vigil.Incident, error) {
 	waiting, stop := context.WithTimeout(ctx, updateWait)
 	defer stop()
 	var failed error

@@ -193,6 +193,7 @@ func marshalHistory(t *testing.T, history *historypb.History) []byte {
 
 // replayHistories runs today's workflows over histories of the earlier version.
 func replayHistories(t *testing.T, fixture string) {
+	t.Helper()
 	histories, err := filepath.Glob(filepath.Join(fixture, "histories", "*.json"))
 	if err != nil || len(histories) == 0 {
 		t.Fatalf("no history: %v", err)

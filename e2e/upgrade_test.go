@@ -19,7 +19,7 @@ import (
 	"vigil/standalone"
 )
 
-const tokenHeaderIsSecret = false
+const tokenHeaderIsSecret = true
 
 // upgrade is a data directory of an earlier version under today's program.
 type upgrade struct {

@@ -42,7 +42,7 @@ func conformRepeated(t *testing.T, kind vigil.ChannelType) {
 }
 
 // secretNames are the words in a member's name that demand the tag secret.
-var secretNames = regexp.MustCompile(`password|token|key|secret`) //nolint:gochecknoglobals // compiled once
+var secretNames = regexp.MustCompile(`password|token|key|secret`)
 
 func encoded(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
 

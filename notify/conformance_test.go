@@ -111,6 +111,11 @@ func TestRegistry(t *testing.T) {
 			t.Errorf("fixtures of %q, types %q: the type's test adds one", known, r.Types())
 		}
 	})
+}
+
+func TestRegistryParses(t *testing.T) {
+	t.Parallel()
+	r := registry()
 
 	t.Run("NamesThemForAnUnknownOne", func(t *testing.T) {
 		t.Parallel()

@@ -24,7 +24,7 @@ const (
 )
 
 // secretNames are the words in a member's name that demand the tag secret.
-var secretNames = regexp.MustCompile(`password|token|key|secret`) //nolint:gochecknoglobals // compiled once
+var secretNames = regexp.MustCompile(`password|token|key|secret`)
 
 // membersAreTagged fails for a member whose name says that it is a secret and
 // whose tag does not.

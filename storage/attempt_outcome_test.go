@@ -102,6 +102,10 @@ func TestClaimedAttempt(t *testing.T) {
 			t.Errorf("got %+v, want the attempt %+v", lost, p.Attempt)
 		}
 	})
+}
+
+func TestClaimOrder(t *testing.T) {
+	t.Parallel()
 
 	t.Run("AttemptOlderThanAMinuteLeavesRoomForAnother", func(t *testing.T) {
 		t.Parallel()
@@ -224,6 +228,10 @@ func TestRecordOutcome(t *testing.T) {
 			t.Errorf("delivery %+v", d)
 		}
 	})
+}
+
+func TestRecordOutcomeOfARedelivery(t *testing.T) {
+	t.Parallel()
 
 	t.Run("MergedMessageIsRedeliveredMerged", func(t *testing.T) {
 		t.Parallel()
@@ -278,7 +286,7 @@ func TestRecordOutcome(t *testing.T) {
 		}
 	})
 
-	t.Run("RedeliveryAskedForDuringAnAttemptIsDueAtOnce", func(t *testing.T) {
+	t.Run("RedeliveryRequestedDuringAnAttemptIsDueAtOnce", func(t *testing.T) {
 		t.Parallel()
 		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
 		id := a.open(a.fails(newark)).Incident.ID
@@ -289,6 +297,10 @@ func TestRecordOutcome(t *testing.T) {
 			t.Errorf("rest %+v", rest)
 		}
 	})
+}
+
+func TestRecordOutcomeBeforeARecovery(t *testing.T) {
+	t.Parallel()
 
 	t.Run("RecoveryThatWaitsIsDueAtOnce", func(t *testing.T) {
 		t.Parallel()

@@ -45,7 +45,7 @@ func ruleNotifying(tb testing.TB, s *storage.Store, check vigil.Check, name stri
 
 func TestChannel(t *testing.T) {
 	t.Parallel()
-	s, clock := newStore(t)
+	s, _ := newStore(t)
 	org, _ := newOrg(t, s)
 	other, _ := newOrg(t, s)
 
@@ -90,6 +90,13 @@ func TestChannel(t *testing.T) {
 			t.Errorf("got %v, %v", found, err)
 		}
 	})
+}
+
+func TestUpdateChannel(t *testing.T) {
+	t.Parallel()
+	s, clock := newStore(t)
+	org, _ := newOrg(t, s)
+	other, _ := newOrg(t, s)
 
 	t.Run("OnlyNameConfigAndEnabledChange", func(t *testing.T) {
 		t.Parallel()
@@ -237,6 +244,11 @@ func TestDeleteChannel(t *testing.T) {
 			t.Errorf("revision %d after %d, %v", after.Revision, before.Revision, err)
 		}
 	})
+}
+
+func TestDeleteUnusedChannel(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
 
 	t.Run("OneWithoutRulesIsDeletedOnce", func(t *testing.T) {
 		t.Parallel()
@@ -251,7 +263,7 @@ func TestDeleteChannel(t *testing.T) {
 	})
 
 	// However they meet, no rule is left that notifies a deleted channel.
-	t.Run("RulesThatComeMeanwhileTellNoDeletedChannel", func(t *testing.T) {
+	t.Run("RulesThatComeMeanwhileNotifyNoDeletedChannel", func(t *testing.T) {
 		t.Parallel()
 		org, _ := newOrg(t, s)
 		check := newCheck(t, s, draft(org.ID, newark))

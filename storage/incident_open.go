@@ -77,8 +77,7 @@ func existingIncident(ctx context.Context, tx bun.Tx, o vigil.OpenRequest) (*inc
 // enabledRules reads the rules of the request that are enabled, the leading one first.
 func enabledRules(ctx context.Context, tx bun.Tx, o vigil.OpenRequest) ([]vigil.Rule, error) {
 	var rows []ruleRow
-	err := tx.NewSelect().Model(&rows).
-		Where("ar.check_id = ? AND ar.enabled AND ar.id = ANY(?)", o.CheckID, pgdialect.Array(append([]uuid.UUID{}, o.Rules...))).Scan(ctx)
+	err := tx.NewSelect().Model(&rows).Where("ar.check_id = ? AND ar.enabled AND ar.id = ANY(?)", o.CheckID, pgdialect.Array(append([]uuid.UUID{}, o.Rules...))).Scan(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the rules: %w", err)
 	}
@@ -87,9 +86,7 @@ func enabledRules(ctx context.Context, tx bun.Tx, o vigil.OpenRequest) ([]vigil.
 	return rules, err
 }
 
-func (s *Store) insertIncident(
-	ctx context.Context, tx bun.Tx, o vigil.OpenRequest, check vigil.Check, org vigil.Organization, rules []vigil.Rule,
-) (vigil.IncidentOutcome, error) {
+func (s *Store) insertIncident(ctx context.Context, tx bun.Tx, o vigil.OpenRequest, check vigil.Check, org vigil.Organization, rules []vigil.Rule) (vigil.IncidentOutcome, error) {
 	now, lead := s.instant(), rules[0]
 	cause, err := trigger(ctx, tx, o, lead)
 	if err != nil {

@@ -121,6 +121,10 @@ func TestClaimAttempt(t *testing.T) {
 			t.Errorf("rest %+v", rest)
 		}
 	})
+}
+
+func TestClaimDecides(t *testing.T) {
+	t.Parallel()
 
 	t.Run("AfterTheIncidentEndedBeforeAnyDelivery", func(t *testing.T) {
 		t.Parallel()
@@ -159,6 +163,10 @@ func TestClaimAttempt(t *testing.T) {
 			t.Errorf("claim %+v", p)
 		}
 	})
+}
+
+func TestClaimsAreBounded(t *testing.T) {
+	t.Parallel()
 
 	t.Run("ANinthInFlightIsOneTooMany", func(t *testing.T) {
 		t.Parallel()

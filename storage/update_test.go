@@ -147,9 +147,9 @@ func TestUpdateCheck(t *testing.T) {
 		if came := loopOf(t, s, c, singapore); !came.Start.Equal(later) || came.Desired != 2 || came.Applied != 0 {
 			t.Errorf("the added region: %+v", came)
 		}
-		stones, err := s.Tombstones(t.Context(), 10)
-		if err != nil || len(stones) != 1 || stones[0].Region != frankfurt || stones[0].CheckID != c.ID {
-			t.Fatalf("tombstones %+v, %v", stones, err)
+		tombstones, err := s.Tombstones(t.Context(), 10)
+		if err != nil || len(tombstones) != 1 || tombstones[0].Region != frankfurt || tombstones[0].CheckID != c.ID {
+			t.Fatalf("tombstones %+v, %v", tombstones, err)
 		}
 		up, err := s.Uptime(t.Context(), c.OrgID, c.ID, time.Hour)
 		if err != nil || up.ByRegion[frankfurt].Total != 1 || up.ByRegion[frankfurt].Missed < 8 {
@@ -158,8 +158,8 @@ func TestUpdateCheck(t *testing.T) {
 
 		clk.set(later.Add(time.Minute))
 		update(t, s, c, func(c *vigil.Check) { c.Regions = []string{newark, singapore, frankfurt} })
-		if stones, err := s.Tombstones(t.Context(), 10); err != nil || len(stones) != 0 {
-			t.Errorf("a region that was added again has a tombstone: %+v, %v", stones, err)
+		if tombstones, err := s.Tombstones(t.Context(), 10); err != nil || len(tombstones) != 0 {
+			t.Errorf("a region that was added again has a tombstone: %+v, %v", tombstones, err)
 		}
 		if back := loopOf(t, s, c, frankfurt); !back.Start.Equal(later.Add(time.Minute)) || back.Applied != 0 {
 			t.Errorf("the region that was added again: %+v", back)
