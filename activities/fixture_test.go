@@ -34,6 +34,9 @@ type watchFixture struct {
 	catalogue *activities.Catalogue
 	log       logBuffer
 
+	// clock stamps changes of definitions; nil is the machine's. Set it before Run.
+	clock func(context.Context) (time.Time, error)
+
 	mu   sync.Mutex
 	defs map[uuid.UUID]vigil.Definition
 	gone []vigil.Tombstone

@@ -9,11 +9,12 @@ import (
 
 	"vigil"
 	"vigil/api/rest"
+	"vigil/audit"
 )
 
 // auditStore reads the audit log.
 type auditStore interface {
-	AuditLog(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]vigil.AuditEntry, int, error)
+	AuditLog(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]audit.Entry, int, error)
 }
 
 type auditLog struct{ store auditStore }
@@ -33,7 +34,7 @@ type auditView struct {
 	UserAgent  string     `json:"user_agent"`
 }
 
-func showAudit(e vigil.AuditEntry) auditView {
+func showAudit(e audit.Entry) auditView {
 	view := auditView{
 		ID: e.ID, CreatedAt: e.At.UTC(), Action: e.Action, ResourceID: identity(e.ResourceID), UserID: identity(e.UserID),
 		APIKeyID: identity(e.KeyID), Members: append([]string{}, e.Members...),

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"vigil"
+	"vigil/audit"
 	"vigil/storage"
 )
 
@@ -42,7 +43,7 @@ func (d *incidentStub) change(ctx context.Context, orgID, id uuid.UUID, change f
 		return vigil.Incident{}, vigil.Errorf(vigil.CodeUnavailable, "The incident did not answer in time.")
 	}
 	// The activity runs in another process: nothing of the request goes there.
-	if err := change(context.WithoutCancel(vigil.WithAudit(ctx, nil))); err != nil {
+	if err := change(context.WithoutCancel(audit.NewContext(ctx, nil))); err != nil {
 		return vigil.Incident{}, err
 	}
 	return d.store.Incident(ctx, orgID, id)

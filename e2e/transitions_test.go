@@ -59,7 +59,7 @@ func TestTurnCost(t *testing.T) {
 		Catalogue: activities.NewCatalogue(activities.CatalogueOptions{
 			Store: stub, Parser: stub, Regions: []string{stubRegion}, Now: time.Now, Log: quiet,
 		}),
-		Results:   stub, History: stub, Probes: semaphore.NewWeighted(1), Worker: "cost", Now: time.Now, Log: quiet,
+		Results: stub, History: stub, Probes: semaphore.NewWeighted(1), Worker: "cost", Now: time.Now, Log: quiet,
 	})
 	regions := workers.NewRegions(c, workers.RegionOptions{
 		Name: "cost", Regions: []string{stubRegion}, Watcher: watcher, Leases: stub, Capabilities: stub, Log: quiet,

@@ -17,8 +17,6 @@ import (
 	"github.com/miekg/dns"
 
 	"vigil"
-	"vigil/egress"
-	"vigil/probe"
 	"vigil/probe/probetest"
 )
 

@@ -9,6 +9,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"vigil"
+	"vigil/audit"
 )
 
 type auditRow struct {
@@ -30,8 +31,8 @@ type auditRow struct {
 
 // recordAudit stores the audit entry of ctx, once. Without an entry it does nothing.
 func (s *Store) recordAudit(ctx context.Context, db bun.IDB) error {
-	entry := vigil.AuditOf(ctx)
-	if !entry.Note() {
+	entry := audit.FromContext(ctx)
+	if !entry.Claim() {
 		return nil
 	}
 	entry.ID, entry.At = idOrNew(entry.ID), s.instant()
@@ -57,16 +58,16 @@ func (s *Store) RecordAudit(ctx context.Context) error {
 
 // AuditLog returns one page of an organization's audit entries, newest first, and
 // the total number of entries.
-func (s *Store) AuditLog(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]vigil.AuditEntry, int, error) {
+func (s *Store) AuditLog(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]audit.Entry, int, error) {
 	var rows []auditRow
 	total, err := s.db.NewSelect().Model(&rows).Where("a.org_id = ?", orgID).
 		OrderExpr("a.at DESC, a.id DESC").Limit(int64(page.Limit)).Offset(int64(page.Offset)).ScanAndCount(ctx)
 	if err != nil {
 		return nil, 0, wrap("list the audit log", err)
 	}
-	entries := make([]vigil.AuditEntry, len(rows))
+	entries := make([]audit.Entry, len(rows))
 	for i, row := range rows {
-		entries[i] = vigil.AuditEntry{
+		entries[i] = audit.Entry{
 			ID: row.ID, OrgID: row.OrgID, At: row.At, Action: row.Action, ResourceID: row.ResourceID,
 			UserID: row.UserID, KeyID: row.KeyID, KeyPrefix: row.KeyPrefix, Members: row.Members,
 			RequestID: row.RequestID, Address: row.Address, UserAgent: row.UserAgent,

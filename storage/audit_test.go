@@ -7,30 +7,31 @@ import (
 	"github.com/google/uuid"
 
 	"vigil"
+	"vigil/audit"
 )
 
 func TestAuditLog(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
 	org, user := newOrg(t, s)
-	entry := func(action string) *vigil.AuditEntry {
-		return &vigil.AuditEntry{
+	entry := func(action string) *audit.Entry {
+		return &audit.Entry{
 			OrgID: org.ID, UserID: user.ID, Action: action, KeyPrefix: "vgl_x", RequestID: "r1",
 			Address: "192.0.2.1", UserAgent: "curl", Members: []string{"name"},
 		}
 	}
-	c, err := s.CreateCheck(vigil.WithAudit(t.Context(), entry("check.create")), draft(org.ID, newark), unlimited(), vigil.Allowance{})
+	c, err := s.CreateCheck(audit.NewContext(t.Context(), entry("check.create")), draft(org.ID, newark), unlimited(), vigil.Allowance{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	refused := errors.New("refused")
-	_, err = s.UpdateCheck(vigil.WithAudit(t.Context(), entry("check.update")), org.ID, c.ID, unlimited(),
+	_, err = s.UpdateCheck(audit.NewContext(t.Context(), entry("check.update")), org.ID, c.ID, unlimited(),
 		func(*vigil.Check) error { return refused })
 	if !errors.Is(err, refused) {
 		t.Fatal(err)
 	}
 	keyEntry := entry("api_key.create")
-	ctx := vigil.WithAudit(t.Context(), keyEntry)
+	ctx := audit.NewContext(t.Context(), keyEntry)
 	key, err := s.CreateKey(ctx, org.ID, user.ID, vigil.NewKey{Name: "k", Prefix: "vgl_x", Hash: []byte("h")})
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +46,7 @@ func TestAuditLog(t *testing.T) {
 	if err != nil || total != 2 || len(entries) != 2 {
 		t.Fatalf("%d entries of %d: %+v (%v)", len(entries), total, entries, err)
 	}
-	actions := map[string]vigil.AuditEntry{entries[0].Action: entries[0], entries[1].Action: entries[1]}
+	actions := map[string]audit.Entry{entries[0].Action: entries[0], entries[1].Action: entries[1]}
 	if actions["api_key.create"].ResourceID != key.ID {
 		t.Errorf("entry %+v", actions["api_key.create"])
 	}

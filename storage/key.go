@@ -9,6 +9,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"vigil"
+	"vigil/audit"
 )
 
 type keyRow struct {
@@ -48,7 +49,7 @@ func (s *Store) CreateKey(ctx context.Context, orgID, userID uuid.UUID, k vigil.
 	var key vigil.APIKey
 	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) (err error) {
 		key, err = insertKey(ctx, tx, orgID, userID, k, s.instant())
-		if entry := vigil.AuditOf(ctx); entry != nil {
+		if entry := audit.FromContext(ctx); entry != nil {
 			entry.ResourceID = key.ID
 		}
 		return err

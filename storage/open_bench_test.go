@@ -101,6 +101,7 @@ func newOpenBench(b *testing.B, s *storage.Store, n int) *openBench {
 
 // run opens incidents and resolves them, of which only the opening counts.
 func (o *openBench) run(b *testing.B, rule string, matches bool) {
+	b.Helper()
 	vote := o.vote
 	if !matches {
 		vote.Matches = nil

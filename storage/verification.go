@@ -8,6 +8,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"vigil"
+	"vigil/audit"
 )
 
 // ReplaceToken stores a token that was mailed. It replaces the older token of the same
@@ -125,7 +126,7 @@ func lockUser(ctx context.Context, tx bun.Tx, id uuid.UUID) (vigil.User, error) 
 	if err := tx.NewSelect().Model(&row).Where("u.id = ?", id).For("NO KEY UPDATE").Scan(ctx); err != nil {
 		return vigil.User{}, found("user", err)
 	}
-	if entry := vigil.AuditOf(ctx); entry != nil {
+	if entry := audit.FromContext(ctx); entry != nil {
 		entry.OrgID, entry.UserID = row.OrgID, row.ID
 	}
 	return row.user(), nil

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"vigil"
+	"vigil/audit"
 )
 
 // identified is an input that names a resource by its path.
@@ -22,7 +23,7 @@ type identified interface{ ResourceID() uuid.UUID }
 // action.
 func WithAudit(ctx context.Context, action string, in any) context.Context {
 	req := RequestOf(ctx)
-	entry := &vigil.AuditEntry{Action: action, RequestID: req.ID, Address: req.Address.String(), UserAgent: req.agent}
+	entry := &audit.Entry{Action: action, RequestID: req.ID, Address: req.Address.String(), UserAgent: req.agent}
 	if caller := req.Caller; caller != nil {
 		entry.OrgID, entry.UserID, entry.KeyID, entry.KeyPrefix = caller.Org.ID, caller.User.ID, caller.Key.ID, caller.Key.Prefix
 	}
@@ -30,7 +31,7 @@ func WithAudit(ctx context.Context, action string, in any) context.Context {
 	if in, ok := in.(identified); ok {
 		entry.ResourceID = in.ResourceID()
 	}
-	return vigil.WithAudit(ctx, entry)
+	return audit.NewContext(ctx, entry)
 }
 
 // keepBody is a middleware that keeps the body of a request, so that the audit
@@ -71,14 +72,14 @@ func (r *Request) givenMembers() []string {
 
 // AuditResource notes the id of what a request created.
 func AuditResource(ctx context.Context, id uuid.UUID) {
-	if entry := vigil.AuditOf(ctx); entry != nil {
+	if entry := audit.FromContext(ctx); entry != nil {
 		entry.ResourceID = id
 	}
 }
 
 // AuditUser notes who made a request that had no credential.
 func AuditUser(ctx context.Context, user vigil.User) {
-	if entry := vigil.AuditOf(ctx); entry != nil {
+	if entry := audit.FromContext(ctx); entry != nil {
 		entry.OrgID, entry.UserID = user.OrgID, user.ID
 	}
 }

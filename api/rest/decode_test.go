@@ -12,8 +12,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"vigil"
 	"vigil/api/rest"
+	"vigil/audit"
 )
 
 // itemBody is a body with a member of each kind.
@@ -36,13 +36,13 @@ type itemView struct {
 
 // server serves POST /v1/items, which shows the body that it decoded. Every entry of
 // the audit log goes to note.
-func server(t *testing.T, note func(entry *vigil.AuditEntry)) *httptest.Server {
+func server(t *testing.T, note func(entry *audit.Entry)) *httptest.Server {
 	t.Helper()
 	mux := http.NewServeMux()
 	r := &rest.Registrar{
 		API: rest.NewAPI(mux, &huma.Info{Title: "Test", Version: "1"}, nil),
 		Note: func(ctx context.Context) error {
-			note(vigil.AuditOf(ctx))
+			note(audit.FromContext(ctx))
 			return nil
 		},
 	}
@@ -98,7 +98,7 @@ func post(t *testing.T, listener *httptest.Server, body string, out any) (status
 // it or blame another member.
 func TestStrictJSON(t *testing.T) {
 	t.Parallel()
-	listener := server(t, func(*vigil.AuditEntry) {})
+	listener := server(t, func(*audit.Entry) {})
 	nested := func(levels int) string {
 		return `{"name":"x","id":` + strings.Repeat("[", levels-1) + strings.Repeat("]", levels-1) + `}`
 	}
@@ -162,7 +162,7 @@ func TestStrictJSON(t *testing.T) {
 
 func TestAnswersDoNotEscapeHTML(t *testing.T) {
 	t.Parallel()
-	listener := server(t, func(*vigil.AuditEntry) {})
+	listener := server(t, func(*audit.Entry) {})
 	var raw json.RawMessage
 	if post(t, listener, `{"name":"<a&b>","config":{}}`, &raw); !strings.Contains(string(raw), `"<a&b>"`) {
 		t.Errorf("answer %s", raw)
@@ -171,7 +171,7 @@ func TestAnswersDoNotEscapeHTML(t *testing.T) {
 
 func TestFields(t *testing.T) {
 	t.Parallel()
-	listener := server(t, func(*vigil.AuditEntry) {})
+	listener := server(t, func(*audit.Entry) {})
 	for body, want := range map[string]string{
 		`{"name":"x","config":{}}`:                                  `{"name":"x","config":{},"size":null,"enabled":null}`,
 		`{"name":"x","config":{"a":null},"enabled":false}`:          `{"name":"x","config":{"a":null},"size":null,"enabled":false}`,
@@ -203,8 +203,8 @@ func TestFields(t *testing.T) {
 
 func TestAuditNamesMembers(t *testing.T) {
 	t.Parallel()
-	var entry *vigil.AuditEntry
-	listener := server(t, func(e *vigil.AuditEntry) { entry = e })
+	var entry *audit.Entry
+	listener := server(t, func(e *audit.Entry) { entry = e })
 	var got any
 	if status := post(t, listener, `{"name":"secret","id":1,"config":{"url":1},"enabled":true}`, &got); status != http.StatusOK {
 		t.Fatalf("status %d: %v", status, got)
