@@ -72,3 +72,77 @@ type AccountToken struct {
 	Email     string // recipient of the mail
 	ExpiresAt time.Time
 }
+
+// Tier is the pricing tier of an organization.
+type Tier string
+
+// Tiers (spec section 8).
+const (
+	TierFree       Tier = "free"
+	TierPaid       Tier = "paid"
+	TierEnterprise Tier = "enterprise"
+)
+
+// Unlimited is the value of a limit that is not enforced.
+const Unlimited = 0
+
+// Plan holds the limits of a tier.
+type Plan struct {
+	Tier            Tier
+	RegionsPerCheck int
+	PrimaryOnly     bool // only the six primary regions
+	MinInterval     time.Duration
+	// ExecutionsPerHour limits the total HourlyCost of the enabled checks.
+	ExecutionsPerHour int64
+	// CreationsPerHour limits new checks until the account's address is verified,
+	// CreationsPerHourVerified afterwards.
+	CreationsPerHour         int64
+	CreationsPerHourVerified int64
+}
+
+// PlanOf returns the plan of a tier, the free plan for an unknown one. minEnterprise is
+// the smallest interval of the enterprise tier.
+func PlanOf(tier Tier, minEnterprise time.Duration) Plan {
+	switch tier {
+	case TierEnterprise:
+		return Plan{
+			Tier: tier, RegionsPerCheck: 33, MinInterval: minEnterprise,
+			ExecutionsPerHour: Unlimited, CreationsPerHour: Unlimited, CreationsPerHourVerified: Unlimited,
+		}
+	case TierPaid:
+		return Plan{
+			Tier: tier, RegionsPerCheck: 33, MinInterval: 30 * time.Second,
+			ExecutionsPerHour: 500_000, CreationsPerHour: 1000, CreationsPerHourVerified: 1000,
+		}
+	case TierFree:
+	}
+	return Plan{
+		Tier: TierFree, RegionsPerCheck: 1, PrimaryOnly: true, MinInterval: time.Minute,
+		ExecutionsPerHour: 50_000, CreationsPerHour: 30, CreationsPerHourVerified: 90,
+	}
+}
+
+// Allowance limits the checks that an organization may create in an hour.
+type Allowance struct {
+	CreationsPerHour int64 // or Unlimited
+}
+
+// Usage of an organization's plan.
+type Usage struct {
+	Checks            int64
+	ExecutionsPerHour float64
+}
+
+// RateWindow is the length of a window of the rate limit (spec section 8).
+const RateWindow = time.Minute
+
+// RateLease is a share of an organization's requests that one process may admit
+// without asking the store, until the window ends.
+type RateLease struct {
+	// Granted requests; 0 when none are left in the window.
+	Granted int64
+	// Left in the window, for any process, after this lease.
+	Left int64
+	// Ends is the remaining duration of the window.
+	Ends time.Duration
+}

@@ -11,12 +11,13 @@ import (
 
 	"vigil"
 	"vigil/api/rest"
+	"vigil/mail"
 	"vigil/timing"
 )
 
 // mailer sends mail to people.
 type mailer interface {
-	Send(ctx context.Context, mail vigil.Mail) error
+	Send(ctx context.Context, message mail.Message) error
 	// Sends reports whether mail reaches people, as opposed to a directory.
 	Sends() bool
 }
@@ -47,7 +48,7 @@ type accountMail struct {
 }
 
 // send mails in the background.
-func (m *accountMail) send(ctx context.Context, what string, mail vigil.Mail) {
+func (m *accountMail) send(ctx context.Context, what string, message mail.Message) {
 	if m.mailer == nil {
 		return
 	}
@@ -57,10 +58,10 @@ func (m *accountMail) send(ctx context.Context, what string, mail vigil.Mail) {
 			if try > 0 && timing.Sleep(ctx, mailPause) != nil {
 				break
 			}
-			if err = m.mailer.Send(ctx, mail); err == nil {
+			if err = m.mailer.Send(ctx, message); err == nil {
 				return nil
 			}
-			if failed, ok := errors.AsType[*vigil.MailError](err); ok && failed.Status >= 500 {
+			if failed, ok := errors.AsType[*mail.Error](err); ok && failed.Status >= 500 {
 				break // refused for good
 			}
 		}
@@ -92,7 +93,7 @@ func (m *accountMail) sendVerification(ctx context.Context, user vigil.User, ema
 	if err != nil {
 		return err
 	}
-	m.send(ctx, "send a verification", vigil.Mail{
+	m.send(ctx, "send a verification", mail.Message{
 		To: []string{email}, Subject: "Confirm your email address",
 		Text: "Someone, probably you, gave this address to a Vigil account. To confirm that it is yours, open\n\n" +
 			m.publicURL + "/verify?token=" + token + "\n\n" +
@@ -108,7 +109,7 @@ func (m *accountMail) sendRecovery(ctx context.Context, user vigil.User, why str
 	if err != nil {
 		return err
 	}
-	m.send(ctx, "send a recovery", vigil.Mail{
+	m.send(ctx, "send a recovery", mail.Message{
 		To: []string{user.Email}, Subject: "Your link to sign in",
 		Text: why + " To make a new API key for your Vigil account, and a new password if you like, open\n\n" +
 			m.publicURL + "/recover?token=" + token + "\n\n" +
@@ -120,7 +121,7 @@ func (m *accountMail) sendRecovery(ctx context.Context, user vigil.User, why str
 
 // sendReplaced mails an address that it no longer belongs to an account.
 func (m *accountMail) sendReplaced(ctx context.Context, previous string) {
-	m.send(ctx, "send a notice of a replaced address", vigil.Mail{
+	m.send(ctx, "send a notice of a replaced address", mail.Message{
 		To: []string{previous}, Subject: "Your account has another email address now",
 		Text: "The Vigil account that had this address has another one from now on: its owner asked for the change, " +
 			"and the link in a mail to the new address was used.\n\n" +

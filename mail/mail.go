@@ -13,8 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"vigil"
 )
 
 // defaultTimeout bounds a mail whose context has no deadline of its own.
@@ -101,15 +99,15 @@ func New(opts Options) (*Mailer, error) {
 func (m *Mailer) Sends() bool { return m.server != nil }
 
 // Send hands a mail to the server, or writes it to a file. The error is a
-// *vigil.MailError, also when only some of the recipients were refused. A
+// *Error, also when only some of the recipients were refused. A
 // server that refuses all recipients gets no message. Send returns when ctx ends.
-func (m *Mailer) Send(ctx context.Context, mail vigil.Mail) error {
+func (m *Mailer) Send(ctx context.Context, mail Message) error {
 	if len(mail.To) == 0 {
-		return &vigil.MailError{Code: CodeRejected, Message: "the mail has no recipient"}
+		return &Error{Code: CodeRejected, Message: "the mail has no recipient"}
 	}
 	for _, to := range mail.To {
 		if err := checkAddress(to); err != nil {
-			return &vigil.MailError{Code: CodeRejected, Message: "a recipient's address " + err.Error()}
+			return &Error{Code: CodeRejected, Message: "a recipient's address " + err.Error()}
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, defaultTimeout)
@@ -125,7 +123,7 @@ func (m *Mailer) Send(ctx context.Context, mail vigil.Mail) error {
 	if err == nil || sent == 0 {
 		return err
 	}
-	if failure, ok := errors.AsType[*vigil.MailError](err); ok {
+	if failure, ok := errors.AsType[*Error](err); ok {
 		m.log.WarnContext(ctx, "mail server refused some recipients", "status", failure.Status, "refused", len(mail.To)-sent, "accepted", sent)
 	}
 	return err

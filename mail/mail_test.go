@@ -18,7 +18,6 @@ import (
 
 	"github.com/emersion/go-smtp"
 
-	"vigil"
 	"vigil/egress"
 	"vigil/mail"
 	"vigil/mail/mailtest"
@@ -27,8 +26,8 @@ import (
 
 const password = "correct-horse-battery"
 
-func letter() vigil.Mail {
-	return vigil.Mail{
+func letter() mail.Message {
+	return mail.Message{
 		To: []string{"ada@example.com"}, Subject: "Prüfung", Text: "Line one\nGrüße", HTML: "<p>Line &lt;one&gt;</p>",
 		ID: "event-1", Thread: "incident-1",
 	}
@@ -46,9 +45,9 @@ func mailer(t *testing.T, opts mail.Options) *mail.Mailer {
 	return m
 }
 
-func failure(t *testing.T, err error) *vigil.MailError {
+func failure(t *testing.T, err error) *mail.Error {
 	t.Helper()
-	f, ok := errors.AsType[*vigil.MailError](err)
+	f, ok := errors.AsType[*mail.Error](err)
 	if !ok {
 		t.Fatalf("not a mail error: %v", err)
 	}

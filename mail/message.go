@@ -17,14 +17,51 @@ import (
 // maxSubject bounds a subject, in bytes; what is longer is cut.
 const maxSubject = 250
 
+// Message is a mail.
+type Message struct {
+	// To are plain addresses, without display names.
+	To      []string
+	Subject string
+	Text    string
+	// HTML is the same for those who see it; empty for a mail of text only.
+	HTML string
+	// ID names the message for good: a mail that is sent again with the same
+	// ID is recognised as the same one. Empty for a random one.
+	ID string
+	// Thread groups messages that belong together; empty for none.
+	Thread string
+}
+
+// Error says why a mail was not sent, or not to every recipient. Its text is a
+// sentence for people and holds no secret.
+type Error struct {
+	// Code is what happened in one word for programs, such as timeout, dns,
+	// connection_refused, tls, auth or rejected.
+	Code    string
+	Message string
+	// Status is the reply code of the mail server, or 0 when it gave none.
+	Status int
+	// Reply is what the mail server said; empty when it said nothing.
+	Reply string
+	// Accepted is to how many recipients the message went all the same.
+	Accepted int
+}
+
+// Error returns the sentence.
+func (e *Error) Error() string { return e.Message }
+
+// Final reports whether sending the same mail again would reach no more
+// recipients: it went out, and the server refused the other recipients for good.
+func (e *Error) Final() bool { return e.Accepted > 0 && e.Status >= 500 }
+
 // compose makes the message: text, and HTML beside it where there is some.
-func (m *Mailer) compose(mail vigil.Mail) (*gomail.Msg, error) {
+func (m *Mailer) compose(mail Message) (*gomail.Msg, error) {
 	message := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
 	if err := message.FromFormat("Vigil", m.from); err != nil {
-		return nil, &vigil.MailError{Code: CodeRejected, Message: "the sender's address is not valid"}
+		return nil, &Error{Code: CodeRejected, Message: "the sender's address is not valid"}
 	}
 	if err := message.To(mail.To...); err != nil {
-		return nil, &vigil.MailError{Code: CodeRejected, Message: "a recipient's address is not valid"}
+		return nil, &Error{Code: CodeRejected, Message: "a recipient's address is not valid"}
 	}
 	id := mail.ID
 	if id == "" {
@@ -81,7 +118,7 @@ func clean(text string) string {
 func (m *Mailer) write(ctx context.Context, message *gomail.Msg) error {
 	fail := func(err error) error {
 		m.log.ErrorContext(ctx, "mail was not written", "dir", m.dir, "error", err)
-		return &vigil.MailError{Code: CodeFailed, Message: "the mail could not be written to the mail directory"}
+		return &Error{Code: CodeFailed, Message: "the mail could not be written to the mail directory"}
 	}
 	if err := os.MkdirAll(m.dir, 0o700); err != nil {
 		return fail(err)

@@ -12,7 +12,7 @@ import (
 	"vigil/neterr"
 )
 
-// The codes of a vigil.MailError.
+// The codes of a Error.
 const (
 	CodeTimeout     = neterr.Timeout
 	CodeCanceled    = neterr.Canceled
@@ -31,10 +31,10 @@ const maxReply = 1024
 
 // explain makes an error of a session one for people. A server's own words are
 // kept apart from the sentence.
-func (s *server) explain(ctx context.Context, err error) *vigil.MailError {
+func (s *server) explain(ctx context.Context, err error) *Error {
 	if reply, ok := errors.AsType[*textproto.Error](err); ok {
 		text := s.redact(fmt.Sprintf("%d %s", reply.Code, reply.Msg))
-		failure := &vigil.MailError{Code: CodeRejected, Status: reply.Code, Reply: printable(text)}
+		failure := &Error{Code: CodeRejected, Status: reply.Code, Reply: printable(text)}
 		failure.Message = fmt.Sprintf("the mail server %s rejected the mail with status %d", s.address(), reply.Code)
 		if signInFailed(reply.Code) {
 			failure.Code = CodeAuth
@@ -43,7 +43,7 @@ func (s *server) explain(ctx context.Context, err error) *vigil.MailError {
 		return failure
 	}
 	code, what := cause(ctx, err)
-	return &vigil.MailError{Code: code, Message: fmt.Sprintf("the mail server %s: %s", s.address(), what)}
+	return &Error{Code: code, Message: fmt.Sprintf("the mail server %s: %s", s.address(), what)}
 }
 
 // signInFailed reports whether a reply code is about the sign-in (RFC 4954).

@@ -4,13 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/mail"
+	netmail "net/mail"
 	"slices"
 	"strings"
 
 	"github.com/google/uuid"
 
 	"vigil"
+	"vigil/mail"
 	"vigil/redact"
 )
 
@@ -66,7 +67,7 @@ func (t emailType) Parse(given json.RawMessage) (Sender, error) {
 // plainAddress reports whether a text is an address that every mail server
 // understands, without a display name.
 func plainAddress(text string) bool {
-	parsed, err := mail.ParseAddress(text)
+	parsed, err := netmail.ParseAddress(text)
 	return err == nil && parsed.Address == text && len(text) <= 254 && visible(text) && !strings.ContainsAny(text, `<>"`)
 }
 
@@ -89,7 +90,7 @@ func (e *email) Send(ctx context.Context, m Message) Outcome {
 	began := e.now()
 	ctx, cancel := context.WithTimeout(ctx, e.timeout)
 	defer cancel()
-	letter := vigil.Mail{To: e.to, Subject: e.config.title(&m, asIs), Text: e.text(&m), HTML: e.html(&m), ID: m.Event.String()}
+	letter := mail.Message{To: e.to, Subject: e.config.title(&m, asIs), Text: e.text(&m), HTML: e.html(&m), ID: m.Event.String()}
 	if m.Incident != uuid.Nil {
 		letter.Thread = m.Incident.String()
 	}
@@ -105,7 +106,7 @@ func mailed(err error) Outcome {
 	if err == nil {
 		return Outcome{}
 	}
-	failure, ok := errors.AsType[*vigil.MailError](err)
+	failure, ok := errors.AsType[*mail.Error](err)
 	if !ok {
 		return Outcome{ErrorCode: CodeProtocol, Error: "the mail could not be sent"}
 	}

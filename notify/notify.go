@@ -14,6 +14,7 @@ import (
 	"vigil"
 	"vigil/config"
 	"vigil/egress"
+	"vigil/mail"
 	"vigil/redact"
 )
 
@@ -75,7 +76,7 @@ type Sender interface {
 
 // mailer sends mail; a *mail.Mailer is one.
 type mailer interface {
-	Send(ctx context.Context, m vigil.Mail) error
+	Send(ctx context.Context, m mail.Message) error
 }
 
 // Registry holds all channel types.

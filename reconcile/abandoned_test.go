@@ -120,7 +120,10 @@ func (*slowStore) Overdue(context.Context, time.Time, time.Duration, []string, i
 }
 
 // Leader grants the lead until its time is over.
-func (s *slowStore) Leader(ctx context.Context, _ string) (vigil.Leadership, bool, error) {
+func (s *slowStore) Leader(ctx context.Context, _ string) (interface {
+	Held(ctx context.Context) error
+	Release()
+}, bool, error) {
 	return s, s.Held(ctx) == nil, nil
 }
 

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-
-	"vigil"
 )
 
 // leaderName is the advisory lock that elects the process that sweeps.
@@ -14,9 +12,17 @@ const leaderName = "vigil-sweep"
 // errFollower says that another process sweeps.
 var errFollower = errors.New("another process leads")
 
+// leadership is the advisory lock while this process holds it.
+type leadership = interface {
+	// Held returns nil while the lock is held.
+	Held(ctx context.Context) error
+	// Release gives the lock up. A second call does nothing.
+	Release()
+}
+
 // elections grants a name to one process at a time.
 type elections interface {
-	Leader(ctx context.Context, name string) (held vigil.Leadership, ok bool, err error)
+	Leader(ctx context.Context, name string) (held leadership, ok bool, err error)
 }
 
 // elector holds the advisory lock that lets one process sweep.
@@ -24,7 +30,7 @@ type elector struct {
 	store elections
 
 	mu   sync.Mutex
-	held vigil.Leadership // nil: not the leader
+	held leadership // nil: not the leader
 }
 
 // IsLeader returns nil in the process that sweeps; the scheduler calls it before

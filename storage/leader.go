@@ -20,7 +20,7 @@ const (
 // The lock belongs to one connection and ends when it is released or that connection
 // is lost. The holder notices a lost connection only by calling Held, so two processes
 // may be leader for a while: what leaders do must be safe to do twice.
-func (s *Store) Leader(ctx context.Context, name string) (held vigil.Leadership, ok bool, err error) {
+func (s *Store) Leader(ctx context.Context, name string) (held Leadership, ok bool, err error) {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
 		return nil, false, wrap("take the leader lock", err)
@@ -31,6 +31,16 @@ func (s *Store) Leader(ctx context.Context, name string) (held vigil.Leadership,
 		return nil, false, wrap("take the leader lock", err)
 	}
 	return &leadership{conn: conn, log: s.log}, true, nil
+}
+
+// Leadership is a lock that one process holds at a time. It is an alias, so that a
+// caller can name it by an interface of its own.
+type Leadership = interface {
+	// Held returns nil while the lock is held. The lock is lost with its connection,
+	// without a notice to the holder.
+	Held(ctx context.Context) error
+	// Release gives the lock up. A second call does nothing.
+	Release()
 }
 
 // leadership is a session with an advisory lock.

@@ -271,7 +271,7 @@ func TestLeader(t *testing.T) {
 	if lead.Held(t.Context()) == nil {
 		t.Error("held after its release")
 	}
-	var next vigil.Leadership
+	var next storage.Leadership
 	eventually(t, "the other one leads", func() bool {
 		next, ok, err = two.Leader(t.Context(), "sweep")
 		if err != nil {

@@ -65,7 +65,7 @@ func (n notices) ChannelDisabled(ctx context.Context, channel vigil.Channel) err
 	if err != nil || len(to) == 0 {
 		return err
 	}
-	return n.mailer.Send(ctx, vigil.Mail{
+	return n.mailer.Send(ctx, mail.Message{
 		To:      to,
 		Subject: "Vigil disabled the notification channel " + channel.Name,
 		Text: "The receiver of your notification channel \"" + channel.Name + "\" answered 410 Gone, which says that it will\n" +
