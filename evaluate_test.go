@@ -138,7 +138,13 @@ func TestConditionsFire(t *testing.T) {
 		{
 			"StoredDaysAboveTheBoundDoNotFire",
 			vigil.Condition{SSLDaysRemaining: new(14)},
-			[]vigil.Result{up(days(float64(15))), up(days(float64(14))), up(days(int64(15))), up(days(json.Number("14"))), up(days(json.Number("none")))},
+			[]vigil.Result{
+				up(days(float64(15))),
+				up(days(float64(14))),
+				up(days(int64(15))),
+				up(days(json.Number("14"))),
+				up(days(json.Number("none"))),
+			},
 			[]bool{false, true, false, true, true},
 		},
 		{
@@ -174,7 +180,12 @@ func TestConditionsFire(t *testing.T) {
 		{
 			"KeysThatAreAbsentNeverMatch",
 			vigil.Condition{},
-			[]vigil.Result{status(999), {Observation: vigil.Observation{ResponseTime: time.Hour, Metadata: days(-1)}}, up(answer("a")), up(answer("b"))},
+			[]vigil.Result{
+				status(999),
+				{Observation: vigil.Observation{ResponseTime: time.Hour, Metadata: days(-1)}},
+				up(answer("a")),
+				up(answer("b")),
+			},
 			[]bool{false, false, false, false},
 		},
 		{

@@ -22,7 +22,8 @@ func keyring(t *testing.T, current byte, older ...byte) *vigil.Keyring {
 	return ring
 }
 
-const secretConfig = `{"url":"https://a.example/?q=<1>","headers":{"Authorization":"Bearer s1","x-api-key":"s2","Accept":"*/*","Cookie":"s3","proxy-authorization":"s7"},` +
+const secretConfig = `{"url":"https://a.example/?q=<1>",` +
+	`"headers":{"Authorization":"Bearer s1","x-api-key":"s2","Accept":"*/*","Cookie":"s3","proxy-authorization":"s7"},` +
 	`"basic_auth":{"username":"u","password":"s4"},"smtp":{"password":""},"big":12345678901234567890,` +
 	`"steps":[{"config":{"headers":{"AUTHORIZATION":"s5"},"password":"s6"}}],"authorization":"no header"}`
 
@@ -53,7 +54,14 @@ func TestMask(t *testing.T) {
 	if got := strings.Count(masked, vigil.SecretMask); got != 7 {
 		t.Errorf("%d masks, want 7: %s", got, masked)
 	}
-	for _, kept := range []string{`"Accept":"*/*"`, `"username":"u"`, `"big":12345678901234567890`, `?q=<1>`, `"authorization":"no header"`, `"smtp":{"password":""}`} {
+	for _, kept := range []string{
+		`"Accept":"*/*"`,
+		`"username":"u"`,
+		`"big":12345678901234567890`,
+		`?q=<1>`,
+		`"authorization":"no header"`,
+		`"smtp":{"password":""}`,
+	} {
 		if !strings.Contains(masked, kept) {
 			t.Errorf("%s is missing in %s", kept, masked)
 		}
@@ -278,9 +286,11 @@ func TestSealClear(t *testing.T) {
 	}
 	// The form of a version that knew the header's value only.
 	stored := json.RawMessage(
-		`{"headers":{"Authorization":"` + before + `","X-Auth-Token":"s2","Accept":"*/*"},"password":"v1:short","smtp":{"password":"v1:xyzxyzxy:s4"}}`,
+		`{"headers":{"Authorization":"` + before + `","X-Auth-Token":"s2","Accept":"*/*"},` +
+			`"password":"v1:short","smtp":{"password":"v1:xyzxyzxy:s4"}}`,
 	)
-	const clear = `{"headers":{"Authorization":"s1","X-Auth-Token":"s2","Accept":"*/*"},"password":"v1:short","smtp":{"password":"v1:xyzxyzxy:s4"}}`
+	const clear = `{"headers":{"Authorization":"s1","X-Auth-Token":"s2","Accept":"*/*"},` +
+		`"password":"v1:short","smtp":{"password":"v1:xyzxyzxy:s4"}}`
 	opened, err := ring.OpenSecrets(secretFields(), stored)
 	if err != nil || !sameJSON(t, opened, json.RawMessage(clear)) {
 		t.Errorf("mixed forms open as %s, %v", opened, err)

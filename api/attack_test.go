@@ -455,7 +455,8 @@ func TestTextIsText(t *testing.T) {
 	b := setup(t)
 	a := b.signup(t)
 	for _, name := range []string{
-		"'; DROP TABLE checks; --", `" OR ""="`, "{{.}}", "{{7*7}}", "${jndi:ldap://x}", "<script>alert(1)</script>", "%s%n", "../../etc/passwd", "\U0001F6A8 naïve Ω", `\u0000`,
+		"'; DROP TABLE checks; --", `" OR ""="`, "{{.}}", "{{7*7}}", "${jndi:ldap://x}", "<script>alert(1)</script>", "%s%n",
+		"../../etc/passwd", "\U0001F6A8 naïve Ω", `\u0000`,
 	} {
 		if got := a.check(t, with("name", name)); got["name"] != name {
 			t.Errorf("%q became %q", name, got["name"])
@@ -476,10 +477,13 @@ func TestRawRequests(t *testing.T) {
 	}{
 		"a body shorter than announced": {"POST /v1/checks HTTP/1.1\r\nHost: x\r\n" + auth + "Content-Length: 100\r\n\r\n{}", 400},
 		"two lengths":                   {"POST /v1/checks HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}", 400},
-		"a chunked body without end":    {"POST /v1/checks HTTP/1.1\r\nHost: x\r\n" + auth + "Transfer-Encoding: chunked\r\n\r\n5\r\n{\"nam\r\n", 400},
-		"an absolute path elsewhere":    {"GET http://evil.example/v1/checks HTTP/1.1\r\nHost: evil.example\r\n" + auth + "\r\n", 200},
-		"a star":                        {"OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n", 0},
-		"a path without slash":          {"GET v1/checks HTTP/1.1\r\nHost: x\r\n\r\n", 400},
+		"a chunked body without end": {
+			"POST /v1/checks HTTP/1.1\r\nHost: x\r\n" + auth + "Transfer-Encoding: chunked\r\n\r\n5\r\n{\"nam\r\n",
+			400,
+		},
+		"an absolute path elsewhere": {"GET http://evil.example/v1/checks HTTP/1.1\r\nHost: evil.example\r\n" + auth + "\r\n", 200},
+		"a star":                     {"OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n", 0},
+		"a path without slash":       {"GET v1/checks HTTP/1.1\r\nHost: x\r\n\r\n", 400},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

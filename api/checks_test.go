@@ -40,7 +40,11 @@ func TestCreateCheck(t *testing.T) {
 
 	t.Run("CloudNamesBecomeOurKeys", func(t *testing.T) {
 		t.Parallel()
-		for alias, key := range map[string]string{"us-east-1": "na-east-ewr", "eu-central-1": "eu-central-fra", "eu-central-fra": "eu-central-fra"} {
+		for alias, key := range map[string]string{
+			"us-east-1":      "na-east-ewr",
+			"eu-central-1":   "eu-central-fra",
+			"eu-central-fra": "eu-central-fra",
+		} {
 			if got := a.check(t, with("regions", []string{alias}))["regions"]; len(got.([]any)) != 1 || got.([]any)[0] != key {
 				t.Errorf("%s became %v, want %s", alias, got, key)
 			}
@@ -409,7 +413,9 @@ func TestListChecks(t *testing.T) {
 			t.Errorf("%q: %v, want %v", query, got, want)
 		}
 	}
-	for _, query := range []string{"limit=0", "limit=-1", "limit=x", "limit=", "limit=1.5", "limit=1&limit=2", "offset=-1", "offset=x", "limit=%zz", "offset=1e3"} {
+	for _, query := range []string{
+		"limit=0", "limit=-1", "limit=x", "limit=", "limit=1.5", "limit=1&limit=2", "offset=-1", "offset=x", "limit=%zz", "offset=1e3",
+	} {
 		r := a.want(t, http.StatusBadRequest, http.MethodGet, "/v1/checks?"+query, nil)
 		if name := strings.Split(query, "=")[0]; r.detail("member") != name && r.detail("member") != "query" {
 			t.Errorf("%s: %s", query, r.raw)

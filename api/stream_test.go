@@ -165,7 +165,9 @@ func TestStreamRefusals(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	a := b.signup(t)
-	for _, id := range []string{"x", "1", "1-", "-1", "1-x", "-1-1", "1--1", "+1-1", "01-1", "1-1-1", "1_1", "9223372036854775808-1", "1-1%20"} {
+	for _, id := range []string{
+		"x", "1", "1-", "-1", "1-x", "-1-1", "1--1", "+1-1", "01-1", "1-1-1", "1_1", "9223372036854775808-1", "1-1%20",
+	} {
 		if r := a.want(
 			t,
 			http.StatusBadRequest,

@@ -62,22 +62,32 @@ func TestTrigger(t *testing.T) {
 		matched   []string
 	}{
 		{
-			"OfFailures", vigil.Condition{FailureThreshold: 2}, []vigil.Observation{failed, failed},
-			"home page is failing", []string{vigil.KeyFailureThreshold},
+			"OfFailures",
+			vigil.Condition{FailureThreshold: 2},
+			[]vigil.Observation{failed, failed},
+			"home page is failing",
+			[]string{vigil.KeyFailureThreshold},
 		},
 		{
-			"OfACertificateSeenBefore", vigil.Condition{SSLDaysRemaining: new(14), StatusCode: 500},
+			"OfACertificateSeenBefore",
+			vigil.Condition{SSLDaysRemaining: new(14), StatusCode: 500},
 			[]vigil.Observation{certificate(20), certificate(9), failed},
-			"home page: the certificate expires in 9 days", []string{vigil.KeySSLDaysRemaining},
+			"home page: the certificate expires in 9 days",
+			[]string{vigil.KeySSLDaysRemaining},
 		},
 		{
-			"OfAStatusAlthoughTheCertificateIsGood", vigil.Condition{SSLDaysRemaining: new(14), StatusCode: 500},
+			"OfAStatusAlthoughTheCertificateIsGood",
+			vigil.Condition{SSLDaysRemaining: new(14), StatusCode: 500},
 			[]vigil.Observation{certificate(20), {Error: "status 503", StatusCode: 503}},
-			"home page answers with status 503", []string{vigil.KeyStatusCode},
+			"home page answers with status 503",
+			[]string{vigil.KeyStatusCode},
 		},
 		{
-			"OfRecordsThatChanged", vigil.Condition{DNSChanged: true}, []vigil.Observation{dnsAnswer("192.0.2.1"), failed, dnsAnswer("192.0.2.2")},
-			"home page: the DNS records changed", []string{vigil.KeyDNSChanged},
+			"OfRecordsThatChanged",
+			vigil.Condition{DNSChanged: true},
+			[]vigil.Observation{dnsAnswer("192.0.2.1"), failed, dnsAnswer("192.0.2.2")},
+			"home page: the DNS records changed",
+			[]string{vigil.KeyDNSChanged},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -149,7 +159,9 @@ func TestVoteMatches(t *testing.T) {
 		t.Errorf("stored matches %+v, want %+v", v.Matches, vote.Matches)
 	}
 	// A release without the column moves the vote and leaves the matches.
-	_, err := a.store.DB().NewRaw("UPDATE region_votes SET slot = slot + interval '10 seconds' WHERE check_id = ?", a.check.ID).Exec(t.Context())
+	_, err := a.store.DB().
+		NewRaw("UPDATE region_votes SET slot = slot + interval '10 seconds' WHERE check_id = ?", a.check.ID).
+		Exec(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
