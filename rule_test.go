@@ -38,7 +38,13 @@ func TestSortRules(t *testing.T) {
 	t.Parallel()
 	graded := func(name string, severity vigil.Severity) vigil.Rule {
 		// The less severe a rule is, the older: age decides only between equals.
-		age := map[vigil.Severity]time.Duration{"critical": 0, "": 0, "warning": time.Hour, "info": 2 * time.Hour, "unknown": 3 * time.Hour}[severity]
+		age := map[vigil.Severity]time.Duration{
+			"critical": 0,
+			"":         0,
+			"warning":  time.Hour,
+			"info":     2 * time.Hour,
+			"unknown":  3 * time.Hour,
+		}[severity]
 		return vigil.Rule{ID: uuid.New(), Name: name, CreatedAt: epoch().Add(-age), Condition: vigil.Condition{Severity: severity}}
 	}
 	for _, test := range []struct {

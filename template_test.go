@@ -88,7 +88,15 @@ func TestParseTemplate(t *testing.T) {
 }
 
 func FuzzParseTemplate(f *testing.F) {
-	for _, seed := range []string{"", "{{check_name}}", "{{ severity }} {{", "}}{{", "{{{check_id}}}", "{{\x00}}", "{{check_name}}{{check_id}}"} {
+	for _, seed := range []string{
+		"",
+		"{{check_name}}",
+		"{{ severity }} {{",
+		"}}{{",
+		"{{{check_id}}}",
+		"{{\x00}}",
+		"{{check_name}}{{check_id}}",
+	} {
 		f.Add(seed)
 	}
 	placeholder := regexp.MustCompile(`\{\{[ \t]*[a-z_]+[ \t]*\}\}`)

@@ -66,7 +66,8 @@ func urlAims() []aim {
 func headerAims() []aim {
 	var aims []aim
 	for name, value := range map[string]string{
-		"Transfer-Encoding": "chunked", "transfer-encoding": "identity", "Content-Length": "0", "Connection": "X-Secret", "Upgrade": "h2c", "TE": "trailers",
+		"Transfer-Encoding": "chunked", "transfer-encoding": "identity", "Content-Length": "0", "Connection": "X-Secret",
+		"Upgrade": "h2c", "TE": "trailers",
 		"Trailer": "X-A", "Expect": "100-continue", "Keep-Alive": "timeout=5", "Proxy-Connection": "close", "HTTP2-Settings": "AAMAAABk",
 		"Host": "a.example\r\nX-B: c", "host": "a.example/path", "X-LF": "a\nHost: b", "X-CR": "a\rb", "X-NUL": "a\x00b", "X-A:": "b", "X A": "b",
 	} {

@@ -51,7 +51,8 @@ func TestAuditLog(t *testing.T) {
 		}
 	}
 	updated := actions["check.update"]
-	if updated["resource_id"] != id || updated["user_id"] != a.user.String() || updated["key_prefix"] != a.key[:12] || updated["api_key_id"] == nil ||
+	if updated["resource_id"] != id || updated["user_id"] != a.user.String() || updated["key_prefix"] != a.key[:12] ||
+		updated["api_key_id"] == nil ||
 		updated["address"] != "198.51.100.7" || updated["user_agent"] != "curl/8" ||
 		updated["request_id"] != "r-1" {
 		t.Errorf("update %v", updated)

@@ -19,11 +19,13 @@ func TestEveryMistakeIsNamed(t *testing.T) {
 		members            []string
 	}{
 		"NewCheck": {
-			http.MethodPost, "/v1/checks", `{"zone":1,"Name":"x","enabled":"yes","interval_seconds":60.5,"config":[],"type":7,"regions":[7,8],"simultaneous_regions":null}`,
+			http.MethodPost, "/v1/checks",
+			`{"zone":1,"Name":"x","enabled":"yes","interval_seconds":60.5,"config":[],"type":7,"regions":[7,8],"simultaneous_regions":null}`,
 			[]string{"name", "type", "config", "interval_seconds", "regions", "enabled", "simultaneous_regions", "Name", "zone"},
 		},
 		"Check": {
-			http.MethodPut, "/v1/checks/" + check, `{"name":null,"type":null,"config":null,"interval_seconds":null,"regions":null,"enabled":null,"simultaneous_regions":null}`,
+			http.MethodPut, "/v1/checks/" + check,
+			`{"name":null,"type":null,"config":null,"interval_seconds":null,"regions":null,"enabled":null,"simultaneous_regions":null}`,
 			[]string{"name", "type", "config", "interval_seconds", "regions", "enabled", "simultaneous_regions"},
 		},
 		"NewChannel": {
@@ -35,11 +37,13 @@ func TestEveryMistakeIsNamed(t *testing.T) {
 			[]string{"name", "type", "config", "enabled"},
 		},
 		"NewRule": {
-			http.MethodPost, "/v1/checks/" + check + "/alerts", `{"notification_channel_ids":["x","` + channel + `",""],"notify_on":"never","region_policy":1,"enabled":[]}`,
+			http.MethodPost, "/v1/checks/" + check + "/alerts",
+			`{"notification_channel_ids":["x","` + channel + `",""],"notify_on":"never","region_policy":1,"enabled":[]}`,
 			[]string{"name", "notification_channel_ids[0]", "notification_channel_ids[2]", "notify_on", "region_policy", "enabled"},
 		},
 		"Rule": {
-			http.MethodPut, "/v1/checks/" + check + "/alerts/" + rule, `{"name":null,"notification_channel_ids":null,"notify_on":null,"region_policy":null,"enabled":null}`,
+			http.MethodPut, "/v1/checks/" + check + "/alerts/" + rule,
+			`{"name":null,"notification_channel_ids":null,"notify_on":null,"region_policy":null,"enabled":null}`,
 			[]string{"name", "notification_channel_ids", "notify_on", "region_policy", "enabled"},
 		},
 		"SignUp": {
@@ -111,7 +115,17 @@ func TestWholeNumbers(t *testing.T) {
 			t.Errorf("%s became %v", number, got["interval_seconds"])
 		}
 	}
-	for _, number := range []string{"60.5", "9223372036854775808", "1e300", "-1e300", "-9223372036854775809", "2592000.5", `"60"`, "true", "[]"} {
+	for _, number := range []string{
+		"60.5",
+		"9223372036854775808",
+		"1e300",
+		"-1e300",
+		"-9223372036854775809",
+		"2592000.5",
+		`"60"`,
+		"true",
+		"[]",
+	} {
 		if r := a.want(
 			t,
 			http.StatusBadRequest,

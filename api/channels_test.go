@@ -28,14 +28,32 @@ func TestChannelTypes(t *testing.T) {
 		config object
 		shown  object // nil: as given
 	}{
-		"EmailList":     {"email", object{"to": []any{"ada@example.com", "grace@example.com"}}, nil},
-		"EmailOne":      {"email", object{"email": "ada@example.com"}, nil},
-		"Webhook":       {"webhook", object{"url": "https://hooks.example.com/x"}, nil},
-		"WebhookSecret": {"webhook", object{"url": "https://hooks.example.com/x", "method": "PUT", "secret": "hunter2", "headers": object{"Authorization": "Bearer hunter2", "X-Team": "web"}}, object{"url": "https://hooks.example.com/x", "method": "PUT", "secret": "***", "headers": object{"Authorization": "***", "X-Team": "web"}}},
-		"Push":          {"push", object{"topic": "vigil-alerts"}, nil},
-		"Chat":          {"chat", object{"webhook_url": "https://chat.example.com/hooks/1"}, nil},
-		"Pager":         {"pager", object{"routing_key": "R0123456789012345678901234567890"}, object{"routing_key": "***"}},
-		"Templates":     {"webhook", object{"url": "https://hooks.example.com/x", "title_template": "{{severity}}: {{check_name}}", "body_template": "{{error_message}}"}, nil},
+		"EmailList": {"email", object{"to": []any{"ada@example.com", "grace@example.com"}}, nil},
+		"EmailOne":  {"email", object{"email": "ada@example.com"}, nil},
+		"Webhook":   {"webhook", object{"url": "https://hooks.example.com/x"}, nil},
+		"WebhookSecret": {
+			"webhook",
+			object{
+				"url":     "https://hooks.example.com/x",
+				"method":  "PUT",
+				"secret":  "hunter2",
+				"headers": object{"Authorization": "Bearer hunter2", "X-Team": "web"},
+			},
+			object{
+				"url":     "https://hooks.example.com/x",
+				"method":  "PUT",
+				"secret":  "***",
+				"headers": object{"Authorization": "***", "X-Team": "web"},
+			},
+		},
+		"Push":  {"push", object{"topic": "vigil-alerts"}, nil},
+		"Chat":  {"chat", object{"webhook_url": "https://chat.example.com/hooks/1"}, nil},
+		"Pager": {"pager", object{"routing_key": "R0123456789012345678901234567890"}, object{"routing_key": "***"}},
+		"Templates": {
+			"webhook",
+			object{"url": "https://hooks.example.com/x", "title_template": "{{severity}}: {{check_name}}", "body_template": "{{error_message}}"},
+			nil,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -147,7 +165,10 @@ func TestUpdateChannel(t *testing.T) {
 		return string(stored.Config)
 	}
 
-	got := a.want(t, http.StatusOK, http.MethodPut, path, map[string]any{"name": "Renamed", "config": map[string]any{"url": "https://other.example/x", "secret": "***"}}).
+	got := a.want(t, http.StatusOK, http.MethodPut, path, map[string]any{
+		"name":   "Renamed",
+		"config": map[string]any{"url": "https://other.example/x", "secret": "***"},
+	}).
 		data(t)
 	if got["name"] != "Renamed" || encoded(t, got["config"]) != `{"secret":"***","url":"https://other.example/x"}` ||
 		!strings.Contains(secret(), "hunter2") {
@@ -158,7 +179,12 @@ func TestUpdateChannel(t *testing.T) {
 		t.Error("a secret that was left out is still there")
 	}
 	for _, change := range []map[string]any{
-		{"type": "push"}, {"config": map[string]any{"topic": "x"}}, {"name": ""}, {"enabled": nil}, {"colour": 1}, {"config": map[string]any{"url": "https://x.example", "secret": "***"}},
+		{"type": "push"},
+		{"config": map[string]any{"topic": "x"}},
+		{"name": ""},
+		{"enabled": nil},
+		{"colour": 1},
+		{"config": map[string]any{"url": "https://x.example", "secret": "***"}},
 	} {
 		a.want(t, http.StatusBadRequest, http.MethodPut, path, change)
 	}
@@ -307,7 +333,8 @@ func TestTemplateVariables(t *testing.T) {
 	}
 	want := strings.Fields(
 		`check_id check_name check_type check_target region regions_down status_code response_time_ms error_message failure_count incident_id
-		incident_title incident_status severity started_at resolved_at duration rule_id rule_name ssl_days_remaining dns_previous dns_current organization_name event_type incident_url`,
+		incident_title incident_status severity started_at resolved_at duration rule_id rule_name ssl_days_remaining dns_previous
+		dns_current organization_name event_type incident_url`,
 	)
 	slices.Sort(names)
 	slices.Sort(want)

@@ -28,7 +28,8 @@ func TestIncident(t *testing.T) {
 		got["workflow_id"] != "incident/"+e.check.String() || !strings.HasPrefix(text(got, "run_url"), "http://ui.test/") {
 		t.Errorf("incident %v", got)
 	}
-	if encoded(t, got["regions"]) != `["na-east-ewr"]` || encoded(t, trigger["matched"]) != `["failure_threshold"]` || trigger["failure_count"] != 1.0 ||
+	if encoded(t, got["regions"]) != `["na-east-ewr"]` || encoded(t, trigger["matched"]) != `["failure_threshold"]` ||
+		trigger["failure_count"] != 1.0 ||
 		seen["status_code"] != 503.0 ||
 		seen["check_id"] != e.check.String() ||
 		!strings.Contains(text(got, "description"), "got 503") {
@@ -117,7 +118,11 @@ func TestIncidentTurns(t *testing.T) {
 		e := b.episode(t, a)
 		e.open(t)
 		for _, body := range []any{
-			map[string]any{"note": 7}, map[string]any{"note": strings.Repeat("x", 2001)}, map[string]any{"status": "resolved"}, "[]", "{", `{"note":"a\u0000b"}`,
+			map[string]any{"note": 7},
+			map[string]any{"note": strings.Repeat("x", 2001)},
+			map[string]any{"status": "resolved"},
+			"[]", "{",
+			`{"note":"a\u0000b"}`,
 		} {
 			a.want(t, http.StatusBadRequest, http.MethodPost, e.incidentPath+"/resolve", body)
 		}
@@ -288,7 +293,8 @@ func TestDeliveries(t *testing.T) {
 	}
 	pending := only("?incident_id=" + id.String() + "&channel_id=" + e.channel.String() + "&status=pending")
 	path := "/v1/deliveries/" + text(pending, "id")
-	if pending["event_type"] != "incident.triggered" || pending["attempts"] != 0.0 || pending["finished_at"] != nil || pending["channel_name"] != "Hook" ||
+	if pending["event_type"] != "incident.triggered" || pending["attempts"] != 0.0 || pending["finished_at"] != nil ||
+		pending["channel_name"] != "Hook" ||
 		pending["channel_type"] != "webhook" ||
 		pending["workflow_id"] != "delivery/"+id.String()+"/"+e.channel.String() ||
 		pending["check_id"] != e.check.String() {
@@ -308,7 +314,8 @@ func TestDeliveries(t *testing.T) {
 
 	r := a.want(t, http.StatusOK, http.MethodGet, path+"/attempts", nil)
 	rows := r.rows(t)
-	if len(rows) != 2 || rows[0]["number"] != 2.0 || rows[0]["delivered"] != true || rows[0]["error"] != nil || rows[0]["status_code"] != 200.0 ||
+	if len(rows) != 2 || rows[0]["number"] != 2.0 || rows[0]["delivered"] != true || rows[0]["error"] != nil ||
+		rows[0]["status_code"] != 200.0 ||
 		rows[1]["number"] != 1.0 || rows[1]["error_code"] != "status" || rows[1]["status_code"] != 418.0 ||
 		rows[1]["next_attempt_at"] == nil ||
 		rows[1]["duration_ms"] != 12.0 {
@@ -342,7 +349,12 @@ func TestDeliveries(t *testing.T) {
 			t.Errorf("answer %s", r.raw)
 		}
 	})
-	for query, member := range map[string]string{"?status=sent": "status", "?incident_id=x": "incident_id", "?channel_id=x": "channel_id", "?offset=-1": "offset"} {
+	for query, member := range map[string]string{
+		"?status=sent":   "status",
+		"?incident_id=x": "incident_id",
+		"?channel_id=x":  "channel_id",
+		"?offset=-1":     "offset",
+	} {
 		if r := a.want(t, http.StatusBadRequest, http.MethodGet, "/v1/deliveries"+query, nil); r.detail("member") != member {
 			t.Errorf("%s: %s", query, r.raw)
 		}

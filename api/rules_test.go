@@ -31,19 +31,53 @@ func TestRuleForms(t *testing.T) {
 		kind      any
 		threshold any
 	}{
-		"ReferenceFailures":   {reference("consecutive_failures", 3), object{"failure_threshold": 3.0}, "consecutive_failures", 3.0},
-		"ReferenceResponse":   {reference("response_time", 500), object{"response_time_ms": 500.0}, "response_time", 500.0},
-		"ReferenceStatus":     {reference("status_code", 500), object{"status_code": 500.0}, "status_code", 500.0},
-		"ReferenceExpiry":     {reference("ssl_expiry", 14), object{"ssl_days_remaining": 14.0}, "ssl_expiry", 14.0},
-		"Keyed":               {keyed(object{"failure_threshold": 2}), object{"failure_threshold": 2.0}, "consecutive_failures", 2.0},
-		"KeyedZero":           {keyed(object{"ssl_days_remaining": 0}), object{"ssl_days_remaining": 0.0}, "ssl_expiry", 0.0},
-		"KeyedDown":           {keyed(object{"health_status": "down", "severity": "warning"}), object{"health_status": "down", "severity": "warning"}, nil, nil},
-		"KeyedSeveralAdd":     {keyed(object{"failure_threshold": 3, "response_time_ms": 900}), object{"failure_threshold": 3.0, "response_time_ms": 900.0}, nil, nil},
-		"KeyedDNS":            {keyed(object{"dns_changed": true}), object{"dns_changed": true}, nil, nil},
-		"PairWithSeverity":    {keyed(object{"response_time_ms": 900, "severity": "info"}), object{"response_time_ms": 900.0, "severity": "info"}, "response_time", 900.0},
-		"Legacy":              {keyed(object{"type": "consecutive_failures", "threshold": 4}), object{"failure_threshold": 4.0}, "consecutive_failures", 4.0},
-		"LegacyWithOperator":  {keyed(object{"type": "ssl_expiry", "threshold": 30, "operator": "gte"}), object{"ssl_days_remaining": 30.0}, "ssl_expiry", 30.0},
-		"BothThatSayTheSame":  {[]func(map[string]any){with("condition", object{"failure_threshold": 5}), with("condition_type", "consecutive_failures"), with("threshold", 5)}, object{"failure_threshold": 5.0}, "consecutive_failures", 5.0},
+		"ReferenceFailures": {reference("consecutive_failures", 3), object{"failure_threshold": 3.0}, "consecutive_failures", 3.0},
+		"ReferenceResponse": {reference("response_time", 500), object{"response_time_ms": 500.0}, "response_time", 500.0},
+		"ReferenceStatus":   {reference("status_code", 500), object{"status_code": 500.0}, "status_code", 500.0},
+		"ReferenceExpiry":   {reference("ssl_expiry", 14), object{"ssl_days_remaining": 14.0}, "ssl_expiry", 14.0},
+		"Keyed":             {keyed(object{"failure_threshold": 2}), object{"failure_threshold": 2.0}, "consecutive_failures", 2.0},
+		"KeyedZero":         {keyed(object{"ssl_days_remaining": 0}), object{"ssl_days_remaining": 0.0}, "ssl_expiry", 0.0},
+		"KeyedDown": {
+			keyed(object{"health_status": "down", "severity": "warning"}),
+			object{"health_status": "down", "severity": "warning"},
+			nil,
+			nil,
+		},
+		"KeyedSeveralAdd": {
+			keyed(object{"failure_threshold": 3, "response_time_ms": 900}),
+			object{"failure_threshold": 3.0, "response_time_ms": 900.0},
+			nil,
+			nil,
+		},
+		"KeyedDNS": {keyed(object{"dns_changed": true}), object{"dns_changed": true}, nil, nil},
+		"PairWithSeverity": {
+			keyed(object{"response_time_ms": 900, "severity": "info"}),
+			object{"response_time_ms": 900.0, "severity": "info"},
+			"response_time",
+			900.0,
+		},
+		"Legacy": {
+			keyed(object{"type": "consecutive_failures", "threshold": 4}),
+			object{"failure_threshold": 4.0},
+			"consecutive_failures",
+			4.0,
+		},
+		"LegacyWithOperator": {
+			keyed(object{"type": "ssl_expiry", "threshold": 30, "operator": "gte"}),
+			object{"ssl_days_remaining": 30.0},
+			"ssl_expiry",
+			30.0,
+		},
+		"BothThatSayTheSame": {
+			[]func(map[string]any){
+				with("condition", object{"failure_threshold": 5}),
+				with("condition_type", "consecutive_failures"),
+				with("threshold", 5),
+			},
+			object{"failure_threshold": 5.0},
+			"consecutive_failures",
+			5.0,
+		},
 		"AWholeNumberAsFloat": {reference("response_time", 1e3), object{"response_time_ms": 1000.0}, "response_time", 1000.0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -99,37 +133,45 @@ func TestRulesThatCannotBe(t *testing.T) {
 		member string
 		forms  bool // the accepted forms must be named
 	}{
-		"NoCondition":               {func() object { r := body(); delete(r, "condition"); return r }(), "condition", true},
-		"AnEmptyCondition":          {condition(object{}), "condition", true},
-		"SeverityAlone":             {condition(object{"severity": "info"}), "condition", true},
-		"DNSUnchanged":              {condition(object{"dns_changed": false}), "condition", true},
-		"AnUnknownKey":              {condition(object{"failure_threshold": 1, "cpu": 90}), "condition", true},
-		"AListAsCondition":          {condition([]any{}), "condition", true},
-		"TextAsCondition":           {condition("down"), "condition", true},
-		"ANegativeNumber":           {condition(object{"response_time_ms": -1}), "condition.response_time_ms", true},
-		"ANumberAsText":             {condition(object{"failure_threshold": "3"}), "condition.failure_threshold", true},
-		"NoFailures":                {condition(object{"failure_threshold": 0}), "condition.failure_threshold", true},
-		"AFraction":                 {condition(object{"failure_threshold": 1.5}), "condition.failure_threshold", true},
-		"AnUnknownHealth":           {condition(object{"health_status": "sick"}), "condition.health_status", true},
-		"AnUnknownSeverity":         {condition(object{"health_status": "down", "severity": "fatal"}), "condition.severity", true},
-		"AnUnknownLegacyType":       {condition(object{"type": "cpu", "threshold": 1}), "condition.type", true},
-		"LegacyStatusCode":          {condition(object{"type": "status_code", "threshold": 500}), "condition.type", true},
-		"LegacyWithoutThreshold":    {condition(object{"type": "response_time"}), "condition.threshold", true},
-		"AnUnknownOperator":         {condition(object{"type": "response_time", "threshold": 1, "operator": "lt"}), "condition.operator", true},
-		"LegacyMixedWithKeys":       {condition(object{"type": "response_time", "threshold": 1, "health_status": "down"}), "condition", true},
-		"AnUnknownReferenceType":    {pair("cpu", 1), "condition_type", true},
-		"ANumberAsReferenceType":    {pair(7, 1), "condition_type", true},
-		"TextAsThreshold":           {pair("response_time", "1"), "threshold", true},
-		"ATypeWithoutThreshold":     {pair("response_time", nil), "threshold", true},
-		"AThresholdWithoutType":     {pair(nil, 3), "condition_type", true},
-		"TwoFormsThatDisagree":      {body(with("condition_type", "response_time"), with("threshold", 9)), "condition", true},
-		"NoChannels":                {body(with("notification_channel_ids", []string{})), "notification_channel_ids", false},
-		"ChannelsMissing":           {func() object { r := body(); delete(r, "notification_channel_ids"); return r }(), "notification_channel_ids", false},
-		"AChannelThatIsNoID":        {body(with("notification_channel_ids", []string{channel, "x"})), "notification_channel_ids[1]", false},
-		"AnUnknownChannel":          {body(with("notification_channel_ids", []string{uuid.NewString()})), "notification_channel_ids", false},
-		"AChannelOfAnother":         {body(with("notification_channel_ids", []string{channel, foreign})), "notification_channel_ids", false},
-		"TextAsChannels":            {body(with("notification_channel_ids", channel)), "notification_channel_ids", false},
-		"TooManyChannels":           {body(with("notification_channel_ids", slices.Repeat([]string{channel}, 101))), "notification_channel_ids", false},
+		"NoCondition":            {func() object { r := body(); delete(r, "condition"); return r }(), "condition", true},
+		"AnEmptyCondition":       {condition(object{}), "condition", true},
+		"SeverityAlone":          {condition(object{"severity": "info"}), "condition", true},
+		"DNSUnchanged":           {condition(object{"dns_changed": false}), "condition", true},
+		"AnUnknownKey":           {condition(object{"failure_threshold": 1, "cpu": 90}), "condition", true},
+		"AListAsCondition":       {condition([]any{}), "condition", true},
+		"TextAsCondition":        {condition("down"), "condition", true},
+		"ANegativeNumber":        {condition(object{"response_time_ms": -1}), "condition.response_time_ms", true},
+		"ANumberAsText":          {condition(object{"failure_threshold": "3"}), "condition.failure_threshold", true},
+		"NoFailures":             {condition(object{"failure_threshold": 0}), "condition.failure_threshold", true},
+		"AFraction":              {condition(object{"failure_threshold": 1.5}), "condition.failure_threshold", true},
+		"AnUnknownHealth":        {condition(object{"health_status": "sick"}), "condition.health_status", true},
+		"AnUnknownSeverity":      {condition(object{"health_status": "down", "severity": "fatal"}), "condition.severity", true},
+		"AnUnknownLegacyType":    {condition(object{"type": "cpu", "threshold": 1}), "condition.type", true},
+		"LegacyStatusCode":       {condition(object{"type": "status_code", "threshold": 500}), "condition.type", true},
+		"LegacyWithoutThreshold": {condition(object{"type": "response_time"}), "condition.threshold", true},
+		"AnUnknownOperator":      {condition(object{"type": "response_time", "threshold": 1, "operator": "lt"}), "condition.operator", true},
+		"LegacyMixedWithKeys":    {condition(object{"type": "response_time", "threshold": 1, "health_status": "down"}), "condition", true},
+		"AnUnknownReferenceType": {pair("cpu", 1), "condition_type", true},
+		"ANumberAsReferenceType": {pair(7, 1), "condition_type", true},
+		"TextAsThreshold":        {pair("response_time", "1"), "threshold", true},
+		"ATypeWithoutThreshold":  {pair("response_time", nil), "threshold", true},
+		"AThresholdWithoutType":  {pair(nil, 3), "condition_type", true},
+		"TwoFormsThatDisagree":   {body(with("condition_type", "response_time"), with("threshold", 9)), "condition", true},
+		"NoChannels":             {body(with("notification_channel_ids", []string{})), "notification_channel_ids", false},
+		"ChannelsMissing": {
+			func() object { r := body(); delete(r, "notification_channel_ids"); return r }(),
+			"notification_channel_ids",
+			false,
+		},
+		"AChannelThatIsNoID": {body(with("notification_channel_ids", []string{channel, "x"})), "notification_channel_ids[1]", false},
+		"AnUnknownChannel":   {body(with("notification_channel_ids", []string{uuid.NewString()})), "notification_channel_ids", false},
+		"AChannelOfAnother":  {body(with("notification_channel_ids", []string{channel, foreign})), "notification_channel_ids", false},
+		"TextAsChannels":     {body(with("notification_channel_ids", channel)), "notification_channel_ids", false},
+		"TooManyChannels": {
+			body(with("notification_channel_ids", slices.Repeat([]string{channel}, 101))),
+			"notification_channel_ids",
+			false,
+		},
 		"NoName":                    {func() object { r := body(); delete(r, "name"); return r }(), "name", false},
 		"ANameWithALineBreak":       {body(with("name", "a\nb")), "name", false},
 		"AnUnknownNotifyOn":         {body(with("notify_on", "always")), "notify_on", false},
@@ -138,7 +180,11 @@ func TestRulesThatCannotBe(t *testing.T) {
 		"AnUnknownMember":           {body(with("org_id", a.org.String())), "org_id", false},
 		"ASeverityBesideACondition": {body(with("severity", "info")), "severity", false},
 		"NoObject":                  {"[]", "body", false},
-		"DuplicateKeysOfACondition": {`{"name":"x","condition":{"failure_threshold":1,"failure_threshold":2},"notification_channel_ids":["` + channel + `"]}`, "condition.failure_threshold", false},
+		"DuplicateKeysOfACondition": {
+			`{"name":"x","condition":{"failure_threshold":1,"failure_threshold":2},"notification_channel_ids":["` + channel + `"]}`,
+			"condition.failure_threshold",
+			false,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := a.want(t, http.StatusBadRequest, http.MethodPost, "/v1/checks/"+check+"/alerts", tt.body)
@@ -172,7 +218,8 @@ func TestRuleLife(t *testing.T) {
 		"region_policy": "majority", "notify_on": "healthy", "enabled": false,
 	}).data(t)
 	if got["name"] != "Slow" || encoded(t, got["condition"]) != `{"response_time_ms":800}` || got["region_policy"] != "majority" ||
-		got["notify_on"] != "healthy" || got["enabled"] != false || encoded(t, got["notification_channel_ids"]) != encoded(t, []string{second, channel}) {
+		got["notify_on"] != "healthy" || got["enabled"] != false ||
+		encoded(t, got["notification_channel_ids"]) != encoded(t, []string{second, channel}) {
 		t.Errorf("rule %v", got)
 	}
 	// Half of a pair changes the number of the other half.
@@ -187,7 +234,12 @@ func TestRuleLife(t *testing.T) {
 		t.Errorf("rule %v", got)
 	}
 	for _, change := range []map[string]any{
-		{"condition": map[string]any{}}, {"condition_type": "cpu"}, {"notification_channel_ids": []string{}}, {"name": ""}, {"colour": 1}, {"threshold": -1},
+		{"condition": map[string]any{}},
+		{"condition_type": "cpu"},
+		{"notification_channel_ids": []string{}},
+		{"name": ""},
+		{"colour": 1},
+		{"threshold": -1},
 	} {
 		a.want(t, http.StatusBadRequest, http.MethodPut, path, change)
 	}

@@ -89,7 +89,15 @@ func TestResults(t *testing.T) {
 			t.Errorf("%s: %d rows, want %d", query, len(got), want)
 		}
 	}
-	for _, query := range []string{"?from=yesterday", "?to=1", "?success=maybe", "?region=moon", "?limit=0", "?from=" + at(2) + "&to=" + at(1), "?from="} {
+	for _, query := range []string{
+		"?from=yesterday",
+		"?to=1",
+		"?success=maybe",
+		"?region=moon",
+		"?limit=0",
+		"?from=" + at(2) + "&to=" + at(1),
+		"?from=",
+	} {
 		a.want(t, http.StatusBadRequest, http.MethodGet, path+query, nil)
 	}
 }

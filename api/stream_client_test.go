@@ -238,7 +238,10 @@ func (s *streaming) flood(t *testing.T, org uuid.UUID, at time.Time, n, size int
 			SELECT ?, ?, n, gen_random_uuid(), ?, gen_random_uuid(), gen_random_uuid(), ?, ?, '', '', '{}' FROM generate_series(?, ?) AS n`,
 			[]any{org, ms, string(vigil.EventTriggered), at, string(envelope), from + 1, from + int64(n)},
 		},
-		{"INSERT INTO stream_heads (org_id, ms, seq) VALUES (?, ?, ?) ON CONFLICT (org_id) DO UPDATE SET ms = excluded.ms, seq = excluded.seq", []any{org, ms, from + int64(n)}},
+		{
+			"INSERT INTO stream_heads (org_id, ms, seq) VALUES (?, ?, ?) ON CONFLICT (org_id) DO UPDATE SET ms = excluded.ms, seq = excluded.seq",
+			[]any{org, ms, from + int64(n)},
+		},
 	} {
 		if _, err := s.store.DB().NewRaw(step.sql, step.args...).Exec(ctx); err != nil {
 			t.Fatal(err)

@@ -33,7 +33,9 @@ func TestSystem(t *testing.T) {
 
 	t.Run("UnknownPathsAreJSON", func(t *testing.T) {
 		t.Parallel()
-		for _, path := range []string{"/v2/checks", "/v1", "/v1/", "/v1//checks", "/v1/checks/", "/v1/checks/../checks", "/nothing", "/docs/", "/v1/checks/a/b/c"} {
+		for _, path := range []string{
+			"/v2/checks", "/v1", "/v1/", "/v1//checks", "/v1/checks/", "/v1/checks/../checks", "/nothing", "/docs/", "/v1/checks/a/b/c",
+		} {
 			if a := b.want(t, http.StatusNotFound, http.MethodGet, path, nil); a.body["code"] != "not_found" {
 				t.Errorf("%s: %s", path, a.raw)
 			}

@@ -36,25 +36,72 @@ func TestExplain(t *testing.T) {
 		err               error
 		code, long, short string
 	}{
-		"Refusal":        {err, neterr.Forbidden, refusal.Error(), refusal.Error()},
-		"Deadline":       {context.DeadlineExceeded, neterr.Timeout, "timed out after 15s while reading the body", "the receiver did not answer in time"},
-		"SocketDeadline": {dialed(os.ErrDeadlineExceeded), neterr.Timeout, "timed out after 15s while reading the body", "the receiver did not answer in time"},
-		"SystemTimeout":  {dialed(syscall.ETIMEDOUT), neterr.Timeout, "timed out after 15s while reading the body", "the receiver did not answer in time"},
-		"NoSuchHost":     {&net.DNSError{Name: "a.test", IsNotFound: true}, neterr.DNS, "no such host: a.test", "no such host: a.test"},
-		"SilentDNS":      {&net.DNSError{Name: "a.test", IsTimeout: true}, neterr.DNS, "the name server did not answer for a.test", "the name server did not answer for a.test"},
-		"BrokenDNS":      {&net.DNSError{Name: "a.test"}, neterr.DNS, "the name server could not resolve a.test", "the name server could not resolve a.test"},
-		"Refused":        {dialed(syscall.ECONNREFUSED), neterr.Refused, "connection refused by 192.0.2.1:80", "connection refused by 192.0.2.1:80"},
+		"Refusal": {err, neterr.Forbidden, refusal.Error(), refusal.Error()},
+		"Deadline": {
+			context.DeadlineExceeded, neterr.Timeout, "timed out after 15s while reading the body", "the receiver did not answer in time",
+		},
+		"SocketDeadline": {
+			dialed(os.ErrDeadlineExceeded),
+			neterr.Timeout,
+			"timed out after 15s while reading the body",
+			"the receiver did not answer in time",
+		},
+		"SystemTimeout": {
+			dialed(syscall.ETIMEDOUT),
+			neterr.Timeout,
+			"timed out after 15s while reading the body",
+			"the receiver did not answer in time",
+		},
+		"NoSuchHost": {&net.DNSError{Name: "a.test", IsNotFound: true}, neterr.DNS, "no such host: a.test", "no such host: a.test"},
+		"SilentDNS": {
+			&net.DNSError{Name: "a.test", IsTimeout: true},
+			neterr.DNS,
+			"the name server did not answer for a.test",
+			"the name server did not answer for a.test",
+		},
+		"BrokenDNS": {
+			&net.DNSError{Name: "a.test"},
+			neterr.DNS,
+			"the name server could not resolve a.test",
+			"the name server could not resolve a.test",
+		},
+		"Refused": {
+			dialed(syscall.ECONNREFUSED),
+			neterr.Refused,
+			"connection refused by 192.0.2.1:80",
+			"connection refused by 192.0.2.1:80",
+		},
 		"RefusedSomehow": {syscall.ECONNREFUSED, neterr.Refused, "connection refused", "connection refused"},
-		"Reset":          {syscall.ECONNRESET, neterr.Reset, "the connection was reset while reading the body", "the receiver reset the connection"},
-		"Pipe":           {syscall.EPIPE, neterr.Reset, "the connection was reset while reading the body", "the receiver reset the connection"},
-		"NoRoute":        {dialed(syscall.EHOSTUNREACH), neterr.Unreachable, "there is no route to 192.0.2.1:80", "there is no route to 192.0.2.1:80"},
-		"NoNetwork":      {syscall.ENETUNREACH, neterr.Unreachable, "there is no route", "there is no route"},
-		"NoAddress":      {syscall.EADDRNOTAVAIL, neterr.Unreachable, "there is no route", "there is no route"},
-		"Descriptors":    {syscall.EMFILE, neterr.Unreachable, "the worker ran out of file descriptors", "the worker ran out of file descriptors"},
-		"End":            {io.EOF, neterr.Reset, "the connection was closed while reading the body", "the receiver closed the connection without an answer"},
-		"Closed":         {net.ErrClosed, neterr.Reset, "the connection was closed while reading the body", "the receiver closed the connection without an answer"},
-		"NotSuitable":    {&net.AddrError{Err: "no suitable address", Addr: "a.test"}, neterr.Unreachable, "the host has no suitable address", "the host has no suitable address"},
-		"Other":          {errors.New("secret text"), "", "", ""},
+		"Reset": {
+			syscall.ECONNRESET, neterr.Reset, "the connection was reset while reading the body", "the receiver reset the connection",
+		},
+		"Pipe": {syscall.EPIPE, neterr.Reset, "the connection was reset while reading the body", "the receiver reset the connection"},
+		"NoRoute": {
+			dialed(syscall.EHOSTUNREACH),
+			neterr.Unreachable,
+			"there is no route to 192.0.2.1:80",
+			"there is no route to 192.0.2.1:80",
+		},
+		"NoNetwork": {syscall.ENETUNREACH, neterr.Unreachable, "there is no route", "there is no route"},
+		"NoAddress": {syscall.EADDRNOTAVAIL, neterr.Unreachable, "there is no route", "there is no route"},
+		"Descriptors": {
+			syscall.EMFILE, neterr.Unreachable, "the worker ran out of file descriptors", "the worker ran out of file descriptors",
+		},
+		"End": {
+			io.EOF, neterr.Reset, "the connection was closed while reading the body",
+			"the receiver closed the connection without an answer",
+		},
+		"Closed": {
+			net.ErrClosed, neterr.Reset, "the connection was closed while reading the body",
+			"the receiver closed the connection without an answer",
+		},
+		"NotSuitable": {
+			&net.AddrError{Err: "no suitable address", Addr: "a.test"},
+			neterr.Unreachable,
+			"the host has no suitable address",
+			"the host has no suitable address",
+		},
+		"Other": {errors.New("secret text"), "", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -152,7 +199,11 @@ func TestIsTLS(t *testing.T) {
 	if code != neterr.TLS && !neterr.IsTLS(err) {
 		t.Errorf("got %q for %v", code, err)
 	}
-	for text, want := range map[string]bool{"tls: internal error": true, "http: server gave HTTP response to HTTPS client": true, "malformed HTTP": false} {
+	for text, want := range map[string]bool{
+		"tls: internal error":                             true,
+		"http: server gave HTTP response to HTTPS client": true,
+		"malformed HTTP":                                  false,
+	} {
 		if got := neterr.IsTLS(errors.New(text)); got != want {
 			t.Errorf("%s: %v", text, got)
 		}

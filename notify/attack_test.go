@@ -67,7 +67,8 @@ func TestAttackURLs(t *testing.T) {
 	for _, base := range []string{
 		"http://ada:" + pathToken + "@hooks.example.com", "http://@hooks.example.com", "http://hooks.example.com@127.0.0.1",
 		"http://hooks.example.com:80@127.0.0.1",
-		`http://hooks.example.com\@127.0.0.1`, `http:\\127.0.0.1`, "http:127.0.0.1", "http:/127.0.0.1", "http:///127.0.0.1", "//127.0.0.1", "127.0.0.1", "",
+		`http://hooks.example.com\@127.0.0.1`, `http:\\127.0.0.1`, "http:127.0.0.1", "http:/127.0.0.1", "http:///127.0.0.1",
+		"//127.0.0.1", "127.0.0.1", "",
 		"ftp://hooks.example.com", "file:///etc/passwd", "gopher://127.0.0.1:6379/_FLUSHALL", "unix:///var/run/docker.sock",
 		"dict://127.0.0.1:11211/stat",
 		"ldap://127.0.0.1", "javascript:alert(1)//", "data:text/plain,x", "httpx://hooks.example.com", " http://hooks.example.com",

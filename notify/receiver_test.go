@@ -155,7 +155,8 @@ func message() notify.Message {
 		Body:      "expected status 200, got 503",
 		Variables: vigil.ExampleVariables(),
 		Envelope: []byte(
-			`{"id":"11111111-1111-4111-8111-111111111111","type":"incident.triggered","version":"1","timestamp":"2026-03-01T09:30:00Z","data":{"regions":["eu-central-fra"],"message":{"title":"Checkout API is failing","body":"é < & >"}}}`,
+			`{"id":"11111111-1111-4111-8111-111111111111","type":"incident.triggered","version":"1","timestamp":"2026-03-01T09:30:00Z",` +
+				`"data":{"regions":["eu-central-fra"],"message":{"title":"Checkout API is failing","body":"é < & >"}}}`,
 		),
 	}
 }
@@ -170,4 +171,5 @@ func hostile() notify.Message {
 	return m
 }
 
-const breakout = "\"}],\"x\":1,\r\nBcc: eve@example.com\r\n\r\n<script>alert(1)</script> <!channel> <https://evil.test|here> {{severity}} \u2028 \x00 \\"
+const breakout = "\"}],\"x\":1,\r\nBcc: eve@example.com\r\n\r\n" +
+	"<script>alert(1)</script> <!channel> <https://evil.test|here> {{severity}} \u2028 \x00 \\"

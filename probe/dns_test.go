@@ -95,30 +95,66 @@ func TestDNS(t *testing.T) {
 		answers []any
 		reason  string
 	}{
-		"A":               {one(object{"host": "www.test"}), []any{"192.0.2.1", "192.0.2.2"}, ""},
-		"AAAA":            {one(object{"host": "www.test", "record_type": "AAAA", "expected_values": []string{"2001:0db8::0001"}}), []any{"2001:db8::1"}, ""},
-		"CNAME":           {one(object{"host": "alias.test", "record_type": "CNAME", "expected_values": []string{"www.test."}}), []any{"www.test"}, ""},
-		"MX":              {one(object{"host": "test", "record_type": "MX", "expected_values": []string{"10 MAIL.test", "20 backup.test"}, "match": "exact"}), []any{"10 mail.test", "20 backup.test"}, ""},
-		"NS":              {one(object{"host": "test", "record_type": "NS"}), []any{"ns1.test"}, ""},
-		"TXT":             {one(object{"host": "test", "record_type": "TXT", "expected_values": []string{"v=spf1 -all"}}), []any{"v=spf1 -all"}, ""},
-		"TXTInParts":      {one(object{"host": "long.test", "record_type": "TXT"}), []any{`one two "x"`}, ""},
-		"SOA":             {one(object{"host": "test", "record_type": "SOA"}), []any{"ns1.test admin.test 7 3600 600 86400 60"}, ""},
-		"SRV":             {one(object{"host": "_sip._tcp.test", "record_type": "SRV"}), []any{"1 2 5060 sip.test"}, ""},
-		"CAA":             {one(object{"host": "test", "record_type": "CAA", "expected_values": []string{`0 issue "letsencrypt.org"`}}), []any{"0 issue letsencrypt.org"}, ""},
+		"A": {one(object{"host": "www.test"}), []any{"192.0.2.1", "192.0.2.2"}, ""},
+		"AAAA": {
+			one(object{"host": "www.test", "record_type": "AAAA", "expected_values": []string{"2001:0db8::0001"}}),
+			[]any{"2001:db8::1"},
+			"",
+		},
+		"CNAME": {
+			one(object{"host": "alias.test", "record_type": "CNAME", "expected_values": []string{"www.test."}}),
+			[]any{"www.test"},
+			"",
+		},
+		"MX": {
+			one(object{"host": "test", "record_type": "MX", "expected_values": []string{"10 MAIL.test", "20 backup.test"}, "match": "exact"}),
+			[]any{"10 mail.test", "20 backup.test"},
+			"",
+		},
+		"NS": {one(object{"host": "test", "record_type": "NS"}), []any{"ns1.test"}, ""},
+		"TXT": {
+			one(object{"host": "test", "record_type": "TXT", "expected_values": []string{"v=spf1 -all"}}),
+			[]any{"v=spf1 -all"},
+			"",
+		},
+		"TXTInParts": {one(object{"host": "long.test", "record_type": "TXT"}), []any{`one two "x"`}, ""},
+		"SOA":        {one(object{"host": "test", "record_type": "SOA"}), []any{"ns1.test admin.test 7 3600 600 86400 60"}, ""},
+		"SRV":        {one(object{"host": "_sip._tcp.test", "record_type": "SRV"}), []any{"1 2 5060 sip.test"}, ""},
+		"CAA": {
+			one(object{"host": "test", "record_type": "CAA", "expected_values": []string{`0 issue "letsencrypt.org"`}}),
+			[]any{"0 issue letsencrypt.org"},
+			"",
+		},
 		"PTR":             {one(object{"host": "192.0.2.1", "record_type": "PTR"}), []any{"www.test"}, ""},
 		"OverTCP":         {one(object{"host": "www.test", "protocol": "tcp"}), []any{"192.0.2.1", "192.0.2.2"}, ""},
 		"NameIsGone":      {one(object{"host": "gone.test"}), []any{}, "the name server answered NXDOMAIN, expected NOERROR"},
 		"NameShallBeGone": {one(object{"host": "gone.test", "expected_rcode": "NXDOMAIN"}), []any{}, ""},
 		"NoSuchRecord":    {one(object{"host": "www.test", "record_type": "MX"}), []any{}, "www.test has no MX record"},
 		"Any":             {one(object{"host": "www.test", "expected_values": []string{"192.0.2.9", "192.0.2.1"}}), nil, ""},
-		"AnyFails":        {one(object{"host": "www.test", "expected_values": []string{"192.0.2.9"}}), nil, `none of the expected values is there; found "192.0.2.1", "192.0.2.2"`},
-		"All":             {one(object{"host": "www.test", "expected_values": []string{"192.0.2.1"}, "match": "all"}), nil, ""},
-		"AllFails":        {one(object{"host": "www.test", "expected_values": []string{"192.0.2.1", "192.0.2.9"}, "match": "all"}), nil, `missing "192.0.2.9"; found`},
-		"ExactFails":      {one(object{"host": "www.test", "expected_values": []string{"192.0.2.1"}, "match": "exact"}), nil, `unexpected "192.0.2.2"`},
-		"ServerFailure":   {object{"host": "www.test", "resolvers": []string{broken}}, nil, "the name server answered SERVFAIL"},
-		"NextServer":      {object{"host": "www.test", "resolvers": []string{broken, server}}, nil, ""},
-		"SilentServer":    {object{"host": "www.test", "resolvers": []string{silent, server}, "timeout_seconds": 4}, nil, ""},
-		"OnlySilent":      {object{"host": "www.test", "resolvers": []string{silent}, "timeout_seconds": 1}, nil, "timed out after 1s while waiting for the name server " + silent},
+		"AnyFails": {
+			one(object{"host": "www.test", "expected_values": []string{"192.0.2.9"}}),
+			nil,
+			`none of the expected values is there; found "192.0.2.1", "192.0.2.2"`,
+		},
+		"All": {one(object{"host": "www.test", "expected_values": []string{"192.0.2.1"}, "match": "all"}), nil, ""},
+		"AllFails": {
+			one(object{"host": "www.test", "expected_values": []string{"192.0.2.1", "192.0.2.9"}, "match": "all"}),
+			nil,
+			`missing "192.0.2.9"; found`,
+		},
+		"ExactFails": {
+			one(object{"host": "www.test", "expected_values": []string{"192.0.2.1"}, "match": "exact"}),
+			nil,
+			`unexpected "192.0.2.2"`,
+		},
+		"ServerFailure": {object{"host": "www.test", "resolvers": []string{broken}}, nil, "the name server answered SERVFAIL"},
+		"NextServer":    {object{"host": "www.test", "resolvers": []string{broken, server}}, nil, ""},
+		"SilentServer":  {object{"host": "www.test", "resolvers": []string{silent, server}, "timeout_seconds": 4}, nil, ""},
+		"OnlySilent": {
+			object{"host": "www.test", "resolvers": []string{silent}, "timeout_seconds": 1},
+			nil,
+			"timed out after 1s while waiting for the name server " + silent,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -281,21 +317,27 @@ func TestDNSConfig(t *testing.T) {
 		config object
 		member string
 	}{
-		"NoHost":         {object{"record_type": "A"}, "config.host"},
-		"Address":        {object{"host": "192.0.2.1"}, "config.host"},
-		"URL":            {object{"host": "http://example.com"}, "config.host"},
-		"LongLabel":      {object{"host": strings.Repeat("a", 64) + ".com"}, "config.host"},
-		"RecordType":     {object{"host": "example.com", "record_type": "ANY"}, "config.record_type"},
-		"Resolver":       {object{"host": "example.com", "resolvers": []string{"dns.example"}}, "config.resolvers[0]"},
-		"ResolverPort":   {object{"host": "example.com", "resolvers": []string{"1.1.1.1", "1.1.1.1:0"}}, "config.resolvers[1]"},
-		"Metadata":       {object{"host": "example.com", "resolvers": []string{"169.254.169.254"}}, "config.resolvers[0]"},
-		"Protocol":       {object{"host": "example.com", "protocol": "https"}, "config.protocol"},
-		"Match":          {object{"host": "example.com", "match": "some"}, "config.match"},
-		"Rcode":          {object{"host": "example.com", "expected_rcode": "OK"}, "config.expected_rcode"},
-		"ValueAndRcode":  {object{"host": "example.com", "expected_rcode": "NXDOMAIN", "expected_values": []string{"192.0.2.1"}}, "config.expected_values"},
-		"ValueOfOther":   {object{"host": "example.com", "expected_values": []string{"2001:db8::1"}}, "config.expected_values[0]"},
-		"EmptyValue":     {object{"host": "example.com", "record_type": "TXT", "expected_values": []string{""}}, "config.expected_values[0]"},
-		"TooManyServers": {object{"host": "example.com", "resolvers": []string{"1.1.1.1", "1.1.1.1", "1.1.1.1", "1.1.1.1", "1.1.1.1", "1.1.1.1"}}, "config.resolvers"},
+		"NoHost":       {object{"record_type": "A"}, "config.host"},
+		"Address":      {object{"host": "192.0.2.1"}, "config.host"},
+		"URL":          {object{"host": "http://example.com"}, "config.host"},
+		"LongLabel":    {object{"host": strings.Repeat("a", 64) + ".com"}, "config.host"},
+		"RecordType":   {object{"host": "example.com", "record_type": "ANY"}, "config.record_type"},
+		"Resolver":     {object{"host": "example.com", "resolvers": []string{"dns.example"}}, "config.resolvers[0]"},
+		"ResolverPort": {object{"host": "example.com", "resolvers": []string{"1.1.1.1", "1.1.1.1:0"}}, "config.resolvers[1]"},
+		"Metadata":     {object{"host": "example.com", "resolvers": []string{"169.254.169.254"}}, "config.resolvers[0]"},
+		"Protocol":     {object{"host": "example.com", "protocol": "https"}, "config.protocol"},
+		"Match":        {object{"host": "example.com", "match": "some"}, "config.match"},
+		"Rcode":        {object{"host": "example.com", "expected_rcode": "OK"}, "config.expected_rcode"},
+		"ValueAndRcode": {
+			object{"host": "example.com", "expected_rcode": "NXDOMAIN", "expected_values": []string{"192.0.2.1"}},
+			"config.expected_values",
+		},
+		"ValueOfOther": {object{"host": "example.com", "expected_values": []string{"2001:db8::1"}}, "config.expected_values[0]"},
+		"EmptyValue":   {object{"host": "example.com", "record_type": "TXT", "expected_values": []string{""}}, "config.expected_values[0]"},
+		"TooManyServers": {
+			object{"host": "example.com", "resolvers": []string{"1.1.1.1", "1.1.1.1", "1.1.1.1", "1.1.1.1", "1.1.1.1", "1.1.1.1"}},
+			"config.resolvers",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -55,13 +55,38 @@ func TestHTTP3(t *testing.T) {
 		"RedirectLoop":     {object{"url": url + "/loop"}, 302, "stopped after 10 redirects"},
 		"RedirectToHTTP":   {object{"url": url + "/down"}, 0, "redirected to an address that HTTP/3 does not serve"},
 		"RedirectIsJudged": {object{"url": url + "/metadata"}, 0, "169.254.169.254 is a cloud metadata address"},
-		"Body":             {object{"url": url + "/body", "method": "POST", "body": "abc", "assertions": []object{{"source": "body", "operator": "eq", "target": "abc"}}}, 200, ""},
-		"BigBody":          {object{"url": url + "/big"}, 200, ""},
-		"BasicAuth":        {object{"url": url + "/auth", "basic_auth": object{"username": "ann", "password": "hunter2"}}, 200, ""},
-		"UnknownAuthority": {object{"url": probetest.OverQUIC(t, probetest.NewAuthority(t, nil).Issue(t), site)}, 0, "signed by an unknown authority"},
-		"OtherHost":        {object{"url": probetest.OverQUIC(t, w.authority.Issue(t, probetest.ForNames("a.test")), site)}, 0, "the certificate is for a.test, not for 127.0.0.1"},
-		"NotVerified":      {object{"url": probetest.OverQUIC(t, probetest.NewAuthority(t, nil).Issue(t), site) + "/ok", "verify_tls": false}, 200, ""},
-		"OnlyTCP":          {object{"url": w.https(w.authority.Issue(t), site) + "/ok", "timeout_seconds": 1}, 0, "timed out after 1s while in the QUIC handshake"},
+		"Body": {
+			object{
+				"url":        url + "/body",
+				"method":     "POST",
+				"body":       "abc",
+				"assertions": []object{{"source": "body", "operator": "eq", "target": "abc"}},
+			},
+			200,
+			"",
+		},
+		"BigBody":   {object{"url": url + "/big"}, 200, ""},
+		"BasicAuth": {object{"url": url + "/auth", "basic_auth": object{"username": "ann", "password": "hunter2"}}, 200, ""},
+		"UnknownAuthority": {
+			object{"url": probetest.OverQUIC(t, probetest.NewAuthority(t, nil).Issue(t), site)},
+			0,
+			"signed by an unknown authority",
+		},
+		"OtherHost": {
+			object{"url": probetest.OverQUIC(t, w.authority.Issue(t, probetest.ForNames("a.test")), site)},
+			0,
+			"the certificate is for a.test, not for 127.0.0.1",
+		},
+		"NotVerified": {
+			object{"url": probetest.OverQUIC(t, probetest.NewAuthority(t, nil).Issue(t), site) + "/ok", "verify_tls": false},
+			200,
+			"",
+		},
+		"OnlyTCP": {
+			object{"url": w.https(w.authority.Issue(t), site) + "/ok", "timeout_seconds": 1},
+			0,
+			"timed out after 1s while in the QUIC handshake",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

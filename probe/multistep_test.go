@@ -46,7 +46,8 @@ func shop(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Id", "id/7?&")
 		_, _ = io.WriteString(
 			w,
-			`{"token": "token-0815", "n": 7, "quote": "a\"b", "page": "`+"http://"+r.Host+`/cart2", "evil": "@evil.test/", "dots": "a.evil.test", "crlf": "a\r\nX: y"}`,
+			`{"token": "token-0815", "n": 7, "quote": "a\"b", "page": "`+"http://"+r.Host+
+				`/cart2", "evil": "@evil.test/", "dots": "a.evil.test", "crlf": "a\r\nX: y"}`,
 		)
 	case "/cart":
 		if r.Header.Get("Authorization") != "Bearer token-0815" {
@@ -92,22 +93,54 @@ func TestMultistep(t *testing.T) {
 		config object
 		reason string
 	}{
-		"Header":            {then("http", object{"url": url + "/cart", "headers": object{"Authorization": "Bearer {{token}}"}}), ""},
-		"PathIsEscaped":     {then("http", object{"url": url + "/x/{{id}}/y", "assertions": says("contains", "/x/id%2F7%3F&/y|")}), ""},
-		"QueryIsEscaped":    {then("http", object{"url": url + "/x?a={{id}}&b={{ n }}", "assertions": says("contains", "|a=id%2F7%3F%26&b=7|")}), ""},
-		"JSONBodyIsEscaped": {then("http", object{"url": url + "/body", "method": "POST", "body": `{"a": "{{quote}}", "n": {{n}}}`, "assertions": says("eq", `{"a": "a\"b", "n": 7}`)}), ""},
-		"FormIsEscaped":     {then("http", object{"url": url + "/body", "method": "POST", "headers": object{"content-type": "application/x-www-form-urlencoded"}, "body": "a={{id}}", "assertions": says("eq", "a=id%2F7%3F%26")}), ""},
-		"PlainBody":         {then("http", object{"url": url + "/body", "method": "POST", "body": "a={{id}}", "assertions": says("eq", "a=id/7?&")}), ""},
-		"BodyGroup":         {then("http", object{"url": url + "/x", "headers": object{"X-Value": "{{word}}"}, "assertions": says("contains", "|token")}), ""},
-		"Status":            {then("http", object{"url": url + "/x", "headers": object{"X-Value": "{{status}}"}, "assertions": says("contains", "|200")}), ""},
-		"WholeURL":          {then("http", object{"url": "{{page}}", "assertions": says("contains", "/cart2|")}), ""},
-		"Host":              {then("tcp", object{"host": host, "port": port}), ""},
-		"HostFromAnswer":    {then("tcp", object{"host": "{{dots}}", "port": port, "timeout_seconds": 2}), `step "next": `},
-		"LineBreakInHeader": {then("http", object{"url": url + "/x", "headers": object{"X-Value": "{{crlf}}"}}), "config.headers.X-Value: must be a header value"},
-		"NotAHost":          {then("http", object{"url": "http://{{evil}}/"}), "is not a host name"},
-		"NotAPort":          {then("http", object{"url": "http://" + host + ":{{evil}}/"}), "is not a port"},
-		"NotAURL":           {then("http", object{"url": "{{evil}}"}), "config.url: must begin with http://"},
-		"SecondFails":       {then("http", object{"url": url + "/cart"}), `step "next": status 403, expected 200`},
+		"Header":        {then("http", object{"url": url + "/cart", "headers": object{"Authorization": "Bearer {{token}}"}}), ""},
+		"PathIsEscaped": {then("http", object{"url": url + "/x/{{id}}/y", "assertions": says("contains", "/x/id%2F7%3F&/y|")}), ""},
+		"QueryIsEscaped": {
+			then("http", object{"url": url + "/x?a={{id}}&b={{ n }}", "assertions": says("contains", "|a=id%2F7%3F%26&b=7|")}),
+			"",
+		},
+		"JSONBodyIsEscaped": {
+			then("http", object{
+				"url":        url + "/body",
+				"method":     "POST",
+				"body":       `{"a": "{{quote}}", "n": {{n}}}`,
+				"assertions": says("eq", `{"a": "a\"b", "n": 7}`),
+			}),
+			"",
+		},
+		"FormIsEscaped": {
+			then("http", object{
+				"url":        url + "/body",
+				"method":     "POST",
+				"headers":    object{"content-type": "application/x-www-form-urlencoded"},
+				"body":       "a={{id}}",
+				"assertions": says("eq", "a=id%2F7%3F%26"),
+			}),
+			"",
+		},
+		"PlainBody": {
+			then("http", object{"url": url + "/body", "method": "POST", "body": "a={{id}}", "assertions": says("eq", "a=id/7?&")}),
+			"",
+		},
+		"BodyGroup": {
+			then("http", object{"url": url + "/x", "headers": object{"X-Value": "{{word}}"}, "assertions": says("contains", "|token")}),
+			"",
+		},
+		"Status": {
+			then("http", object{"url": url + "/x", "headers": object{"X-Value": "{{status}}"}, "assertions": says("contains", "|200")}),
+			"",
+		},
+		"WholeURL":       {then("http", object{"url": "{{page}}", "assertions": says("contains", "/cart2|")}), ""},
+		"Host":           {then("tcp", object{"host": host, "port": port}), ""},
+		"HostFromAnswer": {then("tcp", object{"host": "{{dots}}", "port": port, "timeout_seconds": 2}), `step "next": `},
+		"LineBreakInHeader": {
+			then("http", object{"url": url + "/x", "headers": object{"X-Value": "{{crlf}}"}}),
+			"config.headers.X-Value: must be a header value",
+		},
+		"NotAHost":    {then("http", object{"url": "http://{{evil}}/"}), "is not a host name"},
+		"NotAPort":    {then("http", object{"url": "http://" + host + ":{{evil}}/"}), "is not a port"},
+		"NotAURL":     {then("http", object{"url": "{{evil}}"}), "config.url: must begin with http://"},
+		"SecondFails": {then("http", object{"url": url + "/cart"}), `step "next": status 403, expected 200`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -178,29 +211,42 @@ func TestMultistepConfig(t *testing.T) {
 		config object
 		member string
 	}{
-		"NoSteps":           {object{"steps": []object{}}, "config.steps"},
-		"TooMany":           {object{"steps": make([]object, 11)}, "config.steps"},
-		"NameTwice":         {with(object{"name": "a", "type": "http", "config": object{"url": "http://a.test/"}}), second + ".name"},
-		"UnknownType":       {with(object{"type": "ftp", "config": object{}}), second + ".type"},
-		"Nested":            {with(object{"type": "multistep", "config": object{"steps": []object{ok}}}), second + ".type"},
-		"NoConfig":          {with(object{"type": "http"}), second + ".config"},
-		"InnerMember":       {web(object{"url": "http://a.test/", "bogus": 1}), second + ".config.bogus"},
-		"InnerURL":          {web(object{"url": "http://u:p@a.test/"}), second + ".config.url"},
-		"InnerMetadata":     {web(object{"url": "http://169.254.169.254/"}), second + ".config.url"},
-		"UnknownName":       {web(object{"url": "http://a.test/{{y}}"}), second + ".config.url"},
-		"OwnName":           {object{"steps": []object{{"name": "a", "type": "http", "config": object{"url": "http://a.test/{{x}}"}, "extract": []object{{"name": "x", "source": "status"}}}}}, "config.steps[0].config.url"},
-		"UnknownInHeader":   {web(object{"url": "http://a.test/", "headers": object{"X": "{{y}}"}}), second + ".config.headers.X"},
-		"ContinuesHost":     {web(object{"url": "http://a.test{{x}}"}), second + ".config.url"},
-		"ContinuesHostDot":  {web(object{"url": "http://a.{{x}}.test/"}), second + ".config.url"},
-		"ContinuesURL":      {web(object{"url": "{{x}}{{x}}"}), second + ".config.url"},
-		"Userinfo":          {web(object{"url": "http://{{x}}@a.test/"}), second + ".config.url"},
-		"ExtractName":       {extract(object{"name": "a b", "source": "status"}), second + ".extract[0].name"},
-		"ExtractSource":     {extract(object{"name": "a", "source": "cookie"}), second + ".extract[0].source"},
-		"ExtractPath":       {extract(object{"name": "a", "source": "json"}), second + ".extract[0].property"},
-		"ExtractHeader":     {extract(object{"name": "a", "source": "header"}), second + ".extract[0].property"},
-		"ExtractPattern":    {extract(object{"name": "a", "source": "body", "property": "("}), second + ".extract[0].property"},
-		"ExtractFromTCP":    {with(object{"type": "tcp", "config": object{"host": "a.test", "port": 1}, "extract": []object{{"name": "a", "source": "status"}}}), second + ".extract"},
-		"LongerThanMinute":  {object{"steps": []object{ok, {"name": "b", "type": "http", "config": object{"url": "http://a.test/", "timeout_seconds": 55}}}}, "config.steps"},
+		"NoSteps":       {object{"steps": []object{}}, "config.steps"},
+		"TooMany":       {object{"steps": make([]object, 11)}, "config.steps"},
+		"NameTwice":     {with(object{"name": "a", "type": "http", "config": object{"url": "http://a.test/"}}), second + ".name"},
+		"UnknownType":   {with(object{"type": "ftp", "config": object{}}), second + ".type"},
+		"Nested":        {with(object{"type": "multistep", "config": object{"steps": []object{ok}}}), second + ".type"},
+		"NoConfig":      {with(object{"type": "http"}), second + ".config"},
+		"InnerMember":   {web(object{"url": "http://a.test/", "bogus": 1}), second + ".config.bogus"},
+		"InnerURL":      {web(object{"url": "http://u:p@a.test/"}), second + ".config.url"},
+		"InnerMetadata": {web(object{"url": "http://169.254.169.254/"}), second + ".config.url"},
+		"UnknownName":   {web(object{"url": "http://a.test/{{y}}"}), second + ".config.url"},
+		"OwnName": {
+			object{
+				"steps": []object{
+					{"name": "a", "type": "http", "config": object{"url": "http://a.test/{{x}}"}, "extract": []object{{"name": "x", "source": "status"}}},
+				},
+			},
+			"config.steps[0].config.url",
+		},
+		"UnknownInHeader":  {web(object{"url": "http://a.test/", "headers": object{"X": "{{y}}"}}), second + ".config.headers.X"},
+		"ContinuesHost":    {web(object{"url": "http://a.test{{x}}"}), second + ".config.url"},
+		"ContinuesHostDot": {web(object{"url": "http://a.{{x}}.test/"}), second + ".config.url"},
+		"ContinuesURL":     {web(object{"url": "{{x}}{{x}}"}), second + ".config.url"},
+		"Userinfo":         {web(object{"url": "http://{{x}}@a.test/"}), second + ".config.url"},
+		"ExtractName":      {extract(object{"name": "a b", "source": "status"}), second + ".extract[0].name"},
+		"ExtractSource":    {extract(object{"name": "a", "source": "cookie"}), second + ".extract[0].source"},
+		"ExtractPath":      {extract(object{"name": "a", "source": "json"}), second + ".extract[0].property"},
+		"ExtractHeader":    {extract(object{"name": "a", "source": "header"}), second + ".extract[0].property"},
+		"ExtractPattern":   {extract(object{"name": "a", "source": "body", "property": "("}), second + ".extract[0].property"},
+		"ExtractFromTCP": {
+			with(object{"type": "tcp", "config": object{"host": "a.test", "port": 1}, "extract": []object{{"name": "a", "source": "status"}}}),
+			second + ".extract",
+		},
+		"LongerThanMinute": {
+			object{"steps": []object{ok, {"name": "b", "type": "http", "config": object{"url": "http://a.test/", "timeout_seconds": 55}}}},
+			"config.steps",
+		},
 		"LongerThanAllowed": {web(object{"url": "http://a.test/", "timeout_seconds": 61}), second + ".config.timeout_seconds"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -58,7 +58,8 @@ func TestAvailabilityOutlivesAnEndedContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_ = w.Available(ctx)
-	if first, second := w.Available(t.Context())[vigil.TypePing], newWorld(t).Available(t.Context())[vigil.TypePing]; (first == nil) != (second == nil) {
+	first, second := w.Available(t.Context())[vigil.TypePing], newWorld(t).Available(t.Context())[vigil.TypePing]
+	if (first == nil) != (second == nil) {
 		t.Errorf("an ended context left %v behind, a fresh one says %v", first, second)
 	}
 }

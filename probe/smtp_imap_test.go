@@ -71,31 +71,57 @@ func TestMail(t *testing.T) {
 		config object
 		reason string
 	}{
-		"OnlySMTP":         {object{"smtp": house.SMTPServer("hunter2")}, ""},
-		"OnlyIMAP":         {object{"imap": house.IMAPServer("hunter2")}, ""},
-		"BothWithoutTrip":  {house.Config(object{"round_trip": false}), ""},
-		"PlainSMTP":        {object{"smtp": plain.SMTPServer("")}, ""},
-		"PlainIMAP":        {object{"imap": serverAt(t, plain.IMAP, object{"security": "none"})}, ""},
-		"SMTPPassword":     {object{"smtp": house.SMTPServer("wrong")}, "the SMTP server answered 454"},
-		"IMAPPassword":     {object{"imap": house.IMAPServer("wrong")}, "the IMAP server answered NO"},
-		"Mailbox":          {object{"imap": object{"host": "127.0.0.1", "port": portOf(t, house.IMAP), "username": "ann", "password": "hunter2", "mailbox": "Nothing"}}, "the IMAP server answered NO"},
-		"Receiver":         {house.Config(object{"to": "bob@b.test"}), "the SMTP server answered 550"},
-		"Lost":             {losing.Config(object{"max_delivery_seconds": 1}), "the message did not arrive in the mailbox within 1s"},
-		"NoSTARTTLS":       {object{"smtp": serverAt(t, plain.SMTP, object{"security": "starttls"})}, "does not offer STARTTLS"},
-		"IMAPNoSTARTTLS":   {object{"imap": serverAt(t, plain.IMAP, object{"security": "starttls"})}, "the IMAP server answered"},
-		"SMTPCertificate":  {object{"smtp": strange.SMTPServer("hunter2")}, "signed by an unknown authority"},
-		"IMAPCertificate":  {object{"imap": strange.IMAPServer("hunter2")}, "signed by an unknown authority"},
-		"Refused":          {object{"smtp": serverAt(t, closed, object{})}, "connection refused by " + closed},
-		"SMTPSilence":      {object{"smtp": serverAt(t, tcp(t, drain), object{}), "timeout_seconds": 1}, "timed out after 1s while waiting for the SMTP server's greeting"},
-		"IMAPSilence":      {object{"imap": serverAt(t, tcp(t, drain), object{"security": "none"}), "timeout_seconds": 1}, "timed out after 1s while waiting for the IMAP server's greeting"},
-		"TLSSilence":       {object{"imap": serverAt(t, tcp(t, drain), object{}), "timeout_seconds": 1}, "timed out after 1s while in the TLS handshake with 127.0.0.1"},
-		"NotSMTP":          {object{"smtp": serverAt(t, tcp(t, banner("HTTP/1.1 400 Bad\r\n")), object{})}, "the server did not answer with SMTP"},
+		"OnlySMTP":        {object{"smtp": house.SMTPServer("hunter2")}, ""},
+		"OnlyIMAP":        {object{"imap": house.IMAPServer("hunter2")}, ""},
+		"BothWithoutTrip": {house.Config(object{"round_trip": false}), ""},
+		"PlainSMTP":       {object{"smtp": plain.SMTPServer("")}, ""},
+		"PlainIMAP":       {object{"imap": serverAt(t, plain.IMAP, object{"security": "none"})}, ""},
+		"SMTPPassword":    {object{"smtp": house.SMTPServer("wrong")}, "the SMTP server answered 454"},
+		"IMAPPassword":    {object{"imap": house.IMAPServer("wrong")}, "the IMAP server answered NO"},
+		"Mailbox": {
+			object{
+				"imap": object{"host": "127.0.0.1", "port": portOf(t, house.IMAP), "username": "ann", "password": "hunter2", "mailbox": "Nothing"},
+			},
+			"the IMAP server answered NO",
+		},
+		"Receiver":        {house.Config(object{"to": "bob@b.test"}), "the SMTP server answered 550"},
+		"Lost":            {losing.Config(object{"max_delivery_seconds": 1}), "the message did not arrive in the mailbox within 1s"},
+		"NoSTARTTLS":      {object{"smtp": serverAt(t, plain.SMTP, object{"security": "starttls"})}, "does not offer STARTTLS"},
+		"IMAPNoSTARTTLS":  {object{"imap": serverAt(t, plain.IMAP, object{"security": "starttls"})}, "the IMAP server answered"},
+		"SMTPCertificate": {object{"smtp": strange.SMTPServer("hunter2")}, "signed by an unknown authority"},
+		"IMAPCertificate": {object{"imap": strange.IMAPServer("hunter2")}, "signed by an unknown authority"},
+		"Refused":         {object{"smtp": serverAt(t, closed, object{})}, "connection refused by " + closed},
+		"SMTPSilence": {
+			object{"smtp": serverAt(t, tcp(t, drain), object{}), "timeout_seconds": 1},
+			"timed out after 1s while waiting for the SMTP server's greeting",
+		},
+		"IMAPSilence": {
+			object{"imap": serverAt(t, tcp(t, drain), object{"security": "none"}), "timeout_seconds": 1},
+			"timed out after 1s while waiting for the IMAP server's greeting",
+		},
+		"TLSSilence": {
+			object{"imap": serverAt(t, tcp(t, drain), object{}), "timeout_seconds": 1},
+			"timed out after 1s while in the TLS handshake with 127.0.0.1",
+		},
+		"NotSMTP": {
+			object{"smtp": serverAt(t, tcp(t, banner("HTTP/1.1 400 Bad\r\n")), object{})},
+			"the server did not answer with SMTP",
+		},
 		"SMTPSaysNo":       {object{"smtp": serverAt(t, tcp(t, banner("554 go\r\n away\r\n")), object{})}, "the SMTP server answered 554 go"},
 		"SMTPEndlessLine":  {object{"smtp": serverAt(t, tcp(t, flood("220 ", "x")), object{})}, "the SMTP server sent more than 256 KiB"},
 		"SMTPEndlessLines": {object{"smtp": serverAt(t, tcp(t, flood("", "220-x\r\n")), object{})}, "the SMTP server sent more than 256 KiB"},
-		"IMAPEndlessLine":  {object{"imap": serverAt(t, tcp(t, flood("* OK ", "x")), object{"security": "none"})}, "the IMAP server sent more than 256 KiB"},
-		"IMAPLiteral":      {object{"imap": serverAt(t, tcp(t, flood("* LIST () \"/\" {99999999999}\r\n", "x")), object{"security": "none"})}, "the IMAP server sent more than 256 KiB"},
-		"NotIMAP":          {object{"imap": serverAt(t, tcp(t, banner("HTTP/1.1 400 Bad\r\n")), object{"security": "none"})}, "the server did not answer with IMAP"},
+		"IMAPEndlessLine": {
+			object{"imap": serverAt(t, tcp(t, flood("* OK ", "x")), object{"security": "none"})},
+			"the IMAP server sent more than 256 KiB",
+		},
+		"IMAPLiteral": {
+			object{"imap": serverAt(t, tcp(t, flood("* LIST () \"/\" {99999999999}\r\n", "x")), object{"security": "none"})},
+			"the IMAP server sent more than 256 KiB",
+		},
+		"NotIMAP": {
+			object{"imap": serverAt(t, tcp(t, banner("HTTP/1.1 400 Bad\r\n")), object{"security": "none"})},
+			"the server did not answer with IMAP",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

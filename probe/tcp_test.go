@@ -49,14 +49,23 @@ func TestTCP(t *testing.T) {
 		config object
 		reason string
 	}{
-		"ConnectingIsEnough":   {member(tcp(t, drain), object{}), ""},
-		"SendIsEnough":         {member(tcp(t, drain), object{"send": "x"}), ""},
-		"ExpectedTextInParts":  {member(tcp(t, doorman), object{"send": "x\n", "expect": "welcome"}), ""},
-		"BannerWithoutSending": {member(tcp(t, func(c net.Conn) { _, _ = io.WriteString(c, "SSH-2.0-x"); drain(c) }), object{"expect": "SSH-2.0"}), ""},
-		"OtherText":            {member(tcp(t, doorman), object{"send": "x\n", "expect": "goodbye"}), "the connection was closed while waiting for the expected text"},
-		"EndlessAnswer":        {member(flood, object{"expect": "goodbye"}), "not in the first 64 KiB"},
-		"BannerNeverComes":     {member(tcp(t, drain), object{"expect": "SSH", "timeout_seconds": 1}), "timed out after 1s while waiting for the expected text"},
-		"Refused":              {member(closed, object{}), "connection refused by " + closed},
+		"ConnectingIsEnough":  {member(tcp(t, drain), object{}), ""},
+		"SendIsEnough":        {member(tcp(t, drain), object{"send": "x"}), ""},
+		"ExpectedTextInParts": {member(tcp(t, doorman), object{"send": "x\n", "expect": "welcome"}), ""},
+		"BannerWithoutSending": {
+			member(tcp(t, func(c net.Conn) { _, _ = io.WriteString(c, "SSH-2.0-x"); drain(c) }), object{"expect": "SSH-2.0"}),
+			"",
+		},
+		"OtherText": {
+			member(tcp(t, doorman), object{"send": "x\n", "expect": "goodbye"}),
+			"the connection was closed while waiting for the expected text",
+		},
+		"EndlessAnswer": {member(flood, object{"expect": "goodbye"}), "not in the first 64 KiB"},
+		"BannerNeverComes": {
+			member(tcp(t, drain), object{"expect": "SSH", "timeout_seconds": 1}),
+			"timed out after 1s while waiting for the expected text",
+		},
+		"Refused": {member(closed, object{}), "connection refused by " + closed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

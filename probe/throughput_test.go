@@ -88,11 +88,16 @@ func TestThroughput(t *testing.T) {
 		"TooSlow":          {object{"url": url + "/rate", "min_mbps": 100}, 500_000, true, "Mbit/s, expected at least 100.00"},
 		"FastEnough":       {object{"url": url + "/rate", "min_mbps": 1}, 500_000, true, ""},
 		"Upload":           {object{"url": url + "/", "direction": "upload", "max_bytes": 1 << 20}, 1 << 20, true, ""},
-		"UploadTimeIsUp":   {object{"url": url + "/slow", "direction": "upload", "max_duration_seconds": 1, "max_bytes": 100 << 20}, -1, false, ""},
-		"UploadFails":      {object{"url": url + "/500", "direction": "upload", "max_bytes": 1000}, 1000, true, "status 500, expected 2xx"},
-		"DownloadFails":    {object{"url": url + "/500"}, 0, false, "status 500, expected 2xx"},
-		"NothingComes":     {object{"url": url + "/nothing", "max_duration_seconds": 1}, 0, false, "not one byte came within 1s"},
-		"Cut":              {object{"url": cut}, 5, false, "the connection was closed while downloading"},
+		"UploadTimeIsUp": {
+			object{"url": url + "/slow", "direction": "upload", "max_duration_seconds": 1, "max_bytes": 100 << 20},
+			-1,
+			false,
+			"",
+		},
+		"UploadFails":   {object{"url": url + "/500", "direction": "upload", "max_bytes": 1000}, 1000, true, "status 500, expected 2xx"},
+		"DownloadFails": {object{"url": url + "/500"}, 0, false, "status 500, expected 2xx"},
+		"NothingComes":  {object{"url": url + "/nothing", "max_duration_seconds": 1}, 0, false, "not one byte came within 1s"},
+		"Cut":           {object{"url": cut}, 5, false, "the connection was closed while downloading"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -23,7 +23,8 @@ func TestText(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
-		"Clear": secret, "JSON": string(quoted), "HTML": html.EscapeString(secret), "Query": url.QueryEscape(secret), "Path": url.PathEscape(secret),
+		"Clear": secret, "JSON": string(quoted), "HTML": html.EscapeString(secret), "Query": url.QueryEscape(secret),
+		"Path":         url.PathEscape(secret),
 		"LowerEscapes": "s3cr3t-%22q%3cu%3eo%26t%2fe%22%c3%b6",
 		"Base64":       base64.StdEncoding.EncodeToString([]byte(secret)), "Base64URL": base64.URLEncoding.EncodeToString([]byte(secret)),
 		"Base64WithoutPadding": base64.RawStdEncoding.EncodeToString([]byte(secret)),

@@ -41,7 +41,8 @@ func clusterAccount(cluster string) (account, error) {
 		}
 	}
 	return account{}, errors.New(
-		"Postgres refuses to run as root and this machine has no user postgres or nobody to run it as: run vigil as an ordinary user, or set DATABASE_URL",
+		"Postgres refuses to run as root and this machine has no user postgres or nobody to run it as: " +
+			"run vigil as an ordinary user, or set DATABASE_URL",
 	)
 }
 

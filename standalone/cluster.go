@@ -58,7 +58,8 @@ func findPostgres(ctx context.Context, dirs []string, major int) (pgbin.Installa
 	found, err := pgbin.Find(ctx, dirs, major)
 	if wrong, ok := errors.AsType[pgbin.VersionError](err); ok && wrong.Want != 0 {
 		return found, fmt.Errorf(
-			"the data directory was made by Postgres %d and only Postgres %d was found: install Postgres %d, or choose another directory with VIGIL_DATA_DIR",
+			"the data directory was made by Postgres %d and only Postgres %d was found: "+
+				"install Postgres %d, or choose another directory with VIGIL_DATA_DIR",
 			wrong.Want,
 			wrong.Found,
 			wrong.Want,
@@ -78,7 +79,8 @@ func clusterMajor(dir string) (int, error) {
 	}
 	if err != nil {
 		return 0, fmt.Errorf(
-			"the Postgres cluster %s cannot be read by this user (%w): run vigil as the user that made it, or choose another directory with VIGIL_DATA_DIR",
+			"the Postgres cluster %s cannot be read by this user (%w): "+
+				"run vigil as the user that made it, or choose another directory with VIGIL_DATA_DIR",
 			dir,
 			err,
 		)

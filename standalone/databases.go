@@ -108,7 +108,9 @@ func creationError(config *pgx.ConnConfig, name string, err error) error {
 			return nil
 		case codeInsufficient:
 			return fmt.Errorf(
-				"the user %q of DATABASE_URL may not create the database %q: have it created (CREATE DATABASE %s OWNER %s), or allow it (ALTER ROLE %s CREATEDB), or set TEMPORAL_ADDRESS to use another Temporal",
+				"the user %q of DATABASE_URL may not create the database %q: "+
+					"have it created (CREATE DATABASE %s OWNER %s), or allow it (ALTER ROLE %s CREATEDB), "+
+					"or set TEMPORAL_ADDRESS to use another Temporal",
 				config.User,
 				name,
 				pgx.Identifier{name}.Sanitize(),

@@ -115,7 +115,8 @@ func (d *DataDir) inUse() error {
 		)
 	}
 	return fmt.Errorf(
-		"the data directory %s is in use by another vigil, process %d: stop that one first (kill %d), or choose another directory with VIGIL_DATA_DIR",
+		"the data directory %s is in use by another vigil, process %d: "+
+			"stop that one first (kill %d), or choose another directory with VIGIL_DATA_DIR",
 		d.path,
 		pid,
 		pid,

@@ -16,7 +16,8 @@ type Temporal struct{}
 // StartTemporal fails: this binary has no server.
 func StartTemporal(context.Context, TemporalOptions) (*Temporal, error) {
 	return nil, errors.New(
-		"this binary was built without the embedded Temporal server: set TEMPORAL_ADDRESS to the address of one, or use a binary built without the tag slim",
+		"this binary was built without the embedded Temporal server: " +
+			"set TEMPORAL_ADDRESS to the address of one, or use a binary built without the tag slim",
 	)
 }
 

@@ -76,7 +76,8 @@ type claimedError struct{ database string }
 
 func (e claimedError) Error() string {
 	return fmt.Sprintf(
-		"another vigil runs its Temporal server on the database %q: stop that one, or give this one a database of its own with DATABASE_URL, or set TEMPORAL_ADDRESS to share its server",
+		"another vigil runs its Temporal server on the database %q: "+
+			"stop that one, or give this one a database of its own with DATABASE_URL, or set TEMPORAL_ADDRESS to share its server",
 		strings.TrimSpace(e.database),
 	)
 }

@@ -135,7 +135,8 @@ func (c *incidentChange) publish(ctx context.Context, t vigil.EventType, regions
 func (c *incidentChange) recoveryRecipients(ctx context.Context, how vigil.Resolution) ([]vigil.Recipient, error) {
 	if how == vigil.ResolvedCheckRemoved {
 		now := c.db.instant()
-		_, err := c.tx.NewRaw("UPDATE deliveries SET status = 'canceled', redeliver = false, finished_at = ?, updated_at = ? WHERE incident_id = ? AND status = 'pending'",
+		_, err := c.tx.NewRaw("UPDATE deliveries SET status = 'canceled', redeliver = false, finished_at = ?, updated_at = ? "+
+			"WHERE incident_id = ? AND status = 'pending'",
 			now, now, c.row.ID).
 			Exec(ctx)
 		return nil, wrap("cancel deliveries", err)
@@ -145,7 +146,8 @@ func (c *incidentChange) recoveryRecipients(ctx context.Context, how vigil.Resol
 		return nil, err
 	}
 	var pending []uuid.UUID
-	err = c.tx.NewRaw("SELECT channel_id FROM deliveries WHERE incident_id = ? AND event_type = ? AND status = 'pending' ORDER BY id FOR UPDATE",
+	err = c.tx.NewRaw("SELECT channel_id FROM deliveries "+
+		"WHERE incident_id = ? AND event_type = ? AND status = 'pending' ORDER BY id FOR UPDATE",
 		c.row.ID, string(vigil.EventTriggered)).
 		Scan(ctx, &pending)
 	if err != nil {

@@ -344,7 +344,8 @@ func TestResolveIncident(t *testing.T) {
 			t.Fatal(err)
 		}
 		left := a.count(
-			"SELECT (SELECT count(*) FROM incidents) + (SELECT count(*) FROM deliveries) + (SELECT count(*) FROM alert_rules) + (SELECT count(*) FROM region_votes)",
+			"SELECT (SELECT count(*) FROM incidents) + (SELECT count(*) FROM deliveries) + " +
+				"(SELECT count(*) FROM alert_rules) + (SELECT count(*) FROM region_votes)",
 		)
 		if left != 0 || len(a.events()) != 1 {
 			t.Errorf("%d rows and %d events are left", left, len(a.events()))

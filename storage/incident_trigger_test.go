@@ -159,7 +159,9 @@ func TestVoteMatches(t *testing.T) {
 		t.Errorf("stored matches %+v, want %+v", v.Matches, vote.Matches)
 	}
 	// A release without the column moves the vote and leaves the matches.
-	_, err := a.store.DB().NewRaw("UPDATE region_votes SET slot = slot + interval '10 seconds' WHERE check_id = ?", a.check.ID).Exec(t.Context())
+	_, err := a.store.DB().
+		NewRaw("UPDATE region_votes SET slot = slot + interval '10 seconds' WHERE check_id = ?", a.check.ID).
+		Exec(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

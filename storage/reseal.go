@@ -68,7 +68,8 @@ func (s *Store) SealConfigs(ctx context.Context) (changed int, err error) {
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
 	var due bool
-	err = conn.NewRaw("SELECT NOT EXISTS (SELECT FROM config_sealing WHERE fingerprint = ?) AND pg_try_advisory_lock(?)", wanted, int64(sealLock)).
+	err = conn.NewRaw("SELECT NOT EXISTS (SELECT FROM config_sealing WHERE fingerprint = ?) AND pg_try_advisory_lock(?)",
+		wanted, int64(sealLock)).
 		Scan(ctx, &due)
 	if err != nil || !due {
 		return 0, wrap("seal configs", err)

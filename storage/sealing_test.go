@@ -41,7 +41,8 @@ func TestSealConfigs(t *testing.T) {
 	before, store := open(older), open(headersByName())
 	org, _ := newOrg(t, before)
 
-	const config = `{"url": "https://example.com/%d", "headers": {"X-Auth-Token": "hunter3", "Accept": "*/*"}, "basic_auth": {"username": "ada", "password": "hunter2"}}`
+	const config = `{"url": "https://example.com/%d", "headers": {"X-Auth-Token": "hunter3", "Accept": "*/*"}, ` +
+		`"basic_auth": {"username": "ada", "password": "hunter2"}}`
 	stored := make(map[uuid.UUID]vigil.Check)
 	for i := range 3 {
 		one := draft(org.ID, newark)
@@ -127,7 +128,8 @@ func TestSealConfigsGoesThroughAllBatches(t *testing.T) {
 	store := storagetest.New(t, func(o *storage.Options) { o.Secrets = headersByName() })
 	org, _ := newOrg(t, store)
 	_, err := store.DB().NewRaw(`INSERT INTO channels (id, org_id, name, type, config, enabled, disabled_reason, created_at, updated_at)
-		SELECT gen_random_uuid(), ?, 'c' || n, 'webhook', jsonb_build_object('secret', 'hunter' || n), true, '', now(), now() FROM generate_series(1, 250) AS n`, org.ID).Exec(t.Context())
+		SELECT gen_random_uuid(), ?, 'c' || n, 'webhook', jsonb_build_object('secret', 'hunter' || n), true, '', now(), now()
+		FROM generate_series(1, 250) AS n`, org.ID).Exec(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -129,7 +129,8 @@ func (s *Store) purge(ctx context.Context, checkID uuid.UUID) (found bool, err e
 		Region string
 		Slot   time.Time
 	}
-	err = s.db.NewRaw("SELECT region, slot FROM results WHERE check_id = ?0 AND NOT EXISTS (SELECT FROM checks WHERE id = ?0) LIMIT 1", checkID).
+	err = s.db.NewRaw("SELECT region, slot FROM results WHERE check_id = ?0 AND NOT EXISTS (SELECT FROM checks WHERE id = ?0) LIMIT 1",
+		checkID).
 		Scan(ctx, &first)
 	if isNoRow(err) {
 		return false, nil

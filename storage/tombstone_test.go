@@ -17,7 +17,8 @@ func TestDeletingAHistory(t *testing.T) {
 	history := func(check uuid.UUID) {
 		t.Helper()
 		_, err := s.DB().ExecContext(t.Context(), `INSERT INTO results (check_id, region, slot, id, time, manual, success, response_time_ms)
-			SELECT ?, ?, at, gen_random_uuid(), at, false, true, 1 FROM generate_series(1, 3) AS n, LATERAL (SELECT ?::timestamptz - n * interval '1 day' AS at) AS a`,
+			SELECT ?, ?, at, gen_random_uuid(), at, false, true, 1
+			FROM generate_series(1, 3) AS n, LATERAL (SELECT ?::timestamptz - n * interval '1 day' AS at) AS a`,
 			check, newark, epoch())
 		if err != nil {
 			t.Fatal(err)
@@ -54,7 +55,8 @@ func TestDeletingAHistory(t *testing.T) {
 			return count(
 				t,
 				s,
-				"SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'DELETE FROM results%'",
+				"SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' "+
+					"AND query LIKE 'DELETE FROM results%'",
 			) > 0
 		})
 		w := newWriter(t, s, storage.WriterOptions{})
@@ -203,7 +205,8 @@ func TestTombstones(t *testing.T) {
 			return count(
 				t,
 				s,
-				"SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'DELETE FROM loop_tombstones%'",
+				"SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' "+
+					"AND query LIKE 'DELETE FROM loop_tombstones%'",
 			) == 1
 		})
 		write(t, newWriter(t, s, storage.WriterOptions{}), ok(c, newark, epoch())) // which waits for nothing

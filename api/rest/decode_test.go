@@ -129,7 +129,11 @@ func TestStrictJSON(t *testing.T) {
 		"ABracketThatDoesNotMatch":       {`{"regions":["a"}`, "body", "not valid JSON near byte"},
 		"DeepArrays":                     {nested(33), "body", "deeper than 32 levels"},
 		"VeryDeepArrays":                 {strings.Repeat("[", 100_000), "body", "deeper than 32 levels"},
-		"DeepObjects":                    {`{"id":` + strings.Repeat(`{"a":`, 32) + "1" + strings.Repeat("}", 33), "body", "deeper than 32 levels"},
+		"DeepObjects": {
+			`{"id":` + strings.Repeat(`{"a":`, 32) + "1" + strings.Repeat("}", 33),
+			"body",
+			"deeper than 32 levels",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -187,7 +191,9 @@ func TestFields(t *testing.T) {
 	}
 	for body, members := range map[string][]string{
 		`{"name":"x","config":null}`: nil, `{"name":"x","size":0.5}`: nil, `{"name":"x","size":1e300}`: nil, `{"name":"x","size":"1"}`: nil,
-		`{"zone":1,"Name":"x","regions":[1,2],"enabled":null,"size":9223372036854775808,"config":[]}`: {"name", "config", "size", "regions", "enabled", "Name", "zone"},
+		`{"zone":1,"Name":"x","regions":[1,2],"enabled":null,"size":9223372036854775808,"config":[]}`: {
+			"name", "config", "size", "regions", "enabled", "Name", "zone",
+		},
 	} {
 		var got refusal
 		status := post(t, listener, body, &got)

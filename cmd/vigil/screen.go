@@ -90,7 +90,9 @@ func (s *screen) ready(sum summary) error {
 	fmt.Fprintf(&b, `
 Create a check, then get its results:
 
-  ID=$(curl -s %[1]s/v1/checks -H "Authorization: Bearer %[2]s" -H "Content-Type: application/json" -d '{"name":"My first check","type":"http","interval_seconds":10,"regions":["%[3]s"],"config":{"url":"%[4]s"}}' | grep -o '"id":"[^"]*' | head -1 | cut -c7-); sleep 2
+  ID=$(curl -s %[1]s/v1/checks -H "Authorization: Bearer %[2]s" -H "Content-Type: application/json" `+
+		`-d '{"name":"My first check","type":"http","interval_seconds":10,"regions":["%[3]s"],"config":{"url":"%[4]s"}}`+
+		`' | grep -o '"id":"[^"]*' | head -1 | cut -c7-); sleep 2
   curl -s %[1]s/v1/checks/$ID/results -H "Authorization: Bearer %[2]s"
 
 `, sum.APIURL, key, sum.region, sum.target)

@@ -1,12 +1,18 @@
 package probetest
 
+import "slices"
+
 // Forbidden are ways to write an address that an instance for public targets
 // must not reach, as the host of a URL: this machine, private networks, what is
 // no address of a host, and the metadata services of the large providers. None
 // may be accepted when it is written, by any type of check or channel.
 func Forbidden() []string {
+	return slices.Concat(thisMachine(), insideIPv6(), notPublic(), metadataServices())
+}
+
+// thisMachine is this machine, in the spellings that one parser or another reads.
+func thisMachine() []string {
 	return []string{
-		// This machine, in the spellings that one parser or another reads.
 		"127.0.0.1",
 		"127.1.2.3",
 		"127.1",
@@ -35,7 +41,13 @@ func Forbidden() []string {
 		"[::]",
 		"[0:0:0:0:0:0:0:1]",
 		"[::1%25lo]",
-		// IPv4 inside IPv6: mapped, compatible, translated, NAT64, 6to4, Teredo, ISATAP.
+	}
+}
+
+// insideIPv6 are IPv4 addresses inside IPv6: mapped, compatible, translated,
+// NAT64, 6to4, Teredo, ISATAP.
+func insideIPv6() []string {
+	return []string{
 		"[::ffff:127.0.0.1]",
 		"[::ffff:7f00:1]",
 		"[::127.0.0.1]",
@@ -50,7 +62,12 @@ func Forbidden() []string {
 		"[64:ff9b::10.0.0.1]",
 		"[2002:c0a8:1::]",
 		"[2001:0:5db8:d822::3f57:fffe]",
-		// Networks that are not public.
+	}
+}
+
+// notPublic are addresses of networks that are not public.
+func notPublic() []string {
+	return []string{
 		"[fe80::1]",
 		"[fe80::1%25eth0]",
 		"[fe80::1%25lo]",
@@ -68,7 +85,13 @@ func Forbidden() []string {
 		"224.0.0.1",
 		"240.0.0.1",
 		"255.255.255.255",
-		// Metadata services: most providers, then AWS, Google, Azure, Alibaba, Oracle, Tencent, Scaleway, OpenStack.
+	}
+}
+
+// metadataServices are those of most providers, then of AWS, Google, Azure,
+// Alibaba, Oracle, Tencent, Scaleway and OpenStack.
+func metadataServices() []string {
+	return []string{
 		"169.254.169.254",
 		"0xa9fea9fe",
 		"2852039166",
