@@ -108,8 +108,7 @@ func TestNewEvent(t *testing.T) {
 		t.Parallel()
 		rapid.Check(t, func(t *rapid.T) {
 			long := strings.Repeat(
-				rapid.SampledFrom([]string{"x", "\x00", "é", "<", `"`}).Draw(t, "letter"),
-				rapid.IntRange(0, 100_000).Draw(t, "length"),
+				rapid.SampledFrom([]string{"x", "\x00", "é", "<", `"`}).Draw(t, "letter"), rapid.IntRange(0, 100_000).Draw(t, "length"),
 			)
 			details := contextOf(vigil.EventTriggered)
 			details.Incident.Title, details.Incident.Description, details.Incident.Note = long, long, long

@@ -203,10 +203,8 @@ func TestLatch(t *testing.T) {
 			Quiet:   []string{"a"},
 			Votes:   []vigil.Vote{vote("a", rule), vote("b")},
 		}
-		if d := vigil.Decide(
-			latched,
-		); outcome(d) != "open unlatch" || !slices.Equal(d.Quiet, []string{"a", "b"}) ||
-			!slices.Equal(d.Rules, []uuid.UUID{rule}) {
+		d := vigil.Decide(latched)
+		if outcome(d) != "open unlatch" || !slices.Equal(d.Quiet, []string{"a", "b"}) || !slices.Equal(d.Rules, []uuid.UUID{rule}) {
 			t.Errorf("got %+v", d)
 		}
 	})

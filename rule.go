@@ -110,9 +110,7 @@ func (r *Rule) Severity() Severity {
 func SortRules(rules []Rule) {
 	slices.SortFunc(rules, func(a, b Rule) int {
 		return cmp.Or(
-			cmp.Compare(a.Severity().rank(), b.Severity().rank()),
-			a.CreatedAt.Compare(b.CreatedAt),
-			CompareIDs(a.ID, b.ID),
+			cmp.Compare(a.Severity().rank(), b.Severity().rank()), a.CreatedAt.Compare(b.CreatedAt), CompareIDs(a.ID, b.ID),
 		)
 	})
 }

@@ -80,16 +80,13 @@ func (e *episode) repeat(ctx context.Context, times int) error {
 	for range times {
 		vote := vigil.Vote{Region: "na-east-ewr", Revision: 1, Slot: e.b.clock.Now(), Failures: 1, Firing: []uuid.UUID{e.rule}}
 		out, err := e.b.store.OpenIncident(
-			ctx,
-			vigil.OpenRequest{ID: uuid.New(), CheckID: e.check, Rules: []uuid.UUID{e.rule}, Votes: []vigil.Vote{vote}},
+			ctx, vigil.OpenRequest{ID: uuid.New(), CheckID: e.check, Rules: []uuid.UUID{e.rule}, Votes: []vigil.Vote{vote}},
 		)
 		if err != nil {
 			return err
 		}
-		if _, err := e.b.store.ResolveIncident(
-			ctx,
-			vigil.ResolveRequest{ID: out.Incident.ID, Resolution: vigil.ResolvedAutomatically},
-		); err != nil {
+		_, err = e.b.store.ResolveIncident(ctx, vigil.ResolveRequest{ID: out.Incident.ID, Resolution: vigil.ResolvedAutomatically})
+		if err != nil {
 			return err
 		}
 	}

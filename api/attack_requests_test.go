@@ -136,15 +136,11 @@ func memberAttacks() []attack {
 		wrong("CRLF in a header's name", "config", `{"url":"https://example.com","headers":{"X\r\nA":"b"}}`, ""),
 		wrong("a timeout beyond its maximum", "config", `{"url":"https://example.com","timeout_seconds":61}`, "config.timeout_seconds"),
 		wrong(
-			"a regular expression that is none",
-			"config",
-			`{"url":"https://example.com","assertions":[{"source":"body","operator":"matches","target":"("}]}`,
-			"config.assertions[0].target",
+			"a regular expression that is none", "config",
+			`{"url":"https://example.com","assertions":[{"source":"body","operator":"matches","target":"("}]}`, "config.assertions[0].target",
 		),
 		wrong(
-			"a mask with nothing behind it",
-			"config",
-			`{"url":"https://example.com","basic_auth":{"username":"a","password":"***"}}`,
+			"a mask with nothing behind it", "config", `{"url":"https://example.com","basic_auth":{"username":"a","password":"***"}}`,
 			"config.basic_auth.password",
 		),
 		wrong("regions as text", "regions", `"na-east-ewr"`, "regions"),

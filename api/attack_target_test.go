@@ -154,8 +154,7 @@ func protocolAims() []aim {
 		resolver("with a port", "127.0.0.1:5432"),
 		resolver("of AWS", "169.254.169.253"),
 		resolver(
-			"of Azure",
-			"168.63.129.16",
+			"of Azure", "168.63.129.16",
 		),
 		resolver("with a zone", "[fe80::1%25eth0]:53"),
 		resolver("by name", "dns.example.com"),
@@ -226,10 +225,8 @@ func TestAttackTargets(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if seen := parsed.Run(
-				t.Context(),
-			); seen.Success || !strings.Contains(seen.Error, "loopback address") ||
-				!strings.Contains(seen.Error, egress.Setting) {
+			seen := parsed.Run(t.Context())
+			if seen.Success || !strings.Contains(seen.Error, "loopback address") || !strings.Contains(seen.Error, egress.Setting) {
 				t.Errorf("the probe says %q", seen.Error)
 			}
 		})
@@ -239,11 +236,8 @@ func TestAttackTargets(t *testing.T) {
 	if got := a.want(t, http.StatusOK, http.MethodGet, "/v1/checks", nil).rows(t); len(got) != 1 || got[0]["type"] != "https" {
 		t.Errorf("stored: %v", got)
 	}
-	if got := a.want(t, http.StatusOK, http.MethodGet, channel, nil).
-		data(t); encoded(
-		t,
-		got["config"],
-	) != `{"url":"https://hooks.example.com"}` {
+	got := a.want(t, http.StatusOK, http.MethodGet, channel, nil).data(t)
+	if encoded(t, got["config"]) != `{"url":"https://hooks.example.com"}` {
 		t.Errorf("stored: %v", got)
 	}
 }

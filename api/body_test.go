@@ -126,15 +126,8 @@ func TestWholeNumbers(t *testing.T) {
 		"true",
 		"[]",
 	} {
-		if r := a.want(
-			t,
-			http.StatusBadRequest,
-			http.MethodPut,
-			path,
-			`{"interval_seconds":`+number+`}`,
-		); r.detail(
-			"member",
-		) != "interval_seconds" {
+		r := a.want(t, http.StatusBadRequest, http.MethodPut, path, `{"interval_seconds":`+number+`}`)
+		if r.detail("member") != "interval_seconds" {
 			t.Errorf("%s: %s", number, r.raw)
 		}
 	}

@@ -134,15 +134,8 @@ func TestChannelsThatCannotBe(t *testing.T) {
 			}
 		})
 	}
-	if r := a.do(
-		t,
-		http.MethodPost,
-		"/v1/notification-channels",
-		hook(with("title_template", "{{cpu_load}}")),
-	); !strings.Contains(
-		r.problem(),
-		"regions_down",
-	) {
+	r := a.do(t, http.MethodPost, "/v1/notification-channels", hook(with("title_template", "{{cpu_load}}")))
+	if !strings.Contains(r.problem(), "regions_down") {
 		t.Errorf("the known variables are not listed: %s", r.raw)
 	}
 	if rows := a.want(t, http.StatusOK, http.MethodGet, "/v1/notification-channels", nil).rows(t); len(rows) != 0 {
@@ -193,19 +186,16 @@ func TestUpdateChannel(t *testing.T) {
 	if _, err := b.store.DisableChannel(t.Context(), id, "The receiver answered 410 Gone."); err != nil {
 		t.Fatal(err)
 	}
-	if got := a.want(t, http.StatusOK, http.MethodGet, path, nil).
-		data(t); got["enabled"] != false ||
-		got["disabled_reason"] != "The receiver answered 410 Gone." {
+	got = a.want(t, http.StatusOK, http.MethodGet, path, nil).data(t)
+	if got["enabled"] != false || got["disabled_reason"] != "The receiver answered 410 Gone." {
 		t.Errorf("channel %v", got)
 	}
-	if got := a.want(t, http.StatusOK, http.MethodPut, path, map[string]any{"name": "Still off"}).
-		data(t); got["enabled"] != false ||
-		got["disabled_reason"] == nil {
+	got = a.want(t, http.StatusOK, http.MethodPut, path, map[string]any{"name": "Still off"}).data(t)
+	if got["enabled"] != false || got["disabled_reason"] == nil {
 		t.Errorf("a new name enabled it: %v", got)
 	}
-	if got := a.want(t, http.StatusOK, http.MethodPut, path, map[string]any{"enabled": true}).
-		data(t); got["enabled"] != true ||
-		got["disabled_reason"] != nil {
+	got = a.want(t, http.StatusOK, http.MethodPut, path, map[string]any{"enabled": true}).data(t)
+	if got["enabled"] != true || got["disabled_reason"] != nil {
 		t.Errorf("channel %v", got)
 	}
 

@@ -100,8 +100,7 @@ func TestPlanLimits(t *testing.T) {
 		t.Parallel()
 		// A check every 30 s in 33 regions costs 3960 of the 500,000 an hour.
 		body := newCheck(
-			with("interval_seconds", 30),
-			with("regions", vigil.RegionKeys()),
+			with("interval_seconds", 30), with("regions", vigil.RegionKeys()),
 			with("config", map[string]any{"url": "https://example.com/", "timeout_seconds": 5}),
 		)
 		for range 126 {

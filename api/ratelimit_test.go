@@ -164,10 +164,7 @@ func TestAddressRate(t *testing.T) {
 	b := setup(t, func(d *api.Deps) { d.Config.AddressRate = 20 })
 	for range 20 {
 		b.want(
-			t,
-			http.StatusUnauthorized,
-			http.MethodPost,
-			"/v1/auth/login",
+			t, http.StatusUnauthorized, http.MethodPost, "/v1/auth/login",
 			map[string]any{"email": "x@example.com" + strconv.Itoa(int(serial.Add(1))), "password": "x"},
 		)
 	}

@@ -332,11 +332,12 @@ func TestFiringRules(t *testing.T) {
 	if got := firing(); got != "stored []" {
 		t.Errorf("before any vote: %s", got)
 	}
-	if _, err := b.store.SaveVote(
+	_, err := b.store.SaveVote(
 		t.Context(),
 		e.check,
 		vigil.Vote{Region: "na-east-ewr", Revision: 2, Slot: b.clock.Now(), Failures: 1, Firing: []uuid.UUID{e.rule}},
-	); err != nil {
+	)
+	if err != nil {
 		t.Fatal(err)
 	}
 	if got := firing(); got != `stored ["`+e.rule.String()+`"]` {

@@ -56,15 +56,8 @@ func TestSystem(t *testing.T) {
 
 	t.Run("RequestIDsAreTakenOverWhenTheyAreFit", func(t *testing.T) {
 		t.Parallel()
-		if a := b.do(
-			t,
-			http.MethodGet,
-			"/nothing",
-			nil,
-			"X-Request-Id",
-			"order-66",
-		); a.header.Get("X-Request-Id") != "order-66" ||
-			a.body["request_id"] != "order-66" {
+		a := b.do(t, http.MethodGet, "/nothing", nil, "X-Request-Id", "order-66")
+		if a.header.Get("X-Request-Id") != "order-66" || a.body["request_id"] != "order-66" {
 			t.Errorf("header %q, body %s", a.header.Get("X-Request-Id"), a.raw)
 		}
 		for _, unfit := range []string{"two words", strings.Repeat("x", 129), "naïve"} {

@@ -282,11 +282,7 @@ func TestFailedLoginsAreHeldBack(t *testing.T) {
 			b.want(t, http.StatusUnauthorized, http.MethodPost, "/v1/auth/login", map[string]any{"email": email, "password": "guess"})
 		}
 		r := b.want(
-			t,
-			http.StatusTooManyRequests,
-			http.MethodPost,
-			"/v1/auth/login",
-			map[string]any{"email": email, "password": "difference engine"},
+			t, http.StatusTooManyRequests, http.MethodPost, "/v1/auth/login", map[string]any{"email": email, "password": "difference engine"},
 		)
 		if r.body["code"] != "rate_limited" || r.header.Get("Retry-After") != "2" {
 			t.Errorf("%s: %s, Retry-After %s", email, r.raw, r.header.Get("Retry-After"))

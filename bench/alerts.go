@@ -315,20 +315,12 @@ func (s *cluster) reportAlerts(ctx context.Context, o AlertOptions, received *su
 	}
 	var b strings.Builder
 	fmt.Fprintf(
-		&b,
-		"%d checks, interval %v, fail and recover at once; %d subscribers; %d cores\n",
-		o.Checks,
-		o.Interval,
-		o.Subscribers,
+		&b, "%d checks, interval %v, fail and recover at once; %d subscribers; %d cores\n", o.Checks, o.Interval, o.Subscribers,
 		runtime.NumCPU(),
 	)
 	fmt.Fprintf(&b, "  detection to first attempt   p50 %.0f ms, p99 %.0f ms, worst %.0f ms\n", p50, p99, worst)
 	fmt.Fprintf(
-		&b,
-		"  deliveries                   %d in %.1f s, as the failures were detected: %.0f /s\n",
-		delivered,
-		took,
-		float64(delivered)/took,
+		&b, "  deliveries                   %d in %.1f s, as the failures were detected: %.0f /s\n", delivered, took, float64(delivered)/took,
 	)
 	all := time.Duration(received.last.Load() - received.first.Load())
 	fmt.Fprintf(&b, "  stream                       %d events to %d subscribers: %d received in %.1f s, %.0f /s\n\n",

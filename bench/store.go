@@ -43,14 +43,8 @@ func (s *cluster) restart(ctx context.Context, o LoopOptions) error {
 		Address string `json:"temporal_address"`
 	}
 	var err error
-	if s.temporal, err = spawn(
-		ctx,
-		"temporal",
-		append(s.env, "VIGIL_TEMPORAL_LISTEN="+s.address()),
-		&served,
-		"temporal",
-		"--json",
-	); err != nil {
+	s.temporal, err = spawn(ctx, "temporal", append(s.env, "VIGIL_TEMPORAL_LISTEN="+s.address()), &served, "temporal", "--json")
+	if err != nil {
 		return err
 	}
 	if s.worker, err = s.startWorker(ctx); err != nil {
@@ -66,10 +60,8 @@ func (s *cluster) restart(ctx context.Context, o LoopOptions) error {
 		return err
 	}
 	_, err = fmt.Fprintf(
-		o.Out,
-		"  after kill -9 of worker and Temporal: every loop had a turn again %.1f s after the start, and a result after %.1f s\n\n",
-		turns.Seconds(),
-		results.Seconds(),
+		o.Out, "  after kill -9 of worker and Temporal: every loop had a turn again %.1f s after the start, and a result after %.1f s\n\n",
+		turns.Seconds(), results.Seconds(),
 	)
 	return err
 }

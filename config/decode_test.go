@@ -133,12 +133,8 @@ func TestHeaders(t *testing.T) {
 		"config.headers.X-B: must be a header value with": {"X-B": strings.Repeat("a", 8<<10+1)},
 		"config.headers.X-C: must be a header value with": {"X-C": "a\x7f"},
 	} {
-		if _, err := config.Headers(
-			"config.headers",
-			given,
-			reserved,
-		); vigil.ErrorCode(err) != vigil.CodeInvalid ||
-			!strings.HasPrefix(vigil.ErrorMessage(err), want) {
+		_, err := config.Headers("config.headers", given, reserved)
+		if vigil.ErrorCode(err) != vigil.CodeInvalid || !strings.HasPrefix(vigil.ErrorMessage(err), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}

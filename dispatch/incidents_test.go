@@ -52,14 +52,8 @@ func TestIncidents(t *testing.T) {
 	// Resolved manually: the latch holds until no region fires.
 	p.Vote(fra, true)
 	incident = p.AwaitOpen(2)
-	if got, err = p.Incidents.Resolve(
-		t.Context(),
-		p.Org.ID,
-		incident.ID,
-		"ada",
-		"known",
-	); err != nil || got.Open() || !got.Latched ||
-		got.Note != "known" {
+	got, err = p.Incidents.Resolve(t.Context(), p.Org.ID, incident.ID, "ada", "known")
+	if err != nil || got.Open() || !got.Latched || got.Note != "known" {
 		t.Fatalf("resolved: %+v, %v", got, err)
 	}
 	if _, err := p.Incidents.Resolve(t.Context(), p.Org.ID, incident.ID, "bob", ""); err != nil {

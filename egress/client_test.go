@@ -148,16 +148,8 @@ func TestRedirectCount(t *testing.T) {
 	if _, err := send(t, http.MethodGet, fmt.Sprintf("%s/%d", url, egress.MaxRedirects), "", egress.ClientOptions{}); err != nil {
 		t.Errorf("%d redirects: %v", egress.MaxRedirects, err)
 	}
-	if _, err := send(
-		t,
-		http.MethodGet,
-		fmt.Sprintf("%s/%d", url, egress.MaxRedirects+1),
-		"",
-		egress.ClientOptions{},
-	); !errors.Is(
-		err,
-		egress.ErrTooManyRedirects,
-	) {
+	_, err := send(t, http.MethodGet, fmt.Sprintf("%s/%d", url, egress.MaxRedirects+1), "", egress.ClientOptions{})
+	if !errors.Is(err, egress.ErrTooManyRedirects) {
 		t.Errorf("%d redirects: %v", egress.MaxRedirects+1, err)
 	}
 }

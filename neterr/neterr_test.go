@@ -115,10 +115,8 @@ func TestExplain(t *testing.T) {
 	}
 	t.Run("OnlyHowLong", func(t *testing.T) {
 		t.Parallel()
-		if _, sentence := (neterr.Exchange{Peer: "it", Waited: "2s"}).Explain(
-			t.Context(),
-			context.DeadlineExceeded,
-		); sentence != "it did not answer within 2s" {
+		_, sentence := (neterr.Exchange{Peer: "it", Waited: "2s"}).Explain(t.Context(), context.DeadlineExceeded)
+		if sentence != "it did not answer within 2s" {
 			t.Errorf("got %q", sentence)
 		}
 	})
@@ -170,13 +168,8 @@ func TestExplainTLS(t *testing.T) {
 		}
 	}
 	address := &x509.Certificate{IPAddresses: []net.IP{netip.MustParseAddr("192.0.2.1").AsSlice()}}
-	if _, sentence := exchange.Explain(
-		t.Context(),
-		x509.HostnameError{Host: "b.test", Certificate: address},
-	); !strings.Contains(
-		sentence,
-		"for 192.0.2.1,",
-	) {
+	_, sentence := exchange.Explain(t.Context(), x509.HostnameError{Host: "b.test", Certificate: address})
+	if !strings.Contains(sentence, "for 192.0.2.1,") {
 		t.Errorf("got %q", sentence)
 	}
 }

@@ -203,8 +203,7 @@ func TestEmail(t *testing.T) {
 		if subject != "Checkout API is failing" ||
 			!strings.HasPrefix(bodies["text/plain"], "expected status 200, got 503") || !strings.Contains(bodies["text/plain"], link) ||
 			!strings.Contains(
-				bodies["text/html"],
-				"<p>expected status 200, got 503</p>",
+				bodies["text/html"], "<p>expected status 200, got 503</p>",
 			) || !strings.Contains(bodies["text/html"], `<a href="`+link+`">`) {
 			t.Errorf("got %q, %q", subject, bodies)
 		}

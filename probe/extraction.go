@@ -270,10 +270,8 @@ func bodyEscape(config map[string]any) func(string) string {
 			return url.QueryEscape
 		}
 	}
-	if trimmed := strings.TrimSpace(
-		body,
-	); strings.HasPrefix(trimmed, "{") && !strings.HasPrefix(trimmed, "{{") ||
-		strings.HasPrefix(trimmed, "[") {
+	trimmed := strings.TrimSpace(body)
+	if strings.HasPrefix(trimmed, "{") && !strings.HasPrefix(trimmed, "{{") || strings.HasPrefix(trimmed, "[") {
 		return func(value string) string {
 			text, err := json.Marshal(value)
 			if err != nil {

@@ -168,8 +168,7 @@ func (r *httpRequest) parseStatuses() ([]statusRange, error) {
 		one, ok := parseStatus(fmt.Sprint(given))
 		if !ok {
 			return nil, vigil.Invalid(
-				config.Element("config.expected_status_codes", i),
-				"must be a status from 100 to 599 or a class such as \"2xx\"",
+				config.Element("config.expected_status_codes", i), "must be a status from 100 to 599 or a class such as \"2xx\"",
 			)
 		}
 		expected = append(expected, one)

@@ -108,12 +108,8 @@ func (d *quicDialer) dial(_ context.Context, address string, secure *tls.Config,
 	for i, addr := range addrs {
 		part, cancel := share(d.life, len(addrs)-i)
 		var conn *quic.Conn
-		conn, err = d.dialOne(
-			part,
-			netip.AddrPortFrom(addr.Unmap(), uint16(number)),
-			secure,
-			config,
-		) //nolint:contextcheck // life is what the transport detached
+		to := netip.AddrPortFrom(addr.Unmap(), uint16(number))
+		conn, err = d.dialOne(part, to, secure, config) //nolint:contextcheck // life is what the transport detached
 		cancel()
 		if err == nil {
 			return conn, nil

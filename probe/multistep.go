@@ -91,10 +91,8 @@ func (p multistepProber) Parse(given json.RawMessage, interval time.Duration) (P
 	}
 	if probe.deadline > interval {
 		return nil, vigil.Invalid(
-			"config.steps",
-			"may take %s together, which must not exceed the check's interval of %s; lower their timeout_seconds",
-			humanDuration(probe.deadline),
-			humanDuration(interval),
+			"config.steps", "may take %s together, which must not exceed the check's interval of %s; lower their timeout_seconds",
+			humanDuration(probe.deadline), humanDuration(interval),
 		)
 	}
 	return probe, nil

@@ -201,10 +201,8 @@ func (p *mailProbe) parseTimes(interval time.Duration) error {
 	}
 	if p.deadline > interval {
 		return vigil.Invalid(
-			"config.timeout_seconds",
-			"is the limit for each server and makes %s, which must not exceed the check's interval of %s",
-			humanDuration(p.deadline),
-			humanDuration(interval),
+			"config.timeout_seconds", "is the limit for each server and makes %s, which must not exceed the check's interval of %s",
+			humanDuration(p.deadline), humanDuration(interval),
 		)
 	}
 	if !p.roundTrip {
@@ -217,10 +215,8 @@ func (p *mailProbe) parseTimes(interval time.Duration) error {
 	p.deadline += p.delivery
 	if p.deadline > interval || p.delivery <= 0 {
 		return vigil.Invalid(
-			"config.max_delivery_seconds",
-			"and the dialogs with the servers make %s, which must not exceed the check's interval of %s",
-			humanDuration(p.deadline),
-			humanDuration(interval),
+			"config.max_delivery_seconds", "and the dialogs with the servers make %s, which must not exceed the check's interval of %s",
+			humanDuration(p.deadline), humanDuration(interval),
 		)
 	}
 	return nil

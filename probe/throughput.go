@@ -82,10 +82,8 @@ func (p throughputProber) Parse(given json.RawMessage, interval time.Duration) (
 	probe.deadline = probe.measure + rest
 	if probe.deadline > interval {
 		return nil, vigil.Invalid(
-			"config.max_duration_seconds",
-			"and timeout_seconds make %s together, which must not exceed the check's interval of %s",
-			humanDuration(probe.deadline),
-			humanDuration(interval),
+			"config.max_duration_seconds", "and timeout_seconds make %s together, which must not exceed the check's interval of %s",
+			humanDuration(probe.deadline), humanDuration(interval),
 		)
 	}
 	return probe, nil

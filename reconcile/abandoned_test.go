@@ -123,7 +123,8 @@ func (*slowStore) Overdue(context.Context, time.Time, time.Duration, []string, i
 func (s *slowStore) Leader(ctx context.Context, _ string) (interface {
 	Held(ctx context.Context) error
 	Release()
-}, bool, error) {
+}, bool, error,
+) {
 	return s, s.Held(ctx) == nil, nil
 }
 

@@ -31,9 +31,8 @@ func TestText(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := hidden.Text(
-				"before " + text + " after",
-			); strings.Contains(got, text) || !strings.HasPrefix(got, "before ") || !strings.HasSuffix(got, " after") ||
+			got := hidden.Text("before " + text + " after")
+			if strings.Contains(got, text) || !strings.HasPrefix(got, "before ") || !strings.HasSuffix(got, " after") ||
 				!strings.Contains(got, vigil.SecretMask) {
 				t.Errorf("%q became %q", text, got)
 			}

@@ -88,8 +88,7 @@ func clusterMajor(dir string) (int, error) {
 	major, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	if err != nil {
 		return 0, fmt.Errorf(
-			"the Postgres cluster %s is damaged: restore the data directory from a backup, or choose another one with VIGIL_DATA_DIR",
-			dir,
+			"the Postgres cluster %s is damaged: restore the data directory from a backup, or choose another one with VIGIL_DATA_DIR", dir,
 		)
 	}
 	return major, nil

@@ -45,8 +45,7 @@ func EnsureDatabases(ctx context.Context, dsn string) error {
 	if len(visibility) > maxNameLength {
 		return fmt.Errorf(
 			"the database name %q in DATABASE_URL is too long for the databases named after it: choose a name of at most %d characters",
-			config.Database,
-			maxNameLength-len(visibility)+len(config.Database),
+			config.Database, maxNameLength-len(visibility)+len(config.Database),
 		)
 	}
 	return createDatabases(ctx, dsn, []string{store, visibility})

@@ -110,8 +110,7 @@ func (d *DataDir) inUse() error {
 	pid, notNumber := strconv.Atoi(strings.TrimSpace(string(text[:max(n, 0)])))
 	if err != nil || notNumber != nil {
 		return fmt.Errorf(
-			"the data directory %s is in use by another vigil: stop that one first, or choose another directory with VIGIL_DATA_DIR",
-			d.path,
+			"the data directory %s is in use by another vigil: stop that one first, or choose another directory with VIGIL_DATA_DIR", d.path,
 		)
 	}
 	return fmt.Errorf(
@@ -129,9 +128,6 @@ func unusable(path, verb string, cause error) error {
 		cause = broken.Err
 	}
 	return fmt.Errorf(
-		"the data directory %s cannot be %s (%w): make it writable for this user, or choose another one with VIGIL_DATA_DIR",
-		path,
-		verb,
-		cause,
+		"the data directory %s cannot be %s (%w): make it writable for this user, or choose another one with VIGIL_DATA_DIR", path, verb, cause,
 	)
 }

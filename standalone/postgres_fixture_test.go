@@ -45,15 +45,8 @@ func runDetached(t *testing.T, dir string) *exec.Cmd {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(
-		exe,
-		"-D",
-		cluster,
-		"-p",
-		strings.TrimSpace(string(port)),
-		"-c",
-		"unix_socket_directories=",
-	) //nolint:noctx // ended by the code under test
+	at := strings.TrimSpace(string(port))
+	cmd := exec.Command(exe, "-D", cluster, "-p", at, "-c", "unix_socket_directories=") //nolint:noctx // ended by the code under test
 	cmd.Dir = cluster
 	if os.Geteuid() == 0 {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: ownerOf(t, cluster)}

@@ -210,10 +210,7 @@ func listen(ctx context.Context, what, setting, address string) (*net.TCPListene
 	l, err := open()
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, fmt.Errorf(
-			"%s cannot listen on %s because another program does: stop that program, or set %s to another address",
-			what,
-			address,
-			setting,
+			"%s cannot listen on %s because another program does: stop that program, or set %s to another address", what, address, setting,
 		)
 	}
 	if err != nil {

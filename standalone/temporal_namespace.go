@@ -81,10 +81,7 @@ func createNamespace(ctx context.Context, manager persistence.MetadataManager, o
 }
 
 func updateNamespace(
-	ctx context.Context,
-	manager persistence.MetadataManager,
-	found *persistence.GetNamespaceResponse,
-	opts TemporalOptions,
+	ctx context.Context, manager persistence.MetadataManager, found *persistence.GetNamespaceResponse, opts TemporalOptions,
 ) error {
 	changed, err := updateConfig(found.Namespace.Config, opts)
 	if err != nil || !changed {
@@ -129,9 +126,7 @@ func updateConfig(settings *persistencespb.NamespaceConfig, opts TemporalOptions
 		free := slices.IndexFunc(columns, func(column string) bool { return aliases[column] == "" })
 		if free < 0 {
 			return false, fmt.Errorf(
-				"Temporal keeps %d search attributes of type Keyword in Postgres and there is no room for %s",
-				len(columns),
-				name,
+				"Temporal keeps %d search attributes of type Keyword in Postgres and there is no room for %s", len(columns), name,
 			)
 		}
 		aliases[columns[free]] = name

@@ -35,11 +35,7 @@ func migrate(db *config.SQL, source schemaSource, logger log.Logger) error {
 		current = "0.0"
 		setup := schema.NewSetupSchemaTask(conn, &schema.SetupConfig{InitialVersion: current}, logger)
 		if err := setup.Run(); err != nil {
-			return fmt.Errorf(
-				"Temporal's schema in %q could not be initialized: %w",
-				db.DatabaseName,
-				err,
-			) //nolint:staticcheck // a sentence for the terminal
+			return fmt.Errorf("initialize the Temporal schema in %q: %w", db.DatabaseName, err)
 		}
 	}
 	if !older(current, source.version) {
@@ -51,13 +47,7 @@ func migrate(db *config.SQL, source schemaSource, logger log.Logger) error {
 		TargetVersion: "v" + source.version,
 	}, logger)
 	if err := update.Run(); err != nil {
-		return fmt.Errorf(
-			"Temporal's schema in %q could not be migrated from %s to %s: %w",
-			db.DatabaseName,
-			current,
-			source.version,
-			err,
-		) //nolint:staticcheck // a sentence for the terminal
+		return fmt.Errorf("migrate the Temporal schema in %q from %s to %s: %w", db.DatabaseName, current, source.version, err)
 	}
 	return nil
 }

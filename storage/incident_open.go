@@ -90,12 +90,7 @@ func enabledRules(ctx context.Context, tx bun.Tx, o vigil.OpenRequest) ([]vigil.
 }
 
 func (s *Store) insertIncident(
-	ctx context.Context,
-	tx bun.Tx,
-	o vigil.OpenRequest,
-	check vigil.Check,
-	org vigil.Organization,
-	rules []vigil.Rule,
+	ctx context.Context, tx bun.Tx, o vigil.OpenRequest, check vigil.Check, org vigil.Organization, rules []vigil.Rule,
 ) (vigil.IncidentOutcome, error) {
 	now, lead := s.instant(), rules[0]
 	cause, err := trigger(ctx, tx, o, lead)

@@ -107,8 +107,7 @@ func (a *alerts) open(votes ...vigil.Vote) vigil.IncidentOutcome {
 func (a *alerts) resolve(id uuid.UUID, how vigil.Resolution) vigil.IncidentOutcome {
 	a.Helper()
 	out, err := a.store.ResolveIncident(
-		a.Context(),
-		vigil.ResolveRequest{ID: id, Resolution: how, By: "ada", Latch: how == vigil.ResolvedManually},
+		a.Context(), vigil.ResolveRequest{ID: id, Resolution: how, By: "ada", Latch: how == vigil.ResolvedManually},
 	)
 	if err != nil {
 		a.Fatal(err)
@@ -201,10 +200,8 @@ func TestOpenIncident(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if i := a.incident(
-			out.Incident.ID,
-		); i.RuleID != grave.ID || len(out.PendingDeliveries) != 1 ||
-			out.PendingDeliveries[0].ChannelType != vigil.ChannelWebhook {
+		i := a.incident(out.Incident.ID)
+		if i.RuleID != grave.ID || len(out.PendingDeliveries) != 1 || out.PendingDeliveries[0].ChannelType != vigil.ChannelWebhook {
 			t.Errorf("incident of rule %v with deliveries %+v", i.RuleID, out.PendingDeliveries)
 		}
 		if out := a.resolve(out.Incident.ID, vigil.ResolvedAutomatically); len(out.PendingDeliveries) != 2 {
@@ -225,12 +222,8 @@ func TestOpenIncident(t *testing.T) {
 		if _, err := a.store.DeleteCheck(t.Context(), a.org.ID, a.check.ID); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := a.store.OpenIncident(
-			t.Context(),
-			vigil.OpenRequest{ID: uuid.New(), CheckID: a.check.ID},
-		); vigil.ErrorCode(
-			err,
-		) != vigil.CodeNotFound {
+		_, err := a.store.OpenIncident(t.Context(), vigil.OpenRequest{ID: uuid.New(), CheckID: a.check.ID})
+		if vigil.ErrorCode(err) != vigil.CodeNotFound {
 			t.Errorf("a deleted check gave %v", err)
 		}
 	})

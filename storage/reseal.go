@@ -89,8 +89,7 @@ func (s *Store) SealConfigs(ctx context.Context) (changed int, err error) {
 // rewriteConfigs gives every stored config to change, with the secret members of
 // its type, and stores the ones that come back different.
 func (s *Store) rewriteConfigs(
-	ctx context.Context,
-	change func(vigil.SecretFields, json.RawMessage) (json.RawMessage, error),
+	ctx context.Context, change func(vigil.SecretFields, json.RawMessage) (json.RawMessage, error),
 ) (changed int, err error) {
 	for _, table := range s.sealedTables() {
 		last := uuid.Nil

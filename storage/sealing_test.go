@@ -93,12 +93,8 @@ func TestSealConfigs(t *testing.T) {
 		t.Errorf("in clear at rest: %s", text)
 	}
 	readable("sealed")
-	if got, err := store.Check(
-		t.Context(),
-		org.ID,
-		plain.ID,
-	); err != nil ||
-		string(got.Config) != string(plain.Config) && !strings.Contains(string(got.Config), "url") {
+	got, err := store.Check(t.Context(), org.ID, plain.ID)
+	if err != nil || string(got.Config) != string(plain.Config) && !strings.Contains(string(got.Config), "url") {
 		t.Errorf("a config without secrets: %+v (%v)", got, err)
 	}
 
@@ -137,10 +133,8 @@ func TestSealConfigsGoesThroughAllBatches(t *testing.T) {
 		t.Errorf("%d changed (%v)", n, err)
 	}
 	var clear int
-	if err := store.DB().
-		NewRaw("SELECT count(*) FROM channels WHERE config::text LIKE '%hunter%'").
-		Scan(t.Context(), &clear); err != nil ||
-		clear != 0 {
+	err = store.DB().NewRaw("SELECT count(*) FROM channels WHERE config::text LIKE '%hunter%'").Scan(t.Context(), &clear)
+	if err != nil || clear != 0 {
 		t.Errorf("%d in clear (%v)", clear, err)
 	}
 }

@@ -22,9 +22,7 @@ func listen(t *testing.T, s *storage.Store) (woken <-chan uuid.UUID, ended <-cha
 	t.Cleanup(cancel)
 	eventually(t, "the listener listens", func() bool {
 		return count(
-			t,
-			s,
-			"SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%' AND state = 'idle'",
+			t, s, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%' AND state = 'idle'",
 		) > 0
 	})
 	return news, end, cancel
@@ -56,8 +54,7 @@ func TestListenEvents(t *testing.T) {
 		_, ended, _ := listen(t, a.store)
 		eventually(t, "its connection is cut", func() bool { // the one before may be seen for a moment yet
 			count(
-				t,
-				a.store,
+				t, a.store,
 				"SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'",
 			)
 			return len(ended) > 0

@@ -176,10 +176,8 @@ func TestUnhandledVotes(t *testing.T) {
 	a.resolve(id, vigil.ResolvedAutomatically)
 	at = at.Add(time.Hour)
 	for _, silent := range []bool{true, false} {
-		if err := a.store.MarkSilence(
-			t.Context(),
-			vigil.RegionSilence{CheckID: a.check.ID, OrgID: a.org.ID, Region: newark, Silent: silent},
-		); err != nil {
+		err := a.store.MarkSilence(t.Context(), vigil.RegionSilence{CheckID: a.check.ID, OrgID: a.org.ID, Region: newark, Silent: silent})
+		if err != nil {
 			t.Fatal(err)
 		}
 		if found := unhandled(0); len(found) == 0 != silent {
@@ -262,8 +260,7 @@ func TestDefinitionRules(t *testing.T) {
 		t.Parallel()
 		other, _ := newOrg(t, a.store)
 		channel, err := a.store.CreateChannel(
-			t.Context(),
-			vigil.Channel{OrgID: other.ID, Name: "x", Type: vigil.ChannelWebhook, Config: []byte(`{}`), Enabled: true},
+			t.Context(), vigil.Channel{OrgID: other.ID, Name: "x", Type: vigil.ChannelWebhook, Config: []byte(`{}`), Enabled: true},
 		)
 		if err != nil {
 			t.Fatal(err)

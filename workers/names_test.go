@@ -122,8 +122,7 @@ func registrations(t *testing.T) map[string][]string {
 	}
 	t.Cleanup(c.Close)
 	workers.NewRegions(
-		c,
-		workers.RegionOptions{Name: "regions", Regions: []string{"eu-central-fra"}, Watcher: &activities.Watcher{}, Log: quiet},
+		c, workers.RegionOptions{Name: "regions", Regions: []string{"eu-central-fra"}, Watcher: &activities.Watcher{}, Log: quiet},
 	)
 	workers.NewControl(c, workers.ControlOptions{Name: "control", Incidents: &activities.Incidents{}, Deliveries: &activities.Deliveries{}})
 	byWorkflow := make(map[string][]string)

@@ -45,8 +45,7 @@ func databaseURL(s *settings) (string, error) {
 		return "", fmt.Errorf("there is no database yet in %s; start `vigil up` first, or set DATABASE_URL or VIGIL_DATA_DIR", s.DataDir)
 	case err != nil:
 		return "", fmt.Errorf(
-			"the address of the database cannot be read (%w); run this as the user who runs `vigil up`, or set DATABASE_URL",
-			err,
+			"the address of the database cannot be read (%w); run this as the user who runs `vigil up`, or set DATABASE_URL", err,
 		)
 	}
 	return strings.TrimSpace(string(text)), nil

@@ -24,8 +24,7 @@ func newOrgsSetTierCommand() *cobra.Command {
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 2 {
 				return fmt.Errorf(
-					"set-tier needs an organization and a tier, such as: vigil orgs set-tier you@example.com paid (got %d words)",
-					len(args),
+					"set-tier needs an organization and a tier, such as: vigil orgs set-tier you@example.com paid (got %d words)", len(args),
 				)
 			}
 			return nil

@@ -55,8 +55,7 @@ func (dir existingSecret) Secret(name string, _ int) (string, error) {
 	text, err := os.ReadFile(filepath.Join(string(dir), name)) //nolint:gosec // the operator names the directory
 	if err != nil {
 		return "", fmt.Errorf(
-			"the secret key cannot be read (%w); set VIGIL_SECRET_KEY, or VIGIL_DATA_DIR and run this as the user who runs `vigil up`",
-			err,
+			"the secret key cannot be read (%w); set VIGIL_SECRET_KEY, or VIGIL_DATA_DIR and run this as the user who runs `vigil up`", err,
 		)
 	}
 	return strings.TrimSpace(string(text)), nil

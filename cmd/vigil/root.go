@@ -52,16 +52,8 @@ func newRootCommand() *cobra.Command {
 	root.Flags().SortFlags = false // in the order of the settings
 	addSettings(root.PersistentFlags())
 	root.AddCommand(
-		newUpCommand(),
-		newAPICommand(),
-		newWorkerCommand(),
-		newTemporalCommand(),
-		newMigrateCommand(),
-		newOpenAPICommand(),
-		newKeysCommand(),
-		newOrgsCommand(),
-		newHealthCommand(),
-		newBenchCommand(),
+		newUpCommand(), newAPICommand(), newWorkerCommand(), newTemporalCommand(), newMigrateCommand(), newOpenAPICommand(), newKeysCommand(),
+		newOrgsCommand(), newHealthCommand(), newBenchCommand(),
 	)
 	return root
 }

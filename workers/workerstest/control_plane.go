@@ -56,30 +56,30 @@ type ControlPlane struct {
 
 // Start starts a control plane with a check in the given regions; it stops when the
 // test ends.
-func Start(t testing.TB, regions ...string) *ControlPlane {
-	t.Helper()
-	p := &ControlPlane{TB: t, status: http.StatusOK}
-	ctx := context.WithoutCancel(t.Context()) // of what is stopped in a cleanup
-	data, err := standalone.OpenDataDir(t.TempDir())
+func Start(tb testing.TB, regions ...string) *ControlPlane {
+	tb.Helper()
+	p := &ControlPlane{TB: tb, status: http.StatusOK}
+	ctx := context.WithoutCancel(tb.Context()) // of what is stopped in a cleanup
+	data, err := standalone.OpenDataDir(tb.TempDir())
 	p.OK(err)
-	t.Cleanup(func() { _ = data.Close() })
-	pg, err := standalone.StartPostgres(t.Context(), data, standalone.PostgresOptions{Databases: []string{"vigil"}})
+	tb.Cleanup(func() { _ = data.Close() })
+	pg, err := standalone.StartPostgres(tb.Context(), data, standalone.PostgresOptions{Databases: []string{"vigil"}})
 	p.OK(err)
-	t.Cleanup(func() { p.OK(pg.Stop(ctx)) })
-	p.Store = storagetest.Open(t, pg.DSN("vigil"))
-	_, err = p.Store.Migrate(t.Context())
+	tb.Cleanup(func() { p.OK(pg.Stop(ctx)) })
+	p.Store = storagetest.Open(tb, pg.DSN("vigil"))
+	_, err = p.Store.Migrate(tb.Context())
 	p.OK(err)
-	p.OK(standalone.EnsureDatabases(t.Context(), pg.DSN("vigil")))
-	server, err := standalone.StartTemporal(t.Context(), standalone.TemporalOptions{
+	p.OK(standalone.EnsureDatabases(tb.Context(), pg.DSN("vigil")))
+	server, err := standalone.StartTemporal(tb.Context(), standalone.TemporalOptions{
 		DSN: pg.DSN("vigil"), Listen: "127.0.0.1:0", UIListen: "127.0.0.1:0", Namespace: "vigil",
 		Retention: 24 * time.Hour, SearchAttributes: dispatch.SearchAttributes(), Loops: 100,
 	})
 	p.OK(err)
-	t.Cleanup(func() { p.OK(server.Stop(ctx)) })
+	tb.Cleanup(func() { p.OK(server.Stop(ctx)) })
 	quiet := slog.New(slog.DiscardHandler)
 	p.Temporal, err = client.Dial(client.Options{HostPort: server.Address(), Namespace: "vigil", Logger: log.NewStructuredLogger(quiet)})
 	p.OK(err)
-	t.Cleanup(p.Temporal.Close)
+	tb.Cleanup(p.Temporal.Close)
 	p.Incidents = dispatch.NewIncidents(p.Temporal, p.Store)
 	control := workers.NewControl(p.Temporal, workers.ControlOptions{
 		Name:      "test",
@@ -91,7 +91,7 @@ func Start(t testing.TB, regions ...string) *ControlPlane {
 		}),
 	})
 	p.OK(control.Start())
-	t.Cleanup(control.Stop)
+	tb.Cleanup(control.Stop)
 	p.createCheck(regions)
 	return p
 }
@@ -110,10 +110,7 @@ func (p *ControlPlane) createCheck(regions []string) {
 	p.Cleanup(receiver.Close)
 	var err error
 	_, p.Org, err = p.Store.CreateAccount(
-		p.Context(),
-		vigil.Organization{Name: "Acme"},
-		vigil.User{Email: "ada@example.com", Name: "Ada"},
-		nil,
+		p.Context(), vigil.Organization{Name: "Acme"}, vigil.User{Email: "ada@example.com", Name: "Ada"}, nil,
 	)
 	p.OK(err)
 	channel, err := p.Store.CreateChannel(p.Context(), vigil.Channel{
