@@ -21,7 +21,7 @@ func TestStreamRefusals(t *testing.T) {
 		if r.detail("member") != "since" {
 			t.Errorf("since=%s: %s", id, r.raw)
 		}
-		r := a.want(t, http.StatusBadRequest, http.MethodGet, "/v1/stream/alerts", nil, "Last-Event-ID", strings.ReplaceAll(id, "%20", " x"))
+		r = a.want(t, http.StatusBadRequest, http.MethodGet, "/v1/stream/alerts", nil, "Last-Event-ID", strings.ReplaceAll(id, "%20", " x"))
 		if r.detail("member") != "Last-Event-ID" {
 			t.Errorf("Last-Event-ID: %s: %s", id, r.raw)
 		}
