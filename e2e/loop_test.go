@@ -233,7 +233,6 @@ func rowsOf(t *testing.T, dsn, checkID string) int {
 
 func TestCrash(t *testing.T) {
 	t.Parallel()
-	skipInShort(t)
 	dir := dataDir(t)
 	p := up(t, dir, "VIGIL_REGIONS=eu-central-fra")
 	key := p.ready.APIKey
@@ -266,7 +265,6 @@ func TestCrash(t *testing.T) {
 
 func TestTemporalUnavailable(t *testing.T) {
 	t.Parallel()
-	skipInShort(t)
 	dsn, dir := database(t), dataDir(t)
 	address := freeAddress(t)
 	server := []string{

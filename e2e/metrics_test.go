@@ -122,7 +122,6 @@ func (e exposition) hasSeries(t *testing.T) {
 // TestMetricsOfRoles scrapes the metrics of each role, which has its own listener.
 func TestMetricsOfRoles(t *testing.T) {
 	t.Parallel()
-	skipInShort(t)
 	s := newCluster(t, "VIGIL_METRICS_LISTEN=127.0.0.1:0", "VIGIL_LOG_LEVEL=info")
 	served := regexp.MustCompile(`metrics are served" address=(\S+)`)
 	for _, role := range []struct {

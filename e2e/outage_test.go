@@ -63,7 +63,6 @@ func newSwitchable(t *testing.T) *switchable {
 }
 
 func TestWorkersKilled(t *testing.T) { // not parallel: it measures lateness
-	skipInShort(t)
 	drills := map[string]drill{
 		"WindowZero": pick(
 			drill{checks: 50, interval: 4 * time.Second, rounds: 3, pause: 6 * time.Second},
@@ -106,7 +105,6 @@ func TestWorkersKilled(t *testing.T) { // not parallel: it measures lateness
 // TestManyLoopsOfOneWorker kills a worker with more loops than are nudged in one
 // second, none of them due soon: each must be nudged exactly once.
 func TestManyLoopsOfOneWorker(t *testing.T) { // not parallel: it measures lateness
-	skipInShort(t)
 	const checks = 700
 	site := newSwitchable(t)
 	s := newCluster(t)
@@ -186,7 +184,6 @@ func eventuallyWithin(t *testing.T, limit time.Duration, what string, fact func(
 }
 
 func TestRollingRestart(t *testing.T) { // not parallel: it measures lateness
-	skipInShort(t)
 	drills := map[string]drill{
 		"WindowZero": pick(
 			drill{checks: 50, interval: 2 * time.Second, rounds: 4, pause: 4 * time.Second},
@@ -221,7 +218,6 @@ func TestRollingRestart(t *testing.T) { // not parallel: it measures lateness
 }
 
 func TestPartsKilledInTurn(t *testing.T) { // not parallel: it measures lateness
-	skipInShort(t)
 	d := pick(
 		drill{checks: 50, interval: 2 * time.Second, pause: 6 * time.Second},
 		drill{checks: 50, interval: 10 * time.Second, pause: 30 * time.Second})
@@ -268,7 +264,6 @@ func TestPartsKilledInTurn(t *testing.T) { // not parallel: it measures lateness
 }
 
 func TestMassOutage(t *testing.T) { // not parallel: it measures lateness
-	skipInShort(t)
 	d := pick(
 		drill{checks: 200, interval: 4 * time.Second, window: 16 * time.Second},
 		drill{checks: 1000, interval: 10 * time.Second, window: 60 * time.Second})

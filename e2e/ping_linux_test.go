@@ -13,7 +13,6 @@ import (
 // lists ping as unavailable, and a ping check is accepted but has no result.
 func TestPingForbidden(t *testing.T) {
 	t.Parallel()
-	skipInShort(t)
 	probetest.ForbidICMP(t)
 	p := up(t, dataDir(t), "VIGIL_REGIONS="+clusterRegion)
 	c := client{t: t, url: p.ready.APIURL, key: p.ready.APIKey}

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -26,7 +27,14 @@ const waitLimit = 60 * time.Second
 // binary is the program under test, built once.
 var binary string //nolint:gochecknoglobals // set by TestMain before any test runs
 
+// TestMain builds the program. With -short it runs nothing: each test starts a whole
+// platform, and many kill its parts.
 func TestMain(m *testing.M) {
+	flag.Parse()
+	if testing.Short() {
+		fmt.Fprintln(os.Stderr, "e2e: left out with -short; make e2e runs it")
+		os.Exit(0)
+	}
 	os.Exit(func() int {
 		dir, err := os.MkdirTemp("", "vigil-e2e-")
 		if err != nil {
@@ -45,14 +53,6 @@ func TestMain(m *testing.M) {
 		}
 		return m.Run()
 	}())
-}
-
-// skipInShort skips a drill that takes long or starts many processes.
-func skipInShort(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("skipped in short mode")
-	}
 }
 
 // ready is the line that `vigil up --json` prints.

@@ -13,7 +13,6 @@ import (
 // targets unless the setting is given.
 func TestWorkerWithoutAPIAddress(t *testing.T) {
 	t.Parallel()
-	skipInShort(t)
 	s := newCluster(t)
 	s.seed(newTarget(t).URL, 1, 2*time.Second)
 	eventually(t, "workers with the setting probe a private target", func() bool {

@@ -17,7 +17,6 @@ import (
 // organization is not affected.
 func TestRateLimitOverProcesses(t *testing.T) {
 	t.Parallel()
-	skipInShort(t)
 	env := []string{
 		"DATABASE_URL=" + database(t), "VIGIL_DATA_DIR=" + dataDir(t), "VIGIL_SECRET_KEY=" + strings.Repeat("ab", 32),
 		"TEMPORAL_ADDRESS=" + freeAddress(t), // the API works without it

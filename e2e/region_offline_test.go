@@ -17,7 +17,6 @@ import (
 // a check in it can be deleted, and its loop is terminated without a worker.
 func TestRegionWithoutWorkers(t *testing.T) {
 	t.Parallel()
-	skipInShort(t)
 	site := newSwitchable(t)
 	s := newCluster(t)
 	s.seed(site.URL, 1, 2*time.Second)

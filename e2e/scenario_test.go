@@ -219,10 +219,7 @@ func TestEpisodes(t *testing.T) {
 	p := up(t, dataDir(t), "DATABASE_URL="+dsn, "VIGIL_REGIONS=eu-central-fra,na-east-ewr", fastSchedule)
 	c := client{t: t, url: p.ready.APIURL, key: p.ready.APIKey}
 	d := newAlertScenario(t, c, dsn, 10, 30, "eu-central-fra", "na-east-ewr")
-	episodes := 3
-	if testing.Short() {
-		episodes = 1
-	}
+	const episodes = 3
 	d.runEpisodes(episodes)
 	d.awaitDeliveries()
 	d.verify(episodes)
@@ -255,7 +252,6 @@ func (d *alertScenario) keepHistories(p *process) {
 // TestEpisodesWithProcessesKilled runs episodes while random processes of the
 // platform are killed and restarted.
 func TestEpisodesWithProcessesKilled(t *testing.T) { // not parallel: it loads the whole machine
-	skipInShort(t)
 	checks, episodes, kills := 20, 12, 20
 	if full() {
 		checks, episodes, kills = 50, 200, 300

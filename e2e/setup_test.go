@@ -19,7 +19,6 @@ import (
 // retention.
 func TestTemporalSetup(t *testing.T) {
 	t.Parallel()
-	skipInShort(t)
 	address := freeAddress(t)
 	start(t, []string{
 		"DATABASE_URL=" + database(t), "VIGIL_TEMPORAL_LISTEN=" + address,

@@ -134,7 +134,6 @@ func usersOf(t *testing.T, dir string) []string {
 // TestUnprivilegedUser starts the platform as a user without privileges.
 func TestUnprivilegedUser(t *testing.T) {
 	t.Parallel()
-	skipInShort(t)
 	if os.Geteuid() != 0 {
 		t.Skip("the other tests already run without privileges")
 	}
@@ -155,7 +154,6 @@ func TestUnprivilegedUser(t *testing.T) {
 // TestQuickStart runs the commands that the first start prints.
 func TestQuickStart(t *testing.T) {
 	t.Parallel()
-	skipInShort(t)
 	dir := dataDir(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

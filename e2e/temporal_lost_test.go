@@ -10,7 +10,6 @@ import (
 // continue, and delivered messages are not sent again.
 func TestTemporalDataLost(t *testing.T) {
 	t.Parallel()
-	skipInShort(t)
 	dsn, dir := database(t), dataDir(t)
 	env := []string{"DATABASE_URL=" + dsn, "VIGIL_REGIONS=eu-central-fra", fastSchedule}
 	p := up(t, dir, env...)

@@ -41,7 +41,6 @@ const costPerTurn = 3
 // the check is a stub, due every 20 ms.
 func TestTurnCost(t *testing.T) {
 	t.Parallel()
-	skipInShort(t)
 	address := freeAddress(t)
 	start(t, []string{
 		"DATABASE_URL=" + database(t), "VIGIL_TEMPORAL_LISTEN=" + address,

@@ -47,7 +47,6 @@ func TestUpgrade(t *testing.T) {
 		fixture := filepath.Dir(facts)
 		t.Run(filepath.Base(fixture), func(t *testing.T) {
 			t.Run("ReplaysHistories", func(t *testing.T) { replayHistories(t, fixture) })
-			skipInShort(t)
 			u := startUpgrade(t, fixture)
 			t.Run("LoopsGoOn", u.loopsGoOn)
 			t.Run("SlotsAreAccountedFor", u.slotsAreAccountedFor)

@@ -20,6 +20,9 @@ import (
 // TestAttackResources: targets that cost memory, time or sockets. Every one is
 // over by its deadline, and all together stay within a bound of memory.
 func TestAttackResources(t *testing.T) { //nolint:paralleltest // memory is counted
+	if testing.Short() {
+		t.Skip("skipped in short mode: hostile targets send much data")
+	}
 	w := newWorld(t)
 	certificate := w.authority.Issue(t)
 	scripted := func(answers map[string]string, end string) string { return w.scriptedIMAP(certificate, answers, end) }

@@ -108,6 +108,9 @@ func fullBacklog(tb testing.TB) string {
 // TestStallingTargets sends 10,000 probes to targets that stall. None may run
 // over its deadline, and none may leave anything behind.
 func TestStallingTargets(t *testing.T) { //nolint:paralleltest // goroutines and descriptors are counted
+	if testing.Short() {
+		t.Skip("skipped in short mode: it runs 10,000 probes")
+	}
 	const total, atOnce = 10_000, 150
 	goroutines, open := runtime.NumGoroutine(), descriptors(t)
 	t.Run("All", func(t *testing.T) {

@@ -15,6 +15,9 @@ import (
 // TestTemporalClaim proves that no second server claims the database of a running one,
 // even when Postgres restarts, and that one of two competing servers fails.
 func TestTemporalClaim(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skipped in short mode: it starts several Temporal servers")
+	}
 	t.Parallel()
 	pg := startPostgres(t, openDir(t, t.TempDir()))
 	opts := options(pg, &lines{})
