@@ -280,9 +280,13 @@ func TestLeader(t *testing.T) {
 		return ok
 	})
 
+	t.Cleanup(next.Release) // a pool waits for its connections when it closes
+
 	// Held returns an error after the leader's connection is lost.
-	if n := count(t, one, `SELECT count(pg_terminate_backend(pid)) FROM pg_locks
-		WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`); n != 1 {
+	const locks = ` FROM pg_locks
+		WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
+	eventually(t, "the released sessions end", func() bool { return count(t, one, "SELECT count(*)"+locks) == 1 })
+	if n := count(t, one, "SELECT count(pg_terminate_backend(pid))"+locks); n != 1 {
 		t.Fatalf("%d sessions lead", n)
 	}
 	eventually(t, "the loss shows", func() bool { return next.Held(t.Context()) != nil })
