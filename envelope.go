@@ -137,19 +137,12 @@ func (s *EventContext) envelope(title, body string) ([]byte, error) {
 	return text, nil
 }
 
-// truncate shortens a text to maxEnvelopeText, between two characters.
+// truncate shortens a text to maxEnvelopeText with a mark at its end.
 func truncate(text string) string {
 	if len(text) <= maxEnvelopeText {
 		return text
 	}
-	cut := 0
-	for at := range text {
-		if at > maxEnvelopeText-len("…") {
-			break
-		}
-		cut = at
-	}
-	return text[:cut] + "…"
+	return Truncate(text, maxEnvelopeText-len("…")) + "…"
 }
 
 // NilIfZero returns a pointer to v, or nil for the zero value of its type: what JSON

@@ -110,18 +110,7 @@ func TestClaimOrder(t *testing.T) {
 	t.Run("AttemptOlderThanAMinuteLeavesRoomForAnother", func(t *testing.T) {
 		t.Parallel()
 		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
-		var ids []uuid.UUID
-		for range 9 {
-			check := newCheck(t, a.store, draft(a.org.ID, newark))
-			rule := a.rule
-			rule.ID, rule.CheckID = uuid.Nil, check.ID
-			stored := a.createRule(rule)
-			out, err := a.store.OpenIncident(t.Context(), vigil.OpenRequest{ID: uuid.New(), CheckID: check.ID, Rules: []uuid.UUID{stored.ID}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			ids = append(ids, out.Incident.ID)
-		}
+		ids := a.openOfChecks(9)
 		for _, id := range ids[:8] {
 			a.claim(id, vigil.ChannelWebhook)
 		}

@@ -173,18 +173,7 @@ func TestClaimsAreBounded(t *testing.T) {
 	t.Run("ANinthInFlightIsOneTooMany", func(t *testing.T) {
 		t.Parallel()
 		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
-		var ids []uuid.UUID
-		for range 9 {
-			check := newCheck(t, a.store, draft(a.org.ID, newark))
-			rule := a.rule
-			rule.ID, rule.CheckID = uuid.Nil, check.ID
-			stored := a.createRule(rule)
-			out, err := a.store.OpenIncident(t.Context(), vigil.OpenRequest{ID: uuid.New(), CheckID: check.ID, Rules: []uuid.UUID{stored.ID}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			ids = append(ids, out.Incident.ID)
-		}
+		ids := a.openOfChecks(9)
 		var first vigil.NextAttempt
 		for i, id := range ids[:8] {
 			p := a.claim(id, vigil.ChannelWebhook)
@@ -329,4 +318,21 @@ func TestDropExpiredEvents(t *testing.T) {
 	if err != nil || oldest != (vigil.Position{}) || newest.Seq != 2 {
 		t.Errorf("the stream reaches from %s to %s, %v", oldest, newest, err)
 	}
+}
+
+// openOfChecks opens an incident of each of n new checks with the rule's channels.
+func (a *alerts) openOfChecks(n int) (ids []uuid.UUID) {
+	a.Helper()
+	for range n {
+		check := newCheck(a.T, a.store, draft(a.org.ID, newark))
+		rule := a.rule
+		rule.ID, rule.CheckID = uuid.Nil, check.ID
+		stored := a.createRule(rule)
+		out, err := a.store.OpenIncident(a.Context(), vigil.OpenRequest{ID: uuid.New(), CheckID: check.ID, Rules: []uuid.UUID{stored.ID}})
+		if err != nil {
+			a.Fatal(err)
+		}
+		ids = append(ids, out.Incident.ID)
+	}
+	return ids
 }
