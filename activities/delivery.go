@@ -42,8 +42,8 @@ type DeliveriesOptions struct {
 	Store deliveryStore
 	// Workflows signals the deliveries that may start an attempt.
 	Workflows deliveryStarter
-	Channels senders
-	Notices  notices
+	Channels  senders
+	Notices   notices
 	// Schedule holds the waits between attempts.
 	Schedule vigil.RetrySchedule
 	// PublicURL is the address of the API, without a trailing slash.

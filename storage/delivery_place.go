@@ -37,6 +37,19 @@ type placeKey struct {
 
 func (r *deliveryRow) place() placeKey { return placeKey{r.IncidentID, r.ChannelID} }
 
+// enterPlaces enters the gate of the organization of a row, if there is one.
+func (s *Store) enterPlaces(ctx context.Context, table string, id uuid.UUID) (leave func(), err error) {
+	var orgID uuid.UUID
+	err = s.db.NewRaw("SELECT org_id FROM ? WHERE id = ?", bun.Ident(table), id).Scan(ctx, &orgID)
+	if isNoRow(err) {
+		return func() {}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the organization: %w", err)
+	}
+	return s.places.enter(ctx, orgID)
+}
+
 // lockPlaces serializes the changes of an organization's places until the end of the
 // transaction.
 func lockPlaces(ctx context.Context, tx bun.Tx, orgID uuid.UUID) error {

@@ -21,7 +21,12 @@ import (
 // at a time may work on an incident and channel.
 func (s *Store) ClaimAttempt(ctx context.Context, incidentID, channelID uuid.UUID) (vigil.NextAttempt, error) {
 	var out vigil.NextAttempt
-	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	leave, err := s.enterPlaces(ctx, "incidents", incidentID)
+	if err != nil {
+		return out, wrap("claim an attempt", err)
+	}
+	defer leave()
+	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		box, err := s.lockOutbox(ctx, tx, incidentID, channelID)
 		if err != nil {
 			return err
@@ -200,7 +205,12 @@ func (s *Store) FreezeBody(ctx context.Context, deliveryID uuid.UUID, body []byt
 // deleted.
 func (s *Store) RecordOutcome(ctx context.Context, outcome vigil.AttemptOutcome) (vigil.Remaining, error) {
 	var remaining vigil.Remaining
-	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	leave, err := s.enterPlaces(ctx, "deliveries", outcome.Attempt.DeliveryID)
+	if err != nil {
+		return remaining, wrap("record the outcome of an attempt", err)
+	}
+	defer leave()
+	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		var row deliveryRow
 		if err := tx.NewSelect().Model(&row).Where("d.id = ?", outcome.Attempt.DeliveryID).For("UPDATE").Scan(ctx); err != nil {
 			return found("delivery", err)
