@@ -43,7 +43,8 @@ func TestPlacesOfAFrozenProcess(t *testing.T) {
 		})
 	}
 	waits := func() int {
-		return victim.count("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
+		return victim.count("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted "+
+			"AND database = (SELECT oid FROM pg_database WHERE datname = current_database())")
 	}
 	for deadline := time.Now().Add(10 * time.Second); waits() < 4; {
 		if time.Now().After(deadline) {
