@@ -3957,6 +3957,18 @@ type ListIncidentsParams struct {
 // ListIncidentsParamsStatus defines parameters for ListIncidents.
 type ListIncidentsParamsStatus string
 
+// AcknowledgeIncidentParams defines parameters for AcknowledgeIncident.
+type AcknowledgeIncidentParams struct {
+	// IdempotencyKey A key of your choice, of visible ASCII characters. A request that repeats an earlier one with the same key is the same request, also while the first is still under way.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
+// ResolveIncidentParams defines parameters for ResolveIncident.
+type ResolveIncidentParams struct {
+	// IdempotencyKey A key of your choice, of visible ASCII characters. A request that repeats an earlier one with the same key is the same request, also while the first is still under way.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
 // ListIncidentTimelineParams defines parameters for ListIncidentTimeline.
 type ListIncidentTimelineParams struct {
 	// Limit How many to show. More than 100 is read as 100.
@@ -7368,7 +7380,7 @@ type ClientInterface interface {
 	// Marks that someone is working on it. Acknowledging again changes nothing; a resolved incident cannot be acknowledged.
 	//
 	// Corresponds with POST /v1/incidents/{id}/acknowledge (the `AcknowledgeIncident` operationId).
-	AcknowledgeIncident(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+	AcknowledgeIncident(ctx context.Context, id openapi_types.UUID, params *AcknowledgeIncidentParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ResolveIncidentWithBody Resolve an incident
 	//
@@ -7377,7 +7389,7 @@ type ClientInterface interface {
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/incidents/{id}/resolve (the `ResolveIncident` operationId).
-	ResolveIncidentWithBody(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	ResolveIncidentWithBody(ctx context.Context, id openapi_types.UUID, params *ResolveIncidentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ResolveIncident Resolve an incident
 	//
@@ -7386,7 +7398,7 @@ type ClientInterface interface {
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/incidents/{id}/resolve (the `ResolveIncident` operationId).
-	ResolveIncident(ctx context.Context, id openapi_types.UUID, body ResolveIncidentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	ResolveIncident(ctx context.Context, id openapi_types.UUID, params *ResolveIncidentParams, body ResolveIncidentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListIncidentTimeline List the timeline of an incident, oldest first
 	//
@@ -8291,8 +8303,8 @@ func (c *Client) GetIncident(ctx context.Context, id openapi_types.UUID, reqEdit
 // Marks that someone is working on it. Acknowledging again changes nothing; a resolved incident cannot be acknowledged.
 //
 // Corresponds with POST /v1/incidents/{id}/acknowledge (the `AcknowledgeIncident` operationId).
-func (c *Client) AcknowledgeIncident(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewAcknowledgeIncidentRequest(c.Server, id)
+func (c *Client) AcknowledgeIncident(ctx context.Context, id openapi_types.UUID, params *AcknowledgeIncidentParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAcknowledgeIncidentRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -8310,8 +8322,8 @@ func (c *Client) AcknowledgeIncident(ctx context.Context, id openapi_types.UUID,
 // Takes any type of body and a specified content type.
 //
 // Corresponds with POST /v1/incidents/{id}/resolve (the `ResolveIncident` operationId).
-func (c *Client) ResolveIncidentWithBody(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewResolveIncidentRequestWithBody(c.Server, id, contentType, body)
+func (c *Client) ResolveIncidentWithBody(ctx context.Context, id openapi_types.UUID, params *ResolveIncidentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewResolveIncidentRequestWithBody(c.Server, id, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -8329,8 +8341,8 @@ func (c *Client) ResolveIncidentWithBody(ctx context.Context, id openapi_types.U
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with POST /v1/incidents/{id}/resolve (the `ResolveIncident` operationId).
-func (c *Client) ResolveIncident(ctx context.Context, id openapi_types.UUID, body ResolveIncidentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewResolveIncidentRequest(c.Server, id, body)
+func (c *Client) ResolveIncident(ctx context.Context, id openapi_types.UUID, params *ResolveIncidentParams, body ResolveIncidentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewResolveIncidentRequest(c.Server, id, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -10364,7 +10376,7 @@ func NewGetIncidentRequest(server string, id openapi_types.UUID) (*http.Request,
 }
 
 // NewAcknowledgeIncidentRequest constructs an http.Request for the AcknowledgeIncident method
-func NewAcknowledgeIncidentRequest(server string, id openapi_types.UUID) (*http.Request, error) {
+func NewAcknowledgeIncidentRequest(server string, id openapi_types.UUID, params *AcknowledgeIncidentParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -10394,22 +10406,37 @@ func NewAcknowledgeIncidentRequest(server string, id openapi_types.UUID) (*http.
 		return nil, err
 	}
 
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
 	return req, nil
 }
 
 // NewResolveIncidentRequest calls the generic ResolveIncident builder with application/json body
-func NewResolveIncidentRequest(server string, id openapi_types.UUID, body ResolveIncidentJSONRequestBody) (*http.Request, error) {
+func NewResolveIncidentRequest(server string, id openapi_types.UUID, params *ResolveIncidentParams, body ResolveIncidentJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
 	buf, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	bodyReader = bytes.NewReader(buf)
-	return NewResolveIncidentRequestWithBody(server, id, "application/json", bodyReader)
+	return NewResolveIncidentRequestWithBody(server, id, params, "application/json", bodyReader)
 }
 
 // NewResolveIncidentRequestWithBody constructs an http.Request for the ResolveIncident method, with any body, and a specified content type
-func NewResolveIncidentRequestWithBody(server string, id openapi_types.UUID, contentType string, body io.Reader) (*http.Request, error) {
+func NewResolveIncidentRequestWithBody(server string, id openapi_types.UUID, params *ResolveIncidentParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -10440,6 +10467,21 @@ func NewResolveIncidentRequestWithBody(server string, id openapi_types.UUID, con
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
 
 	return req, nil
 }
@@ -11456,7 +11498,7 @@ type ClientWithResponsesInterface interface {
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/incidents/{id}/acknowledge (the `AcknowledgeIncident` operationId).
-	AcknowledgeIncidentWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*AcknowledgeIncidentResponse, error)
+	AcknowledgeIncidentWithResponse(ctx context.Context, id openapi_types.UUID, params *AcknowledgeIncidentParams, reqEditors ...RequestEditorFn) (*AcknowledgeIncidentResponse, error)
 
 	// ResolveIncidentWithBodyWithResponse Resolve an incident
 	//
@@ -11465,7 +11507,7 @@ type ClientWithResponsesInterface interface {
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/incidents/{id}/resolve (the `ResolveIncident` operationId).
-	ResolveIncidentWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ResolveIncidentResponse, error)
+	ResolveIncidentWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *ResolveIncidentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ResolveIncidentResponse, error)
 
 	// ResolveIncidentWithResponse Resolve an incident
 	//
@@ -11474,7 +11516,7 @@ type ClientWithResponsesInterface interface {
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/incidents/{id}/resolve (the `ResolveIncident` operationId).
-	ResolveIncidentWithResponse(ctx context.Context, id openapi_types.UUID, body ResolveIncidentJSONRequestBody, reqEditors ...RequestEditorFn) (*ResolveIncidentResponse, error)
+	ResolveIncidentWithResponse(ctx context.Context, id openapi_types.UUID, params *ResolveIncidentParams, body ResolveIncidentJSONRequestBody, reqEditors ...RequestEditorFn) (*ResolveIncidentResponse, error)
 
 	// ListIncidentTimelineWithResponse List the timeline of an incident, oldest first
 	//
@@ -16638,8 +16680,8 @@ func (c *ClientWithResponses) GetIncidentWithResponse(ctx context.Context, id op
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/incidents/{id}/acknowledge (the `AcknowledgeIncident` operationId).
-func (c *ClientWithResponses) AcknowledgeIncidentWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*AcknowledgeIncidentResponse, error) {
-	rsp, err := c.AcknowledgeIncident(ctx, id, reqEditors...)
+func (c *ClientWithResponses) AcknowledgeIncidentWithResponse(ctx context.Context, id openapi_types.UUID, params *AcknowledgeIncidentParams, reqEditors ...RequestEditorFn) (*AcknowledgeIncidentResponse, error) {
+	rsp, err := c.AcknowledgeIncident(ctx, id, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -16653,8 +16695,8 @@ func (c *ClientWithResponses) AcknowledgeIncidentWithResponse(ctx context.Contex
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/incidents/{id}/resolve (the `ResolveIncident` operationId).
-func (c *ClientWithResponses) ResolveIncidentWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ResolveIncidentResponse, error) {
-	rsp, err := c.ResolveIncidentWithBody(ctx, id, contentType, body, reqEditors...)
+func (c *ClientWithResponses) ResolveIncidentWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *ResolveIncidentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ResolveIncidentResponse, error) {
+	rsp, err := c.ResolveIncidentWithBody(ctx, id, params, contentType, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -16668,8 +16710,8 @@ func (c *ClientWithResponses) ResolveIncidentWithBodyWithResponse(ctx context.Co
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/incidents/{id}/resolve (the `ResolveIncident` operationId).
-func (c *ClientWithResponses) ResolveIncidentWithResponse(ctx context.Context, id openapi_types.UUID, body ResolveIncidentJSONRequestBody, reqEditors ...RequestEditorFn) (*ResolveIncidentResponse, error) {
-	rsp, err := c.ResolveIncident(ctx, id, body, reqEditors...)
+func (c *ClientWithResponses) ResolveIncidentWithResponse(ctx context.Context, id openapi_types.UUID, params *ResolveIncidentParams, body ResolveIncidentJSONRequestBody, reqEditors ...RequestEditorFn) (*ResolveIncidentResponse, error) {
+	rsp, err := c.ResolveIncident(ctx, id, params, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
