@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"vigil/codec"
 	"vigil/dispatch"
 	"vigil/egress"
 	"vigil/mail"
@@ -33,6 +34,12 @@ type inputs struct {
 	// privateTargets lets probes reach private addresses. It is safe only where
 	// other machines cannot reach the API.
 	privateTargets bool
+}
+
+// payloadCodec encodes what Temporal stores as the settings say, and decodes it in any
+// case.
+func (in *inputs) payloadCodec() *codec.Codec {
+	return codec.New(in.secrets.payloads, in.settings.PayloadCodec == codecEncrypt)
 }
 
 // platform is the parts that the API, the control worker and the workers of regions
