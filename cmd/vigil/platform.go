@@ -21,6 +21,7 @@ import (
 	"vigil/notify"
 	"vigil/probe"
 	"vigil/storage"
+	"vigil/workers"
 )
 
 // inputs are what the parts of a platform are built from.
@@ -56,6 +57,8 @@ type platform struct {
 	probes    *probe.Registry
 	channels  *notify.Registry
 	mailer    *mail.Mailer
+	// deployment is the version that the workers poll as; the zero value is unversioned.
+	deployment workers.Deployment
 }
 
 // newPlatform builds the parts. Probes and notifications go through one guard, which

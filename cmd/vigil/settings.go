@@ -211,6 +211,12 @@ func (s *settings) validate() error {
 	if s.EventRetention < time.Hour {
 		wrong("VIGIL_EVENT_RETENTION", "is %v; it must be at least 1h, so that a client that was cut off can resume", s.EventRetention)
 	}
+	if strings.ContainsAny(s.DeploymentName, ".:") || strings.HasPrefix(s.DeploymentName, "__") {
+		wrong("VIGIL_DEPLOYMENT_NAME", "is %q; Temporal accepts no name with . or : in it, or __ before it", s.DeploymentName)
+	}
+	if strings.HasPrefix(s.BuildID, "__") {
+		wrong("VIGIL_BUILD_ID", "is %q; Temporal accepts no build with __ before it", s.BuildID)
+	}
 	if s.AttemptRetention < minAttemptRetention {
 		wrong("VIGIL_ATTEMPT_RETENTION", "is %v; it must be at least 7d, since a delivery can take days", s.AttemptRetention)
 	}
