@@ -10,10 +10,10 @@ import (
 
 	"github.com/google/uuid"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/converter"
 	"google.golang.org/protobuf/proto"
 
 	"vigil"
+	"vigil/codec"
 	"vigil/dispatch"
 )
 
@@ -66,6 +66,12 @@ func (r *recorder) ExecuteActivity(_ context.Context, options client.StartActivi
 func TestTestSummaryFitsTheLimit(t *testing.T) {
 	t.Parallel()
 	const limit = 400
+	keys, err := vigil.NewKeyring(make([]byte, 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var options client.Options
+	codec.New(keys, true).Configure(&options) // an encrypted payload is longer
 	for _, name := range []string{
 		"home page", strings.Repeat("a", 200), strings.Repeat("ж", 200), strings.Repeat("監", 200), strings.Repeat("<", 200),
 		strings.Repeat("\u2028", 200), strings.Repeat("🙂", 200),
@@ -75,7 +81,7 @@ func TestTestSummaryFitsTheLimit(t *testing.T) {
 		if _, err := loops.Test(t.Context(), vigil.Check{ID: uuid.New(), OrgID: uuid.New(), Name: name}, "eu-central-fra", true); err != nil {
 			t.Fatal(err)
 		}
-		payload, err := converter.GetDefaultDataConverter().ToPayload(temporal.summary)
+		payload, err := options.DataConverter.ToPayload(temporal.summary)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -38,7 +38,13 @@ func newWorkerCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			deployment, err := s.deployment()
+			if err != nil {
+				return err
+			}
 			return runRole(cmd.Context(), p, s, isGiven(cmd, "VIGIL_LISTEN"), func(ctx context.Context, p *platform) error {
+				p.deployment = deployment
+				p.watchDeployment(ctx)
 				if control {
 					if err := p.startControl(ctx); err != nil {
 						return err
@@ -92,7 +98,7 @@ func (p *platform) startRegions(ctx context.Context, regions []string) (<-chan s
 	started := workers.KeepStarting(running, func(ctx context.Context) (func(context.Context), error) {
 		regions := workers.NewRegions(p.temporal.client, workers.RegionOptions{
 			Name: name, Regions: regions, Watcher: watcher, Leases: p.store, Capabilities: p.probes,
-			OnFatal: p.workerFailed, Log: p.log,
+			OnFatal: p.workerFailed, Deployment: p.deployment, Log: p.log,
 		})
 		return regions.Stop, regions.Start(ctx)
 	}, p.log)
