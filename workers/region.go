@@ -94,6 +94,7 @@ func workerOptions(identity string, onFatal func(error)) worker.Options {
 		WorkflowTaskPollerBehavior:             pollers(),
 		ActivityTaskPollerBehavior:             pollers(),
 		StickyScheduleToStartTimeout:           stickyTimeout,
+		MaxHeartbeatThrottleInterval:           activities.HeartbeatInterval,
 		WorkerStopTimeout:                      stopTimeout,
 		OnFatalError:                           onFatal,
 	}
