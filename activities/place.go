@@ -24,7 +24,7 @@ const (
 
 // testPlaces is how many tests by hand run at the same time in a process. They have
 // places of their own, so that they delay no scheduled probe.
-const testPlaces = 64
+const testPlaces = 256
 
 // claim is what the turn's probe asks for. A probe that took long the last time is
 // expected to do so again.

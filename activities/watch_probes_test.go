@@ -14,11 +14,9 @@ import (
 	"vigil/fair"
 )
 
-// places are limits of n places that one organization and one target may fill.
+// places are limits of n probes at once.
 func places(n int) fair.Limits {
-	l := fair.DefaultLimits(n)
-	l.Organization, l.Target, l.SlowAfter = n, n, time.Hour
-	return l
+	return fair.Limits{Places: 100 * n, Starting: n, Settle: time.Hour, SlowAfter: 2 * time.Hour}
 }
 
 // TestWatchProbes tests how turns share the limit of concurrent probes.

@@ -126,10 +126,10 @@ func (l *Loops) Test(ctx context.Context, check vigil.Check, region string, dryR
 		ScheduleToStartTimeout: testPickup,
 		ScheduleToCloseTimeout: testTimeout,
 		// No heartbeat need be in time: they only carry the cancellation back.
-		HeartbeatTimeout: testTimeout,
-		RetryPolicy:            &temporal.RetryPolicy{MaximumAttempts: 1},
-		Summary:                bounded(check.Name),
-		TypedSearchAttributes:  loopAttributes(check.OrgID, check.ID, region),
+		HeartbeatTimeout:      testTimeout,
+		RetryPolicy:           &temporal.RetryPolicy{MaximumAttempts: 1},
+		Summary:               bounded(check.Name),
+		TypedSearchAttributes: loopAttributes(check.OrgID, check.ID, region),
 	}, watcher.Test, activities.TestRequest{CheckID: check.ID, Region: region, Revision: check.Revision, DryRun: dryRun})
 	if err == nil {
 		if err = handle.Get(whole, &result); ctx.Err() != nil {

@@ -9,32 +9,22 @@ import (
 // Limits of a Queue. Each protects a resource of its own.
 type Limits struct {
 	// Places is how many claims hold a place at the same time. It protects memory and
-	// file descriptors: a probe that waits for its target uses no CPU.
+	// file descriptors: a probe that waits for its target uses no CPU. A quarter of the
+	// places is kept for claims that are not expected to be slow.
 	Places int
 	// Starting is how many of them have held their place for less than Settle. It
-	// protects the CPU, which a probe uses mostly at its start.
+	// protects the CPU, which a probe uses mostly at its start. Claims that are expected
+	// to be slow take at most half of it.
 	Starting int
 	Settle   time.Duration
-	// SlowAfter is how long a place is held before it counts as slow. Slow places, and
-	// those whose claim is expected to become slow, are at most three quarters of the
-	// places: the rest is kept for quick ones.
+	// SlowAfter is how long a place is held before Leave calls it slow.
 	SlowAfter time.Duration
-	// Organization and Target are the most places of one organization and of one
-	// target, of which at most three quarters are slow.
-	Organization, Target int
 }
 
-// DefaultLimits returns the limits for a number of places: an organization may hold half
-// of them, a target a quarter, and 256 may be starting.
+// DefaultLimits returns the limits for a number of places.
 func DefaultLimits(places int) Limits {
-	return Limits{
-		Places: places, Starting: min(places, 256), Settle: 100 * time.Millisecond, SlowAfter: time.Second,
-		Organization: max(1, places/2), Target: max(1, places/4),
-	}
+	return Limits{Places: places, Starting: min(places, 256), Settle: 100 * time.Millisecond, SlowAfter: time.Second}
 }
-
-// slowShare returns how many of n places may be slow.
-func slowShare(n int) int { return max(1, n*3/4) }
 
 // Claim asks for a place.
 type Claim struct {
@@ -47,7 +37,14 @@ type Claim struct {
 // Queue hands out places. A free place goes to the organization with the smallest share
 // that waits, there to the target with the smallest share, and there to the first that
 // came. The share is that of the scarcer of two resources (dominant resource fairness):
-// the places held, and the places that are starting. It is safe for concurrent use.
+// the places held, and the places that are starting.
+//
+// An order alone helps nobody while every place is held for ten seconds. So an organization
+// gets no more places than are free, and a target no more than its organization could
+// still get (dynamic thresholds, as in the shared memory of switches): of n organizations
+// that take what they can, each holds 1/(n+1), and as much is left for one that comes.
+//
+// It is safe for concurrent use.
 type Queue struct {
 	limits Limits
 
@@ -56,7 +53,6 @@ type Queue struct {
 	waiting      int
 	startingSlow int    // starting places of claims that are expected to be slow
 	served       uint64 // counts the places handed out
-	last         class  // of the last one
 }
 
 // class separates claims that are expected to be slow from the others, so that these
@@ -71,7 +67,7 @@ const (
 
 // New returns a queue without claims.
 func New(limits Limits) *Queue {
-	return &Queue{limits: limits, root: newNode(nil, "", limits.Places, &limits)}
+	return &Queue{limits: limits, root: newNode(nil, "")}
 }
 
 // Place is a claim in the queue: it waits, holds a place, or has left.
@@ -105,7 +101,7 @@ func (q *Queue) Join(c Claim) *Place {
 	if c.Slow {
 		p.class = slow
 	}
-	p.target = q.root.child(c.Organization, q.limits.Organization).child(c.Target, q.limits.Target)
+	p.target = q.root.child(c.Organization).child(c.Target)
 	p.element = p.target.line[p.class].PushBack(p)
 	q.waiting++
 	p.target.refresh()
@@ -118,7 +114,7 @@ func (p *Place) Granted() <-chan struct{} { return p.granted }
 
 // Leave gives the place back, or ends the wait for it. It reports whether the place was
 // held for SlowAfter or longer. Only the first call counts.
-func (p *Place) Leave() (slow bool) {
+func (p *Place) Leave() (wasSlow bool) {
 	q := p.queue
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -155,41 +151,75 @@ func (q *Queue) Held() int64 {
 
 // dispatch hands out places as long as the limits allow.
 func (q *Queue) dispatch() {
-	for q.root.starting < q.limits.Starting {
-		c, ok := q.choose()
-		if !ok {
+	for q.waiting > 0 && q.root.starting < q.limits.Starting {
+		fast, slower := q.first(quick), q.first(slow)
+		var target *node
+		var c class
+		switch {
+		case fast == nil && slower == nil:
 			return
+		case fast == nil:
+			target, c = slower, slow
+		case slower == nil:
+			target, c = fast, quick
+		case fast.parent == slower.parent:
+			// Within one organization the classes take turns, so that neither waits for
+			// ever.
+			target, c = fast, quick
+			if fast.parent.last == quick {
+				target, c = slower, slow
+			}
+		case q.before(slower.parent, fast.parent):
+			target, c = slower, slow
+		default:
+			target, c = fast, quick
 		}
-		n := q.root
-		for !n.leaf() {
-			n = n.ready[c].nodes[0]
-		}
-		q.grant(n.line[c].Front().Value.(*Place)) //nolint:forcetypeassert // a line holds places only
+		q.grant(target.line[c].Front().Value.(*Place)) //nolint:forcetypeassert // a line holds places only
 	}
 }
 
-// choose returns the class that gets the next place: that of the organization with the
-// smaller share. Within one organization the classes take turns, so that neither waits
-// for ever.
-func (q *Queue) choose() (class, bool) {
-	can := [classes]bool{
-		quick: q.root.admits(quick),
-		slow:  q.root.admits(slow) && q.startingSlow < max(1, q.limits.Starting/2),
-	}
-	if !can[quick] || !can[slow] {
-		if can[quick] {
-			return quick, true
+// first returns the target that gets the next place of a class, nil when none may get one.
+func (q *Queue) first(c class) *node {
+	room := q.limits.Places - q.root.held
+	if c == slow {
+		room -= q.limits.Places / 4
+		if q.startingSlow >= max(1, q.limits.Starting/2) {
+			return nil
 		}
-		return slow, can[slow]
 	}
-	a, b := q.root.ready[quick].nodes[0], q.root.ready[slow].nodes[0]
-	if a == b {
-		return 1 - q.last, true
+	if room <= 0 {
+		return nil
 	}
-	if a.before(b) {
-		return quick, true
+	var found *node
+	for _, org := range q.root.ready[c] {
+		if org.held >= room || found != nil && !q.before(org, found.parent) {
+			continue
+		}
+		var best *node
+		for _, target := range org.ready[c] {
+			if target.held < room-org.held && (best == nil || q.before(target, best)) {
+				best = target
+			}
+		}
+		if best != nil {
+			found = best
+		}
 	}
-	return slow, true
+	return found
+}
+
+// before reports whether a node gets a place before another one: it has the smaller share,
+// or its last place is longer ago.
+func (q *Queue) before(a, b *node) bool {
+	if x, y := q.share(a), q.share(b); x < y || x > y {
+		return x < y
+	}
+	return a.served < b.served
+}
+
+// share is the share of the scarcer resource that a node holds.
+func (q *Queue) share(n *node) float64 {
+	return max(float64(n.held)/float64(q.limits.Places), float64(n.starting)/float64(q.limits.Starting))
 }
 
 // grant hands out a place.
@@ -197,7 +227,7 @@ func (q *Queue) grant(p *Place) {
 	p.target.line[p.class].Remove(p.element)
 	q.waiting--
 	q.served++
-	q.last = p.class
+	p.target.parent.last = p.class
 	for n := p.target; n != nil; n = n.parent {
 		n.served = q.served
 	}
@@ -220,12 +250,12 @@ func (p *Place) advance() {
 		p.timer.Reset(q.limits.SlowAfter - q.limits.Settle)
 	case settled:
 		p.stage = aged
+		return
 	case waiting, aged, left:
 		return
 	}
 	p.count(was, -1)
 	p.count(p.stage, 1)
-	p.target.refresh()
 	q.dispatch()
 }
 
@@ -236,9 +266,6 @@ func (p *Place) count(at stage, by int) {
 		n.held += by
 		if at == starting {
 			n.starting += by
-		}
-		if p.class == slow || at == aged {
-			n.slow += by
 		}
 	}
 	if at == starting && p.class == slow {

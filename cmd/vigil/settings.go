@@ -180,8 +180,8 @@ func (s *settings) validate() error {
 	if s.QuietWindow < 0 || s.QuietWindow > time.Hour {
 		wrong("VIGIL_QUIET_WINDOW", "is %v; it must lie between 0 and 1h", s.QuietWindow)
 	}
-	if s.MaxProbes < 8 || s.MaxProbes > 100_000 {
-		wrong("VIGIL_MAX_PROBES", "is %d; it must lie between 8 and 100000", s.MaxProbes)
+	if s.MaxProbes < 64 || s.MaxProbes > 100_000 {
+		wrong("VIGIL_MAX_PROBES", "is %d; it must lie between 64 and 100000", s.MaxProbes)
 	}
 	if s.TemporalRetention < time.Hour {
 		wrong("VIGIL_TEMPORAL_RETENTION", "is %v; the least that Temporal accepts is 1h", s.TemporalRetention)
