@@ -28,8 +28,8 @@ const testPlaces = 256
 
 // claim is what the turn's probe asks for. A probe that took long the last time is
 // expected to do so again.
-func (e *entry) claim() fair.Claim {
-	claim := fair.Claim{Organization: string(e.Check.OrgID[:]), Slow: e.slow.Load()}
+func (e *entry) claim(since time.Time) fair.Claim {
+	claim := fair.Claim{Organization: string(e.Check.OrgID[:]), Slow: e.slow.Load(), Since: since}
 	if e.probe != nil {
 		claim.Target = e.probe.Target()
 	}
@@ -57,8 +57,8 @@ func (t *turnRun) plan(ctx context.Context, e *entry, schedule vigil.Schedule, s
 // could not be stored before the timeout of the activity, or for what ends the wait for a
 // slot. The place is given back by
 // observeIn.
-func (t *turnRun) acquire(ctx context.Context, e *entry) (*fair.Place, waitResult) {
-	place := t.Probes.Join(e.claim())
+func (t *turnRun) acquire(ctx context.Context, e *entry, schedule vigil.Schedule) (*fair.Place, waitResult) {
+	place := t.Probes.Join(e.claim(schedule.Next(t.state.Slot)))
 	select {
 	case <-place.Granted():
 		return place, due
@@ -98,3 +98,9 @@ func (t *turnRun) measure(e *entry, schedule vigil.Schedule) {
 
 // Probing returns the number of running probes, tests by hand included.
 func (w *Watcher) Probing() int64 { return w.Probes.Held() + w.tests.Held() }
+
+// Waiting returns the number of probes that wait for a place.
+func (w *Watcher) Waiting() int64 { return w.Probes.Waiting() + w.tests.Waiting() }
+
+// Load returns how late the slots of this process are.
+func (w *Watcher) Load() vigil.Load { return w.lateness.Load(w.Now()) }

@@ -75,7 +75,7 @@ func (w *Watcher) Test(ctx context.Context, request TestRequest) (vigil.Result, 
 
 // acquireTest waits for one of the places for tests.
 func (w *Watcher) acquireTest(ctx context.Context, e *entry) (*fair.Place, error) {
-	place := w.tests.Join(e.claim())
+	place := w.tests.Join(e.claim(w.Now()))
 	select {
 	case <-place.Granted():
 		return place, nil

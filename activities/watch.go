@@ -209,7 +209,7 @@ func (t *turnRun) run(ctx context.Context) (*TurnResult, error) {
 		why := t.await(ctx, slot, e)
 		var place *fair.Place
 		if why == due {
-			place, why = t.acquire(ctx, e)
+			place, why = t.acquire(ctx, e, schedule)
 		}
 		switch why {
 		case superseded:

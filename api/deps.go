@@ -90,6 +90,8 @@ type Store interface {
 	keyStore
 	regionStore
 	checkStore
+	testStore
+	loadStore
 	resultStore
 	checkRegionStore
 	usageStore

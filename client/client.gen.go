@@ -3152,6 +3152,11 @@ type Ready struct {
 	// Migrations Examples: ok
 	Migrations string `json:"migrations"`
 
+	// Probing Whether probing keeps up: "ok", or the regions whose slots are late. A late region is no reason to take this process out of service: reads, acknowledgements and deletes go on.
+	//
+	// Examples: ok
+	Probing string `json:"probing"`
+
 	// Regions How many regions have a worker.
 	//
 	// Examples: 33 of 33 online
@@ -7214,7 +7219,7 @@ type ClientInterface interface {
 
 	// CreateCheckWithBody Create a check
 	//
-	// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys.
+	// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. While probing is late in one of the regions, the answer is 503 with Retry-After.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -7223,7 +7228,7 @@ type ClientInterface interface {
 
 	// CreateCheck Create a check
 	//
-	// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys.
+	// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. While probing is late in one of the regions, the answer is 503 with Retry-After.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -7242,7 +7247,7 @@ type ClientInterface interface {
 
 	// UpdateCheckWithBody Update a check
 	//
-	// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept.
+	// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. While probing is late in a region, a change that adds load there is answered with 503 and Retry-After.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -7251,7 +7256,7 @@ type ClientInterface interface {
 
 	// UpdateCheck Update a check
 	//
-	// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept.
+	// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. While probing is late in a region, a change that adds load there is answered with 503 and Retry-After.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -7321,7 +7326,7 @@ type ClientInterface interface {
 
 	// TestCheck Run a check now
 	//
-	// Runs in the check's first region, or in `region`. On an enabled check it counts as an execution. With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`.
+	// Runs in the check's first region, or in `region`. On an enabled check it counts as an execution. With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`. An organization may run a few tests at the same time, 5, 20 or 50 by its tier; more are answered with 429. A request that is given up ends its test.
 	//
 	// Corresponds with POST /v1/checks/{id}/test (the `TestCheck` operationId).
 	TestCheck(ctx context.Context, id openapi_types.UUID, params *TestCheckParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -7907,7 +7912,7 @@ func (c *Client) ListChecks(ctx context.Context, params *ListChecksParams, reqEd
 
 // CreateCheckWithBody Create a check
 //
-// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys.
+// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. While probing is late in one of the regions, the answer is 503 with Retry-After.
 //
 // Takes any type of body and a specified content type.
 //
@@ -7926,7 +7931,7 @@ func (c *Client) CreateCheckWithBody(ctx context.Context, contentType string, bo
 
 // CreateCheck Create a check
 //
-// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys.
+// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. While probing is late in one of the regions, the answer is 503 with Retry-After.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -7975,7 +7980,7 @@ func (c *Client) GetCheck(ctx context.Context, id openapi_types.UUID, reqEditors
 
 // UpdateCheckWithBody Update a check
 //
-// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept.
+// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. While probing is late in a region, a change that adds load there is answered with 503 and Retry-After.
 //
 // Takes any type of body and a specified content type.
 //
@@ -7994,7 +7999,7 @@ func (c *Client) UpdateCheckWithBody(ctx context.Context, id openapi_types.UUID,
 
 // UpdateCheck Update a check
 //
-// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept.
+// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. While probing is late in a region, a change that adds load there is answered with 503 and Retry-After.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -8164,7 +8169,7 @@ func (c *Client) ListResults(ctx context.Context, id openapi_types.UUID, params 
 
 // TestCheck Run a check now
 //
-// Runs in the check's first region, or in `region`. On an enabled check it counts as an execution. With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`.
+// Runs in the check's first region, or in `region`. On an enabled check it counts as an execution. With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`. An organization may run a few tests at the same time, 5, 20 or 50 by its tier; more are answered with 429. A request that is given up ends its test.
 //
 // Corresponds with POST /v1/checks/{id}/test (the `TestCheck` operationId).
 func (c *Client) TestCheck(ctx context.Context, id openapi_types.UUID, params *TestCheckParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -11270,7 +11275,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateCheckWithBodyWithResponse Create a check
 	//
-	// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys.
+	// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. While probing is late in one of the regions, the answer is 503 with Retry-After.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -11279,7 +11284,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateCheckWithResponse Create a check
 	//
-	// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys.
+	// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. While probing is late in one of the regions, the answer is 503 with Retry-After.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -11302,7 +11307,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateCheckWithBodyWithResponse Update a check
 	//
-	// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept.
+	// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. While probing is late in a region, a change that adds load there is answered with 503 and Retry-After.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -11311,7 +11316,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateCheckWithResponse Update a check
 	//
-	// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept.
+	// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. While probing is late in a region, a change that adds load there is answered with 503 and Retry-After.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -11391,7 +11396,7 @@ type ClientWithResponsesInterface interface {
 
 	// TestCheckWithResponse Run a check now
 	//
-	// Runs in the check's first region, or in `region`. On an enabled check it counts as an execution. With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`.
+	// Runs in the check's first region, or in `region`. On an enabled check it counts as an execution. With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`. An organization may run a few tests at the same time, 5, 20 or 50 by its tier; more are answered with 429. A request that is given up ends its test.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -13016,6 +13021,11 @@ type CreateCheckResponse429Headers struct {
 	RetryAfter *int
 }
 
+// CreateCheckResponse503Headers the declared response headers of an HTTP 503 response for CreateCheck
+type CreateCheckResponse503Headers struct {
+	RetryAfter *int
+}
+
 type CreateCheckResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -13033,10 +13043,14 @@ type CreateCheckResponse struct {
 	JSON429 *TooManyRequests
 	// JSON500 the response for an HTTP 500 `application/json` response
 	JSON500 *InternalServerError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *ServiceUnavailable
 	// Headers201 the parsed response headers for an HTTP 201 response
 	Headers201 *CreateCheckResponse201Headers
 	// Headers429 the parsed response headers for an HTTP 429 response
 	Headers429 *CreateCheckResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *CreateCheckResponse503Headers
 }
 
 // GetJSON201 returns the response for an HTTP 201 `application/json` response
@@ -13072,6 +13086,11 @@ func (r CreateCheckResponse) GetJSON429() *TooManyRequests {
 // GetJSON500 returns the response for an HTTP 500 `application/json` response
 func (r CreateCheckResponse) GetJSON500() *InternalServerError {
 	return r.JSON500
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r CreateCheckResponse) GetJSON503() *ServiceUnavailable {
+	return r.JSON503
 }
 
 // GetBody returns the raw response body bytes
@@ -13292,6 +13311,11 @@ type UpdateCheckResponse429Headers struct {
 	RetryAfter *int
 }
 
+// UpdateCheckResponse503Headers the declared response headers of an HTTP 503 response for UpdateCheck
+type UpdateCheckResponse503Headers struct {
+	RetryAfter *int
+}
+
 type UpdateCheckResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -13311,10 +13335,14 @@ type UpdateCheckResponse struct {
 	JSON429 *TooManyRequests
 	// JSON500 the response for an HTTP 500 `application/json` response
 	JSON500 *InternalServerError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *ServiceUnavailable
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *UpdateCheckResponse200Headers
 	// Headers429 the parsed response headers for an HTTP 429 response
 	Headers429 *UpdateCheckResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *UpdateCheckResponse503Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -13355,6 +13383,11 @@ func (r UpdateCheckResponse) GetJSON429() *TooManyRequests {
 // GetJSON500 returns the response for an HTTP 500 `application/json` response
 func (r UpdateCheckResponse) GetJSON500() *InternalServerError {
 	return r.JSON500
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r UpdateCheckResponse) GetJSON503() *ServiceUnavailable {
+	return r.JSON503
 }
 
 // GetBody returns the raw response body bytes
@@ -16314,7 +16347,7 @@ func (c *ClientWithResponses) ListChecksWithResponse(ctx context.Context, params
 
 // CreateCheckWithBodyWithResponse Create a check
 //
-// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys.
+// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. While probing is late in one of the regions, the answer is 503 with Retry-After.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -16329,7 +16362,7 @@ func (c *ClientWithResponses) CreateCheckWithBodyWithResponse(ctx context.Contex
 
 // CreateCheckWithResponse Create a check
 //
-// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys.
+// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. While probing is late in one of the regions, the answer is 503 with Retry-After.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -16370,7 +16403,7 @@ func (c *ClientWithResponses) GetCheckWithResponse(ctx context.Context, id opena
 
 // UpdateCheckWithBodyWithResponse Update a check
 //
-// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept.
+// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. While probing is late in a region, a change that adds load there is answered with 503 and Retry-After.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -16385,7 +16418,7 @@ func (c *ClientWithResponses) UpdateCheckWithBodyWithResponse(ctx context.Contex
 
 // UpdateCheckWithResponse Update a check
 //
-// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept.
+// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. While probing is late in a region, a change that adds load there is answered with 503 and Retry-After.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -16525,7 +16558,7 @@ func (c *ClientWithResponses) ListResultsWithResponse(ctx context.Context, id op
 
 // TestCheckWithResponse Run a check now
 //
-// Runs in the check's first region, or in `region`. On an enabled check it counts as an execution. With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`.
+// Runs in the check's first region, or in `region`. On an enabled check it counts as an execution. With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`. An organization may run a few tests at the same time, 5, 20 or 50 by its tier; more are answered with 429. A request that is given up ends its test.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -18347,6 +18380,13 @@ func ParseCreateCheckResponse(rsp *http.Response) (*CreateCheckResponse, error) 
 		}
 		response.JSON500 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ServiceUnavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
 	}
 
 	switch {
@@ -18384,6 +18424,16 @@ func ParseCreateCheckResponse(rsp *http.Response) (*CreateCheckResponse, error) 
 			headers.RetryAfter = &value
 		}
 		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers CreateCheckResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers503 = &headers
 	}
 
 	return response, nil
@@ -18651,6 +18701,13 @@ func ParseUpdateCheckResponse(rsp *http.Response) (*UpdateCheckResponse, error) 
 		}
 		response.JSON500 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ServiceUnavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
 	}
 
 	switch {
@@ -18688,6 +18745,16 @@ func ParseUpdateCheckResponse(rsp *http.Response) (*UpdateCheckResponse, error) 
 			headers.RetryAfter = &value
 		}
 		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers UpdateCheckResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers503 = &headers
 	}
 
 	return response, nil

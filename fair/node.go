@@ -1,7 +1,5 @@
 package fair
 
-import "container/list"
-
 // node is what one target, one organization or the process holds of the places. The
 // process has organizations as its children, and these have targets.
 type node struct {
@@ -12,7 +10,7 @@ type node struct {
 	ready [classes][]*node
 	index [classes]int // in the parent's ready; -1 when it is not there
 	// line are the claims that wait; only a target has them.
-	line [classes]*list.List
+	line [classes]line
 
 	held, starting int
 	served         uint64 // when it got its last place
@@ -22,7 +20,7 @@ type node struct {
 func newNode(parent *node, key string) *node {
 	n := &node{parent: parent, key: key, children: make(map[string]*node)}
 	for c := range classes {
-		n.index[c], n.line[c] = -1, list.New()
+		n.index[c] = -1
 	}
 	return n
 }
@@ -38,7 +36,7 @@ func (n *node) child(key string) *node {
 }
 
 // waits reports whether a claim of the class waits here.
-func (n *node) waits(c class) bool { return len(n.ready[c]) > 0 || n.line[c].Len() > 0 }
+func (n *node) waits(c class) bool { return len(n.ready[c]) > 0 || len(n.line[c]) > 0 }
 
 // refresh brings the lists of a target and of its organization up to date after claims
 // were added or removed.
@@ -66,4 +64,38 @@ func (n *node) unlist(c class) {
 	list[at], last.index[c] = last, at
 	list[len(list)-1] = nil
 	n.parent.ready[c], n.index[c] = list[:len(list)-1], -1
+}
+
+// line orders the claims that wait by the time since which they are due, for
+// container/heap.
+type line []*Place
+
+func (l line) Len() int { return len(l) }
+
+func (l line) Less(i, j int) bool {
+	if !l[i].since.Equal(l[j].since) {
+		return l[i].since.Before(l[j].since)
+	}
+	return l[i].joined < l[j].joined
+}
+
+func (l line) Swap(i, j int) {
+	l[i], l[j] = l[j], l[i]
+	l[i].index, l[j].index = i, j
+}
+
+// Push adds a *Place.
+func (l *line) Push(x any) {
+	p := x.(*Place) //nolint:forcetypeassert // see Queue.Join
+	p.index = len(*l)
+	*l = append(*l, p)
+}
+
+// Pop removes the last claim.
+func (l *line) Pop() any {
+	all := *l
+	p := all[len(all)-1]
+	all[len(all)-1] = nil
+	*l = all[:len(all)-1]
+	return p
 }

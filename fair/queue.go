@@ -1,7 +1,7 @@
 package fair
 
 import (
-	"container/list"
+	"container/heap"
 	"sync"
 	"time"
 )
@@ -32,11 +32,14 @@ type Claim struct {
 	Target       string // host and port
 	// Slow: the place is expected to be held for SlowAfter or longer.
 	Slow bool
+	// Since is when the claim became due. A claim that gives up and joins again keeps its
+	// place in the line of its target.
+	Since time.Time
 }
 
 // Queue hands out places. A free place goes to the organization with the smallest share
-// that waits, there to the target with the smallest share, and there to the first that
-// came. The share is that of the scarcer of two resources (dominant resource fairness):
+// that waits, there to the target with the smallest share, and there to the claim
+// that is due for the longest time. The share is that of the scarcer of two resources (dominant resource fairness):
 // the places held, and the places that are starting.
 //
 // An order alone helps nobody while every place is held for ten seconds. So an organization
@@ -53,6 +56,7 @@ type Queue struct {
 	waiting      int
 	startingSlow int    // starting places of claims that are expected to be slow
 	served       uint64 // counts the places handed out
+	joined       uint64 // counts the claims
 }
 
 // class separates claims that are expected to be slow from the others, so that these
@@ -76,7 +80,9 @@ type Place struct {
 	target  *node
 	class   class
 	stage   stage
-	element *list.Element // in the line of its target while it waits
+	since   time.Time
+	joined  uint64        // orders claims that are due since the same instant
+	index   int           // in the line of its target while it waits
 	granted chan struct{} // closed when the place is held
 	timer   *time.Timer   // of the next stage
 }
@@ -97,12 +103,13 @@ const (
 func (q *Queue) Join(c Claim) *Place {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	p := &Place{queue: q, granted: make(chan struct{})}
+	q.joined++
+	p := &Place{queue: q, granted: make(chan struct{}), since: c.Since, joined: q.joined}
 	if c.Slow {
 		p.class = slow
 	}
 	p.target = q.root.child(c.Organization).child(c.Target)
-	p.element = p.target.line[p.class].PushBack(p)
+	heap.Push(&p.target.line[p.class], p)
 	q.waiting++
 	p.target.refresh()
 	q.dispatch()
@@ -124,7 +131,7 @@ func (p *Place) Leave() (wasSlow bool) {
 	case left:
 		return false
 	case waiting:
-		p.target.line[p.class].Remove(p.element)
+		heap.Remove(&p.target.line[p.class], p.index)
 		q.waiting--
 	case starting, settled, aged:
 		p.timer.Stop()
@@ -174,7 +181,7 @@ func (q *Queue) dispatch() {
 		default:
 			target, c = fast, quick
 		}
-		q.grant(target.line[c].Front().Value.(*Place)) //nolint:forcetypeassert // a line holds places only
+		q.grant(target.line[c][0])
 	}
 }
 
@@ -224,7 +231,7 @@ func (q *Queue) share(n *node) float64 {
 
 // grant hands out a place.
 func (q *Queue) grant(p *Place) {
-	p.target.line[p.class].Remove(p.element)
+	heap.Remove(&p.target.line[p.class], p.index)
 	q.waiting--
 	q.served++
 	p.target.parent.last = p.class

@@ -124,6 +124,20 @@ func TestQueueOrder(t *testing.T) {
 		})
 	})
 
+	t.Run("ServesTheClaimFirstThatIsDueForTheLongestTime", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			q := fair.New(limits(1000, 1))
+			held := q.Join(fair.Claim{Organization: "o", Target: "t"})
+			later := q.Join(fair.Claim{Organization: "o", Target: "t", Since: time.Now()})
+			joinsAgain := q.Join(fair.Claim{Organization: "o", Target: "t", Since: time.Now().Add(-time.Minute)})
+			held.Leave()
+			if holds(later) || !holds(joinsAgain) {
+				t.Error("the claim that joined first got the place, not the one that is due for a minute")
+			}
+		})
+	})
+
 	t.Run("TakesTurnsAmongEqualShares", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {

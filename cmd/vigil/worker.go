@@ -86,6 +86,8 @@ func (p *platform) startRegions(ctx context.Context, regions []string) (<-chan s
 		Votes: p.store, Incidents: p.incidents, Now: time.Now, Log: p.log,
 	})
 	p.metrics.Gauge("vigil_probes_in_flight", watcher.Probing)
+	p.metrics.Gauge("vigil_probes_waiting", watcher.Waiting)
+	go p.reportLoad(running, name, watcher)
 	started := workers.KeepStarting(running, func(ctx context.Context) (func(context.Context), error) {
 		regions := workers.NewRegions(p.temporal.client, workers.RegionOptions{
 			Name: name, Regions: regions, Watcher: watcher, Leases: p.store, Capabilities: p.probes,
