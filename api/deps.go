@@ -100,6 +100,8 @@ type Store interface {
 	keyStore
 	regionStore
 	checkStore
+	testStore
+	loadStore
 	resultStore
 	checkRegionStore
 	usageStore

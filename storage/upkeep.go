@@ -135,6 +135,7 @@ func (s *Store) DropExpired(ctx context.Context, now time.Time, keep Retention) 
 		{"drop tokens", "DELETE FROM account_tokens WHERE expires_at < ?", time.Hour},
 		{"drop failed logins", "DELETE FROM login_attempts WHERE last_at < ?", 2 * loginWindow},
 		{"drop rate windows", "DELETE FROM rate_windows WHERE started < ?", time.Hour},
+		{"drop running tests", "DELETE FROM running_tests WHERE ends < ?", time.Hour},
 	} {
 		if expired.keep <= 0 {
 			continue

@@ -39,6 +39,8 @@ type settings struct {
 	Regions     regionList    `env:"VIGIL_REGIONS" envDefault:"all" help:"~regions~ that vigil up probes from (vigil worker has --region): all, primary, or keys and cloud names with commas"`
 	QuietWindow time.Duration `env:"VIGIL_QUIET_WINDOW" envDefault:"1m" help:"~duration~ that one activity may cover while nothing changes; 0: one activity for each slot"`
 
+	MaxProbes int `env:"VIGIL_MAX_PROBES" envDefault:"4096" help:"~probes~ that one process runs at the same time; each may take a file descriptor and 100 KiB of memory"`
+
 	PublicURL             publicURL     `env:"VIGIL_PUBLIC_URL" help:"~URL~ under which people reach the API (default http:// and the address of the API)"`
 	SignupTier            tier          `env:"VIGIL_SIGNUP_TIER" envDefault:"free" help:"~tier~ of new organizations: free, paid or enterprise"`
 	EnterpriseMinInterval time.Duration `env:"VIGIL_ENTERPRISE_MIN_INTERVAL" envDefault:"1s" help:"smallest interval of the enterprise tier, as a ~duration~ of whole seconds"`
@@ -183,6 +185,9 @@ func (s *settings) validate() error {
 	}
 	if s.QuietWindow < 0 || s.QuietWindow > time.Hour {
 		wrong("VIGIL_QUIET_WINDOW", "is %v; it must lie between 0 and 1h", s.QuietWindow)
+	}
+	if s.MaxProbes < 64 || s.MaxProbes > 100_000 {
+		wrong("VIGIL_MAX_PROBES", "is %d; it must lie between 64 and 100000", s.MaxProbes)
 	}
 	if s.TemporalRetention < time.Hour {
 		wrong("VIGIL_TEMPORAL_RETENTION", "is %v; the least that Temporal accepts is 1h", s.TemporalRetention)
