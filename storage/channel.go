@@ -69,7 +69,7 @@ func (s *Store) openedChannels(rows []channelRow) ([]vigil.Channel, error) {
 }
 
 // CreateChannel stores a new channel of its organization. Zero ids and times are
-// filled in.
+// filled in. More channels than the plan allows are a CodePlanLimit error.
 func (s *Store) CreateChannel(ctx context.Context, c vigil.Channel) (vigil.Channel, error) {
 	now := s.instant()
 	c.ID, c.DisabledReason = idOrNew(c.ID), ""
@@ -78,8 +78,19 @@ func (s *Store) CreateChannel(ctx context.Context, c vigil.Channel) (vigil.Chann
 	if err != nil {
 		return vigil.Channel{}, wrap("create channel", err)
 	}
-	if _, err := s.db.NewInsert().Model(row).Exec(ctx); err != nil {
-		return vigil.Channel{}, wrap("create channel", unstorable(err))
+	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		tier, err := lockOrganization(ctx, tx, c.OrgID)
+		if err != nil {
+			return err
+		}
+		if err := checkLimit(ctx, tx, tier, vigil.LimitChannels, c.OrgID); err != nil {
+			return err
+		}
+		_, err = tx.NewInsert().Model(row).Exec(ctx)
+		return unstorable(err)
+	})
+	if err != nil {
+		return vigil.Channel{}, wrap("create channel", err)
 	}
 	return c, nil
 }

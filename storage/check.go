@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/google/uuid"
@@ -15,9 +14,9 @@ import (
 
 // CreateCheck stores a new check and the rows of its loops, whose slot 0 is now. It
 // fills in zero ids and times and sets anchor and revision. A check that exceeds the
-// plan's hourly budget of executions, or the hourly allowance of creations, is a
-// CodePlanLimit error with limit, current and requested values in its details. An id
-// that exists is a CodeConflict error.
+// plan's number of checks, its hourly budget of executions, or the hourly allowance of
+// creations, is a CodePlanLimit error with limit, current and requested values in its
+// details. An id that exists is a CodeConflict error.
 func (s *Store) CreateCheck(ctx context.Context, c vigil.Check, plan vigil.Plan, allow vigil.Allowance) (vigil.Check, error) {
 	now := s.instant()
 	c.ID = idOrNew(c.ID)
@@ -33,7 +32,10 @@ func (s *Store) CreateCheck(ctx context.Context, c vigil.Check, plan vigil.Plan,
 		return vigil.Check{}, wrap("create check", err)
 	}
 	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
-		if err := lockOrganization(ctx, tx, c.OrgID); err != nil {
+		if _, err := lockOrganization(ctx, tx, c.OrgID); err != nil {
+			return err
+		}
+		if err := checkLimit(ctx, tx, plan.Tier, vigil.LimitChecks, c.OrgID); err != nil {
 			return err
 		}
 		if err := checkBudget(ctx, tx, &c, plan); err != nil {
@@ -54,14 +56,6 @@ func (s *Store) CreateCheck(ctx context.Context, c vigil.Check, plan vigil.Plan,
 		return vigil.Check{}, wrap("create check", err)
 	}
 	return c, nil
-}
-
-// lockOrganization serializes the transactions that use an organization's budget. It
-// must be the first lock of such a transaction, which prevents deadlocks.
-func lockOrganization(ctx context.Context, tx bun.Tx, orgID uuid.UUID) error {
-	var id uuid.UUID
-	err := tx.NewRaw("SELECT id FROM organizations WHERE id = ? FOR NO KEY UPDATE", orgID).Scan(ctx, &id)
-	return found("organization", err)
 }
 
 // checkBudget returns a CodePlanLimit error when the check would raise the cost of the
@@ -88,13 +82,6 @@ func checkBudget(ctx context.Context, tx bun.Tx, c *vigil.Check, plan vigil.Plan
 // hourlyCost is an SQL expression: the sum of vigil.Check.HourlyCost over rows of
 // checks, in executions an hour.
 const hourlyCost = "coalesce(sum(3600000.0 / interval_ms * cardinality(regions)), 0)::float8"
-
-func planLimit(tier vigil.Tier, limit int64, current, requested float64, format string) error {
-	current, requested = math.Round(current*100)/100, math.Round(requested*100)/100
-	err := vigil.Errorf(vigil.CodePlanLimit, format, requested, current, limit, tier)
-	err.Details = map[string]any{"limit": limit, "current": current, "requested": requested, "tier": string(tier)}
-	return err
-}
 
 // countCreation records a creation, or returns a CodePlanLimit error when the
 // allowance of the last hour is used up. Deleting a check does not restore the
@@ -203,18 +190,6 @@ func deleteLocked(ctx context.Context, tx bun.Tx, id uuid.UUID) ([]string, error
 		return nil, fmt.Errorf("delete: %w", err)
 	}
 	return regions, nil
-}
-
-// Usage returns how many checks an organization has and how many executions an hour
-// its enabled checks need. It is zero for an unknown organization.
-func (s *Store) Usage(ctx context.Context, orgID uuid.UUID) (vigil.Usage, error) {
-	var usage struct {
-		Checks int64   `bun:"checks"`
-		Hourly float64 `bun:"hourly"`
-	}
-	err := s.db.NewRaw("SELECT count(*) AS checks, (SELECT "+hourlyCost+" FROM checks WHERE org_id = ? AND enabled) AS hourly"+
-		" FROM checks WHERE org_id = ?", orgID, orgID).Scan(ctx, &usage)
-	return vigil.Usage{Checks: usage.Checks, ExecutionsPerHour: usage.Hourly}, wrap("sum usage", err)
 }
 
 // ExpireChecks deletes up to 1,000 checks whose ExpiresAt is not after now, as

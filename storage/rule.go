@@ -68,13 +68,20 @@ func rulesOf(rows []ruleRow) ([]vigil.Rule, error) {
 // CreateRule stores a new alert rule and raises the revision of its check, so that the
 // check's loops load the rule. It fills in zero ids and times. A check that is not the
 // organization's is a CodeNotFound error, and a channel that is not the organization's a
-// CodeInvalid error.
+// CodeInvalid error. More rules of a check than the plan allows are a CodePlanLimit error.
 func (s *Store) CreateRule(ctx context.Context, r vigil.Rule) (vigil.Rule, error) {
 	now := s.instant()
 	r.ID = idOrNew(r.ID)
 	r.CreatedAt, r.UpdatedAt = timeOrDefault(r.CreatedAt, now), timeOrDefault(r.UpdatedAt, now)
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		if err := lockCheck(ctx, tx, r.OrgID, r.CheckID); err != nil {
+			return err
+		}
+		var tier string
+		if err := tx.NewRaw("SELECT tier FROM organizations WHERE id = ?", r.OrgID).Scan(ctx, &tier); err != nil {
+			return found("organization", err)
+		}
+		if err := checkLimit(ctx, tx, vigil.Tier(tier), vigil.LimitRulesPerCheck, r.CheckID); err != nil {
 			return err
 		}
 		if err := ownChannels(ctx, tx, r.OrgID, r.Channels); err != nil {
