@@ -121,11 +121,12 @@ func (s *Store) Check(ctx context.Context, orgID, id uuid.UUID) (vigil.Check, er
 }
 
 // Checks returns one page of an organization's checks, newest first, and the total
-// number of checks.
+// number of checks. A page ends before its limit when it holds 8 MiB.
 func (s *Store) Checks(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]vigil.Check, int, error) {
 	var rows []checkRow
-	err := selectChecks(s.db, &rows).Where("c.org_id = ?", orgID).
-		OrderExpr("c.created_at DESC, c.id DESC").Limit(int64(page.Limit)).Offset(int64(page.Offset)).Scan(ctx)
+	query := selectChecks(s.db, &rows).Where("c.org_id = ?", orgID).
+		OrderExpr("c.created_at DESC, c.id DESC").Limit(int64(page.Limit)).Offset(int64(page.Offset))
+	err := s.boundedPage(query, newestFirst, "octet_length(p.config::text)").Scan(ctx, &rows)
 	if err != nil {
 		return nil, 0, wrap("list checks", err)
 	}
@@ -142,10 +143,10 @@ func (s *Store) Checks(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([
 	return checks, int(total), nil
 }
 
-// DeleteCheck deletes a check of the organization with everything that belongs to it,
-// adds a tombstone for each of its loops and returns their regions. When the check
-// has many results, some remain at first; PurgeLoop deletes them. An unknown check is
-// a CodeNotFound error.
+// DeleteCheck deletes a check of the organization, its rules and its loops, adds a
+// tombstone for each loop and returns their regions. The check's results, incidents and
+// deliveries are not found any more; PurgeLoop deletes their rows. An unknown check is a
+// CodeNotFound error.
 func (s *Store) DeleteCheck(ctx context.Context, orgID, id uuid.UUID) (regions []string, err error) {
 	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		if err := lockCheck(ctx, tx, orgID, id); err != nil {
@@ -154,11 +155,7 @@ func (s *Store) DeleteCheck(ctx context.Context, orgID, id uuid.UUID) (regions [
 		regions, err = deleteLocked(ctx, tx, id)
 		return err
 	})
-	if err != nil {
-		return nil, wrap("delete check", err)
-	}
-	s.purgeSoon(ctx, id)
-	return regions, nil
+	return regions, wrap("delete check", err)
 }
 
 // lockCheck serializes changes of a check. The lock mode, FOR NO KEY UPDATE, still
@@ -172,7 +169,7 @@ func lockCheck(ctx context.Context, tx bun.Tx, orgID, id uuid.UUID) error {
 
 // deleteLocked deletes a check whose row is locked, and returns its regions. It first
 // locks the loops, so that no writer adds results. A writer that waits for these locks
-// delays the results of all other checks too, so the results of this check are deleted
+// delays the results of other checks too, so all that may be many rows is deleted
 // later (see purge).
 func deleteLocked(ctx context.Context, tx bun.Tx, id uuid.UUID) ([]string, error) {
 	loops, err := lockLoops(ctx, tx, id)
@@ -242,9 +239,6 @@ func (s *Store) expire(ctx context.Context, orgID, id uuid.UUID, now time.Time) 
 	})
 	if vigil.ErrorCode(err) == vigil.CodeNotFound {
 		return false, nil
-	}
-	if deleted && err == nil {
-		s.purgeSoon(ctx, id)
 	}
 	return deleted && err == nil, wrap("expire check", err)
 }
