@@ -10,9 +10,11 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -88,8 +90,30 @@ func (s *cluster) startTemporal() { s.temporal = start(s.t, s.env, "temporal", "
 func (s *cluster) startAPI()      { s.api = launch(s.t, s.env, "api") }
 func (s *cluster) startControl()  { s.control = launch(s.t, s.env, "worker", "--control") }
 
-func (s *cluster) startWorker(i int) {
-	s.workers[i] = launch(s.t, s.env, "worker", "--region", clusterRegion)
+// startWorker starts a worker with more settings, which override those of the cluster.
+func (s *cluster) startWorker(i int, env ...string) {
+	s.workers[i] = launch(s.t, slices.Concat(s.env, env), "worker", "--region", clusterRegion)
+}
+
+// through returns the setting of a database that is reached through a link.
+func (s *cluster) through(l *link) string {
+	s.t.Helper()
+	dsn, err := url.Parse(s.dsn)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	dsn.Host = l.address
+	return "DATABASE_URL=" + dsn.String()
+}
+
+// databaseAddress is where Postgres listens.
+func (s *cluster) databaseAddress() string {
+	s.t.Helper()
+	dsn, err := url.Parse(s.dsn)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return dsn.Host
 }
 
 // finish runs a command to its end.

@@ -51,6 +51,7 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, "build:", err)
 			return 1
 		}
+		defer figures.print(os.Stdout)
 		return m.Run()
 	}())
 }

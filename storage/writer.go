@@ -30,11 +30,15 @@ type WriterOptions struct {
 }
 
 const (
-	minRetryDelay = 50 * time.Millisecond // doubles after each attempt
-	maxRetryDelay = 2 * time.Second
-	commitTimeout = 30 * time.Second // for one transaction
-	drainTimeout  = 5 * time.Second  // for the accepted rows when the writer stops
+	minRetryDelay    = 50 * time.Millisecond // doubles after each attempt
+	maxRetryDelay    = 2 * time.Second
+	commitTimeout    = 30 * time.Second // for one transaction
+	maxCommitTimeout = 30 * time.Second
+	drainTimeout     = 5 * time.Second // for the accepted rows when the writer stops
 )
+
+// resultWriters is how many transactions of a ResultWriter may be in flight.
+const resultWriters = 4
 
 // ResultWriter stores the results of many goroutines in shared transactions, since a
 // commit costs about the same for one row and for hundreds. Several writers, also in
