@@ -253,7 +253,7 @@ func (s *Store) dropFromRules(ctx context.Context, orgID, channelID uuid.UUID) (
 	for {
 		var checks []uuid.UUID
 		// Without the audit entry of ctx: it belongs to the deletion of the channel.
-		err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) (err error) {
+		err := s.transact(ctx, nil, func(ctx context.Context, tx bun.Tx) (err error) {
 			checks, err = dropFromSomeRules(ctx, tx, orgID, channelID)
 			return err
 		})

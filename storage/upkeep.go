@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -98,16 +97,17 @@ func (s *Store) partitionExists(ctx context.Context, err error, name string) boo
 // lock longer than lockTimeout, the transaction is rolled back and tried again, so that
 // results are not delayed for longer.
 func (s *Store) withUpkeepLock(ctx context.Context, fn func(ctx context.Context, tx bun.Tx) error) error {
-	wait := minUpkeepWait
+	ctx, wait := withQueryLimit(ctx, maintenanceLimit), minUpkeepWait // rows of the default partition may be many
 	for try := 1; ; try++ {
 		err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
-			_, err := tx.NewRaw("SELECT set_config('lock_timeout', ?, true), pg_advisory_xact_lock(?)",
-				strconv.FormatInt(milliseconds(upkeepLockTimeout), 10), int64(upkeepLock)).Exec(ctx)
-			if err != nil {
-				return fmt.Errorf("wait for the upkeep lock: %w", err)
-			}
-			if err := setLockTimeout(ctx, tx, lockTimeout); err != nil {
-				return err
+			for _, step := range []string{
+				fmt.Sprintf("SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = %d", milliseconds(upkeepLockTimeout)),
+				fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", upkeepLock),
+				fmt.Sprintf("SET LOCAL lock_timeout = %d", milliseconds(lockTimeout)),
+			} {
+				if _, err := tx.ExecContext(ctx, step); err != nil {
+					return fmt.Errorf("wait for the upkeep lock: %w", err)
+				}
 			}
 			return fn(ctx, tx)
 		})
@@ -119,15 +119,6 @@ func (s *Store) withUpkeepLock(ctx context.Context, fn func(ctx context.Context,
 		}
 		wait = min(2*wait, maxUpkeepWait)
 	}
-}
-
-// setLockTimeout bounds how long each statement of a transaction waits for a lock.
-func setLockTimeout(ctx context.Context, tx bun.IDB, timeout time.Duration) error {
-	_, err := tx.NewRaw("SELECT set_config('lock_timeout', ?, true)", strconv.FormatInt(milliseconds(timeout), 10)).Exec(ctx)
-	if err != nil {
-		return fmt.Errorf("set the lock timeout: %w", err)
-	}
-	return nil
 }
 
 // isLockTimeout reports whether a statement gave up waiting for a lock, or was chosen to
