@@ -2646,6 +2646,15 @@ type KeyRequest struct {
 	Name string `json:"name"`
 }
 
+// Limit defines model for Limit.
+type Limit struct {
+	// Limit How many the tier allows; null without a limit.
+	Limit *int64 `json:"limit"`
+
+	// Used How many there are. What exceeds a limit, after a change of the tier, stays.
+	Used int64 `json:"used"`
+}
+
 // LoginRequest defines model for LoginRequest.
 type LoginRequest struct {
 	// Email Examples: ada@example.com
@@ -3676,8 +3685,11 @@ type Usage struct {
 	// Checks How many checks there are, disabled ones included.
 	Checks            int64      `json:"checks"`
 	ExecutionsPerHour Executions `json:"executions_per_hour"`
-	RateLimit         Rate       `json:"rate_limit"`
-	Tier              UsageTier  `json:"tier"`
+
+	// Limits What the tier limits by number: checks, channels, rules_per_check (used: by the check with the most) and api_keys.
+	Limits    map[string]Limit `json:"limits"`
+	RateLimit Rate             `json:"rate_limit"`
+	Tier      UsageTier        `json:"tier"`
 }
 
 // UsageTier defines model for Usage.Tier.

@@ -64,6 +64,9 @@ type settings struct {
 	EventRetention   time.Duration `env:"VIGIL_EVENT_RETENTION" envDefault:"7d" help:"~duration~ for which the alert stream can be resumed"`
 	AttemptRetention time.Duration `env:"VIGIL_ATTEMPT_RETENTION" envDefault:"30d" help:"~duration~ for which attempts of deliveries are kept, and a delivery can be sent again"`
 
+	IncidentRetention time.Duration `env:"VIGIL_INCIDENT_RETENTION" envDefault:"400d" help:"~duration~ for which resolved incidents are kept, with their deliveries; VIGIL_ATTEMPT_RETENTION when that is longer"`
+	AuditRetention    time.Duration `env:"VIGIL_AUDIT_RETENTION" envDefault:"400d" help:"~duration~ for which the audit log is kept"`
+
 	MetricsListen hostPort `env:"VIGIL_METRICS_LISTEN" help:"address of the metrics and profiles of this process, as ~host:port~, for operators' networks only (default: none)"`
 
 	LogLevel logLevel `env:"VIGIL_LOG_LEVEL" envDefault:"info" help:"lowest ~level~ of log lines: debug, info, warn or error"`
@@ -225,6 +228,12 @@ func (s *settings) validate() error {
 	if s.AttemptRetention < minAttemptRetention {
 		wrong("VIGIL_ATTEMPT_RETENTION", "is %v; it must be at least 7d, since a delivery can take days", s.AttemptRetention)
 	}
+	if s.IncidentRetention < minAttemptRetention {
+		wrong("VIGIL_INCIDENT_RETENTION", "is %v; it must be at least 7d, since a delivery can take days", s.IncidentRetention)
+	}
+	if s.AuditRetention < 24*time.Hour {
+		wrong("VIGIL_AUDIT_RETENTION", "is %v; it must be at least 1d", s.AuditRetention)
+	}
 	if s.TemporalAddress == "" && s.TemporalListen.port() != "0" && s.TemporalListen == s.UIListen {
 		wrong("VIGIL_UI_LISTEN", "is %s, which is VIGIL_TEMPORAL_LISTEN too; choose another port for one of them", s.UIListen)
 	}
@@ -242,6 +251,7 @@ func (s *settings) retention() storage.Retention {
 	keep := storage.DefaultRetention()
 	keep.Results, keep.Rollups = s.ResultRetention, s.RollupRetention
 	keep.Events, keep.Attempts = s.EventRetention, s.AttemptRetention
+	keep.Incidents, keep.Audit = max(s.IncidentRetention, s.AttemptRetention), s.AuditRetention
 	return keep
 }
 
