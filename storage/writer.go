@@ -64,6 +64,7 @@ type pendingRow struct {
 	worker   string
 	deadline time.Duration
 	missed   int64        // slots before it without a result
+	previous time.Time    // newest slot with a result before it was written
 	outcome  chan outcome // has a buffer of one
 }
 
