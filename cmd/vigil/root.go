@@ -53,7 +53,7 @@ func newRootCommand() *cobra.Command {
 	addSettings(root.PersistentFlags())
 	root.AddCommand(
 		newUpCommand(), newAPICommand(), newWorkerCommand(), newTemporalCommand(), newMigrateCommand(), newOpenAPICommand(), newKeysCommand(),
-		newOrgsCommand(), newHealthCommand(), newBenchCommand(),
+		newOrgsCommand(), newHealthCommand(), newBenchCommand(), newBackupCommand(), newRestoreCommand(), newRestoredCommand(),
 	)
 	return root
 }
