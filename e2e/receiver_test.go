@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -159,12 +160,15 @@ func (s *receiver) summarize() receiverSummary {
 type service struct {
 	*httptest.Server
 	broken sync.Map // paths that fail
+	asked  sync.Map // number of requests, by path
 }
 
 func newService(t *testing.T) *service {
 	t.Helper()
 	f := &service{}
 	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked, _ := f.asked.LoadOrStore(r.URL.Path, new(atomic.Int64))
+		asked.(*atomic.Int64).Add(1)
 		if _, broken := f.broken.Load(r.URL.Path); broken {
 			w.WriteHeader(http.StatusInternalServerError)
 		}
@@ -175,3 +179,12 @@ func newService(t *testing.T) *service {
 
 func (f *service) fail(path string)   { f.broken.Store(path, time.Now()) }
 func (f *service) repair(path string) { f.broken.Delete(path) }
+
+// hits returns how many requests a path had.
+func (f *service) hits(path string) int64 {
+	asked, ok := f.asked.Load(path)
+	if !ok {
+		return 0
+	}
+	return asked.(*atomic.Int64).Load()
+}

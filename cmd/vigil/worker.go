@@ -77,7 +77,7 @@ func (p *platform) startRegions(ctx context.Context, regions []string) (<-chan s
 		}
 	}()
 	catalogue := activities.NewCatalogue(activities.CatalogueOptions{
-		Store: p.store, Parser: p.probes, Regions: regions, Now: time.Now, Clock: p.store.Clock, Log: p.log,
+		Store: p.store, Parser: p.probes, Regions: regions, Now: time.Now, Clock: p.store.Clock, Restores: p.store, Log: p.log,
 	})
 	if err := catalogue.Load(ctx); err != nil {
 		cancel()
@@ -89,7 +89,7 @@ func (p *platform) startRegions(ctx context.Context, regions []string) (<-chan s
 	watcher := activities.NewWatcher(activities.WatcherOptions{
 		Catalogue: catalogue, Results: writer, History: p.store,
 		Probes: fair.New(fair.DefaultLimits(p.settings.MaxProbes)), Worker: name, QuietWindow: p.settings.QuietWindow,
-		Votes: p.store, Incidents: p.incidents, Now: time.Now, Log: p.log,
+		Votes: p.store, Incidents: p.incidents, Restores: p.store, Now: time.Now, Log: p.log,
 	})
 	p.metrics.Gauge("vigil_probes_in_flight", watcher.Probing)
 	p.metrics.Gauge("vigil_probes_waiting", watcher.Waiting)
