@@ -88,7 +88,8 @@ func (h history) store(a *alerts) {
 		`INSERT INTO deliveries SELECT (jsonb_populate_record(d, jsonb_build_object('id', md5(d.event_type || n)::uuid,
 				'event_id', md5(d.event_type || 'e' || n)::uuid, 'incident_id', md5('i' || n)::uuid))).*
 			FROM deliveries AS d, generate_series(1, ?7) AS n WHERE d.incident_id = ?8`,
-		`INSERT INTO attempts SELECT (jsonb_populate_record(a, jsonb_build_object('id', gen_random_uuid(), 'delivery_id', md5(d.event_type || n)::uuid))).*
+		`INSERT INTO attempts SELECT (jsonb_populate_record(a, jsonb_build_object(
+				'id', gen_random_uuid(), 'delivery_id', md5(d.event_type || n)::uuid))).*
 			FROM deliveries AS d JOIN attempts AS a ON a.delivery_id = d.id, generate_series(1, ?7) AS n WHERE d.incident_id = ?8`,
 		"ANALYZE",
 	} {
