@@ -7,7 +7,7 @@ import (
 	"vigil"
 )
 
-func TestPlanCounts(t *testing.T) {
+func TestCountLimits(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	a := b.signup(t)

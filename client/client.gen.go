@@ -3841,7 +3841,7 @@ type Unauthorized = Error
 
 // ListApiKeysParams defines parameters for ListApiKeys.
 type ListApiKeysParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.
@@ -3850,7 +3850,7 @@ type ListApiKeysParams struct {
 
 // ListAuditLogParams defines parameters for ListAuditLog.
 type ListAuditLogParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.
@@ -3859,7 +3859,7 @@ type ListAuditLogParams struct {
 
 // ListChecksParams defines parameters for ListChecks.
 type ListChecksParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.
@@ -3868,7 +3868,7 @@ type ListChecksParams struct {
 
 // ListAlertRulesParams defines parameters for ListAlertRules.
 type ListAlertRulesParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.
@@ -3877,7 +3877,7 @@ type ListAlertRulesParams struct {
 
 // ListCheckRegionsParams defines parameters for ListCheckRegions.
 type ListCheckRegionsParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.
@@ -3898,7 +3898,7 @@ type ListResultsParams struct {
 	// Success Only successes, or only failures.
 	Success *bool `form:"success,omitempty" json:"success,omitempty"`
 
-	// Limit How many to show. More than 1000 is read as 1000.
+	// Limit How many to show. More than 1000 is read as 1000. A page of very large results (8 MiB) has fewer: go on at offset plus the number of results received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to pass over, counted from the newest.
@@ -3925,7 +3925,7 @@ type GetUptimeParamsPeriod string
 
 // ListDeliveriesParams defines parameters for ListDeliveries.
 type ListDeliveriesParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.
@@ -3946,7 +3946,7 @@ type ListDeliveriesParamsStatus string
 
 // ListDeliveryAttemptsParams defines parameters for ListDeliveryAttempts.
 type ListDeliveryAttemptsParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.
@@ -3955,7 +3955,7 @@ type ListDeliveryAttemptsParams struct {
 
 // ListIncidentsParams defines parameters for ListIncidents.
 type ListIncidentsParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.
@@ -3997,7 +3997,7 @@ type ListIncidentTimelineParams struct {
 
 // ListNotificationChannelsParams defines parameters for ListNotificationChannels.
 type ListNotificationChannelsParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.
@@ -4012,7 +4012,7 @@ type DeleteNotificationChannelParams struct {
 
 // ListRegionsParams defines parameters for ListRegions.
 type ListRegionsParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.
@@ -4030,7 +4030,7 @@ type StreamAlertsParams struct {
 
 // ListTemplateVariablesParams defines parameters for ListTemplateVariables.
 type ListTemplateVariablesParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.

@@ -48,8 +48,8 @@ func (s *Store) Incidents(ctx context.Context, orgID uuid.UUID, f vigil.Incident
 		return nil, 0, wrap("count incidents", err)
 	}
 	query = query.OrderExpr("i.created_at DESC, i.id DESC").Limit(int64(f.Limit)).Offset(int64(f.Offset))
-	err = s.boundedPage(query, newestFirst, "octet_length(p.trigger::text) + octet_length(p.audience::text) + octet_length(p.description)").
-		Scan(ctx, &rows)
+	const size = "octet_length(p.trigger::text) + octet_length(p.audience::text) + octet_length(p.description)"
+	err = s.boundedPage(query, newestFirst, size).Scan(ctx, &rows)
 	if err != nil {
 		return nil, 0, wrap("list incidents", err)
 	}

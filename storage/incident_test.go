@@ -316,7 +316,7 @@ func TestResolveIncident(t *testing.T) {
 		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
 		id := a.open(a.fails(newark)).Incident.ID
 		for _, who := range []string{"ada", "bob"} {
-			if _, err := a.store.AcknowledgeIncident(t.Context(), vigil.AcknowledgeRequest{ID: id, By: who}); err != nil {
+			if _, err := a.store.AcknowledgeIncident(t.Context(), id, who, ""); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -324,7 +324,7 @@ func TestResolveIncident(t *testing.T) {
 			t.Errorf("incident %+v", i)
 		}
 		a.resolve(id, vigil.ResolvedAutomatically)
-		if _, err := a.store.AcknowledgeIncident(t.Context(), vigil.AcknowledgeRequest{ID: id, By: "ada"}); vigil.ErrorCode(err) != vigil.CodeConflict {
+		if _, err := a.store.AcknowledgeIncident(t.Context(), id, "ada", ""); vigil.ErrorCode(err) != vigil.CodeConflict {
 			t.Errorf("after the end it gave %v", err)
 		}
 	})
@@ -345,122 +345,4 @@ func TestResolveIncident(t *testing.T) {
 			t.Errorf("%d rows and %d events are left", left, len(a.events()))
 		}
 	})
-}
-
-// TestDeletedCheckIsNotFoundBeforeItsRowsAreGone proves that nothing shows, changes or
-// sends what the purge has not deleted yet.
-func TestDeletedCheckIsNotFoundBeforeItsRowsAreGone(t *testing.T) {
-	t.Parallel()
-	a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
-	ctx, s := t.Context(), a.store
-	id := a.open(a.fails(newark)).Incident.ID
-	a.deliver(id, vigil.ChannelWebhook)
-	deliveries, _, err := s.Deliveries(ctx, a.org.ID, vigil.DeliveryFilter{Page: vigil.Page{Limit: 10}})
-	if err != nil || len(deliveries) != 1 {
-		t.Fatal(deliveries, err)
-	}
-	if _, err := s.RequestRedelivery(ctx, a.org.ID, deliveries[0].ID); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.DeleteCheck(ctx, a.org.ID, a.check.ID); err != nil {
-		t.Fatal(err)
-	}
-	if n := a.count("SELECT (SELECT count(*) FROM incidents) + (SELECT count(*) FROM deliveries)"); n != 2 {
-		t.Fatalf("%d rows before the purge, want 2", n)
-	}
-	for what, err := range map[string]error{
-		"incident": second(s.Incident(ctx, a.org.ID, id)), "delivery": second(s.Delivery(ctx, a.org.ID, deliveries[0].ID)),
-		"redelivery":      second(s.RequestRedelivery(ctx, a.org.ID, deliveries[0].ID)),
-		"acknowledgement": second(s.AcknowledgeIncident(ctx, vigil.AcknowledgeRequest{ID: id, By: "ada"})),
-		"resolution":      second(s.ResolveIncident(ctx, vigil.ResolveRequest{ID: id, Resolution: vigil.ResolvedManually})),
-		"vote":            second(s.SaveVote(ctx, a.check.ID, vigil.Vote{Region: newark, Revision: 9, Slot: a.slot.Add(time.Minute)})),
-	} {
-		if vigil.ErrorCode(err) != vigil.CodeNotFound {
-			t.Errorf("%s: %v", what, err)
-		}
-	}
-	if _, _, err := s.Timeline(ctx, a.org.ID, id, vigil.Page{Limit: 1}); vigil.ErrorCode(err) != vigil.CodeNotFound {
-		t.Errorf("timeline: %v", err)
-	}
-	if list, n, err := s.Incidents(ctx, a.org.ID, vigil.IncidentFilter{Page: vigil.Page{Limit: 10}}); err != nil || n+len(list) != 0 {
-		t.Errorf("%d incidents are listed, %v", n, err)
-	}
-	if list, n, err := s.Deliveries(ctx, a.org.ID, vigil.DeliveryFilter{Page: vigil.Page{Limit: 10}}); err != nil || n+len(list) != 0 {
-		t.Errorf("%d deliveries are listed, %v", n, err)
-	}
-	next, err := s.ClaimAttempt(ctx, id, a.channels[vigil.ChannelWebhook].ID)
-	if err != nil || next.State != vigil.NextAttemptNone {
-		t.Errorf("the next attempt is %q, %v", next.State, err)
-	}
-	later := a.slot.Add(time.Hour)
-	if stalled, err := s.StalledIncidents(ctx, later, 10); err != nil || len(stalled) != 0 {
-		t.Errorf("stalled incidents %v, %v", stalled, err)
-	}
-	if stalled, err := s.StalledDeliveries(ctx, later, 10); err != nil || len(stalled) != 0 {
-		t.Errorf("stalled deliveries %v, %v", stalled, err)
-	}
-}
-
-// second returns the error of a call.
-func second[T any](_ T, err error) error { return err }
-
-func TestTimeline(t *testing.T) {
-	t.Parallel()
-	a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
-	vote := a.fails(newark)
-	a.clock.set(a.slot.Add(time.Second))
-	id := a.open(vote).Incident.ID
-	a.clock.set(a.slot.Add(2 * time.Second))
-	a.deliver(id, vigil.ChannelWebhook)
-	a.slot = a.slot.Add(10 * time.Second)
-	a.vote(vigil.Vote{Region: newark, Revision: 2, Slot: a.slot})
-	a.clock.set(a.slot.Add(time.Second))
-	a.resolve(id, vigil.ResolvedAutomatically)
-	moments, total, err := a.store.Timeline(t.Context(), a.org.ID, id, vigil.Page{Limit: 100})
-	if err != nil || total != 5 {
-		t.Fatal(total, err)
-	}
-	var kinds []vigil.TimelineKind
-	for _, m := range moments {
-		kinds = append(kinds, m.Kind)
-	}
-	want := []vigil.TimelineKind{vigil.TimelineEdge, vigil.TimelineState, vigil.TimelineAttempt, vigil.TimelineEdge, vigil.TimelineState}
-	if !slices.Equal(kinds, want) || moments[2].Attempt.Number != 1 || moments[3].Region != newark {
-		t.Errorf("timeline %v, want %v", kinds, want)
-	}
-	if _, _, err := a.store.Timeline(t.Context(), uuid.New(), id, vigil.Page{Limit: 1}); vigil.ErrorCode(err) != vigil.CodeNotFound {
-		t.Errorf("another organization got %v", err)
-	}
-}
-
-func TestTimelineInPages(t *testing.T) {
-	t.Parallel()
-	a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook, vigil.ChannelChat)
-	a.clock.set(a.slot.Add(10 * time.Second)) // the incident, both attempts and two edges have one instant
-	vote := a.fails(newark)
-	id := a.open(vote).Incident.ID
-	a.deliver(id, vigil.ChannelWebhook)
-	a.deliver(id, vigil.ChannelChat)
-	a.vote(vigil.Vote{Region: frankfurt, Revision: 2, Slot: a.slot, Failures: 1, Firing: []uuid.UUID{a.rule.ID}})
-	for range 20 {
-		a.slot = a.slot.Add(10 * time.Second)
-		a.vote(vigil.Vote{Region: newark, Revision: 2, Slot: a.slot, Failures: 2, Firing: []uuid.UUID{a.rule.ID}})
-	}
-	whole, total, err := a.store.Timeline(t.Context(), a.org.ID, id, vigil.Page{Limit: 1000})
-	if err != nil || total != 25 || len(whole) != total {
-		t.Fatalf("%d of %d entries, %v", len(whole), total, err)
-	}
-	kinds := []vigil.TimelineKind{whole[0].Kind, whole[1].Kind, whole[2].Kind, whole[3].Kind, whole[4].Kind}
-	equal(t, kinds, []vigil.TimelineKind{
-		vigil.TimelineAttempt, vigil.TimelineAttempt, vigil.TimelineEdge, vigil.TimelineEdge, vigil.TimelineState,
-	})
-	var paged []vigil.TimelineEntry
-	for offset := 0; offset < 28; offset += 3 {
-		page, n, err := a.store.Timeline(t.Context(), a.org.ID, id, vigil.Page{Limit: 3, Offset: offset})
-		if err != nil || n != total || len(page) > 3 {
-			t.Fatalf("%d of %d entries, %v", len(page), n, err)
-		}
-		paged = append(paged, page...)
-	}
-	equal(t, paged, whole)
 }

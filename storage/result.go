@@ -112,8 +112,8 @@ func (s *Store) Results(ctx context.Context, orgID, checkID uuid.UUID, f vigil.R
 	var rows []resultRow
 	page := s.filtered(s.db.NewSelect().Model(&rows), checkID, f).
 		OrderExpr("r.time DESC, r.id DESC").Limit(int64(f.Limit)).Offset(int64(f.Offset))
-	err = s.boundedPage(page, "p.time DESC, p.id DESC", "coalesce(octet_length(p.metadata::text), 0) + coalesce(octet_length(p.error_message), 0)").
-		Scan(ctx, &rows)
+	const size = "coalesce(octet_length(p.metadata::text), 0) + coalesce(octet_length(p.error_message), 0)"
+	err = s.boundedPage(page, "p.time DESC, p.id DESC", size).Scan(ctx, &rows)
 	if err != nil {
 		return nil, 0, wrap("list results", err)
 	}

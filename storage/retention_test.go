@@ -41,7 +41,7 @@ func TestIncidentRetention(t *testing.T) {
 	drop := func(age int) {
 		t.Helper()
 		keep := storage.Retention{Incidents: 400 * day, Events: 7 * day, Attempts: 30 * day}
-		if err := s.DropExpired(t.Context(), clock.now().Add(time.Duration(age) * day), keep); err != nil {
+		if err := s.DropExpired(t.Context(), clock.now().Add(time.Duration(age)*day), keep); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -64,8 +64,13 @@ func TestIncidentRetention(t *testing.T) {
 			t.Errorf("the %s incident was dropped", what)
 		}
 	}
-	if n := ended.count("SELECT count(*) FROM deliveries WHERE status = 'pending'"); n != 1 {
-		t.Fatalf("%d pending deliveries", n)
+	if n := ended.count("SELECT count(*) FROM deliveries WHERE status = 'pending'"); n != 2 {
+		t.Fatalf("%d pending deliveries, want the opening and the recovery", n)
+	}
+	pending.deliver(pendingHead.ID, vigil.ChannelWebhook)
+	drop(401)
+	if !kept(pending, pendingHead) {
+		t.Error("an incident was dropped with a pending delivery")
 	}
 	pending.deliver(pendingHead.ID, vigil.ChannelWebhook)
 	if err := s.KeepLatch(t.Context(), latchedHead.ID, nil, true); err != nil {
@@ -82,7 +87,8 @@ func TestAuditRetention(t *testing.T) {
 	s, _ := newStore(t)
 	org, _ := newOrg(t, s)
 	_, err := s.DB().NewRaw(`INSERT INTO audit_log (id, org_id, at, action, key_prefix, members, request_id, address, user_agent)
-		SELECT gen_random_uuid(), ?, ?::timestamptz - n * interval '1 hour', 'check.create', '', '{}', '', '', '' FROM generate_series(1, 12000) AS n`,
+		SELECT gen_random_uuid(), ?, ?::timestamptz - n * interval '1 hour', 'check.create', '', '{}', '', '', ''
+		FROM generate_series(1, 12000) AS n`,
 		org.ID, epoch()).Exec(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -106,8 +112,9 @@ func TestRowsOfADeletedCheckThatAppearLateArePurged(t *testing.T) {
 		t.Fatal(err)
 	}
 	purgeCheck(t, s, c)
-	_, err := s.DB().NewRaw("INSERT INTO result_gaps SELECT ?, ?, ?::timestamptz + n * interval '1 min', ?::timestamptz + n * interval '1 min', 1000, 1 "+
-		"FROM generate_series(1, 2500) AS n", c.ID, newark, epoch(), epoch()).Exec(t.Context())
+	_, err := s.DB().NewRaw(`INSERT INTO result_gaps
+		SELECT ?0, ?1, ?2::timestamptz + n * interval '1 min', ?2::timestamptz + n * interval '1 min', 1000, 1
+		FROM generate_series(1, 2500) AS n`, c.ID, newark, epoch()).Exec(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

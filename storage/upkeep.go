@@ -20,11 +20,11 @@ const partitionsAhead = 7
 const upkeepLock = 0x7669_6769_6c00_0002
 
 // Other statements queue behind a lock that work on partitions waits for, so it gives
-// up after lockTimeout and tries again, upkeepTries times in about 10 s.
+// up after lockTimeout and tries again, upkeepTries times in about 6 s.
 const (
 	upkeepLockTimeout = 3 * time.Second // for other work on partitions
 	lockTimeout       = 100 * time.Millisecond
-	upkeepTries       = 10
+	upkeepTries       = 8
 	minUpkeepWait     = 50 * time.Millisecond // between two tries; doubles
 	maxUpkeepWait     = 2 * time.Second
 )
@@ -33,7 +33,7 @@ const partitionPrefix = "results_p"
 
 // EnsurePartitions creates the partitions of results from the day before now to 7 days
 // after it (UTC). Rows of these days move from the default partition to the new ones.
-// When another transaction keeps results locked for 10 s, it returns a CodeUnavailable
+// When another transaction keeps results locked for 6 s, it returns a CodeUnavailable
 // error: call it again.
 func (s *Store) EnsurePartitions(ctx context.Context, now time.Time) error {
 	today := now.UTC().Truncate(24 * time.Hour)

@@ -3,6 +3,7 @@ package storage_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -21,22 +22,30 @@ const (
 	lockSlack = 10
 )
 
-// statements records how long the statements that delete take.
+// statements records how long the statements that delete take, and how many rows they
+// and those that update touch.
 type statements struct {
 	mu      sync.Mutex
 	n       int
 	longest time.Duration
 	query   string
+	most    int64 // rows
 }
 
 func (*statements) BeforeQuery(ctx context.Context, _ *bun.QueryEvent) context.Context { return ctx }
 
 func (l *statements) AfterQuery(_ context.Context, event *bun.QueryEvent) {
-	if event.Operation() != "DELETE" {
+	verb, _, _ := strings.Cut(event.Query, " ")
+	if event.Result == nil || verb != "DELETE" && verb != "UPDATE" && verb != "WITH" {
 		return
 	}
+	rows, _ := event.Result.RowsAffected()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.most = max(l.most, rows)
+	if verb != "DELETE" {
+		return
+	}
 	l.n++
 	if took := time.Since(event.StartTime); took > l.longest {
 		l.longest, l.query = took, event.Query
@@ -79,7 +88,8 @@ func (h history) store(a *alerts) {
 		`INSERT INTO deliveries SELECT (jsonb_populate_record(d, jsonb_build_object('id', md5(d.event_type || n)::uuid,
 				'event_id', md5(d.event_type || 'e' || n)::uuid, 'incident_id', md5('i' || n)::uuid))).*
 			FROM deliveries AS d, generate_series(1, ?7) AS n WHERE d.incident_id = ?8`,
-		`INSERT INTO attempts SELECT (jsonb_populate_record(a, jsonb_build_object('id', gen_random_uuid(), 'delivery_id', md5(d.event_type || n)::uuid))).*
+		`INSERT INTO attempts SELECT (jsonb_populate_record(a, jsonb_build_object(
+				'id', gen_random_uuid(), 'delivery_id', md5(d.event_type || n)::uuid))).*
 			FROM deliveries AS d JOIN attempts AS a ON a.delivery_id = d.id, generate_series(1, ?7) AS n WHERE d.incident_id = ?8`,
 		"ANALYZE",
 	} {
@@ -90,13 +100,14 @@ func (h history) store(a *alerts) {
 	}
 }
 
-// results writes a result of a check again and again until stop is called, which returns
-// the longest time that a write took.
+// writeOnAndOn writes a result of a check again and again, the first before it returns,
+// until stop is called, which returns the longest time that a write took.
 func writeOnAndOn(t *testing.T, s *storage.Store, c vigil.Check) (stop func() time.Duration) {
 	t.Helper()
 	w := newWriter(t, s, storage.WriterOptions{})
 	ctx, cancel := context.WithCancel(t.Context())
 	result := make(chan time.Duration, 1)
+	write(t, w, ok(c, newark, epoch().Add(59*time.Minute)))
 	go func() {
 		var longest time.Duration
 		for slot := epoch().Add(time.Hour); ctx.Err() == nil; slot = slot.Add(10 * time.Second) {
@@ -105,8 +116,9 @@ func writeOnAndOn(t *testing.T, s *storage.Store, c vigil.Check) (stop func() ti
 			if err != nil && ctx.Err() == nil && vigil.ErrorCode(err) != vigil.CodeNotFound {
 				t.Error(err)
 			}
-			if ctx.Err() == nil {
-				longest = max(longest, time.Since(began))
+			longest = max(longest, time.Since(began))
+			if vigil.ErrorCode(err) == vigil.CodeNotFound {
+				break
 			}
 		}
 		result <- longest
@@ -147,6 +159,9 @@ func TestYearOfHistoryIsDeletedInSteps(t *testing.T) {
 	}
 	judge(t, "the deletion of the check", time.Since(began))
 	ownWait := own()
+	if n := a.count("SELECT count(*) FROM incidents"); n != h.incidents+1 {
+		t.Errorf("%d incidents are left at once, want all: the deletion cascades", n)
+	}
 	began = time.Now()
 	purgeCheck(t, a.store, a.check)
 	t.Logf("purged in %v by %d statements; the longest was %.120s", time.Since(began).Round(time.Millisecond), steps.n, steps.query)
@@ -154,6 +169,9 @@ func TestYearOfHistoryIsDeletedInSteps(t *testing.T) {
 	judge(t, "the longest wait of a result of the check", ownWait)
 	judge(t, "the longest wait of a result of another check", others())
 	judge(t, "the longest wait for the organization", organization())
+	if steps.n < h.results/1000 || steps.most > 1000 {
+		t.Errorf("%d statements deleted up to %d rows each, want at most 1000", steps.n, steps.most)
+	}
 
 	if n := a.count("SELECT count(*) FROM results WHERE check_id <> ?", other.ID); n != 0 {
 		t.Errorf("%d results are left", n)
@@ -204,6 +222,8 @@ func TestChannelOfManyRulesIsDeletedInSteps(t *testing.T) {
 	}
 	before := a.count("SELECT sum(revision)::bigint FROM checks")
 	wait := writeOnAndOn(t, a.store, check)
+	steps := &statements{}
+	a.store.DB().AddQueryHook(steps)
 	began := time.Now()
 	changed, err := a.store.DeleteChannel(t.Context(), a.org.ID, a.channels[vigil.ChannelChat].ID, true)
 	if err != nil || len(changed) != more+1 {
@@ -211,6 +231,9 @@ func TestChannelOfManyRulesIsDeletedInSteps(t *testing.T) {
 	}
 	t.Logf("deleted in %v", time.Since(began).Round(time.Millisecond))
 	judge(t, "the longest wait of a result", wait())
+	if steps.most != 40 {
+		t.Errorf("one statement touched %d rows, want 40: the loops of 20 checks in 2 regions", steps.most)
+	}
 	if n := a.count("SELECT sum(revision)::bigint FROM checks"); n != before+more+1 {
 		t.Errorf("the revisions rose by %d, want %d", n-before, more+1)
 	}
