@@ -60,8 +60,8 @@ func (s *receiver) receive(w http.ResponseWriter, r *http.Request) {
 	}
 	_ = json.Unmarshal(body, &envelope) // an invalid body shows up in the summary
 	p := post{id: envelope.ID, kind: envelope.Type, incident: envelope.Data.Incident.ID, body: sha256.Sum256(body), signed: signedBy(r, body)}
-	p.accepted = rand.IntN(100) >= s.failing
 	s.mu.Lock()
+	p.accepted = rand.IntN(100) >= s.failing
 	s.posts = append(s.posts, p)
 	s.mu.Unlock()
 	if p.accepted {
@@ -79,6 +79,13 @@ func (s *receiver) receive(w http.ResponseWriter, r *http.Request) {
 	default:
 		w.WriteHeader(http.StatusInternalServerError)
 	}
+}
+
+// setFailing changes the percentage of requests that it does not accept.
+func (s *receiver) setFailing(percentage int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failing = percentage
 }
 
 // signedBy verifies X-Service-Signature by its specification, independently of
