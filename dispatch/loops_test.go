@@ -160,8 +160,8 @@ func TestLost(t *testing.T) {
 		"Terminated":      {with(enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED), true, ""},
 		"Canceled":        {with(enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED), true, ""},
 		"Running":         {with(enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, running), false, ""},
-		"PausedActivity":  {with(enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, running, paused), false, "temporal activity unpause --workflow-id check/"},
-		"PausedWorkflow":  {with(enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED), false, "temporal workflow unpause --workflow-id check/"},
+		"PausedActivity":  {with(enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, running, paused), false, "activity unpause --workflow-id check/"},
+		"PausedWorkflow":  {with(enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED), false, "workflow unpause --workflow-id check/"},
 		"TemporalIsAway":  {described{err: serviceerror.NewUnavailable("no")}, false, ""},
 		"NoSuchNamespace": {described{err: serviceerror.NewNamespaceNotFound("vigil")}, false, ""},
 	} {

@@ -124,7 +124,8 @@ func (s *cluster) awaitLoopsOn(w *process, least, most int) time.Duration {
 func (s *cluster) test(d *alertScenario) {
 	s.t.Helper()
 	for range 4 { // whichever build takes it
-		if got := d.client.do(http.MethodPost, "/v1/checks/"+d.checks[0]+"/test", map[string]any{"region": clusterRegion}); got.Status != http.StatusOK {
+		got := d.client.do(http.MethodPost, "/v1/checks/"+d.checks[0]+"/test", map[string]any{"region": clusterRegion})
+		if got.Status != http.StatusOK {
 			s.t.Errorf("a test by hand: %d %s", got.Status, got.Error)
 		}
 	}

@@ -119,7 +119,8 @@ func TestSettings(t *testing.T) {
 
 	t.Run("AnOriginIsLowerCaseWithoutASlash", func(t *testing.T) {
 		t.Parallel()
-		if s := settingsOf(t, "--temporal-ui-origin", "HTTPS://Temporal.Example.com:8233/"); s.TemporalUIOrigin != "https://temporal.example.com:8233" {
+		s := settingsOf(t, "--temporal-ui-origin", "HTTPS://Temporal.Example.com:8233/")
+		if s.TemporalUIOrigin != "https://temporal.example.com:8233" {
 			t.Errorf("got %s", s.TemporalUIOrigin)
 		}
 	})
