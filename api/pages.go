@@ -64,8 +64,8 @@ func (p *pages) serve(mux *http.ServeMux) error {
 	mux.HandleFunc("GET /recover", p.form(page{
 		Title: "Get back into your account", Action: "/recover", Button: "Make a new API key", Recover: true,
 	}))
-	mux.HandleFunc("POST /verify", p.use("account.verify", func(_ http.ResponseWriter, r *http.Request) (page, error) { return p.verify(r) }))
-	mux.HandleFunc("POST /recover", p.use("account.recover", func(_ http.ResponseWriter, r *http.Request) (page, error) { return p.recover(r) }))
+	mux.HandleFunc("POST /verify", p.use("account.verify", p.verify))
+	mux.HandleFunc("POST /recover", p.use("account.recover", p.recover))
 	return nil
 }
 
@@ -100,7 +100,7 @@ func (p *pages) use(action string, act func(http.ResponseWriter, *http.Request) 
 	}
 }
 
-func (p *pages) verify(r *http.Request) (page, error) {
+func (p *pages) verify(_ http.ResponseWriter, r *http.Request) (page, error) {
 	user, err := p.verifications.use(r.Context(), r.PostForm.Get("token"))
 	if err != nil {
 		return page{}, err
@@ -108,7 +108,7 @@ func (p *pages) verify(r *http.Request) (page, error) {
 	return page{Title: "Confirmed", Message: user.Email + " is the address of your account."}, nil
 }
 
-func (p *pages) recover(r *http.Request) (page, error) {
+func (p *pages) recover(_ http.ResponseWriter, r *http.Request) (page, error) {
 	ctx := r.Context()
 	plain, key, err := NewKey("recovery")
 	if err != nil {

@@ -103,7 +103,7 @@ func deploymentError(name, build string, err error) error {
 		return errNoDeployment(name)
 	}
 	if refused, ok := errors.AsType[*serviceerror.FailedPrecondition](err); ok {
-		return fmt.Errorf("Temporal refuses the build %q: %s (workers of the build must poll every task queue that has work)", build, refused.Message)
+		return fmt.Errorf("Temporal refuses the build %q, whose workers must poll every task queue that has work: %s", build, refused.Message)
 	}
 	return fmt.Errorf("change the Worker Deployment %q: %w", name, err)
 }

@@ -36,7 +36,7 @@ func TestDrillVersions(t *testing.T) { // not parallel: it counts missed slots
 	scenario.service.fail(path(0)) // incidents and deliveries are versioned too
 	scenario.awaitIncidents(0, 1, "active")
 
-	b := s.startBuild("b")
+	b := s.startBuild("b", "VIGIL_PAYLOAD_CODEC=encrypt") // switched on by the roll-out, and off again
 	s.deploymentCommand("ramp", "b", "50")
 	figure(t, "a share of the loops moved to build b with a ramp of 50 %", s.awaitLoopsOn(b, all/5, all-all/5), moved, p.longest())
 	s.test(scenario) // a standalone activity, while two builds share the queue
@@ -72,10 +72,10 @@ func (s *cluster) operatorKey() string {
 }
 
 // startBuild starts a worker process for all queues, as a build of the deployment.
-func (s *cluster) startBuild(build string) *process {
+func (s *cluster) startBuild(build string, settings ...string) *process {
 	s.t.Helper()
 	env := append(s.env[:len(s.env):len(s.env)], "VIGIL_DEPLOYMENT_NAME=vigil", "VIGIL_BUILD_ID="+build)
-	return launch(s.t, env, "worker", "--control", "--region", clusterRegion)
+	return launch(s.t, append(env, settings...), "worker", "--control", "--region", clusterRegion)
 }
 
 // deploymentCommand runs `vigil deployment`, until the server has seen the pollers of a
@@ -124,7 +124,8 @@ func (s *cluster) awaitLoopsOn(w *process, least, most int) time.Duration {
 func (s *cluster) test(d *alertScenario) {
 	s.t.Helper()
 	for range 4 { // whichever build takes it
-		if got := d.client.do(http.MethodPost, "/v1/checks/"+d.checks[0]+"/test", map[string]any{"region": clusterRegion}); got.Status != http.StatusOK {
+		got := d.client.do(http.MethodPost, "/v1/checks/"+d.checks[0]+"/test", map[string]any{"region": clusterRegion})
+		if got.Status != http.StatusOK {
 			s.t.Errorf("a test by hand: %d %s", got.Status, got.Error)
 		}
 	}

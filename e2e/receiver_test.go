@@ -51,7 +51,9 @@ func (s *receiver) receive(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
+	s.mu.Lock()
 	p.accepted = rand.IntN(100) >= s.failing
+	s.mu.Unlock()
 	s.keep(p)
 	if p.accepted {
 		w.WriteHeader(http.StatusNoContent)
@@ -96,6 +98,13 @@ func readPost(r *http.Request) (post, error) {
 		id: envelope.ID, header: r.Header.Get("Webhook-Id"), kind: envelope.Type, incident: envelope.Data.Incident.ID,
 		body: sha256.Sum256(body), signed: signedBy(r, body),
 	}, nil
+}
+
+// setFailing changes the percentage of requests that it does not accept.
+func (s *receiver) setFailing(percentage int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failing = percentage
 }
 
 // signedBy verifies X-Service-Signature by its specification, independently of

@@ -49,7 +49,9 @@ func (l *lateLoops) MarkNudged(_ context.Context, check uuid.UUID, _ string, _ t
 	return nil
 }
 
-func (*lateLoops) SilentLeases(context.Context, time.Duration) ([]vigil.Lease, error) { return nil, nil }
+func (*lateLoops) SilentLeases(context.Context, time.Duration) ([]vigil.Lease, error) {
+	return nil, nil
+}
 
 // TestLostLoopsAreStartedSoon proves that a loop without a workflow is started as soon as
 // it is suspect, and that the workflows of slow loops are looked at rarely.
