@@ -100,6 +100,8 @@ type Store interface {
 	keyStore
 	regionStore
 	checkStore
+	testStore
+	loadStore
 	resultStore
 	checkRegionStore
 	usageStore
@@ -148,8 +150,8 @@ type checkTypes interface {
 type incidentWorkflows interface {
 	// Acknowledge and Resolve return the incident as it is then. CodeConflict:
 	// its state does not allow it. CodeUnavailable: the workflow does not answer in time.
-	Acknowledge(ctx context.Context, orgID, id uuid.UUID, by string) (vigil.Incident, error)
-	Resolve(ctx context.Context, orgID, id uuid.UUID, by, note string) (vigil.Incident, error)
+	Acknowledge(ctx context.Context, action vigil.UserAction) (vigil.Incident, error)
+	Resolve(ctx context.Context, action vigil.UserAction) (vigil.Incident, error)
 	// Redeliver requests one more attempt; CodeConflict when its channel is
 	// disabled or deleted.
 	Redeliver(ctx context.Context, orgID, deliveryID uuid.UUID) error

@@ -70,10 +70,11 @@ func assemble(deps Deps) *Server {
 	r.Open = append(r.Open, addresses.LimitAddress)
 	s.registrar = r
 
+	loads := newLoads(store, deps.Now)
 	verifications := &verifications{store: store, auth: auth, passwords: passwords, logins: logins, mail: mail, tasks: s.background}
-	checks := &checks{store: store, types: deps.Probes, plans: plans, notifier: notifier, mailer: deps.Mailer, now: deps.Now}
+	checks := &checks{store: store, types: deps.Probes, plans: plans, notifier: notifier, mailer: deps.Mailer, loads: loads, now: deps.Now}
 	for _, resource := range []interface{ register(r *rest.Registrar) }{
-		&system{store: store, temporal: deps.Temporal, version: config.Version},
+		&system{store: store, temporal: deps.Temporal, version: config.Version, loads: loads},
 		&accounts{store: store, auth: auth, passwords: passwords, logins: logins, mail: mail, tasks: s.background, tier: config.SignupTier},
 		verifications,
 		&auditLog{store: store},
@@ -81,7 +82,7 @@ func assemble(deps Deps) *Server {
 		newRegions(store, deps.Now),
 		checks,
 		&results{store: store},
-		&checkRuns{store: store, loops: deps.Loops, plans: plans},
+		&checkRuns{store: store, loops: deps.Loops, plans: plans, loads: loads},
 		&checkRegions{store: store, loops: deps.Loops, links: links},
 		&usage{store: store, plans: plans},
 		&rules{store: store, notifier: notifier},

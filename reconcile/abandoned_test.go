@@ -91,6 +91,10 @@ func (s *slowStore) AbandonedLoops(context.Context, vigil.Lease) ([]vigil.Loop, 
 	return loops, nil
 }
 
+func (*slowStore) OverloadedRegions(context.Context, time.Duration) (map[string]time.Duration, error) {
+	return nil, nil //nolint:nilnil // none
+}
+
 func (*slowStore) LiveRegions(context.Context, time.Duration) (map[string][]vigil.CheckType, error) {
 	return map[string][]vigil.CheckType{"eu-central-fra": nil}, nil
 }

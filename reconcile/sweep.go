@@ -42,6 +42,7 @@ type loopStore interface {
 	AbandonedLoops(ctx context.Context, lease vigil.Lease) ([]vigil.Loop, error)
 	ForgetLease(ctx context.Context, lease vigil.Lease, silence time.Duration) error
 	LiveRegions(ctx context.Context, silence time.Duration) (map[string][]vigil.CheckType, error)
+	OverloadedRegions(ctx context.Context, silence time.Duration) (map[string]time.Duration, error)
 	tombstoneStore
 }
 

@@ -94,6 +94,7 @@ func workerOptions(identity string, deployment Deployment, onFatal func(error)) 
 		WorkflowTaskPollerBehavior:             pollers(),
 		ActivityTaskPollerBehavior:             pollers(),
 		StickyScheduleToStartTimeout:           stickyTimeout,
+		MaxHeartbeatThrottleInterval:           activities.HeartbeatInterval,
 		WorkerStopTimeout:                      stopTimeout,
 		OnFatalError:                           onFatal,
 		DeploymentOptions:                      deployment.options(),

@@ -38,7 +38,7 @@ const (
 	maxPause = time.Minute
 	// slack is how long a turn may take beyond its slots and its probe: for the
 	// dispatch of the activity and for storing the result.
-	slack = 30 * time.Second
+	slack = activities.TurnSlack
 	// maxWait is the longest wait for a slot when the loop does not know the plan of
 	// the turn. No interval is longer than 30 days.
 	maxWait = 30 * 24 * time.Hour

@@ -39,7 +39,7 @@ func (p *platform) startControl(ctx context.Context) error {
 			Store: p.store, Deliveries: p.incidents, PublicURL: string(p.settings.PublicURL), Log: p.log,
 		}),
 		Deliveries: activities.NewDeliveries(activities.DeliveriesOptions{
-			Store: p.store, Channels: p.channels, Notices: notices{p.store, p.mailer},
+			Store: p.store, Workflows: p.incidents, Channels: p.channels, Notices: notices{p.store, p.mailer},
 			Schedule:  vigil.RetrySchedule(p.settings.DeliverySchedule),
 			PublicURL: string(p.settings.PublicURL), Random: rand.Float64, Now: time.Now, Log: p.log,
 		}),

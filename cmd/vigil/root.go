@@ -56,7 +56,8 @@ func newRootCommand() *cobra.Command {
 	addSettings(root.PersistentFlags())
 	root.AddCommand(
 		newUpCommand(), newAPICommand(), newWorkerCommand(), newTemporalCommand(), newMigrateCommand(), newOpenAPICommand(), newKeysCommand(),
-		newOrgsCommand(), newDeploymentCommand(), newHealthCommand(), newBenchCommand(),
+		newOrgsCommand(), newDeploymentCommand(), newHealthCommand(), newBenchCommand(), newBackupCommand(), newRestoreCommand(),
+		newRestoredCommand(),
 	)
 	return root
 }

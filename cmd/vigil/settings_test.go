@@ -62,8 +62,10 @@ func TestSettings(t *testing.T) {
 			t.Errorf("retention by default: %+v, want %+v", got, storage.DefaultRetention())
 		}
 		const day = 24 * time.Hour
-		s = settingsOf(t, "--result-retention=2d", "--rollup-retention=3d", "--event-retention=2h", "--attempt-retention=8d")
+		s = settingsOf(t, "--result-retention=2d", "--rollup-retention=3d", "--event-retention=2h", "--attempt-retention=8d",
+			"--incident-retention=9d", "--audit-retention=4d")
 		if got := s.retention(); got.Results != 2*day || got.Rollups != 3*day || got.Events != 2*time.Hour || got.Attempts != 8*day ||
+			got.Incidents != 9*day || got.Audit != 4*day ||
 			got.Leases == 0 ||
 			got.Tombstones == 0 {
 			t.Errorf("retention of the settings: %+v", got)
