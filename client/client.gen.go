@@ -2646,6 +2646,15 @@ type KeyRequest struct {
 	Name string `json:"name"`
 }
 
+// Limit defines model for Limit.
+type Limit struct {
+	// Limit How many the tier allows; null without a limit.
+	Limit *int64 `json:"limit"`
+
+	// Used How many there are. What exceeds a limit, after a change of the tier, stays.
+	Used int64 `json:"used"`
+}
+
 // LoginRequest defines model for LoginRequest.
 type LoginRequest struct {
 	// Email Examples: ada@example.com
@@ -3151,6 +3160,11 @@ type Ready struct {
 
 	// Migrations Examples: ok
 	Migrations string `json:"migrations"`
+
+	// Probing Whether probing keeps up: "ok", or the regions whose slots are late. A late region is no reason to take this process out of service: reads, acknowledgements and deletes go on.
+	//
+	// Examples: ok
+	Probing string `json:"probing"`
 
 	// Regions How many regions have a worker.
 	//
@@ -3671,8 +3685,11 @@ type Usage struct {
 	// Checks How many checks there are, disabled ones included.
 	Checks            int64      `json:"checks"`
 	ExecutionsPerHour Executions `json:"executions_per_hour"`
-	RateLimit         Rate       `json:"rate_limit"`
-	Tier              UsageTier  `json:"tier"`
+
+	// Limits What the tier limits by number: checks, channels, rules_per_check (used: by the check with the most) and api_keys.
+	Limits    map[string]Limit `json:"limits"`
+	RateLimit Rate             `json:"rate_limit"`
+	Tier      UsageTier        `json:"tier"`
 }
 
 // UsageTier defines model for Usage.Tier.
@@ -3824,7 +3841,7 @@ type Unauthorized = Error
 
 // ListApiKeysParams defines parameters for ListApiKeys.
 type ListApiKeysParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.
@@ -3833,7 +3850,7 @@ type ListApiKeysParams struct {
 
 // ListAuditLogParams defines parameters for ListAuditLog.
 type ListAuditLogParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.
@@ -3842,7 +3859,7 @@ type ListAuditLogParams struct {
 
 // ListChecksParams defines parameters for ListChecks.
 type ListChecksParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.
@@ -3851,7 +3868,7 @@ type ListChecksParams struct {
 
 // ListAlertRulesParams defines parameters for ListAlertRules.
 type ListAlertRulesParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.
@@ -3860,7 +3877,7 @@ type ListAlertRulesParams struct {
 
 // ListCheckRegionsParams defines parameters for ListCheckRegions.
 type ListCheckRegionsParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.
@@ -3881,7 +3898,7 @@ type ListResultsParams struct {
 	// Success Only successes, or only failures.
 	Success *bool `form:"success,omitempty" json:"success,omitempty"`
 
-	// Limit How many to show. More than 1000 is read as 1000.
+	// Limit How many to show. More than 1000 is read as 1000. A page of very large results (8 MiB) has fewer: go on at offset plus the number of results received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to pass over, counted from the newest.
@@ -3908,7 +3925,7 @@ type GetUptimeParamsPeriod string
 
 // ListDeliveriesParams defines parameters for ListDeliveries.
 type ListDeliveriesParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.
@@ -3929,7 +3946,7 @@ type ListDeliveriesParamsStatus string
 
 // ListDeliveryAttemptsParams defines parameters for ListDeliveryAttempts.
 type ListDeliveryAttemptsParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.
@@ -3938,7 +3955,7 @@ type ListDeliveryAttemptsParams struct {
 
 // ListIncidentsParams defines parameters for ListIncidents.
 type ListIncidentsParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.
@@ -3980,7 +3997,7 @@ type ListIncidentTimelineParams struct {
 
 // ListNotificationChannelsParams defines parameters for ListNotificationChannels.
 type ListNotificationChannelsParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.
@@ -3995,7 +4012,7 @@ type DeleteNotificationChannelParams struct {
 
 // ListRegionsParams defines parameters for ListRegions.
 type ListRegionsParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.
@@ -4013,7 +4030,7 @@ type StreamAlertsParams struct {
 
 // ListTemplateVariablesParams defines parameters for ListTemplateVariables.
 type ListTemplateVariablesParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.
@@ -7226,7 +7243,7 @@ type ClientInterface interface {
 
 	// CreateCheckWithBody Create a check
 	//
-	// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys.
+	// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. While probing is late in one of the regions, the answer is 503 with Retry-After.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -7235,7 +7252,7 @@ type ClientInterface interface {
 
 	// CreateCheck Create a check
 	//
-	// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys.
+	// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. While probing is late in one of the regions, the answer is 503 with Retry-After.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -7254,7 +7271,7 @@ type ClientInterface interface {
 
 	// UpdateCheckWithBody Update a check
 	//
-	// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept.
+	// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. While probing is late in a region, a change that adds load there is answered with 503 and Retry-After.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -7263,7 +7280,7 @@ type ClientInterface interface {
 
 	// UpdateCheck Update a check
 	//
-	// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept.
+	// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. While probing is late in a region, a change that adds load there is answered with 503 and Retry-After.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -7333,7 +7350,7 @@ type ClientInterface interface {
 
 	// TestCheck Run a check now
 	//
-	// Runs in the check's first region, or in `region`. On an enabled check it counts as an execution. With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`.
+	// Runs in the check's first region, or in `region`. On an enabled check it counts as an execution. With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`. An organization may run a few tests at the same time, 5, 20 or 50 by its tier; more are answered with 429. A request that is given up ends its test.
 	//
 	// Corresponds with POST /v1/checks/{id}/test (the `TestCheck` operationId).
 	TestCheck(ctx context.Context, id openapi_types.UUID, params *TestCheckParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -7919,7 +7936,7 @@ func (c *Client) ListChecks(ctx context.Context, params *ListChecksParams, reqEd
 
 // CreateCheckWithBody Create a check
 //
-// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys.
+// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. While probing is late in one of the regions, the answer is 503 with Retry-After.
 //
 // Takes any type of body and a specified content type.
 //
@@ -7938,7 +7955,7 @@ func (c *Client) CreateCheckWithBody(ctx context.Context, contentType string, bo
 
 // CreateCheck Create a check
 //
-// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys.
+// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. While probing is late in one of the regions, the answer is 503 with Retry-After.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -7987,7 +8004,7 @@ func (c *Client) GetCheck(ctx context.Context, id openapi_types.UUID, reqEditors
 
 // UpdateCheckWithBody Update a check
 //
-// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept.
+// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. While probing is late in a region, a change that adds load there is answered with 503 and Retry-After.
 //
 // Takes any type of body and a specified content type.
 //
@@ -8006,7 +8023,7 @@ func (c *Client) UpdateCheckWithBody(ctx context.Context, id openapi_types.UUID,
 
 // UpdateCheck Update a check
 //
-// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept.
+// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. While probing is late in a region, a change that adds load there is answered with 503 and Retry-After.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -8176,7 +8193,7 @@ func (c *Client) ListResults(ctx context.Context, id openapi_types.UUID, params 
 
 // TestCheck Run a check now
 //
-// Runs in the check's first region, or in `region`. On an enabled check it counts as an execution. With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`.
+// Runs in the check's first region, or in `region`. On an enabled check it counts as an execution. With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`. An organization may run a few tests at the same time, 5, 20 or 50 by its tier; more are answered with 429. A request that is given up ends its test.
 //
 // Corresponds with POST /v1/checks/{id}/test (the `TestCheck` operationId).
 func (c *Client) TestCheck(ctx context.Context, id openapi_types.UUID, params *TestCheckParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -11312,7 +11329,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateCheckWithBodyWithResponse Create a check
 	//
-	// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys.
+	// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. While probing is late in one of the regions, the answer is 503 with Retry-After.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -11321,7 +11338,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateCheckWithResponse Create a check
 	//
-	// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys.
+	// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. While probing is late in one of the regions, the answer is 503 with Retry-After.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -11344,7 +11361,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateCheckWithBodyWithResponse Update a check
 	//
-	// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept.
+	// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. While probing is late in a region, a change that adds load there is answered with 503 and Retry-After.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -11353,7 +11370,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateCheckWithResponse Update a check
 	//
-	// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept.
+	// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. While probing is late in a region, a change that adds load there is answered with 503 and Retry-After.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -11433,7 +11450,7 @@ type ClientWithResponsesInterface interface {
 
 	// TestCheckWithResponse Run a check now
 	//
-	// Runs in the check's first region, or in `region`. On an enabled check it counts as an execution. With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`.
+	// Runs in the check's first region, or in `region`. On an enabled check it counts as an execution. With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`. An organization may run a few tests at the same time, 5, 20 or 50 by its tier; more are answered with 429. A request that is given up ends its test.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -13058,6 +13075,11 @@ type CreateCheckResponse429Headers struct {
 	RetryAfter *int
 }
 
+// CreateCheckResponse503Headers the declared response headers of an HTTP 503 response for CreateCheck
+type CreateCheckResponse503Headers struct {
+	RetryAfter *int
+}
+
 type CreateCheckResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -13075,10 +13097,14 @@ type CreateCheckResponse struct {
 	JSON429 *TooManyRequests
 	// JSON500 the response for an HTTP 500 `application/json` response
 	JSON500 *InternalServerError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *ServiceUnavailable
 	// Headers201 the parsed response headers for an HTTP 201 response
 	Headers201 *CreateCheckResponse201Headers
 	// Headers429 the parsed response headers for an HTTP 429 response
 	Headers429 *CreateCheckResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *CreateCheckResponse503Headers
 }
 
 // GetJSON201 returns the response for an HTTP 201 `application/json` response
@@ -13114,6 +13140,11 @@ func (r CreateCheckResponse) GetJSON429() *TooManyRequests {
 // GetJSON500 returns the response for an HTTP 500 `application/json` response
 func (r CreateCheckResponse) GetJSON500() *InternalServerError {
 	return r.JSON500
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r CreateCheckResponse) GetJSON503() *ServiceUnavailable {
+	return r.JSON503
 }
 
 // GetBody returns the raw response body bytes
@@ -13334,6 +13365,11 @@ type UpdateCheckResponse429Headers struct {
 	RetryAfter *int
 }
 
+// UpdateCheckResponse503Headers the declared response headers of an HTTP 503 response for UpdateCheck
+type UpdateCheckResponse503Headers struct {
+	RetryAfter *int
+}
+
 type UpdateCheckResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -13353,10 +13389,14 @@ type UpdateCheckResponse struct {
 	JSON429 *TooManyRequests
 	// JSON500 the response for an HTTP 500 `application/json` response
 	JSON500 *InternalServerError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *ServiceUnavailable
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *UpdateCheckResponse200Headers
 	// Headers429 the parsed response headers for an HTTP 429 response
 	Headers429 *UpdateCheckResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *UpdateCheckResponse503Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -13397,6 +13437,11 @@ func (r UpdateCheckResponse) GetJSON429() *TooManyRequests {
 // GetJSON500 returns the response for an HTTP 500 `application/json` response
 func (r UpdateCheckResponse) GetJSON500() *InternalServerError {
 	return r.JSON500
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r UpdateCheckResponse) GetJSON503() *ServiceUnavailable {
+	return r.JSON503
 }
 
 // GetBody returns the raw response body bytes
@@ -16356,7 +16401,7 @@ func (c *ClientWithResponses) ListChecksWithResponse(ctx context.Context, params
 
 // CreateCheckWithBodyWithResponse Create a check
 //
-// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys.
+// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. While probing is late in one of the regions, the answer is 503 with Retry-After.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -16371,7 +16416,7 @@ func (c *ClientWithResponses) CreateCheckWithBodyWithResponse(ctx context.Contex
 
 // CreateCheckWithResponse Create a check
 //
-// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys.
+// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. While probing is late in one of the regions, the answer is 503 with Retry-After.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -16412,7 +16457,7 @@ func (c *ClientWithResponses) GetCheckWithResponse(ctx context.Context, id opena
 
 // UpdateCheckWithBodyWithResponse Update a check
 //
-// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept.
+// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. While probing is late in a region, a change that adds load there is answered with 503 and Retry-After.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -16427,7 +16472,7 @@ func (c *ClientWithResponses) UpdateCheckWithBodyWithResponse(ctx context.Contex
 
 // UpdateCheckWithResponse Update a check
 //
-// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept.
+// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. While probing is late in a region, a change that adds load there is answered with 503 and Retry-After.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -16567,7 +16612,7 @@ func (c *ClientWithResponses) ListResultsWithResponse(ctx context.Context, id op
 
 // TestCheckWithResponse Run a check now
 //
-// Runs in the check's first region, or in `region`. On an enabled check it counts as an execution. With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`.
+// Runs in the check's first region, or in `region`. On an enabled check it counts as an execution. With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`. An organization may run a few tests at the same time, 5, 20 or 50 by its tier; more are answered with 429. A request that is given up ends its test.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -18389,6 +18434,13 @@ func ParseCreateCheckResponse(rsp *http.Response) (*CreateCheckResponse, error) 
 		}
 		response.JSON500 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ServiceUnavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
 	}
 
 	switch {
@@ -18426,6 +18478,16 @@ func ParseCreateCheckResponse(rsp *http.Response) (*CreateCheckResponse, error) 
 			headers.RetryAfter = &value
 		}
 		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers CreateCheckResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers503 = &headers
 	}
 
 	return response, nil
@@ -18693,6 +18755,13 @@ func ParseUpdateCheckResponse(rsp *http.Response) (*UpdateCheckResponse, error) 
 		}
 		response.JSON500 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ServiceUnavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
 	}
 
 	switch {
@@ -18730,6 +18799,16 @@ func ParseUpdateCheckResponse(rsp *http.Response) (*UpdateCheckResponse, error) 
 			headers.RetryAfter = &value
 		}
 		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers UpdateCheckResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers503 = &headers
 	}
 
 	return response, nil

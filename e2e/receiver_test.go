@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -50,7 +51,9 @@ func (s *receiver) receive(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
+	s.mu.Lock()
 	p.accepted = rand.IntN(100) >= s.failing
+	s.mu.Unlock()
 	s.keep(p)
 	if p.accepted {
 		w.WriteHeader(http.StatusNoContent)
@@ -95,6 +98,13 @@ func readPost(r *http.Request) (post, error) {
 		id: envelope.ID, header: r.Header.Get("Webhook-Id"), kind: envelope.Type, incident: envelope.Data.Incident.ID,
 		body: sha256.Sum256(body), signed: signedBy(r, body),
 	}, nil
+}
+
+// setFailing changes the percentage of requests that it does not accept.
+func (s *receiver) setFailing(percentage int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failing = percentage
 }
 
 // signedBy verifies X-Service-Signature by its specification, independently of
@@ -159,12 +169,15 @@ func (s *receiver) summarize() receiverSummary {
 type service struct {
 	*httptest.Server
 	broken sync.Map // paths that fail
+	asked  sync.Map // number of requests, by path
 }
 
 func newService(t *testing.T) *service {
 	t.Helper()
 	f := &service{}
 	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked, _ := f.asked.LoadOrStore(r.URL.Path, new(atomic.Int64))
+		asked.(*atomic.Int64).Add(1)
 		if _, broken := f.broken.Load(r.URL.Path); broken {
 			w.WriteHeader(http.StatusInternalServerError)
 		}
@@ -175,3 +188,12 @@ func newService(t *testing.T) *service {
 
 func (f *service) fail(path string)   { f.broken.Store(path, time.Now()) }
 func (f *service) repair(path string) { f.broken.Delete(path) }
+
+// hits returns how many requests a path had.
+func (f *service) hits(path string) int64 {
+	asked, ok := f.asked.Load(path)
+	if !ok {
+		return 0
+	}
+	return asked.(*atomic.Int64).Load()
+}

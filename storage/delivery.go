@@ -173,7 +173,7 @@ func pendingDeliveriesTo(i *vigil.Incident, checkName string, to []vigil.Recipie
 // Delivery finds a delivery of the organization.
 func (s *Store) Delivery(ctx context.Context, orgID, id uuid.UUID) (vigil.Delivery, error) {
 	var row deliveryRow
-	err := s.db.NewSelect().Model(&row).Where("d.id = ? AND d.org_id = ?", id, orgID).Scan(ctx)
+	err := s.db.NewSelect().Model(&row).Where("d.id = ? AND d.org_id = ?", id, orgID).Where(checkOfDelivery).Scan(ctx)
 	return row.delivery(), found("delivery", err)
 }
 
@@ -181,7 +181,7 @@ func (s *Store) Delivery(ctx context.Context, orgID, id uuid.UUID) (vigil.Delive
 // that the filter selects.
 func (s *Store) Deliveries(ctx context.Context, orgID uuid.UUID, f vigil.DeliveryFilter) ([]vigil.Delivery, int, error) {
 	var rows []deliveryRow
-	query := s.db.NewSelect().Model(&rows).Where("d.org_id = ?", orgID)
+	query := s.db.NewSelect().Model(&rows).ExcludeColumn("body").Where("d.org_id = ?", orgID).Where(checkOfDelivery)
 	if f.IncidentID != uuid.Nil {
 		query = query.Where("d.incident_id = ?", f.IncidentID)
 	}
@@ -220,7 +220,8 @@ func (s *Store) RequestRedelivery(ctx context.Context, orgID, id uuid.UUID) (vig
 	var pending vigil.PendingDelivery
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		var row deliveryRow
-		if err := tx.NewSelect().Model(&row).Where("d.id = ? AND d.org_id = ?", id, orgID).For("UPDATE").Scan(ctx); err != nil {
+		err := tx.NewSelect().Model(&row).Where("d.id = ? AND d.org_id = ?", id, orgID).Where(checkOfDelivery).For("UPDATE").Scan(ctx)
+		if err != nil {
 			return found("delivery", err)
 		}
 		usable, err := channelUsable(ctx, tx, row.ChannelID)

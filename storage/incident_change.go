@@ -79,7 +79,7 @@ func (s *Store) changeIncident(ctx context.Context, id uuid.UUID, change func(*i
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		c := incidentChange{db: s, tx: tx}
 		var checkID uuid.UUID
-		if err := tx.NewRaw("SELECT check_id FROM incidents WHERE id = ?", id).Scan(ctx, &checkID); err != nil {
+		if err := tx.NewRaw("SELECT check_id FROM incidents AS i WHERE id = ? AND "+checkOfIncident, id).Scan(ctx, &checkID); err != nil {
 			return found("incident", err)
 		}
 		var err error

@@ -50,10 +50,11 @@ func (s *Store) ClaimAttempt(ctx context.Context, incidentID, channelID uuid.UUI
 }
 
 // lockOutbox reads the deliveries of an incident to a channel, in the order of
-// their events. One without a policy gets that of its type.
+// their events: none when the check is deleted. One without a policy gets that of its
+// type.
 func (s *Store) lockOutbox(ctx context.Context, tx bun.Tx, incidentID, channelID uuid.UUID) ([]deliveryRow, error) {
 	var rows []deliveryRow
-	err := tx.NewSelect().Model(&rows).Where("d.incident_id = ? AND d.channel_id = ?", incidentID, channelID).
+	err := tx.NewSelect().Model(&rows).Where("d.incident_id = ? AND d.channel_id = ?", incidentID, channelID).Where(checkOfDelivery).
 		OrderExpr("d.id").For("UPDATE").Scan(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("lock the deliveries: %w", err)

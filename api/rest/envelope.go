@@ -54,7 +54,7 @@ const maxPage = 100
 // PageQuery selects a page of a list. It is exported, as is everything that is
 // embedded in a body or in parameters, because Huma passes over what is not.
 type PageQuery struct {
-	Limit  int64 `query:"limit" default:"50" minimum:"1" doc:"How many to show. More than 100 is read as 100."`
+	Limit  int64 `query:"limit" default:"50" minimum:"1" doc:"How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received."`
 	Offset int64 `query:"offset" default:"0" minimum:"0" doc:"How many to skip, counted from the newest."`
 }
 

@@ -34,7 +34,7 @@ func (p *platform) startControl(ctx context.Context) error {
 		}
 	})
 	opts := workers.ControlOptions{
-		Name: workerName(), OnFatal: p.workerFailed,
+		Name: workerName(), OnFatal: p.workerFailed, Deployment: p.deployment,
 		Incidents: activities.NewIncidents(activities.IncidentsOptions{
 			Store: p.store, Deliveries: p.incidents, PublicURL: string(p.settings.PublicURL), Log: p.log,
 		}),
