@@ -69,7 +69,8 @@ func TestPlacesOfAFrozenProcess(t *testing.T) {
 	if err := frozen.Rollback(); err != nil && !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if p, err := s.ClaimAttempt(t.Context(), ids[0], victim.channels[vigil.ChannelWebhook].ID); err != nil || p.State != vigil.NextAttemptReady {
+	p, err = s.ClaimAttempt(t.Context(), ids[0], victim.channels[vigil.ChannelWebhook].ID)
+	if err != nil || p.State != vigil.NextAttemptReady {
 		t.Errorf("after the lock is free, the claim is %s, %v", p.State, err)
 	}
 }
