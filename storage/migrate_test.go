@@ -2,6 +2,8 @@ package storage_test
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -69,6 +71,37 @@ func TestMigrate(t *testing.T) {
 			t.Fatal(err)
 		}
 		equal(t, catalogOf(t, s), first)
+	})
+
+	t.Run("BackToAnEarlierMigrationAndUpAgainGivesTheSameSchema", func(t *testing.T) {
+		t.Parallel()
+		s := storagetest.New(t)
+		newest := catalogOf(t, s)
+		reverted, err := s.MigrateTo(t.Context(), "0024")
+		if err != nil || len(reverted) < 5 || !slices.Contains(reverted, "0025_vote_sweep") || slices.Contains(reverted, "0024_tombstone_revision") {
+			t.Errorf("reverted %v, %v", reverted, err)
+		}
+		if !slices.IsSortedFunc(reverted, func(a, b string) int { return strings.Compare(b, a) }) {
+			t.Errorf("reverted %v, want the newest first", reverted)
+		}
+		if again, err := s.MigrateTo(t.Context(), "0024"); err != nil || len(again) > 0 {
+			t.Errorf("reverted %v again, %v", again, err)
+		}
+		if n, err := s.Migrate(t.Context()); err != nil || n != len(reverted) {
+			t.Errorf("%d steps up, %v, want %d", n, err, len(reverted))
+		}
+		equal(t, catalogOf(t, s), newest)
+	})
+
+	t.Run("BackToAnUnknownMigrationIsRefused", func(t *testing.T) {
+		t.Parallel()
+		s := storagetest.New(t)
+		if reverted, err := s.MigrateTo(t.Context(), "1999"); err == nil || len(reverted) > 0 {
+			t.Errorf("reverted %v", reverted)
+		}
+		if err := s.Ready(t.Context()); err != nil {
+			t.Error(err)
+		}
 	})
 
 	t.Run("MigrationThatWasNotRecordedRunsAgain", func(t *testing.T) {
