@@ -160,7 +160,10 @@ func TestDump(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, test := range map[string]struct{ dsn, want string }{
-		"URL":      {"postgres://ann:hunter2@db.example:5433/vigil?sslmode=disable&pool_max_conns=4", "--dbname=postgres://ann@db.example:5433/vigil?sslmode=disable"},
+		"URL": {
+			"postgres://ann:hunter2@db.example:5433/vigil?sslmode=disable&pool_max_conns=4",
+			"--dbname=postgres://ann@db.example:5433/vigil?sslmode=disable",
+		},
 		"Query":    {"postgresql:///vigil?host=/run&password=hunter2&user=ann", "--dbname=postgresql:///vigil?host=%2Frun&user=ann"},
 		"Keywords": {"host=db.example user=ann password='hunter2' dbname=vigil", "--dbname=host=db.example user=ann dbname=vigil"},
 	} {

@@ -115,14 +115,16 @@ func damagedBackups(t *testing.T, file string) {
 	middle := bytes.Clone(whole)
 	middle[len(middle)/2] ^= 1
 	for name, content := range map[string][]byte{
-		"truncated": whole[:len(whole)/2], "without its end": whole[:len(whole)-4<<10], "altered": middle, "empty": nil, "text": []byte("no backup"),
+		"truncated": whole[:len(whole)/2], "without its end": whole[:len(whole)-4<<10], "altered": middle,
+		"empty": nil, "text": []byte("no backup"),
 	} {
 		broken := filepath.Join(t.TempDir(), "broken")
 		if err := os.WriteFile(broken, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		target := dataDir(t)
-		if printed, err := command(t, []string{"VIGIL_DATA_DIR=" + target}, "restore", broken); err == nil || !strings.Contains(printed, "damaged or incomplete") {
+		printed, err := command(t, []string{"VIGIL_DATA_DIR=" + target}, "restore", broken)
+		if err == nil || !strings.Contains(printed, "damaged or incomplete") {
 			t.Errorf("%s: %v: %s, want it refused as damaged", name, err, printed)
 		}
 		left, err := os.ReadDir(target)

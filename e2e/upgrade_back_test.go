@@ -79,7 +79,8 @@ func (u *upgrade) terminateAll(t *testing.T) (ended int) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	listed, err := c.ListWorkflow(t.Context(), &workflowservice.ListWorkflowExecutionsRequest{Query: `ExecutionStatus = "Running"`, PageSize: 1000})
+	running := &workflowservice.ListWorkflowExecutionsRequest{Query: `ExecutionStatus = "Running"`, PageSize: 1000}
+	listed, err := c.ListWorkflow(t.Context(), running)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +122,8 @@ func (u *upgrade) count(from string) int {
 	}
 	defer func() { _ = db.Close() }()
 	n := -1
-	if err := db.QueryRowContext(context.WithoutCancel(u.t.Context()), "SELECT count(*) FROM "+from).Scan(&n); err != nil { //nolint:gosec // the test's own text
+	row := db.QueryRowContext(context.WithoutCancel(u.t.Context()), "SELECT count(*) FROM "+from) //nolint:gosec // the test's own text
+	if row.Scan(&n) != nil {
 		return -1
 	}
 	return n

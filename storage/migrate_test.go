@@ -78,7 +78,8 @@ func TestMigrate(t *testing.T) {
 		s := storagetest.New(t)
 		newest := catalogOf(t, s)
 		reverted, err := s.MigrateTo(t.Context(), "0024")
-		if err != nil || len(reverted) < 5 || !slices.Contains(reverted, "0025_vote_sweep") || slices.Contains(reverted, "0024_tombstone_revision") {
+		if err != nil || len(reverted) < 5 || !slices.Contains(reverted, "0025_vote_sweep") ||
+			slices.Contains(reverted, "0024_tombstone_revision") {
 			t.Errorf("reverted %v, %v", reverted, err)
 		}
 		if !slices.IsSortedFunc(reverted, func(a, b string) int { return strings.Compare(b, a) }) {
