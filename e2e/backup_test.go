@@ -59,6 +59,8 @@ func TestBackup(t *testing.T) {
 	})
 	t.Run("DamagedIsRefusedBeforeAnythingChanges", func(t *testing.T) { damagedBackups(t, file) })
 
+	t.Run("IntoAServer", func(t *testing.T) { restoreIntoServer(t, dir, file) })
+
 	fresh := dataDir(t)
 	printed, err = command(t, []string{"VIGIL_DATA_DIR=" + fresh}, "restore", file)
 	if err != nil || !strings.Contains(printed, "Start it with `vigil up`") {
@@ -95,6 +97,30 @@ func TestBackup(t *testing.T) {
 	aside, _ := filepath.Glob(filepath.Join(fresh, "replaced-*", "postgres", "PG_VERSION"))
 	if err != nil || len(aside) != 1 {
 		t.Errorf("vigil restore --force: %v: %s; moved aside: %v", err, printed, aside)
+	}
+}
+
+// restoreIntoServer restores into the empty database of a server of its own.
+func restoreIntoServer(t *testing.T, dir, file string) {
+	key, err := os.ReadFile(filepath.Join(dir, "secret.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := []string{"DATABASE_URL=" + database(t), "VIGIL_DATA_DIR=" + dataDir(t)}
+	refuses(t, env, "set VIGIL_SECRET_KEY to that of the backup", "restore", file)
+	env = append(env, "VIGIL_SECRET_KEY="+strings.TrimSpace(string(key)))
+	if printed, err := command(t, env, "restore", file); err != nil || !strings.Contains(printed, "3 databases are restored") {
+		t.Errorf("vigil restore: %v: %s", err, printed)
+	}
+	refuses(t, env, "is not empty", "restore", file)
+	if printed, err := command(t, env, "restored"); err != nil || !strings.Contains(printed, "Noted.") {
+		t.Errorf("vigil restored: %v: %s", err, printed)
+	}
+	// Of a server whose Temporal is elsewhere.
+	apart := append(env, "TEMPORAL_ADDRESS=127.0.0.1:1")
+	printed, err := command(t, apart, "backup", file+".apart")
+	if err != nil || strings.Contains(printed, "vigil_temporal") {
+		t.Errorf("vigil backup: %v: %s", err, printed)
 	}
 }
 

@@ -20,7 +20,8 @@ func catalogOf(t *testing.T, s *storage.Store) []string {
 		SELECT format('column %s.%s %s %s %s', c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull,
 				pg_get_expr(d.adbin, d.adrelid))
 			FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
-			WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') AND a.attnum > 0 AND c.relname NOT LIKE 'bun_%'
+			WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') AND a.attnum > 0 AND NOT a.attisdropped
+				AND c.relname NOT LIKE 'bun_%'
 		UNION ALL SELECT format('constraint %s %s', conrelid::regclass, pg_get_constraintdef(oid)) FROM pg_constraint
 			WHERE connamespace = 'public'::regnamespace AND conrelid::regclass::text NOT LIKE 'bun_%'
 		UNION ALL SELECT indexdef FROM pg_indexes WHERE schemaname = 'public' AND tablename NOT LIKE 'bun_%'
