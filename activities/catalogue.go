@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -66,6 +67,8 @@ type entry struct {
 	probeErr error
 	// deleted: the check does not exist any more.
 	deleted bool
+	// slow: the last probe took long.
+	slow atomic.Bool
 	// replaced is closed when a newer entry replaces this one, or it is dropped.
 	replaced chan struct{}
 }

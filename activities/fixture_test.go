@@ -17,10 +17,10 @@ import (
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
-	"golang.org/x/sync/semaphore"
 
 	"vigil"
 	"vigil/activities"
+	"vigil/fair"
 	"vigil/probe"
 )
 
@@ -108,7 +108,7 @@ func newIdleFixture(t *testing.T, options ...func(*activities.WatcherOptions)) *
 	})
 	opts := activities.WatcherOptions{
 		Catalogue: w.catalogue, Results: w, History: w,
-		Probes: semaphore.NewWeighted(256), Worker: "test", Restores: w, Now: time.Now, Log: logger,
+		Probes: fair.New(fair.DefaultLimits(256)), Worker: "test", Restores: w, Now: time.Now, Log: logger,
 	}
 	for _, option := range options {
 		option(&opts)

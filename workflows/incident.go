@@ -55,8 +55,11 @@ type IncidentInput struct {
 // Request is a user's request to change an incident.
 type Request struct {
 	IncidentID uuid.UUID `json:"incident_id"`
-	By         string    `json:"by,omitempty"` // name of the user, for display
-	Note       string    `json:"note,omitempty"`
+	// TextID is the vigil.IncidentText of the request. By and Note are what older
+	// versions send in its place.
+	TextID uuid.UUID `json:"text_id,omitzero"`
+	By     string    `json:"by,omitempty"`
+	Note   string    `json:"note,omitempty"`
 }
 
 // Incident opens and resolves the incidents of one check, by the votes of its
