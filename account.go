@@ -127,6 +127,42 @@ func PlanOf(tier Tier, minEnterprise time.Duration) Plan {
 	}
 }
 
+// Limited is a kind of resource whose number a plan limits.
+type Limited string
+
+// Limited resources, by the names that GET /v1/usage shows.
+const (
+	LimitChecks        Limited = "checks"
+	LimitChannels      Limited = "channels"
+	LimitRulesPerCheck Limited = "rules_per_check"
+	LimitAPIKeys       Limited = "api_keys"
+)
+
+// CountLimits returns how many resources of each kind the tiers allow: free, paid and
+// enterprise, in this order.
+func CountLimits() map[Limited][3]int64 {
+	return map[Limited][3]int64{
+		LimitChecks:        {1_000, 10_000, Unlimited},
+		LimitChannels:      {20, 200, 2_000},
+		LimitRulesPerCheck: {10, 50, 200},
+		LimitAPIKeys:       {20, 200, 2_000},
+	}
+}
+
+// Limit returns how many resources of a kind the tier allows, or Unlimited. An unknown
+// tier has the limits of the free one.
+func (t Tier) Limit(kind Limited) int64 {
+	limits := CountLimits()[kind]
+	switch t {
+	case TierPaid:
+		return limits[1]
+	case TierEnterprise:
+		return limits[2]
+	case TierFree:
+	}
+	return limits[0]
+}
+
 // Allowance limits the checks that an organization may create in an hour.
 type Allowance struct {
 	CreationsPerHour int64 // or Unlimited
@@ -134,8 +170,10 @@ type Allowance struct {
 
 // Usage of an organization's plan.
 type Usage struct {
-	Checks            int64
 	ExecutionsPerHour float64
+	// Counts of the limited resources. That of LimitRulesPerCheck is of the check with
+	// the most rules.
+	Counts map[Limited]int64
 }
 
 // RateWindow is the length of a window of the rate limit (spec section 8).

@@ -83,8 +83,8 @@ type resultHistory interface {
 	LastDNSAnswer(ctx context.Context, checkID uuid.UUID, region string, before time.Time) (fingerprint string, slot time.Time, err error)
 }
 
-// WatcherOptions are the dependencies of a Watcher. All members but QuietWindow, Votes and
-// Incidents are required.
+// WatcherOptions are the dependencies of a Watcher. All members but QuietWindow, Votes,
+// Incidents and Restores are required.
 type WatcherOptions struct {
 	Catalogue *Catalogue
 	Results   resultWriter
@@ -101,8 +101,11 @@ type WatcherOptions struct {
 	// and no incident opens.
 	Votes     voteStore
 	Incidents incidentSignaler
-	Now       func() time.Time
-	Log       *slog.Logger
+	// Restores is asked when a turn finds that Postgres or Temporal was restored from
+	// a backup. Without it the state of a loop is believed.
+	Restores restoreStore
+	Now      func() time.Time
+	Log      *slog.Logger
 }
 
 // Watcher implements the activities of the region workers of one process.
@@ -140,7 +143,7 @@ func (w *Watcher) Watch(ctx context.Context, turn *Turn) (*TurnResult, error) {
 		return nil, ErrSuperseded
 	}
 	defer w.locks.release(held)
-	t := &turnRun{Watcher: w, turn: turn, state: turn.State, lock: held, stop: activity.GetWorkerStopChannel(ctx)}
+	t := &turnRun{Watcher: w, turn: turn, state: turn.State, reported: turn.State, lock: held, stop: activity.GetWorkerStopChannel(ctx)}
 	if err := t.recover(ctx); err != nil {
 		return nil, err
 	}
@@ -166,8 +169,12 @@ type turnRun struct {
 	covered int
 	until   time.Time // the last slot that the turn may cover
 	behind  bool      // there are stored results that the state does not include
-	lock    *turnLock
-	stop    <-chan struct{}
+	// reported is the state whose firing rules the last vote has. revote: that vote is
+	// not the stored one, and the turn ends to have another reported.
+	reported vigil.State
+	revote   bool
+	lock     *turnLock
+	stop     <-chan struct{}
 }
 
 // fold evaluates a result and updates the state.
@@ -175,11 +182,18 @@ func (t *turnRun) fold(e *entry, row vigil.Result) {
 	t.state, _ = vigil.Evaluate(e.Rules, t.state.For(e.Check.Type), row)
 }
 
-// firingChanged reports whether other rules fire than at the start of the turn.
-func (t *turnRun) firingChanged() bool { return !t.state.SameFiring(t.turn.State) }
+// firingChanged reports whether other rules fire than in the last vote.
+func (t *turnRun) firingChanged() bool { return !t.state.SameFiring(t.reported) }
 
+// definition returns the definition at the turn's revision or a newer one. Only a
+// restored Postgres has an older one; its revision is raised.
 func (t *turnRun) definition(ctx context.Context) (*entry, error) {
 	e, err := t.Catalogue.definition(ctx, t.turn.CheckID, t.turn.Revision)
+	if err == nil && !e.deleted && e.Check.Revision < t.turn.Revision && t.Restores != nil {
+		if err = t.raise(ctx, e, vigil.DatabaseOlder); err == nil {
+			e, err = t.Catalogue.definition(ctx, t.turn.CheckID, t.turn.Revision)
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read the definition: %w", err)
 	}
@@ -197,7 +211,7 @@ func (t *turnRun) run(ctx context.Context) (*TurnResult, error) {
 		if !ok {
 			return t.end(Gone, e, vigil.Schedule{}), nil
 		}
-		if t.behind || t.covered >= t.span(e, schedule) {
+		if t.behind || t.revote || t.covered >= t.span(e, schedule) {
 			return t.end(Changed, e, schedule), nil
 		}
 		slot := schedule.Due(t.state.Slot, t.Now())
@@ -234,6 +248,9 @@ func (t *turnRun) run(ctx context.Context) (*TurnResult, error) {
 		}
 		t.measure(e, delay)
 		t.covered++
+		if t.revote {
+			continue // it ends with the definition as it is now
+		}
 		if t.state.Health != before || t.firingChanged() {
 			return t.end(Changed, e, schedule), nil
 		}
@@ -305,7 +322,7 @@ func (t *turnRun) probe(ctx context.Context, e *entry, slot time.Time, place *fa
 		// It says nothing about the target either: the slot counts as missed.
 		t.Log.WarnContext(ctx, "this machine cannot run the check",
 			"check", t.turn.CheckID, "type", e.Check.Type, "reason", result.Error)
-		t.state.Slot = slot
+		t.state.Slot, t.state.Unstored = slot, true
 		return nil
 	}
 	stored, err := t.Results.Write(ctx, vigil.ResultRow{Result: result, Worker: t.Worker, Deadline: e.deadline()})
@@ -313,8 +330,7 @@ func (t *turnRun) probe(ctx context.Context, e *entry, slot time.Time, place *fa
 		return fmt.Errorf("store the result: %w", err)
 	}
 	countResult(ctx, e.Check.Type, stored)
-	t.fold(e, stored.Result)
-	return nil
+	return t.include(ctx, e, stored)
 }
 
 // end returns the result of the turn and plans the next one: twice the slots after a turn
@@ -328,7 +344,7 @@ func (t *turnRun) end(reason End, e *entry, schedule vigil.Schedule) *TurnResult
 	if reason == Gone {
 		return out
 	}
-	out.Restarted = t.turn.State.Slot.Before(schedule.Start) && !t.state.Slot.Before(schedule.Start)
+	out.Restarted = t.revote || t.turn.State.Slot.Before(schedule.Start) && !t.state.Slot.Before(schedule.Start)
 	switch reason {
 	case Covered:
 		out.Span = min(2*t.turn.Span, t.maxSpan(schedule))

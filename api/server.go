@@ -20,6 +20,7 @@ type Server struct {
 	background *tasks
 	mails      *tasks
 	pages      *pages
+	codec      *codecEndpoint // nil: none
 	types      types
 }
 
@@ -31,6 +32,9 @@ func New(deps Deps) (*Server, error) {
 	s := assemble(deps)
 	if err := s.pages.serve(s.mux); err != nil {
 		return nil, err
+	}
+	if s.codec != nil {
+		s.codec.serve(s.mux, s.pages)
 	}
 	if err := s.serveDocument(); err != nil {
 		return nil, err
@@ -92,6 +96,7 @@ func assemble(deps Deps) *Server {
 		resource.register(r)
 	}
 	s.pages = &pages{store: store, verifications: verifications, auth: auth, passwords: passwords, addresses: addresses}
+	s.codec = newCodecEndpoint(deps, auth, addresses)
 	s.handler = rest.Observe(rest.Measure(rest.Routed(mux), deps.Now, deps.Answered), deps.Log, config.TrustedProxies)
 	return s
 }

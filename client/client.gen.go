@@ -2646,6 +2646,15 @@ type KeyRequest struct {
 	Name string `json:"name"`
 }
 
+// Limit defines model for Limit.
+type Limit struct {
+	// Limit How many the tier allows; null without a limit.
+	Limit *int64 `json:"limit"`
+
+	// Used How many there are. What exceeds a limit, after a change of the tier, stays.
+	Used int64 `json:"used"`
+}
+
 // LoginRequest defines model for LoginRequest.
 type LoginRequest struct {
 	// Email Examples: ada@example.com
@@ -3676,8 +3685,11 @@ type Usage struct {
 	// Checks How many checks there are, disabled ones included.
 	Checks            int64      `json:"checks"`
 	ExecutionsPerHour Executions `json:"executions_per_hour"`
-	RateLimit         Rate       `json:"rate_limit"`
-	Tier              UsageTier  `json:"tier"`
+
+	// Limits What the tier limits by number: checks, channels, rules_per_check (used: by the check with the most) and api_keys.
+	Limits    map[string]Limit `json:"limits"`
+	RateLimit Rate             `json:"rate_limit"`
+	Tier      UsageTier        `json:"tier"`
 }
 
 // UsageTier defines model for Usage.Tier.
@@ -3829,7 +3841,7 @@ type Unauthorized = Error
 
 // ListApiKeysParams defines parameters for ListApiKeys.
 type ListApiKeysParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.
@@ -3838,7 +3850,7 @@ type ListApiKeysParams struct {
 
 // ListAuditLogParams defines parameters for ListAuditLog.
 type ListAuditLogParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.
@@ -3847,7 +3859,7 @@ type ListAuditLogParams struct {
 
 // ListChecksParams defines parameters for ListChecks.
 type ListChecksParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.
@@ -3856,7 +3868,7 @@ type ListChecksParams struct {
 
 // ListAlertRulesParams defines parameters for ListAlertRules.
 type ListAlertRulesParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.
@@ -3865,7 +3877,7 @@ type ListAlertRulesParams struct {
 
 // ListCheckRegionsParams defines parameters for ListCheckRegions.
 type ListCheckRegionsParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.
@@ -3886,7 +3898,7 @@ type ListResultsParams struct {
 	// Success Only successes, or only failures.
 	Success *bool `form:"success,omitempty" json:"success,omitempty"`
 
-	// Limit How many to show. More than 1000 is read as 1000.
+	// Limit How many to show. More than 1000 is read as 1000. A page of very large results (8 MiB) has fewer: go on at offset plus the number of results received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to pass over, counted from the newest.
@@ -3913,7 +3925,7 @@ type GetUptimeParamsPeriod string
 
 // ListDeliveriesParams defines parameters for ListDeliveries.
 type ListDeliveriesParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.
@@ -3934,7 +3946,7 @@ type ListDeliveriesParamsStatus string
 
 // ListDeliveryAttemptsParams defines parameters for ListDeliveryAttempts.
 type ListDeliveryAttemptsParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.
@@ -3943,7 +3955,7 @@ type ListDeliveryAttemptsParams struct {
 
 // ListIncidentsParams defines parameters for ListIncidents.
 type ListIncidentsParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.
@@ -3962,6 +3974,18 @@ type ListIncidentsParams struct {
 // ListIncidentsParamsStatus defines parameters for ListIncidents.
 type ListIncidentsParamsStatus string
 
+// AcknowledgeIncidentParams defines parameters for AcknowledgeIncident.
+type AcknowledgeIncidentParams struct {
+	// IdempotencyKey A key of your choice, of visible ASCII characters. A request that repeats an earlier one with the same key is the same request, also while the first is still under way.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
+// ResolveIncidentParams defines parameters for ResolveIncident.
+type ResolveIncidentParams struct {
+	// IdempotencyKey A key of your choice, of visible ASCII characters. A request that repeats an earlier one with the same key is the same request, also while the first is still under way.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
 // ListIncidentTimelineParams defines parameters for ListIncidentTimeline.
 type ListIncidentTimelineParams struct {
 	// Limit How many to show. More than 100 is read as 100.
@@ -3973,7 +3997,7 @@ type ListIncidentTimelineParams struct {
 
 // ListNotificationChannelsParams defines parameters for ListNotificationChannels.
 type ListNotificationChannelsParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.
@@ -3988,7 +4012,7 @@ type DeleteNotificationChannelParams struct {
 
 // ListRegionsParams defines parameters for ListRegions.
 type ListRegionsParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.
@@ -4006,7 +4030,7 @@ type StreamAlertsParams struct {
 
 // ListTemplateVariablesParams defines parameters for ListTemplateVariables.
 type ListTemplateVariablesParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.
@@ -7373,7 +7397,7 @@ type ClientInterface interface {
 	// Marks that someone is working on it. Acknowledging again changes nothing; a resolved incident cannot be acknowledged.
 	//
 	// Corresponds with POST /v1/incidents/{id}/acknowledge (the `AcknowledgeIncident` operationId).
-	AcknowledgeIncident(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+	AcknowledgeIncident(ctx context.Context, id openapi_types.UUID, params *AcknowledgeIncidentParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ResolveIncidentWithBody Resolve an incident
 	//
@@ -7382,7 +7406,7 @@ type ClientInterface interface {
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/incidents/{id}/resolve (the `ResolveIncident` operationId).
-	ResolveIncidentWithBody(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	ResolveIncidentWithBody(ctx context.Context, id openapi_types.UUID, params *ResolveIncidentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ResolveIncident Resolve an incident
 	//
@@ -7391,7 +7415,7 @@ type ClientInterface interface {
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/incidents/{id}/resolve (the `ResolveIncident` operationId).
-	ResolveIncident(ctx context.Context, id openapi_types.UUID, body ResolveIncidentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	ResolveIncident(ctx context.Context, id openapi_types.UUID, params *ResolveIncidentParams, body ResolveIncidentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListIncidentTimeline List the timeline of an incident, oldest first
 	//
@@ -8296,8 +8320,8 @@ func (c *Client) GetIncident(ctx context.Context, id openapi_types.UUID, reqEdit
 // Marks that someone is working on it. Acknowledging again changes nothing; a resolved incident cannot be acknowledged.
 //
 // Corresponds with POST /v1/incidents/{id}/acknowledge (the `AcknowledgeIncident` operationId).
-func (c *Client) AcknowledgeIncident(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewAcknowledgeIncidentRequest(c.Server, id)
+func (c *Client) AcknowledgeIncident(ctx context.Context, id openapi_types.UUID, params *AcknowledgeIncidentParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAcknowledgeIncidentRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -8315,8 +8339,8 @@ func (c *Client) AcknowledgeIncident(ctx context.Context, id openapi_types.UUID,
 // Takes any type of body and a specified content type.
 //
 // Corresponds with POST /v1/incidents/{id}/resolve (the `ResolveIncident` operationId).
-func (c *Client) ResolveIncidentWithBody(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewResolveIncidentRequestWithBody(c.Server, id, contentType, body)
+func (c *Client) ResolveIncidentWithBody(ctx context.Context, id openapi_types.UUID, params *ResolveIncidentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewResolveIncidentRequestWithBody(c.Server, id, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -8334,8 +8358,8 @@ func (c *Client) ResolveIncidentWithBody(ctx context.Context, id openapi_types.U
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with POST /v1/incidents/{id}/resolve (the `ResolveIncident` operationId).
-func (c *Client) ResolveIncident(ctx context.Context, id openapi_types.UUID, body ResolveIncidentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewResolveIncidentRequest(c.Server, id, body)
+func (c *Client) ResolveIncident(ctx context.Context, id openapi_types.UUID, params *ResolveIncidentParams, body ResolveIncidentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewResolveIncidentRequest(c.Server, id, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -10369,7 +10393,7 @@ func NewGetIncidentRequest(server string, id openapi_types.UUID) (*http.Request,
 }
 
 // NewAcknowledgeIncidentRequest constructs an http.Request for the AcknowledgeIncident method
-func NewAcknowledgeIncidentRequest(server string, id openapi_types.UUID) (*http.Request, error) {
+func NewAcknowledgeIncidentRequest(server string, id openapi_types.UUID, params *AcknowledgeIncidentParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -10399,22 +10423,37 @@ func NewAcknowledgeIncidentRequest(server string, id openapi_types.UUID) (*http.
 		return nil, err
 	}
 
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
 	return req, nil
 }
 
 // NewResolveIncidentRequest calls the generic ResolveIncident builder with application/json body
-func NewResolveIncidentRequest(server string, id openapi_types.UUID, body ResolveIncidentJSONRequestBody) (*http.Request, error) {
+func NewResolveIncidentRequest(server string, id openapi_types.UUID, params *ResolveIncidentParams, body ResolveIncidentJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
 	buf, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	bodyReader = bytes.NewReader(buf)
-	return NewResolveIncidentRequestWithBody(server, id, "application/json", bodyReader)
+	return NewResolveIncidentRequestWithBody(server, id, params, "application/json", bodyReader)
 }
 
 // NewResolveIncidentRequestWithBody constructs an http.Request for the ResolveIncident method, with any body, and a specified content type
-func NewResolveIncidentRequestWithBody(server string, id openapi_types.UUID, contentType string, body io.Reader) (*http.Request, error) {
+func NewResolveIncidentRequestWithBody(server string, id openapi_types.UUID, params *ResolveIncidentParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -10445,6 +10484,21 @@ func NewResolveIncidentRequestWithBody(server string, id openapi_types.UUID, con
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
 
 	return req, nil
 }
@@ -11461,7 +11515,7 @@ type ClientWithResponsesInterface interface {
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/incidents/{id}/acknowledge (the `AcknowledgeIncident` operationId).
-	AcknowledgeIncidentWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*AcknowledgeIncidentResponse, error)
+	AcknowledgeIncidentWithResponse(ctx context.Context, id openapi_types.UUID, params *AcknowledgeIncidentParams, reqEditors ...RequestEditorFn) (*AcknowledgeIncidentResponse, error)
 
 	// ResolveIncidentWithBodyWithResponse Resolve an incident
 	//
@@ -11470,7 +11524,7 @@ type ClientWithResponsesInterface interface {
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/incidents/{id}/resolve (the `ResolveIncident` operationId).
-	ResolveIncidentWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ResolveIncidentResponse, error)
+	ResolveIncidentWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *ResolveIncidentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ResolveIncidentResponse, error)
 
 	// ResolveIncidentWithResponse Resolve an incident
 	//
@@ -11479,7 +11533,7 @@ type ClientWithResponsesInterface interface {
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/incidents/{id}/resolve (the `ResolveIncident` operationId).
-	ResolveIncidentWithResponse(ctx context.Context, id openapi_types.UUID, body ResolveIncidentJSONRequestBody, reqEditors ...RequestEditorFn) (*ResolveIncidentResponse, error)
+	ResolveIncidentWithResponse(ctx context.Context, id openapi_types.UUID, params *ResolveIncidentParams, body ResolveIncidentJSONRequestBody, reqEditors ...RequestEditorFn) (*ResolveIncidentResponse, error)
 
 	// ListIncidentTimelineWithResponse List the timeline of an incident, oldest first
 	//
@@ -16671,8 +16725,8 @@ func (c *ClientWithResponses) GetIncidentWithResponse(ctx context.Context, id op
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/incidents/{id}/acknowledge (the `AcknowledgeIncident` operationId).
-func (c *ClientWithResponses) AcknowledgeIncidentWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*AcknowledgeIncidentResponse, error) {
-	rsp, err := c.AcknowledgeIncident(ctx, id, reqEditors...)
+func (c *ClientWithResponses) AcknowledgeIncidentWithResponse(ctx context.Context, id openapi_types.UUID, params *AcknowledgeIncidentParams, reqEditors ...RequestEditorFn) (*AcknowledgeIncidentResponse, error) {
+	rsp, err := c.AcknowledgeIncident(ctx, id, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -16686,8 +16740,8 @@ func (c *ClientWithResponses) AcknowledgeIncidentWithResponse(ctx context.Contex
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/incidents/{id}/resolve (the `ResolveIncident` operationId).
-func (c *ClientWithResponses) ResolveIncidentWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ResolveIncidentResponse, error) {
-	rsp, err := c.ResolveIncidentWithBody(ctx, id, contentType, body, reqEditors...)
+func (c *ClientWithResponses) ResolveIncidentWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *ResolveIncidentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ResolveIncidentResponse, error) {
+	rsp, err := c.ResolveIncidentWithBody(ctx, id, params, contentType, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -16701,8 +16755,8 @@ func (c *ClientWithResponses) ResolveIncidentWithBodyWithResponse(ctx context.Co
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/incidents/{id}/resolve (the `ResolveIncident` operationId).
-func (c *ClientWithResponses) ResolveIncidentWithResponse(ctx context.Context, id openapi_types.UUID, body ResolveIncidentJSONRequestBody, reqEditors ...RequestEditorFn) (*ResolveIncidentResponse, error) {
-	rsp, err := c.ResolveIncident(ctx, id, body, reqEditors...)
+func (c *ClientWithResponses) ResolveIncidentWithResponse(ctx context.Context, id openapi_types.UUID, params *ResolveIncidentParams, body ResolveIncidentJSONRequestBody, reqEditors ...RequestEditorFn) (*ResolveIncidentResponse, error) {
+	rsp, err := c.ResolveIncident(ctx, id, params, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
