@@ -13,7 +13,10 @@ import (
 func TestLoad(t *testing.T) {
 	t.Parallel()
 	every := func(interval time.Duration) func(*vigil.Definition) {
-		return func(d *vigil.Definition) { d.Check.Interval = interval }
+		return func(d *vigil.Definition) {
+			d.Check.Interval = interval
+			d.Check.Anchor = vigil.NewAnchor(d.Check.ID, time.Now(), interval)
+		}
 	}
 	// probe runs the turns of a check of a second's interval for a while.
 	probe := func(w *watchFixture, def vigil.Definition, turn activities.Turn, takesEach, during time.Duration) activities.Turn {
@@ -39,11 +42,12 @@ func TestLoad(t *testing.T) {
 			if load := w.watcher.Load(); load.Overloaded || load.Lateness < 500*time.Millisecond {
 				t.Errorf("slots late by less than a second: %+v", load)
 			}
+			w.set(func() { w.observe = nil })
 			began := time.Now()
 			var at time.Time
 			for at.IsZero() && time.Since(began) < time.Minute {
 				time.Sleep(1300 * time.Millisecond) // the worker is late with every turn
-				turn = probe(w, def, turn, 0, time.Nanosecond)
+				turn = turnOf(def, w.must(w.watch(turn)).State)
 				if load := w.watcher.Load(); load.Overloaded {
 					at = load.Since
 				}

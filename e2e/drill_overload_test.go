@@ -17,7 +17,7 @@ import (
 
 // TestDrillOverload: more slots are due than the machine can probe, then almost none.
 func TestDrillOverload(t *testing.T) { // not parallel: it takes the whole machine
-	first, more, measured := 1500, 2500, 12*time.Second
+	first, more, measured := 500, 1200, 12*time.Second
 	if full() {
 		first, more, measured = 3000, 6000, 90*time.Second
 	}
