@@ -30,7 +30,7 @@ func TestDeleteCheck(t *testing.T) {
 				t.Errorf("%d rows left in %s", n, table)
 			}
 		}
-		tombstones, err := s.Tombstones(t.Context(), 100)
+		tombstones, err := s.Tombstones(t.Context(), vigil.EverySweepShard(), 100)
 		if err != nil {
 			t.Fatal(err)
 		}

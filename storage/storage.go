@@ -30,8 +30,8 @@ type Options struct {
 	// Policies are the delivery policies of the channel types. A store without them
 	// cannot open incidents or deliver messages.
 	Policies vigil.DeliveryPolicies
-	// MaxConns limits the connections to Postgres, up to 1,000; 0 means 16. A leader
-	// and a migration hold one each. Results and leases use two more.
+	// MaxConns limits the connections to Postgres, up to 1,000; 0 means 16. A migration
+	// holds one. Results and leases use two more.
 	MaxConns int
 	// Now is the clock of schedules; nil means time.Now.
 	Now func() time.Time
