@@ -63,6 +63,14 @@ func (emptyStore) LiveRegions(context.Context, time.Duration) (map[string][]vigi
 	return map[string][]vigil.CheckType{region: nil}, nil
 }
 
+func (emptyStore) OverloadedRegions(context.Context, time.Duration) (map[string]time.Duration, error) {
+	return nil, nil //nolint:nilnil // none
+}
+
+func (emptyStore) AdmitDeliveries(context.Context, int) ([]vigil.PendingDelivery, error) {
+	return nil, nil
+}
+
 func (emptyStore) Tombstones(context.Context, []int, int) ([]vigil.Tombstone, error) { return nil, nil }
 
 func (emptyStore) HoldTombstone(context.Context, vigil.Tombstone, func(context.Context) error) error {
@@ -148,6 +156,8 @@ func (w *workflows) Running(ctx context.Context, stone vigil.Tombstone) (bool, e
 	return false, w.call(ctx, "stop", stone.CheckID)
 }
 
+func (*workflows) Lost(context.Context, vigil.Loop) (bool, error) { return false, nil }
+
 func (w *workflows) Terminate(ctx context.Context, checkID uuid.UUID, _ string) error {
 	return w.call(ctx, "terminate", checkID)
 }
@@ -175,6 +185,8 @@ type store interface {
 	AbandonedLoops(ctx context.Context, lease vigil.Lease, silence time.Duration, shards []int, limit int) ([]vigil.Loop, error)
 	ForgetLease(ctx context.Context, lease vigil.Lease, silence time.Duration) error
 	LiveRegions(ctx context.Context, silence time.Duration) (map[string][]vigil.CheckType, error)
+	OverloadedRegions(ctx context.Context, silence time.Duration) (map[string]time.Duration, error)
+	AdmitDeliveries(ctx context.Context, limit int) ([]vigil.PendingDelivery, error)
 	Tombstones(ctx context.Context, shards []int, limit int) ([]vigil.Tombstone, error)
 	HoldTombstone(ctx context.Context, stone vigil.Tombstone, do func(context.Context) error) error
 	PurgeLoop(ctx context.Context, stone vigil.Tombstone) (done bool, err error)

@@ -23,6 +23,7 @@ type incidentStore interface {
 	StalledIncidents(ctx context.Context, now time.Time, shards []int, limit int) ([]vigil.Incident, error)
 	MarkIncidentSwept(ctx context.Context, lease vigil.SweepLease, id uuid.UUID, at time.Time) error
 	StalledDeliveries(ctx context.Context, now time.Time, shards []int, limit int) ([]vigil.PendingDelivery, error)
+	AdmitDeliveries(ctx context.Context, limit int) ([]vigil.PendingDelivery, error)
 	MarkDeliverySwept(ctx context.Context, lease vigil.SweepLease, delivery vigil.PendingDelivery, at time.Time) error
 	UnhandledVotes(ctx context.Context, now time.Time, shards []int, limit int) ([]vigil.UnhandledVote, error)
 	MarkVoteSwept(ctx context.Context, lease vigil.SweepLease, vote vigil.UnhandledVote, at time.Time) error
@@ -98,6 +99,23 @@ func (r *incidentRepair) handleVotes(ctx context.Context, w work) error {
 			func(ctx context.Context, lease vigil.SweepLease) error {
 				return r.store.MarkVoteSwept(ctx, lease, vote, r.now())
 			})
+	}
+	return r.repairs.run(ctx, w, nudgeParallelism, list)
+}
+
+// admitDeliveries starts the attempts of waiting deliveries for which there is a place
+// that no outcome has freed. A signal that fails is repeated by sendDeliveries.
+func (r *incidentRepair) admitDeliveries(ctx context.Context, w work) error {
+	admitted, err := r.store.AdmitDeliveries(ctx, passLimit)
+	if err != nil {
+		return err
+	}
+	list := make([]repair, len(admitted))
+	for i, delivery := range admitted {
+		list[i] = repair{
+			check: delivery.CheckID, common: true, kind: kindAdmitted, id: delivery.IncidentID.String() + "/" + delivery.ChannelID.String(),
+			do: func(ctx context.Context, _ vigil.SweepLease) error { return r.incidents.Send(ctx, delivery) },
+		}
 	}
 	return r.repairs.run(ctx, w, nudgeParallelism, list)
 }

@@ -13,6 +13,10 @@ import (
 // overdueGrace is how late a loop may be beyond its deadline before it is nudged.
 const overdueGrace = time.Minute
 
+// overloadGrace is that grace while a region is overloaded: its loops are late and not
+// lost, and a nudge makes them later.
+const overloadGrace = 5 * time.Minute
+
 // How many loops one pass starts, and how many are started or signalled at a time: a busy
 // server answers each slowly, and many in the same time.
 const (
@@ -24,11 +28,13 @@ const (
 // The kinds of rows, for the log.
 const (
 	kindLoop      = "loop"
+	kindSuspect   = "late loop"
 	kindTombstone = "tombstone"
 	kindResults   = "results of a deleted check"
 	kindIncident  = "incident"
 	kindVote      = "vote"
 	kindDelivery  = "delivery"
+	kindAdmitted  = "admitted delivery"
 	kindSilence   = "silent region"
 )
 
@@ -54,11 +60,22 @@ func (s *Sweep) nudgeOverdue(ctx context.Context, w work) error {
 	if err != nil || len(live) == 0 {
 		return err
 	}
+	overloaded, err := s.store.OverloadedRegions(ctx, vigil.LeaseTimeout)
+	if err != nil {
+		return err
+	}
+	for region := range overloaded {
+		delete(live, region)
+	}
 	late, err := s.store.Overdue(ctx, s.now(), overdueGrace, slices.Sorted(maps.Keys(live)), w.checks(), passLimit)
 	if err != nil {
 		return err
 	}
-	return s.nudge(ctx, w, late)
+	lost, err := s.store.Overdue(ctx, s.now(), overloadGrace, slices.Sorted(maps.Keys(overloaded)), w.checks(), passLimit)
+	if err != nil {
+		return err
+	}
+	return s.nudge(ctx, w, append(late, lost...))
 }
 
 // nudge nudges loops. One that cannot be nudged is marked nonetheless, so that it does
@@ -66,18 +83,19 @@ func (s *Sweep) nudgeOverdue(ctx context.Context, w work) error {
 func (s *Sweep) nudge(ctx context.Context, w work, loops []vigil.Loop) error {
 	list := make([]repair, len(loops))
 	for i, loop := range loops {
-		mark := func(ctx context.Context, lease vigil.SweepLease) error {
-			return s.store.MarkNudged(ctx, lease, loop.CheckID, loop.Region)
-		}
-		list[i] = repair{check: loop.CheckID, kind: kindLoop, id: loop.Region + "/" + loop.CheckID.String(), putOff: mark}
-		list[i].do = func(ctx context.Context, lease vigil.SweepLease) error {
-			if err := s.loops.Nudge(ctx, loop); err != nil {
-				return err
-			}
-			return mark(ctx, lease)
-		}
+		list[i] = s.nudgeOf(kindLoop, loop)
 	}
 	return s.repairs.run(ctx, w, nudgeParallelism, list)
+}
+
+// nudgeOf is the nudge of one loop.
+func (s *Sweep) nudgeOf(kind string, loop vigil.Loop) repair {
+	mark := func(ctx context.Context, lease vigil.SweepLease) error {
+		return s.store.MarkNudged(ctx, lease, loop.CheckID, loop.Region)
+	}
+	one := repair{check: loop.CheckID, kind: kind, id: loop.Region + "/" + loop.CheckID.String()}
+	one.inTurn(func(ctx context.Context) error { return s.loops.Nudge(ctx, loop) }, mark)
+	return one
 }
 
 // keepHouse creates the partitions of the days to come and drops what is expired, when

@@ -33,10 +33,11 @@ const (
 
 // repair is what a pass does about one row.
 type repair struct {
-	check uuid.UUID
-	kind  string // of the row, for the log
-	id    string // of the row, unique within its kind
-	do    func(ctx context.Context, lease vigil.SweepLease) error
+	check  uuid.UUID
+	common bool   // the lease is that of the common shard, not of the check's
+	kind   string // of the row, for the log
+	id     string // of the row, unique within its kind
+	do     func(ctx context.Context, lease vigil.SweepLease) error
 	// putOff stores that the row failed, so that it is not read again for a while; nil if
 	// rows of its kind cannot displace others.
 	putOff func(ctx context.Context, lease vigil.SweepLease) error
@@ -91,7 +92,11 @@ func (r *repairs) run(ctx context.Context, w work, parallelism int, list []repai
 // attempt makes one repair. answered is false, with the reason, when the server may be
 // away.
 func (r *repairs) attempt(ctx context.Context, w work, one repair) (answered bool, err error) {
-	lease, held := w.leaseOf(one.check)
+	shard := vigil.SweepShard(one.check)
+	if one.common {
+		shard = vigil.CommonShard
+	}
+	lease, held := w.lease(shard)
 	if !held || ctx.Err() != nil {
 		return true, nil
 	}

@@ -38,6 +38,7 @@ type loops interface {
 	Apply(ctx context.Context, loop vigil.Loop) error
 	Nudge(ctx context.Context, loop vigil.Loop) error
 	Running(ctx context.Context, stone vigil.Tombstone) (bool, error)
+	Lost(ctx context.Context, loop vigil.Loop) (bool, error)
 	Terminate(ctx context.Context, checkID uuid.UUID, region string) error
 }
 
@@ -52,6 +53,7 @@ type loopStore interface {
 	AbandonedLoops(ctx context.Context, lease vigil.Lease, silence time.Duration, shards []int, limit int) ([]vigil.Loop, error)
 	ForgetLease(ctx context.Context, lease vigil.Lease, silence time.Duration) error
 	LiveRegions(ctx context.Context, silence time.Duration) (map[string][]vigil.CheckType, error)
+	OverloadedRegions(ctx context.Context, silence time.Duration) (map[string]time.Duration, error)
 }
 
 // housekeeping creates the partitions of the days to come and drops what is
@@ -97,6 +99,7 @@ type Sweep struct {
 	repairs       *repairs
 	leases        *leaseMonitor
 	abandoned     *abandonedLoops
+	suspects      *suspects
 	tombstones    *tombstones
 	incidents     *incidentRepair // nil: incidents are left out
 	temporalStore *temporalStore  // nil: not watched
@@ -121,6 +124,7 @@ func New(opts Options) *Sweep {
 		reported: make(map[string]time.Time),
 	}
 	s.abandoned = &abandonedLoops{store: opts.Store, leases: s.leases, nudge: s.nudge, now: opts.Now, log: opts.Log}
+	s.suspects = &suspects{store: opts.Store, lost: opts.Loops.Lost, nudge: s.nudgeOf, repairs: s.repairs, now: opts.Now}
 	s.tombstones = &tombstones{store: opts.Store, loops: opts.Loops, incidents: opts.Incidents, repairs: s.repairs, now: opts.Now}
 	if opts.IncidentStore != nil {
 		s.incidents = &incidentRepair{incidents: opts.Incidents, store: opts.IncidentStore, repairs: s.repairs, now: opts.Now}
@@ -160,6 +164,7 @@ func (s *Sweep) passes() []pass {
 		{"tombstones", loopsInterval, passTimeout, ofChecks, s.tombstones.end},
 		{"results of deleted checks", loopsInterval, passTimeout, ofChecks, s.tombstones.purge},
 		{"overdue", overdueInterval, passTimeout, ofChecks, s.nudgeOverdue},
+		{"suspects", overdueInterval, passTimeout, ofChecks, s.suspects.inspect},
 		{"housekeeping", housekeepingLook, housekeepingTimeout, ofCommon, s.keepHouse},
 	}
 	if s.incidents != nil {
@@ -169,6 +174,9 @@ func (s *Sweep) passes() []pass {
 		} {
 			all = append(all, pass{name, incidentsInterval, passTimeout, ofChecks, s.incidents.watched(run)})
 		}
+	}
+	if s.incidents != nil {
+		all = append(all, pass{"places of deliveries", incidentsInterval, passTimeout, ofCommon, s.incidents.admitDeliveries})
 	}
 	if s.temporalStore != nil {
 		all = append(all, pass{"temporal store", loopsInterval, passTimeout, ofCommon, s.temporalStore.check})

@@ -87,8 +87,8 @@ func TestOverdue(t *testing.T) {
 
 	age := func(by time.Duration) {
 		t.Helper()
-		_, err := s.DB().ExecContext(t.Context(), "UPDATE check_regions SET nudged_at = nudged_at - ? * interval '1 millisecond' WHERE region = ?",
-			by.Milliseconds(), newark)
+		const earlier = "UPDATE check_regions SET nudged_at = nudged_at - ? * interval '1 millisecond' WHERE region = ?"
+		_, err := s.DB().ExecContext(t.Context(), earlier, by.Milliseconds(), newark)
 		if err != nil {
 			t.Fatal(err)
 		}

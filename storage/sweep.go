@@ -20,7 +20,9 @@ import (
 //   - given: shards beyond the share are free for the others at once.
 //   - taken: SKIP LOCKED leaves a shard to the process that is taking it. The others
 //     check the row again once they have its lock, so no shard is taken twice.
-const renewSweep = `WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now, clock_timestamp() + $2 * interval '1 millisecond' AS until),
+const renewSweep = `WITH clock AS MATERIALIZED (
+		SELECT now, now + $2 * interval '1 millisecond' AS until FROM (SELECT clock_timestamp() AS now) AS instant
+	),
 	alive AS (
 		INSERT INTO sweep_processes (name, expires_at) SELECT $1, until FROM clock
 		ON CONFLICT (name) DO UPDATE SET expires_at = excluded.expires_at

@@ -7,4 +7,6 @@ import "strconv"
 const Sentinel = "vigil-sentinel"
 
 // SentinelID returns the ID of the sentinel of a generation of Temporal's store.
-func SentinelID(generation int64) string { return "vigil/sentinel/" + strconv.FormatInt(generation, 10) }
+func SentinelID(generation int64) string {
+	return "vigil/sentinel/" + strconv.FormatInt(generation, 10)
+}
