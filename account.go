@@ -98,6 +98,8 @@ type Plan struct {
 	// CreationsPerHourVerified afterwards.
 	CreationsPerHour         int64
 	CreationsPerHourVerified int64
+	// TestsInFlight limits the tests by hand that run at the same time.
+	TestsInFlight int
 }
 
 // PlanOf returns the plan of a tier, the free plan for an unknown one. minEnterprise is
@@ -108,17 +110,20 @@ func PlanOf(tier Tier, minEnterprise time.Duration) Plan {
 		return Plan{
 			Tier: tier, RegionsPerCheck: 33, MinInterval: minEnterprise,
 			ExecutionsPerHour: Unlimited, CreationsPerHour: Unlimited, CreationsPerHourVerified: Unlimited,
+			TestsInFlight: 50,
 		}
 	case TierPaid:
 		return Plan{
 			Tier: tier, RegionsPerCheck: 33, MinInterval: 30 * time.Second,
 			ExecutionsPerHour: 500_000, CreationsPerHour: 1000, CreationsPerHourVerified: 1000,
+			TestsInFlight: 20,
 		}
 	case TierFree:
 	}
 	return Plan{
 		Tier: TierFree, RegionsPerCheck: 1, PrimaryOnly: true, MinInterval: time.Minute,
 		ExecutionsPerHour: 50_000, CreationsPerHour: 30, CreationsPerHourVerified: 90,
+		TestsInFlight: 5,
 	}
 }
 

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -61,6 +63,16 @@ func (l sessionLimits) parameters() map[string]string {
 func (l sessionLimits) setLocal() string {
 	return fmt.Sprintf("SET LOCAL statement_timeout = %d; SET LOCAL lock_timeout = %d; SET LOCAL idle_in_transaction_session_timeout = %d",
 		l.statement.Milliseconds(), l.lock.Milliseconds(), l.idleInTransaction.Milliseconds())
+}
+
+// selectLocal is setLocal as one statement, which a batch can prepare.
+func (l sessionLimits) selectLocal() string {
+	var calls []string
+	for name, value := range l.parameters() {
+		calls = append(calls, fmt.Sprintf("set_config('%s', '%s', true)", name, value))
+	}
+	slices.Sort(calls)
+	return "SELECT " + strings.Join(calls, ", ")
 }
 
 // serverKeepalives are the settings by which the server finds a lost client. They have no

@@ -144,6 +144,21 @@ func (r *deliveryRow) pendingDelivery(checkName string) vigil.PendingDelivery {
 	}
 }
 
+// namedDeliveryRow is a delivery with the name of its check.
+type namedDeliveryRow struct {
+	deliveryRow `bun:",extend"`
+
+	CheckName string `bun:"check_name"`
+}
+
+func pendingDeliveriesOf(rows []namedDeliveryRow) []vigil.PendingDelivery {
+	list := make([]vigil.PendingDelivery, len(rows))
+	for i := range rows {
+		list[i] = rows[i].pendingDelivery(rows[i].CheckName)
+	}
+	return list
+}
+
 func pendingDeliveriesTo(i *vigil.Incident, checkName string, to []vigil.Recipient) []vigil.PendingDelivery {
 	list := make([]vigil.PendingDelivery, len(to))
 	for n, r := range to {

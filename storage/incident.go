@@ -97,29 +97,25 @@ func (s *Store) MarkIncidentSwept(ctx context.Context, id uuid.UUID, at time.Tim
 	return s.markSwept(ctx, "incidents", "id = ?", at, id)
 }
 
-// StalledDeliveries returns deliveries that are due or requested, without progress for
-// 30 s and outside of their wait.
-func (s *Store) StalledDeliveries(ctx context.Context, now time.Time, limit int) ([]vigil.PendingDelivery, error) {
-	var rows []struct {
-		deliveryRow `bun:",extend"`
+// admissionGrace is how long a delivery that was admitted has to start its attempt
+// before it counts as stalled: the signal to its workflow may be lost.
+const admissionGrace = 5 * time.Second
 
-		CheckName string `bun:"check_name"`
-	}
+// StalledDeliveries returns deliveries that are due or requested, without progress for
+// 30 s and outside of their wait. Those that wait for a place are not stalled.
+func (s *Store) StalledDeliveries(ctx context.Context, now time.Time, limit int) ([]vigil.PendingDelivery, error) {
+	var rows []namedDeliveryRow
 	err := s.db.NewRaw(`SELECT d.*, c.name AS check_name FROM deliveries AS d JOIN checks AS c ON c.id = d.check_id
 		WHERE (d.status = 'pending' OR d.redeliver) AND `+sweepable+`
 			AND (d.redeliver OR coalesce(d.next_attempt_at, d.created_at) + ? * interval '1 millisecond' <= ?)
 			AND NOT EXISTS (SELECT FROM deliveries AS e WHERE e.incident_id = d.incident_id AND e.channel_id = d.channel_id
 				AND e.status = 'pending' AND e.created_at < d.created_at AND NOT d.redeliver)
+			AND NOT EXISTS (SELECT FROM delivery_places AS p WHERE p.incident_id = d.incident_id AND p.channel_id = d.channel_id
+				AND (p.admitted_at IS NULL OR p.admitted_at > ?))
 		ORDER BY d.swept_at LIMIT ?`,
-		milliseconds(firstSweepWait), micro(now), milliseconds(firstSweepWait), micro(now), limit).Scan(ctx, &rows)
-	if err != nil {
-		return nil, wrap("find stalled deliveries", err)
-	}
-	deliveries := make([]vigil.PendingDelivery, len(rows))
-	for i := range rows {
-		deliveries[i] = rows[i].pendingDelivery(rows[i].CheckName)
-	}
-	return deliveries, nil
+		milliseconds(firstSweepWait), micro(now), milliseconds(firstSweepWait), micro(now), micro(now.Add(-admissionGrace)), limit).
+		Scan(ctx, &rows)
+	return pendingDeliveriesOf(rows), wrap("find stalled deliveries", err)
 }
 
 // MarkDeliverySwept records a repair of a delivery and doubles its wait.

@@ -316,7 +316,7 @@ func TestResolveIncident(t *testing.T) {
 		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
 		id := a.open(a.fails(newark)).Incident.ID
 		for _, who := range []string{"ada", "bob"} {
-			if _, err := a.store.AcknowledgeIncident(t.Context(), id, who, ""); err != nil {
+			if _, err := a.store.AcknowledgeIncident(t.Context(), vigil.AcknowledgeRequest{ID: id, By: who}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -324,7 +324,8 @@ func TestResolveIncident(t *testing.T) {
 			t.Errorf("incident %+v", i)
 		}
 		a.resolve(id, vigil.ResolvedAutomatically)
-		if _, err := a.store.AcknowledgeIncident(t.Context(), id, "ada", ""); vigil.ErrorCode(err) != vigil.CodeConflict {
+		_, err := a.store.AcknowledgeIncident(t.Context(), vigil.AcknowledgeRequest{ID: id, By: "ada"})
+		if vigil.ErrorCode(err) != vigil.CodeConflict {
 			t.Errorf("after the end it gave %v", err)
 		}
 	})

@@ -80,6 +80,11 @@ func (p *IDPath) Parse(resource string) (uuid.UUID, error) {
 	return ParseID(p.ID, resource)
 }
 
+// IdempotencyKey is the header of operations that a client may repeat.
+type IdempotencyKey struct {
+	Key string `header:"Idempotency-Key" maxLength:"255" pattern:"^[!-~]+$" doc:"A key of your choice, of visible ASCII characters. A request that repeats an earlier one with the same key is the same request, also while the first is still under way."`
+}
+
 // ResourceID is the id for the audit log; zero when it is malformed.
 func (p *IDPath) ResourceID() uuid.UUID {
 	id, _ := p.Parse("")

@@ -119,6 +119,14 @@ func TestSettings(t *testing.T) {
 		}
 	})
 
+	t.Run("AnOriginIsLowerCaseWithoutASlash", func(t *testing.T) {
+		t.Parallel()
+		s := settingsOf(t, "--temporal-ui-origin", "HTTPS://Temporal.Example.com:8233/")
+		if s.TemporalUIOrigin != "https://temporal.example.com:8233" {
+			t.Errorf("got %s", s.TemporalUIOrigin)
+		}
+	})
+
 	t.Run("PublicURLLosesItsSlash", func(t *testing.T) {
 		t.Parallel()
 		if s := settingsOf(t, "--public-url", "https://vigil.example.com/at/"); s.PublicURL != "https://vigil.example.com/at" {
@@ -230,6 +238,16 @@ func TestOpenSecrets(t *testing.T) {
 		}
 		if plain, err := rotated.keyring.Open(sealed); err != nil || plain != "plain" {
 			t.Errorf("after the rotation it reads %q, %v", plain, err)
+		}
+		id, payload, err := old.payloads.SealBytes([]byte("plain"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if plain, err := rotated.payloads.OpenBytes(id, payload, nil); err != nil || string(plain) != "plain" {
+			t.Errorf("after the rotation it reads the payload %q, %v", plain, err)
+		}
+		if _, err := rotated.keyring.OpenBytes(id, payload, nil); err == nil {
+			t.Error("payloads are encrypted with the key that seals secrets")
 		}
 		if len(rotated.olderSigning) != 1 || !bytes.Equal(rotated.olderSigning[0], old.signing) {
 			t.Error("tokens signed before the rotation are not accepted any more")
