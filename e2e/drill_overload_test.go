@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	temporal "go.temporal.io/sdk/client"
 
 	"vigil"
+	"vigil/storage"
 )
 
 // TestDrillOverload: more slots are due than the machine can probe, then almost none.
@@ -38,7 +38,7 @@ func TestDrillOverload(t *testing.T) { // not parallel: it takes the whole machi
 	figure(t, "throughput lost to overload, percent", 100*(1-rate/max(most, rate)), 10, 0)
 
 	began := time.Now()
-	s.disable(c, first+more-100)
+	s.disable(org, first+more-100)
 	fell := time.Now()
 	t.Logf("%d checks disabled in %v", first+more-100, fell.Sub(began).Round(time.Millisecond))
 	eventuallyWithin(t, time.Minute, "the region is calm", func() bool { return s.overloaded() == 0 })
@@ -118,38 +118,38 @@ func (s *cluster) refusesLoad(c client) {
 	}
 }
 
-// disable disables that many of the enabled checks through the API.
-func (s *cluster) disable(c client, n int) {
+// disable disables that many of the enabled checks of an organization; the sweep stops
+// their loops.
+func (s *cluster) disable(org uuid.UUID, n int) {
 	s.t.Helper()
 	rows, err := s.db.QueryContext(s.t.Context(), "SELECT id FROM checks WHERE enabled ORDER BY id LIMIT $1", n)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	ids := make(chan string, n)
+	defer func() { _ = rows.Close() }()
+	var ids []uuid.UUID
 	for rows.Next() {
-		var id string
+		var id uuid.UUID
 		if err := rows.Scan(&id); err != nil {
 			s.t.Fatal(err)
 		}
-		ids <- id
+		ids = append(ids, id)
 	}
 	if err := rows.Err(); err != nil {
 		s.t.Fatal(err)
 	}
-	_ = rows.Close()
-	close(ids)
-	var all sync.WaitGroup
-	for range 8 {
-		all.Go(func() {
-			for id := range ids {
-				if a, err := c.try(http.MethodPut, "/v1/checks/"+id, map[string]any{"enabled": false}); err != nil || a.Status != http.StatusOK {
-					s.t.Errorf("disabling answered %d %s, %v", a.Status, a.Error, err)
-					return
-				}
+	s.withStore(func(store *storage.Store) {
+		plan := vigil.PlanOf(vigil.TierEnterprise, time.Second)
+		for _, id := range ids {
+			_, err := store.UpdateCheck(s.t.Context(), org, id, plan, func(check *vigil.Check) error {
+				check.Enabled = false
+				return nil
+			})
+			if err != nil {
+				s.t.Fatal(err)
 			}
-		})
-	}
-	all.Wait()
+		}
+	})
 }
 
 // timedOut returns how many turns of some loops timed out, from the histories of their
