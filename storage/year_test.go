@@ -33,7 +33,9 @@ type slowStatements struct {
 	most    int64 // rows
 }
 
-func (*slowStatements) BeforeQuery(ctx context.Context, _ *bun.QueryEvent) context.Context { return ctx }
+func (*slowStatements) BeforeQuery(ctx context.Context, _ *bun.QueryEvent) context.Context {
+	return ctx
+}
 
 func (l *slowStatements) AfterQuery(_ context.Context, event *bun.QueryEvent) {
 	verb, _, _ := strings.Cut(event.Query, " ")
