@@ -65,15 +65,15 @@ func TestSweepQueriesUseTheirIndexes(t *testing.T) {
 	t.Logf("%s", plan)
 }
 
-// statements keeps the statements of a store.
-type statements struct {
+// statementLog keeps the statements of a store.
+type statementLog struct {
 	mu  sync.Mutex
 	all []string
 }
 
-func (*statements) BeforeQuery(ctx context.Context, _ *bun.QueryEvent) context.Context { return ctx }
+func (*statementLog) BeforeQuery(ctx context.Context, _ *bun.QueryEvent) context.Context { return ctx }
 
-func (s *statements) AfterQuery(_ context.Context, event *bun.QueryEvent) {
+func (s *statementLog) AfterQuery(_ context.Context, event *bun.QueryEvent) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all = append(s.all, event.Query)
@@ -82,7 +82,7 @@ func (s *statements) AfterQuery(_ context.Context, event *bun.QueryEvent) {
 // explain returns the plans of the statements that run makes of a store.
 func explain(t *testing.T, s *storage.Store, run func()) string {
 	t.Helper()
-	seen := &statements{}
+	seen := &statementLog{}
 	s.DB().AddQueryHook(seen) //nolint:staticcheck // its replacement returns a copy, which the store does not use
 	run()
 	var plans strings.Builder
