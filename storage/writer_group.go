@@ -20,8 +20,9 @@ type attempt struct {
 	group   []*pendingRow
 	timeout time.Duration // of each transaction
 
-	left map[loopKey]leftover // what is not stored
-	err  error                // the database is unavailable
+	left    map[loopKey]leftover // what is not stored
+	err     error                // the database is unavailable
+	careful bool                 // locks of checks are looked for too
 }
 
 // leftover are rows of a loop that are not stored.
@@ -50,9 +51,10 @@ func (a *attempt) store(ctx context.Context, w *ResultWriter, rows []*pendingRow
 		a.leave(rows, leftover{})
 		return
 	}
-	err := a.try(ctx, w, rows, false)
-	if inConflict(err) {
-		err = a.try(ctx, w, rows, true)
+	err := a.try(ctx, w, rows)
+	if inConflict(err) && !a.careful {
+		a.careful = true // for the rest of the attempt
+		err = a.try(ctx, w, rows)
 	}
 	switch {
 	case err == nil:
@@ -95,11 +97,11 @@ func middle(rows []*pendingRow) int {
 }
 
 // try stores rows in one transaction.
-func (a *attempt) try(ctx context.Context, w *ResultWriter, rows []*pendingRow, careful bool) error {
+func (a *attempt) try(ctx context.Context, w *ResultWriter, rows []*pendingRow) error {
 	bounded, cancel := context.WithTimeout(ctx, a.timeout)
 	defer cancel()
 	began := w.now()
-	outcomes, err := w.store.commit(bounded, rows, careful)
+	outcomes, err := w.store.commit(bounded, rows, a.careful)
 	if err != nil {
 		return err
 	}
