@@ -31,6 +31,9 @@ func figures() []figure {
 			buckets: []float64{.001, .01, .1, .5, 1, 2.5, 5, 10, 30, 60},
 		},
 		{name: "vigil_probes_in_flight", help: "Probes running now."},
+		{name: "vigil_probes_waiting", help: "Probes that are due and wait for a place."},
+		{name: "vigil_slot_lateness_seconds", help: "How late the slots of the last ten seconds were probed, 90th percentile."},
+		{name: "vigil_overloaded", help: "1 while slots are more than a second late for ten seconds, else 0."},
 
 		{name: "vigil_results_waiting", help: "Results waiting to be stored."},
 		{

@@ -59,11 +59,11 @@ func (s *Store) withMigrationLock(ctx context.Context, fn func(*migrate.Migrator
 	defer func() {
 		_ = tx.Rollback(context.WithoutCancel(ctx)) // nothing was written in it
 	}()
-	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", int64(migrationLock)); err != nil {
+	if err := s.waitForMigrationLock(ctx, tx); err != nil {
 		return fmt.Errorf("wait for the migration lock: %w", err)
 	}
 	db := bun.NewDB(stdlib.OpenDBFromPool(pool), pgdialect.New())
-	m, err := migrator(db)
+	m, err := s.patientMigrator(db)
 	if err != nil {
 		return errors.Join(err, db.Close())
 	}
@@ -73,9 +73,21 @@ func (s *Store) withMigrationLock(ctx context.Context, fn func(*migrate.Migrator
 	return errors.Join(fn(m), db.Close())
 }
 
+// waitForMigrationLock waits until no other process migrates.
+func (s *Store) waitForMigrationLock(ctx context.Context, tx pgx.Tx) error {
+	var pid int
+	if err := tx.QueryRow(ctx, "SELECT pg_backend_pid()").Scan(&pid); err != nil {
+		return err
+	}
+	defer s.logBlockers(ctx, "lock of all migrations", pid)()
+	_, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", int64(migrationLock))
+	return err
+}
+
 // migrationConns are the connection with the migration lock and the one that migrates.
 const migrationConns = 2
 
+// migrator returns a migrator that only says which migrations are applied.
 func migrator(db *bun.DB) (*migrate.Migrator, error) {
 	steps, err := migrations.All()
 	if err != nil {

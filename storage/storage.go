@@ -60,6 +60,7 @@ type Store struct {
 	policies vigil.DeliveryPolicies
 	now      func() time.Time
 	log      *slog.Logger
+	places   orgGates // of changes to delivery_places
 }
 
 // Open connects to Postgres and checks that it answers and is version 15 or newer. dsn is

@@ -70,6 +70,7 @@ type pendingRow struct {
 	deadline time.Duration
 	missed   int64        // slots before it without a result
 	came     time.Time    // when the writer accepted it
+	previous time.Time    // newest slot with a result before it was written
 	outcome  chan outcome // has a buffer of one
 }
 

@@ -134,6 +134,9 @@ func (g *groupTx) outcomes(group []*pendingRow) []outcome {
 		default:
 			out[i].stored = vigil.StoredResult{Result: g.existing[key]}
 		}
+		if winner := winners[key]; winner != nil {
+			out[i].stored.Previous = winner.previous
+		}
 	}
 	return out
 }

@@ -79,7 +79,9 @@ func (l *loopProgress) advance(p *pendingRow) (counted bool) {
 func (g *groupTx) fillGaps(ctx context.Context) error {
 	var late []*pendingRow
 	for _, p := range g.rows {
-		if g.inserted[p.slotKey()] && !g.loops[p.key()].advance(p) {
+		loop := g.loops[p.key()]
+		p.previous = zeroIfNil(loop.lastSlot)
+		if g.inserted[p.slotKey()] && !loop.advance(p) {
 			late = append(late, p)
 		}
 	}

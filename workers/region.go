@@ -10,7 +10,6 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
-	"go.temporal.io/sdk/workflow"
 
 	"vigil"
 	"vigil/activities"
@@ -53,8 +52,9 @@ type RegionOptions struct {
 	// OnFatal receives the error of a worker that stops polling for good, as when
 	// its namespace is gone for minutes: the process should end and be restarted.
 	// Nil ignores it.
-	OnFatal func(error)
-	Log     *slog.Logger
+	OnFatal    func(error)
+	Deployment Deployment // the zero value is unversioned
+	Log        *slog.Logger
 }
 
 // Regions runs the workers of the regions that a process serves.
@@ -71,8 +71,8 @@ func NewRegions(temporal client.Client, opts RegionOptions) *Regions {
 	sizeCache()
 	r := &Regions{opts: opts}
 	for _, region := range opts.Regions {
-		w := worker.New(temporal, vigil.RegionQueue(region), workerOptions(opts.Name, opts.OnFatal))
-		w.RegisterWorkflowWithOptions(workflows.CheckLoop, workflow.RegisterOptions{Name: "CheckLoop"})
+		w := worker.New(temporal, vigil.RegionQueue(region), workerOptions(opts.Name, opts.Deployment, opts.OnFatal))
+		w.RegisterWorkflowWithOptions(workflows.CheckLoop, registered("CheckLoop"))
 		w.RegisterActivityWithOptions(opts.Watcher.Watch, activity.RegisterOptions{Name: "Watch"})
 		w.RegisterActivityWithOptions(opts.Watcher.Test, activity.RegisterOptions{Name: "Test"})
 		w.RegisterActivityWithOptions(opts.Watcher.ReportVote, activity.RegisterOptions{Name: activities.NameReportVote})
@@ -86,7 +86,7 @@ func NewRegions(temporal client.Client, opts RegionOptions) *Regions {
 // takes memory only for existing loops; a loop that is evicted is replayed every turn.
 func sizeCache() { worker.SetStickyWorkflowCacheSize(activitySlots) }
 
-func workerOptions(identity string, onFatal func(error)) worker.Options {
+func workerOptions(identity string, deployment Deployment, onFatal func(error)) worker.Options {
 	return worker.Options{
 		Identity:                               identity,
 		MaxConcurrentActivityExecutionSize:     activitySlots,
@@ -94,8 +94,10 @@ func workerOptions(identity string, onFatal func(error)) worker.Options {
 		WorkflowTaskPollerBehavior:             pollers(),
 		ActivityTaskPollerBehavior:             pollers(),
 		StickyScheduleToStartTimeout:           stickyTimeout,
+		MaxHeartbeatThrottleInterval:           activities.HeartbeatInterval,
 		WorkerStopTimeout:                      stopTimeout,
 		OnFatalError:                           onFatal,
+		DeploymentOptions:                      deployment.options(),
 	}
 }
 
