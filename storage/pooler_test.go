@@ -139,7 +139,7 @@ func TestSuiteBehindPgBouncer(t *testing.T) {
 	}
 	storagetest.StartPooler(t, storagetest.EmptyDSN(t)) // skips where there is none
 	const tests = "^(TestResultWriter|TestConcurrentWriters|TestWriterPastLocks|TestCreateCheck|TestUpdateCheck|TestDeleteCheck|" +
-		"TestOpenIncident|TestResolveIncident|TestClaimAttempt|TestSaveVote|TestUptime|TestLeases|TestChannel|TestDefinitions|" +
+		"TestResolveIncident|TestClaimAttempt|TestSaveVote|TestUptime|TestLeases|TestChannel|TestDefinitions|" +
 		"TestTombstones|TestLagging|TestStreamHeads|TestEnsurePartitions|TestSealConfigs|TestGaps|TestTimeline)$"
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", tests, "-test.v", "-test.timeout", "8m") //nolint:gosec // this test's binary
 	cmd.Env = append(os.Environ(), "VIGIL_TEST_POOLER=yes")

@@ -20,9 +20,8 @@ type attempt struct {
 	group   []*pendingRow
 	timeout time.Duration // of each transaction
 
-	left    map[loopKey]leftover // what is not stored
-	err     error                // the database is unavailable
-	careful bool                 // locks of checks are looked for too
+	left map[loopKey]leftover // what is not stored
+	err  error                // the database is unavailable
 }
 
 // leftover are rows of a loop that are not stored.
@@ -52,10 +51,6 @@ func (a *attempt) store(ctx context.Context, w *ResultWriter, rows []*pendingRow
 		return
 	}
 	err := a.try(ctx, w, rows)
-	if inConflict(err) && !a.careful {
-		a.careful = true // for the rest of the attempt
-		err = a.try(ctx, w, rows)
-	}
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
@@ -101,7 +96,7 @@ func (a *attempt) try(ctx context.Context, w *ResultWriter, rows []*pendingRow) 
 	bounded, cancel := context.WithTimeout(ctx, a.timeout)
 	defer cancel()
 	began := w.now()
-	outcomes, err := w.store.commit(bounded, rows, a.careful)
+	outcomes, err := w.store.commit(bounded, rows)
 	if err != nil {
 		return err
 	}
