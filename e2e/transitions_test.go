@@ -220,4 +220,4 @@ func (*stub) Unavailable(context.Context) []vigil.CheckType                     
 func (*stub) ReleaseLease(context.Context, string) error                             { return nil }
 func (*stub) ClaimLoops(context.Context, vigil.Lease, []uuid.UUID) error             { return nil }
 func (*stub) RenewLease(context.Context, string, []string, ...vigil.CheckType) error { return nil }
-func (*stub) MarkApplied(context.Context, uuid.UUID, string, int64) error            { return nil }
+func (*stub) MarkApplied(context.Context, vigil.Loop) error                          { return nil }

@@ -1,7 +1,6 @@
 package storage
 
 import (
-	"bytes"
 	"context"
 	"slices"
 	"time"
@@ -66,46 +65,66 @@ func leasesOf(rows []leaseRow) []vigil.Lease {
 	return leases
 }
 
-// ForgetLease deletes the expired lease of a worker, unless it was renewed within
-// silence.
+// ForgetLease deletes the lease of a worker that was not renewed within silence, once
+// there are no abandoned loops for it in any shard.
 func (s *Store) ForgetLease(ctx context.Context, lease vigil.Lease, silence time.Duration) error {
-	_, err := s.db.NewRaw(`DELETE FROM worker_leases WHERE worker = ? AND region = ?
-		AND renewed_at < clock_timestamp() - ? * interval '1 millisecond'`,
+	_, err := s.db.NewRaw(`DELETE FROM worker_leases AS l WHERE l.worker = ?0 AND l.region = ?1
+			AND l.renewed_at < clock_timestamp() - ?2 * interval '1 millisecond'
+			AND NOT EXISTS (SELECT FROM check_regions AS r WHERE `+abandoned+`)`,
 		lease.Worker, lease.Region, milliseconds(silence)).Exec(ctx)
 	return wrap("delete a lease", err)
 }
+
+// abandoned is the condition that a loop (r) must be nudged because the lease (l) is
+// silent: it belongs to the worker of the lease or to a worker without one, and was not
+// nudged since the lease counts as silent. Argument 2 is that time in milliseconds.
+const abandoned = `r.active AND r.region = l.region
+	AND (r.worker = l.worker OR NOT EXISTS (SELECT FROM worker_leases AS o WHERE o.worker = r.worker AND o.region = r.region))
+	AND (r.nudged_at IS NULL OR r.nudged_at < l.renewed_at + ?2 * interval '1 millisecond')`
 
 // claimBatch is how many loops one statement of ClaimLoops locks.
 const claimBatch = 500
 
 // ClaimLoops records that a worker runs the turns of these loops of a region, before it
-// stores their first result. It locks rows in the same order as the result writer,
-// which prevents deadlocks.
+// stores their first result. It does not wait for loops that another transaction has
+// locked, since a worker renews its lease between two calls: when it had to leave some
+// out, it returns a CodeUnavailable error, and another call claims the rest.
 func (s *Store) ClaimLoops(ctx context.Context, lease vigil.Lease, checks []uuid.UUID) error {
-	checks = slices.Clone(checks)
-	slices.SortFunc(checks, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
+	left := 0
 	for batch := range slices.Chunk(checks, claimBatch) {
-		_, err := s.db.NewRaw(`WITH k AS MATERIALIZED (
+		var locked int
+		err := s.db.NewRaw(`WITH k AS MATERIALIZED (
 				SELECT check_id, region FROM check_regions WHERE region = ?1 AND check_id = ANY(?2::uuid[]) AND worker <> ?0
-				ORDER BY check_id, region FOR UPDATE
+				FOR UPDATE SKIP LOCKED
+			), u AS (
+				UPDATE check_regions AS r SET worker = ?0 FROM k WHERE r.check_id = k.check_id AND r.region = k.region RETURNING 1
 			)
-			UPDATE check_regions AS r SET worker = ?0 FROM k WHERE r.check_id = k.check_id AND r.region = k.region`,
-			lease.Worker, lease.Region, pgdialect.Array(batch)).Exec(ctx)
+			SELECT (SELECT count(*) FROM check_regions WHERE region = ?1 AND check_id = ANY(?2::uuid[]) AND worker <> ?0)
+				- (SELECT count(*) FROM u)`,
+			lease.Worker, lease.Region, pgdialect.Array(batch)).Scan(ctx, &locked)
 		if err != nil {
 			return wrap("claim loops", err)
 		}
+		left += max(locked, 0)
+	}
+	if left > 0 {
+		return vigil.Errorf(vigil.CodeUnavailable, "%d loops are locked by another transaction.", left)
 	}
 	return nil
 }
 
-// AbandonedLoops returns the active loops of a region that belong to the worker of a
-// silent lease or to a worker without a lease, ordered by their next slot.
-func (s *Store) AbandonedLoops(ctx context.Context, lease vigil.Lease) ([]vigil.Loop, error) {
+// AbandonedLoops returns up to limit active loops of a region and these shards that belong
+// to the worker of a lease that was not renewed within silence, or to a worker without a
+// lease, ordered by their next slot. Those that were nudged since are left out.
+func (s *Store) AbandonedLoops(
+	ctx context.Context, lease vigil.Lease, silence time.Duration, shards []int, limit int,
+) ([]vigil.Loop, error) {
 	var rows []loopRow
-	err := s.selectLoops(&rows).Where("r.active AND r.region = ?", lease.Region).
-		Where(`r.worker = ? OR NOT EXISTS (
-			SELECT FROM worker_leases AS l WHERE l.worker = r.worker AND l.region = r.region)`, lease.Worker).
-		OrderExpr("r.next_due, r.check_id").Scan(ctx)
+	err := s.selectLoops(&rows).
+		Join("JOIN worker_leases AS l ON l.worker = ?0 AND l.region = ?1 AND "+abandoned, lease.Worker, lease.Region, milliseconds(silence)).
+		Where("l.renewed_at < clock_timestamp() - ? * interval '1 millisecond'", milliseconds(silence)).
+		Where("?", inShards("r.check_id", shards)).
+		OrderExpr("r.next_due, r.check_id").Limit(int64(limit)).Scan(ctx)
 	return loopsOf(rows), wrap("read abandoned loops", err)
 }
 
