@@ -48,13 +48,20 @@ type cluster struct {
 // newCluster starts all parts and waits until both workers hold a lease.
 func newCluster(t *testing.T, env ...string) *cluster {
 	t.Helper()
+	return newClusterOn(t, "127.0.0.1", env...)
+}
+
+// newClusterOn is newCluster with a Postgres that listens on addresses separated by
+// commas, 127.0.0.1 among them.
+func newClusterOn(t *testing.T, listen string, env ...string) *cluster {
+	t.Helper()
 	s := &cluster{t: t}
 	address := freeAddress(t)
 	_, port, err := net.SplitHostPort(address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.postgres = storagetest.StartCluster(t, "listen_addresses=127.0.0.1", "port="+port, "fsync=off")
+	s.postgres = storagetest.StartCluster(t, "listen_addresses="+listen, "port="+port, "fsync=off")
 	server := "postgres://postgres@" + address + "/"
 	query(t, server+"postgres?sslmode=disable", "CREATE DATABASE vigil")
 	s.dsn = server + "vigil?sslmode=disable"
@@ -252,8 +259,14 @@ func processesIn(dir string) (pids []int) {
 // end of the test if it is still running.
 func launch(t *testing.T, env []string, args ...string) *process {
 	t.Helper()
+	return launchCommand(t, env, binary, args...)
+}
+
+// launchCommand is launch by another program, which becomes the part.
+func launchCommand(t *testing.T, env []string, name string, args ...string) *process {
+	t.Helper()
 	p := &process{t: t, stderr: &tail{}, exited: make(chan struct{})}
-	p.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), binary, args...)
+	p.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), name, args...)
 	p.cmd.Env = append(os.Environ(), env...)
 	p.cmd.Stdout, p.cmd.Stderr = io.Discard, p.stderr
 	if err := p.cmd.Start(); err != nil {
