@@ -24,6 +24,10 @@ const (
 	// catalogueFull is the time between two full loads, which correct what the
 	// polls may have missed.
 	catalogueFull = 5 * time.Minute
+	// cataloguePollTimeout and catalogueFullTimeout bound one poll and one full load, so
+	// that a database that does not answer cannot stop the ones after it.
+	cataloguePollTimeout = 15 * time.Second
+	catalogueFullTimeout = 3 * time.Minute
 )
 
 // definitionStore reads definitions.
@@ -103,6 +107,8 @@ func NewCatalogue(opts CatalogueOptions) *Catalogue {
 // Load reads every active definition and drops the others. A worker must call it before
 // it polls for tasks, or it would read its checks one by one.
 func (c *Catalogue) Load(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, catalogueFullTimeout)
+	defer cancel()
 	defs, _, err := c.store.Definitions(ctx, c.regions, time.Time{})
 	if err != nil {
 		return err
@@ -146,15 +152,17 @@ func (c *Catalogue) Run(ctx context.Context) {
 			}
 			full = began
 		}
-		at, err := c.clock(ctx)
+		polling, cancel := context.WithTimeout(ctx, cataloguePollTimeout)
+		at, err := c.clock(polling)
 		if since.IsZero() {
 			if since = at; err != nil {
 				full = time.Time{} // the time of the last read is unknown: load again
 			}
 		}
 		if err == nil {
-			err = c.refresh(ctx, since.Add(-catalogueOverlap))
+			err = c.refresh(polling, since.Add(-catalogueOverlap))
 		}
+		cancel()
 		if err != nil {
 			c.warn(ctx, err)
 			continue

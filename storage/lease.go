@@ -1,7 +1,6 @@
 package storage
 
 import (
-	"bytes"
 	"context"
 	"slices"
 	"time"
@@ -87,21 +86,29 @@ const abandoned = `r.active AND r.region = l.region
 const claimBatch = 500
 
 // ClaimLoops records that a worker runs the turns of these loops of a region, before it
-// stores their first result. It locks rows in the same order as the result writer,
-// which prevents deadlocks.
+// stores their first result. It does not wait for loops that another transaction has
+// locked, since a worker renews its lease between two calls: when it had to leave some
+// out, it returns a CodeUnavailable error, and another call claims the rest.
 func (s *Store) ClaimLoops(ctx context.Context, lease vigil.Lease, checks []uuid.UUID) error {
-	checks = slices.Clone(checks)
-	slices.SortFunc(checks, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
+	left := 0
 	for batch := range slices.Chunk(checks, claimBatch) {
-		_, err := s.db.NewRaw(`WITH k AS MATERIALIZED (
+		var locked int
+		err := s.db.NewRaw(`WITH k AS MATERIALIZED (
 				SELECT check_id, region FROM check_regions WHERE region = ?1 AND check_id = ANY(?2::uuid[]) AND worker <> ?0
-				ORDER BY check_id, region FOR UPDATE
+				FOR UPDATE SKIP LOCKED
+			), u AS (
+				UPDATE check_regions AS r SET worker = ?0 FROM k WHERE r.check_id = k.check_id AND r.region = k.region RETURNING 1
 			)
-			UPDATE check_regions AS r SET worker = ?0 FROM k WHERE r.check_id = k.check_id AND r.region = k.region`,
-			lease.Worker, lease.Region, pgdialect.Array(batch)).Exec(ctx)
+			SELECT (SELECT count(*) FROM check_regions WHERE region = ?1 AND check_id = ANY(?2::uuid[]) AND worker <> ?0)
+				- (SELECT count(*) FROM u)`,
+			lease.Worker, lease.Region, pgdialect.Array(batch)).Scan(ctx, &locked)
 		if err != nil {
 			return wrap("claim loops", err)
 		}
+		left += max(locked, 0)
+	}
+	if left > 0 {
+		return vigil.Errorf(vigil.CodeUnavailable, "%d loops are locked by another transaction.", left)
 	}
 	return nil
 }

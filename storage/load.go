@@ -40,7 +40,7 @@ func (s *Store) OverloadedRegions(ctx context.Context, silence time.Duration) (m
 // BeginTest records that a test by hand of an organization runs, unless limit of them do.
 // It counts until EndTest, or for the duration when EndTest is not called.
 func (s *Store) BeginTest(ctx context.Context, orgID, id uuid.UUID, limit int, longest time.Duration) (admitted bool, err error) {
-	err = s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+	err = s.transact(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
 		// Two requests at once must not both count the same tests.
 		lock := fmt.Sprintf("tests/%s", orgID)
 		if _, err := tx.NewRaw("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", lock).Exec(ctx); err != nil {

@@ -153,7 +153,7 @@ func (w *ResultWriter) Run(ctx context.Context) error {
 	// Rows that were accepted are stored even after ctx has ended.
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	d := newDispatcher(w, work)
+	d := newDispatcher(work, w)
 	d.accept(ctx)
 	close(w.stopped)
 	drained := time.AfterFunc(drainTimeout, stop)

@@ -54,16 +54,15 @@ type groupTx struct {
 }
 
 // commit stores a group and returns the outcome of each row, in its order. It does not wait
-// for the lock of a loop. A careful commit also skips the loops whose check is locked, for
-// which a foreign key would wait.
-func (s *Store) commit(ctx context.Context, group []*pendingRow, careful bool) ([]outcome, error) {
+// for the lock of a loop.
+func (s *Store) commit(ctx context.Context, group []*pendingRow) ([]outcome, error) {
 	pooled, err := s.probing.Acquire(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("acquire a connection: %w", err)
 	}
 	defer pooled.Release() // closes the connection unless it is idle and without a transaction
 	g := &groupTx{conn: pooled.Conn(), rows: distinct(group), writes: &pgx.Batch{}}
-	err = g.store(ctx, s.probingLimits(), careful)
+	err = g.store(ctx, s.probingLimits())
 	if g.conn.PgConn().TxStatus() != 'I' && !g.conn.IsClosed() {
 		_, _ = g.conn.Exec(ctx, "ROLLBACK") // if it fails, Release closes the connection
 	}
@@ -82,8 +81,8 @@ func (s *Store) probingLimits() string {
 	return probingLimits.selectLocal()
 }
 
-func (g *groupTx) store(ctx context.Context, limits string, careful bool) error {
-	if err := g.insert(ctx, limits, careful); err != nil {
+func (g *groupTx) store(ctx context.Context, limits string) error {
+	if err := g.insert(ctx, limits); err != nil {
 		return err
 	}
 	for _, step := range []func(context.Context) error{g.findSkipped, g.readExisting, g.fillGaps} {
@@ -142,9 +141,9 @@ func (g *groupTx) outcomes(group []*pendingRow) []outcome {
 }
 
 // insertSQL locks the loops of the rows that are not locked, inserts the rows whose slots
-// have no result yet, and returns the loops with their inserted slots. The %s is for the
-// careful form. That a slot has a result is found by its unique index, not by the snapshot
-// of the statement, which may be older than the lock.
+// have no result yet, and returns the loops with their inserted slots. That a slot has a
+// result is found by its unique index, not by the snapshot of the statement, which may be
+// older than the lock.
 const insertSQL = `
 	WITH n AS MATERIALIZED (
 		SELECT * FROM unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::uuid[], $5::timestamptz[], $6::bool[], $7::bool[],
@@ -154,8 +153,8 @@ const insertSQL = `
 		SELECT r.check_id, r.region, r.active, r.start_at, r.anchor, r.interval_ms, r.offset_ms, r.counted_until,
 			r.last_slot, r.last_time, r.last_scheduled, r.next_due, r.deadline_ms, r.health, r.missed, r.worker
 		FROM check_regions AS r JOIN unnest($12::uuid[], $13::text[]) AS k (check_id, region)
-			ON r.check_id = k.check_id AND r.region = k.region %s
-		FOR UPDATE OF r SKIP LOCKED %s
+			ON r.check_id = k.check_id AND r.region = k.region
+		FOR UPDATE OF r SKIP LOCKED
 	), i AS (
 		INSERT INTO results (check_id, region, slot, id, time, manual, success, response_time_ms, status_code, error_message, metadata)
 		SELECT n.check_id, n.region, n.slot, n.id, n.time, n.manual, n.success, n.response_time_ms, n.status_code, n.error_message,
@@ -168,19 +167,9 @@ const insertSQL = `
 	)
 	SELECT l.*, s.slots FROM l LEFT JOIN s ON s.check_id = l.check_id AND s.region = l.region`
 
-//nolint:gochecknoglobals // the two forms of one statement
-var (
-	insertFast    = fmt.Sprintf(insertSQL, "", "")
-	insertCareful = fmt.Sprintf(insertSQL, "JOIN checks AS c ON c.id = r.check_id", "FOR KEY SHARE OF c SKIP LOCKED")
-)
-
 // insert begins the transaction, locks the loops that are not locked, inserts their rows
 // and reads the rollups of their hours.
-func (g *groupTx) insert(ctx context.Context, limits string, careful bool) error {
-	sql := insertFast
-	if careful {
-		sql = insertCareful
-	}
+func (g *groupTx) insert(ctx context.Context, limits string) error {
 	c, keys := newColumns(g.rows), g.keys()
 	batch := &pgx.Batch{}
 	batch.Queue("BEGIN")
@@ -188,7 +177,7 @@ func (g *groupTx) insert(ctx context.Context, limits string, careful bool) error
 		batch.Queue(limits)
 	}
 	g.loops, g.inserted = make(map[loopKey]*loopProgress, len(keys.checks)), make(map[slotKey]bool, len(g.rows))
-	batch.Queue(sql, c.checks, c.regions, c.slots, c.ids, c.times, c.manual, c.success, c.responses, c.statuses, c.errors, c.metadata,
+	batch.Queue(insertSQL, c.checks, c.regions, c.slots, c.ids, c.times, c.manual, c.success, c.responses, c.statuses, c.errors, c.metadata,
 		keys.checks, keys.regions).Query(g.scanInserted)
 	g.queueRollups(batch)
 	if err := g.conn.SendBatch(ctx, batch).Close(); err != nil {

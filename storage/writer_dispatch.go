@@ -55,7 +55,7 @@ type dispatcher struct {
 	together    int           // how many suspect lanes are tried at once
 }
 
-func newDispatcher(w *ResultWriter, work context.Context) *dispatcher { //nolint:revive // work is not the context of this call
+func newDispatcher(work context.Context, w *ResultWriter) *dispatcher {
 	wake := time.NewTimer(time.Hour)
 	wake.Stop()
 	return &dispatcher{
@@ -87,9 +87,6 @@ func (d *dispatcher) accept(ctx context.Context) {
 func (d *dispatcher) drain() {
 	d.draining = true
 	for {
-		if d.work.Err() != nil {
-			d.giveUp()
-		}
 		if d.dispatch(); d.inFlight == 0 && len(d.waiting) == 0 {
 			return
 		}
@@ -98,6 +95,11 @@ func (d *dispatcher) drain() {
 			d.settle(a)
 		case <-d.wake.C:
 		case <-d.work.Done():
+			for d.inFlight > 0 {
+				d.settle(<-d.finished)
+			}
+			d.giveUp()
+			return
 		}
 	}
 }
@@ -239,11 +241,11 @@ func (d *dispatcher) settle(a attempt) {
 	} else {
 		d.pause, d.timeout = 0, minCommitTimeout
 	}
-	suspects, refused := 0, false
+	suspects, refused := false, false
 	for _, l := range a.lanes {
 		left := a.left[l.key]
 		l.rows, l.busy = append(left.rows, l.rows...), false
-		suspects, refused = suspects+one(l.suspect), refused || left.refused
+		suspects, refused = suspects || l.suspect, refused || left.refused
 		switch {
 		case len(l.rows) == 0:
 			delete(d.lanes, l.key)
@@ -256,20 +258,13 @@ func (d *dispatcher) settle(a attempt) {
 		}
 		d.waiting = append(d.waiting, l)
 	}
-	if suspects > 0 && a.err == nil {
+	if suspects && a.err == nil {
 		d.together = min(2*d.together, d.maxRows)
 		if refused {
 			d.together = 1
 		}
 	}
 	slices.SortStableFunc(d.waiting, func(a, b *lane) int { return a.since().Compare(b.since()) })
-}
-
-func one(is bool) int {
-	if is {
-		return 1
-	}
-	return 0
 }
 
 // postpone lets a lane wait before it is tried again, with a jitter, so that two processes

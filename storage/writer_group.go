@@ -50,10 +50,7 @@ func (a *attempt) store(ctx context.Context, w *ResultWriter, rows []*pendingRow
 		a.leave(rows, leftover{})
 		return
 	}
-	err := a.try(ctx, w, rows, false)
-	if inConflict(err) {
-		err = a.try(ctx, w, rows, true)
-	}
+	err := a.try(ctx, w, rows)
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
@@ -95,11 +92,11 @@ func middle(rows []*pendingRow) int {
 }
 
 // try stores rows in one transaction.
-func (a *attempt) try(ctx context.Context, w *ResultWriter, rows []*pendingRow, careful bool) error {
+func (a *attempt) try(ctx context.Context, w *ResultWriter, rows []*pendingRow) error {
 	bounded, cancel := context.WithTimeout(ctx, a.timeout)
 	defer cancel()
 	began := w.now()
-	outcomes, err := w.store.commit(bounded, rows, careful)
+	outcomes, err := w.store.commit(bounded, rows)
 	if err != nil {
 		return err
 	}

@@ -20,9 +20,10 @@ import (
 // of the same name without VIGIL_ (VIGIL_DATA_DIR is --data-dir). The word between
 // tildes in a help text is the placeholder of the value.
 type settings struct {
-	Listen      hostPort `env:"VIGIL_LISTEN" envDefault:"127.0.0.1:8080" help:"address of the API, as ~host:port~"`
-	DataDir     string   `env:"VIGIL_DATA_DIR" help:"~directory~ of the private Postgres and the secret key"`
-	DatabaseURL string   `env:"DATABASE_URL" secret:"yes" help:"~URL~ of a Postgres to use instead of a private one"`
+	Listen         hostPort       `env:"VIGIL_LISTEN" envDefault:"127.0.0.1:8080" help:"address of the API, as ~host:port~"`
+	DataDir        string         `env:"VIGIL_DATA_DIR" help:"~directory~ of the private Postgres and the secret key"`
+	DatabaseURL    string         `env:"DATABASE_URL" secret:"yes" help:"~URL~ of a Postgres to use instead of a private one"`
+	DatabasePooler storage.Pooler `env:"VIGIL_DATABASE_POOLER" envDefault:"auto" help:"~pooler~ between this process and Postgres: transaction (PgBouncer with pool_mode = transaction), none, or auto to detect one"`
 
 	TemporalAddress   string        `env:"TEMPORAL_ADDRESS" help:"~host:port~ of a Temporal server to use instead of the embedded one (TLS and keys: Temporal's own TEMPORAL_ variables)"`
 	TemporalNamespace string        `env:"TEMPORAL_NAMESPACE" envDefault:"vigil" help:"Temporal ~namespace~ of all workflows"`

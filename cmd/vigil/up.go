@@ -109,7 +109,7 @@ func (p *process) startServers(ctx context.Context, in inputs, show *screen) (*s
 	go func() {
 		opened <- show.step("Database", func() (string, error) {
 			var err error
-			store, err = p.openStore(ctx, in.dsn, in.secrets.keyring, true)
+			store, err = p.openStore(ctx, in.dsn, in.settings.DatabasePooler, in.secrets.keyring, true)
 			return "migrated", err
 		})
 	}()
