@@ -52,6 +52,9 @@ type StoredResult struct {
 	// Missed is the number of slots without a result that the insert found before
 	// this one.
 	Missed int64
+	// Previous is the slot of the newest result that the loop had before this one, zero
+	// without one or when Inserted is false.
+	Previous time.Time
 }
 
 // MaxErrorLength is the maximum length of Result.Error, in bytes.

@@ -83,8 +83,8 @@ type resultHistory interface {
 	LastDNSAnswer(ctx context.Context, checkID uuid.UUID, region string, before time.Time) (fingerprint string, slot time.Time, err error)
 }
 
-// WatcherOptions are the dependencies of a Watcher. All members but QuietWindow, Votes and
-// Incidents are required.
+// WatcherOptions are the dependencies of a Watcher. All members but Lease, QuietWindow,
+// Votes and Incidents are required.
 type WatcherOptions struct {
 	Catalogue *Catalogue
 	Results   resultWriter
@@ -94,6 +94,8 @@ type WatcherOptions struct {
 	Probes *semaphore.Weighted
 	// Worker is the name under which the process renews its leases.
 	Worker string
+	// Lease says whether they hold. Nil: probes need no lease.
+	Lease *LeaseHolder
 	// QuietWindow is how much time one turn may cover while nothing changes; with 0
 	// every turn covers one slot.
 	QuietWindow time.Duration
@@ -131,12 +133,19 @@ func NewWatcher(opts WatcherOptions) *Watcher {
 // Tens of thousands of turns wait at the same time, each on its own stack. What they need
 // while they wait is on the heap, which halves the stack: hence the pointers.
 func (w *Watcher) Watch(ctx context.Context, turn *Turn) (*TurnResult, error) {
+	fence, ok := w.Lease.Holds(turn.Region)
+	if !ok {
+		return w.refuse(ctx, turn)
+	}
+	if w.stale(ctx) {
+		return nil, ErrSuperseded
+	}
 	held := w.lockTurn(ctx, turn)
 	if held == nil {
 		return nil, ErrSuperseded
 	}
 	defer w.locks.release(held)
-	t := &turnRun{Watcher: w, turn: turn, state: turn.State, lock: held, stop: activity.GetWorkerStopChannel(ctx)}
+	t := &turnRun{Watcher: w, turn: turn, state: turn.State, fence: fence, lock: held, stop: activity.GetWorkerStopChannel(ctx)}
 	if err := t.recover(ctx); err != nil {
 		return nil, err
 	}
@@ -159,6 +168,7 @@ type turnRun struct {
 	*Watcher
 	turn    *Turn
 	state   vigil.State
+	fence   int64 // of the lease under which the turn began
 	covered int
 	behind  bool // there are stored results that the state does not include
 	lock    *turnLock
@@ -208,10 +218,14 @@ func (t *turnRun) run(ctx context.Context) (*TurnResult, error) {
 		case due:
 		}
 		before := t.state.Health
-		if err := t.probe(ctx, e, slot); err != nil {
-			if vigil.ErrorCode(err) == vigil.CodeNotFound {
-				return t.end(Gone, e, schedule), nil
-			}
+		switch err := t.probe(ctx, e, schedule, slot); {
+		case errors.Is(err, errLapsed):
+			continue // the next wait parks the turn
+		case vigil.ErrorCode(err) == vigil.CodeNotFound:
+			return t.end(Gone, e, schedule), nil
+		case vigil.ErrorCode(err) == vigil.CodeConflict:
+			return nil, ErrSuperseded // another worker has the loop
+		case err != nil:
 			return nil, err
 		}
 		t.covered++
@@ -264,15 +278,19 @@ func (t *turnRun) await(ctx context.Context, slot time.Time, e *entry) waitResul
 	case <-ctx.Done():
 		return cancelled
 	case <-timer.C:
-		return due
+		return t.awaitLease(ctx, e)
 	}
 }
 
 // probe runs the check for a slot, stores the result and evaluates the stored row. When
 // the slot already has a result, that one is evaluated instead.
-func (t *turnRun) probe(ctx context.Context, e *entry, slot time.Time) error {
+func (t *turnRun) probe(ctx context.Context, e *entry, schedule vigil.Schedule, slot time.Time) error {
 	if err := t.acquireProbe(ctx); err != nil {
 		return err
+	}
+	if !t.holds() {
+		t.releaseProbe()
+		return errLapsed
 	}
 	result := vigil.Result{
 		ID:      vigil.ResultID(t.turn.CheckID, t.turn.Region, slot),
@@ -296,8 +314,7 @@ func (t *turnRun) probe(ctx context.Context, e *entry, slot time.Time) error {
 		return fmt.Errorf("store the result: %w", err)
 	}
 	countResult(ctx, e.Check.Type, stored)
-	t.fold(e, stored.Result)
-	return nil
+	return t.include(ctx, e, schedule, stored)
 }
 
 // acquireProbe waits until the process may run another probe.

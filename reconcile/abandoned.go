@@ -20,7 +20,21 @@ type abandonedLoops struct {
 
 	// pending is what is left to nudge. Each list is read once, so that a loop
 	// whose next result is far off is nudged once too.
-	pending map[vigil.Lease][]vigil.Loop
+	pending map[vigil.Lease]*abandonedLease
+}
+
+// A nudged loop that no worker has claimed after claimWithin is nudged again, until
+// watchFor after all were nudged: its new turn was given to the silent worker, which had
+// asked for it before it stopped. The pass for overdue loops would find it much later.
+const (
+	claimWithin = 10 * time.Second
+	watchFor    = 30 * time.Second
+)
+
+// abandonedLease is a revoked lease whose loops are given to other workers.
+type abandonedLease struct {
+	loops  []vigil.Loop // left to nudge
+	nudged time.Time    // when none was left
 }
 
 // repair is one pass. A region without a live worker is left alone; its loops wait
@@ -61,30 +75,59 @@ func (a *abandonedLoops) repair(ctx context.Context) error {
 	return nil
 }
 
-// nudgeSome nudges at most limit loops of a silent worker and returns how many. When
-// none is left it removes the lease, but remembers that its loops were nudged until
+// nudgeSome nudges at most limit loops of a silent worker and returns how many. It revokes
+// the lease first: a worker that is only cut off then ends its own turns of these loops.
+// When none is left it removes the lease, but remembers that its loops were nudged until
 // the lease monitor, whose reading may be older, no longer reports it.
 func (a *abandonedLoops) nudgeSome(ctx context.Context, lease vigil.Lease, limit int) (int, error) {
-	loops, known := a.pending[lease]
-	if !known {
+	known := a.pending[lease]
+	if known == nil {
 		var err error
-		if loops, err = a.store.AbandonedLoops(ctx, lease); err != nil {
+		if known, err = a.revoke(ctx, lease); known == nil {
 			return 0, err
 		}
-		if len(loops) > 0 { // none: it stopped in good order, and other workers have its loops
-			a.log.WarnContext(ctx, "worker stopped renewing its lease, nudging its loops",
-				"worker", lease.Worker, "region", lease.Region, "loops", len(loops))
-		}
-		if a.pending == nil {
-			a.pending = make(map[vigil.Lease][]vigil.Loop)
-		}
-		a.pending[lease] = loops
 	}
-	n := min(limit, len(loops))
-	failed, err := inParallel(ctx, loops[:n], a.nudge)
-	loops = slices.Concat(failed, loops[n:])
-	if a.pending[lease] = loops; err != nil || len(loops) > 0 {
+	if !known.nudged.IsZero() && len(known.loops) == 0 {
+		var err error
+		if known.loops, err = a.store.AbandonedLoops(ctx, lease, a.now().Add(-claimWithin)); err != nil {
+			return 0, err
+		}
+	}
+	n := min(limit, len(known.loops))
+	failed, err := inParallel(ctx, known.loops[:n], a.nudge)
+	if known.loops = slices.Concat(failed, known.loops[n:]); err != nil || len(known.loops) > 0 {
 		return n, err
 	}
+	if known.nudged.IsZero() {
+		known.nudged = a.now()
+	}
+	if a.now().Sub(known.nudged) < watchFor {
+		return n, nil
+	}
 	return n, a.store.ForgetLease(ctx, lease, vigil.LeaseTimeout)
+}
+
+// revoke revokes a lease and reads its loops; nil without an error means that its worker
+// has renewed it meanwhile.
+func (a *abandonedLoops) revoke(ctx context.Context, lease vigil.Lease) (*abandonedLease, error) {
+	revoked, err := a.store.RevokeLease(ctx, lease, vigil.LeaseTimeout)
+	if err != nil || !revoked {
+		return nil, err
+	}
+	loops, err := a.store.AbandonedLoops(ctx, lease, time.Time{})
+	if err != nil {
+		return nil, err
+	}
+	known := &abandonedLease{loops: loops}
+	if len(loops) > 0 {
+		a.log.WarnContext(ctx, "worker stopped renewing its lease, nudging its loops",
+			"worker", lease.Worker, "region", lease.Region, "loops", len(loops))
+	} else { // it stopped in good order, and other workers have its loops
+		known.nudged = a.now().Add(-watchFor)
+	}
+	if a.pending == nil {
+		a.pending = make(map[vigil.Lease]*abandonedLease)
+	}
+	a.pending[lease] = known
+	return known, nil
 }

@@ -2,6 +2,7 @@ package reconcile_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"testing"
@@ -34,6 +35,10 @@ type slowStore struct {
 	nudges    map[uuid.UUID]int // of each loop of the worker
 	left      int               // loops that were not nudged
 	forgotten bool              // the lease of the worker
+	revoked   bool
+	returned  bool      // the worker renews its lease again before it is revoked
+	unclaimed uuid.UUID // a loop that no worker claims after its first nudge
+	last      time.Time // when a loop was nudged last
 	silent    func(passed time.Duration) error
 	began     time.Time
 	done      time.Time // when the last loop was nudged
@@ -48,6 +53,10 @@ func (s *slowStore) MarkNudged(_ context.Context, check uuid.UUID, _ string, _ t
 	time.Sleep(s.marking)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if !s.revoked {
+		return errors.New("a loop was nudged before the lease of its worker was revoked")
+	}
+	s.last = time.Now()
 	if s.nudges[check]++; s.nudges[check] == 1 {
 		s.left--
 	}
@@ -80,11 +89,22 @@ func (s *slowStore) ForgetLease(context.Context, vigil.Lease, time.Duration) err
 	return nil
 }
 
-func (s *slowStore) AbandonedLoops(context.Context, vigil.Lease) ([]vigil.Loop, error) {
+func (s *slowStore) RevokeLease(context.Context, vigil.Lease, time.Duration) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.revoked = true
+	return !s.returned, nil
+}
+
+// AbandonedLoops returns all loops first, then those that no worker claims.
+func (s *slowStore) AbandonedLoops(_ context.Context, _ vigil.Lease, nudgedBefore time.Time) ([]vigil.Loop, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var loops []vigil.Loop
-	for check := range s.nudges {
+	for check, times := range s.nudges {
+		if !nudgedBefore.IsZero() && (check != s.unclaimed || times > 1 || nudgedBefore.Before(s.last)) {
+			continue
+		}
 		loops = append(loops, vigil.Loop{CheckID: check, Region: "eu-central-fra"})
 	}
 	return loops, nil
@@ -227,6 +247,60 @@ func TestLostLeadStopsTheSweep(t *testing.T) {
 		}
 		if last < 9*time.Second || last > 10*time.Second {
 			t.Errorf("the last pass was after %v of a lead of 10 s", last)
+		}
+	})
+}
+
+// TestUnclaimedLoopIsNudgedAgain proves that a loop whose new turn reached no living worker
+// gets another nudge, and that the lease is kept until then.
+func TestUnclaimedLoopIsNudgedAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &slowStore{began: time.Now(), nudges: map[uuid.UUID]int{}, left: 3, unclaimed: uuid.New()}
+		for _, check := range []uuid.UUID{store.unclaimed, uuid.New(), uuid.New()} {
+			store.nudges[check] = 0
+		}
+		sweep := newSweep(store, slog.New(slog.DiscardHandler))
+		if err := sweep.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(20 * time.Second)
+		store.mu.Lock()
+		if took := store.last.Sub(store.done); took < 10*time.Second || took > 12*time.Second || store.forgotten {
+			t.Errorf("nudged again after %v, the lease is removed: %v", took, store.forgotten)
+		}
+		store.mu.Unlock()
+		time.Sleep(time.Minute)
+		if err := sweep.Stop(); err != nil {
+			t.Error(err)
+		}
+		for check, times := range store.nudges {
+			if want := map[bool]int{false: 1, true: 2}[check == store.unclaimed]; times != want {
+				t.Errorf("a loop was nudged %d times, want %d", times, want)
+			}
+		}
+		if !store.forgotten {
+			t.Error("the lease is never removed")
+		}
+	})
+}
+
+// TestWorkerThatRenewsInTimeKeepsItsLoops proves that the sweep nudges no loop of a worker
+// that has renewed its lease after the sweep found it silent.
+func TestWorkerThatRenewsInTimeKeepsItsLoops(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &slowStore{began: time.Now(), nudges: map[uuid.UUID]int{uuid.New(): 0}, left: 1, returned: true}
+		sweep := newSweep(store, slog.New(slog.DiscardHandler))
+		if err := sweep.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(20 * time.Second)
+		if err := sweep.Stop(); err != nil {
+			t.Error(err)
+		}
+		if !store.revoked || store.left != 1 || store.forgotten {
+			t.Errorf("revoked %v, %d loops left, forgotten %v", store.revoked, store.left, store.forgotten)
 		}
 	})
 }

@@ -38,7 +38,8 @@ type loopStore interface {
 	Lagging(ctx context.Context, limit int) ([]vigil.Loop, error)
 	Overdue(ctx context.Context, now time.Time, grace time.Duration, regions []string, limit int) ([]vigil.Loop, error)
 	MarkNudged(ctx context.Context, checkID uuid.UUID, region string, at time.Time) error
-	AbandonedLoops(ctx context.Context, lease vigil.Lease) ([]vigil.Loop, error)
+	RevokeLease(ctx context.Context, lease vigil.Lease, silence time.Duration) (bool, error)
+	AbandonedLoops(ctx context.Context, lease vigil.Lease, nudgedBefore time.Time) ([]vigil.Loop, error)
 	ForgetLease(ctx context.Context, lease vigil.Lease, silence time.Duration) error
 	LiveRegions(ctx context.Context, silence time.Duration) (map[string][]vigil.CheckType, error)
 	tombstoneStore

@@ -106,7 +106,7 @@ func TestLeases(t *testing.T) {
 	ctx := t.Context()
 	renew := func(worker string, regions ...string) {
 		t.Helper()
-		if err := s.RenewLease(ctx, worker, regions); err != nil {
+		if _, err := s.RenewLease(ctx, vigil.Renewal{Worker: worker, Regions: regions}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -166,7 +166,7 @@ func TestUnavailableTypes(t *testing.T) {
 	}
 	renew := func(worker string, regions []string, unavailable ...vigil.CheckType) {
 		t.Helper()
-		if err := s.RenewLease(t.Context(), worker, regions, unavailable...); err != nil {
+		if _, err := s.RenewLease(t.Context(), vigil.Renewal{Worker: worker, Regions: regions, Unavailable: unavailable}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -196,7 +196,7 @@ func TestAbandonedLoops(t *testing.T) {
 	}
 	abandoned := func(worker string) []uuid.UUID {
 		t.Helper()
-		loops, err := s.AbandonedLoops(t.Context(), lease(worker))
+		loops, err := s.AbandonedLoops(t.Context(), lease(worker), time.Time{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -210,7 +210,7 @@ func TestAbandonedLoops(t *testing.T) {
 		return checks
 	}
 	for _, worker := range []string{"dead", "alive"} {
-		if err := s.RenewLease(t.Context(), worker, []string{newark}); err != nil {
+		if _, err := s.RenewLease(t.Context(), vigil.Renewal{Worker: worker, Regions: []string{newark}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -222,6 +222,23 @@ func TestAbandonedLoops(t *testing.T) {
 		t.Fatal(err)
 	}
 	equal(t, abandoned("dead"), []uuid.UUID{sooner.ID})
+	again := func(nudgedBefore time.Time) int {
+		t.Helper()
+		loops, err := s.AbandonedLoops(t.Context(), lease("dead"), nudgedBefore)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(loops)
+	}
+	if n := again(epoch().Add(time.Hour)); n != 0 {
+		t.Errorf("%d loops that were never nudged are to be nudged again", n)
+	}
+	if err := s.MarkNudged(t.Context(), sooner.ID, newark, epoch()); err != nil {
+		t.Fatal(err)
+	}
+	if before, after := again(epoch()), again(epoch().Add(time.Second)); before != 0 || after != 1 {
+		t.Errorf("%d loops nudged before the nudge, %d after it", before, after)
+	}
 	if got := abandoned("alive"); len(got) != 3 || !slices.Contains(got, held.ID) {
 		t.Errorf("%v", got)
 	}

@@ -31,7 +31,7 @@ type Options struct {
 	// cannot open incidents or deliver messages.
 	Policies vigil.DeliveryPolicies
 	// MaxConns limits the connections to Postgres, up to 1,000; 0 means 16. A leader
-	// and a migration hold one each. Results and leases use two more.
+	// and a migration hold one each. Results use two more, leases one.
 	MaxConns int
 	// Now is the clock of schedules; nil means time.Now.
 	Now func() time.Time
@@ -45,8 +45,8 @@ const minServerVersion = 150_000
 
 const defaultMaxConns = 16
 
-// probingConns are the connections reserved for results and leases, so that a busy API
-// neither delays results nor makes a lease expire.
+// probingConns are the connections reserved for results, so that a busy API does not
+// delay them.
 const probingConns = 2
 
 // Store is the platform's database. It is safe for concurrent use.
@@ -55,6 +55,7 @@ type Store struct {
 	db   *bun.DB
 	// probing has the reserved connections; it opens them on first use.
 	probing  *pgxpool.Pool
+	leases   *leaseConn
 	keys     *vigil.Keyring
 	secrets  vigil.ConfigSecrets
 	policies vigil.DeliveryPolicies
@@ -95,7 +96,7 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
 	s := &Store{
-		pool: pool, probing: probing,
+		pool: pool, probing: probing, leases: &leaseConn{config: config.ConnConfig.Copy()},
 		db:   bun.NewDB(stdlib.OpenDBFromPool(pool), pgdialect.New(), bun.WithDiscardUnknownColumns()),
 		keys: opts.Keys, secrets: opts.Secrets, policies: opts.Policies, now: opts.Now, log: opts.Log,
 	}
@@ -129,6 +130,7 @@ func (s *Store) Close() error {
 	err := s.db.Close()
 	s.pool.Close()
 	s.probing.Close()
+	s.leases.close()
 	if err != nil {
 		return fmt.Errorf("close the database: %w", err)
 	}

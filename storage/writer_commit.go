@@ -94,11 +94,13 @@ func (g *groupTx) outcomes(group []*pendingRow) []outcome {
 		switch {
 		case g.loops[key.loop] == nil:
 			out[i].err = vigil.NotFound("check")
+		case g.refused(key):
+			out[i].err = errTooLate()
 		case g.inserted[key]:
 			winner := winners[key]
 			out[i].stored = vigil.StoredResult{Result: winner.result}
 			if winner == p {
-				out[i].stored.Inserted, out[i].stored.Missed = true, p.missed
+				out[i].stored.Inserted, out[i].stored.Missed, out[i].stored.Previous = true, p.missed, p.previous
 			}
 		default:
 			out[i].stored = vigil.StoredResult{Result: g.existing[key]}
@@ -141,10 +143,11 @@ func (g *groupTx) lockLoops(ctx context.Context) error {
 // insertRows inserts the rows whose slots have no result yet.
 func (g *groupTx) insertRows(ctx context.Context) error {
 	g.inserted = make(map[slotKey]bool, len(g.rows))
-	if len(g.rows) == 0 {
+	rows := slices.DeleteFunc(slices.Clone(g.rows), func(p *pendingRow) bool { return g.loops[p.key()].tooLate(p) })
+	if len(rows) == 0 {
 		return nil
 	}
-	c := newColumns(g.rows)
+	c := newColumns(rows)
 	inserted, err := g.tx.Query(ctx, `
 		INSERT INTO results (check_id, region, slot, id, time, manual, success, response_time_ms, status_code, error_message, metadata)
 		SELECT n.check_id, n.region, n.slot, n.id, n.time, n.manual, n.success, n.response_time_ms, n.status_code, n.error_message,

@@ -43,7 +43,7 @@ func scanProgress(row pgx.CollectableRow) (*loopProgress, error) {
 // whose slot was already counted, and may be in a gap.
 func (l *loopProgress) advance(p *pendingRow) (counted bool) {
 	r := &p.result
-	p.missed = 0 // a failed attempt may have set it
+	p.missed, p.previous = 0, zeroIfNil(l.lastSlot) // a failed attempt may have set them
 	if l.lastSlot == nil || r.Slot.After(*l.lastSlot) {
 		l.lastSlot, l.lastTime, l.health = &r.Slot, &r.Time, string(vigil.HealthOf(r.Success))
 	}

@@ -82,16 +82,23 @@ func (p *platform) startRegions(ctx context.Context, regions []string) (<-chan s
 	}
 	go catalogue.Run(running)
 
-	name := workerName()
+	name, lease := workerName(), activities.NewLeaseHolder(time.Now)
 	watcher := activities.NewWatcher(activities.WatcherOptions{
 		Catalogue: catalogue, Results: writer, History: p.store,
-		Probes: semaphore.NewWeighted(maxProbes), Worker: name, QuietWindow: p.settings.QuietWindow,
+		Probes: semaphore.NewWeighted(maxProbes), Worker: name, Lease: lease, QuietWindow: p.settings.QuietWindow,
 		Votes: p.store, Incidents: p.incidents, Now: time.Now, Log: p.log,
 	})
 	p.metrics.Gauge("vigil_probes_in_flight", watcher.Probing)
+	p.metrics.Gauge("vigil_worker_parked", func() int64 {
+		if lease.Parked() {
+			return 1
+		}
+		return 0
+	})
+	p.metrics.Seconds("vigil_clock_difference_seconds", lease.ClockDifference)
 	started := workers.KeepStarting(running, func(ctx context.Context) (func(context.Context), error) {
 		regions := workers.NewRegions(p.temporal.client, workers.RegionOptions{
-			Name: name, Regions: regions, Watcher: watcher, Leases: p.store, Capabilities: p.probes,
+			Name: name, Regions: regions, Watcher: watcher, Leases: p.store, Capabilities: p.probes, Now: time.Now,
 			OnFatal: p.workerFailed, Log: p.log,
 		})
 		return regions.Stop, regions.Start(ctx)
