@@ -257,9 +257,15 @@ func (w *watchFixture) Write(_ context.Context, row vigil.ResultRow) (vigil.Stor
 			return vigil.StoredResult{Result: stored}, nil
 		}
 	}
+	stored := vigil.StoredResult{Result: row.Result, Inserted: true}
+	for _, other := range w.rows {
+		if other.CheckID == row.Result.CheckID && other.Slot.After(stored.Previous) {
+			stored.Previous = other.Slot
+		}
+	}
 	w.written = append(w.written, row)
 	w.rows = append(w.rows, row.Result)
-	return vigil.StoredResult{Result: row.Result, Inserted: true}, nil
+	return stored, nil
 }
 
 func (w *watchFixture) ResultsAfter(_ context.Context, id uuid.UUID, in string, slot time.Time, limit int) ([]vigil.Result, error) {
