@@ -52,8 +52,8 @@ type StoredResult struct {
 	// Missed is the number of slots without a result that the insert found before
 	// this one.
 	Missed int64
-	// Previous is the slot of the newest result that the loop had before this one, zero
-	// without one or when Inserted is false.
+	// Previous is the newest slot of the loop with a result when this one was
+	// written, manual ones included. Zero: there is none, or it is not known.
 	Previous time.Time
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -52,6 +53,8 @@ type Catalogue struct {
 	clock   func(context.Context) (time.Time, error) // the clock that stamps changes
 	log     *slog.Logger
 
+	restores restoreStore // nil: an older definition is never a restored one
+
 	mu      sync.Mutex
 	entries map[uuid.UUID]*entry
 }
@@ -64,6 +67,8 @@ type entry struct {
 	probeErr error
 	// deleted: the check does not exist any more.
 	deleted bool
+	// slow: the last probe took long.
+	slow atomic.Bool
 	// replaced is closed when a newer entry replaces this one, or it is dropped.
 	replaced chan struct{}
 }
@@ -77,7 +82,10 @@ type CatalogueOptions struct {
 	// Clock stamps changes of definitions: it is the database's, since the clock of
 	// this machine may be wrong by minutes. Nil uses Now.
 	Clock func(context.Context) (time.Time, error)
-	Log   *slog.Logger
+	// Restores raises the revisions of definitions that a restored Postgres has
+	// forgotten. Nil keeps the newer definition.
+	Restores restoreStore
+	Log      *slog.Logger
 }
 
 // NewCatalogue returns an empty catalogue. Load fills it, and Run keeps it up to date.
@@ -87,7 +95,7 @@ func NewCatalogue(opts CatalogueOptions) *Catalogue {
 		clock = func(context.Context) (time.Time, error) { return opts.Now(), nil }
 	}
 	return &Catalogue{
-		store: opts.Store, parser: opts.Parser, regions: opts.Regions, now: opts.Now, clock: clock, log: opts.Log,
+		store: opts.Store, parser: opts.Parser, regions: opts.Regions, now: opts.Now, clock: clock, log: opts.Log, restores: opts.Restores,
 		entries: make(map[uuid.UUID]*entry),
 	}
 }
@@ -101,7 +109,9 @@ func (c *Catalogue) Load(ctx context.Context) error {
 	}
 	active := make(map[uuid.UUID]bool, len(defs))
 	for _, def := range defs {
-		c.put(def)
+		if err := c.follow(ctx, def); err != nil {
+			return err
+		}
 		active[def.Check.ID] = true
 	}
 	c.mu.Lock()
@@ -197,13 +207,39 @@ func (c *Catalogue) refresh(ctx context.Context, since time.Time) error {
 		return err
 	}
 	for _, def := range defs {
-		c.put(def)
+		if err := c.follow(ctx, def); err != nil {
+			return err
+		}
 	}
 	for _, t := range gone {
 		if err := c.markDeleted(ctx, t); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// follow makes a definition that was read the entry of its check. When it is older than
+// the entry, and still is when it is read again, Postgres was restored from a backup:
+// its revision is raised.
+func (c *Catalogue) follow(ctx context.Context, def vigil.Definition) error {
+	id, known := def.Check.ID, c.put(def)
+	if known.Check.Revision <= def.Check.Revision || c.restores == nil {
+		return nil
+	}
+	again, err := c.store.Definition(ctx, id)
+	if err == nil && again.Check.Revision < known.Check.Revision {
+		if _, err = c.restores.RaiseRevision(ctx, id, known.Check.Revision, vigil.DatabaseOlder); err == nil {
+			again, err = c.store.Definition(ctx, id)
+		}
+	}
+	if vigil.ErrorCode(err) == vigil.CodeNotFound {
+		return nil // a tombstone, or the next full load, says so
+	}
+	if err != nil {
+		return err
+	}
+	c.put(again)
 	return nil
 }
 

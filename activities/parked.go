@@ -2,12 +2,12 @@ package activities
 
 import (
 	"context"
-	"errors"
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 
 	"vigil"
+	"vigil/fair"
 )
 
 // TypeParked is the type of the error of an activity that reached a worker whose leases do
@@ -16,9 +16,6 @@ import (
 const TypeParked = "parked"
 
 var errParked = temporal.NewApplicationError("this worker cannot renew its lease", TypeParked)
-
-// errLapsed is the outcome of a probe that did not start because the lease had expired.
-var errLapsed = errors.New("the lease has expired")
 
 // refuse ends a turn that reached a worker without a lease. Where the worker knows the
 // definition, it hands the turn over as it is, so that another worker runs it at once;
@@ -53,10 +50,15 @@ func (w *Watcher) stale(ctx context.Context) bool {
 	return ctx.Err() != nil
 }
 
-// holds reports whether the lease under which the turn began still holds.
-func (t *turnRun) holds() bool {
-	fence, ok := t.Lease.Holds(t.turn.Region)
-	return ok && fence == t.fence
+// checkLease gives the place of a probe back unless the lease under which the turn began
+// still holds: it may have expired while the turn waited for the place. The next wait
+// then parks the turn or ends it.
+func (t *turnRun) checkLease(place *fair.Place) (*fair.Place, waitResult) {
+	if fence, ok := t.Lease.Holds(t.turn.Region); !ok || fence != t.fence {
+		place.Leave()
+		return nil, replaced
+	}
+	return place, due
 }
 
 // awaitLease is the end of the wait for a slot: it returns due when the lease holds.

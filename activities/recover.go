@@ -17,8 +17,7 @@ const rebuildRows = 100
 const recoverPage = 1000
 
 // recover evaluates stored results that the state does not include yet, because the turn
-// before was lost. It stops after the first result that changes which rules fire, as a
-// turn does, so that the loop reports that vote like any other.
+// before was lost.
 func (t *turnRun) recover(ctx context.Context) error {
 	if !t.turn.Recover && !t.state.Slot.IsZero() {
 		return nil
@@ -38,49 +37,7 @@ func (t *turnRun) recover(ctx context.Context) error {
 		t.behind = t.firingChanged()
 		return nil
 	}
-	return t.foldAfter(ctx, e, t.state.Slot)
-}
-
-// foldAfter evaluates the stored results after a slot, up to the first one that changes
-// which rules fire.
-func (t *turnRun) foldAfter(ctx context.Context, e *entry, slot time.Time) error {
-	for !t.firingChanged() {
-		rows, err := t.History.ResultsAfter(ctx, t.turn.CheckID, t.turn.Region, slot, recoverPage)
-		if err != nil {
-			return fmt.Errorf("read the results of a lost turn: %w", err)
-		}
-		for _, row := range rows {
-			slot = row.Slot
-			if t.fold(e, row); t.firingChanged() {
-				break
-			}
-		}
-		if len(rows) < recoverPage && !t.firingChanged() {
-			return nil
-		}
-	}
-	t.behind = true
-	return nil
-}
-
-// include evaluates a result that was just stored. Where another worker has stored
-// results that the state does not include, it evaluates them first, in their order.
-func (t *turnRun) include(ctx context.Context, e *entry, schedule vigil.Schedule, stored vigil.StoredResult) error {
-	known := t.state.Slot
-	if known.Before(schedule.Start) {
-		known = schedule.Start.Add(-time.Microsecond) // an earlier schedule does not count
-	}
-	if stored.Inserted && !stored.Previous.After(known) {
-		t.fold(e, stored.Result)
-		return nil
-	}
-	if err := t.foldAfter(ctx, e, known); err != nil {
-		return err
-	}
-	if t.state.Slot.Before(stored.Result.Slot) && !t.behind {
-		t.fold(e, stored.Result) // its row was deleted meanwhile; the slot must not be due again
-	}
-	return nil
+	return t.catchUp(ctx, e)
 }
 
 // rebuild builds the state from the newest results of the schedule that started at start.

@@ -2646,6 +2646,15 @@ type KeyRequest struct {
 	Name string `json:"name"`
 }
 
+// Limit defines model for Limit.
+type Limit struct {
+	// Limit How many the tier allows; null without a limit.
+	Limit *int64 `json:"limit"`
+
+	// Used How many there are. What exceeds a limit, after a change of the tier, stays.
+	Used int64 `json:"used"`
+}
+
 // LoginRequest defines model for LoginRequest.
 type LoginRequest struct {
 	// Email Examples: ada@example.com
@@ -3151,6 +3160,11 @@ type Ready struct {
 
 	// Migrations Examples: ok
 	Migrations string `json:"migrations"`
+
+	// Probing Whether probing keeps up: "ok", or the regions whose slots are late. A late region is no reason to take this process out of service: reads, acknowledgements and deletes go on.
+	//
+	// Examples: ok
+	Probing string `json:"probing"`
 
 	// Regions How many regions have a worker.
 	//
@@ -3674,8 +3688,11 @@ type Usage struct {
 	// Checks How many checks there are, disabled ones included.
 	Checks            int64      `json:"checks"`
 	ExecutionsPerHour Executions `json:"executions_per_hour"`
-	RateLimit         Rate       `json:"rate_limit"`
-	Tier              UsageTier  `json:"tier"`
+
+	// Limits What the tier limits by number: checks, channels, rules_per_check (used: by the check with the most) and api_keys.
+	Limits    map[string]Limit `json:"limits"`
+	RateLimit Rate             `json:"rate_limit"`
+	Tier      UsageTier        `json:"tier"`
 }
 
 // UsageTier defines model for Usage.Tier.
@@ -3827,7 +3844,7 @@ type Unauthorized = Error
 
 // ListApiKeysParams defines parameters for ListApiKeys.
 type ListApiKeysParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.
@@ -3836,7 +3853,7 @@ type ListApiKeysParams struct {
 
 // ListAuditLogParams defines parameters for ListAuditLog.
 type ListAuditLogParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.
@@ -3845,7 +3862,7 @@ type ListAuditLogParams struct {
 
 // ListChecksParams defines parameters for ListChecks.
 type ListChecksParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.
@@ -3854,7 +3871,7 @@ type ListChecksParams struct {
 
 // ListAlertRulesParams defines parameters for ListAlertRules.
 type ListAlertRulesParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.
@@ -3863,7 +3880,7 @@ type ListAlertRulesParams struct {
 
 // ListCheckRegionsParams defines parameters for ListCheckRegions.
 type ListCheckRegionsParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.
@@ -3884,7 +3901,7 @@ type ListResultsParams struct {
 	// Success Only successes, or only failures.
 	Success *bool `form:"success,omitempty" json:"success,omitempty"`
 
-	// Limit How many to show. More than 1000 is read as 1000.
+	// Limit How many to show. More than 1000 is read as 1000. A page of very large results (8 MiB) has fewer: go on at offset plus the number of results received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to pass over, counted from the newest.
@@ -3911,7 +3928,7 @@ type GetUptimeParamsPeriod string
 
 // ListDeliveriesParams defines parameters for ListDeliveries.
 type ListDeliveriesParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.
@@ -3932,7 +3949,7 @@ type ListDeliveriesParamsStatus string
 
 // ListDeliveryAttemptsParams defines parameters for ListDeliveryAttempts.
 type ListDeliveryAttemptsParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.
@@ -3941,7 +3958,7 @@ type ListDeliveryAttemptsParams struct {
 
 // ListIncidentsParams defines parameters for ListIncidents.
 type ListIncidentsParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.
@@ -3960,6 +3977,18 @@ type ListIncidentsParams struct {
 // ListIncidentsParamsStatus defines parameters for ListIncidents.
 type ListIncidentsParamsStatus string
 
+// AcknowledgeIncidentParams defines parameters for AcknowledgeIncident.
+type AcknowledgeIncidentParams struct {
+	// IdempotencyKey A key of your choice, of visible ASCII characters. A request that repeats an earlier one with the same key is the same request, also while the first is still under way.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
+// ResolveIncidentParams defines parameters for ResolveIncident.
+type ResolveIncidentParams struct {
+	// IdempotencyKey A key of your choice, of visible ASCII characters. A request that repeats an earlier one with the same key is the same request, also while the first is still under way.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
 // ListIncidentTimelineParams defines parameters for ListIncidentTimeline.
 type ListIncidentTimelineParams struct {
 	// Limit How many to show. More than 100 is read as 100.
@@ -3971,7 +4000,7 @@ type ListIncidentTimelineParams struct {
 
 // ListNotificationChannelsParams defines parameters for ListNotificationChannels.
 type ListNotificationChannelsParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.
@@ -3986,7 +4015,7 @@ type DeleteNotificationChannelParams struct {
 
 // ListRegionsParams defines parameters for ListRegions.
 type ListRegionsParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.
@@ -4004,7 +4033,7 @@ type StreamAlertsParams struct {
 
 // ListTemplateVariablesParams defines parameters for ListTemplateVariables.
 type ListTemplateVariablesParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.
@@ -7217,7 +7246,7 @@ type ClientInterface interface {
 
 	// CreateCheckWithBody Create a check
 	//
-	// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys.
+	// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. While probing is late in one of the regions, the answer is 503 with Retry-After.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -7226,7 +7255,7 @@ type ClientInterface interface {
 
 	// CreateCheck Create a check
 	//
-	// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys.
+	// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. While probing is late in one of the regions, the answer is 503 with Retry-After.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -7245,7 +7274,7 @@ type ClientInterface interface {
 
 	// UpdateCheckWithBody Update a check
 	//
-	// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept.
+	// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. While probing is late in a region, a change that adds load there is answered with 503 and Retry-After.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -7254,7 +7283,7 @@ type ClientInterface interface {
 
 	// UpdateCheck Update a check
 	//
-	// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept.
+	// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. While probing is late in a region, a change that adds load there is answered with 503 and Retry-After.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -7324,7 +7353,7 @@ type ClientInterface interface {
 
 	// TestCheck Run a check now
 	//
-	// Runs in the check's first region, or in `region`. On an enabled check it counts as an execution. With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`.
+	// Runs in the check's first region, or in `region`. On an enabled check it counts as an execution. With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`. An organization may run a few tests at the same time, 5, 20 or 50 by its tier; more are answered with 429. A request that is given up ends its test.
 	//
 	// Corresponds with POST /v1/checks/{id}/test (the `TestCheck` operationId).
 	TestCheck(ctx context.Context, id openapi_types.UUID, params *TestCheckParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -7371,7 +7400,7 @@ type ClientInterface interface {
 	// Marks that someone is working on it. Acknowledging again changes nothing; a resolved incident cannot be acknowledged.
 	//
 	// Corresponds with POST /v1/incidents/{id}/acknowledge (the `AcknowledgeIncident` operationId).
-	AcknowledgeIncident(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+	AcknowledgeIncident(ctx context.Context, id openapi_types.UUID, params *AcknowledgeIncidentParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ResolveIncidentWithBody Resolve an incident
 	//
@@ -7380,7 +7409,7 @@ type ClientInterface interface {
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/incidents/{id}/resolve (the `ResolveIncident` operationId).
-	ResolveIncidentWithBody(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	ResolveIncidentWithBody(ctx context.Context, id openapi_types.UUID, params *ResolveIncidentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ResolveIncident Resolve an incident
 	//
@@ -7389,7 +7418,7 @@ type ClientInterface interface {
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/incidents/{id}/resolve (the `ResolveIncident` operationId).
-	ResolveIncident(ctx context.Context, id openapi_types.UUID, body ResolveIncidentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	ResolveIncident(ctx context.Context, id openapi_types.UUID, params *ResolveIncidentParams, body ResolveIncidentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListIncidentTimeline List the timeline of an incident, oldest first
 	//
@@ -7910,7 +7939,7 @@ func (c *Client) ListChecks(ctx context.Context, params *ListChecksParams, reqEd
 
 // CreateCheckWithBody Create a check
 //
-// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys.
+// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. While probing is late in one of the regions, the answer is 503 with Retry-After.
 //
 // Takes any type of body and a specified content type.
 //
@@ -7929,7 +7958,7 @@ func (c *Client) CreateCheckWithBody(ctx context.Context, contentType string, bo
 
 // CreateCheck Create a check
 //
-// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys.
+// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. While probing is late in one of the regions, the answer is 503 with Retry-After.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -7978,7 +8007,7 @@ func (c *Client) GetCheck(ctx context.Context, id openapi_types.UUID, reqEditors
 
 // UpdateCheckWithBody Update a check
 //
-// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept.
+// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. While probing is late in a region, a change that adds load there is answered with 503 and Retry-After.
 //
 // Takes any type of body and a specified content type.
 //
@@ -7997,7 +8026,7 @@ func (c *Client) UpdateCheckWithBody(ctx context.Context, id openapi_types.UUID,
 
 // UpdateCheck Update a check
 //
-// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept.
+// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. While probing is late in a region, a change that adds load there is answered with 503 and Retry-After.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -8167,7 +8196,7 @@ func (c *Client) ListResults(ctx context.Context, id openapi_types.UUID, params 
 
 // TestCheck Run a check now
 //
-// Runs in the check's first region, or in `region`. On an enabled check it counts as an execution. With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`.
+// Runs in the check's first region, or in `region`. On an enabled check it counts as an execution. With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`. An organization may run a few tests at the same time, 5, 20 or 50 by its tier; more are answered with 429. A request that is given up ends its test.
 //
 // Corresponds with POST /v1/checks/{id}/test (the `TestCheck` operationId).
 func (c *Client) TestCheck(ctx context.Context, id openapi_types.UUID, params *TestCheckParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -8294,8 +8323,8 @@ func (c *Client) GetIncident(ctx context.Context, id openapi_types.UUID, reqEdit
 // Marks that someone is working on it. Acknowledging again changes nothing; a resolved incident cannot be acknowledged.
 //
 // Corresponds with POST /v1/incidents/{id}/acknowledge (the `AcknowledgeIncident` operationId).
-func (c *Client) AcknowledgeIncident(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewAcknowledgeIncidentRequest(c.Server, id)
+func (c *Client) AcknowledgeIncident(ctx context.Context, id openapi_types.UUID, params *AcknowledgeIncidentParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAcknowledgeIncidentRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -8313,8 +8342,8 @@ func (c *Client) AcknowledgeIncident(ctx context.Context, id openapi_types.UUID,
 // Takes any type of body and a specified content type.
 //
 // Corresponds with POST /v1/incidents/{id}/resolve (the `ResolveIncident` operationId).
-func (c *Client) ResolveIncidentWithBody(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewResolveIncidentRequestWithBody(c.Server, id, contentType, body)
+func (c *Client) ResolveIncidentWithBody(ctx context.Context, id openapi_types.UUID, params *ResolveIncidentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewResolveIncidentRequestWithBody(c.Server, id, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -8332,8 +8361,8 @@ func (c *Client) ResolveIncidentWithBody(ctx context.Context, id openapi_types.U
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with POST /v1/incidents/{id}/resolve (the `ResolveIncident` operationId).
-func (c *Client) ResolveIncident(ctx context.Context, id openapi_types.UUID, body ResolveIncidentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewResolveIncidentRequest(c.Server, id, body)
+func (c *Client) ResolveIncident(ctx context.Context, id openapi_types.UUID, params *ResolveIncidentParams, body ResolveIncidentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewResolveIncidentRequest(c.Server, id, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -10367,7 +10396,7 @@ func NewGetIncidentRequest(server string, id openapi_types.UUID) (*http.Request,
 }
 
 // NewAcknowledgeIncidentRequest constructs an http.Request for the AcknowledgeIncident method
-func NewAcknowledgeIncidentRequest(server string, id openapi_types.UUID) (*http.Request, error) {
+func NewAcknowledgeIncidentRequest(server string, id openapi_types.UUID, params *AcknowledgeIncidentParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -10397,22 +10426,37 @@ func NewAcknowledgeIncidentRequest(server string, id openapi_types.UUID) (*http.
 		return nil, err
 	}
 
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
 	return req, nil
 }
 
 // NewResolveIncidentRequest calls the generic ResolveIncident builder with application/json body
-func NewResolveIncidentRequest(server string, id openapi_types.UUID, body ResolveIncidentJSONRequestBody) (*http.Request, error) {
+func NewResolveIncidentRequest(server string, id openapi_types.UUID, params *ResolveIncidentParams, body ResolveIncidentJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
 	buf, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	bodyReader = bytes.NewReader(buf)
-	return NewResolveIncidentRequestWithBody(server, id, "application/json", bodyReader)
+	return NewResolveIncidentRequestWithBody(server, id, params, "application/json", bodyReader)
 }
 
 // NewResolveIncidentRequestWithBody constructs an http.Request for the ResolveIncident method, with any body, and a specified content type
-func NewResolveIncidentRequestWithBody(server string, id openapi_types.UUID, contentType string, body io.Reader) (*http.Request, error) {
+func NewResolveIncidentRequestWithBody(server string, id openapi_types.UUID, params *ResolveIncidentParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -10443,6 +10487,21 @@ func NewResolveIncidentRequestWithBody(server string, id openapi_types.UUID, con
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
 
 	return req, nil
 }
@@ -11273,7 +11332,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateCheckWithBodyWithResponse Create a check
 	//
-	// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys.
+	// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. While probing is late in one of the regions, the answer is 503 with Retry-After.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -11282,7 +11341,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateCheckWithResponse Create a check
 	//
-	// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys.
+	// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. While probing is late in one of the regions, the answer is 503 with Retry-After.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -11305,7 +11364,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateCheckWithBodyWithResponse Update a check
 	//
-	// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept.
+	// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. While probing is late in a region, a change that adds load there is answered with 503 and Retry-After.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -11314,7 +11373,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateCheckWithResponse Update a check
 	//
-	// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept.
+	// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. While probing is late in a region, a change that adds load there is answered with 503 and Retry-After.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -11394,7 +11453,7 @@ type ClientWithResponsesInterface interface {
 
 	// TestCheckWithResponse Run a check now
 	//
-	// Runs in the check's first region, or in `region`. On an enabled check it counts as an execution. With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`.
+	// Runs in the check's first region, or in `region`. On an enabled check it counts as an execution. With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`. An organization may run a few tests at the same time, 5, 20 or 50 by its tier; more are answered with 429. A request that is given up ends its test.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -11459,7 +11518,7 @@ type ClientWithResponsesInterface interface {
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/incidents/{id}/acknowledge (the `AcknowledgeIncident` operationId).
-	AcknowledgeIncidentWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*AcknowledgeIncidentResponse, error)
+	AcknowledgeIncidentWithResponse(ctx context.Context, id openapi_types.UUID, params *AcknowledgeIncidentParams, reqEditors ...RequestEditorFn) (*AcknowledgeIncidentResponse, error)
 
 	// ResolveIncidentWithBodyWithResponse Resolve an incident
 	//
@@ -11468,7 +11527,7 @@ type ClientWithResponsesInterface interface {
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/incidents/{id}/resolve (the `ResolveIncident` operationId).
-	ResolveIncidentWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ResolveIncidentResponse, error)
+	ResolveIncidentWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *ResolveIncidentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ResolveIncidentResponse, error)
 
 	// ResolveIncidentWithResponse Resolve an incident
 	//
@@ -11477,7 +11536,7 @@ type ClientWithResponsesInterface interface {
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/incidents/{id}/resolve (the `ResolveIncident` operationId).
-	ResolveIncidentWithResponse(ctx context.Context, id openapi_types.UUID, body ResolveIncidentJSONRequestBody, reqEditors ...RequestEditorFn) (*ResolveIncidentResponse, error)
+	ResolveIncidentWithResponse(ctx context.Context, id openapi_types.UUID, params *ResolveIncidentParams, body ResolveIncidentJSONRequestBody, reqEditors ...RequestEditorFn) (*ResolveIncidentResponse, error)
 
 	// ListIncidentTimelineWithResponse List the timeline of an incident, oldest first
 	//
@@ -13019,6 +13078,11 @@ type CreateCheckResponse429Headers struct {
 	RetryAfter *int
 }
 
+// CreateCheckResponse503Headers the declared response headers of an HTTP 503 response for CreateCheck
+type CreateCheckResponse503Headers struct {
+	RetryAfter *int
+}
+
 type CreateCheckResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -13036,10 +13100,14 @@ type CreateCheckResponse struct {
 	JSON429 *TooManyRequests
 	// JSON500 the response for an HTTP 500 `application/json` response
 	JSON500 *InternalServerError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *ServiceUnavailable
 	// Headers201 the parsed response headers for an HTTP 201 response
 	Headers201 *CreateCheckResponse201Headers
 	// Headers429 the parsed response headers for an HTTP 429 response
 	Headers429 *CreateCheckResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *CreateCheckResponse503Headers
 }
 
 // GetJSON201 returns the response for an HTTP 201 `application/json` response
@@ -13075,6 +13143,11 @@ func (r CreateCheckResponse) GetJSON429() *TooManyRequests {
 // GetJSON500 returns the response for an HTTP 500 `application/json` response
 func (r CreateCheckResponse) GetJSON500() *InternalServerError {
 	return r.JSON500
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r CreateCheckResponse) GetJSON503() *ServiceUnavailable {
+	return r.JSON503
 }
 
 // GetBody returns the raw response body bytes
@@ -13295,6 +13368,11 @@ type UpdateCheckResponse429Headers struct {
 	RetryAfter *int
 }
 
+// UpdateCheckResponse503Headers the declared response headers of an HTTP 503 response for UpdateCheck
+type UpdateCheckResponse503Headers struct {
+	RetryAfter *int
+}
+
 type UpdateCheckResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -13314,10 +13392,14 @@ type UpdateCheckResponse struct {
 	JSON429 *TooManyRequests
 	// JSON500 the response for an HTTP 500 `application/json` response
 	JSON500 *InternalServerError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *ServiceUnavailable
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *UpdateCheckResponse200Headers
 	// Headers429 the parsed response headers for an HTTP 429 response
 	Headers429 *UpdateCheckResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *UpdateCheckResponse503Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -13358,6 +13440,11 @@ func (r UpdateCheckResponse) GetJSON429() *TooManyRequests {
 // GetJSON500 returns the response for an HTTP 500 `application/json` response
 func (r UpdateCheckResponse) GetJSON500() *InternalServerError {
 	return r.JSON500
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r UpdateCheckResponse) GetJSON503() *ServiceUnavailable {
+	return r.JSON503
 }
 
 // GetBody returns the raw response body bytes
@@ -16317,7 +16404,7 @@ func (c *ClientWithResponses) ListChecksWithResponse(ctx context.Context, params
 
 // CreateCheckWithBodyWithResponse Create a check
 //
-// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys.
+// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. While probing is late in one of the regions, the answer is 503 with Retry-After.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -16332,7 +16419,7 @@ func (c *ClientWithResponses) CreateCheckWithBodyWithResponse(ctx context.Contex
 
 // CreateCheckWithResponse Create a check
 //
-// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys.
+// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. While probing is late in one of the regions, the answer is 503 with Retry-After.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -16373,7 +16460,7 @@ func (c *ClientWithResponses) GetCheckWithResponse(ctx context.Context, id opena
 
 // UpdateCheckWithBodyWithResponse Update a check
 //
-// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept.
+// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. While probing is late in a region, a change that adds load there is answered with 503 and Retry-After.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -16388,7 +16475,7 @@ func (c *ClientWithResponses) UpdateCheckWithBodyWithResponse(ctx context.Contex
 
 // UpdateCheckWithResponse Update a check
 //
-// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept.
+// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. While probing is late in a region, a change that adds load there is answered with 503 and Retry-After.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -16528,7 +16615,7 @@ func (c *ClientWithResponses) ListResultsWithResponse(ctx context.Context, id op
 
 // TestCheckWithResponse Run a check now
 //
-// Runs in the check's first region, or in `region`. On an enabled check it counts as an execution. With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`.
+// Runs in the check's first region, or in `region`. On an enabled check it counts as an execution. With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`. An organization may run a few tests at the same time, 5, 20 or 50 by its tier; more are answered with 429. A request that is given up ends its test.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -16641,8 +16728,8 @@ func (c *ClientWithResponses) GetIncidentWithResponse(ctx context.Context, id op
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/incidents/{id}/acknowledge (the `AcknowledgeIncident` operationId).
-func (c *ClientWithResponses) AcknowledgeIncidentWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*AcknowledgeIncidentResponse, error) {
-	rsp, err := c.AcknowledgeIncident(ctx, id, reqEditors...)
+func (c *ClientWithResponses) AcknowledgeIncidentWithResponse(ctx context.Context, id openapi_types.UUID, params *AcknowledgeIncidentParams, reqEditors ...RequestEditorFn) (*AcknowledgeIncidentResponse, error) {
+	rsp, err := c.AcknowledgeIncident(ctx, id, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -16656,8 +16743,8 @@ func (c *ClientWithResponses) AcknowledgeIncidentWithResponse(ctx context.Contex
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/incidents/{id}/resolve (the `ResolveIncident` operationId).
-func (c *ClientWithResponses) ResolveIncidentWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ResolveIncidentResponse, error) {
-	rsp, err := c.ResolveIncidentWithBody(ctx, id, contentType, body, reqEditors...)
+func (c *ClientWithResponses) ResolveIncidentWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *ResolveIncidentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ResolveIncidentResponse, error) {
+	rsp, err := c.ResolveIncidentWithBody(ctx, id, params, contentType, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -16671,8 +16758,8 @@ func (c *ClientWithResponses) ResolveIncidentWithBodyWithResponse(ctx context.Co
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/incidents/{id}/resolve (the `ResolveIncident` operationId).
-func (c *ClientWithResponses) ResolveIncidentWithResponse(ctx context.Context, id openapi_types.UUID, body ResolveIncidentJSONRequestBody, reqEditors ...RequestEditorFn) (*ResolveIncidentResponse, error) {
-	rsp, err := c.ResolveIncident(ctx, id, body, reqEditors...)
+func (c *ClientWithResponses) ResolveIncidentWithResponse(ctx context.Context, id openapi_types.UUID, params *ResolveIncidentParams, body ResolveIncidentJSONRequestBody, reqEditors ...RequestEditorFn) (*ResolveIncidentResponse, error) {
+	rsp, err := c.ResolveIncident(ctx, id, params, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -18350,6 +18437,13 @@ func ParseCreateCheckResponse(rsp *http.Response) (*CreateCheckResponse, error) 
 		}
 		response.JSON500 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ServiceUnavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
 	}
 
 	switch {
@@ -18387,6 +18481,16 @@ func ParseCreateCheckResponse(rsp *http.Response) (*CreateCheckResponse, error) 
 			headers.RetryAfter = &value
 		}
 		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers CreateCheckResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers503 = &headers
 	}
 
 	return response, nil
@@ -18654,6 +18758,13 @@ func ParseUpdateCheckResponse(rsp *http.Response) (*UpdateCheckResponse, error) 
 		}
 		response.JSON500 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ServiceUnavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
 	}
 
 	switch {
@@ -18691,6 +18802,16 @@ func ParseUpdateCheckResponse(rsp *http.Response) (*UpdateCheckResponse, error) 
 			headers.RetryAfter = &value
 		}
 		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers UpdateCheckResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers503 = &headers
 	}
 
 	return response, nil

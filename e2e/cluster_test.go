@@ -223,18 +223,29 @@ func (s *cluster) killPostgres() {
 }
 
 // killProcessesIn kills the processes with that working directory and returns
-// how many it killed; 0 on systems without proc(5).
-func killProcessesIn(dir string) (found int) {
+// how many it killed.
+func killProcessesIn(dir string) (killed int) {
+	for _, pid := range processesIn(dir) {
+		if syscall.Kill(pid, syscall.SIGKILL) == nil {
+			killed++
+		}
+	}
+	return killed
+}
+
+// processesIn returns the processes with that working directory; none on systems
+// without proc(5).
+func processesIn(dir string) (pids []int) {
 	paths, _ := filepath.Glob("/proc/[0-9]*/cwd") // the pattern is valid
 	for _, path := range paths {
 		if at, err := os.Readlink(path); err != nil || at != dir {
 			continue
 		}
-		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil && syscall.Kill(pid, syscall.SIGKILL) == nil {
-			found++
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil {
+			pids = append(pids, pid)
 		}
 	}
-	return found
+	return pids
 }
 
 // launch runs a part that prints nothing to standard output. It is killed at the

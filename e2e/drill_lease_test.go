@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -198,15 +197,12 @@ func TestDrillWorkerWithoutPostgres(t *testing.T) { // not parallel: it measures
 		return s.number("SELECT count(*) FROM check_regions WHERE worker LIKE $1", nameOf(s.workers[0]))
 	}
 	eventually(t, "the worker has some of the loops", func() bool { return loops() >= 3 })
-	if os.Getenv("DBG") == "" {
-		time.Sleep(3 * d.interval)
-	} // so that every loop has results before the cut
+	time.Sleep(3 * d.interval) // every loop has results before the cut, from which its silence counts
 	p := notePauses(t)
 	l.cut()
 	cut, mine := time.Now(), loops()
 	eventually(t, "the other worker has all loops", func() bool { return loops() == 0 })
 	moved := time.Since(cut)
-	s.debugHistories(cut)
 	time.Sleep(time.Until(cut.Add(d.pause)))
 	l.mend()
 	mended := time.Now()
@@ -261,39 +257,5 @@ func TestDrillFrozenWorker(t *testing.T) { // not parallel: it measures lateness
 	s.foldsEqual()
 	if log := victim.stderr.String(); !strings.Contains(log, "lease renewed again") {
 		t.Errorf("the worker did not log that its lease had expired:\n%s", log)
-	}
-}
-
-func (s *cluster) debugHistories(since time.Time) {
-	server, err := temporal.Dial(temporal.Options{HostPort: s.temporal.ready.TemporalAddress, Namespace: "vigil", Logger: silent{}})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer server.Close()
-	for _, loop := range s.loops() {
-		it := server.GetWorkflowHistory(s.t.Context(), vigil.LoopID(loop.check, loop.region), "", false, 1)
-		out := ""
-		for it.HasNext() {
-			e, err := it.Next()
-			if err != nil {
-				break
-			}
-			at := e.GetEventTime().AsTime()
-			if at.Before(since.Add(-3 * time.Second)) {
-				continue
-			}
-			who := ""
-			if a := e.GetActivityTaskStartedEventAttributes(); a != nil {
-				who = a.GetIdentity()
-			}
-			if a := e.GetWorkflowTaskStartedEventAttributes(); a != nil {
-				who = a.GetIdentity()
-			}
-			if a := e.GetActivityTaskCompletedEventAttributes(); a != nil {
-				who = string(a.GetResult().GetPayloads()[0].GetData())
-			}
-			out += at.Sub(since).Round(time.Millisecond).String() + " " + e.GetEventType().String() + " " + who + "\n"
-		}
-		s.t.Logf("%s\n%s", loop.check, out)
 	}
 }

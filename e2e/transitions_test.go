@@ -18,11 +18,11 @@ import (
 	sdkpb "go.temporal.io/api/sdk/v1"
 	"go.temporal.io/api/temporalproto"
 	temporal "go.temporal.io/sdk/client"
-	"golang.org/x/sync/semaphore"
 
 	"vigil"
 	"vigil/activities"
 	"vigil/dispatch"
+	"vigil/fair"
 	"vigil/probe"
 	"vigil/workers"
 )
@@ -58,7 +58,7 @@ func TestTurnCost(t *testing.T) {
 		Catalogue: activities.NewCatalogue(activities.CatalogueOptions{
 			Store: stub, Parser: stub, Regions: []string{stubRegion}, Now: time.Now, Log: quiet,
 		}),
-		Results: stub, History: stub, Probes: semaphore.NewWeighted(1), Worker: "cost", Now: time.Now, Log: quiet,
+		Results: stub, History: stub, Probes: fair.New(fair.DefaultLimits(8)), Worker: "cost", Now: time.Now, Log: quiet,
 	})
 	regions := workers.NewRegions(c, workers.RegionOptions{
 		Name: "cost", Regions: []string{stubRegion}, Watcher: watcher, Leases: stub, Capabilities: stub, Now: time.Now, Log: quiet,

@@ -21,6 +21,7 @@ type stoppedLoops struct{}
 func (stoppedLoops) Apply(context.Context, vigil.Loop) error                { return nil }
 func (stoppedLoops) Nudge(context.Context, vigil.Loop) error                { return nil }
 func (stoppedLoops) Running(context.Context, vigil.Tombstone) (bool, error) { return false, nil }
+func (stoppedLoops) Lost(context.Context, vigil.Loop) (bool, error)         { return false, nil }
 func (stoppedLoops) Terminate(context.Context, uuid.UUID, string) error     { return nil }
 
 // slowStore is a store with a worker that stopped renewing its lease long ago. The
@@ -108,6 +109,10 @@ func (s *slowStore) AbandonedLoops(_ context.Context, _ vigil.Lease, nudgedBefor
 		loops = append(loops, vigil.Loop{CheckID: check, Region: "eu-central-fra"})
 	}
 	return loops, nil
+}
+
+func (*slowStore) OverloadedRegions(context.Context, time.Duration) (map[string]time.Duration, error) {
+	return nil, nil //nolint:nilnil // none
 }
 
 func (*slowStore) LiveRegions(context.Context, time.Duration) (map[string][]vigil.CheckType, error) {

@@ -22,6 +22,7 @@ type incidentStore interface {
 	StalledIncidents(ctx context.Context, now time.Time, limit int) ([]vigil.Incident, error)
 	MarkIncidentSwept(ctx context.Context, id uuid.UUID, at time.Time) error
 	StalledDeliveries(ctx context.Context, now time.Time, limit int) ([]vigil.PendingDelivery, error)
+	AdmitDeliveries(ctx context.Context, limit int) ([]vigil.PendingDelivery, error)
 	MarkDeliverySwept(ctx context.Context, delivery vigil.PendingDelivery, at time.Time) error
 	UnhandledVotes(ctx context.Context, now time.Time, limit int) ([]vigil.UnhandledVote, error)
 	MarkVoteSwept(ctx context.Context, vote vigil.UnhandledVote, at time.Time) error
@@ -43,7 +44,7 @@ type incidentRepair struct {
 // less often.
 func (r *incidentRepair) repair(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		r.reviveIncidents, r.handleVotes, r.sendDeliveries, r.markSilentRegions,
+		r.reviveIncidents, r.handleVotes, r.admitDeliveries, r.sendDeliveries, r.markSilentRegions,
 	} {
 		if err := step(ctx); err != nil {
 			r.healthySince = time.Time{}
@@ -84,6 +85,21 @@ func (r *incidentRepair) handleVotes(ctx context.Context) error {
 			return err
 		}
 		if err := r.store.MarkVoteSwept(ctx, vote, r.now()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// admitDeliveries starts the attempts of waiting deliveries for which there is a place
+// that no outcome has freed. A signal that fails is repeated by sendDeliveries.
+func (r *incidentRepair) admitDeliveries(ctx context.Context) error {
+	admitted, err := r.store.AdmitDeliveries(ctx, passLimit)
+	if err != nil {
+		return err
+	}
+	for _, delivery := range admitted {
+		if err := r.incidents.Send(ctx, delivery); err != nil {
 			return err
 		}
 	}

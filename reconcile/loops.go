@@ -15,6 +15,10 @@ import (
 // overdueGrace is how late a loop may be beyond its deadline before it is nudged.
 const overdueGrace = time.Minute
 
+// overloadGrace is that grace while a region is overloaded: its loops are late and not
+// lost, and a nudge makes them later.
+const overloadGrace = 5 * time.Minute
+
 // applyLagging applies every revision that Temporal has not accepted.
 func (s *Sweep) applyLagging(ctx context.Context) error {
 	lagging, err := s.store.Lagging(ctx, passLimit)
@@ -33,11 +37,22 @@ func (s *Sweep) nudgeOverdue(ctx context.Context) error {
 	if err != nil || len(live) == 0 {
 		return err
 	}
+	overloaded, err := s.store.OverloadedRegions(ctx, vigil.LeaseTimeout)
+	if err != nil {
+		return err
+	}
+	for region := range overloaded {
+		delete(live, region)
+	}
 	late, err := s.store.Overdue(ctx, s.now(), overdueGrace, slices.Sorted(maps.Keys(live)), passLimit)
 	if err != nil {
 		return err
 	}
-	_, err = inParallel(ctx, late, s.nudge)
+	lost, err := s.store.Overdue(ctx, s.now(), overloadGrace, slices.Sorted(maps.Keys(overloaded)), passLimit)
+	if err != nil {
+		return err
+	}
+	_, err = inParallel(ctx, append(late, lost...), s.nudge)
 	return err
 }
 

@@ -28,6 +28,7 @@ type loops interface {
 	Apply(ctx context.Context, loop vigil.Loop) error
 	Nudge(ctx context.Context, loop vigil.Loop) error
 	Running(ctx context.Context, stone vigil.Tombstone) (bool, error)
+	Lost(ctx context.Context, loop vigil.Loop) (bool, error)
 	Terminate(ctx context.Context, checkID uuid.UUID, region string) error
 }
 
@@ -42,6 +43,7 @@ type loopStore interface {
 	AbandonedLoops(ctx context.Context, lease vigil.Lease, nudgedBefore time.Time) ([]vigil.Loop, error)
 	ForgetLease(ctx context.Context, lease vigil.Lease, silence time.Duration) error
 	LiveRegions(ctx context.Context, silence time.Duration) (map[string][]vigil.CheckType, error)
+	OverloadedRegions(ctx context.Context, silence time.Duration) (map[string]time.Duration, error)
 	tombstoneStore
 }
 
@@ -79,6 +81,7 @@ type Sweep struct {
 
 	leases     *leaseMonitor
 	abandoned  *abandonedLoops
+	suspects   *suspects
 	tombstones *tombstones
 	incidents  *incidentRepair // nil: incidents are left out
 
@@ -94,6 +97,7 @@ func New(opts Options) *Sweep {
 		elector: &elector{store: opts.Store},
 	}
 	s.abandoned = &abandonedLoops{store: opts.Store, leases: s.leases, nudge: s.nudge, now: opts.Now, log: opts.Log}
+	s.suspects = &suspects{store: opts.Store, lost: opts.Loops.Lost, nudge: s.nudge, now: opts.Now}
 	s.tombstones = &tombstones{store: opts.Store, loops: opts.Loops, incidents: opts.Incidents, now: opts.Now}
 	if opts.IncidentStore != nil {
 		s.incidents = &incidentRepair{incidents: opts.Incidents, store: opts.IncidentStore, now: opts.Now}
@@ -115,6 +119,7 @@ func (s *Sweep) passes() []pass {
 		{"abandoned", loopsInterval, s.abandoned.repair},
 		{"tombstones", loopsInterval, s.tombstones.process},
 		{"overdue", overdueInterval, s.nudgeOverdue},
+		{"suspects", overdueInterval, s.suspects.inspect},
 		{"housekeeping", housekeepingInterval, s.keepHouse},
 	}
 	if s.incidents != nil {

@@ -13,7 +13,7 @@ import (
 // Incident returns an incident of the organization, or CodeNotFound.
 func (s *Store) Incident(ctx context.Context, orgID, id uuid.UUID) (vigil.Incident, error) {
 	var row incidentRow
-	err := s.db.NewSelect().Model(&row).Where("i.id = ? AND i.org_id = ?", id, orgID).Scan(ctx)
+	err := s.db.NewSelect().Model(&row).Where("i.id = ? AND i.org_id = ?", id, orgID).Where(checkOfIncident).Scan(ctx)
 	if err != nil {
 		return vigil.Incident{}, found("incident", err)
 	}
@@ -21,11 +21,19 @@ func (s *Store) Incident(ctx context.Context, orgID, id uuid.UUID) (vigil.Incide
 	return incident, wrap("read incident", err)
 }
 
+// checkOfIncident and checkOfDelivery are SQL conditions: the check still exists. What a
+// deleted check leaves is deleted in steps (see purge), and is not shown meanwhile.
+const (
+	checkOfIncident = "EXISTS (SELECT FROM checks AS c WHERE c.id = i.check_id)"
+	checkOfDelivery = "EXISTS (SELECT FROM checks AS c WHERE c.id = d.check_id)"
+)
+
 // Incidents returns a page of the organization's incidents, newest first, and the
-// number of all that the filter selects.
+// number of all that the filter selects. A page ends before its limit when it holds
+// 8 MiB.
 func (s *Store) Incidents(ctx context.Context, orgID uuid.UUID, f vigil.IncidentFilter) ([]vigil.Incident, int, error) {
 	var rows []incidentRow
-	query := s.db.NewSelect().Model(&rows).Where("i.org_id = ?", orgID)
+	query := s.db.NewSelect().Model(&rows).Where("i.org_id = ?", orgID).Where(checkOfIncident)
 	if f.Status != "" {
 		query = query.Where("i.status = ?", string(f.Status))
 	}
@@ -35,7 +43,13 @@ func (s *Store) Incidents(ctx context.Context, orgID uuid.UUID, f vigil.Incident
 	if f.RuleID != uuid.Nil {
 		query = query.Where("i.rule_id = ?", f.RuleID)
 	}
-	total, err := query.OrderExpr("i.created_at DESC, i.id DESC").Limit(int64(f.Limit)).Offset(int64(f.Offset)).ScanAndCount(ctx)
+	total, err := query.Count(ctx)
+	if err != nil {
+		return nil, 0, wrap("count incidents", err)
+	}
+	query = query.OrderExpr("i.created_at DESC, i.id DESC").Limit(int64(f.Limit)).Offset(int64(f.Offset))
+	const size = "octet_length(p.trigger::text) + octet_length(p.audience::text) + octet_length(p.description)"
+	err = s.boundedPage(query, newestFirst, size).Scan(ctx, &rows)
 	if err != nil {
 		return nil, 0, wrap("list incidents", err)
 	}
@@ -64,6 +78,7 @@ func (s *Store) StalledIncidents(ctx context.Context, now time.Time, limit int) 
 	var rows []incidentRow
 	err := s.db.NewSelect().Model(&rows).
 		Where("(i.status <> 'resolved' OR i.latched) AND "+sweepable, milliseconds(firstSweepWait), micro(now)).
+		Where(checkOfIncident).
 		OrderExpr("i.swept_at").Limit(int64(limit)).Scan(ctx)
 	if err != nil {
 		return nil, wrap("find stalled incidents", err)
@@ -82,29 +97,25 @@ func (s *Store) MarkIncidentSwept(ctx context.Context, id uuid.UUID, at time.Tim
 	return s.markSwept(ctx, "incidents", "id = ?", at, id)
 }
 
-// StalledDeliveries returns deliveries that are due or requested, without progress for
-// 30 s and outside of their wait.
-func (s *Store) StalledDeliveries(ctx context.Context, now time.Time, limit int) ([]vigil.PendingDelivery, error) {
-	var rows []struct {
-		deliveryRow `bun:",extend"`
+// admissionGrace is how long a delivery that was admitted has to start its attempt
+// before it counts as stalled: the signal to its workflow may be lost.
+const admissionGrace = 5 * time.Second
 
-		CheckName string `bun:"check_name"`
-	}
+// StalledDeliveries returns deliveries that are due or requested, without progress for
+// 30 s and outside of their wait. Those that wait for a place are not stalled.
+func (s *Store) StalledDeliveries(ctx context.Context, now time.Time, limit int) ([]vigil.PendingDelivery, error) {
+	var rows []namedDeliveryRow
 	err := s.db.NewRaw(`SELECT d.*, c.name AS check_name FROM deliveries AS d JOIN checks AS c ON c.id = d.check_id
 		WHERE (d.status = 'pending' OR d.redeliver) AND `+sweepable+`
 			AND (d.redeliver OR coalesce(d.next_attempt_at, d.created_at) + ? * interval '1 millisecond' <= ?)
 			AND NOT EXISTS (SELECT FROM deliveries AS e WHERE e.incident_id = d.incident_id AND e.channel_id = d.channel_id
 				AND e.status = 'pending' AND e.created_at < d.created_at AND NOT d.redeliver)
+			AND NOT EXISTS (SELECT FROM delivery_places AS p WHERE p.incident_id = d.incident_id AND p.channel_id = d.channel_id
+				AND (p.admitted_at IS NULL OR p.admitted_at > ?))
 		ORDER BY d.swept_at LIMIT ?`,
-		milliseconds(firstSweepWait), micro(now), milliseconds(firstSweepWait), micro(now), limit).Scan(ctx, &rows)
-	if err != nil {
-		return nil, wrap("find stalled deliveries", err)
-	}
-	deliveries := make([]vigil.PendingDelivery, len(rows))
-	for i := range rows {
-		deliveries[i] = rows[i].pendingDelivery(rows[i].CheckName)
-	}
-	return deliveries, nil
+		milliseconds(firstSweepWait), micro(now), milliseconds(firstSweepWait), micro(now), micro(now.Add(-admissionGrace)), limit).
+		Scan(ctx, &rows)
+	return pendingDeliveriesOf(rows), wrap("find stalled deliveries", err)
 }
 
 // MarkDeliverySwept records a repair of a delivery and doubles its wait.

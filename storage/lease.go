@@ -36,7 +36,7 @@ func (s *Store) RenewLease(ctx context.Context, r vigil.Renewal) (vigil.Grant, e
 				RETURNING region, fence
 			)
 			SELECT region, fence, clock_timestamp() FROM renewed`,
-			r.Worker, append([]string{}, r.Regions...), append([]vigil.CheckType{}, r.Unavailable...), milliseconds(r.ClockDifference))
+			r.Worker, append([]string{}, r.Regions...), names(r.Unavailable), milliseconds(r.ClockDifference))
 		if err != nil {
 			return err
 		}
@@ -49,6 +49,16 @@ func (s *Store) RenewLease(ctx context.Context, r vigil.Renewal) (vigil.Grant, e
 		return err
 	})
 	return grant, wrap("renew the lease", err)
+}
+
+// names returns types as texts, never nil: this connection prepares nothing, so the driver
+// knows what to send by the Go type only.
+func names(types []vigil.CheckType) []string {
+	texts := make([]string, len(types))
+	for i, t := range types {
+		texts[i] = string(t)
+	}
+	return texts
 }
 
 // ReleaseLease deletes the leases of a worker that has stopped, except those of regions

@@ -12,10 +12,10 @@ import (
 )
 
 // leaseConn is the connection that renews leases. It is not in a pool: when Postgres
-// stops answering without an error, a pool keeps the places of connections that it tries
-// to close or to open, for many seconds each, and has none for the next renewal.
+// stops answering without an error, the places of a pool are taken by connections that are
+// closed or opened, for seconds each, and the next renewal would wait for one.
 type leaseConn struct {
-	config *pgx.ConnConfig
+	connect func(context.Context) (*pgx.Conn, error)
 
 	mu     sync.Mutex
 	conn   *pgx.Conn // nil: not connected
@@ -37,7 +37,7 @@ func (l *leaseConn) use(ctx context.Context, fn func(*pgx.Conn) error) error {
 		return errStoreClosed
 	}
 	if l.conn == nil || l.conn.IsClosed() {
-		conn, err := pgx.ConnectConfig(ctx, l.config)
+		conn, err := l.connect(ctx)
 		if err != nil {
 			return fmt.Errorf("connect: %w", err)
 		}

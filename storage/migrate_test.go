@@ -1,9 +1,14 @@
 package storage_test
 
 import (
+	"bytes"
 	"context"
+	"fmt"
+	"log/slog"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"vigil"
 	"vigil/storage"
@@ -27,6 +32,24 @@ func catalogOf(t *testing.T, s *storage.Store) []string {
 		t.Fatal(err)
 	}
 	return lines
+}
+
+// lockedBuffer is a buffer for several goroutines.
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
 }
 
 func TestMigrate(t *testing.T) {
@@ -105,6 +128,46 @@ func TestMigrate(t *testing.T) {
 		wg.Wait()
 		if worked != 1 {
 			t.Errorf("%d did the work", worked)
+		}
+	})
+
+	t.Run("WaitsForALongTransactionWithoutBlockingOthers", func(t *testing.T) {
+		t.Parallel()
+		dsn := storagetest.DSN(t)
+		var log lockedBuffer
+		s := storagetest.Open(t, dsn, func(o *storage.Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+		if _, err := s.DB().ExecContext(t.Context(), "DELETE FROM bun_migrations WHERE name = '0035'"); err != nil {
+			t.Fatal(err)
+		}
+		pid, release := hold(t, dsn, "incidents IN ACCESS SHARE MODE")
+		stop := longestWait(t, storagetest.Open(t, dsn), "SELECT count(*) FROM incidents")
+		type outcome struct {
+			n   int
+			err error
+		}
+		done := make(chan outcome, 1)
+		go func() {
+			n, err := s.Migrate(t.Context())
+			done <- outcome{n, err}
+		}()
+		eventually(t, "the log says what the migration waits for, and that it tries again", func() bool {
+			text := log.String()
+			return strings.Contains(text, fmt.Sprintf("pid %d (vigil", pid)) && strings.Contains(text, "migration=0035_delete_in_steps") &&
+				strings.Count(text, "will be tried again") > 1
+		})
+		select {
+		case out := <-done:
+			t.Fatalf("the migration did not wait: %+v", out)
+		default:
+		}
+		if longest := stop(); longest > 2*time.Second {
+			t.Errorf("a reader waited for %v", longest)
+		} else {
+			t.Logf("the longest wait of a reader was %v, for a lock that is waited for 250 ms", longest)
+		}
+		release()
+		if out := <-done; out.n != 1 || out.err != nil {
+			t.Errorf("%d steps, %v", out.n, out.err)
 		}
 	})
 

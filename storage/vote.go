@@ -126,7 +126,7 @@ const silentRegion = "coalesce(v.silent AND r.next_due + (2 * r.interval_ms + r.
 // with CodeNotFound when the check does not exist.
 func (s *Store) IncidentContext(ctx context.Context, checkID uuid.UUID) (vigil.IncidentContext, error) {
 	var read vigil.IncidentContext
-	err := s.db.RunInTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}, func(ctx context.Context, tx bun.Tx) error {
+	err := s.transact(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}, func(ctx context.Context, tx bun.Tx) error {
 		var check checkRow
 		err := tx.NewSelect().Model(&check).Column("id", "org_id", "enabled", "revision").Where("c.id = ?", checkID).Scan(ctx)
 		if err != nil {

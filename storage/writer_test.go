@@ -37,7 +37,7 @@ func TestResultWriter(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		equal(t, again, vigil.StoredResult{Result: first})
+		equal(t, again, vigil.StoredResult{Result: first, Previous: first.Slot})
 		loop := loopOf(t, s, c, newark)
 		if loop.Health != vigil.Healthy || loop.Worker != "w1" {
 			t.Errorf("the second write changed the loop: %+v", loop)

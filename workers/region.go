@@ -10,7 +10,6 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
-	"go.temporal.io/sdk/workflow"
 
 	"vigil"
 	"vigil/activities"
@@ -62,8 +61,9 @@ type RegionOptions struct {
 	// OnFatal receives the error of a worker that stops polling for good, as when
 	// its namespace is gone for minutes: the process should end and be restarted.
 	// Nil ignores it.
-	OnFatal func(error)
-	Log     *slog.Logger
+	OnFatal    func(error)
+	Deployment Deployment // the zero value is unversioned
+	Log        *slog.Logger
 }
 
 // Regions runs the workers of the regions that a process serves.
@@ -82,10 +82,10 @@ func NewRegions(temporal client.Client, opts RegionOptions) *Regions {
 	sizeCache()
 	r := &Regions{opts: opts, lease: opts.Watcher.Lease, health: leaseHealth{log: opts.Log, now: opts.Now}}
 	for _, region := range opts.Regions {
-		options := workerOptions(opts.Name, opts.OnFatal)
+		options := workerOptions(opts.Name, opts.Deployment, opts.OnFatal)
 		options.Tuner = newTuner(r.lease, region)
 		w := worker.New(temporal, vigil.RegionQueue(region), options)
-		w.RegisterWorkflowWithOptions(workflows.CheckLoop, workflow.RegisterOptions{Name: "CheckLoop"})
+		w.RegisterWorkflowWithOptions(workflows.CheckLoop, registered("CheckLoop"))
 		w.RegisterActivityWithOptions(opts.Watcher.Watch, activity.RegisterOptions{Name: "Watch"})
 		w.RegisterActivityWithOptions(opts.Watcher.Test, activity.RegisterOptions{Name: "Test"})
 		w.RegisterActivityWithOptions(opts.Watcher.ReportVote, activity.RegisterOptions{Name: activities.NameReportVote})
@@ -99,14 +99,16 @@ func NewRegions(temporal client.Client, opts RegionOptions) *Regions {
 // takes memory only for existing loops; a loop that is evicted is replayed every turn.
 func sizeCache() { worker.SetStickyWorkflowCacheSize(activitySlots) }
 
-func workerOptions(identity string, onFatal func(error)) worker.Options {
+func workerOptions(identity string, deployment Deployment, onFatal func(error)) worker.Options {
 	return worker.Options{
 		Identity:                     identity,
 		WorkflowTaskPollerBehavior:   pollers(),
 		ActivityTaskPollerBehavior:   pollers(),
 		StickyScheduleToStartTimeout: stickyTimeout,
+		MaxHeartbeatThrottleInterval: activities.HeartbeatInterval,
 		WorkerStopTimeout:            stopTimeout,
 		OnFatalError:                 onFatal,
+		DeploymentOptions:            deployment.options(),
 	}
 }
 

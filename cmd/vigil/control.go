@@ -34,12 +34,12 @@ func (p *platform) startControl(ctx context.Context) error {
 		}
 	})
 	opts := workers.ControlOptions{
-		Name: workerName(), OnFatal: p.workerFailed,
+		Name: workerName(), OnFatal: p.workerFailed, Deployment: p.deployment,
 		Incidents: activities.NewIncidents(activities.IncidentsOptions{
 			Store: p.store, Deliveries: p.incidents, PublicURL: string(p.settings.PublicURL), Log: p.log,
 		}),
 		Deliveries: activities.NewDeliveries(activities.DeliveriesOptions{
-			Store: p.store, Channels: p.channels, Notices: notices{p.store, p.mailer},
+			Store: p.store, Workflows: p.incidents, Channels: p.channels, Notices: notices{p.store, p.mailer},
 			Schedule:  vigil.RetrySchedule(p.settings.DeliverySchedule),
 			PublicURL: string(p.settings.PublicURL), Random: rand.Float64, Now: time.Now, Log: p.log,
 		}),

@@ -85,7 +85,7 @@ func Start(tb testing.TB, regions ...string) *ControlPlane {
 		Name:      "test",
 		Incidents: activities.NewIncidents(activities.IncidentsOptions{Store: p.Store, Deliveries: p.Incidents, Log: quiet}),
 		Deliveries: activities.NewDeliveries(activities.DeliveriesOptions{
-			Store: p.Store, Channels: notify.NewRegistry(egress.New(egress.Policy{AllowPrivate: true})),
+			Store: p.Store, Workflows: p.Incidents, Channels: notify.NewRegistry(egress.New(egress.Policy{AllowPrivate: true})),
 			Schedule: longSchedule(),
 			Random:   func() float64 { return 0.5 }, Now: time.Now, Log: quiet,
 		}),
