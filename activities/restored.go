@@ -35,7 +35,7 @@ func (t *turnRun) include(ctx context.Context, e *entry, stored vigil.StoredResu
 	case previous.After(t.state.Slot):
 		return t.catchUp(ctx, e)
 	case t.Restores != nil && !t.state.Slot.Before(schedule.Start):
-		t.Log.WarnContext(ctx, "results are missing in the database: it was restored from a backup, and the loop goes on from its own state",
+		t.Log.WarnContext(ctx, "results are missing in the database: it was restored, and the loop goes on from its own state",
 			"check", t.turn.CheckID, "region", t.turn.Region, "newest_stored", previous, "newest_known", t.state.Slot)
 		if err := t.raise(ctx, e, vigil.DatabaseOlder); err != nil {
 			return err
@@ -82,7 +82,7 @@ func (t *turnRun) catchUp(ctx context.Context, e *entry) error {
 	if !older {
 		return nil
 	}
-	t.Log.WarnContext(ctx, "the loop is older than the database: Temporal was restored or the workflow reset, and the loop starts from its rows",
+	t.Log.WarnContext(ctx, "the loop is older than its rows: Temporal was restored or the workflow reset, and the loop goes on from the rows",
 		"check", t.turn.CheckID, "region", t.turn.Region, "voted", voted, "loop", t.turn.State.Slot)
 	return t.raise(ctx, e, vigil.TemporalOlder)
 }

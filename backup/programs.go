@@ -25,7 +25,8 @@ func Load(ctx context.Context, program, dsn, file string) error {
 // environment, where other users of the machine do not see it.
 func runTool(ctx context.Context, program, dsn string, args ...string) error {
 	dsn, password := splitPassword(dsn)
-	cmd := exec.CommandContext(ctx, program, append([]string{"--dbname=" + dsn, "--no-password"}, args...)...) //nolint:gosec // the installation that was found
+	args = append([]string{"--dbname=" + dsn, "--no-password"}, args...)
+	cmd := exec.CommandContext(ctx, program, args...) //nolint:gosec // the installation that was found
 	cmd.Env = append(cmd.Environ(), "LC_ALL=C")
 	if password != "" { // else that of a password file
 		cmd.Env = append(cmd.Env, "PGPASSWORD="+password)
@@ -49,7 +50,9 @@ func runTool(ctx context.Context, program, dsn string, args ...string) error {
 
 // ofDriver are parameters of a connection string that Vigil's driver knows and the
 // programs of Postgres refuse.
-var ofDriver = regexp.MustCompile(`^(pool_.*|default_query_exec_mode|statement_cache_capacity|description_cache_capacity)$`) //nolint:gochecknoglobals // constant
+//
+//nolint:gochecknoglobals // constant
+var ofDriver = regexp.MustCompile(`^(pool_.*|default_query_exec_mode|statement_cache_capacity|description_cache_capacity)$`)
 
 // splitPassword takes the password out of a connection string, and what only the driver
 // understands.

@@ -73,7 +73,8 @@ func (e *extraction) read(header *tar.Header) error {
 			return damaged("its manifest cannot be read: %v", err)
 		}
 		if e.manifest.Format > format {
-			return fmt.Errorf("the backup has the format %d and this version of vigil reads up to %d: use a newer version", e.manifest.Format, format)
+			return fmt.Errorf("the backup has the format %d and this version of vigil reads up to %d: use a newer version",
+				e.manifest.Format, format)
 		}
 		return nil
 	case sumsFile:

@@ -106,6 +106,7 @@ func (i *Incidents) Vote(ctx context.Context, checkID uuid.UUID, vote vigil.Vote
 func (i *Incidents) Send(ctx context.Context, delivery vigil.PendingDelivery) error {
 	options := client.StartWorkflowOptions{
 		TaskQueue:             vigil.DeliveryQueue,
+		Priority:              temporal.Priority{FairnessKey: delivery.OrgID.String()}, // its activities inherit it
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		TypedSearchAttributes: temporal.NewSearchAttributes(
 			keyword(AttributeOrg, delivery.OrgID), keyword(AttributeCheck, delivery.CheckID),

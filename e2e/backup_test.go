@@ -59,6 +59,8 @@ func TestBackup(t *testing.T) {
 	})
 	t.Run("DamagedIsRefusedBeforeAnythingChanges", func(t *testing.T) { damagedBackups(t, file) })
 
+	t.Run("IntoAServer", func(t *testing.T) { restoreIntoServer(t, dir, file) })
+
 	fresh := dataDir(t)
 	printed, err = command(t, []string{"VIGIL_DATA_DIR=" + fresh}, "restore", file)
 	if err != nil || !strings.Contains(printed, "Start it with `vigil up`") {
@@ -98,6 +100,30 @@ func TestBackup(t *testing.T) {
 	}
 }
 
+// restoreIntoServer restores into the empty database of a server of its own.
+func restoreIntoServer(t *testing.T, dir, file string) {
+	key, err := os.ReadFile(filepath.Join(dir, "secret.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := []string{"DATABASE_URL=" + database(t), "VIGIL_DATA_DIR=" + dataDir(t)}
+	refuses(t, env, "set VIGIL_SECRET_KEY to that of the backup", "restore", file)
+	env = append(env, "VIGIL_SECRET_KEY="+strings.TrimSpace(string(key)))
+	if printed, err := command(t, env, "restore", file); err != nil || !strings.Contains(printed, "3 databases are restored") {
+		t.Errorf("vigil restore: %v: %s", err, printed)
+	}
+	refuses(t, env, "is not empty", "restore", file)
+	if printed, err := command(t, env, "restored"); err != nil || !strings.Contains(printed, "Noted.") {
+		t.Errorf("vigil restored: %v: %s", err, printed)
+	}
+	// Of a server whose Temporal is elsewhere.
+	apart := append(env, "TEMPORAL_ADDRESS=127.0.0.1:1")
+	printed, err := command(t, apart, "backup", file+".apart")
+	if err != nil || strings.Contains(printed, "vigil_temporal") {
+		t.Errorf("vigil backup: %v: %s", err, printed)
+	}
+}
+
 // refuses runs a command that must fail with a text.
 func refuses(t *testing.T, env []string, want string, args ...string) {
 	t.Helper()
@@ -115,14 +141,16 @@ func damagedBackups(t *testing.T, file string) {
 	middle := bytes.Clone(whole)
 	middle[len(middle)/2] ^= 1
 	for name, content := range map[string][]byte{
-		"truncated": whole[:len(whole)/2], "without its end": whole[:len(whole)-4<<10], "altered": middle, "empty": nil, "text": []byte("no backup"),
+		"truncated": whole[:len(whole)/2], "without its end": whole[:len(whole)-4<<10], "altered": middle,
+		"empty": nil, "text": []byte("no backup"),
 	} {
 		broken := filepath.Join(t.TempDir(), "broken")
 		if err := os.WriteFile(broken, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		target := dataDir(t)
-		if printed, err := command(t, []string{"VIGIL_DATA_DIR=" + target}, "restore", broken); err == nil || !strings.Contains(printed, "damaged or incomplete") {
+		printed, err := command(t, []string{"VIGIL_DATA_DIR=" + target}, "restore", broken)
+		if err == nil || !strings.Contains(printed, "damaged or incomplete") {
 			t.Errorf("%s: %v: %s, want it refused as damaged", name, err, printed)
 		}
 		left, err := os.ReadDir(target)

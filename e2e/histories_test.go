@@ -35,8 +35,7 @@ func canaryChecks(dead string) map[vigil.CheckType]object {
 	server := object{"host": "127.0.0.1", "port": 1, "security": "tls", "username": canary, "password": canary}
 	return map[vigil.CheckType]object{
 		vigil.TypeHTTP: login, vigil.TypeHTTPS: secure, vigil.TypeHTTP3: secure,
-		vigil.TypeThroughput: {"url": "http://" + dead + "/" + canary, "headers": object{"Authorization": "Bearer " + canary}},
-		vigil.TypeMultistep:  {"steps": []object{{"name": "log in", "type": "http", "config": login}}},
+		vigil.TypeMultistep: {"steps": []object{{"name": "log in", "type": "http", "config": login}}},
 		vigil.TypeSMTPIMAP: {
 			"smtp": server, "imap": server, "from": canary + "@example.com", "to": canary + "@example.com", "timeout_seconds": 1,
 		},

@@ -78,7 +78,8 @@ func TestPlacesOfAChannel(t *testing.T) {
 			if got := incidentsOf(rest.Admitted); !slices.Equal(got, []uuid.UUID{want}) {
 				t.Fatalf("outcome %d admits %v, want %v", i, got, want)
 			}
-			if d := rest.Admitted[0]; d.ChannelID != p.webhook() || d.OrgID != p.org.ID || d.CheckName == "" || d.ChannelType != vigil.ChannelWebhook {
+			d := rest.Admitted[0]
+			if d.ChannelID != p.webhook() || d.OrgID != p.org.ID || d.CheckName == "" || d.ChannelType != vigil.ChannelWebhook {
 				t.Errorf("admitted %+v", d)
 			}
 		}

@@ -324,7 +324,8 @@ func TestResolveIncident(t *testing.T) {
 			t.Errorf("incident %+v", i)
 		}
 		a.resolve(id, vigil.ResolvedAutomatically)
-		if _, err := a.store.AcknowledgeIncident(t.Context(), vigil.AcknowledgeRequest{ID: id, By: "ada"}); vigil.ErrorCode(err) != vigil.CodeConflict {
+		_, err := a.store.AcknowledgeIncident(t.Context(), vigil.AcknowledgeRequest{ID: id, By: "ada"})
+		if vigil.ErrorCode(err) != vigil.CodeConflict {
 			t.Errorf("after the end it gave %v", err)
 		}
 	})

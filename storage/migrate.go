@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -40,6 +42,35 @@ func (s *Store) MigrateDown(ctx context.Context) error {
 		return err
 	})
 	return wrap("revert a migration", err)
+}
+
+// MigrateTo reverts the applied migrations after the named one, such as 0032, newest
+// first, and returns the names of those that it reverted. What these migrations created is
+// dropped with its data. An unknown name is an error.
+func (s *Store) MigrateTo(ctx context.Context, name string) (reverted []string, err error) {
+	err = s.withMigrationLock(ctx, func(m *migrate.Migrator) error {
+		steps, err := m.MigrationsWithStatus(ctx)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(steps, func(step migrate.Migration) bool { return step.Name == name }) {
+			return fmt.Errorf("there is no migration %s", name)
+		}
+		applied := slices.DeleteFunc(slices.Clone(steps), func(step migrate.Migration) bool { return !step.IsApplied() || step.Name <= name })
+		slices.SortFunc(applied, func(a, b migrate.Migration) int { return strings.Compare(b.Name, a.Name) })
+		for i := range applied {
+			step := &applied[i]
+			if err := step.Down(ctx, m, step); err != nil {
+				return fmt.Errorf("%s: down: %w", step, err)
+			}
+			if err := m.MarkUnapplied(ctx, step); err != nil {
+				return fmt.Errorf("%s: record: %w", step, err)
+			}
+			reverted = append(reverted, step.String())
+		}
+		return nil
+	})
+	return reverted, wrap("migrate back", err)
 }
 
 // withMigrationLock runs fn while it holds the migration lock. It uses connections of its

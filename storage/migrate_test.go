@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -23,7 +24,8 @@ func catalogOf(t *testing.T, s *storage.Store) []string {
 		SELECT format('column %s.%s %s %s %s', c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull,
 				pg_get_expr(d.adbin, d.adrelid))
 			FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
-			WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') AND a.attnum > 0 AND c.relname NOT LIKE 'bun_%'
+			WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') AND a.attnum > 0 AND NOT a.attisdropped
+				AND c.relname NOT LIKE 'bun_%'
 		UNION ALL SELECT format('constraint %s %s', conrelid::regclass, pg_get_constraintdef(oid)) FROM pg_constraint
 			WHERE connamespace = 'public'::regnamespace AND conrelid::regclass::text NOT LIKE 'bun_%'
 		UNION ALL SELECT indexdef FROM pg_indexes WHERE schemaname = 'public' AND tablename NOT LIKE 'bun_%'
@@ -92,6 +94,38 @@ func TestMigrate(t *testing.T) {
 			t.Fatal(err)
 		}
 		equal(t, catalogOf(t, s), first)
+	})
+
+	t.Run("BackToAnEarlierMigrationAndUpAgainGivesTheSameSchema", func(t *testing.T) {
+		t.Parallel()
+		s := storagetest.New(t)
+		newest := catalogOf(t, s)
+		reverted, err := s.MigrateTo(t.Context(), "0024")
+		if err != nil || len(reverted) < 5 || !slices.Contains(reverted, "0025_vote_sweep") ||
+			slices.Contains(reverted, "0024_tombstone_revision") {
+			t.Errorf("reverted %v, %v", reverted, err)
+		}
+		if !slices.IsSortedFunc(reverted, func(a, b string) int { return strings.Compare(b, a) }) {
+			t.Errorf("reverted %v, want the newest first", reverted)
+		}
+		if again, err := s.MigrateTo(t.Context(), "0024"); err != nil || len(again) > 0 {
+			t.Errorf("reverted %v again, %v", again, err)
+		}
+		if n, err := s.Migrate(t.Context()); err != nil || n != len(reverted) {
+			t.Errorf("%d steps up, %v, want %d", n, err, len(reverted))
+		}
+		equal(t, catalogOf(t, s), newest)
+	})
+
+	t.Run("BackToAnUnknownMigrationIsRefused", func(t *testing.T) {
+		t.Parallel()
+		s := storagetest.New(t)
+		if reverted, err := s.MigrateTo(t.Context(), "1999"); err == nil || len(reverted) > 0 {
+			t.Errorf("reverted %v", reverted)
+		}
+		if err := s.Ready(t.Context()); err != nil {
+			t.Error(err)
+		}
 	})
 
 	t.Run("MigrationThatWasNotRecordedRunsAgain", func(t *testing.T) {

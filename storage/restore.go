@@ -75,6 +75,7 @@ func (s *Store) Restored(ctx context.Context) error {
 
 // restored does so unless it was done since quiet.
 func (s *Store) restored(ctx context.Context, why vigil.RestoreSign, quiet time.Duration) error {
+	ctx = withQueryLimit(ctx, maintenanceLimit) // it changes every loop
 	return s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		if _, err := tx.NewRaw("LOCK TABLE restores IN SHARE ROW EXCLUSIVE MODE").Exec(ctx); err != nil {
 			return fmt.Errorf("lock the restores: %w", err)

@@ -75,25 +75,32 @@ func (h history) store(a *alerts) {
 	a.deliver(id, vigil.ChannelWebhook)
 	a.resolve(id, vigil.ResolvedAutomatically)
 	a.deliver(id, vigil.ChannelWebhook)
+	const portion = 50_000 // a statement has a time limit
+	for n := 0; n < h.results; n += portion {
+		_, err := a.store.DB().NewRaw(`INSERT INTO results SELECT ?0, ?1, ?2::timestamptz - n * interval '30 s', gen_random_uuid(),
+				?2::timestamptz - n * interval '30 s', false, true, 12, 200, NULL, '{"ip": "192.0.2.1", "timings": {"total_ms": 12.5}}'
+			FROM generate_series(?3 + 1, ?4) AS n`, a.check.ID, newark, epoch(), n, min(n+portion, h.results)).Exec(a.Context())
+		if err != nil {
+			a.Fatal(err)
+		}
+	}
 	for _, fill := range []string{
-		`INSERT INTO results SELECT ?0, ?1, ?2::timestamptz - n * interval '30 s', gen_random_uuid(), ?2::timestamptz - n * interval '30 s',
-			false, true, 12, 200, NULL, '{"ip": "192.0.2.1", "timings": {"total_ms": 12.5}}' FROM generate_series(1, ?3) AS n`,
 		`INSERT INTO result_rollups SELECT ?0, ?1, date_trunc('hour', ?2::timestamptz) - n * interval '1 hour', 120, 120, 1440, '{3}', '{120}'
-			FROM generate_series(1, ?4) AS n`,
+			FROM generate_series(1, ?3) AS n`,
 		`INSERT INTO result_gaps SELECT ?0, ?1, ?2::timestamptz - n * interval '20 min', ?2::timestamptz - n * interval '20 min', 1000, 1
-			FROM generate_series(1, ?5) AS n`,
-		`INSERT INTO region_edges SELECT ?0, ?2::timestamptz - n * interval '20 min', ?1, 1, 1, '{}' FROM generate_series(1, ?6) AS n`,
+			FROM generate_series(1, ?4) AS n`,
+		`INSERT INTO region_edges SELECT ?0, ?2::timestamptz - n * interval '20 min', ?1, 1, 1, '{}' FROM generate_series(1, ?5) AS n`,
 		`INSERT INTO incidents SELECT (jsonb_populate_record(i, jsonb_build_object('id', md5('i' || n)::uuid))).*
-			FROM incidents AS i, generate_series(1, ?7) AS n WHERE i.id = ?8`,
+			FROM incidents AS i, generate_series(1, ?6) AS n WHERE i.id = ?7`,
 		`INSERT INTO deliveries SELECT (jsonb_populate_record(d, jsonb_build_object('id', md5(d.event_type || n)::uuid,
 				'event_id', md5(d.event_type || 'e' || n)::uuid, 'incident_id', md5('i' || n)::uuid))).*
-			FROM deliveries AS d, generate_series(1, ?7) AS n WHERE d.incident_id = ?8`,
+			FROM deliveries AS d, generate_series(1, ?6) AS n WHERE d.incident_id = ?7`,
 		`INSERT INTO attempts SELECT (jsonb_populate_record(a, jsonb_build_object(
 				'id', gen_random_uuid(), 'delivery_id', md5(d.event_type || n)::uuid))).*
-			FROM deliveries AS d JOIN attempts AS a ON a.delivery_id = d.id, generate_series(1, ?7) AS n WHERE d.incident_id = ?8`,
+			FROM deliveries AS d JOIN attempts AS a ON a.delivery_id = d.id, generate_series(1, ?6) AS n WHERE d.incident_id = ?7`,
 		"ANALYZE",
 	} {
-		_, err := a.store.DB().NewRaw(fill, a.check.ID, newark, epoch(), h.results, h.hours, h.gaps, h.edges, h.incidents, id).Exec(a.Context())
+		_, err := a.store.DB().NewRaw(fill, a.check.ID, newark, epoch(), h.hours, h.gaps, h.edges, h.incidents, id).Exec(a.Context())
 		if err != nil {
 			a.Fatal(err)
 		}

@@ -1,6 +1,8 @@
 package workers
 
 import (
+	"cmp"
+
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
@@ -24,6 +26,9 @@ type ControlOptions struct {
 	Deliveries *activities.Deliveries
 	OnFatal    func(error) // receives the error of a worker that stops polling for good; nil ignores it
 	Deployment Deployment  // the zero value is unversioned
+	// DeliverySlots is how many attempts of deliveries the process makes at a time; 0
+	// means 1,000.
+	DeliverySlots int
 }
 
 // Control runs the workers that serve no region: one for incidents, and one for
@@ -44,7 +49,7 @@ func NewControl(temporal client.Client, opts ControlOptions) *Control {
 	} {
 		control.RegisterActivityWithOptions(act, activity.RegisterOptions{Name: name})
 	}
-	delivery := worker.New(temporal, vigil.DeliveryQueue, controlOptions(opts, deliverySlots))
+	delivery := worker.New(temporal, vigil.DeliveryQueue, controlOptions(opts, cmp.Or(opts.DeliverySlots, deliverySlots)))
 	delivery.RegisterWorkflowWithOptions(workflows.Delivery, registered("Delivery"))
 	delivery.RegisterActivityWithOptions(opts.Deliveries.Deliver, activity.RegisterOptions{Name: "Deliver"})
 	return &Control{workers: []worker.Worker{control, delivery}}

@@ -96,15 +96,19 @@ func (r *restore) intoDataDir(ctx context.Context, file string, in io.Reader) er
 	if err := r.extract(file, in, filepath.Join(draft, "files")); err != nil {
 		return err
 	}
-	if strings.Contains(r.keys, ",") {
-		return fmt.Errorf("the backup has several secret keys: run `vigil restore` and `vigil up` with VIGIL_SECRET_KEY set to the content of %s in it",
-			backup.KeyFile)
+	several := strings.Contains(r.keys, ",") // a data directory holds one
+	if several {
+		if err := r.refuseOtherKey(); err != nil {
+			return err
+		}
 	}
 	if err := r.buildCluster(ctx, draft); err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(draft, secretKeyFile), []byte(r.keys+"\n"), 0o600); err != nil {
-		return fmt.Errorf("store the secret key: %w", err)
+	if !several {
+		if err := os.WriteFile(filepath.Join(draft, secretKeyFile), []byte(r.keys+"\n"), 0o600); err != nil {
+			return fmt.Errorf("store the secret key: %w", err)
+		}
 	}
 	if err := r.putInPlace(data.Path(), draft); err != nil {
 		return err
@@ -119,7 +123,8 @@ func (r *restore) refuseUsed(dir string) error {
 	for _, name := range []string{clusterDir, secretKeyFile} {
 		_, err := os.Lstat(filepath.Join(dir, name))
 		if err == nil && !r.force {
-			return fmt.Errorf("the data directory %s is not empty: choose another one with VIGIL_DATA_DIR, or --force to move what it holds aside", dir)
+			return fmt.Errorf("the data directory %s is not empty: choose another one with VIGIL_DATA_DIR, "+
+				"or --force to move what it holds aside", dir)
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("the data directory cannot be read: %w", err)
@@ -192,7 +197,8 @@ func (r *restore) load(ctx context.Context, major int, platform string, dsn func
 		if err := backup.Load(ctx, program, dsn(names[database.Role]), filepath.Join(r.dir, database.Role.File())); err != nil {
 			return fmt.Errorf("the database %s cannot be restored: %w", names[database.Role], err)
 		}
-		if _, err := fmt.Fprintf(r.report, "%-32s restored in %s\n", names[database.Role], time.Since(began).Round(100*time.Millisecond)); err != nil {
+		took := time.Since(began).Round(100 * time.Millisecond)
+		if _, err := fmt.Fprintf(r.report, "%-32s restored in %s\n", names[database.Role], took); err != nil {
 			return err
 		}
 	}
@@ -292,10 +298,12 @@ func (r *restore) refuseOtherKey() error {
 			return nil
 		}
 	}
-	if own, err := existingSecret(r.settings.DataDir).Secret(secretKeyFile, secretKeySize); err == nil && len(r.settings.SecretKeys) == 0 && own == first {
+	own, err := existingSecret(r.settings.DataDir).Secret(secretKeyFile, secretKeySize)
+	if err == nil && len(r.settings.SecretKeys) == 0 && own == first {
 		return nil
 	}
-	return fmt.Errorf("the secrets in the backup were sealed with another key: set VIGIL_SECRET_KEY to that of the backup (tar -xOf FILE %s)", backup.KeyFile)
+	return fmt.Errorf("the secrets in the backup were sealed with another key: set VIGIL_SECRET_KEY to that of the backup (tar -xOf FILE %s)",
+		backup.KeyFile)
 }
 
 func newRestoredCommand() *cobra.Command {
