@@ -13,6 +13,7 @@ import (
 
 	"vigil"
 	"vigil/activities"
+	"vigil/fair"
 )
 
 // leased is a fixture whose worker needs a lease.
@@ -174,12 +175,15 @@ func TestWatchParked(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newLeased(t)
 			_, end := w.begin(plain)
-			if err := w.watcher.Probes.Acquire(t.Context(), 256); err != nil {
-				t.Fatal(err)
+			var held []*fair.Place
+			for range 300 { // more than there are places
+				held = append(held, w.watcher.Probes.Join(fair.Claim{Organization: "another"}))
 			}
 			w.hold(1, 20*time.Second)
 			time.Sleep(10 * time.Second)
-			w.watcher.Probes.Release(256)
+			for _, place := range held {
+				place.Leave()
+			}
 			synctest.Wait()
 			if n := w.probes(); n != 1 {
 				t.Errorf("%d probes, want none after the lease has expired", n)
