@@ -25,7 +25,9 @@ type leased struct {
 func newLeased(t *testing.T) *leased {
 	t.Helper()
 	lease := activities.NewLeaseHolder(time.Now)
-	w := newWatchFixture(t, func(o *activities.WatcherOptions) { o.Lease, o.QuietWindow = lease, time.Hour })
+	w := newWatchFixture(t, func(o *activities.WatcherOptions) {
+		o.Lease, o.QuietWindow, o.Probes = lease, time.Hour, fair.New(places(1))
+	})
 	return &leased{w, lease}
 }
 
@@ -175,15 +177,10 @@ func TestWatchParked(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newLeased(t)
 			_, end := w.begin(plain)
-			var held []*fair.Place
-			for range 300 { // more than there are places
-				held = append(held, w.watcher.Probes.Join(fair.Claim{Organization: "another"}))
-			}
+			held := w.watcher.Probes.Join(fair.Claim{Organization: "another"})
 			w.hold(1, 20*time.Second)
 			time.Sleep(10 * time.Second)
-			for _, place := range held {
-				place.Leave()
-			}
+			held.Leave()
 			synctest.Wait()
 			if n := w.probes(); n != 1 {
 				t.Errorf("%d probes, want none after the lease has expired", n)
