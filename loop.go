@@ -27,6 +27,9 @@ type Loop struct {
 	Health        Health
 	Missed        int64 // slots without a result, since creation
 	Worker        string
+	// Generation of Temporal's store when the row was read, 0 before the first one is
+	// known. A store that has lost its workflows is replaced by the next generation.
+	Generation int64
 }
 
 // LoopState is the answer of a loop's workflow to its state query.

@@ -53,7 +53,7 @@ func (l *Lateness) observe(now time.Time, delay time.Duration) {
 		s.late++
 	}
 	if len(s.delays) < maxDelays {
-		s.delays = append(s.delays, max(0, delay))
+		s.delays = append(s.delays, delay)
 	}
 }
 

@@ -85,15 +85,22 @@ func (t *turnRun) acquire(ctx context.Context, e *entry, schedule vigil.Schedule
 	return nil, reason
 }
 
-// measure records how late the turn's next probe is, counted from the first slot since
-// the last result. What an outage has delayed, a slot zero, and a probe that waits behind
-// other slow ones of its organization say nothing about the load of this process.
-func (t *turnRun) measure(e *entry, schedule vigil.Schedule) {
-	fresh := t.covered == 0 && (t.turn.Recover || t.state.Slot.Before(schedule.Start))
-	if fresh || e.slow.Load() {
-		return
+// delay returns how late the turn's next probe begins, counted from the first slot since
+// the last result. It is negative for a slot that says nothing about the load of this
+// process: a slot zero, and the first one after an outage.
+func (t *turnRun) delay(schedule vigil.Schedule) time.Duration {
+	if t.covered == 0 && (t.turn.Recover || t.state.Slot.Before(schedule.Start)) {
+		return -1
 	}
-	t.lateness.observe(t.Now(), t.Now().Sub(schedule.Next(t.state.Slot)))
+	return max(0, t.Now().Sub(schedule.Next(t.state.Slot)))
+}
+
+// measure records the delay of a probe that has ended. One that took long does not count:
+// such probes wait for each other, however much the machine could do.
+func (t *turnRun) measure(e *entry, delay time.Duration) {
+	if delay >= 0 && !e.slow.Load() {
+		t.lateness.observe(t.Now(), delay)
+	}
 }
 
 // Probing returns the number of running probes, tests by hand included.

@@ -251,8 +251,7 @@ func (t *turnRun) run(ctx context.Context) (*TurnResult, error) {
 			continue
 		case due:
 		}
-		before := t.state.Health
-		t.measure(e, schedule)
+		before, delay := t.state.Health, t.delay(schedule)
 		// After a wait for the place a newer slot may be due; those before it are missed.
 		switch err := t.probe(ctx, e, schedule.Due(t.state.Slot, t.Now()), place); {
 		case vigil.ErrorCode(err) == vigil.CodeNotFound:
@@ -262,6 +261,7 @@ func (t *turnRun) run(ctx context.Context) (*TurnResult, error) {
 		case err != nil:
 			return nil, err
 		}
+		t.measure(e, delay)
 		t.covered++
 		if t.revote {
 			continue // it ends with the definition as it is now

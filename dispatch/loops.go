@@ -32,7 +32,7 @@ const taskTimeout = 5 * time.Second
 
 // revisionStore keeps the applied revision of a loop.
 type revisionStore interface {
-	MarkApplied(ctx context.Context, checkID uuid.UUID, region string, revision int64) error
+	MarkApplied(ctx context.Context, loop vigil.Loop) error
 }
 
 // Loops starts, signals, queries and terminates the workflows of checks. Every call
@@ -61,7 +61,7 @@ func (l *Loops) Apply(ctx context.Context, loop vigil.Loop) error {
 	if err != nil {
 		return err
 	}
-	return l.store.MarkApplied(ctx, loop.CheckID, loop.Region, loop.Desired)
+	return l.store.MarkApplied(ctx, loop)
 }
 
 // Nudge makes a loop abandon its turn and start the next from the stored rows. A

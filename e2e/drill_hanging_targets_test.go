@@ -106,9 +106,14 @@ func (s *cluster) seedGroups(groups ...group) {
 			}
 		}
 	})
-	eventually(s.t, "every loop has a result", func() bool {
-		return s.number("SELECT count(*) FROM check_regions WHERE last_slot IS NOT NULL") == total
-	})
+	// More than the usual limit: an overloaded machine starts loops slowly.
+	deadline := time.Now().Add(3 * waitLimit)
+	for s.number("SELECT count(*) FROM check_regions WHERE last_slot IS NOT NULL") < total {
+		if time.Now().After(deadline) {
+			s.t.Fatalf("not every loop has a result after %v", 3*waitLimit)
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
 }
 
 // lateness returns how late the slots of a group were probed at a quantile and at most, and how
@@ -133,10 +138,13 @@ func (s *cluster) lateness(g group, from time.Time, quantile float64) (late, wor
 // TestDrillHangingTargets: 600 checks whose targets begin to hang all at once, beside good
 // checks of the same organization and of another one, in one worker.
 func TestDrillHangingTargets(t *testing.T) { // not parallel: it measures lateness
-	d := pick(drill{checks: 600, rounds: 2}, drill{checks: 600, rounds: 12})
+	d := pick(drill{checks: 600, rounds: 3}, drill{checks: 600, rounds: 12})
 	const timeout = 10 * time.Second
-	// With few places most of the hanging checks wait for one.
-	for name, places := range map[string]int{"ManyPlaces": 4096, "FewPlaces": 256} {
+	variants := map[string]int{"ManyPlaces": 4096}
+	if full() {
+		variants["FewPlaces"] = 256 // most of the hanging checks wait for a place
+	}
+	for name, places := range variants {
 		t.Run(name, func(t *testing.T) {
 			site := newSwitchable(t)
 			targets := newHangable(t, 6)
@@ -149,6 +157,7 @@ func TestDrillHangingTargets(t *testing.T) { // not parallel: it measures latene
 				"another organization": {two, "good", 20, 2 * time.Second, 2, []string{site.URL}},
 			}
 			s.seedGroups(hanging, good["same organization"], good["another organization"])
+			time.Sleep(timeout) // the first turns of 640 loops are a load of their own
 			p := notePauses(t)
 			s.began = time.Now().Truncate(time.Microsecond)
 			targets.hanging.Store(true)

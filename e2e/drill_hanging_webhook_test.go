@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -128,7 +129,7 @@ func (s *cluster) load(span time.Duration) float64 {
 // TestDrillHangingWebhook opens many incidents of one organization whose webhook
 // accepts requests and never answers, beside an organization whose webhook works.
 func TestDrillHangingWebhook(t *testing.T) { // not parallel: it measures load and lateness
-	incidents, interval, calmSpan, hangSpan := 100, 5*time.Second, 12*time.Second, 20*time.Second
+	incidents, interval, calmSpan, hangSpan := 100, 5*time.Second, 10*time.Second, 16*time.Second
 	if full() {
 		incidents, interval, calmSpan, hangSpan = 300, 10*time.Second, 45*time.Second, 90*time.Second
 	}
@@ -179,7 +180,7 @@ func TestDrillHangingWebhook(t *testing.T) { // not parallel: it measures load a
 	t.Logf("%d incidents on a webhook that hangs: load %.1f %% calm, %.1f %% while %d attempts hung in %v; %s; "+
 		"%d messages arrived within %v; %v",
 		incidents, 100*calm, 100*hanging, attempts, hangSpan, &slots, got.opened+got.resolved, drained.Round(time.Millisecond), p)
-	figure(t, "load beyond calm, % of the machine", 100*(hanging-calm), 5, 0)
+	figure(t, "load beyond calm, % of the machine", math.Round(1000*(hanging-calm))/10, 5, 0)
 	figure(t, "worst lateness of a slot", slots.lateness(1), time.Second, p.longest())
 	figure(t, "another organization's message", latency, time.Second, p.longest())
 	figure(t, "requests in flight to the channel", int(hung.most.Load()), 8, 0)

@@ -216,11 +216,11 @@ func (*stub) LastDNSAnswer(context.Context, uuid.UUID, string, time.Time) (strin
 	return "", time.Time{}, nil
 }
 
-func (*stub) Unavailable(context.Context) []vigil.CheckType               { return nil }
-func (*stub) ReleaseLease(context.Context, string) error                  { return nil }
-func (*stub) ClaimLoops(context.Context, vigil.Lease, []uuid.UUID) error  { return nil }
-func (*stub) MarkApplied(context.Context, uuid.UUID, string, int64) error { return nil }
-func (*stub) Clock(context.Context) (time.Time, error)                    { return time.Now(), nil }
+func (*stub) Unavailable(context.Context) []vigil.CheckType              { return nil }
+func (*stub) ReleaseLease(context.Context, string) error                 { return nil }
+func (*stub) ClaimLoops(context.Context, vigil.Lease, []uuid.UUID) error { return nil }
+func (*stub) MarkApplied(context.Context, vigil.Loop) error              { return nil }
+func (*stub) Clock(context.Context) (time.Time, error)                   { return time.Now(), nil }
 
 func (*stub) RenewLease(context.Context, vigil.Renewal) (vigil.Grant, error) {
 	return vigil.Grant{Clock: time.Now()}, nil

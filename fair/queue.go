@@ -39,11 +39,11 @@ type Claim struct {
 
 // Queue hands out places. A free place goes to the organization with the smallest share
 // that waits, there to the target with the smallest share, and there to the claim
-// that is due for the longest time. The share is that of the scarcer of two resources (dominant resource fairness):
-// the places held, and the places that are starting.
+// that is due for the longest time. The share is that of the scarcer of two resources
+// (dominant resource fairness): the places held, and the places that are starting.
 //
-// An order alone helps nobody while every place is held for ten seconds. So an organization
-// gets no more places than are free, and a target no more than its organization could
+// An order alone does not help while every place is held for ten seconds. So an
+// organization gets no more places than are free, and a target no more than its organization could
 // still get (dynamic thresholds, as in the shared memory of switches): of n organizations
 // that take what they can, each holds 1/(n+1), and as much is left for one that comes.
 //

@@ -303,7 +303,7 @@ func TestQueueHeld(t *testing.T) {
 	})
 }
 
-// TestQueueLeave tests that whatever leaves makes room.
+// TestQueueLeave tests that a claim that leaves makes room.
 func TestQueueLeave(t *testing.T) {
 	t.Parallel()
 

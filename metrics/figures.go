@@ -57,6 +57,8 @@ func figures() []figure {
 			buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10},
 		},
 		{name: "vigil_alert_streams_open", help: "Alert streams open now."},
+
+		{name: "vigil_sweep_shards", help: "Shards of the sweep that this process has, of 17."},
 	}
 }
 

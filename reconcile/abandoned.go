@@ -14,44 +14,21 @@ import (
 type abandonedLoops struct {
 	store  loopStore
 	leases *leaseMonitor
-	nudge  func(context.Context, vigil.Loop) error
+	nudge  func(context.Context, work, []vigil.Loop) error
 	now    func() time.Time
 	log    *slog.Logger
 
-	// pending is what is left to nudge. Each list is read once, so that a loop
-	// whose next result is far off is nudged once too.
-	pending map[vigil.Lease]*abandonedLease
-}
-
-// A nudged loop that no worker has claimed after claimWithin is nudged again, until
-// watchFor after all were nudged: its new turn was given to the silent worker, which had
-// asked for it before it stopped. The pass for overdue loops would find it much later.
-const (
-	claimWithin = 10 * time.Second
-	watchFor    = 30 * time.Second
-)
-
-// abandonedLease is a revoked lease whose loops are given to other workers.
-type abandonedLease struct {
-	loops  []vigil.Loop // left to nudge
-	nudged time.Time    // when none was left
+	reported []vigil.Lease // whose silence is in the log
 }
 
 // repair is one pass. A region without a live worker is left alone; its loops wait
 // for one.
-func (a *abandonedLoops) repair(ctx context.Context) error {
-	silent, known, blind := a.leases.confirmedSilent(a.now())
-	if blind {
-		a.pending = nil
-	}
+func (a *abandonedLoops) repair(ctx context.Context, w work) error {
+	silent, known := a.leases.confirmedSilent(a.now())
 	if !known {
 		return nil
 	}
-	for lease := range a.pending {
-		if !slices.Contains(silent, lease) {
-			delete(a.pending, lease) // the lease was removed, or renewed late
-		}
-	}
+	a.reported = slices.DeleteFunc(a.reported, func(l vigil.Lease) bool { return !slices.Contains(silent, l) })
 	if len(silent) == 0 {
 		return nil
 	}
@@ -64,7 +41,7 @@ func (a *abandonedLoops) repair(ctx context.Context) error {
 		if _, served := live[lease.Region]; !served {
 			continue
 		}
-		nudged, err := a.nudgeSome(ctx, lease, left)
+		nudged, err := a.nudgeSome(ctx, w, lease, left)
 		if err != nil {
 			return err
 		}
@@ -75,59 +52,24 @@ func (a *abandonedLoops) repair(ctx context.Context) error {
 	return nil
 }
 
-// nudgeSome nudges at most limit loops of a silent worker and returns how many. It revokes
-// the lease first: a worker that is only cut off then ends its own turns of these loops.
-// When none is left it removes the lease, but remembers that its loops were nudged until
-// the lease monitor, whose reading may be older, no longer reports it.
-func (a *abandonedLoops) nudgeSome(ctx context.Context, lease vigil.Lease, limit int) (int, error) {
-	known := a.pending[lease]
-	if known == nil {
-		var err error
-		if known, err = a.revoke(ctx, lease); known == nil {
-			return 0, err
-		}
+// nudgeSome nudges at most limit loops of a silent worker and returns how many. The rows
+// say which ones were nudged, so that each is nudged once even when its shard changes
+// hands. The lease is revoked first: a worker that is only cut off then ends its own turns
+// of these loops. It is removed by the process that finds none left in any shard.
+func (a *abandonedLoops) nudgeSome(ctx context.Context, w work, lease vigil.Lease, limit int) (int, error) {
+	if revoked, err := a.store.RevokeLease(ctx, lease, vigil.LeaseTimeout); err != nil || !revoked {
+		return 0, err // not revoked: the worker has renewed it meanwhile
 	}
-	if !known.nudged.IsZero() && len(known.loops) == 0 {
-		var err error
-		if known.loops, err = a.store.AbandonedLoops(ctx, lease, a.now().Add(-claimWithin)); err != nil {
-			return 0, err
-		}
-	}
-	n := min(limit, len(known.loops))
-	failed, err := inParallel(ctx, known.loops[:n], a.nudge)
-	if known.loops = slices.Concat(failed, known.loops[n:]); err != nil || len(known.loops) > 0 {
-		return n, err
-	}
-	if known.nudged.IsZero() {
-		known.nudged = a.now()
-	}
-	if a.now().Sub(known.nudged) < watchFor {
-		return n, nil
-	}
-	return n, a.store.ForgetLease(ctx, lease, vigil.LeaseTimeout)
-}
-
-// revoke revokes a lease and reads its loops; nil without an error means that its worker
-// has renewed it meanwhile.
-func (a *abandonedLoops) revoke(ctx context.Context, lease vigil.Lease) (*abandonedLease, error) {
-	revoked, err := a.store.RevokeLease(ctx, lease, vigil.LeaseTimeout)
-	if err != nil || !revoked {
-		return nil, err
-	}
-	loops, err := a.store.AbandonedLoops(ctx, lease, time.Time{})
+	loops, err := a.store.AbandonedLoops(ctx, lease, vigil.LeaseTimeout, w.checks(), limit)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	known := &abandonedLease{loops: loops}
-	if len(loops) > 0 {
-		a.log.WarnContext(ctx, "worker stopped renewing its lease, nudging its loops",
-			"worker", lease.Worker, "region", lease.Region, "loops", len(loops))
-	} else { // it stopped in good order, and other workers have its loops
-		known.nudged = a.now().Add(-watchFor)
+	if len(loops) > 0 && !slices.Contains(a.reported, lease) { // none: it stopped in good order, and other workers have its loops
+		a.reported = append(a.reported, lease)
+		a.log.WarnContext(ctx, "worker stopped renewing its lease, nudging its loops", "worker", lease.Worker, "region", lease.Region)
 	}
-	if a.pending == nil {
-		a.pending = make(map[vigil.Lease]*abandonedLease)
+	if err := a.nudge(ctx, w, loops); err != nil {
+		return len(loops), err
 	}
-	a.pending[lease] = known
-	return known, nil
+	return len(loops), a.store.ForgetLease(ctx, lease, vigil.LeaseTimeout)
 }

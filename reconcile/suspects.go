@@ -28,8 +28,10 @@ const (
 type suspects struct {
 	store loopStore
 	lost  func(context.Context, vigil.Loop) (bool, error)
-	nudge func(context.Context, vigil.Loop) error
-	now   func() time.Time
+	nudge func(kind string, loop vigil.Loop) repair
+
+	repairs *repairs
+	now     func() time.Time
 
 	looked map[loopKey]look
 }
@@ -47,23 +49,30 @@ type look struct {
 }
 
 // inspect is one pass.
-func (s *suspects) inspect(ctx context.Context) error {
+func (s *suspects) inspect(ctx context.Context, w work) error {
 	live, err := s.store.LiveRegions(ctx, vigil.LeaseTimeout)
 	if err != nil || len(live) == 0 {
 		return err
 	}
-	late, err := s.store.Overdue(ctx, s.now(), suspectGrace, slices.Sorted(maps.Keys(live)), passLimit)
+	late, err := s.store.Overdue(ctx, s.now(), suspectGrace, slices.Sorted(maps.Keys(live)), w.checks(), passLimit)
 	if err != nil {
 		return err
 	}
-	_, err = inParallel(ctx, s.choose(late), func(ctx context.Context, loop vigil.Loop) error {
-		lost, err := s.lost(ctx, loop)
-		if err != nil || !lost {
-			return err
+	chosen := s.choose(late)
+	list := make([]repair, len(chosen))
+	for i, loop := range chosen {
+		list[i] = s.nudge(kindSuspect, loop)
+		nudge := list[i].do
+		list[i].putOff = nil // only a nudge is marked, and the next look has its own wait
+		list[i].do = func(ctx context.Context, lease vigil.SweepLease) error {
+			lost, err := s.lost(ctx, loop)
+			if err != nil || !lost {
+				return err
+			}
+			return nudge(ctx, lease)
 		}
-		return s.nudge(ctx, loop)
-	})
-	return err
+	}
+	return s.repairs.run(ctx, w, nudgeParallelism, list)
 }
 
 // choose returns the loops to look at now, and forgets those that are late no more.

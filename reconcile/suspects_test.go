@@ -17,7 +17,7 @@ import (
 // lateLoops are loops that are late by more than the given grace; one of them has lost its
 // workflow.
 type lateLoops struct {
-	stoppedLoops
+	*workflows
 	*slowStore
 
 	mu     sync.Mutex
@@ -27,7 +27,7 @@ type lateLoops struct {
 	nudged []uuid.UUID
 }
 
-func (l *lateLoops) Overdue(_ context.Context, _ time.Time, grace time.Duration, _ []string, _ int) ([]vigil.Loop, error) {
+func (l *lateLoops) Overdue(_ context.Context, _ time.Time, grace time.Duration, _ []string, _ []int, _ int) ([]vigil.Loop, error) {
 	if grace >= time.Minute {
 		return nil, nil
 	}
@@ -41,7 +41,7 @@ func (l *lateLoops) Lost(_ context.Context, loop vigil.Loop) (bool, error) {
 	return loop.CheckID == l.lost, nil
 }
 
-func (l *lateLoops) MarkNudged(_ context.Context, check uuid.UUID, _ string, _ time.Time) error {
+func (l *lateLoops) MarkNudged(_ context.Context, _ vigil.SweepLease, check uuid.UUID, _ string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.nudged = append(l.nudged, check)
@@ -58,14 +58,14 @@ func (*lateLoops) SilentLeases(context.Context, time.Duration) ([]vigil.Lease, e
 func TestLostLoopsAreStartedSoon(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := &lateLoops{slowStore: &slowStore{}, looked: make(map[uuid.UUID]int)}
+		l := &lateLoops{workflows: &workflows{}, slowStore: &slowStore{}, looked: make(map[uuid.UUID]int)}
 		for range 15 {
 			l.late = append(l.late, vigil.Loop{CheckID: uuid.New(), Region: "eu-central-fra"})
 		}
 		l.lost = l.late[0].CheckID
 		slow := l.late[1].CheckID
 		sweep := reconcile.New(reconcile.Options{
-			Loops: l, Store: l, Housekeeping: l, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+			Process: "test", Away: isAway, Loops: l, Store: l, Housekeeping: l, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 		})
 		if err := sweep.Start(t.Context()); err != nil {
 			t.Fatal(err)

@@ -69,7 +69,7 @@ func TestDeleteCheck(t *testing.T) {
 // purgeCheck purges all that a deleted check left and returns how many tombstones it has.
 func purgeCheck(tb testing.TB, s *storage.Store, c vigil.Check) (found int) {
 	tb.Helper()
-	tombstones, err := s.Tombstones(tb.Context(), 1000)
+	tombstones, err := s.Tombstones(tb.Context(), vigil.EverySweepShard(), 1000)
 	if err != nil {
 		tb.Fatal(err)
 	}

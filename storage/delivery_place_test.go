@@ -292,7 +292,7 @@ func TestStalledPlaces(t *testing.T) {
 		p.record(one, "", nil)
 	}
 	stalled := func(after time.Duration) []uuid.UUID {
-		list, err := p.store.StalledDeliveries(t.Context(), admitted.Add(after), 10)
+		list, err := p.store.StalledDeliveries(t.Context(), admitted.Add(after), vigil.EverySweepShard(), 10)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,7 +20,8 @@ var live = fmt.Sprintf("(renewed_at >= clock_timestamp() - ? * interval '1 milli
 	milliseconds(vigil.ClockLimit)) //nolint:gochecknoglobals // a constant that Go cannot spell as one
 
 // RenewLease renews a worker's leases, stamped by the database's clock, on a connection
-// of their own. A lease that was revoked or deleted gets a new fence.
+// of their own. A lease that was revoked or deleted gets a new fence; while the clock of
+// the worker is wrong, it stays revoked.
 func (s *Store) RenewLease(ctx context.Context, r vigil.Renewal) (vigil.Grant, error) {
 	grant := vigil.Grant{Fences: make(map[string]int64, len(r.Regions))}
 	err := s.leases.use(ctx, func(conn *pgx.Conn) error {
@@ -32,11 +33,14 @@ func (s *Store) RenewLease(ctx context.Context, r vigil.Renewal) (vigil.Grant, e
 				ON CONFLICT (worker, region) DO UPDATE
 				SET renewed_at = excluded.renewed_at, unavailable_types = excluded.unavailable_types,
 					clock_difference_ms = excluded.clock_difference_ms,
-					fence = CASE WHEN l.revoked THEN excluded.fence ELSE l.fence END, revoked = false
+					fence = CASE WHEN l.revoked_at IS NOT NULL AND abs(excluded.clock_difference_ms) <= $5
+						THEN excluded.fence ELSE l.fence END,
+					revoked_at = CASE WHEN abs(excluded.clock_difference_ms) > $5 THEN l.revoked_at END
 				RETURNING region, fence
 			)
 			SELECT region, fence, clock_timestamp() FROM renewed`,
-			r.Worker, append([]string{}, r.Regions...), names(r.Unavailable), milliseconds(r.ClockDifference))
+			r.Worker, append([]string{}, r.Regions...), names(r.Unavailable), milliseconds(r.ClockDifference),
+			milliseconds(vigil.ClockLimit))
 		if err != nil {
 			return err
 		}
@@ -94,8 +98,8 @@ func (s *Store) LiveLeases(ctx context.Context, silence time.Duration) ([]vigil.
 // gets a new fence with the next renewal, and ends the turns that it holds under the old
 // one. The loops of a worker may be given to others only after that.
 func (s *Store) RevokeLease(ctx context.Context, lease vigil.Lease, silence time.Duration) (bool, error) {
-	res, err := s.db.NewRaw("UPDATE worker_leases SET revoked = true WHERE worker = ? AND region = ? AND NOT "+live,
-		lease.Worker, lease.Region, milliseconds(silence)).Exec(ctx)
+	res, err := s.db.NewRaw(`UPDATE worker_leases SET revoked_at = coalesce(revoked_at, clock_timestamp())
+		WHERE worker = ? AND region = ? AND NOT `+live, lease.Worker, lease.Region, milliseconds(silence)).Exec(ctx)
 	if err != nil {
 		return false, wrap("revoke a lease", err)
 	}
@@ -113,14 +117,27 @@ func leasesOf(rows []leaseRow) []vigil.Lease {
 	return leases
 }
 
-// ForgetLease deletes the expired lease of a worker, unless it was renewed within
-// silence.
+// ForgetLease deletes the lease of a worker that was not renewed within silence, once
+// there are no abandoned loops for it in any shard and other workers have claimed them all,
+// or 30 s after it was revoked.
 func (s *Store) ForgetLease(ctx context.Context, lease vigil.Lease, silence time.Duration) error {
-	_, err := s.db.NewRaw(`DELETE FROM worker_leases WHERE worker = ? AND region = ?
-		AND renewed_at < clock_timestamp() - ? * interval '1 millisecond'`,
+	_, err := s.db.NewRaw(`DELETE FROM worker_leases AS l WHERE l.worker = ?0 AND l.region = ?1
+			AND l.renewed_at < clock_timestamp() - ?2 * interval '1 millisecond'
+			AND NOT EXISTS (SELECT FROM check_regions AS r WHERE `+abandoned+`)
+			AND (l.revoked_at < clock_timestamp() - interval '30 s' OR NOT EXISTS (
+				SELECT FROM check_regions AS r WHERE r.active AND r.worker = l.worker AND r.region = l.region))`,
 		lease.Worker, lease.Region, milliseconds(silence)).Exec(ctx)
 	return wrap("delete a lease", err)
 }
+
+// abandoned is the condition that a loop (r) must be nudged because the lease (l) is
+// silent: it belongs to the worker of the lease or to a worker without one, and was not
+// nudged since the lease was revoked. A loop that no worker has claimed within 10 s is
+// nudged again: its turn was given to the silent worker, which had asked for it before it
+// was frozen.
+const abandoned = `r.active AND r.region = l.region
+	AND (r.worker = l.worker OR NOT EXISTS (SELECT FROM worker_leases AS o WHERE o.worker = r.worker AND o.region = r.region))
+	AND (r.nudged_at IS NULL OR r.nudged_at < l.revoked_at OR r.nudged_at < clock_timestamp() - interval '10 s')`
 
 // claimBatch is how many loops one statement of ClaimLoops locks.
 const claimBatch = 500
@@ -145,18 +162,18 @@ func (s *Store) ClaimLoops(ctx context.Context, lease vigil.Lease, checks []uuid
 	return nil
 }
 
-// AbandonedLoops returns the active loops of a region that belong to the worker of a
-// silent lease or to a worker without a lease, ordered by their next slot. With a time
-// it returns those only whose last nudge was before it.
-func (s *Store) AbandonedLoops(ctx context.Context, lease vigil.Lease, nudgedBefore time.Time) ([]vigil.Loop, error) {
+// AbandonedLoops returns up to limit active loops of a region and these shards that belong
+// to the worker of a lease that was not renewed within silence, or to a worker without a
+// lease, ordered by their next slot. Those that were nudged since are left out.
+func (s *Store) AbandonedLoops(
+	ctx context.Context, lease vigil.Lease, silence time.Duration, shards []int, limit int,
+) ([]vigil.Loop, error) {
 	var rows []loopRow
-	query := s.selectLoops(&rows).Where("r.active AND r.region = ?", lease.Region).
-		Where(`r.worker = ? OR NOT EXISTS (
-			SELECT FROM worker_leases AS l WHERE l.worker = r.worker AND l.region = r.region)`, lease.Worker)
-	if !nudgedBefore.IsZero() {
-		query = query.Where("r.nudged_at < ?", micro(nudgedBefore))
-	}
-	err := query.OrderExpr("r.next_due, r.check_id").Scan(ctx)
+	err := s.selectLoops(&rows).
+		Join("JOIN worker_leases AS l ON l.worker = ?0 AND l.region = ?1 AND "+abandoned, lease.Worker, lease.Region).
+		Where("NOT "+live, milliseconds(silence)).
+		Where("?", inShards("r.check_id", shards)).
+		OrderExpr("r.next_due, r.check_id").Limit(int64(limit)).Scan(ctx)
 	return loopsOf(rows), wrap("read abandoned loops", err)
 }
 

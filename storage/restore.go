@@ -17,7 +17,7 @@ const (
 	restoreQuiet = 10 * time.Minute
 	// streamJump and streamSkip are how far positions of the alert streams jump after a
 	// restore, in time and in number. A clock of the new machine that is behind by less
-	// repeats no position, and neither do fewer events than that.
+	// repeats no position, and neither do fewer events than that. Fences skip as many.
 	streamJump = time.Minute
 	streamSkip = 1_000_000
 )
@@ -106,6 +106,9 @@ func prepareRestored(ctx context.Context, tx bun.Tx) error {
 			FROM checks AS c WHERE c.id = r.check_id`, nil},
 		{"have the incidents swept", "UPDATE incidents SET swept_at = 'epoch', sweep_wait_ms = 0 WHERE status <> 'resolved' OR latched", nil},
 		{"have the deliveries swept", "UPDATE deliveries SET swept_at = 'epoch', sweep_wait_ms = 0 WHERE status = 'pending' OR redeliver", nil},
+		// A worker may hold a fence that the restored sequence has yet to give.
+		{"move the fences on", `SELECT setval(oid::regclass, nextval(oid::regclass) + ?)
+			FROM pg_class WHERE relkind = 'S' AND oid = to_regclass('worker_lease_fences')`, []any{int64(streamSkip)}},
 		{"move the streams on", `INSERT INTO stream_heads AS h (org_id, ms, seq)
 			SELECT id, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint + ?0, ?1 FROM organizations
 			ON CONFLICT (org_id) DO UPDATE SET ms = greatest(h.ms + ?0, excluded.ms), seq = h.seq + ?1`,

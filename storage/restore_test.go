@@ -116,13 +116,13 @@ func TestRestored(t *testing.T) {
 	if after.MS < before.MS+time.Minute.Milliseconds() || after.Seq <= before.Seq+100_000 {
 		t.Errorf("the stream goes on at %v after %v, want it a minute and many numbers later", after, before)
 	}
-	if lagging, err := s.Lagging(t.Context(), 10); err != nil || len(lagging) == 0 {
+	if lagging, err := s.Lagging(t.Context(), vigil.EverySweepShard(), 10); err != nil || len(lagging) == 0 {
 		t.Errorf("%d loops are to be applied (%v), want all", len(lagging), err)
 	}
-	if stalled, err := s.StalledIncidents(t.Context(), epoch(), 10); err != nil || len(stalled) != 1 {
+	if stalled, err := s.StalledIncidents(t.Context(), epoch(), vigil.EverySweepShard(), 10); err != nil || len(stalled) != 1 {
 		t.Errorf("%d incidents are to be swept (%v), want 1", len(stalled), err)
 	}
-	if stalled, err := s.StalledDeliveries(t.Context(), epoch().Add(time.Minute), 10); err != nil || len(stalled) != 1 {
+	if stalled, err := s.StalledDeliveries(t.Context(), epoch().Add(time.Minute), vigil.EverySweepShard(), 10); err != nil || len(stalled) != 1 {
 		t.Errorf("%d deliveries are to be swept (%v), want 1", len(stalled), err)
 	}
 
@@ -143,12 +143,12 @@ func TestRestored(t *testing.T) {
 // applyAll marks every loop as applied.
 func applyAll(t *testing.T, s *storage.Store) {
 	t.Helper()
-	lagging, err := s.Lagging(t.Context(), 100)
+	lagging, err := s.Lagging(t.Context(), vigil.EverySweepShard(), 100)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, loop := range lagging {
-		if err := s.MarkApplied(t.Context(), loop.CheckID, loop.Region, loop.Desired); err != nil {
+		if err := s.MarkApplied(t.Context(), loop); err != nil {
 			t.Fatal(err)
 		}
 	}

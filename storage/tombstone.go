@@ -80,10 +80,12 @@ func (s *Store) HoldTombstone(ctx context.Context, tombstone vigil.Tombstone, do
 	return errors.Join(done, wrap("hold a tombstone", err))
 }
 
-// Tombstones returns the tombstones of loops that have not ended, oldest first.
-func (s *Store) Tombstones(ctx context.Context, limit int) ([]vigil.Tombstone, error) {
+// Tombstones returns the tombstones of loops of these shards that have not ended, oldest
+// first.
+func (s *Store) Tombstones(ctx context.Context, shards []int, limit int) ([]vigil.Tombstone, error) {
 	var rows []tombstoneRow
 	err := s.db.NewSelect().Model(&rows).Column("check_id", "region", "org_id", "revision", "created_at").Where("t.done_at IS NULL").
+		Where("?", inShards("t.check_id", shards)).
 		OrderExpr("t.created_at, t.check_id, t.region").Limit(int64(limit)).Scan(ctx)
 	return tombstonesOf(rows), wrap("read tombstones", err)
 }

@@ -22,9 +22,9 @@ const (
 	lockSlack = 10
 )
 
-// statements records how long the statements that delete take, and how many rows they
+// slowStatements records how long the statements that delete take, and how many rows they
 // and those that update touch.
-type statements struct {
+type slowStatements struct {
 	mu      sync.Mutex
 	n       int
 	longest time.Duration
@@ -32,9 +32,9 @@ type statements struct {
 	most    int64 // rows
 }
 
-func (*statements) BeforeQuery(ctx context.Context, _ *bun.QueryEvent) context.Context { return ctx }
+func (*slowStatements) BeforeQuery(ctx context.Context, _ *bun.QueryEvent) context.Context { return ctx }
 
-func (l *statements) AfterQuery(_ context.Context, event *bun.QueryEvent) {
+func (l *slowStatements) AfterQuery(_ context.Context, event *bun.QueryEvent) {
 	verb, _, _ := strings.Cut(event.Query, " ")
 	if event.Result == nil || verb != "DELETE" && verb != "UPDATE" && verb != "WITH" {
 		return
@@ -155,7 +155,7 @@ func TestYearOfHistoryIsDeletedInSteps(t *testing.T) {
 	h.store(a)
 	t.Logf("%+v stored in %v", h, time.Since(began).Round(time.Second))
 	other := newCheck(t, a.store, draft(a.org.ID, newark))
-	steps := &statements{}
+	steps := &slowStatements{}
 	a.store.DB().AddQueryHook(steps)
 	others, own := writeOnAndOn(t, a.store, other), writeOnAndOn(t, a.store, a.check)
 	organization := longestWait(t, a.store, "UPDATE organizations SET updated_at = updated_at WHERE id = ?", a.org.ID)
@@ -229,7 +229,7 @@ func TestChannelOfManyRulesIsDeletedInSteps(t *testing.T) {
 	}
 	before := a.count("SELECT sum(revision)::bigint FROM checks")
 	wait := writeOnAndOn(t, a.store, check)
-	steps := &statements{}
+	steps := &slowStatements{}
 	a.store.DB().AddQueryHook(steps)
 	began := time.Now()
 	changed, err := a.store.DeleteChannel(t.Context(), a.org.ID, a.channels[vigil.ChannelChat].ID, true)
