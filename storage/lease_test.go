@@ -11,7 +11,6 @@ import (
 	"github.com/google/uuid"
 
 	"vigil"
-	"vigil/storage/storagetest"
 )
 
 // TestClaimsPassLockedLoops tests that a claim does not wait, which would hold up the
