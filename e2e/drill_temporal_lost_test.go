@@ -10,7 +10,7 @@ import (
 // sentinel is not known to the new store, so all loops are started at once instead of
 // each when it is overdue.
 func TestDrillTemporalLost(t *testing.T) { // not parallel: it measures lateness
-	d := pick(drill{checks: 300, interval: 10 * time.Second}, drill{checks: 1000, interval: 20 * time.Second})
+	d := pick(drill{checks: 200, interval: 10 * time.Second}, drill{checks: 1000, interval: 20 * time.Second})
 	bound := 15 * time.Second // for 1,000 loops
 	site := newSwitchable(t)
 	s := newCluster(t)

@@ -24,7 +24,7 @@ type shardStore interface {
 }
 
 // shards are what this process has of the sweep's work. What it could not renew in time
-// by its own clock it does not have, whatever the rows say: a process that was frozen, or
+// by its own clock it does not have, even if the rows still name it: a process that was frozen, or
 // cut off, finds out by itself.
 type shards struct {
 	store   shardStore

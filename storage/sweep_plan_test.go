@@ -15,7 +15,7 @@ import (
 )
 
 // TestSweepQueriesUseTheirIndexes holds that the queries of each second do not read all
-// loops, whatever the shards.
+// loops, for any shards.
 func TestSweepQueriesUseTheirIndexes(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
