@@ -67,17 +67,3 @@ type Tombstone struct {
 	Revision  int64
 	CreatedAt time.Time
 }
-
-// A worker renews its lease every LeaseRenewal, and counts as gone when it has not
-// renewed for LeaseTimeout.
-const (
-	LeaseRenewal = time.Second
-	LeaseTimeout = 3 * time.Second
-)
-
-// Lease says that a worker serves a region. The worker renews it while it lives, and
-// releases it when it stops.
-type Lease struct {
-	Worker string // name of the process
-	Region string // region key
-}

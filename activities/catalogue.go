@@ -183,6 +183,17 @@ func (c *Catalogue) definition(ctx context.Context, id uuid.UUID, revision int64
 	return c.put(def), nil
 }
 
+// cached returns the entry of a check at this revision or a newer one, nil when there is
+// none without reading the store.
+func (c *Catalogue) cached(id uuid.UUID, revision int64) *entry {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known := c.entries[id]; known != nil && !known.deleted && known.Check.Revision >= revision {
+		return known
+	}
+	return nil
+}
+
 // Len returns the number of cached checks.
 func (c *Catalogue) Len() int {
 	c.mu.Lock()

@@ -61,7 +61,7 @@ func (t *turnRun) acquire(ctx context.Context, e *entry, schedule vigil.Schedule
 	place := t.Probes.Join(e.claim(schedule.Next(t.state.Slot)))
 	select {
 	case <-place.Granted():
-		return place, due
+		return t.checkLease(place)
 	default:
 	}
 	timeout := activity.GetInfo(ctx).Deadline.Add(-e.deadline() - lastProbe)
@@ -70,7 +70,7 @@ func (t *turnRun) acquire(ctx context.Context, e *entry, schedule vigil.Schedule
 	reason := late
 	select {
 	case <-place.Granted():
-		return place, due
+		return t.checkLease(place)
 	case <-giveUp.C:
 	case <-t.lock.superseded:
 		reason = superseded

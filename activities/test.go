@@ -31,6 +31,9 @@ type TestRequest struct {
 // stores the result like any other, with the time of the probe as its slot. An unknown
 // check is a CodeNotFound error.
 func (w *Watcher) Test(ctx context.Context, request TestRequest) (vigil.Result, error) {
+	if _, ok := w.Lease.Holds(request.Region); !ok {
+		return vigil.Result{}, errParked
+	}
 	e, err := w.Catalogue.definition(ctx, request.CheckID, request.Revision)
 	if err != nil {
 		return vigil.Result{}, fmt.Errorf("read the definition: %w", err)

@@ -83,8 +83,8 @@ type resultHistory interface {
 	LastDNSAnswer(ctx context.Context, checkID uuid.UUID, region string, before time.Time) (fingerprint string, slot time.Time, err error)
 }
 
-// WatcherOptions are the dependencies of a Watcher. All members but QuietWindow, Votes,
-// Incidents and Restores are required.
+// WatcherOptions are the dependencies of a Watcher. All members but Lease, QuietWindow,
+// Votes, Incidents and Restores are required.
 type WatcherOptions struct {
 	Catalogue *Catalogue
 	Results   resultWriter
@@ -94,6 +94,8 @@ type WatcherOptions struct {
 	Probes *fair.Queue
 	// Worker is the name under which the process renews its leases.
 	Worker string
+	// Lease says whether they hold. Nil: probes need no lease.
+	Lease *LeaseHolder
 	// QuietWindow is how much time one turn may cover while nothing changes; with 0
 	// every turn covers one slot.
 	QuietWindow time.Duration
@@ -138,12 +140,22 @@ func NewWatcher(opts WatcherOptions) *Watcher {
 // Tens of thousands of turns wait at the same time, each on its own stack. What they need
 // while they wait is on the heap, which halves the stack: hence the pointers.
 func (w *Watcher) Watch(ctx context.Context, turn *Turn) (*TurnResult, error) {
+	fence, ok := w.Lease.Holds(turn.Region)
+	if !ok {
+		return w.refuse(ctx, turn)
+	}
+	if w.stale(ctx) {
+		return nil, ErrSuperseded
+	}
 	held := w.lockTurn(ctx, turn)
 	if held == nil {
 		return nil, ErrSuperseded
 	}
 	defer w.locks.release(held)
-	t := &turnRun{Watcher: w, turn: turn, state: turn.State, reported: turn.State, lock: held, stop: activity.GetWorkerStopChannel(ctx)}
+	t := &turnRun{
+		Watcher: w, turn: turn, state: turn.State, reported: turn.State, fence: fence, lock: held,
+		stop: activity.GetWorkerStopChannel(ctx),
+	}
 	if err := t.recover(ctx); err != nil {
 		return nil, err
 	}
@@ -166,6 +178,7 @@ type turnRun struct {
 	*Watcher
 	turn    *Turn
 	state   vigil.State
+	fence   int64 // of the lease under which the turn began
 	covered int
 	until   time.Time // the last slot that the turn may cover
 	behind  bool      // there are stored results that the state does not include
@@ -240,10 +253,12 @@ func (t *turnRun) run(ctx context.Context) (*TurnResult, error) {
 		}
 		before, delay := t.state.Health, t.delay(schedule)
 		// After a wait for the place a newer slot may be due; those before it are missed.
-		if err := t.probe(ctx, e, schedule.Due(t.state.Slot, t.Now()), place); err != nil {
-			if vigil.ErrorCode(err) == vigil.CodeNotFound {
-				return t.end(Gone, e, schedule), nil
-			}
+		switch err := t.probe(ctx, e, schedule.Due(t.state.Slot, t.Now()), place); {
+		case vigil.ErrorCode(err) == vigil.CodeNotFound:
+			return t.end(Gone, e, schedule), nil
+		case vigil.ErrorCode(err) == vigil.CodeConflict:
+			return nil, ErrSuperseded // another worker has the loop
+		case err != nil:
 			return nil, err
 		}
 		t.measure(e, delay)
@@ -301,7 +316,7 @@ func (t *turnRun) await(ctx context.Context, slot time.Time, e *entry) waitResul
 	case <-ctx.Done():
 		return cancelled
 	case <-timer.C:
-		return due
+		return t.awaitLease(ctx, e)
 	}
 }
 

@@ -22,7 +22,7 @@ func TestOverload(t *testing.T) {
 	}
 	load := func(overloaded bool) {
 		t.Helper()
-		if err := b.store.RenewLease(t.Context(), "w", []string{"na-east-ewr"}); err != nil {
+		if _, err := b.store.RenewLease(t.Context(), vigil.Renewal{Worker: "w", Regions: []string{"na-east-ewr"}}); err != nil {
 			t.Fatal(err)
 		}
 		if err := b.store.ReportLoad(t.Context(), "w", vigil.Load{Overloaded: overloaded, Lateness: 2 * time.Second}); err != nil {

@@ -3203,6 +3203,9 @@ type Region struct {
 	// City Examples: Newark
 	City string `json:"city"`
 
+	// ClockDifferenceSeconds By how many seconds the clock of a worker of the region is ahead of the database's, negative when it is behind; the largest difference of its workers. Null while all are within 2 seconds. A worker that is wrong by more than 30 seconds does not probe, and a region without another one is offline.
+	ClockDifferenceSeconds *float64 `json:"clock_difference_seconds"`
+
 	// Continent Examples: North America
 	Continent string `json:"continent"`
 

@@ -193,7 +193,7 @@ func testError(region string, err error) error {
 		return vigil.Errorf(vigil.CodeUnavailable,
 			"no worker of region %s took the test within %s; GET /v1/regions shows which regions are online", region, testPickup)
 	}
-	if application, ok := errors.AsType[*temporal.ApplicationError](err); ok {
+	if application, ok := errors.AsType[*temporal.ApplicationError](err); ok && application.Type() != activities.TypeParked {
 		return fmt.Errorf("test: %w", application)
 	}
 	failure := vigil.Errorf(vigil.CodeUnavailable, "the test could not be run; try again in a few seconds")

@@ -54,8 +54,12 @@ func (a *abandonedLoops) repair(ctx context.Context, w work) error {
 
 // nudgeSome nudges at most limit loops of a silent worker and returns how many. The rows
 // say which ones were nudged, so that each is nudged once even when its shard changes
-// hands. The lease is removed by the process that finds none left in any shard.
+// hands. The lease is revoked first: a worker that is only cut off then ends its own turns
+// of these loops. It is removed by the process that finds none left in any shard.
 func (a *abandonedLoops) nudgeSome(ctx context.Context, w work, lease vigil.Lease, limit int) (int, error) {
+	if revoked, err := a.store.RevokeLease(ctx, lease, vigil.LeaseTimeout); err != nil || !revoked {
+		return 0, err // not revoked: the worker has renewed it meanwhile
+	}
 	loops, err := a.store.AbandonedLoops(ctx, lease, vigil.LeaseTimeout, w.checks(), limit)
 	if err != nil {
 		return 0, err

@@ -2,6 +2,7 @@ package reconcile_test
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -25,6 +26,8 @@ type slowStore struct {
 	nudges    map[uuid.UUID]int // of each loop of the worker
 	left      int               // loops that were not nudged
 	forgotten bool              // the lease of the worker
+	revoked   bool
+	returned  bool // the worker renews its lease again before it is revoked
 	silent    func(passed time.Duration) error
 	began     time.Time
 	done      time.Time // when the last loop was nudged
@@ -39,6 +42,9 @@ func (s *slowStore) MarkNudged(_ context.Context, _ vigil.SweepLease, check uuid
 	time.Sleep(s.marking)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if !s.revoked {
+		return errors.New("a loop was nudged before the lease of its worker was revoked")
+	}
 	if s.nudges[check]++; s.nudges[check] == 1 {
 		s.left--
 	}
@@ -69,6 +75,13 @@ func (s *slowStore) ForgetLease(context.Context, vigil.Lease, time.Duration) err
 	defer s.mu.Unlock()
 	s.forgotten = s.left == 0
 	return nil
+}
+
+func (s *slowStore) RevokeLease(context.Context, vigil.Lease, time.Duration) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.revoked = true
+	return !s.returned, nil
 }
 
 func (s *slowStore) AbandonedLoops(_ context.Context, _ vigil.Lease, _ time.Duration, _ []int, limit int) ([]vigil.Loop, error) {
@@ -153,4 +166,17 @@ func TestTakeoverUnderLoad(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestWorkerThatRenewsInTimeKeepsItsLoops proves that the sweep nudges no loop of a worker
+// that has renewed its lease after the sweep found it silent.
+func TestWorkerThatRenewsInTimeKeepsItsLoops(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &slowStore{began: time.Now(), nudges: map[uuid.UUID]int{uuid.New(): 0}, left: 1, returned: true}
+		sweepFor(t, 20*time.Second, store, &workflows{})
+		if !store.revoked || store.left != 1 || store.forgotten {
+			t.Errorf("revoked %v, %d loops left, forgotten %v", store.revoked, store.left, store.forgotten)
+		}
+	})
 }

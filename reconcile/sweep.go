@@ -50,6 +50,7 @@ type loopStore interface {
 	Lagging(ctx context.Context, shards []int, limit int) ([]vigil.Loop, error)
 	Overdue(ctx context.Context, now time.Time, grace time.Duration, regions []string, shards []int, limit int) ([]vigil.Loop, error)
 	MarkNudged(ctx context.Context, lease vigil.SweepLease, checkID uuid.UUID, region string) error
+	RevokeLease(ctx context.Context, lease vigil.Lease, silence time.Duration) (bool, error)
 	AbandonedLoops(ctx context.Context, lease vigil.Lease, silence time.Duration, shards []int, limit int) ([]vigil.Loop, error)
 	ForgetLease(ctx context.Context, lease vigil.Lease, silence time.Duration) error
 	LiveRegions(ctx context.Context, silence time.Duration) (map[string][]vigil.CheckType, error)

@@ -28,14 +28,14 @@ func TestOverloadedRegions(t *testing.T) {
 		{"d", []string{frankfurt}, vigil.Load{}},
 		{"e", []string{singapore}, vigil.Load{Lateness: 2 * time.Second}},
 	} {
-		if err := s.RenewLease(t.Context(), w.name, w.regions); err != nil {
+		if _, err := s.RenewLease(t.Context(), vigil.Renewal{Worker: w.name, Regions: w.regions}); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.ReportLoad(t.Context(), w.name, w.load); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := s.RenewLease(t.Context(), "a", []string{newark, frankfurt}); err != nil {
+	if _, err := s.RenewLease(t.Context(), vigil.Renewal{Worker: "a", Regions: []string{newark, frankfurt}}); err != nil {
 		t.Fatal(err)
 	}
 	overloaded := func(want map[string]time.Duration) {

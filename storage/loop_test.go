@@ -115,7 +115,7 @@ func TestLeases(t *testing.T) {
 	ctx := t.Context()
 	renew := func(worker string, regions ...string) {
 		t.Helper()
-		if err := s.RenewLease(ctx, worker, regions); err != nil {
+		if _, err := s.RenewLease(ctx, vigil.Renewal{Worker: worker, Regions: regions}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -175,7 +175,7 @@ func TestUnavailableTypes(t *testing.T) {
 	}
 	renew := func(worker string, regions []string, unavailable ...vigil.CheckType) {
 		t.Helper()
-		if err := s.RenewLease(t.Context(), worker, regions, unavailable...); err != nil {
+		if _, err := s.RenewLease(t.Context(), vigil.Renewal{Worker: worker, Regions: regions, Unavailable: unavailable}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -219,7 +219,7 @@ func TestAbandonedLoops(t *testing.T) {
 		return checks
 	}
 	for _, worker := range []string{"dead", "alive"} {
-		if err := s.RenewLease(t.Context(), worker, []string{newark}); err != nil {
+		if _, err := s.RenewLease(t.Context(), vigil.Renewal{Worker: worker, Regions: []string{newark}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -231,6 +231,23 @@ func TestAbandonedLoops(t *testing.T) {
 		t.Fatal(err)
 	}
 	equal(t, abandoned("dead"), []uuid.UUID{sooner.ID})
+	nudged := func(ago string) {
+		t.Helper()
+		const nudge = "UPDATE check_regions SET nudged_at = clock_timestamp() - ?::interval WHERE check_id = ?"
+		_, err := s.DB().ExecContext(t.Context(), nudge, ago, sooner.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	nudged("0 s")
+	equal(t, abandoned("dead"), []uuid.UUID(nil))
+	nudged("11 s") // no worker has claimed it since
+	equal(t, abandoned("dead"), []uuid.UUID{sooner.ID})
+	nudged("5 s")
+	if revoked, err := s.RevokeLease(t.Context(), lease("dead"), 0); err != nil || !revoked {
+		t.Fatalf("revoked %v, %v", revoked, err)
+	}
+	equal(t, abandoned("dead"), []uuid.UUID{sooner.ID}) // that nudge was before the lease was revoked
 	if got := abandoned("alive"); len(got) != 3 || !slices.Contains(got, held.ID) {
 		t.Errorf("%v", got)
 	}

@@ -32,8 +32,8 @@ type Options struct {
 	// Pooler says whether a transaction-pooling proxy is in front of Postgres; the empty
 	// one means PoolerAuto.
 	Pooler Pooler
-	// MaxConns limits the connections to Postgres, up to 1,000; 0 means 16. Results and
-	// leases use up to five more, and a migration two.
+	// MaxConns limits the connections to Postgres, up to 1,000; 0 means 16. Results use up
+	// to four more, leases one, and a migration two.
 	MaxConns int
 	// Now is the clock of schedules; nil means time.Now.
 	Now func() time.Time
@@ -43,9 +43,9 @@ type Options struct {
 
 const defaultMaxConns = 16
 
-// probingConns are the connections reserved for results and leases, so that a busy API
-// neither delays results nor makes a lease expire: one for each writer, and one for leases.
-const probingConns = resultWriters + 1
+// probingConns are the connections reserved for results, so that a busy API does not
+// delay them: one for each writer.
+const probingConns = resultWriters
 
 // Store is the platform's database. It is safe for concurrent use.
 type Store struct {
@@ -55,6 +55,7 @@ type Store struct {
 	db   *bun.DB
 	// probing has the reserved connections; it opens them on first use.
 	probing  *pgxpool.Pool
+	leases   *leaseConn
 	keys     *vigil.Keyring
 	secrets  vigil.ConfigSecrets
 	policies vigil.DeliveryPolicies
@@ -94,6 +95,7 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 		s.pool.Close()
 		return nil, err
 	}
+	s.leases = &leaseConn{connect: s.connector.connect}
 	s.db = bun.NewDB(stdlib.OpenDBFromPool(s.pool), pgdialect.New(), bun.WithDiscardUnknownColumns())
 	return s, nil
 }
@@ -103,6 +105,7 @@ func (s *Store) Close() error {
 	err := s.db.Close()
 	s.pool.Close()
 	s.probing.Close()
+	s.leases.close()
 	if err != nil {
 		return fmt.Errorf("close the database: %w", err)
 	}

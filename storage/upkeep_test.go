@@ -183,7 +183,7 @@ func TestDropExpired(t *testing.T) {
 	}
 	old := epoch().Add(-5 * day) // in the default partition
 	write(t, w, ok(c, newark, old), ok(c, newark, epoch()), ok(c, newark, epoch().Add(3*day)))
-	if err := s.RenewLease(t.Context(), "w1", []string{newark}); err != nil {
+	if _, err := s.RenewLease(t.Context(), vigil.Renewal{Worker: "w1", Regions: []string{newark}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.DeleteCheck(t.Context(), org.ID, gone.ID); err != nil {

@@ -105,8 +105,10 @@ func NewResultWriter(s *Store, opts WriterOptions) *ResultWriter {
 // Write stores a result and returns the row that Postgres then has for its slot: this
 // one, or an earlier one. It blocks until the row is committed, cannot be stored, or ctx
 // ends; in the last case the row may still be stored. While Postgres is unavailable, it
-// waits. A check, or a region of it, that does not exist is a CodeNotFound error. After
-// the writer has stopped, it returns a CodeUnavailable error.
+// waits. A check, or a region of it, that does not exist is a CodeNotFound error. A result
+// of a worker that lost the loop to another one is a CodeConflict error when the other one
+// has stored a newer result (see insertSQL). After the writer has stopped, it returns a
+// CodeUnavailable error.
 func (w *ResultWriter) Write(ctx context.Context, row vigil.ResultRow) (vigil.StoredResult, error) {
 	result, metadata, err := storable(row.Result)
 	if err != nil {

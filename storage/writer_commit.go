@@ -132,7 +132,10 @@ func (g *groupTx) outcomes(group []*pendingRow) []outcome {
 				out[i].stored.Inserted, out[i].stored.Missed = true, p.missed
 			}
 		default:
-			out[i].stored = vigil.StoredResult{Result: g.existing[key]}
+			existing, found := g.existing[key]
+			if out[i].stored.Result = existing; !found {
+				out[i].err = errTooLate()
+			}
 		}
 		if winner := winners[key]; winner != nil {
 			out[i].stored.Previous = winner.previous
@@ -141,15 +144,21 @@ func (g *groupTx) outcomes(group []*pendingRow) []outcome {
 	return out
 }
 
+func errTooLate() error {
+	return vigil.Errorf(vigil.CodeConflict, "The result was not stored: another worker has stored a newer one.")
+}
+
 // insertSQL locks the loops of the rows that are not locked, inserts the rows whose slots
 // have no result yet, and returns the loops with their inserted slots. The %s is for the
-// careful form. That a slot has a result is found by its unique index, not by the snapshot
+// careful form. A row is too late when another worker has the loop and has stored a newer
+// result: the state of the loop includes that one already, and could not include this one
+// in the order of slots. It is not inserted, and its slot stays missed. That a slot has a result is found by its unique index, not by the snapshot
 // of the statement, which may be older than the lock.
 const insertSQL = `
 	WITH n AS MATERIALIZED (
 		SELECT * FROM unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::uuid[], $5::timestamptz[], $6::bool[], $7::bool[],
-			$8::float8[], $9::int4[], $10::text[], $11::text[])
-			AS n (check_id, region, slot, id, time, manual, success, response_time_ms, status_code, error_message, metadata)
+			$8::float8[], $9::int4[], $10::text[], $11::text[], $14::text[])
+			AS n (check_id, region, slot, id, time, manual, success, response_time_ms, status_code, error_message, metadata, worker)
 	), l AS MATERIALIZED (
 		SELECT r.check_id, r.region, r.active, r.start_at, r.anchor, r.interval_ms, r.offset_ms, r.counted_until,
 			r.last_slot, r.last_time, r.last_scheduled, r.next_due, r.deadline_ms, r.health, r.missed, r.worker
@@ -161,6 +170,7 @@ const insertSQL = `
 		SELECT n.check_id, n.region, n.slot, n.id, n.time, n.manual, n.success, n.response_time_ms, n.status_code, n.error_message,
 			n.metadata::jsonb
 		FROM n JOIN l ON n.check_id = l.check_id AND n.region = l.region
+			AND (n.manual OR l.worker IN ('', n.worker) OR l.last_slot IS NULL OR n.slot >= l.last_slot)
 		ON CONFLICT (check_id, region, slot) DO NOTHING
 		RETURNING check_id, region, slot
 	), s AS (
@@ -189,7 +199,7 @@ func (g *groupTx) insert(ctx context.Context, limits string, careful bool) error
 	}
 	g.loops, g.inserted = make(map[loopKey]*loopProgress, len(keys.checks)), make(map[slotKey]bool, len(g.rows))
 	batch.Queue(sql, c.checks, c.regions, c.slots, c.ids, c.times, c.manual, c.success, c.responses, c.statuses, c.errors, c.metadata,
-		keys.checks, keys.regions).Query(g.scanInserted)
+		keys.checks, keys.regions, c.workers).Query(g.scanInserted)
 	g.queueRollups(batch)
 	if err := g.conn.SendBatch(ctx, batch).Close(); err != nil {
 		return fmt.Errorf("insert results: %w", err)
@@ -291,6 +301,7 @@ type columns struct {
 	statuses        []*int
 	errors          []*string
 	metadata        []*string
+	workers         []string
 }
 
 func newColumns(rows []*pendingRow) columns {
@@ -302,7 +313,7 @@ func newColumns(rows []*pendingRow) columns {
 		c.manual, c.success = append(c.manual, r.Manual), append(c.success, r.Success)
 		c.responses = append(c.responses, responseMS(r.ResponseTime))
 		c.statuses, c.errors = append(c.statuses, vigil.NilIfZero(r.StatusCode)), append(c.errors, vigil.NilIfZero(r.Error))
-		c.metadata = append(c.metadata, vigil.NilIfZero(string(p.metadata)))
+		c.metadata, c.workers = append(c.metadata, vigil.NilIfZero(string(p.metadata))), append(c.workers, p.worker)
 	}
 	return c
 }

@@ -58,6 +58,7 @@ func NewControl(temporal client.Client, opts ControlOptions) *Control {
 func controlOptions(opts ControlOptions, slots int) worker.Options {
 	options := workerOptions(opts.Name, opts.Deployment, opts.OnFatal)
 	options.MaxConcurrentActivityExecutionSize = slots
+	options.MaxConcurrentWorkflowTaskExecutionSize = workflowSlots
 	return options
 }
 

@@ -85,18 +85,19 @@ func (p *platform) startRegions(ctx context.Context, regions []string) (<-chan s
 	}
 	go catalogue.Run(running)
 
-	name := workerName()
+	name, lease := workerName(), activities.NewLeaseHolder(time.Now)
 	watcher := activities.NewWatcher(activities.WatcherOptions{
 		Catalogue: catalogue, Results: writer, History: p.store,
-		Probes: fair.New(fair.DefaultLimits(p.settings.MaxProbes)), Worker: name, QuietWindow: p.settings.QuietWindow,
+		Probes: fair.New(fair.DefaultLimits(p.settings.MaxProbes)), Worker: name, Lease: lease, QuietWindow: p.settings.QuietWindow,
 		Votes: p.store, Incidents: p.incidents, Restores: p.store, Now: time.Now, Log: p.log,
 	})
 	p.metrics.Gauge("vigil_probes_in_flight", watcher.Probing)
 	p.metrics.Gauge("vigil_probes_waiting", watcher.Waiting)
+	p.showLease(lease)
 	go p.reportLoad(running, name, watcher)
 	started := workers.KeepStarting(running, func(ctx context.Context) (func(context.Context), error) {
 		regions := workers.NewRegions(p.temporal.client, workers.RegionOptions{
-			Name: name, Regions: regions, Watcher: watcher, Leases: p.store, Capabilities: p.probes,
+			Name: name, Regions: regions, Watcher: watcher, Leases: p.store, Capabilities: p.probes, Now: time.Now,
 			OnFatal: p.workerFailed, Deployment: p.deployment, Log: p.log,
 		})
 		return regions.Stop, regions.Start(ctx)
@@ -107,4 +108,15 @@ func (p *platform) startRegions(ctx context.Context, regions []string) (<-chan s
 		<-written
 	})
 	return started.Started(), nil
+}
+
+// showLease shows whether the worker has its leases, and its clock.
+func (p *platform) showLease(lease *activities.LeaseHolder) {
+	p.metrics.Gauge("vigil_worker_parked", func() int64 {
+		if lease.Parked() {
+			return 1
+		}
+		return 0
+	})
+	p.metrics.Seconds("vigil_clock_difference_seconds", lease.ClockDifference)
 }
