@@ -53,6 +53,10 @@ func (emptyStore) SilentLeases(context.Context, time.Duration) ([]vigil.Lease, e
 	return nil, nil
 }
 
+func (emptyStore) RevokeLease(context.Context, vigil.Lease, time.Duration) (bool, error) {
+	return true, nil
+}
+
 func (emptyStore) AbandonedLoops(context.Context, vigil.Lease, time.Duration, []int, int) ([]vigil.Loop, error) {
 	return nil, nil
 }
@@ -186,6 +190,7 @@ type store interface {
 	Overdue(ctx context.Context, now time.Time, grace time.Duration, regions []string, shards []int, limit int) ([]vigil.Loop, error)
 	MarkNudged(ctx context.Context, lease vigil.SweepLease, checkID uuid.UUID, region string) error
 	SilentLeases(ctx context.Context, silence time.Duration) ([]vigil.Lease, error)
+	RevokeLease(ctx context.Context, lease vigil.Lease, silence time.Duration) (bool, error)
 	AbandonedLoops(ctx context.Context, lease vigil.Lease, silence time.Duration, shards []int, limit int) ([]vigil.Loop, error)
 	ForgetLease(ctx context.Context, lease vigil.Lease, silence time.Duration) error
 	RevokeLease(ctx context.Context, lease vigil.Lease, silence time.Duration) (bool, error)

@@ -233,7 +233,8 @@ func TestAbandonedLoops(t *testing.T) {
 	equal(t, abandoned("dead"), []uuid.UUID{sooner.ID})
 	nudged := func(ago string) {
 		t.Helper()
-		_, err := s.DB().ExecContext(t.Context(), "UPDATE check_regions SET nudged_at = clock_timestamp() - ?::interval WHERE check_id = ?", ago, sooner.ID)
+		const nudge = "UPDATE check_regions SET nudged_at = clock_timestamp() - ?::interval WHERE check_id = ?"
+		_, err := s.DB().ExecContext(t.Context(), nudge, ago, sooner.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
