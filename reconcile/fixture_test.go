@@ -63,10 +63,6 @@ func (emptyStore) AbandonedLoops(context.Context, vigil.Lease, time.Duration, []
 
 func (emptyStore) ForgetLease(context.Context, vigil.Lease, time.Duration) error { return nil }
 
-func (emptyStore) RevokeLease(context.Context, vigil.Lease, time.Duration) (bool, error) {
-	return true, nil
-}
-
 func (emptyStore) LiveRegions(context.Context, time.Duration) (map[string][]vigil.CheckType, error) {
 	return map[string][]vigil.CheckType{region: nil}, nil
 }
@@ -193,7 +189,6 @@ type store interface {
 	RevokeLease(ctx context.Context, lease vigil.Lease, silence time.Duration) (bool, error)
 	AbandonedLoops(ctx context.Context, lease vigil.Lease, silence time.Duration, shards []int, limit int) ([]vigil.Loop, error)
 	ForgetLease(ctx context.Context, lease vigil.Lease, silence time.Duration) error
-	RevokeLease(ctx context.Context, lease vigil.Lease, silence time.Duration) (bool, error)
 	LiveRegions(ctx context.Context, silence time.Duration) (map[string][]vigil.CheckType, error)
 	OverloadedRegions(ctx context.Context, silence time.Duration) (map[string]time.Duration, error)
 	AdmitDeliveries(ctx context.Context, limit int) ([]vigil.PendingDelivery, error)
