@@ -118,7 +118,7 @@ func TestBoundMetadata(t *testing.T) {
 		t.Parallel()
 		cut := 0
 		for seed := range uint64(400) {
-			random := shapes{Rand: rand.New(rand.NewPCG(seed, 1))} //nolint:gosec // a repeatable test
+			random := shapes{Rand: rand.New(rand.NewPCG(seed, 1))}
 			random.budget = random.IntN(40_000)
 			metadata := random.object(3)
 			if checkBound(t, metadata)[vigil.MetadataTruncated] == true {

@@ -56,7 +56,9 @@ func TestRegionWithAWrongClock(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			b.works(t, "w1", "na-east-ewr")
-			if _, err := b.store.DB().NewRaw("UPDATE worker_leases SET clock_difference_ms = ?", test.difference.Milliseconds()).Exec(t.Context()); err != nil {
+			if _, err := b.store.DB().
+				NewRaw("UPDATE worker_leases SET clock_difference_ms = ?", test.difference.Milliseconds()).
+				Exec(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			for _, row := range b.want(t, http.StatusOK, http.MethodGet, "/v1/regions?limit=100", nil).rows(t) {

@@ -176,7 +176,7 @@ func TestDump(t *testing.T) {
 	// A program that fails and prints what it was given.
 	program := filepath.Join(t.TempDir(), "pg_dump")
 	const script = "#!/bin/sh\necho \"$@\" with $PGPASSWORD\nexit 1\n"
-	if err := os.WriteFile(program, []byte(script), 0o700); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	for name, test := range map[string]struct{ dsn, want string }{

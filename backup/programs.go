@@ -50,8 +50,6 @@ func runTool(ctx context.Context, program, dsn string, args ...string) error {
 
 // ofDriver are parameters of a connection string that Vigil's driver knows and the
 // programs of Postgres refuse.
-//
-//nolint:gochecknoglobals // constant
 var ofDriver = regexp.MustCompile(`^(pool_.*|default_query_exec_mode|statement_cache_capacity|description_cache_capacity)$`)
 
 // splitPassword takes the password out of a connection string, and what only the driver
@@ -79,7 +77,7 @@ func splitPassword(dsn string) (without, password string) {
 	return parsed.String(), password
 }
 
-var keyword = regexp.MustCompile(`(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|\S*)\s*`) //nolint:gochecknoglobals // constant
+var keyword = regexp.MustCompile(`(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|\S*)\s*`)
 
 // splitKeywords does so for the form "host=... user=...".
 func splitKeywords(dsn string) (without, password string) {

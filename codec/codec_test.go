@@ -20,33 +20,33 @@ import (
 
 const secret = "the plain text of a note"
 
-func keyring(t testing.TB, current byte, older ...byte) *vigil.Keyring {
-	t.Helper()
+func keyring(tb testing.TB, current byte, older ...byte) *vigil.Keyring {
+	tb.Helper()
 	old := make([][]byte, 0, len(older))
 	for _, b := range older {
 		old = append(old, bytes.Repeat([]byte{b}, 32))
 	}
 	ring, err := vigil.NewKeyring(bytes.Repeat([]byte{current}, 32), old...)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return ring
 }
 
-func payload(t testing.TB, value any) *commonpb.Payload {
-	t.Helper()
+func payload(tb testing.TB, value any) *commonpb.Payload {
+	tb.Helper()
 	made, err := converter.GetDefaultDataConverter().ToPayload(value)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return made
 }
 
-func encode(t testing.TB, c *codec.Codec, plain *commonpb.Payload) *commonpb.Payload {
-	t.Helper()
+func encode(tb testing.TB, c *codec.Codec, plain *commonpb.Payload) *commonpb.Payload {
+	tb.Helper()
 	encoded, err := c.Encode([]*commonpb.Payload{plain})
 	if err != nil || len(encoded) != 1 {
-		t.Fatalf("%d payloads, %v", len(encoded), err)
+		tb.Fatalf("%d payloads, %v", len(encoded), err)
 	}
 	return encoded[0]
 }

@@ -7,7 +7,6 @@ import (
 
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/worker"
 )
 
 // Deployment is a Worker Deployment: the builds of Vigil whose workers have polled under
@@ -46,20 +45,17 @@ func DescribeDeployment(ctx context.Context, temporal client.Client, name string
 		return Deployment{}, fmt.Errorf("describe the Worker Deployment %q: %w", name, err)
 	}
 	routing := described.Info.RoutingConfig
-	d := Deployment{
-		Name: name, Current: buildOf(routing.CurrentVersion), Ramping: buildOf(routing.RampingVersion), Share: routing.RampingVersionPercentage,
+	d := Deployment{Name: name, Share: routing.RampingVersionPercentage}
+	if routing.CurrentVersion != nil {
+		d.Current = routing.CurrentVersion.BuildID
+	}
+	if routing.RampingVersion != nil {
+		d.Ramping = routing.RampingVersion.BuildID
 	}
 	for _, version := range described.Info.VersionSummaries {
 		d.Builds = append(d.Builds, Build{ID: version.Version.BuildID, Status: d.status(version)})
 	}
 	return d, nil
-}
-
-func buildOf(version *worker.WorkerDeploymentVersion) string {
-	if version == nil {
-		return ""
-	}
-	return version.BuildID
 }
 
 // status names the state of a version. A version that drains still has workflows whose
@@ -103,7 +99,7 @@ func deploymentError(name, build string, err error) error {
 		return errNoDeployment(name)
 	}
 	if refused, ok := errors.AsType[*serviceerror.FailedPrecondition](err); ok {
-		return fmt.Errorf("Temporal refuses the build %q, whose workers must poll every task queue that has work: %s", build, refused.Message)
+		return fmt.Errorf("the build %q is refused by Temporal: its workers must poll every task queue that has work: %s", build, refused.Message)
 	}
 	return fmt.Errorf("change the Worker Deployment %q: %w", name, err)
 }

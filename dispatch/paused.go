@@ -21,7 +21,7 @@ func (l *Loops) Lost(ctx context.Context, loop vigil.Loop) (bool, error) {
 	if err != nil {
 		return false, wrap("describe", err)
 	}
-	switch described.GetWorkflowExecutionInfo().GetStatus() { //nolint:exhaustive // every other status is closed
+	switch described.GetWorkflowExecutionInfo().GetStatus() {
 	case enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED:
 		logPaused(ctx, l.log, id, described)
 		return false, nil

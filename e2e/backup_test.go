@@ -102,6 +102,7 @@ func TestBackup(t *testing.T) {
 
 // restoreIntoServer restores into the empty database of a server of its own.
 func restoreIntoServer(t *testing.T, dir, file string) {
+	t.Helper()
 	key, err := os.ReadFile(filepath.Join(dir, "secret.key"))
 	if err != nil {
 		t.Fatal(err)
@@ -134,6 +135,7 @@ func refuses(t *testing.T, env []string, want string, args ...string) {
 
 // damagedBackups restores files that are truncated or altered.
 func damagedBackups(t *testing.T, file string) {
+	t.Helper()
 	whole, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

@@ -10,7 +10,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -100,27 +99,6 @@ func (s *cluster) startControl()  { s.control = launch(s.t, s.env, "worker", "--
 // startWorker starts a worker with more settings, which override those of the cluster.
 func (s *cluster) startWorker(i int, env ...string) {
 	s.workers[i] = launch(s.t, slices.Concat(s.env, env), "worker", "--region", clusterRegion)
-}
-
-// through returns the setting of a database that is reached through a link.
-func (s *cluster) through(l *link) string {
-	s.t.Helper()
-	dsn, err := url.Parse(s.dsn)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	dsn.Host = l.address
-	return "DATABASE_URL=" + dsn.String()
-}
-
-// databaseAddress is where Postgres listens.
-func (s *cluster) databaseAddress() string {
-	s.t.Helper()
-	dsn, err := url.Parse(s.dsn)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return dsn.Host
 }
 
 // finish runs a command to its end.

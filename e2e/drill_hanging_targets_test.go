@@ -175,7 +175,11 @@ func TestDrillHangingTargets(t *testing.T) { // not parallel: it measures latene
 				figure(t, "good checks of the "+whose+": late at p99", late, 250*time.Millisecond, p.longest())
 				figure(t, "good checks of the "+whose+": missed", missed, 0, g.checks*p.slots(g.interval))
 			}
-			if probed := s.number("SELECT count(DISTINCT check_id) FROM results WHERE NOT success AND slot >= $1", s.began); full() && probed < d.checks {
+			if probed := s.number(
+				"SELECT count(DISTINCT check_id) FROM results WHERE NOT success AND slot >= $1",
+				s.began,
+			); full() &&
+				probed < d.checks {
 				t.Errorf("%d of %d hanging checks were probed", probed, d.checks)
 			}
 		})

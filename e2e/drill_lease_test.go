@@ -151,8 +151,8 @@ func (s *cluster) foldsEqual() {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		if folded := s.fold(loop, state.State.Slot); !folded.Slot.Equal(state.State.Slot) ||
-			folded.Health != state.State.Health || folded.Failures != state.State.Failures {
+		if folded := s.fold(loop, state.Slot); !folded.Slot.Equal(state.Slot) ||
+			folded.Health != state.Health || folded.Failures != state.Failures {
 			s.t.Errorf("the state of %s is %+v, a fold over its results is %+v", loop.check, state.State, folded)
 		}
 	}

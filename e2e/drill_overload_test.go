@@ -165,7 +165,9 @@ func (s *cluster) disable(org uuid.UUID, n int) {
 // last runs.
 func (s *cluster) timedOut() (count int) {
 	s.t.Helper()
-	c, err := temporal.Dial(temporal.Options{HostPort: s.temporal.ready.TemporalAddress, Namespace: s.temporal.ready.Namespace, Logger: silent{}})
+	c, err := temporal.Dial(
+		temporal.Options{HostPort: s.temporal.ready.TemporalAddress, Namespace: s.temporal.ready.Namespace, Logger: silent{}},
+	)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -173,7 +175,13 @@ func (s *cluster) timedOut() (count int) {
 	loops := s.loops()
 	seen := 0
 	for _, loop := range loops[:min(len(loops), 300)] {
-		events := c.GetWorkflowHistory(s.t.Context(), vigil.LoopID(loop.check, loop.region), "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+		events := c.GetWorkflowHistory(
+			s.t.Context(),
+			vigil.LoopID(loop.check, loop.region),
+			"",
+			false,
+			enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT,
+		)
 		for events.HasNext() {
 			event, err := events.Next()
 			if err != nil {

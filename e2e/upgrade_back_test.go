@@ -122,7 +122,7 @@ func (u *upgrade) count(from string) int {
 	}
 	defer func() { _ = db.Close() }()
 	n := -1
-	row := db.QueryRowContext(context.WithoutCancel(u.t.Context()), "SELECT count(*) FROM "+from) //nolint:gosec // the test's own text
+	row := db.QueryRowContext(context.WithoutCancel(u.t.Context()), "SELECT count(*) FROM "+from)
 	if row.Scan(&n) != nil {
 		return -1
 	}

@@ -38,6 +38,7 @@ type sessionLimits struct {
 	statement, lock, idleInTransaction time.Duration
 }
 
+//nolint:gochecknoglobals // constants that Go cannot spell as such
 var (
 	// ordinaryLimits are those of the API and the background work. The limit of a
 	// statement exceeds queryLimit, by which a client cancels its query.

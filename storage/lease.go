@@ -15,8 +15,10 @@ import (
 
 // live is the condition of a live lease, with its timeout in milliseconds as argument: it
 // was renewed in time, by a worker whose clock can be used.
+//
+//nolint:gochecknoglobals // a constant that Go cannot spell as one
 var live = fmt.Sprintf("(renewed_at >= clock_timestamp() - ? * interval '1 millisecond' AND abs(clock_difference_ms) <= %d)",
-	milliseconds(vigil.ClockLimit)) //nolint:gochecknoglobals // a constant that Go cannot spell as one
+	milliseconds(vigil.ClockLimit))
 
 // RenewLease renews a worker's leases, stamped by the database's clock, on a connection
 // of their own. A lease that was revoked or deleted gets a new fence; while the clock of

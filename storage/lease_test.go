@@ -175,7 +175,8 @@ func TestLeaseIsRenewedAfterItsConnectionIsLost(t *testing.T) {
 	if err := renew(t.Context()); err != nil {
 		t.Errorf("after it: %v", err)
 	}
-	const sessions = " FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%INSERT INTO worker_leases%' AND pid <> pg_backend_pid()"
+	const sessions = ` FROM pg_stat_activity WHERE datname = current_database()
+		AND query LIKE '%INSERT INTO worker_leases%' AND pid <> pg_backend_pid()`
 	if n := count(t, s, "SELECT count(pg_terminate_backend(pid))"+sessions); n == 0 {
 		t.Error("no connection renews leases")
 	}

@@ -18,7 +18,8 @@ func TestPageIsBoundedInBytes(t *testing.T) {
 	c := newCheck(t, s, draft(org.ID, newark))
 	for _, fill := range []string{
 		`INSERT INTO results SELECT ?0, 'na-east-ewr', ?2::timestamptz + n * interval '1 s', gen_random_uuid(),
-			?2::timestamptz + n % 300 * interval '1 s', false, true, 1, NULL, NULL, jsonb_build_object('body', repeat('x', 16000)) FROM generate_series(1, 1000) AS n`,
+			?2::timestamptz + n % 300 * interval '1 s', false, true, 1, NULL, NULL, jsonb_build_object('body', repeat('x', 16000))
+			FROM generate_series(1, 1000) AS n`,
 		`INSERT INTO channels SELECT gen_random_uuid(), ?1, 'c', 'webhook', jsonb_build_object('url', repeat('x', 900000)),
 			true, '', ?2::timestamptz, ?2::timestamptz FROM generate_series(1, 20) AS n`,
 		// One channel is larger than a page.

@@ -62,7 +62,12 @@ func TestBehindPgBouncer(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if n := count(t, s, "SELECT count(*) FROM results AS r JOIN checks AS c ON c.id = r.check_id WHERE c.org_id = ?", org.ID); n != loops*rounds {
+		if n := count(
+			t,
+			s,
+			"SELECT count(*) FROM results AS r JOIN checks AS c ON c.id = r.check_id WHERE c.org_id = ?",
+			org.ID,
+		); n != loops*rounds {
 			t.Errorf("%d results of %d", n, loops*rounds)
 		}
 	})
@@ -102,7 +107,9 @@ func TestBehindPgBouncer(t *testing.T) {
 		default:
 		}
 		cancel()
-		<-ended
+		if err := <-ended; err == nil {
+			t.Error("it ended without an error")
+		}
 	})
 
 	t.Run("LeavesNoSettingToOthers", func(t *testing.T) {
@@ -141,7 +148,15 @@ func TestSuiteBehindPgBouncer(t *testing.T) {
 	const tests = "^(TestResultWriter|TestConcurrentWriters|TestWriterPastLocks|TestCreateCheck|TestUpdateCheck|TestDeleteCheck|" +
 		"TestResolveIncident|TestClaimAttempt|TestSaveVote|TestUptime|TestLeases|TestChannel|TestDefinitions|" +
 		"TestTombstones|TestLagging|TestStreamHeads|TestEnsurePartitions|TestSealConfigs|TestGaps|TestTimeline)$"
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", tests, "-test.v", "-test.timeout", "8m") //nolint:gosec // this test's binary
+	cmd := exec.CommandContext(
+		t.Context(),
+		os.Args[0],
+		"-test.run",
+		tests,
+		"-test.v",
+		"-test.timeout",
+		"8m",
+	)
 	cmd.Env = append(os.Environ(), "VIGIL_TEST_POOLER=yes")
 	out, err := cmd.CombinedOutput()
 	passed := strings.Count(string(out), "--- PASS")

@@ -109,10 +109,12 @@ func prepareRestored(ctx context.Context, tx bun.Tx) error {
 		// A worker may hold a fence that the restored sequence has yet to give.
 		{"move the fences on", `SELECT setval(oid::regclass, nextval(oid::regclass) + ?)
 			FROM pg_class WHERE relkind = 'S' AND oid = to_regclass('worker_lease_fences')`, []any{int64(streamSkip)}},
-		{"move the streams on", `INSERT INTO stream_heads AS h (org_id, ms, seq)
+		{
+			"move the streams on", `INSERT INTO stream_heads AS h (org_id, ms, seq)
 			SELECT id, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint + ?0, ?1 FROM organizations
 			ON CONFLICT (org_id) DO UPDATE SET ms = greatest(h.ms + ?0, excluded.ms), seq = h.seq + ?1`,
-			[]any{streamJump.Milliseconds(), int64(streamSkip)}},
+			[]any{streamJump.Milliseconds(), int64(streamSkip)},
+		},
 	} {
 		if _, err := tx.NewRaw(step.query, step.args...).Exec(ctx); err != nil {
 			return fmt.Errorf("%s: %w", step.what, err)

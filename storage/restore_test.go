@@ -122,7 +122,13 @@ func TestRestored(t *testing.T) {
 	if stalled, err := s.StalledIncidents(t.Context(), epoch(), vigil.EverySweepShard(), 10); err != nil || len(stalled) != 1 {
 		t.Errorf("%d incidents are to be swept (%v), want 1", len(stalled), err)
 	}
-	if stalled, err := s.StalledDeliveries(t.Context(), epoch().Add(time.Minute), vigil.EverySweepShard(), 10); err != nil || len(stalled) != 1 {
+	if stalled, err := s.StalledDeliveries(
+		t.Context(),
+		epoch().Add(time.Minute),
+		vigil.EverySweepShard(),
+		10,
+	); err != nil ||
+		len(stalled) != 1 {
 		t.Errorf("%d deliveries are to be swept (%v), want 1", len(stalled), err)
 	}
 

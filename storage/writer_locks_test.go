@@ -111,7 +111,11 @@ func TestWriterPastLocks(t *testing.T) {
 		t.Parallel()
 		s, _ := newStore(t)
 		org, _ := newOrg(t, s)
-		checks := []vigil.Check{newCheck(t, s, draft(org.ID, newark)), newCheck(t, s, draft(org.ID, newark)), newCheck(t, s, draft(org.ID, newark))}
+		checks := []vigil.Check{
+			newCheck(t, s, draft(org.ID, newark)),
+			newCheck(t, s, draft(org.ID, newark)),
+			newCheck(t, s, draft(org.ID, newark)),
+		}
 		unlock := locker{tb: t, s: s}.lock("LOCK TABLE results IN ACCESS EXCLUSIVE MODE")
 		w := newWriter(t, s, storage.WriterOptions{})
 		var wg sync.WaitGroup

@@ -159,7 +159,7 @@ func TestYearOfHistoryIsDeletedInSteps(t *testing.T) {
 	t.Logf("%+v stored in %v", h, time.Since(began).Round(time.Second))
 	other := newCheck(t, a.store, draft(a.org.ID, newark))
 	steps := &slowStatements{}
-	a.store.DB().AddQueryHook(steps)
+	a.store.DB().AddQueryHook(steps) //nolint:staticcheck // WithQueryHook returns another handle, and the store keeps this one
 	others, own := writeOnAndOn(t, a.store, other), writeOnAndOn(t, a.store, a.check)
 	organization := longestWait(t, a.store, "UPDATE organizations SET updated_at = updated_at WHERE id = ?", a.org.ID)
 
@@ -233,7 +233,7 @@ func TestChannelOfManyRulesIsDeletedInSteps(t *testing.T) {
 	before := a.count("SELECT sum(revision)::bigint FROM checks")
 	wait := writeOnAndOn(t, a.store, check)
 	steps := &slowStatements{}
-	a.store.DB().AddQueryHook(steps)
+	a.store.DB().AddQueryHook(steps) //nolint:staticcheck // WithQueryHook returns another handle, and the store keeps this one
 	began := time.Now()
 	changed, err := a.store.DeleteChannel(t.Context(), a.org.ID, a.channels[vigil.ChannelChat].ID, true)
 	if err != nil || len(changed) != more+1 {

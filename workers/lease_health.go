@@ -66,11 +66,8 @@ func (h *leaseHealth) checkClock(ctx context.Context, now time.Time, difference 
 		h.log.InfoContext(ctx, "the clock of this machine agrees with the database's again")
 		h.warned, h.stopped = time.Time{}, false
 	case wrong && (h.warned.IsZero() || h.stopped != stopped || now.Sub(h.warned) >= clockReminder):
-		text := "the clock of this machine differs from the database's: synchronize both, for example with NTP"
-		if stopped {
-			text += "; until then this worker does not probe"
-		}
-		h.log.WarnContext(ctx, text, "difference", difference.Round(time.Millisecond))
+		h.log.WarnContext(ctx, "the clock of this machine differs from the database's: synchronize both, for example with NTP",
+			"difference", difference.Round(time.Millisecond), "probing_stopped", stopped)
 		h.warned, h.stopped = now, stopped
 	}
 }

@@ -76,7 +76,7 @@ func StartPooler(tb testing.TB, dsn string) (through string) {
 		}
 	}
 	cmd := bin.command(dir, program, config)
-	output, err := os.Create(filepath.Join(dir, "output"))
+	output, err := os.Create(filepath.Join(dir, "output")) //nolint:gosec // a directory of the test's own
 	if err != nil {
 		tb.Fatal(err)
 	}

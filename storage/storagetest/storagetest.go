@@ -88,7 +88,7 @@ func (schema) Migrate(ctx context.Context, _ *sql.DB, config pgtestdb.Config) er
 	if err != nil {
 		return err
 	}
-	defer store.Close()
+	defer store.Close() //nolint:contextcheck // it bounds its own work
 	_, err = store.Migrate(ctx)
 	return err
 }
