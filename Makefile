@@ -63,7 +63,7 @@ bench: build ## Measure turns, CPU, lateness and memory on this machine
 	go test ./storage -run '^$$' -bench OpenIncident -benchtime 10x
 
 .PHONY: chaos
-chaos: build ## Kill, freeze, cut and overload every part, with the counts of a release (about 90 min; VIGIL_DRILL_ROUNDS bounds them)
+chaos: build ## Kill, freeze, cut and overload every part, with the counts of a release, and print a table (VIGIL_DRILL_ROUNDS bounds the rounds)
 	VIGIL_DRILL=full go test -count=1 -v -timeout 150m -run 'Killed|RollingRestart|MassOutage|Drill' ./e2e/
 
 .PHONY: check

@@ -18,6 +18,7 @@ func TestDrillLockedRows(t *testing.T) { // not parallel: it measures lateness
 	site := newSwitchable(t)
 	s := newCluster(t)
 	s.seed(site.URL, checks, interval)
+	time.Sleep(2 * interval) // the first turns of all loops come at once, and are late
 	p := notePauses(t)
 	free := s.lockLoops(locked)
 
