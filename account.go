@@ -108,6 +108,8 @@ type Plan struct {
 	// CreationsPerHourVerified afterwards.
 	CreationsPerHour         int64
 	CreationsPerHourVerified int64
+	// TestsInFlight limits the tests by hand that run at the same time.
+	TestsInFlight int
 }
 
 // PlanOf returns the plan of a tier, the free plan for an unknown one. minEnterprise is
@@ -118,18 +120,57 @@ func PlanOf(tier Tier, minEnterprise time.Duration) Plan {
 		return Plan{
 			Tier: tier, RegionsPerCheck: 33, MinInterval: minEnterprise,
 			ExecutionsPerHour: Unlimited, CreationsPerHour: Unlimited, CreationsPerHourVerified: Unlimited,
+			TestsInFlight: 50,
 		}
 	case TierPaid:
 		return Plan{
 			Tier: tier, RegionsPerCheck: 33, MinInterval: 30 * time.Second,
 			ExecutionsPerHour: 500_000, CreationsPerHour: 1000, CreationsPerHourVerified: 1000,
+			TestsInFlight: 20,
 		}
 	case TierFree:
 	}
 	return Plan{
 		Tier: TierFree, RegionsPerCheck: 1, PrimaryOnly: true, MinInterval: time.Minute,
 		ExecutionsPerHour: 50_000, CreationsPerHour: 30, CreationsPerHourVerified: 90,
+		TestsInFlight: 5,
 	}
+}
+
+// Limited is a kind of resource whose number a plan limits.
+type Limited string
+
+// Limited resources, by the names that GET /v1/usage shows.
+const (
+	LimitChecks        Limited = "checks"
+	LimitChannels      Limited = "channels"
+	LimitRulesPerCheck Limited = "rules_per_check"
+	LimitAPIKeys       Limited = "api_keys"
+)
+
+// CountLimits returns how many resources of each kind the tiers allow: free, paid and
+// enterprise, in this order.
+func CountLimits() map[Limited][3]int64 {
+	return map[Limited][3]int64{
+		LimitChecks:        {1_000, 10_000, Unlimited},
+		LimitChannels:      {20, 200, 2_000},
+		LimitRulesPerCheck: {10, 50, 200},
+		LimitAPIKeys:       {20, 200, 2_000},
+	}
+}
+
+// Limit returns how many resources of a kind the tier allows, or Unlimited. An unknown
+// tier has the limits of the free one.
+func (t Tier) Limit(kind Limited) int64 {
+	limits := CountLimits()[kind]
+	switch t {
+	case TierPaid:
+		return limits[1]
+	case TierEnterprise:
+		return limits[2]
+	case TierFree:
+	}
+	return limits[0]
 }
 
 // Allowance limits the checks that an organization may create in an hour.
@@ -139,8 +180,10 @@ type Allowance struct {
 
 // Usage of an organization's plan.
 type Usage struct {
-	Checks            int64
 	ExecutionsPerHour float64
+	// Counts of the limited resources. That of LimitRulesPerCheck is of the check with
+	// the most rules.
+	Counts map[Limited]int64
 }
 
 // RateWindow is the length of a window of the rate limit (spec section 8).

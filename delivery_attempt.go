@@ -35,7 +35,7 @@ type NextAttemptState string
 const (
 	NextAttemptNone    NextAttemptState = "nothing" // no delivery is pending
 	NextAttemptLater   NextAttemptState = "later"   // not before Until
-	NextAttemptBusy    NextAttemptState = "busy"    // the channel has too many attempts in flight
+	NextAttemptBusy    NextAttemptState = "busy"    // too many attempts are in flight; it waits for its turn
 	NextAttemptUnknown NextAttemptState = "lost"    // an earlier attempt has no outcome; record one first
 	NextAttemptReady   NextAttemptState = "ready"   // send it: the attempt is stored
 )
@@ -56,6 +56,8 @@ type NextAttempt struct {
 	// Last is the status of the delivery that ended last, for NextAttemptNone;
 	// empty without deliveries.
 	Last DeliveryStatus
+	// Admitted are other deliveries that may start their attempts now.
+	Admitted []PendingDelivery
 }
 
 // AttemptOutcome is the outcome of an attempt.
@@ -73,6 +75,8 @@ type Remaining struct {
 	Failures int            // of it
 	Pending  bool           // it, or another of the same incident, is to be attempted
 	Until    time.Time      // not before; zero: at once
+	// Admitted are other deliveries that may start their attempts now.
+	Admitted []PendingDelivery
 }
 
 // RetrySchedule holds the waits between the attempts of a delivery: one fewer than

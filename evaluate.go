@@ -28,6 +28,8 @@ type State struct {
 	Type CheckType `json:"type,omitempty"`
 	// Slot of the newest result; zero before the first.
 	Slot time.Time `json:"slot,omitzero"`
+	// Unstored: Slot has no result, because the machine could not run the check.
+	Unstored bool `json:"unstored,omitempty"`
 	// Health by the newest result.
 	Health Health `json:"health,omitempty"`
 	// Failures is the number of failed results in a row up to Slot.
@@ -55,7 +57,7 @@ func (s State) For(t CheckType) State {
 		s.Type = t
 		return s
 	}
-	return State{Type: t, Slot: s.Slot, Health: s.Health}
+	return State{Type: t, Slot: s.Slot, Unstored: s.Unstored, Health: s.Health}
 }
 
 // SameFiring reports whether the same rules fire in both states.
@@ -125,7 +127,7 @@ type facts struct {
 // fold updates the state except for the firing rules.
 func fold(state State, result Result) (State, facts) {
 	next := state
-	next.Slot = result.Slot
+	next.Slot, next.Unstored = result.Slot, false
 	next.Health = HealthOf(result.Success)
 	next.Failures = 0
 	if !result.Success {

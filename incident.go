@@ -143,12 +143,56 @@ type OpenRequest struct {
 	PublicURL string `json:"-"`
 }
 
+// UserAction is what a user does to an incident.
+type UserAction struct {
+	OrgID      uuid.UUID
+	IncidentID uuid.UUID
+	By         string // name or address of the user, for display
+	Note       string // of a resolution
+	// Key makes a repeated action the same action. It is the Idempotency-Key of the
+	// request, at most 255 characters; empty: every action is another one.
+	Key string
+}
+
+// IncidentText is what a user wrote for an incident, and who wrote it. Requests to
+// workflows and activities contain its ID only, so that no text and no address is in
+// the history of a workflow. It is deleted when it is applied.
+type IncidentText struct {
+	ID         uuid.UUID
+	IncidentID uuid.UUID
+	Author     string
+	Note       string
+}
+
+// ActionID returns the ID of a user's action on an incident, which is also that of its
+// text. It follows from the operation, the incident and the key; without a key it is
+// random.
+func (a *UserAction) ActionID(operation string) uuid.UUID {
+	if a.Key == "" {
+		return uuid.New()
+	}
+	return uuid.NewSHA1(incidentSpace, []byte(operation+"/"+a.IncidentID.String()+"/"+a.Key))
+}
+
+// AcknowledgeRequest is a request to acknowledge an incident.
+type AcknowledgeRequest struct {
+	ID uuid.UUID
+	By string
+	// TextID is the IncidentText with the author; uuid.Nil: By is the author.
+	TextID uuid.UUID
+	// PublicURL is the address of the API for links.
+	PublicURL string
+}
+
 // ResolveRequest is a request to resolve an incident.
 type ResolveRequest struct {
 	ID         uuid.UUID  `json:"id"`
 	Resolution Resolution `json:"resolution"`
-	By         string     `json:"by,omitempty"`
-	Note       string     `json:"note,omitempty"`
+	// By and Note are empty in requests with a TextID. Older versions set them.
+	By   string `json:"by,omitempty"`
+	Note string `json:"note,omitempty"`
+	// TextID is the IncidentText with the author and the note; uuid.Nil: there is none.
+	TextID uuid.UUID `json:"text_id,omitzero"`
 	// Latch the incident. Quiet are the voting regions in which no rule fires.
 	Latch bool     `json:"latch,omitempty"`
 	Quiet []string `json:"quiet,omitempty"`

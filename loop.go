@@ -27,6 +27,9 @@ type Loop struct {
 	Health        Health
 	Missed        int64 // slots without a result, since creation
 	Worker        string
+	// Generation of Temporal's store when the row was read, 0 before the first one is
+	// known. A store that has lost its workflows is replaced by the next generation.
+	Generation int64
 }
 
 // LoopState is the answer of a loop's workflow to its state query.
@@ -63,18 +66,4 @@ type Tombstone struct {
 	// started after it. Zero when the check was deleted: no loop of it may run.
 	Revision  int64
 	CreatedAt time.Time
-}
-
-// A worker renews its lease every LeaseRenewal, and counts as gone when it has not
-// renewed for LeaseTimeout.
-const (
-	LeaseRenewal = time.Second
-	LeaseTimeout = 3 * time.Second
-)
-
-// Lease says that a worker serves a region. The worker renews it while it lives, and
-// releases it when it stops.
-type Lease struct {
-	Worker string // name of the process
-	Region string // region key
 }

@@ -52,6 +52,9 @@ type StoredResult struct {
 	// Missed is the number of slots without a result that the insert found before
 	// this one.
 	Missed int64
+	// Previous is the newest slot of the loop with a result when this one was
+	// written, manual ones included. Zero: there is none, or it is not known.
+	Previous time.Time
 }
 
 // MaxErrorLength is the maximum length of Result.Error, in bytes.

@@ -59,13 +59,12 @@ func keyID(key []byte) string {
 
 // Seal encrypts a text under the current key. Two seals of the same text differ.
 func (k *Keyring) Seal(plain string) (string, error) {
-	aead := k.ciphers[k.current]
-	nonce := make([]byte, aead.NonceSize())
-	if _, err := rand.Read(nonce); err != nil {
+	head := sealedVersion + ":" + k.current + ":"
+	_, sealed, err := k.SealBytes([]byte(plain), []byte(head))
+	if err != nil {
 		return "", fmt.Errorf("seal a secret: %w", err)
 	}
-	head := sealedVersion + ":" + k.current + ":"
-	return head + base64.RawStdEncoding.EncodeToString(aead.Seal(nonce, nonce, []byte(plain), []byte(head))), nil
+	return head + base64.RawStdEncoding.EncodeToString(sealed), nil
 }
 
 // Open decrypts what Seal made. A text that was changed, is not a sealed one or
@@ -76,21 +75,58 @@ func (k *Keyring) Open(sealed string) (string, error) {
 	if len(parts) != 3 || parts[0] != sealedVersion {
 		return "", errors.New("open a secret: not a sealed text")
 	}
-	aead, ok := k.ciphers[parts[1]]
-	if !ok {
-		return "", fmt.Errorf("open a secret: it was sealed with key %q, which is not given", parts[1])
-	}
 	raw, err := base64.RawStdEncoding.DecodeString(parts[2])
-	if err != nil || len(raw) < aead.NonceSize() {
-		return "", errors.New("open a secret: the sealed text is damaged")
+	if err != nil && k.ciphers[parts[1]] != nil {
+		return "", fmt.Errorf("open a secret: %w", errDamaged())
 	}
 	head := sealedVersion + ":" + parts[1] + ":"
-	plain, err := aead.Open(nil, raw[:aead.NonceSize()], raw[aead.NonceSize():], []byte(head))
+	plain, err := k.OpenBytes(parts[1], raw, []byte(head))
 	if err != nil {
-		return "", errors.New("open a secret: the sealed text is damaged")
+		return "", fmt.Errorf("open a secret: %w", err)
 	}
 	return string(plain), nil
 }
+
+// SealBytes encrypts bytes under the current key and returns the id of that key, eight
+// hexadecimal digits. OpenBytes needs the same bound bytes, which are authenticated and
+// not part of the result. The result is 28 bytes longer: a random nonce before it, and
+// the authentication tag behind it (AES-256-GCM, NIST SP 800-38D).
+func (k *Keyring) SealBytes(plain, bound []byte) (keyID string, sealed []byte, err error) {
+	aead := k.ciphers[k.current]
+	nonce := make([]byte, aead.NonceSize(), aead.NonceSize()+len(plain)+aead.Overhead())
+	if _, err := rand.Read(nonce); err != nil {
+		return "", nil, err
+	}
+	return k.current, aead.Seal(nonce, nonce, plain, bound), nil
+}
+
+// OpenBytes decrypts what SealBytes made under the key with that id. The error is an
+// UnknownKeyError when the ring lacks the key; it never shows the bytes.
+func (k *Keyring) OpenBytes(keyID string, sealed, bound []byte) ([]byte, error) {
+	aead, ok := k.ciphers[keyID]
+	if !ok {
+		return nil, UnknownKeyError{ID: keyID}
+	}
+	if len(sealed) < aead.NonceSize() {
+		return nil, errDamaged()
+	}
+	plain, err := aead.Open(nil, sealed[:aead.NonceSize()], sealed[aead.NonceSize():], bound)
+	if err != nil {
+		return nil, errDamaged()
+	}
+	return plain, nil
+}
+
+// UnknownKeyError is the error for bytes that are sealed with a key that a ring lacks.
+type UnknownKeyError struct{ ID string }
+
+// Error names the key.
+func (e UnknownKeyError) Error() string {
+	return fmt.Sprintf("it was sealed with key %q, which is not given", e.ID)
+}
+
+// errDamaged is the error for sealed bytes that were changed or cut.
+func errDamaged() error { return errors.New("the sealed text is damaged") }
 
 // SealSecrets seals every secret of a config, for storing it.
 func (k *Keyring) SealSecrets(fields SecretFields, config json.RawMessage) (json.RawMessage, error) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -23,6 +24,10 @@ const (
 	// catalogueFull is the time between two full loads, which correct what the
 	// polls may have missed.
 	catalogueFull = 5 * time.Minute
+	// cataloguePollTimeout and catalogueFullTimeout bound one poll and one full load, so
+	// that a database that does not answer cannot stop the ones after it.
+	cataloguePollTimeout = 15 * time.Second
+	catalogueFullTimeout = 3 * time.Minute
 )
 
 // definitionStore reads definitions.
@@ -52,6 +57,8 @@ type Catalogue struct {
 	clock   func(context.Context) (time.Time, error) // the clock that stamps changes
 	log     *slog.Logger
 
+	restores restoreStore // nil: an older definition is never a restored one
+
 	mu      sync.Mutex
 	entries map[uuid.UUID]*entry
 }
@@ -64,6 +71,8 @@ type entry struct {
 	probeErr error
 	// deleted: the check does not exist any more.
 	deleted bool
+	// slow: the last probe took long.
+	slow atomic.Bool
 	// replaced is closed when a newer entry replaces this one, or it is dropped.
 	replaced chan struct{}
 }
@@ -77,7 +86,10 @@ type CatalogueOptions struct {
 	// Clock stamps changes of definitions: it is the database's, since the clock of
 	// this machine may be wrong by minutes. Nil uses Now.
 	Clock func(context.Context) (time.Time, error)
-	Log   *slog.Logger
+	// Restores raises the revisions of definitions that a restored Postgres has
+	// forgotten. Nil keeps the newer definition.
+	Restores restoreStore
+	Log      *slog.Logger
 }
 
 // NewCatalogue returns an empty catalogue. Load fills it, and Run keeps it up to date.
@@ -87,7 +99,7 @@ func NewCatalogue(opts CatalogueOptions) *Catalogue {
 		clock = func(context.Context) (time.Time, error) { return opts.Now(), nil }
 	}
 	return &Catalogue{
-		store: opts.Store, parser: opts.Parser, regions: opts.Regions, now: opts.Now, clock: clock, log: opts.Log,
+		store: opts.Store, parser: opts.Parser, regions: opts.Regions, now: opts.Now, clock: clock, log: opts.Log, restores: opts.Restores,
 		entries: make(map[uuid.UUID]*entry),
 	}
 }
@@ -95,13 +107,17 @@ func NewCatalogue(opts CatalogueOptions) *Catalogue {
 // Load reads every active definition and drops the others. A worker must call it before
 // it polls for tasks, or it would read its checks one by one.
 func (c *Catalogue) Load(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, catalogueFullTimeout)
+	defer cancel()
 	defs, _, err := c.store.Definitions(ctx, c.regions, time.Time{})
 	if err != nil {
 		return err
 	}
 	active := make(map[uuid.UUID]bool, len(defs))
 	for _, def := range defs {
-		c.put(def)
+		if err := c.follow(ctx, def); err != nil {
+			return err
+		}
 		active[def.Check.ID] = true
 	}
 	c.mu.Lock()
@@ -136,15 +152,17 @@ func (c *Catalogue) Run(ctx context.Context) {
 			}
 			full = began
 		}
-		at, err := c.clock(ctx)
+		polling, cancel := context.WithTimeout(ctx, cataloguePollTimeout)
+		at, err := c.clock(polling)
 		if since.IsZero() {
 			if since = at; err != nil {
 				full = time.Time{} // the time of the last read is unknown: load again
 			}
 		}
 		if err == nil {
-			err = c.refresh(ctx, since.Add(-catalogueOverlap))
+			err = c.refresh(polling, since.Add(-catalogueOverlap))
 		}
+		cancel()
 		if err != nil {
 			c.warn(ctx, err)
 			continue
@@ -173,6 +191,17 @@ func (c *Catalogue) definition(ctx context.Context, id uuid.UUID, revision int64
 	return c.put(def), nil
 }
 
+// cached returns the entry of a check at this revision or a newer one, nil when there is
+// none without reading the store.
+func (c *Catalogue) cached(id uuid.UUID, revision int64) *entry {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known := c.entries[id]; known != nil && !known.deleted && known.Check.Revision >= revision {
+		return known
+	}
+	return nil
+}
+
 // Len returns the number of cached checks.
 func (c *Catalogue) Len() int {
 	c.mu.Lock()
@@ -186,13 +215,39 @@ func (c *Catalogue) refresh(ctx context.Context, since time.Time) error {
 		return err
 	}
 	for _, def := range defs {
-		c.put(def)
+		if err := c.follow(ctx, def); err != nil {
+			return err
+		}
 	}
 	for _, t := range gone {
 		if err := c.markDeleted(ctx, t); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// follow makes a definition that was read the entry of its check. When it is older than
+// the entry, and still is when it is read again, Postgres was restored from a backup:
+// its revision is raised.
+func (c *Catalogue) follow(ctx context.Context, def vigil.Definition) error {
+	id, known := def.Check.ID, c.put(def)
+	if known.Check.Revision <= def.Check.Revision || c.restores == nil {
+		return nil
+	}
+	again, err := c.store.Definition(ctx, id)
+	if err == nil && again.Check.Revision < known.Check.Revision {
+		if _, err = c.restores.RaiseRevision(ctx, id, known.Check.Revision, vigil.DatabaseOlder); err == nil {
+			again, err = c.store.Definition(ctx, id)
+		}
+	}
+	if vigil.ErrorCode(err) == vigil.CodeNotFound {
+		return nil // a tombstone, or the next full load, says so
+	}
+	if err != nil {
+		return err
+	}
+	c.put(again)
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"slices"
 	"strings"
 	"sync"
 
@@ -41,6 +42,18 @@ func (w *Watcher) TakeClaims() map[string][]uuid.UUID {
 func (w *Watcher) ReturnClaims(region string, checks []uuid.UUID) {
 	for _, check := range checks {
 		w.claims.add(loopKey{check, region})
+	}
+}
+
+// ForgetClaims drops the pending claims of regions whose lease was lost: other workers may
+// have these loops.
+func (w *Watcher) ForgetClaims(regions []string) {
+	w.claims.mu.Lock()
+	defer w.claims.mu.Unlock()
+	for key := range w.claims.loops {
+		if slices.Contains(regions, key.region) {
+			delete(w.claims.loops, key)
+		}
 	}
 }
 

@@ -39,9 +39,11 @@ type notices interface {
 // DeliveriesOptions are the dependencies of Deliveries. Notices may be nil: then no
 // mail is sent about channels that were disabled.
 type DeliveriesOptions struct {
-	Store    deliveryStore
-	Channels senders
-	Notices  notices
+	Store deliveryStore
+	// Workflows signals the deliveries that may start an attempt.
+	Workflows deliveryStarter
+	Channels  senders
+	Notices   notices
 	// Schedule holds the waits between attempts.
 	Schedule vigil.RetrySchedule
 	// PublicURL is the address of the API, without a trailing slash.
@@ -60,9 +62,12 @@ func NewDeliveries(opts DeliveriesOptions) *Deliveries { return &Deliveries{opts
 
 // DeliveryReport is the state of the deliveries to a channel after an attempt.
 type DeliveryReport struct {
-	// Done: no delivery is pending. Busy: the channel has enough attempts in flight.
+	// Done: no delivery is pending. Busy: too many attempts are in flight.
 	Done bool `json:"done,omitempty"`
 	Busy bool `json:"busy,omitempty"`
+	// Queued: the delivery has its turn when its workflow is signaled. A worker of an
+	// older version sets Busy only, and one that reads only Busy tries again later.
+	Queued bool `json:"queued,omitempty"`
 	// Next is when the next attempt is due; zero: immediately.
 	Next time.Time `json:"next,omitzero"`
 	// Pause is set by the workflow.
@@ -85,13 +90,14 @@ func (d *Deliveries) Deliver(ctx context.Context, incidentID, channelID uuid.UUI
 	if err != nil {
 		return DeliveryReport{}, fmt.Errorf("claim an attempt: %w", err)
 	}
+	d.signal(ctx, next.Admitted)
 	switch next.State {
 	case vigil.NextAttemptNone:
 		return DeliveryReport{Done: true, Status: next.Last, Text: "**" + string(next.Last) + "**"}, nil
 	case vigil.NextAttemptLater:
 		return DeliveryReport{Next: next.Until}, nil
 	case vigil.NextAttemptBusy:
-		return DeliveryReport{Busy: true, Text: "the channel has enough in flight"}, nil
+		return DeliveryReport{Busy: true, Queued: true, Text: "waits for other attempts to end"}, nil
 	case vigil.NextAttemptUnknown:
 		lost := next.Attempt
 		lost.ErrorCode, lost.Error = vigil.AttemptUnknown, "the outcome is not known: the attempt was cut short, and may have arrived"
@@ -192,11 +198,31 @@ func (d *Deliveries) record(
 	if err != nil {
 		return DeliveryReport{}, fmt.Errorf("record the outcome: %w", err)
 	}
+	d.signal(ctx, remaining.Admitted)
 	countAttempt(ctx, next.Delivery.ChannelType, outcome, remaining)
 	return DeliveryReport{
 		Done: !remaining.Pending, Next: remaining.Until, Status: remaining.Status, Failures: remaining.Failures,
 		Text: attemptText(next.Delivery.EventType, attempt),
 	}, nil
+}
+
+// signalTimeout bounds the signals after a change of the store.
+const signalTimeout = 5 * time.Second
+
+// signal wakes the workflows of deliveries that were admitted. The sweep repeats a
+// signal that fails.
+func (d *Deliveries) signal(ctx context.Context, admitted []vigil.PendingDelivery) {
+	if len(admitted) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), signalTimeout)
+	defer cancel()
+	for _, delivery := range admitted {
+		if err := d.Workflows.Send(ctx, delivery); err != nil {
+			d.Log.WarnContext(ctx, "an admitted delivery was not signaled; the sweep signals it again",
+				"incident", delivery.IncidentID, "channel", delivery.ChannelID, "error", err)
+		}
+	}
 }
 
 // attemptText describes the outcome without quoting the receiver.

@@ -71,3 +71,61 @@ func TestGoneReceiver(t *testing.T) {
 		})
 	}
 }
+
+// admitting admits deliveries with each claim and outcome.
+type admitting struct {
+	*fakeDelivery
+	admitted []vigil.PendingDelivery
+	sent     []vigil.PendingDelivery
+	sendErr  error
+}
+
+func (a *admitting) ClaimAttempt(ctx context.Context, incident, channel uuid.UUID) (vigil.NextAttempt, error) {
+	next, err := a.fakeDelivery.ClaimAttempt(ctx, incident, channel)
+	next.Admitted = a.admitted[:1]
+	return next, err
+}
+
+func (a *admitting) RecordOutcome(ctx context.Context, outcome vigil.AttemptOutcome) (vigil.Remaining, error) {
+	rest, err := a.fakeDelivery.RecordOutcome(ctx, outcome)
+	rest.Admitted = a.admitted[1:]
+	return rest, err
+}
+
+func (a *admitting) Send(_ context.Context, delivery vigil.PendingDelivery) error {
+	a.sent = append(a.sent, delivery)
+	return a.sendErr
+}
+
+// TestAdmittedDeliveriesAreSignaled proves that an attempt signals the deliveries that
+// it admits, and that a signal that fails does not fail the attempt.
+func TestAdmittedDeliveriesAreSignaled(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		state   vigil.NextAttemptState
+		sendErr error
+		want    int
+	}{
+		"OfAnAttempt":                 {vigil.NextAttemptReady, nil, 3},
+		"OfAnAttemptWithoutOutcome":   {vigil.NextAttemptUnknown, nil, 3},
+		"OfADeliveryThatWaits":        {vigil.NextAttemptBusy, nil, 1},
+		"OfADeliveryThatHasNoMessage": {vigil.NextAttemptNone, nil, 1},
+		"WhileTemporalIsAway":         {vigil.NextAttemptReady, errors.New("away"), 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := &admitting{
+				fakeDelivery: &fakeDelivery{state: test.state, rest: vigil.DeliveryDelivered}, sendErr: test.sendErr,
+				admitted: []vigil.PendingDelivery{{IncidentID: uuid.New()}, {IncidentID: uuid.New()}, {IncidentID: uuid.New()}},
+			}
+			acts := activities.NewDeliveries(activities.DeliveriesOptions{
+				Store: d, Workflows: d, Channels: d.fakeDelivery, Schedule: vigil.DefaultRetrySchedule(),
+				Random: func() float64 { return 0.5 }, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+			})
+			counted(t, 1, acts.Deliver, uuid.New(), uuid.New())
+			if !slices.Equal(d.sent, d.admitted[:test.want]) {
+				t.Errorf("signaled %v, want %v", d.sent, d.admitted[:test.want])
+			}
+		})
+	}
+}

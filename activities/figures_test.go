@@ -115,7 +115,7 @@ func (r incidentRows) OpenIncident(context.Context, vigil.OpenRequest) (vigil.In
 	return r.out, r.err
 }
 
-func (r incidentRows) AcknowledgeIncident(context.Context, uuid.UUID, string, string) (vigil.IncidentOutcome, error) {
+func (r incidentRows) AcknowledgeIncident(context.Context, vigil.AcknowledgeRequest) (vigil.IncidentOutcome, error) {
 	return r.out, r.err
 }
 

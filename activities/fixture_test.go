@@ -17,10 +17,10 @@ import (
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
-	"golang.org/x/sync/semaphore"
 
 	"vigil"
 	"vigil/activities"
+	"vigil/fair"
 	"vigil/probe"
 )
 
@@ -50,11 +50,15 @@ type watchFixture struct {
 	onRead func()
 
 	// Errors of the store and the parser; nil succeeds.
-	readErr, writeErr, historyErr, parseErr error
+	readErr, writeErr, historyErr, parseErr, voteErr, raiseErr error
 	// oneErr is the error of reads of one definition only.
 	oneErr error
 	// noChanges makes a poll return tombstones only.
 	noChanges bool
+
+	voted    time.Time           // slot of the stored vote
+	restored bool                // revisions can be raised
+	raised   []vigil.RestoreSign // why revisions were raised
 
 	written         []vigil.ResultRow
 	polls           []poll // reads of many definitions
@@ -100,11 +104,11 @@ func newIdleFixture(t *testing.T, options ...func(*activities.WatcherOptions)) *
 	w := &watchFixture{T: t, defs: make(map[uuid.UUID]vigil.Definition)}
 	logger := slog.New(slog.NewTextHandler(&w.log, nil))
 	w.catalogue = activities.NewCatalogue(activities.CatalogueOptions{
-		Store: w, Parser: w, Regions: []string{region}, Now: time.Now, Clock: w.clockOfChanges, Log: logger,
+		Store: w, Parser: w, Regions: []string{region}, Now: time.Now, Clock: w.clockOfChanges, Restores: w, Log: logger,
 	})
 	opts := activities.WatcherOptions{
 		Catalogue: w.catalogue, Results: w, History: w,
-		Probes: semaphore.NewWeighted(256), Worker: "test", Now: time.Now, Log: logger,
+		Probes: fair.New(fair.DefaultLimits(256)), Worker: "test", Restores: w, Now: time.Now, Log: logger,
 	}
 	for _, option := range options {
 		option(&opts)
@@ -252,14 +256,41 @@ func (w *watchFixture) Write(_ context.Context, row vigil.ResultRow) (vigil.Stor
 	if _, ok := w.defs[row.Result.CheckID]; !ok {
 		return vigil.StoredResult{}, vigil.NotFound("check")
 	}
+	var previous time.Time
+	for _, stored := range w.rows {
+		if stored.CheckID == row.Result.CheckID && stored.Slot.After(previous) {
+			previous = stored.Slot
+		}
+	}
 	for _, stored := range w.rows {
 		if stored.CheckID == row.Result.CheckID && stored.Slot.Equal(row.Result.Slot) {
-			return vigil.StoredResult{Result: stored}, nil
+			return vigil.StoredResult{Result: stored, Previous: previous}, nil
 		}
 	}
 	w.written = append(w.written, row)
 	w.rows = append(w.rows, row.Result)
-	return vigil.StoredResult{Result: row.Result, Inserted: true}, nil
+	return vigil.StoredResult{Result: row.Result, Inserted: true, Previous: previous}, nil
+}
+
+func (w *watchFixture) LastVoteSlot(context.Context, uuid.UUID, string) (time.Time, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.voted, w.voteErr
+}
+
+func (w *watchFixture) RaiseRevision(_ context.Context, id uuid.UUID, seen int64, why vigil.RestoreSign) (int64, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	def, ok := w.defs[id]
+	if !ok || !w.restored || w.raiseErr != nil {
+		return 0, w.raiseErr
+	}
+	if def.Check.Revision <= seen {
+		def.Check.Revision = seen + 1
+		w.defs[id] = def
+		w.raised = append(w.raised, why)
+	}
+	return def.Check.Revision, nil
 }
 
 func (w *watchFixture) ResultsAfter(_ context.Context, id uuid.UUID, in string, slot time.Time, limit int) ([]vigil.Result, error) {

@@ -15,7 +15,7 @@ import (
 type incidentStore interface {
 	IncidentContext(ctx context.Context, checkID uuid.UUID) (vigil.IncidentContext, error)
 	OpenIncident(ctx context.Context, request vigil.OpenRequest) (vigil.IncidentOutcome, error)
-	AcknowledgeIncident(ctx context.Context, id uuid.UUID, by, publicURL string) (vigil.IncidentOutcome, error)
+	AcknowledgeIncident(ctx context.Context, request vigil.AcknowledgeRequest) (vigil.IncidentOutcome, error)
 	ResolveIncident(ctx context.Context, request vigil.ResolveRequest) (vigil.IncidentOutcome, error)
 	KeepLatch(ctx context.Context, id uuid.UUID, quiet []string, over bool) error
 }
@@ -45,7 +45,10 @@ func NewIncidents(opts IncidentsOptions) *Incidents { return &Incidents{opts} }
 // Acknowledgement is the input of Incidents.Acknowledge.
 type Acknowledgement struct {
 	ID uuid.UUID `json:"id"`
-	By string    `json:"by,omitempty"`
+	// By is empty with a TextID. Older versions set it.
+	By string `json:"by,omitempty"`
+	// TextID is the vigil.IncidentText with the author.
+	TextID uuid.UUID `json:"text_id,omitzero"`
 }
 
 // LatchState is the input of Incidents.KeepLatch.
@@ -79,7 +82,7 @@ func (i *Incidents) Open(ctx context.Context, request vigil.OpenRequest) (vigil.
 
 // Acknowledge acknowledges an incident.
 func (i *Incidents) Acknowledge(ctx context.Context, a Acknowledgement) (vigil.IncidentHead, error) {
-	out, err := i.Store.AcknowledgeIncident(ctx, a.ID, a.By, i.PublicURL)
+	out, err := i.Store.AcknowledgeIncident(ctx, vigil.AcknowledgeRequest{ID: a.ID, By: a.By, TextID: a.TextID, PublicURL: i.PublicURL})
 	return i.startDeliveries(ctx, out, err)
 }
 

@@ -17,8 +17,7 @@ const rebuildRows = 100
 const recoverPage = 1000
 
 // recover evaluates stored results that the state does not include yet, because the turn
-// before was lost. It stops after the first result that changes which rules fire, as a
-// turn does, so that the loop reports that vote like any other.
+// before was lost.
 func (t *turnRun) recover(ctx context.Context) error {
 	if !t.turn.Recover && !t.state.Slot.IsZero() {
 		return nil
@@ -38,22 +37,7 @@ func (t *turnRun) recover(ctx context.Context) error {
 		t.behind = t.firingChanged()
 		return nil
 	}
-	for !t.firingChanged() {
-		rows, err := t.History.ResultsAfter(ctx, t.turn.CheckID, t.turn.Region, t.state.Slot, recoverPage)
-		if err != nil {
-			return fmt.Errorf("read the results of a lost turn: %w", err)
-		}
-		for _, row := range rows {
-			if t.fold(e, row); t.firingChanged() {
-				break
-			}
-		}
-		if len(rows) < recoverPage && !t.firingChanged() {
-			return nil
-		}
-	}
-	t.behind = true
-	return nil
+	return t.catchUp(ctx, e)
 }
 
 // rebuild builds the state from the newest results of the schedule that started at start.

@@ -31,6 +31,9 @@ func (w *Watcher) ReportVote(ctx context.Context, checkID uuid.UUID, vote vigil.
 	if w.Votes == nil || w.Incidents == nil {
 		return nil
 	}
+	if _, ok := w.Lease.Holds(vote.Region); !ok {
+		return errParked // at once, instead of waiting for Postgres
+	}
 	ack, err := w.Votes.SaveVote(ctx, checkID, vote)
 	if vigil.ErrorCode(err) == vigil.CodeNotFound {
 		return nil

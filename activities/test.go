@@ -6,9 +6,16 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"go.temporal.io/sdk/activity"
 
 	"vigil"
+	"vigil/fair"
+	"vigil/timing"
 )
+
+// HeartbeatInterval is how often a test by hand reports that it runs. The answer is the
+// only way to learn that its caller has left.
+const HeartbeatInterval = time.Second
 
 // TestRequest asks for one probe immediately, outside the schedule.
 type TestRequest struct {
@@ -24,6 +31,9 @@ type TestRequest struct {
 // stores the result like any other, with the time of the probe as its slot. An unknown
 // check is a CodeNotFound error.
 func (w *Watcher) Test(ctx context.Context, request TestRequest) (vigil.Result, error) {
+	if _, ok := w.Lease.Holds(request.Region); !ok {
+		return vigil.Result{}, errParked
+	}
 	e, err := w.Catalogue.definition(ctx, request.CheckID, request.Revision)
 	if err != nil {
 		return vigil.Result{}, fmt.Errorf("read the definition: %w", err)
@@ -31,7 +41,11 @@ func (w *Watcher) Test(ctx context.Context, request TestRequest) (vigil.Result, 
 	if e.deleted {
 		return vigil.Result{}, vigil.NotFound("check")
 	}
-	if err := w.acquireProbe(ctx); err != nil {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go keepCancellable(ctx)
+	place, err := w.acquireTest(ctx, e)
+	if err != nil {
 		return vigil.Result{}, err
 	}
 	now := w.Now().Truncate(time.Microsecond) // the precision of Postgres
@@ -39,9 +53,8 @@ func (w *Watcher) Test(ctx context.Context, request TestRequest) (vigil.Result, 
 		ID:      vigil.ResultID(request.CheckID, request.Region, now),
 		CheckID: request.CheckID, Region: request.Region,
 		Slot: now, Time: now, Manual: true,
-		Observation: e.observe(ctx),
+		Observation: e.observeIn(ctx, place),
 	}
-	w.releaseProbe()
 	if ctx.Err() != nil {
 		return vigil.Result{}, ctx.Err()
 	}
@@ -61,4 +74,24 @@ func (w *Watcher) Test(ctx context.Context, request TestRequest) (vigil.Result, 
 	}
 	countResult(ctx, e.Check.Type, stored)
 	return stored.Result, nil
+}
+
+// acquireTest waits for one of the places for tests.
+func (w *Watcher) acquireTest(ctx context.Context, e *entry) (*fair.Place, error) {
+	place := w.tests.Join(e.claim(w.Now()))
+	select {
+	case <-place.Granted():
+		return place, nil
+	case <-ctx.Done():
+		place.Leave()
+		return nil, ctx.Err()
+	}
+}
+
+// keepCancellable sends heartbeats until ctx ends; Temporal ends ctx when the answer to one
+// says that the activity is canceled.
+func keepCancellable(ctx context.Context) {
+	for timing.Sleep(ctx, HeartbeatInterval) == nil {
+		activity.RecordHeartbeat(ctx)
+	}
 }

@@ -59,6 +59,16 @@ func (s *turnLocks) acquire(ctx context.Context, key loopKey, scheduled time.Tim
 	}
 }
 
+// supersede asks the turn that holds the lock of a loop to release it, unless it is newer
+// than a turn that was scheduled at that time.
+func (s *turnLocks) supersede(key loopKey, scheduled time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if holder := s.held[key]; holder != nil && !holder.scheduled.After(scheduled) {
+		holder.once.Do(func() { close(holder.superseded) })
+	}
+}
+
 // release releases a lock that acquire returned.
 func (s *turnLocks) release(lock *turnLock) {
 	s.mu.Lock()

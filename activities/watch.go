@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
 	"go.temporal.io/sdk/activity"
-	"golang.org/x/sync/semaphore"
 
 	"vigil"
+	"vigil/fair"
 )
 
 // Turn is the argument of Watch: continue the loop from State.
@@ -40,6 +39,7 @@ const (
 	Covered  End = "covered"  // all its slots have results
 	Changed  End = "changed"  // health or the firing rules changed
 	HandOver End = "handover" // the worker stops, another one runs the next turn
+	Late     End = "late"     // its planned time is over, and not all its slots have results
 	Gone     End = "gone"     // the check does not run in this region any more
 )
 
@@ -83,17 +83,19 @@ type resultHistory interface {
 	LastDNSAnswer(ctx context.Context, checkID uuid.UUID, region string, before time.Time) (fingerprint string, slot time.Time, err error)
 }
 
-// WatcherOptions are the dependencies of a Watcher. All members but QuietWindow, Votes and
-// Incidents are required.
+// WatcherOptions are the dependencies of a Watcher. All members but Lease, QuietWindow,
+// Votes, Incidents and Restores are required.
 type WatcherOptions struct {
 	Catalogue *Catalogue
 	Results   resultWriter
 	History   resultHistory
-	// Probes limits how many probes run at once in the process. The time that a probe
-	// waits for it counts as lateness, not as response time.
-	Probes *semaphore.Weighted
+	// Probes shares the places for probes of the process. The time that a probe waits
+	// for its place counts as lateness, not as response time.
+	Probes *fair.Queue
 	// Worker is the name under which the process renews its leases.
 	Worker string
+	// Lease says whether they hold. Nil: probes need no lease.
+	Lease *LeaseHolder
 	// QuietWindow is how much time one turn may cover while nothing changes; with 0
 	// every turn covers one slot.
 	QuietWindow time.Duration
@@ -101,8 +103,11 @@ type WatcherOptions struct {
 	// and no incident opens.
 	Votes     voteStore
 	Incidents incidentSignaler
-	Now       func() time.Time
-	Log       *slog.Logger
+	// Restores is asked when a turn finds that Postgres or Temporal was restored from
+	// a backup. Without it the state of a loop is believed.
+	Restores restoreStore
+	Now      func() time.Time
+	Log      *slog.Logger
 }
 
 // Watcher implements the activities of the region workers of one process.
@@ -111,12 +116,16 @@ type Watcher struct {
 	locks     *turnLocks
 	claims    *pendingClaims
 	shortName string
-	probing   atomic.Int64
+	tests     *fair.Queue // places of tests by hand
+	lateness  Lateness
 }
 
 // NewWatcher returns a Watcher.
 func NewWatcher(opts WatcherOptions) *Watcher {
-	return &Watcher{WatcherOptions: opts, locks: newTurnLocks(), claims: newPendingClaims(), shortName: shortWorkerName(opts.Worker)}
+	return &Watcher{
+		WatcherOptions: opts, locks: newTurnLocks(), claims: newPendingClaims(), shortName: shortWorkerName(opts.Worker),
+		tests: fair.New(fair.DefaultLimits(testPlaces)),
+	}
 }
 
 // Watch runs one turn of a loop: it waits for the next slot, probes at its time, stores
@@ -131,12 +140,22 @@ func NewWatcher(opts WatcherOptions) *Watcher {
 // Tens of thousands of turns wait at the same time, each on its own stack. What they need
 // while they wait is on the heap, which halves the stack: hence the pointers.
 func (w *Watcher) Watch(ctx context.Context, turn *Turn) (*TurnResult, error) {
+	fence, ok := w.Lease.Holds(turn.Region)
+	if !ok {
+		return w.refuse(ctx, turn)
+	}
+	if w.stale(ctx) {
+		return nil, ErrSuperseded
+	}
 	held := w.lockTurn(ctx, turn)
 	if held == nil {
 		return nil, ErrSuperseded
 	}
 	defer w.locks.release(held)
-	t := &turnRun{Watcher: w, turn: turn, state: turn.State, lock: held, stop: activity.GetWorkerStopChannel(ctx)}
+	t := &turnRun{
+		Watcher: w, turn: turn, state: turn.State, reported: turn.State, fence: fence, lock: held,
+		stop: activity.GetWorkerStopChannel(ctx),
+	}
 	if err := t.recover(ctx); err != nil {
 		return nil, err
 	}
@@ -159,10 +178,16 @@ type turnRun struct {
 	*Watcher
 	turn    *Turn
 	state   vigil.State
+	fence   int64 // of the lease under which the turn began
 	covered int
-	behind  bool // there are stored results that the state does not include
-	lock    *turnLock
-	stop    <-chan struct{}
+	until   time.Time // the last slot that the turn may cover
+	behind  bool      // there are stored results that the state does not include
+	// reported is the state whose firing rules the last vote has. revote: that vote is
+	// not the stored one, and the turn ends to have another reported.
+	reported vigil.State
+	revote   bool
+	lock     *turnLock
+	stop     <-chan struct{}
 }
 
 // fold evaluates a result and updates the state.
@@ -170,11 +195,18 @@ func (t *turnRun) fold(e *entry, row vigil.Result) {
 	t.state, _ = vigil.Evaluate(e.Rules, t.state.For(e.Check.Type), row)
 }
 
-// firingChanged reports whether other rules fire than at the start of the turn.
-func (t *turnRun) firingChanged() bool { return !t.state.SameFiring(t.turn.State) }
+// firingChanged reports whether other rules fire than in the last vote.
+func (t *turnRun) firingChanged() bool { return !t.state.SameFiring(t.reported) }
 
+// definition returns the definition at the turn's revision or a newer one. Only a
+// restored Postgres has an older one; its revision is raised.
 func (t *turnRun) definition(ctx context.Context) (*entry, error) {
 	e, err := t.Catalogue.definition(ctx, t.turn.CheckID, t.turn.Revision)
+	if err == nil && !e.deleted && e.Check.Revision < t.turn.Revision && t.Restores != nil {
+		if err = t.raise(ctx, e, vigil.DatabaseOlder); err == nil {
+			e, err = t.Catalogue.definition(ctx, t.turn.CheckID, t.turn.Revision)
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read the definition: %w", err)
 	}
@@ -192,29 +224,48 @@ func (t *turnRun) run(ctx context.Context) (*TurnResult, error) {
 		if !ok {
 			return t.end(Gone, e, vigil.Schedule{}), nil
 		}
-		if t.behind || t.covered >= t.span(e, schedule) {
+		if t.behind || t.revote || t.covered >= t.span(e, schedule) {
 			return t.end(Changed, e, schedule), nil
 		}
 		slot := schedule.Due(t.state.Slot, t.Now())
-		switch t.await(ctx, slot, e) {
+		if t.covered == 0 {
+			t.plan(ctx, e, schedule, slot)
+		} else if slot.After(t.until) {
+			return t.end(Late, e, schedule), nil
+		}
+		why := t.await(ctx, slot, e)
+		var place *fair.Place
+		if why == due {
+			place, why = t.acquire(ctx, e, schedule)
+		}
+		switch why {
 		case superseded:
 			return nil, ErrSuperseded
 		case cancelled:
 			return nil, ctx.Err()
 		case stopping:
 			return t.end(HandOver, e, schedule), nil
+		case late:
+			return t.end(Late, e, schedule), nil
 		case replaced:
 			continue
 		case due:
 		}
-		before := t.state.Health
-		if err := t.probe(ctx, e, slot); err != nil {
-			if vigil.ErrorCode(err) == vigil.CodeNotFound {
-				return t.end(Gone, e, schedule), nil
-			}
+		before, delay := t.state.Health, t.delay(schedule)
+		// After a wait for the place a newer slot may be due; those before it are missed.
+		switch err := t.probe(ctx, e, schedule.Due(t.state.Slot, t.Now()), place); {
+		case vigil.ErrorCode(err) == vigil.CodeNotFound:
+			return t.end(Gone, e, schedule), nil
+		case vigil.ErrorCode(err) == vigil.CodeConflict:
+			return nil, ErrSuperseded // another worker has the loop
+		case err != nil:
 			return nil, err
 		}
+		t.measure(e, delay)
 		t.covered++
+		if t.revote {
+			continue // it ends with the definition as it is now
+		}
 		if t.state.Health != before || t.firingChanged() {
 			return t.end(Changed, e, schedule), nil
 		}
@@ -244,6 +295,7 @@ type waitResult int
 
 const (
 	due        waitResult = iota // the slot has come
+	late                         // the planned time is over
 	replaced                     // the definition changed
 	stopping                     // the worker stops
 	superseded                   // a newer turn wants the place
@@ -264,23 +316,20 @@ func (t *turnRun) await(ctx context.Context, slot time.Time, e *entry) waitResul
 	case <-ctx.Done():
 		return cancelled
 	case <-timer.C:
-		return due
+		return t.awaitLease(ctx, e)
 	}
 }
 
 // probe runs the check for a slot, stores the result and evaluates the stored row. When
-// the slot already has a result, that one is evaluated instead.
-func (t *turnRun) probe(ctx context.Context, e *entry, slot time.Time) error {
-	if err := t.acquireProbe(ctx); err != nil {
-		return err
-	}
+// the slot already has a result, that one is evaluated instead. The place of the probe is
+// given back when it has ended.
+func (t *turnRun) probe(ctx context.Context, e *entry, slot time.Time, place *fair.Place) error {
 	result := vigil.Result{
 		ID:      vigil.ResultID(t.turn.CheckID, t.turn.Region, slot),
 		CheckID: t.turn.CheckID, Region: t.turn.Region,
 		Slot: slot, Time: t.Now(),
-		Observation: e.observe(ctx),
+		Observation: e.observeIn(ctx, place),
 	}
-	t.releaseProbe()
 	if ctx.Err() != nil {
 		return ctx.Err() // the probe was interrupted: its result says nothing about the target
 	}
@@ -288,7 +337,7 @@ func (t *turnRun) probe(ctx context.Context, e *entry, slot time.Time) error {
 		// It says nothing about the target either: the slot counts as missed.
 		t.Log.WarnContext(ctx, "this machine cannot run the check",
 			"check", t.turn.CheckID, "type", e.Check.Type, "reason", result.Error)
-		t.state.Slot = slot
+		t.state.Slot, t.state.Unstored = slot, true
 		return nil
 	}
 	stored, err := t.Results.Write(ctx, vigil.ResultRow{Result: result, Worker: t.Worker, Deadline: e.deadline()})
@@ -296,31 +345,12 @@ func (t *turnRun) probe(ctx context.Context, e *entry, slot time.Time) error {
 		return fmt.Errorf("store the result: %w", err)
 	}
 	countResult(ctx, e.Check.Type, stored)
-	t.fold(e, stored.Result)
-	return nil
+	return t.include(ctx, e, stored)
 }
-
-// acquireProbe waits until the process may run another probe.
-func (w *Watcher) acquireProbe(ctx context.Context) error {
-	if err := w.Probes.Acquire(ctx, 1); err != nil {
-		return err
-	}
-	w.probing.Add(1)
-	return nil
-}
-
-// releaseProbe ends what acquireProbe began.
-func (w *Watcher) releaseProbe() {
-	w.probing.Add(-1)
-	w.Probes.Release(1)
-}
-
-// Probing returns the number of running probes.
-func (w *Watcher) Probing() int64 { return w.probing.Load() }
 
 // end returns the result of the turn and plans the next one: twice the slots after a turn
 // without a change, up to the quiet window, and one slot after a change. When the worker
-// stops, the span stays the same.
+// stops, or slots are late, the span stays the same.
 func (t *turnRun) end(reason End, e *entry, schedule vigil.Schedule) *TurnResult {
 	out := &TurnResult{
 		End: reason, State: t.state, Revision: e.Check.Revision, Span: 1, Deadline: e.deadline(),
@@ -329,11 +359,11 @@ func (t *turnRun) end(reason End, e *entry, schedule vigil.Schedule) *TurnResult
 	if reason == Gone {
 		return out
 	}
-	out.Restarted = t.turn.State.Slot.Before(schedule.Start) && !t.state.Slot.Before(schedule.Start)
+	out.Restarted = t.revote || t.turn.State.Slot.Before(schedule.Start) && !t.state.Slot.Before(schedule.Start)
 	switch reason {
 	case Covered:
 		out.Span = min(2*t.turn.Span, t.maxSpan(schedule))
-	case HandOver:
+	case HandOver, Late:
 		out.Span = t.span(e, schedule)
 	default:
 	}

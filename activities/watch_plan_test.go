@@ -7,6 +7,7 @@ import (
 
 	"vigil"
 	"vigil/activities"
+	"vigil/fair"
 )
 
 // TestWatchPlan tests the plan of the next turn.
@@ -129,4 +130,97 @@ func TestWatchPlanSpan(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestWatchEnd tests that a turn ends by its planned time and not after a count of results.
+func TestWatchEnd(t *testing.T) {
+	t.Parallel()
+
+	t.Run("EndsByItsLastSlotWhenProbesAreLate", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			w := newWatchFixture(t, wide)
+			def := w.define(func(d *vigil.Definition) { d.Check.Interval = 2 * time.Second })
+			turn := w.started(def)
+			turn.Span = 20
+			first := scheduleOf(def).Next(turn.State.Slot)
+			last := first.Add(19 * 2 * time.Second)
+			w.observe = takes(5 * time.Second)
+			result := w.must(w.watch(turn))
+			if result.End != activities.Late || result.State.Slot.After(last) || time.Now().After(last.Add(5*time.Second)) {
+				t.Errorf("end %s at %v with slot %v, planned until %v", result.End, time.Now(), result.State.Slot, last)
+			}
+			if n := len(w.runs); n != 9 {
+				t.Errorf("%d probes, want that of slot zero and 8 of 5 s in 38 s", n)
+			}
+			if result.Span != 20 || !result.Next.After(result.State.Slot) || !result.Until.After(result.Next) {
+				t.Errorf("the next turn is planned as %+v", result)
+			}
+		})
+	})
+
+	t.Run("ReturnsWhenNoPlaceIsFreeBeforeItsTimeout", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			queue := fair.New(places(1))
+			w := newWatchFixture(t, wide, func(o *activities.WatcherOptions) { o.Probes = queue })
+			turn := w.started(w.define(nil))
+			held := queue.Join(fair.Claim{Organization: "another"})
+			defer held.Leave()
+			began := time.Now()
+			result := w.must(w.watch(turn))
+			// The timeout of an activity is ten minutes here.
+			if took := time.Since(began); result.End != activities.Late || took != 10*time.Minute-probeDeadline-10*time.Second {
+				t.Errorf("end %s after %v", result.End, took)
+			}
+			if len(w.runs) != 1 || !result.State.Slot.Equal(turn.State.Slot) || queue.Waiting() != 0 {
+				t.Errorf("%d probes, state %+v, %d wait", len(w.runs), result.State, queue.Waiting())
+			}
+		})
+	})
+
+	t.Run("ProbesTheNewestSlotAfterAWaitForAPlace", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			queue := fair.New(places(1))
+			w := newWatchFixture(t, wide, func(o *activities.WatcherOptions) { o.Probes = queue })
+			def := w.define(nil)
+			turn := w.started(def)
+			slot := scheduleOf(def).Next(turn.State.Slot)
+			held := queue.Join(fair.Claim{Organization: "another"})
+			time.AfterFunc(time.Until(slot)+150*time.Second, func() { held.Leave() })
+			result := w.must(w.watch(turn))
+			if want := slot.Add(2 * time.Minute); !result.State.Slot.Equal(want) || len(w.runs) != 2 {
+				t.Errorf("slot %v after %d probes, want %v after 2", result.State.Slot, len(w.runs), want)
+			}
+			if load := w.watcher.Load(); load.Lateness != 150*time.Second || load.Overloaded {
+				t.Errorf("load %+v, want 150 s late, from the first slot that was due", load)
+			}
+		})
+	})
+
+	for name, end := range map[string]func(w *watchFixture, def vigil.Definition, stop chan struct{}){
+		"EndsItsWaitForAPlaceWhenTheWorkerStops": func(_ *watchFixture, _ vigil.Definition, stop chan struct{}) { close(stop) },
+		"EndsItsWaitForAPlaceWhenTheCheckIsDisabled": func(w *watchFixture, def vigil.Definition, _ chan struct{}) {
+			w.revise(def, func(d *vigil.Definition) { d.Check.Enabled = false })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				queue := fair.New(places(1))
+				w := newWatchFixture(t, wide, func(o *activities.WatcherOptions) { o.Probes = queue })
+				def := w.define(nil)
+				turn := w.started(def)
+				held := queue.Join(fair.Claim{Organization: "another"})
+				defer held.Leave()
+				stop := make(chan struct{})
+				time.AfterFunc(time.Until(scheduleOf(def).Next(turn.State.Slot))+time.Second, func() { end(w, def, stop) })
+				result := w.must(w.watchUntil(turn, stop))
+				if end := result.End; end != activities.HandOver && end != activities.Gone || len(w.runs) != 1 || queue.Waiting() != 0 {
+					t.Errorf("end %s after %d probes, %d wait", result.End, len(w.runs), queue.Waiting())
+				}
+			})
+		})
+	}
 }

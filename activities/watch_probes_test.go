@@ -9,17 +9,21 @@ import (
 	"testing/synctest"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"vigil"
 	"vigil/activities"
+	"vigil/fair"
 )
+
+// places are limits of n probes at once.
+func places(n int) fair.Limits {
+	return fair.Limits{Places: 100 * n, Starting: n, Settle: time.Hour, SlowAfter: 2 * time.Hour}
+}
 
 // TestWatchProbes tests how turns share the limit of concurrent probes.
 func TestWatchProbes(t *testing.T) {
 	t.Parallel()
 
-	two := func(o *activities.WatcherOptions) { o.Probes = semaphore.NewWeighted(2) }
+	two := func(o *activities.WatcherOptions) { o.Probes = fair.New(places(2)) }
 
 	t.Run("RunsNoMoreProbesThanTheLimit", func(t *testing.T) {
 		t.Parallel()
@@ -63,19 +67,19 @@ func TestWatchProbes(t *testing.T) {
 	t.Run("FailsWhenItsContextEndsBeforeAProbeMayRun", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
-			places := semaphore.NewWeighted(1)
-			w := newWatchFixture(t, func(o *activities.WatcherOptions) { o.Probes = places })
+			queue := fair.New(places(1))
+			w := newWatchFixture(t, func(o *activities.WatcherOptions) { o.Probes = queue })
 			def := w.define(nil)
-			places.TryAcquire(1)
+			held := queue.Join(fair.Claim{Organization: "another"})
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(5*time.Second, cancel)
 			if _, err := w.watchIn(ctx, turnOf(def, vigil.State{})); err == nil || !strings.Contains(err.Error(), "context canceled") {
 				t.Errorf("the turn ended with %v", err)
 			}
-			if len(w.runs) != 0 || w.watcher.Probing() != 0 {
+			if len(w.runs) != 0 || w.watcher.Probing() != 1 {
 				t.Errorf("%d probes began, and %d run", len(w.runs), w.watcher.Probing())
 			}
-			places.Release(1)
+			held.Leave()
 			if w.must(w.watch(turnOf(def, vigil.State{}))); len(w.rows) != 1 {
 				t.Errorf("%d rows", len(w.rows))
 			}

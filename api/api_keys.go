@@ -81,6 +81,7 @@ func (k *apiKeys) register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
 		Method: http.MethodPost, Path: "/v1/api-keys", ID: "create-api-key", Tag: tagKeys, Scope: vigil.ScopeAdmin, Status: http.StatusCreated, Audit: "api_key.create",
 		Summary: "Create an API key",
+		Errors:  []int{http.StatusForbidden},
 	}, k.createKey)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodDelete, Path: "/v1/api-keys/{id}", ID: "delete-api-key", Tag: tagKeys, Scope: vigil.ScopeAdmin,

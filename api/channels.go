@@ -82,6 +82,7 @@ func (c *channels) register(r *rest.Registrar) {
 		Method: http.MethodPost, Path: list, ID: "create-notification-channel", Tag: tagChannels, Scope: vigil.ScopeWrite,
 		Audit: "channel.create", Status: http.StatusCreated,
 		Summary: "Create a notification channel",
+		Errors:  []int{http.StatusForbidden},
 	}, c.create)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Path: one, ID: "get-notification-channel", Tag: tagChannels, Resource: resourceChannel,

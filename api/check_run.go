@@ -2,10 +2,12 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -18,9 +20,26 @@ type checkReader interface {
 	Check(ctx context.Context, orgID, id uuid.UUID) (vigil.Check, error)
 }
 
+// testStore is what tests by hand need of the database.
+type testStore interface {
+	checkReader
+	// BeginTest counts a running test of an organization until EndTest, or for a
+	// duration. It does not admit more than limit at a time, over all processes.
+	BeginTest(ctx context.Context, orgID, id uuid.UUID, limit int, longest time.Duration) (admitted bool, err error)
+	EndTest(ctx context.Context, orgID, id uuid.UUID) error
+}
+
+const (
+	// testLongest is how long a test counts at most, as when this process dies.
+	testLongest = 90 * time.Second
+	// testRetry is the Retry-After, in seconds, when too many tests run.
+	testRetry = 2
+)
+
 // checkRuns runs checks on request.
 type checkRuns struct {
-	store checkReader
+	store testStore
+	loads *loads
 	loops loopWorkflows
 	plans plans
 }
@@ -30,8 +49,10 @@ func (c *checkRuns) register(r *rest.Registrar) {
 		Method: http.MethodPost, Path: "/v1/checks/{id}/test", ID: "test-check", Tag: tagResults, Scope: vigil.ScopeRespond, Resource: resourceCheck, Audit: "check.test",
 		Summary: "Run a check now",
 		Description: "Runs in the check's first region, or in `region`. On an enabled check it counts as an execution. " +
-			"With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`.",
-		Errors: []int{http.StatusServiceUnavailable},
+			"With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`. " +
+			"An organization may run a few tests at the same time, 5, 20 or 50 by its tier; more are answered with 429. " +
+			"A request that is given up ends its test.",
+		Errors: []int{http.StatusTooManyRequests, http.StatusServiceUnavailable},
 	}, c.run)
 }
 
@@ -53,7 +74,10 @@ func (c *checkRuns) run(ctx context.Context, in *testInput) (*rest.Answer[result
 			return nil, err
 		}
 	}
-	result, err := c.loops.Test(ctx, check, region, dryRun)
+	if err := refuse(c.loads.overloaded(ctx), region); err != nil {
+		return nil, err
+	}
+	result, err := c.test(ctx, check, region, dryRun)
 	if err != nil {
 		return nil, err
 	}
@@ -65,6 +89,20 @@ func (c *checkRuns) run(ctx context.Context, in *testInput) (*rest.Answer[result
 		result.Metadata["test"] = true
 	}
 	return rest.NewAnswer(showResult(result)), nil
+}
+
+// test runs a test unless too many of the organization's run.
+func (c *checkRuns) test(ctx context.Context, check vigil.Check, region string, dryRun bool) (vigil.Result, error) {
+	id, limit := uuid.New(), c.plans.of(rest.CallerOf(ctx)).TestsInFlight
+	admitted, err := c.store.BeginTest(ctx, check.OrgID, id, limit, testLongest)
+	if err != nil {
+		return vigil.Result{}, err
+	}
+	if !admitted {
+		return vigil.Result{}, rest.ErrTooMany(fmt.Sprintf("%d tests of the organization run already", limit), testRetry)
+	}
+	defer func() { _ = c.store.EndTest(context.WithoutCancel(ctx), check.OrgID, id) }() // else it ends after testLongest
+	return c.loops.Test(ctx, check, region, dryRun)
 }
 
 // region is where a test runs that names its region. A result that is kept

@@ -34,6 +34,7 @@ type checks struct {
 	plans    plans
 	notifier *notifier
 	mailer   mailer // nil sends no mail
+	loads    *loads
 	now      func() time.Time
 }
 
@@ -44,9 +45,10 @@ func (c *checks) register(r *rest.Registrar) {
 	}, c.list)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodPost, Path: "/v1/checks", ID: "create-check", Tag: tagChecks, Scope: vigil.ScopeWrite, Status: http.StatusCreated, Audit: "check.create",
-		Summary:     "Create a check",
-		Description: "The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys.",
-		Errors:      []int{http.StatusForbidden},
+		Summary: "Create a check",
+		Description: "The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. " +
+			"While probing is late in one of the regions, the answer is 503 with Retry-After.",
+		Errors: []int{http.StatusForbidden, http.StatusServiceUnavailable},
 	}, c.create)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Path: "/v1/checks/{id}", ID: "get-check", Tag: tagChecks, Resource: resourceCheck,
@@ -54,9 +56,10 @@ func (c *checks) register(r *rest.Registrar) {
 	}, c.get)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodPut, Path: "/v1/checks/{id}", ID: "update-check", Tag: tagChecks, Scope: vigil.ScopeWrite, Resource: resourceCheck, Audit: "check.update",
-		Summary:     "Update a check",
-		Description: "Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept.",
-		Errors:      []int{http.StatusForbidden},
+		Summary: "Update a check",
+		Description: "Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. " +
+			"While probing is late in a region, a change that adds load there is answered with 503 and Retry-After.",
+		Errors: []int{http.StatusForbidden, http.StatusServiceUnavailable},
 	}, c.update)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodDelete, Path: "/v1/checks/{id}", ID: "delete-check", Tag: tagChecks, Scope: vigil.ScopeWrite,
@@ -99,6 +102,11 @@ func (c *checks) create(ctx context.Context, in *struct{ Body checkCreate }) (*r
 	check, err := c.newCheck(&in.Body.CheckMembers, plan)
 	if err != nil {
 		return nil, err
+	}
+	if check.Enabled {
+		if err := refuse(c.loads.overloaded(ctx), check.Regions...); err != nil {
+			return nil, err
+		}
 	}
 	if check.ID, err = uuid.NewV7(); err != nil {
 		return nil, err
@@ -158,9 +166,13 @@ func (c *checks) update(ctx context.Context, in *updateCheckInput) (*rest.Answer
 	who := rest.CallerOf(ctx)
 	plan := c.plans.of(who)
 	var before vigil.Check
+	overloaded := c.loads.overloaded(ctx)
 	check, err := c.store.UpdateCheck(ctx, who.Org.ID, id, plan, func(check *vigil.Check) error {
 		before = *check
-		return c.change(check, &in.Body.CheckMembers, plan)
+		if err := c.change(check, &in.Body.CheckMembers, plan); err != nil {
+			return err
+		}
+		return refuse(overloaded, addedLoad(&before, check)...)
 	})
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"net/http"
 	"net/netip"
 	"time"
 
@@ -31,6 +32,9 @@ type Deps struct {
 	Config Config
 	// Temporal reports whether Temporal answers; nil leaves it out of /ready.
 	Temporal func(ctx context.Context) error
+	// Codec serves Temporal's remote codec protocol below /codec, to operators; nil
+	// serves none.
+	Codec http.Handler
 	// Answered is called after every request; nil is not called. The route is a
 	// pattern such as /v1/checks/{id}, or "none".
 	Answered func(ctx context.Context, method, route string, status int, took time.Duration)
@@ -68,6 +72,12 @@ type Config struct {
 	// empty URL makes none.
 	TemporalUIURL     string
 	TemporalNamespace string
+	// TemporalUIOrigin is the origin of the Temporal UI, whose pages may call the codec
+	// endpoint; empty for none.
+	TemporalUIOrigin string
+	// OperatorEmail is the address of the operator's own account, which alone may use
+	// the codec endpoint: what Temporal stores belongs to all organizations.
+	OperatorEmail string
 	// Streams bounds the alert streams.
 	Streams StreamConfig
 	// TaskDeadline bounds each piece of work that a request leaves running
@@ -90,6 +100,8 @@ type Store interface {
 	keyStore
 	regionStore
 	checkStore
+	testStore
+	loadStore
 	resultStore
 	checkRegionStore
 	usageStore
@@ -138,8 +150,8 @@ type checkTypes interface {
 type incidentWorkflows interface {
 	// Acknowledge and Resolve return the incident as it is then. CodeConflict:
 	// its state does not allow it. CodeUnavailable: the workflow does not answer in time.
-	Acknowledge(ctx context.Context, orgID, id uuid.UUID, by string) (vigil.Incident, error)
-	Resolve(ctx context.Context, orgID, id uuid.UUID, by, note string) (vigil.Incident, error)
+	Acknowledge(ctx context.Context, action vigil.UserAction) (vigil.Incident, error)
+	Resolve(ctx context.Context, action vigil.UserAction) (vigil.Incident, error)
 	// Redeliver requests one more attempt; CodeConflict when its channel is
 	// disabled or deleted.
 	Redeliver(ctx context.Context, orgID, deliveryID uuid.UUID) error

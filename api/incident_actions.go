@@ -4,16 +4,22 @@ import (
 	"context"
 	"strings"
 
+	"vigil"
 	"vigil/api/rest"
 )
 
-func (i *incidents) acknowledge(ctx context.Context, in *rest.IDPath) (*rest.Answer[incidentView], error) {
+type acknowledgeInput struct {
+	rest.IDPath
+	rest.IdempotencyKey
+}
+
+func (i *incidents) acknowledge(ctx context.Context, in *acknowledgeInput) (*rest.Answer[incidentView], error) {
 	id, err := in.Parse(resourceIncident)
 	if err != nil {
 		return nil, err
 	}
 	who := rest.CallerOf(ctx)
-	incident, err := i.workflows.Acknowledge(ctx, who.Org.ID, id, who.User.Email)
+	incident, err := i.workflows.Acknowledge(ctx, vigil.UserAction{OrgID: who.Org.ID, IncidentID: id, By: who.User.Email, Key: in.Key})
 	if err != nil {
 		return nil, err
 	}
@@ -26,6 +32,8 @@ type resolveBody struct {
 
 type resolveInput struct {
 	rest.IDPath
+	rest.IdempotencyKey
+
 	Body *resolveBody
 }
 
@@ -39,7 +47,9 @@ func (i *incidents) resolve(ctx context.Context, in *resolveInput) (*rest.Answer
 		note = strings.TrimSpace(in.Body.Note)
 	}
 	who := rest.CallerOf(ctx)
-	incident, err := i.workflows.Resolve(ctx, who.Org.ID, id, who.User.Email, note)
+	incident, err := i.workflows.Resolve(ctx, vigil.UserAction{
+		OrgID: who.Org.ID, IncidentID: id, By: who.User.Email, Note: note, Key: in.Key,
+	})
 	if err != nil {
 		return nil, err
 	}

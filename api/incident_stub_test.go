@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/google/uuid"
@@ -19,24 +20,30 @@ type incidentStub struct {
 
 	mu        sync.Mutex
 	refreshed []uuid.UUID
+	keys      []string // of all actions
 }
 
-func (d *incidentStub) Acknowledge(ctx context.Context, orgID, id uuid.UUID, by string) (vigil.Incident, error) {
-	return d.change(ctx, orgID, id, func(ctx context.Context) error {
-		_, err := d.store.AcknowledgeIncident(ctx, id, by, "")
+func (d *incidentStub) Acknowledge(ctx context.Context, action vigil.UserAction) (vigil.Incident, error) {
+	return d.change(ctx, action, func(ctx context.Context) error {
+		_, err := d.store.AcknowledgeIncident(ctx, vigil.AcknowledgeRequest{ID: action.IncidentID, By: action.By})
 		return err
 	})
 }
 
-func (d *incidentStub) Resolve(ctx context.Context, orgID, id uuid.UUID, by, note string) (vigil.Incident, error) {
-	return d.change(ctx, orgID, id, func(ctx context.Context) error {
-		_, err := d.store.ResolveIncident(ctx, vigil.ResolveRequest{ID: id, Resolution: vigil.ResolvedManually, By: by, Note: note})
+func (d *incidentStub) Resolve(ctx context.Context, action vigil.UserAction) (vigil.Incident, error) {
+	return d.change(ctx, action, func(ctx context.Context) error {
+		_, err := d.store.ResolveIncident(ctx, vigil.ResolveRequest{
+			ID: action.IncidentID, Resolution: vigil.ResolvedManually, By: action.By, Note: action.Note,
+		})
 		return err
 	})
 }
 
-func (d *incidentStub) change(ctx context.Context, orgID, id uuid.UUID, change func(context.Context) error) (vigil.Incident, error) {
-	if _, err := d.store.Incident(ctx, orgID, id); err != nil {
+func (d *incidentStub) change(ctx context.Context, action vigil.UserAction, change func(context.Context) error) (vigil.Incident, error) {
+	d.mu.Lock()
+	d.keys = append(d.keys, action.Key)
+	d.mu.Unlock()
+	if _, err := d.store.Incident(ctx, action.OrgID, action.IncidentID); err != nil {
 		return vigil.Incident{}, err
 	}
 	if d.away {
@@ -46,7 +53,7 @@ func (d *incidentStub) change(ctx context.Context, orgID, id uuid.UUID, change f
 	if err := change(context.WithoutCancel(audit.NewContext(ctx, nil))); err != nil {
 		return vigil.Incident{}, err
 	}
-	return d.store.Incident(ctx, orgID, id)
+	return d.store.Incident(ctx, action.OrgID, action.IncidentID)
 }
 
 func (d *incidentStub) Redeliver(ctx context.Context, orgID, deliveryID uuid.UUID) error {
@@ -59,4 +66,11 @@ func (d *incidentStub) Refresh(_ context.Context, checkID uuid.UUID) error {
 	defer d.mu.Unlock()
 	d.refreshed = append(d.refreshed, checkID)
 	return nil
+}
+
+// used reports whether an action had the key.
+func (d *incidentStub) used(key string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Contains(d.keys, key)
 }

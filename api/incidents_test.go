@@ -113,6 +113,35 @@ func TestIncidentTurns(t *testing.T) {
 			t.Errorf("incident %v", got)
 		}
 	})
+	t.Run("KeysReachTheWorkflow", func(t *testing.T) {
+		t.Parallel()
+		e := b.episode(t, a)
+		e.open(t)
+		longest := strings.Repeat("k", 255)
+		a.want(t, http.StatusOK, http.MethodPost, e.incidentPath+"/acknowledge", nil, "Idempotency-Key", longest)
+		a.want(t, http.StatusOK, http.MethodPost, e.incidentPath+"/resolve", nil, "Idempotency-Key", "4b7d~!")
+		for _, key := range []string{longest, "4b7d~!"} {
+			if !b.incidents.used(key) {
+				t.Errorf("the key %q did not reach the workflow", key)
+			}
+		}
+	})
+	t.Run("BadKeysChangeNothing", func(t *testing.T) {
+		t.Parallel()
+		e := b.episode(t, a)
+		e.open(t)
+		for _, key := range []string{strings.Repeat("k", 256), "two words", "schl\u00fcssel"} {
+			for _, verb := range []string{"/acknowledge", "/resolve"} {
+				r := a.want(t, http.StatusBadRequest, http.MethodPost, e.incidentPath+verb, nil, "Idempotency-Key", key)
+				if !strings.Contains(string(r.raw), "Idempotency-Key") {
+					t.Errorf("the answer does not name the header: %s", r.raw)
+				}
+			}
+		}
+		if got := a.want(t, http.StatusOK, http.MethodGet, e.incidentPath, nil).data(t); got["status"] != "active" {
+			t.Errorf("incident %v", got)
+		}
+	})
 	t.Run("BadNotesChangeNothing", func(t *testing.T) {
 		t.Parallel()
 		e := b.episode(t, a)

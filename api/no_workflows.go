@@ -12,11 +12,11 @@ import (
 // read and not changed.
 type noIncidentWorkflows struct{}
 
-func (noIncidentWorkflows) Acknowledge(context.Context, uuid.UUID, uuid.UUID, string) (vigil.Incident, error) {
+func (noIncidentWorkflows) Acknowledge(context.Context, vigil.UserAction) (vigil.Incident, error) {
 	return vigil.Incident{}, errNoIncidentWorkflows()
 }
 
-func (noIncidentWorkflows) Resolve(context.Context, uuid.UUID, uuid.UUID, string, string) (vigil.Incident, error) {
+func (noIncidentWorkflows) Resolve(context.Context, vigil.UserAction) (vigil.Incident, error) {
 	return vigil.Incident{}, errNoIncidentWorkflows()
 }
 

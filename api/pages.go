@@ -31,6 +31,7 @@ type page struct {
 	Token   string
 	Button  string
 	Recover bool // asks for a new password
+	SignIn  bool // asks for an API key
 	Message string
 	Key     string
 	Failed  bool
@@ -78,7 +79,7 @@ func (p *pages) form(shown page) http.HandlerFunc {
 }
 
 // use does what a form asks for and shows what became of it.
-func (p *pages) use(action string, act func(context.Context, *http.Request) (page, error)) http.HandlerFunc {
+func (p *pages) use(action string, act func(http.ResponseWriter, *http.Request) (page, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx := rest.WithAudit(r.Context(), action, nil)
 		if wait := p.addresses.Count(rest.Network(rest.RequestOf(ctx).Address)); wait > 0 {
@@ -90,7 +91,7 @@ func (p *pages) use(action string, act func(context.Context, *http.Request) (pag
 			p.fail(w, r, vigil.Errorf(vigil.CodeInvalid, "The form could not be read."))
 			return
 		}
-		shown, err := act(ctx, r)
+		shown, err := act(w, r.WithContext(ctx))
 		if err != nil {
 			p.fail(w, r, err)
 			return
@@ -99,15 +100,16 @@ func (p *pages) use(action string, act func(context.Context, *http.Request) (pag
 	}
 }
 
-func (p *pages) verify(ctx context.Context, r *http.Request) (page, error) {
-	user, err := p.verifications.use(ctx, r.PostForm.Get("token"))
+func (p *pages) verify(_ http.ResponseWriter, r *http.Request) (page, error) {
+	user, err := p.verifications.use(r.Context(), r.PostForm.Get("token"))
 	if err != nil {
 		return page{}, err
 	}
 	return page{Title: "Confirmed", Message: user.Email + " is the address of your account."}, nil
 }
 
-func (p *pages) recover(ctx context.Context, r *http.Request) (page, error) {
+func (p *pages) recover(_ http.ResponseWriter, r *http.Request) (page, error) {
+	ctx := r.Context()
 	plain, key, err := NewKey("recovery")
 	if err != nil {
 		return page{}, err

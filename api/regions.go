@@ -24,15 +24,25 @@ const (
 // them cannot run.
 type regionStore interface {
 	LiveRegions(ctx context.Context, silence time.Duration) (map[string][]vigil.CheckType, error)
+	// ClockDifferences returns by how much the clocks of workers are wrong, by region.
+	// Regions whose clocks are right are left out.
+	ClockDifferences(ctx context.Context, silence time.Duration) (map[string]time.Duration, error)
 }
 
 type regions struct {
 	store  regionStore
-	online *cache[map[string][]vigil.CheckType]
+	states *cache[regionStates]
+}
+
+// regionStates are what the workers of regions report. online has the regions with a
+// worker.
+type regionStates struct {
+	online map[string][]vigil.CheckType
+	clocks map[string]time.Duration
 }
 
 func newRegions(store regionStore, now func() time.Time) *regions {
-	return &regions{store: store, online: newCache[map[string][]vigil.CheckType](onlineTTL, 1, now)}
+	return &regions{store: store, states: newCache[regionStates](onlineTTL, 1, now)}
 }
 
 // regionView is a Region (spec section 2).
@@ -51,6 +61,7 @@ type regionView struct {
 	Status           string            `json:"status" enum:"online,offline" doc:"Whether a worker serves the region now."`
 	Aliases          []string          `json:"aliases" doc:"Cloud providers' names that are accepted for the region."`
 	UnavailableTypes []vigil.CheckType `json:"unavailable_types" doc:"Check types that the region cannot run right now, such as ping where a machine forbids ICMP. Such checks are accepted; while it is so their executions are missed, never failed."`
+	ClockDifference  *float64          `json:"clock_difference_seconds" nullable:"true" doc:"By how many seconds the clock of a worker of the region is ahead of the database's, negative when it is behind; the largest difference of its workers. Null while all are within 2 seconds. A worker that is wrong by more than 30 seconds does not probe, and a region without another one is offline."`
 }
 
 func (g *regions) register(r *rest.Registrar) {
@@ -61,20 +72,21 @@ func (g *regions) register(r *rest.Registrar) {
 }
 
 func (g *regions) listRegions(ctx context.Context, in *struct{ rest.PageQuery }) (*rest.Listing[regionView], error) {
-	live, err := g.online.get(ctx, "", func(ctx context.Context) (map[string][]vigil.CheckType, error) {
-		return g.store.LiveRegions(ctx, leaseSilence)
+	states, err := g.states.get(ctx, "", func(ctx context.Context) (states regionStates, err error) {
+		if states.online, err = g.store.LiveRegions(ctx, leaseSilence); err == nil {
+			states.clocks, err = g.store.ClockDifferences(ctx, leaseSilence)
+		}
+		return states, err
 	})
 	if err != nil {
 		return nil, err
 	}
 	regions := vigil.Regions()
-	return rest.NewListing(rest.Cut(regions, in.Page()), len(regions), func(r vigil.Region) regionView {
-		unavailable, online := live[r.Key]
-		return showRegion(r, online, unavailable)
-	}), nil
+	return rest.NewListing(rest.Cut(regions, in.Page()), len(regions), states.show), nil
 }
 
-func showRegion(r vigil.Region, online bool, unavailable []vigil.CheckType) regionView {
+func (s regionStates) show(r vigil.Region) regionView {
+	unavailable, online := s.online[r.Key]
 	view := regionView{
 		Key: r.Key, Name: r.Name, City: r.City, Country: r.Country, CountryCode: r.CountryCode, Continent: r.Continent,
 		AirportCode: r.AirportCode, Latitude: r.Latitude, Longitude: r.Longitude, Primary: r.Primary,
@@ -86,6 +98,10 @@ func showRegion(r vigil.Region, online bool, unavailable []vigil.CheckType) regi
 	}
 	if online {
 		view.Status = "online"
+	}
+	if difference, wrong := s.clocks[r.Key]; wrong {
+		seconds := difference.Seconds()
+		view.ClockDifference = &seconds
 	}
 	return view
 }

@@ -3,6 +3,7 @@ package api_test
 import (
 	"net/http"
 	"testing"
+	"time"
 )
 
 // The examples of the document are a region as it is returned.
@@ -35,5 +36,41 @@ func TestRegionExamples(t *testing.T) {
 	}
 	if compared < 8 {
 		t.Errorf("only %d examples were found", compared)
+	}
+}
+
+// TestRegionWithAWrongClock tests that the clock of a region's worker is shown when it is
+// wrong, and that a worker far off does not make its region online.
+func TestRegionWithAWrongClock(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		difference time.Duration
+		want       any // clock_difference_seconds
+		status     string
+	}{
+		"Right":     {2 * time.Second, nil, "online"},
+		"Ahead":     {2500 * time.Millisecond, 2.5, "online"},
+		"FarBehind": {-31 * time.Second, -31.0, "offline"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			b.works(t, "w1", "na-east-ewr")
+			if _, err := b.store.DB().
+				NewRaw("UPDATE worker_leases SET clock_difference_ms = ?", test.difference.Milliseconds()).
+				Exec(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			for _, row := range b.want(t, http.StatusOK, http.MethodGet, "/v1/regions?limit=100", nil).rows(t) {
+				want, status := test.want, test.status
+				if row["key"] != "na-east-ewr" {
+					want, status = nil, "offline"
+				}
+				if row["clock_difference_seconds"] != want || row["status"] != status {
+					t.Errorf("%s is %s with a difference of %v; want %s with %v",
+						row["key"], row["status"], row["clock_difference_seconds"], status, want)
+				}
+			}
+		})
 	}
 }

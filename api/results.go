@@ -65,7 +65,7 @@ type resultsInput struct {
 	To      rest.Optional[time.Time] `query:"to" doc:"Results taken before this instant."`
 	Region  string                   `query:"region" doc:"Results of one region, by its key or an alias."`
 	Success rest.Optional[bool]      `query:"success" doc:"Only successes, or only failures."`
-	Limit   int64                    `query:"limit" default:"100" minimum:"1" doc:"How many to show. More than 1000 is read as 1000."`
+	Limit   int64                    `query:"limit" default:"100" minimum:"1" doc:"How many to show. More than 1000 is read as 1000. A page of very large results (8 MiB) has fewer: go on at offset plus the number of results received."`
 	Offset  int64                    `query:"offset" default:"0" minimum:"0" doc:"How many to pass over, counted from the newest."`
 }
 

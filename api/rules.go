@@ -104,6 +104,7 @@ func (a *rules) register(r *rest.Registrar) {
 		Summary: "Create an alert rule",
 		Description: "Set when it fires with `condition`, by its keys or as `type` and `threshold`, or with `condition_type` and `threshold`. " +
 			"The keys of a condition add up: the rule fires when any of them matches. A rule that could never fire is refused.",
+		Errors: []int{http.StatusForbidden},
 	}, a.create)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Path: one, ID: "get-alert-rule", Tag: tagRules, Resource: resourceRule,

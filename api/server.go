@@ -20,6 +20,7 @@ type Server struct {
 	background *tasks
 	mails      *tasks
 	pages      *pages
+	codec      *codecEndpoint // nil: none
 	types      types
 }
 
@@ -31,6 +32,9 @@ func New(deps Deps) (*Server, error) {
 	s := assemble(deps)
 	if err := s.pages.serve(s.mux); err != nil {
 		return nil, err
+	}
+	if s.codec != nil {
+		s.codec.serve(s.mux, s.pages)
 	}
 	if err := s.serveDocument(); err != nil {
 		return nil, err
@@ -66,10 +70,11 @@ func assemble(deps Deps) *Server {
 	r.Open = append(r.Open, addresses.LimitAddress)
 	s.registrar = r
 
+	loads := newLoads(store, deps.Now)
 	verifications := &verifications{store: store, auth: auth, passwords: passwords, logins: logins, mail: mail, tasks: s.background}
-	checks := &checks{store: store, types: deps.Probes, plans: plans, notifier: notifier, mailer: deps.Mailer, now: deps.Now}
+	checks := &checks{store: store, types: deps.Probes, plans: plans, notifier: notifier, mailer: deps.Mailer, loads: loads, now: deps.Now}
 	for _, resource := range []interface{ register(r *rest.Registrar) }{
-		&system{store: store, temporal: deps.Temporal, version: config.Version},
+		&system{store: store, temporal: deps.Temporal, version: config.Version, loads: loads},
 		&accounts{store: store, auth: auth, passwords: passwords, logins: logins, mail: mail, tasks: s.background, tier: config.SignupTier},
 		verifications,
 		&auditLog{store: store},
@@ -77,7 +82,7 @@ func assemble(deps Deps) *Server {
 		newRegions(store, deps.Now),
 		checks,
 		&results{store: store},
-		&checkRuns{store: store, loops: deps.Loops, plans: plans},
+		&checkRuns{store: store, loops: deps.Loops, plans: plans, loads: loads},
 		&checkRegions{store: store, loops: deps.Loops, links: links},
 		&usage{store: store, plans: plans},
 		&rules{store: store, notifier: notifier},
@@ -91,6 +96,7 @@ func assemble(deps Deps) *Server {
 		resource.register(r)
 	}
 	s.pages = &pages{store: store, verifications: verifications, auth: auth, passwords: passwords, addresses: addresses}
+	s.codec = newCodecEndpoint(deps, auth, addresses)
 	s.handler = rest.Observe(rest.Measure(rest.Routed(mux), deps.Now, deps.Answered), deps.Log, config.TrustedProxies)
 	return s
 }

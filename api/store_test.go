@@ -18,7 +18,10 @@ func newStore(t *testing.T, c *clock) *storage.Store {
 // machine would take longer than the silence after which a region is offline.
 func (b *testServer) works(t *testing.T, worker, region string, unavailable ...vigil.CheckType) {
 	t.Helper()
-	if err := b.store.RenewLease(t.Context(), worker, []string{region}, unavailable...); err != nil {
+	if _, err := b.store.RenewLease(
+		t.Context(),
+		vigil.Renewal{Worker: worker, Regions: []string{region}, Unavailable: unavailable},
+	); err != nil {
 		t.Fatal(err)
 	}
 	later := "UPDATE worker_leases SET renewed_at = renewed_at + interval '1 hour' WHERE worker = ?"

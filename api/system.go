@@ -23,12 +23,14 @@ const (
 type systemStore interface {
 	Ready(ctx context.Context) error
 	regionStore
+	loadStore
 }
 
 type system struct {
 	store    systemStore
 	temporal func(ctx context.Context) error // nil leaves Temporal out
 	version  string
+	loads    *loads
 }
 
 type welcomeView struct {
@@ -48,6 +50,7 @@ type readyView struct {
 	Migrations string `json:"migrations" example:"ok"`
 	Temporal   string `json:"temporal" example:"ok"`
 	Regions    string `json:"regions" doc:"How many regions have a worker." example:"33 of 33 online"`
+	Probing    string `json:"probing" doc:"Whether probing keeps up: \"ok\", or the regions whose slots are late. A late region is no reason to take this process out of service: reads, acknowledgements and deletes go on." example:"ok"`
 }
 
 func (y *system) register(r *rest.Registrar) {
@@ -100,6 +103,7 @@ func (y *system) ready(ctx context.Context, _ *struct{}) (*rest.Answer[readyView
 		online = len(live)
 	}
 	view.Regions = strconv.Itoa(online) + " of " + strconv.Itoa(len(vigil.Regions())) + " online"
+	view.Probing = describeLoad(y.loads.overloaded(ctx))
 	if ready && online > 0 {
 		return rest.NewAnswer(view), nil
 	}
@@ -107,7 +111,7 @@ func (y *system) ready(ctx context.Context, _ *struct{}) (*rest.Answer[readyView
 		Code:    vigil.CodeUnavailable,
 		Message: "The platform is not ready; the details say which part.",
 		Details: map[string]any{
-			"database": view.Database, "migrations": view.Migrations, "temporal": view.Temporal, "regions": view.Regions,
+			"database": view.Database, "migrations": view.Migrations, "temporal": view.Temporal, "regions": view.Regions, "probing": view.Probing,
 		},
 	}
 }

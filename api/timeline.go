@@ -13,7 +13,7 @@ import (
 
 // timelineStore reads what happened in an incident, oldest first.
 type timelineStore interface {
-	Timeline(ctx context.Context, orgID, id uuid.UUID) ([]vigil.TimelineEntry, error)
+	Timeline(ctx context.Context, orgID, id uuid.UUID, page vigil.Page) ([]vigil.TimelineEntry, int, error)
 }
 
 type timelines struct {
@@ -76,10 +76,10 @@ func (t *timelines) list(ctx context.Context, in *timelineInput) (*rest.Listing[
 	if err != nil {
 		return nil, err
 	}
-	entries, err := t.store.Timeline(ctx, rest.CallerOf(ctx).Org.ID, id)
+	page := rest.PageQuery(in.TimelineQuery)
+	entries, total, err := t.store.Timeline(ctx, rest.CallerOf(ctx).Org.ID, id, page.Page())
 	if err != nil {
 		return nil, err
 	}
-	page := rest.PageQuery(in.TimelineQuery)
-	return rest.NewListing(rest.Cut(entries, page.Page()), len(entries), t.show), nil
+	return rest.NewListing(entries, total, t.show), nil
 }

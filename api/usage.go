@@ -26,6 +26,14 @@ type usageView struct {
 	ExecutionsPerHour executionsView `json:"executions_per_hour"`
 	Checks            int64          `json:"checks" doc:"How many checks there are, disabled ones included."`
 	RateLimit         rateView       `json:"rate_limit"`
+
+	Limits map[vigil.Limited]limitView `json:"limits" doc:"What the tier limits by number: checks, channels, rules_per_check (used: by the check with the most) and api_keys."`
+}
+
+// limitView is a resource whose number the tier limits.
+type limitView struct {
+	Used  int64  `json:"used" doc:"How many there are. What exceeds a limit, after a change of the tier, stays."`
+	Limit *int64 `json:"limit" doc:"How many the tier allows; null without a limit."`
 }
 
 type executionsView struct {
@@ -54,11 +62,16 @@ func (u *usage) getUsage(ctx context.Context, _ *struct{}) (*rest.Answer[usageVi
 		return nil, err
 	}
 	plan := u.plans.of(who)
+	limits := make(map[vigil.Limited]limitView)
+	for kind, n := range used.Counts {
+		limits[kind] = limitView{Used: n, Limit: limitOf(plan.Tier.Limit(kind))}
+	}
 	return rest.NewAnswer(usageView{
 		Tier:              plan.Tier,
 		ExecutionsPerHour: executionsView{Used: used.ExecutionsPerHour, Limit: limitOf(plan.ExecutionsPerHour)},
-		Checks:            used.Checks,
+		Checks:            used.Counts[vigil.LimitChecks],
 		RateLimit:         u.showRate(ctx, who),
+		Limits:            limits,
 	}), nil
 }
 

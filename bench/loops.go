@@ -151,7 +151,7 @@ func (s *cluster) stop(ctx context.Context) {
 		}
 	}
 	if s.store != nil {
-		_ = s.store.Close()
+		_ = s.store.Close() //nolint:contextcheck // it bounds its own work
 	}
 	if s.postgres != nil {
 		ctx, cancel := context.WithTimeout(ctx, 15*time.Second)

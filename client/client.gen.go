@@ -1021,54 +1021,6 @@ func (e IncidentStatus) Valid() bool {
 	}
 }
 
-// Defines values for KeyScopes.
-const (
-	KeyScopesAdmin   KeyScopes = "admin"
-	KeyScopesRead    KeyScopes = "read"
-	KeyScopesRespond KeyScopes = "respond"
-	KeyScopesWrite   KeyScopes = "write"
-)
-
-// Valid indicates whether the value is a known member of the KeyScopes enum.
-func (e KeyScopes) Valid() bool {
-	switch e {
-	case KeyScopesAdmin:
-		return true
-	case KeyScopesRead:
-		return true
-	case KeyScopesRespond:
-		return true
-	case KeyScopesWrite:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for KeyRequestScopes.
-const (
-	KeyRequestScopesAdmin   KeyRequestScopes = "admin"
-	KeyRequestScopesRead    KeyRequestScopes = "read"
-	KeyRequestScopesRespond KeyRequestScopes = "respond"
-	KeyRequestScopesWrite   KeyRequestScopes = "write"
-)
-
-// Valid indicates whether the value is a known member of the KeyRequestScopes enum.
-func (e KeyRequestScopes) Valid() bool {
-	switch e {
-	case KeyRequestScopesAdmin:
-		return true
-	case KeyRequestScopesRead:
-		return true
-	case KeyRequestScopesRespond:
-		return true
-	case KeyRequestScopesWrite:
-		return true
-	default:
-		return false
-	}
-}
-
 // Defines values for LoopHealthStatus.
 const (
 	LoopHealthStatusHealthy   LoopHealthStatus = "healthy"
@@ -1129,30 +1081,6 @@ func (e LoopState) Valid() bool {
 	case Stopping:
 		return true
 	case Updating:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for NewKeyScopes.
-const (
-	NewKeyScopesAdmin   NewKeyScopes = "admin"
-	NewKeyScopesRead    NewKeyScopes = "read"
-	NewKeyScopesRespond NewKeyScopes = "respond"
-	NewKeyScopesWrite   NewKeyScopes = "write"
-)
-
-// Valid indicates whether the value is a known member of the NewKeyScopes enum.
-func (e NewKeyScopes) Valid() bool {
-	switch e {
-	case NewKeyScopesAdmin:
-		return true
-	case NewKeyScopesRead:
-		return true
-	case NewKeyScopesRespond:
-		return true
-	case NewKeyScopesWrite:
 		return true
 	default:
 		return false
@@ -1885,7 +1813,7 @@ type Audit struct {
 	// Examples: check.update
 	Action string `json:"action"`
 
-	// Address IP address that the request came from; empty without the scope admin.
+	// Address IP address that the request came from.
 	//
 	// Examples: 192.0.2.1
 	Address string `json:"address"`
@@ -2676,10 +2604,7 @@ type IncidentList struct {
 
 // Key defines model for Key.
 type Key struct {
-	CreatedAt time.Time `json:"created_at"`
-
-	// ExpiresAt When the key stops to work; null: never.
-	ExpiresAt *time.Time         `json:"expires_at"`
+	CreatedAt time.Time          `json:"created_at"`
 	Id        openapi_types.UUID `json:"id"`
 
 	// KeyPrefix The first characters of the key, to recognize it.
@@ -2692,13 +2617,7 @@ type Key struct {
 
 	// Name Examples: deployment
 	Name string `json:"name"`
-
-	// Scopes What the key may do.
-	Scopes []KeyScopes `json:"scopes"`
 }
-
-// KeyScopes defines model for Key.Scopes.
-type KeyScopes string
 
 // KeyList defines model for KeyList.
 type KeyList struct {
@@ -2714,9 +2633,6 @@ type KeyRequest struct {
 	// CreatedAt Ignored.
 	CreatedAt interface{} `json:"created_at,omitempty"`
 
-	// ExpiresAt When the key stops to work; without it, when the key of the request does, or never.
-	ExpiresAt *time.Time `json:"expires_at,omitempty"`
-
 	// Id Ignored.
 	Id interface{} `json:"id,omitempty"`
 
@@ -2728,13 +2644,16 @@ type KeyRequest struct {
 
 	// Name Examples: deployment
 	Name string `json:"name"`
-
-	// Scopes What the key may do; without it, what the credential of the request may do.
-	Scopes *[]KeyRequestScopes `json:"scopes,omitempty"`
 }
 
-// KeyRequestScopes defines model for KeyRequest.Scopes.
-type KeyRequestScopes string
+// Limit defines model for Limit.
+type Limit struct {
+	// Limit How many the tier allows; null without a limit.
+	Limit *int64 `json:"limit"`
+
+	// Used How many there are. What exceeds a limit, after a change of the tier, stays.
+	Used int64 `json:"used"`
+}
 
 // LoginRequest defines model for LoginRequest.
 type LoginRequest struct {
@@ -2855,8 +2774,6 @@ type MailPhases struct {
 
 // Me defines model for Me.
 type Me struct {
-	// ApiKey The API key of the request; null for a session token.
-	ApiKey       Key          `json:"api_key"`
 	Organization Organization `json:"organization"`
 	User         User         `json:"user"`
 }
@@ -2901,11 +2818,8 @@ type NewKey struct {
 	// ApiKey The key. It is shown only once.
 	//
 	// Examples: vgl_8mKq2VxTz0bYd4RfWc7NjH1sLgPaEu5i0Xo2Qp
-	ApiKey    string    `json:"api_key"`
-	CreatedAt time.Time `json:"created_at"`
-
-	// ExpiresAt When the key stops to work; null: never.
-	ExpiresAt *time.Time         `json:"expires_at"`
+	ApiKey    string             `json:"api_key"`
+	CreatedAt time.Time          `json:"created_at"`
 	Id        openapi_types.UUID `json:"id"`
 
 	// KeyPrefix The first characters of the key, to recognize it.
@@ -2918,13 +2832,7 @@ type NewKey struct {
 
 	// Name Examples: deployment
 	Name string `json:"name"`
-
-	// Scopes What the key may do.
-	Scopes []NewKeyScopes `json:"scopes"`
 }
-
-// NewKeyScopes defines model for NewKey.Scopes.
-type NewKeyScopes string
 
 // NewKeyAnswer defines model for NewKeyAnswer.
 type NewKeyAnswer struct {
@@ -3253,6 +3161,11 @@ type Ready struct {
 	// Migrations Examples: ok
 	Migrations string `json:"migrations"`
 
+	// Probing Whether probing keeps up: "ok", or the regions whose slots are late. A late region is no reason to take this process out of service: reads, acknowledgements and deletes go on.
+	//
+	// Examples: ok
+	Probing string `json:"probing"`
+
 	// Regions How many regions have a worker.
 	//
 	// Examples: 33 of 33 online
@@ -3289,6 +3202,9 @@ type Region struct {
 
 	// City Examples: Newark
 	City string `json:"city"`
+
+	// ClockDifferenceSeconds By how many seconds the clock of a worker of the region is ahead of the database's, negative when it is behind; the largest difference of its workers. Null while all are within 2 seconds. A worker that is wrong by more than 30 seconds does not probe, and a region without another one is offline.
+	ClockDifferenceSeconds *float64 `json:"clock_difference_seconds"`
 
 	// Continent Examples: North America
 	Continent string `json:"continent"`
@@ -3772,8 +3688,11 @@ type Usage struct {
 	// Checks How many checks there are, disabled ones included.
 	Checks            int64      `json:"checks"`
 	ExecutionsPerHour Executions `json:"executions_per_hour"`
-	RateLimit         Rate       `json:"rate_limit"`
-	Tier              UsageTier  `json:"tier"`
+
+	// Limits What the tier limits by number: checks, channels, rules_per_check (used: by the check with the most) and api_keys.
+	Limits    map[string]Limit `json:"limits"`
+	RateLimit Rate             `json:"rate_limit"`
+	Tier      UsageTier        `json:"tier"`
 }
 
 // UsageTier defines model for Usage.Tier.
@@ -3925,7 +3844,7 @@ type Unauthorized = Error
 
 // ListApiKeysParams defines parameters for ListApiKeys.
 type ListApiKeysParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.
@@ -3934,7 +3853,7 @@ type ListApiKeysParams struct {
 
 // ListAuditLogParams defines parameters for ListAuditLog.
 type ListAuditLogParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.
@@ -3943,7 +3862,7 @@ type ListAuditLogParams struct {
 
 // ListChecksParams defines parameters for ListChecks.
 type ListChecksParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.
@@ -3952,7 +3871,7 @@ type ListChecksParams struct {
 
 // ListAlertRulesParams defines parameters for ListAlertRules.
 type ListAlertRulesParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.
@@ -3961,7 +3880,7 @@ type ListAlertRulesParams struct {
 
 // ListCheckRegionsParams defines parameters for ListCheckRegions.
 type ListCheckRegionsParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.
@@ -3982,7 +3901,7 @@ type ListResultsParams struct {
 	// Success Only successes, or only failures.
 	Success *bool `form:"success,omitempty" json:"success,omitempty"`
 
-	// Limit How many to show. More than 1000 is read as 1000.
+	// Limit How many to show. More than 1000 is read as 1000. A page of very large results (8 MiB) has fewer: go on at offset plus the number of results received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to pass over, counted from the newest.
@@ -4009,7 +3928,7 @@ type GetUptimeParamsPeriod string
 
 // ListDeliveriesParams defines parameters for ListDeliveries.
 type ListDeliveriesParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.
@@ -4030,7 +3949,7 @@ type ListDeliveriesParamsStatus string
 
 // ListDeliveryAttemptsParams defines parameters for ListDeliveryAttempts.
 type ListDeliveryAttemptsParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.
@@ -4039,7 +3958,7 @@ type ListDeliveryAttemptsParams struct {
 
 // ListIncidentsParams defines parameters for ListIncidents.
 type ListIncidentsParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.
@@ -4058,6 +3977,18 @@ type ListIncidentsParams struct {
 // ListIncidentsParamsStatus defines parameters for ListIncidents.
 type ListIncidentsParamsStatus string
 
+// AcknowledgeIncidentParams defines parameters for AcknowledgeIncident.
+type AcknowledgeIncidentParams struct {
+	// IdempotencyKey A key of your choice, of visible ASCII characters. A request that repeats an earlier one with the same key is the same request, also while the first is still under way.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
+// ResolveIncidentParams defines parameters for ResolveIncident.
+type ResolveIncidentParams struct {
+	// IdempotencyKey A key of your choice, of visible ASCII characters. A request that repeats an earlier one with the same key is the same request, also while the first is still under way.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
 // ListIncidentTimelineParams defines parameters for ListIncidentTimeline.
 type ListIncidentTimelineParams struct {
 	// Limit How many to show. More than 100 is read as 100.
@@ -4069,7 +4000,7 @@ type ListIncidentTimelineParams struct {
 
 // ListNotificationChannelsParams defines parameters for ListNotificationChannels.
 type ListNotificationChannelsParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.
@@ -4084,7 +4015,7 @@ type DeleteNotificationChannelParams struct {
 
 // ListRegionsParams defines parameters for ListRegions.
 type ListRegionsParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.
@@ -4102,7 +4033,7 @@ type StreamAlertsParams struct {
 
 // ListTemplateVariablesParams defines parameters for ListTemplateVariables.
 type ListTemplateVariablesParams struct {
-	// Limit How many to show. More than 100 is read as 100.
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Offset How many to skip, counted from the newest.
@@ -7315,7 +7246,7 @@ type ClientInterface interface {
 
 	// CreateCheckWithBody Create a check
 	//
-	// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys.
+	// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. While probing is late in one of the regions, the answer is 503 with Retry-After.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -7324,7 +7255,7 @@ type ClientInterface interface {
 
 	// CreateCheck Create a check
 	//
-	// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys.
+	// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. While probing is late in one of the regions, the answer is 503 with Retry-After.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -7343,7 +7274,7 @@ type ClientInterface interface {
 
 	// UpdateCheckWithBody Update a check
 	//
-	// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept.
+	// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. While probing is late in a region, a change that adds load there is answered with 503 and Retry-After.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -7352,7 +7283,7 @@ type ClientInterface interface {
 
 	// UpdateCheck Update a check
 	//
-	// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept.
+	// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. While probing is late in a region, a change that adds load there is answered with 503 and Retry-After.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -7422,7 +7353,7 @@ type ClientInterface interface {
 
 	// TestCheck Run a check now
 	//
-	// Runs in the check's first region, or in `region`. On an enabled check it counts as an execution. With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`.
+	// Runs in the check's first region, or in `region`. On an enabled check it counts as an execution. With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`. An organization may run a few tests at the same time, 5, 20 or 50 by its tier; more are answered with 429. A request that is given up ends its test.
 	//
 	// Corresponds with POST /v1/checks/{id}/test (the `TestCheck` operationId).
 	TestCheck(ctx context.Context, id openapi_types.UUID, params *TestCheckParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -7469,7 +7400,7 @@ type ClientInterface interface {
 	// Marks that someone is working on it. Acknowledging again changes nothing; a resolved incident cannot be acknowledged.
 	//
 	// Corresponds with POST /v1/incidents/{id}/acknowledge (the `AcknowledgeIncident` operationId).
-	AcknowledgeIncident(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+	AcknowledgeIncident(ctx context.Context, id openapi_types.UUID, params *AcknowledgeIncidentParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ResolveIncidentWithBody Resolve an incident
 	//
@@ -7478,7 +7409,7 @@ type ClientInterface interface {
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/incidents/{id}/resolve (the `ResolveIncident` operationId).
-	ResolveIncidentWithBody(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	ResolveIncidentWithBody(ctx context.Context, id openapi_types.UUID, params *ResolveIncidentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ResolveIncident Resolve an incident
 	//
@@ -7487,7 +7418,7 @@ type ClientInterface interface {
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/incidents/{id}/resolve (the `ResolveIncident` operationId).
-	ResolveIncident(ctx context.Context, id openapi_types.UUID, body ResolveIncidentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	ResolveIncident(ctx context.Context, id openapi_types.UUID, params *ResolveIncidentParams, body ResolveIncidentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListIncidentTimeline List the timeline of an incident, oldest first
 	//
@@ -8008,7 +7939,7 @@ func (c *Client) ListChecks(ctx context.Context, params *ListChecksParams, reqEd
 
 // CreateCheckWithBody Create a check
 //
-// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys.
+// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. While probing is late in one of the regions, the answer is 503 with Retry-After.
 //
 // Takes any type of body and a specified content type.
 //
@@ -8027,7 +7958,7 @@ func (c *Client) CreateCheckWithBody(ctx context.Context, contentType string, bo
 
 // CreateCheck Create a check
 //
-// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys.
+// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. While probing is late in one of the regions, the answer is 503 with Retry-After.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -8076,7 +8007,7 @@ func (c *Client) GetCheck(ctx context.Context, id openapi_types.UUID, reqEditors
 
 // UpdateCheckWithBody Update a check
 //
-// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept.
+// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. While probing is late in a region, a change that adds load there is answered with 503 and Retry-After.
 //
 // Takes any type of body and a specified content type.
 //
@@ -8095,7 +8026,7 @@ func (c *Client) UpdateCheckWithBody(ctx context.Context, id openapi_types.UUID,
 
 // UpdateCheck Update a check
 //
-// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept.
+// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. While probing is late in a region, a change that adds load there is answered with 503 and Retry-After.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -8265,7 +8196,7 @@ func (c *Client) ListResults(ctx context.Context, id openapi_types.UUID, params 
 
 // TestCheck Run a check now
 //
-// Runs in the check's first region, or in `region`. On an enabled check it counts as an execution. With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`.
+// Runs in the check's first region, or in `region`. On an enabled check it counts as an execution. With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`. An organization may run a few tests at the same time, 5, 20 or 50 by its tier; more are answered with 429. A request that is given up ends its test.
 //
 // Corresponds with POST /v1/checks/{id}/test (the `TestCheck` operationId).
 func (c *Client) TestCheck(ctx context.Context, id openapi_types.UUID, params *TestCheckParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -8392,8 +8323,8 @@ func (c *Client) GetIncident(ctx context.Context, id openapi_types.UUID, reqEdit
 // Marks that someone is working on it. Acknowledging again changes nothing; a resolved incident cannot be acknowledged.
 //
 // Corresponds with POST /v1/incidents/{id}/acknowledge (the `AcknowledgeIncident` operationId).
-func (c *Client) AcknowledgeIncident(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewAcknowledgeIncidentRequest(c.Server, id)
+func (c *Client) AcknowledgeIncident(ctx context.Context, id openapi_types.UUID, params *AcknowledgeIncidentParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAcknowledgeIncidentRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -8411,8 +8342,8 @@ func (c *Client) AcknowledgeIncident(ctx context.Context, id openapi_types.UUID,
 // Takes any type of body and a specified content type.
 //
 // Corresponds with POST /v1/incidents/{id}/resolve (the `ResolveIncident` operationId).
-func (c *Client) ResolveIncidentWithBody(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewResolveIncidentRequestWithBody(c.Server, id, contentType, body)
+func (c *Client) ResolveIncidentWithBody(ctx context.Context, id openapi_types.UUID, params *ResolveIncidentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewResolveIncidentRequestWithBody(c.Server, id, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -8430,8 +8361,8 @@ func (c *Client) ResolveIncidentWithBody(ctx context.Context, id openapi_types.U
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with POST /v1/incidents/{id}/resolve (the `ResolveIncident` operationId).
-func (c *Client) ResolveIncident(ctx context.Context, id openapi_types.UUID, body ResolveIncidentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewResolveIncidentRequest(c.Server, id, body)
+func (c *Client) ResolveIncident(ctx context.Context, id openapi_types.UUID, params *ResolveIncidentParams, body ResolveIncidentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewResolveIncidentRequest(c.Server, id, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -10465,7 +10396,7 @@ func NewGetIncidentRequest(server string, id openapi_types.UUID) (*http.Request,
 }
 
 // NewAcknowledgeIncidentRequest constructs an http.Request for the AcknowledgeIncident method
-func NewAcknowledgeIncidentRequest(server string, id openapi_types.UUID) (*http.Request, error) {
+func NewAcknowledgeIncidentRequest(server string, id openapi_types.UUID, params *AcknowledgeIncidentParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -10495,22 +10426,37 @@ func NewAcknowledgeIncidentRequest(server string, id openapi_types.UUID) (*http.
 		return nil, err
 	}
 
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
 	return req, nil
 }
 
 // NewResolveIncidentRequest calls the generic ResolveIncident builder with application/json body
-func NewResolveIncidentRequest(server string, id openapi_types.UUID, body ResolveIncidentJSONRequestBody) (*http.Request, error) {
+func NewResolveIncidentRequest(server string, id openapi_types.UUID, params *ResolveIncidentParams, body ResolveIncidentJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
 	buf, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	bodyReader = bytes.NewReader(buf)
-	return NewResolveIncidentRequestWithBody(server, id, "application/json", bodyReader)
+	return NewResolveIncidentRequestWithBody(server, id, params, "application/json", bodyReader)
 }
 
 // NewResolveIncidentRequestWithBody constructs an http.Request for the ResolveIncident method, with any body, and a specified content type
-func NewResolveIncidentRequestWithBody(server string, id openapi_types.UUID, contentType string, body io.Reader) (*http.Request, error) {
+func NewResolveIncidentRequestWithBody(server string, id openapi_types.UUID, params *ResolveIncidentParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -10541,6 +10487,21 @@ func NewResolveIncidentRequestWithBody(server string, id openapi_types.UUID, con
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
 
 	return req, nil
 }
@@ -11371,7 +11332,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateCheckWithBodyWithResponse Create a check
 	//
-	// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys.
+	// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. While probing is late in one of the regions, the answer is 503 with Retry-After.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -11380,7 +11341,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateCheckWithResponse Create a check
 	//
-	// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys.
+	// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. While probing is late in one of the regions, the answer is 503 with Retry-After.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -11403,7 +11364,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateCheckWithBodyWithResponse Update a check
 	//
-	// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept.
+	// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. While probing is late in a region, a change that adds load there is answered with 503 and Retry-After.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -11412,7 +11373,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateCheckWithResponse Update a check
 	//
-	// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept.
+	// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. While probing is late in a region, a change that adds load there is answered with 503 and Retry-After.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -11492,7 +11453,7 @@ type ClientWithResponsesInterface interface {
 
 	// TestCheckWithResponse Run a check now
 	//
-	// Runs in the check's first region, or in `region`. On an enabled check it counts as an execution. With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`.
+	// Runs in the check's first region, or in `region`. On an enabled check it counts as an execution. With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`. An organization may run a few tests at the same time, 5, 20 or 50 by its tier; more are answered with 429. A request that is given up ends its test.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -11557,7 +11518,7 @@ type ClientWithResponsesInterface interface {
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/incidents/{id}/acknowledge (the `AcknowledgeIncident` operationId).
-	AcknowledgeIncidentWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*AcknowledgeIncidentResponse, error)
+	AcknowledgeIncidentWithResponse(ctx context.Context, id openapi_types.UUID, params *AcknowledgeIncidentParams, reqEditors ...RequestEditorFn) (*AcknowledgeIncidentResponse, error)
 
 	// ResolveIncidentWithBodyWithResponse Resolve an incident
 	//
@@ -11566,7 +11527,7 @@ type ClientWithResponsesInterface interface {
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/incidents/{id}/resolve (the `ResolveIncident` operationId).
-	ResolveIncidentWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ResolveIncidentResponse, error)
+	ResolveIncidentWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *ResolveIncidentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ResolveIncidentResponse, error)
 
 	// ResolveIncidentWithResponse Resolve an incident
 	//
@@ -11575,7 +11536,7 @@ type ClientWithResponsesInterface interface {
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/incidents/{id}/resolve (the `ResolveIncident` operationId).
-	ResolveIncidentWithResponse(ctx context.Context, id openapi_types.UUID, body ResolveIncidentJSONRequestBody, reqEditors ...RequestEditorFn) (*ResolveIncidentResponse, error)
+	ResolveIncidentWithResponse(ctx context.Context, id openapi_types.UUID, params *ResolveIncidentParams, body ResolveIncidentJSONRequestBody, reqEditors ...RequestEditorFn) (*ResolveIncidentResponse, error)
 
 	// ListIncidentTimelineWithResponse List the timeline of an incident, oldest first
 	//
@@ -11904,8 +11865,6 @@ type ListApiKeysResponse struct {
 	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
-	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
 	// JSON429 the response for an HTTP 429 `application/json` response
 	JSON429 *TooManyRequests
 	// JSON500 the response for an HTTP 500 `application/json` response
@@ -11929,11 +11888,6 @@ func (r ListApiKeysResponse) GetJSON400() *BadRequest {
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
 func (r ListApiKeysResponse) GetJSON401() *Unauthorized {
 	return r.JSON401
-}
-
-// GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r ListApiKeysResponse) GetJSON403() *Forbidden {
-	return r.JSON403
 }
 
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
@@ -12093,8 +12047,6 @@ type DeleteApiKeyResponse struct {
 	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
-	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
 	// JSON429 the response for an HTTP 429 `application/json` response
@@ -12115,11 +12067,6 @@ func (r DeleteApiKeyResponse) GetJSON400() *BadRequest {
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
 func (r DeleteApiKeyResponse) GetJSON401() *Unauthorized {
 	return r.JSON401
-}
-
-// GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r DeleteApiKeyResponse) GetJSON403() *Forbidden {
-	return r.JSON403
 }
 
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
@@ -12187,8 +12134,6 @@ type ListAuditLogResponse struct {
 	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
-	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
 	// JSON429 the response for an HTTP 429 `application/json` response
 	JSON429 *TooManyRequests
 	// JSON500 the response for an HTTP 500 `application/json` response
@@ -12212,11 +12157,6 @@ func (r ListAuditLogResponse) GetJSON400() *BadRequest {
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
 func (r ListAuditLogResponse) GetJSON401() *Unauthorized {
 	return r.JSON401
-}
-
-// GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r ListAuditLogResponse) GetJSON403() *Forbidden {
-	return r.JSON403
 }
 
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
@@ -12279,8 +12219,6 @@ type ChangeEmailResponse struct {
 	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
-	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
 	// JSON413 the response for an HTTP 413 `application/json` response
 	JSON413 *RequestEntityTooLarge
 	// JSON429 the response for an HTTP 429 `application/json` response
@@ -12306,11 +12244,6 @@ func (r ChangeEmailResponse) GetJSON400() *BadRequest {
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
 func (r ChangeEmailResponse) GetJSON401() *Unauthorized {
 	return r.JSON401
-}
-
-// GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r ChangeEmailResponse) GetJSON403() *Forbidden {
-	return r.JSON403
 }
 
 // GetJSON413 returns the response for an HTTP 413 `application/json` response
@@ -12553,8 +12486,6 @@ type ChangePasswordResponse struct {
 	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
-	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
 	// JSON413 the response for an HTTP 413 `application/json` response
 	JSON413 *RequestEntityTooLarge
 	// JSON429 the response for an HTTP 429 `application/json` response
@@ -12580,11 +12511,6 @@ func (r ChangePasswordResponse) GetJSON400() *BadRequest {
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
 func (r ChangePasswordResponse) GetJSON401() *Unauthorized {
 	return r.JSON401
-}
-
-// GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r ChangePasswordResponse) GetJSON403() *Forbidden {
-	return r.JSON403
 }
 
 // GetJSON413 returns the response for an HTTP 413 `application/json` response
@@ -12825,8 +12751,6 @@ type ResendVerificationResponse struct {
 	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
-	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
 	// JSON429 the response for an HTTP 429 `application/json` response
 	JSON429 *TooManyRequests
 	// JSON500 the response for an HTTP 500 `application/json` response
@@ -12850,11 +12774,6 @@ func (r ResendVerificationResponse) GetJSON400() *BadRequest {
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
 func (r ResendVerificationResponse) GetJSON401() *Unauthorized {
 	return r.JSON401
-}
-
-// GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r ResendVerificationResponse) GetJSON403() *Forbidden {
-	return r.JSON403
 }
 
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
@@ -13090,8 +13009,6 @@ type ListChecksResponse struct {
 	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
-	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
 	// JSON429 the response for an HTTP 429 `application/json` response
 	JSON429 *TooManyRequests
 	// JSON500 the response for an HTTP 500 `application/json` response
@@ -13115,11 +13032,6 @@ func (r ListChecksResponse) GetJSON400() *BadRequest {
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
 func (r ListChecksResponse) GetJSON401() *Unauthorized {
 	return r.JSON401
-}
-
-// GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r ListChecksResponse) GetJSON403() *Forbidden {
-	return r.JSON403
 }
 
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
@@ -13173,6 +13085,11 @@ type CreateCheckResponse429Headers struct {
 	RetryAfter *int
 }
 
+// CreateCheckResponse503Headers the declared response headers of an HTTP 503 response for CreateCheck
+type CreateCheckResponse503Headers struct {
+	RetryAfter *int
+}
+
 type CreateCheckResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -13190,10 +13107,14 @@ type CreateCheckResponse struct {
 	JSON429 *TooManyRequests
 	// JSON500 the response for an HTTP 500 `application/json` response
 	JSON500 *InternalServerError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *ServiceUnavailable
 	// Headers201 the parsed response headers for an HTTP 201 response
 	Headers201 *CreateCheckResponse201Headers
 	// Headers429 the parsed response headers for an HTTP 429 response
 	Headers429 *CreateCheckResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *CreateCheckResponse503Headers
 }
 
 // GetJSON201 returns the response for an HTTP 201 `application/json` response
@@ -13229,6 +13150,11 @@ func (r CreateCheckResponse) GetJSON429() *TooManyRequests {
 // GetJSON500 returns the response for an HTTP 500 `application/json` response
 func (r CreateCheckResponse) GetJSON500() *InternalServerError {
 	return r.JSON500
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r CreateCheckResponse) GetJSON503() *ServiceUnavailable {
+	return r.JSON503
 }
 
 // GetBody returns the raw response body bytes
@@ -13279,8 +13205,6 @@ type DeleteCheckResponse struct {
 	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
-	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
 	// JSON429 the response for an HTTP 429 `application/json` response
@@ -13301,11 +13225,6 @@ func (r DeleteCheckResponse) GetJSON400() *BadRequest {
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
 func (r DeleteCheckResponse) GetJSON401() *Unauthorized {
 	return r.JSON401
-}
-
-// GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r DeleteCheckResponse) GetJSON403() *Forbidden {
-	return r.JSON403
 }
 
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
@@ -13373,8 +13292,6 @@ type GetCheckResponse struct {
 	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
-	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
 	// JSON429 the response for an HTTP 429 `application/json` response
@@ -13400,11 +13317,6 @@ func (r GetCheckResponse) GetJSON400() *BadRequest {
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
 func (r GetCheckResponse) GetJSON401() *Unauthorized {
 	return r.JSON401
-}
-
-// GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r GetCheckResponse) GetJSON403() *Forbidden {
-	return r.JSON403
 }
 
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
@@ -13463,6 +13375,11 @@ type UpdateCheckResponse429Headers struct {
 	RetryAfter *int
 }
 
+// UpdateCheckResponse503Headers the declared response headers of an HTTP 503 response for UpdateCheck
+type UpdateCheckResponse503Headers struct {
+	RetryAfter *int
+}
+
 type UpdateCheckResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -13482,10 +13399,14 @@ type UpdateCheckResponse struct {
 	JSON429 *TooManyRequests
 	// JSON500 the response for an HTTP 500 `application/json` response
 	JSON500 *InternalServerError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *ServiceUnavailable
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *UpdateCheckResponse200Headers
 	// Headers429 the parsed response headers for an HTTP 429 response
 	Headers429 *UpdateCheckResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *UpdateCheckResponse503Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -13526,6 +13447,11 @@ func (r UpdateCheckResponse) GetJSON429() *TooManyRequests {
 // GetJSON500 returns the response for an HTTP 500 `application/json` response
 func (r UpdateCheckResponse) GetJSON500() *InternalServerError {
 	return r.JSON500
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r UpdateCheckResponse) GetJSON503() *ServiceUnavailable {
+	return r.JSON503
 }
 
 // GetBody returns the raw response body bytes
@@ -13578,8 +13504,6 @@ type ListAlertRulesResponse struct {
 	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
-	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
 	// JSON429 the response for an HTTP 429 `application/json` response
@@ -13605,11 +13529,6 @@ func (r ListAlertRulesResponse) GetJSON400() *BadRequest {
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
 func (r ListAlertRulesResponse) GetJSON401() *Unauthorized {
 	return r.JSON401
-}
-
-// GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r ListAlertRulesResponse) GetJSON403() *Forbidden {
-	return r.JSON403
 }
 
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
@@ -13781,8 +13700,6 @@ type DeleteAlertRuleResponse struct {
 	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
-	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
 	// JSON429 the response for an HTTP 429 `application/json` response
@@ -13803,11 +13720,6 @@ func (r DeleteAlertRuleResponse) GetJSON400() *BadRequest {
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
 func (r DeleteAlertRuleResponse) GetJSON401() *Unauthorized {
 	return r.JSON401
-}
-
-// GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r DeleteAlertRuleResponse) GetJSON403() *Forbidden {
-	return r.JSON403
 }
 
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
@@ -13875,8 +13787,6 @@ type GetAlertRuleResponse struct {
 	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
-	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
 	// JSON429 the response for an HTTP 429 `application/json` response
@@ -13902,11 +13812,6 @@ func (r GetAlertRuleResponse) GetJSON400() *BadRequest {
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
 func (r GetAlertRuleResponse) GetJSON401() *Unauthorized {
 	return r.JSON401
-}
-
-// GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r GetAlertRuleResponse) GetJSON403() *Forbidden {
-	return r.JSON403
 }
 
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
@@ -13974,8 +13879,6 @@ type UpdateAlertRuleResponse struct {
 	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
-	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
 	// JSON413 the response for an HTTP 413 `application/json` response
@@ -14003,11 +13906,6 @@ func (r UpdateAlertRuleResponse) GetJSON400() *BadRequest {
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
 func (r UpdateAlertRuleResponse) GetJSON401() *Unauthorized {
 	return r.JSON401
-}
-
-// GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r UpdateAlertRuleResponse) GetJSON403() *Forbidden {
-	return r.JSON403
 }
 
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
@@ -14080,8 +13978,6 @@ type ListCheckRegionsResponse struct {
 	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
-	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
 	// JSON429 the response for an HTTP 429 `application/json` response
@@ -14107,11 +14003,6 @@ func (r ListCheckRegionsResponse) GetJSON400() *BadRequest {
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
 func (r ListCheckRegionsResponse) GetJSON401() *Unauthorized {
 	return r.JSON401
-}
-
-// GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r ListCheckRegionsResponse) GetJSON403() *Forbidden {
-	return r.JSON403
 }
 
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
@@ -14179,8 +14070,6 @@ type ListResultsResponse struct {
 	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
-	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
 	// JSON429 the response for an HTTP 429 `application/json` response
@@ -14206,11 +14095,6 @@ func (r ListResultsResponse) GetJSON400() *BadRequest {
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
 func (r ListResultsResponse) GetJSON401() *Unauthorized {
 	return r.JSON401
-}
-
-// GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r ListResultsResponse) GetJSON403() *Forbidden {
-	return r.JSON403
 }
 
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
@@ -14283,8 +14167,6 @@ type TestCheckResponse struct {
 	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
-	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
 	// JSON429 the response for an HTTP 429 `application/json` response
@@ -14314,11 +14196,6 @@ func (r TestCheckResponse) GetJSON400() *BadRequest {
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
 func (r TestCheckResponse) GetJSON401() *Unauthorized {
 	return r.JSON401
-}
-
-// GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r TestCheckResponse) GetJSON403() *Forbidden {
-	return r.JSON403
 }
 
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
@@ -14391,8 +14268,6 @@ type GetUptimeResponse struct {
 	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
-	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
 	// JSON429 the response for an HTTP 429 `application/json` response
@@ -14418,11 +14293,6 @@ func (r GetUptimeResponse) GetJSON400() *BadRequest {
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
 func (r GetUptimeResponse) GetJSON401() *Unauthorized {
 	return r.JSON401
-}
-
-// GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r GetUptimeResponse) GetJSON403() *Forbidden {
-	return r.JSON403
 }
 
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
@@ -14490,8 +14360,6 @@ type ListDeliveriesResponse struct {
 	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
-	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
 	// JSON429 the response for an HTTP 429 `application/json` response
 	JSON429 *TooManyRequests
 	// JSON500 the response for an HTTP 500 `application/json` response
@@ -14515,11 +14383,6 @@ func (r ListDeliveriesResponse) GetJSON400() *BadRequest {
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
 func (r ListDeliveriesResponse) GetJSON401() *Unauthorized {
 	return r.JSON401
-}
-
-// GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r ListDeliveriesResponse) GetJSON403() *Forbidden {
-	return r.JSON403
 }
 
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
@@ -14582,8 +14445,6 @@ type GetDeliveryResponse struct {
 	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
-	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
 	// JSON429 the response for an HTTP 429 `application/json` response
@@ -14609,11 +14470,6 @@ func (r GetDeliveryResponse) GetJSON400() *BadRequest {
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
 func (r GetDeliveryResponse) GetJSON401() *Unauthorized {
 	return r.JSON401
-}
-
-// GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r GetDeliveryResponse) GetJSON403() *Forbidden {
-	return r.JSON403
 }
 
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
@@ -14681,8 +14537,6 @@ type ListDeliveryAttemptsResponse struct {
 	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
-	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
 	// JSON429 the response for an HTTP 429 `application/json` response
@@ -14708,11 +14562,6 @@ func (r ListDeliveryAttemptsResponse) GetJSON400() *BadRequest {
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
 func (r ListDeliveryAttemptsResponse) GetJSON401() *Unauthorized {
 	return r.JSON401
-}
-
-// GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r ListDeliveryAttemptsResponse) GetJSON403() *Forbidden {
-	return r.JSON403
 }
 
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
@@ -14780,8 +14629,6 @@ type RedeliverResponse struct {
 	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
-	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
 	// JSON409 the response for an HTTP 409 `application/json` response
@@ -14809,11 +14656,6 @@ func (r RedeliverResponse) GetJSON400() *BadRequest {
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
 func (r RedeliverResponse) GetJSON401() *Unauthorized {
 	return r.JSON401
-}
-
-// GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r RedeliverResponse) GetJSON403() *Forbidden {
-	return r.JSON403
 }
 
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
@@ -14886,8 +14728,6 @@ type ListIncidentsResponse struct {
 	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
-	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
 	// JSON429 the response for an HTTP 429 `application/json` response
 	JSON429 *TooManyRequests
 	// JSON500 the response for an HTTP 500 `application/json` response
@@ -14911,11 +14751,6 @@ func (r ListIncidentsResponse) GetJSON400() *BadRequest {
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
 func (r ListIncidentsResponse) GetJSON401() *Unauthorized {
 	return r.JSON401
-}
-
-// GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r ListIncidentsResponse) GetJSON403() *Forbidden {
-	return r.JSON403
 }
 
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
@@ -14978,8 +14813,6 @@ type GetIncidentResponse struct {
 	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
-	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
 	// JSON429 the response for an HTTP 429 `application/json` response
@@ -15005,11 +14838,6 @@ func (r GetIncidentResponse) GetJSON400() *BadRequest {
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
 func (r GetIncidentResponse) GetJSON401() *Unauthorized {
 	return r.JSON401
-}
-
-// GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r GetIncidentResponse) GetJSON403() *Forbidden {
-	return r.JSON403
 }
 
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
@@ -15082,8 +14910,6 @@ type AcknowledgeIncidentResponse struct {
 	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
-	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
 	// JSON409 the response for an HTTP 409 `application/json` response
@@ -15115,11 +14941,6 @@ func (r AcknowledgeIncidentResponse) GetJSON400() *BadRequest {
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
 func (r AcknowledgeIncidentResponse) GetJSON401() *Unauthorized {
 	return r.JSON401
-}
-
-// GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r AcknowledgeIncidentResponse) GetJSON403() *Forbidden {
-	return r.JSON403
 }
 
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
@@ -15202,8 +15023,6 @@ type ResolveIncidentResponse struct {
 	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
-	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
 	// JSON413 the response for an HTTP 413 `application/json` response
@@ -15235,11 +15054,6 @@ func (r ResolveIncidentResponse) GetJSON400() *BadRequest {
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
 func (r ResolveIncidentResponse) GetJSON401() *Unauthorized {
 	return r.JSON401
-}
-
-// GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r ResolveIncidentResponse) GetJSON403() *Forbidden {
-	return r.JSON403
 }
 
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
@@ -15317,8 +15131,6 @@ type ListIncidentTimelineResponse struct {
 	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
-	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
 	// JSON429 the response for an HTTP 429 `application/json` response
@@ -15344,11 +15156,6 @@ func (r ListIncidentTimelineResponse) GetJSON400() *BadRequest {
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
 func (r ListIncidentTimelineResponse) GetJSON401() *Unauthorized {
 	return r.JSON401
-}
-
-// GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r ListIncidentTimelineResponse) GetJSON403() *Forbidden {
-	return r.JSON403
 }
 
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
@@ -15416,8 +15223,6 @@ type ListNotificationChannelsResponse struct {
 	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
-	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
 	// JSON429 the response for an HTTP 429 `application/json` response
 	JSON429 *TooManyRequests
 	// JSON500 the response for an HTTP 500 `application/json` response
@@ -15441,11 +15246,6 @@ func (r ListNotificationChannelsResponse) GetJSON400() *BadRequest {
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
 func (r ListNotificationChannelsResponse) GetJSON401() *Unauthorized {
 	return r.JSON401
-}
-
-// GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r ListNotificationChannelsResponse) GetJSON403() *Forbidden {
-	return r.JSON403
 }
 
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
@@ -15605,8 +15405,6 @@ type DeleteNotificationChannelResponse struct {
 	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
-	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
 	// JSON409 the response for an HTTP 409 `application/json` response
@@ -15629,11 +15427,6 @@ func (r DeleteNotificationChannelResponse) GetJSON400() *BadRequest {
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
 func (r DeleteNotificationChannelResponse) GetJSON401() *Unauthorized {
 	return r.JSON401
-}
-
-// GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r DeleteNotificationChannelResponse) GetJSON403() *Forbidden {
-	return r.JSON403
 }
 
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
@@ -15706,8 +15499,6 @@ type GetNotificationChannelResponse struct {
 	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
-	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
 	// JSON429 the response for an HTTP 429 `application/json` response
@@ -15733,11 +15524,6 @@ func (r GetNotificationChannelResponse) GetJSON400() *BadRequest {
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
 func (r GetNotificationChannelResponse) GetJSON401() *Unauthorized {
 	return r.JSON401
-}
-
-// GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r GetNotificationChannelResponse) GetJSON403() *Forbidden {
-	return r.JSON403
 }
 
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
@@ -15805,8 +15591,6 @@ type UpdateNotificationChannelResponse struct {
 	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
-	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
 	// JSON413 the response for an HTTP 413 `application/json` response
@@ -15834,11 +15618,6 @@ func (r UpdateNotificationChannelResponse) GetJSON400() *BadRequest {
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
 func (r UpdateNotificationChannelResponse) GetJSON401() *Unauthorized {
 	return r.JSON401
-}
-
-// GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r UpdateNotificationChannelResponse) GetJSON403() *Forbidden {
-	return r.JSON403
 }
 
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
@@ -15916,8 +15695,6 @@ type TestNotificationChannelResponse struct {
 	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
-	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
 	// JSON429 the response for an HTTP 429 `application/json` response
@@ -15947,11 +15724,6 @@ func (r TestNotificationChannelResponse) GetJSON400() *BadRequest {
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
 func (r TestNotificationChannelResponse) GetJSON401() *Unauthorized {
 	return r.JSON401
-}
-
-// GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r TestNotificationChannelResponse) GetJSON403() *Forbidden {
-	return r.JSON403
 }
 
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
@@ -16089,8 +15861,6 @@ type StreamAlertsResponse struct {
 	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
-	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
 	// JSON429 the response for an HTTP 429 `application/json` response
 	JSON429 *TooManyRequests
 	// JSON500 the response for an HTTP 500 `application/json` response
@@ -16113,11 +15883,6 @@ func (r StreamAlertsResponse) GetJSON400() *BadRequest {
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
 func (r StreamAlertsResponse) GetJSON401() *Unauthorized {
 	return r.JSON401
-}
-
-// GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r StreamAlertsResponse) GetJSON403() *Forbidden {
-	return r.JSON403
 }
 
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
@@ -16247,8 +16012,6 @@ type GetUsageResponse struct {
 	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
-	// JSON403 the response for an HTTP 403 `application/json` response
-	JSON403 *Forbidden
 	// JSON429 the response for an HTTP 429 `application/json` response
 	JSON429 *TooManyRequests
 	// JSON500 the response for an HTTP 500 `application/json` response
@@ -16272,11 +16035,6 @@ func (r GetUsageResponse) GetJSON400() *BadRequest {
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
 func (r GetUsageResponse) GetJSON401() *Unauthorized {
 	return r.JSON401
-}
-
-// GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r GetUsageResponse) GetJSON403() *Forbidden {
-	return r.JSON403
 }
 
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
@@ -16667,7 +16425,7 @@ func (c *ClientWithResponses) ListChecksWithResponse(ctx context.Context, params
 
 // CreateCheckWithBodyWithResponse Create a check
 //
-// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys.
+// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. While probing is late in one of the regions, the answer is 503 with Retry-After.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -16682,7 +16440,7 @@ func (c *ClientWithResponses) CreateCheckWithBodyWithResponse(ctx context.Contex
 
 // CreateCheckWithResponse Create a check
 //
-// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys.
+// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. While probing is late in one of the regions, the answer is 503 with Retry-After.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -16723,7 +16481,7 @@ func (c *ClientWithResponses) GetCheckWithResponse(ctx context.Context, id opena
 
 // UpdateCheckWithBodyWithResponse Update a check
 //
-// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept.
+// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. While probing is late in a region, a change that adds load there is answered with 503 and Retry-After.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -16738,7 +16496,7 @@ func (c *ClientWithResponses) UpdateCheckWithBodyWithResponse(ctx context.Contex
 
 // UpdateCheckWithResponse Update a check
 //
-// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept.
+// Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. While probing is late in a region, a change that adds load there is answered with 503 and Retry-After.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -16878,7 +16636,7 @@ func (c *ClientWithResponses) ListResultsWithResponse(ctx context.Context, id op
 
 // TestCheckWithResponse Run a check now
 //
-// Runs in the check's first region, or in `region`. On an enabled check it counts as an execution. With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`.
+// Runs in the check's first region, or in `region`. On an enabled check it counts as an execution. With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`. An organization may run a few tests at the same time, 5, 20 or 50 by its tier; more are answered with 429. A request that is given up ends its test.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -16991,8 +16749,8 @@ func (c *ClientWithResponses) GetIncidentWithResponse(ctx context.Context, id op
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/incidents/{id}/acknowledge (the `AcknowledgeIncident` operationId).
-func (c *ClientWithResponses) AcknowledgeIncidentWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*AcknowledgeIncidentResponse, error) {
-	rsp, err := c.AcknowledgeIncident(ctx, id, reqEditors...)
+func (c *ClientWithResponses) AcknowledgeIncidentWithResponse(ctx context.Context, id openapi_types.UUID, params *AcknowledgeIncidentParams, reqEditors ...RequestEditorFn) (*AcknowledgeIncidentResponse, error) {
+	rsp, err := c.AcknowledgeIncident(ctx, id, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -17006,8 +16764,8 @@ func (c *ClientWithResponses) AcknowledgeIncidentWithResponse(ctx context.Contex
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/incidents/{id}/resolve (the `ResolveIncident` operationId).
-func (c *ClientWithResponses) ResolveIncidentWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ResolveIncidentResponse, error) {
-	rsp, err := c.ResolveIncidentWithBody(ctx, id, contentType, body, reqEditors...)
+func (c *ClientWithResponses) ResolveIncidentWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *ResolveIncidentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ResolveIncidentResponse, error) {
+	rsp, err := c.ResolveIncidentWithBody(ctx, id, params, contentType, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -17021,8 +16779,8 @@ func (c *ClientWithResponses) ResolveIncidentWithBodyWithResponse(ctx context.Co
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/incidents/{id}/resolve (the `ResolveIncident` operationId).
-func (c *ClientWithResponses) ResolveIncidentWithResponse(ctx context.Context, id openapi_types.UUID, body ResolveIncidentJSONRequestBody, reqEditors ...RequestEditorFn) (*ResolveIncidentResponse, error) {
-	rsp, err := c.ResolveIncident(ctx, id, body, reqEditors...)
+func (c *ClientWithResponses) ResolveIncidentWithResponse(ctx context.Context, id openapi_types.UUID, params *ResolveIncidentParams, body ResolveIncidentJSONRequestBody, reqEditors ...RequestEditorFn) (*ResolveIncidentResponse, error) {
+	rsp, err := c.ResolveIncident(ctx, id, params, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -17423,13 +17181,6 @@ func ParseListApiKeysResponse(rsp *http.Response) (*ListApiKeysResponse, error) 
 		}
 		response.JSON401 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON403 = &dest
-
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
 		var dest TooManyRequests
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -17622,13 +17373,6 @@ func ParseDeleteApiKeyResponse(rsp *http.Response) (*DeleteApiKeyResponse, error
 		}
 		response.JSON401 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON403 = &dest
-
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
 		var dest NotFound
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -17727,13 +17471,6 @@ func ParseListAuditLogResponse(rsp *http.Response) (*ListAuditLogResponse, error
 		}
 		response.JSON401 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON403 = &dest
-
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
 		var dest TooManyRequests
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -17824,13 +17561,6 @@ func ParseChangeEmailResponse(rsp *http.Response) (*ChangeEmailResponse, error) 
 			return nil, err
 		}
 		response.JSON401 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON403 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
 		var dest RequestEntityTooLarge
@@ -18105,13 +17835,6 @@ func ParseChangePasswordResponse(rsp *http.Response) (*ChangePasswordResponse, e
 		}
 		response.JSON401 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON403 = &dest
-
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
 		var dest RequestEntityTooLarge
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -18371,13 +18094,6 @@ func ParseResendVerificationResponse(rsp *http.Response) (*ResendVerificationRes
 		}
 		response.JSON401 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON403 = &dest
-
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
 		var dest TooManyRequests
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -18630,13 +18346,6 @@ func ParseListChecksResponse(rsp *http.Response) (*ListChecksResponse, error) {
 		}
 		response.JSON401 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON403 = &dest
-
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
 		var dest TooManyRequests
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -18756,6 +18465,13 @@ func ParseCreateCheckResponse(rsp *http.Response) (*CreateCheckResponse, error) 
 		}
 		response.JSON500 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ServiceUnavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
 	}
 
 	switch {
@@ -18793,6 +18509,16 @@ func ParseCreateCheckResponse(rsp *http.Response) (*CreateCheckResponse, error) 
 			headers.RetryAfter = &value
 		}
 		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers CreateCheckResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers503 = &headers
 	}
 
 	return response, nil
@@ -18828,13 +18554,6 @@ func ParseDeleteCheckResponse(rsp *http.Response) (*DeleteCheckResponse, error) 
 			return nil, err
 		}
 		response.JSON401 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON403 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
 		var dest NotFound
@@ -18933,13 +18652,6 @@ func ParseGetCheckResponse(rsp *http.Response) (*GetCheckResponse, error) {
 			return nil, err
 		}
 		response.JSON401 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON403 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
 		var dest NotFound
@@ -19074,6 +18786,13 @@ func ParseUpdateCheckResponse(rsp *http.Response) (*UpdateCheckResponse, error) 
 		}
 		response.JSON500 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ServiceUnavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
 	}
 
 	switch {
@@ -19111,6 +18830,16 @@ func ParseUpdateCheckResponse(rsp *http.Response) (*UpdateCheckResponse, error) 
 			headers.RetryAfter = &value
 		}
 		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers UpdateCheckResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers503 = &headers
 	}
 
 	return response, nil
@@ -19150,13 +18879,6 @@ func ParseListAlertRulesResponse(rsp *http.Response) (*ListAlertRulesResponse, e
 			return nil, err
 		}
 		response.JSON401 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON403 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
 		var dest NotFound
@@ -19364,13 +19086,6 @@ func ParseDeleteAlertRuleResponse(rsp *http.Response) (*DeleteAlertRuleResponse,
 		}
 		response.JSON401 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON403 = &dest
-
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
 		var dest NotFound
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -19469,13 +19184,6 @@ func ParseGetAlertRuleResponse(rsp *http.Response) (*GetAlertRuleResponse, error
 		}
 		response.JSON401 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON403 = &dest
-
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
 		var dest NotFound
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -19573,13 +19281,6 @@ func ParseUpdateAlertRuleResponse(rsp *http.Response) (*UpdateAlertRuleResponse,
 			return nil, err
 		}
 		response.JSON401 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON403 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
 		var dest NotFound
@@ -19686,13 +19387,6 @@ func ParseListCheckRegionsResponse(rsp *http.Response) (*ListCheckRegionsRespons
 		}
 		response.JSON401 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON403 = &dest
-
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
 		var dest NotFound
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -19791,13 +19485,6 @@ func ParseListResultsResponse(rsp *http.Response) (*ListResultsResponse, error) 
 		}
 		response.JSON401 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON403 = &dest
-
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
 		var dest NotFound
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -19895,13 +19582,6 @@ func ParseTestCheckResponse(rsp *http.Response) (*TestCheckResponse, error) {
 			return nil, err
 		}
 		response.JSON401 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON403 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
 		var dest NotFound
@@ -20018,13 +19698,6 @@ func ParseGetUptimeResponse(rsp *http.Response) (*GetUptimeResponse, error) {
 		}
 		response.JSON401 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON403 = &dest
-
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
 		var dest NotFound
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -20123,13 +19796,6 @@ func ParseListDeliveriesResponse(rsp *http.Response) (*ListDeliveriesResponse, e
 		}
 		response.JSON401 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON403 = &dest
-
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
 		var dest TooManyRequests
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -20220,13 +19886,6 @@ func ParseGetDeliveryResponse(rsp *http.Response) (*GetDeliveryResponse, error) 
 			return nil, err
 		}
 		response.JSON401 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON403 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
 		var dest NotFound
@@ -20326,13 +19985,6 @@ func ParseListDeliveryAttemptsResponse(rsp *http.Response) (*ListDeliveryAttempt
 		}
 		response.JSON401 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON403 = &dest
-
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
 		var dest NotFound
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -20430,13 +20082,6 @@ func ParseRedeliverResponse(rsp *http.Response) (*RedeliverResponse, error) {
 			return nil, err
 		}
 		response.JSON401 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON403 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
 		var dest NotFound
@@ -20543,13 +20188,6 @@ func ParseListIncidentsResponse(rsp *http.Response) (*ListIncidentsResponse, err
 		}
 		response.JSON401 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON403 = &dest
-
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
 		var dest TooManyRequests
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -20640,13 +20278,6 @@ func ParseGetIncidentResponse(rsp *http.Response) (*GetIncidentResponse, error) 
 			return nil, err
 		}
 		response.JSON401 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON403 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
 		var dest NotFound
@@ -20745,13 +20376,6 @@ func ParseAcknowledgeIncidentResponse(rsp *http.Response) (*AcknowledgeIncidentR
 			return nil, err
 		}
 		response.JSON401 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON403 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
 		var dest NotFound
@@ -20875,13 +20499,6 @@ func ParseResolveIncidentResponse(rsp *http.Response) (*ResolveIncidentResponse,
 		}
 		response.JSON401 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON403 = &dest
-
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
 		var dest NotFound
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -21004,13 +20621,6 @@ func ParseListIncidentTimelineResponse(rsp *http.Response) (*ListIncidentTimelin
 		}
 		response.JSON401 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON403 = &dest
-
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
 		var dest NotFound
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -21108,13 +20718,6 @@ func ParseListNotificationChannelsResponse(rsp *http.Response) (*ListNotificatio
 			return nil, err
 		}
 		response.JSON401 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON403 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
 		var dest TooManyRequests
@@ -21308,13 +20911,6 @@ func ParseDeleteNotificationChannelResponse(rsp *http.Response) (*DeleteNotifica
 		}
 		response.JSON401 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON403 = &dest
-
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
 		var dest NotFound
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -21420,13 +21016,6 @@ func ParseGetNotificationChannelResponse(rsp *http.Response) (*GetNotificationCh
 		}
 		response.JSON401 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON403 = &dest
-
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
 		var dest NotFound
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -21524,13 +21113,6 @@ func ParseUpdateNotificationChannelResponse(rsp *http.Response) (*UpdateNotifica
 			return nil, err
 		}
 		response.JSON401 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON403 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
 		var dest NotFound
@@ -21636,13 +21218,6 @@ func ParseTestNotificationChannelResponse(rsp *http.Response) (*TestNotification
 			return nil, err
 		}
 		response.JSON401 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON403 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
 		var dest NotFound
@@ -21805,13 +21380,6 @@ func ParseStreamAlertsResponse(rsp *http.Response) (*StreamAlertsResponse, error
 		}
 		response.JSON401 = &dest
 
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON403 = &dest
-
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
 		var dest TooManyRequests
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -21972,13 +21540,6 @@ func ParseGetUsageResponse(rsp *http.Response) (*GetUsageResponse, error) {
 			return nil, err
 		}
 		response.JSON401 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Forbidden
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON403 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
 		var dest TooManyRequests

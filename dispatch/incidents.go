@@ -22,9 +22,10 @@ const (
 	retryPause = 100 * time.Millisecond
 )
 
-// incidentStore reads incidents and records requests for redelivery.
+// incidentStore reads incidents, and records texts and requests for redelivery.
 type incidentStore interface {
 	Incident(ctx context.Context, orgID, id uuid.UUID) (vigil.Incident, error)
+	StoreIncidentText(ctx context.Context, text vigil.IncidentText) error
 	RequestRedelivery(ctx context.Context, orgID, id uuid.UUID) (vigil.PendingDelivery, error)
 }
 
@@ -40,26 +41,23 @@ func NewIncidents(temporal client.Client, store incidentStore) *Incidents {
 	return &Incidents{temporal: temporal, store: store}
 }
 
-// Acknowledge records who takes care of an incident, by name, and returns it after
-// the change. Repeated, it changes nothing. A resolved incident is a CodeConflict
-// error; a workflow that does not answer within two seconds is CodeUnavailable.
-func (i *Incidents) Acknowledge(ctx context.Context, orgID, id uuid.UUID, by string) (vigil.Incident, error) {
-	return i.change(ctx, orgID, id, workflows.UpdateAcknowledge, workflows.Request{IncidentID: id, By: by},
-		func(row *vigil.Incident) (bool, error) {
-			if !row.Open() {
-				return false, vigil.Errorf(vigil.CodeConflict, "The incident is resolved and cannot be acknowledged any more.")
-			}
-			return row.Status == vigil.IncidentAcknowledged, nil
-		})
+// Acknowledge records who takes care of an incident and returns it after the change.
+// Repeated, it changes nothing. A resolved incident is a CodeConflict error; a workflow
+// that does not answer within two seconds is CodeUnavailable. Actions with the same key
+// are the same update of the workflow, also when they come at the same time.
+func (i *Incidents) Acknowledge(ctx context.Context, action vigil.UserAction) (vigil.Incident, error) {
+	return i.change(ctx, action, workflows.UpdateAcknowledge, func(row *vigil.Incident) (bool, error) {
+		if !row.Open() {
+			return false, vigil.Errorf(vigil.CodeConflict, "The incident is resolved and cannot be acknowledged any more.")
+		}
+		return row.Status == vigil.IncidentAcknowledged, nil
+	})
 }
 
 // Resolve ends an incident manually and returns it after the change. Repeated, it
-// changes nothing; CodeUnavailable as for Acknowledge.
-func (i *Incidents) Resolve(ctx context.Context, orgID, id uuid.UUID, by, note string) (vigil.Incident, error) {
-	return i.change(ctx, orgID, id, workflows.UpdateResolve, workflows.Request{IncidentID: id, By: by, Note: note},
-		func(row *vigil.Incident) (bool, error) {
-			return !row.Open(), nil
-		})
+// changes nothing; keys and CodeUnavailable as for Acknowledge.
+func (i *Incidents) Resolve(ctx context.Context, action vigil.UserAction) (vigil.Incident, error) {
+	return i.change(ctx, action, workflows.UpdateResolve, func(row *vigil.Incident) (bool, error) { return !row.Open(), nil })
 }
 
 // Redeliver makes one more attempt of a delivery, in any of its states. It fails as
@@ -108,6 +106,7 @@ func (i *Incidents) Vote(ctx context.Context, checkID uuid.UUID, vote vigil.Vote
 func (i *Incidents) Send(ctx context.Context, delivery vigil.PendingDelivery) error {
 	options := client.StartWorkflowOptions{
 		TaskQueue:             vigil.DeliveryQueue,
+		Priority:              temporal.Priority{FairnessKey: delivery.OrgID.String()}, // its activities inherit it
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		TypedSearchAttributes: temporal.NewSearchAttributes(
 			keyword(AttributeOrg, delivery.OrgID), keyword(AttributeCheck, delivery.CheckID),
@@ -124,15 +123,17 @@ func (i *Incidents) Send(ctx context.Context, delivery vigil.PendingDelivery) er
 }
 
 // change sends an update to an incident's workflow until the stored incident shows
-// it. done reports whether it does, or why it never can.
+// it. done reports whether it does, or why it never can. The text of the action is
+// stored first: the update contains its id only.
 func (i *Incidents) change(
-	ctx context.Context, orgID, id uuid.UUID, update string, request workflows.Request, done func(*vigil.Incident) (bool, error),
+	ctx context.Context, action vigil.UserAction, update string, done func(*vigil.Incident) (bool, error),
 ) (vigil.Incident, error) {
 	waiting, stop := context.WithTimeout(ctx, updateWait)
 	defer stop()
+	request := workflows.Request{IncidentID: action.IncidentID}
 	var failed error
 	for {
-		row, err := i.store.Incident(ctx, orgID, id)
+		row, err := i.store.Incident(ctx, action.OrgID, action.IncidentID)
 		if err != nil {
 			return vigil.Incident{}, err
 		}
@@ -141,6 +142,13 @@ func (i *Incidents) change(
 		}
 		if waiting.Err() != nil {
 			return vigil.Incident{}, unavailable(failed)
+		}
+		if request.TextID == uuid.Nil {
+			request.TextID = action.ActionID(update)
+			text := vigil.IncidentText{ID: request.TextID, IncidentID: action.IncidentID, Author: action.By, Note: action.Note}
+			if err := i.store.StoreIncidentText(ctx, text); err != nil {
+				return vigil.Incident{}, err
+			}
 		}
 		if failed = i.update(waiting, row.CheckID, update, request); failed == nil {
 			continue
@@ -155,9 +163,13 @@ func (i *Incidents) change(
 	}
 }
 
+// update sends an update and waits for its outcome. An update that the workflow rejects,
+// because it does not know yet that the incident is open, leaves no trace there and is
+// sent again with the same id.
 func (i *Incidents) update(ctx context.Context, checkID uuid.UUID, update string, request workflows.Request) error {
 	handle, err := i.temporal.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
 		WorkflowID: vigil.IncidentWorkflowID(checkID), UpdateName: update, Args: []any{request},
+		UpdateID:     update + "/" + request.TextID.String(),
 		WaitForStage: client.WorkflowUpdateStageCompleted,
 	})
 	if err != nil {

@@ -25,11 +25,11 @@ func TestIncidents(t *testing.T) {
 	p.AnswerWith(http.StatusInternalServerError)
 	p.Vote(fra, true)
 	incident := p.AwaitOpen(1)
-	got, err := p.Incidents.Acknowledge(t.Context(), p.Org.ID, incident.ID, "ada")
+	got, err := p.Incidents.Acknowledge(t.Context(), act(p, incident, "ada", ""))
 	if err != nil || got.Status != vigil.IncidentAcknowledged || got.AcknowledgedBy != "ada" {
 		t.Fatalf("acknowledged: %+v, %v", got, err)
 	}
-	if again, err := p.Incidents.Acknowledge(t.Context(), p.Org.ID, incident.ID, "bob"); err != nil || again.AcknowledgedBy != "ada" {
+	if again, err := p.Incidents.Acknowledge(t.Context(), act(p, incident, "bob", "")); err != nil || again.AcknowledgedBy != "ada" {
 		t.Errorf("acknowledged again: %+v, %v", again, err)
 	}
 	p.Vote(fra, false)
@@ -38,7 +38,7 @@ func TestIncidents(t *testing.T) {
 	if accepted := p.AwaitAccepted(2); !slices.Equal(accepted, []string{"incident.triggered", "incident.resolved"}) {
 		t.Errorf("the receiver accepted %v", accepted)
 	}
-	if _, err := p.Incidents.Acknowledge(t.Context(), p.Org.ID, incident.ID, "ada"); vigil.ErrorCode(err) != vigil.CodeConflict {
+	if _, err := p.Incidents.Acknowledge(t.Context(), act(p, incident, "ada", "")); vigil.ErrorCode(err) != vigil.CodeConflict {
 		t.Errorf("acknowledged after the end: %v", err)
 	}
 	p.AwaitIdle()
@@ -52,11 +52,11 @@ func TestIncidents(t *testing.T) {
 	// Resolved manually: the latch holds until no region fires.
 	p.Vote(fra, true)
 	incident = p.AwaitOpen(2)
-	got, err = p.Incidents.Resolve(t.Context(), p.Org.ID, incident.ID, "ada", "known")
+	got, err = p.Incidents.Resolve(t.Context(), act(p, incident, "ada", "known"))
 	if err != nil || got.Open() || !got.Latched || got.Note != "known" {
 		t.Fatalf("resolved: %+v, %v", got, err)
 	}
-	if _, err := p.Incidents.Resolve(t.Context(), p.Org.ID, incident.ID, "bob", ""); err != nil {
+	if _, err := p.Incidents.Resolve(t.Context(), act(p, incident, "bob", "")); err != nil {
 		t.Errorf("resolved again: %v", err)
 	}
 
@@ -74,7 +74,7 @@ func TestIncidents(t *testing.T) {
 	p.Vote(fra, true)
 	incident = p.AwaitOpen(3)
 	p.OK(p.Temporal.TerminateWorkflow(t.Context(), vigil.IncidentWorkflowID(p.Check.ID), "", "lost"))
-	if got, err = p.Incidents.Resolve(t.Context(), p.Org.ID, incident.ID, "ada", ""); err != nil || got.Open() {
+	if got, err = p.Incidents.Resolve(t.Context(), act(p, incident, "ada", "")); err != nil || got.Open() {
 		t.Errorf("resolved without its workflow: %+v, %v", got, err)
 	}
 	p.Vote(fra, false)
@@ -93,6 +93,11 @@ func TestIncidents(t *testing.T) {
 		rounds = 10
 	}
 	race(p, rounds, fra, ewr)
+}
+
+// act is what a user does to an incident.
+func act(p *workerstest.ControlPlane, incident vigil.Incident, by, note string) vigil.UserAction {
+	return vigil.UserAction{OrgID: p.Org.ID, IncidentID: incident.ID, By: by, Note: note}
 }
 
 // race counts the incidents of so many episodes of 64 votes each.

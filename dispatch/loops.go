@@ -32,7 +32,7 @@ const taskTimeout = 5 * time.Second
 
 // revisionStore keeps the applied revision of a loop.
 type revisionStore interface {
-	MarkApplied(ctx context.Context, checkID uuid.UUID, region string, revision int64) error
+	MarkApplied(ctx context.Context, loop vigil.Loop) error
 }
 
 // Loops starts, signals, queries and terminates the workflows of checks. Every call
@@ -61,7 +61,7 @@ func (l *Loops) Apply(ctx context.Context, loop vigil.Loop) error {
 	if err != nil {
 		return err
 	}
-	return l.store.MarkApplied(ctx, loop.CheckID, loop.Region, loop.Desired)
+	return l.store.MarkApplied(ctx, loop)
 }
 
 // Nudge makes a loop abandon its turn and start the next from the stored rows. A
@@ -111,7 +111,7 @@ func (l *Loops) State(ctx context.Context, checkID uuid.UUID, region string) (vi
 
 // Test probes a check once, now, on a worker of the region, and nudges the loop when
 // the result was stored. It fails with CodeUnavailable when no worker takes it within
-// five seconds.
+// five seconds. When ctx ends, the test is canceled.
 func (l *Loops) Test(ctx context.Context, check vigil.Check, region string, dryRun bool) (vigil.Result, error) {
 	var result vigil.Result
 	var watcher *activities.Watcher
@@ -125,12 +125,16 @@ func (l *Loops) Test(ctx context.Context, check vigil.Check, region string, dryR
 		TaskQueue:              vigil.RegionQueue(region),
 		ScheduleToStartTimeout: testPickup,
 		ScheduleToCloseTimeout: testTimeout,
-		RetryPolicy:            &temporal.RetryPolicy{MaximumAttempts: 1},
-		Summary:                bounded(check.Name),
-		TypedSearchAttributes:  loopAttributes(check.OrgID, check.ID, region),
+		// No heartbeat need be in time: they only carry the cancellation back.
+		HeartbeatTimeout:      testTimeout,
+		RetryPolicy:           &temporal.RetryPolicy{MaximumAttempts: 1},
+		Summary:               bounded(check.Name),
+		TypedSearchAttributes: loopAttributes(check.OrgID, check.ID, region),
 	}, watcher.Test, activities.TestRequest{CheckID: check.ID, Region: region, Revision: check.Revision, DryRun: dryRun})
 	if err == nil {
-		err = handle.Get(whole, &result)
+		if err = handle.Get(whole, &result); ctx.Err() != nil {
+			l.cancelTest(ctx, handle)
+		}
 	}
 	if err != nil {
 		return result, testError(region, err)
@@ -149,6 +153,15 @@ func (l *Loops) Test(ctx context.Context, check vigil.Check, region string, dryR
 		l.log.WarnContext(ctx, "loop not nudged after a test", "check", check.ID, "region", region, "error", err)
 	}
 	return result, nil
+}
+
+// cancelTest ends the test of a caller that has left.
+func (l *Loops) cancelTest(ctx context.Context, test client.ActivityHandle) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), testPickup)
+	defer cancel()
+	if err := test.Cancel(ctx, client.CancelActivityOptions{Reason: "the caller has left"}); err != nil && !isNotFound(err) {
+		l.log.WarnContext(ctx, "test not canceled", "activity", test.GetID(), "error", err)
+	}
 }
 
 func (l *Loops) signal(ctx context.Context, checkID uuid.UUID, region, name string, arg any) error {
@@ -180,7 +193,7 @@ func testError(region string, err error) error {
 		return vigil.Errorf(vigil.CodeUnavailable,
 			"no worker of region %s took the test within %s; GET /v1/regions shows which regions are online", region, testPickup)
 	}
-	if application, ok := errors.AsType[*temporal.ApplicationError](err); ok {
+	if application, ok := errors.AsType[*temporal.ApplicationError](err); ok && application.Type() != activities.TypeParked {
 		return fmt.Errorf("test: %w", application)
 	}
 	failure := vigil.Errorf(vigil.CodeUnavailable, "the test could not be run; try again in a few seconds")

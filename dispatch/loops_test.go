@@ -9,11 +9,16 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/converter"
 	"google.golang.org/protobuf/proto"
 
 	"vigil"
+	"vigil/codec"
 	"vigil/dispatch"
 )
 
@@ -66,6 +71,12 @@ func (r *recorder) ExecuteActivity(_ context.Context, options client.StartActivi
 func TestTestSummaryFitsTheLimit(t *testing.T) {
 	t.Parallel()
 	const limit = 400
+	keys, err := vigil.NewKeyring(make([]byte, 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var options client.Options
+	codec.New(keys, true).Configure(&options) // an encrypted payload is longer
 	for _, name := range []string{
 		"home page", strings.Repeat("a", 200), strings.Repeat("ж", 200), strings.Repeat("監", 200), strings.Repeat("<", 200),
 		strings.Repeat("\u2028", 200), strings.Repeat("🙂", 200),
@@ -75,7 +86,7 @@ func TestTestSummaryFitsTheLimit(t *testing.T) {
 		if _, err := loops.Test(t.Context(), vigil.Check{ID: uuid.New(), OrgID: uuid.New(), Name: name}, "eu-central-fra", true); err != nil {
 			t.Fatal(err)
 		}
-		payload, err := converter.GetDefaultDataConverter().ToPayload(temporal.summary)
+		payload, err := options.DataConverter.ToPayload(temporal.summary)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,6 +125,57 @@ func TestTestWhileTemporalIsUnreachable(t *testing.T) {
 					t.Errorf("%v, want code %q", err, test.code)
 				}
 			})
+		})
+	}
+}
+
+// described is a Temporal with one answer about every workflow.
+type described struct {
+	client.Client
+	answer *workflowservice.DescribeWorkflowExecutionResponse
+	err    error
+}
+
+func (d described) DescribeWorkflowExecution(
+	context.Context, string, string,
+) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	return d.answer, d.err
+}
+
+func TestLost(t *testing.T) {
+	t.Parallel()
+	with := func(status enumspb.WorkflowExecutionStatus, pending ...*workflowpb.PendingActivityInfo) described {
+		return described{answer: &workflowservice.DescribeWorkflowExecutionResponse{
+			WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{Status: status}, PendingActivities: pending,
+		}}
+	}
+	paused := &workflowpb.PendingActivityInfo{ActivityId: "7", ActivityType: &commonpb.ActivityType{Name: "Tell"}, Paused: true}
+	running := &workflowpb.PendingActivityInfo{ActivityId: "8", ActivityType: &commonpb.ActivityType{Name: "Watch"}}
+	for name, test := range map[string]struct {
+		temporal described
+		lost     bool
+		log      string // "" for nothing
+	}{
+		"NeverStarted":    {described{err: serviceerror.NewNotFound("no")}, true, ""},
+		"Terminated":      {with(enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED), true, ""},
+		"Canceled":        {with(enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED), true, ""},
+		"Running":         {with(enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, running), false, ""},
+		"PausedActivity":  {with(enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, running, paused), false, "activity unpause --workflow-id check/"},
+		"PausedWorkflow":  {with(enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED), false, "workflow unpause --workflow-id check/"},
+		"TemporalIsAway":  {described{err: serviceerror.NewUnavailable("no")}, false, ""},
+		"NoSuchNamespace": {described{err: serviceerror.NewNamespaceNotFound("vigil")}, false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var lines strings.Builder
+			loops := dispatch.NewLoops(test.temporal, nil, slog.New(slog.NewTextHandler(&lines, nil)))
+			lost, err := loops.Lost(t.Context(), vigil.Loop{CheckID: uuid.New(), Region: "eu-central-fra"})
+			if lost != test.lost || (err != nil) != (test.temporal.err != nil && !test.lost) {
+				t.Errorf("lost %v, %v; want %v", lost, err, test.lost)
+			}
+			if !strings.Contains(lines.String(), test.log) || test.log == "" && lines.Len() > 0 {
+				t.Errorf("logged %q, want %q", lines.String(), test.log)
+			}
 		})
 	}
 }

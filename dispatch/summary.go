@@ -4,10 +4,11 @@ import "encoding/json"
 
 // summaryLimit is the length in bytes that two names share in a summary, and
 // encodedLimit that of a summary as JSON: the server refuses a standalone activity
-// whose payload, with some 30 bytes around the text, exceeds 400.
+// whose payload exceeds 400 bytes. Around the text are some 30, and as much as 125 when
+// payloads are encrypted.
 const (
-	summaryLimit = 300
-	encodedLimit = 360
+	summaryLimit = 250
+	encodedLimit = 260
 )
 
 // bounded truncates a text to what the server accepts as a summary. An escaped

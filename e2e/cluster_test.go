@@ -10,7 +10,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -48,13 +47,20 @@ type cluster struct {
 // newCluster starts all parts and waits until both workers hold a lease.
 func newCluster(t *testing.T, env ...string) *cluster {
 	t.Helper()
+	return newClusterOn(t, "127.0.0.1", env...)
+}
+
+// newClusterOn is newCluster with a Postgres that listens on addresses separated by
+// commas, 127.0.0.1 among them.
+func newClusterOn(t *testing.T, listen string, env ...string) *cluster {
+	t.Helper()
 	s := &cluster{t: t}
 	address := freeAddress(t)
 	_, port, err := net.SplitHostPort(address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.postgres = storagetest.StartCluster(t, "listen_addresses=127.0.0.1", "port="+port, "fsync=off")
+	s.postgres = storagetest.StartCluster(t, "listen_addresses="+listen, "port="+port, "fsync=off")
 	server := "postgres://postgres@" + address + "/"
 	query(t, server+"postgres?sslmode=disable", "CREATE DATABASE vigil")
 	s.dsn = server + "vigil?sslmode=disable"
@@ -93,27 +99,6 @@ func (s *cluster) startControl()  { s.control = launch(s.t, s.env, "worker", "--
 // startWorker starts a worker with more settings, which override those of the cluster.
 func (s *cluster) startWorker(i int, env ...string) {
 	s.workers[i] = launch(s.t, slices.Concat(s.env, env), "worker", "--region", clusterRegion)
-}
-
-// through returns the setting of a database that is reached through a link.
-func (s *cluster) through(l *link) string {
-	s.t.Helper()
-	dsn, err := url.Parse(s.dsn)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	dsn.Host = l.address
-	return "DATABASE_URL=" + dsn.String()
-}
-
-// databaseAddress is where Postgres listens.
-func (s *cluster) databaseAddress() string {
-	s.t.Helper()
-	dsn, err := url.Parse(s.dsn)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return dsn.Host
 }
 
 // finish runs a command to its end.
@@ -223,26 +208,43 @@ func (s *cluster) killPostgres() {
 }
 
 // killProcessesIn kills the processes with that working directory and returns
-// how many it killed; 0 on systems without proc(5).
-func killProcessesIn(dir string) (found int) {
+// how many it killed.
+func killProcessesIn(dir string) (killed int) {
+	for _, pid := range processesIn(dir) {
+		if syscall.Kill(pid, syscall.SIGKILL) == nil {
+			killed++
+		}
+	}
+	return killed
+}
+
+// processesIn returns the processes with that working directory; none on systems
+// without proc(5).
+func processesIn(dir string) (pids []int) {
 	paths, _ := filepath.Glob("/proc/[0-9]*/cwd") // the pattern is valid
 	for _, path := range paths {
 		if at, err := os.Readlink(path); err != nil || at != dir {
 			continue
 		}
-		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil && syscall.Kill(pid, syscall.SIGKILL) == nil {
-			found++
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil {
+			pids = append(pids, pid)
 		}
 	}
-	return found
+	return pids
 }
 
 // launch runs a part that prints nothing to standard output. It is killed at the
 // end of the test if it is still running.
 func launch(t *testing.T, env []string, args ...string) *process {
 	t.Helper()
+	return launchCommand(t, env, binary, args...)
+}
+
+// launchCommand is launch by another program, which becomes the part.
+func launchCommand(t *testing.T, env []string, name string, args ...string) *process {
+	t.Helper()
 	p := &process{t: t, stderr: &tail{}, exited: make(chan struct{})}
-	p.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), binary, args...)
+	p.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), name, args...)
 	p.cmd.Env = append(os.Environ(), env...)
 	p.cmd.Stdout, p.cmd.Stderr = io.Discard, p.stderr
 	if err := p.cmd.Start(); err != nil {

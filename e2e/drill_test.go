@@ -98,8 +98,14 @@ type link struct {
 // newLink returns a link to the address of a server.
 func newLink(t *testing.T, backend string) *link {
 	t.Helper()
+	return newLinkOn(t, "127.0.0.1", backend)
+}
+
+// newLinkOn is newLink on another address of this machine.
+func newLinkOn(t *testing.T, host, backend string) *link {
+	t.Helper()
 	var config net.ListenConfig
-	listener, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	listener, err := config.Listen(t.Context(), "tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
 		t.Fatal(err)
 	}

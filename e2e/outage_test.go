@@ -302,18 +302,38 @@ func TestMassOutage(t *testing.T) { // not parallel: it measures lateness
 // cpu returns the CPU time of Temporal and the workers so far, from proc(5); 0 on
 // systems without it.
 func (s *cluster) cpu() time.Duration {
-	const tick = 10 * time.Millisecond
 	var total time.Duration
 	for _, p := range []*process{s.temporal, s.workers[0], s.workers[1], s.control} {
-		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
-		if err != nil {
-			continue
-		}
-		fields := strings.Fields(string(raw[bytes.LastIndexByte(raw, ')')+1:]))
-		for _, text := range fields[11:13] { // user, system
-			if ticks, err := strconv.Atoi(text); err == nil {
-				total += time.Duration(ticks) * tick
-			}
+		total += cpuTime(p.cmd.Process.Pid)
+	}
+	return total
+}
+
+// wholeCPU is cpu with the API and Postgres.
+func (s *cluster) wholeCPU() time.Duration {
+	s.t.Helper()
+	total := s.cpu() + cpuTime(s.api.cmd.Process.Pid)
+	var dir string
+	if err := s.db.QueryRowContext(s.t.Context(), "SHOW data_directory").Scan(&dir); err != nil {
+		s.t.Fatal(err)
+	}
+	for _, pid := range processesIn(dir) {
+		total += cpuTime(pid)
+	}
+	return total
+}
+
+// cpuTime returns the CPU time of a process so far; 0 when it is gone.
+func cpuTime(pid int) (total time.Duration) {
+	const tick = 10 * time.Millisecond
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(raw[bytes.LastIndexByte(raw, ')')+1:]))
+	for _, text := range fields[11:13] { // user, system
+		if ticks, err := strconv.Atoi(text); err == nil {
+			total += time.Duration(ticks) * tick
 		}
 	}
 	return total

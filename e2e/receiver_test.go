@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -20,6 +21,7 @@ const receiverSecret = "a secret shared by the receiver and the channel"
 // post is one request to the receiver.
 type post struct {
 	id       string // of the event; the same for every attempt
+	header   string // webhook-id
 	kind     string
 	incident string
 	body     [sha256.Size]byte
@@ -45,25 +47,14 @@ func newReceiver(t *testing.T, failing int) *receiver {
 }
 
 func (s *receiver) receive(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(r.Body)
+	p, err := readPost(r)
 	if err != nil {
 		return
 	}
-	var envelope struct {
-		ID   string `json:"id"`
-		Type string `json:"type"`
-		Data struct {
-			Incident struct {
-				ID string `json:"id"`
-			} `json:"incident"`
-		} `json:"data"`
-	}
-	_ = json.Unmarshal(body, &envelope) // an invalid body shows up in the summary
-	p := post{id: envelope.ID, kind: envelope.Type, incident: envelope.Data.Incident.ID, body: sha256.Sum256(body), signed: signedBy(r, body)}
-	p.accepted = rand.IntN(100) >= s.failing
 	s.mu.Lock()
-	s.posts = append(s.posts, p)
+	p.accepted = rand.IntN(100) >= s.failing
 	s.mu.Unlock()
+	s.keep(p)
 	if p.accepted {
 		w.WriteHeader(http.StatusNoContent)
 		return
@@ -79,6 +70,41 @@ func (s *receiver) receive(w http.ResponseWriter, r *http.Request) {
 	default:
 		w.WriteHeader(http.StatusInternalServerError)
 	}
+}
+
+func (s *receiver) keep(p post) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.posts = append(s.posts, p)
+}
+
+// readPost reads a request that is not accepted yet.
+func readPost(r *http.Request) (post, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return post{}, err
+	}
+	var envelope struct {
+		ID   string `json:"id"`
+		Type string `json:"type"`
+		Data struct {
+			Incident struct {
+				ID string `json:"id"`
+			} `json:"incident"`
+		} `json:"data"`
+	}
+	_ = json.Unmarshal(body, &envelope) // an invalid body shows up in the summary
+	return post{
+		id: envelope.ID, header: r.Header.Get("Webhook-Id"), kind: envelope.Type, incident: envelope.Data.Incident.ID,
+		body: sha256.Sum256(body), signed: signedBy(r, body),
+	}, nil
+}
+
+// setFailing changes the percentage of requests that it does not accept.
+func (s *receiver) setFailing(percentage int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failing = percentage
 }
 
 // signedBy verifies X-Service-Signature by its specification, independently of
@@ -143,12 +169,15 @@ func (s *receiver) summarize() receiverSummary {
 type service struct {
 	*httptest.Server
 	broken sync.Map // paths that fail
+	asked  sync.Map // number of requests, by path
 }
 
 func newService(t *testing.T) *service {
 	t.Helper()
 	f := &service{}
 	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked, _ := f.asked.LoadOrStore(r.URL.Path, new(atomic.Int64))
+		asked.(*atomic.Int64).Add(1)
 		if _, broken := f.broken.Load(r.URL.Path); broken {
 			w.WriteHeader(http.StatusInternalServerError)
 		}
@@ -159,3 +188,12 @@ func newService(t *testing.T) *service {
 
 func (f *service) fail(path string)   { f.broken.Store(path, time.Now()) }
 func (f *service) repair(path string) { f.broken.Delete(path) }
+
+// hits returns how many requests a path had.
+func (f *service) hits(path string) int64 {
+	asked, ok := f.asked.Load(path)
+	if !ok {
+		return 0
+	}
+	return asked.(*atomic.Int64).Load()
+}

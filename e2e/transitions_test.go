@@ -18,11 +18,11 @@ import (
 	sdkpb "go.temporal.io/api/sdk/v1"
 	"go.temporal.io/api/temporalproto"
 	temporal "go.temporal.io/sdk/client"
-	"golang.org/x/sync/semaphore"
 
 	"vigil"
 	"vigil/activities"
 	"vigil/dispatch"
+	"vigil/fair"
 	"vigil/probe"
 	"vigil/workers"
 )
@@ -58,10 +58,10 @@ func TestTurnCost(t *testing.T) {
 		Catalogue: activities.NewCatalogue(activities.CatalogueOptions{
 			Store: stub, Parser: stub, Regions: []string{stubRegion}, Now: time.Now, Log: quiet,
 		}),
-		Results: stub, History: stub, Probes: semaphore.NewWeighted(1), Worker: "cost", Now: time.Now, Log: quiet,
+		Results: stub, History: stub, Probes: fair.New(fair.DefaultLimits(8)), Worker: "cost", Now: time.Now, Log: quiet,
 	})
 	regions := workers.NewRegions(c, workers.RegionOptions{
-		Name: "cost", Regions: []string{stubRegion}, Watcher: watcher, Leases: stub, Capabilities: stub, Log: quiet,
+		Name: "cost", Regions: []string{stubRegion}, Watcher: watcher, Leases: stub, Capabilities: stub, Now: time.Now, Log: quiet,
 	})
 	if err := regions.Start(t.Context()); err != nil {
 		t.Fatal(err)
@@ -216,8 +216,12 @@ func (*stub) LastDNSAnswer(context.Context, uuid.UUID, string, time.Time) (strin
 	return "", time.Time{}, nil
 }
 
-func (*stub) Unavailable(context.Context) []vigil.CheckType                          { return nil }
-func (*stub) ReleaseLease(context.Context, string) error                             { return nil }
-func (*stub) ClaimLoops(context.Context, vigil.Lease, []uuid.UUID) error             { return nil }
-func (*stub) RenewLease(context.Context, string, []string, ...vigil.CheckType) error { return nil }
-func (*stub) MarkApplied(context.Context, uuid.UUID, string, int64) error            { return nil }
+func (*stub) Unavailable(context.Context) []vigil.CheckType              { return nil }
+func (*stub) ReleaseLease(context.Context, string) error                 { return nil }
+func (*stub) ClaimLoops(context.Context, vigil.Lease, []uuid.UUID) error { return nil }
+func (*stub) MarkApplied(context.Context, vigil.Loop) error              { return nil }
+func (*stub) Clock(context.Context) (time.Time, error)                   { return time.Now(), nil }
+
+func (*stub) RenewLease(context.Context, vigil.Renewal) (vigil.Grant, error) {
+	return vigil.Grant{Clock: time.Now()}, nil
+}

@@ -25,12 +25,14 @@ const tokenHeaderIsSecret = true
 type upgrade struct {
 	t       *testing.T
 	fixture string
+	dir     string // the data directory
 	facts   upgradeFacts
 	targets *upgradeTargets
 	dsn     string // of the platform's database
 	before  map[string]delivery
 	bodies  map[string]string // by delivery, as the earlier version stored them
 	began   time.Time
+	env     []string
 	process *process
 	client  client
 }
@@ -58,6 +60,9 @@ func TestUpgrade(t *testing.T) {
 			t.Run("OpenIncidentResolves", u.openIncidentResolves)
 			t.Run("WorkflowsGoOn", u.workflowsGoOn)
 			u.process.stop()
+			if filepath.Base(fixture) == lastFixture {
+				t.Run("GoesBack", u.goesBack)
+			}
 		})
 	}
 }
@@ -77,6 +82,7 @@ func startUpgrade(t *testing.T, fixture string) *upgrade {
 		u.targets.fail(path, true)
 	}
 	dir := dataDir(t)
+	u.dir = dir
 	restored := time.Now()
 	u.restore(dir)
 	t.Logf("restored in %v", time.Since(restored).Round(time.Millisecond))
@@ -84,8 +90,11 @@ func startUpgrade(t *testing.T, fixture string) *upgrade {
 	// What the fixture holds is kept, however old the fixture is.
 	const ever = "36500d"
 	u.began = time.Now()
-	u.process = up(t, dir, "VIGIL_REGIONS="+upgradeRegions, "SSL_CERT_FILE="+u.targets.trusted, "VIGIL_LOG_LEVEL=warn",
-		"VIGIL_RESULT_RETENTION="+ever, "VIGIL_ROLLUP_RETENTION="+ever, "VIGIL_EVENT_RETENTION="+ever, "VIGIL_ATTEMPT_RETENTION="+ever)
+	u.env = []string{
+		"VIGIL_REGIONS=" + upgradeRegions, "SSL_CERT_FILE=" + u.targets.trusted, "VIGIL_LOG_LEVEL=warn",
+		"VIGIL_RESULT_RETENTION=" + ever, "VIGIL_ROLLUP_RETENTION=" + ever, "VIGIL_EVENT_RETENTION=" + ever, "VIGIL_ATTEMPT_RETENTION=" + ever,
+	}
+	u.process = up(t, dir, u.env...)
 	t.Logf("ready after %v", time.Since(u.began).Round(time.Millisecond))
 	if u.process.ready.APIKey != "" {
 		t.Error("the program made an API key: it did not find the operator's account")

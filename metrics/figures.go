@@ -31,6 +31,11 @@ func figures() []figure {
 			buckets: []float64{.001, .01, .1, .5, 1, 2.5, 5, 10, 30, 60},
 		},
 		{name: "vigil_probes_in_flight", help: "Probes running now."},
+		{name: "vigil_worker_parked", help: "1 while the worker takes no turns and starts no probes, else 0."},
+		{name: "vigil_clock_difference_seconds", help: "By how much the worker's clock is ahead of the database's; negative when it is behind."},
+		{name: "vigil_probes_waiting", help: "Probes that are due and wait for a place."},
+		{name: "vigil_slot_lateness_seconds", help: "How late the slots of the last ten seconds were probed, 90th percentile."},
+		{name: "vigil_overloaded", help: "1 while slots are more than a second late for ten seconds, else 0."},
 
 		{name: "vigil_results_waiting", help: "Results waiting to be stored."},
 		{
@@ -52,6 +57,8 @@ func figures() []figure {
 			buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10},
 		},
 		{name: "vigil_alert_streams_open", help: "Alert streams open now."},
+
+		{name: "vigil_sweep_shards", help: "Shards of the sweep that this process has, of 17."},
 	}
 }
 

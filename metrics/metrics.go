@@ -88,6 +88,20 @@ func (m *Metrics) Gauge(name string, read func() int64) {
 	}
 }
 
+// Seconds registers a gauge in seconds whose value read returns at each scrape.
+func (m *Metrics) Seconds(name string, read func() time.Duration) {
+	if m == nil {
+		return
+	}
+	_, err := m.meter.Float64ObservableGauge(name, metric.WithFloat64Callback(func(_ context.Context, o metric.Float64Observer) error {
+		o.Observe(read().Seconds())
+		return nil
+	}))
+	if err != nil {
+		m.log.Warn("figure not shown", "error", err)
+	}
+}
+
 // Answered records requests of the API by the pattern of their route.
 func (m *Metrics) Answered() func(ctx context.Context, method, route string, status int, took time.Duration) {
 	if m == nil {

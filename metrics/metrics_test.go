@@ -48,6 +48,7 @@ func TestFigures(t *testing.T) {
 	m.Answered()(t.Context(), "GET", "/v1/checks/{id}", http.StatusTooManyRequests, 3*time.Millisecond)
 	m.Committed()(t.Context(), 100, 7*time.Millisecond)
 	m.Gauge("vigil_probes_in_flight", func() int64 { return 17 })
+	m.Seconds("vigil_slot_lateness_seconds", func() time.Duration { return 1500 * time.Millisecond })
 
 	_, text := ask(t, m.Handler(true), http.MethodGet, "/metrics", "localhost")
 	for _, line := range []string{
@@ -63,6 +64,7 @@ func TestFigures(t *testing.T) {
 		`vigil_result_commit_rows_sum 100`,
 		`vigil_result_commit_seconds_bucket{le="0.01"} 1`,
 		`vigil_probes_in_flight 17`,
+		`vigil_slot_lateness_seconds 1.5`,
 	} {
 		if !strings.Contains(text, line+"\n") {
 			t.Errorf("there is no line %s", line)

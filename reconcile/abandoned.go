@@ -14,30 +14,21 @@ import (
 type abandonedLoops struct {
 	store  loopStore
 	leases *leaseMonitor
-	nudge  func(context.Context, vigil.Loop) error
+	nudge  func(context.Context, work, []vigil.Loop) error
 	now    func() time.Time
 	log    *slog.Logger
 
-	// pending is what is left to nudge. Each list is read once, so that a loop
-	// whose next result is far off is nudged once too.
-	pending map[vigil.Lease][]vigil.Loop
+	reported []vigil.Lease // whose silence is in the log
 }
 
 // repair is one pass. A region without a live worker is left alone; its loops wait
 // for one.
-func (a *abandonedLoops) repair(ctx context.Context) error {
-	silent, known, blind := a.leases.confirmedSilent(a.now())
-	if blind {
-		a.pending = nil
-	}
+func (a *abandonedLoops) repair(ctx context.Context, w work) error {
+	silent, known := a.leases.confirmedSilent(a.now())
 	if !known {
 		return nil
 	}
-	for lease := range a.pending {
-		if !slices.Contains(silent, lease) {
-			delete(a.pending, lease) // the lease was removed, or renewed late
-		}
-	}
+	a.reported = slices.DeleteFunc(a.reported, func(l vigil.Lease) bool { return !slices.Contains(silent, l) })
 	if len(silent) == 0 {
 		return nil
 	}
@@ -50,7 +41,7 @@ func (a *abandonedLoops) repair(ctx context.Context) error {
 		if _, served := live[lease.Region]; !served {
 			continue
 		}
-		nudged, err := a.nudgeSome(ctx, lease, left)
+		nudged, err := a.nudgeSome(ctx, w, lease, left)
 		if err != nil {
 			return err
 		}
@@ -61,30 +52,24 @@ func (a *abandonedLoops) repair(ctx context.Context) error {
 	return nil
 }
 
-// nudgeSome nudges at most limit loops of a silent worker and returns how many. When
-// none is left it removes the lease, but remembers that its loops were nudged until
-// the lease monitor, whose reading may be older, no longer reports it.
-func (a *abandonedLoops) nudgeSome(ctx context.Context, lease vigil.Lease, limit int) (int, error) {
-	loops, known := a.pending[lease]
-	if !known {
-		var err error
-		if loops, err = a.store.AbandonedLoops(ctx, lease); err != nil {
-			return 0, err
-		}
-		if len(loops) > 0 { // none: it stopped in good order, and other workers have its loops
-			a.log.WarnContext(ctx, "worker stopped renewing its lease, nudging its loops",
-				"worker", lease.Worker, "region", lease.Region, "loops", len(loops))
-		}
-		if a.pending == nil {
-			a.pending = make(map[vigil.Lease][]vigil.Loop)
-		}
-		a.pending[lease] = loops
+// nudgeSome nudges at most limit loops of a silent worker and returns how many. The rows
+// say which ones were nudged, so that each is nudged once even when its shard changes
+// hands. The lease is revoked first: a worker that is only cut off then ends its own turns
+// of these loops. It is removed by the process that finds none left in any shard.
+func (a *abandonedLoops) nudgeSome(ctx context.Context, w work, lease vigil.Lease, limit int) (int, error) {
+	if revoked, err := a.store.RevokeLease(ctx, lease, vigil.LeaseTimeout); err != nil || !revoked {
+		return 0, err // not revoked: the worker has renewed it meanwhile
 	}
-	n := min(limit, len(loops))
-	failed, err := inParallel(ctx, loops[:n], a.nudge)
-	loops = slices.Concat(failed, loops[n:])
-	if a.pending[lease] = loops; err != nil || len(loops) > 0 {
-		return n, err
+	loops, err := a.store.AbandonedLoops(ctx, lease, vigil.LeaseTimeout, w.checks(), limit)
+	if err != nil {
+		return 0, err
 	}
-	return n, a.store.ForgetLease(ctx, lease, vigil.LeaseTimeout)
+	if len(loops) > 0 && !slices.Contains(a.reported, lease) { // none: it stopped in good order, and other workers have its loops
+		a.reported = append(a.reported, lease)
+		a.log.WarnContext(ctx, "worker stopped renewing its lease, nudging its loops", "worker", lease.Worker, "region", lease.Region)
+	}
+	if err := a.nudge(ctx, w, loops); err != nil {
+		return len(loops), err
+	}
+	return len(loops), a.store.ForgetLease(ctx, lease, vigil.LeaseTimeout)
 }

@@ -2,7 +2,7 @@ package reconcile_test
 
 import (
 	"context"
-	"log/slog"
+	"errors"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -11,43 +11,40 @@ import (
 	"github.com/google/uuid"
 
 	"vigil"
-	"vigil/reconcile"
 )
-
-// stoppedLoops accept every nudge; none runs that has to end.
-type stoppedLoops struct{}
-
-func (stoppedLoops) Apply(context.Context, vigil.Loop) error                { return nil }
-func (stoppedLoops) Nudge(context.Context, vigil.Loop) error                { return nil }
-func (stoppedLoops) Running(context.Context, vigil.Tombstone) (bool, error) { return false, nil }
-func (stoppedLoops) Terminate(context.Context, uuid.UUID, string) error     { return nil }
 
 // slowStore is a store with a worker that stopped renewing its lease long ago. The
 // durations are how long its calls take.
 type slowStore struct {
+	emptyStore
+
 	lagging, marking, purging, reading time.Duration
 
-	stones int           // tombstones
-	lead   time.Duration // after which another process leads; zero: never
+	stones int // tombstones
 
 	mu        sync.Mutex
 	nudges    map[uuid.UUID]int // of each loop of the worker
 	left      int               // loops that were not nudged
 	forgotten bool              // the lease of the worker
+	revoked   bool
+	returned  bool // the worker renews its lease again before it is revoked
 	silent    func(passed time.Duration) error
 	began     time.Time
 	done      time.Time // when the last loop was nudged
 }
 
-func (s *slowStore) Lagging(context.Context, int) ([]vigil.Loop, error) {
+func (s *slowStore) Lagging(context.Context, []int, int) ([]vigil.Loop, error) {
 	time.Sleep(s.lagging)
 	return nil, nil
 }
 
-func (s *slowStore) MarkNudged(_ context.Context, check uuid.UUID, _ string, _ time.Time) error {
+func (s *slowStore) MarkNudged(_ context.Context, _ vigil.SweepLease, check uuid.UUID, _ string) error {
 	time.Sleep(s.marking)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if !s.revoked {
+		return errors.New("a loop was nudged before the lease of its worker was revoked")
+	}
 	if s.nudges[check]++; s.nudges[check] == 1 {
 		s.left--
 	}
@@ -70,31 +67,36 @@ func (s *slowStore) SilentLeases(context.Context, time.Duration) ([]vigil.Lease,
 	if forgotten {
 		return nil, nil
 	}
-	return []vigil.Lease{{Worker: "dead", Region: "eu-central-fra"}}, nil
+	return []vigil.Lease{{Worker: "dead", Region: region}}, nil
 }
 
 func (s *slowStore) ForgetLease(context.Context, vigil.Lease, time.Duration) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.forgotten = true
+	s.forgotten = s.left == 0
 	return nil
 }
 
-func (s *slowStore) AbandonedLoops(context.Context, vigil.Lease) ([]vigil.Loop, error) {
+func (s *slowStore) RevokeLease(context.Context, vigil.Lease, time.Duration) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.revoked = true
+	return !s.returned, nil
+}
+
+func (s *slowStore) AbandonedLoops(_ context.Context, _ vigil.Lease, _ time.Duration, _ []int, limit int) ([]vigil.Loop, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var loops []vigil.Loop
-	for check := range s.nudges {
-		loops = append(loops, vigil.Loop{CheckID: check, Region: "eu-central-fra"})
+	for check, nudged := range s.nudges {
+		if nudged == 0 && len(loops) < limit {
+			loops = append(loops, vigil.Loop{CheckID: check, Region: region})
+		}
 	}
 	return loops, nil
 }
 
-func (*slowStore) LiveRegions(context.Context, time.Duration) (map[string][]vigil.CheckType, error) {
-	return map[string][]vigil.CheckType{"eu-central-fra": nil}, nil
-}
-
-func (s *slowStore) Tombstones(context.Context, int) ([]vigil.Tombstone, error) {
+func (s *slowStore) Tombstones(context.Context, []int, int) ([]vigil.Tombstone, error) {
 	stones := make([]vigil.Tombstone, s.stones)
 	for i := range stones {
 		stones[i].CheckID = uuid.NewSHA1(uuid.Nil, []byte{byte(i)})
@@ -105,40 +107,6 @@ func (s *slowStore) Tombstones(context.Context, int) ([]vigil.Tombstone, error) 
 func (s *slowStore) PurgeLoop(context.Context, vigil.Tombstone) (bool, error) {
 	time.Sleep(s.purging)
 	return false, nil
-}
-
-func (*slowStore) MarkApplied(context.Context, uuid.UUID, string, int64) error { return nil }
-func (*slowStore) EnsurePartitions(context.Context, time.Time) error           { return nil }
-func (*slowStore) DropExpired(context.Context, time.Time) error                { return nil }
-func (*slowStore) ExpireChecks(context.Context, time.Time) (int, error)        { return 0, nil }
-func (*slowStore) HoldTombstone(context.Context, vigil.Tombstone, func(context.Context) error) error {
-	return nil
-}
-
-func (*slowStore) Overdue(context.Context, time.Time, time.Duration, []string, int) ([]vigil.Loop, error) {
-	return nil, nil
-}
-
-// Leader grants the lead until its time is over.
-func (s *slowStore) Leader(ctx context.Context, _ string) (interface {
-	Held(ctx context.Context) error
-	Release()
-}, bool, error,
-) {
-	return s, s.Held(ctx) == nil, nil
-}
-
-func (s *slowStore) Held(context.Context) error {
-	if s.lead > 0 && time.Since(s.began) > s.lead {
-		return context.Canceled
-	}
-	return nil
-}
-
-func (*slowStore) Release() {}
-
-func newSweep(store *slowStore, log *slog.Logger) *reconcile.Sweep {
-	return reconcile.New(reconcile.Options{Loops: stoppedLoops{}, Store: store, Housekeeping: store, Now: time.Now, Log: log})
 }
 
 // TestTakeoverUnderLoad proves that the loops of a dead worker are nudged, once each,
@@ -175,23 +143,17 @@ func TestTakeoverUnderLoad(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				store, quiet := test.store, slog.New(slog.DiscardHandler)
+				store := test.store
 				store.nudges, store.left, store.began = make(map[uuid.UUID]int), test.loops, time.Now()
 				for range test.loops {
 					store.nudges[uuid.New()] = 0
 				}
-				sweep := newSweep(store, quiet)
-				if err := sweep.Start(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-				time.Sleep(time.Minute)
-				if err := sweep.Stop(); err != nil {
-					t.Error(err)
-				}
+				sweepFor(t, time.Minute, store, &workflows{})
+
 				store.mu.Lock()
 				defer store.mu.Unlock()
-				if store.left > 0 {
-					t.Fatalf("%d loops were not nudged", store.left)
+				if store.left > 0 || !store.forgotten {
+					t.Fatalf("%d loops were not nudged, the lease is forgotten: %v", store.left, store.forgotten)
 				}
 				for check, times := range store.nudges {
 					if times > 1 {
@@ -206,27 +168,15 @@ func TestTakeoverUnderLoad(t *testing.T) {
 	}
 }
 
-// TestLostLeadStopsTheSweep proves that a process that lost its lock stops sweeping,
-// although none of its passes failed.
-func TestLostLeadStopsTheSweep(t *testing.T) {
+// TestWorkerThatRenewsInTimeKeepsItsLoops proves that the sweep nudges no loop of a worker
+// that has renewed its lease after the sweep found it silent.
+func TestWorkerThatRenewsInTimeKeepsItsLoops(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var last time.Duration
-		quiet := slog.New(slog.DiscardHandler)
-		store := &slowStore{began: time.Now(), lead: 10 * time.Second, silent: func(passed time.Duration) error {
-			last = passed
-			return nil
-		}}
-		sweep := newSweep(store, quiet)
-		if err := sweep.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Minute)
-		if err := sweep.Stop(); err != nil {
-			t.Error(err)
-		}
-		if last < 9*time.Second || last > 10*time.Second {
-			t.Errorf("the last pass was after %v of a lead of 10 s", last)
+		store := &slowStore{began: time.Now(), nudges: map[uuid.UUID]int{uuid.New(): 0}, left: 1, returned: true}
+		sweepFor(t, 20*time.Second, store, &workflows{})
+		if !store.revoked || store.left != 1 || store.forgotten {
+			t.Errorf("revoked %v, %d loops left, forgotten %v", store.revoked, store.left, store.forgotten)
 		}
 	})
 }

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -19,115 +20,164 @@ type incidents interface {
 
 // incidentStore is what the sweep reads and marks of incidents and deliveries.
 type incidentStore interface {
-	StalledIncidents(ctx context.Context, now time.Time, limit int) ([]vigil.Incident, error)
-	MarkIncidentSwept(ctx context.Context, id uuid.UUID, at time.Time) error
-	StalledDeliveries(ctx context.Context, now time.Time, limit int) ([]vigil.PendingDelivery, error)
-	MarkDeliverySwept(ctx context.Context, delivery vigil.PendingDelivery, at time.Time) error
-	UnhandledVotes(ctx context.Context, now time.Time, limit int) ([]vigil.UnhandledVote, error)
-	MarkVoteSwept(ctx context.Context, vote vigil.UnhandledVote, at time.Time) error
-	Silences(ctx context.Context, now, since time.Time, limit int) ([]vigil.RegionSilence, error)
-	MarkSilence(ctx context.Context, silence vigil.RegionSilence) error
+	StalledIncidents(ctx context.Context, now time.Time, shards []int, limit int) ([]vigil.Incident, error)
+	MarkIncidentSwept(ctx context.Context, lease vigil.SweepLease, id uuid.UUID, at time.Time) error
+	StalledDeliveries(ctx context.Context, now time.Time, shards []int, limit int) ([]vigil.PendingDelivery, error)
+	AdmitDeliveries(ctx context.Context, limit int) ([]vigil.PendingDelivery, error)
+	MarkDeliverySwept(ctx context.Context, lease vigil.SweepLease, delivery vigil.PendingDelivery, at time.Time) error
+	UnhandledVotes(ctx context.Context, now time.Time, shards []int, limit int) ([]vigil.UnhandledVote, error)
+	MarkVoteSwept(ctx context.Context, lease vigil.SweepLease, vote vigil.UnhandledVote, at time.Time) error
+	Silences(ctx context.Context, now, since time.Time, shards []int, limit int) ([]vigil.RegionSilence, error)
+	MarkSilence(ctx context.Context, lease vigil.SweepLease, silence vigil.RegionSilence) error
 }
 
 // incidentRepair restarts the incident and delivery workflows that were lost, and
-// reports silent regions to incidents.
+// reports silent regions to incidents. A workflow that only waits is woken for nothing,
+// less and less often.
 type incidentRepair struct {
 	incidents incidents
 	store     incidentStore
+	repairs   *repairs
 	now       func() time.Time
 
-	healthySince time.Time // since when no pass has failed; zero: the last one did
+	mu           sync.Mutex
+	healthySince time.Time // since when no pass has failed; zero: one did, or none ran
+	lastPass     time.Time
 }
 
-// repair is one pass. A workflow that only waits is woken for nothing, less and
-// less often.
-func (r *incidentRepair) repair(ctx context.Context) error {
-	for _, step := range []func(context.Context) error{
-		r.reviveIncidents, r.handleVotes, r.sendDeliveries, r.markSilentRegions,
-	} {
-		if err := step(ctx); err != nil {
+// watched adds to a pass that it keeps healthySince.
+func (r *incidentRepair) watched(run func(context.Context, work) error) func(context.Context, work) error {
+	return func(ctx context.Context, w work) error {
+		err := run(ctx, w)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		now := r.now()
+		switch {
+		case err != nil:
 			r.healthySince = time.Time{}
-			return err // Temporal or Postgres is away: the other steps would fail too
+		case r.healthySince.IsZero() || now.Sub(r.lastPass) > 3*incidentsInterval: // this process had no shard meanwhile
+			r.healthySince = now
 		}
+		r.lastPass = now
+		return err
 	}
-	if r.healthySince.IsZero() {
-		r.healthySince = r.now()
-	}
-	return nil
 }
 
 // reviveIncidents restarts the workflows of incidents that are stalled.
-func (r *incidentRepair) reviveIncidents(ctx context.Context) error {
-	stalled, err := r.store.StalledIncidents(ctx, r.now(), passLimit)
+func (r *incidentRepair) reviveIncidents(ctx context.Context, w work) error {
+	stalled, err := r.store.StalledIncidents(ctx, r.now(), w.checks(), passLimit)
 	if err != nil {
 		return err
 	}
-	for _, incident := range stalled {
-		if err := r.incidents.Revive(ctx, incident.OrgID, incident.CheckID, incident.Title, ""); err != nil {
-			return err
-		}
-		if err := r.store.MarkIncidentSwept(ctx, incident.ID, r.now()); err != nil {
-			return err
-		}
+	list := make([]repair, len(stalled))
+	for i, incident := range stalled {
+		list[i] = repair{check: incident.CheckID, kind: kindIncident, id: incident.ID.String()}
+		list[i].inTurn(
+			func(ctx context.Context) error {
+				return r.incidents.Revive(ctx, incident.OrgID, incident.CheckID, incident.Title, "")
+			},
+			func(ctx context.Context, lease vigil.SweepLease) error {
+				return r.store.MarkIncidentSwept(ctx, lease, incident.ID, r.now())
+			})
 	}
-	return nil
+	return r.repairs.run(ctx, w, nudgeParallelism, list)
 }
 
 // handleVotes starts the workflows that must handle votes that none has handled.
-func (r *incidentRepair) handleVotes(ctx context.Context) error {
-	votes, err := r.store.UnhandledVotes(ctx, r.now(), passLimit)
+func (r *incidentRepair) handleVotes(ctx context.Context, w work) error {
+	votes, err := r.store.UnhandledVotes(ctx, r.now(), w.checks(), passLimit)
 	if err != nil {
 		return err
 	}
-	for _, vote := range votes {
-		if err := r.incidents.Revive(ctx, vote.OrgID, vote.CheckID, vote.CheckName, vote.Target); err != nil {
-			return err
-		}
-		if err := r.store.MarkVoteSwept(ctx, vote, r.now()); err != nil {
-			return err
+	list := make([]repair, len(votes))
+	for i, vote := range votes {
+		list[i] = repair{check: vote.CheckID, kind: kindVote, id: vote.Region + "/" + vote.CheckID.String()}
+		list[i].inTurn(
+			func(ctx context.Context) error {
+				return r.incidents.Revive(ctx, vote.OrgID, vote.CheckID, vote.CheckName, vote.Target)
+			},
+			func(ctx context.Context, lease vigil.SweepLease) error {
+				return r.store.MarkVoteSwept(ctx, lease, vote, r.now())
+			})
+	}
+	return r.repairs.run(ctx, w, nudgeParallelism, list)
+}
+
+// admitDeliveries starts the attempts of waiting deliveries for which there is a place
+// that no outcome has freed. A signal that fails is repeated by sendDeliveries.
+func (r *incidentRepair) admitDeliveries(ctx context.Context, w work) error {
+	admitted, err := r.store.AdmitDeliveries(ctx, passLimit)
+	if err != nil {
+		return err
+	}
+	list := make([]repair, len(admitted))
+	for i, delivery := range admitted {
+		list[i] = repair{
+			check: delivery.CheckID, common: true, kind: kindAdmitted, id: delivery.IncidentID.String() + "/" + delivery.ChannelID.String(),
+			do: func(ctx context.Context, _ vigil.SweepLease) error { return r.incidents.Send(ctx, delivery) },
 		}
 	}
-	return nil
+	return r.repairs.run(ctx, w, nudgeParallelism, list)
 }
 
 // sendDeliveries restarts the workflows of deliveries that are stalled.
-func (r *incidentRepair) sendDeliveries(ctx context.Context) error {
-	deliveries, err := r.store.StalledDeliveries(ctx, r.now(), passLimit)
+func (r *incidentRepair) sendDeliveries(ctx context.Context, w work) error {
+	deliveries, err := r.store.StalledDeliveries(ctx, r.now(), w.checks(), passLimit)
 	if err != nil {
 		return err
 	}
-	for _, delivery := range deliveries {
-		if err := r.incidents.Send(ctx, delivery); err != nil {
-			return err
+	list := make([]repair, len(deliveries))
+	for i, delivery := range deliveries {
+		list[i] = repair{
+			check: delivery.CheckID, kind: kindDelivery, id: delivery.IncidentID.String() + "/" + delivery.ChannelID.String(),
 		}
-		if err := r.store.MarkDeliverySwept(ctx, delivery, r.now()); err != nil {
-			return err
-		}
+		list[i].inTurn(
+			func(ctx context.Context) error { return r.incidents.Send(ctx, delivery) },
+			func(ctx context.Context, lease vigil.SweepLease) error {
+				return r.store.MarkDeliverySwept(ctx, lease, delivery, r.now())
+			})
 	}
-	return nil
+	return r.repairs.run(ctx, w, nudgeParallelism, list)
+}
+
+// inTurn makes the repair an action and then the mark that it was done. The mark also
+// puts off a row whose action fails, so that those behind it are read.
+func (r *repair) inTurn(act func(context.Context) error, mark func(context.Context, vigil.SweepLease) error) {
+	r.putOff = mark
+	r.do = func(ctx context.Context, lease vigil.SweepLease) error {
+		if err := act(ctx); err != nil {
+			return err
+		}
+		return mark(ctx, lease)
+	}
 }
 
 // markSilentRegions records which regions became silent or reported again, and has
 // the incident workflows of their checks read it. A region that was silent while
 // the sweep itself could not read gets time to report.
-func (r *incidentRepair) markSilentRegions(ctx context.Context) error {
-	if r.healthySince.IsZero() {
+func (r *incidentRepair) markSilentRegions(ctx context.Context, w work) error {
+	r.mu.Lock()
+	since := r.healthySince
+	r.mu.Unlock()
+	if since.IsZero() {
 		return nil
 	}
-	silences, err := r.store.Silences(ctx, r.now(), r.healthySince, passLimit)
+	silences, err := r.store.Silences(ctx, r.now(), since, w.checks(), passLimit)
 	if err != nil {
 		return err
 	}
-	for _, silence := range silences {
-		// Marked first, since the workflow reads the mark. If the signal is lost,
-		// or no workflow runs, the passes over stalled incidents and unhandled
-		// votes repair it.
-		if err := r.store.MarkSilence(ctx, silence); err != nil {
-			return err
-		}
-		if err := r.incidents.Refresh(ctx, silence.CheckID); err != nil {
-			return err
+	list := make([]repair, len(silences))
+	for i, silence := range silences {
+		list[i] = repair{check: silence.CheckID, kind: kindSilence, id: silence.Region + "/" + silence.CheckID.String()}
+		list[i].do = func(ctx context.Context, lease vigil.SweepLease) error {
+			// Marked first, since the workflow reads the mark. If the signal is lost,
+			// or no workflow runs, the passes over stalled incidents and unhandled
+			// votes repair it.
+			if err := r.store.MarkSilence(ctx, lease, silence); err != nil {
+				return err
+			}
+			return r.incidents.Refresh(ctx, silence.CheckID)
 		}
 	}
-	return nil
+	return r.repairs.run(ctx, w, nudgeParallelism, list)
 }

@@ -36,7 +36,7 @@ func TestReenabledRuleAlerts(t *testing.T) {
 	later := func() time.Time { return time.Now().Add(time.Minute) } // the vote was reported long ago
 	quiet := slog.New(slog.DiscardHandler)
 	sweep := reconcile.New(reconcile.Options{
-		Loops: dispatch.NewLoops(p.Temporal, p.Store, quiet), Store: store, Housekeeping: store,
+		Process: "test", Away: dispatch.Away, Loops: dispatch.NewLoops(p.Temporal, p.Store, quiet), Store: store, Housekeeping: store,
 		Incidents: p.Incidents, IncidentStore: p.Store, Now: later, Log: quiet,
 	})
 	p.OK(sweep.Start(t.Context()))

@@ -19,7 +19,8 @@ type leaseStore interface {
 }
 
 // leaseMonitor keeps the leases that are no longer renewed. Its pass does nothing
-// else: a slow pass elsewhere must not look like a Postgres that was away.
+// else: a slow pass elsewhere must not look like a Postgres that was away. It runs in every
+// control process, so that one that takes a shard knows them already.
 type leaseMonitor struct {
 	store leaseStore
 	now   func() time.Time
@@ -31,7 +32,7 @@ type leaseMonitor struct {
 }
 
 // check reads which leases are no longer renewed.
-func (m *leaseMonitor) check(ctx context.Context) error {
+func (m *leaseMonitor) check(ctx context.Context, _ work) error {
 	silent, err := m.store.SilentLeases(ctx, vigil.LeaseTimeout)
 	now := m.now()
 	m.mu.Lock()
@@ -48,16 +49,12 @@ func (m *leaseMonitor) check(ctx context.Context) error {
 }
 
 // confirmedSilent returns the leases of workers that stopped renewing. known is
-// false until it is certain that the workers, and not Postgres, are the cause;
-// blind says that Postgres does not answer.
-func (m *leaseMonitor) confirmedSilent(now time.Time) (silent []vigil.Lease, known, blind bool) {
+// false until it is certain that the workers, and not Postgres, are the cause.
+func (m *leaseMonitor) confirmedSilent(now time.Time) (silent []vigil.Lease, known bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.healthySince.IsZero() {
-		return nil, false, true
+	if m.healthySince.IsZero() || now.Sub(m.answered) > vigil.LeaseTimeout || m.answered.Sub(m.healthySince) < confirmAfter {
+		return nil, false
 	}
-	if now.Sub(m.answered) > vigil.LeaseTimeout || m.answered.Sub(m.healthySince) < confirmAfter {
-		return nil, false, false
-	}
-	return slices.Clone(m.silent), true, false
+	return slices.Clone(m.silent), true
 }

@@ -7,80 +7,105 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"vigil"
 )
 
 // overdueGrace is how late a loop may be beyond its deadline before it is nudged.
 const overdueGrace = time.Minute
 
+// overloadGrace is that grace while a region is overloaded: its loops are late and not
+// lost, and a nudge makes them later.
+const overloadGrace = 5 * time.Minute
+
+// How many loops one pass starts, and how many are started or signalled at a time: a busy
+// server answers each slowly, and many in the same time.
+const (
+	startLimit       = 1000
+	startParallelism = 16
+	nudgeParallelism = 8
+)
+
+// The kinds of rows, for the log.
+const (
+	kindLoop      = "loop"
+	kindSuspect   = "late loop"
+	kindTombstone = "tombstone"
+	kindResults   = "results of a deleted check"
+	kindIncident  = "incident"
+	kindVote      = "vote"
+	kindDelivery  = "delivery"
+	kindAdmitted  = "admitted delivery"
+	kindSilence   = "silent region"
+)
+
 // applyLagging applies every revision that Temporal has not accepted.
-func (s *Sweep) applyLagging(ctx context.Context) error {
-	lagging, err := s.store.Lagging(ctx, passLimit)
+func (s *Sweep) applyLagging(ctx context.Context, w work) error {
+	lagging, err := s.store.Lagging(ctx, w.checks(), startLimit)
 	if err != nil {
 		return err
 	}
-	_, err = inParallel(ctx, lagging, s.loops.Apply)
-	return err
+	list := make([]repair, len(lagging))
+	for i, loop := range lagging {
+		list[i] = repair{check: loop.CheckID, kind: kindLoop, id: loop.Region + "/" + loop.CheckID.String()}
+		list[i].do = func(ctx context.Context, _ vigil.SweepLease) error { return s.loops.Apply(ctx, loop) }
+	}
+	return s.repairs.run(ctx, w, startParallelism, list)
 }
 
 // nudgeOverdue nudges loops whose next result is overdue. It does not read those of
 // regions without a worker: however many they are, they must not displace loops
 // that can be helped.
-func (s *Sweep) nudgeOverdue(ctx context.Context) error {
+func (s *Sweep) nudgeOverdue(ctx context.Context, w work) error {
 	live, err := s.store.LiveRegions(ctx, vigil.LeaseTimeout)
 	if err != nil || len(live) == 0 {
 		return err
 	}
-	late, err := s.store.Overdue(ctx, s.now(), overdueGrace, slices.Sorted(maps.Keys(live)), passLimit)
+	overloaded, err := s.store.OverloadedRegions(ctx, vigil.LeaseTimeout)
 	if err != nil {
 		return err
 	}
-	_, err = inParallel(ctx, late, s.nudge)
-	return err
-}
-
-func (s *Sweep) nudge(ctx context.Context, loop vigil.Loop) error {
-	if err := s.loops.Nudge(ctx, loop); err != nil {
+	for region := range overloaded {
+		delete(live, region)
+	}
+	late, err := s.store.Overdue(ctx, s.now(), overdueGrace, slices.Sorted(maps.Keys(live)), w.checks(), passLimit)
+	if err != nil {
 		return err
 	}
-	return s.store.MarkNudged(ctx, loop.CheckID, loop.Region, s.now())
+	lost, err := s.store.Overdue(ctx, s.now(), overloadGrace, slices.Sorted(maps.Keys(overloaded)), w.checks(), passLimit)
+	if err != nil {
+		return err
+	}
+	return s.nudge(ctx, w, append(late, lost...))
 }
 
-// keepHouse creates the partitions of the days to come and drops what is expired.
-func (s *Sweep) keepHouse(ctx context.Context) error {
+// nudge nudges loops. One that cannot be nudged is marked nonetheless, so that it does
+// not displace those behind it.
+func (s *Sweep) nudge(ctx context.Context, w work, loops []vigil.Loop) error {
+	list := make([]repair, len(loops))
+	for i, loop := range loops {
+		list[i] = s.nudgeOf(kindLoop, loop)
+	}
+	return s.repairs.run(ctx, w, nudgeParallelism, list)
+}
+
+// nudgeOf is the nudge of one loop.
+func (s *Sweep) nudgeOf(kind string, loop vigil.Loop) repair {
+	mark := func(ctx context.Context, lease vigil.SweepLease) error {
+		return s.store.MarkNudged(ctx, lease, loop.CheckID, loop.Region)
+	}
+	one := repair{check: loop.CheckID, kind: kind, id: loop.Region + "/" + loop.CheckID.String()}
+	one.inTurn(func(ctx context.Context) error { return s.loops.Nudge(ctx, loop) }, mark)
+	return one
+}
+
+// keepHouse creates the partitions of the days to come and drops what is expired, when
+// that is due.
+func (s *Sweep) keepHouse(ctx context.Context, _ work) error {
 	now := s.now()
+	if !s.keptHouse.IsZero() && now.Sub(s.keptHouse) < housekeepingInterval {
+		return nil
+	}
+	s.keptHouse = now
 	_, expired := s.housekeeping.ExpireChecks(ctx, now)
 	return errors.Join(expired, s.housekeeping.EnsurePartitions(ctx, now), s.housekeeping.DropExpired(ctx, now))
-}
-
-// parallelism is how many loops are started or signalled at a time: a busy server
-// answers each slowly, and many in the same time.
-const parallelism = 8
-
-// inParallel calls do for every loop and stops at the first failure: a server that
-// is away for one loop is away for all. It returns the loops that are left.
-func inParallel(ctx context.Context, loops []vigil.Loop, do func(context.Context, vigil.Loop) error) ([]vigil.Loop, error) {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(parallelism)
-	done := make([]bool, len(loops))
-	for i, loop := range loops {
-		if ctx.Err() != nil {
-			break
-		}
-		group.Go(func() error {
-			err := do(ctx, loop)
-			done[i] = err == nil
-			return err
-		})
-	}
-	err := group.Wait()
-	var left []vigil.Loop
-	for i, loop := range loops {
-		if !done[i] {
-			left = append(left, loop)
-		}
-	}
-	return left, err
 }

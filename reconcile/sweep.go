@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/go-co-op/gocron/v2"
@@ -12,14 +13,23 @@ import (
 	"vigil"
 )
 
-// How often each pass runs, and how much one may do.
+// How often each pass runs, how long it may take, and how much it may do. A pass that
+// is still running is not started a second time.
 const (
 	loopsInterval        = time.Second
 	overdueInterval      = 2 * time.Second
 	incidentsInterval    = 5 * time.Second
 	housekeepingInterval = 10 * time.Minute
+	// housekeepingLook is how soon the process that has the common shard finds that
+	// housekeeping is due.
+	housekeepingLook = 10 * time.Second
+
+	passTimeout         = 30 * time.Second
+	housekeepingTimeout = housekeepingInterval
 	// passLimit bounds the rows of a pass, and with them the signals per second.
 	passLimit = 200
+	// stopTimeout bounds how long Stop waits for passes, and for the release of the shards.
+	stopTimeout = 5 * time.Second
 )
 
 // loops starts, signals and terminates the workflows of checks. Every call may be
@@ -28,20 +38,23 @@ type loops interface {
 	Apply(ctx context.Context, loop vigil.Loop) error
 	Nudge(ctx context.Context, loop vigil.Loop) error
 	Running(ctx context.Context, stone vigil.Tombstone) (bool, error)
+	Lost(ctx context.Context, loop vigil.Loop) (bool, error)
 	Terminate(ctx context.Context, checkID uuid.UUID, region string) error
 }
 
 // loopStore is what the sweep reads and marks of loops and leases.
 type loopStore interface {
-	elections
+	shardStore
 	leaseStore
-	Lagging(ctx context.Context, limit int) ([]vigil.Loop, error)
-	Overdue(ctx context.Context, now time.Time, grace time.Duration, regions []string, limit int) ([]vigil.Loop, error)
-	MarkNudged(ctx context.Context, checkID uuid.UUID, region string, at time.Time) error
-	AbandonedLoops(ctx context.Context, lease vigil.Lease) ([]vigil.Loop, error)
+	tombstoneStore
+	Lagging(ctx context.Context, shards []int, limit int) ([]vigil.Loop, error)
+	Overdue(ctx context.Context, now time.Time, grace time.Duration, regions []string, shards []int, limit int) ([]vigil.Loop, error)
+	MarkNudged(ctx context.Context, lease vigil.SweepLease, checkID uuid.UUID, region string) error
+	RevokeLease(ctx context.Context, lease vigil.Lease, silence time.Duration) (bool, error)
+	AbandonedLoops(ctx context.Context, lease vigil.Lease, silence time.Duration, shards []int, limit int) ([]vigil.Loop, error)
 	ForgetLease(ctx context.Context, lease vigil.Lease, silence time.Duration) error
 	LiveRegions(ctx context.Context, silence time.Duration) (map[string][]vigil.CheckType, error)
-	tombstoneStore
+	OverloadedRegions(ctx context.Context, silence time.Duration) (map[string]time.Duration, error)
 }
 
 // housekeeping creates the partitions of the days to come and drops what is
@@ -52,23 +65,30 @@ type housekeeping interface {
 	ExpireChecks(ctx context.Context, now time.Time) (int, error)
 }
 
-// Options are the parts of a sweep. All are required, except Incidents and
-// IncidentStore, which go together: nil leaves incidents and deliveries out.
+// Options are the parts of a sweep. All are required, except pairs that go together:
+// without Incidents and IncidentStore incidents and deliveries are left out, without
+// Sentinel and Generations a loss of Temporal's store is not noticed.
 type Options struct {
+	Process       string // name of this process among those that sweep, never used twice
 	Loops         loops
 	Store         loopStore
 	Housekeeping  housekeeping
 	Incidents     incidents
 	IncidentStore incidentStore
-	Now           func() time.Time
-	Log           *slog.Logger
+	Sentinel      sentinel
+	Generations   generationStore
+	// Away reports whether an error says that Postgres or Temporal does not answer, and
+	// not that one row cannot be repaired.
+	Away func(error) bool
+	Now  func() time.Time // with a monotonic reading, as time.Now has
+	Log  *slog.Logger
 }
 
-// Sweep makes Temporal agree with Postgres: it
-// applies revisions that Temporal has not accepted, nudges overdue loops and those
-// of workers that disappeared, ends the loops of deleted checks, and restarts
-// incident and delivery workflows. One process is elected for it; two at once would
-// do no harm, since every repair may be repeated.
+// Sweep makes Temporal agree with Postgres: it applies revisions that Temporal has not
+// accepted, nudges overdue loops and those of workers that disappeared, ends the loops of
+// deleted checks, and restarts incident and delivery workflows. Each process sweeps the
+// shards that it has a lease of. Two at once would do no harm, since every repair may be
+// repeated.
 type Sweep struct {
 	loops        loops
 	store        loopStore
@@ -76,83 +96,160 @@ type Sweep struct {
 	now          func() time.Time
 	log          *slog.Logger
 
-	leases     *leaseMonitor
-	abandoned  *abandonedLoops
-	tombstones *tombstones
-	incidents  *incidentRepair // nil: incidents are left out
+	shards        *shards
+	repairs       *repairs
+	leases        *leaseMonitor
+	abandoned     *abandonedLoops
+	suspects      *suspects
+	tombstones    *tombstones
+	incidents     *incidentRepair // nil: incidents are left out
+	temporalStore *temporalStore  // nil: not watched
 
-	jobs    gocron.Scheduler
-	elector *elector
+	keptHouse time.Time // when housekeeping was last begun; used by its pass alone
+
+	jobs     gocron.Scheduler
+	stop     context.CancelFunc // of the renewals
+	renewals sync.WaitGroup
+
+	mu       sync.Mutex
+	reported map[string]time.Time // when the failure of a pass was logged
 }
 
 // New returns a sweep that has not started.
 func New(opts Options) *Sweep {
 	s := &Sweep{
 		loops: opts.Loops, store: opts.Store, housekeeping: opts.Housekeeping, now: opts.Now, log: opts.Log,
-		leases:  &leaseMonitor{store: opts.Store, now: opts.Now},
-		elector: &elector{store: opts.Store},
+		shards:   &shards{store: opts.Store, process: opts.Process, now: opts.Now, log: opts.Log},
+		repairs:  &repairs{away: opts.Away, now: opts.Now, log: opts.Log},
+		leases:   &leaseMonitor{store: opts.Store, now: opts.Now},
+		reported: make(map[string]time.Time),
 	}
 	s.abandoned = &abandonedLoops{store: opts.Store, leases: s.leases, nudge: s.nudge, now: opts.Now, log: opts.Log}
-	s.tombstones = &tombstones{store: opts.Store, loops: opts.Loops, incidents: opts.Incidents, now: opts.Now}
+	s.suspects = &suspects{store: opts.Store, lost: opts.Loops.Lost, nudge: s.nudgeOf, repairs: s.repairs, now: opts.Now}
+	s.tombstones = &tombstones{store: opts.Store, loops: opts.Loops, incidents: opts.Incidents, repairs: s.repairs, now: opts.Now}
 	if opts.IncidentStore != nil {
-		s.incidents = &incidentRepair{incidents: opts.Incidents, store: opts.IncidentStore, now: opts.Now}
+		s.incidents = &incidentRepair{incidents: opts.Incidents, store: opts.IncidentStore, repairs: s.repairs, now: opts.Now}
+	}
+	if opts.Sentinel != nil {
+		s.temporalStore = &temporalStore{sentinel: opts.Sentinel, store: opts.Generations, log: opts.Log}
 	}
 	return s
 }
+
+// Shards returns how many shards of the sweep this process has, 0 to vigil.SweepShards+1.
+func (s *Sweep) Shards() int { return s.shards.count() }
+
+// scope is which processes run a pass.
+type scope int
+
+const (
+	ofChecks scope = iota // those with a shard of checks
+	ofCommon              // the one with the common shard
+	ofAll
+)
 
 // pass is one of the jobs of a sweep.
 type pass struct {
 	name  string
 	every time.Duration
-	run   func(context.Context) error
+	limit time.Duration // after which it ends without a result
+	scope scope
+	run   func(context.Context, work) error
 }
 
 func (s *Sweep) passes() []pass {
 	all := []pass{
-		{"loops", loopsInterval, s.applyLagging},
-		{"leases", loopsInterval, s.leases.check},
-		{"abandoned", loopsInterval, s.abandoned.repair},
-		{"tombstones", loopsInterval, s.tombstones.process},
-		{"overdue", overdueInterval, s.nudgeOverdue},
-		{"housekeeping", housekeepingInterval, s.keepHouse},
+		{"leases", loopsInterval, vigil.LeaseTimeout, ofAll, s.leases.check},
+		{"loops", loopsInterval, passTimeout, ofChecks, s.applyLagging},
+		{"abandoned", loopsInterval, passTimeout, ofChecks, s.abandoned.repair},
+		{"tombstones", loopsInterval, passTimeout, ofChecks, s.tombstones.end},
+		{"results of deleted checks", loopsInterval, passTimeout, ofChecks, s.tombstones.purge},
+		{"overdue", overdueInterval, passTimeout, ofChecks, s.nudgeOverdue},
+		{"suspects", overdueInterval, passTimeout, ofChecks, s.suspects.inspect},
+		{"housekeeping", housekeepingLook, housekeepingTimeout, ofCommon, s.keepHouse},
 	}
 	if s.incidents != nil {
-		all = append(all, pass{"incidents", incidentsInterval, s.incidents.repair})
+		for name, run := range map[string]func(context.Context, work) error{
+			"incidents": s.incidents.reviveIncidents, "votes": s.incidents.handleVotes,
+			"deliveries": s.incidents.sendDeliveries, "silent regions": s.incidents.markSilentRegions,
+		} {
+			all = append(all, pass{name, incidentsInterval, passTimeout, ofChecks, s.incidents.watched(run)})
+		}
+	}
+	if s.incidents != nil {
+		all = append(all, pass{"places of deliveries", incidentsInterval, passTimeout, ofCommon, s.incidents.admitDeliveries})
+	}
+	if s.temporalStore != nil {
+		all = append(all, pass{"temporal store", loopsInterval, passTimeout, ofCommon, s.temporalStore.check})
 	}
 	return all
 }
 
-// Start schedules the passes; they run until Stop.
+// Start takes shards and schedules the passes; they run until Stop.
 func (s *Sweep) Start(ctx context.Context) error {
-	jobs, err := gocron.NewScheduler(gocron.WithLocation(time.UTC), gocron.WithDistributedElector(s.elector))
+	jobs, err := gocron.NewScheduler(gocron.WithLocation(time.UTC), gocron.WithStopTimeout(stopTimeout))
 	if err != nil {
 		return fmt.Errorf("create the scheduler: %w", err)
 	}
 	s.jobs = jobs
 	for _, pass := range s.passes() {
-		_, err := jobs.NewJob(gocron.DurationJob(pass.every), gocron.NewTask(s.attempt, pass.name, pass.run),
+		_, err := jobs.NewJob(gocron.DurationJob(pass.every), gocron.NewTask(s.attempt, pass),
 			gocron.WithName(pass.name), gocron.WithContext(ctx),
 			gocron.WithSingletonMode(gocron.LimitModeReschedule), gocron.WithStartAt(gocron.WithStartImmediately()))
 		if err != nil {
 			return fmt.Errorf("schedule %s: %w", pass.name, err)
 		}
 	}
+	ctx, s.stop = context.WithCancel(ctx)
+	started := s.shards.renew(ctx)
+	s.renewals.Go(func() { s.shards.keep(ctx, started) })
 	jobs.Start()
 	return nil
 }
 
-// Stop ends the passes and gives up the lead.
+// Stop ends the passes and gives up the shards.
 func (s *Sweep) Stop() error {
 	err := s.jobs.Shutdown()
-	s.elector.resign()
+	s.stop()
+	s.renewals.Wait()
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	defer cancel()
+	if err := s.shards.release(ctx); err != nil {
+		s.log.DebugContext(ctx, "the sweep's shards were not released, they expire", "error", err)
+	}
 	return err
 }
 
-// attempt runs one pass. After a failure it gives up the lead: the connection that
-// holds the lock may be gone.
-func (s *Sweep) attempt(ctx context.Context, name string, run func(context.Context) error) {
-	if err := run(ctx); err != nil && ctx.Err() == nil {
+// attempt runs one pass over what this process has now. What fails stays with this
+// process and is tried again; the other passes go on.
+func (s *Sweep) attempt(ctx context.Context, p pass) {
+	w := s.shards.current()
+	switch _, common := w.lease(vigil.CommonShard); {
+	case p.scope == ofChecks && len(w.checks()) == 0, p.scope == ofCommon && !common:
+		return
+	}
+	limited, cancel := context.WithTimeout(ctx, p.limit)
+	defer cancel()
+	err := p.run(limited, w)
+	if ctx.Err() == nil {
+		s.report(ctx, p.name, err)
+	}
+}
+
+// reportInterval is how often a pass that keeps failing is logged.
+const reportInterval = time.Minute
+
+// report logs the failure of a pass, and that it succeeds again.
+func (s *Sweep) report(ctx context.Context, name string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last, failing := s.reported[name]
+	switch now := s.now(); {
+	case err == nil && failing:
+		delete(s.reported, name)
+		s.log.InfoContext(ctx, "sweep pass succeeds again", "pass", name)
+	case err != nil && (!failing || now.Sub(last) >= reportInterval):
+		s.reported[name] = now
 		s.log.WarnContext(ctx, "sweep pass failed and will be retried", "pass", name, "error", err)
-		s.elector.resign()
 	}
 }

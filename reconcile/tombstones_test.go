@@ -25,11 +25,11 @@ type staleStore struct {
 	reads atomic.Int32
 }
 
-func (s *staleStore) Tombstones(ctx context.Context, limit int) ([]vigil.Tombstone, error) {
+func (s *staleStore) Tombstones(ctx context.Context, shards []int, limit int) ([]vigil.Tombstone, error) {
 	if s.reads.Add(1) <= 2 {
 		return s.stale, nil
 	}
-	return s.Store.Tombstones(ctx, limit)
+	return s.Store.Tombstones(ctx, shards, limit)
 }
 
 // DropExpired completes the housekeeping.
@@ -77,13 +77,15 @@ func TestReturningRegionKeepsItsLoop(t *testing.T) {
 
 	apply()
 	regions(ewr)
-	stones, err := p.Store.Tombstones(t.Context(), 10)
+	stones, err := p.Store.Tombstones(t.Context(), vigil.EverySweepShard(), 10)
 	p.OK(err)
 	regions(ewr, fra)
 	apply()
 	store := &staleStore{Store: p.Store, stale: stones}
 	later := func() time.Time { return time.Now().Add(time.Minute) } // the old loop had its time to stop
-	sweep := reconcile.New(reconcile.Options{Loops: loops, Store: store, Housekeeping: store, Now: later, Log: quiet})
+	sweep := reconcile.New(reconcile.Options{
+		Process: "test", Loops: loops, Store: store, Housekeeping: store, Away: dispatch.Away, Now: later, Log: quiet,
+	})
 	p.OK(sweep.Start(t.Context()))
 	defer func() { p.OK(sweep.Stop()) }()
 	eventually("the sweep with stale tombstones is over", func() bool { return store.reads.Load() > 2 })
@@ -94,7 +96,7 @@ func TestReturningRegionKeepsItsLoop(t *testing.T) {
 	regions(ewr)
 	eventually("the loop is terminated", func() bool { return !running() })
 	eventually("its tombstone is purged", func() bool {
-		stones, err := p.Store.Tombstones(t.Context(), 10)
+		stones, err := p.Store.Tombstones(t.Context(), vigil.EverySweepShard(), 10)
 		p.OK(err)
 		return len(stones) == 0
 	})

@@ -80,7 +80,7 @@ func StartTemporal(ctx context.Context, opts TemporalOptions) (_ *Temporal, err 
 	if err := t.serve(ctx, cfg, dynamicConfig(opts.Loops)); err != nil {
 		return nil, err
 	}
-	if t.ui, err = startUI(web, t.address, opts.Namespace, opts.Log); err != nil {
+	if t.ui, err = startUI(web, t.address, opts); err != nil {
 		return nil, err
 	}
 	if err := awaitNamespace(ctx, t.address, opts.Namespace); err != nil {

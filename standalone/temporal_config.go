@@ -128,6 +128,9 @@ func serverConfig(s stores, front *net.TCPAddr, address string, ports []int) *co
 // dynamicSettings is a dynamic configuration that never changes.
 type dynamicSettings = dynamicconfig.StaticClient
 
+// deliveryQueue is the task queue whose tasks have a fairness key.
+const deliveryQueue = "delivery"
+
 // dynamicConfig are the settings for a load of many short turns. The keys are the
 // server's own, so that one that is removed does not compile.
 func dynamicConfig(loops int) dynamicSettings {
@@ -139,6 +142,16 @@ func dynamicConfig(loops int) dynamicSettings {
 		// One partition: a second one only forwards tasks to the first.
 		dynamicconfig.MatchingNumTaskqueueReadPartitions.Key():  1,
 		dynamicconfig.MatchingNumTaskqueueWritePartitions.Key(): 1,
+
+		// The connections of a frozen process are closed before most of its tasks time
+		// out, so that the next task does not go to a poll that it left open.
+		dynamicconfig.KeepAliveTime.Key():    "5s",
+		dynamicconfig.KeepAliveTimeout.Key(): "5s",
+
+		// Organizations take turns when the delivery workers have no place left.
+		dynamicconfig.MatchingEnableFairness.Key(): []dynamicconfig.ConstrainedValue{
+			{Constraints: dynamicconfig.Constraints{TaskQueueName: deliveryQueue}, Value: true},
+		},
 
 		// Every open loop is touched once an interval and should stay in memory.
 		dynamicconfig.HistoryCacheHostLevelMaxSize.Key(): max(128_000, 2*loops),

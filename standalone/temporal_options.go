@@ -23,6 +23,9 @@ type TemporalOptions struct {
 	SearchAttributes []string
 	// Loops is the expected number of long-lived workflows, which sizes the caches.
 	Loops int
+	// CodecEndpoint is the URL of the codec server that the web interface decodes payloads
+	// with, and a page to sign in at; empty: none.
+	CodecEndpoint string
 	// Log receives warnings and errors of the server; nil discards them.
 	Log *slog.Logger
 }

@@ -31,7 +31,11 @@ func TestDynamicSettings(t *testing.T) {
 	}
 	embedded := standalone.DynamicSettings(10_000)
 	for key, values := range file.Map {
-		if len(values) != 1 || !reflect.DeepEqual(values[0].Value, embedded[key.String()]) {
+		want, constrained := embedded[key.String()].([]dynamicconfig.ConstrainedValue)
+		if !constrained {
+			want = []dynamicconfig.ConstrainedValue{{Value: embedded[key.String()]}}
+		}
+		if !reflect.DeepEqual(values, want) {
 			t.Errorf("%s: the file has %v, the embedded server %v", key, values, embedded[key.String()])
 		}
 		delete(embedded, key.String())

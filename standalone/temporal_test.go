@@ -50,12 +50,13 @@ func TestTemporal(t *testing.T) { //nolint:paralleltest // goroutines are counte
 	namespace := checkNamespace(t, first.Address(), 72*time.Hour, opts.SearchAttributes)
 	checkUI(t, first.UIURL())
 	c := dial(t, first.Address())
-	eager := runTurn(t, c, "first", worker.Options{})
-	queued := runTurn(t, c, "queued", worker.Options{DisableEagerActivities: true})
+	eager := runTurn(t, c, queue, "first", worker.Options{})
+	queued := runTurn(t, c, queue, "queued", worker.Options{DisableEagerActivities: true})
 	if eager != queued-1 {
 		t.Errorf("%d state transitions with eager activities and %d without, want one fewer", eager, queued)
 	}
-	checkStandaloneActivity(t, c)
+	checkStandaloneActivity(t, c, queue, worker.Options{})
+	checkVersioned(t, c)
 	c.Close()
 	stopTemporal(t, first)
 	if reachable(t, first.Address(), namespace) {
@@ -80,7 +81,7 @@ func TestTemporal(t *testing.T) { //nolint:paralleltest // goroutines are counte
 	if err := syscall.Kill(pg.PID(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	runTurn(t, c, "after-postgres-was-killed", worker.Options{})
+	runTurn(t, c, queue, "after-postgres-was-killed", worker.Options{})
 	c.Close()
 	stopTemporal(t, second)
 	if left := runtime.NumGoroutine() - before; left > 300 {
@@ -208,7 +209,7 @@ func checkUI(t *testing.T, url string) {
 
 // runTurn runs a workflow with one activity and a search attribute, and returns
 // how many state transitions it cost.
-func runTurn(t *testing.T, c client.Client, id string, opts worker.Options) int64 {
+func runTurn(t *testing.T, c client.Client, queue, id string, opts worker.Options) int64 {
 	t.Helper()
 	w := worker.New(c, queue, opts)
 	w.RegisterWorkflowWithOptions(turn, workflow.RegisterOptions{Name: "turn"})
@@ -242,9 +243,9 @@ func turn(ctx workflow.Context) error {
 }
 
 // checkStandaloneActivity runs an activity that belongs to no workflow.
-func checkStandaloneActivity(t *testing.T, c client.Client) {
+func checkStandaloneActivity(t *testing.T, c client.Client, queue string, opts worker.Options) {
 	t.Helper()
-	w := worker.New(c, queue, worker.Options{})
+	w := worker.New(c, queue, opts)
 	w.RegisterActivityWithOptions(func(context.Context) (string, error) { return "probed", nil },
 		activity.RegisterOptions{Name: "probe"})
 	if err := w.Start(); err != nil {
@@ -254,7 +255,7 @@ func checkStandaloneActivity(t *testing.T, c client.Client) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	handle, err := c.ExecuteActivity(ctx, client.StartActivityOptions{
-		ID: "test-of-a-check", TaskQueue: queue, StartToCloseTimeout: 5 * time.Second,
+		ID: "test-of-a-check/" + queue, TaskQueue: queue, StartToCloseTimeout: 5 * time.Second,
 	}, "probe")
 	if err != nil {
 		t.Fatal(err)

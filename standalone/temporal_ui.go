@@ -32,14 +32,16 @@ type webInterface struct {
 }
 
 // startUI serves the UI on the listener; the listener is closed by stop.
-func startUI(on *net.TCPListener, frontend, namespace string, log *slog.Logger) (*webInterface, error) {
+func startUI(on *net.TCPListener, frontend string, opts TemporalOptions) (*webInterface, error) {
+	log := opts.Log
 	handler, err := uiHandler(&uiconfig.Config{
 		TemporalGRPCAddress: frontend,
 		EnableUI:            true,
-		DefaultNamespace:    namespace,
+		DefaultNamespace:    opts.Namespace,
 		DisableNewsFetch:    true, // no request leaves this machine
 		HideLogs:            true,
 		CORS:                uiconfig.CORS{CookieInsecure: true}, // plain http
+		Codec:               codecConfig(opts.CodecEndpoint),
 	}, log)
 	if err != nil {
 		return nil, fmt.Errorf("the Temporal UI did not start: %w", err)
@@ -54,6 +56,18 @@ func startUI(on *net.TCPListener, frontend, namespace string, log *slog.Logger) 
 	}
 	go func() { _ = w.server.Serve(on) }() // ends with stop, and never before
 	return w, nil
+}
+
+// codecConfig makes the browser send the cookie of the codec server, and shows its sign-in
+// page when it refuses.
+func codecConfig(endpoint string) uiconfig.Codec {
+	if endpoint == "" {
+		return uiconfig.Codec{}
+	}
+	return uiconfig.Codec{
+		Endpoint: endpoint, IncludeCredentials: true,
+		DefaultErrorMessage: "The payloads are encrypted. Sign in to read them.", DefaultErrorLink: endpoint,
+	}
 }
 
 // uiHandler combines the UI module's routes with its protections against cross-site

@@ -1,6 +1,7 @@
 package storage_test
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
@@ -196,7 +197,7 @@ func TestRecordOutcome(t *testing.T) {
 		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
 		p := a.claim(a.open(a.fails(newark)).Incident.ID, vigil.ChannelWebhook)
 		at := a.at(time.Minute)
-		if rest := a.record(p, "", nil); rest != (vigil.Remaining{Status: vigil.DeliveryDelivered}) {
+		if rest := a.record(p, "", nil); !reflect.DeepEqual(rest, vigil.Remaining{Status: vigil.DeliveryDelivered}) {
 			t.Errorf("rest %+v", rest)
 		}
 		if d := a.delivery(p); d.FinishedAt == nil || !d.FinishedAt.Equal(at) || d.NextAttemptAt != nil || d.Merged || !d.UpdatedAt.Equal(at) {

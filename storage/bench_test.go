@@ -14,9 +14,19 @@ import (
 // writer, on a server with the default settings of Postgres, fsync included. It reports
 // rows per second of wall-clock time; test and server share the machine.
 func BenchmarkResultWriter(b *testing.B) {
-	cluster := storagetest.StartCluster(b)
+	for name, delay := range map[string]time.Duration{"Local": 0, "OneRoundTripIs5ms": 5 * time.Millisecond} {
+		b.Run(name, func(b *testing.B) { benchmarkResultWriter(b, delay) })
+	}
+}
+
+func benchmarkResultWriter(b *testing.B, delay time.Duration) {
+	b.Helper()
+	dsn := storagetest.StartCluster(b).DSN("postgres")
+	if delay > 0 {
+		_, dsn = newLink(b, dsn, delay)
+	}
 	clk := &clock{at: epoch()}
-	s := storagetest.Open(b, cluster.DSN("postgres"), func(o *storage.Options) { o.Now = clk.now })
+	s := storagetest.Open(b, dsn, func(o *storage.Options) { o.Now = clk.now })
 	if _, err := s.Migrate(b.Context()); err != nil {
 		b.Fatal(err)
 	}

@@ -31,7 +31,7 @@ func TestProbingWhileTheDatabaseIsBusy(t *testing.T) {
 	if _, err := w.Write(ctx, vigil.ResultRow{Result: ok(c, newark, c.CreatedAt)}); err != nil {
 		t.Errorf("a result is not stored: %v", err)
 	}
-	if err := s.RenewLease(ctx, "w1", []string{newark}); err != nil {
+	if _, err := s.RenewLease(ctx, vigil.Renewal{Worker: "w1", Regions: []string{newark}}); err != nil {
 		t.Errorf("a lease is not renewed: %v", err)
 	}
 }

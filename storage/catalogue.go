@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -77,7 +78,13 @@ func (s *Store) Definitions(
 	} else {
 		query = query.Where("c.changed_at >= ?", micro(since))
 	}
-	if err := query.OrderExpr("c.id").Scan(ctx); err != nil {
+	query = query.OrderExpr("c.id")
+	if since.IsZero() {
+		err = s.readAll(ctx, query)
+	} else {
+		err = query.Scan(ctx)
+	}
+	if err != nil {
 		return nil, nil, wrap("read definitions", err)
 	}
 	defs = make([]vigil.Definition, 0, len(rows))
@@ -97,6 +104,20 @@ func (s *Store) Definitions(
 		Where("t.created_at >= ? AND t.region = ANY(?::text[])", micro(since), pgdialect.Array(append([]string{}, regions...))).
 		OrderExpr("t.created_at").Scan(ctx)
 	return defs, tombstonesOf(tombstones), wrap("read tombstones", err)
+}
+
+// definitionsLimit is how long reading every definition of a region may take.
+const definitionsLimit = 2 * time.Minute
+
+// readAll runs a query that reads many rows and may take longer than others.
+func (s *Store) readAll(ctx context.Context, query *bun.SelectQuery) error {
+	ctx = withQueryLimit(ctx, definitionsLimit)
+	return s.transact(ctx, &sql.TxOptions{ReadOnly: true}, func(ctx context.Context, tx bun.Tx) error {
+		if _, err := tx.ExecContext(ctx, fmt.Sprintf("SET LOCAL statement_timeout = %d", milliseconds(definitionsLimit))); err != nil {
+			return err
+		}
+		return query.Conn(tx).Scan(ctx)
+	})
 }
 
 // Definition returns one check of any organization, enabled or not. An unknown

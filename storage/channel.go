@@ -69,7 +69,7 @@ func (s *Store) openedChannels(rows []channelRow) ([]vigil.Channel, error) {
 }
 
 // CreateChannel stores a new channel of its organization. Zero ids and times are
-// filled in.
+// filled in. More channels than the plan allows are a CodePlanLimit error.
 func (s *Store) CreateChannel(ctx context.Context, c vigil.Channel) (vigil.Channel, error) {
 	now := s.instant()
 	c.ID, c.DisabledReason = idOrNew(c.ID), ""
@@ -78,8 +78,19 @@ func (s *Store) CreateChannel(ctx context.Context, c vigil.Channel) (vigil.Chann
 	if err != nil {
 		return vigil.Channel{}, wrap("create channel", err)
 	}
-	if _, err := s.db.NewInsert().Model(row).Exec(ctx); err != nil {
-		return vigil.Channel{}, wrap("create channel", unstorable(err))
+	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		tier, err := lockOrganization(ctx, tx, c.OrgID)
+		if err != nil {
+			return err
+		}
+		if err := checkLimit(ctx, tx, tier, vigil.LimitChannels, c.OrgID); err != nil {
+			return err
+		}
+		_, err = tx.NewInsert().Model(row).Exec(ctx)
+		return unstorable(err)
+	})
+	if err != nil {
+		return vigil.Channel{}, wrap("create channel", err)
 	}
 	return c, nil
 }
@@ -102,12 +113,16 @@ func (s *Store) readChannel(ctx context.Context, query *bun.SelectQuery, orgID, 
 }
 
 // Channels lists the channels of an organization, newest first, and counts them
-// all.
+// all. A page ends before its limit when it holds 8 MiB.
 func (s *Store) Channels(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]vigil.Channel, int, error) {
 	var rows []channelRow
-	total, err := s.db.NewSelect().Model(&rows).Where("ch.org_id = ?", orgID).
-		OrderExpr("ch.created_at DESC, ch.id DESC").Limit(int64(page.Limit)).Offset(int64(page.Offset)).ScanAndCount(ctx)
+	query := s.db.NewSelect().Model(&rows).Where("ch.org_id = ?", orgID)
+	total, err := query.Count(ctx)
 	if err != nil {
+		return nil, 0, wrap("count channels", err)
+	}
+	query = query.OrderExpr("ch.created_at DESC, ch.id DESC").Limit(int64(page.Limit)).Offset(int64(page.Offset))
+	if err := s.boundedPage(query, newestFirst, "octet_length(p.config::text)").Scan(ctx, &rows); err != nil {
 		return nil, 0, wrap("list channels", err)
 	}
 	channels, err := s.openedChannels(rows)
@@ -194,16 +209,23 @@ const maxDeletions = 5
 
 // DeleteChannel removes a channel of the organization. While rules use it, that
 // is a CodeConflict error that names them; with force the channel is removed from
-// them, and those left without one are deleted. It returns the checks whose rules,
-// and so revisions, changed.
+// them, and those left without one are deleted. That takes several transactions, each of
+// a few checks, so that results wait for none of them; after an error some rules may
+// have changed. It returns the checks whose rules, and so revisions, changed.
 func (s *Store) DeleteChannel(ctx context.Context, orgID, id uuid.UUID, force bool) ([]uuid.UUID, error) {
+	if _, err := s.Channel(ctx, orgID, id); err != nil && vigil.ErrorCode(err) == vigil.CodeNotFound {
+		return nil, err
+	}
+	var checks []uuid.UUID
 	for attempt := 1; ; attempt++ {
-		var checks []uuid.UUID
-		err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
-			var err error
-			checks, err = deleteChannel(ctx, tx, orgID, id, force)
-			return err
-		})
+		if force {
+			changed, err := s.dropFromRules(ctx, orgID, id)
+			if err != nil {
+				return nil, wrap("delete channel", err)
+			}
+			checks = append(checks, changed...)
+		}
+		err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error { return deleteChannel(ctx, tx, orgID, id, force) })
 		switch {
 		case err == nil:
 			return checks, nil
@@ -213,29 +235,23 @@ func (s *Store) DeleteChannel(ctx context.Context, orgID, id uuid.UUID, force bo
 	}
 }
 
-// deleteChannel locks checks before the channel, in the same order as changes of
-// rules. Once the row is deleted no rule can begin to use the channel, so the rules
-// found then are all that did so in between.
-func deleteChannel(ctx context.Context, tx bun.Tx, orgID, id uuid.UUID, force bool) (checks []uuid.UUID, err error) {
-	if force {
-		if checks, err = dropFromRules(ctx, tx, orgID, id); err != nil {
-			return nil, err
-		}
-	}
+// deleteChannel deletes a channel that no rule uses. Once the row is deleted no rule can
+// begin to use the channel, so the rules found then are all that did so in between.
+func deleteChannel(ctx context.Context, tx bun.Tx, orgID, id uuid.UUID, force bool) error {
 	res, err := tx.NewDelete().Model((*channelRow)(nil)).Where("id = ? AND org_id = ?", id, orgID).Exec(ctx)
 	if err := requireAffected("channel", "delete", res, err); err != nil {
-		return nil, err
+		return err
 	}
 	names, err := rulesUsing(ctx, tx, orgID, id)
 	switch {
 	case err != nil:
-		return nil, err
+		return err
 	case len(names) == 0:
-		return checks, nil
+		return nil
 	case force:
-		return nil, errUsedMeanwhile
+		return errUsedMeanwhile
 	}
-	return nil, inUse(names)
+	return inUse(names)
 }
 
 // inUse names the rules that keep a channel from being deleted, a few of them

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/google/uuid"
@@ -15,9 +14,9 @@ import (
 
 // CreateCheck stores a new check and the rows of its loops, whose slot 0 is now. It
 // fills in zero ids and times and sets anchor and revision. A check that exceeds the
-// plan's hourly budget of executions, or the hourly allowance of creations, is a
-// CodePlanLimit error with limit, current and requested values in its details. An id
-// that exists is a CodeConflict error.
+// plan's number of checks, its hourly budget of executions, or the hourly allowance of
+// creations, is a CodePlanLimit error with limit, current and requested values in its
+// details. An id that exists is a CodeConflict error.
 func (s *Store) CreateCheck(ctx context.Context, c vigil.Check, plan vigil.Plan, allow vigil.Allowance) (vigil.Check, error) {
 	now := s.instant()
 	c.ID = idOrNew(c.ID)
@@ -33,7 +32,10 @@ func (s *Store) CreateCheck(ctx context.Context, c vigil.Check, plan vigil.Plan,
 		return vigil.Check{}, wrap("create check", err)
 	}
 	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
-		if err := lockOrganization(ctx, tx, c.OrgID); err != nil {
+		if _, err := lockOrganization(ctx, tx, c.OrgID); err != nil {
+			return err
+		}
+		if err := checkLimit(ctx, tx, plan.Tier, vigil.LimitChecks, c.OrgID); err != nil {
 			return err
 		}
 		if err := checkBudget(ctx, tx, &c, plan); err != nil {
@@ -54,14 +56,6 @@ func (s *Store) CreateCheck(ctx context.Context, c vigil.Check, plan vigil.Plan,
 		return vigil.Check{}, wrap("create check", err)
 	}
 	return c, nil
-}
-
-// lockOrganization serializes the transactions that use an organization's budget. It
-// must be the first lock of such a transaction, which prevents deadlocks.
-func lockOrganization(ctx context.Context, tx bun.Tx, orgID uuid.UUID) error {
-	var id uuid.UUID
-	err := tx.NewRaw("SELECT id FROM organizations WHERE id = ? FOR NO KEY UPDATE", orgID).Scan(ctx, &id)
-	return found("organization", err)
 }
 
 // checkBudget returns a CodePlanLimit error when the check would raise the cost of the
@@ -88,13 +82,6 @@ func checkBudget(ctx context.Context, tx bun.Tx, c *vigil.Check, plan vigil.Plan
 // hourlyCost is an SQL expression: the sum of vigil.Check.HourlyCost over rows of
 // checks, in executions an hour.
 const hourlyCost = "coalesce(sum(3600000.0 / interval_ms * cardinality(regions)), 0)::float8"
-
-func planLimit(tier vigil.Tier, limit int64, current, requested float64, format string) error {
-	current, requested = math.Round(current*100)/100, math.Round(requested*100)/100
-	err := vigil.Errorf(vigil.CodePlanLimit, format, requested, current, limit, tier)
-	err.Details = map[string]any{"limit": limit, "current": current, "requested": requested, "tier": string(tier)}
-	return err
-}
 
 // countCreation records a creation, or returns a CodePlanLimit error when the
 // allowance of the last hour is used up. Deleting a check does not restore the
@@ -134,11 +121,12 @@ func (s *Store) Check(ctx context.Context, orgID, id uuid.UUID) (vigil.Check, er
 }
 
 // Checks returns one page of an organization's checks, newest first, and the total
-// number of checks.
+// number of checks. A page ends before its limit when it holds 8 MiB.
 func (s *Store) Checks(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]vigil.Check, int, error) {
 	var rows []checkRow
-	err := selectChecks(s.db, &rows).Where("c.org_id = ?", orgID).
-		OrderExpr("c.created_at DESC, c.id DESC").Limit(int64(page.Limit)).Offset(int64(page.Offset)).Scan(ctx)
+	query := selectChecks(s.db, &rows).Where("c.org_id = ?", orgID).
+		OrderExpr("c.created_at DESC, c.id DESC").Limit(int64(page.Limit)).Offset(int64(page.Offset))
+	err := s.boundedPage(query, newestFirst, "octet_length(p.config::text)").Scan(ctx, &rows)
 	if err != nil {
 		return nil, 0, wrap("list checks", err)
 	}
@@ -155,10 +143,10 @@ func (s *Store) Checks(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([
 	return checks, int(total), nil
 }
 
-// DeleteCheck deletes a check of the organization with everything that belongs to it,
-// adds a tombstone for each of its loops and returns their regions. When the check
-// has many results, some remain at first; PurgeLoop deletes them. An unknown check is
-// a CodeNotFound error.
+// DeleteCheck deletes a check of the organization, its rules and its loops, adds a
+// tombstone for each loop and returns their regions. The check's results, incidents and
+// deliveries are not found any more; PurgeLoop deletes their rows. An unknown check is a
+// CodeNotFound error.
 func (s *Store) DeleteCheck(ctx context.Context, orgID, id uuid.UUID) (regions []string, err error) {
 	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		if err := lockCheck(ctx, tx, orgID, id); err != nil {
@@ -167,11 +155,7 @@ func (s *Store) DeleteCheck(ctx context.Context, orgID, id uuid.UUID) (regions [
 		regions, err = deleteLocked(ctx, tx, id)
 		return err
 	})
-	if err != nil {
-		return nil, wrap("delete check", err)
-	}
-	s.purgeSoon(ctx, id)
-	return regions, nil
+	return regions, wrap("delete check", err)
 }
 
 // lockCheck serializes changes of a check. The lock mode, FOR NO KEY UPDATE, still
@@ -185,7 +169,7 @@ func lockCheck(ctx context.Context, tx bun.Tx, orgID, id uuid.UUID) error {
 
 // deleteLocked deletes a check whose row is locked, and returns its regions. It first
 // locks the loops, so that no writer adds results. A writer that waits for these locks
-// delays the results of all other checks too, so the results of this check are deleted
+// delays the results of other checks too, so all that may be many rows is deleted
 // later (see purge).
 func deleteLocked(ctx context.Context, tx bun.Tx, id uuid.UUID) ([]string, error) {
 	loops, err := lockLoops(ctx, tx, id)
@@ -203,18 +187,6 @@ func deleteLocked(ctx context.Context, tx bun.Tx, id uuid.UUID) ([]string, error
 		return nil, fmt.Errorf("delete: %w", err)
 	}
 	return regions, nil
-}
-
-// Usage returns how many checks an organization has and how many executions an hour
-// its enabled checks need. It is zero for an unknown organization.
-func (s *Store) Usage(ctx context.Context, orgID uuid.UUID) (vigil.Usage, error) {
-	var usage struct {
-		Checks int64   `bun:"checks"`
-		Hourly float64 `bun:"hourly"`
-	}
-	err := s.db.NewRaw("SELECT count(*) AS checks, (SELECT "+hourlyCost+" FROM checks WHERE org_id = ? AND enabled) AS hourly"+
-		" FROM checks WHERE org_id = ?", orgID, orgID).Scan(ctx, &usage)
-	return vigil.Usage{Checks: usage.Checks, ExecutionsPerHour: usage.Hourly}, wrap("sum usage", err)
 }
 
 // ExpireChecks deletes up to 1,000 checks whose ExpiresAt is not after now, as
@@ -267,9 +239,6 @@ func (s *Store) expire(ctx context.Context, orgID, id uuid.UUID, now time.Time) 
 	})
 	if vigil.ErrorCode(err) == vigil.CodeNotFound {
 		return false, nil
-	}
-	if deleted && err == nil {
-		s.purgeSoon(ctx, id)
 	}
 	return deleted && err == nil, wrap("expire check", err)
 }

@@ -25,26 +25,13 @@ func TestDeleteCheck(t *testing.T) {
 		if err != nil || len(regions) != 2 {
 			t.Fatalf("%v, %v", regions, err)
 		}
+		if found := purgeCheck(t, s, c); found != 2 {
+			t.Errorf("%d tombstones", found)
+		}
 		for _, table := range []string{"results", "result_rollups", "result_gaps", "check_regions"} {
 			if n := count(t, s, "SELECT count(*) FROM "+table+" WHERE check_id = ?", c.ID); n != 0 {
 				t.Errorf("%d rows left in %s", n, table)
 			}
-		}
-		tombstones, err := s.Tombstones(t.Context(), 100)
-		if err != nil {
-			t.Fatal(err)
-		}
-		found := 0
-		for _, tombstone := range tombstones {
-			if tombstone.CheckID == c.ID && tombstone.OrgID == org.ID {
-				found++
-				if _, err := s.PurgeLoop(t.Context(), tombstone); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-		if found != 2 {
-			t.Errorf("%d tombstones", found)
 		}
 		if n := count(t, s, "SELECT count(*) FROM loop_tombstones WHERE check_id = ? AND done_at IS NULL", c.ID); n != 0 {
 			t.Errorf("%d are still open", n)
@@ -71,9 +58,31 @@ func TestDeleteCheck(t *testing.T) {
 				t.Error(err)
 			}
 			wg.Wait()
+			purgeCheck(t, s, c)
 			if n := count(t, s, "SELECT count(*) FROM results WHERE check_id = ?", c.ID); n != 0 {
 				t.Errorf("round %d: %d results left", round, n)
 			}
 		}
 	})
+}
+
+// purgeCheck purges all that a deleted check left and returns how many tombstones it has.
+func purgeCheck(tb testing.TB, s *storage.Store, c vigil.Check) (found int) {
+	tb.Helper()
+	tombstones, err := s.Tombstones(tb.Context(), vigil.EverySweepShard(), 1000)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for _, tombstone := range tombstones {
+		if tombstone.CheckID != c.ID || tombstone.OrgID != c.OrgID {
+			continue
+		}
+		found++
+		for done := false; !done; {
+			if done, err = s.PurgeLoop(tb.Context(), tombstone); err != nil {
+				tb.Fatal(err)
+			}
+		}
+	}
+	return found
 }

@@ -129,7 +129,9 @@ func TestBudget(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		equal(t, usage, vigil.Usage{Checks: 5, ExecutionsPerHour: 1800})
+		equal(t, usage, vigil.Usage{ExecutionsPerHour: 1800, Counts: map[vigil.Limited]int64{
+			vigil.LimitChecks: 5, vigil.LimitChannels: 0, vigil.LimitRulesPerCheck: 0, vigil.LimitAPIKeys: 0,
+		}})
 		_, err = s.CreateCheck(t.Context(), draft(org.ID, newark), plan, vigil.Allowance{})
 		refused, isRefusal := errors.AsType[*vigil.Error](err)
 		if !isRefusal {
@@ -312,7 +314,7 @@ func TestTenancy(t *testing.T) {
 	if err != nil || got.Name != c.Name {
 		t.Errorf("the owner sees %+v, %v", got, err)
 	}
-	if usage, err := s.Usage(t.Context(), other.ID); err != nil || usage != (vigil.Usage{}) {
+	if usage, err := s.Usage(t.Context(), other.ID); err != nil || usage.ExecutionsPerHour != 0 || usage.Counts[vigil.LimitChecks] != 0 {
 		t.Errorf("the other organization uses %+v, %v", usage, err)
 	}
 }

@@ -144,6 +144,21 @@ func (r *deliveryRow) pendingDelivery(checkName string) vigil.PendingDelivery {
 	}
 }
 
+// namedDeliveryRow is a delivery with the name of its check.
+type namedDeliveryRow struct {
+	deliveryRow `bun:",extend"`
+
+	CheckName string `bun:"check_name"`
+}
+
+func pendingDeliveriesOf(rows []namedDeliveryRow) []vigil.PendingDelivery {
+	list := make([]vigil.PendingDelivery, len(rows))
+	for i := range rows {
+		list[i] = rows[i].pendingDelivery(rows[i].CheckName)
+	}
+	return list
+}
+
 func pendingDeliveriesTo(i *vigil.Incident, checkName string, to []vigil.Recipient) []vigil.PendingDelivery {
 	list := make([]vigil.PendingDelivery, len(to))
 	for n, r := range to {
@@ -158,7 +173,7 @@ func pendingDeliveriesTo(i *vigil.Incident, checkName string, to []vigil.Recipie
 // Delivery finds a delivery of the organization.
 func (s *Store) Delivery(ctx context.Context, orgID, id uuid.UUID) (vigil.Delivery, error) {
 	var row deliveryRow
-	err := s.db.NewSelect().Model(&row).Where("d.id = ? AND d.org_id = ?", id, orgID).Scan(ctx)
+	err := s.db.NewSelect().Model(&row).Where("d.id = ? AND d.org_id = ?", id, orgID).Where(checkOfDelivery).Scan(ctx)
 	return row.delivery(), found("delivery", err)
 }
 
@@ -166,7 +181,7 @@ func (s *Store) Delivery(ctx context.Context, orgID, id uuid.UUID) (vigil.Delive
 // that the filter selects.
 func (s *Store) Deliveries(ctx context.Context, orgID uuid.UUID, f vigil.DeliveryFilter) ([]vigil.Delivery, int, error) {
 	var rows []deliveryRow
-	query := s.db.NewSelect().Model(&rows).Where("d.org_id = ?", orgID)
+	query := s.db.NewSelect().Model(&rows).ExcludeColumn("body").Where("d.org_id = ?", orgID).Where(checkOfDelivery)
 	if f.IncidentID != uuid.Nil {
 		query = query.Where("d.incident_id = ?", f.IncidentID)
 	}
@@ -205,7 +220,8 @@ func (s *Store) RequestRedelivery(ctx context.Context, orgID, id uuid.UUID) (vig
 	var pending vigil.PendingDelivery
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		var row deliveryRow
-		if err := tx.NewSelect().Model(&row).Where("d.id = ? AND d.org_id = ?", id, orgID).For("UPDATE").Scan(ctx); err != nil {
+		err := tx.NewSelect().Model(&row).Where("d.id = ? AND d.org_id = ?", id, orgID).Where(checkOfDelivery).For("UPDATE").Scan(ctx)
+		if err != nil {
 			return found("delivery", err)
 		}
 		usable, err := channelUsable(ctx, tx, row.ChannelID)

@@ -112,12 +112,3 @@ func (s *Store) StreamBounds(ctx context.Context, orgID uuid.UUID, since time.Ti
 	}
 	return oldest, newest, wrap("read the stream's beginning", err)
 }
-
-// dropEvents deletes events older than before, except those of deliveries that
-// are pending or were attempted since recent: these may be sent again.
-func (s *Store) dropEvents(ctx context.Context, before, recent time.Time) error {
-	_, err := s.db.NewRaw(`DELETE FROM events AS e WHERE e.time < ? AND NOT EXISTS (
-			SELECT FROM deliveries AS d WHERE d.event_id = e.id AND (d.status = 'pending' OR d.updated_at >= ?))`,
-		micro(before), micro(recent)).Exec(ctx)
-	return wrap("drop events", err)
-}

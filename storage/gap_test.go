@@ -134,7 +134,7 @@ func TestGaps(t *testing.T) {
 		var late sync.WaitGroup
 		for _, slot := range []time.Time{slots[2], slots[7]} {
 			late.Go(func() {
-				if _, err := grouping.Write(t.Context(), vigil.ResultRow{Result: ok(c, newark, slot)}); err != nil {
+				if _, err := grouping.Write(t.Context(), vigil.ResultRow{Result: ok(c, newark, slot), Worker: "w1"}); err != nil {
 					t.Error(err)
 				}
 			})

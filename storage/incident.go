@@ -13,7 +13,7 @@ import (
 // Incident returns an incident of the organization, or CodeNotFound.
 func (s *Store) Incident(ctx context.Context, orgID, id uuid.UUID) (vigil.Incident, error) {
 	var row incidentRow
-	err := s.db.NewSelect().Model(&row).Where("i.id = ? AND i.org_id = ?", id, orgID).Scan(ctx)
+	err := s.db.NewSelect().Model(&row).Where("i.id = ? AND i.org_id = ?", id, orgID).Where(checkOfIncident).Scan(ctx)
 	if err != nil {
 		return vigil.Incident{}, found("incident", err)
 	}
@@ -21,11 +21,19 @@ func (s *Store) Incident(ctx context.Context, orgID, id uuid.UUID) (vigil.Incide
 	return incident, wrap("read incident", err)
 }
 
+// checkOfIncident and checkOfDelivery are SQL conditions: the check still exists. What a
+// deleted check leaves is deleted in steps (see purge), and is not shown meanwhile.
+const (
+	checkOfIncident = "EXISTS (SELECT FROM checks AS c WHERE c.id = i.check_id)"
+	checkOfDelivery = "EXISTS (SELECT FROM checks AS c WHERE c.id = d.check_id)"
+)
+
 // Incidents returns a page of the organization's incidents, newest first, and the
-// number of all that the filter selects.
+// number of all that the filter selects. A page ends before its limit when it holds
+// 8 MiB.
 func (s *Store) Incidents(ctx context.Context, orgID uuid.UUID, f vigil.IncidentFilter) ([]vigil.Incident, int, error) {
 	var rows []incidentRow
-	query := s.db.NewSelect().Model(&rows).Where("i.org_id = ?", orgID)
+	query := s.db.NewSelect().Model(&rows).Where("i.org_id = ?", orgID).Where(checkOfIncident)
 	if f.Status != "" {
 		query = query.Where("i.status = ?", string(f.Status))
 	}
@@ -35,7 +43,13 @@ func (s *Store) Incidents(ctx context.Context, orgID uuid.UUID, f vigil.Incident
 	if f.RuleID != uuid.Nil {
 		query = query.Where("i.rule_id = ?", f.RuleID)
 	}
-	total, err := query.OrderExpr("i.created_at DESC, i.id DESC").Limit(int64(f.Limit)).Offset(int64(f.Offset)).ScanAndCount(ctx)
+	total, err := query.Count(ctx)
+	if err != nil {
+		return nil, 0, wrap("count incidents", err)
+	}
+	query = query.OrderExpr("i.created_at DESC, i.id DESC").Limit(int64(f.Limit)).Offset(int64(f.Offset))
+	const size = "octet_length(p.trigger::text) + octet_length(p.audience::text) + octet_length(p.description)"
+	err = s.boundedPage(query, newestFirst, size).Scan(ctx, &rows)
 	if err != nil {
 		return nil, 0, wrap("list incidents", err)
 	}
@@ -58,63 +72,64 @@ const (
 // sweepable selects rows whose wait since their progress or last repair is over.
 const sweepable = "swept_at + greatest(sweep_wait_ms, ?) * interval '1 millisecond' <= ?"
 
-// StalledIncidents returns open and latched incidents without progress for 30 s,
-// outside of their wait. Most need no repair: an incident may be open for long.
-func (s *Store) StalledIncidents(ctx context.Context, now time.Time, limit int) ([]vigil.Incident, error) {
+// StalledIncidents returns open and latched incidents of these shards without progress
+// for 30 s, outside of their wait, and those whose workflow was lost with Temporal's
+// store. Most need no repair: an incident may be open for long. Only their IDs, statuses
+// and titles are read, so that no row fails all.
+func (s *Store) StalledIncidents(ctx context.Context, now time.Time, shards []int, limit int) ([]vigil.Incident, error) {
 	var rows []incidentRow
-	err := s.db.NewSelect().Model(&rows).
-		Where("(i.status <> 'resolved' OR i.latched) AND "+sweepable, milliseconds(firstSweepWait), micro(now)).
+	err := s.db.NewSelect().Model(&rows).Column("id", "org_id", "check_id", "status", "title").
+		Where("(i.status <> 'resolved' OR i.latched) AND ("+sweepable+" OR "+lostSince+")", milliseconds(firstSweepWait), micro(now)).
+		Where("?", inShards("i.check_id", shards)).
+		Where(checkOfIncident).
 		OrderExpr("i.swept_at").Limit(int64(limit)).Scan(ctx)
 	if err != nil {
 		return nil, wrap("find stalled incidents", err)
 	}
 	incidents := make([]vigil.Incident, len(rows))
-	for i := range rows {
-		if incidents[i], err = rows[i].incident(); err != nil {
-			return nil, wrap("find stalled incidents", err)
-		}
+	for i, r := range rows {
+		incidents[i] = vigil.Incident{ID: r.ID, OrgID: r.OrgID, CheckID: r.CheckID, Status: vigil.IncidentStatus(r.Status), Title: r.Title}
 	}
 	return incidents, nil
 }
 
-// MarkIncidentSwept records a repair of an incident and doubles its wait.
-func (s *Store) MarkIncidentSwept(ctx context.Context, id uuid.UUID, at time.Time) error {
-	return s.markSwept(ctx, "incidents", "id = ?", at, id)
+// MarkIncidentSwept records a repair of an incident and doubles its wait. It changes
+// nothing when the lease is of an older fence, as do all of its kind.
+func (s *Store) MarkIncidentSwept(ctx context.Context, lease vigil.SweepLease, id uuid.UUID, at time.Time) error {
+	return s.markSwept(ctx, lease, "incidents", "id = ?", at, id)
 }
 
-// StalledDeliveries returns deliveries that are due or requested, without progress for
-// 30 s and outside of their wait.
-func (s *Store) StalledDeliveries(ctx context.Context, now time.Time, limit int) ([]vigil.PendingDelivery, error) {
-	var rows []struct {
-		deliveryRow `bun:",extend"`
+// admissionGrace is how long a delivery that was admitted has to start its attempt
+// before it counts as stalled: the signal to its workflow may be lost.
+const admissionGrace = 5 * time.Second
 
-		CheckName string `bun:"check_name"`
-	}
-	err := s.db.NewRaw(`SELECT d.*, c.name AS check_name FROM deliveries AS d JOIN checks AS c ON c.id = d.check_id
-		WHERE (d.status = 'pending' OR d.redeliver) AND `+sweepable+`
-			AND (d.redeliver OR coalesce(d.next_attempt_at, d.created_at) + ? * interval '1 millisecond' <= ?)
+// StalledDeliveries returns deliveries of these shards that are due or requested, without
+// progress for 30 s and outside of their wait, and those whose workflow was lost with
+// Temporal's store. Those that wait for a place are not stalled.
+func (s *Store) StalledDeliveries(ctx context.Context, now time.Time, shards []int, limit int) ([]vigil.PendingDelivery, error) {
+	var rows []namedDeliveryRow
+	const stalled = "(" + sweepable + " AND (d.redeliver OR coalesce(d.next_attempt_at, d.created_at) + ? * interval '1 millisecond' <= ?))"
+	err := s.db.NewRaw(`SELECT d.org_id, d.incident_id, d.check_id, d.channel_id, d.channel_type, d.channel_name, c.name AS check_name
+		FROM deliveries AS d JOIN checks AS c ON c.id = d.check_id
+		WHERE (d.status = 'pending' OR d.redeliver) AND (`+stalled+` OR `+lostSince+`) AND ?
 			AND NOT EXISTS (SELECT FROM deliveries AS e WHERE e.incident_id = d.incident_id AND e.channel_id = d.channel_id
 				AND e.status = 'pending' AND e.created_at < d.created_at AND NOT d.redeliver)
+			AND NOT EXISTS (SELECT FROM delivery_places AS p WHERE p.incident_id = d.incident_id AND p.channel_id = d.channel_id
+				AND (p.admitted_at IS NULL OR p.admitted_at > ?))
 		ORDER BY d.swept_at LIMIT ?`,
-		milliseconds(firstSweepWait), micro(now), milliseconds(firstSweepWait), micro(now), limit).Scan(ctx, &rows)
-	if err != nil {
-		return nil, wrap("find stalled deliveries", err)
-	}
-	deliveries := make([]vigil.PendingDelivery, len(rows))
-	for i := range rows {
-		deliveries[i] = rows[i].pendingDelivery(rows[i].CheckName)
-	}
-	return deliveries, nil
+		milliseconds(firstSweepWait), micro(now), milliseconds(firstSweepWait), micro(now), inShards("d.check_id", shards),
+		micro(now.Add(-admissionGrace)), limit).Scan(ctx, &rows)
+	return pendingDeliveriesOf(rows), wrap("find stalled deliveries", err)
 }
 
 // MarkDeliverySwept records a repair of a delivery and doubles its wait.
-func (s *Store) MarkDeliverySwept(ctx context.Context, delivery vigil.PendingDelivery, at time.Time) error {
-	return s.markSwept(ctx, "deliveries", "incident_id = ? AND channel_id = ?", at, delivery.IncidentID, delivery.ChannelID)
+func (s *Store) MarkDeliverySwept(ctx context.Context, lease vigil.SweepLease, delivery vigil.PendingDelivery, at time.Time) error {
+	return s.markSwept(ctx, lease, "deliveries", "incident_id = ? AND channel_id = ?", at, delivery.IncidentID, delivery.ChannelID)
 }
 
-func (s *Store) markSwept(ctx context.Context, table, which string, at time.Time, ids ...any) error {
-	args := append([]any{bun.Ident(table), micro(at), milliseconds(firstSweepWait), milliseconds(longestSweepWait)}, ids...)
-	_, err := s.db.NewRaw("UPDATE ? SET swept_at = ?, sweep_wait_ms = least(greatest(sweep_wait_ms * 2, ?), ?) WHERE "+which, args...).
+func (s *Store) markSwept(ctx context.Context, lease vigil.SweepLease, table, which string, at time.Time, ids ...any) error {
+	args := append([]any{bun.Ident(table), micro(at), milliseconds(firstSweepWait), milliseconds(longestSweepWait), fenced(lease)}, ids...)
+	_, err := s.db.NewRaw("UPDATE ? SET swept_at = ?, sweep_wait_ms = least(greatest(sweep_wait_ms * 2, ?), ?) WHERE ? AND "+which, args...).
 		Exec(ctx)
 	return wrap("record a repair", err)
 }

@@ -13,8 +13,8 @@ import (
 
 // AcknowledgeIncident acknowledges an open incident. A retry changes nothing; a
 // resolved incident is a CodeConflict error.
-func (s *Store) AcknowledgeIncident(ctx context.Context, id uuid.UUID, by, publicURL string) (vigil.IncidentOutcome, error) {
-	return s.changeIncident(ctx, id, func(c *incidentChange) error {
+func (s *Store) AcknowledgeIncident(ctx context.Context, request vigil.AcknowledgeRequest) (vigil.IncidentOutcome, error) {
+	return s.changeIncident(ctx, request.ID, func(c *incidentChange) error {
 		switch vigil.IncidentStatus(c.row.Status) {
 		case vigil.IncidentResolved:
 			return vigil.Errorf(vigil.CodeConflict, "The incident is resolved and cannot be acknowledged any more.")
@@ -22,12 +22,16 @@ func (s *Store) AcknowledgeIncident(ctx context.Context, id uuid.UUID, by, publi
 			return nil
 		case vigil.IncidentActive:
 		}
+		by, _, err := takeText(ctx, c.tx, request.TextID, request.By, "")
+		if err != nil {
+			return err
+		}
 		now := s.instant()
 		c.row.Status, c.row.AcknowledgedAt, c.row.AcknowledgedBy = string(vigil.IncidentAcknowledged), &now, cleanText(by)
 		if err := c.store(ctx); err != nil {
 			return err
 		}
-		return c.publish(ctx, vigil.EventAcknowledged, c.row.Regions, publicURL, nil)
+		return c.publish(ctx, vigil.EventAcknowledged, c.row.Regions, request.PublicURL, nil)
 	})
 }
 
@@ -39,9 +43,13 @@ func (s *Store) ResolveIncident(ctx context.Context, request vigil.ResolveReques
 		if c.row.Status == string(vigil.IncidentResolved) {
 			return nil
 		}
+		by, note, err := takeText(ctx, c.tx, request.TextID, request.By, request.Note)
+		if err != nil {
+			return err
+		}
 		now := s.instant()
 		c.row.Status, c.row.ResolvedAt, c.row.Resolution = string(vigil.IncidentResolved), &now, string(request.Resolution)
-		c.row.ResolvedBy, c.row.Note = cleanText(request.By), cleanText(request.Note)
+		c.row.ResolvedBy, c.row.Note = cleanText(by), cleanText(note)
 		c.row.Latched, c.row.Quiet = request.Latch, append([]string{}, request.Quiet...)
 		c.row.SweptAt, c.row.SweepWaitMS = now, 0
 		if err := c.store(ctx); err != nil {
@@ -71,7 +79,7 @@ func (s *Store) changeIncident(ctx context.Context, id uuid.UUID, change func(*i
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		c := incidentChange{db: s, tx: tx}
 		var checkID uuid.UUID
-		if err := tx.NewRaw("SELECT check_id FROM incidents WHERE id = ?", id).Scan(ctx, &checkID); err != nil {
+		if err := tx.NewRaw("SELECT check_id FROM incidents AS i WHERE id = ? AND "+checkOfIncident, id).Scan(ctx, &checkID); err != nil {
 			return found("incident", err)
 		}
 		var err error

@@ -316,7 +316,7 @@ func TestResolveIncident(t *testing.T) {
 		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
 		id := a.open(a.fails(newark)).Incident.ID
 		for _, who := range []string{"ada", "bob"} {
-			if _, err := a.store.AcknowledgeIncident(t.Context(), id, who, ""); err != nil {
+			if _, err := a.store.AcknowledgeIncident(t.Context(), vigil.AcknowledgeRequest{ID: id, By: who}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -324,7 +324,8 @@ func TestResolveIncident(t *testing.T) {
 			t.Errorf("incident %+v", i)
 		}
 		a.resolve(id, vigil.ResolvedAutomatically)
-		if _, err := a.store.AcknowledgeIncident(t.Context(), id, "ada", ""); vigil.ErrorCode(err) != vigil.CodeConflict {
+		_, err := a.store.AcknowledgeIncident(t.Context(), vigil.AcknowledgeRequest{ID: id, By: "ada"})
+		if vigil.ErrorCode(err) != vigil.CodeConflict {
 			t.Errorf("after the end it gave %v", err)
 		}
 	})
@@ -336,6 +337,7 @@ func TestResolveIncident(t *testing.T) {
 		if _, err := a.store.DeleteCheck(t.Context(), a.org.ID, a.check.ID); err != nil {
 			t.Fatal(err)
 		}
+		purgeCheck(t, a.store, a.check)
 		left := a.count(
 			"SELECT (SELECT count(*) FROM incidents) + (SELECT count(*) FROM deliveries) + " +
 				"(SELECT count(*) FROM alert_rules) + (SELECT count(*) FROM region_votes)",
@@ -344,33 +346,4 @@ func TestResolveIncident(t *testing.T) {
 			t.Errorf("%d rows and %d events are left", left, len(a.events()))
 		}
 	})
-}
-
-func TestTimeline(t *testing.T) {
-	t.Parallel()
-	a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
-	vote := a.fails(newark)
-	a.clock.set(a.slot.Add(time.Second))
-	id := a.open(vote).Incident.ID
-	a.clock.set(a.slot.Add(2 * time.Second))
-	a.deliver(id, vigil.ChannelWebhook)
-	a.slot = a.slot.Add(10 * time.Second)
-	a.vote(vigil.Vote{Region: newark, Revision: 2, Slot: a.slot})
-	a.clock.set(a.slot.Add(time.Second))
-	a.resolve(id, vigil.ResolvedAutomatically)
-	moments, err := a.store.Timeline(t.Context(), a.org.ID, id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var kinds []vigil.TimelineKind
-	for _, m := range moments {
-		kinds = append(kinds, m.Kind)
-	}
-	want := []vigil.TimelineKind{vigil.TimelineEdge, vigil.TimelineState, vigil.TimelineAttempt, vigil.TimelineEdge, vigil.TimelineState}
-	if !slices.Equal(kinds, want) || moments[2].Attempt.Number != 1 || moments[3].Region != newark {
-		t.Errorf("timeline %v, want %v", kinds, want)
-	}
-	if _, err := a.store.Timeline(t.Context(), uuid.New(), id); vigil.ErrorCode(err) != vigil.CodeNotFound {
-		t.Errorf("another organization got %v", err)
-	}
 }

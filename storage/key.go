@@ -42,7 +42,8 @@ func (r *keyRow) key() vigil.APIKey {
 }
 
 // CreateKey stores an API key of a user. Only the hash of its text is stored. A user
-// that is not in the organization is a CodeNotFound error.
+// that is not in the organization is a CodeNotFound error, and more keys than the plan
+// allows are a CodePlanLimit error.
 func (s *Store) CreateKey(ctx context.Context, orgID, userID uuid.UUID, k vigil.NewKey) (vigil.APIKey, error) {
 	var member bool
 	err := s.db.NewRaw("SELECT EXISTS (SELECT FROM users WHERE id = ? AND org_id = ?)", userID, orgID).Scan(ctx, &member)
@@ -53,7 +54,14 @@ func (s *Store) CreateKey(ctx context.Context, orgID, userID uuid.UUID, k vigil.
 		return vigil.APIKey{}, vigil.NotFound("user")
 	}
 	var key vigil.APIKey
-	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) (err error) {
+	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		tier, err := lockOrganization(ctx, tx, orgID)
+		if err != nil {
+			return err
+		}
+		if err := checkLimit(ctx, tx, tier, vigil.LimitAPIKeys, orgID); err != nil {
+			return err
+		}
 		key, err = insertKey(ctx, tx, orgID, userID, k, s.instant())
 		if entry := audit.FromContext(ctx); entry != nil {
 			entry.ResourceID = key.ID

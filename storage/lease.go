@@ -1,30 +1,69 @@
 package storage
 
 import (
-	"bytes"
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"vigil"
 )
 
-// RenewLease renews a worker's leases of these regions, stamped by the database's clock,
-// and stores which check types its machine cannot run. Leases of the worker for other
-// regions are deleted.
-func (s *Store) RenewLease(ctx context.Context, worker string, regions []string, unavailable ...vigil.CheckType) error {
-	_, err := s.probing.Exec(ctx, `WITH other AS (
-			DELETE FROM worker_leases WHERE worker = $1::text AND region <> ALL($2::text[])
-		)
-		INSERT INTO worker_leases (worker, region, renewed_at, unavailable_types)
-		SELECT $1::text, region, clock_timestamp(), $3::text[] FROM unnest($2::text[]) AS region
-		ON CONFLICT (worker, region) DO UPDATE
-		SET renewed_at = excluded.renewed_at, unavailable_types = excluded.unavailable_types`,
-		worker, append([]string{}, regions...), append([]vigil.CheckType{}, unavailable...))
-	return wrap("renew the lease", err)
+// live is the condition of a live lease, with its timeout in milliseconds as argument: it
+// was renewed in time, by a worker whose clock can be used.
+//
+//nolint:gochecknoglobals // a constant that Go cannot spell as one
+var live = fmt.Sprintf("(renewed_at >= clock_timestamp() - ? * interval '1 millisecond' AND abs(clock_difference_ms) <= %d)",
+	milliseconds(vigil.ClockLimit))
+
+// RenewLease renews a worker's leases, stamped by the database's clock, on a connection
+// of their own. A lease that was revoked or deleted gets a new fence; while the clock of
+// the worker is wrong, it stays revoked.
+func (s *Store) RenewLease(ctx context.Context, r vigil.Renewal) (vigil.Grant, error) {
+	grant := vigil.Grant{Fences: make(map[string]int64, len(r.Regions))}
+	err := s.leases.use(ctx, func(conn *pgx.Conn) error {
+		rows, err := conn.Query(ctx, `WITH other AS (
+				DELETE FROM worker_leases WHERE worker = $1::text AND region <> ALL($2::text[])
+			), renewed AS (
+				INSERT INTO worker_leases AS l (worker, region, renewed_at, unavailable_types, clock_difference_ms)
+				SELECT $1::text, region, clock_timestamp(), $3::text[], $4::bigint FROM unnest($2::text[]) AS region
+				ON CONFLICT (worker, region) DO UPDATE
+				SET renewed_at = excluded.renewed_at, unavailable_types = excluded.unavailable_types,
+					clock_difference_ms = excluded.clock_difference_ms,
+					fence = CASE WHEN l.revoked_at IS NOT NULL AND abs(excluded.clock_difference_ms) <= $5
+						THEN excluded.fence ELSE l.fence END,
+					revoked_at = CASE WHEN abs(excluded.clock_difference_ms) > $5 THEN l.revoked_at END
+				RETURNING region, fence
+			)
+			SELECT region, fence, clock_timestamp() FROM renewed`,
+			r.Worker, append([]string{}, r.Regions...), names(r.Unavailable), milliseconds(r.ClockDifference),
+			milliseconds(vigil.ClockLimit))
+		if err != nil {
+			return err
+		}
+		var region string
+		var fence int64
+		_, err = pgx.ForEachRow(rows, []any{&region, &fence, &grant.Clock}, func() error {
+			grant.Fences[region] = fence
+			return nil
+		})
+		return err
+	})
+	return grant, wrap("renew the lease", err)
+}
+
+// names returns types as texts, never nil: this connection prepares nothing, so the driver
+// knows what to send by the Go type only.
+func names(types []vigil.CheckType) []string {
+	texts := make([]string, len(types))
+	for i, t := range types {
+		texts[i] = string(t)
+	}
+	return texts
 }
 
 // ReleaseLease deletes the leases of a worker that has stopped, except those of regions
@@ -37,23 +76,36 @@ func (s *Store) ReleaseLease(ctx context.Context, worker string) error {
 	return wrap("release the lease", err)
 }
 
-// SilentLeases returns the leases that were neither released nor renewed for longer than
-// silence.
+// SilentLeases returns the leases that were not released and are not live: not renewed
+// for longer than silence, or held by a worker whose clock is wrong by more than
+// vigil.ClockLimit.
 func (s *Store) SilentLeases(ctx context.Context, silence time.Duration) ([]vigil.Lease, error) {
 	var rows []leaseRow
-	err := s.db.NewRaw(`SELECT worker, region FROM worker_leases
-		WHERE renewed_at < clock_timestamp() - ? * interval '1 millisecond' ORDER BY worker, region`,
+	err := s.db.NewRaw("SELECT worker, region FROM worker_leases WHERE NOT "+live+" ORDER BY worker, region",
 		milliseconds(silence)).Scan(ctx, &rows)
 	return leasesOf(rows), wrap("find silent leases", err)
 }
 
-// LiveLeases returns the leases that were renewed within the duration silence.
+// LiveLeases returns the leases that were renewed within the duration silence, by
+// workers whose clocks can be used.
 func (s *Store) LiveLeases(ctx context.Context, silence time.Duration) ([]vigil.Lease, error) {
 	var rows []leaseRow
-	err := s.db.NewRaw(`SELECT worker, region FROM worker_leases
-		WHERE renewed_at >= clock_timestamp() - ? * interval '1 millisecond' ORDER BY worker, region`,
+	err := s.db.NewRaw("SELECT worker, region FROM worker_leases WHERE "+live+" ORDER BY worker, region",
 		milliseconds(silence)).Scan(ctx, &rows)
 	return leasesOf(rows), wrap("find live leases", err)
+}
+
+// RevokeLease revokes a lease that is not live, and reports whether it did: its worker
+// gets a new fence with the next renewal, and ends the turns that it holds under the old
+// one. The loops of a worker may be given to others only after that.
+func (s *Store) RevokeLease(ctx context.Context, lease vigil.Lease, silence time.Duration) (bool, error) {
+	res, err := s.db.NewRaw(`UPDATE worker_leases SET revoked_at = coalesce(revoked_at, clock_timestamp())
+		WHERE worker = ? AND region = ? AND NOT `+live, lease.Worker, lease.Region, milliseconds(silence)).Exec(ctx)
+	if err != nil {
+		return false, wrap("revoke a lease", err)
+	}
+	n, err := res.RowsAffected()
+	return n > 0, wrap("revoke a lease", err)
 }
 
 type leaseRow struct{ Worker, Region string }
@@ -66,50 +118,75 @@ func leasesOf(rows []leaseRow) []vigil.Lease {
 	return leases
 }
 
-// ForgetLease deletes the expired lease of a worker, unless it was renewed within
-// silence.
+// ForgetLease deletes the lease of a worker that was not renewed within silence, once
+// there are no abandoned loops for it in any shard and other workers have claimed them all,
+// or 30 s after it was revoked.
 func (s *Store) ForgetLease(ctx context.Context, lease vigil.Lease, silence time.Duration) error {
-	_, err := s.db.NewRaw(`DELETE FROM worker_leases WHERE worker = ? AND region = ?
-		AND renewed_at < clock_timestamp() - ? * interval '1 millisecond'`,
+	_, err := s.db.NewRaw(`DELETE FROM worker_leases AS l WHERE l.worker = ?0 AND l.region = ?1
+			AND l.renewed_at < clock_timestamp() - ?2 * interval '1 millisecond'
+			AND NOT EXISTS (SELECT FROM check_regions AS r WHERE `+abandoned+`)
+			AND (l.revoked_at < clock_timestamp() - interval '30 s' OR NOT EXISTS (
+				SELECT FROM check_regions AS r WHERE r.active AND r.worker = l.worker AND r.region = l.region))`,
 		lease.Worker, lease.Region, milliseconds(silence)).Exec(ctx)
 	return wrap("delete a lease", err)
 }
+
+// abandoned is the condition that a loop (r) must be nudged because the lease (l) is
+// silent: it belongs to the worker of the lease or to a worker without one, and was not
+// nudged since the lease was revoked. A loop that no worker has claimed within 10 s is
+// nudged again: its turn was given to the silent worker, which had asked for it before it
+// was frozen.
+const abandoned = `r.active AND r.region = l.region
+	AND (r.worker = l.worker OR NOT EXISTS (SELECT FROM worker_leases AS o WHERE o.worker = r.worker AND o.region = r.region))
+	AND (r.nudged_at IS NULL OR r.nudged_at < l.revoked_at OR r.nudged_at < clock_timestamp() - interval '10 s')`
 
 // claimBatch is how many loops one statement of ClaimLoops locks.
 const claimBatch = 500
 
 // ClaimLoops records that a worker runs the turns of these loops of a region, before it
-// stores their first result. It locks rows in the same order as the result writer,
-// which prevents deadlocks.
+// stores their first result. It does not wait for loops that another transaction has
+// locked, since a worker renews its lease between two calls: when it had to leave some
+// out, it returns a CodeUnavailable error, and another call claims the rest.
 func (s *Store) ClaimLoops(ctx context.Context, lease vigil.Lease, checks []uuid.UUID) error {
-	checks = slices.Clone(checks)
-	slices.SortFunc(checks, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
+	left := 0
 	for batch := range slices.Chunk(checks, claimBatch) {
-		_, err := s.db.NewRaw(`WITH k AS MATERIALIZED (
+		var locked int
+		err := s.db.NewRaw(`WITH k AS MATERIALIZED (
 				SELECT check_id, region FROM check_regions WHERE region = ?1 AND check_id = ANY(?2::uuid[]) AND worker <> ?0
-				ORDER BY check_id, region FOR UPDATE
+				FOR UPDATE SKIP LOCKED
+			), u AS (
+				UPDATE check_regions AS r SET worker = ?0 FROM k WHERE r.check_id = k.check_id AND r.region = k.region RETURNING 1
 			)
-			UPDATE check_regions AS r SET worker = ?0 FROM k WHERE r.check_id = k.check_id AND r.region = k.region`,
-			lease.Worker, lease.Region, pgdialect.Array(batch)).Exec(ctx)
+			SELECT (SELECT count(*) FROM check_regions WHERE region = ?1 AND check_id = ANY(?2::uuid[]) AND worker <> ?0)
+				- (SELECT count(*) FROM u)`,
+			lease.Worker, lease.Region, pgdialect.Array(batch)).Scan(ctx, &locked)
 		if err != nil {
 			return wrap("claim loops", err)
 		}
+		left += max(locked, 0)
+	}
+	if left > 0 {
+		return vigil.Errorf(vigil.CodeUnavailable, "%d loops are locked by another transaction.", left)
 	}
 	return nil
 }
 
-// AbandonedLoops returns the active loops of a region that belong to the worker of a
-// silent lease or to a worker without a lease, ordered by their next slot.
-func (s *Store) AbandonedLoops(ctx context.Context, lease vigil.Lease) ([]vigil.Loop, error) {
+// AbandonedLoops returns up to limit active loops of a region and these shards that belong
+// to the worker of a lease that was not renewed within silence, or to a worker without a
+// lease, ordered by their next slot. Those that were nudged since are left out.
+func (s *Store) AbandonedLoops(
+	ctx context.Context, lease vigil.Lease, silence time.Duration, shards []int, limit int,
+) ([]vigil.Loop, error) {
 	var rows []loopRow
-	err := s.selectLoops(&rows).Where("r.active AND r.region = ?", lease.Region).
-		Where(`r.worker = ? OR NOT EXISTS (
-			SELECT FROM worker_leases AS l WHERE l.worker = r.worker AND l.region = r.region)`, lease.Worker).
-		OrderExpr("r.next_due, r.check_id").Scan(ctx)
+	err := s.selectLoops(&rows).
+		Join("JOIN worker_leases AS l ON l.worker = ?0 AND l.region = ?1 AND "+abandoned, lease.Worker, lease.Region).
+		Where("NOT "+live, milliseconds(silence)).
+		Where("?", inShards("r.check_id", shards)).
+		OrderExpr("r.next_due, r.check_id").Limit(int64(limit)).Scan(ctx)
 	return loopsOf(rows), wrap("read abandoned loops", err)
 }
 
-// LiveRegions returns the regions with a lease renewed within silence. Each maps to the
+// LiveRegions returns the regions with a live lease. Each maps to the
 // check types, sorted, that at least one of its workers cannot run.
 func (s *Store) LiveRegions(ctx context.Context, silence time.Duration) (map[string][]vigil.CheckType, error) {
 	var rows []struct {
@@ -118,11 +195,30 @@ func (s *Store) LiveRegions(ctx context.Context, silence time.Duration) (map[str
 	}
 	err := s.db.NewRaw(`SELECT region, coalesce(array_agg(DISTINCT type) FILTER (WHERE type IS NOT NULL), '{}') AS unavailable
 		FROM worker_leases LEFT JOIN LATERAL unnest(unavailable_types) AS type ON true
-		WHERE renewed_at >= clock_timestamp() - ? * interval '1 millisecond' GROUP BY region`,
+		WHERE `+live+` GROUP BY region`,
 		milliseconds(silence)).Scan(ctx, &rows)
 	live := make(map[string][]vigil.CheckType, len(rows))
 	for _, row := range rows {
 		live[row.Region] = row.Unavailable
 	}
 	return live, wrap("find live regions", err)
+}
+
+// ClockDifferences returns, for each region, by how much the clock of a worker that
+// renewed its lease within silence is ahead of the database's, negative when it is
+// behind: the largest difference of all its workers, in milliseconds. Regions whose
+// clocks are all within vigil.ClockTolerance are left out.
+func (s *Store) ClockDifferences(ctx context.Context, silence time.Duration) (map[string]time.Duration, error) {
+	var rows []struct {
+		Region     string
+		Difference int64
+	}
+	err := s.db.NewRaw(`SELECT DISTINCT ON (region) region, clock_difference_ms AS difference FROM worker_leases
+		WHERE renewed_at >= clock_timestamp() - ? * interval '1 millisecond' AND abs(clock_difference_ms) > ?
+		ORDER BY region, abs(clock_difference_ms) DESC`, milliseconds(silence), milliseconds(vigil.ClockTolerance)).Scan(ctx, &rows)
+	differences := make(map[string]time.Duration, len(rows))
+	for _, row := range rows {
+		differences[row.Region] = fromMilliseconds(row.Difference)
+	}
+	return differences, wrap("read the clocks of workers", err)
 }

@@ -40,8 +40,9 @@ type loopRow struct {
 	NudgedAt      *time.Time `bun:"nudged_at"`
 	NudgeWaitMS   int64      `bun:"nudge_wait_ms"`
 
-	Name   string `bun:"name,scanonly"`
-	Target string `bun:"target,scanonly"`
+	Name       string `bun:"name,scanonly"`
+	Target     string `bun:"target,scanonly"`
+	Generation int64  `bun:"store_generation,scanonly"`
 }
 
 // defaultDeadline is the probe deadline of a loop without a result: the longest timeout
@@ -60,7 +61,7 @@ func (r *loopRow) loop() vigil.Loop {
 		CheckID: r.CheckID, OrgID: r.OrgID, Region: r.Region, Name: r.Name, Target: r.Target,
 		Desired: r.Desired, Applied: r.Applied, Active: r.Active, Start: r.StartAt,
 		LastSlot: zeroIfNil(r.LastSlot), LastScheduled: zeroIfNil(r.LastScheduled), NextDue: zeroIfNil(r.NextDue),
-		Health: vigil.Health(r.Health), Missed: r.Missed, Worker: r.Worker,
+		Health: vigil.Health(r.Health), Missed: r.Missed, Worker: r.Worker, Generation: r.Generation,
 	}
 }
 
@@ -102,9 +103,11 @@ func lockLoops(ctx context.Context, tx bun.Tx, checkID uuid.UUID) ([]loopRow, er
 	return rows, nil
 }
 
-// selectLoops starts a query for loops with the names and targets of their checks.
+// selectLoops starts a query for loops with the names and targets of their checks, and the
+// generation of Temporal's store.
 func (s *Store) selectLoops(into *[]loopRow) *bun.SelectQuery {
 	return s.db.NewSelect().Model(into).ColumnExpr("r.*").ColumnExpr("c.name, c.target").
+		ColumnExpr("(SELECT generation FROM temporal_generation) AS store_generation").
 		Join("JOIN checks AS c ON c.id = r.check_id")
 }
 
@@ -131,32 +134,49 @@ func (s *Store) Loops(ctx context.Context, orgID, checkID uuid.UUID) ([]vigil.Lo
 	return loopsOf(rows), nil
 }
 
-// Lagging returns up to limit loops, active or not, whose newest revision Temporal has
-// not accepted. The order is random, so that loops that cannot be repaired do not block
-// the others.
-func (s *Store) Lagging(ctx context.Context, limit int) ([]vigil.Loop, error) {
+// Lagging returns up to limit loops of these shards whose newest revision Temporal has
+// not accepted, active or not, and active ones that an older generation of Temporal's
+// store accepted, which lost them. The order is random, so that loops that cannot be
+// repaired do not block the others.
+func (s *Store) Lagging(ctx context.Context, shards []int, limit int) ([]vigil.Loop, error) {
+	generation, err := s.TemporalGeneration(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// Each part has an index of its own. The generation is a literal, so that the planner
+	// knows that few rows have an older one.
+	mine := inShards("check_id", shards)
 	var rows []loopRow
-	err := s.selectLoops(&rows).Where("r.desired > r.applied").OrderExpr("random()").Limit(int64(limit)).Scan(ctx)
+	err = s.selectLoops(&rows).ModelTableExpr(`(
+			SELECT * FROM check_regions WHERE desired > applied AND ?1
+			UNION ALL SELECT * FROM check_regions WHERE active AND generation < ?0 AND desired <= applied AND ?1) AS r`, generation, mine).
+		OrderExpr("random()").Limit(int64(limit)).Scan(ctx)
 	return loopsOf(rows), wrap("find lagging loops", err)
 }
 
-// MarkApplied records the newest revision of a loop that Temporal has accepted. An older
-// revision, or an unknown loop, changes nothing.
-func (s *Store) MarkApplied(ctx context.Context, checkID uuid.UUID, region string, revision int64) error {
-	_, err := s.db.NewRaw("UPDATE check_regions SET applied = ? WHERE check_id = ? AND region = ? AND applied < ?",
-		revision, checkID, region, revision).Exec(ctx)
+// MarkApplied records that Temporal has accepted the desired revision of a loop, as it was
+// read, in the generation of its store that it was read with. An older revision, or an
+// unknown loop, changes nothing.
+func (s *Store) MarkApplied(ctx context.Context, loop vigil.Loop) error {
+	_, err := s.db.NewRaw(`UPDATE check_regions SET applied = greatest(applied, ?0), generation = greatest(generation, ?1)
+		WHERE check_id = ?2 AND region = ?3 AND (applied < ?0 OR generation < ?1)`,
+		loop.Desired, loop.Generation, loop.CheckID, loop.Region).Exec(ctx)
 	return wrap("record an applied revision", err)
 }
 
-// Overdue returns up to limit active loops of these regions that have no result although
-// their next slot, its probe deadline and grace are over, the longest overdue first. A
-// loop that was nudged is skipped until its backoff ends (see MarkNudged).
-func (s *Store) Overdue(ctx context.Context, now time.Time, grace time.Duration, regions []string, limit int) ([]vigil.Loop, error) {
+// Overdue returns up to limit active loops of these regions and shards that have no
+// result although their next slot, its probe deadline and grace are over, the longest
+// overdue first. A loop that was nudged is skipped until its backoff ends (see
+// MarkNudged).
+func (s *Store) Overdue(
+	ctx context.Context, now time.Time, grace time.Duration, regions []string, shards []int, limit int,
+) ([]vigil.Loop, error) {
 	var rows []loopRow
 	err := s.selectLoops(&rows).
 		Where("r.region = ANY(?::text[])", pgdialect.Array(append([]string{}, regions...))).
 		Where("r.active AND r.next_due + (r.deadline_ms + ?) * interval '1 millisecond' < ?", milliseconds(grace), micro(now)).
-		Where("r.nudged_at IS NULL OR r.nudged_at + r.nudge_wait_ms * interval '1 millisecond' <= ?", micro(now)).
+		Where("r.nudged_at IS NULL OR r.nudged_at + r.nudge_wait_ms * interval '1 millisecond' <= clock_timestamp()").
+		Where("?", inShards("r.check_id", shards)).
 		OrderExpr("r.next_due, r.check_id, r.region").Limit(int64(limit)).Scan(ctx)
 	return loopsOf(rows), wrap("find overdue loops", err)
 }
@@ -168,11 +188,13 @@ const (
 	maxNudgeWait = 10 * time.Minute
 )
 
-// MarkNudged records a nudge and doubles the time before the loop counts as overdue
-// again, from 5 s to 10 min. The next stored result of its schedule ends that time.
-func (s *Store) MarkNudged(ctx context.Context, checkID uuid.UUID, region string, at time.Time) error {
-	_, err := s.db.NewRaw("UPDATE check_regions SET nudged_at = ?, nudge_wait_ms = least(greatest(nudge_wait_ms * 2, ?), ?)"+
-		" WHERE check_id = ? AND region = ?",
-		micro(at), milliseconds(minNudgeWait), milliseconds(maxNudgeWait), checkID, region).Exec(ctx)
+// MarkNudged records a nudge by the database's clock, and doubles the time before the
+// loop counts as overdue again, from 5 s to 10 min. The next stored result of its
+// schedule ends that time. It changes nothing when the lease is of an older fence.
+func (s *Store) MarkNudged(ctx context.Context, lease vigil.SweepLease, checkID uuid.UUID, region string) error {
+	_, err := s.db.NewRaw(`UPDATE check_regions
+		SET nudged_at = clock_timestamp(), nudge_wait_ms = least(greatest(nudge_wait_ms * 2, ?), ?)
+		WHERE check_id = ? AND region = ? AND ?`,
+		milliseconds(minNudgeWait), milliseconds(maxNudgeWait), checkID, region, fenced(lease)).Exec(ctx)
 	return wrap("record a nudge", err)
 }

@@ -10,7 +10,6 @@ import (
 
 	"vigil"
 	"vigil/storage"
-	"vigil/storage/storagetest"
 )
 
 func regionsOf(loops []vigil.Loop) []string {
@@ -29,7 +28,7 @@ func TestLagging(t *testing.T) {
 	c := newCheck(t, s, draft(org.ID, newark, frankfurt))
 	lagging := func() []string {
 		t.Helper()
-		loops, err := s.Lagging(t.Context(), 10)
+		loops, err := s.Lagging(t.Context(), vigil.EverySweepShard(), 10)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,7 +36,7 @@ func TestLagging(t *testing.T) {
 	}
 	mark := func(revision int64) {
 		t.Helper()
-		if err := s.MarkApplied(t.Context(), c.ID, newark, revision); err != nil {
+		if err := s.MarkApplied(t.Context(), vigil.Loop{CheckID: c.ID, Region: newark, Desired: revision}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -49,7 +48,7 @@ func TestLagging(t *testing.T) {
 	mark(2)
 	mark(1) // an older revision that arrives late
 	equal(t, lagging(), []string{frankfurt})
-	if loops, err := s.Lagging(t.Context(), 0+1); err != nil || len(loops) != 1 || loops[0].Active {
+	if loops, err := s.Lagging(t.Context(), vigil.EverySweepShard(), 1); err != nil || len(loops) != 1 || loops[0].Active {
 		t.Errorf("%+v, %v", loops, err)
 	}
 }
@@ -68,7 +67,7 @@ func TestOverdue(t *testing.T) {
 	grace := time.Minute
 	overdue := func(now time.Time) []string {
 		t.Helper()
-		loops, err := s.Overdue(t.Context(), now, grace, []string{newark, frankfurt, singapore}, 10)
+		loops, err := s.Overdue(t.Context(), now, grace, []string{newark, frankfurt, singapore}, vigil.EverySweepShard(), 10)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,20 +80,30 @@ func TestOverdue(t *testing.T) {
 	late := epoch().Add(2*time.Minute + time.Second)
 	equal(t, overdue(late), []string{frankfurt, newark})
 	// Frankfurt is overdue for longer, but is left out when it is not asked for.
-	loops, err := s.Overdue(t.Context(), late, grace, []string{newark}, 1)
+	loops, err := s.Overdue(t.Context(), late, grace, []string{newark}, vigil.EverySweepShard(), 1)
 	if err != nil || !slices.Equal(regionsOf(loops), []string{newark}) {
 		t.Errorf("%+v, %v", loops, err)
 	}
 
-	for i, wait := range []time.Duration{5, 10, 20, 40, 80, 160, 320, 600, 600} {
-		if err := s.MarkNudged(t.Context(), c.ID, newark, late); err != nil {
+	age := func(by time.Duration) {
+		t.Helper()
+		const earlier = "UPDATE check_regions SET nudged_at = nudged_at - ? * interval '1 millisecond' WHERE region = ?"
+		_, err := s.DB().ExecContext(t.Context(), earlier, by.Milliseconds(), newark)
+		if err != nil {
 			t.Fatal(err)
 		}
-		until := late.Add(wait * time.Second)
-		if got := overdue(until.Add(-time.Microsecond)); !slices.Equal(got, []string{frankfurt}) {
+	}
+	lease := leaseOf(t, s, c.ID)
+	for i, wait := range []time.Duration{5, 10, 20, 40, 80, 160, 320, 600, 600} {
+		if err := s.MarkNudged(t.Context(), lease, c.ID, newark); err != nil {
+			t.Fatal(err)
+		}
+		age(wait*time.Second - 2*time.Second) // the test may take as long
+		if got := overdue(late); !slices.Equal(got, []string{frankfurt}) {
 			t.Errorf("before the end of wait %d: %v", i, got)
 		}
-		if got := overdue(until); len(got) != 2 {
+		age(2 * time.Second)
+		if got := overdue(late); len(got) != 2 {
 			t.Errorf("after the end of wait %d: %v", i, got)
 		}
 	}
@@ -106,7 +115,7 @@ func TestLeases(t *testing.T) {
 	ctx := t.Context()
 	renew := func(worker string, regions ...string) {
 		t.Helper()
-		if err := s.RenewLease(ctx, worker, regions); err != nil {
+		if _, err := s.RenewLease(ctx, vigil.Renewal{Worker: worker, Regions: regions}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -166,7 +175,7 @@ func TestUnavailableTypes(t *testing.T) {
 	}
 	renew := func(worker string, regions []string, unavailable ...vigil.CheckType) {
 		t.Helper()
-		if err := s.RenewLease(t.Context(), worker, regions, unavailable...); err != nil {
+		if _, err := s.RenewLease(t.Context(), vigil.Renewal{Worker: worker, Regions: regions, Unavailable: unavailable}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -196,7 +205,7 @@ func TestAbandonedLoops(t *testing.T) {
 	}
 	abandoned := func(worker string) []uuid.UUID {
 		t.Helper()
-		loops, err := s.AbandonedLoops(t.Context(), lease(worker))
+		loops, err := s.AbandonedLoops(t.Context(), lease(worker), 0, vigil.EverySweepShard(), 10)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -210,7 +219,7 @@ func TestAbandonedLoops(t *testing.T) {
 		return checks
 	}
 	for _, worker := range []string{"dead", "alive"} {
-		if err := s.RenewLease(t.Context(), worker, []string{newark}); err != nil {
+		if _, err := s.RenewLease(t.Context(), vigil.Renewal{Worker: worker, Regions: []string{newark}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -222,6 +231,23 @@ func TestAbandonedLoops(t *testing.T) {
 		t.Fatal(err)
 	}
 	equal(t, abandoned("dead"), []uuid.UUID{sooner.ID})
+	nudged := func(ago string) {
+		t.Helper()
+		const nudge = "UPDATE check_regions SET nudged_at = clock_timestamp() - ?::interval WHERE check_id = ?"
+		_, err := s.DB().ExecContext(t.Context(), nudge, ago, sooner.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	nudged("0 s")
+	equal(t, abandoned("dead"), []uuid.UUID(nil))
+	nudged("11 s") // no worker has claimed it since
+	equal(t, abandoned("dead"), []uuid.UUID{sooner.ID})
+	nudged("5 s")
+	if revoked, err := s.RevokeLease(t.Context(), lease("dead"), 0); err != nil || !revoked {
+		t.Fatalf("revoked %v, %v", revoked, err)
+	}
+	equal(t, abandoned("dead"), []uuid.UUID{sooner.ID}) // that nudge was before the lease was revoked
 	if got := abandoned("alive"); len(got) != 3 || !slices.Contains(got, held.ID) {
 		t.Errorf("%v", got)
 	}
@@ -245,54 +271,4 @@ func TestAbandonedLoops(t *testing.T) {
 	if n := leases(); n != 0 {
 		t.Errorf("%d leases of a worker whose loops others have", n)
 	}
-}
-
-func TestLeader(t *testing.T) {
-	t.Parallel()
-	dsn := storagetest.DSN(t)
-	one, two := storagetest.Open(t, dsn), storagetest.Open(t, dsn)
-	lead, ok, err := one.Leader(t.Context(), "sweep")
-	if err != nil || !ok {
-		t.Fatalf("%v, %v", ok, err)
-	}
-	if err := lead.Held(t.Context()); err != nil {
-		t.Errorf("not held: %v", err)
-	}
-	if _, ok, err := two.Leader(t.Context(), "sweep"); err != nil || ok {
-		t.Errorf("two leaders: %v, %v", ok, err)
-	}
-	other, ok, err := two.Leader(t.Context(), "upkeep")
-	if err != nil || !ok {
-		t.Fatalf("another name: %v, %v", ok, err)
-	}
-	other.Release()
-	lead.Release()
-	lead.Release()
-	if lead.Held(t.Context()) == nil {
-		t.Error("held after its release")
-	}
-	var next storage.Leadership
-	eventually(t, "the other one leads", func() bool {
-		next, ok, err = two.Leader(t.Context(), "sweep")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return ok
-	})
-
-	t.Cleanup(next.Release) // a pool waits for its connections when it closes
-
-	// Held returns an error after the leader's connection is lost.
-	const locks = ` FROM pg_locks
-		WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
-	eventually(t, "the released sessions end", func() bool { return count(t, one, "SELECT count(*)"+locks) == 1 })
-	if n := count(t, one, "SELECT count(pg_terminate_backend(pid))"+locks); n != 1 {
-		t.Fatalf("%d sessions lead", n)
-	}
-	eventually(t, "the loss shows", func() bool { return next.Held(t.Context()) != nil })
-	if lead, ok, err = one.Leader(t.Context(), "sweep"); err != nil || !ok {
-		t.Fatalf("no leader: %v, %v", ok, err)
-	}
-	lead.Release()
-	next.Release()
 }

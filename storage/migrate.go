@@ -4,7 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
 	"github.com/uptrace/bun/migrate"
 
 	"vigil"
@@ -38,48 +44,99 @@ func (s *Store) MigrateDown(ctx context.Context) error {
 	return wrap("revert a migration", err)
 }
 
-// withMigrationLock runs fn while it holds the migration lock.
-func (s *Store) withMigrationLock(ctx context.Context, fn func(*migrate.Migrator) error) (err error) {
-	m, err := s.migrator()
+// MigrateTo reverts the applied migrations after the named one, such as 0032, newest
+// first, and returns the names of those that it reverted. What these migrations created is
+// dropped with its data. An unknown name is an error.
+func (s *Store) MigrateTo(ctx context.Context, name string) (reverted []string, err error) {
+	err = s.withMigrationLock(ctx, func(m *migrate.Migrator) error {
+		steps, err := m.MigrationsWithStatus(ctx)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(steps, func(step migrate.Migration) bool { return step.Name == name }) {
+			return fmt.Errorf("there is no migration %s", name)
+		}
+		applied := slices.DeleteFunc(slices.Clone(steps), func(step migrate.Migration) bool { return !step.IsApplied() || step.Name <= name })
+		slices.SortFunc(applied, func(a, b migrate.Migration) int { return strings.Compare(b.Name, a.Name) })
+		for i := range applied {
+			step := &applied[i]
+			if err := step.Down(ctx, m, step); err != nil {
+				return fmt.Errorf("%s: down: %w", step, err)
+			}
+			if err := m.MarkUnapplied(ctx, step); err != nil {
+				return fmt.Errorf("%s: record: %w", step, err)
+			}
+			reverted = append(reverted, step.String())
+		}
+		return nil
+	})
+	return reverted, wrap("migrate back", err)
+}
+
+// withMigrationLock runs fn while it holds the migration lock. It uses connections of its
+// own, whose statements may take as long as they need. A transaction holds the lock, so
+// that migrations also work behind a transaction-pooling proxy.
+func (s *Store) withMigrationLock(ctx context.Context, fn func(*migrate.Migrator) error) error {
+	ctx = withQueryLimit(ctx, maintenanceLimit)
+	pool, err := s.connector.pool(ctx, migrationConns, migrationLimits, pgx.QueryExecModeExec)
 	if err != nil {
 		return err
 	}
-	conn, err := s.pool.Acquire(ctx)
+	defer pool.Close()
+	tx, err := pool.BeginTx(ctx, pgx.TxOptions{BeginQuery: "BEGIN; " + migrationLimits.setLocal()})
 	if err != nil {
-		return fmt.Errorf("acquire a connection: %w", err)
-	}
-	defer conn.Release()
-	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", int64(migrationLock)); err != nil {
-		return errors.Join(fmt.Errorf("wait for the migration lock: %w", err), conn.Conn().Close(context.WithoutCancel(ctx)))
+		return fmt.Errorf("begin: %w", err)
 	}
 	defer func() {
-		clean := context.WithoutCancel(ctx)
-		if _, unlockErr := conn.Exec(clean, "SELECT pg_advisory_unlock($1)", int64(migrationLock)); unlockErr != nil {
-			err = errors.Join(err, unlockErr, conn.Conn().Close(clean))
-		}
+		_ = tx.Rollback(context.WithoutCancel(ctx)) // nothing was written in it
 	}()
-	if err := m.Init(ctx); err != nil {
-		return fmt.Errorf("create the migration tables: %w", err)
+	if err := s.waitForMigrationLock(ctx, tx); err != nil {
+		return fmt.Errorf("wait for the migration lock: %w", err)
 	}
-	return fn(m)
+	db := bun.NewDB(stdlib.OpenDBFromPool(pool), pgdialect.New())
+	m, err := s.patientMigrator(db)
+	if err != nil {
+		return errors.Join(err, db.Close())
+	}
+	if err := m.Init(ctx); err != nil {
+		return errors.Join(fmt.Errorf("create the migration tables: %w", err), db.Close())
+	}
+	return errors.Join(fn(m), db.Close())
 }
 
-func (s *Store) migrator() (*migrate.Migrator, error) {
+// waitForMigrationLock waits until no other process migrates.
+func (s *Store) waitForMigrationLock(ctx context.Context, tx pgx.Tx) error {
+	var pid int
+	if err := tx.QueryRow(ctx, "SELECT pg_backend_pid()").Scan(&pid); err != nil {
+		return err
+	}
+	defer s.logBlockers(ctx, "lock of all migrations", pid)()
+	_, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", int64(migrationLock))
+	return err
+}
+
+// migrationConns are the connection with the migration lock and the one that migrates.
+const migrationConns = 2
+
+// migrator returns a migrator that only says which migrations are applied.
+func migrator(db *bun.DB) (*migrate.Migrator, error) {
 	steps, err := migrations.All()
 	if err != nil {
 		return nil, err
 	}
-	return migrate.NewMigrator(s.db, steps, migrate.WithMarkAppliedOnSuccess(true)), nil
+	return migrate.NewMigrator(db, steps, migrate.WithMarkAppliedOnSuccess(true)), nil
 }
 
 // Ready returns nil when Postgres answers and all migrations are applied, otherwise a
 // CodeUnavailable error that says which of the two is missing.
 func (s *Store) Ready(ctx context.Context) error {
-	m, err := s.migrator()
+	m, err := migrator(s.db)
 	if err != nil {
 		return err
 	}
-	if err := s.pool.Ping(ctx); err != nil {
+	bounded, cancel := context.WithTimeout(ctx, queryLimit)
+	defer cancel()
+	if err := s.pool.Ping(bounded); err != nil {
 		return &vigil.Error{Code: vigil.CodeUnavailable, Message: "The database does not answer.", Cause: err}
 	}
 	steps, err := m.MigrationsWithStatus(ctx)

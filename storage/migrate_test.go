@@ -1,9 +1,15 @@
 package storage_test
 
 import (
+	"bytes"
 	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"vigil"
 	"vigil/storage"
@@ -18,7 +24,8 @@ func catalogOf(t *testing.T, s *storage.Store) []string {
 		SELECT format('column %s.%s %s %s %s', c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull,
 				pg_get_expr(d.adbin, d.adrelid))
 			FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
-			WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') AND a.attnum > 0 AND c.relname NOT LIKE 'bun_%'
+			WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') AND a.attnum > 0 AND NOT a.attisdropped
+				AND c.relname NOT LIKE 'bun_%'
 		UNION ALL SELECT format('constraint %s %s', conrelid::regclass, pg_get_constraintdef(oid)) FROM pg_constraint
 			WHERE connamespace = 'public'::regnamespace AND conrelid::regclass::text NOT LIKE 'bun_%'
 		UNION ALL SELECT indexdef FROM pg_indexes WHERE schemaname = 'public' AND tablename NOT LIKE 'bun_%'
@@ -27,6 +34,24 @@ func catalogOf(t *testing.T, s *storage.Store) []string {
 		t.Fatal(err)
 	}
 	return lines
+}
+
+// lockedBuffer is a buffer for several goroutines.
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
 }
 
 func TestMigrate(t *testing.T) {
@@ -71,6 +96,38 @@ func TestMigrate(t *testing.T) {
 		equal(t, catalogOf(t, s), first)
 	})
 
+	t.Run("BackToAnEarlierMigrationAndUpAgainGivesTheSameSchema", func(t *testing.T) {
+		t.Parallel()
+		s := storagetest.New(t)
+		newest := catalogOf(t, s)
+		reverted, err := s.MigrateTo(t.Context(), "0024")
+		if err != nil || len(reverted) < 5 || !slices.Contains(reverted, "0025_vote_sweep") ||
+			slices.Contains(reverted, "0024_tombstone_revision") {
+			t.Errorf("reverted %v, %v", reverted, err)
+		}
+		if !slices.IsSortedFunc(reverted, func(a, b string) int { return strings.Compare(b, a) }) {
+			t.Errorf("reverted %v, want the newest first", reverted)
+		}
+		if again, err := s.MigrateTo(t.Context(), "0024"); err != nil || len(again) > 0 {
+			t.Errorf("reverted %v again, %v", again, err)
+		}
+		if n, err := s.Migrate(t.Context()); err != nil || n != len(reverted) {
+			t.Errorf("%d steps up, %v, want %d", n, err, len(reverted))
+		}
+		equal(t, catalogOf(t, s), newest)
+	})
+
+	t.Run("BackToAnUnknownMigrationIsRefused", func(t *testing.T) {
+		t.Parallel()
+		s := storagetest.New(t)
+		if reverted, err := s.MigrateTo(t.Context(), "1999"); err == nil || len(reverted) > 0 {
+			t.Errorf("reverted %v", reverted)
+		}
+		if err := s.Ready(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+
 	t.Run("MigrationThatWasNotRecordedRunsAgain", func(t *testing.T) {
 		t.Parallel()
 		s := storagetest.New(t)
@@ -105,6 +162,46 @@ func TestMigrate(t *testing.T) {
 		wg.Wait()
 		if worked != 1 {
 			t.Errorf("%d did the work", worked)
+		}
+	})
+
+	t.Run("WaitsForALongTransactionWithoutBlockingOthers", func(t *testing.T) {
+		t.Parallel()
+		dsn := storagetest.DSN(t)
+		var log lockedBuffer
+		s := storagetest.Open(t, dsn, func(o *storage.Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+		if _, err := s.DB().ExecContext(t.Context(), "DELETE FROM bun_migrations WHERE name = '0035'"); err != nil {
+			t.Fatal(err)
+		}
+		pid, release := hold(t, dsn, "incidents IN ACCESS SHARE MODE")
+		stop := longestWait(t, storagetest.Open(t, dsn), "SELECT count(*) FROM incidents")
+		type outcome struct {
+			n   int
+			err error
+		}
+		done := make(chan outcome, 1)
+		go func() {
+			n, err := s.Migrate(t.Context())
+			done <- outcome{n, err}
+		}()
+		eventually(t, "the log says what the migration waits for, and that it tries again", func() bool {
+			text := log.String()
+			return strings.Contains(text, fmt.Sprintf("pid %d (vigil", pid)) && strings.Contains(text, "migration=0035_delete_in_steps") &&
+				strings.Count(text, "will be tried again") > 1
+		})
+		select {
+		case out := <-done:
+			t.Fatalf("the migration did not wait: %+v", out)
+		default:
+		}
+		if longest := stop(); longest > 2*time.Second {
+			t.Errorf("a reader waited for %v", longest)
+		} else {
+			t.Logf("the longest wait of a reader was %v, for a lock that is waited for 250 ms", longest)
+		}
+		release()
+		if out := <-done; out.n != 1 || out.err != nil {
+			t.Errorf("%d steps, %v", out.n, out.err)
 		}
 	})
 

@@ -14,20 +14,19 @@ import (
 	"vigil"
 )
 
-const (
-	// maxInFlight bounds the attempts in flight to one channel, over all processes.
-	maxInFlight = 8
-	// inFlightTimeout is the age at which an attempt without an outcome no longer
-	// counts as in flight.
-	inFlightTimeout = time.Minute
-)
-
 // ClaimAttempt finds the next message for a channel about an incident, and stores
 // the attempt before anything is sent. Deliveries that are no longer needed end
-// without being sent. Only one caller at a time may work on an incident and channel.
+// without being sent. Without a free place the state is NextAttemptBusy, and the
+// delivery waits in the order of arrival until another call admits it. Only one caller
+// at a time may work on an incident and channel.
 func (s *Store) ClaimAttempt(ctx context.Context, incidentID, channelID uuid.UUID) (vigil.NextAttempt, error) {
 	var out vigil.NextAttempt
-	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	leave, err := s.enterPlaces(ctx, "incidents", incidentID)
+	if err != nil {
+		return out, wrap("claim an attempt", err)
+	}
+	defer leave()
+	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		box, err := s.lockOutbox(ctx, tx, incidentID, channelID)
 		if err != nil {
 			return err
@@ -51,10 +50,11 @@ func (s *Store) ClaimAttempt(ctx context.Context, incidentID, channelID uuid.UUI
 }
 
 // lockOutbox reads the deliveries of an incident to a channel, in the order of
-// their events. One without a policy gets that of its type.
+// their events: none when the check is deleted. One without a policy gets that of its
+// type.
 func (s *Store) lockOutbox(ctx context.Context, tx bun.Tx, incidentID, channelID uuid.UUID) ([]deliveryRow, error) {
 	var rows []deliveryRow
-	err := tx.NewSelect().Model(&rows).Where("d.incident_id = ? AND d.channel_id = ?", incidentID, channelID).
+	err := tx.NewSelect().Model(&rows).Where("d.incident_id = ? AND d.channel_id = ?", incidentID, channelID).Where(checkOfDelivery).
 		OrderExpr("d.id").For("UPDATE").Scan(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("lock the deliveries: %w", err)
@@ -123,9 +123,11 @@ func (s *Store) decide(ctx context.Context, tx bun.Tx, box []deliveryRow) (vigil
 	}
 	switch at := slices.IndexFunc(box, func(d deliveryRow) bool { return d.ID == decision.Attempt }); {
 	case at < 0:
-		return vigil.NextAttempt{State: vigil.NextAttemptNone, Last: lastStatus(box, decision)}, nil
+		admitted, err := freeUnused(ctx, tx, head, now)
+		return vigil.NextAttempt{State: vigil.NextAttemptNone, Last: lastStatus(box, decision), Admitted: admitted}, err
 	case !decision.Manual && decision.NotBefore.After(now):
-		return vigil.NextAttempt{State: vigil.NextAttemptLater, Until: decision.NotBefore}, nil
+		admitted, err := freeUnused(ctx, tx, head, now)
+		return vigil.NextAttempt{State: vigil.NextAttemptLater, Until: decision.NotBefore, Admitted: admitted}, err
 	default:
 		out, err := s.startAttempt(ctx, tx, &box[at], decision, now)
 		out.Severity = vigil.Severity(incident.Severity)
@@ -154,21 +156,17 @@ func lastStatus(box []deliveryRow, decision vigil.DeliveryDecision) vigil.Delive
 	return vigil.DeliveryStatus(last.Status)
 }
 
-// startAttempt stores an attempt, unless the channel has enough in flight.
+// startAttempt stores an attempt, unless there is no place for it.
 func (s *Store) startAttempt(
 	ctx context.Context, tx bun.Tx, row *deliveryRow, decision vigil.DeliveryDecision, now time.Time,
 ) (vigil.NextAttempt, error) {
-	var count int
-	if _, err := tx.NewRaw("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", "channel/"+row.ChannelID.String()).Exec(ctx); err != nil {
-		return vigil.NextAttempt{}, fmt.Errorf("lock the channel: %w", err)
+	var event eventRow
+	if err := tx.NewSelect().Model(&event).Where("e.id = ?", row.EventID).Scan(ctx); err != nil {
+		return vigil.NextAttempt{}, found("event", err)
 	}
-	err := tx.NewRaw("SELECT count(*) FROM attempts WHERE channel_id = ? AND finished_at IS NULL AND started_at > ?",
-		row.ChannelID, now.Add(-inFlightTimeout)).Scan(ctx, &count)
-	if err != nil {
-		return vigil.NextAttempt{}, fmt.Errorf("count attempts in flight: %w", err)
-	}
-	if count >= maxInFlight {
-		return vigil.NextAttempt{State: vigil.NextAttemptBusy}, nil
+	ok, admitted, err := takePlace(ctx, tx, row, now)
+	if err != nil || !ok {
+		return vigil.NextAttempt{State: vigil.NextAttemptBusy, Admitted: admitted}, err
 	}
 	row.Attempts++
 	attempt := attemptRow{
@@ -183,11 +181,9 @@ func (s *Store) startAttempt(
 	if err != nil {
 		return vigil.NextAttempt{}, fmt.Errorf("count the attempt: %w", err)
 	}
-	var event eventRow
-	if err := tx.NewSelect().Model(&event).Where("e.id = ?", row.EventID).Scan(ctx); err != nil {
-		return vigil.NextAttempt{}, found("event", err)
+	out := vigil.NextAttempt{
+		State: vigil.NextAttemptReady, Delivery: row.delivery(), Attempt: attempt.attempt(), Merged: decision.Merged, Admitted: admitted,
 	}
-	out := vigil.NextAttempt{State: vigil.NextAttemptReady, Delivery: row.delivery(), Attempt: attempt.attempt(), Merged: decision.Merged}
 	if row.Body != nil {
 		out.Body = []byte(*row.Body)
 	}
@@ -205,12 +201,17 @@ func (s *Store) FreezeBody(ctx context.Context, deliveryID uuid.UUID, body []byt
 	return []byte(frozen), found("delivery", err)
 }
 
-// RecordOutcome stores the outcome of an attempt and updates its delivery. An
-// attempt that already has an outcome keeps it. CodeNotFound: the delivery was
+// RecordOutcome stores the outcome of an attempt, updates its delivery and gives its
+// place to a waiting one. An attempt that already has an outcome keeps it. CodeNotFound: the delivery was
 // deleted.
 func (s *Store) RecordOutcome(ctx context.Context, outcome vigil.AttemptOutcome) (vigil.Remaining, error) {
 	var remaining vigil.Remaining
-	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	leave, err := s.enterPlaces(ctx, "deliveries", outcome.Attempt.DeliveryID)
+	if err != nil {
+		return remaining, wrap("record the outcome of an attempt", err)
+	}
+	defer leave()
+	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		var row deliveryRow
 		if err := tx.NewSelect().Model(&row).Where("d.id = ?", outcome.Attempt.DeliveryID).For("UPDATE").Scan(ctx); err != nil {
 			return found("delivery", err)
@@ -229,7 +230,11 @@ func (s *Store) RecordOutcome(ctx context.Context, outcome vigil.AttemptOutcome)
 			}
 		}
 		remaining = vigil.Remaining{Status: vigil.DeliveryStatus(row.Status), Failures: row.Failures}
-		return readRemaining(ctx, tx, &row, &remaining)
+		if err := readRemaining(ctx, tx, &row, &remaining); err != nil || !fresh {
+			return err
+		}
+		remaining.Admitted, err = freePlace(ctx, tx, &row, now)
+		return err
 	})
 	return remaining, wrap("record the outcome of an attempt", err)
 }

@@ -240,18 +240,18 @@ func TestStalled(t *testing.T) {
 	stalled := func(after time.Duration) (incidents, deliveries int) {
 		t.Helper()
 		now := epoch().Add(after)
-		open, err := a.store.StalledIncidents(t.Context(), now, 10)
-		due, errDue := a.store.StalledDeliveries(t.Context(), now, 10)
+		open, err := a.store.StalledIncidents(t.Context(), now, vigil.EverySweepShard(), 10)
+		due, errDue := a.store.StalledDeliveries(t.Context(), now, vigil.EverySweepShard(), 10)
 		if err := errors.Join(err, errDue); err != nil {
 			t.Fatal(err)
 		}
 		for _, i := range open {
-			if err := a.store.MarkIncidentSwept(t.Context(), i.ID, now); err != nil {
+			if err := a.store.MarkIncidentSwept(t.Context(), a.lease(), i.ID, now); err != nil {
 				t.Fatal(err)
 			}
 		}
 		for _, e := range due {
-			if err := a.store.MarkDeliverySwept(t.Context(), e, now); err != nil {
+			if err := a.store.MarkDeliverySwept(t.Context(), a.lease(), e, now); err != nil {
 				t.Fatal(err)
 			}
 		}

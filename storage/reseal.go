@@ -15,7 +15,7 @@ import (
 
 // sealLock is the advisory lock of the process that seals what was stored in
 // clear.
-const sealLock = 0x7669_6769_6c00_0002
+const sealLock = 0x7669_6769_6c00_0003
 
 // sealBatch bounds the configs that are read at once.
 const sealBatch = 100
@@ -62,27 +62,25 @@ func (s *Store) SealConfigs(ctx context.Context) (changed int, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("seal configs: %w", err)
 	}
-	conn, err := s.db.Conn(ctx)
-	if err != nil {
-		return 0, wrap("seal configs", err)
-	}
-	defer func() { err = errors.Join(err, conn.Close()) }()
-	var due bool
-	err = conn.NewRaw("SELECT NOT EXISTS (SELECT FROM config_sealing WHERE fingerprint = ?) AND pg_try_advisory_lock(?)",
-		wanted, int64(sealLock)).
-		Scan(ctx, &due)
-	if err != nil || !due {
-		return 0, wrap("seal configs", err)
-	}
-	defer func() {
-		_, unlockErr := conn.NewRaw("SELECT pg_advisory_unlock(?)", int64(sealLock)).Exec(context.WithoutCancel(ctx))
-		err = errors.Join(err, wrap("seal configs", unlockErr))
-	}()
-	if changed, err = s.rewriteConfigs(ctx, s.keys.SealClear); err != nil {
-		return changed, err
-	}
-	_, err = conn.NewRaw(`INSERT INTO config_sealing (fingerprint, sealed_at) VALUES (?, ?)
-		ON CONFLICT (one_row) DO UPDATE SET fingerprint = excluded.fingerprint, sealed_at = excluded.sealed_at`, wanted, s.instant()).Exec(ctx)
+	// A transaction holds the lock, and not a session, which a proxy could share.
+	err = s.transact(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		var due bool
+		if _, err := tx.ExecContext(ctx, "SET LOCAL idle_in_transaction_session_timeout = 0"); err != nil {
+			return err
+		}
+		err := tx.NewRaw("SELECT NOT EXISTS (SELECT FROM config_sealing WHERE fingerprint = ?) AND pg_try_advisory_xact_lock(?)",
+			wanted, int64(sealLock)).
+			Scan(ctx, &due)
+		if err != nil || !due {
+			return err
+		}
+		if changed, err = s.rewriteConfigs(ctx, s.keys.SealClear); err != nil {
+			return err
+		}
+		_, err = tx.NewRaw(`INSERT INTO config_sealing (fingerprint, sealed_at) VALUES (?, ?)
+			ON CONFLICT (one_row) DO UPDATE SET fingerprint = excluded.fingerprint, sealed_at = excluded.sealed_at`, wanted, s.instant()).Exec(ctx)
+		return err
+	})
 	return changed, wrap("seal configs", err)
 }
 

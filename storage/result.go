@@ -100,8 +100,8 @@ func (s *Store) LatestResults(ctx context.Context, checkID uuid.UUID, region str
 }
 
 // Results returns one page of the results of a check that match the filter, newest
-// first, and the total number of matches. A check that is not the organization's is a
-// CodeNotFound error.
+// first, and the total number of matches. A page ends before its limit when it holds
+// 8 MiB. A check that is not the organization's is a CodeNotFound error.
 func (s *Store) Results(ctx context.Context, orgID, checkID uuid.UUID, f vigil.ResultFilter) ([]vigil.Result, int, error) {
 	var total int
 	matching := s.filtered(s.db.NewSelect().Model((*resultRow)(nil)), checkID, f).ColumnExpr("count(*)")
@@ -110,8 +110,10 @@ func (s *Store) Results(ctx context.Context, orgID, checkID uuid.UUID, f vigil.R
 		return nil, 0, found("check", err)
 	}
 	var rows []resultRow
-	err = s.filtered(s.db.NewSelect().Model(&rows), checkID, f).
-		OrderExpr("r.time DESC, r.id DESC").Limit(int64(f.Limit)).Offset(int64(f.Offset)).Scan(ctx)
+	page := s.filtered(s.db.NewSelect().Model(&rows), checkID, f).
+		OrderExpr("r.time DESC, r.id DESC").Limit(int64(f.Limit)).Offset(int64(f.Offset))
+	const size = "coalesce(octet_length(p.metadata::text), 0) + coalesce(octet_length(p.error_message), 0)"
+	err = s.boundedPage(page, "p.time DESC, p.id DESC", size).Scan(ctx, &rows)
 	if err != nil {
 		return nil, 0, wrap("list results", err)
 	}

@@ -1,7 +1,6 @@
 package storage
 
 import (
-	"context"
 	"fmt"
 	"time"
 
@@ -24,20 +23,59 @@ type rollup struct {
 
 func hourOf(slot time.Time) time.Time { return slot.UTC().Truncate(time.Hour) }
 
+// queueRollups reads the stored rollups of the hours of the rows. The statement follows the
+// one that locks the loops, so it sees what was committed before the lock.
+func (g *groupTx) queueRollups(batch *pgx.Batch) {
+	var checks [][16]byte
+	var regions []string
+	var hours []time.Time
+	asked := make(map[hourKey]bool)
+	for _, p := range g.rows {
+		if key := p.hourKey(); !asked[key] {
+			asked[key] = true
+			checks, regions, hours = append(checks, key.loop.check), append(regions, key.loop.region), append(hours, key.hour)
+		}
+	}
+	g.sums = make(map[hourKey]*rollup, len(asked))
+	batch.Queue(`
+		SELECT u.check_id, u.region, u.hour, u.total, u.successes, u.sum_ms, u.buckets, u.counts
+		FROM result_rollups AS u JOIN unnest($1::uuid[], $2::text[], $3::timestamptz[]) AS k (check_id, region, hour)
+			ON u.check_id = k.check_id AND u.region = k.region AND u.hour = k.hour`, checks, regions, hours).
+		Query(func(found pgx.Rows) error {
+			var key hourKey
+			var stored rollup
+			var buckets []int16
+			var counts []int32
+			into := []any{&key.loop.check, &key.loop.region, &key.hour, &stored.total, &stored.successes, &stored.sumMS, &buckets, &counts}
+			_, err := pgx.ForEachRow(found, into, func() error {
+				sum := stored
+				sum.times = histogramOf(buckets, counts)
+				g.sums[hourKey{key.loop, key.hour.UTC()}] = &sum
+				return nil
+			})
+			return err
+		})
+}
+
+func (p *pendingRow) hourKey() hourKey { return hourKey{p.key(), hourOf(p.result.Slot)} }
+
 // addToRollups adds the inserted rows to the rollups. The group holds the locks of its
 // loops, so it is safe to read a rollup, add to it and write it back.
-func (g *groupTx) addToRollups(ctx context.Context) error {
+func (g *groupTx) addToRollups() {
 	var order []hourKey
-	sums := make(map[hourKey]*rollup)
+	changed := make(map[hourKey]bool)
 	for _, p := range g.rows {
 		if !g.inserted[p.slotKey()] {
 			continue
 		}
-		key := hourKey{p.key(), hourOf(p.result.Slot)}
-		sum := sums[key]
+		key := p.hourKey()
+		if !changed[key] {
+			changed[key], order = true, append(order, key)
+		}
+		sum := g.sums[key]
 		if sum == nil {
 			sum = &rollup{times: make(histogram)}
-			sums[key], order = sum, append(order, key)
+			g.sums[key] = sum
 		}
 		sum.total++
 		if p.result.Success {
@@ -46,67 +84,27 @@ func (g *groupTx) addToRollups(ctx context.Context) error {
 			sum.times[bucketOf(p.result.ResponseTime)]++
 		}
 	}
-	if len(order) == 0 {
-		return nil
+	if len(order) > 0 {
+		g.writeRollups(order)
 	}
-	if err := g.addStored(ctx, order, sums); err != nil {
-		return err
-	}
-	return g.writeRollups(ctx, order, sums)
-}
-
-// addStored adds the stored rollups to the sums.
-func (g *groupTx) addStored(ctx context.Context, order []hourKey, sums map[hourKey]*rollup) error {
-	var checks [][16]byte
-	var regions []string
-	var hours []time.Time
-	for _, key := range order {
-		checks, regions, hours = append(checks, key.loop.check), append(regions, key.loop.region), append(hours, key.hour)
-	}
-	found, err := g.tx.Query(ctx, `
-		SELECT u.check_id, u.region, u.hour, u.total, u.successes, u.sum_ms, u.buckets, u.counts
-		FROM result_rollups AS u JOIN unnest($1::uuid[], $2::text[], $3::timestamptz[]) AS k (check_id, region, hour)
-			ON u.check_id = k.check_id AND u.region = k.region AND u.hour = k.hour`, checks, regions, hours)
-	if err != nil {
-		return fmt.Errorf("read rollups: %w", err)
-	}
-	var key hourKey
-	var stored rollup
-	var buckets []int16
-	var counts []int32
-	into := []any{&key.loop.check, &key.loop.region, &key.hour, &stored.total, &stored.successes, &stored.sumMS, &buckets, &counts}
-	_, err = pgx.ForEachRow(found, into, func() error {
-		sum := sums[key]
-		sum.total += stored.total
-		sum.successes += stored.successes
-		sum.sumMS += stored.sumMS
-		for b, n := range histogramOf(buckets, counts) {
-			sum.times[b] += n
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("read rollups: %w", err)
-	}
-	return nil
 }
 
 // writeRollups stores the new sums. A Postgres array cannot hold arrays of different
 // lengths, so the statement takes histograms as text.
-func (g *groupTx) writeRollups(ctx context.Context, order []hourKey, sums map[hourKey]*rollup) error {
+func (g *groupTx) writeRollups(order []hourKey) {
 	var checks [][16]byte
 	var regions, buckets, counts []string
 	var hours []time.Time
 	var totals, successes []int64
 	var sumMS []float64
 	for _, key := range order {
-		sum := sums[key]
+		sum := g.sums[key]
 		b, n := sum.times.columns()
 		checks, regions, hours = append(checks, key.loop.check), append(regions, key.loop.region), append(hours, key.hour)
 		totals, successes, sumMS = append(totals, sum.total), append(successes, sum.successes), append(sumMS, sum.sumMS)
 		buckets, counts = append(buckets, arrayText(b)), append(counts, arrayText(n))
 	}
-	_, err := g.tx.Exec(ctx, `
+	g.writes.Queue(`
 		INSERT INTO result_rollups AS u (check_id, region, hour, total, successes, sum_ms, buckets, counts)
 		SELECT n.check_id, n.region, n.hour, n.total, n.successes, n.sum_ms, n.buckets::int2[], n.counts::int4[]
 		FROM unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::int8[], $5::int8[], $6::float8[], $7::text[], $8::text[])
@@ -115,10 +113,6 @@ func (g *groupTx) writeRollups(ctx context.Context, order []hourKey, sums map[ho
 			total = excluded.total, successes = excluded.successes, sum_ms = excluded.sum_ms,
 			buckets = excluded.buckets, counts = excluded.counts`,
 		checks, regions, hours, totals, successes, sumMS, buckets, counts)
-	if err != nil {
-		return fmt.Errorf("write rollups: %w", err)
-	}
-	return nil
 }
 
 // arrayText formats integers as the text of a Postgres array.

@@ -68,13 +68,20 @@ func rulesOf(rows []ruleRow) ([]vigil.Rule, error) {
 // CreateRule stores a new alert rule and raises the revision of its check, so that the
 // check's loops load the rule. It fills in zero ids and times. A check that is not the
 // organization's is a CodeNotFound error, and a channel that is not the organization's a
-// CodeInvalid error.
+// CodeInvalid error. More rules of a check than the plan allows are a CodePlanLimit error.
 func (s *Store) CreateRule(ctx context.Context, r vigil.Rule) (vigil.Rule, error) {
 	now := s.instant()
 	r.ID = idOrNew(r.ID)
 	r.CreatedAt, r.UpdatedAt = timeOrDefault(r.CreatedAt, now), timeOrDefault(r.UpdatedAt, now)
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		if err := lockCheck(ctx, tx, r.OrgID, r.CheckID); err != nil {
+			return err
+		}
+		var tier string
+		if err := tx.NewRaw("SELECT tier FROM organizations WHERE id = ?", r.OrgID).Scan(ctx, &tier); err != nil {
+			return found("organization", err)
+		}
+		if err := checkLimit(ctx, tx, vigil.Tier(tier), vigil.LimitRulesPerCheck, r.CheckID); err != nil {
 			return err
 		}
 		if err := ownChannels(ctx, tx, r.OrgID, r.Channels); err != nil {
@@ -207,15 +214,18 @@ func ownChannels(ctx context.Context, tx bun.Tx, orgID uuid.UUID, channels []uui
 	return nil
 }
 
-// raiseRevision raises the revision of a check, whose row is locked, so that its loops
+// raiseRevision raises the revision of checks, whose rows are locked, so that their loops
 // read the definition again.
-func raiseRevision(ctx context.Context, tx bun.Tx, checkID uuid.UUID) error {
-	if _, err := lockLoops(ctx, tx, checkID); err != nil {
-		return err
+func raiseRevision(ctx context.Context, tx bun.Tx, checks ...uuid.UUID) error {
+	// In the lock order of the result writer, which prevents deadlocks.
+	_, err := tx.NewRaw("SELECT FROM check_regions WHERE check_id = ANY(?) ORDER BY check_id, region FOR UPDATE", pgdialect.Array(checks)).
+		Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("lock the loops: %w", err)
 	}
-	_, err := tx.NewRaw(`WITH c AS (
-			UPDATE checks SET revision = revision + 1, changed_at = clock_timestamp() WHERE id = ? RETURNING id, revision
-		) UPDATE check_regions AS r SET desired = c.revision FROM c WHERE r.check_id = c.id`, checkID).Exec(ctx)
+	_, err = tx.NewRaw(`WITH c AS (
+			UPDATE checks SET revision = revision + 1, changed_at = clock_timestamp() WHERE id = ANY(?) RETURNING id, revision
+		) UPDATE check_regions AS r SET desired = c.revision FROM c WHERE r.check_id = c.id`, pgdialect.Array(checks)).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("raise the revision: %w", err)
 	}
@@ -233,15 +243,35 @@ func rulesUsing(ctx context.Context, tx bun.Tx, orgID, channelID uuid.UUID) ([]s
 	return names, nil
 }
 
+// dropBatch is how many checks a transaction of dropFromRules locks, with their loops.
+const dropBatch = 20
+
 // dropFromRules removes a channel from all rules, deletes the rules that have no channel
 // left, and returns the checks whose revision it raised.
-func dropFromRules(ctx context.Context, tx bun.Tx, orgID, channelID uuid.UUID) ([]uuid.UUID, error) {
+func (s *Store) dropFromRules(ctx context.Context, orgID, channelID uuid.UUID) ([]uuid.UUID, error) {
+	var all []uuid.UUID
+	for {
+		var checks []uuid.UUID
+		// Without the audit entry of ctx: it belongs to the deletion of the channel.
+		err := s.transact(ctx, nil, func(ctx context.Context, tx bun.Tx) (err error) {
+			checks, err = dropFromSomeRules(ctx, tx, orgID, channelID)
+			return err
+		})
+		if err != nil || len(checks) == 0 {
+			return all, err
+		}
+		all = append(all, checks...)
+	}
+}
+
+// dropFromSomeRules is dropFromRules for the rules of up to dropBatch checks.
+func dropFromSomeRules(ctx context.Context, tx bun.Tx, orgID, channelID uuid.UUID) ([]uuid.UUID, error) {
 	var checks []uuid.UUID
 	err := tx.NewRaw(`SELECT id FROM checks WHERE id IN (
 			SELECT check_id FROM alert_rules WHERE org_id = ? AND ? = ANY(channel_ids)
-		) ORDER BY id FOR NO KEY UPDATE`, orgID, channelID).Scan(ctx, &checks)
-	if err != nil {
-		return nil, fmt.Errorf("find the rules of a channel: %w", err)
+		) ORDER BY id LIMIT ? FOR NO KEY UPDATE`, orgID, channelID, dropBatch).Scan(ctx, &checks)
+	if err != nil || len(checks) == 0 {
+		return nil, wrap("find the rules of a channel", err)
 	}
 	for _, step := range []string{
 		// Only rules of the locked checks: new rules may appear between the statements.
@@ -253,10 +283,5 @@ func dropFromRules(ctx context.Context, tx bun.Tx, orgID, channelID uuid.UUID) (
 			return nil, fmt.Errorf("remove a channel from rules: %w", err)
 		}
 	}
-	for _, check := range checks {
-		if err := raiseRevision(ctx, tx, check); err != nil {
-			return nil, err
-		}
-	}
-	return checks, nil
+	return checks, raiseRevision(ctx, tx, checks...)
 }

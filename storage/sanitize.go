@@ -13,8 +13,8 @@ import (
 )
 
 // storable returns a result as Postgres can keep it: instants in whole
-// microseconds, text without NUL and invalid UTF-8, the error within its bound,
-// metadata as JSON (nil when there is none).
+// microseconds, text without NUL and invalid UTF-8, error and metadata within their
+// bounds, metadata as JSON (nil when there is none).
 func storable(r vigil.Result) (vigil.Result, []byte, error) {
 	r.Slot, r.Time = micro(r.Slot), micro(r.Time)
 	if r.ID == uuid.Nil {
@@ -32,6 +32,12 @@ func storable(r vigil.Result) (vigil.Result, []byte, error) {
 		// row see the same values.
 		if err := json.Unmarshal(metadata, &r.Metadata); err != nil {
 			return vigil.Result{}, nil, fmt.Errorf("decode metadata: %w", err)
+		}
+	}
+	var cut bool
+	if r.Metadata, cut = vigil.BoundMetadata(r.Metadata); cut {
+		if metadata, err = json.Marshal(r.Metadata); err != nil {
+			return vigil.Result{}, nil, fmt.Errorf("encode metadata: %w", err)
 		}
 	}
 	return r, metadata, nil

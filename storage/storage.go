@@ -10,7 +10,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/uptrace/bun"
@@ -30,8 +29,11 @@ type Options struct {
 	// Policies are the delivery policies of the channel types. A store without them
 	// cannot open incidents or deliver messages.
 	Policies vigil.DeliveryPolicies
-	// MaxConns limits the connections to Postgres, up to 1,000; 0 means 16. A leader
-	// and a migration hold one each. Results and leases use two more.
+	// Pooler says whether a transaction-pooling proxy is in front of Postgres; the empty
+	// one means PoolerAuto.
+	Pooler Pooler
+	// MaxConns limits the connections to Postgres, up to 1,000; 0 means 16. Results use up
+	// to four more, leases one, and a migration two.
 	MaxConns int
 	// Now is the clock of schedules; nil means time.Now.
 	Now func() time.Time
@@ -39,89 +41,63 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// minServerVersion is the oldest Postgres that the schema supports, as
-// server_version_num.
-const minServerVersion = 150_000
-
 const defaultMaxConns = 16
 
-// probingConns are the connections reserved for results and leases, so that a busy API
-// neither delays results nor makes a lease expire.
-const probingConns = 2
+// probingConns are the connections reserved for results, so that a busy API does not
+// delay them: one for each writer.
+const probingConns = resultWriters
 
 // Store is the platform's database. It is safe for concurrent use.
 type Store struct {
+	connector *connector
+
 	pool *pgxpool.Pool
 	db   *bun.DB
 	// probing has the reserved connections; it opens them on first use.
 	probing  *pgxpool.Pool
+	leases   *leaseConn
 	keys     *vigil.Keyring
 	secrets  vigil.ConfigSecrets
 	policies vigil.DeliveryPolicies
 	now      func() time.Time
 	log      *slog.Logger
+	places   orgGates // of changes to delivery_places
 }
 
 // Open connects to Postgres and checks that it answers and is version 15 or newer. dsn is
 // a URL or a keyword string, as libpq takes it. Open does not create the schema; see
 // Migrate.
 func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
-	config, err := pgxpool.ParseConfig(dsn)
-	if err != nil {
-		return nil, fmt.Errorf("read the database address: %w", err) // pgx masks the password in it
-	}
-	config.MaxConns = int32(min(max(opts.MaxConns, 0), 1000))
-	if config.MaxConns == 0 {
-		config.MaxConns = defaultMaxConns
-	}
-	config.ConnConfig.RuntimeParams["timezone"] = "UTC"
-	config.ConnConfig.RuntimeParams["application_name"] = "vigil"
-	config.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
-		conn.TypeMap().RegisterType(&pgtype.Type{
-			Name: "timestamptz", OID: pgtype.TimestamptzOID,
-			Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC},
-		})
-		return nil
-	}
-	pool, err := pgxpool.NewWithConfig(ctx, config)
-	if err != nil {
-		return nil, fmt.Errorf("open the database: %w", err)
-	}
-	own := config.Copy()
-	own.MaxConns, own.MinConns, own.MinIdleConns = probingConns, 0, 0
-	probing, err := pgxpool.NewWithConfig(ctx, own)
-	if err != nil {
-		pool.Close()
-		return nil, fmt.Errorf("open the database: %w", err)
-	}
-	s := &Store{
-		pool: pool, probing: probing,
-		db:   bun.NewDB(stdlib.OpenDBFromPool(pool), pgdialect.New(), bun.WithDiscardUnknownColumns()),
-		keys: opts.Keys, secrets: opts.Secrets, policies: opts.Policies, now: opts.Now, log: opts.Log,
-	}
+	s := &Store{keys: opts.Keys, secrets: opts.Secrets, policies: opts.Policies, now: opts.Now, log: opts.Log}
 	if s.now == nil {
 		s.now = time.Now //nolint:forbidigo // the default of an injected clock
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	if err := s.checkVersion(ctx); err != nil {
-		return nil, errors.Join(err, s.Close())
+	conns := min(max(opts.MaxConns, 0), 1000)
+	if conns == 0 {
+		conns = defaultMaxConns
 	}
+	var err error
+	if s.connector, err = newConnector(dsn, s.log); err != nil {
+		return nil, err
+	}
+	if err = s.connector.inspect(ctx, opts.Pooler); err != nil {
+		return nil, err
+	}
+	// Bun writes values into its SQL, so that a prepared statement would serve one query:
+	// each is one round trip without a name.
+	if s.pool, err = s.connector.pool(ctx, conns, ordinaryLimits, pgx.QueryExecModeExec); err != nil {
+		return nil, err
+	}
+	if s.probing, err = s.connector.pool(ctx, probingConns, probingLimits, pgx.QueryExecModeCacheStatement); err != nil {
+		s.pool.Close()
+		return nil, err
+	}
+	s.leases = &leaseConn{connect: s.connector.connect}
+	s.db = bun.NewDB(stdlib.OpenDBFromPool(s.pool), pgdialect.New(), bun.WithDiscardUnknownColumns())
 	return s, nil
-}
-
-// checkVersion returns an error when the server does not answer or is too old.
-func (s *Store) checkVersion(ctx context.Context) error {
-	var version int
-	err := s.pool.QueryRow(ctx, "SELECT current_setting('server_version_num')::int").Scan(&version)
-	if err != nil {
-		return fmt.Errorf("reach the database: %w", err)
-	}
-	if version < minServerVersion {
-		return fmt.Errorf("the database is Postgres %d; version 15 or newer is needed", version/10_000)
-	}
-	return nil
 }
 
 // Close closes all connections. The store cannot be used afterwards.
@@ -129,6 +105,7 @@ func (s *Store) Close() error {
 	err := s.db.Close()
 	s.pool.Close()
 	s.probing.Close()
+	s.leases.close()
 	if err != nil {
 		return fmt.Errorf("close the database: %w", err)
 	}
@@ -161,12 +138,34 @@ func fromMilliseconds(ms int64) time.Duration { return time.Duration(ms) * time.
 // inTx runs fn in a transaction of the default isolation, read committed, and stores the
 // audit entry of ctx in the same transaction.
 func (s *Store) inTx(ctx context.Context, fn func(ctx context.Context, tx bun.Tx) error) error {
-	return s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+	return s.transact(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
 		if err := fn(ctx, tx); err != nil {
 			return err
 		}
 		return s.recordAudit(ctx, tx)
 	})
+}
+
+// transact runs fn in a transaction. Every transaction of bun begins here, so that each has
+// the limits that a proxy would lose.
+func (s *Store) transact(ctx context.Context, opts *sql.TxOptions, fn func(ctx context.Context, tx bun.Tx) error) error {
+	return s.db.RunInTx(ctx, opts, func(ctx context.Context, tx bun.Tx) error {
+		if limits := s.localLimits(); limits != "" {
+			if _, err := tx.ExecContext(ctx, limits); err != nil {
+				return fmt.Errorf("set the limits of the transaction: %w", err)
+			}
+		}
+		return fn(ctx, tx)
+	})
+}
+
+// localLimits is the SQL that follows the BEGIN of an ordinary transaction, empty where the
+// session has the limits.
+func (s *Store) localLimits() string {
+	if !s.connector.pooled {
+		return ""
+	}
+	return "; " + ordinaryLimits.setLocal()
 }
 
 // wrap adds what failed to an error. A *vigil.Error passes unchanged; an error that a

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"vigil"
@@ -32,16 +33,23 @@ func (s *Store) StreamHeads(ctx context.Context, orgs []uuid.UUID) (map[uuid.UUI
 
 // ListenEvents calls wake with the organization of each event that is committed
 // from now on, on a connection of its own. It returns an error when ctx ends or
-// the connection is lost. Events that are committed before it is called again are
-// not reported. wake must not block.
+// the connection is lost, which it checks every 10 s. Events that are committed before
+// it is called again are not reported. wake must not block.
+//
+// Behind a transaction-pooling proxy no connection can listen: it waits until ctx ends,
+// and streams find events by their poll.
 func (s *Store) ListenEvents(ctx context.Context, wake func(orgID uuid.UUID)) error {
+	if s.connector.pooled {
+		<-ctx.Done()
+		return wrap("listen for events", context.Cause(ctx))
+	}
 	pooled, err := s.pool.Acquire(ctx)
 	if err != nil {
 		return wrap("listen for events", err)
 	}
 	conn := pooled.Hijack() // the pool replaces it, so that a listener blocks no query
 	defer func() {
-		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), listenerCloseTimeout)
+		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), listenerTimeout)
 		defer cancel()
 		if err := conn.Close(clean); err != nil {
 			s.log.DebugContext(clean, "the connection of the event listener was not closed cleanly", "error", err)
@@ -51,7 +59,7 @@ func (s *Store) ListenEvents(ctx context.Context, wake func(orgID uuid.UUID)) er
 		return wrap("listen for events", err)
 	}
 	for {
-		notice, err := conn.WaitForNotification(ctx)
+		notice, err := nextNotice(ctx, conn)
 		if err != nil {
 			return wrap("listen for events", err)
 		}
@@ -61,5 +69,26 @@ func (s *Store) ListenEvents(ctx context.Context, wake func(orgID uuid.UUID)) er
 	}
 }
 
-// listenerCloseTimeout bounds closing the connection of a listener.
-const listenerCloseTimeout = 2 * time.Second
+const (
+	listenerCheck   = 10 * time.Second // between two pings while nothing comes
+	listenerTimeout = 2 * time.Second  // for the answer to a ping, and for closing the connection
+)
+
+// nextNotice waits for a notification. While none comes it pings the server, which is the
+// only way to find that it is unreachable.
+func nextNotice(ctx context.Context, conn *pgx.Conn) (*pgconn.Notification, error) {
+	for {
+		waiting, cancel := context.WithTimeout(ctx, listenerCheck)
+		notice, err := conn.WaitForNotification(waiting)
+		cancel()
+		if err == nil || ctx.Err() != nil || !pgconn.Timeout(err) {
+			return notice, err
+		}
+		bounded, cancel := context.WithTimeout(ctx, listenerTimeout)
+		err = conn.Ping(bounded)
+		cancel()
+		if err != nil {
+			return nil, err
+		}
+	}
+}

@@ -1,37 +1,97 @@
 package storage
 
 import (
-	"cmp"
 	"context"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"vigil"
 )
 
-// Timeline returns the history of an incident of the organization, oldest first: edges
-// of its regions, changes of its status, delivery attempts.
-func (s *Store) Timeline(ctx context.Context, orgID, id uuid.UUID) ([]vigil.TimelineEntry, error) {
+// timelineRow is an entry of a timeline: an edge, a change of status by its number, or
+// an attempt by its id.
+type timelineRow struct {
+	Kind     int         `bun:"kind"`
+	Time     time.Time   `bun:"time"`
+	Region   string      `bun:"region"`
+	Number   int         `bun:"number"`
+	Failures int         `bun:"failures"`
+	Firing   []uuid.UUID `bun:"firing,array"`
+	ID       uuid.UUID   `bun:"id,type:uuid"`
+}
+
+// Kinds of a timelineRow. Entries of one instant have this order.
+const (
+	rowAttempt = iota
+	rowEdge
+	rowState
+)
+
+// timelineRows is an SQL query for the entries of an incident: its votes from ?from to
+// ?until, the changes of its status at ?states, and its attempts.
+const timelineRows = `
+	SELECT ?edge AS kind, slot AS time, region, revision AS number, failures, firing, NULL::uuid AS id FROM region_edges
+		WHERE check_id = ?check AND slot >= ?from AND slot <= coalesce(?until, 'infinity'::timestamptz)
+	UNION ALL
+	SELECT ?state, at, '', n, 0, '{}', NULL FROM unnest(?states::timestamptz[]) WITH ORDINALITY AS s (at, n)
+	UNION ALL
+	SELECT ?attempt, a.started_at, '', a.number, 0, '{}', a.id FROM deliveries AS d JOIN attempts AS a ON a.delivery_id = d.id
+		WHERE d.incident_id = ?incident`
+
+// timelineQuery are the named arguments of timelineRows and of the page.
+type timelineQuery struct {
+	Edge     int
+	State    int
+	Attempt  int
+	Check    uuid.UUID
+	Incident uuid.UUID
+	From     time.Time
+	Until    *time.Time
+	States   any
+	Limit    int
+	Offset   int
+}
+
+// Timeline returns one page of the history of an incident of the organization, oldest
+// first, and the number of all entries: edges of its regions, changes of its status,
+// delivery attempts.
+func (s *Store) Timeline(ctx context.Context, orgID, id uuid.UUID, page vigil.Page) ([]vigil.TimelineEntry, int, error) {
 	incident, err := s.Incident(ctx, orgID, id)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	entries := statusChanges(&incident)
-	edges, err := s.edges(ctx, &incident)
+	states := statusChanges(&incident)
+	query := timelineQuery{
+		Edge: rowEdge, State: rowState, Attempt: rowAttempt, Check: incident.CheckID, Incident: id,
+		From: micro(firstSlot(&incident)), Until: incident.ResolvedAt, Limit: page.Limit, Offset: page.Offset,
+	}
+	times := make([]time.Time, len(states))
+	for i := range states {
+		times[i] = states[i].Time
+	}
+	query.States = pgdialect.Array(times)
+	var total int
+	if err := s.db.NewRaw("SELECT count(*) FROM ("+timelineRows+") AS e", query).Scan(ctx, &total); err != nil {
+		return nil, 0, wrap("count the timeline", err)
+	}
+	var rows []timelineRow
+	err = s.db.NewRaw("SELECT * FROM ("+timelineRows+") AS e ORDER BY time, kind, region, number, id LIMIT ?limit OFFSET ?offset", query).
+		Scan(ctx, &rows)
 	if err != nil {
-		return nil, wrap("read the edges", err)
+		return nil, 0, wrap("read the timeline", err)
 	}
-	attempts, err := s.attempts(ctx, id)
-	if err != nil {
-		return nil, wrap("read the attempts", err)
+	entries, err := s.timelineEntries(ctx, rows, states)
+	return entries, total, wrap("read the timeline", err)
+}
+
+// firstSlot is where the edges of an incident begin: at the result that opened it.
+func firstSlot(i *vigil.Incident) time.Time {
+	if slot := i.Trigger.Result.Slot; !slot.IsZero() && slot.Before(i.StartedAt) {
+		return slot
 	}
-	entries = append(append(edges, entries...), attempts...)
-	slices.SortStableFunc(entries, func(a, b vigil.TimelineEntry) int {
-		return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.Kind, b.Kind))
-	})
-	return entries, nil
+	return i.StartedAt
 }
 
 func statusChanges(i *vigil.Incident) []vigil.TimelineEntry {
@@ -49,53 +109,62 @@ func statusChanges(i *vigil.Incident) []vigil.TimelineEntry {
 	return entries
 }
 
-// edges returns the votes from the result that opened the incident to its end, each at
-// its slot.
-func (s *Store) edges(ctx context.Context, i *vigil.Incident) ([]vigil.TimelineEntry, error) {
-	from := i.StartedAt
-	if slot := i.Trigger.Result.Slot; !slot.IsZero() && slot.Before(from) {
-		from = slot
+// timelineEntries returns the entries of rows. An attempt that was deleted meanwhile is
+// left out.
+func (s *Store) timelineEntries(ctx context.Context, rows []timelineRow, states []vigil.TimelineEntry) ([]vigil.TimelineEntry, error) {
+	var ids []uuid.UUID
+	for _, row := range rows {
+		if row.Kind == rowAttempt {
+			ids = append(ids, row.ID)
+		}
 	}
-	var rows []struct {
-		Slot     time.Time   `bun:"slot"`
-		Region   string      `bun:"region"`
-		Failures int         `bun:"failures"`
-		Firing   []uuid.UUID `bun:"firing,array"`
-	}
-	err := s.db.NewRaw(`SELECT slot, region, failures, firing FROM region_edges
-		WHERE check_id = ? AND slot >= ? AND slot <= coalesce(?, 'infinity'::timestamptz) ORDER BY slot, region`,
-		i.CheckID, micro(from), i.ResolvedAt).Scan(ctx, &rows)
+	attempts, err := s.attemptEntries(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
-	entries := make([]vigil.TimelineEntry, len(rows))
-	for n, row := range rows {
-		entries[n] = vigil.TimelineEntry{
-			Time: row.Slot.UTC(), Kind: vigil.TimelineEdge, Region: row.Region, Failures: row.Failures, Firing: row.Firing,
+	entries := make([]vigil.TimelineEntry, 0, len(rows))
+	for _, row := range rows {
+		switch row.Kind {
+		case rowEdge:
+			entries = append(entries, vigil.TimelineEntry{
+				Time: row.Time.UTC(), Kind: vigil.TimelineEdge, Region: row.Region, Failures: row.Failures, Firing: row.Firing,
+			})
+		case rowState:
+			entries = append(entries, states[row.Number-1])
+		case rowAttempt:
+			if entry, ok := attempts[row.ID]; ok {
+				entries = append(entries, entry)
+			}
 		}
 	}
 	return entries, nil
 }
 
-func (s *Store) attempts(ctx context.Context, incidentID uuid.UUID) ([]vigil.TimelineEntry, error) {
+// attemptEntries reads attempts with their deliveries.
+func (s *Store) attemptEntries(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]vigil.TimelineEntry, error) {
+	if len(ids) == 0 {
+		return nil, nil //nolint:nilnil // no attempts
+	}
+	var rows []attemptRow
+	if err := s.db.NewSelect().Model(&rows).Where("a.id = ANY(?)", pgdialect.Array(ids)).Scan(ctx); err != nil {
+		return nil, err
+	}
 	var deliveries []deliveryRow
-	if err := s.db.NewSelect().Model(&deliveries).Where("d.incident_id = ?", incidentID).Scan(ctx); err != nil {
+	err := s.db.NewSelect().Model(&deliveries).ExcludeColumn("body").
+		Where("d.id IN (SELECT delivery_id FROM attempts WHERE id = ANY(?))", pgdialect.Array(ids)).Scan(ctx)
+	if err != nil {
 		return nil, err
 	}
 	byID := make(map[uuid.UUID]vigil.Delivery, len(deliveries))
 	for i := range deliveries {
 		byID[deliveries[i].ID] = deliveries[i].delivery()
 	}
-	var rows []attemptRow
-	err := s.db.NewSelect().Model(&rows).Where("a.delivery_id IN (SELECT id FROM deliveries WHERE incident_id = ?)", incidentID).
-		OrderExpr("a.started_at, a.number").Scan(ctx)
-	if err != nil {
-		return nil, err
-	}
-	entries := make([]vigil.TimelineEntry, len(rows))
+	entries := make(map[uuid.UUID]vigil.TimelineEntry, len(rows))
 	for i := range rows {
 		delivery, attempt := byID[rows[i].DeliveryID], rows[i].attempt()
-		entries[i] = vigil.TimelineEntry{Time: attempt.StartedAt, Kind: vigil.TimelineAttempt, Delivery: &delivery, Attempt: &attempt}
+		entries[attempt.ID] = vigil.TimelineEntry{
+			Time: attempt.StartedAt, Kind: vigil.TimelineAttempt, Delivery: &delivery, Attempt: &attempt,
+		}
 	}
 	return entries, nil
 }

@@ -80,69 +80,12 @@ func (s *Store) HoldTombstone(ctx context.Context, tombstone vigil.Tombstone, do
 	return errors.Join(done, wrap("hold a tombstone", err))
 }
 
-// Tombstones returns the tombstones of loops that have not ended, oldest first.
-func (s *Store) Tombstones(ctx context.Context, limit int) ([]vigil.Tombstone, error) {
+// Tombstones returns the tombstones of loops of these shards that have not ended, oldest
+// first.
+func (s *Store) Tombstones(ctx context.Context, shards []int, limit int) ([]vigil.Tombstone, error) {
 	var rows []tombstoneRow
 	err := s.db.NewSelect().Model(&rows).Column("check_id", "region", "org_id", "revision", "created_at").Where("t.done_at IS NULL").
+		Where("?", inShards("t.check_id", shards)).
 		OrderExpr("t.created_at, t.check_id, t.region").Limit(int64(limit)).Scan(ctx)
 	return tombstonesOf(rows), wrap("read tombstones", err)
-}
-
-// PurgeLoop records that the loop of a tombstone has ended. The tombstone remains for
-// workers' catalogues until its retention ends; one that was cleared or replaced is
-// not changed. While a deleted check has results, PurgeLoop deletes some of them
-// instead and returns false: call it again.
-func (s *Store) PurgeLoop(ctx context.Context, tombstone vigil.Tombstone) (done bool, err error) {
-	if more, err := s.purge(ctx, tombstone.CheckID); err != nil || more {
-		return false, wrap("remove the results of a deleted check", err)
-	}
-	_, err = s.db.NewRaw(`UPDATE loop_tombstones SET done_at = clock_timestamp()
-		WHERE check_id = ? AND region = ? AND created_at = ? AND done_at IS NULL`,
-		tombstone.CheckID, tombstone.Region, tombstone.CreatedAt).Exec(ctx)
-	return err == nil, wrap("close a tombstone", err)
-}
-
-// purgeTimeout limits how long the deletion of a check waits for the removal of its
-// results.
-const purgeTimeout = 2 * time.Second
-
-// purgeSoon removes results of a deleted check until purgeTimeout.
-func (s *Store) purgeSoon(ctx context.Context, checkID uuid.UUID) {
-	ctx, cancel := context.WithTimeout(ctx, purgeTimeout)
-	defer cancel()
-	for {
-		more, err := s.purge(ctx, checkID)
-		if err != nil {
-			s.log.DebugContext(ctx, "results of a deleted check remain until the next sweep", "check", checkID, "error", err)
-		}
-		if err != nil || !more {
-			return
-		}
-	}
-}
-
-// purge deletes the results of one day and region of a deleted check and reports
-// whether there were any. Each call takes less than a second, since an interrupted
-// one is rolled back. It holds row locks only.
-func (s *Store) purge(ctx context.Context, checkID uuid.UUID) (found bool, err error) {
-	var first struct {
-		Region string
-		Slot   time.Time
-	}
-	err = s.db.NewRaw("SELECT region, slot FROM results WHERE check_id = ?0 AND NOT EXISTS (SELECT FROM checks WHERE id = ?0) LIMIT 1",
-		checkID).
-		Scan(ctx, &first)
-	if isNoRow(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("look for results: %w", err)
-	}
-	day := first.Slot.UTC().Truncate(24 * time.Hour)
-	_, err = s.db.NewRaw("DELETE FROM results WHERE check_id = ? AND region = ? AND slot >= ? AND slot < ?",
-		checkID, first.Region, day, day.AddDate(0, 0, 1)).Exec(ctx)
-	if err != nil {
-		return false, fmt.Errorf("delete results: %w", err)
-	}
-	return true, nil
 }

@@ -98,7 +98,7 @@ func TestDeletingAHistory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		stones, err := s.Tombstones(t.Context(), 10)
+		stones, err := s.Tombstones(t.Context(), vigil.EverySweepShard(), 10)
 		if err != nil || len(stones) != 1 {
 			t.Fatalf("%+v, %v", stones, err)
 		}
@@ -127,7 +127,7 @@ func TestDeletingAHistory(t *testing.T) {
 // buryLoops buries what has a tombstone, as a sweep does that finds all ended.
 func buryLoops(tb testing.TB, s *storage.Store) {
 	tb.Helper()
-	stones, err := s.Tombstones(tb.Context(), 100)
+	stones, err := s.Tombstones(tb.Context(), vigil.EverySweepShard(), 100)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func TestTombstones(t *testing.T) {
 	// stone is the only one that stands.
 	stone := func(t *testing.T, s *storage.Store) vigil.Tombstone {
 		t.Helper()
-		stones, err := s.Tombstones(t.Context(), 10)
+		stones, err := s.Tombstones(t.Context(), vigil.EverySweepShard(), 10)
 		if err != nil || len(stones) != 1 {
 			t.Fatalf("%+v, %v", stones, err)
 		}
@@ -174,7 +174,7 @@ func TestTombstones(t *testing.T) {
 		if _, err := s.DeleteCheck(t.Context(), org.ID, c.ID); err != nil {
 			t.Fatal(err)
 		}
-		stones, err := s.Tombstones(t.Context(), 10)
+		stones, err := s.Tombstones(t.Context(), vigil.EverySweepShard(), 10)
 		if err != nil || len(stones) != 2 || stones[0].Revision != 0 || stones[1].Revision != 0 {
 			t.Errorf("of a deleted check: %+v, %v", stones, err)
 		}

@@ -28,7 +28,7 @@ func (s *Store) UpdateCheck(
 ) (vigil.Check, error) {
 	var after vigil.Check
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
-		if err := lockOrganization(ctx, tx, orgID); vigil.ErrorCode(err) == vigil.CodeNotFound {
+		if _, err := lockOrganization(ctx, tx, orgID); vigil.ErrorCode(err) == vigil.CodeNotFound {
 			return vigil.NotFound("check")
 		} else if err != nil {
 			return err

@@ -7,49 +7,45 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/uptrace/bun"
+
+	"vigil/timing"
 )
-
-// Retention is how long each kind of data is kept. Zero keeps it forever.
-type Retention struct {
-	Results    time.Duration // since the slot; deleted in whole days
-	Rollups    time.Duration // of rollups and gaps
-	Leases     time.Duration // since the last renewal
-	Tombstones time.Duration // since the loop has ended
-	Events     time.Duration // of the alert stream
-	Attempts   time.Duration // of deliveries; a delivery can be repeated while they are kept
-}
-
-// DefaultRetention keeps results for 90 days, rollups for 13 months, events for 7 days
-// and attempts for 30 days. It keeps expired leases and tombstones for a day, for
-// investigations.
-func DefaultRetention() Retention {
-	const day = 24 * time.Hour
-	return Retention{Results: 90 * day, Rollups: 396 * day, Leases: day, Tombstones: day, Events: 7 * day, Attempts: 30 * day}
-}
 
 // partitionsAhead is how many days in advance partitions are created.
 const partitionsAhead = 7
 
 // upkeepLock is the key of the advisory lock that serializes work on partitions.
-// upkeepLockTimeout is the lock_timeout of that work: other statements queue behind a
-// lock that it waits for.
+const upkeepLock = 0x7669_6769_6c00_0002
+
+// Other statements queue behind a lock that work on partitions waits for, so it gives
+// up after lockTimeout and tries again, upkeepTries times in about 6 s.
 const (
-	upkeepLock        = 0x7669_6769_6c00_0002
-	upkeepLockTimeout = "3s"
+	upkeepLockTimeout = 3 * time.Second // for other work on partitions
+	lockTimeout       = 100 * time.Millisecond
+	upkeepTries       = 8
+	minUpkeepWait     = 50 * time.Millisecond // between two tries; doubles
+	maxUpkeepWait     = 2 * time.Second
 )
 
 const partitionPrefix = "results_p"
 
 // EnsurePartitions creates the partitions of results from the day before now to 7 days
 // after it (UTC). Rows of these days move from the default partition to the new ones.
+// When another transaction keeps results locked for 6 s, it returns a CodeUnavailable
+// error: call it again.
 func (s *Store) EnsurePartitions(ctx context.Context, now time.Time) error {
 	today := now.UTC().Truncate(24 * time.Hour)
-	var err error
+	var errs []error
 	for d := -1; d <= partitionsAhead; d++ {
-		err = errors.Join(err, s.ensurePartition(ctx, today.AddDate(0, 0, d)))
+		err := s.ensurePartition(ctx, today.AddDate(0, 0, d))
+		errs = append(errs, err)
+		if isLockTimeout(err) {
+			break // the next one would wait for the same lock
+		}
 	}
-	return err
+	return errors.Join(errs...)
 }
 
 func (s *Store) ensurePartition(ctx context.Context, day time.Time) error {
@@ -97,55 +93,47 @@ func (s *Store) partitionExists(ctx context.Context, err error, name string) boo
 	return queryErr == nil && exists
 }
 
-// withUpkeepLock runs fn in a transaction that holds the upkeep lock. The transaction
-// fails when it waits for a lock longer than upkeepLockTimeout, so that results are not
-// delayed for longer.
+// withUpkeepLock runs fn in a transaction that holds the upkeep lock. When fn waits for a
+// lock longer than lockTimeout, the transaction is rolled back and tried again, so that
+// results are not delayed for longer.
 func (s *Store) withUpkeepLock(ctx context.Context, fn func(ctx context.Context, tx bun.Tx) error) error {
-	return s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
-		_, err := tx.NewRaw("SELECT set_config('lock_timeout', ?, true), pg_advisory_xact_lock(?)",
-			upkeepLockTimeout, int64(upkeepLock)).Exec(ctx)
-		if err != nil {
-			return fmt.Errorf("wait for the upkeep lock: %w", err)
+	ctx, wait := withQueryLimit(ctx, maintenanceLimit), minUpkeepWait // rows of the default partition may be many
+	for try := 1; ; try++ {
+		err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+			for _, step := range []string{
+				fmt.Sprintf("SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = %d", milliseconds(upkeepLockTimeout)),
+				fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", upkeepLock),
+				fmt.Sprintf("SET LOCAL lock_timeout = %d", milliseconds(lockTimeout)),
+			} {
+				if _, err := tx.ExecContext(ctx, step); err != nil {
+					return fmt.Errorf("wait for the upkeep lock: %w", err)
+				}
+			}
+			return fn(ctx, tx)
+		})
+		if !isLockTimeout(err) || try == upkeepTries {
+			return err
 		}
-		return fn(ctx, tx)
-	})
+		if err := timing.Sleep(ctx, wait); err != nil {
+			return err
+		}
+		wait = min(2*wait, maxUpkeepWait)
+	}
 }
 
-// DropExpired deletes the data whose retention is over. A step that fails does not stop
-// the others: the returned error joins those of all steps, and the next call tries again.
-func (s *Store) DropExpired(ctx context.Context, now time.Time, keep Retention) error {
-	var errs []error
-	if keep.Results > 0 {
-		errs = append(errs, s.dropPartitions(ctx, now.Add(-keep.Results)))
-	}
-	if keep.Events > 0 {
-		errs = append(errs, s.dropEvents(ctx, now.Add(-keep.Events), now.Add(-max(keep.Events, keep.Attempts))))
-	}
-	for _, expired := range []struct {
-		what, sql string
-		keep      time.Duration
-	}{
-		{"drop stray results", "DELETE FROM results_default WHERE slot < ?", keep.Results},
-		{"drop rollups", "DELETE FROM result_rollups WHERE hour < ?", keep.Rollups},
-		{"drop gaps", "DELETE FROM result_gaps WHERE last_slot < ?", keep.Rollups},
-		{"drop edges", "DELETE FROM region_edges WHERE slot < ?", keep.Results},
-		{"drop attempts", "DELETE FROM attempts WHERE started_at < ? AND finished_at IS NOT NULL", keep.Attempts},
-		{"drop leases", "DELETE FROM worker_leases WHERE renewed_at < ?", keep.Leases},
-		{"drop tombstones", "DELETE FROM loop_tombstones WHERE done_at < ?", keep.Tombstones},
-		{"drop tokens", "DELETE FROM account_tokens WHERE expires_at < ?", time.Hour},
-		{"drop failed logins", "DELETE FROM login_attempts WHERE last_at < ?", 2 * loginWindow},
-		{"drop rate windows", "DELETE FROM rate_windows WHERE started < ?", time.Hour},
-	} {
-		if expired.keep <= 0 {
-			continue
-		}
-		_, err := s.db.NewRaw(expired.sql, micro(now.Add(-expired.keep))).Exec(ctx)
-		errs = append(errs, wrap(expired.what, err))
-	}
-	return errors.Join(errs...)
+// isLockTimeout reports whether a statement gave up waiting for a lock, or was chosen to
+// end a deadlock.
+func isLockTimeout(err error) bool {
+	const lockNotAvailable, deadlockDetected = "55P03", "40P01" // of the Postgres manual, appendix A
+	refused, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && (refused.Code == lockNotAvailable || refused.Code == deadlockDetected)
 }
 
-// dropPartitions drops the partitions whose slots are all before a time.
+// dropPartitions drops the partitions whose slots are all before a time. Dropping one
+// locks results for a moment, with everything that reads or writes them. DETACH
+// CONCURRENTLY would not, but Postgres refuses it for a table with a default partition.
+// So the lock is waited for shortly, and a partition remains for the next call while a
+// long transaction, such as a backup, uses the table.
 func (s *Store) dropPartitions(ctx context.Context, before time.Time) error {
 	var names []string
 	err := s.db.NewRaw(`SELECT c.relname FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhrelid
@@ -160,9 +148,14 @@ func (s *Store) dropPartitions(ctx context.Context, before time.Time) error {
 			continue // the default partition, or one that is still needed
 		}
 		err = s.withUpkeepLock(ctx, func(ctx context.Context, tx bun.Tx) error {
+			// Postgres deletes the files after the commit, when the locks are free.
 			_, err := tx.NewRaw("DROP TABLE IF EXISTS ?", bun.Ident(name)).Exec(ctx)
 			return err
 		})
+		if isLockTimeout(err) {
+			s.log.InfoContext(ctx, "expired results remain for the next housekeeping, their table is in use", "partition", name, "error", err)
+			break
+		}
 		errs = append(errs, wrap("drop the partition "+name, err))
 	}
 	return errors.Join(errs...)

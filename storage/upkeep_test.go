@@ -87,6 +87,90 @@ func TestEnsurePartitions(t *testing.T) {
 	})
 }
 
+// hold opens a transaction that has a table locked until release is called.
+func hold(t *testing.T, dsn, lock string) (pid int, release func()) {
+	t.Helper()
+	tx, err := storagetest.Open(t, dsn).DB().BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.ExecContext(t.Context(), "SET LOCAL idle_in_transaction_session_timeout = 0; LOCK TABLE "+lock); err != nil {
+		t.Fatal(err)
+	}
+	if err := tx.NewRaw("SELECT pg_backend_pid()").Scan(t.Context(), &pid); err != nil {
+		t.Fatal(err)
+	}
+	return pid, func() { _ = tx.Rollback() }
+}
+
+// longestWait runs a query again and again until stop is called, which returns the
+// longest time that one took.
+func longestWait(t *testing.T, s *storage.Store, query string, args ...any) (stop func() time.Duration) {
+	t.Helper()
+	end, result := make(chan struct{}), make(chan time.Duration, 1)
+	go func() {
+		var longest time.Duration
+		for {
+			began := time.Now()
+			if _, err := s.DB().NewRaw(query, args...).Exec(t.Context()); err != nil {
+				t.Error(err)
+			}
+			longest = max(longest, time.Since(began))
+			select {
+			case <-end:
+				result <- longest
+				return
+			default:
+			}
+		}
+	}()
+	return func() time.Duration {
+		close(end)
+		return <-result
+	}
+}
+
+// TestPartitionInUse proves that the work on partitions waits for a long transaction
+// without blocking others, and is done when that has ended.
+func TestPartitionInUse(t *testing.T) {
+	t.Parallel()
+	dsn := storagetest.DSN(t)
+	s := storagetest.Open(t, dsn)
+	if err := s.EnsurePartitions(t.Context(), epoch()); err != nil {
+		t.Fatal(err)
+	}
+	before := partitions(t, s)
+	_, release := hold(t, dsn, "results IN ACCESS SHARE MODE") // as a backup does
+	stop := longestWait(t, s, "SELECT count(*) FROM results")
+	expired, keep := epoch().Add(3*day), storage.Retention{Results: day}
+	if err := s.DropExpired(t.Context(), expired, keep); err != nil {
+		t.Error(err)
+	}
+	if longest := stop(); longest > 2*time.Second {
+		t.Errorf("a reader waited for %v", longest)
+	} else {
+		t.Logf("the longest wait of a reader was %v, for a lock that is waited for 100 ms", longest)
+	}
+	if after := partitions(t, s); !slices.Equal(after, before) {
+		t.Fatalf("partitions %v", after)
+	}
+	release()
+	if err := s.DropExpired(t.Context(), expired, keep); err != nil {
+		t.Error(err)
+	}
+	if after := partitions(t, s); len(after) != len(before)-3 || slices.Contains(after, "results_p20260311") {
+		t.Errorf("partitions %v of %v", after, before)
+	}
+
+	_, release = hold(t, dsn, "results_default IN ROW EXCLUSIVE MODE")
+	err := s.EnsurePartitions(t.Context(), epoch().Add(30*day))
+	wantCode(t, err, vigil.CodeUnavailable)
+	release()
+	if err := s.EnsurePartitions(t.Context(), epoch().Add(30*day)); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestDropExpired(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
@@ -99,7 +183,7 @@ func TestDropExpired(t *testing.T) {
 	}
 	old := epoch().Add(-5 * day) // in the default partition
 	write(t, w, ok(c, newark, old), ok(c, newark, epoch()), ok(c, newark, epoch().Add(3*day)))
-	if err := s.RenewLease(t.Context(), "w1", []string{newark}); err != nil {
+	if _, err := s.RenewLease(t.Context(), vigil.Renewal{Worker: "w1", Regions: []string{newark}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.DeleteCheck(t.Context(), org.ID, gone.ID); err != nil {

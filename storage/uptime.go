@@ -42,7 +42,7 @@ const allRegions = ""
 func (s *Store) uptime(ctx context.Context, orgID uuid.UUID, w window, rolledUp bool) (vigil.Uptime, error) {
 	// One snapshot for all statements: otherwise a result that arrives in between
 	// could count both as a result and as missed.
-	tx, err := s.pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
+	tx, err := s.pool.BeginTx(ctx, pgx.TxOptions{BeginQuery: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" + s.localLimits()})
 	if err != nil {
 		return vigil.Uptime{}, fmt.Errorf("begin: %w", err)
 	}

@@ -81,6 +81,7 @@ func (s *Store) Recover(ctx context.Context, hash []byte, key vigil.NewKey, pass
 				return err
 			}
 		}
+		// Without the plan's limit: who lost every key must get one.
 		_, err = insertKey(ctx, tx, user.OrgID, user.ID, key, s.instant())
 		return err
 	})

@@ -126,7 +126,7 @@ const silentRegion = "coalesce(v.silent AND r.next_due + (2 * r.interval_ms + r.
 // with CodeNotFound when the check does not exist.
 func (s *Store) IncidentContext(ctx context.Context, checkID uuid.UUID) (vigil.IncidentContext, error) {
 	var read vigil.IncidentContext
-	err := s.db.RunInTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}, func(ctx context.Context, tx bun.Tx) error {
+	err := s.transact(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}, func(ctx context.Context, tx bun.Tx) error {
 		var check checkRow
 		err := tx.NewSelect().Model(&check).Column("id", "org_id", "enabled", "revision").Where("c.id = ?", checkID).Scan(ctx)
 		if err != nil {
@@ -199,11 +199,11 @@ func readIncidentHeads(ctx context.Context, tx bun.Tx, checkID uuid.UUID, read *
 	return nil
 }
 
-// Silences returns regions that became silent or ceased to be, of checks with a firing
-// rule or an open or latched incident. A region is silent when its next slot is
+// Silences returns regions that became silent or ceased to be, of checks of these shards
+// with a firing rule or an open or latched incident. A region is silent when its next slot is
 // overdue by two intervals and the deadline. The time before since, when the
 // platform itself was down, does not count.
-func (s *Store) Silences(ctx context.Context, now, since time.Time, limit int) ([]vigil.RegionSilence, error) {
+func (s *Store) Silences(ctx context.Context, now, since time.Time, shards []int, limit int) ([]vigil.RegionSilence, error) {
 	var rows []struct {
 		CheckID uuid.UUID `bun:"check_id"`
 		OrgID   uuid.UUID `bun:"org_id"`
@@ -213,11 +213,11 @@ func (s *Store) Silences(ctx context.Context, now, since time.Time, limit int) (
 	err := s.db.NewRaw(`SELECT v.check_id, r.org_id, v.region, NOT v.silent AS silent
 		FROM region_votes AS v JOIN check_regions AS r USING (check_id, region),
 			LATERAL (SELECT (2 * r.interval_ms + r.deadline_ms) * interval '1 millisecond' AS grace) AS g
-		WHERE r.active
+		WHERE r.active AND ?3
 			AND CASE WHEN v.silent THEN r.next_due + g.grace >= ?0 ELSE greatest(r.next_due, ?1) + g.grace < ?0 END
 			AND (EXISTS (SELECT FROM incidents AS i WHERE i.check_id = v.check_id AND (i.status <> 'resolved' OR i.latched))
 				OR EXISTS (SELECT FROM region_votes AS f WHERE f.check_id = v.check_id AND f.firing <> '{}'))
-		ORDER BY v.check_id, v.region LIMIT ?2`, micro(now), micro(since), limit).Scan(ctx, &rows)
+		ORDER BY v.check_id, v.region LIMIT ?2`, micro(now), micro(since), limit, inShards("v.check_id", shards)).Scan(ctx, &rows)
 	if err != nil {
 		return nil, wrap("find silent regions", err)
 	}
@@ -228,18 +228,20 @@ func (s *Store) Silences(ctx context.Context, now, since time.Time, limit int) (
 	return silences, nil
 }
 
-// MarkSilence records that a region became silent or ceased to be.
-func (s *Store) MarkSilence(ctx context.Context, silence vigil.RegionSilence) error {
-	_, err := s.db.NewRaw("UPDATE region_votes SET silent = ? WHERE check_id = ? AND region = ?",
-		silence.Silent, silence.CheckID, silence.Region).Exec(ctx)
+// MarkSilence records that a region became silent or ceased to be. It changes nothing
+// when the lease is of an older fence.
+func (s *Store) MarkSilence(ctx context.Context, lease vigil.SweepLease, silence vigil.RegionSilence) error {
+	_, err := s.db.NewRaw("UPDATE region_votes SET silent = ? WHERE check_id = ? AND region = ? AND ?",
+		silence.Silent, silence.CheckID, silence.Region, fenced(lease)).Exec(ctx)
 	return wrap("record a silence", err)
 }
 
-// UnhandledVotes returns votes with a firing rule of checks without an incident, 30 s
-// after they were reported and outside of their wait. They exist after a rule was
+// UnhandledVotes returns votes with a firing rule of checks of these shards without an
+// incident, 30 s after they were reported and outside of their wait, or at once when the
+// workflow that had them was lost with Temporal's store. They exist after a rule was
 // enabled or a region ceased to be silent, which cause no new vote, and as long as
 // a region policy is not met.
-func (s *Store) UnhandledVotes(ctx context.Context, now time.Time, limit int) ([]vigil.UnhandledVote, error) {
+func (s *Store) UnhandledVotes(ctx context.Context, now time.Time, shards []int, limit int) ([]vigil.UnhandledVote, error) {
 	var rows []struct {
 		CheckID   uuid.UUID `bun:"check_id"`
 		Region    string    `bun:"region"`
@@ -249,10 +251,11 @@ func (s *Store) UnhandledVotes(ctx context.Context, now time.Time, limit int) ([
 	}
 	err := s.db.NewRaw(`SELECT v.check_id, v.region, c.org_id, c.name, c.target
 		FROM region_votes AS v JOIN check_regions AS r USING (check_id, region) JOIN checks AS c ON c.id = v.check_id
-		WHERE v.firing <> '{}' AND r.active AND NOT `+silentRegion+` AND `+sweepable+`
+		WHERE v.firing <> '{}' AND r.active AND NOT `+silentRegion+` AND (`+sweepable+` OR `+lostSince+`) AND ?
 			AND EXISTS (SELECT FROM alert_rules AS a WHERE a.check_id = v.check_id AND a.enabled AND a.id = ANY (v.firing))
 			AND NOT EXISTS (SELECT FROM incidents AS i WHERE i.check_id = v.check_id AND (i.status <> 'resolved' OR i.latched))
-		ORDER BY v.swept_at LIMIT ?`, micro(now), milliseconds(firstSweepWait), micro(now), limit).Scan(ctx, &rows)
+		ORDER BY v.swept_at LIMIT ?`, micro(now), milliseconds(firstSweepWait), micro(now), inShards("v.check_id", shards), limit).
+		Scan(ctx, &rows)
 	if err != nil {
 		return nil, wrap("find unack votes", err)
 	}
@@ -264,8 +267,8 @@ func (s *Store) UnhandledVotes(ctx context.Context, now time.Time, limit int) ([
 }
 
 // MarkVoteSwept records a repair of a vote and doubles its wait.
-func (s *Store) MarkVoteSwept(ctx context.Context, vote vigil.UnhandledVote, at time.Time) error {
-	return s.markSwept(ctx, "region_votes", "check_id = ? AND region = ?", at, vote.CheckID, vote.Region)
+func (s *Store) MarkVoteSwept(ctx context.Context, lease vigil.SweepLease, vote vigil.UnhandledVote, at time.Time) error {
+	return s.markSwept(ctx, lease, "region_votes", "check_id = ? AND region = ?", at, vote.CheckID, vote.Region)
 }
 
 // isNoRow says whether a query found nothing.

@@ -124,7 +124,7 @@ func TestUnhandledVotes(t *testing.T) {
 		t.Helper()
 		at = at.Add(later)
 		a.clock.set(at)
-		found, err := a.store.UnhandledVotes(t.Context(), at, 10)
+		found, err := a.store.UnhandledVotes(t.Context(), at, vigil.EverySweepShard(), 10)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,7 +152,7 @@ func TestUnhandledVotes(t *testing.T) {
 		t.Fatalf("found %+v", found)
 	}
 	for _, wait := range []time.Duration{30 * time.Second, time.Minute} { // it doubles
-		if err := a.store.MarkVoteSwept(t.Context(), found[0], at); err != nil {
+		if err := a.store.MarkVoteSwept(t.Context(), a.lease(), found[0], at); err != nil {
 			t.Fatal(err)
 		}
 		if found := unhandled(wait - time.Second); len(found) != 0 {
@@ -176,7 +176,8 @@ func TestUnhandledVotes(t *testing.T) {
 	a.resolve(id, vigil.ResolvedAutomatically)
 	at = at.Add(time.Hour)
 	for _, silent := range []bool{true, false} {
-		err := a.store.MarkSilence(t.Context(), vigil.RegionSilence{CheckID: a.check.ID, OrgID: a.org.ID, Region: newark, Silent: silent})
+		silence := vigil.RegionSilence{CheckID: a.check.ID, OrgID: a.org.ID, Region: newark, Silent: silent}
+		err := a.store.MarkSilence(t.Context(), a.lease(), silence)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -193,7 +194,7 @@ func TestSilences(t *testing.T) {
 	silences := func(now, since time.Time) []vigil.RegionSilence {
 		t.Helper()
 		a.clock.set(now)
-		found, err := a.store.Silences(t.Context(), now, since, 10)
+		found, err := a.store.Silences(t.Context(), now, since, vigil.EverySweepShard(), 10)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -212,7 +213,7 @@ func TestSilences(t *testing.T) {
 	if len(found) != 1 || found[0].Region != newark || !found[0].Silent || found[0].OrgID != a.org.ID {
 		t.Fatalf("found %+v", found)
 	}
-	if err := a.store.MarkSilence(t.Context(), found[0]); err != nil {
+	if err := a.store.MarkSilence(t.Context(), a.lease(), found[0]); err != nil {
 		t.Fatal(err)
 	}
 	if again := silences(overdue, epoch()); len(again) != 0 {

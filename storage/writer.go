@@ -30,15 +30,20 @@ type WriterOptions struct {
 }
 
 const (
-	minRetryDelay = 50 * time.Millisecond // doubles after each attempt
-	maxRetryDelay = 2 * time.Second
-	commitTimeout = 30 * time.Second // for one transaction
-	drainTimeout  = 5 * time.Second  // for the accepted rows when the writer stops
+	// resultWriters is how many transactions of a ResultWriter can be in flight.
+	resultWriters = 4
+	// rowsPerWriter is how many rows one transaction takes before another idle one gets a
+	// share.
+	rowsPerWriter = 128
+
+	drainTimeout = 5 * time.Second // for the accepted rows when the writer stops
 )
 
 // ResultWriter stores the results of many goroutines in shared transactions, since a
-// commit costs about the same for one row and for hundreds. Several writers, also in
-// several processes, may store rows of the same checks at once.
+// commit costs about the same for one row and for hundreds. Several transactions may be in
+// flight: the loops are divided among them by hash, and a loop is in one at a time, so that
+// its rows are stored in their order. A loop whose row is locked elsewhere waits alone.
+// Several writers, also in several processes, may store rows of the same checks at once.
 type ResultWriter struct {
 	store     *Store
 	delay     time.Duration
@@ -64,12 +69,15 @@ type pendingRow struct {
 	worker   string
 	deadline time.Duration
 	missed   int64        // slots before it without a result
+	came     time.Time    // when the writer accepted it
+	previous time.Time    // newest slot with a result before it was written
 	outcome  chan outcome // has a buffer of one
 }
 
 type outcome struct {
 	stored vigil.StoredResult
 	err    error
+	locked bool // another transaction has the lock of the loop; nothing was stored
 }
 
 // NewResultWriter returns a writer. Write blocks until Run is started.
@@ -97,8 +105,10 @@ func NewResultWriter(s *Store, opts WriterOptions) *ResultWriter {
 // Write stores a result and returns the row that Postgres then has for its slot: this
 // one, or an earlier one. It blocks until the row is committed, cannot be stored, or ctx
 // ends; in the last case the row may still be stored. While Postgres is unavailable, it
-// waits. A check, or a region of it, that does not exist is a CodeNotFound error. After
-// the writer has stopped, it returns a CodeUnavailable error.
+// waits. A check, or a region of it, that does not exist is a CodeNotFound error. A result
+// of a worker that lost the loop to another one is a CodeConflict error when the other one
+// has stored a newer result (see insertSQL). After the writer has stopped, it returns a
+// CodeUnavailable error.
 func (w *ResultWriter) Write(ctx context.Context, row vigil.ResultRow) (vigil.StoredResult, error) {
 	result, metadata, err := storable(row.Result)
 	if err != nil {
@@ -145,33 +155,13 @@ func (w *ResultWriter) Run(ctx context.Context) error {
 	// Rows that were accepted are stored even after ctx has ended.
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	finished := make(chan struct{})
-	defer close(finished)
-	go func() {
-		select {
-		case <-ctx.Done():
-		case <-w.closing:
-		case <-finished:
-			return
-		}
-		select {
-		case <-time.After(drainTimeout):
-			stop()
-		case <-finished:
-		}
-	}()
-	for {
-		group, more := w.collect(ctx)
-		if !more {
-			close(w.stopped)
-		}
-		if len(group) > 0 {
-			w.commitAll(work, group)
-		}
-		if !more {
-			return nil
-		}
-	}
+	d := newDispatcher(work, w)
+	d.accept(ctx)
+	close(w.stopped)
+	drained := time.AfterFunc(drainTimeout, stop)
+	defer drained.Stop()
+	d.drain()
+	return nil
 }
 
 // Close stops the writer: accepted rows are stored, later ones are refused. It waits
@@ -186,34 +176,6 @@ func (w *ResultWriter) Close() {
 	}
 	close(w.stopped)
 	close(w.done)
-}
-
-// collect waits for a first row and then, up to the delay, for the rest of a group; more
-// is false when the writer must stop after this group.
-func (w *ResultWriter) collect(ctx context.Context) (group []*pendingRow, more bool) {
-	select {
-	case p := <-w.queue:
-		group = append(group, p)
-	case <-ctx.Done():
-		return nil, false
-	case <-w.closing:
-		return nil, false
-	}
-	full := time.NewTimer(w.delay)
-	defer full.Stop()
-	for len(group) < w.maxRows {
-		select {
-		case p := <-w.queue:
-			group = append(group, p)
-		case <-full.C:
-			return group, true
-		case <-ctx.Done():
-			return group, false
-		case <-w.closing:
-			return group, false
-		}
-	}
-	return group, true
 }
 
 // complete ends the Write of a row with its outcome.

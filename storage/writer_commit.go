@@ -39,36 +39,64 @@ type slotKey struct {
 
 func (p *pendingRow) slotKey() slotKey { return slotKey{p.key(), p.result.Slot} }
 
-// groupTx is the state of the transaction that stores a group.
+// groupTx is the state of the transaction that stores a group. It takes two round trips
+// when nothing unusual is in the group: one begins, locks the loops, inserts the rows and
+// reads rollups, and one writes what follows from them and commits.
 type groupTx struct {
-	tx       pgx.Tx
+	conn     *pgx.Conn
 	rows     []*pendingRow             // sorted by loop and slot, one for each slot
 	loops    map[loopKey]*loopProgress // of the loops that exist, locked
+	skipped  map[loopKey]bool          // loops that another transaction has locked
 	inserted map[slotKey]bool          // slots that had no result before
 	existing map[slotKey]vigil.Result  // of the other slots
+	sums     map[hourKey]*rollup       // stored rollups of the hours of the rows
+	writes   *pgx.Batch                // sent with the commit
 }
 
-// commit stores a group and returns the outcome of each row, in its order.
+// commit stores a group and returns the outcome of each row, in its order. It does not wait
+// for the lock of a loop.
 func (s *Store) commit(ctx context.Context, group []*pendingRow) ([]outcome, error) {
-	tx, err := s.probing.Begin(ctx)
+	pooled, err := s.probing.Acquire(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("begin: %w", err)
+		return nil, fmt.Errorf("acquire a connection: %w", err)
 	}
-	defer func() {
-		_ = tx.Rollback(context.WithoutCancel(ctx)) // does nothing after the commit
-	}()
-	g := &groupTx{tx: tx, rows: distinct(group)}
-	for _, step := range []func(context.Context) error{
-		g.lockLoops, g.insertRows, g.readExisting, g.fillGaps, g.addToRollups, g.storeProgress,
-	} {
-		if err := step(ctx); err != nil {
-			return nil, err
-		}
+	defer pooled.Release() // closes the connection unless it is idle and without a transaction
+	g := &groupTx{conn: pooled.Conn(), rows: distinct(group), writes: &pgx.Batch{}}
+	err = g.store(ctx, s.probingLimits())
+	if g.conn.PgConn().TxStatus() != 'I' && !g.conn.IsClosed() {
+		_, _ = g.conn.Exec(ctx, "ROLLBACK") // if it fails, Release closes the connection
 	}
-	if err := tx.Commit(ctx); err != nil {
-		return nil, fmt.Errorf("commit: %w", err)
+	if err != nil {
+		return nil, err
 	}
 	return g.outcomes(group), nil
+}
+
+// probingLimits is the statement that sets the limits of a transaction with results, empty
+// where the session has them.
+func (s *Store) probingLimits() string {
+	if !s.connector.pooled {
+		return ""
+	}
+	return probingLimits.selectLocal()
+}
+
+func (g *groupTx) store(ctx context.Context, limits string) error {
+	if err := g.insert(ctx, limits); err != nil {
+		return err
+	}
+	for _, step := range []func(context.Context) error{g.findSkipped, g.readExisting, g.fillGaps} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	g.addToRollups()
+	g.storeProgress()
+	g.writes.Queue("COMMIT")
+	if err := g.conn.SendBatch(ctx, g.writes).Close(); err != nil {
+		return fmt.Errorf("write progress and commit: %w", err)
+	}
+	return nil
 }
 
 // distinct sorts a group by key, so that all writers lock loops in the same order, and
@@ -92,6 +120,8 @@ func (g *groupTx) outcomes(group []*pendingRow) []outcome {
 	for i, p := range group {
 		key := p.slotKey()
 		switch {
+		case g.skipped[key.loop]:
+			out[i].locked = true
 		case g.loops[key.loop] == nil:
 			out[i].err = vigil.NotFound("check")
 		case g.inserted[key]:
@@ -101,70 +131,118 @@ func (g *groupTx) outcomes(group []*pendingRow) []outcome {
 				out[i].stored.Inserted, out[i].stored.Missed = true, p.missed
 			}
 		default:
-			out[i].stored = vigil.StoredResult{Result: g.existing[key]}
+			existing, found := g.existing[key]
+			if out[i].stored.Result = existing; !found {
+				out[i].err = errTooLate()
+			}
+		}
+		if winner := winners[key]; winner != nil {
+			out[i].stored.Previous = winner.previous
 		}
 	}
 	return out
 }
 
-// lockLoops locks and reads the loops of the group, and drops the rows of loops that do
-// not exist.
-func (g *groupTx) lockLoops(ctx context.Context) error {
-	var checks [][16]byte
-	var regions []string
-	for i, p := range g.rows {
-		if i == 0 || g.rows[i-1].key() != p.key() {
-			checks, regions = append(checks, p.result.CheckID), append(regions, p.result.Region)
-		}
-	}
-	found, err := g.tx.Query(ctx, `
-		SELECT r.check_id, r.region, r.active, r.start_at, r.anchor, r.interval_ms, r.offset_ms, r.counted_until,
-			r.last_slot, r.last_time, r.last_scheduled, r.next_due, r.deadline_ms, r.health, r.missed, r.worker
-		FROM check_regions AS r JOIN unnest($1::uuid[], $2::text[]) AS k (check_id, region)
-			ON r.check_id = k.check_id AND r.region = k.region
-		ORDER BY r.check_id, r.region FOR UPDATE OF r`, checks, regions)
-	if err != nil {
-		return fmt.Errorf("lock loops: %w", err)
-	}
-	loops, err := pgx.CollectRows(found, scanProgress)
-	if err != nil {
-		return fmt.Errorf("lock loops: %w", err)
-	}
-	g.loops = make(map[loopKey]*loopProgress, len(loops))
-	for _, l := range loops {
-		g.loops[l.key()] = l
-	}
-	g.rows = slices.DeleteFunc(g.rows, func(p *pendingRow) bool { return g.loops[p.key()] == nil })
-	return nil
+func errTooLate() error {
+	return vigil.Errorf(vigil.CodeConflict, "The result was not stored: another worker has stored a newer one.")
 }
 
-// insertRows inserts the rows whose slots have no result yet.
-func (g *groupTx) insertRows(ctx context.Context) error {
-	g.inserted = make(map[slotKey]bool, len(g.rows))
-	if len(g.rows) == 0 {
-		return nil
-	}
-	c := newColumns(g.rows)
-	inserted, err := g.tx.Query(ctx, `
+// insertSQL locks the loops of the rows that are not locked, inserts the rows whose slots
+// have no result yet, and returns the loops with their inserted slots. A row is too late
+// when another worker has the loop and has stored a newer result: the state of the loop
+// includes that one already, and could not include this one in the order of slots. It is
+// not inserted, and its slot stays missed. That a slot has a result is found by its unique
+// index, not by the snapshot of the statement, which may be older than the lock.
+const insertSQL = `
+	WITH n AS MATERIALIZED (
+		SELECT * FROM unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::uuid[], $5::timestamptz[], $6::bool[], $7::bool[],
+			$8::float8[], $9::int4[], $10::text[], $11::text[], $14::text[])
+			AS n (check_id, region, slot, id, time, manual, success, response_time_ms, status_code, error_message, metadata, worker)
+	), l AS MATERIALIZED (
+		SELECT r.check_id, r.region, r.active, r.start_at, r.anchor, r.interval_ms, r.offset_ms, r.counted_until,
+			r.last_slot, r.last_time, r.last_scheduled, r.next_due, r.deadline_ms, r.health, r.missed, r.worker
+		FROM check_regions AS r JOIN unnest($12::uuid[], $13::text[]) AS k (check_id, region)
+			ON r.check_id = k.check_id AND r.region = k.region
+		FOR UPDATE OF r SKIP LOCKED
+	), i AS (
 		INSERT INTO results (check_id, region, slot, id, time, manual, success, response_time_ms, status_code, error_message, metadata)
 		SELECT n.check_id, n.region, n.slot, n.id, n.time, n.manual, n.success, n.response_time_ms, n.status_code, n.error_message,
 			n.metadata::jsonb
-		FROM unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::uuid[], $5::timestamptz[], $6::bool[], $7::bool[],
-			$8::float8[], $9::int4[], $10::text[], $11::text[])
-			AS n (check_id, region, slot, id, time, manual, success, response_time_ms, status_code, error_message, metadata)
+		FROM n JOIN l ON n.check_id = l.check_id AND n.region = l.region
+			AND (n.manual OR l.worker IN ('', n.worker) OR l.last_slot IS NULL OR n.slot >= l.last_slot)
 		ON CONFLICT (check_id, region, slot) DO NOTHING
-		RETURNING check_id, region, slot`,
-		c.checks, c.regions, c.slots, c.ids, c.times, c.manual, c.success, c.responses, c.statuses, c.errors, c.metadata)
-	if err != nil {
+		RETURNING check_id, region, slot
+	), s AS (
+		SELECT check_id, region, array_agg(slot) AS slots FROM i GROUP BY check_id, region
+	)
+	SELECT l.*, s.slots FROM l LEFT JOIN s ON s.check_id = l.check_id AND s.region = l.region`
+
+// insert begins the transaction, locks the loops that are not locked, inserts their rows
+// and reads the rollups of their hours.
+func (g *groupTx) insert(ctx context.Context, limits string) error {
+	c, keys := newColumns(g.rows), g.keys()
+	batch := &pgx.Batch{}
+	batch.Queue("BEGIN")
+	if limits != "" {
+		batch.Queue(limits)
+	}
+	g.loops, g.inserted = make(map[loopKey]*loopProgress, len(keys.checks)), make(map[slotKey]bool, len(g.rows))
+	batch.Queue(insertSQL, c.checks, c.regions, c.slots, c.ids, c.times, c.manual, c.success, c.responses, c.statuses, c.errors, c.metadata,
+		keys.checks, keys.regions, c.workers).Query(g.scanInserted)
+	g.queueRollups(batch)
+	if err := g.conn.SendBatch(ctx, batch).Close(); err != nil {
 		return fmt.Errorf("insert results: %w", err)
 	}
-	var key slotKey
-	_, err = pgx.ForEachRow(inserted, []any{&key.loop.check, &key.loop.region, &key.slot}, func() error {
-		g.inserted[key] = true
+	return nil
+}
+
+func (g *groupTx) scanInserted(found pgx.Rows) error {
+	for found.Next() {
+		l, slots, err := scanProgress(found)
+		if err != nil {
+			return err
+		}
+		g.loops[l.key()] = l
+		for _, slot := range slots {
+			g.inserted[slotKey{l.key(), slot.UTC()}] = true
+		}
+	}
+	return found.Err()
+}
+
+// keys are the loops of the rows, each once.
+func (g *groupTx) keys() columns {
+	var c columns
+	for i, p := range g.rows {
+		if i == 0 || g.rows[i-1].key() != p.key() {
+			c.checks, c.regions = append(c.checks, p.result.CheckID), append(c.regions, p.result.Region)
+		}
+	}
+	return c
+}
+
+// findSkipped finds out which loops are locked and which do not exist, and drops the rows
+// of both.
+func (g *groupTx) findSkipped(ctx context.Context) error {
+	keys := g.keys()
+	if len(g.loops) == len(keys.checks) {
+		return nil
+	}
+	g.rows = slices.DeleteFunc(g.rows, func(p *pendingRow) bool { return g.loops[p.key()] == nil })
+	found, err := g.conn.Query(ctx, `
+		SELECT r.check_id, r.region FROM check_regions AS r JOIN unnest($1::uuid[], $2::text[]) AS k (check_id, region)
+			ON r.check_id = k.check_id AND r.region = k.region`, keys.checks, keys.regions)
+	if err != nil {
+		return fmt.Errorf("look for loops: %w", err)
+	}
+	g.skipped = make(map[loopKey]bool)
+	var key loopKey
+	_, err = pgx.ForEachRow(found, []any{&key.check, &key.region}, func() error {
+		g.skipped[key] = g.loops[key] == nil
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("insert results: %w", err)
+		return fmt.Errorf("look for loops: %w", err)
 	}
 	return nil
 }
@@ -175,7 +253,7 @@ func (g *groupTx) readExisting(ctx context.Context) error {
 		return nil
 	}
 	c := newColumns(slices.DeleteFunc(slices.Clone(g.rows), func(p *pendingRow) bool { return g.inserted[p.slotKey()] }))
-	found, err := g.tx.Query(ctx, `
+	found, err := g.conn.Query(ctx, `
 		SELECT r.check_id, r.region, r.slot, r.id, r.time, r.manual, r.success,
 			r.response_time_ms, r.status_code, r.error_message, r.metadata
 		FROM results AS r JOIN unnest($1::uuid[], $2::text[], $3::timestamptz[]) AS k (check_id, region, slot)
@@ -212,6 +290,7 @@ type columns struct {
 	statuses        []*int
 	errors          []*string
 	metadata        []*string
+	workers         []string
 }
 
 func newColumns(rows []*pendingRow) columns {
@@ -223,7 +302,7 @@ func newColumns(rows []*pendingRow) columns {
 		c.manual, c.success = append(c.manual, r.Manual), append(c.success, r.Success)
 		c.responses = append(c.responses, responseMS(r.ResponseTime))
 		c.statuses, c.errors = append(c.statuses, vigil.NilIfZero(r.StatusCode)), append(c.errors, vigil.NilIfZero(r.Error))
-		c.metadata = append(c.metadata, vigil.NilIfZero(string(p.metadata)))
+		c.metadata, c.workers = append(c.metadata, vigil.NilIfZero(string(p.metadata))), append(c.workers, p.worker)
 	}
 	return c
 }

@@ -7,64 +7,122 @@ import (
 	"io"
 	"net"
 	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"vigil"
-	"vigil/timing"
 )
 
-// commitAll stores a group and completes each of its rows. While Postgres is unavailable
-// it retries as long as a Write waits for a row. A group that Postgres refuses is split
-// in halves until only the faulty row fails.
-func (w *ResultWriter) commitAll(ctx context.Context, group []*pendingRow) {
-	delay, since := minRetryDelay, w.now()
-	for {
-		group = dropAbandoned(group)
-		if len(group) == 0 {
-			return
-		}
-		outcomes, err := w.tryCommit(ctx, group)
-		switch {
-		case err == nil:
-			for i, p := range group {
-				p.complete(outcomes[i].stored, outcomes[i].err)
-			}
-			return
-		case ctx.Err() != nil:
-			for _, p := range group {
-				p.complete(vigil.StoredResult{}, errStopped)
-			}
-			return
-		case retryable(err):
-			w.log.WarnContext(ctx, "results wait for the database",
-				"rows", len(group), "waited", w.now().Sub(since), "retry_in", delay, "error", err)
-			_ = timing.Sleep(ctx, delay) // the loop checks whether ctx has ended
-			delay = min(2*delay, maxRetryDelay)
-		case len(group) == 1:
-			p := group[0]
-			w.log.ErrorContext(ctx, "result cannot be stored",
-				"check", p.result.CheckID, "region", p.result.Region, "slot", p.result.Slot, "error", err)
-			p.complete(vigil.StoredResult{}, err)
-			return
-		default:
-			half := len(group) / 2
-			w.commitAll(ctx, group[:half])
-			group = group[half:]
-		}
+// attempt is one try to store the rows of some lanes.
+type attempt struct {
+	lanes   []*lane
+	group   []*pendingRow
+	timeout time.Duration // of each transaction
+
+	left map[loopKey]leftover // what is not stored
+	err  error                // the database is unavailable
+}
+
+// leftover are rows of a loop that are not stored.
+type leftover struct {
+	rows []*pendingRow
+	// locked: another transaction has the lock of the loop. Refused: a statement waited in
+	// vain for another lock, or was in conflict with another transaction.
+	locked, refused bool
+}
+
+// run stores the group and completes its rows, except those in left.
+func (a *attempt) run(ctx context.Context, w *ResultWriter) {
+	a.left = make(map[loopKey]leftover)
+	slices.SortStableFunc(a.group, func(a, b *pendingRow) int { return compareKeys(a.key(), b.key()) })
+	if len(a.group) > 0 {
+		a.store(ctx, w, a.group)
 	}
 }
 
-// tryCommit stores a group in one transaction, which may take up to commitTimeout.
-func (w *ResultWriter) tryCommit(ctx context.Context, group []*pendingRow) ([]outcome, error) {
-	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
+// store stores rows that are sorted by their loops. A group that Postgres refuses is split
+// in halves until only the faulty row fails, or only the loop waits that is in conflict
+// with another transaction.
+func (a *attempt) store(ctx context.Context, w *ResultWriter, rows []*pendingRow) {
+	first, last := rows[0].key(), rows[len(rows)-1].key()
+	if _, blocked := a.left[first]; a.err != nil || blocked && first == last {
+		a.leave(rows, leftover{})
+		return
+	}
+	err := a.try(ctx, w, rows)
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		for _, p := range rows {
+			p.complete(vigil.StoredResult{}, errStopped)
+		}
+	case inConflict(err) && first == last:
+		a.leave(rows, leftover{refused: true})
+	case retryable(err) && !inConflict(err):
+		a.err = err
+		a.leave(rows, leftover{})
+	case len(rows) == 1:
+		p := rows[0]
+		w.log.ErrorContext(ctx, "result cannot be stored",
+			"check", p.result.CheckID, "region", p.result.Region, "slot", p.result.Slot, "error", err)
+		p.complete(vigil.StoredResult{}, err)
+	default:
+		half := middle(rows)
+		a.store(ctx, w, rows[:half])
+		a.store(ctx, w, rows[half:])
+	}
+}
+
+// middle returns where to split rows: between two loops when there are several, so that the
+// rows of a loop stay together.
+func middle(rows []*pendingRow) int {
+	half := len(rows) / 2
+	for at := 0; at < half; at++ {
+		for _, i := range []int{half - at, half + at} {
+			if i > 0 && i < len(rows) && rows[i-1].key() != rows[i].key() {
+				return i
+			}
+		}
+	}
+	if last := len(rows) - 1; rows[last-1].key() != rows[last].key() {
+		return last
+	}
+	return half
+}
+
+// try stores rows in one transaction.
+func (a *attempt) try(ctx context.Context, w *ResultWriter, rows []*pendingRow) error {
+	bounded, cancel := context.WithTimeout(ctx, a.timeout)
 	defer cancel()
 	began := w.now()
-	outcomes, err := w.store.commit(ctx, group)
-	if err == nil && w.committed != nil {
-		w.committed(ctx, len(group), w.now().Sub(began))
+	outcomes, err := w.store.commit(bounded, rows)
+	if err != nil {
+		return err
 	}
-	return outcomes, err
+	stored := 0
+	for i, p := range rows {
+		if outcomes[i].locked {
+			a.leave(rows[i:i+1], leftover{locked: true})
+			continue
+		}
+		stored++
+		p.complete(outcomes[i].stored, outcomes[i].err)
+	}
+	if stored > 0 && w.committed != nil {
+		w.committed(ctx, stored, w.now().Sub(began))
+	}
+	return nil
+}
+
+// leave keeps rows for another attempt.
+func (a *attempt) leave(rows []*pendingRow, why leftover) {
+	for _, p := range rows {
+		left := a.left[p.key()]
+		left.rows = append(left.rows, p)
+		left.locked, left.refused = left.locked || why.locked, left.refused || why.refused
+		a.left[p.key()] = left
+	}
 }
 
 // dropAbandoned drops the rows whose Write has returned because its context ended.
@@ -76,6 +134,23 @@ func dropAbandoned(group []*pendingRow) []*pendingRow {
 		p.complete(vigil.StoredResult{}, context.Cause(p.ctx))
 		return true
 	})
+}
+
+// SQLSTATEs of conflicts with other transactions (Postgres manual, appendix A).
+const (
+	serializationFailure = "40001"
+	deadlockDetected     = "40P01"
+	lockNotAvailable     = "55P03"
+)
+
+// inConflict reports whether a transaction failed because of another one.
+func inConflict(err error) bool {
+	refused, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && slices.Contains([]string{serializationFailure, deadlockDetected, lockNotAvailable}, refused.Code)
+}
+
+func isTimeout(err error) bool {
+	return pgconn.Timeout(err) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // retryable reports whether a retry may succeed: Postgres is unreachable, is short of
@@ -97,7 +172,7 @@ func retryable(err error) bool {
 	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
 		return true
 	}
-	return pgconn.SafeToRetry(err) || pgconn.Timeout(err) ||
+	return pgconn.SafeToRetry(err) || isTimeout(err) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
-		errors.Is(err, driver.ErrBadConn) || errors.Is(err, context.DeadlineExceeded)
+		errors.Is(err, driver.ErrBadConn)
 }

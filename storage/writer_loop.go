@@ -30,13 +30,15 @@ type loopProgress struct {
 
 func (l *loopProgress) key() loopKey { return loopKey{l.check, l.region} }
 
-func scanProgress(row pgx.CollectableRow) (*loopProgress, error) {
+// scanProgress reads a loop and its slots whose results were inserted.
+func scanProgress(row pgx.Rows) (*loopProgress, []time.Time, error) {
 	var l loopProgress
+	var inserted []time.Time
 	var intervalMS, offsetMS int64
 	err := row.Scan(&l.check, &l.region, &l.active, &l.schedule.Start, &l.schedule.Anchor, &intervalMS, &offsetMS, &l.countedUntil,
-		&l.lastSlot, &l.lastTime, &l.lastScheduled, &l.nextDue, &l.deadlineMS, &l.health, &l.missed, &l.worker)
+		&l.lastSlot, &l.lastTime, &l.lastScheduled, &l.nextDue, &l.deadlineMS, &l.health, &l.missed, &l.worker, &inserted)
 	l.schedule.Interval, l.schedule.Offset = fromMilliseconds(intervalMS), fromMilliseconds(offsetMS)
-	return &l, err
+	return &l, inserted, err
 }
 
 // advance updates the progress for an inserted row. It returns false for a scheduled row
@@ -77,7 +79,9 @@ func (l *loopProgress) advance(p *pendingRow) (counted bool) {
 func (g *groupTx) fillGaps(ctx context.Context) error {
 	var late []*pendingRow
 	for _, p := range g.rows {
-		if g.inserted[p.slotKey()] && !g.loops[p.key()].advance(p) {
+		loop := g.loops[p.key()]
+		p.previous = zeroIfNil(loop.lastSlot)
+		if g.inserted[p.slotKey()] && !loop.advance(p) {
 			late = append(late, p)
 		}
 	}
@@ -102,9 +106,7 @@ func (g *groupTx) fillGaps(ctx context.Context) error {
 		}
 	}
 	for key := range changed {
-		if err := g.replaceGaps(ctx, key, stored[key], left[key]); err != nil {
-			return err
-		}
+		g.replaceGaps(key, stored[key], left[key])
 	}
 	return nil
 }
@@ -112,7 +114,7 @@ func (g *groupTx) fillGaps(ctx context.Context) error {
 // gapsAround reads the stored gaps that may contain the slots of late results.
 func (g *groupTx) gapsAround(ctx context.Context, late []*pendingRow) (map[loopKey][]gap, error) {
 	c := newColumns(late)
-	found, err := g.tx.Query(ctx, `
+	found, err := g.conn.Query(ctx, `
 		SELECT DISTINCT g.check_id, g.region, g.first_slot, g.last_slot, g.step_ms, g.count
 		FROM result_gaps AS g JOIN unnest($1::uuid[], $2::text[], $3::timestamptz[]) AS k (check_id, region, slot)
 			ON g.check_id = k.check_id AND g.region = k.region AND g.first_slot <= k.slot AND g.last_slot >= k.slot
@@ -136,20 +138,17 @@ func (g *groupTx) gapsAround(ctx context.Context, late []*pendingRow) (map[loopK
 }
 
 // replaceGaps replaces gaps of a loop by what is left of them.
-func (g *groupTx) replaceGaps(ctx context.Context, key loopKey, before, after []gap) error {
+func (g *groupTx) replaceGaps(key loopKey, before, after []gap) {
 	firsts := make([]time.Time, len(before))
 	for i, one := range before {
 		firsts[i] = one.First
 	}
-	_, err := g.tx.Exec(ctx, "DELETE FROM result_gaps WHERE check_id = $1 AND region = $2 AND first_slot = ANY($3)",
-		key.check, key.region, firsts)
-	if err != nil {
-		return fmt.Errorf("replace gaps: %w", err)
-	}
-	return g.insertGaps(ctx, map[loopKey][]gap{key: after})
+	g.writes.Queue("DELETE FROM result_gaps WHERE check_id = $1 AND region = $2 AND first_slot = ANY($3)",
+		[16]byte(key.check), key.region, firsts)
+	g.insertGaps(map[loopKey][]gap{key: after})
 }
 
-func (g *groupTx) insertGaps(ctx context.Context, byLoop map[loopKey][]gap) error {
+func (g *groupTx) insertGaps(byLoop map[loopKey][]gap) {
 	var checks [][16]byte
 	var regions []string
 	var firsts, lasts []time.Time
@@ -162,20 +161,16 @@ func (g *groupTx) insertGaps(ctx context.Context, byLoop map[loopKey][]gap) erro
 		}
 	}
 	if len(checks) == 0 {
-		return nil
+		return
 	}
-	_, err := g.tx.Exec(ctx, `
+	g.writes.Queue(`
 		INSERT INTO result_gaps (check_id, region, first_slot, last_slot, step_ms, count)
 		SELECT * FROM unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::timestamptz[], $5::int8[], $6::int8[])`,
 		checks, regions, firsts, lasts, steps, counts)
-	if err != nil {
-		return fmt.Errorf("record missed slots: %w", err)
-	}
-	return nil
 }
 
 // storeProgress stores the changed loops and their new gaps.
-func (g *groupTx) storeProgress(ctx context.Context) error {
+func (g *groupTx) storeProgress() {
 	changed := make(map[loopKey]bool)
 	missed := make(map[loopKey][]gap)
 	var loops []*loopProgress
@@ -191,15 +186,13 @@ func (g *groupTx) storeProgress(ctx context.Context) error {
 		}
 	}
 	if len(loops) == 0 {
-		return nil
+		return
 	}
-	if err := g.insertGaps(ctx, missed); err != nil {
-		return err
-	}
-	return g.updateProgress(ctx, loops)
+	g.insertGaps(missed)
+	g.updateProgress(loops)
 }
 
-func (g *groupTx) updateProgress(ctx context.Context, loops []*loopProgress) error {
+func (g *groupTx) updateProgress(loops []*loopProgress) {
 	var checks [][16]byte
 	var regions, healths, workers []string
 	var counted []time.Time
@@ -214,7 +207,7 @@ func (g *groupTx) updateProgress(ctx context.Context, loops []*loopProgress) err
 		healths, workers = append(healths, l.health), append(workers, l.worker)
 		clearNudges = append(clearNudges, l.clearNudge)
 	}
-	_, err := g.tx.Exec(ctx, `
+	g.writes.Queue(`
 		UPDATE check_regions AS r SET
 			counted_until = n.counted_until, last_slot = n.last_slot, last_time = n.last_time,
 			last_scheduled = n.last_scheduled, next_due = n.next_due, deadline_ms = n.deadline_ms,
@@ -227,8 +220,4 @@ func (g *groupTx) updateProgress(ctx context.Context, loops []*loopProgress) err
 				health, worker, clear_nudge)
 		WHERE r.check_id = n.check_id AND r.region = n.region`,
 		checks, regions, counted, slots, times, scheduled, due, deadlines, missed, healths, workers, clearNudges)
-	if err != nil {
-		return fmt.Errorf("update loops: %w", err)
-	}
-	return nil
 }

@@ -37,7 +37,7 @@ func TestResultWriter(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		equal(t, again, vigil.StoredResult{Result: first})
+		equal(t, again, vigil.StoredResult{Result: first, Previous: first.Slot})
 		loop := loopOf(t, s, c, newark)
 		if loop.Health != vigil.Healthy || loop.Worker != "w1" {
 			t.Errorf("the second write changed the loop: %+v", loop)
@@ -173,7 +173,7 @@ func TestResultWriter(t *testing.T) {
 	t.Run("StoredResultEndsTheBackoffOfNudges", func(t *testing.T) {
 		t.Parallel()
 		c := newCheck(t, s, draft(org.ID, newark))
-		if err := s.MarkNudged(t.Context(), c.ID, newark, epoch()); err != nil {
+		if err := s.MarkNudged(t.Context(), leaseOf(t, s, c.ID), c.ID, newark); err != nil {
 			t.Fatal(err)
 		}
 		write(t, w, ok(c, newark, epoch()))
@@ -314,7 +314,7 @@ func TestConcurrentWriters(t *testing.T) {
 		wg.Go(func() {
 			for n := range 5 {
 				update(t, s, c, func(c *vigil.Check) { c.Name = strings.Repeat("x", 1+i+n) })
-				if err := s.MarkApplied(t.Context(), c.ID, newark, int64(n)); err != nil {
+				if err := s.MarkApplied(t.Context(), vigil.Loop{CheckID: c.ID, Region: newark, Desired: int64(n)}); err != nil {
 					t.Error(err)
 				}
 			}

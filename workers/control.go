@@ -1,10 +1,11 @@
 package workers
 
 import (
+	"cmp"
+
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
-	"go.temporal.io/sdk/workflow"
 
 	"vigil"
 	"vigil/activities"
@@ -24,6 +25,10 @@ type ControlOptions struct {
 	Incidents  *activities.Incidents
 	Deliveries *activities.Deliveries
 	OnFatal    func(error) // receives the error of a worker that stops polling for good; nil ignores it
+	Deployment Deployment  // the zero value is unversioned
+	// DeliverySlots is how many attempts of deliveries the process makes at a time; 0
+	// means 1,000.
+	DeliverySlots int
 }
 
 // Control runs the workers that serve no region: one for incidents, and one for
@@ -37,22 +42,23 @@ type Control struct {
 func NewControl(temporal client.Client, opts ControlOptions) *Control {
 	sizeCache()
 	control := worker.New(temporal, vigil.ControlQueue, controlOptions(opts, controlSlots))
-	control.RegisterWorkflowWithOptions(workflows.Incident, workflow.RegisterOptions{Name: "Incident"})
+	control.RegisterWorkflowWithOptions(workflows.Incident, registered("Incident"))
 	for name, act := range map[string]any{
 		activities.NameReadContext: opts.Incidents.ReadContext, "Open": opts.Incidents.Open, "Acknowledge": opts.Incidents.Acknowledge,
 		"Resolve": opts.Incidents.Resolve, "KeepLatch": opts.Incidents.KeepLatch,
 	} {
 		control.RegisterActivityWithOptions(act, activity.RegisterOptions{Name: name})
 	}
-	delivery := worker.New(temporal, vigil.DeliveryQueue, controlOptions(opts, deliverySlots))
-	delivery.RegisterWorkflowWithOptions(workflows.Delivery, workflow.RegisterOptions{Name: "Delivery"})
+	delivery := worker.New(temporal, vigil.DeliveryQueue, controlOptions(opts, cmp.Or(opts.DeliverySlots, deliverySlots)))
+	delivery.RegisterWorkflowWithOptions(workflows.Delivery, registered("Delivery"))
 	delivery.RegisterActivityWithOptions(opts.Deliveries.Deliver, activity.RegisterOptions{Name: "Deliver"})
 	return &Control{workers: []worker.Worker{control, delivery}}
 }
 
 func controlOptions(opts ControlOptions, slots int) worker.Options {
-	options := workerOptions(opts.Name, opts.OnFatal)
+	options := workerOptions(opts.Name, opts.Deployment, opts.OnFatal)
 	options.MaxConcurrentActivityExecutionSize = slots
+	options.MaxConcurrentWorkflowTaskExecutionSize = workflowSlots
 	return options
 }
 

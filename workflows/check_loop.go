@@ -38,7 +38,7 @@ const (
 	maxPause = time.Minute
 	// slack is how long a turn may take beyond its slots and its probe: for the
 	// dispatch of the activity and for storing the result.
-	slack = 30 * time.Second
+	slack = activities.TurnSlack
 	// maxWait is the longest wait for a slot when the loop does not know the plan of
 	// the turn. No interval is longer than 30 days.
 	maxWait = 30 * 24 * time.Hour
@@ -70,7 +70,8 @@ type LoopInput struct {
 
 // CheckLoop probes one check from one region as long as the check runs there. Every turn
 // is one Watch activity, which waits for its slots itself. It returns nil when the check
-// is deleted, disabled or removed from the region.
+// is deleted, disabled or removed from the region. It also ends when an operator cancels
+// it; the sweep then starts another.
 //
 // The worker caches a waiting loop with its stack, whose size depends on the values in
 // use while it waits. Therefore its functions pass pointers.
@@ -82,6 +83,9 @@ func CheckLoop(ctx workflow.Context, in *LoopInput) error {
 	for {
 		l.turns++
 		l.turn(ctx)
+		if ctx.Err() != nil && workflow.GetVersion(ctx, "end-when-cancelled", workflow.DefaultVersion, 1) >= 1 {
+			return ctx.Err()
+		}
 		l.reportVote(ctx)
 		if finished, err := l.finished(ctx); finished {
 			return err

@@ -16,8 +16,8 @@ const (
 	// attemptTimeout bounds an attempt with its database queries. An attempt whose
 	// worker died is detected after it.
 	attemptTimeout = 40 * time.Second
-	// busyPause is the longest pause before a channel with enough attempts in flight
-	// is tried again; the pauses double from a second.
+	// busyPause is the longest pause after an attempt that failed as an activity, or
+	// that found no place and is not queued; the pauses double from a second.
 	busyPause = 10 * time.Second
 	// maxAttempts bounds a history before it is continued as new.
 	maxAttempts = 500
@@ -41,7 +41,8 @@ type DeliveryInput struct {
 // of the events, each until it arrives or its attempts are exhausted. What to send,
 // and when, is read from Postgres before every attempt. SignalRefresh ends a wait
 // early, because the incident ended, a redelivery was requested or the channel is
-// gone. The workflow completes when no delivery is pending.
+// gone. A delivery that is queued behind others waits for that signal only. The
+// workflow completes when no delivery is pending.
 func Delivery(ctx workflow.Context, in DeliveryInput) error {
 	d := &delivery{in: in, refreshSignals: workflow.GetSignalChannel(ctx, SignalRefresh), pause: minPause}
 	for n := 1; ; n++ {
@@ -96,6 +97,8 @@ func (d *delivery) attempt(ctx workflow.Context) (activities.DeliveryReport, err
 	case err != nil:
 		workflow.GetLogger(ctx).Warn("attempt has no outcome", "error", err, "pause", d.pause)
 		report = activities.DeliveryReport{Pause: d.backoff(busyPause)}
+	case report.Queued:
+		d.pause = minPause
 	case report.Busy:
 		report.Pause = d.backoff(busyPause)
 	default:
@@ -117,8 +120,13 @@ func (d *delivery) backoff(limit time.Duration) time.Duration {
 	return pause
 }
 
-// wait waits for the next attempt or a refresh signal.
+// wait waits for the next attempt or a refresh signal. A queued delivery has no timer:
+// each one would be work for the server while a receiver hangs.
 func (d *delivery) wait(ctx workflow.Context, report activities.DeliveryReport) error {
+	signaled := func() bool { return d.refreshSignals.Len() > 0 }
+	if report.Queued {
+		return workflow.Await(ctx, signaled)
+	}
 	pause := report.Pause
 	if !report.Next.IsZero() {
 		pause = report.Next.Sub(workflow.Now(ctx))
@@ -126,7 +134,7 @@ func (d *delivery) wait(ctx workflow.Context, report activities.DeliveryReport) 
 	if pause <= 0 {
 		return nil
 	}
-	_, err := workflow.AwaitWithTimeout(ctx, pause, func() bool { return d.refreshSignals.Len() > 0 })
+	_, err := workflow.AwaitWithTimeout(ctx, pause, signaled)
 	return err
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"vigil"
 	"vigil/notify"
+	"vigil/workflows"
 )
 
 func TestDeliveryArrivesAtOnce(t *testing.T) {
@@ -68,12 +69,15 @@ func TestDeliveryWaitsAsLongAsTheReceiverAsks(t *testing.T) {
 	}
 }
 
-func TestDeliveryRetriesABusyChannelWithoutCountingAnAttempt(t *testing.T) {
+func TestDeliveryWaitsForItsTurnWithoutCountingAnAttempt(t *testing.T) {
 	t.Parallel()
 	c := newDeliveryTest(t, vigil.ChannelWebhook)
-	c.busy = 5
+	c.busy = 2
+	for _, after := range []time.Duration{10 * time.Minute, 3 * time.Hour} {
+		c.env.RegisterDelayedCallback(func() { c.env.SignalWorkflow(workflows.SignalRefresh, nil) }, after)
+	}
 	c.run()
-	if len(c.sent) != 1 || c.sent[0].Attempt != 1 || c.at[0] < 15*time.Second || c.at[0] > 40*time.Second {
+	if len(c.sent) != 1 || c.sent[0].Attempt != 1 || c.at[0] != 3*time.Hour {
 		t.Errorf("sent %d at %v", len(c.sent), c.at)
 	}
 }

@@ -82,3 +82,7 @@ func crashed() (activities.DeliveryReport, error) {
 func busy() (activities.DeliveryReport, error) {
 	return activities.DeliveryReport{Busy: true}, nil
 }
+
+func queued() (activities.DeliveryReport, error) {
+	return activities.DeliveryReport{Busy: true, Queued: true}, nil
+}

@@ -5,7 +5,10 @@ import (
 	"testing"
 	"time"
 
+	"go.temporal.io/sdk/temporal"
+
 	"vigil"
+	"vigil/activities"
 	"vigil/notify"
 	"vigil/workflows"
 )
@@ -96,5 +99,48 @@ func TestDeliveryADisabledChannelEndsTheWait(t *testing.T) {
 	c.run()
 	if c.box.Deliveries[0].Status != vigil.DeliveryCanceled || len(c.sent) != 6 {
 		t.Errorf("%d attempts, %s", len(c.sent), c.box.Deliveries[0].Status)
+	}
+}
+
+func TestDeliveryThatIsQueuedStartsNoTimer(t *testing.T) {
+	t.Parallel()
+	d := newDeliveryRun(t, queued, queued, busy, delivered)
+	timers := 0
+	d.env.SetOnTimerScheduledListener(func(string, time.Duration) { timers++ })
+	for _, after := range []time.Duration{time.Hour, 2 * time.Hour} {
+		d.env.RegisterDelayedCallback(d.look, after)
+	}
+	if err := d.run(); err != nil {
+		t.Fatal(err)
+	}
+	want := []time.Duration{0, time.Hour, 2 * time.Hour, 2*time.Hour + time.Second}
+	if !slices.Equal(d.at, want) || timers != 1 {
+		t.Errorf("attempts at %v with %d timers, want %v with one, after an attempt that is not queued", d.at, timers, want)
+	}
+}
+
+// The signal that admits a delivery may arrive before the activity that queued it has
+// returned.
+func TestDeliveryThatIsQueuedSeesASignalOfTheSameInstant(t *testing.T) {
+	t.Parallel()
+	d := newDeliveryRun(t)
+	d.script = append(d.script, func() (activities.DeliveryReport, error) {
+		d.look()
+		return queued()
+	}, delivered)
+	if err := d.run(); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(d.at, []time.Duration{0, 0}) {
+		t.Errorf("attempts at %v, want the second at once", d.at)
+	}
+}
+
+func TestDeliveryThatIsQueuedEndsWhenItIsCanceled(t *testing.T) {
+	t.Parallel()
+	d := newDeliveryRun(t, queued)
+	d.env.RegisterDelayedCallback(d.env.CancelWorkflow, time.Hour)
+	if err := d.run(); !temporal.IsCanceledError(err) {
+		t.Errorf("ended with %v", err)
 	}
 }

@@ -47,13 +47,19 @@ type IncidentInput struct {
 	// UnhandledVotes are the votes that the previous run received and did not
 	// handle, in the order of their signals.
 	UnhandledVotes []vigil.Vote `json:"untaken,omitempty"`
+	// Incident is the open incident, Latch that of the latched one.
+	Incident *vigil.IncidentHead `json:"incident,omitempty"`
+	Latch    *vigil.Latch        `json:"latch,omitempty"`
 }
 
 // Request is a user's request to change an incident.
 type Request struct {
 	IncidentID uuid.UUID `json:"incident_id"`
-	By         string    `json:"by,omitempty"` // name of the user, for display
-	Note       string    `json:"note,omitempty"`
+	// TextID is the vigil.IncidentText of the request. By and Note are what older
+	// versions send in its place.
+	TextID uuid.UUID `json:"text_id,omitzero"`
+	By     string    `json:"by,omitempty"`
+	Note   string    `json:"note,omitempty"`
 }
 
 // Incident opens and resolves the incidents of one check, by the votes of its
@@ -69,6 +75,7 @@ func Incident(ctx workflow.Context, in IncidentInput) error {
 		votes:          make(map[string]vigil.Vote),
 		mutex:          workflow.NewMutex(ctx),
 		stale:          true,
+		context:        vigil.IncidentContext{Incident: in.Incident, Latch: in.Latch},
 		activity:       workflow.WithActivityOptions(ctx, retryForever(10*time.Second)),
 	}
 	for _, vote := range in.Votes {
@@ -125,6 +132,9 @@ type incidents struct {
 	// stale: the context must be read again. refreshRequested: an update may
 	// have changed the decision. contextRead: the context was read at least once.
 	stale, refreshRequested, contextRead bool
+	// past: the decision was made by votes of an episode that is over, so the next one
+	// waits for the context.
+	past bool
 	// mutex serializes the changes that votes and updates make to an incident.
 	mutex    workflow.Mutex
 	activity workflow.Context // carries the options of activities
@@ -152,6 +162,7 @@ func (i *incidents) finished() bool {
 func (i *incidents) continuedInput() IncidentInput {
 	in := i.in
 	in.Votes, in.UnhandledVotes = nil, i.receiveVotes()
+	in.Incident, in.Latch = i.context.Incident, i.context.Latch
 	for _, region := range i.context.Regions {
 		if vote, ok := i.votes[region.Region]; ok {
 			in.Votes = append(in.Votes, vote)
@@ -217,7 +228,11 @@ func (i *incidents) refresh(ctx workflow.Context, votes *[]vigil.Vote) ([]vigil.
 	if err := workflow.ExecuteActivity(i.activity, activities.NameReadContext, i.in.CheckID).Get(ctx, &read); err != nil {
 		return nil, fmt.Errorf("read the context: %w", err)
 	}
-	i.context, i.contextRead = read, true
+	known := i.context
+	i.context, i.contextRead, i.past = read, true, false
+	if err := i.restoreForgotten(ctx, known); err != nil {
+		return nil, err
+	}
 	late := i.receiveVotes()
 	*votes = append(*votes, late...)
 	// A vote of a region that the context calls silent was stored after the read.
@@ -278,7 +293,7 @@ func (i *incidents) decisionInput() vigil.DecisionInput {
 
 // decide makes the next decision and executes it.
 func (i *incidents) decide(ctx workflow.Context) error {
-	if i.context.Deleted {
+	if i.context.Deleted || i.past {
 		return nil
 	}
 	in := i.decisionInput()
@@ -313,15 +328,7 @@ func (i *incidents) saveLatch(ctx workflow.Context, d vigil.Decision) error {
 }
 
 func (i *incidents) open(ctx workflow.Context, in vigil.DecisionInput, d vigil.Decision) error {
-	request := vigil.OpenRequest{
-		ID:      vigil.IncidentID(workflow.GetInfo(ctx).FirstRunID, i.in.Episode+1),
-		CheckID: i.in.CheckID, Rules: d.Rules,
-	}
-	for _, vote := range in.Votes {
-		if slices.ContainsFunc(vote.Firing, func(id uuid.UUID) bool { return slices.Contains(d.Rules, id) }) {
-			request.Votes = append(request.Votes, vote)
-		}
-	}
+	request := i.openRequest(vigil.IncidentID(workflow.GetInfo(ctx).FirstRunID, i.in.Episode+1), in.Votes, d.Rules)
 	var acts *activities.Incidents
 	var head vigil.IncidentHead
 	if err := i.change(ctx, acts.Open, request, &head); err != nil {
@@ -334,6 +341,8 @@ func (i *incidents) open(ctx workflow.Context, in vigil.DecisionInput, d vigil.D
 	}
 	if head.Status != vigil.IncidentResolved {
 		i.context.Incident = &head
+	} else {
+		i.skipPastIncident(ctx)
 	}
 	return workflow.UpsertTypedSearchAttributes(ctx,
 		temporal.NewSearchAttributeKeyKeyword(AttributeIncident).ValueSet(head.ID.String()))

@@ -42,6 +42,10 @@ type incidentTest struct {
 	reads    int
 	// answers are those to updates.
 	answers []string
+	// acknowledgements are those that the store was asked for.
+	acknowledgements []vigil.AcknowledgeRequest
+	// request is that of updates, without the incident.
+	request workflows.Request
 	// failures fails the next calls of the store, broken all calls of the named
 	// method for good.
 	failures int
@@ -60,6 +64,7 @@ func newIncidentTest(t *testing.T, policy vigil.RegionPolicy, regions ...string)
 	t.Helper()
 	e := &incidentTest{T: t, env: newTestEnv(), rule: uuid.New()}
 	e.input.CheckID = uuid.New()
+	e.request.By = "ada"
 	e.slot = envStart
 	e.standing = vigil.IncidentContext{Enabled: true, Revision: 1, Rules: []vigil.RulePolicy{{ID: e.rule, Policy: policy}}}
 	for _, region := range regions {
@@ -118,7 +123,8 @@ func (e *incidentTest) OpenIncident(_ context.Context, opening vigil.OpenRequest
 	return vigil.IncidentOutcome{Incident: *e.standing.Incident}, nil
 }
 
-func (e *incidentTest) AcknowledgeIncident(context.Context, uuid.UUID, string, string) (vigil.IncidentOutcome, error) {
+func (e *incidentTest) AcknowledgeIncident(_ context.Context, request vigil.AcknowledgeRequest) (vigil.IncidentOutcome, error) {
+	e.acknowledgements = append(e.acknowledgements, request)
 	if e.standing.Incident.Status == vigil.IncidentActive {
 		e.transitions = append(e.transitions, "acknowledged")
 	}
@@ -202,7 +208,13 @@ func (e *incidentTest) update(name string, id uuid.UUID, want string) {
 			}
 			answer("done", nil)
 		},
-	}, workflows.Request{IncidentID: id, By: "ada"})
+	}, e.requestFor(id))
+}
+
+func (e *incidentTest) requestFor(id uuid.UUID) workflows.Request {
+	request := e.request
+	request.IncidentID = id
+	return request
 }
 
 func (e *incidentTest) open() uuid.UUID {

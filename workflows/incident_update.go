@@ -52,7 +52,7 @@ func (i *incidents) onAcknowledge(ctx workflow.Context, request Request) error {
 	return i.whileOpen(ctx, request, func() error {
 		var acts *activities.Incidents
 		var head vigil.IncidentHead
-		ask := activities.Acknowledgement{ID: request.IncidentID, By: request.By}
+		ask := activities.Acknowledgement{ID: request.IncidentID, By: request.By, TextID: request.TextID}
 		if err := i.change(ctx, acts.Acknowledge, ask, &head); err != nil {
 			return err
 		}
@@ -65,7 +65,9 @@ func (i *incidents) onAcknowledge(ctx workflow.Context, request Request) error {
 // every region has been quiet, which means that no rule fires there.
 func (i *incidents) onResolve(ctx workflow.Context, request Request) error {
 	return i.whileOpen(ctx, request, func() error {
-		resolve := vigil.ResolveRequest{Resolution: vigil.ResolvedManually, By: request.By, Note: request.Note, Latch: true}
+		resolve := vigil.ResolveRequest{
+			Resolution: vigil.ResolvedManually, By: request.By, Note: request.Note, TextID: request.TextID, Latch: true,
+		}
 		for _, vote := range i.decisionInput().Votes {
 			if i.firesRule(vote) {
 				resolve.Regions = append(resolve.Regions, vote.Region)

@@ -109,3 +109,21 @@ func TestIncidentAnswersARequestThatItCannotMeetAnyMore(t *testing.T) {
 		}
 	})
 }
+
+// Texts and addresses stay in Postgres: requests to activities have the id of the text.
+func TestIncidentPassesTheIDOfATextOn(t *testing.T) {
+	t.Parallel()
+	e := newIncidentTest(t, vigil.AnyRegion, "a")
+	e.request.TextID = uuid.New()
+	e.request.By = ""
+	e.at(0, func() { e.vote("a", true) })
+	e.at(time.Minute, func() { e.update(workflows.UpdateAcknowledge, e.open(), "done") })
+	e.at(time.Hour, func() { e.update(workflows.UpdateResolve, e.open(), "done") })
+	e.run()
+	if len(e.acknowledgements) != 1 || e.acknowledgements[0].TextID != e.request.TextID || e.acknowledgements[0].By != "" {
+		t.Errorf("acknowledged %+v", e.acknowledgements)
+	}
+	if len(e.closings) != 1 || e.closings[0].TextID != e.request.TextID || e.closings[0].By != "" || e.closings[0].Note != "" {
+		t.Errorf("resolved %+v", e.closings)
+	}
+}

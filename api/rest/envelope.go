@@ -54,7 +54,7 @@ const maxPage = 100
 // PageQuery selects a page of a list. It is exported, as is everything that is
 // embedded in a body or in parameters, because Huma passes over what is not.
 type PageQuery struct {
-	Limit  int64 `query:"limit" default:"50" minimum:"1" doc:"How many to show. More than 100 is read as 100."`
+	Limit  int64 `query:"limit" default:"50" minimum:"1" doc:"How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received."`
 	Offset int64 `query:"offset" default:"0" minimum:"0" doc:"How many to skip, counted from the newest."`
 }
 
@@ -78,6 +78,11 @@ type IDPath struct {
 // exists.
 func (p *IDPath) Parse(resource string) (uuid.UUID, error) {
 	return ParseID(p.ID, resource)
+}
+
+// IdempotencyKey is the header of operations that a client may repeat.
+type IdempotencyKey struct {
+	Key string `header:"Idempotency-Key" maxLength:"255" pattern:"^[!-~]+$" doc:"A key of your choice, of visible ASCII characters. A request that repeats an earlier one with the same key is the same request, also while the first is still under way."`
 }
 
 // ResourceID is the id for the audit log; zero when it is malformed.

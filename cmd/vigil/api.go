@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"vigil"
 	"vigil/api"
+	"vigil/codec"
 )
 
 func newAPICommand() *cobra.Command {
@@ -45,7 +47,9 @@ func (p *platform) serveAPI(listener net.Listener) error {
 			_, err := p.temporal.client.CheckHealth(ctx, &client.CheckHealthRequest{})
 			return err
 		},
+		Codec: codec.New(p.secrets.payloads, s.PayloadCodec == codecEncrypt).Handler(),
 		Config: api.Config{
+			TemporalUIOrigin: cmp.Or(string(s.TemporalUIOrigin), p.temporal.uiURL), OperatorEmail: bootstrapEmail,
 			Version: version, PublicURL: string(s.PublicURL), SignupTier: vigil.Tier(s.SignupTier),
 			EnterpriseMinInterval: s.EnterpriseMinInterval, EnterpriseRate: s.EnterpriseRate,
 			AddressRate: s.addressRate(), TrustedProxies: s.TrustedProxies,

@@ -7,6 +7,7 @@ import (
 
 	"vigil"
 	"vigil/activities"
+	"vigil/dispatch"
 	"vigil/mail"
 	"vigil/reconcile"
 	"vigil/storage"
@@ -16,15 +17,21 @@ import (
 // startControl starts the sweep, and the workers of incidents and deliveries.
 func (p *platform) startControl(ctx context.Context) error {
 	sealConfigs(ctx, p.store, p.log)
+	name := workerName()
 	sweep := reconcile.New(reconcile.Options{
+		Process:       name,
 		Loops:         p.loops,
 		Store:         p.store,
 		Housekeeping:  housekeeping{p.store, p.settings.retention()},
 		Incidents:     p.incidents,
 		IncidentStore: p.store,
+		Sentinel:      dispatch.NewSentinel(p.temporal.client),
+		Generations:   p.store,
+		Away:          func(err error) bool { return vigil.ErrorCode(err) == vigil.CodeUnavailable || dispatch.Away(err) },
 		Now:           time.Now,
 		Log:           p.log,
 	})
+	p.metrics.Gauge("vigil_sweep_shards", func() int64 { return int64(sweep.Shards()) })
 	if err := sweep.Start(ctx); err != nil {
 		return err
 	}
@@ -34,12 +41,12 @@ func (p *platform) startControl(ctx context.Context) error {
 		}
 	})
 	opts := workers.ControlOptions{
-		Name: workerName(), OnFatal: p.workerFailed,
+		Name: name, OnFatal: p.workerFailed, Deployment: p.deployment,
 		Incidents: activities.NewIncidents(activities.IncidentsOptions{
 			Store: p.store, Deliveries: p.incidents, PublicURL: string(p.settings.PublicURL), Log: p.log,
 		}),
 		Deliveries: activities.NewDeliveries(activities.DeliveriesOptions{
-			Store: p.store, Channels: p.channels, Notices: notices{p.store, p.mailer},
+			Store: p.store, Workflows: p.incidents, Channels: p.channels, Notices: notices{p.store, p.mailer},
 			Schedule:  vigil.RetrySchedule(p.settings.DeliverySchedule),
 			PublicURL: string(p.settings.PublicURL), Random: rand.Float64, Now: time.Now, Log: p.log,
 		}),

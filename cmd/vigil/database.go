@@ -51,19 +51,24 @@ func databaseURL(s *settings) (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-// maxConns bounds the connections of a process to Vigil's own database. With those of
-// the embedded Temporal server they stay below the 97 that an untouched Postgres
-// grants to ordinary users.
-const maxConns = 12
+// maxConns bounds the connections of a process to Vigil's own database, beside the five
+// of results and leases and the one that listens for events. With the 80 of the embedded
+// Temporal server they are the 97 that an untouched Postgres grants to ordinary users.
+const maxConns = 11
 
 // openStore opens the database for a process that runs until it is stopped. It
 // migrates the schema, or fails when the schema is not up to date.
-func (p *process) openStore(ctx context.Context, dsn string, keys *vigil.Keyring, migrate bool) (*storage.Store, error) {
+func (p *process) openStore(
+	ctx context.Context, dsn string, pooler storage.Pooler, keys *vigil.Keyring, migrate bool,
+) (*storage.Store, error) {
 	store, err := storage.Open(ctx, dsn, storage.Options{
-		Keys: keys, Secrets: configSecrets(), Policies: notify.Policies(), MaxConns: maxConns, Now: time.Now, Log: p.log,
+		Keys: keys, Secrets: configSecrets(), Policies: notify.Policies(), Pooler: pooler, MaxConns: maxConns, Now: time.Now, Log: p.log,
 	})
 	if err != nil {
 		return nil, err
+	}
+	if store.Pooled() {
+		p.log.InfoContext(ctx, "a transaction pooler is in front of Postgres: alert streams find new events by a poll each second")
 	}
 	p.onStopBy(serverBy, func(ctx context.Context) {
 		if err := store.Close(); err != nil {
@@ -85,7 +90,7 @@ func commandStore(ctx context.Context, s *settings) (*storage.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	store, err := storage.Open(ctx, dsn, storage.Options{MaxConns: 4})
+	store, err := storage.Open(ctx, dsn, storage.Options{Pooler: s.DatabasePooler, MaxConns: 4})
 	if err != nil && s.DatabaseURL == "" {
 		return nil, fmt.Errorf("the private Postgres of %s does not answer; is `vigil up` running? %w", s.DataDir, err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"vigil/codec"
 	"vigil/dispatch"
 	"vigil/egress"
 	"vigil/mail"
@@ -20,6 +21,7 @@ import (
 	"vigil/notify"
 	"vigil/probe"
 	"vigil/storage"
+	"vigil/workers"
 )
 
 // inputs are what the parts of a platform are built from.
@@ -33,6 +35,12 @@ type inputs struct {
 	// privateTargets lets probes reach private addresses. It is safe only where
 	// other machines cannot reach the API.
 	privateTargets bool
+}
+
+// payloadCodec encodes what Temporal stores as the settings say, and decodes it in any
+// case.
+func (in *inputs) payloadCodec() *codec.Codec {
+	return codec.New(in.secrets.payloads, in.settings.PayloadCodec == codecEncrypt)
 }
 
 // platform is the parts that the API, the control worker and the workers of regions
@@ -49,6 +57,8 @@ type platform struct {
 	probes    *probe.Registry
 	channels  *notify.Registry
 	mailer    *mail.Mailer
+	// deployment is the version that the workers poll as; the zero value is unversioned.
+	deployment workers.Deployment
 }
 
 // newPlatform builds the parts. Probes and notifications go through one guard, which

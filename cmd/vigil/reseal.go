@@ -31,7 +31,9 @@ func newKeysResealCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			store, err := storage.Open(cmd.Context(), dsn, storage.Options{Keys: opened.keyring, Secrets: configSecrets(), MaxConns: 4})
+			store, err := storage.Open(cmd.Context(), dsn, storage.Options{
+				Keys: opened.keyring, Secrets: configSecrets(), Pooler: s.DatabasePooler, MaxConns: 4,
+			})
 			if err != nil {
 				return err
 			}

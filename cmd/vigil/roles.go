@@ -24,10 +24,10 @@ func runRole(ctx context.Context, p *process, s settings, knowsListen bool, star
 	if in.metrics, err = p.serveMetrics(ctx, s); err != nil {
 		return err
 	}
-	if in.store, err = p.openStore(ctx, in.dsn, in.secrets.keyring, false); err != nil {
+	if in.store, err = p.openStore(ctx, in.dsn, in.settings.DatabasePooler, in.secrets.keyring, false); err != nil {
 		return err
 	}
-	if in.temporal, err = p.dialTemporal(s, in.metrics.metrics); err != nil {
+	if in.temporal, err = p.dialTemporal(s, in.payloadCodec(), in.metrics.metrics); err != nil {
 		return err
 	}
 	built, err := newPlatform(ctx, p, in)

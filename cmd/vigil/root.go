@@ -13,7 +13,10 @@ import (
 )
 
 // version is set by the build.
-var version = "unknown"
+var version = unknownVersion
+
+// unknownVersion is the version of a build that sets none.
+const unknownVersion = "unknown"
 
 // run is the program: it returns the exit code, and explains one other than 0 in one
 // sentence on stderr. The first SIGINT or SIGTERM cancels the context of the command; a
@@ -53,7 +56,8 @@ func newRootCommand() *cobra.Command {
 	addSettings(root.PersistentFlags())
 	root.AddCommand(
 		newUpCommand(), newAPICommand(), newWorkerCommand(), newTemporalCommand(), newMigrateCommand(), newOpenAPICommand(), newKeysCommand(),
-		newOrgsCommand(), newHealthCommand(), newBenchCommand(),
+		newOrgsCommand(), newDeploymentCommand(), newHealthCommand(), newBenchCommand(), newBackupCommand(), newRestoreCommand(),
+		newRestoredCommand(),
 	)
 	return root
 }

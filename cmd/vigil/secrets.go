@@ -22,9 +22,12 @@ const (
 	secretKeySize = 32
 )
 
-// signingPurpose separates the key that signs session tokens from the one that
-// it is derived from.
-const signingPurpose = "vigil session tokens v1"
+// The purposes of derived keys separate them from the key that they are derived from,
+// and from each other.
+const (
+	signingPurpose  = "vigil session tokens v1"
+	payloadsPurpose = "vigil temporal payloads v1"
+)
 
 // secrets are all keys of the platform, derived from the secret key.
 type secrets struct {
@@ -32,6 +35,8 @@ type secrets struct {
 	// signing signs session tokens; tokens of older keys are still accepted.
 	signing      []byte
 	olderSigning [][]byte
+	// payloads encrypts what Temporal stores, and decrypts with the older keys too.
+	payloads *vigil.Keyring
 }
 
 // secretStore returns a secret of size bytes in hexadecimal; the first call creates it.
@@ -65,18 +70,29 @@ func openSecrets(s *settings, dataDir secretStore) (secrets, error) {
 		return secrets{}, fmt.Errorf("VIGIL_SECRET_KEY: %w", err)
 	}
 	opened := secrets{keyring: ring}
-	for i, key := range keys {
-		derived, err := hkdf.Key(sha256.New, key, nil, signingPurpose, secretKeySize)
-		if err != nil {
-			return secrets{}, fmt.Errorf("derive the signing key: %w", err)
-		}
-		if i == 0 {
-			opened.signing = derived
-			continue
-		}
-		opened.olderSigning = append(opened.olderSigning, derived)
+	signing, err := deriveKeys(keys, signingPurpose)
+	if err != nil {
+		return secrets{}, err
 	}
-	return opened, nil
+	opened.signing, opened.olderSigning = signing[0], signing[1:]
+	payloads, err := deriveKeys(keys, payloadsPurpose)
+	if err != nil {
+		return secrets{}, err
+	}
+	opened.payloads, err = vigil.NewKeyring(payloads[0], payloads[1:]...)
+	return opened, err
+}
+
+// deriveKeys derives a key for a purpose from each of the secret keys (HKDF, RFC 5869).
+func deriveKeys(keys secretKeys, purpose string) ([][]byte, error) {
+	derived := make([][]byte, len(keys))
+	for i, key := range keys {
+		var err error
+		if derived[i], err = hkdf.Key(sha256.New, key, nil, purpose, secretKeySize); err != nil {
+			return nil, fmt.Errorf("derive a key of %s: %w", purpose, err)
+		}
+	}
+	return derived, nil
 }
 
 // configSecrets holds the secret members of the configs of all types.

@@ -20,9 +20,10 @@ import (
 // of the same name without VIGIL_ (VIGIL_DATA_DIR is --data-dir). The word between
 // tildes in a help text is the placeholder of the value.
 type settings struct {
-	Listen      hostPort `env:"VIGIL_LISTEN" envDefault:"127.0.0.1:8080" help:"address of the API, as ~host:port~"`
-	DataDir     string   `env:"VIGIL_DATA_DIR" help:"~directory~ of the private Postgres and the secret key"`
-	DatabaseURL string   `env:"DATABASE_URL" secret:"yes" help:"~URL~ of a Postgres to use instead of a private one"`
+	Listen         hostPort       `env:"VIGIL_LISTEN" envDefault:"127.0.0.1:8080" help:"address of the API, as ~host:port~"`
+	DataDir        string         `env:"VIGIL_DATA_DIR" help:"~directory~ of the private Postgres and the secret key"`
+	DatabaseURL    string         `env:"DATABASE_URL" secret:"yes" help:"~URL~ of a Postgres to use instead of a private one"`
+	DatabasePooler storage.Pooler `env:"VIGIL_DATABASE_POOLER" envDefault:"auto" help:"~pooler~ between this process and Postgres: transaction (PgBouncer with pool_mode = transaction), none, or auto to detect one"`
 
 	TemporalAddress   string        `env:"TEMPORAL_ADDRESS" help:"~host:port~ of a Temporal server to use instead of the embedded one (TLS and keys: Temporal's own TEMPORAL_ variables)"`
 	TemporalNamespace string        `env:"TEMPORAL_NAMESPACE" envDefault:"vigil" help:"Temporal ~namespace~ of all workflows"`
@@ -30,8 +31,16 @@ type settings struct {
 	UIListen          hostPort      `env:"VIGIL_UI_LISTEN" envDefault:"127.0.0.1:8233" help:"address of the embedded Temporal UI, as ~host:port~"`
 	TemporalRetention time.Duration `env:"VIGIL_TEMPORAL_RETENTION" envDefault:"72h" help:"~duration~ for which closed workflows stay in Temporal: the embedded one, or any that vigil temporal setup prepares"`
 
+	PayloadCodec     payloadCodec `env:"VIGIL_PAYLOAD_CODEC" envDefault:"off" help:"~codec~ of what Temporal stores: off, or encrypt, which encrypts it by VIGIL_SECRET_KEY; either reads both"`
+	TemporalUIOrigin webOrigin    `env:"VIGIL_TEMPORAL_UI_ORIGIN" help:"~origin~ of the Temporal UI that may use the codec endpoint of the API, such as https://temporal.example.com (default: that of the embedded UI)"`
+
+	DeploymentName string `env:"VIGIL_DEPLOYMENT_NAME" help:"~name~ of the Worker Deployment that vigil worker belongs to, for Worker Versioning in Temporal (default: not versioned)"`
+	BuildID        string `env:"VIGIL_BUILD_ID" help:"~build~ of this program in the Worker Deployment (default: its version)"`
+
 	Regions     regionList    `env:"VIGIL_REGIONS" envDefault:"all" help:"~regions~ that vigil up probes from (vigil worker has --region): all, primary, or keys and cloud names with commas"`
 	QuietWindow time.Duration `env:"VIGIL_QUIET_WINDOW" envDefault:"1m" help:"~duration~ that one activity may cover while nothing changes; 0: one activity for each slot"`
+
+	MaxProbes int `env:"VIGIL_MAX_PROBES" envDefault:"4096" help:"~probes~ that one process runs at the same time; each may take a file descriptor and 100 KiB of memory"`
 
 	PublicURL             publicURL     `env:"VIGIL_PUBLIC_URL" help:"~URL~ under which people reach the API (default http:// and the address of the API)"`
 	SignupTier            tier          `env:"VIGIL_SIGNUP_TIER" envDefault:"free" help:"~tier~ of new organizations: free, paid or enterprise"`
@@ -55,6 +64,9 @@ type settings struct {
 	RollupRetention  time.Duration `env:"VIGIL_ROLLUP_RETENTION" envDefault:"396d" help:"~duration~ for which hourly rollups of results are kept"`
 	EventRetention   time.Duration `env:"VIGIL_EVENT_RETENTION" envDefault:"7d" help:"~duration~ for which the alert stream can be resumed"`
 	AttemptRetention time.Duration `env:"VIGIL_ATTEMPT_RETENTION" envDefault:"30d" help:"~duration~ for which attempts of deliveries are kept, and a delivery can be sent again"`
+
+	IncidentRetention time.Duration `env:"VIGIL_INCIDENT_RETENTION" envDefault:"400d" help:"~duration~ for which resolved incidents are kept, with their deliveries; VIGIL_ATTEMPT_RETENTION when that is longer"`
+	AuditRetention    time.Duration `env:"VIGIL_AUDIT_RETENTION" envDefault:"400d" help:"~duration~ for which the audit log is kept"`
 
 	MetricsListen hostPort `env:"VIGIL_METRICS_LISTEN" help:"address of the metrics and profiles of this process, as ~host:port~, for operators' networks only (default: none)"`
 
@@ -178,6 +190,9 @@ func (s *settings) validate() error {
 	if s.QuietWindow < 0 || s.QuietWindow > time.Hour {
 		wrong("VIGIL_QUIET_WINDOW", "is %v; it must lie between 0 and 1h", s.QuietWindow)
 	}
+	if s.MaxProbes < 64 || s.MaxProbes > 100_000 {
+		wrong("VIGIL_MAX_PROBES", "is %d; it must lie between 64 and 100000", s.MaxProbes)
+	}
 	if s.TemporalRetention < time.Hour {
 		wrong("VIGIL_TEMPORAL_RETENTION", "is %v; the least that Temporal accepts is 1h", s.TemporalRetention)
 	}
@@ -205,8 +220,20 @@ func (s *settings) validate() error {
 	if s.EventRetention < time.Hour {
 		wrong("VIGIL_EVENT_RETENTION", "is %v; it must be at least 1h, so that a client that was cut off can resume", s.EventRetention)
 	}
+	if strings.ContainsAny(s.DeploymentName, ".:") || strings.HasPrefix(s.DeploymentName, "__") {
+		wrong("VIGIL_DEPLOYMENT_NAME", "is %q; Temporal accepts no name with . or : in it, or __ before it", s.DeploymentName)
+	}
+	if strings.HasPrefix(s.BuildID, "__") {
+		wrong("VIGIL_BUILD_ID", "is %q; Temporal accepts no build with __ before it", s.BuildID)
+	}
 	if s.AttemptRetention < minAttemptRetention {
 		wrong("VIGIL_ATTEMPT_RETENTION", "is %v; it must be at least 7d, since a delivery can take days", s.AttemptRetention)
+	}
+	if s.IncidentRetention < minAttemptRetention {
+		wrong("VIGIL_INCIDENT_RETENTION", "is %v; it must be at least 7d, since a delivery can take days", s.IncidentRetention)
+	}
+	if s.AuditRetention < 24*time.Hour {
+		wrong("VIGIL_AUDIT_RETENTION", "is %v; it must be at least 1d", s.AuditRetention)
 	}
 	if s.TemporalAddress == "" && s.TemporalListen.port() != "0" && s.TemporalListen == s.UIListen {
 		wrong("VIGIL_UI_LISTEN", "is %s, which is VIGIL_TEMPORAL_LISTEN too; choose another port for one of them", s.UIListen)
@@ -225,6 +252,7 @@ func (s *settings) retention() storage.Retention {
 	keep := storage.DefaultRetention()
 	keep.Results, keep.Rollups = s.ResultRetention, s.RollupRetention
 	keep.Events, keep.Attempts = s.EventRetention, s.AttemptRetention
+	keep.Incidents, keep.Audit = max(s.IncidentRetention, s.AttemptRetention), s.AuditRetention
 	return keep
 }
 

@@ -62,8 +62,10 @@ func TestSettings(t *testing.T) {
 			t.Errorf("retention by default: %+v, want %+v", got, storage.DefaultRetention())
 		}
 		const day = 24 * time.Hour
-		s = settingsOf(t, "--result-retention=2d", "--rollup-retention=3d", "--event-retention=2h", "--attempt-retention=8d")
+		s = settingsOf(t, "--result-retention=2d", "--rollup-retention=3d", "--event-retention=2h", "--attempt-retention=8d",
+			"--incident-retention=9d", "--audit-retention=4d")
 		if got := s.retention(); got.Results != 2*day || got.Rollups != 3*day || got.Events != 2*time.Hour || got.Attempts != 8*day ||
+			got.Incidents != 9*day || got.Audit != 4*day ||
 			got.Leases == 0 ||
 			got.Tombstones == 0 {
 			t.Errorf("retention of the settings: %+v", got)
@@ -114,6 +116,14 @@ func TestSettings(t *testing.T) {
 		s := settingsOf(t, "--secret-key", strings.Repeat("ab", 32)+",AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")
 		if len(s.SecretKeys) != 2 || s.SecretKeys[0][0] != 0xab || s.SecretKeys[1][31] != 31 {
 			t.Errorf("got %v", s.SecretKeys)
+		}
+	})
+
+	t.Run("AnOriginIsLowerCaseWithoutASlash", func(t *testing.T) {
+		t.Parallel()
+		s := settingsOf(t, "--temporal-ui-origin", "HTTPS://Temporal.Example.com:8233/")
+		if s.TemporalUIOrigin != "https://temporal.example.com:8233" {
+			t.Errorf("got %s", s.TemporalUIOrigin)
 		}
 	})
 
@@ -228,6 +238,16 @@ func TestOpenSecrets(t *testing.T) {
 		}
 		if plain, err := rotated.keyring.Open(sealed); err != nil || plain != "plain" {
 			t.Errorf("after the rotation it reads %q, %v", plain, err)
+		}
+		id, payload, err := old.payloads.SealBytes([]byte("plain"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if plain, err := rotated.payloads.OpenBytes(id, payload, nil); err != nil || string(plain) != "plain" {
+			t.Errorf("after the rotation it reads the payload %q, %v", plain, err)
+		}
+		if _, err := rotated.keyring.OpenBytes(id, payload, nil); err == nil {
+			t.Error("payloads are encrypted with the key that seals secrets")
 		}
 		if len(rotated.olderSigning) != 1 || !bytes.Equal(rotated.olderSigning[0], old.signing) {
 			t.Error("tokens signed before the rotation are not accepted any more")

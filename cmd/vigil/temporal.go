@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/sdk/contrib/envconfig"
 	"go.temporal.io/sdk/log"
 
+	"vigil/codec"
 	"vigil/dispatch"
 	"vigil/metrics"
 	"vigil/standalone"
@@ -28,23 +29,32 @@ type temporalServer struct {
 // dialTemporal returns the Temporal that TEMPORAL_ADDRESS and Temporal's own
 // variables name. Its client connects when it is first used, so that the API serves
 // while Temporal is away.
-func (p *process) dialTemporal(s settings, m *metrics.Metrics) (temporalServer, error) {
+func (p *process) dialTemporal(s settings, payloads *codec.Codec, m *metrics.Metrics) (temporalServer, error) {
 	options, err := envconfig.LoadDefaultClientOptions()
 	if err != nil {
 		return temporalServer{}, fmt.Errorf("the TEMPORAL_* settings cannot be used: %w", err)
 	}
 	options.HostPort = s.TemporalAddress
-	return p.newTemporalClient(options, s.TemporalNamespace, m)
+	return p.newTemporalClient(options, s.TemporalNamespace, payloads, m)
 }
 
 // dialEmbedded returns the embedded server with a client.
-func (p *process) dialEmbedded(server *standalone.Temporal, namespace string, m *metrics.Metrics) (temporalServer, error) {
-	dialed, err := p.newTemporalClient(client.Options{HostPort: server.Address()}, namespace, m)
+func (p *process) dialEmbedded(
+	server *standalone.Temporal, namespace string, payloads *codec.Codec, m *metrics.Metrics,
+) (temporalServer, error) {
+	dialed, err := p.newTemporalClient(client.Options{HostPort: server.Address()}, namespace, payloads, m)
 	dialed.uiURL = server.UIURL()
 	return dialed, err
 }
 
-func (p *process) newTemporalClient(options client.Options, namespace string, m *metrics.Metrics) (temporalServer, error) {
+// newTemporalClient returns a client whose payloads, and those of the workers that use
+// it, go through the codec; nil is for a client that sends none.
+func (p *process) newTemporalClient(
+	options client.Options, namespace string, payloads *codec.Codec, m *metrics.Metrics,
+) (temporalServer, error) {
+	if payloads != nil {
+		payloads.Configure(&options)
+	}
 	options.Namespace = namespace
 	if hostPort(options.HostPort).loopback() {
 		// Compressing what never leaves the machine costs CPU and saves nothing.
@@ -69,7 +79,7 @@ func (p *process) startTemporal(ctx context.Context, s settings, dsn string) (*s
 	server, err := standalone.StartTemporal(ctx, standalone.TemporalOptions{
 		DSN: dsn, Listen: string(s.TemporalListen), UIListen: string(s.UIListen),
 		Namespace: s.TemporalNamespace, Retention: s.TemporalRetention,
-		SearchAttributes: dispatch.SearchAttributes(), Loops: expectedLoops, Log: p.log,
+		SearchAttributes: dispatch.SearchAttributes(), Loops: expectedLoops, CodecEndpoint: s.codecEndpoint(), Log: p.log,
 	})
 	if err != nil {
 		return nil, err
@@ -85,6 +95,14 @@ func (p *process) startTemporal(ctx context.Context, s settings, dsn string) (*s
 		}
 	}()
 	return server, nil
+}
+
+// codecEndpoint is where the Temporal UI decodes payloads, "" while they are plain.
+func (s *settings) codecEndpoint() string {
+	if s.PayloadCodec != codecEncrypt {
+		return ""
+	}
+	return string(s.PublicURL) + "/codec"
 }
 
 // temporalReady is what `vigil temporal --json` prints once it serves.

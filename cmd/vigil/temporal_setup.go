@@ -28,7 +28,7 @@ func newTemporalSetupCommand() *cobra.Command {
 			}
 			p := newProcess(newLogger(cmd.ErrOrStderr(), slog.Level(s.LogLevel)))
 			defer p.stop(cmd.Context())
-			temporal, err := p.dialTemporal(s, nil)
+			temporal, err := p.dialTemporal(s, nil, nil)
 			if err != nil {
 				return err
 			}

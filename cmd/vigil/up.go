@@ -109,7 +109,7 @@ func (p *process) startServers(ctx context.Context, in inputs, show *screen) (*s
 	go func() {
 		opened <- show.step("Database", func() (string, error) {
 			var err error
-			store, err = p.openStore(ctx, in.dsn, in.secrets.keyring, true)
+			store, err = p.openStore(ctx, in.dsn, in.settings.DatabasePooler, in.secrets.keyring, true)
 			return "migrated", err
 		})
 	}()
@@ -210,13 +210,13 @@ func platformDatabases() []string {
 // and describes it for the screen.
 func (p *process) openTemporal(ctx context.Context, in inputs) (temporalServer, string, error) {
 	if address := in.settings.TemporalAddress; address != "" {
-		temporal, err := p.dialTemporal(in.settings, in.metrics.metrics)
+		temporal, err := p.dialTemporal(in.settings, in.payloadCodec(), in.metrics.metrics)
 		return temporal, "yours, " + address, err
 	}
 	server, err := p.startTemporal(ctx, in.settings, in.dsn)
 	if err != nil {
 		return temporalServer{}, "", err
 	}
-	temporal, err := p.dialEmbedded(server, in.settings.TemporalNamespace, in.metrics.metrics)
+	temporal, err := p.dialEmbedded(server, in.settings.TemporalNamespace, in.payloadCodec(), in.metrics.metrics)
 	return temporal, "embedded, " + server.Address(), err
 }

@@ -158,6 +158,40 @@ func (p publicURL) loopback() bool {
 	return err == nil && hostPort(net.JoinHostPort(u.Hostname(), "0")).loopback()
 }
 
+// payloadCodec says whether what Temporal stores is encrypted.
+type payloadCodec string
+
+const (
+	codecOff     payloadCodec = "off"
+	codecEncrypt payloadCodec = "encrypt"
+)
+
+func (c *payloadCodec) UnmarshalText(text []byte) error {
+	switch named := payloadCodec(text); named {
+	case codecOff, codecEncrypt:
+		*c = named
+		return nil
+	default:
+		return fmt.Errorf("is %q; it must be off or encrypt", text)
+	}
+}
+
+// webOrigin is the origin of a web page: scheme, host and port (RFC 6454).
+type webOrigin string
+
+func (o *webOrigin) UnmarshalText(text []byte) error {
+	var base publicURL
+	if err := base.UnmarshalText(text); err != nil {
+		return err
+	}
+	u, err := url.Parse(string(base))
+	if err != nil || u.Path != "" {
+		return fmt.Errorf("is %q; it must have no path, such as https://temporal.example.com", text)
+	}
+	*o = webOrigin(strings.ToLower(u.Scheme + "://" + u.Host))
+	return nil
+}
+
 // smtpURL is the address of a mail server. It may hold a password.
 type smtpURL string
 

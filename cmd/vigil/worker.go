@@ -7,15 +7,12 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/semaphore"
 
 	"vigil/activities"
+	"vigil/fair"
 	"vigil/storage"
 	"vigil/workers"
 )
-
-// maxProbes bounds the probes that run at the same time in a process.
-const maxProbes = 256
 
 func newWorkerCommand() *cobra.Command {
 	var names string
@@ -38,7 +35,13 @@ func newWorkerCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			deployment, err := s.deployment()
+			if err != nil {
+				return err
+			}
 			return runRole(cmd.Context(), p, s, isGiven(cmd, "VIGIL_LISTEN"), func(ctx context.Context, p *platform) error {
+				p.deployment = deployment
+				p.watchDeployment(ctx)
 				if control {
 					if err := p.startControl(ctx); err != nil {
 						return err
@@ -74,7 +77,7 @@ func (p *platform) startRegions(ctx context.Context, regions []string) (<-chan s
 		}
 	}()
 	catalogue := activities.NewCatalogue(activities.CatalogueOptions{
-		Store: p.store, Parser: p.probes, Regions: regions, Now: time.Now, Clock: p.store.Clock, Log: p.log,
+		Store: p.store, Parser: p.probes, Regions: regions, Now: time.Now, Clock: p.store.Clock, Restores: p.store, Log: p.log,
 	})
 	if err := catalogue.Load(ctx); err != nil {
 		cancel()
@@ -82,17 +85,20 @@ func (p *platform) startRegions(ctx context.Context, regions []string) (<-chan s
 	}
 	go catalogue.Run(running)
 
-	name := workerName()
+	name, lease := workerName(), activities.NewLeaseHolder(time.Now)
 	watcher := activities.NewWatcher(activities.WatcherOptions{
 		Catalogue: catalogue, Results: writer, History: p.store,
-		Probes: semaphore.NewWeighted(maxProbes), Worker: name, QuietWindow: p.settings.QuietWindow,
-		Votes: p.store, Incidents: p.incidents, Now: time.Now, Log: p.log,
+		Probes: fair.New(fair.DefaultLimits(p.settings.MaxProbes)), Worker: name, Lease: lease, QuietWindow: p.settings.QuietWindow,
+		Votes: p.store, Incidents: p.incidents, Restores: p.store, Now: time.Now, Log: p.log,
 	})
 	p.metrics.Gauge("vigil_probes_in_flight", watcher.Probing)
+	p.metrics.Gauge("vigil_probes_waiting", watcher.Waiting)
+	p.showLease(lease)
+	go p.reportLoad(running, name, watcher)
 	started := workers.KeepStarting(running, func(ctx context.Context) (func(context.Context), error) {
 		regions := workers.NewRegions(p.temporal.client, workers.RegionOptions{
-			Name: name, Regions: regions, Watcher: watcher, Leases: p.store, Capabilities: p.probes,
-			OnFatal: p.workerFailed, Log: p.log,
+			Name: name, Regions: regions, Watcher: watcher, Leases: p.store, Capabilities: p.probes, Now: time.Now,
+			OnFatal: p.workerFailed, Deployment: p.deployment, Log: p.log,
 		})
 		return regions.Stop, regions.Start(ctx)
 	}, p.log)
@@ -102,4 +108,15 @@ func (p *platform) startRegions(ctx context.Context, regions []string) (<-chan s
 		<-written
 	})
 	return started.Started(), nil
+}
+
+// showLease shows whether the worker has its leases, and its clock.
+func (p *platform) showLease(lease *activities.LeaseHolder) {
+	p.metrics.Gauge("vigil_worker_parked", func() int64 {
+		if lease.Parked() {
+			return 1
+		}
+		return 0
+	})
+	p.metrics.Seconds("vigil_clock_difference_seconds", lease.ClockDifference)
 }

@@ -59,10 +59,15 @@ func Keys(tb testing.TB) *vigil.Keyring {
 	return keys
 }
 
-// DSN returns the URL of a new database with the latest schema.
+// DSN returns the URL of a new database with the latest schema. With VIGIL_TEST_POOLER=yes
+// it leads through a PgBouncer in transaction mode.
 func DSN(tb testing.TB) string {
 	tb.Helper()
-	return pgtestdb.Custom(tb, server(tb), schema{}).URL()
+	dsn := pgtestdb.Custom(tb, server(tb), schema{}).URL()
+	if os.Getenv("VIGIL_TEST_POOLER") != "" {
+		return StartPooler(tb, dsn)
+	}
+	return dsn
 }
 
 // EmptyDSN returns the URL of a new database without a schema.
@@ -83,7 +88,7 @@ func (schema) Migrate(ctx context.Context, _ *sql.DB, config pgtestdb.Config) er
 	if err != nil {
 		return err
 	}
-	defer store.Close()
+	defer store.Close() //nolint:contextcheck // it bounds its own work
 	_, err = store.Migrate(ctx)
 	return err
 }

@@ -58,6 +58,12 @@ type ControlPlane struct {
 // test ends.
 func Start(tb testing.TB, regions ...string) *ControlPlane {
 	tb.Helper()
+	return StartWith(tb, func(*workers.ControlOptions) {}, regions...)
+}
+
+// StartWith is Start with other options of the control worker.
+func StartWith(tb testing.TB, change func(*workers.ControlOptions), regions ...string) *ControlPlane {
+	tb.Helper()
 	p := &ControlPlane{TB: tb, status: http.StatusOK}
 	ctx := context.WithoutCancel(tb.Context()) // of what is stopped in a cleanup
 	data, err := standalone.OpenDataDir(tb.TempDir())
@@ -81,15 +87,17 @@ func Start(tb testing.TB, regions ...string) *ControlPlane {
 	p.OK(err)
 	tb.Cleanup(p.Temporal.Close)
 	p.Incidents = dispatch.NewIncidents(p.Temporal, p.Store)
-	control := workers.NewControl(p.Temporal, workers.ControlOptions{
+	opts := workers.ControlOptions{
 		Name:      "test",
 		Incidents: activities.NewIncidents(activities.IncidentsOptions{Store: p.Store, Deliveries: p.Incidents, Log: quiet}),
 		Deliveries: activities.NewDeliveries(activities.DeliveriesOptions{
-			Store: p.Store, Channels: notify.NewRegistry(egress.New(egress.Policy{AllowPrivate: true})),
+			Store: p.Store, Workflows: p.Incidents, Channels: notify.NewRegistry(egress.New(egress.Policy{AllowPrivate: true})),
 			Schedule: longSchedule(),
 			Random:   func() float64 { return 0.5 }, Now: time.Now, Log: quiet,
 		}),
-	})
+	}
+	change(&opts)
+	control := workers.NewControl(p.Temporal, opts)
 	p.OK(control.Start())
 	tb.Cleanup(control.Stop)
 	p.createCheck(regions)

@@ -1,0 +1,88 @@
+package activities
+
+import (
+	"context"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+
+	"vigil"
+	"vigil/fair"
+)
+
+// TypeParked is the type of the error of an activity that reached a worker whose leases do
+// not hold, by a poll that was open when they expired. Another attempt reaches another
+// worker.
+const TypeParked = "parked"
+
+var errParked = temporal.NewApplicationError("this worker cannot renew its lease", TypeParked)
+
+// refuse ends a turn that reached a worker without a lease. Where the worker knows the
+// definition, it hands the turn over as it is, so that another worker runs it at once;
+// otherwise the turn fails and the loop repeats it after a second.
+//
+// This cannot go round in circles, even when no worker has a lease: the worker opens no
+// new poll, so each of these turns takes one of the few that were open.
+func (w *Watcher) refuse(ctx context.Context, turn *Turn) (*TurnResult, error) {
+	w.locks.supersede(loopKey{turn.CheckID, turn.Region}, activity.GetInfo(ctx).ScheduledTime)
+	e := w.Catalogue.cached(turn.CheckID, turn.Revision)
+	if e == nil {
+		return nil, errParked
+	}
+	schedule, ok := e.Schedule(turn.Region)
+	if !ok {
+		return nil, errParked
+	}
+	t := &turnRun{Watcher: w, turn: turn, state: turn.State, behind: turn.Recover}
+	return t.end(HandOver, e, schedule), nil
+}
+
+// stale reports whether the server does not wait for a turn any more. A turn may reach a
+// worker long after the server has given it to it, when the worker was frozen, and the
+// loop may run elsewhere by then. The question costs a state transition, so it is for
+// turns only that were on their way for long.
+func (w *Watcher) stale(ctx context.Context) bool {
+	started := activity.GetInfo(ctx).StartedTime // by the server's clock
+	if w.Lease == nil || started.IsZero() || w.Now().Sub(started) <= vigil.LeaseTimeout {
+		return false
+	}
+	activity.RecordHeartbeat(ctx)
+	return ctx.Err() != nil
+}
+
+// checkLease gives the place of a probe back unless the lease under which the turn began
+// still holds: it may have expired while the turn waited for the place. The next wait
+// then parks the turn or ends it.
+func (t *turnRun) checkLease(place *fair.Place) (*fair.Place, waitResult) {
+	if fence, ok := t.Lease.Holds(t.turn.Region); !ok || fence != t.fence {
+		place.Leave()
+		return nil, replaced
+	}
+	return place, due
+}
+
+// awaitLease is the end of the wait for a slot: it returns due when the lease holds.
+// Otherwise the turn is parked until it does: with the same fence the turn goes on, with
+// another one it ends, because the loop may have been given to another worker.
+func (t *turnRun) awaitLease(ctx context.Context, e *entry) waitResult {
+	for waited := due; ; waited = replaced { // after a wait another slot may be due
+		fence, ok, held := t.Lease.look(t.turn.Region)
+		switch {
+		case ok && fence == t.fence:
+			return waited
+		case ok:
+			return stopping
+		}
+		select {
+		case <-held:
+		case <-t.lock.superseded:
+			return superseded
+		case <-e.replaced:
+			return replaced
+		case <-t.stop:
+			return stopping
+		case <-ctx.Done():
+			return cancelled
+		}
+	}
+}

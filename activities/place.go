@@ -1,0 +1,113 @@
+package activities
+
+import (
+	"context"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+
+	"vigil"
+	"vigil/fair"
+)
+
+// TurnSlack is how much longer than its slots and its last probe a turn may take before
+// Temporal counts it as lost.
+const TurnSlack = 30 * time.Second
+
+// Parts of TurnSlack: a turn begins no slot in the last lastSlot of it, since the clock of
+// the server that measures it may differ, and no probe in the last lastProbe, which is kept
+// for storing the result.
+const (
+	lastSlot  = 20 * time.Second
+	lastProbe = 10 * time.Second
+)
+
+// testPlaces is how many tests by hand run at the same time in a process. They have
+// places of their own, so that they delay no scheduled probe.
+const testPlaces = 256
+
+// claim is what the turn's probe asks for. A probe that took long the last time is
+// expected to do so again.
+func (e *entry) claim(since time.Time) fair.Claim {
+	claim := fair.Claim{Organization: string(e.Check.OrgID[:]), Slow: e.slow.Load(), Since: since}
+	if e.probe != nil {
+		claim.Target = e.probe.Target()
+	}
+	return claim
+}
+
+// observeIn runs the probe in a place and gives the place back.
+func (e *entry) observeIn(ctx context.Context, place *fair.Place) vigil.Observation {
+	defer func() { e.slow.Store(place.Leave()) }()
+	return e.observe(ctx)
+}
+
+// plan sets the end of the turn: the last slot of its span, and not later than the
+// timeout of its activity allows. A turn that covered a number of results instead would
+// overrun that timeout when slots are late.
+func (t *turnRun) plan(ctx context.Context, e *entry, schedule vigil.Schedule, slot time.Time) {
+	last := slot.Add(time.Duration(t.span(e, schedule)-1) * schedule.Interval)
+	if planned := activity.GetInfo(ctx).Deadline.Add(-e.deadline() - lastSlot); planned.Before(last) {
+		last = planned
+	}
+	t.until = last
+}
+
+// acquire waits for a place among the probes of this process. It gives up when the result
+// could not be stored before the timeout of the activity, or for what ends the wait for a
+// slot. The place is given back by
+// observeIn.
+func (t *turnRun) acquire(ctx context.Context, e *entry, schedule vigil.Schedule) (*fair.Place, waitResult) {
+	place := t.Probes.Join(e.claim(schedule.Next(t.state.Slot)))
+	select {
+	case <-place.Granted():
+		return t.checkLease(place)
+	default:
+	}
+	timeout := activity.GetInfo(ctx).Deadline.Add(-e.deadline() - lastProbe)
+	giveUp := time.NewTimer(timeout.Sub(t.Now()))
+	defer giveUp.Stop()
+	reason := late
+	select {
+	case <-place.Granted():
+		return t.checkLease(place)
+	case <-giveUp.C:
+	case <-t.lock.superseded:
+		reason = superseded
+	case <-e.replaced:
+		reason = replaced
+	case <-t.stop:
+		reason = stopping
+	case <-ctx.Done():
+		reason = cancelled
+	}
+	place.Leave()
+	return nil, reason
+}
+
+// delay returns how late the turn's next probe begins, counted from the first slot since
+// the last result. It is negative for a slot that says nothing about the load of this
+// process: a slot zero, and the first one after an outage.
+func (t *turnRun) delay(schedule vigil.Schedule) time.Duration {
+	if t.covered == 0 && (t.turn.Recover || t.state.Slot.Before(schedule.Start)) {
+		return -1
+	}
+	return max(0, t.Now().Sub(schedule.Next(t.state.Slot)))
+}
+
+// measure records the delay of a probe that has ended. One that took long does not count:
+// such probes wait for each other, however much the machine could do.
+func (t *turnRun) measure(e *entry, delay time.Duration) {
+	if delay >= 0 && !e.slow.Load() {
+		t.lateness.observe(t.Now(), delay)
+	}
+}
+
+// Probing returns the number of running probes, tests by hand included.
+func (w *Watcher) Probing() int64 { return w.Probes.Held() + w.tests.Held() }
+
+// Waiting returns the number of probes that wait for a place.
+func (w *Watcher) Waiting() int64 { return w.Probes.Waiting() + w.tests.Waiting() }
+
+// Load returns how late the slots of this process are.
+func (w *Watcher) Load() vigil.Load { return w.lateness.Load(w.Now()) }

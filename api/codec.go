@@ -1,0 +1,201 @@
+package api
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"vigil"
+	"vigil/api/rest"
+)
+
+const (
+	// codecRate is how many requests a minute an operator's account may make. The UI
+	// makes one for each payload of a history that it shows.
+	codecRate = 6000
+	// codecDeadline is the longest that the body of a request may take.
+	codecDeadline = 10 * time.Second
+	// codecCookie holds the session of an operator in a browser.
+	codecCookie = "vigil_codec"
+	// preflightAge is for how many seconds a browser may remember a preflight.
+	preflightAge = "600"
+)
+
+// codecEndpoint serves Temporal's remote codec protocol, for the Temporal UI and the
+// temporal CLI. It is no part of /v1: payloads belong to all organizations, so only the
+// operator's own account may use it, with an API key, or in a browser with a session,
+// because the UI sends cookies and no key.
+type codecEndpoint struct {
+	codec     http.Handler
+	auth      *authenticator
+	addresses *rest.RateWindow // counts refused credentials
+	window    *rest.RateWindow // counts requests of an account
+	operator  string           // the email address of the operator's account
+	origin    string           // of the UI; empty: no page may call
+	secure    bool             // the API is reached by https
+	pages     *pages
+}
+
+// newCodecEndpoint returns nil when there is no codec.
+func newCodecEndpoint(deps Deps, auth *authenticator, addresses *rest.RateWindow) *codecEndpoint {
+	if deps.Codec == nil {
+		return nil
+	}
+	return &codecEndpoint{
+		codec: deps.Codec, auth: auth, addresses: addresses, window: rest.NewRateWindow(codecRate, time.Minute, deps.Now),
+		operator: deps.Config.OperatorEmail, origin: deps.Config.TemporalUIOrigin,
+		secure: strings.HasPrefix(deps.Config.PublicURL, "https://"),
+	}
+}
+
+// serve registers the endpoint.
+func (c *codecEndpoint) serve(mux *http.ServeMux, pages *pages) {
+	c.pages = pages
+	for _, path := range []string{"/codec/encode", "/codec/decode"} {
+		mux.HandleFunc("POST "+path, c.convert)
+		mux.HandleFunc("OPTIONS "+path, c.preflight)
+	}
+	mux.HandleFunc("GET /codec", func(w http.ResponseWriter, r *http.Request) {
+		pages.show(w, r, http.StatusOK, page{Title: "Read payloads in the Temporal UI", Action: "/codec", Button: "Sign in", SignIn: true})
+	})
+	mux.HandleFunc("POST /codec", pages.use("codec.sign_in", c.signIn))
+}
+
+// preflight answers a browser that asks whether a page may call the endpoint (CORS, the
+// Fetch standard).
+func (c *codecEndpoint) preflight(w http.ResponseWriter, r *http.Request) {
+	if err := c.allowOrigin(w, r); err != nil {
+		rest.WriteError(r.Context(), w, err)
+		return
+	}
+	header := w.Header()
+	header.Set("Access-Control-Allow-Methods", http.MethodPost)
+	header.Set("Access-Control-Allow-Headers", "Authorization, Authorization-Extras, Content-Type, X-Namespace")
+	header.Set("Access-Control-Max-Age", preflightAge)
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// convert encodes or decodes the payloads of a request.
+func (c *codecEndpoint) convert(w http.ResponseWriter, r *http.Request) {
+	answer, err := c.answer(w, r)
+	if err != nil {
+		rest.WriteError(r.Context(), w, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(answer) //nolint:gosec // JSON of the codec's own; the client may be gone
+}
+
+func (c *codecEndpoint) answer(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	if err := c.allowOrigin(w, r); err != nil {
+		return nil, err
+	}
+	who, err := c.caller(r)
+	if err != nil {
+		return nil, err
+	}
+	if wait := c.window.Count(who.User.ID.String()); wait > 0 {
+		return nil, rest.ErrTooMany("The account made too many requests to the codec endpoint", wait)
+	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(codecDeadline)) //nolint:forbidigo // a deadline of the real connection
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, rest.MaxBody))
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		return nil, vigil.Errorf(vigil.CodeTooLarge, "The body must have at most 1 MiB.")
+	}
+	if err != nil {
+		return nil, vigil.Errorf(vigil.CodeInvalid, "The body could not be read.")
+	}
+	inner := r.Clone(r.Context())
+	inner.Body = io.NopCloser(bytes.NewReader(body))
+	converted := &codecAnswer{header: make(http.Header), status: http.StatusOK}
+	c.codec.ServeHTTP(converted, inner)
+	if converted.status != http.StatusOK {
+		return nil, vigil.Errorf(vigil.CodeInvalid, "The payloads cannot be converted: %s", strings.TrimSpace(converted.body.String()))
+	}
+	return converted.body.Bytes(), nil
+}
+
+// allowOrigin lets pages of the UI read the answer. A page of any other origin is refused;
+// a program sends no origin.
+func (c *codecEndpoint) allowOrigin(w http.ResponseWriter, r *http.Request) error {
+	w.Header().Add("Vary", "Origin")
+	origin := r.Header.Get("Origin")
+	if origin == "" && r.Method != http.MethodOptions {
+		return nil
+	}
+	if c.origin == "" || origin != c.origin {
+		return vigil.Errorf(vigil.CodeForbidden,
+			"Pages of this origin may not use the codec endpoint; VIGIL_TEMPORAL_UI_ORIGIN names the one that may.")
+	}
+	w.Header().Set("Access-Control-Allow-Origin", c.origin)
+	w.Header().Set("Access-Control-Allow-Credentials", "true")
+	return nil
+}
+
+// caller returns the operator who makes a request. A cookie counts only in a request of a
+// page of the UI.
+func (c *codecEndpoint) caller(r *http.Request) (*rest.Caller, error) {
+	authorization, key := r.Header.Get("Authorization"), r.Header.Get("X-API-Key")
+	if cookie, err := r.Cookie(codecCookie); err == nil && authorization == "" && key == "" && r.Header.Get("Origin") != "" {
+		authorization = "Bearer " + cookie.Value
+	}
+	return c.identify(r, authorization, key)
+}
+
+// identify returns the operator whose credentials these are. Wrong ones count against the
+// address.
+func (c *codecEndpoint) identify(r *http.Request, authorization, key string) (*rest.Caller, error) {
+	who, err := c.auth.identify(r.Context(), authorization, key)
+	if vigil.ErrorCode(err) == vigil.CodeUnauthorized {
+		if wait := c.addresses.Count(rest.Network(rest.RequestOf(r.Context()).Address)); wait > 0 {
+			return nil, rest.ErrTooMany("Too many requests from this address", wait)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	// The address alone proves nothing: anyone may sign up with it until the operator's
+	// account exists. Only that account has it as verified, since no mail reaches it.
+	if c.operator == "" || !who.User.EmailVerified || !strings.EqualFold(who.User.Email, c.operator) {
+		return nil, vigil.Errorf(vigil.CodeForbidden,
+			"The codec endpoint reads payloads of every organization. It needs a key of the operator's account; `vigil keys create` makes one.")
+	}
+	return who, nil
+}
+
+// signIn exchanges an API key for a session in a cookie, which ends with the browser, and
+// after seven days at most. SameSite=Strict lets only pages of the same site send it: the
+// UI must be served by the same host, or the same registered domain, as the API.
+func (c *codecEndpoint) signIn(w http.ResponseWriter, r *http.Request) (page, error) {
+	who, err := c.identify(r, "", r.PostForm.Get("key"))
+	if err != nil {
+		return page{}, err
+	}
+	token, err := c.auth.signer.sign(who.User)
+	if err != nil {
+		return page{}, err
+	}
+	http.SetCookie(w, &http.Cookie{ //nolint:gosec // Secure wherever the API is reached by https
+		Name: codecCookie, Value: token, Path: "/codec", HttpOnly: true, Secure: c.secure, SameSite: http.SameSiteStrictMode,
+	})
+	return page{Title: "Signed in", Message: "The Temporal UI can read payloads in this browser now."}, nil
+}
+
+// codecAnswer keeps the answer of the codec's own handler, whose errors are plain text.
+type codecAnswer struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+// Header returns the header of the answer, which is not used.
+func (a *codecAnswer) Header() http.Header { return a.header }
+
+// WriteHeader notes the status.
+func (a *codecAnswer) WriteHeader(status int) { a.status = status }
+
+// Write keeps a part of the body.
+func (a *codecAnswer) Write(p []byte) (int, error) { return a.body.Write(p) }

@@ -1,0 +1,93 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"vigil"
+)
+
+const (
+	// loadTTL is how long the load of the regions is used before it is read again.
+	loadTTL = time.Second
+	// overloadRetry is the Retry-After of a refused request: a region is calm after ten
+	// seconds without late slots.
+	overloadRetry = 15
+)
+
+// loadStore reads how well the workers keep up.
+type loadStore interface {
+	// OverloadedRegions returns the lateness of the slots of each region whose workers
+	// are overloaded.
+	OverloadedRegions(ctx context.Context, silence time.Duration) (map[string]time.Duration, error)
+}
+
+// loads knows which regions are overloaded. What adds load there is refused, so that the
+// slots that are due do not become later; what takes load away, and everything else, goes on.
+type loads struct {
+	store loadStore
+	cache *cache[map[string]time.Duration]
+}
+
+func newLoads(store loadStore, now func() time.Time) *loads {
+	return &loads{store: store, cache: newCache[map[string]time.Duration](loadTTL, 1, now)}
+}
+
+// overloaded returns the overloaded regions with the lateness of their slots; none when
+// they cannot be read.
+func (l *loads) overloaded(ctx context.Context) map[string]time.Duration {
+	regions, err := l.cache.get(ctx, "", func(ctx context.Context) (map[string]time.Duration, error) {
+		return l.store.OverloadedRegions(ctx, leaseSilence)
+	})
+	if err != nil {
+		return nil
+	}
+	return regions
+}
+
+// refuse returns the error for a request that adds load to regions of which one is
+// overloaded, else nil.
+func refuse(overloaded map[string]time.Duration, regions ...string) error {
+	var late []string
+	for _, region := range regions {
+		if _, ok := overloaded[region]; ok {
+			late = append(late, region)
+		}
+	}
+	if len(late) == 0 {
+		return nil
+	}
+	return &vigil.Error{
+		Code: vigil.CodeUnavailable,
+		Message: fmt.Sprintf("Probing in %s is late, so no load can be added there. Try again in %d seconds.",
+			strings.Join(late, ", "), overloadRetry),
+		Details: map[string]any{"overloaded_regions": late, "retry_after_seconds": overloadRetry},
+	}
+}
+
+// addedLoad returns the regions of a check that have more to probe after a change.
+func addedLoad(before, after *vigil.Check) []string {
+	switch {
+	case !after.Enabled:
+		return nil
+	case !before.Enabled || after.Interval < before.Interval:
+		return after.Regions
+	}
+	return slices.DeleteFunc(slices.Clone(after.Regions), func(region string) bool { return slices.Contains(before.Regions, region) })
+}
+
+// describeLoad says in words which regions are overloaded, for /ready.
+func describeLoad(overloaded map[string]time.Duration) string {
+	if len(overloaded) == 0 {
+		return "ok"
+	}
+	var parts []string
+	for _, region := range slices.Sorted(maps.Keys(overloaded)) {
+		parts = append(parts, fmt.Sprintf("%s (%.1f s)", region, overloaded[region].Seconds()))
+	}
+	return "overloaded, slots are late: " + strings.Join(parts, ", ")
+}

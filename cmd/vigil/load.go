@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"vigil"
+	"vigil/activities"
+	"vigil/timing"
+)
+
+// loadInterval is how often a worker measures its load, and loadTimeout how long the
+// database may take to store it.
+const (
+	loadInterval = time.Second
+	loadTimeout  = 2 * time.Second
+)
+
+// reportLoad measures the load of the watcher until ctx ends: it shows it as metrics, logs
+// when overload begins and ends, and stores it beside the worker's leases, where the API
+// processes read it. What is stored is not stored again.
+func (p *platform) reportLoad(ctx context.Context, name string, watcher *activities.Watcher) {
+	var last atomic.Pointer[vigil.Load]
+	last.Store(&vigil.Load{})
+	p.metrics.Seconds("vigil_slot_lateness_seconds", func() time.Duration { return last.Load().Lateness })
+	p.metrics.Gauge("vigil_overloaded", func() int64 {
+		if last.Load().Overloaded {
+			return 1
+		}
+		return 0
+	})
+	var stored vigil.Load
+	for timing.Sleep(ctx, loadInterval) == nil {
+		load := watcher.Load()
+		if before := last.Swap(&load); before.Overloaded != load.Overloaded {
+			p.logLoad(ctx, *before, load)
+		}
+		if !load.Overloaded && !stored.Overloaded {
+			continue
+		}
+		storing, cancel := context.WithTimeout(ctx, loadTimeout)
+		if p.store.ReportLoad(storing, name, load) == nil { // else a second later
+			stored = load
+		}
+		cancel()
+	}
+}
+
+func (p *platform) logLoad(ctx context.Context, before, now vigil.Load) {
+	if now.Overloaded {
+		p.log.WarnContext(ctx, "overloaded: slots are probed late, and the API refuses what adds load", "lateness", now.Lateness)
+		return
+	}
+	p.log.InfoContext(ctx, "no longer overloaded", "after", time.Since(before.Since).Round(time.Second))
+}

@@ -1,0 +1,45 @@
+package dispatch
+
+import (
+	"context"
+	"log/slog"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"vigil"
+)
+
+// Lost reports whether no workflow of a loop runs. One that an operator has paused is not
+// lost; it is logged with what makes it go on.
+func (l *Loops) Lost(ctx context.Context, loop vigil.Loop) (bool, error) {
+	id := vigil.LoopID(loop.CheckID, loop.Region)
+	described, err := l.temporal.DescribeWorkflowExecution(ctx, id, "")
+	if isNotFound(err) {
+		return true, nil
+	}
+	if err != nil {
+		return false, wrap("describe", err)
+	}
+	switch described.GetWorkflowExecutionInfo().GetStatus() {
+	case enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED:
+		logPaused(ctx, l.log, id, described)
+		return false, nil
+	default:
+		return true, nil
+	}
+}
+
+// logPaused logs that an operator has paused a workflow or an activity of it: nothing else
+// says why it does not go on, and only an operator can unpause it.
+func logPaused(ctx context.Context, log *slog.Logger, id string, described *workflowservice.DescribeWorkflowExecutionResponse) {
+	if described.GetWorkflowExecutionInfo().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED {
+		log.WarnContext(ctx, "a workflow is paused in Temporal", "workflow", id, "remedy", "temporal workflow unpause --workflow-id "+id)
+	}
+	for _, activity := range described.GetPendingActivities() {
+		if activity.GetPaused() {
+			log.WarnContext(ctx, "an activity is paused in Temporal", "workflow", id, "activity", activity.GetActivityType().GetName(),
+				"remedy", "temporal activity unpause --workflow-id "+id+" --activity-id "+activity.GetActivityId())
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+
+	"vigil/workflows"
+)
+
+// sentinelDelay is how long the first workflow task of a sentinel is delayed: for good.
+// Temporal's limit is 100 years.
+const sentinelDelay = 50 * 365 * 24 * time.Hour
+
+// Sentinel is a workflow that shows, by being known, that Temporal still has the store in
+// which the platform's workflows run. Its first task is delayed for decades, so that it
+// stays open and no worker ever runs it. To terminate it does no harm.
+type Sentinel struct{ temporal client.Client }
+
+// NewSentinel returns a Sentinel that uses the client.
+func NewSentinel(temporal client.Client) *Sentinel { return &Sentinel{temporal: temporal} }
+
+// Find looks for the sentinel of a generation. found is false when Temporal answers and
+// does not know it; open is false when it was terminated or canceled.
+func (s *Sentinel) Find(ctx context.Context, generation int64) (found, open bool, err error) {
+	described, err := s.temporal.DescribeWorkflowExecution(ctx, workflows.SentinelID(generation), "")
+	if isNotFound(err) {
+		return false, false, nil
+	}
+	if err != nil {
+		return false, false, fmt.Errorf("describe sentinel: %w", err)
+	}
+	return true, described.GetWorkflowExecutionInfo().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, nil
+}
+
+// Start starts the sentinel of a generation. It is not an error when it is open.
+func (s *Sentinel) Start(ctx context.Context, generation int64) error {
+	_, err := s.temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+		ID:                       workflows.SentinelID(generation),
+		TaskQueue:                workflows.Sentinel,
+		WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
+		StartDelay:               sentinelDelay,
+		StaticSummary:            "Shows that Temporal still has Vigil's workflows; leave it open",
+	}, workflows.Sentinel)
+	if err != nil {
+		return fmt.Errorf("start sentinel: %w", err)
+	}
+	return nil
+}
+
+// Away reports whether an error says that Temporal does not answer or is overloaded, and
+// not that it refused a request.
+func Away(err error) bool {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return true
+	}
+	for _, is := range []func(error) bool{
+		isA[*serviceerror.Unavailable], isA[*serviceerror.DeadlineExceeded], isA[*serviceerror.ResourceExhausted],
+		isA[*serviceerror.NamespaceNotFound],
+	} {
+		if is(err) {
+			return true
+		}
+	}
+	return false
+}
+
+func isA[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}

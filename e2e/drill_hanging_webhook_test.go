@@ -1,0 +1,202 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"vigil"
+	"vigil/storage"
+)
+
+// hangingReceiver accepts requests and answers none of them while it hangs.
+type hangingReceiver struct {
+	receiver
+	hangs   atomic.Bool
+	waiting atomic.Int64 // requests that wait for an answer
+	most    atomic.Int64 // of them at once
+}
+
+func newHangingReceiver(t *testing.T) *hangingReceiver {
+	t.Helper()
+	h := &hangingReceiver{}
+	h.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p, err := readPost(r)
+		if err != nil {
+			return
+		}
+		p.accepted = !h.hangs.Load()
+		h.keep(p)
+		if p.accepted {
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		n := h.waiting.Add(1)
+		for most := h.most.Load(); n > most && !h.most.CompareAndSwap(most, n); most = h.most.Load() {
+			continue
+		}
+		<-r.Context().Done()
+		h.waiting.Add(-1)
+	}))
+	t.Cleanup(h.Close)
+	return h
+}
+
+// differentIDs counts messages, by incident and kind, that came with more than one
+// webhook-id, or whose webhook-id belongs to another message.
+func (s *receiver) differentIDs() (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ids, messages := map[string]string{}, map[string]string{}
+	for _, p := range s.posts {
+		message := p.incident + " " + p.kind
+		if id, seen := ids[message]; seen && id != p.header || p.header == "" {
+			n++
+		}
+		if other, seen := messages[p.header]; seen && other != message {
+			n++
+		}
+		ids[message], messages[p.header] = p.header, message
+	}
+	return n
+}
+
+// alerting makes an organization with checks of a target, each with a rule that
+// notifies a webhook.
+func (s *cluster) alerting(name, target, webhook string, checks int, interval time.Duration) {
+	s.t.Helper()
+	store, err := storage.Open(s.t.Context(), s.dsn, storage.Options{Keys: s.keys, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { _ = store.Close() }()
+	ctx := s.t.Context()
+	_, org, err := store.CreateAccount(ctx, vigil.Organization{Name: name, Tier: vigil.TierEnterprise},
+		vigil.User{Email: name + "@vigil.invalid", Name: name}, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	config, err := json.Marshal(map[string]string{"url": webhook, "secret": receiverSecret})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	channel, err := store.CreateChannel(ctx, vigil.Channel{
+		OrgID: org.ID, Name: name, Type: vigil.ChannelWebhook, Config: config, Enabled: true,
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for i := range checks {
+		// Two failures, because a single probe may time out on a busy machine.
+		config, err := json.Marshal(map[string]any{"url": fmt.Sprintf("%s/%s/%d", target, name, i), "timeout_seconds": 2})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		check, err := store.CreateCheck(ctx, vigil.Check{
+			OrgID: org.ID, Name: fmt.Sprintf("%s %d", name, i), Type: vigil.TypeHTTP, Config: config, Target: "target",
+			Interval: interval, Regions: []string{clusterRegion}, Enabled: true, Simultaneous: true,
+		}, vigil.PlanOf(vigil.TierEnterprise, time.Second), vigil.Allowance{})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if _, err := store.CreateRule(ctx, vigil.Rule{
+			OrgID: org.ID, CheckID: check.ID, Name: "down", Condition: vigil.Condition{FailureThreshold: 2}, NotifyOn: vigil.NotifyBoth,
+			Policy: vigil.AnyRegion, Enabled: true, Channels: []uuid.UUID{channel.ID},
+		}); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+// load is the CPU time of all processes of the cluster during a span, as a share of
+// the machine.
+func (s *cluster) load(span time.Duration) float64 {
+	s.t.Helper()
+	before, began := s.wholeCPU(), time.Now()
+	time.Sleep(span)
+	return (s.wholeCPU() - before).Seconds() / time.Since(began).Seconds() / float64(runtime.NumCPU())
+}
+
+// TestDrillHangingWebhook opens many incidents of one organization whose webhook
+// accepts requests and never answers, beside an organization whose webhook works.
+func TestDrillHangingWebhook(t *testing.T) { // not parallel: it measures load and lateness
+	incidents, interval, calmSpan, hangSpan := 100, 5*time.Second, 10*time.Second, 16*time.Second
+	if full() {
+		incidents, interval, calmSpan, hangSpan = 300, 10*time.Second, 45*time.Second, 90*time.Second
+	}
+	const good, goodInterval = 20, 2 * time.Second
+	site, other := newSwitchable(t), newSwitchable(t)
+	hung, works := newHangingReceiver(t), newHangingReceiver(t)
+	hung.hangs.Store(true)
+	s := newCluster(t, "VIGIL_DELIVERY_SCHEDULE=5s,5s,5s,5s,5s,5s,5s,5s,5s,5s,5s")
+	s.seed(newSwitchable(t).URL, good, goodInterval)
+	s.alerting("hung", site.URL, hung.URL, incidents, interval)
+	s.alerting("works", other.URL, works.URL, 1, 2*time.Second)
+	eventually(t, "every loop has a result", func() bool {
+		return s.number("SELECT count(*) FROM check_regions WHERE last_slot IS NULL") == 0
+	})
+	s.began = time.Now().Truncate(time.Microsecond)
+	p := notePauses(t)
+
+	calm := s.load(calmSpan)
+	site.broken.Store(true)
+	const opened = "SELECT count(*) FROM deliveries WHERE channel_name = 'hung'"
+	eventually(t, "every incident is open", func() bool { return s.number(opened) == incidents })
+	eventually(t, "the deliveries wait", func() bool {
+		return hung.waiting.Load() == 8 && s.number("SELECT count(*) FROM delivery_places WHERE admitted_at IS NULL") >= incidents-16
+	})
+	transitions := s.number("SELECT sum(attempts) FROM deliveries")
+	hanging := s.load(hangSpan)
+	attempts := s.number("SELECT sum(attempts) FROM deliveries") - transitions
+
+	// An incident of the other organization is delivered meanwhile.
+	other.broken.Store(true)
+	eventually(t, "the other organization is notified", func() bool { return works.summarize().opened == 1 })
+	const delivered = "SELECT extract(milliseconds FROM finished_at - created_at)::int FROM deliveries " +
+		"WHERE channel_name = 'works' AND status = 'delivered'"
+	eventually(t, "its delivery has ended", func() bool { return s.number(delivered) >= 0 })
+	latency := time.Duration(s.number(delivered)) * time.Millisecond
+	slots := s.audit(time.Now())
+
+	// The recoveries wait behind the openings until the receiver answers.
+	site.broken.Store(false)
+	eventually(t, "every incident is resolved", func() bool { return s.number(opened) == 2*incidents })
+	hung.hangs.Store(false)
+	const pending = "SELECT count(*) FROM deliveries WHERE channel_name = 'hung' AND status <> 'delivered'"
+	answered := time.Now()
+	eventually(t, "every message is delivered", func() bool { return s.number(pending) == 0 })
+	drained := time.Since(answered)
+
+	got := hung.summarize()
+	t.Logf("%d incidents on a webhook that hangs: load %.1f %% calm, %.1f %% while %d attempts hung in %v; %s; "+
+		"%d messages arrived within %v; %v",
+		incidents, 100*calm, 100*hanging, attempts, hangSpan, &slots, got.opened+got.resolved, drained.Round(time.Millisecond), p)
+	figure(t, "load beyond calm, % of the machine", math.Round(1000*(hanging-calm))/10, 5, 0)
+	figure(t, "worst lateness of a slot", slots.lateness(1), time.Second, p.longest())
+	figure(t, "another organization's message", latency, time.Second, p.longest())
+	figure(t, "requests in flight to the channel", int(hung.most.Load()), 8, 0)
+	figure(t, "messages lost", 2*incidents-got.opened-got.resolved, 0, 0)
+	figure(t, "messages repeated after they were accepted", got.repeated, 0, 0)
+	figure(t, "recoveries before their openings", got.outOfOrder, 0, 0)
+	figure(t, "messages with another id, body or signature", hung.differentIDs()+got.changed+got.unsigned, 0, 0)
+	if got.opened != incidents || got.resolved != incidents {
+		t.Errorf("%d openings and %d recoveries arrived, want %d of each", got.opened, got.resolved, incidents)
+	}
+	if n := s.number("SELECT count(*) FROM incidents AS i JOIN organizations AS o ON o.id = i.org_id WHERE o.name = 'hung'"); n != incidents {
+		t.Errorf("%d incidents, want %d", n, incidents)
+	}
+	if n := s.number("SELECT count(*) FROM delivery_places"); n != 0 {
+		t.Errorf("%d places are taken after every message is delivered", n)
+	}
+	slots = s.audit(time.Now())
+	slots.exact(t)
+}

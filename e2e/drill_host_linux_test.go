@@ -1,0 +1,59 @@
+package e2e_test
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"testing"
+	"time"
+)
+
+// TestDrillLostHost loses a host with a worker and a control process that has shards of the sweep: its
+// link goes down, so that Postgres and Temporal see connections that stay open and
+// never answer.
+func TestDrillLostHost(t *testing.T) { // not parallel: it measures lateness
+	d := pick(drill{checks: 20, interval: 2 * time.Second}, drill{checks: 200, interval: 2 * time.Second})
+	host := newNamespace(t)
+	s := newClusterOn(t, "127.0.0.1,"+host.address)
+	host.allow(s)
+	temporal := newLinkOn(t, host.address, s.temporal.ready.TemporalAddress)
+	dsn, err := url.Parse(s.dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dsn.Host = net.JoinHostPort(host.address, dsn.Port())
+	env := append(s.env[:len(s.env):len(s.env)], "DATABASE_URL="+dsn.String(), "TEMPORAL_ADDRESS="+temporal.address)
+	s.control.stop()
+	s.workers[0].stop()
+	s.control = host.launch(env, "worker", "--control")
+	s.workers[0] = host.launch(env, "worker", "--region", clusterRegion)
+	s.awaitWorkers()
+	spare := launch(t, s.env, "worker", "--control")
+	s.awaitShards(s.control, spare)
+
+	site := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	var config net.ListenConfig
+	if site.Listener, err = config.Listen(t.Context(), "tcp", net.JoinHostPort(host.address, "0")); err != nil {
+		t.Fatal(err)
+	}
+	site.Start()
+	t.Cleanup(site.Close)
+	s.seed(site.URL, d.checks, d.interval)
+	p := notePauses(t)
+	time.Sleep(2 * d.interval) // so that loops of both workers are under way
+
+	lost := time.Now()
+	host.lose()
+	temporal.cut()
+	eventually(t, "the other control process has all shards", func() bool {
+		return s.number("SELECT count(*) FROM sweep_leases WHERE holder LIKE $1 OR expires_at < clock_timestamp()", nameOf(s.control)) == 0
+	})
+	figure(t, "another control process leads after", time.Since(lost), takeover, p.longest())
+	time.Sleep(time.Until(lost.Add(20 * time.Second)))
+	l := s.audit(time.Now())
+	t.Logf("a lost host with one of two workers and of two control processes, %d checks every %v: %s; %v", d.checks, d.interval, &l, p)
+	l.exact(t)
+	// A poll of the lost worker that is still open takes a task with it.
+	figure(t, "silence of a loop beyond its interval", l.silence, outage+d.interval, p.longest())
+}

@@ -1,0 +1,201 @@
+package e2e_test
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	enumspb "go.temporal.io/api/enums/v1"
+	temporal "go.temporal.io/sdk/client"
+
+	"vigil"
+	"vigil/storage"
+)
+
+// TestDrillOverload: more slots are due than the machine can probe, then almost none.
+func TestDrillOverload(t *testing.T) { // not parallel: it takes the whole machine
+	first, more, measured := 500, 1200, 12*time.Second
+	if full() {
+		first, more, measured = 3000, 6000, 90*time.Second
+	}
+	site := newSwitchable(t)
+	s := newCluster(t, "VIGIL_SIGNUP_TIER=enterprise", "VIGIL_QUIET_WINDOW=16s")
+	s.workers[1].stop()
+	c, org := s.signUp("overload")
+	load := group{org, "load", first, time.Second, 1, []string{site.URL}}
+	s.seedGroups(load)
+	s.began = time.Now().Truncate(time.Microsecond)
+	most := s.throughput(measured)
+	load.checks = more
+	total := first
+	for round := 1; s.overloaded() == 0; round++ { // how much is too much depends on the machine
+		if round > 6 {
+			t.Fatalf("the region is not overloaded with %d loops every second", total)
+		}
+		s.seedGroups(load)
+		total += more
+		for tries := 0; tries < 100 && s.overloaded() == 0; tries++ {
+			time.Sleep(200 * time.Millisecond)
+		}
+	}
+	s.refusesLoad(c)
+	rate := s.throughput(measured)
+	t.Logf("%.0f results a second with %d loops, %.0f with %d", most, first, rate, total)
+	figure(t, "throughput lost to overload, percent", 100*(1-rate/max(most, rate)), 10, 0)
+
+	began := time.Now()
+	s.disable(org, total-100)
+	fell := time.Now()
+	t.Logf("%d checks disabled in %v", total-100, fell.Sub(began).Round(time.Millisecond))
+	eventuallyWithin(t, time.Minute, "the region is calm", func() bool { return s.overloaded() == 0 })
+	p := notePauses(t)
+	figure(t, "calm after the load fell", time.Since(fell), 30*time.Second, p.longest())
+	calm := time.Now()
+	time.Sleep(5 * time.Second)
+	left := group{org: org, name: "load"}
+	late, worst, _ := s.lateness(left, calm, 0.99)
+	t.Logf("then slots are late by %v at p99, %v at most", late, worst)
+	figure(t, "late at p99 when calm", late, time.Second, p.longest())
+	figure(t, "turns that timed out", s.timedOut(), 0, 0)
+	l := s.audit(time.Now())
+	t.Logf("%s", &l)
+	l.exact(t)
+}
+
+// signUp makes an organization through the API.
+func (s *cluster) signUp(name string) (client, uuid.UUID) {
+	s.t.Helper()
+	c := client{t: s.t, url: s.apiURL}
+	eventually(s.t, "the API answers", func() bool { _, err := c.try(http.MethodGet, "/health", nil); return err == nil })
+	var account struct {
+		APIKey string `json:"api_key"`
+	}
+	c.into(&account, http.MethodPost, "/v1/auth/quick-signup", map[string]any{"email": name + "@vigil.invalid", "org_name": name})
+	c.key = account.APIKey
+	var org uuid.UUID
+	if err := s.db.QueryRowContext(s.t.Context(), "SELECT id FROM organizations WHERE name = $1", name).Scan(&org); err != nil {
+		s.t.Fatal(err)
+	}
+	return c, org
+}
+
+// throughput returns how many results are stored in a second.
+func (s *cluster) throughput(over time.Duration) float64 {
+	s.t.Helper()
+	const stored = "SELECT count(*) FROM results WHERE time >= $1"
+	began := time.Now()
+	before := s.number(stored, s.began)
+	time.Sleep(over)
+	return float64(s.number(stored, s.began)-before) / time.Since(began).Seconds()
+}
+
+// overloaded returns how many live workers say that they are overloaded.
+func (s *cluster) overloaded() int {
+	return s.number("SELECT count(*) FROM worker_leases WHERE overloaded AND renewed_at > clock_timestamp() - interval '3 s'")
+}
+
+// refusesLoad checks what the API does while its region is overloaded.
+func (s *cluster) refusesLoad(c client) {
+	s.t.Helper()
+	check := httpCheck("one more", "http://127.0.0.1:1/", 1, clusterRegion)
+	request := func(method, path string, body any, want int) {
+		s.t.Helper()
+		if a := c.do(method, path, body); a.Status != want {
+			s.t.Errorf("%s %s answered %d %s, want %d", method, path, a.Status, a.Error, want)
+		}
+	}
+	request(http.MethodPost, "/v1/checks", check, http.StatusServiceUnavailable)
+	var listed []struct {
+		ID string `json:"id"`
+	}
+	c.into(&listed, http.MethodGet, "/v1/checks?limit=1", nil)
+	path := "/v1/checks/" + listed[0].ID
+	request(http.MethodPost, path+"/test", nil, http.StatusServiceUnavailable)
+	request(http.MethodPut, path, map[string]any{"name": "renamed"}, http.StatusOK)
+	request(http.MethodPut, path, map[string]any{"enabled": false}, http.StatusOK)
+	request(http.MethodPut, path, map[string]any{"enabled": true}, http.StatusServiceUnavailable)
+	request(http.MethodDelete, path, nil, http.StatusNoContent)
+	var ready struct {
+		Probing string `json:"probing"`
+	}
+	c.into(&ready, http.MethodGet, "/ready", nil)
+	if !strings.Contains(ready.Probing, clusterRegion) {
+		s.t.Errorf("/ready says of probing: %s", ready.Probing)
+	}
+}
+
+// disable disables that many of the enabled checks of an organization; the sweep stops
+// their loops.
+func (s *cluster) disable(org uuid.UUID, n int) {
+	s.t.Helper()
+	rows, err := s.db.QueryContext(s.t.Context(), "SELECT id FROM checks WHERE enabled ORDER BY id LIMIT $1", n)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	var ids []uuid.UUID
+	for rows.Next() {
+		var id uuid.UUID
+		if err := rows.Scan(&id); err != nil {
+			s.t.Fatal(err)
+		}
+		ids = append(ids, id)
+	}
+	if err := rows.Err(); err != nil {
+		s.t.Fatal(err)
+	}
+	s.withStore(func(store *storage.Store) {
+		plan := vigil.PlanOf(vigil.TierEnterprise, time.Second)
+		for _, id := range ids {
+			_, err := store.UpdateCheck(s.t.Context(), org, id, plan, func(check *vigil.Check) error {
+				check.Enabled = false
+				return nil
+			})
+			if err != nil {
+				s.t.Fatal(err)
+			}
+		}
+	})
+}
+
+// timedOut returns how many turns of some loops timed out, from the histories of their
+// last runs.
+func (s *cluster) timedOut() (count int) {
+	s.t.Helper()
+	c, err := temporal.Dial(
+		temporal.Options{HostPort: s.temporal.ready.TemporalAddress, Namespace: s.temporal.ready.Namespace, Logger: silent{}},
+	)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer c.Close()
+	loops := s.loops()
+	seen := 0
+	for _, loop := range loops[:min(len(loops), 300)] {
+		events := c.GetWorkflowHistory(
+			s.t.Context(),
+			vigil.LoopID(loop.check, loop.region),
+			"",
+			false,
+			enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT,
+		)
+		for events.HasNext() {
+			event, err := events.Next()
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			seen++
+			if event.GetEventType() == enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT {
+				count++
+			}
+		}
+	}
+	if seen == 0 {
+		s.t.Error("no history was read")
+	}
+	s.t.Log(strconv.Itoa(seen) + " events of 300 loops were read")
+	return count
+}

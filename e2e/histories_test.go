@@ -1,0 +1,208 @@
+package e2e_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	temporal "go.temporal.io/sdk/client"
+	"google.golang.org/protobuf/proto"
+
+	"vigil"
+	"vigil/notify"
+	"vigil/probe"
+)
+
+// canary is part of every secret, address and text of TestHistories.
+const canary = "canary-5b1e"
+
+// canaryChecks are configs with every secret member of the check types that have any.
+// Nothing listens at these targets.
+func canaryChecks(dead string) map[vigil.CheckType]object {
+	login := object{
+		"url": "http://" + dead + "/" + canary + "?q=" + canary, "method": "POST", "body": canary,
+		"headers":    object{"X-Api-Key": canary, "Cookie": canary},
+		"basic_auth": object{"username": canary, "password": canary},
+	}
+	secure := object{"url": "https://" + dead + "/" + canary, "headers": login["headers"], "basic_auth": login["basic_auth"]}
+	server := object{"host": "127.0.0.1", "port": 1, "security": "tls", "username": canary, "password": canary}
+	return map[vigil.CheckType]object{
+		vigil.TypeHTTP: login, vigil.TypeHTTPS: secure, vigil.TypeHTTP3: secure,
+		vigil.TypeMultistep: {"steps": []object{{"name": "log in", "type": "http", "config": login}}},
+		vigil.TypeSMTPIMAP: {
+			"smtp": server, "imap": server, "from": canary + "@example.com", "to": canary + "@example.com", "timeout_seconds": 1,
+		},
+	}
+}
+
+// canaryChannels are configs with every secret member of the channel types. The
+// receiver refuses all messages and repeats a part of what it gets.
+func canaryChannels(receiver string) map[vigil.ChannelType]object {
+	return map[vigil.ChannelType]object{
+		vigil.ChannelEmail: {"to": []string{canary + "@example.com"}},
+		vigil.ChannelWebhook: {
+			"url": receiver + "/" + canary, "secret": canary, "headers": object{"Authorization": "Bearer " + canary, "X-Token": canary},
+		},
+		vigil.ChannelPush:  {"server": receiver, "topic": canary, "username": canary, "password": canary},
+		vigil.ChannelChat:  {"webhook_url": receiver + "/" + canary},
+		vigil.ChannelPager: {"url": receiver + "/" + canary, "routing_key": canary},
+	}
+}
+
+// covers fails the test when a config lacks a secret member.
+func covers(t *testing.T, at string, fields vigil.SecretFields, config any) {
+	t.Helper()
+	text, err := json.Marshal(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if (fields.Secret || fields.ByName) && !bytes.Contains(text, []byte(canary)) {
+		t.Errorf("the test has no secret in %s", at)
+	}
+	members, _ := config.(object)
+	for name, inner := range fields.Members {
+		value := members[name]
+		if list, ok := value.([]object); ok && len(list) > 0 {
+			value = list[0]
+		}
+		if value == nil {
+			t.Errorf("the test has no %s.%s", at, name)
+			continue
+		}
+		covers(t, at+"."+name, inner, value)
+	}
+}
+
+// TestHistories runs loops, incidents and deliveries of all types that have secrets,
+// with a note and an address, and finds none of them in the histories of workflows.
+func TestHistories(t *testing.T) {
+	t.Parallel()
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusBadGateway)
+		_, _ = w.Write([]byte("no: " + r.URL.Path + r.Header.Get("Authorization")))
+	}))
+	t.Cleanup(receiver.Close)
+	checks, channels := canaryChecks(freeAddress(t)), canaryChannels(receiver.URL)
+	for kind, fields := range probe.Secrets() {
+		covers(t, string(kind), fields, checks[kind])
+	}
+	for kind, fields := range notify.Secrets() {
+		covers(t, string(kind), fields, channels[kind])
+	}
+
+	dsn := database(t)
+	p := up(t, dataDir(t), "VIGIL_REGIONS="+clusterRegion, "DATABASE_URL="+dsn, fastSchedule)
+	query(t, dsn, "UPDATE users SET email = '"+canary+"@example.com'")
+	c := client{t: t, url: p.ready.APIURL, key: p.ready.APIKey}
+	var ids []string // of the channels
+	for kind, config := range channels {
+		var made struct {
+			ID string `json:"id"`
+		}
+		c.into(&made, http.MethodPost, "/v1/notification-channels", object{"name": "a channel", "type": kind, "config": config})
+		ids = append(ids, made.ID)
+	}
+	var made []string // checks
+	for kind, config := range checks {
+		var one check
+		c.into(&one, http.MethodPost, "/v1/checks", object{
+			"name": string(kind), "type": kind, "interval_seconds": 3, "regions": []string{clusterRegion}, "config": config,
+		})
+		c.into(nil, http.MethodPost, "/v1/checks/"+one.ID+"/alerts", object{
+			"name": "down", "condition": object{"failure_threshold": 1}, "notification_channel_ids": ids, "notify_on": "both",
+		})
+		made = append(made, one.ID)
+	}
+	incidents := awaitIncidentsOf(c, len(made))
+	for _, id := range incidents {
+		var answer struct {
+			By   string `json:"acknowledged_by"`
+			Note string `json:"note"`
+		}
+		c.into(&answer, http.MethodPost, "/v1/incidents/"+id+"/acknowledge", nil)
+		if answer.By != canary+"@example.com" {
+			t.Errorf("acknowledged by %q", answer.By)
+		}
+		c.into(&answer, http.MethodPost, "/v1/incidents/"+id+"/resolve", object{"note": "It was " + canary + "."})
+		if answer.Note != "It was "+canary+"." {
+			t.Errorf("the note is %q", answer.Note)
+		}
+	}
+	eventually(t, "every channel was tried", func() bool {
+		var untried []object
+		c.into(&untried, http.MethodGet, "/v1/deliveries?limit=100", nil)
+		untried = slices.DeleteFunc(untried, func(d object) bool { return d["attempts"] != 0.0 || d["status"] == "superseded" })
+		return len(untried) == 0
+	})
+	kinds := scanHistories(t, p.ready.TemporalAddress)
+	for _, kind := range []string{"check", "incident", "delivery"} {
+		if kinds[kind] < len(made) {
+			t.Errorf("%d histories of %s workflows, want %d at least", kinds[kind], kind, len(made))
+		}
+	}
+}
+
+// awaitIncidentsOf waits for incidents and returns their ids.
+func awaitIncidentsOf(c client, count int) (ids []string) {
+	c.t.Helper()
+	eventually(c.t, "every check has an incident", func() bool {
+		var all []struct {
+			ID string `json:"id"`
+		}
+		c.into(&all, http.MethodGet, "/v1/incidents?status=active&limit=100", nil)
+		ids = ids[:0]
+		for _, one := range all {
+			ids = append(ids, one.ID)
+		}
+		return len(ids) == count
+	})
+	return ids
+}
+
+// scanHistories fails the test for every event of a workflow that contains the canary.
+// It returns how many histories it read, by the first part of the workflow's id.
+func scanHistories(t *testing.T, address string) map[string]int {
+	t.Helper()
+	c, err := temporal.Dial(temporal.Options{HostPort: address, Namespace: "vigil", Logger: silent{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	listed, err := c.ListWorkflow(t.Context(), &workflowservice.ListWorkflowExecutionsRequest{PageSize: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[string]int{}
+	for _, found := range listed.GetExecutions() {
+		id := found.GetExecution().GetWorkflowId()
+		kind, _, _ := strings.Cut(id, "/")
+		kinds[kind]++
+		events := c.GetWorkflowHistory(t.Context(), id, found.GetExecution().GetRunId(), false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+		for events.HasNext() {
+			event, err := events.Next()
+			if err != nil {
+				t.Fatal(err)
+			}
+			scanEvent(t, id, event)
+		}
+	}
+	return kinds
+}
+
+func scanEvent(t *testing.T, workflow string, event *historypb.HistoryEvent) {
+	t.Helper()
+	raw, err := proto.Marshal(event)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if at := bytes.Index(raw, []byte(canary)); at >= 0 {
+		t.Errorf("%s, event %d (%s): %q", workflow, event.GetEventId(), event.GetEventType(), raw[max(0, at-80):min(len(raw), at+80)])
+	}
+}

@@ -1,0 +1,249 @@
+package reconcile_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"vigil"
+	"vigil/reconcile"
+)
+
+const region = "eu-central-fra"
+
+// errAway is what calls of a server that is away return.
+var errAway = errors.New("away")
+
+func isAway(err error) bool { return errors.Is(err, errAway) }
+
+// emptyStore has nothing to do, and all shards for one process. Tests embed it and
+// replace methods.
+type emptyStore struct{}
+
+func (emptyStore) RenewSweep(context.Context, string, time.Duration) ([]vigil.SweepLease, error) {
+	return allShards(1), nil
+}
+
+// allShards are all leases with the same fence.
+func allShards(fence int64) []vigil.SweepLease {
+	leases := []vigil.SweepLease{{Shard: vigil.CommonShard, Fence: fence}}
+	for _, shard := range vigil.EverySweepShard() {
+		leases = append(leases, vigil.SweepLease{Shard: shard, Fence: fence})
+	}
+	return leases
+}
+
+func (emptyStore) ReleaseSweep(context.Context, string) error { return nil }
+
+func (emptyStore) Lagging(context.Context, []int, int) ([]vigil.Loop, error) { return nil, nil }
+
+func (emptyStore) Overdue(context.Context, time.Time, time.Duration, []string, []int, int) ([]vigil.Loop, error) {
+	return nil, nil
+}
+
+func (emptyStore) MarkNudged(context.Context, vigil.SweepLease, uuid.UUID, string) error { return nil }
+
+func (emptyStore) SilentLeases(context.Context, time.Duration) ([]vigil.Lease, error) {
+	return nil, nil
+}
+
+func (emptyStore) RevokeLease(context.Context, vigil.Lease, time.Duration) (bool, error) {
+	return true, nil
+}
+
+func (emptyStore) AbandonedLoops(context.Context, vigil.Lease, time.Duration, []int, int) ([]vigil.Loop, error) {
+	return nil, nil
+}
+
+func (emptyStore) ForgetLease(context.Context, vigil.Lease, time.Duration) error { return nil }
+
+func (emptyStore) LiveRegions(context.Context, time.Duration) (map[string][]vigil.CheckType, error) {
+	return map[string][]vigil.CheckType{region: nil}, nil
+}
+
+func (emptyStore) OverloadedRegions(context.Context, time.Duration) (map[string]time.Duration, error) {
+	return nil, nil //nolint:nilnil // none
+}
+
+func (emptyStore) AdmitDeliveries(context.Context, int) ([]vigil.PendingDelivery, error) {
+	return nil, nil
+}
+
+func (emptyStore) Tombstones(context.Context, []int, int) ([]vigil.Tombstone, error) { return nil, nil }
+
+func (emptyStore) HoldTombstone(context.Context, vigil.Tombstone, func(context.Context) error) error {
+	return nil
+}
+
+func (emptyStore) PurgeLoop(context.Context, vigil.Tombstone) (bool, error) { return true, nil }
+
+func (emptyStore) EnsurePartitions(context.Context, time.Time) error    { return nil }
+func (emptyStore) DropExpired(context.Context, time.Time) error         { return nil }
+func (emptyStore) ExpireChecks(context.Context, time.Time) (int, error) { return 0, nil }
+
+func (emptyStore) StalledIncidents(context.Context, time.Time, []int, int) ([]vigil.Incident, error) {
+	return nil, nil
+}
+
+func (emptyStore) MarkIncidentSwept(context.Context, vigil.SweepLease, uuid.UUID, time.Time) error {
+	return nil
+}
+
+func (emptyStore) StalledDeliveries(context.Context, time.Time, []int, int) ([]vigil.PendingDelivery, error) {
+	return nil, nil
+}
+
+func (emptyStore) MarkDeliverySwept(context.Context, vigil.SweepLease, vigil.PendingDelivery, time.Time) error {
+	return nil
+}
+
+func (emptyStore) UnhandledVotes(context.Context, time.Time, []int, int) ([]vigil.UnhandledVote, error) {
+	return nil, nil
+}
+
+func (emptyStore) MarkVoteSwept(context.Context, vigil.SweepLease, vigil.UnhandledVote, time.Time) error {
+	return nil
+}
+
+func (emptyStore) Silences(context.Context, time.Time, time.Time, []int, int) ([]vigil.RegionSilence, error) {
+	return nil, nil
+}
+
+func (emptyStore) MarkSilence(context.Context, vigil.SweepLease, vigil.RegionSilence) error {
+	return nil
+}
+
+// workflows is a Temporal that counts what it is asked for, by what and check. fail
+// returns the error of a call; nil: none fails.
+type workflows struct {
+	fail func(ctx context.Context, what string, check uuid.UUID) error
+
+	mu    sync.Mutex
+	calls map[string][]time.Time
+}
+
+func (w *workflows) call(ctx context.Context, what string, check uuid.UUID) error {
+	w.mu.Lock()
+	if w.calls == nil {
+		w.calls = make(map[string][]time.Time)
+	}
+	w.calls[what+" "+check.String()] = append(w.calls[what+" "+check.String()], time.Now())
+	w.mu.Unlock()
+	if w.fail == nil {
+		return nil
+	}
+	return w.fail(ctx, what, check)
+}
+
+// of returns when the workflow of a check was called.
+func (w *workflows) of(what string, check uuid.UUID) []time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.calls[what+" "+check.String()])
+}
+
+func (w *workflows) Apply(ctx context.Context, loop vigil.Loop) error {
+	return w.call(ctx, "apply", loop.CheckID)
+}
+
+func (w *workflows) Nudge(ctx context.Context, loop vigil.Loop) error {
+	return w.call(ctx, "nudge", loop.CheckID)
+}
+
+func (w *workflows) Running(ctx context.Context, stone vigil.Tombstone) (bool, error) {
+	return false, w.call(ctx, "stop", stone.CheckID)
+}
+
+func (*workflows) Lost(context.Context, vigil.Loop) (bool, error) { return false, nil }
+
+func (w *workflows) Terminate(ctx context.Context, checkID uuid.UUID, _ string) error {
+	return w.call(ctx, "terminate", checkID)
+}
+
+func (w *workflows) Refresh(ctx context.Context, checkID uuid.UUID) error {
+	return w.call(ctx, "refresh", checkID)
+}
+
+func (w *workflows) Revive(ctx context.Context, _, checkID uuid.UUID, _, _ string) error {
+	return w.call(ctx, "revive", checkID)
+}
+
+func (w *workflows) Send(ctx context.Context, delivery vigil.PendingDelivery) error {
+	return w.call(ctx, "send", delivery.CheckID)
+}
+
+// store is what a sweep needs of a store.
+type store interface {
+	RenewSweep(ctx context.Context, process string, length time.Duration) ([]vigil.SweepLease, error)
+	ReleaseSweep(ctx context.Context, process string) error
+	Lagging(ctx context.Context, shards []int, limit int) ([]vigil.Loop, error)
+	Overdue(ctx context.Context, now time.Time, grace time.Duration, regions []string, shards []int, limit int) ([]vigil.Loop, error)
+	MarkNudged(ctx context.Context, lease vigil.SweepLease, checkID uuid.UUID, region string) error
+	SilentLeases(ctx context.Context, silence time.Duration) ([]vigil.Lease, error)
+	RevokeLease(ctx context.Context, lease vigil.Lease, silence time.Duration) (bool, error)
+	AbandonedLoops(ctx context.Context, lease vigil.Lease, silence time.Duration, shards []int, limit int) ([]vigil.Loop, error)
+	ForgetLease(ctx context.Context, lease vigil.Lease, silence time.Duration) error
+	LiveRegions(ctx context.Context, silence time.Duration) (map[string][]vigil.CheckType, error)
+	OverloadedRegions(ctx context.Context, silence time.Duration) (map[string]time.Duration, error)
+	AdmitDeliveries(ctx context.Context, limit int) ([]vigil.PendingDelivery, error)
+	Tombstones(ctx context.Context, shards []int, limit int) ([]vigil.Tombstone, error)
+	HoldTombstone(ctx context.Context, stone vigil.Tombstone, do func(context.Context) error) error
+	PurgeLoop(ctx context.Context, stone vigil.Tombstone) (done bool, err error)
+	EnsurePartitions(ctx context.Context, now time.Time) error
+	DropExpired(ctx context.Context, now time.Time) error
+	ExpireChecks(ctx context.Context, now time.Time) (int, error)
+	StalledIncidents(ctx context.Context, now time.Time, shards []int, limit int) ([]vigil.Incident, error)
+	MarkIncidentSwept(ctx context.Context, lease vigil.SweepLease, id uuid.UUID, at time.Time) error
+	StalledDeliveries(ctx context.Context, now time.Time, shards []int, limit int) ([]vigil.PendingDelivery, error)
+	MarkDeliverySwept(ctx context.Context, lease vigil.SweepLease, delivery vigil.PendingDelivery, at time.Time) error
+	UnhandledVotes(ctx context.Context, now time.Time, shards []int, limit int) ([]vigil.UnhandledVote, error)
+	MarkVoteSwept(ctx context.Context, lease vigil.SweepLease, vote vigil.UnhandledVote, at time.Time) error
+	Silences(ctx context.Context, now, since time.Time, shards []int, limit int) ([]vigil.RegionSilence, error)
+	MarkSilence(ctx context.Context, lease vigil.SweepLease, silence vigil.RegionSilence) error
+}
+
+// sweepFor sweeps for a time and stops.
+func sweepFor(t *testing.T, d time.Duration, rows store, temporal *workflows) {
+	t.Helper()
+	sweep := reconcile.New(optionsOf(rows, temporal))
+	if err := sweep.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(d)
+	if err := sweep.Stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// optionsOf are the options of a sweep over a store and a Temporal.
+func optionsOf(rows store, temporal *workflows) reconcile.Options {
+	return reconcile.Options{
+		Process: "test", Loops: temporal, Store: rows, Housekeeping: rows, Incidents: temporal, IncidentStore: rows,
+		Away: isAway, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+	}
+}
+
+// newChecks returns IDs of checks, each of another shard as far as there are.
+func newChecks(n int) []uuid.UUID {
+	checks := make([]uuid.UUID, n)
+	for i := range checks {
+		checks[i] = uuid.New()
+		checks[i][15] = byte(i)
+	}
+	return checks
+}
+
+// loopsOf returns active loops of checks.
+func loopsOf(checks []uuid.UUID) []vigil.Loop {
+	loops := make([]vigil.Loop, len(checks))
+	for i, check := range checks {
+		loops[i] = vigil.Loop{CheckID: check, Region: region, Active: true, Desired: 1}
+	}
+	return loops
+}

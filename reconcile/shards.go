@@ -1,0 +1,157 @@
+package reconcile
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"vigil"
+	"vigil/timing"
+)
+
+// renewTimeout bounds a renewal, so that two attempts fit into the length of a lease.
+const renewTimeout = vigil.SweepLeaseTimeout / 2
+
+// shardStore keeps the leases of the sweep's shards.
+type shardStore interface {
+	RenewSweep(ctx context.Context, process string, length time.Duration) ([]vigil.SweepLease, error)
+	ReleaseSweep(ctx context.Context, process string) error
+}
+
+// shards are what this process has of the sweep's work. What it could not renew in time
+// by its own clock it does not have, even if the rows still name it: a process that was frozen, or
+// cut off, finds out by itself.
+type shards struct {
+	store   shardStore
+	process string
+	now     func() time.Time // with a monotonic reading, which runs on while a process is frozen
+	log     *slog.Logger
+
+	mu     sync.Mutex
+	fences map[int]int64 // of the shards of the last renewal
+	until  time.Time     // when their leases end
+}
+
+// keep renews the leases until ctx ends. err is the result of the first renewal.
+func (s *shards) keep(ctx context.Context, err error) {
+	for failing := false; ctx.Err() == nil; err = s.renew(ctx) {
+		if err != nil && !failing {
+			s.log.WarnContext(ctx, "the sweep's leases were not renewed, retrying", "error", err)
+		}
+		failing = err != nil
+		_ = timing.Sleep(ctx, vigil.SweepLeaseRenewal) // the loop sees whether ctx has ended
+	}
+}
+
+// renew renews the leases. They end by this process's clock earlier than by the
+// database's, since they count from before the request.
+func (s *shards) renew(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, renewTimeout)
+	defer cancel()
+	until := s.now().Add(vigil.SweepLeaseTimeout)
+	leases, err := s.store.RenewSweep(ctx, s.process, vigil.SweepLeaseTimeout)
+	if err != nil {
+		return err
+	}
+	fences := make(map[int]int64, len(leases))
+	for _, lease := range leases {
+		fences[lease.Shard] = lease.Fence
+	}
+	s.mu.Lock()
+	before := s.fences
+	s.fences, s.until = fences, until
+	s.mu.Unlock()
+	if !maps.Equal(before, fences) {
+		s.log.InfoContext(ctx, "shards of the sweep changed hands", "process", s.process,
+			"held", len(fences), "taken", changed(fences, before), "lost", changed(before, fences))
+	}
+	return nil
+}
+
+// changed returns the shards of a that b does not have with the same fence.
+func changed(a, b map[int]int64) []int {
+	var list []int
+	for shard, fence := range a {
+		if b[shard] != fence {
+			list = append(list, shard)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// release gives up all shards.
+func (s *shards) release(ctx context.Context) error {
+	s.mu.Lock()
+	s.fences = nil
+	s.mu.Unlock()
+	return s.store.ReleaseSweep(ctx, s.process)
+}
+
+// count returns how many shards this process has.
+func (s *shards) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.valid() {
+		return 0
+	}
+	return len(s.fences)
+}
+
+// valid requires that mu is held. It compares both readings of the clock: the monotonic
+// one is not set back, the other one runs on while the machine is suspended.
+func (s *shards) valid() bool {
+	now := s.now()
+	return now.Before(s.until) && now.Round(0).Before(s.until.Round(0))
+}
+
+// fence returns the fence of a shard, 0 when this process does not have it.
+func (s *shards) fence(shard int) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.valid() {
+		return 0
+	}
+	return s.fences[shard]
+}
+
+// current returns the work of a pass that starts now.
+func (s *shards) current() work {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.valid() {
+		return work{}
+	}
+	return work{shards: s, fences: s.fences} // which is replaced, never changed
+}
+
+// work is the shards of one pass, with the fences under which it reads its rows.
+type work struct {
+	shards *shards
+	fences map[int]int64
+}
+
+// checks returns the shards of checks, in their order.
+func (w work) checks() []int {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(w.fences)), func(shard int) bool { return shard == vigil.CommonShard })
+}
+
+// lease returns the lease of a shard. ok is false when this process does not have it any
+// more, or has it again: what the pass has read is old then.
+func (w work) lease(shard int) (lease vigil.SweepLease, ok bool) {
+	fence, held := w.fences[shard]
+	if !held || w.shards.fence(shard) != fence {
+		return vigil.SweepLease{}, false
+	}
+	return vigil.SweepLease{Shard: shard, Fence: fence}, true
+}
+
+// leaseOf is lease for the shard of a check.
+func (w work) leaseOf(checkID uuid.UUID) (lease vigil.SweepLease, ok bool) {
+	return w.lease(vigil.SweepShard(checkID))
+}

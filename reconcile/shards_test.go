@@ -1,0 +1,151 @@
+package reconcile_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+
+	"vigil"
+)
+
+// leasedStore has loops that lag, of one check in each shard. The leases are what renew
+// returns.
+type leasedStore struct {
+	emptyStore
+
+	checks  []uuid.UUID
+	renew   func(ctx context.Context, passed time.Duration) ([]vigil.SweepLease, error)
+	reading time.Duration // how long Lagging takes
+	began   time.Time
+
+	mu     sync.Mutex
+	shards [][]int // of the calls of Lagging
+}
+
+func (s *leasedStore) RenewSweep(ctx context.Context, _ string, _ time.Duration) ([]vigil.SweepLease, error) {
+	return s.renew(ctx, time.Since(s.began))
+}
+
+func (s *leasedStore) Lagging(_ context.Context, shards []int, _ int) ([]vigil.Loop, error) {
+	s.mu.Lock()
+	s.shards = append(s.shards, shards)
+	s.mu.Unlock()
+	time.Sleep(s.reading)
+	return loopsOf(slices.DeleteFunc(slices.Clone(s.checks), func(check uuid.UUID) bool {
+		return !slices.Contains(shards, vigil.SweepShard(check))
+	})), nil
+}
+
+// blackHole does not answer.
+func blackHole(ctx context.Context) ([]vigil.SweepLease, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func TestShards(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		renew   func(ctx context.Context, passed time.Duration) ([]vigil.SweepLease, error)
+		reading time.Duration
+		lasts   time.Duration // of the sweep
+		first   time.Duration // of the calls of the workflow in shard 3; zero: none
+		last    time.Duration
+	}{
+		"AreSweptWhileRenewed": {
+			renew: func(context.Context, time.Duration) ([]vigil.SweepLease, error) { return allShards(1), nil },
+			lasts: time.Minute, first: time.Second, last: time.Minute,
+		},
+		"OfOthersAreLeftAlone": {
+			renew: func(context.Context, time.Duration) ([]vigil.SweepLease, error) {
+				return slices.DeleteFunc(allShards(1), func(l vigil.SweepLease) bool { return l.Shard == 3 }), nil
+			},
+			lasts: time.Minute,
+		},
+		"AreLostAfterThreeSecondsWithoutAnAnswer": {
+			renew: func(ctx context.Context, passed time.Duration) ([]vigil.SweepLease, error) {
+				if passed < 10*time.Second {
+					return allShards(1), nil
+				}
+				return blackHole(ctx)
+			},
+			lasts: time.Minute, first: time.Second, last: 13 * time.Second,
+		},
+		"ThatWereLostWhileReadingAreNotRepaired": { // as for a process that was frozen and thaws
+			renew: func(ctx context.Context, passed time.Duration) ([]vigil.SweepLease, error) {
+				if passed == 0 {
+					return allShards(1), nil
+				}
+				return blackHole(ctx)
+			},
+			reading: 4 * time.Second, lasts: 10 * time.Second,
+		},
+		"ThatChangedHandsAndBackWhileReadingAreNotRepaired": {
+			renew: func(_ context.Context, passed time.Duration) ([]vigil.SweepLease, error) {
+				return allShards(1 + int64(passed/(2*time.Second))), nil
+			},
+			reading: 3 * time.Second, lasts: time.Minute,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				temporal := &workflows{}
+				store := &leasedStore{checks: newChecks(vigil.SweepShards), renew: test.renew, reading: test.reading, began: time.Now()}
+				sweepFor(t, test.lasts, store, temporal)
+				calls := temporal.of("apply", store.checks[3])
+				if test.last == 0 {
+					if len(calls) != 0 {
+						t.Errorf("%d repairs, the first after %v", len(calls), calls[0].Sub(store.began))
+					}
+					return
+				}
+				if len(calls) == 0 {
+					t.Fatal("no repair")
+				}
+				first, last := calls[0].Sub(store.began), calls[len(calls)-1].Sub(store.began)
+				if first > test.first || last > test.last || last < test.last-2*time.Second {
+					t.Errorf("repairs from %v to %v, want %v to %v", first, last, test.first, test.last)
+				}
+			})
+		})
+	}
+}
+
+// TestStoppedSweepReleasesItsShards proves that another process need not wait.
+func TestStoppedSweepReleasesItsShards(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &releasingStore{}
+		sweepFor(t, time.Second, store, &workflows{})
+		if store.released != "test" {
+			t.Errorf("released by %q", store.released)
+		}
+		renewals := store.renewals
+		time.Sleep(time.Minute)
+		if store.renewals != renewals {
+			t.Error("renewed after the release")
+		}
+	})
+}
+
+type releasingStore struct {
+	emptyStore
+
+	renewals int
+	released string
+}
+
+func (s *releasingStore) RenewSweep(context.Context, string, time.Duration) ([]vigil.SweepLease, error) {
+	s.renewals++
+	return allShards(1), nil
+}
+
+func (s *releasingStore) ReleaseSweep(_ context.Context, process string) error {
+	s.released = process
+	return nil
+}

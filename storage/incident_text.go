@@ -1,0 +1,52 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+
+	"vigil"
+)
+
+// textsKept is how long a text is kept that no workflow has applied. A workflow that
+// accepted a request retries for as long as Postgres is away.
+const textsKept = 24 * time.Hour
+
+// StoreIncidentText stores a text until it is applied. One that exists is kept. It
+// fails with CodeNotFound when the incident was deleted.
+func (s *Store) StoreIncidentText(ctx context.Context, text vigil.IncidentText) error {
+	now := s.instant()
+	if _, err := s.db.NewRaw("DELETE FROM incident_texts WHERE created_at < ?", now.Add(-textsKept)).Exec(ctx); err != nil {
+		return wrap("delete old texts", err)
+	}
+	_, err := s.db.NewRaw(`INSERT INTO incident_texts (id, incident_id, author, note, created_at) VALUES (?, ?, ?, ?, ?)
+		ON CONFLICT DO NOTHING`,
+		text.ID, text.IncidentID, cleanText(text.Author), cleanText(text.Note), now).Exec(ctx)
+	if violates(err, "incident_texts_incident_id_fkey") {
+		return vigil.NotFound("incident")
+	}
+	return wrap("store a text", err)
+}
+
+// takeText reads and deletes a text. Without an ID, and when the text is gone, it
+// returns the given author and note.
+func takeText(ctx context.Context, tx bun.Tx, id uuid.UUID, author, note string) (string, string, error) {
+	if id == uuid.Nil {
+		return author, note, nil
+	}
+	var row struct {
+		Author string `bun:"author"`
+		Note   string `bun:"note"`
+	}
+	err := tx.NewRaw("DELETE FROM incident_texts WHERE id = ? RETURNING author, note", id).Scan(ctx, &row)
+	switch {
+	case isNoRow(err):
+		return author, note, nil
+	case err != nil:
+		return "", "", fmt.Errorf("read a text: %w", err)
+	}
+	return row.Author, row.Note, nil
+}

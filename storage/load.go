@@ -1,0 +1,69 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+
+	"vigil"
+)
+
+// ReportLoad records the load of a worker beside its leases; without a lease it changes
+// nothing.
+func (s *Store) ReportLoad(ctx context.Context, worker string, load vigil.Load) error {
+	_, err := s.probing.Exec(ctx, "UPDATE worker_leases SET lateness_ms = $2, overloaded = $3 WHERE worker = $1",
+		worker, milliseconds(load.Lateness), load.Overloaded)
+	return wrap("report the load", err)
+}
+
+// OverloadedRegions returns the regions of which half of the workers or more report
+// overload, with the largest lateness of their slots. Leases that were not renewed within
+// silence do not count.
+func (s *Store) OverloadedRegions(ctx context.Context, silence time.Duration) (map[string]time.Duration, error) {
+	var rows []struct {
+		Region     string
+		LatenessMS int64 `bun:"lateness_ms"`
+	}
+	err := s.db.NewRaw(`SELECT region, max(lateness_ms) AS lateness_ms FROM worker_leases
+		WHERE renewed_at >= clock_timestamp() - ? * interval '1 millisecond'
+		GROUP BY region HAVING 2 * count(*) FILTER (WHERE overloaded) >= count(*)`, milliseconds(silence)).Scan(ctx, &rows)
+	regions := make(map[string]time.Duration, len(rows))
+	for _, row := range rows {
+		regions[row.Region] = fromMilliseconds(row.LatenessMS)
+	}
+	return regions, wrap("read the load", err)
+}
+
+// BeginTest records that a test by hand of an organization runs, unless limit of them do.
+// It counts until EndTest, or for the duration when EndTest is not called.
+func (s *Store) BeginTest(ctx context.Context, orgID, id uuid.UUID, limit int, longest time.Duration) (admitted bool, err error) {
+	err = s.transact(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		// Two requests at once must not both count the same tests.
+		lock := fmt.Sprintf("tests/%s", orgID)
+		if _, err := tx.NewRaw("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", lock).Exec(ctx); err != nil {
+			return err
+		}
+		if _, err := tx.NewRaw("DELETE FROM running_tests WHERE org_id = ? AND ends < clock_timestamp()", orgID).Exec(ctx); err != nil {
+			return err
+		}
+		res, err := tx.NewRaw(`INSERT INTO running_tests (org_id, id, ends)
+			SELECT ?0, ?1, clock_timestamp() + ?2 * interval '1 millisecond'
+			WHERE (SELECT count(*) FROM running_tests WHERE org_id = ?0) < ?3`, orgID, id, milliseconds(longest), limit).Exec(ctx)
+		if err != nil {
+			return err
+		}
+		n, err := res.RowsAffected()
+		admitted = n == 1
+		return err
+	})
+	return admitted, wrap("count a test", err)
+}
+
+// EndTest ends what BeginTest began.
+func (s *Store) EndTest(ctx context.Context, orgID, id uuid.UUID) error {
+	_, err := s.db.NewRaw("DELETE FROM running_tests WHERE org_id = ? AND id = ?", orgID, id).Exec(ctx)
+	return wrap("end a test", err)
+}

@@ -1,0 +1,2 @@
+DROP TABLE IF EXISTS incident_texts;
+DROP TABLE IF EXISTS delivery_places;

@@ -1,0 +1,99 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+
+	"vigil"
+)
+
+// counted is how the resources of a plan's limit are counted and named.
+type counted struct {
+	// query counts them. Its argument is what they belong to: the check for the rules
+	// of a check, otherwise the organization.
+	query string
+	// largest counts them for the usage of an organization, its argument; empty: query.
+	largest string
+	where   string // they are, for people
+	noun    string // in the plural
+}
+
+func limitedResources() map[vigil.Limited]counted {
+	return map[vigil.Limited]counted{
+		vigil.LimitChecks:   {query: "SELECT count(*) FROM checks WHERE org_id = ?", where: "The organization", noun: "checks"},
+		vigil.LimitChannels: {query: "SELECT count(*) FROM channels WHERE org_id = ?", where: "The organization", noun: "notification channels"},
+		vigil.LimitRulesPerCheck: {
+			query:   "SELECT count(*) FROM alert_rules WHERE check_id = ?",
+			largest: "SELECT coalesce(max(n), 0) FROM (SELECT count(*) AS n FROM alert_rules WHERE org_id = ? GROUP BY check_id) AS c",
+			where:   "The check", noun: "alert rules",
+		},
+		vigil.LimitAPIKeys: {query: "SELECT count(*) FROM api_keys WHERE org_id = ?", where: "The organization", noun: "API keys"},
+	}
+}
+
+// lockOrganization serializes the transactions that use an organization's budget or add
+// to what its plan limits, and returns its tier. It must be the first lock of such a
+// transaction, which prevents deadlocks.
+func lockOrganization(ctx context.Context, tx bun.Tx, orgID uuid.UUID) (vigil.Tier, error) {
+	var tier string
+	err := tx.NewRaw("SELECT tier FROM organizations WHERE id = ? FOR NO KEY UPDATE", orgID).Scan(ctx, &tier)
+	return vigil.Tier(tier), found("organization", err)
+}
+
+// checkLimit returns a CodePlanLimit error when one more resource would exceed the limit
+// of the tier. The owner (the check of a rule, otherwise the organization) must be
+// locked, so that no other transaction adds one meanwhile. What exists above a limit
+// stays.
+func checkLimit(ctx context.Context, tx bun.Tx, tier vigil.Tier, kind vigil.Limited, owner uuid.UUID) error {
+	limit := tier.Limit(kind)
+	if limit == vigil.Unlimited {
+		return nil
+	}
+	resource := limitedResources()[kind]
+	var n int64
+	if err := tx.NewRaw(resource.query, owner).Scan(ctx, &n); err != nil {
+		return fmt.Errorf("count the %s: %w", resource.noun, err)
+	}
+	if n < limit {
+		return nil
+	}
+	return planLimit(tier, limit, float64(n), 1, resource.where+" cannot have %g more: it has %g "+resource.noun+
+		", and the %[4]s plan allows %[3]d. Delete one that is not needed, or change the plan.")
+}
+
+func planLimit(tier vigil.Tier, limit int64, current, requested float64, format string) error {
+	current, requested = math.Round(current*100)/100, math.Round(requested*100)/100
+	err := vigil.Errorf(vigil.CodePlanLimit, format, requested, current, limit, tier)
+	err.Details = map[string]any{"limit": limit, "current": current, "requested": requested, "tier": string(tier)}
+	return err
+}
+
+// Usage returns how many resources an organization has of each kind that plans limit, and
+// how many executions an hour its enabled checks need. It is zero for an unknown
+// organization.
+func (s *Store) Usage(ctx context.Context, orgID uuid.UUID) (vigil.Usage, error) {
+	usage := vigil.Usage{Counts: make(map[vigil.Limited]int64)}
+	columns := []string{"(SELECT " + hourlyCost + " FROM checks WHERE org_id = ? AND enabled)"}
+	args, into := []any{orgID}, []any{&usage.ExecutionsPerHour}
+	counts := make(map[vigil.Limited]*int64)
+	for kind, resource := range limitedResources() {
+		query := resource.query
+		if resource.largest != "" {
+			query = resource.largest
+		}
+		counts[kind] = new(int64)
+		columns, args, into = append(columns, "("+query+")"), append(args, orgID), append(into, counts[kind])
+	}
+	if err := s.db.NewRaw("SELECT "+strings.Join(columns, ", "), args...).Scan(ctx, into...); err != nil {
+		return vigil.Usage{}, wrap("sum usage", err)
+	}
+	for kind, n := range counts {
+		usage.Counts[kind] = *n
+	}
+	return usage, nil
+}

@@ -1,0 +1,130 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
+
+	"vigil"
+)
+
+const (
+	// deleteBatch is how many rows one statement deletes at most. Each is a transaction
+	// of its own, so that no lock is held for long.
+	deleteBatch = 1000
+	// incidentBatch is how many incidents are deleted together.
+	incidentBatch = 100
+)
+
+// deleteSome deletes up to deleteBatch rows of a table that fulfil a condition and
+// returns how many they were.
+func (s *Store) deleteSome(ctx context.Context, table, condition string, args ...any) (int64, error) {
+	args = append(append([]any{bun.Ident(table), bun.Ident(table)}, args...), deleteBatch)
+	res, err := s.db.NewRaw("DELETE FROM ? WHERE ctid = ANY (ARRAY("+
+		"SELECT ctid FROM ? AS t WHERE "+condition+" LIMIT ? FOR UPDATE))", args...).Exec(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("delete from %s: %w", table, err)
+	}
+	return res.RowsAffected()
+}
+
+// deleteAll deletes all rows of a table that fulfil a condition, in steps, until ctx ends.
+func (s *Store) deleteAll(ctx context.Context, table, condition string, args ...any) error {
+	for {
+		n, err := s.deleteSome(ctx, table, condition, args...)
+		if err != nil || n < deleteBatch {
+			return err
+		}
+	}
+}
+
+// deleteIncidents deletes incidents with their attempts and deliveries, in steps.
+func (s *Store) deleteIncidents(ctx context.Context, ids []uuid.UUID) error {
+	list := pgdialect.Array(ids)
+	for _, step := range []struct{ table, condition string }{
+		{"attempts", "t.delivery_id IN (SELECT id FROM deliveries WHERE incident_id = ANY(?))"},
+		{"deliveries", "t.incident_id = ANY(?)"},
+		{"incidents", "t.id = ANY(?)"},
+	} {
+		if err := s.deleteAll(ctx, step.table, step.condition, list); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// PurgeLoop records that the loop of a tombstone has ended. The tombstone remains for
+// workers' catalogues until its retention ends; one that was cleared or replaced is
+// not changed. While a deleted check has left something, PurgeLoop deletes a part of it
+// instead and returns false: call it again.
+func (s *Store) PurgeLoop(ctx context.Context, tombstone vigil.Tombstone) (done bool, err error) {
+	if more, err := s.purge(ctx, tombstone.CheckID); err != nil || more {
+		return false, wrap("delete what a deleted check left", err)
+	}
+	_, err = s.db.NewRaw(`UPDATE loop_tombstones SET done_at = clock_timestamp()
+		WHERE check_id = ? AND region = ? AND created_at = ? AND done_at IS NULL`,
+		tombstone.CheckID, tombstone.Region, tombstone.CreatedAt).Exec(ctx)
+	return err == nil, wrap("close a tombstone", err)
+}
+
+// purge deletes a part of what a deleted check left, in steps, and reports whether there
+// was any: up to incidentBatch incidents, deleteBatch rows of another kind, or the
+// results of one day and region. It holds locks of deleted rows only. A check that
+// exists keeps everything.
+func (s *Store) purge(ctx context.Context, checkID uuid.UUID) (found bool, err error) {
+	var exists bool
+	if err := s.db.NewRaw("SELECT EXISTS (SELECT FROM checks WHERE id = ?)", checkID).Scan(ctx, &exists); err != nil || exists {
+		return false, err
+	}
+	var incidents []uuid.UUID
+	err = s.db.NewRaw("SELECT id FROM incidents WHERE check_id = ? LIMIT ?", checkID, incidentBatch).Scan(ctx, &incidents)
+	if err != nil {
+		return false, fmt.Errorf("look for incidents: %w", err)
+	}
+	if len(incidents) > 0 {
+		return true, s.deleteIncidents(ctx, incidents)
+	}
+	for _, table := range []string{"region_edges", "result_gaps", "result_rollups"} {
+		if n, err := s.deleteSome(ctx, table, "t.check_id = ?", checkID); err != nil || n > 0 {
+			return true, err
+		}
+	}
+	return s.purgeResults(ctx, checkID)
+}
+
+// purgeResults deletes the results of one day and region of a deleted check, in steps,
+// and reports whether there were any.
+func (s *Store) purgeResults(ctx context.Context, checkID uuid.UUID) (found bool, err error) {
+	var first struct {
+		Region string
+		Slot   time.Time
+	}
+	err = s.db.NewRaw("SELECT region, slot FROM results WHERE check_id = ? LIMIT 1", checkID).Scan(ctx, &first)
+	if isNoRow(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look for results: %w", err)
+	}
+	from := first.Slot.UTC().Truncate(24 * time.Hour)
+	for end := from.AddDate(0, 0, 1); from.Before(end); {
+		until := end
+		// Literal bounds: Postgres then opens the partition of this day only.
+		err := s.db.NewRaw("SELECT slot FROM results WHERE check_id = ?0 AND region = ?1 AND slot >= ?2 AND slot < ?3 "+
+			"ORDER BY slot OFFSET ?4 LIMIT 1", checkID, first.Region, from, end, deleteBatch).Scan(ctx, &until)
+		if err != nil && !isNoRow(err) {
+			return false, fmt.Errorf("look for results: %w", err)
+		}
+		_, err = s.db.NewRaw("DELETE FROM results WHERE check_id = ? AND region = ? AND slot >= ? AND slot < ?",
+			checkID, first.Region, from, until).Exec(ctx)
+		if err != nil {
+			return false, fmt.Errorf("delete results: %w", err)
+		}
+		from = until
+	}
+	return true, nil
+}

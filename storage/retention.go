@@ -1,0 +1,153 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun/dialect/pgdialect"
+)
+
+// Retention is how long each kind of data is kept. Zero keeps it forever.
+type Retention struct {
+	Results    time.Duration // since the slot; deleted in whole days
+	Rollups    time.Duration // of rollups and gaps
+	Leases     time.Duration // since the last renewal
+	Tombstones time.Duration // since the loop has ended
+	Events     time.Duration // of the alert stream
+	Attempts   time.Duration // of deliveries; a delivery can be repeated while they are kept
+	Incidents  time.Duration // since they were resolved, with their deliveries
+	Audit      time.Duration // of the audit log
+}
+
+// DefaultRetention keeps results for 90 days, rollups for 13 months, events for 7 days,
+// attempts for 30 days, and incidents and the audit log for 400 days. It keeps expired
+// leases and tombstones for a day, for investigations.
+func DefaultRetention() Retention {
+	const day = 24 * time.Hour
+	return Retention{
+		Results: 90 * day, Rollups: 396 * day, Leases: day, Tombstones: day, Events: 7 * day, Attempts: 30 * day,
+		Incidents: 400 * day, Audit: 400 * day,
+	}
+}
+
+// dropTime bounds how long one call of DropExpired deletes one kind of data. The next
+// call goes on.
+const dropTime = 30 * time.Second
+
+// expired is a kind of data whose retention may be over.
+type expired struct {
+	what string // for errors
+	keep time.Duration
+	drop func(ctx context.Context, before time.Time) error
+}
+
+// DropExpired deletes the data whose retention is over, in steps of up to 1,000 rows, and
+// no kind of it for longer than 30 s. A step that fails does not stop the others: the
+// returned error joins those of all, and the next call goes on.
+func (s *Store) DropExpired(ctx context.Context, now time.Time, keep Retention) error {
+	var errs []error
+	for _, kind := range append([]expired{
+		{"drop partitions", keep.Results, s.dropPartitions},
+		// Before the attempts and events, which their deliveries need.
+		{"drop incidents", keep.Incidents, s.dropIncidents},
+		{"drop tombstones", keep.Tombstones, s.dropTombstones},
+		{"drop events", keep.Events, func(ctx context.Context, before time.Time) error {
+			return s.dropEvents(ctx, before, now.Add(-max(keep.Events, keep.Attempts)))
+		}},
+	}, s.expiredRows(keep)...) {
+		if kind.keep <= 0 {
+			continue
+		}
+		if err := s.dropKind(ctx, kind, now); err != nil {
+			errs = append(errs, wrap(kind.what, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// dropKind returns nil when the time for the kind is over.
+func (s *Store) dropKind(ctx context.Context, kind expired, now time.Time) error {
+	limited, cancel := context.WithTimeout(ctx, dropTime)
+	defer cancel()
+	err := kind.drop(limited, micro(now.Add(-kind.keep)))
+	if limited.Err() != nil && ctx.Err() == nil {
+		s.log.InfoContext(ctx, "expired data remains for the next housekeeping", "step", kind.what)
+		return nil
+	}
+	return err
+}
+
+// expiredRows are the tables of which nothing else depends on an old row.
+func (s *Store) expiredRows(keep Retention) []expired {
+	var kinds []expired
+	for _, rows := range []struct {
+		what, table, condition string
+		keep                   time.Duration
+	}{
+		{"drop stray results", "results_default", "t.slot < ?", keep.Results},
+		{"drop rollups", "result_rollups", "t.hour < ?", keep.Rollups},
+		{"drop gaps", "result_gaps", "t.last_slot < ?", keep.Rollups},
+		{"drop edges", "region_edges", "t.slot < ?", keep.Results},
+		{"drop attempts", "attempts", "t.started_at < ? AND t.finished_at IS NOT NULL", keep.Attempts},
+		{"drop audit entries", "audit_log", "t.at < ?", keep.Audit},
+		{"drop leases", "worker_leases", "t.renewed_at < ?", keep.Leases},
+		{"drop tokens", "account_tokens", "t.expires_at < ?", time.Hour},
+		{"drop failed logins", "login_attempts", "t.last_at < ?", 2 * loginWindow},
+		{"drop rate windows", "rate_windows", "t.started < ?", time.Hour},
+		{"drop running tests", "running_tests", "t.ends < ?", time.Hour},
+	} {
+		kinds = append(kinds, expired{rows.what, rows.keep, func(ctx context.Context, before time.Time) error {
+			return s.deleteAll(ctx, rows.table, rows.condition, before)
+		}})
+	}
+	return kinds
+}
+
+// dropIncidents deletes the incidents that were resolved before a time, with their
+// deliveries and attempts. An open incident stays, and so does one that is latched or has
+// a delivery that has not ended.
+func (s *Store) dropIncidents(ctx context.Context, before time.Time) error {
+	for {
+		var ids []uuid.UUID
+		err := s.db.NewRaw(`SELECT i.id FROM incidents AS i WHERE i.status = 'resolved' AND NOT i.latched AND i.resolved_at < ?
+				AND NOT EXISTS (SELECT FROM deliveries AS d WHERE d.incident_id = i.id AND (d.status = 'pending' OR d.redeliver))
+			ORDER BY i.resolved_at LIMIT ?`, before, incidentBatch).Scan(ctx, &ids)
+		if err != nil || len(ids) == 0 {
+			return err
+		}
+		if err := s.deleteIncidents(ctx, ids); err != nil {
+			return err
+		}
+	}
+}
+
+// dropTombstones deletes the tombstones of loops that ended before a time. What their
+// checks left is purged again first: nothing else would find a row that was written late.
+func (s *Store) dropTombstones(ctx context.Context, before time.Time) error {
+	for {
+		var checks []uuid.UUID
+		err := s.db.NewRaw("SELECT DISTINCT check_id FROM loop_tombstones WHERE done_at < ? LIMIT ?", before, deleteBatch).Scan(ctx, &checks)
+		if err != nil || len(checks) == 0 {
+			return err
+		}
+		for _, check := range checks {
+			for more := true; more; {
+				if more, err = s.purge(ctx, check); err != nil {
+					return err
+				}
+			}
+		}
+		if err := s.deleteAll(ctx, "loop_tombstones", "t.check_id = ANY(?) AND t.done_at < ?", pgdialect.Array(checks), before); err != nil {
+			return err
+		}
+	}
+}
+
+// dropEvents deletes events older than before, except those of deliveries that
+// are pending or were attempted since recent: these may be sent again.
+func (s *Store) dropEvents(ctx context.Context, before, recent time.Time) error {
+	return s.deleteAll(ctx, "events", `t.time < ? AND NOT EXISTS (
+		SELECT FROM deliveries AS d WHERE d.event_id = t.id AND (d.status = 'pending' OR d.updated_at >= ?))`, before, micro(recent))
+}

@@ -1,0 +1,106 @@
+package storage_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"vigil"
+	"vigil/storage"
+)
+
+// TestSweepQueriesUseTheirIndexes holds that the queries of each second do not read all
+// loops, for any shards.
+func TestSweepQueriesUseTheirIndexes(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	org, _ := newOrg(t, s)
+	const loops = 10_000 // as below
+	for _, sql := range []string{
+		`INSERT INTO checks (id, org_id, name, type, config, target, interval_ms, regions, enabled, simultaneous, anchor, revision,
+				created_at, updated_at)
+			SELECT gen_random_uuid(), ?, 'c', 'http', '{}', 't', 60000, '{na-east-ewr}', true, true, now(), 1, now(), now()
+			FROM generate_series(1, 10000)`,
+		`INSERT INTO check_regions (check_id, region, org_id, desired, applied, active, start_at, anchor, interval_ms, counted_until)
+			SELECT id, 'na-east-ewr', org_id, 1, 1, true, now(), now(), 60000, now() FROM checks WHERE org_id = ?`,
+	} {
+		if _, err := s.DB().ExecContext(t.Context(), sql, org.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.DB().ExecContext(t.Context(), "ANALYZE checks, check_regions"); err != nil {
+		t.Fatal(err)
+	}
+	common := renewSweep(t, s, "test", sweepLength)[vigil.CommonShard]
+	for generation := range int64(2) { // the second one after a loss
+		if _, err := s.AdvanceTemporalGeneration(t.Context(), common, generation+1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	began := time.Now()
+	lagging, err := s.Lagging(t.Context(), vigil.EverySweepShard(), loops)
+	if err != nil || len(lagging) != loops {
+		t.Fatalf("%d loops lag, %v", len(lagging), err)
+	}
+	t.Logf("%d lagging loops read in %v", loops, time.Since(began))
+	if _, err := s.DB().ExecContext(t.Context(), "UPDATE check_regions SET generation = 2"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.DB().ExecContext(t.Context(), "VACUUM ANALYZE check_regions"); err != nil {
+		t.Fatal(err)
+	}
+	plan := explain(t, s, func() {
+		if lagging, err := s.Lagging(t.Context(), vigil.EverySweepShard(), loops); err != nil || len(lagging) != 0 {
+			t.Fatalf("%d loops lag, %v", len(lagging), err)
+		}
+	})
+	if strings.Contains(plan, "Seq Scan on check_regions") {
+		t.Errorf("all loops are read each second:\n%s", plan)
+	}
+	t.Logf("%s", plan)
+}
+
+// statementLog keeps the statements of a store.
+type statementLog struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (*statementLog) BeforeQuery(ctx context.Context, _ *bun.QueryEvent) context.Context { return ctx }
+
+func (s *statementLog) AfterQuery(_ context.Context, event *bun.QueryEvent) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = append(s.all, event.Query)
+}
+
+// explain returns the plans of the statements that run makes of a store.
+func explain(t *testing.T, s *storage.Store, run func()) string {
+	t.Helper()
+	seen := &statementLog{}
+	s.DB().AddQueryHook(seen) //nolint:staticcheck // its replacement returns a copy, which the store does not use
+	run()
+	var plans strings.Builder
+	for _, statement := range seen.all {
+		rows, err := s.DB().QueryContext(t.Context(), "EXPLAIN (ANALYZE, COSTS OFF) "+statement)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for rows.Next() {
+			var line string
+			if err := rows.Scan(&line); err != nil {
+				t.Fatal(err)
+			}
+			plans.WriteString(line + "\n")
+		}
+		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return plans.String()
+}

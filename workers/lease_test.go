@@ -1,0 +1,140 @@
+//go:build !slim
+
+package workers_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"vigil"
+	"vigil/activities"
+	"vigil/dispatch"
+	"vigil/fair"
+	"vigil/probe"
+	"vigil/storage"
+	"vigil/workers"
+	"vigil/workers/workerstest"
+)
+
+const newark = "na-east-ewr"
+
+// regionWorker is the worker of a region with a clock of its own. Its probes succeed.
+type regionWorker struct {
+	lease  *activities.LeaseHolder
+	skew   atomic.Int64 // how much its clock is ahead
+	probes atomic.Int64
+
+	mu  sync.Mutex
+	log bytes.Buffer
+}
+
+func (w *regionWorker) now() time.Time { return time.Now().Add(time.Duration(w.skew.Load())) }
+
+func (w *regionWorker) Parse(vigil.CheckType, json.RawMessage, time.Duration) (probe.Probe, error) {
+	return w, nil
+}
+
+func (*regionWorker) Deadline() time.Duration { return time.Second }
+func (*regionWorker) Target() string          { return "target" }
+
+func (w *regionWorker) Run(context.Context) vigil.Observation {
+	w.probes.Add(1)
+	return vigil.Observation{Success: true}
+}
+
+func (*regionWorker) Unavailable(context.Context) []vigil.CheckType { return nil }
+
+func (w *regionWorker) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.log.Write(p)
+}
+
+// logged returns how many lines contain a text.
+func (w *regionWorker) logged(text string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return strings.Count(w.log.String(), text)
+}
+
+func startRegionWorker(t *testing.T, p *workerstest.ControlPlane, name string, skew time.Duration) *regionWorker {
+	t.Helper()
+	w := &regionWorker{}
+	w.skew.Store(int64(skew))
+	w.lease = activities.NewLeaseHolder(w.now)
+	log := slog.New(slog.NewTextHandler(w, nil))
+	writer := storage.NewResultWriter(p.Store, storage.WriterOptions{Log: log})
+	ctx := context.WithoutCancel(t.Context())
+	go func() { _ = writer.Run(ctx) }() // until Close
+	t.Cleanup(writer.Close)
+	watcher := activities.NewWatcher(activities.WatcherOptions{
+		Catalogue: activities.NewCatalogue(activities.CatalogueOptions{
+			Store: p.Store, Parser: w, Regions: []string{newark}, Now: w.now, Clock: p.Store.Clock, Log: log,
+		}),
+		Results: writer, History: p.Store, Probes: fair.New(fair.DefaultLimits(8)),
+		Worker: name, Lease: w.lease, Now: w.now, Log: log,
+	})
+	regions := workers.NewRegions(p.Temporal, workers.RegionOptions{
+		Name: name, Regions: []string{newark}, Watcher: watcher, Leases: p.Store, Capabilities: w, Now: w.now, Log: log,
+	})
+	p.OK(regions.Start(t.Context()))
+	t.Cleanup(func() { regions.Stop(ctx) })
+	return w
+}
+
+// TestWorkerWithAWrongClock tests that a worker whose clock is far from the database's
+// does not probe, says so, and serves its region once the clock is right.
+func TestWorkerWithAWrongClock(t *testing.T) {
+	t.Parallel()
+	p := workerstest.Start(t, newark)
+	ctx := t.Context()
+	const ahead = 40 * time.Second
+	wrong := startRegionWorker(t, p, "wrong", ahead)
+	live := func() int {
+		leases, err := p.Store.LiveLeases(ctx, time.Minute)
+		p.OK(err)
+		return len(leases)
+	}
+	if n := live(); n != 0 || !wrong.lease.Parked() {
+		t.Errorf("%d live leases, parked %v", n, wrong.lease.Parked())
+	}
+	loops := dispatch.NewLoops(p.Temporal, p.Store, slog.New(slog.DiscardHandler))
+	p.OK(loops.Apply(ctx, vigil.Loop{
+		CheckID: p.Check.ID, OrgID: p.Org.ID, Region: newark, Name: "shop", Target: "target", Desired: p.Check.Revision, Active: true,
+	}))
+	eventually(t, "the difference is shown", func() bool {
+		differences, err := p.Store.ClockDifferences(ctx, time.Minute)
+		p.OK(err)
+		return (differences[newark] - ahead).Abs() < 2*time.Second
+	})
+
+	right := startRegionWorker(t, p, "right", 0)
+	eventually(t, "the other worker probes", func() bool { return right.probes.Load() > 0 })
+	if n := wrong.probes.Load(); n > 0 {
+		t.Errorf("the worker with the wrong clock made %d probes", n)
+	}
+	if n := wrong.logged("until then this worker does not probe"); n != 1 {
+		t.Errorf("the wrong clock was logged %d times in less than a minute, want once", n)
+	}
+
+	wrong.skew.Store(0)
+	eventually(t, "the worker serves its region", func() bool { return live() == 2 && !wrong.lease.Parked() })
+	eventually(t, "the right clock is logged", func() bool { return wrong.logged("agrees with the database's again") == 1 })
+}
+
+// eventually waits until a fact about other goroutines is true.
+func eventually(t *testing.T, fact string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within 30 s: %s", fact)
+		}
+	}
+}

@@ -1,0 +1,12 @@
+package workflows
+
+import "strconv"
+
+// Sentinel is the type of the sentinels, and the task queue that they are started on. No
+// worker polls it: a sentinel exists, and does nothing.
+const Sentinel = "vigil-sentinel"
+
+// SentinelID returns the ID of the sentinel of a generation of Temporal's store.
+func SentinelID(generation int64) string {
+	return "vigil/sentinel/" + strconv.FormatInt(generation, 10)
+}
