@@ -75,7 +75,7 @@ type authView struct {
 type meView struct {
 	User         userView         `json:"user"`
 	Organization organizationView `json:"organization"`
-	APIKey       *KeyView         `json:"api_key" doc:"The API key of the request; null for a session token."`
+	APIKey       *KeyView         `json:"api_key,omitempty" doc:"The API key of the request; absent for a session token."`
 }
 
 type signupBody struct {

@@ -79,7 +79,13 @@ func (k *apiKeys) register(r *rest.Registrar) {
 		return rest.NewListing(keys, total, showKey), nil
 	})
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: "/v1/api-keys", ID: "create-api-key", Tag: tagKeys, Scope: vigil.ScopeAdmin, Status: http.StatusCreated, Audit: "api_key.create",
+		Method:  http.MethodPost,
+		Path:    "/v1/api-keys",
+		ID:      "create-api-key",
+		Tag:     tagKeys,
+		Scope:   vigil.ScopeAdmin,
+		Status:  http.StatusCreated,
+		Audit:   "api_key.create",
 		Summary: "Create an API key",
 		Errors:  []int{http.StatusForbidden},
 	}, k.createKey)
@@ -136,7 +142,11 @@ func (k *apiKeys) delegate(who *rest.Caller, body keyBody) ([]vigil.Scope, *time
 	case !until.After(k.now()):
 		return nil, nil, vigil.Invalid("expires_at", "must be in the future")
 	case end != nil && until.After(*end):
-		return nil, nil, vigil.Invalid("expires_at", "must not be after the end of the key that creates this one, %s", end.UTC().Format(time.RFC3339))
+		return nil, nil, vigil.Invalid(
+			"expires_at",
+			"must not be after the end of the key that creates this one, %s",
+			end.UTC().Format(time.RFC3339),
+		)
 	default:
 		return scopes, &until, nil
 	}

@@ -111,7 +111,13 @@ func (a *rules) register(r *rest.Registrar) {
 		Summary: "Get an alert rule",
 	}, a.get)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPut, Path: one, ID: "update-alert-rule", Tag: tagRules, Scope: vigil.ScopeWrite, Audit: "rule.update", Resource: resourceRule,
+		Method:      http.MethodPut,
+		Path:        one,
+		ID:          "update-alert-rule",
+		Tag:         tagRules,
+		Scope:       vigil.ScopeWrite,
+		Audit:       "rule.update",
+		Resource:    resourceRule,
 		Summary:     "Update an alert rule",
 		Description: "Members that are left out stay as they are; `condition` is replaced as a whole.",
 	}, a.update)

@@ -117,7 +117,14 @@ func TestKeyScopes(t *testing.T) {
 		end := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
 		made := create(t, a.client, http.StatusCreated, map[string]any{"expires_at": end}).data(t)
 		limited := a.as(text(made, "api_key"))
-		if later := create(t, limited, http.StatusBadRequest, map[string]any{"expires_at": end.Add(time.Second)}); later.detail("member") != "expires_at" {
+		if later := create(
+			t,
+			limited,
+			http.StatusBadRequest,
+			map[string]any{"expires_at": end.Add(time.Second)},
+		); later.detail(
+			"member",
+		) != "expires_at" {
 			t.Errorf("got %s", later.raw)
 		}
 		for _, body := range []map[string]any{{}, {"expires_at": nil}, {"expires_at": end}} {
@@ -145,7 +152,9 @@ func TestKeyScopes(t *testing.T) {
 		made := create(t, a.client, http.StatusCreated, map[string]any{"expires_at": time.Now().Add(time.Hour)}).data(t)
 		key := a.as(text(made, "api_key"))
 		key.want(t, http.StatusOK, http.MethodGet, "/v1/auth/me", nil)
-		if _, err := b.store.DB().NewRaw("UPDATE api_keys SET expires_at = created_at - interval '1 s' WHERE id = ?", made["id"]).Exec(t.Context()); err != nil {
+		if _, err := b.store.DB().
+			NewRaw("UPDATE api_keys SET expires_at = created_at - interval '1 s' WHERE id = ?", made["id"]).
+			Exec(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		other := b.serve(t).as(text(made, "api_key")) // without a cached key

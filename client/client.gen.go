@@ -2864,8 +2864,8 @@ type MailPhases struct {
 
 // Me defines model for Me.
 type Me struct {
-	// ApiKey The API key of the request; null for a session token.
-	ApiKey       Key          `json:"api_key"`
+	// ApiKey The API key of the request; absent for a session token.
+	ApiKey       *Key         `json:"api_key,omitempty"`
 	Organization Organization `json:"organization"`
 	User         User         `json:"user"`
 }

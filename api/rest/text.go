@@ -56,7 +56,8 @@ var plainAddress = regexp.MustCompile(`^[^\s"(),:;<>@\[\\\]]{1,64}@[^\s"(),:;<>@
 
 // CleanEmail refuses what cannot be an email address.
 func CleanEmail(member, email string) (string, error) {
-	if len(email) > 254 || !plainAddress.MatchString(email) || strings.ContainsFunc(email, breaksLine) || strings.ContainsFunc(email, misleads) {
+	if len(email) > 254 || !plainAddress.MatchString(email) || strings.ContainsFunc(email, breaksLine) ||
+		strings.ContainsFunc(email, misleads) {
 		return "", vigil.Invalid(member, "must be an email address such as ada@example.com")
 	}
 	return email, nil
