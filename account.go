@@ -40,15 +40,25 @@ type APIKey struct {
 	UserID     uuid.UUID
 	Name       string
 	Prefix     string // the first characters, for display
+	Scopes     []Scope
 	CreatedAt  time.Time
 	LastUsedAt *time.Time
+	// ExpiresAt is when the key stops to work; nil: never.
+	ExpiresAt *time.Time
 }
+
+// Expired reports whether the key has stopped to work.
+func (k *APIKey) Expired(now time.Time) bool { return k.ExpiresAt != nil && !now.Before(*k.ExpiresAt) }
 
 // NewKey is an API key to store, without the key itself.
 type NewKey struct {
 	Name   string
 	Prefix string
 	Hash   []byte // SHA-256
+	// Scopes of the key; nil: all.
+	Scopes []Scope
+	// ExpiresAt is when the key stops to work; nil: never.
+	ExpiresAt *time.Time
 }
 
 // TokenPurpose is the purpose of a link in a mail.

@@ -3,6 +3,7 @@ package vigil
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Code is the kind of an error: the member "code" of an error response.
@@ -50,9 +51,37 @@ func Errorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
+// The longest name of a member, and the longest path, that an error repeats, in bytes.
+const (
+	maxMemberName = 64
+	maxMemberPath = 256
+)
+
+// MemberPath returns the path of a member in a form that an error may repeat: each name
+// is cut to 64 bytes and the path to 256, since a caller may have made the names up. A
+// path that is cut ends with "...".
+func MemberPath(path string) string {
+	if len(path) <= maxMemberName {
+		return path
+	}
+	path = Truncate(path, 2*maxMemberPath) // what follows would be cut in any case
+	names := strings.Split(path, ".")
+	for i, name := range names {
+		if len(name) > maxMemberName {
+			names[i] = Truncate(name, maxMemberName) + "..."
+		}
+	}
+	short := strings.Join(names, ".")
+	if len(short) > maxMemberPath {
+		short = Truncate(short, maxMemberPath) + "..."
+	}
+	return short
+}
+
 // Invalid returns a CodeInvalid error about a member of a body or query. Its path, such
-// as "config.url", is part of the message and of the details.
+// as "config.url", is part of the message and of the details, both as MemberPath has it.
 func Invalid(member, format string, args ...any) *Error {
+	member = MemberPath(member)
 	return &Error{
 		Code:    CodeInvalid,
 		Message: member + ": " + fmt.Sprintf(format, args...),

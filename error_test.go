@@ -56,6 +56,24 @@ func TestError(t *testing.T) {
 		}
 	})
 
+	t.Run("InvalidCutsLongNames", func(t *testing.T) {
+		t.Parallel()
+		long := strings.Repeat("ö", 250_000)
+		for given, want := range map[string]string{
+			"config.url":               "config.url",
+			strings.Repeat("x", 64):    strings.Repeat("x", 64),
+			strings.Repeat("x", 65):    strings.Repeat("x", 64) + "...",
+			"config." + long:           "config." + strings.Repeat("ö", 32) + "...",
+			long + "." + long:          strings.Repeat("ö", 32) + "...",
+			strings.Repeat("ab.", 200): strings.Repeat("ab.", 85) + "a...",
+		} {
+			err := vigil.Invalid(given, "is not known")
+			if got := err.Details["member"]; got != want || err.Message != want+": is not known" {
+				t.Errorf("a name of %d bytes became %q, message %q", len(given), got, vigil.Truncate(err.Message, 400))
+			}
+		}
+	})
+
 	t.Run("InvalidNamesTheMemberTwice", func(t *testing.T) {
 		t.Parallel()
 		err := vigil.Invalid("config.port", "must be 1 to %d", 65535)

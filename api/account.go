@@ -75,6 +75,7 @@ type authView struct {
 type meView struct {
 	User         userView         `json:"user"`
 	Organization organizationView `json:"organization"`
+	APIKey       *KeyView         `json:"api_key,omitempty" doc:"The API key of the request; absent for a session token."`
 }
 
 type signupBody struct {
@@ -127,7 +128,7 @@ func (a *accounts) register(r *rest.Registrar) {
 		Errors:      []int{http.StatusConflict},
 	}, a.quickSignup)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: "/v1/auth/me", ID: "get-me", Tag: tagAccount,
+		Method: http.MethodGet, Path: "/v1/auth/me", ID: "get-me", Tag: tagAccount, Scope: rest.AnyScope,
 		Summary: "Get the user and organization of the credential",
 	}, a.me)
 }
@@ -247,5 +248,9 @@ func (a *accounts) me(ctx context.Context, _ *struct{}) (*rest.Answer[meView], e
 	if err != nil {
 		return nil, err
 	}
-	return rest.NewAnswer(meView{User: showUser(user), Organization: showOrganization(org)}), nil
+	view := meView{User: showUser(user), Organization: showOrganization(org)}
+	if who.Key.ID != uuid.Nil {
+		view.APIKey = new(showKey(who.Key))
+	}
+	return rest.NewAnswer(view), nil
 }

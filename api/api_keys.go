@@ -23,15 +23,18 @@ type keyStore interface {
 type apiKeys struct {
 	store keyStore
 	auth  *authenticator
+	now   func() time.Time
 }
 
 // KeyView is an API key without the key.
 type KeyView struct {
-	ID         uuid.UUID  `json:"id" format:"uuid"`
-	Name       string     `json:"name" example:"deployment"`
-	KeyPrefix  string     `json:"key_prefix" doc:"The first characters of the key, to recognize it." example:"vgl_8mKq2VxT"`
-	CreatedAt  time.Time  `json:"created_at"`
-	LastUsedAt *time.Time `json:"last_used_at" doc:"When the key was last used, to about a minute; null before its first use."`
+	ID         uuid.UUID     `json:"id" format:"uuid"`
+	Name       string        `json:"name" example:"deployment"`
+	KeyPrefix  string        `json:"key_prefix" doc:"The first characters of the key, to recognize it." example:"vgl_8mKq2VxT"`
+	CreatedAt  time.Time     `json:"created_at"`
+	LastUsedAt *time.Time    `json:"last_used_at" doc:"When the key was last used, to about a minute; null before its first use."`
+	Scopes     []vigil.Scope `json:"scopes" enum:"read,respond,write,admin" doc:"What the key may do."`
+	ExpiresAt  *time.Time    `json:"expires_at" doc:"When the key stops to work; null: never."`
 }
 
 // newKeyView is an API key together with the key, which is shown only once.
@@ -41,7 +44,10 @@ type newKeyView struct {
 }
 
 func showKey(k vigil.APIKey) KeyView {
-	view := KeyView{ID: k.ID, Name: k.Name, KeyPrefix: k.Prefix, CreatedAt: k.CreatedAt.UTC()}
+	view := KeyView{ID: k.ID, Name: k.Name, KeyPrefix: k.Prefix, CreatedAt: k.CreatedAt.UTC(), Scopes: k.Scopes}
+	if k.ExpiresAt != nil {
+		view.ExpiresAt = new(k.ExpiresAt.UTC())
+	}
 	if k.LastUsedAt != nil {
 		view.LastUsedAt = new(k.LastUsedAt.UTC())
 	}
@@ -50,17 +56,20 @@ func showKey(k vigil.APIKey) KeyView {
 
 // keyBody creates a key. The other members of a key are accepted and ignored.
 type keyBody struct {
-	Name       string `json:"name" minLength:"1" maxLength:"200" example:"deployment"`
-	ID         any    `json:"id,omitempty" readOnly:"true" doc:"Ignored."`
-	KeyPrefix  any    `json:"key_prefix,omitempty" readOnly:"true" doc:"Ignored."`
-	CreatedAt  any    `json:"created_at,omitempty" readOnly:"true" doc:"Ignored."`
-	LastUsedAt any    `json:"last_used_at,omitempty" readOnly:"true" doc:"Ignored."`
-	APIKey     any    `json:"api_key,omitempty" readOnly:"true" doc:"Ignored."`
+	Name      string     `json:"name" minLength:"1" maxLength:"200" example:"deployment"`
+	Scopes    []string   `json:"scopes,omitempty" minItems:"1" enum:"read,respond,write,admin" doc:"What the key may do; without it, what the credential of the request may do."`
+	ExpiresAt *time.Time `json:"expires_at,omitempty" nullable:"true" doc:"When the key stops to work; without it, when the key of the request does, or never."`
+
+	ID         any `json:"id,omitempty" readOnly:"true" doc:"Ignored."`
+	KeyPrefix  any `json:"key_prefix,omitempty" readOnly:"true" doc:"Ignored."`
+	CreatedAt  any `json:"created_at,omitempty" readOnly:"true" doc:"Ignored."`
+	LastUsedAt any `json:"last_used_at,omitempty" readOnly:"true" doc:"Ignored."`
+	APIKey     any `json:"api_key,omitempty" readOnly:"true" doc:"Ignored."`
 }
 
 func (k *apiKeys) register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: "/v1/api-keys", ID: "list-api-keys", Tag: tagKeys,
+		Method: http.MethodGet, Path: "/v1/api-keys", ID: "list-api-keys", Tag: tagKeys, Scope: vigil.ScopeAdmin,
 		Summary: "List the organization's API keys, newest first",
 	}, func(ctx context.Context, in *struct{ rest.PageQuery }) (*rest.Listing[KeyView], error) {
 		keys, total, err := k.store.Keys(ctx, rest.CallerOf(ctx).Org.ID, in.Page())
@@ -70,12 +79,18 @@ func (k *apiKeys) register(r *rest.Registrar) {
 		return rest.NewListing(keys, total, showKey), nil
 	})
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: "/v1/api-keys", ID: "create-api-key", Tag: tagKeys, Status: http.StatusCreated, Audit: "api_key.create",
+		Method:  http.MethodPost,
+		Path:    "/v1/api-keys",
+		ID:      "create-api-key",
+		Tag:     tagKeys,
+		Scope:   vigil.ScopeAdmin,
+		Status:  http.StatusCreated,
+		Audit:   "api_key.create",
 		Summary: "Create an API key",
 		Errors:  []int{http.StatusForbidden},
 	}, k.createKey)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodDelete, Path: "/v1/api-keys/{id}", ID: "delete-api-key", Tag: tagKeys,
+		Method: http.MethodDelete, Path: "/v1/api-keys/{id}", ID: "delete-api-key", Tag: tagKeys, Scope: vigil.ScopeAdmin,
 		Status: http.StatusNoContent, Audit: "api_key.delete",
 		Summary: "Revoke an API key", Resource: resourceKey,
 		Description: "Takes effect everywhere within 5 seconds.",
@@ -95,11 +110,46 @@ func (k *apiKeys) createKey(ctx context.Context, in *struct{ Body keyBody }) (*r
 		return nil, err
 	}
 	who := rest.CallerOf(ctx)
+	if kept.Scopes, kept.ExpiresAt, err = k.delegate(who, in.Body); err != nil {
+		return nil, err
+	}
 	key, err := k.store.CreateKey(ctx, who.Org.ID, who.User.ID, kept)
 	if err != nil {
 		return nil, err
 	}
 	return rest.NewAnswer(newKeyView{KeyView: showKey(key), APIKey: plain}), nil
+}
+
+// delegate returns the scopes and the end of a new key: at most those of the caller's own
+// key, which are also what it gets when the body says nothing.
+func (k *apiKeys) delegate(who *rest.Caller, body keyBody) ([]vigil.Scope, *time.Time, error) {
+	scopes, end := who.Scopes(), who.Key.ExpiresAt
+	if body.Scopes != nil {
+		var err error
+		if scopes, err = vigil.ParseScopes("scopes", body.Scopes); err != nil {
+			return nil, nil, err
+		}
+		for _, scope := range scopes {
+			if err := who.Require(scope); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	if body.ExpiresAt == nil {
+		return scopes, end, nil
+	}
+	switch until := *body.ExpiresAt; {
+	case !until.After(k.now()):
+		return nil, nil, vigil.Invalid("expires_at", "must be in the future")
+	case end != nil && until.After(*end):
+		return nil, nil, vigil.Invalid(
+			"expires_at",
+			"must not be after the end of the key that creates this one, %s",
+			end.UTC().Format(time.RFC3339),
+		)
+	default:
+		return scopes, &until, nil
+	}
 }
 
 func (k *apiKeys) deleteKey(ctx context.Context, in *rest.IDPath) (*struct{}, error) {

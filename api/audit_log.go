@@ -30,7 +30,7 @@ type auditView struct {
 	KeyPrefix  *string    `json:"key_prefix" doc:"How that key begins; null for a session token."`
 	Members    []string   `json:"members" doc:"Names of the members that were given; their values are not stored."`
 	RequestID  string     `json:"request_id"`
-	Address    string     `json:"address" doc:"IP address that the request came from." example:"192.0.2.1"`
+	Address    string     `json:"address" doc:"IP address that the request came from; empty without the scope admin." example:"192.0.2.1"`
 	UserAgent  string     `json:"user_agent"`
 }
 
@@ -60,9 +60,15 @@ func (a *auditLog) register(r *rest.Registrar) {
 		Summary:     "List the audit log, newest first",
 		Description: "Each change has an entry: who made it, with which credential, when and from where.",
 	}, func(ctx context.Context, in *struct{ rest.PageQuery }) (*rest.Listing[auditView], error) {
-		entries, total, err := a.store.AuditLog(ctx, rest.CallerOf(ctx).Org.ID, in.Page())
+		who := rest.CallerOf(ctx)
+		entries, total, err := a.store.AuditLog(ctx, who.Org.ID, in.Page())
 		if err != nil {
 			return nil, err
+		}
+		if who.Require(vigil.ScopeAdmin) != nil {
+			for i := range entries {
+				entries[i].Address = ""
+			}
 		}
 		return rest.NewListing(entries, total, showAudit), nil
 	})

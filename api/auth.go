@@ -97,6 +97,9 @@ func (a *authenticator) byKey(ctx context.Context, key string) (*rest.Caller, er
 	if err != nil {
 		return nil, err
 	}
+	if who.Key.Expired(a.now()) {
+		return nil, vigil.Errorf(vigil.CodeUnauthorized, "The API key has expired at %s.", who.Key.ExpiresAt.UTC().Format(time.RFC3339))
+	}
 	return &who, nil
 }
 

@@ -79,7 +79,7 @@ func (c *channels) register(r *rest.Registrar) {
 		Summary: "List the notification channels, newest first",
 	}, c.list)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: list, ID: "create-notification-channel", Tag: tagChannels,
+		Method: http.MethodPost, Path: list, ID: "create-notification-channel", Tag: tagChannels, Scope: vigil.ScopeWrite,
 		Audit: "channel.create", Status: http.StatusCreated,
 		Summary: "Create a notification channel",
 		Errors:  []int{http.StatusForbidden},
@@ -89,14 +89,14 @@ func (c *channels) register(r *rest.Registrar) {
 		Summary: "Get a notification channel",
 	}, c.get)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPut, Path: one, ID: "update-notification-channel", Tag: tagChannels,
+		Method: http.MethodPut, Path: one, ID: "update-notification-channel", Tag: tagChannels, Scope: vigil.ScopeWrite,
 		Audit: "channel.update", Resource: resourceChannel,
 		Summary: "Update a notification channel",
 		Description: "Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. " +
 			"The type of a channel cannot change.",
 	}, c.update)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodDelete, Path: one, ID: "delete-notification-channel", Tag: tagChannels,
+		Method: http.MethodDelete, Path: one, ID: "delete-notification-channel", Tag: tagChannels, Scope: vigil.ScopeWrite,
 		Audit: "channel.delete", Resource: resourceChannel, Status: http.StatusNoContent,
 		Summary: "Delete a notification channel",
 		Description: "A channel that alert rules use is not deleted, and the answer names the rules. With `force`, it is removed from them, " +

@@ -44,7 +44,13 @@ func (c *checks) register(r *rest.Registrar) {
 		Summary: "List the checks, newest first",
 	}, c.list)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: "/v1/checks", ID: "create-check", Tag: tagChecks, Status: http.StatusCreated, Audit: "check.create",
+		Method:  http.MethodPost,
+		Path:    "/v1/checks",
+		ID:      "create-check",
+		Tag:     tagChecks,
+		Scope:   vigil.ScopeWrite,
+		Status:  http.StatusCreated,
+		Audit:   "check.create",
 		Summary: "Create a check",
 		Description: "The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. " +
 			"While probing is late in one of the regions, the answer is 503 with Retry-After.",
@@ -55,14 +61,20 @@ func (c *checks) register(r *rest.Registrar) {
 		Summary: "Get a check",
 	}, c.get)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPut, Path: "/v1/checks/{id}", ID: "update-check", Tag: tagChecks, Resource: resourceCheck, Audit: "check.update",
-		Summary: "Update a check",
+		Method:   http.MethodPut,
+		Path:     "/v1/checks/{id}",
+		ID:       "update-check",
+		Tag:      tagChecks,
+		Scope:    vigil.ScopeWrite,
+		Resource: resourceCheck,
+		Audit:    "check.update",
+		Summary:  "Update a check",
 		Description: "Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. " +
 			"While probing is late in a region, a change that adds load there is answered with 503 and Retry-After.",
 		Errors: []int{http.StatusForbidden, http.StatusServiceUnavailable},
 	}, c.update)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodDelete, Path: "/v1/checks/{id}", ID: "delete-check", Tag: tagChecks,
+		Method: http.MethodDelete, Path: "/v1/checks/{id}", ID: "delete-check", Tag: tagChecks, Scope: vigil.ScopeWrite,
 		Status: http.StatusNoContent, Resource: resourceCheck, Audit: "check.delete",
 		Summary: "Delete a check and everything that belongs to it",
 	}, c.delete)

@@ -86,14 +86,14 @@ func (i *incidents) register(r *rest.Registrar) {
 		Summary: "Get an incident",
 	}, i.get)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: "/v1/incidents/{id}/acknowledge", ID: "acknowledge-incident", Tag: tagIncidents,
+		Method: http.MethodPost, Path: "/v1/incidents/{id}/acknowledge", ID: "acknowledge-incident", Tag: tagIncidents, Scope: vigil.ScopeRespond,
 		Resource: resourceIncident, Audit: "incident.acknowledge",
 		Summary:     "Acknowledge an incident",
 		Description: "Marks that someone is working on it. Acknowledging again changes nothing; a resolved incident cannot be acknowledged.",
 		Errors:      []int{http.StatusConflict, http.StatusServiceUnavailable},
 	}, i.acknowledge)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: "/v1/incidents/{id}/resolve", ID: "resolve-incident", Tag: tagIncidents,
+		Method: http.MethodPost, Path: "/v1/incidents/{id}/resolve", ID: "resolve-incident", Tag: tagIncidents, Scope: vigil.ScopeRespond,
 		Resource: resourceIncident, Audit: "incident.resolve",
 		Summary: "Resolve an incident",
 		Description: "No other incident of the check opens until everything that caused this one has been healthy once. Resolving again " +

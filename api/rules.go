@@ -99,7 +99,7 @@ func (a *rules) register(r *rest.Registrar) {
 		Summary: "List the alert rules of a check, newest first",
 	}, a.list)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: list, ID: "create-alert-rule", Tag: tagRules,
+		Method: http.MethodPost, Path: list, ID: "create-alert-rule", Tag: tagRules, Scope: vigil.ScopeWrite,
 		Audit: "rule.create", Resource: resourceCheck, Status: http.StatusCreated,
 		Summary: "Create an alert rule",
 		Description: "Set when it fires with `condition`, by its keys or as `type` and `threshold`, or with `condition_type` and `threshold`. " +
@@ -111,12 +111,18 @@ func (a *rules) register(r *rest.Registrar) {
 		Summary: "Get an alert rule",
 	}, a.get)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPut, Path: one, ID: "update-alert-rule", Tag: tagRules, Audit: "rule.update", Resource: resourceRule,
+		Method:      http.MethodPut,
+		Path:        one,
+		ID:          "update-alert-rule",
+		Tag:         tagRules,
+		Scope:       vigil.ScopeWrite,
+		Audit:       "rule.update",
+		Resource:    resourceRule,
 		Summary:     "Update an alert rule",
 		Description: "Members that are left out stay as they are; `condition` is replaced as a whole.",
 	}, a.update)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodDelete, Path: one, ID: "delete-alert-rule", Tag: tagRules,
+		Method: http.MethodDelete, Path: one, ID: "delete-alert-rule", Tag: tagRules, Scope: vigil.ScopeWrite,
 		Audit: "rule.delete", Resource: resourceRule, Status: http.StatusNoContent,
 		Summary: "Delete an alert rule",
 	}, a.delete)

@@ -78,7 +78,7 @@ func assemble(deps Deps) *Server {
 		&accounts{store: store, auth: auth, passwords: passwords, logins: logins, mail: mail, tasks: s.background, tier: config.SignupTier},
 		verifications,
 		&auditLog{store: store},
-		&apiKeys{store: store, auth: auth},
+		&apiKeys{store: store, auth: auth, now: deps.Now},
 		newRegions(store, deps.Now),
 		checks,
 		&results{store: store},

@@ -70,12 +70,17 @@ func (v *verifications) register(r *rest.Registrar) {
 		Errors:  []int{http.StatusConflict},
 	}, v.verify)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPut, Path: "/v1/auth/email", ID: "change-email", Tag: tagAccount, Audit: "account.email_change",
+		Method:      http.MethodPut,
+		Path:        "/v1/auth/email",
+		ID:          "change-email",
+		Tag:         tagAccount,
+		Scope:       vigil.ScopeAdmin,
+		Audit:       "account.email_change",
 		Summary:     "Change the email address",
 		Description: "The address changes when the link that is mailed to it is used; the old address is notified.",
 	}, v.changeEmail)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: "/v1/auth/resend-verification", ID: "resend-verification", Tag: tagAccount,
+		Method: http.MethodPost, Path: "/v1/auth/resend-verification", ID: "resend-verification", Tag: tagAccount, Scope: vigil.ScopeAdmin,
 		Audit:   "account.resend_verification",
 		Summary: "Resend the verification link",
 	}, v.resend)
@@ -85,7 +90,12 @@ func (v *verifications) register(r *rest.Registrar) {
 		Description: "The answer is the same whether or not an account has the address.",
 	}, v.recoverAccess)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPut, Path: "/v1/auth/password", ID: "change-password", Tag: tagAccount, Audit: "account.password_change",
+		Method:      http.MethodPut,
+		Path:        "/v1/auth/password",
+		ID:          "change-password",
+		Tag:         tagAccount,
+		Scope:       vigil.ScopeAdmin,
+		Audit:       "account.password_change",
 		Summary:     "Change the password, or set the first one",
 		Description: "Ends every session and returns a new token. API keys are not affected.",
 	}, v.changePassword)

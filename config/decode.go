@@ -14,9 +14,6 @@ import (
 	"vigil"
 )
 
-// maxNameLength bounds the name of a member in an error, in bytes.
-const maxNameLength = 80
-
 // Decode reads a config of at most limit bytes into a struct, embedded and inner
 // structs included. The struct's tags are enforced: a member without omitempty is
 // required; minimum, maximum, minLength, maxLength, minItems, maxItems and enum
@@ -33,12 +30,9 @@ func Decode(given json.RawMessage, into any, owner string, limit int) error {
 }
 
 // Member returns the path of a member of the object at a path. A name that was
-// given is bounded and made a single line.
+// given is made a single line; vigil.Invalid bounds its length.
 func Member(path, name string) string {
 	name = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(name, " "), unicode.IsControl), " ")
-	if len(name) > maxNameLength {
-		name = vigil.Truncate(name, maxNameLength) + "..."
-	}
 	return path + "." + name
 }
 

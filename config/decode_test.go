@@ -99,7 +99,7 @@ func TestDecode(t *testing.T) {
 			`{"name":"ab","z":1,"y":2}`:                               "config.y: is not a member here; the known ones are name, mode",
 			`{"name":"ab","":1}`:                                      "config.: is not a member here",
 			`{"name":"ab","a\r\nb":1}`:                                "config.a b: is not a member here",
-			`{"name":"ab","` + strings.Repeat("ä", 60) + `":1}`:       "config." + strings.Repeat("ä", 40) + "...: is not a member here",
+			`{"name":"ab","` + strings.Repeat("ä", 60) + `":1}`:       "config." + strings.Repeat("ä", 32) + "...: is not a member here",
 			`{"name":"ab","raw":` + strings.Repeat(`{"a":`, 20) + "}": "config.raw.a.a.a.a.a.a.a.a.a.a.a.a: is nested too deeply",
 		} {
 			var got sample

@@ -23,15 +23,21 @@ type keyRow struct {
 	Hash       []byte     `bun:"hash"`
 	CreatedAt  time.Time  `bun:"created_at"`
 	LastUsedAt *time.Time `bun:"last_used_at"`
+	Scopes     []string   `bun:"scopes,array"`
+	ExpiresAt  *time.Time `bun:"expires_at"`
 
 	User *userRow `bun:"rel:belongs-to,join:user_id=id"`
 	Org  *orgRow  `bun:"rel:belongs-to,join:org_id=id"`
 }
 
 func (r *keyRow) key() vigil.APIKey {
+	scopes := make([]vigil.Scope, len(r.Scopes))
+	for i, scope := range r.Scopes {
+		scopes[i] = vigil.Scope(scope)
+	}
 	return vigil.APIKey{
-		ID: r.ID, OrgID: r.OrgID, UserID: r.UserID, Name: r.Name, Prefix: r.Prefix,
-		CreatedAt: r.CreatedAt, LastUsedAt: r.LastUsedAt,
+		ID: r.ID, OrgID: r.OrgID, UserID: r.UserID, Name: r.Name, Prefix: r.Prefix, Scopes: scopes,
+		CreatedAt: r.CreatedAt, LastUsedAt: r.LastUsedAt, ExpiresAt: r.ExpiresAt,
 	}
 }
 
@@ -66,7 +72,16 @@ func (s *Store) CreateKey(ctx context.Context, orgID, userID uuid.UUID, k vigil.
 }
 
 func insertKey(ctx context.Context, db bun.IDB, orgID, userID uuid.UUID, k vigil.NewKey, now time.Time) (vigil.APIKey, error) {
-	row := keyRow{ID: uuid.New(), OrgID: orgID, UserID: userID, Name: k.Name, Prefix: k.Prefix, Hash: k.Hash, CreatedAt: now}
+	row := keyRow{
+		ID: uuid.New(), OrgID: orgID, UserID: userID, Name: k.Name, Prefix: k.Prefix, Hash: k.Hash, CreatedAt: now, ExpiresAt: k.ExpiresAt,
+	}
+	scopes := k.Scopes
+	if scopes == nil {
+		scopes = vigil.Scopes()
+	}
+	for _, scope := range scopes {
+		row.Scopes = append(row.Scopes, string(scope))
+	}
 	if _, err := db.NewInsert().Model(&row).Exec(ctx); err != nil {
 		return vigil.APIKey{}, fmt.Errorf("insert API key: %w", err)
 	}

@@ -79,9 +79,10 @@ func responseName(status int) string {
 // errorResponses describes every error status, with the one body they share.
 func errorResponses() map[string]*huma.Response {
 	descriptions := map[int]string{
-		http.StatusBadRequest:            "The request is invalid; `error` and `details.member` name the member.",
-		http.StatusUnauthorized:          "The credential is missing or not valid.",
-		http.StatusForbidden:             "The plan does not allow this; `details` has `limit`, `current`, `requested` and `tier`.",
+		http.StatusBadRequest:   "The request is invalid; `error` and `details.member` name the member.",
+		http.StatusUnauthorized: "The credential is missing or not valid.",
+		http.StatusForbidden: "The plan does not allow this, and `details` has `limit`, `current`, `requested` and `tier`; " +
+			"or the API key lacks a scope, and `details` has `required` and `scopes`.",
 		http.StatusNotFound:              "The resource does not exist in this organization.",
 		http.StatusConflict:              "The request conflicts with the current state.",
 		http.StatusRequestEntityTooLarge: "The body is larger than 1 MiB.",
@@ -114,6 +115,9 @@ func (r *Registrar) documentErrors(op Operation) {
 	}
 	if !op.Open {
 		codes = append(codes, http.StatusUnauthorized)
+	}
+	if !op.Open && op.Scope != AnyScope {
+		codes = append(codes, http.StatusForbidden)
 	}
 	if !op.Open || op.Method != http.MethodGet {
 		codes = append(codes, http.StatusTooManyRequests)

@@ -23,6 +23,9 @@ const (
 // audit log.
 const NotAudited = "-"
 
+// AnyScope marks an operation that every key may use.
+const AnyScope vigil.Scope = "-"
+
 // Operation describes one method of one path.
 type Operation struct {
 	Method, Path string
@@ -36,6 +39,9 @@ type Operation struct {
 	Open bool
 	// Resource that the id in the path names, for "<resource> not found".
 	Resource string
+	// Scope is what the key of a caller must have; empty means ScopeRead for GET. Every
+	// other operation that needs a credential needs it, or AnyScope.
+	Scope vigil.Scope
 	// Audit is the action of a success in the audit log, <resource>.<verb>.
 	// Every operation but GET needs it, or NotAudited.
 	Audit string
@@ -60,10 +66,16 @@ func (r *Registrar) Document() *huma.OpenAPI { return r.API.OpenAPI() }
 
 // Register serves an operation. The handler may return any error: ErrorOf
 // decides what the caller sees of it. Register panics when an operation changes
-// something and has no audit action.
+// something and has no audit action, or no scope though it needs a credential.
 func Register[I, O any](r *Registrar, op Operation, handle func(context.Context, *I) (*O, error)) {
 	if op.Method != http.MethodGet && op.Audit == "" {
 		panic(op.ID + " changes something and has no audit action")
+	}
+	if op.Method == http.MethodGet && op.Scope == "" {
+		op.Scope = vigil.ScopeRead
+	}
+	if !op.Open && op.Scope == "" {
+		panic(op.ID + " changes something and has no scope")
 	}
 	audited := op.Audit != "" && op.Audit != NotAudited
 	described := r.describe(op, bodyMembers(reflect.TypeFor[I]()))
@@ -108,6 +120,10 @@ func (r *Registrar) describe(op Operation, members []string) huma.Operation {
 	switch {
 	case !op.Open:
 		described.Middlewares = append(described.Middlewares, r.Protected...)
+		if op.Scope != AnyScope {
+			described.Middlewares = append(described.Middlewares, requireScope(op.Scope))
+			described.Extensions = map[string]any{extensionScope: op.Scope}
+		}
 	case op.Method != http.MethodGet:
 		described.Middlewares = append(described.Middlewares, r.Open...)
 		fallthrough

@@ -152,6 +152,7 @@ func problemOf(err error) (problem, bool) {
 	if strings.HasPrefix(p.Message, "invalid date/time") {
 		p.Message = validation.MsgExpectedRFC3339DateTime
 	}
+	p.Member = vigil.MemberPath(p.Member)
 	return p, true
 }
 
