@@ -120,7 +120,7 @@ func TestWorkerWithAWrongClock(t *testing.T) {
 	if n := wrong.probes.Load(); n > 0 {
 		t.Errorf("the worker with the wrong clock made %d probes", n)
 	}
-	if n := wrong.logged("until then this worker does not probe"); n != 1 {
+	if n := wrong.logged("the clock of this machine differs"); n != 1 {
 		t.Errorf("the wrong clock was logged %d times in less than a minute, want once", n)
 	}
 

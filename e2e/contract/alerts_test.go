@@ -52,6 +52,7 @@ func TestAlertRules(t *testing.T) {
 	t.Run("POST /v1/checks/{id}/alerts, guide-level form", func(t *testing.T) {
 		t.Parallel()
 		c := withTest(t, c)
+		path := "/v1/checks/" + text(c.check(service.URL)["id"]) + "/alerts" // the free plan allows ten rules of a check
 		for key, value := range map[string]any{
 			"health_status": "down", "failure_threshold": 3.0, "response_time_ms": 500.0, "dns_changed": true, "ssl_days_remaining": 14.0,
 		} {
@@ -70,6 +71,7 @@ func TestAlertRules(t *testing.T) {
 	t.Run("POST /v1/checks/{id}/alerts, legacy structured form", func(t *testing.T) {
 		t.Parallel()
 		c := withTest(t, c)
+		path := "/v1/checks/" + text(c.check(service.URL)["id"]) + "/alerts" // the free plan allows ten rules of a check
 		for _, kind := range []string{"consecutive_failures", "response_time", "ssl_expiry"} {
 			condition := object{"type": kind, "threshold": 3, "operator": "gte"}
 			rule := c.want(http.StatusCreated, "POST", path, object{
