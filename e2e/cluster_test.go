@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +20,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/google/uuid"
 
 	"vigil"
 	"vigil/storage"
@@ -101,6 +104,24 @@ func (s *cluster) startWorker(i int, env ...string) {
 	s.workers[i] = launch(s.t, slices.Concat(s.env, env), "worker", "--region", clusterRegion)
 }
 
+// address returns where the cluster's database is.
+func (s *cluster) address() *url.URL {
+	s.t.Helper()
+	dsn, err := url.Parse(s.dsn)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return dsn
+}
+
+// through returns the setting of the cluster's database for a part that reaches it by
+// another host:port.
+func (s *cluster) through(host string) string {
+	dsn := s.address()
+	dsn.Host = host
+	return "DATABASE_URL=" + dsn.String()
+}
+
 // finish runs a command to its end.
 func (s *cluster) finish(args ...string) {
 	s.t.Helper()
@@ -141,33 +162,55 @@ func (s *cluster) number(query string, args ...any) int {
 // returns when every loop has a result.
 func (s *cluster) seed(target string, checks int, interval time.Duration) {
 	s.t.Helper()
+	s.withStore(func(store *storage.Store) {
+		org := s.createOrganization(store, "cluster")
+		for i := range checks {
+			s.createCheck(store, org, fmt.Sprintf("cluster %d", i), fmt.Sprintf("%s/%d", target, i), 2, interval)
+		}
+	})
+	eventually(s.t, "every loop has a result", func() bool {
+		return s.number("SELECT count(*) FROM check_regions WHERE last_slot IS NOT NULL") == checks
+	})
+	s.began = time.Now().Truncate(time.Microsecond)
+}
+
+// withStore calls do with the store of the cluster.
+func (s *cluster) withStore(do func(*storage.Store)) {
+	s.t.Helper()
 	store, err := storage.Open(s.t.Context(), s.dsn, storage.Options{Keys: s.keys, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	defer func() { _ = store.Close() }()
-	_, org, err := store.CreateAccount(s.t.Context(), vigil.Organization{Name: "cluster", Tier: vigil.TierEnterprise},
-		vigil.User{Email: "cluster@vigil.invalid", Name: "cluster"}, nil)
+	do(store)
+}
+
+// createOrganization makes an organization of the enterprise tier.
+func (s *cluster) createOrganization(store *storage.Store, name string) uuid.UUID {
+	s.t.Helper()
+	_, org, err := store.CreateAccount(s.t.Context(), vigil.Organization{Name: name, Tier: vigil.TierEnterprise},
+		vigil.User{Email: name + "@vigil.invalid", Name: name}, nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	for i := range checks {
-		config, err := json.Marshal(map[string]any{"url": fmt.Sprintf("%s/%d", target, i), "timeout_seconds": 2})
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		_, err = store.CreateCheck(s.t.Context(), vigil.Check{
-			OrgID: org.ID, Name: fmt.Sprintf("cluster %d", i), Type: vigil.TypeHTTP, Config: config, Target: "target",
-			Interval: interval, Regions: []string{clusterRegion}, Enabled: true, Simultaneous: true,
-		}, vigil.PlanOf(vigil.TierEnterprise, time.Second), vigil.Allowance{})
-		if err != nil {
-			s.t.Fatal(err)
-		}
+	return org.ID
+}
+
+// createCheck makes a check of a URL; its timeout is in seconds.
+func (s *cluster) createCheck(store *storage.Store, org uuid.UUID, name, url string, timeout int, interval time.Duration) vigil.Check {
+	s.t.Helper()
+	config, err := json.Marshal(map[string]any{"url": url, "timeout_seconds": timeout})
+	if err != nil {
+		s.t.Fatal(err)
 	}
-	eventually(s.t, "every loop has a result", func() bool {
-		return s.number("SELECT count(*) FROM check_regions WHERE last_slot IS NOT NULL") == checks
-	})
-	s.began = time.Now().Truncate(time.Microsecond)
+	check, err := store.CreateCheck(s.t.Context(), vigil.Check{
+		OrgID: org, Name: name, Type: vigil.TypeHTTP, Config: config, Target: "target",
+		Interval: interval, Regions: []string{clusterRegion}, Enabled: true, Simultaneous: true,
+	}, vigil.PlanOf(vigil.TierEnterprise, time.Second), vigil.Allowance{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return check
 }
 
 // killPostgres ends all of Postgres's processes at once.

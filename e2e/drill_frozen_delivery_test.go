@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"go.temporal.io/api/workflowservice/v1"
-	temporal "go.temporal.io/sdk/client"
 )
 
 // TestDrillFrozenDelivery freezes the control process that makes an attempt of a
@@ -61,10 +60,7 @@ func TestDrillFrozenDelivery(t *testing.T) { // not parallel: it measures how lo
 // attemptedBy returns the identity of the worker that makes an attempt of a delivery.
 func (s *cluster) attemptedBy() string {
 	s.t.Helper()
-	c, err := temporal.Dial(temporal.Options{HostPort: s.temporal.ready.TemporalAddress, Namespace: "vigil", Logger: silent{}})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	c := dialTemporal(s.t, s.temporal.ready.TemporalAddress, "vigil")
 	defer c.Close()
 	identity := ""
 	eventually(s.t, "the attempt has a worker", func() bool {

@@ -1,9 +1,7 @@
 package e2e_test
 
 import (
-	"encoding/json"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"sync/atomic"
@@ -12,7 +10,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
 	"vigil/storage"
 )
 
@@ -58,28 +55,10 @@ type group struct {
 	urls     []string
 }
 
-// withStore calls do with the store of the cluster.
-func (s *cluster) withStore(do func(*storage.Store)) {
-	s.t.Helper()
-	store, err := storage.Open(s.t.Context(), s.dsn, storage.Options{Keys: s.keys, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer func() { _ = store.Close() }()
-	do(store)
-}
-
-// organization makes an organization of the enterprise tier.
+// organization makes an organization.
 func (s *cluster) organization(name string) (id uuid.UUID) {
 	s.t.Helper()
-	s.withStore(func(store *storage.Store) {
-		_, org, err := store.CreateAccount(s.t.Context(), vigil.Organization{Name: name, Tier: vigil.TierEnterprise},
-			vigil.User{Email: name + "@vigil.invalid", Name: name}, nil)
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		id = org.ID
-	})
+	s.withStore(func(store *storage.Store) { id = s.createOrganization(store, name) })
 	return id
 }
 
@@ -92,17 +71,7 @@ func (s *cluster) seedGroups(groups ...group) {
 			total += g.checks
 			for i := range g.checks {
 				url := fmt.Sprintf("%s/%s/%d", g.urls[i%len(g.urls)], g.name, i)
-				config, err := json.Marshal(map[string]any{"url": url, "timeout_seconds": g.timeout})
-				if err != nil {
-					s.t.Fatal(err)
-				}
-				_, err = store.CreateCheck(s.t.Context(), vigil.Check{
-					OrgID: g.org, Name: g.name, Type: vigil.TypeHTTP, Config: config, Target: "target",
-					Interval: g.interval, Regions: []string{clusterRegion}, Enabled: true, Simultaneous: true,
-				}, vigil.PlanOf(vigil.TierEnterprise, time.Second), vigil.Allowance{})
-				if err != nil {
-					s.t.Fatal(err)
-				}
+				s.createCheck(store, g.org, g.name, url, g.timeout, g.interval)
 			}
 		}
 	})

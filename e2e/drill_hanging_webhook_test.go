@@ -3,7 +3,6 @@ package e2e_test
 import (
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"math"
 	"net/http"
 	"net/http/httptest"
@@ -74,47 +73,29 @@ func (s *receiver) differentIDs() (n int) {
 // notifies a webhook.
 func (s *cluster) alerting(name, target, webhook string, checks int, interval time.Duration) {
 	s.t.Helper()
-	store, err := storage.Open(s.t.Context(), s.dsn, storage.Options{Keys: s.keys, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer func() { _ = store.Close() }()
-	ctx := s.t.Context()
-	_, org, err := store.CreateAccount(ctx, vigil.Organization{Name: name, Tier: vigil.TierEnterprise},
-		vigil.User{Email: name + "@vigil.invalid", Name: name}, nil)
-	if err != nil {
-		s.t.Fatal(err)
-	}
 	config, err := json.Marshal(map[string]string{"url": webhook, "secret": receiverSecret})
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	channel, err := store.CreateChannel(ctx, vigil.Channel{
-		OrgID: org.ID, Name: name, Type: vigil.ChannelWebhook, Config: config, Enabled: true,
+	s.withStore(func(store *storage.Store) {
+		ctx, org := s.t.Context(), s.createOrganization(store, name)
+		channel, err := store.CreateChannel(ctx, vigil.Channel{
+			OrgID: org, Name: name, Type: vigil.ChannelWebhook, Config: config, Enabled: true,
+		})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		for i := range checks {
+			check := s.createCheck(store, org, fmt.Sprintf("%s %d", name, i), fmt.Sprintf("%s/%s/%d", target, name, i), 2, interval)
+			// Two failures, because a single probe may time out on a busy machine.
+			if _, err := store.CreateRule(ctx, vigil.Rule{
+				OrgID: org, CheckID: check.ID, Name: "down", Condition: vigil.Condition{FailureThreshold: 2}, NotifyOn: vigil.NotifyBoth,
+				Policy: vigil.AnyRegion, Enabled: true, Channels: []uuid.UUID{channel.ID},
+			}); err != nil {
+				s.t.Fatal(err)
+			}
+		}
 	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	for i := range checks {
-		// Two failures, because a single probe may time out on a busy machine.
-		config, err := json.Marshal(map[string]any{"url": fmt.Sprintf("%s/%s/%d", target, name, i), "timeout_seconds": 2})
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		check, err := store.CreateCheck(ctx, vigil.Check{
-			OrgID: org.ID, Name: fmt.Sprintf("%s %d", name, i), Type: vigil.TypeHTTP, Config: config, Target: "target",
-			Interval: interval, Regions: []string{clusterRegion}, Enabled: true, Simultaneous: true,
-		}, vigil.PlanOf(vigil.TierEnterprise, time.Second), vigil.Allowance{})
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		if _, err := store.CreateRule(ctx, vigil.Rule{
-			OrgID: org.ID, CheckID: check.ID, Name: "down", Condition: vigil.Condition{FailureThreshold: 2}, NotifyOn: vigil.NotifyBoth,
-			Policy: vigil.AnyRegion, Enabled: true, Channels: []uuid.UUID{channel.ID},
-		}); err != nil {
-			s.t.Fatal(err)
-		}
-	}
 }
 
 // load is the CPU time of all processes of the cluster during a span, as a share of

@@ -4,7 +4,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"testing"
 	"time"
 )
@@ -18,12 +17,8 @@ func TestDrillLostHost(t *testing.T) { // not parallel: it measures lateness
 	s := newClusterOn(t, "127.0.0.1,"+host.address)
 	host.allow(s)
 	temporal := newLinkOn(t, host.address, s.temporal.ready.TemporalAddress)
-	dsn, err := url.Parse(s.dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dsn.Host = net.JoinHostPort(host.address, dsn.Port())
-	env := append(s.env[:len(s.env):len(s.env)], "DATABASE_URL="+dsn.String(), "TEMPORAL_ADDRESS="+temporal.address)
+	postgres := net.JoinHostPort(host.address, s.address().Port())
+	env := append(s.env[:len(s.env):len(s.env)], s.through(postgres), "TEMPORAL_ADDRESS="+temporal.address)
 	s.control.stop()
 	s.workers[0].stop()
 	s.control = host.launch(env, "worker", "--control")
@@ -34,9 +29,11 @@ func TestDrillLostHost(t *testing.T) { // not parallel: it measures lateness
 
 	site := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	var config net.ListenConfig
-	if site.Listener, err = config.Listen(t.Context(), "tcp", net.JoinHostPort(host.address, "0")); err != nil {
+	listener, err := config.Listen(t.Context(), "tcp", net.JoinHostPort(host.address, "0"))
+	if err != nil {
 		t.Fatal(err)
 	}
+	site.Listener = listener
 	site.Start()
 	t.Cleanup(site.Close)
 	s.seed(site.URL, d.checks, d.interval)

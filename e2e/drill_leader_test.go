@@ -1,8 +1,6 @@
 package e2e_test
 
 import (
-	"net/url"
-	"strings"
 	"testing"
 	"time"
 )
@@ -20,9 +18,8 @@ func TestDrillFrozenLeader(t *testing.T) { // not parallel: it measures lateness
 	d := pick(drill{checks: 20, interval: 2 * time.Second, rounds: 1}, drill{checks: 50, interval: 2 * time.Second, rounds: 5})
 	site := newSwitchable(t)
 	s := newCluster(t)
-	postgres, temporal := newLink(t, hostOf(t, s.dsn)), newLink(t, s.temporal.ready.TemporalAddress)
-	env := append(s.env[:len(s.env):len(s.env)],
-		"DATABASE_URL="+strings.Replace(s.dsn, hostOf(t, s.dsn), postgres.address, 1), "TEMPORAL_ADDRESS="+temporal.address)
+	postgres, temporal := newLink(t, s.address().Host), newLink(t, s.temporal.ready.TemporalAddress)
+	env := append(s.env[:len(s.env):len(s.env)], s.through(postgres.address), "TEMPORAL_ADDRESS="+temporal.address)
 	other := launch(t, env, "worker", "--control")
 	s.awaitShards(s.control, other)
 	s.seed(site.URL, d.checks, d.interval)
@@ -38,16 +35,6 @@ func TestDrillFrozenLeader(t *testing.T) { // not parallel: it measures lateness
 	t.Logf("%d checks every %v: %s; %v", d.checks, d.interval, &l, p)
 	l.exact(t)
 	figure(t, "a worker killed meanwhile: silence of a loop beyond its interval", l.silence, outage, p.longest())
-}
-
-// hostOf returns the host and port of a URL.
-func hostOf(t *testing.T, of string) string {
-	t.Helper()
-	u, err := url.Parse(of)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return u.Host
 }
 
 // shardsOf returns how many shards a control process has.

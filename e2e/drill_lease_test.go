@@ -1,66 +1,35 @@
 package e2e_test
 
 import (
-	"net/http"
-	"net/http/httptest"
-	"net/url"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
-	temporal "go.temporal.io/sdk/client"
 
 	"vigil"
 	"vigil/workflows"
 )
 
-// probedTarget is an HTTP target that records when each path was requested, and can be
-// made to fail.
-type probedTarget struct {
-	*httptest.Server
-	broken atomic.Bool
-
-	mu   sync.Mutex
-	hits map[string][]time.Time // by path
-}
-
-func newProbedTarget(t *testing.T) *probedTarget {
-	t.Helper()
-	p := &probedTarget{hits: make(map[string][]time.Time)}
-	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		p.mu.Lock()
-		p.hits[r.URL.Path] = append(p.hits[r.URL.Path], time.Now())
-		p.mu.Unlock()
-		if p.broken.Load() {
-			w.WriteHeader(http.StatusServiceUnavailable)
-		}
-	}))
-	t.Cleanup(p.Close)
-	return p
-}
-
 // repeated returns how many slots of the drill were probed more than once, by the
 // target's own record. A probe belongs to the newest slot at its time.
-func (p *probedTarget) repeated(s *cluster) int {
-	s.t.Helper()
-	paths := s.paths()
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (s *target) repeated(c *cluster) int {
+	c.t.Helper()
+	paths := c.paths()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	repeated := 0
-	for _, loop := range s.loops() {
+	for _, loop := range c.loops() {
 		probed := make(map[time.Time]bool)
-		for _, at := range p.hits[paths[loop.check]] {
-			if at.Before(s.began) {
+		for _, at := range s.hits[paths[loop.check]] {
+			if at.Before(c.began) {
 				continue
 			}
 			slot := loop.schedule.Next(at).Add(-loop.schedule.Interval)
 			if probed[slot] {
 				repeated++
-				s.t.Logf("slot %s of %s was probed again at %s", slot.Format(time.StampMilli), loop.check, at.Format(time.StampMilli))
+				c.t.Logf("slot %s of %s was probed again at %s", slot.Format(time.StampMilli), loop.check, at.Format(time.StampMilli))
 			}
 			probed[slot] = true
 		}
@@ -111,36 +80,10 @@ func (s *cluster) betweenSlots() {
 	time.Sleep(time.Until(middle))
 }
 
-// startWorkerBehind replaces a worker by one that reaches Postgres through the link.
-func (s *cluster) startWorkerBehind(i int, l *link) {
-	s.t.Helper()
-	dsn, err := url.Parse(s.dsn)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	dsn.Host = l.address
-	s.workers[i].stop()
-	env := append(slices.Clone(s.env), "DATABASE_URL="+dsn.String())
-	s.workers[i] = launch(s.t, env, "worker", "--region", clusterRegion)
-}
-
-// address returns host:port of the cluster's Postgres.
-func (s *cluster) address() string {
-	s.t.Helper()
-	dsn, err := url.Parse(s.dsn)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return dsn.Host
-}
-
 // foldsEqual compares the state of each loop with a fold over its stored results.
 func (s *cluster) foldsEqual() {
 	s.t.Helper()
-	server, err := temporal.Dial(temporal.Options{HostPort: s.temporal.ready.TemporalAddress, Namespace: "vigil", Logger: silent{}})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	server := dialTemporal(s.t, s.temporal.ready.TemporalAddress, "vigil")
 	defer server.Close()
 	for _, loop := range s.loops() {
 		var state vigil.LoopState
@@ -187,10 +130,11 @@ func TestDrillWorkerWithoutPostgres(t *testing.T) { // not parallel: it measures
 	d := pick(
 		drill{checks: 20, interval: 2 * time.Second, pause: 20 * time.Second},
 		drill{checks: 20, interval: 2 * time.Second, pause: 40 * time.Second})
-	site := newProbedTarget(t)
+	site := newTarget(t)
 	s := newCluster(t)
-	l := newLink(t, s.address())
-	s.startWorkerBehind(0, l)
+	l := newLink(t, s.address().Host)
+	s.workers[0].stop()
+	s.startWorker(0, s.through(l.address))
 	s.awaitWorkers()
 	s.seed(site.URL, d.checks, d.interval)
 	loops := func() int {
@@ -228,7 +172,7 @@ func TestDrillFrozenWorker(t *testing.T) { // not parallel: it measures lateness
 	d := pick(
 		drill{checks: 20, interval: 2 * time.Second, window: 8 * time.Second, pause: 20 * time.Second},
 		drill{checks: 20, interval: 2 * time.Second, window: time.Minute, pause: 2 * time.Minute})
-	site := newProbedTarget(t)
+	site := newTarget(t)
 	s := newCluster(t, "VIGIL_QUIET_WINDOW="+d.window.String())
 	s.seed(site.URL, d.checks, d.interval)
 	s.grow(d)

@@ -65,10 +65,7 @@ func TestDrillOperator(t *testing.T) { // not parallel: it measures how long loo
 // newOperator starts ten checks with a rule each.
 func newOperator(t *testing.T, p *process, dsn string) *operator {
 	t.Helper()
-	c, err := temporal.Dial(temporal.Options{HostPort: p.ready.TemporalAddress, Namespace: p.ready.Namespace, Logger: silent{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := dialTemporal(t, p.ready.TemporalAddress, p.ready.Namespace)
 	t.Cleanup(c.Close)
 	db, err := sql.Open("pgx", dsn)
 	if err != nil {

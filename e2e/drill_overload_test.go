@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/uuid"
 	enumspb "go.temporal.io/api/enums/v1"
-	temporal "go.temporal.io/sdk/client"
 
 	"vigil"
 	"vigil/storage"
@@ -165,12 +164,7 @@ func (s *cluster) disable(org uuid.UUID, n int) {
 // last runs.
 func (s *cluster) timedOut() (count int) {
 	s.t.Helper()
-	c, err := temporal.Dial(
-		temporal.Options{HostPort: s.temporal.ready.TemporalAddress, Namespace: s.temporal.ready.Namespace, Logger: silent{}},
-	)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	c := dialTemporal(s.t, s.temporal.ready.TemporalAddress, s.temporal.ready.Namespace)
 	defer c.Close()
 	loops := s.loops()
 	seen := 0

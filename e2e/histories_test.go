@@ -12,7 +12,6 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/workflowservice/v1"
-	temporal "go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/proto"
 
 	"vigil"
@@ -170,10 +169,7 @@ func awaitIncidentsOf(c client, count int) (ids []string) {
 // It returns how many histories it read, by the first part of the workflow's id.
 func scanHistories(t *testing.T, address string) map[string]int {
 	t.Helper()
-	c, err := temporal.Dial(temporal.Options{HostPort: address, Namespace: "vigil", Logger: silent{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := dialTemporal(t, address, "vigil")
 	defer c.Close()
 	listed, err := c.ListWorkflow(t.Context(), &workflowservice.ListWorkflowExecutionsRequest{PageSize: 1000})
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,9 +14,11 @@ import (
 	temporal "go.temporal.io/sdk/client"
 )
 
-// target is an HTTP server that records the times of requests.
+// target is an HTTP server that records the times of requests, and can be made to fail.
 type target struct {
 	*httptest.Server
+	broken atomic.Bool
+
 	mu   sync.Mutex
 	hits map[string][]time.Time // by path
 }
@@ -27,7 +30,9 @@ func newTarget(t *testing.T) *target {
 		s.mu.Lock()
 		s.hits[r.URL.Path] = append(s.hits[r.URL.Path], time.Now())
 		s.mu.Unlock()
-		w.WriteHeader(http.StatusOK)
+		if s.broken.Load() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
 	}))
 	t.Cleanup(s.Close)
 	return s
@@ -176,10 +181,7 @@ func lowSpread(results []result) time.Duration {
 // running returns the number of open workflows of a check in Temporal.
 func running(t *testing.T, p *process, checkID string) int {
 	t.Helper()
-	c, err := temporal.Dial(temporal.Options{HostPort: p.ready.TemporalAddress, Namespace: p.ready.Namespace, Logger: silent{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := dialTemporal(t, p.ready.TemporalAddress, p.ready.Namespace)
 	defer c.Close()
 	n := 0
 	for _, region := range []string{"eu-central-fra", "na-east-ewr"} {
@@ -197,6 +199,16 @@ func (silent) Debug(string, ...any) {}
 func (silent) Info(string, ...any)  {}
 func (silent) Warn(string, ...any)  {}
 func (silent) Error(string, ...any) {}
+
+// dialTemporal connects to Temporal.
+func dialTemporal(t *testing.T, address, namespace string) temporal.Client {
+	t.Helper()
+	c, err := temporal.Dial(temporal.Options{HostPort: address, Namespace: namespace, Logger: silent{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
 
 // rowsOf counts the rows of a check in all tables with a check_id, except its
 // tombstones, which outlive it.

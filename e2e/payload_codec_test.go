@@ -11,7 +11,6 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/workflowservice/v1"
-	temporal "go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 )
@@ -81,10 +80,7 @@ func TestPayloadCodec(t *testing.T) {
 // allEvents returns the histories of all workflows.
 func allEvents(t *testing.T, p *process) []*historypb.HistoryEvent {
 	t.Helper()
-	c, err := temporal.Dial(temporal.Options{HostPort: p.ready.TemporalAddress, Namespace: p.ready.Namespace, Logger: silent{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := dialTemporal(t, p.ready.TemporalAddress, p.ready.Namespace)
 	defer c.Close()
 	var events []*historypb.HistoryEvent
 	eventually(t, "the three workflows are listed", func() bool {

@@ -1,14 +1,12 @@
 package e2e_test
 
 import (
-	"log/slog"
 	"net/http"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 	enumspb "go.temporal.io/api/enums/v1"
-	temporal "go.temporal.io/sdk/client"
 
 	"vigil/storage"
 )
@@ -44,19 +42,13 @@ func TestRegionWithoutWorkers(t *testing.T) {
 	eventually(t, "the region is offline", func() bool { return status() == "offline" })
 	t.Logf("offline %v after its last worker was killed", time.Since(died).Round(10*time.Millisecond))
 
-	store, err := storage.Open(t.Context(), s.dsn, storage.Options{Keys: s.keys, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = store.Close() }()
-	if _, err := store.DeleteCheck(t.Context(), org, check); err != nil {
-		t.Fatal(err)
-	}
+	s.withStore(func(store *storage.Store) {
+		if _, err := store.DeleteCheck(t.Context(), org, check); err != nil {
+			t.Fatal(err)
+		}
+	})
 	deleted := time.Now()
-	server, err := temporal.Dial(temporal.Options{HostPort: s.temporal.ready.TemporalAddress, Namespace: "vigil", Logger: silent{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := dialTemporal(t, s.temporal.ready.TemporalAddress, "vigil")
 	defer server.Close()
 	eventually(t, "the loop is terminated", func() bool {
 		d, err := server.DescribeWorkflowExecution(t.Context(), "check/"+check.String()+"/"+clusterRegion, "")

@@ -11,8 +11,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	temporal "go.temporal.io/sdk/client"
 )
 
 // fastSchedule lets deliveries end within a test: the waits of 12 attempts.
@@ -231,10 +229,7 @@ func TestEpisodes(t *testing.T) {
 
 // keepHistories records the histories of an incident and of a delivery.
 func (d *alertScenario) keepHistories(p *process) {
-	c, err := temporal.Dial(temporal.Options{HostPort: p.ready.TemporalAddress, Namespace: p.ready.Namespace, Logger: silent{}})
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	c := dialTemporal(d.t, p.ready.TemporalAddress, p.ready.Namespace)
 	defer c.Close()
 	var incidents []struct {
 		ID         string `json:"id"`

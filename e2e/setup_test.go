@@ -10,7 +10,6 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/api/workflowservice/v1"
-	temporal "go.temporal.io/sdk/client"
 
 	"vigil/dispatch"
 )
@@ -42,10 +41,7 @@ func TestTemporalSetup(t *testing.T) {
 			t.Errorf("it said %q, want %q", said, step.want)
 		}
 	}
-	c, err := temporal.Dial(temporal.Options{HostPort: address, Namespace: "other", Logger: silent{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := dialTemporal(t, address, "other")
 	defer c.Close()
 	described, err := c.WorkflowService().DescribeNamespace(t.Context(), &workflowservice.DescribeNamespaceRequest{Namespace: "other"})
 	if err != nil {

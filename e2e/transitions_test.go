@@ -46,10 +46,7 @@ func TestTurnCost(t *testing.T) {
 		"DATABASE_URL=" + database(t), "VIGIL_TEMPORAL_LISTEN=" + address,
 		"VIGIL_UI_LISTEN=127.0.0.1:0", "VIGIL_DATA_DIR=" + dataDir(t),
 	}, "temporal", "--json")
-	c, err := temporal.Dial(temporal.Options{HostPort: address, Namespace: "vigil", Logger: silent{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := dialTemporal(t, address, "vigil")
 	defer c.Close()
 
 	stub := newStub()

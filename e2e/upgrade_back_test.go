@@ -11,7 +11,6 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
-	temporal "go.temporal.io/sdk/client"
 
 	"vigil/standalone"
 )
@@ -74,10 +73,7 @@ func (u *upgrade) goesBack(t *testing.T) {
 func (u *upgrade) terminateAll(t *testing.T) (ended int) {
 	t.Helper()
 	ready := u.process.ready
-	c, err := temporal.Dial(temporal.Options{HostPort: ready.TemporalAddress, Namespace: ready.Namespace, Logger: silent{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := dialTemporal(t, ready.TemporalAddress, ready.Namespace)
 	defer c.Close()
 	running := &workflowservice.ListWorkflowExecutionsRequest{Query: `ExecutionStatus = "Running"`, PageSize: 1000}
 	listed, err := c.ListWorkflow(t.Context(), running)

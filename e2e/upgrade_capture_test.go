@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	temporal "go.temporal.io/sdk/client"
-
 	"vigil/probe/probetest"
 )
 
@@ -283,10 +281,7 @@ func (u *upgradeCapture) awaitResults() {
 // keepHistories keeps the histories of a workflow of each kind.
 func (u *upgradeCapture) keepHistories(p *process, fixture string) {
 	u.t.Helper()
-	c, err := temporal.Dial(temporal.Options{HostPort: p.ready.TemporalAddress, Namespace: p.ready.Namespace, Logger: silent{}})
-	if err != nil {
-		u.t.Fatal(err)
-	}
+	c := dialTemporal(u.t, p.ready.TemporalAddress, p.ready.Namespace)
 	defer c.Close()
 	for name, id := range map[string]string{
 		"check_loop":       "check/" + u.facts.Checks["http"] + "/na-east-ewr",

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
-	temporal "go.temporal.io/sdk/client"
 
 	"vigil"
 	"vigil/standalone"
@@ -309,10 +308,7 @@ func (u *upgrade) openIncidentResolves(t *testing.T) {
 // and none of their tasks has failed under today's code.
 func (u *upgrade) workflowsGoOn(t *testing.T) {
 	ready := u.process.ready
-	c, err := temporal.Dial(temporal.Options{HostPort: ready.TemporalAddress, Namespace: ready.Namespace, Logger: silent{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := dialTemporal(t, ready.TemporalAddress, ready.Namespace)
 	defer c.Close()
 	ended := []string{"incident/" + u.facts.Checks["open"], "delivery/" + u.facts.Incidents["waiting"] + "/" + u.facts.Channels["waits"]}
 	for id, first := range u.facts.FirstRuns {
