@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"vigil"
+	"vigil/timing"
 )
 
 // LeaseHolder knows whether the leases of this process still hold: it may take turns and
@@ -56,13 +57,7 @@ func (h *LeaseHolder) Renewed(sent time.Time, fences map[string]int64, differenc
 
 // current reports whether the leases hold. The caller has mu.
 func (h *LeaseHolder) current() bool {
-	return !h.sent.IsZero() && age(h.now(), h.sent) <= vigil.LeaseTimeout && h.difference.Abs() <= vigil.ClockLimit
-}
-
-// age is how long ago an instant was. The monotonic clock stands still while the machine
-// is suspended, and the other one may be set back: the longer time counts.
-func age(now, then time.Time) time.Duration {
-	return max(now.Sub(then), now.Round(0).Sub(then.Round(0)))
+	return !h.sent.IsZero() && timing.Age(h.now(), h.sent) <= vigil.LeaseTimeout && h.difference.Abs() <= vigil.ClockLimit
 }
 
 // Holds returns the fence of a region's lease, and whether it holds.

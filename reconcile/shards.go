@@ -103,12 +103,8 @@ func (s *shards) count() int {
 	return len(s.fences)
 }
 
-// valid requires that mu is held. It compares both readings of the clock: the monotonic
-// one is not set back, the other one runs on while the machine is suspended.
-func (s *shards) valid() bool {
-	now := s.now()
-	return now.Before(s.until) && now.Round(0).Before(s.until.Round(0))
-}
+// valid requires that mu is held.
+func (s *shards) valid() bool { return timing.Age(s.now(), s.until) < 0 }
 
 // fence returns the fence of a shard, 0 when this process does not have it.
 func (s *shards) fence(shard int) int64 {

@@ -1,4 +1,4 @@
-// Package timing waits for time to pass.
+// Package timing waits for time to pass, and says how much has passed.
 package timing
 
 import (
