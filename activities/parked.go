@@ -73,16 +73,8 @@ func (t *turnRun) awaitLease(ctx context.Context, e *entry) waitResult {
 		case ok:
 			return stopping
 		}
-		select {
-		case <-held:
-		case <-t.lock.superseded:
-			return superseded
-		case <-e.replaced:
-			return replaced
-		case <-t.stop:
-			return stopping
-		case <-ctx.Done():
-			return cancelled
+		if why := wait(ctx, t, e, held, nil); why != due {
+			return why
 		}
 	}
 }

@@ -67,22 +67,12 @@ func (t *turnRun) acquire(ctx context.Context, e *entry, schedule vigil.Schedule
 	timeout := activity.GetInfo(ctx).Deadline.Add(-e.deadline() - lastProbe)
 	giveUp := time.NewTimer(timeout.Sub(t.Now()))
 	defer giveUp.Stop()
-	reason := late
-	select {
-	case <-place.Granted():
+	why := wait(ctx, t, e, place.Granted(), giveUp.C)
+	if why == due {
 		return t.checkLease(place)
-	case <-giveUp.C:
-	case <-t.lock.superseded:
-		reason = superseded
-	case <-e.replaced:
-		reason = replaced
-	case <-t.stop:
-		reason = stopping
-	case <-ctx.Done():
-		reason = cancelled
 	}
 	place.Leave()
-	return nil, reason
+	return nil, why
 }
 
 // delay returns how late the turn's next probe begins, counted from the first slot since

@@ -306,7 +306,20 @@ const (
 func (t *turnRun) await(ctx context.Context, slot time.Time, e *entry) waitResult {
 	timer := time.NewTimer(slot.Sub(t.Now()))
 	defer timer.Stop()
+	if why := wait(ctx, t, e, timer.C, nil); why != due {
+		return why
+	}
+	return t.awaitLease(ctx, e)
+}
+
+// wait returns due when ready is, late when the time is over, which a nil channel never
+// is, and otherwise why the turn must not wait for longer.
+func wait[T any](ctx context.Context, t *turnRun, e *entry, ready <-chan T, over <-chan time.Time) waitResult {
 	select {
+	case <-ready:
+		return due
+	case <-over:
+		return late
 	case <-t.lock.superseded:
 		return superseded
 	case <-e.replaced:
@@ -315,8 +328,6 @@ func (t *turnRun) await(ctx context.Context, slot time.Time, e *entry) waitResul
 		return stopping
 	case <-ctx.Done():
 		return cancelled
-	case <-timer.C:
-		return t.awaitLease(ctx, e)
 	}
 }
 
