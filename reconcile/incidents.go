@@ -91,7 +91,7 @@ func (r *incidentRepair) handleVotes(ctx context.Context, w work) error {
 	}
 	list := make([]repair, len(votes))
 	for i, vote := range votes {
-		list[i] = repair{check: vote.CheckID, kind: kindVote, id: vote.Region + "/" + vote.CheckID.String()}
+		list[i] = ofRegion(kindVote, vote.CheckID, vote.Region)
 		list[i].inTurn(
 			func(ctx context.Context) error {
 				return r.incidents.Revive(ctx, vote.OrgID, vote.CheckID, vote.CheckName, vote.Target)
@@ -112,10 +112,9 @@ func (r *incidentRepair) admitDeliveries(ctx context.Context, w work) error {
 	}
 	list := make([]repair, len(admitted))
 	for i, delivery := range admitted {
-		list[i] = repair{
-			check: delivery.CheckID, common: true, kind: kindAdmitted, id: delivery.IncidentID.String() + "/" + delivery.ChannelID.String(),
-			do: func(ctx context.Context, _ vigil.SweepLease) error { return r.incidents.Send(ctx, delivery) },
-		}
+		list[i] = ofDelivery(kindAdmitted, delivery)
+		list[i].common = true
+		list[i].do = func(ctx context.Context, _ vigil.SweepLease) error { return r.incidents.Send(ctx, delivery) }
 	}
 	return r.repairs.run(ctx, w, nudgeParallelism, list)
 }
@@ -128,9 +127,7 @@ func (r *incidentRepair) sendDeliveries(ctx context.Context, w work) error {
 	}
 	list := make([]repair, len(deliveries))
 	for i, delivery := range deliveries {
-		list[i] = repair{
-			check: delivery.CheckID, kind: kindDelivery, id: delivery.IncidentID.String() + "/" + delivery.ChannelID.String(),
-		}
+		list[i] = ofDelivery(kindDelivery, delivery)
 		list[i].inTurn(
 			func(ctx context.Context) error { return r.incidents.Send(ctx, delivery) },
 			func(ctx context.Context, lease vigil.SweepLease) error {
@@ -168,7 +165,7 @@ func (r *incidentRepair) markSilentRegions(ctx context.Context, w work) error {
 	}
 	list := make([]repair, len(silences))
 	for i, silence := range silences {
-		list[i] = repair{check: silence.CheckID, kind: kindSilence, id: silence.Region + "/" + silence.CheckID.String()}
+		list[i] = ofRegion(kindSilence, silence.CheckID, silence.Region)
 		list[i].do = func(ctx context.Context, lease vigil.SweepLease) error {
 			// Marked first, since the workflow reads the mark. If the signal is lost,
 			// or no workflow runs, the passes over stalled incidents and unhandled

@@ -46,7 +46,7 @@ func (s *Sweep) applyLagging(ctx context.Context, w work) error {
 	}
 	list := make([]repair, len(lagging))
 	for i, loop := range lagging {
-		list[i] = repair{check: loop.CheckID, kind: kindLoop, id: loop.Region + "/" + loop.CheckID.String()}
+		list[i] = ofRegion(kindLoop, loop.CheckID, loop.Region)
 		list[i].do = func(ctx context.Context, _ vigil.SweepLease) error { return s.loops.Apply(ctx, loop) }
 	}
 	return s.repairs.run(ctx, w, startParallelism, list)
@@ -93,7 +93,7 @@ func (s *Sweep) nudgeOf(kind string, loop vigil.Loop) repair {
 	mark := func(ctx context.Context, lease vigil.SweepLease) error {
 		return s.store.MarkNudged(ctx, lease, loop.CheckID, loop.Region)
 	}
-	one := repair{check: loop.CheckID, kind: kind, id: loop.Region + "/" + loop.CheckID.String()}
+	one := ofRegion(kind, loop.CheckID, loop.Region)
 	one.inTurn(func(ctx context.Context) error { return s.loops.Nudge(ctx, loop) }, mark)
 	return one
 }

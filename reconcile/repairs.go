@@ -43,6 +43,16 @@ type repair struct {
 	putOff func(ctx context.Context, lease vigil.SweepLease) error
 }
 
+// ofRegion returns the repair of a row that a check has in a region.
+func ofRegion(kind string, check uuid.UUID, region string) repair {
+	return repair{check: check, kind: kind, id: region + "/" + check.String()}
+}
+
+// ofDelivery returns the repair of the deliveries of an incident to a channel.
+func ofDelivery(kind string, d vigil.PendingDelivery) repair {
+	return repair{check: d.CheckID, kind: kind, id: d.IncidentID.String() + "/" + d.ChannelID.String()}
+}
+
 // repairs runs repairs so that a row that fails delays no other one.
 type repairs struct {
 	away func(error) bool

@@ -76,10 +76,9 @@ func (t *tombstones) end(ctx context.Context, w work) error {
 		if ended[keyOf(stone)] {
 			continue
 		}
-		list = append(list, repair{
-			check: stone.CheckID, kind: kindTombstone, id: stone.Region + "/" + stone.CheckID.String(),
-			do: func(ctx context.Context, _ vigil.SweepLease) error { return t.endLoop(ctx, stone) },
-		})
+		one := ofRegion(kindTombstone, stone.CheckID, stone.Region)
+		one.do = func(ctx context.Context, _ vigil.SweepLease) error { return t.endLoop(ctx, stone) }
+		list = append(list, one)
 	}
 	return t.repairs.run(ctx, w, nudgeParallelism, list)
 }
@@ -129,15 +128,13 @@ func (t *tombstones) purge(ctx context.Context, w work) error {
 		var tried bool
 		list := make([]repair, len(stones))
 		for i, stone := range stones {
-			list[i] = repair{
-				check: stone.CheckID, kind: kindResults, id: stone.Region + "/" + stone.CheckID.String(),
-				do: func(ctx context.Context, _ vigil.SweepLease) error {
-					if t.now().Sub(began) >= purgeTime {
-						return nil
-					}
-					tried = true
-					return t.purgeLoop(ctx, stone)
-				},
+			list[i] = ofRegion(kindResults, stone.CheckID, stone.Region)
+			list[i].do = func(ctx context.Context, _ vigil.SweepLease) error {
+				if t.now().Sub(began) >= purgeTime {
+					return nil
+				}
+				tried = true
+				return t.purgeLoop(ctx, stone)
 			}
 		}
 		if err := t.repairs.run(ctx, w, 1, list); err != nil || !tried {
