@@ -53,8 +53,7 @@ func (s *Store) enterPlaces(ctx context.Context, table string, id uuid.UUID) (le
 // lockPlaces serializes the changes of an organization's places until the end of the
 // transaction.
 func lockPlaces(ctx context.Context, tx bun.Tx, orgID uuid.UUID) error {
-	_, err := tx.NewRaw("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", placeLock(orgID)).Exec(ctx)
-	return wrap("lock the organization's deliveries", err)
+	return wrap("lock the organization's deliveries", lockName(ctx, tx, placeLock(orgID)))
 }
 
 func placeLock(orgID uuid.UUID) string { return "deliveries/" + orgID.String() }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -24,9 +23,6 @@ type leaseConn struct {
 
 // errStoreClosed is the error of a renewal after Close.
 var errStoreClosed = errors.New("the database is closed")
-
-// leaveTimeout is how long a connection that failed may take to be closed.
-const leaveTimeout = time.Second
 
 // use calls fn with the connection, and connects first where needed. After an error that
 // does not come from Postgres itself the connection is given up.
@@ -59,7 +55,7 @@ func (l *leaseConn) leave(ctx context.Context) {
 	}
 	ctx = context.WithoutCancel(ctx)
 	go func() {
-		ctx, cancel := context.WithTimeout(ctx, leaveTimeout)
+		ctx, cancel := context.WithTimeout(ctx, closeTimeout)
 		defer cancel()
 		_ = conn.Close(ctx) // it failed already
 	}()
@@ -73,7 +69,7 @@ func (l *leaseConn) close() {
 	if l.conn == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	_ = l.conn.Close(ctx) // the process ends
 	l.conn = nil

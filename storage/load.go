@@ -2,7 +2,6 @@ package storage
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -42,8 +41,7 @@ func (s *Store) OverloadedRegions(ctx context.Context, silence time.Duration) (m
 func (s *Store) BeginTest(ctx context.Context, orgID, id uuid.UUID, limit int, longest time.Duration) (admitted bool, err error) {
 	err = s.transact(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
 		// Two requests at once must not both count the same tests.
-		lock := fmt.Sprintf("tests/%s", orgID)
-		if _, err := tx.NewRaw("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", lock).Exec(ctx); err != nil {
+		if err := lockName(ctx, tx, "tests/"+orgID.String()); err != nil {
 			return err
 		}
 		if _, err := tx.NewRaw("DELETE FROM running_tests WHERE org_id = ? AND ends < clock_timestamp()", orgID).Exec(ctx); err != nil {

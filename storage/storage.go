@@ -159,6 +159,12 @@ func (s *Store) transact(ctx context.Context, opts *sql.TxOptions, fn func(ctx c
 	})
 }
 
+// lockName takes the advisory lock of a name until the end of the transaction.
+func lockName(ctx context.Context, tx bun.Tx, name string) error {
+	_, err := tx.NewRaw("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", name).Exec(ctx)
+	return err
+}
+
 // localLimits is the SQL that follows the BEGIN of an ordinary transaction, empty where the
 // session has the limits.
 func (s *Store) localLimits() string {

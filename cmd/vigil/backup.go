@@ -156,12 +156,8 @@ func dumpAll(ctx context.Context, s *settings, dir string, report io.Writer) (ba
 		return backup.Manifest{}, err
 	}
 	defer stop()
-	store, err := storage.Open(ctx, dsn, storage.Options{MaxConns: 2})
+	server, err := inspectServer(ctx, dsn, "the database cannot be backed up")
 	if err != nil {
-		return backup.Manifest{}, fmt.Errorf("the database cannot be backed up: %w", err)
-	}
-	server, err := store.Server(ctx)
-	if err := errors.Join(err, store.Close()); err != nil {
 		return backup.Manifest{}, err
 	}
 	if server.Schema == "" {
@@ -189,6 +185,17 @@ func dumpAll(ctx context.Context, s *settings, dir string, report io.Writer) (ba
 	return manifest, nil
 }
 
+// inspectServer reads what a database and its server are. refusal begins the error of one
+// that cannot be opened.
+func inspectServer(ctx context.Context, dsn, refusal string) (storage.Server, error) {
+	store, err := storage.Open(ctx, dsn, storage.Options{MaxConns: 2})
+	if err != nil {
+		return storage.Server{}, fmt.Errorf("%s: %w", refusal, err)
+	}
+	server, err := store.Server(ctx)
+	return server, errors.Join(err, store.Close())
+}
+
 // databaseToDump returns the connection string of the platform's database. The private
 // Postgres of a platform that is stopped is started until stop.
 func databaseToDump(ctx context.Context, s *settings) (dsn string, stop func(), err error) {
@@ -196,7 +203,7 @@ func databaseToDump(ctx context.Context, s *settings) (dsn string, stop func(), 
 	if s.DatabaseURL != "" {
 		return s.DatabaseURL, nothing, nil
 	}
-	if _, err := os.Stat(filepath.Join(s.DataDir, "postgres")); err == nil {
+	if _, err := os.Stat(filepath.Join(s.DataDir, clusterDir)); err == nil {
 		if data, err := standalone.OpenDataDir(s.DataDir); err == nil { // no `vigil up` uses it
 			server, err := standalone.StartPostgres(ctx, data, standalone.PostgresOptions{})
 			if err != nil {

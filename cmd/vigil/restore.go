@@ -260,12 +260,8 @@ func (r *restore) intoServer(ctx context.Context, file string, in io.Reader) err
 		return err
 	}
 	dsn := r.settings.DatabaseURL
-	store, err := storage.Open(ctx, dsn, storage.Options{MaxConns: 2})
+	server, err := inspectServer(ctx, dsn, "DATABASE_URL leads to no usable database")
 	if err != nil {
-		return fmt.Errorf("DATABASE_URL leads to no usable database: %w", err)
-	}
-	server, err := store.Server(ctx)
-	if err := errors.Join(err, store.Close()); err != nil {
 		return err
 	}
 	switch {
