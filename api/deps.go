@@ -30,6 +30,9 @@ type Deps struct {
 	// Mailer sends mail; nil sends none.
 	Mailer mailer
 	Config Config
+	// PrivateTargets says whether private addresses can be checked, and so who may use
+	// the API; nil: it is not limited to this machine, as where they cannot.
+	PrivateTargets rest.PrivateTargets
 	// Temporal reports whether Temporal answers; nil leaves it out of /ready.
 	Temporal func(ctx context.Context) error
 	// Codec serves Temporal's remote codec protocol below /codec, to operators; nil
@@ -64,7 +67,7 @@ type Config struct {
 	OlderSigningKeys [][]byte
 	// AddressRate is how many requests a minute one address may make to the
 	// operations that need no credential and change something; 0 for any
-	// number, as where the API listens on a loopback address.
+	// number. It does not apply while private targets are open.
 	AddressRate int
 	// TrustedProxies are the proxies whose X-Forwarded-For is used.
 	TrustedProxies []netip.Prefix
@@ -83,6 +86,8 @@ type Config struct {
 	// TaskDeadline bounds each piece of work that a request leaves running
 	// behind it; 0 for 2 s.
 	TaskDeadline time.Duration
+	// WriteDeadline is how long a client may take to read a part of an answer; 0 for 2 min.
+	WriteDeadline time.Duration
 }
 
 // Store is what the API needs of the database: what each resource needs, declared

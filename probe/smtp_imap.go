@@ -39,18 +39,18 @@ type MailConfig struct {
 
 // SMTPServer is where mail is sent to.
 type SMTPServer struct {
-	Host     string `json:"host" doc:"Host name or IP address" maxLength:"253" example:"smtp.example.com"`
-	Port     int    `json:"port,omitempty" doc:"Port. Default 25, 587 or 465 for security none, starttls or tls" minimum:"1" maximum:"65535"`
-	Security string `json:"security,omitempty" doc:"How the connection is secured" enum:"none,starttls,tls" default:"starttls"`
+	Host     string `json:"host" place:"text" doc:"Host name or IP address" maxLength:"253" example:"smtp.example.com"`
+	Port     int    `json:"port,omitempty" place:"text" doc:"Port. Default 25, 587 or 465 for security none, starttls or tls" minimum:"1" maximum:"65535"`
+	Security string `json:"security,omitempty" place:"text" doc:"How the connection is secured" enum:"none,starttls,tls" default:"starttls"`
 	Username string `json:"username,omitempty" doc:"User name; needs starttls or tls" maxLength:"254"`
 	Password string `json:"password,omitempty" secret:"true" doc:"Password" maxLength:"1024"`
 }
 
 // IMAPServer is where mail is read from.
 type IMAPServer struct {
-	Host     string `json:"host" doc:"Host name or IP address" maxLength:"253" example:"imap.example.com"`
-	Port     int    `json:"port,omitempty" doc:"Port. Default 143, or 993 for security tls" minimum:"1" maximum:"65535"`
-	Security string `json:"security,omitempty" doc:"How the connection is secured" enum:"none,starttls,tls" default:"tls"`
+	Host     string `json:"host" place:"text" doc:"Host name or IP address" maxLength:"253" example:"imap.example.com"`
+	Port     int    `json:"port,omitempty" place:"text" doc:"Port. Default 143, or 993 for security tls" minimum:"1" maximum:"65535"`
+	Security string `json:"security,omitempty" place:"text" doc:"How the connection is secured" enum:"none,starttls,tls" default:"tls"`
 	Username string `json:"username,omitempty" doc:"User name; needs starttls or tls" maxLength:"254"`
 	Password string `json:"password,omitempty" secret:"true" doc:"Password" maxLength:"1024"`
 	Mailbox  string `json:"mailbox,omitempty" doc:"Mailbox to open after the login" maxLength:"255" default:"INBOX"`

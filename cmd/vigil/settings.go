@@ -47,7 +47,7 @@ type settings struct {
 	EnterpriseMinInterval time.Duration `env:"VIGIL_ENTERPRISE_MIN_INTERVAL" envDefault:"1s" help:"smallest interval of the enterprise tier, as a ~duration~ of whole seconds"`
 
 	EnterpriseRate int64    `env:"VIGIL_ENTERPRISE_RATE" envDefault:"0" help:"~requests~ a minute that an organization of the enterprise tier may make; 0: any number"`
-	AddressRate    int      `env:"VIGIL_ADDRESS_RATE" envDefault:"20" help:"~requests~ a minute that one address may make without a credential, in each process of the API; 0: any number, as while the API listens on loopback"`
+	AddressRate    int      `env:"VIGIL_ADDRESS_RATE" envDefault:"20" help:"~requests~ a minute that one address may make without a credential, in each process of the API; 0: any number, as while only this machine can reach the API"`
 	TrustedProxies cidrList `env:"VIGIL_TRUSTED_PROXIES" help:"~networks~ of proxies whose X-Forwarded-For header is trusted, as CIDRs with commas"`
 
 	StreamsPerKey          int `env:"VIGIL_STREAMS_PER_KEY" envDefault:"10" help:"alert ~streams~ that one key may have open at a time in one process"`
