@@ -69,6 +69,10 @@ type Config struct {
 	// operations that need no credential and change something; 0 for any
 	// number. It does not apply while private targets are open.
 	AddressRate int
+	// UnverifiedPerAddress and UnverifiedTotal are how many organizations that are not
+	// verified may have been made from one address, and in all, within vigil.SignupWindow;
+	// 0 for any number. They do not apply while private targets are open.
+	UnverifiedPerAddress, UnverifiedTotal int
 	// TrustedProxies are the proxies whose X-Forwarded-For is used.
 	TrustedProxies []netip.Prefix
 	// TemporalUIURL and TemporalNamespace make the links to workflows; an

@@ -78,7 +78,8 @@ func assemble(deps Deps) *Server {
 	checks := &checks{store: store, types: deps.Probes, plans: plans, notifier: notifier, mailer: deps.Mailer, loads: loads, now: deps.Now}
 	for _, resource := range []interface{ register(r *rest.Registrar) }{
 		newSystem(deps, loads),
-		&accounts{store: store, auth: auth, passwords: passwords, logins: logins, mail: mail, tasks: s.background, tier: config.SignupTier},
+		&accounts{store: store, auth: auth, passwords: passwords, logins: logins, mail: mail, tasks: s.background, tier: config.SignupTier,
+			signups: signupLimits{perAddress: config.UnverifiedPerAddress, total: config.UnverifiedTotal, targets: deps.PrivateTargets}},
 		verifications,
 		&auditLog{store: store},
 		&apiKeys{store: store, auth: auth, now: deps.Now},

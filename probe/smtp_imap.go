@@ -10,6 +10,7 @@ import (
 	"math"
 	"net"
 	"net/mail"
+	"net/netip"
 	"strconv"
 	"strings"
 	"time"
@@ -85,7 +86,7 @@ func (mailProber) Type() vigil.CheckType { return vigil.TypeSMTPIMAP }
 func (mailProber) Documents() (config, metadata any) { return MailConfig{}, MailMetadata{} }
 
 func (p mailProber) Parse(given json.RawMessage, interval time.Duration) (Probe, error) {
-	probe := mailProbe{guard: p.guard, roots: p.roots}
+	probe := mailProbe{guard: p.guard.ForMail(), roots: p.roots}
 	c := &probe.config
 	var err error
 	if probe.hidden, err = p.read(p.Type(), given, c); err != nil {
@@ -139,7 +140,7 @@ func (p mailProber) parseServer(path, host string, port, defaultPort int, securi
 		port = defaultPort
 	}
 	var err error
-	if s.host, err = parseHost(p.guard, path+".host", host, port); err != nil {
+	if s.host, err = parseHost(p.guard.ForMail(), path+".host", host, port); err != nil {
 		return s, err
 	}
 	s.address = net.JoinHostPort(s.host, strconv.Itoa(port))
@@ -172,12 +173,24 @@ func (p *mailProbe) parseRoundTrip() error {
 		return vigil.Invalid("config.round_trip", "needs both smtp and imap")
 	case p.imap.username == "":
 		return vigil.Invalid("config.imap.username", "is required for a round trip; set round_trip to false to send nothing")
+	case p.smtp.username == "" && p.leavesTheInside():
+		return vigil.Invalid("config.smtp.username", "is required for a round trip through a public mail server; "+
+			"set round_trip to false to send nothing")
 	case !isMailAddress(c.From):
 		return vigil.Invalid("config.from", "must be a mail address for a round trip; set round_trip to false to send nothing")
 	case !isMailAddress(c.To):
 		return vigil.Invalid("config.to", "must be a mail address for a round trip; set round_trip to false to send nothing")
 	}
 	return nil
+}
+
+// leavesTheInside reports whether the SMTP server is known to be a public one before its
+// name is resolved: by its address, or because no other can be reached.
+func (p *mailProbe) leavesTheInside() bool {
+	if addr, err := netip.ParseAddr(p.smtp.host); err == nil {
+		return p.guard.IsPublic(addr)
+	}
+	return !p.guard.PrivateOpen()
 }
 
 // isMailAddress reports whether a text is an address and nothing more: no name,

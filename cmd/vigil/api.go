@@ -53,6 +53,7 @@ func (p *platform) serveAPI(listener net.Listener) error {
 			TemporalUIOrigin: cmp.Or(string(s.TemporalUIOrigin), p.temporal.uiURL), OperatorEmail: bootstrapEmail,
 			Version: version, PublicURL: string(s.PublicURL), SignupTier: vigil.Tier(s.SignupTier),
 			EnterpriseMinInterval: s.EnterpriseMinInterval, EnterpriseRate: s.EnterpriseRate,
+			UnverifiedPerAddress: s.UnverifiedPerAddress, UnverifiedTotal: s.UnverifiedTotal,
 			AddressRate: s.AddressRate, TrustedProxies: s.TrustedProxies,
 			SigningKey: p.secrets.signing, OlderSigningKeys: p.secrets.olderSigning,
 			TemporalUIURL: p.temporal.uiURL, TemporalNamespace: s.TemporalNamespace,
