@@ -54,6 +54,7 @@ type pages struct {
 
 // recoveryStore uses the token of a recovery link.
 type recoveryStore interface {
+	CheckRecovery(ctx context.Context, hash []byte) error
 	Recover(ctx context.Context, hash []byte, key vigil.NewKey, passwordHash string) (vigil.User, error)
 }
 
@@ -123,6 +124,9 @@ func (p *pages) recover(_ http.ResponseWriter, r *http.Request) (page, error) {
 	if password := r.PostForm.Get("password"); password != "" {
 		if n := utf8.RuneCountInString(password); n < minPassword || n > maxPassword {
 			return page{}, vigil.Invalid("password", "must have from %d to %d characters; go back and choose another", minPassword, maxPassword)
+		}
+		if err := p.store.CheckRecovery(ctx, hashToken(r.PostForm.Get("token"))); err != nil {
+			return page{}, err
 		}
 		if hash, err = p.passwords.hash(ctx, password); err != nil {
 			return page{}, err
