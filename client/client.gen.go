@@ -762,16 +762,16 @@ func (e DNSConfigRecordType) Valid() bool {
 
 // Defines values for DeliveryEventType.
 const (
-	IncidentResolved  DeliveryEventType = "incident.resolved"
-	IncidentTriggered DeliveryEventType = "incident.triggered"
+	DeliveryEventTypeIncidentResolved  DeliveryEventType = "incident.resolved"
+	DeliveryEventTypeIncidentTriggered DeliveryEventType = "incident.triggered"
 )
 
 // Valid indicates whether the value is a known member of the DeliveryEventType enum.
 func (e DeliveryEventType) Valid() bool {
 	switch e {
-	case IncidentResolved:
+	case DeliveryEventTypeIncidentResolved:
 		return true
-	case IncidentTriggered:
+	case DeliveryEventTypeIncidentTriggered:
 		return true
 	default:
 		return false
@@ -799,6 +799,24 @@ func (e DeliveryStatus) Valid() bool {
 	case DeliveryStatusPending:
 		return true
 	case DeliveryStatusSuperseded:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for DeliveryMessageEventType.
+const (
+	DeliveryMessageEventTypeIncidentResolved  DeliveryMessageEventType = "incident.resolved"
+	DeliveryMessageEventTypeIncidentTriggered DeliveryMessageEventType = "incident.triggered"
+)
+
+// Valid indicates whether the value is a known member of the DeliveryMessageEventType enum.
+func (e DeliveryMessageEventType) Valid() bool {
+	switch e {
+	case DeliveryMessageEventTypeIncidentResolved:
+		return true
+	case DeliveryMessageEventTypeIncidentTriggered:
 		return true
 	default:
 		return false
@@ -2395,6 +2413,33 @@ type DeliveryAnswer struct {
 type DeliveryList struct {
 	Data []Delivery `json:"data"`
 	Meta Meta       `json:"meta"`
+}
+
+// DeliveryMessage defines model for DeliveryMessage.
+type DeliveryMessage struct {
+	// Body The text that a channel without a template sends.
+	Body string `json:"body"`
+
+	// EventId The id of the event: that of a webhook's body and of its webhook-id.
+	EventId   openapi_types.UUID       `json:"event_id"`
+	EventType DeliveryMessageEventType `json:"event_type"`
+
+	// Payload The body that a webhook receives, the same on every attempt. Its data.message has the words of the channel's own template.
+	Payload interface{} `json:"payload"`
+
+	// Time When the event happened.
+	Time time.Time `json:"time"`
+
+	// Title The title that a channel without a template sends.
+	Title string `json:"title"`
+}
+
+// DeliveryMessageEventType defines model for DeliveryMessage.EventType.
+type DeliveryMessageEventType string
+
+// DeliveryMessageAnswer defines model for DeliveryMessageAnswer.
+type DeliveryMessageAnswer struct {
+	Data DeliveryMessage `json:"data"`
 }
 
 // EmailChannel What makes a channel of type email.
@@ -7479,6 +7524,13 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/deliveries/{id}/attempts (the `ListDeliveryAttempts` operationId).
 	ListDeliveryAttempts(ctx context.Context, id openapi_types.UUID, params *ListDeliveryAttemptsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetDeliveryMessage Get the message of a delivery
+	//
+	// A message is kept as long as the events of the alert stream, 7 days unless the operator changes it. After that the answer is 404 with a message that says so.
+	//
+	// Corresponds with GET /v1/deliveries/{id}/message (the `GetDeliveryMessage` operationId).
+	GetDeliveryMessage(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// Redeliver Redeliver a notification
 	//
 	// Makes one more attempt soon, with the same id and body, in any state of the delivery. A channel that is disabled or deleted gets none.
@@ -8362,6 +8414,23 @@ func (c *Client) GetDelivery(ctx context.Context, id openapi_types.UUID, reqEdit
 // Corresponds with GET /v1/deliveries/{id}/attempts (the `ListDeliveryAttempts` operationId).
 func (c *Client) ListDeliveryAttempts(ctx context.Context, id openapi_types.UUID, params *ListDeliveryAttemptsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListDeliveryAttemptsRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetDeliveryMessage Get the message of a delivery
+//
+// A message is kept as long as the events of the alert stream, 7 days unless the operator changes it. After that the answer is 404 with a message that says so.
+//
+// Corresponds with GET /v1/deliveries/{id}/message (the `GetDeliveryMessage` operationId).
+func (c *Client) GetDeliveryMessage(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetDeliveryMessageRequest(c.Server, id)
 	if err != nil {
 		return nil, err
 	}
@@ -10326,6 +10395,40 @@ func NewListDeliveryAttemptsRequest(server string, id openapi_types.UUID, params
 	return req, nil
 }
 
+// NewGetDeliveryMessageRequest constructs an http.Request for the GetDeliveryMessage method
+func NewGetDeliveryMessageRequest(server string, id openapi_types.UUID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/deliveries/%s/message", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewRedeliverRequest constructs an http.Request for the Redeliver method
 func NewRedeliverRequest(server string, id openapi_types.UUID) (*http.Request, error) {
 	var err error
@@ -11588,6 +11691,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/deliveries/{id}/attempts (the `ListDeliveryAttempts` operationId).
 	ListDeliveryAttemptsWithResponse(ctx context.Context, id openapi_types.UUID, params *ListDeliveryAttemptsParams, reqEditors ...RequestEditorFn) (*ListDeliveryAttemptsResponse, error)
+
+	// GetDeliveryMessageWithResponse Get the message of a delivery
+	//
+	// A message is kept as long as the events of the alert stream, 7 days unless the operator changes it. After that the answer is 404 with a message that says so.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/deliveries/{id}/message (the `GetDeliveryMessage` operationId).
+	GetDeliveryMessageWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetDeliveryMessageResponse, error)
 
 	// RedeliverWithResponse Redeliver a notification
 	//
@@ -14849,6 +14961,105 @@ func (r ListDeliveryAttemptsResponse) ContentType() string {
 	return ""
 }
 
+// GetDeliveryMessageResponse200Headers the declared response headers of an HTTP 200 response for GetDeliveryMessage
+type GetDeliveryMessageResponse200Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// GetDeliveryMessageResponse429Headers the declared response headers of an HTTP 429 response for GetDeliveryMessage
+type GetDeliveryMessageResponse429Headers struct {
+	RetryAfter *int
+}
+
+type GetDeliveryMessageResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DeliveryMessageAnswer
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *GetDeliveryMessageResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *GetDeliveryMessageResponse429Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetDeliveryMessageResponse) GetJSON200() *DeliveryMessageAnswer {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r GetDeliveryMessageResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r GetDeliveryMessageResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r GetDeliveryMessageResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r GetDeliveryMessageResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r GetDeliveryMessageResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r GetDeliveryMessageResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r GetDeliveryMessageResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetDeliveryMessageResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetDeliveryMessageResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetDeliveryMessageResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // RedeliverResponse202Headers the declared response headers of an HTTP 202 response for Redeliver
 type RedeliverResponse202Headers struct {
 	RateLimit       *string
@@ -17031,6 +17242,21 @@ func (c *ClientWithResponses) ListDeliveryAttemptsWithResponse(ctx context.Conte
 		return nil, err
 	}
 	return ParseListDeliveryAttemptsResponse(rsp)
+}
+
+// GetDeliveryMessageWithResponse Get the message of a delivery
+//
+// A message is kept as long as the events of the alert stream, 7 days unless the operator changes it. After that the answer is 404 with a message that says so.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/deliveries/{id}/message (the `GetDeliveryMessage` operationId).
+func (c *ClientWithResponses) GetDeliveryMessageWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetDeliveryMessageResponse, error) {
+	rsp, err := c.GetDeliveryMessage(ctx, id, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetDeliveryMessageResponse(rsp)
 }
 
 // RedeliverWithResponse Redeliver a notification
@@ -20507,6 +20733,111 @@ func ParseListDeliveryAttemptsResponse(rsp *http.Response) (*ListDeliveryAttempt
 		response.Headers200 = &headers
 	case rsp.StatusCode == 429:
 		var headers ListDeliveryAttemptsResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetDeliveryMessageResponse parses an HTTP response from a GetDeliveryMessageWithResponse call
+func ParseGetDeliveryMessageResponse(rsp *http.Response) (*GetDeliveryMessageResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetDeliveryMessageResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DeliveryMessageAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers GetDeliveryMessageResponse200Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers GetDeliveryMessageResponse429Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
