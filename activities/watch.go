@@ -116,7 +116,7 @@ type Watcher struct {
 	locks     *turnLocks
 	claims    *pendingClaims
 	shortName string
-	tests     *fair.Queue // places of tests by hand
+	tests     handTests
 	lateness  Lateness
 }
 
@@ -124,7 +124,7 @@ type Watcher struct {
 func NewWatcher(opts WatcherOptions) *Watcher {
 	return &Watcher{
 		WatcherOptions: opts, locks: newTurnLocks(), claims: newPendingClaims(), shortName: shortWorkerName(opts.Worker),
-		tests: fair.New(fair.DefaultLimits(testPlaces)),
+		tests: handTests{places: fair.New(fair.DefaultLimits(testPlaces))},
 	}
 }
 

@@ -113,7 +113,9 @@ const writeDeadline = 2 * time.Minute
 // ownOriginRule are the beginnings of the paths that pages of other origins may post to:
 // the codec endpoint checks origins itself, and the forms of mailed links, which some
 // browsers send without their origin, need a token that no other page knows.
-func ownOriginRule() []string { return []string{"/codec", "/verify", "/recover"} }
+func ownOriginRule() []string {
+	return []string{"/codec", "/verify", "/recover", "/email-change", "/confirm-recipient", "/unsubscribe"}
+}
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }

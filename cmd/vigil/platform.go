@@ -79,9 +79,11 @@ func newPlatform(ctx context.Context, p *process, in inputs) (*platform, error) 
 	if err != nil {
 		return nil, fmt.Errorf("VIGIL_SMTP_URL: %w", err)
 	}
+	loops := dispatch.NewLoops(in.temporal.client, in.store, p.log)
+	loops.OpenAnswers(in.secrets.openAnswer)
 	return &platform{
 		process: p, settings: in.settings, secrets: in.secrets, store: in.store, temporal: in.temporal, metrics: in.metrics.metrics,
-		loops:     dispatch.NewLoops(in.temporal.client, in.store, p.log),
+		loops:     loops,
 		incidents: dispatch.NewIncidents(in.temporal.client, in.store),
 		probes:    probe.NewRegistry(guard),
 		channels:  notify.NewRegistry(guard, notify.WithMail(mailer)),

@@ -91,6 +91,7 @@ func (p *platform) startRegions(ctx context.Context, regions []string) (<-chan s
 		Probes: fair.New(fair.DefaultLimits(p.settings.MaxProbes)), Worker: name, Lease: lease, QuietWindow: p.settings.QuietWindow,
 		Votes: p.store, Incidents: p.incidents, Restores: p.store, Now: time.Now, Log: p.log,
 	})
+	watcher.SealAnswers(p.secrets.sealAnswer)
 	p.metrics.Gauge("vigil_probes_in_flight", watcher.Probing)
 	p.metrics.Gauge("vigil_probes_waiting", watcher.Waiting)
 	p.showLease(lease)
