@@ -173,13 +173,13 @@ func (p *mailProbe) parseRoundTrip() error {
 		return vigil.Invalid("config.round_trip", "needs both smtp and imap")
 	case p.imap.username == "":
 		return vigil.Invalid("config.imap.username", "is required for a round trip; set round_trip to false to send nothing")
-	case p.smtp.username == "" && p.leavesTheInside():
-		return vigil.Invalid("config.smtp.username", "is required for a round trip through a public mail server; "+
-			"set round_trip to false to send nothing")
 	case !isMailAddress(c.From):
 		return vigil.Invalid("config.from", "must be a mail address for a round trip; set round_trip to false to send nothing")
 	case !isMailAddress(c.To):
 		return vigil.Invalid("config.to", "must be a mail address for a round trip; set round_trip to false to send nothing")
+	case p.smtp.username == "" && p.leavesTheInside():
+		return vigil.Invalid("config.smtp.username", "is required for a round trip through a public mail server; "+
+			"set round_trip to false to send nothing")
 	}
 	return nil
 }

@@ -32,14 +32,19 @@ func newAPICommand() *cobra.Command {
 			}
 			return runRole(cmd.Context(), p, s.listeningOn(listener), true, func(ctx context.Context, p *platform) error {
 				p.log.InfoContext(ctx, "api listens", "address", listener.Addr().String())
-				return p.serveAPI(listener)
+				return p.serveAPI(ctx, listener)
 			})
 		},
 	}
 }
 
 // serveAPI answers requests on the listener.
-func (p *platform) serveAPI(listener net.Listener) error {
+func (p *platform) serveAPI(ctx context.Context, listener net.Listener) error {
+	if p.private.Open() {
+		if err := p.store.OpenPrivateTargets(ctx); err != nil {
+			return err
+		}
+	}
 	s := &p.settings
 	server, err := api.New(api.Deps{
 		Store: p.store, Loops: p.loops, Incidents: p.incidents, Probes: p.probes, Channels: p.channels, Mailer: p.mailer,

@@ -88,7 +88,7 @@ func newPlatform(ctx context.Context, p *process, in inputs) (*platform, error) 
 		probes:    probe.NewRegistry(guard),
 		channels:  notify.NewRegistry(guard, notify.WithMail(mailer)),
 		mailer:    mailer,
-		private:   &privateTargets{guard: guard, log: p.log},
+		private:   &privateTargets{guard: guard, store: in.store, log: p.log},
 	}, nil
 }
 

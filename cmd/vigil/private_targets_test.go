@@ -2,12 +2,16 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"log/slog"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"vigil/egress"
 )
@@ -27,6 +31,56 @@ func TestPrivateTargets(t *testing.T) {
 	}
 	if text := log.String(); strings.Count(text, "level=WARN") != 1 || !strings.Contains(text, `reason="a proxy"`) {
 		t.Errorf("the log says %s", text)
+	}
+}
+
+func TestMetricsAreForThisMachine(t *testing.T) {
+	t.Parallel()
+	handler := loopbackHosts(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	for host, want := range map[string]int{"127.0.0.1:9090": 200, "localhost:9090": 200, "evil.example": 403, "127.0.0.1.nip.io:9090": 403} {
+		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", http.NoBody)
+		request.Host = host
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, request)
+		if answer.Code != want {
+			t.Errorf("Host %s: status %d, want %d", host, answer.Code, want)
+		}
+	}
+}
+
+// closedElsewhere is what the API of another process has written.
+type closedElsewhere struct{ reason chan string }
+
+func (c closedElsewhere) ClosePrivateTargets(_ context.Context, reason string) error {
+	c.reason <- reason
+	return nil
+}
+
+func (closedElsewhere) OpenPrivateTargets(context.Context) error { return nil }
+
+func (c closedElsewhere) PrivateTargetsClosed(context.Context) (string, error) {
+	select {
+	case reason := <-c.reason:
+		return reason, nil
+	default:
+		return "", nil
+	}
+}
+
+func TestWorkersFollowTheAPI(t *testing.T) {
+	t.Parallel()
+	between := closedElsewhere{make(chan string, 1)}
+	api := &privateTargets{guard: egress.New(egress.Policy{AllowPrivate: true}), store: between, log: slog.New(slog.DiscardHandler)}
+	worker := &privateTargets{guard: egress.New(egress.Policy{AllowPrivate: true}), store: between, log: slog.New(slog.DiscardHandler)}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		worker.follow(t.Context(), time.Millisecond)
+	}()
+	api.Close("a proxy")
+	<-done
+	if worker.Open() || worker.Closed() != "a proxy" {
+		t.Errorf("open %v, closed because of %q", worker.Open(), worker.Closed())
 	}
 }
 

@@ -41,6 +41,7 @@ func newWorkerCommand() *cobra.Command {
 			}
 			return runRole(cmd.Context(), p, s, isGiven(cmd, "VIGIL_LISTEN"), func(ctx context.Context, p *platform) error {
 				p.deployment = deployment
+				go p.private.follow(ctx, followEvery)
 				p.watchDeployment(ctx)
 				if control {
 					if err := p.startControl(ctx); err != nil {
