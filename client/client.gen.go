@@ -1153,6 +1153,33 @@ func (e LoopState) Valid() bool {
 	}
 }
 
+// Defines values for LoopTurnReason.
+const (
+	Budget    LoopTurnReason = "budget"
+	EverySlot LoopTurnReason = "every_slot"
+	Growing   LoopTurnReason = "growing"
+	Kept      LoopTurnReason = "kept"
+	Window    LoopTurnReason = "window"
+)
+
+// Valid indicates whether the value is a known member of the LoopTurnReason enum.
+func (e LoopTurnReason) Valid() bool {
+	switch e {
+	case Budget:
+		return true
+	case EverySlot:
+		return true
+	case Growing:
+		return true
+	case Kept:
+		return true
+	case Window:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for NewKeyScopes.
 const (
 	NewKeyScopesAdmin   NewKeyScopes = "admin"
@@ -2827,7 +2854,13 @@ type Loop struct {
 	State LoopState `json:"state"`
 
 	// Streak Failures in a row up to the last slot; null while the workflow does not answer.
-	Streak     *int64 `json:"streak"`
+	Streak *int64 `json:"streak"`
+
+	// TurnReason Why it is that many; null while the workflow does not answer. every_slot: the worker starts an activity for each result. growing: the check is new or something about it changed, and the number doubles with every activity. budget: the worker keeps within its budget of activities a second. window: as many as fit into the longest time that one activity may cover. kept: the activity before was interrupted, and the number stays.
+	TurnReason *LoopTurnReason `json:"turn_reason"`
+
+	// TurnSlots How many results one activity of the workflow makes at the moment; null before the first result.
+	TurnSlots  *int64 `json:"turn_slots"`
 	WorkflowId string `json:"workflow_id"`
 }
 
@@ -2839,6 +2872,9 @@ type LoopSource string
 
 // LoopState Whether the loop runs, and whether it has the check's latest change.
 type LoopState string
+
+// LoopTurnReason Why it is that many; null while the workflow does not answer. every_slot: the worker starts an activity for each result. growing: the check is new or something about it changed, and the number doubles with every activity. budget: the worker keeps within its budget of activities a second. window: as many as fit into the longest time that one activity may cover. kept: the activity before was interrupted, and the number stays.
+type LoopTurnReason string
 
 // LoopList defines model for LoopList.
 type LoopList struct {
