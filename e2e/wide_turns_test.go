@@ -75,8 +75,9 @@ func TestWideTurns(t *testing.T) { // not parallel: it measures how soon changes
 	site.broken.Store(true) // this ends every turn, that of the terminated loop too
 	within("the workflow counts failures", began, func() bool { return turns(failing).Streak > 0 })
 	eventually(t, "three more slots", func() bool { return site.count("/edited") >= others+3 })
-	if n := hits(); n != stopped {
-		t.Errorf("%d probes of checks that have ended", n-stopped)
+	// A worker looks for changes once a second, so each of them may have had one more slot.
+	if n := hits(); n > stopped+2 {
+		t.Errorf("%d probes of checks that have ended, want 2 at most", n-stopped)
 	}
 	eventually(t, "the sweep finds the terminated loop overdue and starts it again", func() bool {
 		return running(t, p, ids[lost]) == 1 && turns(lost).Streak > 0
