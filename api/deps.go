@@ -110,6 +110,7 @@ type Store interface {
 	regionStore
 	checkStore
 	testStore
+	tryStore
 	loadStore
 	resultStore
 	checkRegionStore
