@@ -52,7 +52,8 @@ func TestAttackSecrets(t *testing.T) {
 			mail("m.example", 2525, "starttls", "***"), "config.smtp.password",
 		},
 		{
-			"a webhook to another host", "webhook", true, object{"url": "https://a.example/", "secret": "s3cr3t", "headers": object{"X-Token": "s3cr3t"}},
+			"a webhook to another host", "webhook", true,
+			object{"url": "https://a.example/", "secret": "s3cr3t", "headers": object{"X-Token": "s3cr3t"}},
 			object{"url": "https://evil.example/", "secret": "***", "headers": object{"X-Token": "***"}}, "config.headers.X-Token config.secret",
 		},
 		{

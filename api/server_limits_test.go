@@ -120,12 +120,12 @@ func TestRequestsThatNetHTTPRefuses(t *testing.T) {
 		code    string // empty: the handler's own answer
 	}{
 		"an unknown transfer encoding":  {"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n", 400, "invalid_request"},
-		"two transfer encodings":        {"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 400, "invalid_request"},
+		"two transfer encodings":        {"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", 400, "invalid_request"},
 		"identity":                      {"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: identity\r\n\r\n", 400, "invalid_request"},
 		"no host":                       {"GET / HTTP/1.1\r\n\r\n", 400, "invalid_request"},
-		"two lengths":                   {"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}", 400, "invalid_request"},
+		"two lengths":                   {"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n", 400, "invalid_request"},
 		"no HTTP":                       {"hello\r\n\r\n", 400, "invalid_request"},
-		"headers of 2 MiB":              {"GET / HTTP/1.1\r\nHost: x\r\nX-A: " + strings.Repeat("a", 2<<20) + "\r\n\r\n", 431, "payload_too_large"},
+		"headers of 2 MiB":              {"GET / HTTP/1.1\r\nX-A: " + strings.Repeat("a", 2<<20) + "\r\n\r\n", 431, "payload_too_large"},
 		"an answer in plain text stays": {"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 404, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -188,5 +188,23 @@ func TestAClientThatDoesNotReadIsCutOff(t *testing.T) {
 	}
 	if timeout, ok := err.(net.Error); ok && timeout.Timeout() { //nolint:errorlint // as the connection returns it
 		t.Error("the connection is still open after a minute")
+	}
+}
+
+// TestAFormThatDoesNotArrive holds that a form whose body stops to arrive is answered, and
+// does not hold its connection.
+func TestAFormThatDoesNotArrive(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for _, path := range []string{"/verify", "/recover"} {
+		began := time.Now()
+		response := raw(t, strings.TrimPrefix(b.url, "http://"), "POST "+path+" HTTP/1.1\r\nHost: localhost\r\n"+
+			"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 100\r\n\r\ntoken")
+		if response.StatusCode != http.StatusBadRequest {
+			t.Errorf("%s: status %d", path, response.StatusCode)
+		}
+		if took := time.Since(began); took < 5*time.Second {
+			t.Errorf("%s: answered after %v already", path, took)
+		}
 	}
 }

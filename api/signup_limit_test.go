@@ -22,8 +22,8 @@ func TestUnverifiedOrganizationsAreCapped(t *testing.T) {
 	signup := func(status int, from string) answer {
 		t.Helper()
 		n++
-		return b.want(t, status, http.MethodPost, "/v1/auth/quick-signup", map[string]any{"email": "u" + strconv.Itoa(n) + "@example.com"},
-			"X-Forwarded-For", from)
+		body := map[string]any{"email": "u" + strconv.Itoa(n) + "@example.com"}
+		return b.want(t, status, http.MethodPost, "/v1/auth/quick-signup", body, "X-Forwarded-For", from)
 	}
 	var first answer
 	for i := range 3 {
@@ -34,8 +34,8 @@ func TestUnverifiedOrganizationsAreCapped(t *testing.T) {
 	if r := signup(http.StatusTooManyRequests, "2001:db8::9"); r.header.Get("Retry-After") == "" || r.body["code"] != "rate_limited" {
 		t.Errorf("answer %s", r.raw)
 	}
-	b.want(t, http.StatusTooManyRequests, http.MethodPost, "/v1/auth/signup",
-		map[string]any{"email": "p@example.com", "password": "long enough", "name": "P", "organization_name": "P"}, "X-Forwarded-For", "2001:db8::9")
+	withPassword := map[string]any{"email": "p@example.com", "password": "long enough", "name": "P", "organization_name": "P"}
+	b.want(t, http.StatusTooManyRequests, http.MethodPost, "/v1/auth/signup", withPassword, "X-Forwarded-For", "2001:db8::9")
 	user, _ := first.data(t)["user"].(map[string]any)
 	if _, err := b.store.DB().NewRaw("UPDATE users SET email_verified = true WHERE id = ?", text(user, "id")).Exec(t.Context()); err != nil {
 		t.Fatal(err)

@@ -137,7 +137,9 @@ func (l *Loops) Test(ctx context.Context, check vigil.Check, region string, dryR
 		RetryPolicy:           &temporal.RetryPolicy{MaximumAttempts: 1},
 		Summary:               bounded(check.Name),
 		TypedSearchAttributes: loopAttributes(check.OrgID, check.ID, region),
-	}, watcher.Test, activities.TestRequest{CheckID: check.ID, Region: region, Revision: check.Revision, DryRun: dryRun, Sealed: l.open != nil})
+	}, watcher.Test, activities.TestRequest{
+		CheckID: check.ID, Region: region, Revision: check.Revision, DryRun: dryRun, Sealed: l.open != nil,
+	})
 	if err == nil {
 		if err = handle.Get(whole, &answer); ctx.Err() != nil {
 			l.cancelTest(ctx, handle)

@@ -38,7 +38,8 @@ func scanActivities(t *testing.T, address string) {
 	c := dialTemporal(t, address, "vigil")
 	defer c.Close()
 	service := c.WorkflowService()
-	listed, err := service.ListActivityExecutions(t.Context(), &workflowservice.ListActivityExecutionsRequest{Namespace: "vigil", PageSize: 100})
+	every := &workflowservice.ListActivityExecutionsRequest{Namespace: "vigil", PageSize: 100}
+	listed, err := service.ListActivityExecutions(t.Context(), every)
 	if err != nil {
 		t.Fatal(err)
 	}
