@@ -136,7 +136,7 @@ func (g *Guard) Dialer(timeout time.Duration) *net.Dialer {
 func (g *Guard) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	conn, err := g.Dialer(0).DialContext(ctx, network, address)
 	if err != nil {
-		return nil, fmt.Errorf("dial: %w", err)
+		return nil, fmt.Errorf("dial: %w", g.asNamed(err, address))
 	}
 	return bind(ctx, conn), nil
 }
@@ -156,7 +156,7 @@ func (g *Guard) Resolve(ctx context.Context, network, host string) ([]netip.Addr
 		return err != nil
 	})
 	if len(permitted) == 0 {
-		return nil, cmp.Or(refusal, errors.New("resolve: no addresses"))
+		return nil, g.asNamed(cmp.Or(refusal, errors.New("resolve: no addresses")), host)
 	}
 	return permitted, nil
 }

@@ -1,6 +1,11 @@
 package egress
 
-import "net/netip"
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"strings"
+)
 
 // PrivateOpen reports whether private addresses may be reached: the policy allows them,
 // and ClosePrivate was not called.
@@ -44,4 +49,22 @@ func (g *Guard) IsPublic(addr netip.Addr) bool {
 		}
 	}
 	return true
+}
+
+// asNamed makes a refusal of an address one of the name that led there, as target has it:
+// a host, or a host and a port. While private addresses are refused, the address of a name
+// that the operator's name servers know would disclose the inside.
+func (g *Guard) asNamed(err error, target string) error {
+	refusal, ok := errors.AsType[*Refusal](err)
+	if !ok || g.PrivateOpen() {
+		return err
+	}
+	host := target
+	if bare, _, err := net.SplitHostPort(target); err == nil {
+		host = bare
+	}
+	if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err != nil {
+		refusal.Target = target
+	}
+	return err
 }

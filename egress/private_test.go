@@ -3,11 +3,13 @@ package egress_test
 import (
 	"errors"
 	"net"
+	"net/http"
 	"net/netip"
 	"strings"
 	"testing"
 
 	"vigil/egress"
+	"vigil/probe/probetest"
 )
 
 // interfaces lists addresses as those of the machine.
@@ -89,6 +91,27 @@ func TestClosePrivate(t *testing.T) {
 	for _, address := range []string{"10.1.2.3:80", "93.184.216.34:80"} {
 		if err := guard.Check("tcp", address); err != nil {
 			t.Errorf("%s: %v", address, err)
+		}
+	}
+}
+
+func TestARefusalDoesNotDiscloseTheAddressOfAName(t *testing.T) {
+	t.Parallel()
+	server := probetest.Resolver(t, probetest.At("10.2.3.4"))
+	guard := egress.New(egress.Policy{}, egress.WithNameServer(server))
+	client := guard.Client(t.Context(), egress.ClientOptions{})
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://vault.test.:8200/", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, sent := client.Do(request) //nolint:bodyclose // it fails
+	_, dialed := guard.DialContext(t.Context(), "tcp", "vault.test.:8200")
+	_, resolved := guard.Resolve(t.Context(), "ip4", "vault.test.")
+	for what, err := range map[string]error{"a request": sent, "a connection": dialed, "a look-up": resolved} {
+		refusal := refusalOf(t, err)
+		if refusal == nil || !strings.HasPrefix(refusal.Target, "vault.test.") || strings.Contains(refusal.Error(), "10.2.3.4") ||
+			!strings.Contains(refusal.Error(), "is a private address") {
+			t.Errorf("%s: %v", what, refusal)
 		}
 	}
 }
