@@ -165,13 +165,13 @@ func (a *accounts) createAccount(
 	ctx context.Context, user vigil.User, orgName string, key *vigil.NewKey,
 ) (vigil.User, vigil.Organization, error) {
 	org := vigil.Organization{ID: uuid.New(), Name: orgName, Tier: a.tier}
-	user.ID, user.OrgID = uuid.New(), org.ID
+	user.ID, user.OrgID, user.CreatedAddress = uuid.New(), org.ID, rest.RequestOf(ctx).Address.String()
 	rest.AuditUser(ctx, user)
 	user, org, err := a.store.CreateAccount(ctx, org, user, key)
 	if err != nil {
 		return user, org, err
 	}
-	return user, org, a.mail.sendVerification(ctx, user, user.Email)
+	return user, org, a.mail.welcome(ctx, user)
 }
 
 // session answers with a fresh token.

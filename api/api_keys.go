@@ -23,6 +23,7 @@ type keyStore interface {
 type apiKeys struct {
 	store keyStore
 	auth  *authenticator
+	mail  *accountMail
 	now   func() time.Time
 }
 
@@ -79,15 +80,16 @@ func (k *apiKeys) register(r *rest.Registrar) {
 		return rest.NewListing(keys, total, showKey), nil
 	})
 	rest.Register(r, rest.Operation{
-		Method:  http.MethodPost,
-		Path:    "/v1/api-keys",
-		ID:      "create-api-key",
-		Tag:     tagKeys,
-		Scope:   vigil.ScopeAdmin,
-		Status:  http.StatusCreated,
-		Audit:   "api_key.create",
-		Summary: "Create an API key",
-		Errors:  []int{http.StatusForbidden},
+		Method:      http.MethodPost,
+		Path:        "/v1/api-keys",
+		ID:          "create-api-key",
+		Tag:         tagKeys,
+		Scope:       vigil.ScopeAdmin,
+		Status:      http.StatusCreated,
+		Audit:       "api_key.create",
+		Summary:     "Create an API key",
+		Description: "The owner is mailed, and again 7 days before the key stops to work.",
+		Errors:      []int{http.StatusForbidden},
 	}, k.createKey)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodDelete, Path: "/v1/api-keys/{id}", ID: "delete-api-key", Tag: tagKeys, Scope: vigil.ScopeAdmin,
@@ -113,10 +115,12 @@ func (k *apiKeys) createKey(ctx context.Context, in *struct{ Body keyBody }) (*r
 	if kept.Scopes, kept.ExpiresAt, err = k.delegate(who, in.Body); err != nil {
 		return nil, err
 	}
+	kept.Creator = who.Credential()
 	key, err := k.store.CreateKey(ctx, who.Org.ID, who.User.ID, kept)
 	if err != nil {
 		return nil, err
 	}
+	k.mail.keyCreated(ctx, who.User, key)
 	return rest.NewAnswer(newKeyView{KeyView: showKey(key), APIKey: plain}), nil
 }
 

@@ -95,6 +95,7 @@ type Store interface {
 	loginStore
 	verificationStore
 	recoveryStore
+	recipientStore
 	tokenStore
 	auditStore
 	keyStore
