@@ -165,7 +165,10 @@ func (a *accounts) createAccount(
 	ctx context.Context, user vigil.User, orgName string, key *vigil.NewKey,
 ) (vigil.User, vigil.Organization, error) {
 	org := vigil.Organization{ID: uuid.New(), Name: orgName, Tier: a.tier}
-	user.ID, user.OrgID, user.CreatedAddress = uuid.New(), org.ID, rest.RequestOf(ctx).Address.String()
+	user.ID, user.OrgID = uuid.New(), org.ID
+	if address := rest.RequestOf(ctx).Address; address.IsValid() {
+		user.CreatedAddress = address.String()
+	}
 	rest.AuditUser(ctx, user)
 	user, org, err := a.store.CreateAccount(ctx, org, user, key)
 	if err != nil {
