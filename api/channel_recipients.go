@@ -19,39 +19,36 @@ type recipientView struct {
 
 // answer shows one channel.
 func (c *channels) answer(ctx context.Context, channel vigil.Channel) (*rest.Answer[notificationChannelView], error) {
-	views, err := c.showAll(ctx, []vigil.Channel{channel})
+	show, err := c.showing(ctx, channel)
 	if err != nil {
 		return nil, err
 	}
-	return rest.NewAnswer(views[0]), nil
+	return rest.NewAnswer(show(channel)), nil
 }
 
-// showAll shows channels with their recipients.
-func (c *channels) showAll(ctx context.Context, rows []vigil.Channel) ([]notificationChannelView, error) {
-	views := make([]notificationChannelView, len(rows))
-	addresses := make([][]string, len(rows))
+// showing returns what shows these channels with their recipients.
+func (c *channels) showing(ctx context.Context, rows ...vigil.Channel) (func(vigil.Channel) notificationChannelView, error) {
 	var all []string
-	for i, channel := range rows {
-		views[i] = c.show(channel)
-		addresses[i] = c.addresses(channel)
-		all = append(all, addresses[i]...)
+	for _, channel := range rows {
+		all = append(all, c.addresses(channel)...)
 	}
 	if len(all) == 0 {
-		return views, nil
+		return c.show, nil
 	}
 	known, err := c.recipients.MailRecipients(ctx, rest.CallerOf(ctx).Org.ID, all)
 	if err != nil {
 		return nil, err
 	}
-	for i := range views {
-		for _, address := range addresses[i] {
+	return func(channel vigil.Channel) notificationChannelView {
+		view := c.show(channel)
+		for _, address := range c.addresses(channel) {
 			recipient := known[strings.ToLower(address)]
-			views[i].Recipients = append(views[i].Recipients, recipientView{
+			view.Recipients = append(view.Recipients, recipientView{
 				Email: address, ConfirmedAt: inUTC(recipient.ConfirmedAt), UnsubscribedAt: inUTC(recipient.UnsubscribedAt),
 			})
 		}
-	}
-	return views, nil
+		return view
+	}, nil
 }
 
 // addresses returns the recipients of an email channel where mail leaves the machine. A

@@ -88,7 +88,7 @@ func (c *channels) register(r *rest.Registrar) {
 	}, c.list)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodPost, Path: list, ID: "create-notification-channel", Tag: tagChannels, Scope: vigil.ScopeWrite,
-		Audit: "channel.create", Status: http.StatusCreated,
+		Audit: "channel.create", Status: http.StatusCreated, Idempotent: true,
 		Summary: "Create a notification channel",
 		Errors:  []int{http.StatusForbidden},
 	}, c.create)
@@ -119,11 +119,11 @@ func (c *channels) list(ctx context.Context, in *struct{ rest.PageQuery }) (*res
 	if err != nil {
 		return nil, err
 	}
-	views, err := c.showAll(ctx, rows)
+	show, err := c.showing(ctx, rows...)
 	if err != nil {
 		return nil, err
 	}
-	return rest.NewListing(views, total, func(view notificationChannelView) notificationChannelView { return view }), nil
+	return rest.NewListing(rows, total, show), nil
 }
 
 // find reads a channel of the caller's organization.
@@ -160,11 +160,16 @@ func (c *channels) create(ctx context.Context, in *createChannelInput) (*rest.An
 		return nil, err
 	}
 	rest.AuditResource(ctx, channel.ID)
+	show, err := c.showing(ctx, channel)
+	if err != nil {
+		return nil, err
+	}
+	rest.ShowRepeated(ctx, show)
 	if channel, err = c.store.CreateChannel(ctx, channel); err != nil {
 		return nil, err
 	}
 	c.askRecipients(ctx, channel)
-	return c.answer(ctx, channel)
+	return rest.NewAnswer(show(channel)), nil
 }
 
 type updateChannelInput struct {

@@ -119,7 +119,7 @@ func (d *deliveries) register(r *rest.Registrar) {
 	}, d.message)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodPost, Path: "/v1/deliveries/{id}/redeliver", ID: "redeliver", Tag: tagDeliveries, Scope: vigil.ScopeRespond,
-		Resource: resourceDelivery, Status: http.StatusAccepted, Audit: "delivery.redeliver",
+		Resource: resourceDelivery, Status: http.StatusAccepted, Audit: "delivery.redeliver", Idempotent: true,
 		Summary: "Redeliver a notification",
 		Description: "Makes one more attempt soon, with the same id and body, in any state of the delivery. A channel that is disabled or " +
 			"deleted gets none.",
