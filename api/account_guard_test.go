@@ -135,7 +135,7 @@ func TestFirstVerification(t *testing.T) {
 		},
 		"ByThePage": func(t *testing.T, token string) {
 			t.Helper()
-			b.submit(t, http.StatusOK, "verify", url.Values{"token": {token}, "choice": {"end"}})
+			b.submit(t, http.StatusOK, "verify", url.Values{"token": {token}, "end_credentials": {"true"}})
 		},
 	} {
 		t.Run("ItEndsThoseOfAStranger"+name, func(t *testing.T) {

@@ -18,11 +18,14 @@ const (
 	actionUnsubscribe   = "recipient.unsubscribe"
 )
 
-// Choices of the pages about accounts. Without one, as with a form of an older page, the
-// credentials of an account are kept.
+// The fields of buttons. A form without one keeps credentials, allows a change, confirms a
+// recipient or unsubscribes it.
 const (
-	choiceEnd  = "end"
-	choiceStop = "stop"
+	fieldEnd    = "end_credentials" // of the page of a verification: yes
+	fieldChoice = "choice"          // of the others
+	yes         = "true"
+	choiceStop  = "stop"  // the change, or all mail
+	choiceAgain = "again" // subscribe
 )
 
 // shownTime is the form of a time on a page.
@@ -48,14 +51,14 @@ func (p *pages) describeVerification(ctx context.Context, token string) (page, e
 		made := key.CreatedAt.UTC().Format(shownTime)
 		shown.Facts = append(shown.Facts, fact{"API key", key.Name + " (" + key.Prefix + "...), made at " + made})
 	}
-	shown.Buttons = []button{{Label: "This is my account"}, {Label: "I did not make this", Choice: choiceEnd}}
+	shown.Buttons = []button{{Label: "This is my account"}, {Label: "I did not make this", Name: fieldEnd, Value: yes}}
 	shown.Note = "If someone else made the account with your address, the second button ends their API keys, sessions and password, " +
 		"and mails you a link to sign in."
 	return shown, nil
 }
 
 func (p *pages) verify(_ http.ResponseWriter, r *http.Request) (page, error) {
-	end := r.PostForm.Get("choice") == choiceEnd
+	end := r.PostForm.Get(fieldEnd) == yes
 	user, err := p.verifications.use(r.Context(), r.PostForm.Get("token"), end)
 	switch {
 	case err != nil:
@@ -69,7 +72,7 @@ func (p *pages) verify(_ http.ResponseWriter, r *http.Request) (page, error) {
 func (p *pages) describeChange(ctx context.Context, token string) (page, error) {
 	shown := page{
 		Title:   "Another email address was requested",
-		Buttons: []button{{Label: "Stop the change", Choice: choiceStop}},
+		Buttons: []button{{Label: "Stop the change", Name: fieldChoice, Value: choiceStop}},
 		Note:    "If you did not ask for it, stop the change and recover access: that ends every API key and session.",
 	}
 	change, err := p.verifications.store.EmailChange(ctx, hashToken(token))
@@ -89,7 +92,7 @@ func (p *pages) describeChange(ctx context.Context, token string) (page, error) 
 func (p *pages) answerChange(_ http.ResponseWriter, r *http.Request) (page, error) {
 	token := r.PostForm.Get("token")
 	entry := audit.FromContext(r.Context())
-	if r.PostForm.Get("choice") == choiceStop {
+	if r.PostForm.Get(fieldChoice) == choiceStop {
 		entry.Action = actionStopChange
 		change, err := p.verifications.store.StopEmailChange(r.Context(), hashToken(token))
 		return page{Title: "Stopped", Message: change.User.Email + " stays the address of your account."}, err
@@ -111,7 +114,7 @@ type recipientStore interface {
 func (p *pages) describeRecipient(ctx context.Context, token string) (page, error) {
 	shown := page{
 		Title:   "Get alerts by mail?",
-		Buttons: []button{{Label: "Yes, mail me"}, {Label: "No, never mail me", Choice: choiceStop}},
+		Buttons: []button{{Label: "Yes, mail me"}, {Label: "No, never mail me", Name: fieldChoice, Value: choiceStop}},
 	}
 	recipient, organization, err := p.recipients.RecipientByToken(ctx, token)
 	if err != nil {
@@ -123,7 +126,7 @@ func (p *pages) describeRecipient(ctx context.Context, token string) (page, erro
 
 func (p *pages) answerRecipient(_ http.ResponseWriter, r *http.Request) (page, error) {
 	token := r.PostForm.Get("token")
-	if r.PostForm.Get("choice") == choiceStop {
+	if r.PostForm.Get(fieldChoice) == choiceStop {
 		audit.FromContext(r.Context()).Action = actionUnsubscribe
 		return page{Title: "Noted", Message: "You get no mail from this organization."}, p.recipients.Unsubscribe(r.Context(), token)
 	}
@@ -141,19 +144,16 @@ func (p *pages) describeSubscription(ctx context.Context, token string) (page, e
 	shown.Facts = []fact{{"Organization", organization}, {"Your address", recipient.Address}}
 	if at := recipient.UnsubscribedAt; at != nil {
 		shown.Facts = append(shown.Facts, fact{"Unsubscribed at", at.UTC().Format(shownTime)})
-		shown.Buttons = []button{{Label: "Subscribe again", Choice: choiceAgain}}
+		shown.Buttons = []button{{Label: "Subscribe again", Name: fieldChoice, Value: choiceAgain}}
 	}
 	return shown, nil
 }
-
-// choiceAgain ends an unsubscription.
-const choiceAgain = "again"
 
 // unsubscribe takes the token of the address as well as that of the form: mail programs
 // send a form of their own to the link in the header of a mail (RFC 8058).
 func (p *pages) unsubscribe(_ http.ResponseWriter, r *http.Request) (page, error) {
 	token := r.Form.Get("token")
-	if r.PostForm.Get("choice") == choiceAgain {
+	if r.PostForm.Get(fieldChoice) == choiceAgain {
 		audit.FromContext(r.Context()).Action = actionConfirm
 		again := page{Title: "Subscribed", Message: "You get the alerts of this organization again."}
 		return again, p.recipients.ConfirmRecipient(r.Context(), token)

@@ -42,8 +42,8 @@ type page struct {
 // fact is a line of a page.
 type fact struct{ Name, Value string }
 
-// button sends the form. Choice is what the form says of it; empty: nothing.
-type button struct{ Label, Choice string }
+// button sends the form, with a field of its own when it has a name.
+type button struct{ Label, Name, Value string }
 
 // pages shows the pages of mailed links. Following a link changes nothing, since
 // mail scanners follow links too: its page has a button that does.

@@ -8,7 +8,6 @@ import (
 	"vigil"
 	"vigil/activities"
 	"vigil/dispatch"
-	"vigil/mail"
 	"vigil/reconcile"
 	"vigil/storage"
 	"vigil/workers"
