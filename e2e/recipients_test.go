@@ -30,7 +30,12 @@ func linkIn(t *testing.T, server *mailtest.Server, to, page string) string {
 // press sends the form of a page.
 func press(t *testing.T, api, page string, values url.Values) {
 	t.Helper()
-	response, err := http.PostForm(api+"/"+page, values) //nolint:noctx // the platform is on this machine
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, api+"/"+page, strings.NewReader(values.Encode()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,12 @@ func TestAccountAccess(t *testing.T) {
 		c := newCaller(t)
 		anonymous(t).want(http.StatusOK, "POST", "/v1/auth/recover", object{"email": c.email})
 		form := url.Values{"token": {tokenTo(t, c.email, "recover")}}
-		response, err := http.PostForm(baseURL+"/recover", form) //nolint:noctx // the platform is on this machine
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, baseURL+"/recover", strings.NewReader(form.Encode()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		response, err := http.DefaultClient.Do(request)
 		if err != nil {
 			t.Fatal(err)
 		}
