@@ -4064,6 +4064,12 @@ type ListApiKeysParams struct {
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
 }
 
+// CreateApiKeyParams defines parameters for CreateApiKey.
+type CreateApiKeyParams struct {
+	// IdempotencyKey A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again for 24 hours, with `Idempotent-Replayed: true`, and nothing is done twice.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
 // ListAuditLogParams defines parameters for ListAuditLog.
 type ListAuditLogParams struct {
 	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
@@ -4082,6 +4088,12 @@ type ListChecksParams struct {
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
 }
 
+// CreateCheckParams defines parameters for CreateCheck.
+type CreateCheckParams struct {
+	// IdempotencyKey A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again for 24 hours, with `Idempotent-Replayed: true`, and nothing is done twice.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
 // ListAlertRulesParams defines parameters for ListAlertRules.
 type ListAlertRulesParams struct {
 	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
@@ -4089,6 +4101,12 @@ type ListAlertRulesParams struct {
 
 	// Offset How many to skip, counted from the newest.
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
+}
+
+// CreateAlertRuleParams defines parameters for CreateAlertRule.
+type CreateAlertRuleParams struct {
+	// IdempotencyKey A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again for 24 hours, with `Idempotent-Replayed: true`, and nothing is done twice.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
 // ListCheckRegionsParams defines parameters for ListCheckRegions.
@@ -4128,6 +4146,9 @@ type TestCheckParams struct {
 
 	// DryRun Do not store or count the result.
 	DryRun *bool `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
+	// IdempotencyKey A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again for 24 hours, with `Idempotent-Replayed: true`, and nothing is done twice.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
 // GetUptimeParams defines parameters for GetUptime.
@@ -4167,6 +4188,12 @@ type ListDeliveryAttemptsParams struct {
 
 	// Offset How many to skip, counted from the newest.
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
+}
+
+// RedeliverParams defines parameters for Redeliver.
+type RedeliverParams struct {
+	// IdempotencyKey A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again for 24 hours, with `Idempotent-Replayed: true`, and nothing is done twice.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
 // ListIncidentsParams defines parameters for ListIncidents.
@@ -4220,10 +4247,22 @@ type ListNotificationChannelsParams struct {
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
 }
 
+// CreateNotificationChannelParams defines parameters for CreateNotificationChannel.
+type CreateNotificationChannelParams struct {
+	// IdempotencyKey A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again for 24 hours, with `Idempotent-Replayed: true`, and nothing is done twice.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
 // DeleteNotificationChannelParams defines parameters for DeleteNotificationChannel.
 type DeleteNotificationChannelParams struct {
 	// Force Remove the channel from the alert rules that use it.
 	Force *bool `form:"force,omitempty" json:"force,omitempty"`
+}
+
+// TestNotificationChannelParams defines parameters for TestNotificationChannel.
+type TestNotificationChannelParams struct {
+	// IdempotencyKey A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again for 24 hours, with `Idempotent-Replayed: true`, and nothing is done twice.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
 // ListRegionsParams defines parameters for ListRegions.
@@ -7339,21 +7378,21 @@ type ClientInterface interface {
 
 	// CreateApiKeyWithBody Create an API key
 	//
-	// The owner is mailed, and again 7 days before the key stops to work.
+	// The key is in `api_key`, which is shown once. A request that is repeated with its Idempotency-Key is answered without it: `api_key` is empty then. A key that got lost is revoked, and another one created. The owner is mailed, and again 7 days before the key stops to work.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/api-keys (the `CreateApiKey` operationId).
-	CreateApiKeyWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	CreateApiKeyWithBody(ctx context.Context, params *CreateApiKeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CreateApiKey Create an API key
 	//
-	// The owner is mailed, and again 7 days before the key stops to work.
+	// The key is in `api_key`, which is shown once. A request that is repeated with its Idempotency-Key is answered without it: `api_key` is empty then. A key that got lost is revoked, and another one created. The owner is mailed, and again 7 days before the key stops to work.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/api-keys (the `CreateApiKey` operationId).
-	CreateApiKey(ctx context.Context, body CreateApiKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	CreateApiKey(ctx context.Context, params *CreateApiKeyParams, body CreateApiKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// DeleteApiKey Revoke an API key
 	//
@@ -7555,7 +7594,7 @@ type ClientInterface interface {
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/checks (the `CreateCheck` operationId).
-	CreateCheckWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	CreateCheckWithBody(ctx context.Context, params *CreateCheckParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CreateCheck Create a check
 	//
@@ -7564,7 +7603,7 @@ type ClientInterface interface {
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/checks (the `CreateCheck` operationId).
-	CreateCheck(ctx context.Context, body CreateCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	CreateCheck(ctx context.Context, params *CreateCheckParams, body CreateCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// DeleteCheck Delete a check and everything that belongs to it
 	//
@@ -7606,7 +7645,7 @@ type ClientInterface interface {
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/checks/{id}/alerts (the `CreateAlertRule` operationId).
-	CreateAlertRuleWithBody(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	CreateAlertRuleWithBody(ctx context.Context, id openapi_types.UUID, params *CreateAlertRuleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CreateAlertRule Create an alert rule
 	//
@@ -7615,7 +7654,7 @@ type ClientInterface interface {
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/checks/{id}/alerts (the `CreateAlertRule` operationId).
-	CreateAlertRule(ctx context.Context, id openapi_types.UUID, body CreateAlertRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	CreateAlertRule(ctx context.Context, id openapi_types.UUID, params *CreateAlertRuleParams, body CreateAlertRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// DeleteAlertRule Delete an alert rule
 	//
@@ -7694,7 +7733,7 @@ type ClientInterface interface {
 	// Makes one more attempt soon, with the same id and body, in any state of the delivery. A channel that is disabled or deleted gets none.
 	//
 	// Corresponds with POST /v1/deliveries/{id}/redeliver (the `Redeliver` operationId).
-	Redeliver(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+	Redeliver(ctx context.Context, id openapi_types.UUID, params *RedeliverParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListIncidents List the incidents, newest first
 	//
@@ -7748,14 +7787,14 @@ type ClientInterface interface {
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/notification-channels (the `CreateNotificationChannel` operationId).
-	CreateNotificationChannelWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	CreateNotificationChannelWithBody(ctx context.Context, params *CreateNotificationChannelParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CreateNotificationChannel Create a notification channel
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/notification-channels (the `CreateNotificationChannel` operationId).
-	CreateNotificationChannel(ctx context.Context, body CreateNotificationChannelJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	CreateNotificationChannel(ctx context.Context, params *CreateNotificationChannelParams, body CreateNotificationChannelJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// DeleteNotificationChannel Delete a notification channel
 	//
@@ -7792,7 +7831,7 @@ type ClientInterface interface {
 	// Makes one attempt, even when the channel is disabled, and returns its outcome. The status is 200 whether or not the message arrived.
 	//
 	// Corresponds with POST /v1/notification-channels/{id}/test (the `TestNotificationChannel` operationId).
-	TestNotificationChannel(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+	TestNotificationChannel(ctx context.Context, id openapi_types.UUID, params *TestNotificationChannelParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListRegions List the regions that checks can run in
 	//
@@ -7883,13 +7922,13 @@ func (c *Client) ListApiKeys(ctx context.Context, params *ListApiKeysParams, req
 
 // CreateApiKeyWithBody Create an API key
 //
-// The owner is mailed, and again 7 days before the key stops to work.
+// The key is in `api_key`, which is shown once. A request that is repeated with its Idempotency-Key is answered without it: `api_key` is empty then. A key that got lost is revoked, and another one created. The owner is mailed, and again 7 days before the key stops to work.
 //
 // Takes any type of body and a specified content type.
 //
 // Corresponds with POST /v1/api-keys (the `CreateApiKey` operationId).
-func (c *Client) CreateApiKeyWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewCreateApiKeyRequestWithBody(c.Server, contentType, body)
+func (c *Client) CreateApiKeyWithBody(ctx context.Context, params *CreateApiKeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateApiKeyRequestWithBody(c.Server, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -7902,13 +7941,13 @@ func (c *Client) CreateApiKeyWithBody(ctx context.Context, contentType string, b
 
 // CreateApiKey Create an API key
 //
-// The owner is mailed, and again 7 days before the key stops to work.
+// The key is in `api_key`, which is shown once. A request that is repeated with its Idempotency-Key is answered without it: `api_key` is empty then. A key that got lost is revoked, and another one created. The owner is mailed, and again 7 days before the key stops to work.
 //
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with POST /v1/api-keys (the `CreateApiKey` operationId).
-func (c *Client) CreateApiKey(ctx context.Context, body CreateApiKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewCreateApiKeyRequest(c.Server, body)
+func (c *Client) CreateApiKey(ctx context.Context, params *CreateApiKeyParams, body CreateApiKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateApiKeyRequest(c.Server, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -8369,8 +8408,8 @@ func (c *Client) ListChecks(ctx context.Context, params *ListChecksParams, reqEd
 // Takes any type of body and a specified content type.
 //
 // Corresponds with POST /v1/checks (the `CreateCheck` operationId).
-func (c *Client) CreateCheckWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewCreateCheckRequestWithBody(c.Server, contentType, body)
+func (c *Client) CreateCheckWithBody(ctx context.Context, params *CreateCheckParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateCheckRequestWithBody(c.Server, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -8388,8 +8427,8 @@ func (c *Client) CreateCheckWithBody(ctx context.Context, contentType string, bo
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with POST /v1/checks (the `CreateCheck` operationId).
-func (c *Client) CreateCheck(ctx context.Context, body CreateCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewCreateCheckRequest(c.Server, body)
+func (c *Client) CreateCheck(ctx context.Context, params *CreateCheckParams, body CreateCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateCheckRequest(c.Server, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -8490,8 +8529,8 @@ func (c *Client) ListAlertRules(ctx context.Context, id openapi_types.UUID, para
 // Takes any type of body and a specified content type.
 //
 // Corresponds with POST /v1/checks/{id}/alerts (the `CreateAlertRule` operationId).
-func (c *Client) CreateAlertRuleWithBody(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewCreateAlertRuleRequestWithBody(c.Server, id, contentType, body)
+func (c *Client) CreateAlertRuleWithBody(ctx context.Context, id openapi_types.UUID, params *CreateAlertRuleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateAlertRuleRequestWithBody(c.Server, id, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -8509,8 +8548,8 @@ func (c *Client) CreateAlertRuleWithBody(ctx context.Context, id openapi_types.U
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with POST /v1/checks/{id}/alerts (the `CreateAlertRule` operationId).
-func (c *Client) CreateAlertRule(ctx context.Context, id openapi_types.UUID, body CreateAlertRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewCreateAlertRuleRequest(c.Server, id, body)
+func (c *Client) CreateAlertRule(ctx context.Context, id openapi_types.UUID, params *CreateAlertRuleParams, body CreateAlertRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateAlertRuleRequest(c.Server, id, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -8718,8 +8757,8 @@ func (c *Client) GetDeliveryMessage(ctx context.Context, id openapi_types.UUID, 
 // Makes one more attempt soon, with the same id and body, in any state of the delivery. A channel that is disabled or deleted gets none.
 //
 // Corresponds with POST /v1/deliveries/{id}/redeliver (the `Redeliver` operationId).
-func (c *Client) Redeliver(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewRedeliverRequest(c.Server, id)
+func (c *Client) Redeliver(ctx context.Context, id openapi_types.UUID, params *RedeliverParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRedeliverRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -8852,8 +8891,8 @@ func (c *Client) ListNotificationChannels(ctx context.Context, params *ListNotif
 // Takes any type of body and a specified content type.
 //
 // Corresponds with POST /v1/notification-channels (the `CreateNotificationChannel` operationId).
-func (c *Client) CreateNotificationChannelWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewCreateNotificationChannelRequestWithBody(c.Server, contentType, body)
+func (c *Client) CreateNotificationChannelWithBody(ctx context.Context, params *CreateNotificationChannelParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateNotificationChannelRequestWithBody(c.Server, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -8869,8 +8908,8 @@ func (c *Client) CreateNotificationChannelWithBody(ctx context.Context, contentT
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with POST /v1/notification-channels (the `CreateNotificationChannel` operationId).
-func (c *Client) CreateNotificationChannel(ctx context.Context, body CreateNotificationChannelJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewCreateNotificationChannelRequest(c.Server, body)
+func (c *Client) CreateNotificationChannel(ctx context.Context, params *CreateNotificationChannelParams, body CreateNotificationChannelJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateNotificationChannelRequest(c.Server, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -8956,8 +8995,8 @@ func (c *Client) UpdateNotificationChannel(ctx context.Context, id openapi_types
 // Makes one attempt, even when the channel is disabled, and returns its outcome. The status is 200 whether or not the message arrived.
 //
 // Corresponds with POST /v1/notification-channels/{id}/test (the `TestNotificationChannel` operationId).
-func (c *Client) TestNotificationChannel(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewTestNotificationChannelRequest(c.Server, id)
+func (c *Client) TestNotificationChannel(ctx context.Context, id openapi_types.UUID, params *TestNotificationChannelParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewTestNotificationChannelRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -9180,18 +9219,18 @@ func NewListApiKeysRequest(server string, params *ListApiKeysParams) (*http.Requ
 }
 
 // NewCreateApiKeyRequest calls the generic CreateApiKey builder with application/json body
-func NewCreateApiKeyRequest(server string, body CreateApiKeyJSONRequestBody) (*http.Request, error) {
+func NewCreateApiKeyRequest(server string, params *CreateApiKeyParams, body CreateApiKeyJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
 	buf, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	bodyReader = bytes.NewReader(buf)
-	return NewCreateApiKeyRequestWithBody(server, "application/json", bodyReader)
+	return NewCreateApiKeyRequestWithBody(server, params, "application/json", bodyReader)
 }
 
 // NewCreateApiKeyRequestWithBody constructs an http.Request for the CreateApiKey method, with any body, and a specified content type
-func NewCreateApiKeyRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+func NewCreateApiKeyRequestWithBody(server string, params *CreateApiKeyParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	serverURL, err := url.Parse(server)
@@ -9215,6 +9254,21 @@ func NewCreateApiKeyRequestWithBody(server string, contentType string, body io.R
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
 
 	return req, nil
 }
@@ -9840,18 +9894,18 @@ func NewListChecksRequest(server string, params *ListChecksParams) (*http.Reques
 }
 
 // NewCreateCheckRequest calls the generic CreateCheck builder with application/json body
-func NewCreateCheckRequest(server string, body CreateCheckJSONRequestBody) (*http.Request, error) {
+func NewCreateCheckRequest(server string, params *CreateCheckParams, body CreateCheckJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
 	buf, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	bodyReader = bytes.NewReader(buf)
-	return NewCreateCheckRequestWithBody(server, "application/json", bodyReader)
+	return NewCreateCheckRequestWithBody(server, params, "application/json", bodyReader)
 }
 
 // NewCreateCheckRequestWithBody constructs an http.Request for the CreateCheck method, with any body, and a specified content type
-func NewCreateCheckRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+func NewCreateCheckRequestWithBody(server string, params *CreateCheckParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	serverURL, err := url.Parse(server)
@@ -9875,6 +9929,21 @@ func NewCreateCheckRequestWithBody(server string, contentType string, body io.Re
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
 
 	return req, nil
 }
@@ -10068,18 +10137,18 @@ func NewListAlertRulesRequest(server string, id openapi_types.UUID, params *List
 }
 
 // NewCreateAlertRuleRequest calls the generic CreateAlertRule builder with application/json body
-func NewCreateAlertRuleRequest(server string, id openapi_types.UUID, body CreateAlertRuleJSONRequestBody) (*http.Request, error) {
+func NewCreateAlertRuleRequest(server string, id openapi_types.UUID, params *CreateAlertRuleParams, body CreateAlertRuleJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
 	buf, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	bodyReader = bytes.NewReader(buf)
-	return NewCreateAlertRuleRequestWithBody(server, id, "application/json", bodyReader)
+	return NewCreateAlertRuleRequestWithBody(server, id, params, "application/json", bodyReader)
 }
 
 // NewCreateAlertRuleRequestWithBody constructs an http.Request for the CreateAlertRule method, with any body, and a specified content type
-func NewCreateAlertRuleRequestWithBody(server string, id openapi_types.UUID, contentType string, body io.Reader) (*http.Request, error) {
+func NewCreateAlertRuleRequestWithBody(server string, id openapi_types.UUID, params *CreateAlertRuleParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -10110,6 +10179,21 @@ func NewCreateAlertRuleRequestWithBody(server string, id openapi_types.UUID, con
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
 
 	return req, nil
 }
@@ -10514,6 +10598,21 @@ func NewTestCheckRequest(server string, id openapi_types.UUID, params *TestCheck
 		return nil, err
 	}
 
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
 	return req, nil
 }
 
@@ -10822,7 +10921,7 @@ func NewGetDeliveryMessageRequest(server string, id openapi_types.UUID) (*http.R
 }
 
 // NewRedeliverRequest constructs an http.Request for the Redeliver method
-func NewRedeliverRequest(server string, id openapi_types.UUID) (*http.Request, error) {
+func NewRedeliverRequest(server string, id openapi_types.UUID, params *RedeliverParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -10850,6 +10949,21 @@ func NewRedeliverRequest(server string, id openapi_types.UUID) (*http.Request, e
 	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
 	}
 
 	return req, nil
@@ -11242,18 +11356,18 @@ func NewListNotificationChannelsRequest(server string, params *ListNotificationC
 }
 
 // NewCreateNotificationChannelRequest calls the generic CreateNotificationChannel builder with application/json body
-func NewCreateNotificationChannelRequest(server string, body CreateNotificationChannelJSONRequestBody) (*http.Request, error) {
+func NewCreateNotificationChannelRequest(server string, params *CreateNotificationChannelParams, body CreateNotificationChannelJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
 	buf, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	bodyReader = bytes.NewReader(buf)
-	return NewCreateNotificationChannelRequestWithBody(server, "application/json", bodyReader)
+	return NewCreateNotificationChannelRequestWithBody(server, params, "application/json", bodyReader)
 }
 
 // NewCreateNotificationChannelRequestWithBody constructs an http.Request for the CreateNotificationChannel method, with any body, and a specified content type
-func NewCreateNotificationChannelRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+func NewCreateNotificationChannelRequestWithBody(server string, params *CreateNotificationChannelParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	serverURL, err := url.Parse(server)
@@ -11277,6 +11391,21 @@ func NewCreateNotificationChannelRequestWithBody(server string, contentType stri
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
 
 	return req, nil
 }
@@ -11424,7 +11553,7 @@ func NewUpdateNotificationChannelRequestWithBody(server string, id openapi_types
 }
 
 // NewTestNotificationChannelRequest constructs an http.Request for the TestNotificationChannel method
-func NewTestNotificationChannelRequest(server string, id openapi_types.UUID) (*http.Request, error) {
+func NewTestNotificationChannelRequest(server string, id openapi_types.UUID, params *TestNotificationChannelParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -11452,6 +11581,21 @@ func NewTestNotificationChannelRequest(server string, id openapi_types.UUID) (*h
 	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
 	}
 
 	return req, nil
@@ -11761,21 +11905,21 @@ type ClientWithResponsesInterface interface {
 
 	// CreateApiKeyWithBodyWithResponse Create an API key
 	//
-	// The owner is mailed, and again 7 days before the key stops to work.
+	// The key is in `api_key`, which is shown once. A request that is repeated with its Idempotency-Key is answered without it: `api_key` is empty then. A key that got lost is revoked, and another one created. The owner is mailed, and again 7 days before the key stops to work.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/api-keys (the `CreateApiKey` operationId).
-	CreateApiKeyWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateApiKeyResponse, error)
+	CreateApiKeyWithBodyWithResponse(ctx context.Context, params *CreateApiKeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateApiKeyResponse, error)
 
 	// CreateApiKeyWithResponse Create an API key
 	//
-	// The owner is mailed, and again 7 days before the key stops to work.
+	// The key is in `api_key`, which is shown once. A request that is repeated with its Idempotency-Key is answered without it: `api_key` is empty then. A key that got lost is revoked, and another one created. The owner is mailed, and again 7 days before the key stops to work.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/api-keys (the `CreateApiKey` operationId).
-	CreateApiKeyWithResponse(ctx context.Context, body CreateApiKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateApiKeyResponse, error)
+	CreateApiKeyWithResponse(ctx context.Context, params *CreateApiKeyParams, body CreateApiKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateApiKeyResponse, error)
 
 	// DeleteApiKeyWithResponse Revoke an API key
 	//
@@ -11987,7 +12131,7 @@ type ClientWithResponsesInterface interface {
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/checks (the `CreateCheck` operationId).
-	CreateCheckWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateCheckResponse, error)
+	CreateCheckWithBodyWithResponse(ctx context.Context, params *CreateCheckParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateCheckResponse, error)
 
 	// CreateCheckWithResponse Create a check
 	//
@@ -11996,7 +12140,7 @@ type ClientWithResponsesInterface interface {
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/checks (the `CreateCheck` operationId).
-	CreateCheckWithResponse(ctx context.Context, body CreateCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateCheckResponse, error)
+	CreateCheckWithResponse(ctx context.Context, params *CreateCheckParams, body CreateCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateCheckResponse, error)
 
 	// DeleteCheckWithResponse Delete a check and everything that belongs to it
 	//
@@ -12044,7 +12188,7 @@ type ClientWithResponsesInterface interface {
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/checks/{id}/alerts (the `CreateAlertRule` operationId).
-	CreateAlertRuleWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateAlertRuleResponse, error)
+	CreateAlertRuleWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *CreateAlertRuleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateAlertRuleResponse, error)
 
 	// CreateAlertRuleWithResponse Create an alert rule
 	//
@@ -12053,7 +12197,7 @@ type ClientWithResponsesInterface interface {
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/checks/{id}/alerts (the `CreateAlertRule` operationId).
-	CreateAlertRuleWithResponse(ctx context.Context, id openapi_types.UUID, body CreateAlertRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateAlertRuleResponse, error)
+	CreateAlertRuleWithResponse(ctx context.Context, id openapi_types.UUID, params *CreateAlertRuleParams, body CreateAlertRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateAlertRuleResponse, error)
 
 	// DeleteAlertRuleWithResponse Delete an alert rule
 	//
@@ -12154,7 +12298,7 @@ type ClientWithResponsesInterface interface {
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/deliveries/{id}/redeliver (the `Redeliver` operationId).
-	RedeliverWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*RedeliverResponse, error)
+	RedeliverWithResponse(ctx context.Context, id openapi_types.UUID, params *RedeliverParams, reqEditors ...RequestEditorFn) (*RedeliverResponse, error)
 
 	// ListIncidentsWithResponse List the incidents, newest first
 	//
@@ -12218,14 +12362,14 @@ type ClientWithResponsesInterface interface {
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/notification-channels (the `CreateNotificationChannel` operationId).
-	CreateNotificationChannelWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateNotificationChannelResponse, error)
+	CreateNotificationChannelWithBodyWithResponse(ctx context.Context, params *CreateNotificationChannelParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateNotificationChannelResponse, error)
 
 	// CreateNotificationChannelWithResponse Create a notification channel
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/notification-channels (the `CreateNotificationChannel` operationId).
-	CreateNotificationChannelWithResponse(ctx context.Context, body CreateNotificationChannelJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateNotificationChannelResponse, error)
+	CreateNotificationChannelWithResponse(ctx context.Context, params *CreateNotificationChannelParams, body CreateNotificationChannelJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateNotificationChannelResponse, error)
 
 	// DeleteNotificationChannelWithResponse Delete a notification channel
 	//
@@ -12268,7 +12412,7 @@ type ClientWithResponsesInterface interface {
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/notification-channels/{id}/test (the `TestNotificationChannel` operationId).
-	TestNotificationChannelWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*TestNotificationChannelResponse, error)
+	TestNotificationChannelWithResponse(ctx context.Context, id openapi_types.UUID, params *TestNotificationChannelParams, reqEditors ...RequestEditorFn) (*TestNotificationChannelResponse, error)
 
 	// ListRegionsWithResponse List the regions that checks can run in
 	//
@@ -12618,6 +12762,8 @@ type CreateApiKeyResponse struct {
 	JSON401 *Unauthorized
 	// JSON403 the response for an HTTP 403 `application/json` response
 	JSON403 *Forbidden
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
 	// JSON413 the response for an HTTP 413 `application/json` response
 	JSON413 *RequestEntityTooLarge
 	// JSON429 the response for an HTTP 429 `application/json` response
@@ -12648,6 +12794,11 @@ func (r CreateApiKeyResponse) GetJSON401() *Unauthorized {
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
 func (r CreateApiKeyResponse) GetJSON403() *Forbidden {
 	return r.JSON403
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r CreateApiKeyResponse) GetJSON409() *Conflict {
+	return r.JSON409
 }
 
 // GetJSON413 returns the response for an HTTP 413 `application/json` response
@@ -14058,6 +14209,8 @@ type CreateCheckResponse struct {
 	JSON401 *Unauthorized
 	// JSON403 the response for an HTTP 403 `application/json` response
 	JSON403 *Forbidden
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
 	// JSON413 the response for an HTTP 413 `application/json` response
 	JSON413 *RequestEntityTooLarge
 	// JSON429 the response for an HTTP 429 `application/json` response
@@ -14092,6 +14245,11 @@ func (r CreateCheckResponse) GetJSON401() *Unauthorized {
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
 func (r CreateCheckResponse) GetJSON403() *Forbidden {
 	return r.JSON403
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r CreateCheckResponse) GetJSON409() *Conflict {
+	return r.JSON409
 }
 
 // GetJSON413 returns the response for an HTTP 413 `application/json` response
@@ -14578,6 +14736,8 @@ type CreateAlertRuleResponse struct {
 	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
 	// JSON413 the response for an HTTP 413 `application/json` response
 	JSON413 *RequestEntityTooLarge
 	// JSON429 the response for an HTTP 429 `application/json` response
@@ -14613,6 +14773,11 @@ func (r CreateAlertRuleResponse) GetJSON403() *Forbidden {
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
 func (r CreateAlertRuleResponse) GetJSON404() *NotFound {
 	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r CreateAlertRuleResponse) GetJSON409() *Conflict {
+	return r.JSON409
 }
 
 // GetJSON413 returns the response for an HTTP 413 `application/json` response
@@ -15184,6 +15349,8 @@ type TestCheckResponse struct {
 	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
 	// JSON429 the response for an HTTP 429 `application/json` response
 	JSON429 *TooManyRequests
 	// JSON500 the response for an HTTP 500 `application/json` response
@@ -15221,6 +15388,11 @@ func (r TestCheckResponse) GetJSON403() *Forbidden {
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
 func (r TestCheckResponse) GetJSON404() *NotFound {
 	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r TestCheckResponse) GetJSON409() *Conflict {
+	return r.JSON409
 }
 
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
@@ -16506,6 +16678,8 @@ type CreateNotificationChannelResponse struct {
 	JSON401 *Unauthorized
 	// JSON403 the response for an HTTP 403 `application/json` response
 	JSON403 *Forbidden
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
 	// JSON413 the response for an HTTP 413 `application/json` response
 	JSON413 *RequestEntityTooLarge
 	// JSON429 the response for an HTTP 429 `application/json` response
@@ -16536,6 +16710,11 @@ func (r CreateNotificationChannelResponse) GetJSON401() *Unauthorized {
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
 func (r CreateNotificationChannelResponse) GetJSON403() *Forbidden {
 	return r.JSON403
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r CreateNotificationChannelResponse) GetJSON409() *Conflict {
+	return r.JSON409
 }
 
 // GetJSON413 returns the response for an HTTP 413 `application/json` response
@@ -16916,6 +17095,8 @@ type TestNotificationChannelResponse struct {
 	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
 	// JSON429 the response for an HTTP 429 `application/json` response
 	JSON429 *TooManyRequests
 	// JSON500 the response for an HTTP 500 `application/json` response
@@ -16953,6 +17134,11 @@ func (r TestNotificationChannelResponse) GetJSON403() *Forbidden {
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
 func (r TestNotificationChannelResponse) GetJSON404() *NotFound {
 	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r TestNotificationChannelResponse) GetJSON409() *Conflict {
+	return r.JSON409
 }
 
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
@@ -17370,13 +17556,13 @@ func (c *ClientWithResponses) ListApiKeysWithResponse(ctx context.Context, param
 
 // CreateApiKeyWithBodyWithResponse Create an API key
 //
-// The owner is mailed, and again 7 days before the key stops to work.
+// The key is in `api_key`, which is shown once. A request that is repeated with its Idempotency-Key is answered without it: `api_key` is empty then. A key that got lost is revoked, and another one created. The owner is mailed, and again 7 days before the key stops to work.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/api-keys (the `CreateApiKey` operationId).
-func (c *ClientWithResponses) CreateApiKeyWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateApiKeyResponse, error) {
-	rsp, err := c.CreateApiKeyWithBody(ctx, contentType, body, reqEditors...)
+func (c *ClientWithResponses) CreateApiKeyWithBodyWithResponse(ctx context.Context, params *CreateApiKeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateApiKeyResponse, error) {
+	rsp, err := c.CreateApiKeyWithBody(ctx, params, contentType, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -17385,13 +17571,13 @@ func (c *ClientWithResponses) CreateApiKeyWithBodyWithResponse(ctx context.Conte
 
 // CreateApiKeyWithResponse Create an API key
 //
-// The owner is mailed, and again 7 days before the key stops to work.
+// The key is in `api_key`, which is shown once. A request that is repeated with its Idempotency-Key is answered without it: `api_key` is empty then. A key that got lost is revoked, and another one created. The owner is mailed, and again 7 days before the key stops to work.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/api-keys (the `CreateApiKey` operationId).
-func (c *ClientWithResponses) CreateApiKeyWithResponse(ctx context.Context, body CreateApiKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateApiKeyResponse, error) {
-	rsp, err := c.CreateApiKey(ctx, body, reqEditors...)
+func (c *ClientWithResponses) CreateApiKeyWithResponse(ctx context.Context, params *CreateApiKeyParams, body CreateApiKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateApiKeyResponse, error) {
+	rsp, err := c.CreateApiKey(ctx, params, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -17758,8 +17944,8 @@ func (c *ClientWithResponses) ListChecksWithResponse(ctx context.Context, params
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/checks (the `CreateCheck` operationId).
-func (c *ClientWithResponses) CreateCheckWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateCheckResponse, error) {
-	rsp, err := c.CreateCheckWithBody(ctx, contentType, body, reqEditors...)
+func (c *ClientWithResponses) CreateCheckWithBodyWithResponse(ctx context.Context, params *CreateCheckParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateCheckResponse, error) {
+	rsp, err := c.CreateCheckWithBody(ctx, params, contentType, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -17773,8 +17959,8 @@ func (c *ClientWithResponses) CreateCheckWithBodyWithResponse(ctx context.Contex
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/checks (the `CreateCheck` operationId).
-func (c *ClientWithResponses) CreateCheckWithResponse(ctx context.Context, body CreateCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateCheckResponse, error) {
-	rsp, err := c.CreateCheck(ctx, body, reqEditors...)
+func (c *ClientWithResponses) CreateCheckWithResponse(ctx context.Context, params *CreateCheckParams, body CreateCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateCheckResponse, error) {
+	rsp, err := c.CreateCheck(ctx, params, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -17857,8 +18043,8 @@ func (c *ClientWithResponses) ListAlertRulesWithResponse(ctx context.Context, id
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/checks/{id}/alerts (the `CreateAlertRule` operationId).
-func (c *ClientWithResponses) CreateAlertRuleWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateAlertRuleResponse, error) {
-	rsp, err := c.CreateAlertRuleWithBody(ctx, id, contentType, body, reqEditors...)
+func (c *ClientWithResponses) CreateAlertRuleWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *CreateAlertRuleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateAlertRuleResponse, error) {
+	rsp, err := c.CreateAlertRuleWithBody(ctx, id, params, contentType, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -17872,8 +18058,8 @@ func (c *ClientWithResponses) CreateAlertRuleWithBodyWithResponse(ctx context.Co
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/checks/{id}/alerts (the `CreateAlertRule` operationId).
-func (c *ClientWithResponses) CreateAlertRuleWithResponse(ctx context.Context, id openapi_types.UUID, body CreateAlertRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateAlertRuleResponse, error) {
-	rsp, err := c.CreateAlertRule(ctx, id, body, reqEditors...)
+func (c *ClientWithResponses) CreateAlertRuleWithResponse(ctx context.Context, id openapi_types.UUID, params *CreateAlertRuleParams, body CreateAlertRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateAlertRuleResponse, error) {
+	rsp, err := c.CreateAlertRule(ctx, id, params, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -18051,8 +18237,8 @@ func (c *ClientWithResponses) GetDeliveryMessageWithResponse(ctx context.Context
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/deliveries/{id}/redeliver (the `Redeliver` operationId).
-func (c *ClientWithResponses) RedeliverWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*RedeliverResponse, error) {
-	rsp, err := c.Redeliver(ctx, id, reqEditors...)
+func (c *ClientWithResponses) RedeliverWithResponse(ctx context.Context, id openapi_types.UUID, params *RedeliverParams, reqEditors ...RequestEditorFn) (*RedeliverResponse, error) {
+	rsp, err := c.Redeliver(ctx, id, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -18163,8 +18349,8 @@ func (c *ClientWithResponses) ListNotificationChannelsWithResponse(ctx context.C
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/notification-channels (the `CreateNotificationChannel` operationId).
-func (c *ClientWithResponses) CreateNotificationChannelWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateNotificationChannelResponse, error) {
-	rsp, err := c.CreateNotificationChannelWithBody(ctx, contentType, body, reqEditors...)
+func (c *ClientWithResponses) CreateNotificationChannelWithBodyWithResponse(ctx context.Context, params *CreateNotificationChannelParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateNotificationChannelResponse, error) {
+	rsp, err := c.CreateNotificationChannelWithBody(ctx, params, contentType, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -18176,8 +18362,8 @@ func (c *ClientWithResponses) CreateNotificationChannelWithBodyWithResponse(ctx 
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/notification-channels (the `CreateNotificationChannel` operationId).
-func (c *ClientWithResponses) CreateNotificationChannelWithResponse(ctx context.Context, body CreateNotificationChannelJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateNotificationChannelResponse, error) {
-	rsp, err := c.CreateNotificationChannel(ctx, body, reqEditors...)
+func (c *ClientWithResponses) CreateNotificationChannelWithResponse(ctx context.Context, params *CreateNotificationChannelParams, body CreateNotificationChannelJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateNotificationChannelResponse, error) {
+	rsp, err := c.CreateNotificationChannel(ctx, params, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -18249,8 +18435,8 @@ func (c *ClientWithResponses) UpdateNotificationChannelWithResponse(ctx context.
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/notification-channels/{id}/test (the `TestNotificationChannel` operationId).
-func (c *ClientWithResponses) TestNotificationChannelWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*TestNotificationChannelResponse, error) {
-	rsp, err := c.TestNotificationChannel(ctx, id, reqEditors...)
+func (c *ClientWithResponses) TestNotificationChannelWithResponse(ctx context.Context, id openapi_types.UUID, params *TestNotificationChannelParams, reqEditors ...RequestEditorFn) (*TestNotificationChannelResponse, error) {
+	rsp, err := c.TestNotificationChannel(ctx, id, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -18628,6 +18814,13 @@ func ParseCreateApiKeyResponse(rsp *http.Response) (*CreateApiKeyResponse, error
 			return nil, err
 		}
 		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
 		var dest RequestEntityTooLarge
@@ -20067,6 +20260,13 @@ func ParseCreateCheckResponse(rsp *http.Response) (*CreateCheckResponse, error) 
 		}
 		response.JSON403 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
 		var dest RequestEntityTooLarge
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -20635,6 +20835,13 @@ func ParseCreateAlertRuleResponse(rsp *http.Response) (*CreateAlertRuleResponse,
 			return nil, err
 		}
 		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
 		var dest RequestEntityTooLarge
@@ -21275,6 +21482,13 @@ func ParseTestCheckResponse(rsp *http.Response) (*TestCheckResponse, error) {
 			return nil, err
 		}
 		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
 		var dest TooManyRequests
@@ -22685,6 +22899,13 @@ func ParseCreateNotificationChannelResponse(rsp *http.Response) (*CreateNotifica
 		}
 		response.JSON403 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
 		var dest RequestEntityTooLarge
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -23121,6 +23342,13 @@ func ParseTestNotificationChannelResponse(rsp *http.Response) (*TestNotification
 			return nil, err
 		}
 		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
 		var dest TooManyRequests
