@@ -102,6 +102,7 @@ type Store interface {
 	regionStore
 	checkStore
 	testStore
+	tryStore
 	loadStore
 	resultStore
 	checkRegionStore
