@@ -66,8 +66,8 @@ func TestIncidents(t *testing.T) {
 	p.Vote(fra, true)
 	p.Vote(fra, false)
 	p.AwaitIdle()
-	if _, n, err := p.Store.Incidents(t.Context(), p.Org.ID, vigil.IncidentFilter{Page: vigil.Page{Limit: 10}}); err != nil || n != 2 {
-		t.Errorf("%d incidents, %v", n, err)
+	if _, n, err := p.Store.Incidents(t.Context(), p.Org.ID, vigil.IncidentFilter{Page: vigil.Page{Limit: 10}}); err != nil || n.Total != 2 {
+		t.Errorf("%d incidents, %v", n.Total, err)
 	}
 
 	// Temporal loses the workflow of an open incident: resolving starts another.
@@ -125,8 +125,8 @@ func race(p *workerstest.ControlPlane, rounds int, regions ...string) {
 	}
 	_, after, err := p.Store.Incidents(p.Context(), p.Org.ID, vigil.IncidentFilter{Page: vigil.Page{Limit: 1}})
 	p.OK(err)
-	p.Logf("%d episodes of 64 votes in %v: %d incidents", rounds, time.Since(began).Round(time.Millisecond), after-before)
-	if after-before != rounds {
-		p.Errorf("%d incidents of %d episodes", after-before, rounds)
+	p.Logf("%d episodes of 64 votes in %v: %d incidents", rounds, time.Since(began).Round(time.Millisecond), after.Total-before.Total)
+	if after.Total-before.Total != rounds {
+		p.Errorf("%d incidents of %d episodes", after.Total-before.Total, rounds)
 	}
 }
