@@ -63,7 +63,8 @@ type channelConfig = json.RawMessage
 
 func (c *channels) show(channel vigil.Channel) notificationChannelView {
 	view := notificationChannelView{
-		ID: channel.ID, OrgID: channel.OrgID, Name: channel.Name, Type: channel.Type, Enabled: channel.Enabled, Labels: labelsView(channel.Labels),
+		ID: channel.ID, OrgID: channel.OrgID, Name: channel.Name, Type: channel.Type, Enabled: channel.Enabled,
+		Labels:    labelsView(channel.Labels),
 		Config:    c.types.Secrets(channel.Type).Mask(channel.Config),
 		CreatedAt: channel.CreatedAt.UTC(), UpdatedAt: channel.UpdatedAt.UTC(),
 	}

@@ -227,4 +227,3 @@ func (m *BulkMembers) changeLabels(labels vigil.Labels) (vigil.Labels, error) {
 	maps.Copy(changed, m.AddLabels.Value)
 	return changed, changed.Validate()
 }
-

@@ -62,7 +62,8 @@ func TestBulk(t *testing.T) {
 
 	t.Run("PlanLimitChangesNothing", func(t *testing.T) { //nolint:paralleltest // as above
 		r := a.want(t, http.StatusBadRequest, http.MethodPost, path, map[string]any{
-			"action": "set", "selector": map[string]any{"labels": []string{"team"}}, "members": map[string]any{"regions": []string{"na-east-ewr", "eu-central-fra"}},
+			"action": "set", "selector": map[string]any{"labels": []string{"team"}},
+			"members": map[string]any{"regions": []string{"na-east-ewr", "eu-central-fra"}},
 		})
 		if id, _ := r.detail("check_id").(string); id == "" {
 			t.Errorf("the answer does not say which check: %s", r.raw)
@@ -85,7 +86,8 @@ func TestBulk(t *testing.T) {
 	})
 
 	t.Run("Disable", func(t *testing.T) { //nolint:paralleltest // as above
-		got := a.want(t, http.StatusOK, http.MethodPost, path, map[string]any{"action": "disable", "ids": []string{ids[0], ids[1], ids[0]}}).data(t)
+		body := map[string]any{"action": "disable", "ids": []string{ids[0], ids[1], ids[0]}}
+		got := a.want(t, http.StatusOK, http.MethodPost, path, body).data(t)
 		if got["matched"] != 2.0 || got["changed"] != 2.0 {
 			t.Errorf("got %v", got)
 		}
@@ -122,7 +124,8 @@ func TestBulk(t *testing.T) {
 	})
 
 	t.Run("Delete", func(t *testing.T) { //nolint:paralleltest // as above
-		got := a.want(t, http.StatusOK, http.MethodPost, path, map[string]any{"action": "delete", "selector": map[string]any{"query": "HOME"}}).data(t)
+		body := map[string]any{"action": "delete", "selector": map[string]any{"query": "HOME"}}
+		got := a.want(t, http.StatusOK, http.MethodPost, path, body).data(t)
 		if got["changed"] != 4.0 {
 			t.Errorf("got %v", got)
 		}

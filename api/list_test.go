@@ -39,7 +39,8 @@ func TestLabelsOfResources(t *testing.T) {
 	check := a.check(t, with("labels", labels))
 	at := "/v1/checks/" + text(check, "id")
 	rule := a.want(t, http.StatusCreated, http.MethodPost, at+"/alerts", map[string]any{
-		"name": "Down", "condition": map[string]any{"health_status": "down"}, "notification_channel_ids": []string{text(channel, "id")}, "labels": labels,
+		"name": "Down", "condition": map[string]any{"health_status": "down"},
+		"notification_channel_ids": []string{text(channel, "id")}, "labels": labels,
 	}).data(t)
 	for path, made := range map[string]map[string]any{
 		"/v1/checks/": check, "/v1/notification-channels/": channel, at + "/alerts/": rule,
@@ -63,7 +64,9 @@ func TestLabelsOfResources(t *testing.T) {
 			if strings.HasSuffix(list, "/alerts") {
 				list = "/v1/alert-rules"
 			}
-			for query, want := range map[string]int{"label=a/b": 1, "label=a/b%3D": 1, "label=a/b%3Dx": 0, "label=team": 0, "label=a/b&label=team": 0} {
+			for query, want := range map[string]int{
+				"label=a/b": 1, "label=a/b%3D": 1, "label=a/b%3Dx": 0, "label=team": 0, "label=a/b&label=team": 0,
+			} {
 				if rows := a.want(t, http.StatusOK, http.MethodGet, list+"?"+query, nil).rows(t); len(rows) != want {
 					t.Errorf("%s finds %d, want %d", query, len(rows), want)
 				}
@@ -160,7 +163,8 @@ func TestAlertRulesOfAllChecks(t *testing.T) {
 		check := a.check(t)
 		checks = append(checks, text(check, "id"))
 		rule := a.want(t, http.StatusCreated, http.MethodPost, "/v1/checks/"+checks[i]+"/alerts", map[string]any{
-			"name": "Down", "condition": map[string]any{"health_status": "down"}, "notification_channel_ids": []string{text(channel, "id")}, "enabled": i != 2,
+			"name": "Down", "condition": map[string]any{"health_status": "down"}, "enabled": i != 2,
+			"notification_channel_ids": []string{text(channel, "id")},
 		}).data(t)
 		rules = append(rules, text(rule, "id"))
 		got := a.want(t, http.StatusOK, http.MethodGet, "/v1/alert-rules/"+rules[i], nil).data(t)

@@ -29,19 +29,25 @@ type ReadOptions struct {
 	Checks  int       // of one organization
 	Rounds  int       // how often each read is measured
 	Out     io.Writer // where the report goes
+	// Dir keeps the database, for another measurement; empty removes it. What is filled
+	// already is not filled again.
+	Dir string
 }
 
 // MeasureReads fills a database with results, and prints how long the reads of lists,
 // results and summaries take and the slowest plan among them. The database is in a
 // directory of its own, which is removed at the end.
 func MeasureReads(ctx context.Context, o ReadOptions) error {
-	dir, err := os.MkdirTemp("", "vigil-bench-")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // Postgres may run as another user, who passes through
-		return err
+	dir := o.Dir
+	if dir == "" {
+		var err error
+		if dir, err = os.MkdirTemp("", "vigil-bench-"); err != nil {
+			return err
+		}
+		defer func() { _ = os.RemoveAll(dir) }()
+		if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // Postgres may run as another user, who passes through
+			return err
+		}
 	}
 	data, err := standalone.OpenDataDir(dir)
 	if err != nil {
@@ -75,24 +81,42 @@ func measureReads(ctx context.Context, o ReadOptions, dsn string) error {
 		return err
 	}
 	defer func() { _ = db.Close() }()
-	_, org, err := store.CreateAccount(ctx, vigil.Organization{Name: "Bench"}, vigil.User{Email: "bench@example.com", Name: "Bench"}, nil)
+	r := &reads{ReadOptions: o, store: store, db: db}
+	if err := r.prepare(ctx); err != nil {
+		return err
+	}
+	return r.measure(ctx)
+}
+
+// prepare fills the database unless an earlier measurement has.
+func (r *reads) prepare(ctx context.Context) error {
+	var size string
+	var stored int64
+	const state = "SELECT pg_size_pretty(pg_database_size(current_database())), (SELECT coalesce(sum(total), 0) FROM result_rollups)"
+	if err := r.db.QueryRowContext(ctx, state).Scan(&size, &stored); err != nil {
+		return err
+	}
+	if stored > 0 {
+		r.data = newReadsData(r.ReadOptions, uuid.Nil)
+		err := r.db.QueryRowContext(ctx, "SELECT org_id, max(last_slot) FROM check_regions GROUP BY 1").Scan(&r.data.org, &r.data.now)
+		_, _ = fmt.Fprintf(r.Out, "%d results, %s\n\n", stored, size)
+		return err
+	}
+	_, org, err := r.store.CreateAccount(ctx, vigil.Organization{Name: "Bench"}, vigil.User{Email: "bench@example.com", Name: "Bench"}, nil)
 	if err != nil {
 		return err
 	}
-	r := &reads{ReadOptions: o, store: store, db: db, org: org.ID, data: newReadsData(o, org.ID)}
 	began := time.Now()
-	if err := r.data.fill(ctx, db, func(text string) { _, _ = fmt.Fprintf(o.Out, "  %s\n", text) }); err != nil {
+	r.data = newReadsData(r.ReadOptions, org.ID)
+	if err := r.data.fill(ctx, r.db, func(text string) { _, _ = fmt.Fprintf(r.Out, "  %s\n", text) }); err != nil {
 		return err
 	}
-	var size string
-	var stored int64
-	if err := db.QueryRowContext(ctx, "SELECT pg_size_pretty(pg_database_size(current_database())), (SELECT sum(total) FROM result_rollups)").
-		Scan(&size, &stored); err != nil {
+	if err := r.db.QueryRowContext(ctx, state).Scan(&size, &stored); err != nil {
 		return err
 	}
-	_, _ = fmt.Fprintf(o.Out, "%d checks, %d results in %d days, %s, filled in %v\n\n",
-		o.Checks, stored, readsDays, size, time.Since(began).Round(time.Second))
-	return r.measure(ctx)
+	_, _ = fmt.Fprintf(r.Out, "%d checks, %d results in %d days, %s, filled in %v\n\n",
+		r.Checks, stored, readsDays, size, time.Since(began).Round(time.Second))
+	return nil
 }
 
 // reads measures the reads of a filled database.
@@ -101,7 +125,6 @@ type reads struct {
 
 	store *storage.Store
 	db    *sql.DB
-	org   uuid.UUID
 	data  *readsData
 
 	mu      sync.Mutex
@@ -176,11 +199,14 @@ func (h *slowQueries) AfterQuery(_ context.Context, event *bun.QueryEvent) {
 func (r *reads) all() []oneRead {
 	list := func(list vigil.CheckList) func(context.Context) error {
 		return func(ctx context.Context) error {
-			_, _, err := r.store.Checks(ctx, r.org, list)
+			_, _, err := r.store.Checks(ctx, r.data.org, list)
 			return err
 		}
 	}
 	page := vigil.Page{Limit: 100}
+	filtered := func(f vigil.CheckFilter) func(context.Context) error {
+		return list(vigil.CheckList{CheckFilter: f, Page: page})
+	}
 	team := "team7"
 	return append([]oneRead{
 		{"checks, first page", list(vigil.CheckList{Page: page})},
@@ -189,17 +215,17 @@ func (r *reads) all() []oneRead {
 			return list(vigil.CheckList{Sort: vigil.SortName, Page: r.anywhere(true)})(ctx)
 		}},
 		{"checks, at offset 9000", list(vigil.CheckList{Page: vigil.Page{Limit: 100, Offset: r.Checks * 9 / 10}})},
-		{"checks, a text that one has", list(vigil.CheckList{CheckFilter: vigil.CheckFilter{Query: "host-" + strconv.Itoa(r.Checks/2) + "."}, Page: page})},
-		{"checks of a type", list(vigil.CheckList{CheckFilter: vigil.CheckFilter{Type: vigil.TypeDNS}, Page: page})},
-		{"checks with a label", list(vigil.CheckList{CheckFilter: vigil.CheckFilter{Labels: []vigil.LabelSelector{{Key: "team", Value: &team}}}, Page: page})},
-		{"checks that fail", list(vigil.CheckList{CheckFilter: vigil.CheckFilter{Health: vigil.Unhealthy}, Page: page})},
+		{"checks, a text that one has", filtered(vigil.CheckFilter{Query: "host-" + strconv.Itoa(r.Checks/2) + "."})},
+		{"checks of a type", filtered(vigil.CheckFilter{Type: vigil.TypeDNS})},
+		{"checks with a label", filtered(vigil.CheckFilter{Labels: []vigil.LabelSelector{{Key: "team", Value: &team}}})},
+		{"checks that fail", filtered(vigil.CheckFilter{Health: vigil.Unhealthy})},
 		{"counts by health", func(ctx context.Context) error {
-			_, err := r.store.CheckCounts(ctx, r.org, vigil.CheckFilter{})
+			_, err := r.store.CheckCounts(ctx, r.data.org, vigil.CheckFilter{})
 			return err
 		}},
 		{"summary of 100 checks", r.summaries},
 		{"alert rules, first page", func(ctx context.Context) error {
-			_, _, err := r.store.Rules(ctx, r.org, vigil.RuleFilter{Page: page})
+			_, _, err := r.store.Rules(ctx, r.data.org, vigil.RuleFilter{Page: page})
 			return err
 		}},
 	}, r.ofResults()...)
@@ -212,7 +238,7 @@ func (r *reads) ofResults() []oneRead {
 			if err != nil {
 				return err
 			}
-			_, _, err = r.store.Results(ctx, r.org, id, vigil.ResultFilter{Page: page()})
+			_, _, err = r.store.Results(ctx, r.data.org, id, vigil.ResultFilter{Page: page()})
 			return err
 		}
 	}
@@ -225,7 +251,7 @@ func (r *reads) ofResults() []oneRead {
 			if err != nil {
 				return err
 			}
-			_, err = r.store.Uptime(ctx, r.org, id, period)
+			_, err = r.store.Uptime(ctx, r.data.org, id, period)
 			return err
 		}
 	}
@@ -245,7 +271,7 @@ func (r *reads) ofResults() []oneRead {
 			if err != nil {
 				return err
 			}
-			_, err = r.store.UptimeDays(ctx, r.org, id, readsDays)
+			_, err = r.store.UptimeDays(ctx, r.data.org, id, readsDays)
 			return err
 		}},
 	}
@@ -263,7 +289,7 @@ func (r *reads) anywhere(byName bool) vigil.Page {
 
 // summaries reads the summaries of 100 checks that follow each other in the list.
 func (r *reads) summaries(ctx context.Context) error {
-	checks, _, err := r.store.Checks(ctx, r.org, vigil.CheckList{Page: r.anywhere(false)})
+	checks, _, err := r.store.Checks(ctx, r.data.org, vigil.CheckList{Page: r.anywhere(false)})
 	if err != nil {
 		return err
 	}
@@ -271,7 +297,7 @@ func (r *reads) summaries(ctx context.Context) error {
 	for i, check := range checks {
 		ids[i] = check.ID
 	}
-	sums, err := r.store.Summaries(ctx, r.org, ids)
+	sums, err := r.store.Summaries(ctx, r.data.org, ids)
 	if err == nil && len(sums) != len(ids) {
 		return fmt.Errorf("%d summaries of %d checks", len(sums), cmp.Or(len(ids), -1))
 	}

@@ -81,8 +81,8 @@ func (d *readsData) fillChecks(ctx context.Context, db *sql.DB) error {
 			$5::timestamptz - interval '90 days' + n * interval '1 second', $5::timestamptz - n * interval '1 second'
 		FROM generate_series(1, $2::int) AS n`,
 		`INSERT INTO alert_rules (id, org_id, check_id, name, condition, channel_ids, notify_on, region_policy, enabled, created_at, updated_at)
-		SELECT md5('rule' || n)::uuid, $1, md5('check' || n)::uuid, 'Rule ' || n, '{"failure_threshold": 3}', ARRAY[md5('channel' || n % 20)::uuid],
-			'unhealthy', 'any', true, $5::timestamptz - n * interval '1 second', $5::timestamptz FROM generate_series(1, $2::int) AS n
+		SELECT md5('rule' || n)::uuid, $1, md5('check' || n)::uuid, 'Rule ' || n, '{"failure_threshold": 3}',
+			ARRAY[md5('channel' || n % 20)::uuid], 'unhealthy', 'any', true, $5::timestamptz - n * interval '1 second', $5::timestamptz FROM generate_series(1, $2::int) AS n
 		WHERE $3 + $4 >= 0`,
 	} {
 		if _, err := db.ExecContext(ctx, statement, d.org, d.checks, d.dense, d.daily, d.now); err != nil {
@@ -105,14 +105,16 @@ func (d *readsData) fillDay(ctx context.Context, db *sql.DB, day time.Time) erro
 		until = d.now
 	}
 	const minutes = `INSERT INTO %s
-		SELECT c.id, '` + readsRegion + `', t, gen_random_uuid(), t + random() * interval '20 ms', false, random() > 0.01, 20 + random() * 100, 200, NULL,
+		SELECT c.id, '` + readsRegion + `', t, gen_random_uuid(), t + random() * interval '20 ms', false, random() > 0.01,
+			20 + random() * 100, 200, NULL,
 			CASE WHEN $5 THEN '{"ip": "192.0.2.7", "timings": {"dns_ms": 1.5, "connect_ms": 3.25, "ttfb_ms": 40.0}}'::jsonb END
 		FROM generate_series($1::timestamptz, $2::timestamptz, interval '1 minute') AS t
 		CROSS JOIN (SELECT md5('check' || n)::uuid AS id FROM generate_series($3::int, $4::int) AS n) AS c`
 	const once = `INSERT INTO %s
 		SELECT md5('check' || n)::uuid, '` + readsRegion + `', $1::timestamptz + n * interval '1 second', gen_random_uuid(),
 			$1::timestamptz + n * interval '1 second', false, true, 30, 200, NULL, NULL FROM generate_series($2::int, $3::int) AS n`
-	if _, err := db.ExecContext(ctx, fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s (LIKE results INCLUDING DEFAULTS INCLUDING CONSTRAINTS)", partition)); err != nil {
+	const create = "CREATE TABLE IF NOT EXISTS %s (LIKE results INCLUDING DEFAULTS INCLUDING CONSTRAINTS)"
+	if _, err := db.ExecContext(ctx, fmt.Sprintf(create, partition)); err != nil {
 		return err
 	}
 	if !until.Before(day) {

@@ -62,8 +62,8 @@ func TestBulkIsAllOrNothing(t *testing.T) {
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		n := count(t, s, "SELECT count(*) FROM checks AS c JOIN check_regions AS r ON r.check_id = c.id WHERE c.interval_ms = ?0 AND r.interval_ms = ?0 AND r.desired = c.revision",
-			interval.Milliseconds())
+		n := count(t, s, `SELECT count(*) FROM checks AS c JOIN check_regions AS r ON r.check_id = c.id
+			WHERE c.interval_ms = ?0 AND r.interval_ms = ?0 AND r.desired = c.revision`, interval.Milliseconds())
 		if n != checks {
 			t.Errorf("round %d: %d of %d checks have the interval and loops of the same revision", round, n, checks)
 		}
@@ -77,7 +77,8 @@ func TestBulkChanges(t *testing.T) {
 	s, _ := newStore(t)
 	org, user := newOrg(t, s)
 	other, _ := newOrg(t, s)
-	one, two, three := newCheck(t, s, draft(org.ID, newark, frankfurt)), newCheck(t, s, draft(org.ID, newark)), newCheck(t, s, draft(org.ID, newark))
+	one := newCheck(t, s, draft(org.ID, newark, frankfurt))
+	two, three := newCheck(t, s, draft(org.ID, newark)), newCheck(t, s, draft(org.ID, newark))
 	foreign := newCheck(t, s, draft(other.ID, newark))
 	off := update(t, s, three, func(c *vigil.Check) { c.Enabled = false })
 	disable := func(c *vigil.Check) error { c.Enabled = false; return nil }
@@ -175,8 +176,10 @@ func TestBulkIsBounded(t *testing.T) {
 	s, _ := newStore(t)
 	org, _ := newOrg(t, s)
 	template := newCheck(t, s, draft(org.ID, newark))
-	_, err := s.DB().NewRaw(`INSERT INTO checks (id, org_id, name, type, config, target, interval_ms, regions, enabled, simultaneous, anchor, revision, created_at, updated_at)
-		SELECT gen_random_uuid(), org_id, name, type, config, target, interval_ms, regions, enabled, simultaneous, anchor, 1, created_at, updated_at
+	_, err := s.DB().NewRaw(`INSERT INTO checks
+			(id, org_id, name, type, config, target, interval_ms, regions, enabled, simultaneous, anchor, revision, created_at, updated_at)
+		SELECT gen_random_uuid(), org_id, name, type, config, target, interval_ms, regions, enabled, simultaneous, anchor, 1, created_at,
+			updated_at
 		FROM checks, generate_series(1, 1000) WHERE id = ?`, template.ID).Exec(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -82,8 +82,8 @@ func (s *Store) CheckCounts(ctx context.Context, orgID uuid.UUID, f vigil.CheckF
 	if ill.tooMany {
 		query = query.Join(latestResult).ColumnExpr(healthOf + " AS health")
 	} else {
-		query = query.ColumnExpr(`CASE WHEN c.id = ANY(?::uuid[]) THEN 'unhealthy' WHEN c.id = ANY(?::uuid[]) THEN 'unknown' ELSE 'healthy' END AS health`,
-			pgdialect.Array(ill.unhealthy), pgdialect.Array(ill.unknown))
+		const health = `CASE WHEN c.id = ANY(?::uuid[]) THEN 'unhealthy' WHEN c.id = ANY(?::uuid[]) THEN 'unknown' ELSE 'healthy' END AS health`
+		query = query.ColumnExpr(health, pgdialect.Array(ill.unhealthy), pgdialect.Array(ill.unknown))
 	}
 	var rows []struct {
 		Enabled bool

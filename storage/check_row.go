@@ -77,7 +77,8 @@ func (s *Store) sealedRow(c *vigil.Check) (*checkRow, error) {
 	return &checkRow{
 		ID: c.ID, OrgID: c.OrgID, Name: c.Name, Type: string(c.Type), Config: sealed, Target: c.Target,
 		IntervalMS: milliseconds(c.Interval), Regions: c.Regions, Enabled: c.Enabled, Simultaneous: c.Simultaneous,
-		Labels: storedLabels(c.Labels), Anchor: c.Anchor, Revision: c.Revision, ExpiresAt: c.ExpiresAt, CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt,
+		Labels: storedLabels(c.Labels),
+		Anchor: c.Anchor, Revision: c.Revision, ExpiresAt: c.ExpiresAt, CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt,
 	}, nil
 }
 

@@ -145,24 +145,27 @@ func TestCheckFilters(t *testing.T) {
 		filter vigil.CheckFilter
 		want   []int
 	}{
-		"Everything":         {vigil.CheckFilter{}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}},
-		"Name":               {vigil.CheckFilter{Query: "cHECK 1"}, []int{1, 10, 11}},
-		"Target":             {vigil.CheckFilter{Query: "HOST7."}, []int{7}},
-		"NotAPattern":        {vigil.CheckFilter{Query: "check_1"}, nil},
-		"PercentIsAPercent":  {vigil.CheckFilter{Query: "%"}, nil},
-		"NotAcrossTheTwo":    {vigil.CheckFilter{Query: "1host1"}, nil},
-		"Type":               {vigil.CheckFilter{Type: vigil.TypeDNS}, nil},
-		"Disabled":           {vigil.CheckFilter{Enabled: &no}, []int{0, 3, 6, 9}},
-		"Region":             {vigil.CheckFilter{Region: newark}, []int{0, 2, 4, 6, 8, 10}},
-		"Unhealthy":          {vigil.CheckFilter{Health: vigil.Unhealthy}, []int{3, 4, 5}},
-		"Healthy":            {vigil.CheckFilter{Health: vigil.Healthy}, []int{6, 7, 8, 9, 10, 11}},
-		"Unknown":            {vigil.CheckFilter{Health: vigil.Unknown}, []int{0, 1, 2}},
-		"Label":              {vigil.CheckFilter{Labels: []vigil.LabelSelector{{Key: "tier"}}}, []int{0, 1, 2, 3}},
-		"LabelValue":         {vigil.CheckFilter{Labels: []vigil.LabelSelector{{Key: "tier", Value: &value}}}, []int{0, 1, 2, 3}},
-		"Labels":             {vigil.CheckFilter{Labels: []vigil.LabelSelector{{Key: "tier"}, {Key: "team", Value: &web}}}, []int{0, 2}},
-		"HealthAndRegion":    {vigil.CheckFilter{Health: vigil.Unhealthy, Region: newark}, []int{4}},
-		"HealthAndEnabled":   {vigil.CheckFilter{Health: vigil.Healthy, Enabled: &yes}, []int{7, 8, 10, 11}},
-		"EverythingTogether": {vigil.CheckFilter{Query: "check", Type: vigil.TypeHTTP, Health: vigil.Unknown, Enabled: &yes, Region: newark, Labels: []vigil.LabelSelector{{Key: "team", Value: &web}}}, []int{2}},
+		"Everything":        {vigil.CheckFilter{}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}},
+		"Name":              {vigil.CheckFilter{Query: "cHECK 1"}, []int{1, 10, 11}},
+		"Target":            {vigil.CheckFilter{Query: "HOST7."}, []int{7}},
+		"NotAPattern":       {vigil.CheckFilter{Query: "check_1"}, nil},
+		"PercentIsAPercent": {vigil.CheckFilter{Query: "%"}, nil},
+		"NotAcrossTheTwo":   {vigil.CheckFilter{Query: "1host1"}, nil},
+		"Type":              {vigil.CheckFilter{Type: vigil.TypeDNS}, nil},
+		"Disabled":          {vigil.CheckFilter{Enabled: &no}, []int{0, 3, 6, 9}},
+		"Region":            {vigil.CheckFilter{Region: newark}, []int{0, 2, 4, 6, 8, 10}},
+		"Unhealthy":         {vigil.CheckFilter{Health: vigil.Unhealthy}, []int{3, 4, 5}},
+		"Healthy":           {vigil.CheckFilter{Health: vigil.Healthy}, []int{6, 7, 8, 9, 10, 11}},
+		"Unknown":           {vigil.CheckFilter{Health: vigil.Unknown}, []int{0, 1, 2}},
+		"Label":             {vigil.CheckFilter{Labels: []vigil.LabelSelector{{Key: "tier"}}}, []int{0, 1, 2, 3}},
+		"LabelValue":        {vigil.CheckFilter{Labels: []vigil.LabelSelector{{Key: "tier", Value: &value}}}, []int{0, 1, 2, 3}},
+		"Labels":            {vigil.CheckFilter{Labels: []vigil.LabelSelector{{Key: "tier"}, {Key: "team", Value: &web}}}, []int{0, 2}},
+		"HealthAndRegion":   {vigil.CheckFilter{Health: vigil.Unhealthy, Region: newark}, []int{4}},
+		"HealthAndEnabled":  {vigil.CheckFilter{Health: vigil.Healthy, Enabled: &yes}, []int{7, 8, 10, 11}},
+		"EverythingTogether": {vigil.CheckFilter{
+			Query: "check", Type: vigil.TypeHTTP, Health: vigil.Unknown, Enabled: &yes, Region: newark,
+			Labels: []vigil.LabelSelector{{Key: "team", Value: &web}},
+		}, []int{2}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -204,9 +207,12 @@ func TestMostChecksFail(t *testing.T) {
 	template := newCheck(t, s, draft(org.ID, newark))
 	for _, fill := range []string{
 		`CREATE TEMP TABLE more AS SELECT c.*, n FROM checks AS c, generate_series(1, 1500) AS n WHERE c.id = ?0`,
-		`INSERT INTO checks (id, org_id, name, type, config, target, interval_ms, regions, enabled, simultaneous, anchor, revision, created_at, updated_at)
-			SELECT md5(n::text)::uuid, org_id, name, type, config, target, interval_ms, regions, n % 10 > 0, simultaneous, anchor, 1, created_at, updated_at FROM more`,
-		`INSERT INTO check_regions (check_id, region, org_id, desired, active, start_at, anchor, interval_ms, counted_until, last_slot, last_time, health)
+		`INSERT INTO checks
+				(id, org_id, name, type, config, target, interval_ms, regions, enabled, simultaneous, anchor, revision, created_at, updated_at)
+			SELECT md5(n::text)::uuid, org_id, name, type, config, target, interval_ms, regions, n % 10 > 0, simultaneous, anchor, 1,
+				created_at, updated_at FROM more`,
+		`INSERT INTO check_regions
+				(check_id, region, org_id, desired, active, start_at, anchor, interval_ms, counted_until, last_slot, last_time, health)
 			SELECT md5(n::text)::uuid, 'na-east-ewr', org_id, 1, true, anchor, anchor, interval_ms, anchor, anchor, anchor,
 			CASE WHEN n % 4 = 0 THEN 'healthy' ELSE 'unhealthy' END FROM more`,
 	} {

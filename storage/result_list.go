@@ -88,12 +88,6 @@ type resultWalk struct {
 	kept int64
 }
 
-// steps of a walk, in days. A step that finds few results is followed by a longer one.
-const (
-	firstStep = 2
-	maxStep   = 64
-)
-
 func (w *resultWalk) page(ctx context.Context) ([]listedResultRow, vigil.Extent, error) {
 	if w.f.Offset > 0 {
 		return w.pageAtOffset(ctx)
@@ -102,44 +96,81 @@ func (w *resultWalk) page(ctx context.Context) ([]listedResultRow, vigil.Extent,
 	if err != nil {
 		return nil, vigil.Extent{}, err
 	}
-	var rows []listedResultRow
-	for step := int64(firstStep); ; {
-		low := max(from-step+1, w.floor)
-		for n := from; n >= low; n-- {
-			members = append(members, w.days(n, n+1))
-		}
-		found, err := w.read(ctx, members, rows)
-		if err != nil {
-			return nil, vigil.Extent{}, err
-		}
-		rows, members, from = append(rows, found...), nil, low-1
-		if w.ends(rows) || from < w.floor {
-			return w.finish(rows)
-		}
-		if err := w.findKept(ctx); err != nil {
-			return nil, vigil.Extent{}, err
-		}
-		if from < w.kept {
-			break
-		}
-		step = w.next(step, len(found), w.f.Limit+1-len(rows), from)
+	for low := max(from-1, w.floor); from >= low; from-- {
+		members = append(members, w.days(from, from+1))
 	}
-	found, err := w.read(ctx, []*bun.SelectQuery{w.days(w.floor, from+1)}, rows) // of the default partition
+	rows, err := w.read(ctx, members, nil)
 	if err != nil {
 		return nil, vigil.Extent{}, err
 	}
-	return w.finish(append(rows, found...))
+	if !w.ends(rows) && from >= w.floor {
+		if rows, err = w.readOlder(ctx, rows, from); err != nil {
+			return nil, vigil.Extent{}, err
+		}
+	}
+	return w.finish(rows)
 }
 
-// next returns how many days the next step reads: as many as have the missing rows when
-// they are as full as those of the last step.
-func (w *resultWalk) next(step int64, found, missing int, from int64) int64 {
-	if found == 0 {
-		step *= 8
-	} else {
-		step = (step*int64(missing) + int64(found) - 1) / int64(found)
+// maxDays is how many days a statement reads at most.
+const maxDays = 64
+
+// readOlder goes on from a day. Rollups say which days have results: they are stored with
+// the results. What is older than the oldest rollup is read at the end.
+func (w *resultWalk) readOlder(ctx context.Context, rows []listedResultRow, from int64) ([]listedResultRow, error) {
+	if err := w.findKept(ctx); err != nil {
+		return nil, err
 	}
-	return min(max(step, firstStep), maxStep, from-w.kept+1)
+	days, oldest, err := w.rollupDays(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	for len(days) > 0 && !w.ends(rows) {
+		n, sum := 1, days[0].N
+		for n < len(days) && sum < int64(w.f.Limit+1-len(rows)) && days[0].Day-days[n].Day < maxDays {
+			sum += days[n].N
+			n++
+		}
+		found, err := w.read(ctx, []*bun.SelectQuery{w.days(days[n-1].Day, days[0].Day+1)}, rows)
+		if err != nil {
+			return nil, err
+		}
+		rows, days = append(rows, found...), days[n:]
+	}
+	if w.ends(rows) {
+		return rows, nil
+	}
+	var members []*bun.SelectQuery
+	if upper := earlier(oldest, startOf(from+1)); startOf(w.kept).Before(upper) {
+		members = append(members, w.where("r.slot >= ? AND r.slot < ?", startOf(w.kept), upper))
+	}
+	if w.floor < min(w.kept, from+1) { // the default partition only
+		members = append(members, w.days(w.floor, min(w.kept, from+1)))
+	}
+	found, err := w.read(ctx, members, rows)
+	return append(rows, found...), err
+}
+
+// resultDay is a day and about how many results of it the filter selects.
+type resultDay struct{ Day, N int64 }
+
+// rollupDays returns the days up to from that have results, newest first, and the oldest
+// hour that has a rollup; a time after all of them without any.
+func (w *resultWalk) rollupDays(ctx context.Context, from int64) (days []resultDay, oldest time.Time, err error) {
+	oldest = startOf(from + 1)
+	var rows []struct {
+		Day, N int64
+		Oldest time.Time
+	}
+	err = w.rollups(startOf(w.kept)).Where("u.hour < ?", startOf(from+1)).
+		ColumnExpr("floor(extract(epoch FROM u.hour) / 86400)::bigint AS day, sum(?)::bigint AS n, min(u.hour) AS oldest", bun.Safe(w.counted())).
+		GroupExpr("1").OrderExpr("1 DESC").Scan(ctx, &rows)
+	for _, row := range rows {
+		oldest = row.Oldest
+		if row.N > 0 {
+			days = append(days, resultDay{row.Day, row.N})
+		}
+	}
+	return days, oldest, err
 }
 
 func (w *resultWalk) ends(rows []listedResultRow) bool {

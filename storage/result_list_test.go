@@ -38,7 +38,7 @@ func walk(t *testing.T, s *storage.Store, c vigil.Check, f vigil.ResultFilter) (
 	}
 }
 
-// TestResultsByCursor proves that a walk visits every result once, whatever lies between
+// TestResultsByCursor proves that a walk visits every result once, also with gaps between
 // them: days without results, partitions and the default one, and results of late slots.
 func TestResultsByCursor(t *testing.T) {
 	t.Parallel()
@@ -97,7 +97,8 @@ func TestResultsByCursor(t *testing.T) {
 		f.Limit = 4
 		got, total := walk(t, s, c, f)
 		f.Limit, f.Offset = 1000, 0
-		count := int(count(t, s, `SELECT count(*) FROM results WHERE check_id = ?0 AND (?1::timestamptz IS NULL OR time >= ?1) AND (?2::timestamptz IS NULL OR time < ?2)
+		count := int(count(t, s, `SELECT count(*) FROM results WHERE check_id = ?0
+			AND (?1::timestamptz IS NULL OR time >= ?1) AND (?2::timestamptz IS NULL OR time < ?2)
 			AND (?3 = '' OR region = ?3) AND (?4::bool IS NULL OR success = ?4)`, c.ID, f.From, f.To, f.Region, f.Success))
 		if len(got) != count || total != count {
 			t.Errorf("%s: %d results, total %d, want %d", name, len(got), total, count)
@@ -113,7 +114,8 @@ func TestTotalOfResultsIsCapped(t *testing.T) {
 	c := newCheck(t, s, draft(org.ID, newark))
 	for _, fill := range []string{
 		`INSERT INTO result_rollups SELECT ?0, 'na-east-ewr', date_trunc('hour', ?1::timestamptz), 10000, 9000, 1, '{}', '{}'`,
-		`INSERT INTO results SELECT ?0, 'na-east-ewr', ?1::timestamptz + n * interval '10 ms', gen_random_uuid(), ?1, false, true, 1 FROM generate_series(1, 3) AS n`,
+		`INSERT INTO results SELECT ?0, 'na-east-ewr', ?1::timestamptz + n * interval '10 ms', gen_random_uuid(), ?1, false, true, 1
+			FROM generate_series(1, 3) AS n`,
 	} {
 		if _, err := s.DB().NewRaw(fill, c.ID, epoch()).Exec(t.Context()); err != nil {
 			t.Fatal(err)

@@ -58,20 +58,31 @@ func (w *resultWalk) count(ctx context.Context, from, to time.Time, limit int) (
 // sumRollups adds up the rollups since a time and returns the oldest hour among them, zero
 // without any.
 func (w *resultWalk) sumRollups(ctx context.Context, since time.Time) (total int, oldest time.Time, err error) {
-	column := "total"
-	if w.f.Success != nil {
-		if column = "successes"; !*w.f.Success {
-			column = "total - successes"
-		}
-	}
-	query := w.s.db.NewSelect().TableExpr("result_rollups AS u").ColumnExpr("coalesce(sum("+column+"), 0)").ColumnExpr("min(u.hour)").
-		Where("u.check_id = ? AND u.hour >= ?", w.check, since)
+	var hour bun.NullTime
+	err = w.rollups(since).ColumnExpr("coalesce(sum(?), 0), min(u.hour)", bun.Safe(w.counted())).Scan(ctx, &total, &hour)
+	return min(total, vigil.MaxTotal+1), hour.Time, err
+}
+
+// rollups returns a query for the rollups since a time of the regions that the filter
+// selects.
+func (w *resultWalk) rollups(since time.Time) *bun.SelectQuery {
+	query := w.s.db.NewSelect().TableExpr("result_rollups AS u").Where("u.check_id = ? AND u.hour >= ?", w.check, since)
 	if w.f.Region != "" {
 		query = query.Where("u.region = ?", w.f.Region)
 	}
-	var hour bun.NullTime
-	err = query.Scan(ctx, &total, &hour)
-	return min(total, vigil.MaxTotal+1), hour.Time, err
+	return query
+}
+
+// counted is the column of rollups, in SQL, with the number of results that the filter
+// selects.
+func (w *resultWalk) counted() string {
+	switch {
+	case w.f.Success == nil:
+		return "u.total"
+	case *w.f.Success:
+		return "u.successes"
+	}
+	return "u.total - u.successes"
 }
 
 // findKept finds the first day that has a partition of its own, or the floor when that is

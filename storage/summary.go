@@ -149,7 +149,8 @@ func (c checkSums) queueResults(batch *pgx.Batch, now time.Time) {
 			SELECT r.slot, r.success, r.response_time_ms FROM results AS r
 			WHERE r.check_id = k.check_id::uuid AND r.region = k.region AND r.slot >= k.since AND r.slot >= $4 AND r.slot < $5
 			ORDER BY r.slot DESC LIMIT $6
-		) AS r`, loops.checks, loops.regions, loops.since, slices.MinFunc(loops.since, time.Time.Compare), startOf(dayOf(now)+2), vigil.SummarySlots).
+		) AS r`, loops.checks, loops.regions, loops.since,
+		slices.MinFunc(loops.since, time.Time.Compare), startOf(dayOf(now)+2), vigil.SummarySlots).
 		Query(func(found pgx.Rows) error {
 			var loop int64
 			var slot time.Time

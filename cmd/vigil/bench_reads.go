@@ -26,6 +26,7 @@ func newBenchReadsCommand() *cobra.Command {
 	}
 	cmd.Flags().IntVar(&o.Results, "results", 20_000_000, "how many `results` are stored, about")
 	cmd.Flags().IntVar(&o.Checks, "checks", 10_000, "how many `checks` the organization has")
+	cmd.Flags().StringVar(&o.Dir, "data", "", "`directory` that keeps the database for another measurement, which does not fill it again")
 	cmd.Flags().IntVar(&o.Rounds, "rounds", 100, "how often each read is measured")
 	return cmd
 }
