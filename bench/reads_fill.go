@@ -39,7 +39,7 @@ func newReadsData(o ReadOptions, org uuid.UUID) *readsData {
 
 // check is the id of a check by its number, from 1.
 func (d *readsData) check(ctx context.Context, db *sql.DB, n int) (id uuid.UUID, err error) {
-	err = db.QueryRowContext(ctx, "SELECT md5('check' || $1::text)::uuid", n).Scan(&id)
+	err = db.QueryRowContext(ctx, "SELECT md5('check' || $1::int)::uuid", n).Scan(&id)
 	return id, err
 }
 
@@ -76,14 +76,14 @@ func (d *readsData) fillChecks(ctx context.Context, db *sql.DB) error {
 		`INSERT INTO checks (id, org_id, name, type, config, target, interval_ms, regions, enabled, simultaneous, anchor, revision, labels,
 			created_at, updated_at)
 		SELECT md5('check' || n)::uuid, $1, 'Service ' || n, (ARRAY['https', 'tcp', 'dns', 'ping'])[1 + n % 4], '{"url": "https://example.com/"}',
-			'host-' || n || '.example.com', CASE WHEN n > $3 AND n <= $3 + $4 THEN 86400000 ELSE 60000 END, '{na-east-ewr}', n % 50 <> 0, true,
+			'host-' || n || '.example.com', CASE WHEN n > $3::int AND n <= $3::int + $4::int THEN 86400000 ELSE 60000 END, '{na-east-ewr}', n % 50 <> 0, true,
 			$5::timestamptz - interval '90 days', 1, jsonb_build_object('team', 'team' || n % 100, 'env', (ARRAY['prod', 'test'])[1 + n % 2]),
 			$5::timestamptz - interval '90 days' + n * interval '1 second', $5::timestamptz - n * interval '1 second'
 		FROM generate_series(1, $2::int) AS n`,
 		`INSERT INTO alert_rules (id, org_id, check_id, name, condition, channel_ids, notify_on, region_policy, enabled, created_at, updated_at)
 		SELECT md5('rule' || n)::uuid, $1, md5('check' || n)::uuid, 'Rule ' || n, '{"failure_threshold": 3}',
-			ARRAY[md5('channel' || n % 20)::uuid], 'unhealthy', 'any', true, $5::timestamptz - n * interval '1 second', $5::timestamptz FROM generate_series(1, $2::int) AS n
-		WHERE $3 + $4 >= 0`,
+			ARRAY[md5('channel' || n % 20)::uuid], 'unhealthy', 'any', true, $5::timestamptz - n * interval '1 second', $5::timestamptz
+		FROM generate_series(1, $2::int) AS n WHERE $3::int + $4::int >= 0`,
 	} {
 		if _, err := db.ExecContext(ctx, statement, d.org, d.checks, d.dense, d.daily, d.now); err != nil {
 			return err
