@@ -104,6 +104,8 @@ type Plan struct {
 	MinInterval     time.Duration
 	// ExecutionsPerHour limits the total HourlyCost of the enabled checks.
 	ExecutionsPerHour int64
+	// ThroughputBytesPerHour limits the total HourlyBytes of the enabled checks.
+	ThroughputBytesPerHour int64
 	// CreationsPerHour limits new checks until the account's address is verified,
 	// CreationsPerHourVerified afterwards.
 	CreationsPerHour         int64
@@ -126,14 +128,14 @@ func PlanOf(tier Tier, minEnterprise time.Duration) Plan {
 		return Plan{
 			Tier: tier, RegionsPerCheck: 33, MinInterval: 30 * time.Second,
 			ExecutionsPerHour: 500_000, CreationsPerHour: 1000, CreationsPerHourVerified: 1000,
-			TestsInFlight: 20,
+			TestsInFlight: 20, ThroughputBytesPerHour: 1 << 40,
 		}
 	case TierFree:
 	}
 	return Plan{
 		Tier: TierFree, RegionsPerCheck: 1, PrimaryOnly: true, MinInterval: time.Minute,
 		ExecutionsPerHour: 50_000, CreationsPerHour: 30, CreationsPerHourVerified: 90,
-		TestsInFlight: 5,
+		TestsInFlight: 5, ThroughputBytesPerHour: 100 << 30,
 	}
 }
 

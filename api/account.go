@@ -15,7 +15,9 @@ const tagAccount = "Account"
 
 // accountStore is what sign-up and log-in need of the database.
 type accountStore interface {
-	CreateAccount(ctx context.Context, org vigil.Organization, user vigil.User, key *vigil.NewKey) (vigil.User, vigil.Organization, error)
+	SignUp(
+		ctx context.Context, limits vigil.SignupLimits, org vigil.Organization, user vigil.User, key *vigil.NewKey,
+	) (vigil.User, vigil.Organization, error)
 	UserByEmail(ctx context.Context, email string) (vigil.User, error)
 	User(ctx context.Context, id uuid.UUID) (vigil.User, error)
 	Organization(ctx context.Context, id uuid.UUID) (vigil.Organization, error)
@@ -29,6 +31,7 @@ type accounts struct {
 	mail      *accountMail
 	tasks     *tasks
 	tier      vigil.Tier // of new organizations
+	signups   signupLimits
 }
 
 // userView is a User (spec section 2).
@@ -167,7 +170,7 @@ func (a *accounts) createAccount(
 	org := vigil.Organization{ID: uuid.New(), Name: orgName, Tier: a.tier}
 	user.ID, user.OrgID = uuid.New(), org.ID
 	rest.AuditUser(ctx, user)
-	user, org, err := a.store.CreateAccount(ctx, org, user, key)
+	user, org, err := a.store.SignUp(ctx, a.limits(ctx), org, user, key)
 	if err != nil {
 		return user, org, err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"time"
 	"unicode/utf8"
 
 	"vigil"
@@ -21,8 +22,11 @@ var pageFiles embed.FS
 // pagePolicy lets a page do nothing but send its own form.
 const pagePolicy = "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; style-src 'unsafe-inline'"
 
-// maxForm bounds the body of a form.
-const maxForm = 16 << 10
+// maxForm bounds the body of a form, formDeadline how long it may take to arrive.
+const (
+	maxForm      = 16 << 10
+	formDeadline = 10 * time.Second
+)
 
 // page is what a page shows: a form that uses a token, or what became of it.
 type page struct {
@@ -50,6 +54,7 @@ type pages struct {
 
 // recoveryStore uses the token of a recovery link.
 type recoveryStore interface {
+	CheckRecovery(ctx context.Context, hash []byte) error
 	Recover(ctx context.Context, hash []byte, key vigil.NewKey, passwordHash string) (vigil.User, error)
 }
 
@@ -86,6 +91,7 @@ func (p *pages) use(action string, act func(http.ResponseWriter, *http.Request) 
 			p.fail(w, r, rest.ErrTooMany("Too many requests from this address", wait))
 			return
 		}
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(formDeadline)) //nolint:forbidigo // a deadline of the real connection
 		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 		if err := r.ParseForm(); err != nil {
 			p.fail(w, r, vigil.Errorf(vigil.CodeInvalid, "The form could not be read."))
@@ -118,6 +124,9 @@ func (p *pages) recover(_ http.ResponseWriter, r *http.Request) (page, error) {
 	if password := r.PostForm.Get("password"); password != "" {
 		if n := utf8.RuneCountInString(password); n < minPassword || n > maxPassword {
 			return page{}, vigil.Invalid("password", "must have from %d to %d characters; go back and choose another", minPassword, maxPassword)
+		}
+		if err := p.store.CheckRecovery(ctx, hashToken(r.PostForm.Get("token"))); err != nil {
+			return page{}, err
 		}
 		if hash, err = p.passwords.hash(ctx, password); err != nil {
 			return page{}, err

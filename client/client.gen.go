@@ -3584,6 +3584,11 @@ type Ready struct {
 	// Migrations Examples: ok
 	Migrations string `json:"migrations"`
 
+	// PrivateTargets Whether private addresses can be checked: "open", "refused", or why they are refused since a proxy was noticed.
+	//
+	// Examples: refused
+	PrivateTargets *string `json:"private_targets,omitempty"`
+
 	// Probing Whether probing keeps up: "ok", or the regions whose slots are late. A late region is no reason to take this process out of service: reads, acknowledgements and deletes go on.
 	//
 	// Examples: ok

@@ -62,6 +62,13 @@ func (r *userRow) user() vigil.User {
 func (s *Store) CreateAccount(
 	ctx context.Context, org vigil.Organization, user vigil.User, key *vigil.NewKey,
 ) (vigil.User, vigil.Organization, error) {
+	return s.createAccount(ctx, org, user, key, nil)
+}
+
+// createAccount is CreateAccount with a check in its transaction that may refuse; nil: none.
+func (s *Store) createAccount(
+	ctx context.Context, org vigil.Organization, user vigil.User, key *vigil.NewKey, admit func(context.Context, bun.Tx, vigil.User) error,
+) (vigil.User, vigil.Organization, error) {
 	now := s.instant()
 	org.ID, user.ID = idOrNew(org.ID), idOrNew(user.ID)
 	user.OrgID = org.ID
@@ -77,6 +84,11 @@ func (s *Store) CreateAccount(
 		}
 		if err := insertUser(ctx, tx, user); err != nil {
 			return err
+		}
+		if admit != nil {
+			if err := admit(ctx, tx, user); err != nil {
+				return err
+			}
 		}
 		if key == nil {
 			return nil

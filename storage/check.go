@@ -41,6 +41,9 @@ func (s *Store) CreateCheck(ctx context.Context, c vigil.Check, plan vigil.Plan,
 		if err := checkBudget(ctx, tx, &c, plan); err != nil {
 			return err
 		}
+		if err := checkThroughput(ctx, tx, &c, plan); err != nil {
+			return err
+		}
 		if err := countCreation(ctx, tx, c.OrgID, plan.Tier, allow, now); err != nil {
 			return err
 		}

@@ -53,6 +53,11 @@ func (s *Store) UpdateCheck(
 				return err
 			}
 		}
+		if after.HourlyBytes() > before.HourlyBytes() {
+			if err := checkThroughput(ctx, tx, &after, plan); err != nil {
+				return err
+			}
+		}
 		return s.storeDefinition(ctx, tx, &before, &after)
 	})
 	if err != nil {

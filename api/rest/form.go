@@ -45,11 +45,27 @@ func checkForm(ctx huma.Context, next func(huma.Context)) {
 			return
 		}
 	}
-	if op.RequestBody != nil && !saysJSON(ctx.Header("Content-Type")) {
-		refuse(ctx, errMediaType())
-		return
+	if op.RequestBody != nil {
+		if err := checkMediaType(ctx); err != nil {
+			refuse(ctx, err)
+			return
+		}
 	}
 	next(ctx)
+}
+
+// checkMediaType refuses a body that is not JSON. A page of another site can send a body
+// without a content type, and without asking the API first (the Fetch standard's simple
+// requests), so only a program may leave it out.
+func checkMediaType(ctx huma.Context) error {
+	contentType := ctx.Header("Content-Type")
+	switch {
+	case !saysJSON(contentType):
+		return errMediaType()
+	case contentType == "" && crossSite(ctx.Header("Sec-Fetch-Site"), ctx.Header("Origin"), ctx.Host()):
+		return vigil.Invalid("Content-Type", "must be application/json in a request of a page of another site")
+	}
+	return nil
 }
 
 // saysJSON reports whether a Content-Type is JSON; an empty one counts as JSON.
