@@ -60,6 +60,7 @@ type Check struct {
 	// Simultaneous regions probe at the same instants; otherwise they are staggered
 	// evenly across the interval.
 	Simultaneous bool
+	Labels       Labels `json:",omitempty"`
 	// Anchor is the origin of the slot grid that all regions share.
 	Anchor time.Time
 	// Revision increases by one with every change of the check or its rules.

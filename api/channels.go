@@ -20,7 +20,7 @@ const (
 // channelStore keeps notification channels.
 type channelStore interface {
 	CreateChannel(ctx context.Context, channel vigil.Channel) (vigil.Channel, error)
-	Channels(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]vigil.Channel, int, error)
+	Channels(ctx context.Context, orgID uuid.UUID, filter vigil.ChannelFilter) ([]vigil.Channel, vigil.Extent, error)
 	Channel(ctx context.Context, orgID, id uuid.UUID) (vigil.Channel, error)
 	UpdateChannel(ctx context.Context, orgID, id uuid.UUID, change func(*vigil.Channel) error) (vigil.Channel, error)
 	// DeleteChannel refuses a channel that rules use with vigil.CodeConflict,
@@ -59,6 +59,7 @@ type notificationChannelView struct {
 	Type           vigil.ChannelType `json:"type" doc:"How messages are sent." example:"webhook"`
 	Config         channelConfig     `json:"config" doc:"Where messages go; its members depend on the type. Secrets are shown as ***."`
 	Enabled        bool              `json:"enabled" doc:"Whether messages are sent."`
+	Labels         map[string]string `json:"labels" doc:"Names and values that you give, to group and to filter."`
 	DisabledReason *string           `json:"disabled_reason" doc:"Why the platform disabled the channel by itself; null when it did not."`
 	Recipients     []recipientView   `json:"recipients,omitempty" doc:"Of an email channel: who gets its mail. Absent where mail is not sent to people."`
 	CreatedAt      time.Time         `json:"created_at"`
@@ -71,6 +72,7 @@ type channelConfig = json.RawMessage
 func (c *channels) show(channel vigil.Channel) notificationChannelView {
 	view := notificationChannelView{
 		ID: channel.ID, OrgID: channel.OrgID, Name: channel.Name, Type: channel.Type, Enabled: channel.Enabled,
+		Labels:    labelsView(channel.Labels),
 		Config:    c.types.Secrets(channel.Type).Mask(channel.Config),
 		CreatedAt: channel.CreatedAt.UTC(), UpdatedAt: channel.UpdatedAt.UTC(),
 	}
@@ -112,18 +114,6 @@ func (c *channels) register(r *rest.Registrar) {
 		Errors: []int{http.StatusConflict},
 	}, c.delete)
 	c.registerTest(r)
-}
-
-func (c *channels) list(ctx context.Context, in *struct{ rest.PageQuery }) (*rest.Listing[notificationChannelView], error) {
-	rows, total, err := c.store.Channels(ctx, rest.CallerOf(ctx).Org.ID, in.Page())
-	if err != nil {
-		return nil, err
-	}
-	show, err := c.showing(ctx, rows...)
-	if err != nil {
-		return nil, err
-	}
-	return rest.NewListing(rows, total, show), nil
 }
 
 // find reads a channel of the caller's organization.

@@ -90,14 +90,17 @@ func queryProblem(op *huma.Operation, raw string) error {
 		if param.In != "query" {
 			continue
 		}
-		switch values := query[param.Name]; {
-		case len(values) == 0:
-		case len(values) > 1:
+		values := query[param.Name]
+		if repeated := param.Explode != nil && *param.Explode; len(values) > 1 && !repeated {
 			return vigil.Invalid(param.Name, "is given more than once")
-		case values[0] == "":
-			return vigil.Invalid(param.Name, "has no value")
-		case strings.ContainsRune(values[0], 0) || !utf8.ValidString(values[0]):
-			return vigil.Invalid(param.Name, "holds a character that is not allowed")
+		}
+		for _, value := range values {
+			switch {
+			case value == "":
+				return vigil.Invalid(param.Name, "has no value")
+			case strings.ContainsRune(value, 0) || !utf8.ValidString(value):
+				return vigil.Invalid(param.Name, "holds a character that is not allowed")
+			}
 		}
 	}
 	return nil
