@@ -41,6 +41,18 @@ type Loops struct {
 	temporal client.Client
 	store    revisionStore
 	log      *slog.Logger
+	// used is called with the region of every call that needs a worker; it may be nil.
+	used func(region string)
+}
+
+// OnUse sets a function that is called with a region before work is given to its workers.
+// It must not block, and OnUse must not be called while the Loops are in use.
+func (l *Loops) OnUse(used func(region string)) { l.used = used }
+
+func (l *Loops) use(region string) {
+	if l.used != nil {
+		l.used(region)
+	}
 }
 
 // NewLoops returns Loops that reach workflows through the client.
@@ -91,6 +103,7 @@ func (l *Loops) Terminate(ctx context.Context, checkID uuid.UUID, region string)
 // Running reports whether the loop of a tombstone still runs, and signals it to stop
 // again.
 func (l *Loops) Running(ctx context.Context, stone vigil.Tombstone) (bool, error) {
+	l.use(stone.Region)
 	err := l.temporal.SignalWorkflow(ctx, vigil.LoopID(stone.CheckID, stone.Region), "", workflows.SignalStop, stone.Revision)
 	if isNotFound(err) {
 		return false, nil
@@ -102,6 +115,7 @@ func (l *Loops) Running(ctx context.Context, stone vigil.Tombstone) (bool, error
 // worker of its region answers before ctx ends.
 func (l *Loops) State(ctx context.Context, checkID uuid.UUID, region string) (vigil.LoopState, error) {
 	var state vigil.LoopState
+	l.use(region)
 	value, err := l.temporal.QueryWorkflow(ctx, vigil.LoopID(checkID, region), "", workflows.QueryState)
 	if err != nil {
 		return state, wrap("query", err)
@@ -115,6 +129,7 @@ func (l *Loops) State(ctx context.Context, checkID uuid.UUID, region string) (vi
 func (l *Loops) Test(ctx context.Context, check vigil.Check, region string, dryRun bool) (vigil.Result, error) {
 	var result vigil.Result
 	var watcher *activities.Watcher
+	l.use(region)
 	// The client retries while Temporal is away, until its context ends.
 	whole, cancel := context.WithTimeout(ctx, testTimeout+testPickup)
 	defer cancel()
@@ -165,6 +180,7 @@ func (l *Loops) cancelTest(ctx context.Context, test client.ActivityHandle) {
 }
 
 func (l *Loops) signal(ctx context.Context, checkID uuid.UUID, region, name string, arg any) error {
+	l.use(region)
 	err := l.temporal.SignalWorkflow(ctx, vigil.LoopID(checkID, region), "", name, arg)
 	if isNotFound(err) {
 		return nil
@@ -173,6 +189,7 @@ func (l *Loops) signal(ctx context.Context, checkID uuid.UUID, region, name stri
 }
 
 func (l *Loops) signalWithStart(ctx context.Context, loop vigil.Loop, name string, arg any) error {
+	l.use(loop.Region)
 	label := summary(loop.Name, loop.Target)
 	options := client.StartWorkflowOptions{
 		TaskQueue:             vigil.RegionQueue(loop.Region),
