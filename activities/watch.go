@@ -351,7 +351,9 @@ func (t *turnRun) probe(ctx context.Context, e *entry, slot time.Time, place *fa
 		t.state.Slot, t.state.Unstored = slot, true
 		return nil
 	}
-	stored, err := t.Results.Write(ctx, vigil.ResultRow{Result: result, Worker: t.Worker, Deadline: e.deadline()})
+	stored, err := t.Results.Write(ctx, vigil.ResultRow{
+		Result: result, Worker: t.Worker, Deadline: e.deadline(), Patience: t.patience(e, result),
+	})
 	if err != nil {
 		return fmt.Errorf("store the result: %w", err)
 	}

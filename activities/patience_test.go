@@ -1,0 +1,54 @@
+package activities_test
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"vigil"
+)
+
+// TestWatchPatience tests which results may wait to be stored with others.
+func TestWatchPatience(t *testing.T) {
+	t.Parallel()
+	const calm = 250 * time.Millisecond
+	for fact, test := range map[string]struct {
+		define func(*vigil.Definition)
+		down   []bool // what each probe finds
+		want   []time.Duration
+	}{
+		"TheFirstResultAndAChangeOfHealthGoAtOnce": {
+			nil, []bool{false, false, true, true, false, false}, []time.Duration{0, calm, 0, calm, 0, calm},
+		},
+		"AResultThatMakesARuleFireGoesAtOnce": {
+			firing(vigil.Condition{FailureThreshold: 3}), []bool{true, true, true, true}, []time.Duration{0, calm, 0, calm},
+		},
+		"AShortIntervalHasLessPatience": {
+			func(d *vigil.Definition) { d.Check.Interval = time.Second }, []bool{false, false}, []time.Duration{0, 125 * time.Millisecond},
+		},
+	} {
+		t.Run(fact, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWatchFixture(t)
+				def := w.define(test.define)
+				state := vigil.State{}
+				for _, down := range test.down {
+					w.observe = takes(0)
+					if down {
+						w.observe = fails
+					}
+					state = w.must(w.watch(turnOf(def, state))).State
+				}
+				var got []time.Duration
+				for _, row := range w.written {
+					got = append(got, row.Patience)
+				}
+				if !slices.Equal(got, test.want) {
+					t.Errorf("patience %v, want %v", got, test.want)
+				}
+			})
+		})
+	}
+}
