@@ -111,6 +111,7 @@ type Store interface {
 	timelineStore
 	deliveryStore
 	rest.LeaseStore
+	rest.RepeatStore
 	stream.Store
 
 	// RecordAudit stores the audit entry of ctx, unless a transaction has stored it.

@@ -71,6 +71,7 @@ type pendingRow struct {
 	metadata []byte
 	worker   string
 	deadline time.Duration
+	slots    int          // that a turn of the loop covers
 	missed   int64        // slots before it without a result
 	patience time.Duration
 	came     time.Time    // when the writer accepted it
@@ -120,7 +121,8 @@ func (w *ResultWriter) Write(ctx context.Context, row vigil.ResultRow) (vigil.St
 	}
 	p := &pendingRow{
 		ctx: ctx, result: result, metadata: metadata,
-		worker: cleanText(row.Worker), deadline: row.Deadline, patience: max(row.Patience, w.delay), outcome: make(chan outcome, 1),
+		worker: cleanText(row.Worker), deadline: row.Deadline, slots: row.TurnSlots, patience: max(row.Patience, w.delay),
+		outcome: make(chan outcome, 1),
 	}
 	w.waiting.Add(1)
 	defer w.waiting.Add(-1)
