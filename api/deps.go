@@ -101,6 +101,7 @@ type Store interface {
 	regionStore
 	checkStore
 	testStore
+	tryStore
 	loadStore
 	resultStore
 	checkRegionStore
