@@ -124,6 +124,7 @@ type Watcher struct {
 	budget    *turnBudget
 	shortName string
 	tests     *fair.Queue // places of tests by hand
+	runners   *runners
 	lateness  Lateness
 }
 
@@ -132,6 +133,7 @@ func NewWatcher(opts WatcherOptions) *Watcher {
 	return &Watcher{
 		WatcherOptions: opts, locks: newTurnLocks(), claims: newPendingClaims(), shortName: shortWorkerName(opts.Worker),
 		budget: newTurnBudget(opts.TurnRate), tests: fair.New(fair.DefaultLimits(testPlaces)),
+		runners: newRunners(),
 	}
 }
 
@@ -275,7 +277,7 @@ func (t *turnRun) run(ctx context.Context) (*TurnResult, error) {
 		}
 		before, delay := t.state.Health, t.delay(schedule)
 		// After a wait for the place a newer slot may be due; those before it are missed.
-		switch err := t.probe(ctx, e, schedule.Due(t.state.Slot, t.Now()), place); {
+		switch err := t.probeApart(ctx, e, schedule.Due(t.state.Slot, t.Now()), place); {
 		case vigil.ErrorCode(err) == vigil.CodeNotFound:
 			return t.end(Gone, e, schedule), nil
 		case vigil.ErrorCode(err) == vigil.CodeConflict:
@@ -336,6 +338,12 @@ func wait[T any](ctx context.Context, t *turnRun, e *entry, ready <-chan T, over
 	case <-ctx.Done():
 		return cancelled
 	}
+}
+
+// probeApart is probe on another goroutine than the one on which the turn waits.
+func (t *turnRun) probeApart(ctx context.Context, e *entry, slot time.Time, place *fair.Place) (err error) {
+	t.runners.run(func() { err = t.probe(ctx, e, slot, place) })
+	return err
 }
 
 // probe runs the check for a slot, stores the result and evaluates the stored row. When

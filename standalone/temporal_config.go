@@ -37,7 +37,7 @@ const (
 	connIdle = 15 * time.Second
 
 	// schedulerWorkers are the tasks of each kind of queue that are processed at a time.
-	schedulerWorkers = 64
+	schedulerWorkers = storeConns
 
 	// unlimited is a rate that is never reached: the limits protect tenants of a
 	// shared cluster from each other, and here there is one.

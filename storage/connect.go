@@ -27,8 +27,8 @@ const (
 	connIdle      = 20 * time.Second
 	connIdleCheck = 30 * time.Second
 
-	cancelTimeout   = time.Second // for a request to cancel a query
-	closeTimeout    = time.Second // for the goodbye of a connection that was interrupted
+	cancelTimeout = time.Second // for a request to cancel a query
+	closeTimeout  = time.Second // for the goodbye of a connection that was interrupted
 
 	// Keepalives find a lost host on an idle connection within 11 s, and tcpUserTimeout
 	// finds one that does not acknowledge what was sent.

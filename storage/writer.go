@@ -71,8 +71,8 @@ type pendingRow struct {
 	metadata []byte
 	worker   string
 	deadline time.Duration
-	slots    int          // that a turn of the loop covers
-	missed   int64        // slots before it without a result
+	slots    int   // that a turn of the loop covers
+	missed   int64 // slots before it without a result
 	patience time.Duration
 	came     time.Time    // when the writer accepted it
 	previous time.Time    // newest slot with a result before it was written

@@ -79,8 +79,8 @@ type Regions struct {
 	opts    RegionOptions
 	workers regionWorkers
 
-	lease   *activities.LeaseHolder // of the watcher; nil holds always
-	health  leaseHealth
+	lease                    *activities.LeaseHolder // of the watcher; nil holds always
+	health                   leaseHealth
 	stopServing, stopRenewal context.CancelFunc
 	serving, renewal         sync.WaitGroup
 }

@@ -9,6 +9,7 @@ import (
 	"runtime/metrics"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -68,21 +69,69 @@ func memoryLimit(given string, read func(name string) ([]byte, error)) int64 {
 func adaptCollector(ctx context.Context) {
 	tick := time.NewTicker(gcInterval)
 	defer tick.Stop()
-	percent, used, at := maxGCPercent, collectorTime(), time.Now()
+	percent, last := maxGCPercent, readEffort()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case now := <-tick.C:
-			total := collectorTime()
-			share := (total - used) / (now.Sub(at).Seconds() * float64(runtime.GOMAXPROCS(0)))
-			used, at = total, now
-			if next := nextGCPercent(percent, share); next != percent {
+		case <-tick.C:
+			now := readEffort()
+			if next := nextGCPercent(percent, now.share(last)); next != percent {
 				percent = next
 				debug.SetGCPercent(percent)
 			}
+			last = now
 		}
 	}
+}
+
+// effort is what the collector and the program have done so far.
+type effort struct {
+	at time.Time
+	// collector and busy are the runtime's own estimates in seconds, which include the time
+	// that other processes had the processors. Only their relation counts.
+	collector, busy float64
+	cpu             time.Duration // of the process, as the system counted it
+}
+
+func readEffort() effort {
+	samples := []metrics.Sample{
+		{Name: "/cpu/classes/gc/mark/assist:cpu-seconds"},
+		{Name: "/cpu/classes/gc/mark/dedicated:cpu-seconds"},
+		{Name: "/cpu/classes/gc/pause:cpu-seconds"},
+		{Name: "/cpu/classes/user:cpu-seconds"},
+	}
+	metrics.Read(samples)
+	e := effort{at: time.Now(), cpu: processTime()}
+	for i, sample := range samples {
+		if sample.Value.Kind() != metrics.KindFloat64 {
+			continue
+		}
+		if e.busy += sample.Value.Float64(); i < len(samples)-1 {
+			e.collector += sample.Value.Float64()
+		}
+	}
+	return e
+}
+
+// share is the part of the machine's CPU time that the collector has taken since another
+// reading.
+func (e effort) share(since effort) float64 {
+	busy, wall := e.busy-since.busy, e.at.Sub(since.at).Seconds()
+	if busy <= 0 || wall <= 0 {
+		return 0
+	}
+	used := (e.cpu - since.cpu).Seconds() * (e.collector - since.collector) / busy
+	return used / (wall * float64(runtime.GOMAXPROCS(0)))
+}
+
+// processTime is the CPU time of this process, 0 where the system does not say.
+func processTime() time.Duration {
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		return 0
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
 // nextGCPercent returns the percentage that follows one with which the collector took a
@@ -96,24 +145,6 @@ func nextGCPercent(percent int, share float64) int {
 	default:
 		return percent
 	}
-}
-
-// collectorTime is the CPU time, in seconds, that the collector has taken from the program
-// so far. What it did while a processor was idle is not included.
-func collectorTime() float64 {
-	samples := []metrics.Sample{
-		{Name: "/cpu/classes/gc/mark/assist:cpu-seconds"},
-		{Name: "/cpu/classes/gc/mark/dedicated:cpu-seconds"},
-		{Name: "/cpu/classes/gc/pause:cpu-seconds"},
-	}
-	metrics.Read(samples)
-	var seconds float64
-	for _, sample := range samples {
-		if sample.Value.Kind() == metrics.KindFloat64 {
-			seconds += sample.Value.Float64()
-		}
-	}
-	return seconds
 }
 
 // availableMemory is the memory in bytes that the processes of this machine, or of this

@@ -2,7 +2,9 @@ package main
 
 import (
 	"io/fs"
+	"runtime"
 	"testing"
+	"time"
 )
 
 // files are the files of a machine by name.
@@ -56,13 +58,31 @@ func TestMemoryLimit(t *testing.T) {
 	}
 }
 
+func TestShareOfTheCollector(t *testing.T) {
+	t.Parallel()
+	var since effort
+	now := effort{at: since.at.Add(10 * time.Second), collector: 3, busy: 30, cpu: time.Second}
+	want := 0.1 * 1 / (10 * float64(runtime.GOMAXPROCS(0))) // a tenth of a second in ten
+	if got := now.share(since); got < 0.99*want || got > 1.01*want {
+		t.Errorf("a share of %v, want %v", got, want)
+	}
+	if got := since.share(since); got != 0 {
+		t.Errorf("a share of %v of no time", got)
+	}
+	first := readEffort()
+	runtime.GC()
+	if second := readEffort(); second.collector <= first.collector || second.cpu <= 0 || second.busy < second.collector {
+		t.Errorf("%+v follows %+v", second, first)
+	}
+}
+
 func TestNextGCPercent(t *testing.T) {
 	t.Parallel()
 	percent := maxGCPercent
 	for _, step := range []struct {
 		share float64
 		want  int
-	}{{0, 50}, {0.001, 25}, {0, 25}, {0.01, 25}, {0.03, 50}, {0.03, 100}, {0.5, 100}, {0.01, 100}, {0.001, 50}} {
+	}{{0, 50}, {0.001, 25}, {0, 25}, {0.02, 25}, {0.03, 50}, {0.03, 100}, {0.5, 100}, {0.02, 100}, {0.001, 50}} {
 		if percent = nextGCPercent(percent, step.share); percent != step.want {
 			t.Fatalf("%d %% after a share of %v, want %d", percent, step.share, step.want)
 		}
