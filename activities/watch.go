@@ -367,7 +367,7 @@ func (t *turnRun) probe(ctx context.Context, e *entry, slot time.Time, place *fa
 		return nil
 	}
 	stored, err := t.Results.Write(ctx, vigil.ResultRow{
-		Result: result, Worker: t.Worker, Deadline: e.deadline(), TurnSlots: t.most, Patience: t.patience(e, result),
+		Result: result, Worker: t.Worker, Deadline: e.deadline(), TurnSlots: t.most, MaxDelay: t.writeDelay(e, result),
 	})
 	if err != nil {
 		return fmt.Errorf("store the result: %w", err)

@@ -15,7 +15,7 @@ import (
 // WriterOptions of a ResultWriter.
 type WriterOptions struct {
 	// Delay is how long a row waits at least for more rows of its group; 0 means 20 ms. A
-	// row with patience waits for longer, until another row takes it along.
+	// row with a longer MaxDelay waits until another row takes it along.
 	Delay time.Duration
 	// MaxRows is the maximum size of a group; 0 means 256.
 	MaxRows int
@@ -43,7 +43,7 @@ const (
 // ResultWriter stores the results of many goroutines in shared transactions, since a
 // commit costs about the same for one row and for hundreds. Several transactions may be in
 // flight: the loops are divided among them by hash, and a loop is in one at a time, so that
-// its rows are stored in their order. A group is stored as soon as the patience of one of
+// its rows are stored in their order. A group is stored as soon as the delay of one of
 // its rows is over (see vigil.ResultRow), so that rows that are no news cost few commits
 // and do not delay those that are. A loop whose row is locked elsewhere waits alone.
 // Several writers, also in several processes, may store rows of the same checks at once.
@@ -73,7 +73,7 @@ type pendingRow struct {
 	deadline time.Duration
 	slots    int   // that a turn of the loop covers
 	missed   int64 // slots before it without a result
-	patience time.Duration
+	maxDelay time.Duration
 	came     time.Time    // when the writer accepted it
 	previous time.Time    // newest slot with a result before it was written
 	outcome  chan outcome // has a buffer of one
@@ -121,7 +121,7 @@ func (w *ResultWriter) Write(ctx context.Context, row vigil.ResultRow) (vigil.St
 	}
 	p := &pendingRow{
 		ctx: ctx, result: result, metadata: metadata,
-		worker: cleanText(row.Worker), deadline: row.Deadline, slots: row.TurnSlots, patience: max(row.Patience, w.delay),
+		worker: cleanText(row.Worker), deadline: row.Deadline, slots: row.TurnSlots, maxDelay: max(row.MaxDelay, w.delay),
 		outcome: make(chan outcome, 1),
 	}
 	w.waiting.Add(1)

@@ -37,11 +37,11 @@ type lane struct {
 // since is when the oldest row of a waiting lane came.
 func (l *lane) since() time.Time { return l.rows[0].came }
 
-// due is when the patience of a waiting lane's rows is over.
+// due is when the rows of a waiting lane must be stored.
 func (l *lane) due() time.Time {
-	due := l.rows[0].came.Add(l.rows[0].patience)
+	due := l.rows[0].came.Add(l.rows[0].maxDelay)
 	for _, p := range l.rows[1:] {
-		if at := p.came.Add(p.patience); at.Before(due) {
+		if at := p.came.Add(p.maxDelay); at.Before(due) {
 			due = at
 		}
 	}

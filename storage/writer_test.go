@@ -98,7 +98,7 @@ func TestResultWriter(t *testing.T) {
 		}
 	})
 
-	t.Run("RowsWithPatienceAreStoredWithTheNextRowThatHasNone", func(t *testing.T) {
+	t.Run("RowsThatMayWaitAreStoredWithTheNextRowThatMayNot", func(t *testing.T) {
 		t.Parallel()
 		calm, news := newCheck(t, s, draft(org.ID, newark)), newCheck(t, s, draft(org.ID, newark))
 		var groups, rows atomic.Int64
@@ -109,7 +109,7 @@ func TestResultWriter(t *testing.T) {
 		var waiting sync.WaitGroup
 		for i := range 5 {
 			waiting.Go(func() {
-				row := vigil.ResultRow{Result: ok(calm, newark, epoch().Add(time.Duration(i)*time.Minute)), Patience: time.Hour}
+				row := vigil.ResultRow{Result: ok(calm, newark, epoch().Add(time.Duration(i)*time.Minute)), MaxDelay: time.Hour}
 				if _, err := writer.Write(t.Context(), row); err != nil {
 					t.Error(err)
 				}
@@ -122,18 +122,18 @@ func TestResultWriter(t *testing.T) {
 		}
 		waiting.Wait()
 		if groups.Load() != stored || rows.Load() != 5+stored {
-			t.Errorf("%d transactions stored %d rows, want one for each of the %d rows without patience", groups.Load(), rows.Load(), stored)
+			t.Errorf("%d transactions stored %d rows, want one for each of the %d rows that may not wait", groups.Load(), rows.Load(), stored)
 		}
 	})
 
-	t.Run("RowsWithPatienceAreStoredWhenItIsOver", func(t *testing.T) {
+	t.Run("RowsThatMayWaitAreStoredWhenTheirDelayIsOver", func(t *testing.T) {
 		t.Parallel()
 		c := newCheck(t, s, draft(org.ID, newark))
 		writer := newWriter(t, s, storage.WriterOptions{})
-		for i, patience := range []time.Duration{0, time.Nanosecond, 50 * time.Millisecond} {
-			row := vigil.ResultRow{Result: ok(c, newark, epoch().Add(time.Duration(i)*time.Minute)), Patience: patience}
+		for i, delay := range []time.Duration{0, time.Nanosecond, 50 * time.Millisecond} {
+			row := vigil.ResultRow{Result: ok(c, newark, epoch().Add(time.Duration(i)*time.Minute)), MaxDelay: delay}
 			if got, err := writer.Write(t.Context(), row); err != nil || !got.Inserted {
-				t.Errorf("patience of %v: inserted %v, %v", patience, got.Inserted, err)
+				t.Errorf("delay of %v: inserted %v, %v", delay, got.Inserted, err)
 			}
 		}
 	})

@@ -9,8 +9,8 @@ import (
 	"vigil"
 )
 
-// TestWatchPatience tests which results may wait to be stored with others.
-func TestWatchPatience(t *testing.T) {
+// TestWriteDelay tests which results may wait to be stored with others.
+func TestWriteDelay(t *testing.T) {
 	t.Parallel()
 	const calm = 250 * time.Millisecond
 	for fact, test := range map[string]struct {
@@ -24,7 +24,7 @@ func TestWatchPatience(t *testing.T) {
 		"AResultThatMakesARuleFireGoesAtOnce": {
 			firing(vigil.Condition{FailureThreshold: 3}), []bool{true, true, true, true}, []time.Duration{0, calm, 0, calm},
 		},
-		"AShortIntervalHasLessPatience": {
+		"AShortIntervalHasAShortDelay": {
 			func(d *vigil.Definition) { d.Check.Interval = time.Second }, []bool{false, false}, []time.Duration{0, 125 * time.Millisecond},
 		},
 	} {
@@ -43,10 +43,10 @@ func TestWatchPatience(t *testing.T) {
 				}
 				var got []time.Duration
 				for _, row := range w.written {
-					got = append(got, row.Patience)
+					got = append(got, row.MaxDelay)
 				}
 				if !slices.Equal(got, test.want) {
-					t.Errorf("patience %v, want %v", got, test.want)
+					t.Errorf("delays %v, want %v", got, test.want)
 				}
 			})
 		})
