@@ -7,8 +7,8 @@ import (
 )
 
 // A result that is no news waits for others to be stored with it: maxWriteDelay, or the
-// writeDelayPart-th part of the interval when that is less, so that the next slot is never
-// late for it.
+// writeDelayPart-th part of the time until the next slot when that is less, so that the
+// next slot is never late for it.
 const (
 	maxWriteDelay  = 250 * time.Millisecond
 	writeDelayPart = 8
@@ -19,8 +19,10 @@ const (
 func (t *turnRun) writeDelay(e *entry, result vigil.Result) time.Duration {
 	state := t.state.For(e.Check.Type)
 	next, _ := vigil.Evaluate(e.Rules, state, result)
-	if state.Health != next.Health || !next.SameFiring(t.reported) {
+	schedule, runs := e.Schedule(t.turn.Region)
+	if !runs || state.Health != next.Health || !next.SameFiring(t.reported) {
 		return 0
 	}
-	return min(maxWriteDelay, e.Check.Interval/writeDelayPart)
+	left := schedule.Next(result.Slot).Sub(t.Now())
+	return max(0, min(maxWriteDelay, left/writeDelayPart))
 }

@@ -15,17 +15,22 @@ func TestWriteDelay(t *testing.T) {
 	const calm = 250 * time.Millisecond
 	for fact, test := range map[string]struct {
 		define func(*vigil.Definition)
-		down   []bool // what each probe finds
+		down   []bool        // what each probe finds
+		takes  time.Duration // each
 		want   []time.Duration
 	}{
 		"TheFirstResultAndAChangeOfHealthGoAtOnce": {
-			nil, []bool{false, false, true, true, false, false}, []time.Duration{0, calm, 0, calm, 0, calm},
+			nil, []bool{false, false, true, true, false, false}, 0, []time.Duration{0, calm, 0, calm, 0, calm},
 		},
 		"AResultThatMakesARuleFireGoesAtOnce": {
-			firing(vigil.Condition{FailureThreshold: 3}), []bool{true, true, true, true}, []time.Duration{0, calm, 0, calm},
+			firing(vigil.Condition{FailureThreshold: 3}), []bool{true, true, true, true}, 0, []time.Duration{0, calm, 0, calm},
 		},
 		"AShortIntervalHasAShortDelay": {
-			func(d *vigil.Definition) { d.Check.Interval = time.Second }, []bool{false, false}, []time.Duration{0, 125 * time.Millisecond},
+			func(d *vigil.Definition) { d.Check.Interval = time.Second }, []bool{false, false}, 0, []time.Duration{0, 125 * time.Millisecond},
+		},
+		"ASlowProbeHasAShortDelay": {
+			func(d *vigil.Definition) { d.Check.Interval = time.Second }, []bool{false, false},
+			920 * time.Millisecond, []time.Duration{0, 10 * time.Millisecond},
 		},
 	} {
 		t.Run(fact, func(t *testing.T) {
@@ -35,7 +40,7 @@ func TestWriteDelay(t *testing.T) {
 				def := w.define(test.define)
 				state := vigil.State{}
 				for _, down := range test.down {
-					w.observe = takes(0)
+					w.observe = takes(test.takes)
 					if down {
 						w.observe = fails
 					}
