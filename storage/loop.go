@@ -156,10 +156,12 @@ func (s *Store) Lagging(ctx context.Context, shards []int, limit int) ([]vigil.L
 
 // MarkApplied records that Temporal has accepted the desired revision of a loop, as it was
 // read, in the generation of its store that it was read with. An older revision, or an
-// unknown loop, changes nothing.
+// unknown loop, changes nothing. It does not wait for the disk: a mark that a crash of
+// the database loses is made again, when the revision was applied again.
 func (s *Store) MarkApplied(ctx context.Context, loop vigil.Loop) error {
-	_, err := s.db.NewRaw(`UPDATE check_regions SET applied = greatest(applied, ?0), generation = greatest(generation, ?1)
-		WHERE check_id = ?2 AND region = ?3 AND (applied < ?0 OR generation < ?1)`,
+	_, err := s.db.NewRaw(`WITH unawaited AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true) AS setting)
+		UPDATE check_regions SET applied = greatest(applied, ?0), generation = greatest(generation, ?1) FROM unawaited
+		WHERE setting = 'off' AND check_id = ?2 AND region = ?3 AND (applied < ?0 OR generation < ?1)`,
 		loop.Desired, loop.Generation, loop.CheckID, loop.Region).Exec(ctx)
 	return wrap("record an applied revision", err)
 }
