@@ -58,6 +58,8 @@ bench: build ## Measure turns, CPU, lateness and memory on this machine
 	./bin/vigil bench loops --loops 3000 --interval 1s --window 1m --for 30s
 	GOGC=50 ./bin/vigil bench loops --loops 10000 --interval 60s --window 8m --for 8m --restart
 	./bin/vigil bench alerts --checks 100 --subscribers 1000
+	./bin/vigil bench create --checks 10000 --clients 8
+	./bin/vigil bench incidents --checks 1000
 	go test ./api -run '^$$' -bench Throughput -benchtime 1x
 	go test ./probe -run '^$$' -bench Types
 	go test ./storage -run '^$$' -bench OpenIncident -benchtime 10x
