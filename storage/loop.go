@@ -192,11 +192,13 @@ const (
 
 // MarkNudged records a nudge by the database's clock, and doubles the time before the
 // loop counts as overdue again, from 5 s to 10 min. The next stored result of its
-// schedule ends that time. It changes nothing when the lease is of an older fence.
+// schedule ends that time. It changes nothing when the lease is of an older fence. It does
+// not wait for the disk: after a crash of the database the loop may be nudged again.
 func (s *Store) MarkNudged(ctx context.Context, lease vigil.SweepLease, checkID uuid.UUID, region string) error {
-	_, err := s.db.NewRaw(`UPDATE check_regions
-		SET nudged_at = clock_timestamp(), nudge_wait_ms = least(greatest(nudge_wait_ms * 2, ?), ?)
-		WHERE check_id = ? AND region = ? AND ?`,
+	_, err := s.db.NewRaw(`WITH unawaited AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true) AS setting)
+		UPDATE check_regions
+		SET nudged_at = clock_timestamp(), nudge_wait_ms = least(greatest(nudge_wait_ms * 2, ?), ?) FROM unawaited
+		WHERE setting = 'off' AND check_id = ? AND region = ? AND ?`,
 		milliseconds(minNudgeWait), milliseconds(maxNudgeWait), checkID, region, fenced(lease)).Exec(ctx)
 	return wrap("record a nudge", err)
 }
