@@ -63,6 +63,9 @@ type TurnResult struct {
 	// Restarted: State includes the first result of a new schedule, for example after
 	// the check was enabled again. The region's earlier vote does not count any more.
 	Restarted bool `json:"anew,omitempty"`
+	// Voted: no rule fires, and the stored vote of the region says so too. A new loop,
+	// such as one of many whose workflows Temporal has lost, need not report it again.
+	Voted bool `json:"voted,omitempty"`
 }
 
 // ErrSuperseded is the error of a turn that a newer turn of the same loop replaced.
@@ -186,6 +189,7 @@ type turnRun struct {
 	// not the stored one, and the turn ends to have another reported.
 	reported vigil.State
 	revote   bool
+	calmVote bool // the loop is new, and no rule fires in the stored vote
 	lock     *turnLock
 	stop     <-chan struct{}
 }
@@ -371,6 +375,7 @@ func (t *turnRun) end(reason End, e *entry, schedule vigil.Schedule) *TurnResult
 		return out
 	}
 	out.Restarted = t.revote || t.turn.State.Slot.Before(schedule.Start) && !t.state.Slot.Before(schedule.Start)
+	out.Voted = t.calmVote && !t.revote && len(t.state.Firing) == 0
 	switch reason {
 	case Covered:
 		out.Span = min(2*t.turn.Span, t.maxSpan(schedule))
