@@ -53,10 +53,11 @@ e2e: build ## Run the end-to-end tests only, with all their output
 
 .PHONY: bench
 bench: build ## Measure turns, CPU, lateness and memory on this machine
+	./bin/vigil bench loops --loops 300 --interval 60s --for 2m
 	./bin/vigil bench loops --loops 1000 --interval 10s --for 30s
-	./bin/vigil bench loops --loops 500 --interval 2s --for 30s
-	./bin/vigil bench loops --loops 3000 --interval 1s --window 1m --for 30s
-	GOGC=50 ./bin/vigil bench loops --loops 10000 --interval 60s --window 8m --for 8m --restart
+	./bin/vigil bench loops --loops 1000 --interval 1s --for 30s
+	./bin/vigil bench loops --loops 3000 --interval 1s --for 30s
+	./bin/vigil bench loops --loops 10000 --interval 60s --settle 40m --for 5m --restart
 	./bin/vigil bench alerts --checks 100 --subscribers 1000
 	./bin/vigil bench create --checks 10000 --clients 8
 	./bin/vigil bench incidents --checks 1000

@@ -77,6 +77,17 @@ type Delivery struct {
 	FinishedAt *time.Time // nil while pending
 }
 
+// DeliveryMessage is what a delivery sends.
+type DeliveryMessage struct {
+	EventID   uuid.UUID
+	EventType EventType
+	Time      time.Time // of the event
+	// Title and Body are the words of a channel that has no template of its own.
+	Title, Body string
+	// Payload is the body that a webhook receives, the same bytes on every attempt.
+	Payload []byte
+}
+
 // DeliveryID returns the id of the delivery of an event to a channel. It follows
 // from both, so there is never a second one.
 func DeliveryID(event, channel uuid.UUID) uuid.UUID {

@@ -89,6 +89,10 @@ func Invalid(member, format string, args ...any) *Error {
 	}
 }
 
+// RetryDetail is the member of an error's details that says how many seconds to wait
+// before the request is repeated.
+const RetryDetail = "retry_after_seconds"
+
 // NotFound returns the CodeNotFound error for a kind of resource, such as "check". A
 // resource of another organization gets the same error.
 func NotFound(kind string) *Error {

@@ -27,6 +27,9 @@ type Loop struct {
 	Health        Health
 	Missed        int64 // slots without a result, since creation
 	Worker        string
+	// TurnSlots is how many slots a turn of the loop covered when LastScheduled was
+	// stored; 0 when that is not known.
+	TurnSlots int
 	// Generation of Temporal's store when the row was read, 0 before the first one is
 	// known. A store that has lost its workflows is replaced by the next generation.
 	Generation int64
@@ -39,6 +42,10 @@ type LoopState struct {
 	Revision int64 `json:"revision"`
 	// Next slot of the loop; zero when it is not known.
 	Next time.Time `json:"next,omitzero"`
+	// TurnSlots is how many slots the running turn may cover, 0 for a workflow of an older
+	// release; TurnReason says why, empty when a worker of an older release planned it.
+	TurnSlots  int        `json:"turn_slots,omitempty"`
+	TurnReason TurnReason `json:"turn_reason,omitempty"`
 	// Turns of the current workflow run.
 	Turns int `json:"turns"`
 	// RunID of the workflow that answered.

@@ -42,6 +42,9 @@ type ResultRow struct {
 	// Deadline is the longest duration of a probe of the check. A slot is overdue
 	// after this time.
 	Deadline time.Duration
+	// TurnSlots is how many slots a turn of the loop covers at the moment; 0 when that is
+	// not known.
+	TurnSlots int
 }
 
 // StoredResult is the stored row of a slot. Inserted is false for a row that was stored

@@ -31,6 +31,15 @@ func countResult(ctx context.Context, t vigil.CheckType, recorded vigil.StoredRe
 	}
 }
 
+// countTurn counts a turn by its end; one that ended with an error is lost.
+func countTurn(ctx context.Context, result *TurnResult, err error) {
+	end := "lost"
+	if err == nil {
+		end = string(result.End)
+	}
+	activity.GetMetricsHandler(ctx).WithTags(labels{"end": end}).Counter("vigil_turns_total").Inc(1)
+}
+
 // countAttempt counts an attempt to notify a channel, by its outcome. It adds zero
 // to the other outcomes, so that their counters exist before the first such attempt.
 func countAttempt(ctx context.Context, t vigil.ChannelType, attempted vigil.AttemptOutcome, remaining vigil.Remaining) {

@@ -42,17 +42,6 @@ func (e *entry) observeIn(ctx context.Context, place *fair.Place) vigil.Observat
 	return e.observe(ctx)
 }
 
-// plan sets the end of the turn: the last slot of its span, and not later than the
-// timeout of its activity allows. A turn that covered a number of results instead would
-// overrun that timeout when slots are late.
-func (t *turnRun) plan(ctx context.Context, e *entry, schedule vigil.Schedule, slot time.Time) {
-	last := slot.Add(time.Duration(t.span(e, schedule)-1) * schedule.Interval)
-	if planned := activity.GetInfo(ctx).Deadline.Add(-e.deadline() - lastSlot); planned.Before(last) {
-		last = planned
-	}
-	t.until = last
-}
-
 // acquire waits for a place among the probes of this process. It gives up when the result
 // could not be stored before the timeout of the activity, or for what ends the wait for a
 // slot. The place is given back by

@@ -120,12 +120,16 @@ func TestQuietWindowInterrupted(t *testing.T) {
 	})
 }
 
-// wide sets a quiet window of five minutes.
-func wide(o *activities.WatcherOptions) { o.QuietWindow = 5 * time.Minute }
+// wide makes turns cover up to five minutes: there are tokens for twenty turns, and no
+// more.
+func wide(o *activities.WatcherOptions) { o.TurnRate, o.QuietWindow = tiny, 5*time.Minute }
+
+// tiny is a budget of turns that every loop exceeds.
+const tiny = 1e-6
 
 // grown returns a check that has a result, and a next turn of five slots.
 func grown(w *watchFixture) (vigil.Definition, activities.Turn) {
-	def := w.define(nil)
+	def := w.define(inPhase(5))
 	turn := w.started(def)
 	turn.Span = 5
 	return def, turn

@@ -22,7 +22,8 @@ type Turn struct {
 	// definition of that revision or a newer one.
 	Revision int64       `json:"revision"`
 	State    vigil.State `json:"state"`
-	// Span is how many slots the turn may cover, at least 1.
+	// Span is how many slots the turn may cover, at least 1. It ends before, at the
+	// phase of its loop: see vigil.TurnSlots.
 	Span int `json:"span"`
 	// Recover: the turn before did not return normally, so there may be stored
 	// results that State does not include.
@@ -49,12 +50,14 @@ type TurnResult struct {
 	State vigil.State `json:"state"`
 	// Revision of the definition that the turn used.
 	Revision int64 `json:"revision"`
-	// Span, Next, Until and Deadline plan the next turn: how many slots it covers,
-	// the first and the last of them, and how long a probe may take.
-	Span     int           `json:"span"`
-	Next     time.Time     `json:"next,omitzero"`
-	Until    time.Time     `json:"until,omitzero"`
-	Deadline time.Duration `json:"deadline"`
+	// Span, Next, Until and Deadline plan the next turn: how many slots it may cover,
+	// the first and the last of them, and how long a probe may take. Reason says why it
+	// has this span; a worker of an older release gives none.
+	Span     int              `json:"span"`
+	Reason   vigil.TurnReason `json:"reason,omitempty"`
+	Next     time.Time        `json:"next,omitzero"`
+	Until    time.Time        `json:"until,omitzero"`
+	Deadline time.Duration    `json:"deadline"`
 	// By is the short name of the worker that ran the turn.
 	By string `json:"by,omitempty"`
 	// Behind: there are stored results that State does not include, because the last
@@ -86,8 +89,8 @@ type resultHistory interface {
 	LastDNSAnswer(ctx context.Context, checkID uuid.UUID, region string, before time.Time) (fingerprint string, slot time.Time, err error)
 }
 
-// WatcherOptions are the dependencies of a Watcher. All members but Lease, QuietWindow,
-// Votes, Incidents and Restores are required.
+// WatcherOptions are the dependencies of a Watcher. All members but Lease, TurnRate,
+// QuietWindow, Votes, Incidents and Restores are required.
 type WatcherOptions struct {
 	Catalogue *Catalogue
 	Results   resultWriter
@@ -99,8 +102,11 @@ type WatcherOptions struct {
 	Worker string
 	// Lease says whether they hold. Nil: probes need no lease.
 	Lease *LeaseHolder
-	// QuietWindow is how much time one turn may cover while nothing changes; with 0
-	// every turn covers one slot.
+	// TurnRate is how many turns a second the process makes while nothing changes: with
+	// more slots than that a turn covers several of them. With 0 every turn covers one
+	// slot.
+	TurnRate float64
+	// QuietWindow is the longest time that one turn may cover.
 	QuietWindow time.Duration
 	// Votes and Incidents receive the votes of loops. Without them votes are dropped
 	// and no incident opens.
@@ -118,6 +124,7 @@ type Watcher struct {
 	WatcherOptions
 	locks     *turnLocks
 	claims    *pendingClaims
+	budget    *turnBudget
 	shortName string
 	tests     *fair.Queue // places of tests by hand
 	lateness  Lateness
@@ -127,12 +134,12 @@ type Watcher struct {
 func NewWatcher(opts WatcherOptions) *Watcher {
 	return &Watcher{
 		WatcherOptions: opts, locks: newTurnLocks(), claims: newPendingClaims(), shortName: shortWorkerName(opts.Worker),
-		tests: fair.New(fair.DefaultLimits(testPlaces)),
+		budget: newTurnBudget(opts.TurnRate), tests: fair.New(fair.DefaultLimits(testPlaces)),
 	}
 }
 
 // Watch runs one turn of a loop: it waits for the next slot, probes at its time, stores
-// the result and evaluates the rules. It repeats this for Span slots, or until health or
+// the result and evaluates the rules. It repeats this for up to Span slots, or until health or
 // the firing rules change. Watch itself waits for a slot, since a timer of the Temporal
 // server would double the state transitions of a turn and be less precise than a
 // millisecond.
@@ -154,7 +161,10 @@ func (w *Watcher) Watch(ctx context.Context, turn *Turn) (*TurnResult, error) {
 	if held == nil {
 		return nil, ErrSuperseded
 	}
-	defer w.locks.release(held)
+	defer w.release(held)
+	if turn.Recover {
+		w.budget.take(w.Now()) // the end of a turn has taken the token of the next one, unless it was lost
+	}
 	t := &turnRun{
 		Watcher: w, turn: turn, state: turn.State, reported: turn.State, fence: fence, lock: held,
 		stop: activity.GetWorkerStopChannel(ctx),
@@ -162,7 +172,9 @@ func (w *Watcher) Watch(ctx context.Context, turn *Turn) (*TurnResult, error) {
 	if err := t.recover(ctx); err != nil {
 		return nil, err
 	}
-	return t.run(ctx)
+	result, err := t.run(ctx)
+	countTurn(ctx, result, err)
+	return result, err
 }
 
 // lockTurn acquires the lock of the turn's loop, and adds a claim when another worker ran
@@ -176,6 +188,12 @@ func (w *Watcher) lockTurn(ctx context.Context, turn *Turn) *turnLock {
 	return held
 }
 
+// release releases the lock of a loop whose turn has ended.
+func (w *Watcher) release(held *turnLock) {
+	w.budget.pause(held.key, w.Now())
+	w.locks.release(held)
+}
+
 // turnRun is the state of one running turn.
 type turnRun struct {
 	*Watcher
@@ -183,8 +201,11 @@ type turnRun struct {
 	state   vigil.State
 	fence   int64 // of the lease under which the turn began
 	covered int
-	until   time.Time // the last slot that the turn may cover
-	behind  bool      // there are stored results that the state does not include
+	most    int           // slots that the turn may cover
+	slots   int           // that it covers
+	until   time.Time     // the last of them
+	counted time.Duration // the interval at which the budget counts the loop
+	behind  bool          // there are stored results that the state does not include
 	// reported is the state whose firing rules the last vote has. revote: that vote is
 	// not the stored one, and the turn ends to have another reported.
 	reported vigil.State
@@ -228,7 +249,8 @@ func (t *turnRun) run(ctx context.Context) (*TurnResult, error) {
 		if !ok {
 			return t.end(Gone, e, vigil.Schedule{}), nil
 		}
-		if t.behind || t.revote || t.covered >= t.span(e, schedule) {
+		t.count(schedule.Interval)
+		if t.behind || t.revote || t.complete(e, schedule) {
 			return t.end(Changed, e, schedule), nil
 		}
 		slot := schedule.Due(t.state.Slot, t.Now())
@@ -273,25 +295,10 @@ func (t *turnRun) run(ctx context.Context) (*TurnResult, error) {
 		if t.state.Health != before || t.firingChanged() {
 			return t.end(Changed, e, schedule), nil
 		}
-		if t.covered >= t.span(e, schedule) {
+		if t.complete(e, schedule) {
 			return t.end(Covered, e, schedule), nil
 		}
 	}
-}
-
-// span is how many slots the turn may cover with a definition. With a definition that is
-// newer than the plan of the turn it is one: at a longer interval more slots could exceed
-// the timeout of the activity.
-func (t *turnRun) span(e *entry, schedule vigil.Schedule) int {
-	if e.Check.Revision > t.turn.Revision {
-		return 1
-	}
-	return min(t.turn.Span, t.maxSpan(schedule))
-}
-
-// maxSpan is how many slots fit in the quiet window of this worker, at least 1.
-func (t *turnRun) maxSpan(schedule vigil.Schedule) int {
-	return max(1, int(t.QuietWindow/schedule.Interval))
 }
 
 // waitResult is the reason why a wait ended.
@@ -355,37 +362,14 @@ func (t *turnRun) probe(ctx context.Context, e *entry, slot time.Time, place *fa
 		t.state.Slot, t.state.Unstored = slot, true
 		return nil
 	}
-	stored, err := t.Results.Write(ctx, vigil.ResultRow{Result: result, Worker: t.Worker, Deadline: e.deadline()})
+	stored, err := t.Results.Write(ctx, vigil.ResultRow{
+		Result: result, Worker: t.Worker, Deadline: e.deadline(), TurnSlots: t.most,
+	})
 	if err != nil {
 		return fmt.Errorf("store the result: %w", err)
 	}
 	countResult(ctx, e.Check.Type, stored)
 	return t.include(ctx, e, stored)
-}
-
-// end returns the result of the turn and plans the next one: twice the slots after a turn
-// without a change, up to the quiet window, and one slot after a change. When the worker
-// stops, or slots are late, the span stays the same.
-func (t *turnRun) end(reason End, e *entry, schedule vigil.Schedule) *TurnResult {
-	out := &TurnResult{
-		End: reason, State: t.state, Revision: e.Check.Revision, Span: 1, Deadline: e.deadline(),
-		By: t.shortName, Behind: t.behind,
-	}
-	if reason == Gone {
-		return out
-	}
-	out.Restarted = t.revote || t.turn.State.Slot.Before(schedule.Start) && !t.state.Slot.Before(schedule.Start)
-	out.Voted = t.calmVote && !t.revote && len(t.state.Firing) == 0
-	switch reason {
-	case Covered:
-		out.Span = min(2*t.turn.Span, t.maxSpan(schedule))
-	case HandOver, Late:
-		out.Span = t.span(e, schedule)
-	default:
-	}
-	out.Next = schedule.Due(t.state.Slot, t.Now())
-	out.Until = out.Next.Add(time.Duration(out.Span-1) * schedule.Interval)
-	return out
 }
 
 // observe runs the probe. A config that cannot run is a failed observation with the reason.

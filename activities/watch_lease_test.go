@@ -26,7 +26,7 @@ func newLeased(t *testing.T) *leased {
 	t.Helper()
 	lease := activities.NewLeaseHolder(time.Now)
 	w := newWatchFixture(t, func(o *activities.WatcherOptions) {
-		o.Lease, o.QuietWindow, o.Probes = lease, time.Hour, fair.New(places(1))
+		o.Lease, o.TurnRate, o.QuietWindow, o.Probes = lease, tiny, time.Hour, fair.New(places(1))
 	})
 	return &leased{w, lease}
 }

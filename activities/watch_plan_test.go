@@ -18,7 +18,7 @@ func TestWatchPlan(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			w := newWatchFixture(t, wide)
-			def := w.define(nil)
+			def := w.define(inPhase(2))
 			turn := w.started(def)
 			turn.Span = 2
 			result := w.must(w.watch(turn))
@@ -140,7 +140,10 @@ func TestWatchEnd(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			w := newWatchFixture(t, wide)
-			def := w.define(func(d *vigil.Definition) { d.Check.Interval = 2 * time.Second })
+			def := w.define(func(d *vigil.Definition) {
+				d.Check.Interval = 2 * time.Second
+				inPhase(20)(d)
+			})
 			turn := w.started(def)
 			turn.Span = 20
 			first := scheduleOf(def).Next(turn.State.Slot)

@@ -54,8 +54,11 @@ func TestWatchSlots(t *testing.T) {
 	t.Run("EndsAfterTheResultThatMakesARuleFire", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
-			w := newWatchFixture(t, func(o *activities.WatcherOptions) { o.QuietWindow = time.Hour })
-			def := w.define(firing(vigil.Condition{FailureThreshold: 3}))
+			w := newWatchFixture(t, func(o *activities.WatcherOptions) { o.TurnRate, o.QuietWindow = tiny, time.Hour })
+			def := w.define(func(d *vigil.Definition) {
+				inPhase(60)(d)
+				firing(vigil.Condition{FailureThreshold: 3})(d)
+			})
 			w.observe = fails
 			result := w.must(w.watch(turnOf(def, vigil.State{})))
 			turn := turnOf(def, result.State)

@@ -79,15 +79,18 @@ func (k *apiKeys) register(r *rest.Registrar) {
 		return rest.NewListing(keys, total, showKey), nil
 	})
 	rest.Register(r, rest.Operation{
-		Method:  http.MethodPost,
-		Path:    "/v1/api-keys",
-		ID:      "create-api-key",
-		Tag:     tagKeys,
-		Scope:   vigil.ScopeAdmin,
-		Status:  http.StatusCreated,
-		Audit:   "api_key.create",
-		Summary: "Create an API key",
-		Errors:  []int{http.StatusForbidden},
+		Method:     http.MethodPost,
+		Path:       "/v1/api-keys",
+		ID:         "create-api-key",
+		Tag:        tagKeys,
+		Scope:      vigil.ScopeAdmin,
+		Status:     http.StatusCreated,
+		Audit:      "api_key.create",
+		Idempotent: true,
+		Summary:    "Create an API key",
+		Description: "The key is in `api_key`, which is shown once. A request that is repeated with its Idempotency-Key is answered " +
+			"without it: `api_key` is empty then. A key that got lost is revoked, and another one created.",
+		Errors: []int{http.StatusForbidden},
 	}, k.createKey)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodDelete, Path: "/v1/api-keys/{id}", ID: "delete-api-key", Tag: tagKeys, Scope: vigil.ScopeAdmin,
@@ -113,6 +116,7 @@ func (k *apiKeys) createKey(ctx context.Context, in *struct{ Body keyBody }) (*r
 	if kept.Scopes, kept.ExpiresAt, err = k.delegate(who, in.Body); err != nil {
 		return nil, err
 	}
+	rest.ShowRepeated(ctx, func(key vigil.APIKey) newKeyView { return newKeyView{KeyView: showKey(key)} })
 	key, err := k.store.CreateKey(ctx, who.Org.ID, who.User.ID, kept)
 	if err != nil {
 		return nil, err

@@ -15,14 +15,15 @@ const maxTestMessages = 32
 
 func (c *channels) registerTest(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
-		Method:   http.MethodPost,
-		Path:     "/v1/notification-channels/{id}/test",
-		ID:       "test-notification-channel",
-		Tag:      tagChannels,
-		Scope:    vigil.ScopeRespond,
-		Resource: resourceChannel,
-		Audit:    "channel.test",
-		Summary:  "Send a test message",
+		Method:     http.MethodPost,
+		Path:       "/v1/notification-channels/{id}/test",
+		ID:         "test-notification-channel",
+		Tag:        tagChannels,
+		Scope:      vigil.ScopeRespond,
+		Resource:   resourceChannel,
+		Audit:      "channel.test",
+		Idempotent: true,
+		Summary:    "Send a test message",
 		Description: "Makes one attempt, even when the channel is disabled, and returns its outcome. The status is 200 whether or not the " +
 			"message arrived.",
 		Errors: []int{http.StatusServiceUnavailable},

@@ -80,7 +80,7 @@ func (c *channels) register(r *rest.Registrar) {
 	}, c.list)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodPost, Path: list, ID: "create-notification-channel", Tag: tagChannels, Scope: vigil.ScopeWrite,
-		Audit: "channel.create", Status: http.StatusCreated,
+		Audit: "channel.create", Status: http.StatusCreated, Idempotent: true,
 		Summary: "Create a notification channel",
 		Errors:  []int{http.StatusForbidden},
 	}, c.create)
@@ -148,6 +148,7 @@ func (c *channels) create(ctx context.Context, in *createChannelInput) (*rest.An
 		return nil, err
 	}
 	rest.AuditResource(ctx, channel.ID)
+	rest.ShowRepeated(ctx, c.show)
 	if channel, err = c.store.CreateChannel(ctx, channel); err != nil {
 		return nil, err
 	}

@@ -36,6 +36,8 @@ type loopView struct {
 	Streak       *int         `json:"streak" doc:"Failures in a row up to the last slot; null while the workflow does not answer."`
 	FiringRules  []string     `json:"firing_rules" format:"uuid" doc:"Ids of the alert rules that fire in this region."`
 	Missed       int64        `json:"missed" doc:"Results that were due and are missing, since the check was created."`
+	TurnSlots    *int         `json:"turn_slots" doc:"How many results one activity of the workflow makes at the moment; null before the first result."`
+	TurnReason   *string      `json:"turn_reason" enum:"every_slot,growing,budget,window,kept" doc:"Why it is that many; null while the workflow does not answer. every_slot: the worker starts an activity for each result. growing: the check is new or something about it changed, and the number doubles with every activity. budget: the worker keeps within its budget of activities a second. window: as many as fit into the longest time that one activity may cover. kept: the activity before was interrupted, and the number stays."`
 	WorkflowID   string       `json:"workflow_id"`
 	RunURL       *string      `json:"run_url" doc:"The workflow in the Temporal UI; null where there is no UI."`
 }
@@ -91,12 +93,16 @@ func (c *checkRegions) listLoops(ctx context.Context, in *loopsInput) (*rest.Lis
 func (c *checkRegions) showLoop(ctx context.Context, row vigil.Loop, vote vigil.Vote) loopView {
 	view := loopView{
 		Region: row.Region, State: loopState(row), Source: "stored", HealthStatus: row.Health, LastSlot: instant(row.LastSlot),
-		NextSlot: instant(row.NextDue), FiringRules: ids(vote.Firing), Missed: row.Missed, WorkflowID: vigil.LoopID(row.CheckID, row.Region),
+		NextSlot: instant(row.NextDue), FiringRules: ids(vote.Firing), Missed: row.Missed,
+		TurnSlots: vigil.NilIfZero(row.TurnSlots), WorkflowID: vigil.LoopID(row.CheckID, row.Region),
 	}
 	runID := ""
 	if row.Active {
 		if state, err := c.loops.State(ctx, row.CheckID, row.Region); err == nil {
 			view.Source, runID = "workflow", state.RunID
+			if state.TurnSlots > 0 { // a workflow of an older release does not say
+				view.TurnSlots, view.TurnReason = &state.TurnSlots, vigil.NilIfZero(string(state.TurnReason))
+			}
 			view.Streak, view.FiringRules = &state.Failures, ids(state.Firing)
 			if state.Next.After(row.LastSlot) { // else the turn is past its first slot
 				view.NextSlot = instant(state.Next)

@@ -46,14 +46,15 @@ type checkRuns struct {
 
 func (c *checkRuns) register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
-		Method:   http.MethodPost,
-		Path:     "/v1/checks/{id}/test",
-		ID:       "test-check",
-		Tag:      tagResults,
-		Scope:    vigil.ScopeRespond,
-		Resource: resourceCheck,
-		Audit:    "check.test",
-		Summary:  "Run a check now",
+		Method:     http.MethodPost,
+		Path:       "/v1/checks/{id}/test",
+		ID:         "test-check",
+		Tag:        tagResults,
+		Scope:      vigil.ScopeRespond,
+		Resource:   resourceCheck,
+		Audit:      "check.test",
+		Idempotent: true,
+		Summary:    "Run a check now",
 		Description: "Runs in the check's first region, or in `region`. On an enabled check it counts as an execution. " +
 			"With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`. " +
 			"An organization may run a few tests at the same time, 5, 20 or 50 by its tier; more are answered with 429. " +

@@ -44,14 +44,15 @@ func (c *checks) register(r *rest.Registrar) {
 		Summary: "List the checks, newest first",
 	}, c.list)
 	rest.Register(r, rest.Operation{
-		Method:  http.MethodPost,
-		Path:    "/v1/checks",
-		ID:      "create-check",
-		Tag:     tagChecks,
-		Scope:   vigil.ScopeWrite,
-		Status:  http.StatusCreated,
-		Audit:   "check.create",
-		Summary: "Create a check",
+		Method:     http.MethodPost,
+		Path:       "/v1/checks",
+		ID:         "create-check",
+		Tag:        tagChecks,
+		Scope:      vigil.ScopeWrite,
+		Status:     http.StatusCreated,
+		Audit:      "check.create",
+		Idempotent: true,
+		Summary:    "Create a check",
 		Description: "The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. " +
 			"While probing is late in one of the regions, the answer is 503 with Retry-After.",
 		Errors: []int{http.StatusForbidden, http.StatusServiceUnavailable},
@@ -132,6 +133,7 @@ func (c *checks) create(ctx context.Context, in *struct{ Body checkCreate }) (*r
 	if !verified {
 		check.ExpiresAt = new(c.now().Add(unverifiedDays * 24 * time.Hour).UTC())
 	}
+	rest.ShowRepeated(ctx, c.show)
 	check, err = c.store.CreateCheck(ctx, check, plan, c.allowance(plan, verified))
 	if err != nil {
 		return nil, err

@@ -20,6 +20,7 @@ const (
 type deliveryStore interface {
 	Deliveries(ctx context.Context, orgID uuid.UUID, filter vigil.DeliveryFilter) ([]vigil.Delivery, int, error)
 	Delivery(ctx context.Context, orgID, id uuid.UUID) (vigil.Delivery, error)
+	DeliveryMessage(ctx context.Context, orgID, id uuid.UUID) (vigil.DeliveryMessage, error)
 	Attempts(ctx context.Context, orgID, deliveryID uuid.UUID, page vigil.Page) ([]vigil.Attempt, int, error)
 }
 
@@ -110,8 +111,15 @@ func (d *deliveries) register(r *rest.Registrar) {
 		Summary:  "List the attempts of a delivery, newest first",
 	}, d.listAttempts)
 	rest.Register(r, rest.Operation{
+		Method: http.MethodGet, Path: "/v1/deliveries/{id}/message", ID: "get-delivery-message", Tag: tagDeliveries,
+		Resource: resourceDelivery,
+		Summary:  "Get the message of a delivery",
+		Description: "A message is kept as long as the events of the alert stream, 7 days unless the operator changes it. " +
+			"After that the answer is 404 with a message that says so.",
+	}, d.message)
+	rest.Register(r, rest.Operation{
 		Method: http.MethodPost, Path: "/v1/deliveries/{id}/redeliver", ID: "redeliver", Tag: tagDeliveries, Scope: vigil.ScopeRespond,
-		Resource: resourceDelivery, Status: http.StatusAccepted, Audit: "delivery.redeliver",
+		Resource: resourceDelivery, Status: http.StatusAccepted, Audit: "delivery.redeliver", Idempotent: true,
 		Summary: "Redeliver a notification",
 		Description: "Makes one more attempt soon, with the same id and body, in any state of the delivery. A channel that is disabled or " +
 			"deleted gets none.",

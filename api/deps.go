@@ -101,6 +101,7 @@ type Store interface {
 	regionStore
 	checkStore
 	testStore
+	tryStore
 	loadStore
 	resultStore
 	checkRegionStore
@@ -111,6 +112,7 @@ type Store interface {
 	timelineStore
 	deliveryStore
 	rest.LeaseStore
+	rest.RepeatStore
 	stream.Store
 
 	// RecordAudit stores the audit entry of ctx, unless a transaction has stored it.

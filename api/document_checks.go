@@ -109,7 +109,8 @@ func describeMetadata(schemas map[string]*huma.Schema, seen []*huma.Schema) {
 		Type:        huma.TypeObject,
 		Description: "The metadata of a run that did not reach the target.",
 		Properties: map[string]*huma.Schema{
-			"test": {Type: huma.TypeBoolean, Description: "The run was requested, and its result is not stored."},
+			"test":        {Type: huma.TypeBoolean, Description: "The run was requested, and its result is not stored."},
+			"unavailable": {Type: huma.TypeBoolean, Description: "No worker of the region took the run."},
 		},
 		AdditionalProperties: false,
 	}

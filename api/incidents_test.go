@@ -388,7 +388,7 @@ func TestDeliveries(t *testing.T) {
 			t.Errorf("%s: %s", query, r.raw)
 		}
 	}
-	for _, rest := range []string{"", "/attempts", "/redeliver"} {
+	for _, rest := range []string{"", "/attempts", "/message", "/redeliver"} {
 		method := http.MethodGet
 		if rest == "/redeliver" {
 			method = http.MethodPost

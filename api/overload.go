@@ -65,7 +65,7 @@ func refuse(overloaded map[string]time.Duration, regions ...string) error {
 		Code: vigil.CodeUnavailable,
 		Message: fmt.Sprintf("Probing in %s is late, so no load can be added there. Try again in %d seconds.",
 			strings.Join(late, ", "), overloadRetry),
-		Details: map[string]any{"overloaded_regions": late, "retry_after_seconds": overloadRetry},
+		Details: map[string]any{"overloaded_regions": late, vigil.RetryDetail: overloadRetry},
 	}
 }
 

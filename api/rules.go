@@ -100,7 +100,7 @@ func (a *rules) register(r *rest.Registrar) {
 	}, a.list)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodPost, Path: list, ID: "create-alert-rule", Tag: tagRules, Scope: vigil.ScopeWrite,
-		Audit: "rule.create", Resource: resourceCheck, Status: http.StatusCreated,
+		Audit: "rule.create", Resource: resourceCheck, Status: http.StatusCreated, Idempotent: true,
 		Summary: "Create an alert rule",
 		Description: "Set when it fires with `condition`, by its keys or as `type` and `threshold`, or with `condition_type` and `threshold`. " +
 			"The keys of a condition add up: the rule fires when any of them matches. A rule that could never fire is refused.",
@@ -169,6 +169,7 @@ func (a *rules) create(ctx context.Context, in *createRuleInput) (*rest.Answer[a
 		return nil, err
 	}
 	rest.AuditResource(ctx, rule.ID)
+	rest.ShowRepeated(ctx, showRule)
 	if rule, err = a.store.CreateRule(ctx, rule); err != nil {
 		return nil, err
 	}

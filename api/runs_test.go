@@ -186,7 +186,7 @@ func TestCheckRegions(t *testing.T) {
 		}
 		return vigil.LoopState{
 			State: vigil.State{Slot: b.clock.Now(), Health: vigil.Unhealthy, Failures: 3},
-			Next:  b.clock.Now().Add(time.Minute), RunID: "run 1",
+			Next:  b.clock.Now().Add(time.Minute), RunID: "run 1", TurnSlots: 7, TurnReason: vigil.TurnBudget,
 		}, nil
 	}
 	rows := a.want(t, http.StatusOK, http.MethodGet, path, nil).rows(t)
@@ -204,6 +204,12 @@ func TestCheckRegions(t *testing.T) {
 	wantURL := "http://ui.test/namespaces/vigil/workflows/check%2F" + id.String() + "%2Fna-east-ewr/run%201/history"
 	if live["run_url"] != wantURL || live["workflow_id"] != "check/"+id.String()+"/na-east-ewr" {
 		t.Errorf("live %v", live)
+	}
+	if live["turn_slots"] != 7.0 || live["turn_reason"] != "budget" {
+		t.Errorf("live %v", live)
+	}
+	if slots, shown := stored["turn_slots"]; !shown || slots != nil || stored["turn_reason"] != nil {
+		t.Errorf("stored %v: want no slots before the first result", stored)
 	}
 	if stored["source"] != "stored" || stored["streak"] != nil || stored["health_status"] != "unknown" || stored["state"] != "starting" {
 		t.Errorf("stored %v", stored)

@@ -65,7 +65,7 @@ func assemble(deps Deps) *Server {
 	addresses := rest.NewRateWindow(config.AddressRate, time.Minute, deps.Now)
 	limiter := rest.NewLimiter(store, plans.rate, deps.Now)
 
-	r := &rest.Registrar{API: newAPI(mux), Note: func(ctx context.Context) error { return store.RecordAudit(ctx) }}
+	r := &rest.Registrar{API: newAPI(mux), Repeats: store, Note: func(ctx context.Context) error { return store.RecordAudit(ctx) }}
 	r.Protected = append(r.Protected, auth.authenticate, limiter.LimitOrganization)
 	r.Open = append(r.Open, addresses.LimitAddress)
 	s.registrar = r
@@ -73,6 +73,7 @@ func assemble(deps Deps) *Server {
 	loads := newLoads(store, deps.Now)
 	verifications := &verifications{store: store, auth: auth, passwords: passwords, logins: logins, mail: mail, tasks: s.background}
 	checks := &checks{store: store, types: deps.Probes, plans: plans, notifier: notifier, mailer: deps.Mailer, loads: loads, now: deps.Now}
+	runs := &checkRuns{store: store, loops: deps.Loops, plans: plans, loads: loads}
 	for _, resource := range []interface{ register(r *rest.Registrar) }{
 		&system{store: store, temporal: deps.Temporal, version: config.Version, loads: loads},
 		&accounts{store: store, auth: auth, passwords: passwords, logins: logins, mail: mail, tasks: s.background, tier: config.SignupTier},
@@ -82,7 +83,11 @@ func assemble(deps Deps) *Server {
 		newRegions(store, deps.Now),
 		checks,
 		&results{store: store},
-		&checkRuns{store: store, loops: deps.Loops, plans: plans, loads: loads},
+		runs,
+		&tries{
+			runs: runs, store: store, types: deps.Probes, plans: plans,
+			window: rest.NewRateWindow(triesPerMinute, time.Minute, deps.Now), now: deps.Now,
+		},
 		&checkRegions{store: store, loops: deps.Loops, links: links},
 		&usage{store: store, plans: plans},
 		&rules{store: store, notifier: notifier},

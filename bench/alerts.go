@@ -40,7 +40,7 @@ func MeasureAlerts(ctx context.Context, o AlertOptions) error {
 	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // Postgres may run as another user, who passes through
 		return err
 	}
-	cluster, err := startCluster(ctx, dir, LoopOptions{})
+	cluster, err := startCluster(ctx, dir, LoopOptions{TurnRate: 5, Window: 30 * time.Minute})
 	if cluster != nil {
 		defer cluster.stop(context.WithoutCancel(ctx))
 	}

@@ -75,7 +75,7 @@ func withCluster(ctx context.Context, measure func(*cluster) error) error {
 	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // Postgres may run as another user, who passes through
 		return err
 	}
-	s, err := startCluster(ctx, dir, LoopOptions{})
+	s, err := startCluster(ctx, dir, LoopOptions{TurnRate: 5, Window: 30 * time.Minute})
 	if s != nil {
 		defer s.stop(context.WithoutCancel(ctx))
 	}

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
+	"strconv"
 	"time"
 
 	_ "github.com/jackc/pgx/v5/stdlib" // reads the results as any client would
@@ -25,8 +26,10 @@ import (
 type LoopOptions struct {
 	Loops    int           // checks, each in one region
 	Interval time.Duration // of every check
-	Window   time.Duration // the quiet window; 0: a turn for every slot
-	Measure  time.Duration // how long, after every loop has a result and the window has grown
+	TurnRate float64       // turns a second of the worker; 0: a turn for every slot
+	Window   time.Duration // the longest time of a turn
+	Settle   time.Duration // how long to wait at most until turns cover as many slots as they will
+	Measure  time.Duration // how long, after that
 	Restart  bool          // kill worker and Temporal afterwards, and measure until every loop probes
 	Out      io.Writer     // where the report goes
 }
@@ -113,6 +116,7 @@ func startCluster(ctx context.Context, dir string, o LoopOptions) (*cluster, err
 	s.env = []string{
 		"DATABASE_URL=" + dsn, "VIGIL_DATA_DIR=" + dir, "VIGIL_TEMPORAL_LISTEN=127.0.0.1:0", "VIGIL_UI_LISTEN=127.0.0.1:0",
 		"VIGIL_SECRET_KEY=" + hex.EncodeToString(raw), "VIGIL_QUIET_WINDOW=" + o.Window.String(), "VIGIL_LOG_LEVEL=warn",
+		"VIGIL_TURN_RATE=" + strconv.FormatFloat(o.TurnRate, 'g', -1, 64),
 		"VIGIL_ALLOWED_PRIVATE_CIDRS=127.0.0.0/8",
 	}
 	if s.temporal, err = spawn(ctx, "temporal", s.env, &served, "temporal", "--json"); err != nil {
@@ -187,8 +191,8 @@ func (s *cluster) seed(ctx context.Context, o LoopOptions) error {
 	return s.settle(ctx, o)
 }
 
-// settle waits until every loop has a result, and until its turns cover the whole
-// window: they cover one slot, then two, then four.
+// settle waits until every loop has a result, and until its turns cover as many slots as
+// the budget demands.
 func (s *cluster) settle(ctx context.Context, o LoopOptions) error {
 	for {
 		var probing int
@@ -197,16 +201,45 @@ func (s *cluster) settle(ctx context.Context, o LoopOptions) error {
 			return err
 		}
 		if probing >= o.Loops {
-			slots := 1
-			for k := 1; k < int(o.Window/o.Interval); k *= 2 {
-				slots += k
-			}
-			return timing.Sleep(ctx, max(time.Duration(slots)*o.Interval, 5*time.Second))
+			return s.settleTurns(ctx, o)
 		}
 		if err := timing.Sleep(ctx, 200*time.Millisecond); err != nil {
 			return err
 		}
 	}
+}
+
+// settleTurns waits until the turns of nearly every loop cover the same number of slots,
+// for two intervals at least and for the time of the options at most.
+func (s *cluster) settleTurns(ctx context.Context, o LoopOptions) error {
+	began := time.Now()
+	for {
+		turns, err := s.turnSlots(ctx)
+		if err != nil {
+			return err
+		}
+		waited := time.Since(began)
+		if waited >= max(o.Settle, 5*time.Second) || waited >= max(2*o.Interval, 5*time.Second) && turns.mostly == turns.most {
+			return nil
+		}
+		if err := timing.Sleep(ctx, time.Second); err != nil {
+			return err
+		}
+	}
+}
+
+// turnSlots is how many slots the turns of loops cover.
+type turnSlots struct {
+	mean         float64
+	mostly, most int // of 90 % of the loops at least, and of any
+}
+
+func (s *cluster) turnSlots(ctx context.Context) (turnSlots, error) {
+	var t turnSlots
+	err := s.db.QueryRowContext(ctx, `
+		SELECT avg(turn_slots), percentile_disc(0.1) WITHIN GROUP (ORDER BY turn_slots), max(turn_slots)
+		FROM check_regions`).Scan(&t.mean, &t.mostly, &t.most)
+	return t, err
 }
 
 // costs are what every part has used at an instant.
@@ -252,6 +285,9 @@ func (s *cluster) measure(ctx context.Context, o LoopOptions) (report, error) {
 		return r, err
 	}
 	if r.after, err = s.costs(ctx); err != nil {
+		return r, err
+	}
+	if r.turns, err = s.turnSlots(ctx); err != nil {
 		return r, err
 	}
 	err = s.db.QueryRowContext(ctx, `

@@ -12,6 +12,7 @@ type report struct {
 	LoopOptions
 	cores                     int
 	before, after             costs
+	turns                     turnSlots // at the end
 	stored, failed            int64
 	lateP50, lateP99, lateMax float64 // milliseconds
 }
@@ -26,15 +27,16 @@ func (r report) print(w io.Writer) error {
 	all := vigil + temporal + postgres
 
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d loops, interval %v, quiet window %v, %d cores, measured for %v; the target is another process\n",
-		r.Loops, r.Interval, r.Window, r.cores, took.Round(time.Second))
+	fmt.Fprintf(&b, "%d loops, interval %v, %g turns a second, at most %v each, %d cores, measured for %v; the target is another process\n",
+		r.Loops, r.Interval, r.TurnRate, r.Window, r.cores, took.Round(time.Second))
+	fmt.Fprintf(&b, "  slots a turn         mean %.1f, of 90 %% of the loops %d at least, the most %d\n", r.turns.mean, r.turns.mostly, r.turns.most)
 	fmt.Fprintf(&b, "  due in that time     %8.0f   %8.1f /s\n", due, due/took.Seconds())
 	fmt.Fprintf(&b, "  stored in Postgres   %8d   %8.1f /s   (%d of them failures)\n", r.stored, float64(r.stored)/took.Seconds(), r.failed)
 	fmt.Fprintf(&b, "  lateness             p50 %.1f ms, p99 %.1f ms, worst %.1f ms\n", r.lateP50, r.lateP99, r.lateMax)
 	if r.stored > 0 {
 		each := func(d time.Duration) float64 { return d.Seconds() * 1000 / float64(r.stored) }
-		fmt.Fprintf(&b, "  CPU a result         %.2f ms = vigil %.2f + temporal %.2f + postgres %.2f   (target %.2f beside it)\n",
-			each(all), each(vigil), each(temporal), each(postgres), each(target))
+		fmt.Fprintf(&b, "  CPU a result         %.2f ms = vigil %.2f + temporal %.2f + postgres %.2f = %.1f times the target's %.2f\n",
+			each(all), each(vigil), each(temporal), each(postgres), all.Seconds()/max(target.Seconds(), 0.01), each(target))
 	}
 	if r.stored > 0 {
 		before, after := r.before.written, r.after.written

@@ -762,16 +762,16 @@ func (e DNSConfigRecordType) Valid() bool {
 
 // Defines values for DeliveryEventType.
 const (
-	IncidentResolved  DeliveryEventType = "incident.resolved"
-	IncidentTriggered DeliveryEventType = "incident.triggered"
+	DeliveryEventTypeIncidentResolved  DeliveryEventType = "incident.resolved"
+	DeliveryEventTypeIncidentTriggered DeliveryEventType = "incident.triggered"
 )
 
 // Valid indicates whether the value is a known member of the DeliveryEventType enum.
 func (e DeliveryEventType) Valid() bool {
 	switch e {
-	case IncidentResolved:
+	case DeliveryEventTypeIncidentResolved:
 		return true
-	case IncidentTriggered:
+	case DeliveryEventTypeIncidentTriggered:
 		return true
 	default:
 		return false
@@ -799,6 +799,24 @@ func (e DeliveryStatus) Valid() bool {
 	case DeliveryStatusPending:
 		return true
 	case DeliveryStatusSuperseded:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for DeliveryMessageEventType.
+const (
+	DeliveryMessageEventTypeIncidentResolved  DeliveryMessageEventType = "incident.resolved"
+	DeliveryMessageEventTypeIncidentTriggered DeliveryMessageEventType = "incident.triggered"
+)
+
+// Valid indicates whether the value is a known member of the DeliveryMessageEventType enum.
+func (e DeliveryMessageEventType) Valid() bool {
+	switch e {
+	case DeliveryMessageEventTypeIncidentResolved:
+		return true
+	case DeliveryMessageEventTypeIncidentTriggered:
 		return true
 	default:
 		return false
@@ -1129,6 +1147,33 @@ func (e LoopState) Valid() bool {
 	case Stopping:
 		return true
 	case Updating:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for LoopTurnReason.
+const (
+	Budget    LoopTurnReason = "budget"
+	EverySlot LoopTurnReason = "every_slot"
+	Growing   LoopTurnReason = "growing"
+	Kept      LoopTurnReason = "kept"
+	Window    LoopTurnReason = "window"
+)
+
+// Valid indicates whether the value is a known member of the LoopTurnReason enum.
+func (e LoopTurnReason) Valid() bool {
+	switch e {
+	case Budget:
+		return true
+	case EverySlot:
+		return true
+	case Growing:
+		return true
+	case Kept:
+		return true
+	case Window:
 		return true
 	default:
 		return false
@@ -2397,6 +2442,33 @@ type DeliveryList struct {
 	Meta Meta       `json:"meta"`
 }
 
+// DeliveryMessage defines model for DeliveryMessage.
+type DeliveryMessage struct {
+	// Body The text that a channel without a template sends.
+	Body string `json:"body"`
+
+	// EventId The id of the event: that of a webhook's body and of its webhook-id.
+	EventId   openapi_types.UUID       `json:"event_id"`
+	EventType DeliveryMessageEventType `json:"event_type"`
+
+	// Payload The body that a webhook receives, the same on every attempt. Its data.message has the words of the channel's own template.
+	Payload interface{} `json:"payload"`
+
+	// Time When the event happened.
+	Time time.Time `json:"time"`
+
+	// Title The title that a channel without a template sends.
+	Title string `json:"title"`
+}
+
+// DeliveryMessageEventType defines model for DeliveryMessage.EventType.
+type DeliveryMessageEventType string
+
+// DeliveryMessageAnswer defines model for DeliveryMessageAnswer.
+type DeliveryMessageAnswer struct {
+	Data DeliveryMessage `json:"data"`
+}
+
 // EmailChannel What makes a channel of type email.
 type EmailChannel struct {
 	Config EmailConfig      `json:"config"`
@@ -2782,7 +2854,13 @@ type Loop struct {
 	State LoopState `json:"state"`
 
 	// Streak Failures in a row up to the last slot; null while the workflow does not answer.
-	Streak     *int64 `json:"streak"`
+	Streak *int64 `json:"streak"`
+
+	// TurnReason Why it is that many; null while the workflow does not answer. every_slot: the worker starts an activity for each result. growing: the check is new or something about it changed, and the number doubles with every activity. budget: the worker keeps within its budget of activities a second. window: as many as fit into the longest time that one activity may cover. kept: the activity before was interrupted, and the number stays.
+	TurnReason *LoopTurnReason `json:"turn_reason"`
+
+	// TurnSlots How many results one activity of the workflow makes at the moment; null before the first result.
+	TurnSlots  *int64 `json:"turn_slots"`
 	WorkflowId string `json:"workflow_id"`
 }
 
@@ -2794,6 +2872,9 @@ type LoopSource string
 
 // LoopState Whether the loop runs, and whether it has the check's latest change.
 type LoopState string
+
+// LoopTurnReason Why it is that many; null while the workflow does not answer. every_slot: the worker starts an activity for each result. growing: the check is new or something about it changed, and the number doubles with every activity. budget: the worker keeps within its budget of activities a second. window: as many as fit into the longest time that one activity may cover. kept: the activity before was interrupted, and the number stays.
+type LoopTurnReason string
 
 // LoopList defines model for LoopList.
 type LoopList struct {
@@ -3404,6 +3485,9 @@ type ResultList struct {
 type RunMetadata struct {
 	// Test The run was requested, and its result is not stored.
 	Test *bool `json:"test,omitempty"`
+
+	// Unavailable No worker of the region took the run.
+	Unavailable *bool `json:"unavailable,omitempty"`
 }
 
 // SMTPServer defines model for SMTPServer.
@@ -3724,6 +3808,20 @@ type Trigger struct {
 	Result *Result `json:"result"`
 }
 
+// TryRequest defines model for TryRequest.
+type TryRequest struct {
+	// Config What is probed; its members depend on the type.
+	Config map[string]interface{} `json:"config"`
+
+	// Regions Keys or aliases of the regions that probe; without it, the default region.
+	Regions *[]string `json:"regions,omitempty"`
+
+	// Type How the target is probed.
+	//
+	// Examples: https
+	Type string `json:"type"`
+}
+
 // Uptime defines model for Uptime.
 type Uptime struct {
 	// AvgResponseTimeMs Over the successful results, as are the percentiles.
@@ -3952,6 +4050,12 @@ type ListApiKeysParams struct {
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
 }
 
+// CreateApiKeyParams defines parameters for CreateApiKey.
+type CreateApiKeyParams struct {
+	// IdempotencyKey A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again for 24 hours, with `Idempotent-Replayed: true`, and nothing is done twice.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
 // ListAuditLogParams defines parameters for ListAuditLog.
 type ListAuditLogParams struct {
 	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
@@ -3970,6 +4074,12 @@ type ListChecksParams struct {
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
 }
 
+// CreateCheckParams defines parameters for CreateCheck.
+type CreateCheckParams struct {
+	// IdempotencyKey A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again for 24 hours, with `Idempotent-Replayed: true`, and nothing is done twice.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
 // ListAlertRulesParams defines parameters for ListAlertRules.
 type ListAlertRulesParams struct {
 	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
@@ -3977,6 +4087,12 @@ type ListAlertRulesParams struct {
 
 	// Offset How many to skip, counted from the newest.
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
+}
+
+// CreateAlertRuleParams defines parameters for CreateAlertRule.
+type CreateAlertRuleParams struct {
+	// IdempotencyKey A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again for 24 hours, with `Idempotent-Replayed: true`, and nothing is done twice.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
 // ListCheckRegionsParams defines parameters for ListCheckRegions.
@@ -4016,6 +4132,9 @@ type TestCheckParams struct {
 
 	// DryRun Do not store or count the result.
 	DryRun *bool `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
+	// IdempotencyKey A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again for 24 hours, with `Idempotent-Replayed: true`, and nothing is done twice.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
 // GetUptimeParams defines parameters for GetUptime.
@@ -4055,6 +4174,12 @@ type ListDeliveryAttemptsParams struct {
 
 	// Offset How many to skip, counted from the newest.
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
+}
+
+// RedeliverParams defines parameters for Redeliver.
+type RedeliverParams struct {
+	// IdempotencyKey A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again for 24 hours, with `Idempotent-Replayed: true`, and nothing is done twice.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
 // ListIncidentsParams defines parameters for ListIncidents.
@@ -4108,10 +4233,22 @@ type ListNotificationChannelsParams struct {
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
 }
 
+// CreateNotificationChannelParams defines parameters for CreateNotificationChannel.
+type CreateNotificationChannelParams struct {
+	// IdempotencyKey A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again for 24 hours, with `Idempotent-Replayed: true`, and nothing is done twice.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
 // DeleteNotificationChannelParams defines parameters for DeleteNotificationChannel.
 type DeleteNotificationChannelParams struct {
 	// Force Remove the channel from the alert rules that use it.
 	Force *bool `form:"force,omitempty" json:"force,omitempty"`
+}
+
+// TestNotificationChannelParams defines parameters for TestNotificationChannel.
+type TestNotificationChannelParams struct {
+	// IdempotencyKey A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again for 24 hours, with `Idempotent-Replayed: true`, and nothing is done twice.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
 // ListRegionsParams defines parameters for ListRegions.
@@ -4167,6 +4304,9 @@ type VerifyEmailJSONRequestBody = VerifyRequest
 
 // CreateCheckJSONRequestBody defines body for CreateCheck for application/json ContentType.
 type CreateCheckJSONRequestBody = CheckCreate
+
+// TryCheckJSONRequestBody defines body for TryCheck for application/json ContentType.
+type TryCheckJSONRequestBody = TryRequest
 
 // UpdateCheckJSONRequestBody defines body for UpdateCheck for application/json ContentType.
 type UpdateCheckJSONRequestBody = CheckUpdate
@@ -7190,17 +7330,21 @@ type ClientInterface interface {
 
 	// CreateApiKeyWithBody Create an API key
 	//
+	// The key is in `api_key`, which is shown once. A request that is repeated with its Idempotency-Key is answered without it: `api_key` is empty then. A key that got lost is revoked, and another one created.
+	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/api-keys (the `CreateApiKey` operationId).
-	CreateApiKeyWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	CreateApiKeyWithBody(ctx context.Context, params *CreateApiKeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CreateApiKey Create an API key
+	//
+	// The key is in `api_key`, which is shown once. A request that is repeated with its Idempotency-Key is answered without it: `api_key` is empty then. A key that got lost is revoked, and another one created.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/api-keys (the `CreateApiKey` operationId).
-	CreateApiKey(ctx context.Context, body CreateApiKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	CreateApiKey(ctx context.Context, params *CreateApiKeyParams, body CreateApiKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// DeleteApiKey Revoke an API key
 	//
@@ -7352,7 +7496,7 @@ type ClientInterface interface {
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/checks (the `CreateCheck` operationId).
-	CreateCheckWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	CreateCheckWithBody(ctx context.Context, params *CreateCheckParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CreateCheck Create a check
 	//
@@ -7361,7 +7505,25 @@ type ClientInterface interface {
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/checks (the `CreateCheck` operationId).
-	CreateCheck(ctx context.Context, body CreateCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	CreateCheck(ctx context.Context, params *CreateCheckParams, body CreateCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// TryCheckWithBody Try a config without saving it
+	//
+	// Probes once from each region and answers with the results, in the order of the regions. Nothing is stored: the results have no check, and `test: true` in their metadata. A region whose worker does not answer has a result that says so, with `unavailable: true`. An organization may try 60 configs a minute, and each region counts as a running test.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/checks/try (the `TryCheck` operationId).
+	TryCheckWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// TryCheck Try a config without saving it
+	//
+	// Probes once from each region and answers with the results, in the order of the regions. Nothing is stored: the results have no check, and `test: true` in their metadata. A region whose worker does not answer has a result that says so, with `unavailable: true`. An organization may try 60 configs a minute, and each region counts as a running test.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/checks/try (the `TryCheck` operationId).
+	TryCheck(ctx context.Context, body TryCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// DeleteCheck Delete a check and everything that belongs to it
 	//
@@ -7403,7 +7565,7 @@ type ClientInterface interface {
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/checks/{id}/alerts (the `CreateAlertRule` operationId).
-	CreateAlertRuleWithBody(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	CreateAlertRuleWithBody(ctx context.Context, id openapi_types.UUID, params *CreateAlertRuleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CreateAlertRule Create an alert rule
 	//
@@ -7412,7 +7574,7 @@ type ClientInterface interface {
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/checks/{id}/alerts (the `CreateAlertRule` operationId).
-	CreateAlertRule(ctx context.Context, id openapi_types.UUID, body CreateAlertRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	CreateAlertRule(ctx context.Context, id openapi_types.UUID, params *CreateAlertRuleParams, body CreateAlertRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// DeleteAlertRule Delete an alert rule
 	//
@@ -7479,12 +7641,19 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/deliveries/{id}/attempts (the `ListDeliveryAttempts` operationId).
 	ListDeliveryAttempts(ctx context.Context, id openapi_types.UUID, params *ListDeliveryAttemptsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetDeliveryMessage Get the message of a delivery
+	//
+	// A message is kept as long as the events of the alert stream, 7 days unless the operator changes it. After that the answer is 404 with a message that says so.
+	//
+	// Corresponds with GET /v1/deliveries/{id}/message (the `GetDeliveryMessage` operationId).
+	GetDeliveryMessage(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// Redeliver Redeliver a notification
 	//
 	// Makes one more attempt soon, with the same id and body, in any state of the delivery. A channel that is disabled or deleted gets none.
 	//
 	// Corresponds with POST /v1/deliveries/{id}/redeliver (the `Redeliver` operationId).
-	Redeliver(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+	Redeliver(ctx context.Context, id openapi_types.UUID, params *RedeliverParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListIncidents List the incidents, newest first
 	//
@@ -7538,14 +7707,14 @@ type ClientInterface interface {
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/notification-channels (the `CreateNotificationChannel` operationId).
-	CreateNotificationChannelWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	CreateNotificationChannelWithBody(ctx context.Context, params *CreateNotificationChannelParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CreateNotificationChannel Create a notification channel
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/notification-channels (the `CreateNotificationChannel` operationId).
-	CreateNotificationChannel(ctx context.Context, body CreateNotificationChannelJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	CreateNotificationChannel(ctx context.Context, params *CreateNotificationChannelParams, body CreateNotificationChannelJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// DeleteNotificationChannel Delete a notification channel
 	//
@@ -7582,7 +7751,7 @@ type ClientInterface interface {
 	// Makes one attempt, even when the channel is disabled, and returns its outcome. The status is 200 whether or not the message arrived.
 	//
 	// Corresponds with POST /v1/notification-channels/{id}/test (the `TestNotificationChannel` operationId).
-	TestNotificationChannel(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+	TestNotificationChannel(ctx context.Context, id openapi_types.UUID, params *TestNotificationChannelParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListRegions List the regions that checks can run in
 	//
@@ -7673,11 +7842,13 @@ func (c *Client) ListApiKeys(ctx context.Context, params *ListApiKeysParams, req
 
 // CreateApiKeyWithBody Create an API key
 //
+// The key is in `api_key`, which is shown once. A request that is repeated with its Idempotency-Key is answered without it: `api_key` is empty then. A key that got lost is revoked, and another one created.
+//
 // Takes any type of body and a specified content type.
 //
 // Corresponds with POST /v1/api-keys (the `CreateApiKey` operationId).
-func (c *Client) CreateApiKeyWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewCreateApiKeyRequestWithBody(c.Server, contentType, body)
+func (c *Client) CreateApiKeyWithBody(ctx context.Context, params *CreateApiKeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateApiKeyRequestWithBody(c.Server, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -7690,11 +7861,13 @@ func (c *Client) CreateApiKeyWithBody(ctx context.Context, contentType string, b
 
 // CreateApiKey Create an API key
 //
+// The key is in `api_key`, which is shown once. A request that is repeated with its Idempotency-Key is answered without it: `api_key` is empty then. A key that got lost is revoked, and another one created.
+//
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with POST /v1/api-keys (the `CreateApiKey` operationId).
-func (c *Client) CreateApiKey(ctx context.Context, body CreateApiKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewCreateApiKeyRequest(c.Server, body)
+func (c *Client) CreateApiKey(ctx context.Context, params *CreateApiKeyParams, body CreateApiKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateApiKeyRequest(c.Server, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -8045,8 +8218,8 @@ func (c *Client) ListChecks(ctx context.Context, params *ListChecksParams, reqEd
 // Takes any type of body and a specified content type.
 //
 // Corresponds with POST /v1/checks (the `CreateCheck` operationId).
-func (c *Client) CreateCheckWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewCreateCheckRequestWithBody(c.Server, contentType, body)
+func (c *Client) CreateCheckWithBody(ctx context.Context, params *CreateCheckParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateCheckRequestWithBody(c.Server, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -8064,8 +8237,46 @@ func (c *Client) CreateCheckWithBody(ctx context.Context, contentType string, bo
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with POST /v1/checks (the `CreateCheck` operationId).
-func (c *Client) CreateCheck(ctx context.Context, body CreateCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewCreateCheckRequest(c.Server, body)
+func (c *Client) CreateCheck(ctx context.Context, params *CreateCheckParams, body CreateCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateCheckRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// TryCheckWithBody Try a config without saving it
+//
+// Probes once from each region and answers with the results, in the order of the regions. Nothing is stored: the results have no check, and `test: true` in their metadata. A region whose worker does not answer has a result that says so, with `unavailable: true`. An organization may try 60 configs a minute, and each region counts as a running test.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/checks/try (the `TryCheck` operationId).
+func (c *Client) TryCheckWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewTryCheckRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// TryCheck Try a config without saving it
+//
+// Probes once from each region and answers with the results, in the order of the regions. Nothing is stored: the results have no check, and `test: true` in their metadata. A region whose worker does not answer has a result that says so, with `unavailable: true`. An organization may try 60 configs a minute, and each region counts as a running test.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/checks/try (the `TryCheck` operationId).
+func (c *Client) TryCheck(ctx context.Context, body TryCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewTryCheckRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -8166,8 +8377,8 @@ func (c *Client) ListAlertRules(ctx context.Context, id openapi_types.UUID, para
 // Takes any type of body and a specified content type.
 //
 // Corresponds with POST /v1/checks/{id}/alerts (the `CreateAlertRule` operationId).
-func (c *Client) CreateAlertRuleWithBody(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewCreateAlertRuleRequestWithBody(c.Server, id, contentType, body)
+func (c *Client) CreateAlertRuleWithBody(ctx context.Context, id openapi_types.UUID, params *CreateAlertRuleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateAlertRuleRequestWithBody(c.Server, id, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -8185,8 +8396,8 @@ func (c *Client) CreateAlertRuleWithBody(ctx context.Context, id openapi_types.U
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with POST /v1/checks/{id}/alerts (the `CreateAlertRule` operationId).
-func (c *Client) CreateAlertRule(ctx context.Context, id openapi_types.UUID, body CreateAlertRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewCreateAlertRuleRequest(c.Server, id, body)
+func (c *Client) CreateAlertRule(ctx context.Context, id openapi_types.UUID, params *CreateAlertRuleParams, body CreateAlertRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateAlertRuleRequest(c.Server, id, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -8372,13 +8583,30 @@ func (c *Client) ListDeliveryAttempts(ctx context.Context, id openapi_types.UUID
 	return c.Client.Do(req)
 }
 
+// GetDeliveryMessage Get the message of a delivery
+//
+// A message is kept as long as the events of the alert stream, 7 days unless the operator changes it. After that the answer is 404 with a message that says so.
+//
+// Corresponds with GET /v1/deliveries/{id}/message (the `GetDeliveryMessage` operationId).
+func (c *Client) GetDeliveryMessage(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetDeliveryMessageRequest(c.Server, id)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // Redeliver Redeliver a notification
 //
 // Makes one more attempt soon, with the same id and body, in any state of the delivery. A channel that is disabled or deleted gets none.
 //
 // Corresponds with POST /v1/deliveries/{id}/redeliver (the `Redeliver` operationId).
-func (c *Client) Redeliver(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewRedeliverRequest(c.Server, id)
+func (c *Client) Redeliver(ctx context.Context, id openapi_types.UUID, params *RedeliverParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRedeliverRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -8511,8 +8739,8 @@ func (c *Client) ListNotificationChannels(ctx context.Context, params *ListNotif
 // Takes any type of body and a specified content type.
 //
 // Corresponds with POST /v1/notification-channels (the `CreateNotificationChannel` operationId).
-func (c *Client) CreateNotificationChannelWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewCreateNotificationChannelRequestWithBody(c.Server, contentType, body)
+func (c *Client) CreateNotificationChannelWithBody(ctx context.Context, params *CreateNotificationChannelParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateNotificationChannelRequestWithBody(c.Server, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -8528,8 +8756,8 @@ func (c *Client) CreateNotificationChannelWithBody(ctx context.Context, contentT
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with POST /v1/notification-channels (the `CreateNotificationChannel` operationId).
-func (c *Client) CreateNotificationChannel(ctx context.Context, body CreateNotificationChannelJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewCreateNotificationChannelRequest(c.Server, body)
+func (c *Client) CreateNotificationChannel(ctx context.Context, params *CreateNotificationChannelParams, body CreateNotificationChannelJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateNotificationChannelRequest(c.Server, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -8615,8 +8843,8 @@ func (c *Client) UpdateNotificationChannel(ctx context.Context, id openapi_types
 // Makes one attempt, even when the channel is disabled, and returns its outcome. The status is 200 whether or not the message arrived.
 //
 // Corresponds with POST /v1/notification-channels/{id}/test (the `TestNotificationChannel` operationId).
-func (c *Client) TestNotificationChannel(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewTestNotificationChannelRequest(c.Server, id)
+func (c *Client) TestNotificationChannel(ctx context.Context, id openapi_types.UUID, params *TestNotificationChannelParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewTestNotificationChannelRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -8839,18 +9067,18 @@ func NewListApiKeysRequest(server string, params *ListApiKeysParams) (*http.Requ
 }
 
 // NewCreateApiKeyRequest calls the generic CreateApiKey builder with application/json body
-func NewCreateApiKeyRequest(server string, body CreateApiKeyJSONRequestBody) (*http.Request, error) {
+func NewCreateApiKeyRequest(server string, params *CreateApiKeyParams, body CreateApiKeyJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
 	buf, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	bodyReader = bytes.NewReader(buf)
-	return NewCreateApiKeyRequestWithBody(server, "application/json", bodyReader)
+	return NewCreateApiKeyRequestWithBody(server, params, "application/json", bodyReader)
 }
 
 // NewCreateApiKeyRequestWithBody constructs an http.Request for the CreateApiKey method, with any body, and a specified content type
-func NewCreateApiKeyRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+func NewCreateApiKeyRequestWithBody(server string, params *CreateApiKeyParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	serverURL, err := url.Parse(server)
@@ -8874,6 +9102,21 @@ func NewCreateApiKeyRequestWithBody(server string, contentType string, body io.R
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
 
 	return req, nil
 }
@@ -9379,18 +9622,18 @@ func NewListChecksRequest(server string, params *ListChecksParams) (*http.Reques
 }
 
 // NewCreateCheckRequest calls the generic CreateCheck builder with application/json body
-func NewCreateCheckRequest(server string, body CreateCheckJSONRequestBody) (*http.Request, error) {
+func NewCreateCheckRequest(server string, params *CreateCheckParams, body CreateCheckJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
 	buf, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	bodyReader = bytes.NewReader(buf)
-	return NewCreateCheckRequestWithBody(server, "application/json", bodyReader)
+	return NewCreateCheckRequestWithBody(server, params, "application/json", bodyReader)
 }
 
 // NewCreateCheckRequestWithBody constructs an http.Request for the CreateCheck method, with any body, and a specified content type
-func NewCreateCheckRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+func NewCreateCheckRequestWithBody(server string, params *CreateCheckParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	serverURL, err := url.Parse(server)
@@ -9399,6 +9642,61 @@ func NewCreateCheckRequestWithBody(server string, contentType string, body io.Re
 	}
 
 	operationPath := fmt.Sprintf("/v1/checks")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewTryCheckRequest calls the generic TryCheck builder with application/json body
+func NewTryCheckRequest(server string, body TryCheckJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewTryCheckRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewTryCheckRequestWithBody constructs an http.Request for the TryCheck method, with any body, and a specified content type
+func NewTryCheckRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/checks/try")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -9607,18 +9905,18 @@ func NewListAlertRulesRequest(server string, id openapi_types.UUID, params *List
 }
 
 // NewCreateAlertRuleRequest calls the generic CreateAlertRule builder with application/json body
-func NewCreateAlertRuleRequest(server string, id openapi_types.UUID, body CreateAlertRuleJSONRequestBody) (*http.Request, error) {
+func NewCreateAlertRuleRequest(server string, id openapi_types.UUID, params *CreateAlertRuleParams, body CreateAlertRuleJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
 	buf, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	bodyReader = bytes.NewReader(buf)
-	return NewCreateAlertRuleRequestWithBody(server, id, "application/json", bodyReader)
+	return NewCreateAlertRuleRequestWithBody(server, id, params, "application/json", bodyReader)
 }
 
 // NewCreateAlertRuleRequestWithBody constructs an http.Request for the CreateAlertRule method, with any body, and a specified content type
-func NewCreateAlertRuleRequestWithBody(server string, id openapi_types.UUID, contentType string, body io.Reader) (*http.Request, error) {
+func NewCreateAlertRuleRequestWithBody(server string, id openapi_types.UUID, params *CreateAlertRuleParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -9649,6 +9947,21 @@ func NewCreateAlertRuleRequestWithBody(server string, id openapi_types.UUID, con
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
 
 	return req, nil
 }
@@ -10053,6 +10366,21 @@ func NewTestCheckRequest(server string, id openapi_types.UUID, params *TestCheck
 		return nil, err
 	}
 
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
 	return req, nil
 }
 
@@ -10326,8 +10654,42 @@ func NewListDeliveryAttemptsRequest(server string, id openapi_types.UUID, params
 	return req, nil
 }
 
+// NewGetDeliveryMessageRequest constructs an http.Request for the GetDeliveryMessage method
+func NewGetDeliveryMessageRequest(server string, id openapi_types.UUID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/deliveries/%s/message", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewRedeliverRequest constructs an http.Request for the Redeliver method
-func NewRedeliverRequest(server string, id openapi_types.UUID) (*http.Request, error) {
+func NewRedeliverRequest(server string, id openapi_types.UUID, params *RedeliverParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -10355,6 +10717,21 @@ func NewRedeliverRequest(server string, id openapi_types.UUID) (*http.Request, e
 	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
 	}
 
 	return req, nil
@@ -10747,18 +11124,18 @@ func NewListNotificationChannelsRequest(server string, params *ListNotificationC
 }
 
 // NewCreateNotificationChannelRequest calls the generic CreateNotificationChannel builder with application/json body
-func NewCreateNotificationChannelRequest(server string, body CreateNotificationChannelJSONRequestBody) (*http.Request, error) {
+func NewCreateNotificationChannelRequest(server string, params *CreateNotificationChannelParams, body CreateNotificationChannelJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
 	buf, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	bodyReader = bytes.NewReader(buf)
-	return NewCreateNotificationChannelRequestWithBody(server, "application/json", bodyReader)
+	return NewCreateNotificationChannelRequestWithBody(server, params, "application/json", bodyReader)
 }
 
 // NewCreateNotificationChannelRequestWithBody constructs an http.Request for the CreateNotificationChannel method, with any body, and a specified content type
-func NewCreateNotificationChannelRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+func NewCreateNotificationChannelRequestWithBody(server string, params *CreateNotificationChannelParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	serverURL, err := url.Parse(server)
@@ -10782,6 +11159,21 @@ func NewCreateNotificationChannelRequestWithBody(server string, contentType stri
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
 
 	return req, nil
 }
@@ -10929,7 +11321,7 @@ func NewUpdateNotificationChannelRequestWithBody(server string, id openapi_types
 }
 
 // NewTestNotificationChannelRequest constructs an http.Request for the TestNotificationChannel method
-func NewTestNotificationChannelRequest(server string, id openapi_types.UUID) (*http.Request, error) {
+func NewTestNotificationChannelRequest(server string, id openapi_types.UUID, params *TestNotificationChannelParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -10957,6 +11349,21 @@ func NewTestNotificationChannelRequest(server string, id openapi_types.UUID) (*h
 	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
 	}
 
 	return req, nil
@@ -11266,17 +11673,21 @@ type ClientWithResponsesInterface interface {
 
 	// CreateApiKeyWithBodyWithResponse Create an API key
 	//
+	// The key is in `api_key`, which is shown once. A request that is repeated with its Idempotency-Key is answered without it: `api_key` is empty then. A key that got lost is revoked, and another one created.
+	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/api-keys (the `CreateApiKey` operationId).
-	CreateApiKeyWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateApiKeyResponse, error)
+	CreateApiKeyWithBodyWithResponse(ctx context.Context, params *CreateApiKeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateApiKeyResponse, error)
 
 	// CreateApiKeyWithResponse Create an API key
+	//
+	// The key is in `api_key`, which is shown once. A request that is repeated with its Idempotency-Key is answered without it: `api_key` is empty then. A key that got lost is revoked, and another one created.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/api-keys (the `CreateApiKey` operationId).
-	CreateApiKeyWithResponse(ctx context.Context, body CreateApiKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateApiKeyResponse, error)
+	CreateApiKeyWithResponse(ctx context.Context, params *CreateApiKeyParams, body CreateApiKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateApiKeyResponse, error)
 
 	// DeleteApiKeyWithResponse Revoke an API key
 	//
@@ -11438,7 +11849,7 @@ type ClientWithResponsesInterface interface {
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/checks (the `CreateCheck` operationId).
-	CreateCheckWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateCheckResponse, error)
+	CreateCheckWithBodyWithResponse(ctx context.Context, params *CreateCheckParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateCheckResponse, error)
 
 	// CreateCheckWithResponse Create a check
 	//
@@ -11447,7 +11858,25 @@ type ClientWithResponsesInterface interface {
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/checks (the `CreateCheck` operationId).
-	CreateCheckWithResponse(ctx context.Context, body CreateCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateCheckResponse, error)
+	CreateCheckWithResponse(ctx context.Context, params *CreateCheckParams, body CreateCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateCheckResponse, error)
+
+	// TryCheckWithBodyWithResponse Try a config without saving it
+	//
+	// Probes once from each region and answers with the results, in the order of the regions. Nothing is stored: the results have no check, and `test: true` in their metadata. A region whose worker does not answer has a result that says so, with `unavailable: true`. An organization may try 60 configs a minute, and each region counts as a running test.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/checks/try (the `TryCheck` operationId).
+	TryCheckWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*TryCheckResponse, error)
+
+	// TryCheckWithResponse Try a config without saving it
+	//
+	// Probes once from each region and answers with the results, in the order of the regions. Nothing is stored: the results have no check, and `test: true` in their metadata. A region whose worker does not answer has a result that says so, with `unavailable: true`. An organization may try 60 configs a minute, and each region counts as a running test.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/checks/try (the `TryCheck` operationId).
+	TryCheckWithResponse(ctx context.Context, body TryCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*TryCheckResponse, error)
 
 	// DeleteCheckWithResponse Delete a check and everything that belongs to it
 	//
@@ -11495,7 +11924,7 @@ type ClientWithResponsesInterface interface {
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/checks/{id}/alerts (the `CreateAlertRule` operationId).
-	CreateAlertRuleWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateAlertRuleResponse, error)
+	CreateAlertRuleWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *CreateAlertRuleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateAlertRuleResponse, error)
 
 	// CreateAlertRuleWithResponse Create an alert rule
 	//
@@ -11504,7 +11933,7 @@ type ClientWithResponsesInterface interface {
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/checks/{id}/alerts (the `CreateAlertRule` operationId).
-	CreateAlertRuleWithResponse(ctx context.Context, id openapi_types.UUID, body CreateAlertRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateAlertRuleResponse, error)
+	CreateAlertRuleWithResponse(ctx context.Context, id openapi_types.UUID, params *CreateAlertRuleParams, body CreateAlertRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateAlertRuleResponse, error)
 
 	// DeleteAlertRuleWithResponse Delete an alert rule
 	//
@@ -11589,6 +12018,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/deliveries/{id}/attempts (the `ListDeliveryAttempts` operationId).
 	ListDeliveryAttemptsWithResponse(ctx context.Context, id openapi_types.UUID, params *ListDeliveryAttemptsParams, reqEditors ...RequestEditorFn) (*ListDeliveryAttemptsResponse, error)
 
+	// GetDeliveryMessageWithResponse Get the message of a delivery
+	//
+	// A message is kept as long as the events of the alert stream, 7 days unless the operator changes it. After that the answer is 404 with a message that says so.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/deliveries/{id}/message (the `GetDeliveryMessage` operationId).
+	GetDeliveryMessageWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetDeliveryMessageResponse, error)
+
 	// RedeliverWithResponse Redeliver a notification
 	//
 	// Makes one more attempt soon, with the same id and body, in any state of the delivery. A channel that is disabled or deleted gets none.
@@ -11596,7 +12034,7 @@ type ClientWithResponsesInterface interface {
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/deliveries/{id}/redeliver (the `Redeliver` operationId).
-	RedeliverWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*RedeliverResponse, error)
+	RedeliverWithResponse(ctx context.Context, id openapi_types.UUID, params *RedeliverParams, reqEditors ...RequestEditorFn) (*RedeliverResponse, error)
 
 	// ListIncidentsWithResponse List the incidents, newest first
 	//
@@ -11660,14 +12098,14 @@ type ClientWithResponsesInterface interface {
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/notification-channels (the `CreateNotificationChannel` operationId).
-	CreateNotificationChannelWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateNotificationChannelResponse, error)
+	CreateNotificationChannelWithBodyWithResponse(ctx context.Context, params *CreateNotificationChannelParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateNotificationChannelResponse, error)
 
 	// CreateNotificationChannelWithResponse Create a notification channel
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/notification-channels (the `CreateNotificationChannel` operationId).
-	CreateNotificationChannelWithResponse(ctx context.Context, body CreateNotificationChannelJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateNotificationChannelResponse, error)
+	CreateNotificationChannelWithResponse(ctx context.Context, params *CreateNotificationChannelParams, body CreateNotificationChannelJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateNotificationChannelResponse, error)
 
 	// DeleteNotificationChannelWithResponse Delete a notification channel
 	//
@@ -11710,7 +12148,7 @@ type ClientWithResponsesInterface interface {
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/notification-channels/{id}/test (the `TestNotificationChannel` operationId).
-	TestNotificationChannelWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*TestNotificationChannelResponse, error)
+	TestNotificationChannelWithResponse(ctx context.Context, id openapi_types.UUID, params *TestNotificationChannelParams, reqEditors ...RequestEditorFn) (*TestNotificationChannelResponse, error)
 
 	// ListRegionsWithResponse List the regions that checks can run in
 	//
@@ -12060,6 +12498,8 @@ type CreateApiKeyResponse struct {
 	JSON401 *Unauthorized
 	// JSON403 the response for an HTTP 403 `application/json` response
 	JSON403 *Forbidden
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
 	// JSON413 the response for an HTTP 413 `application/json` response
 	JSON413 *RequestEntityTooLarge
 	// JSON429 the response for an HTTP 429 `application/json` response
@@ -12090,6 +12530,11 @@ func (r CreateApiKeyResponse) GetJSON401() *Unauthorized {
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
 func (r CreateApiKeyResponse) GetJSON403() *Forbidden {
 	return r.JSON403
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r CreateApiKeyResponse) GetJSON409() *Conflict {
+	return r.JSON409
 }
 
 // GetJSON413 returns the response for an HTTP 413 `application/json` response
@@ -13251,6 +13696,8 @@ type CreateCheckResponse struct {
 	JSON401 *Unauthorized
 	// JSON403 the response for an HTTP 403 `application/json` response
 	JSON403 *Forbidden
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
 	// JSON413 the response for an HTTP 413 `application/json` response
 	JSON413 *RequestEntityTooLarge
 	// JSON429 the response for an HTTP 429 `application/json` response
@@ -13285,6 +13732,11 @@ func (r CreateCheckResponse) GetJSON401() *Unauthorized {
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
 func (r CreateCheckResponse) GetJSON403() *Forbidden {
 	return r.JSON403
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r CreateCheckResponse) GetJSON409() *Conflict {
+	return r.JSON409
 }
 
 // GetJSON413 returns the response for an HTTP 413 `application/json` response
@@ -13330,6 +13782,119 @@ func (r CreateCheckResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r CreateCheckResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// TryCheckResponse200Headers the declared response headers of an HTTP 200 response for TryCheck
+type TryCheckResponse200Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// TryCheckResponse429Headers the declared response headers of an HTTP 429 response for TryCheck
+type TryCheckResponse429Headers struct {
+	RetryAfter *int
+}
+
+// TryCheckResponse503Headers the declared response headers of an HTTP 503 response for TryCheck
+type TryCheckResponse503Headers struct {
+	RetryAfter *int
+}
+
+type TryCheckResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ResultList
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *RequestEntityTooLarge
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *ServiceUnavailable
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *TryCheckResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *TryCheckResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *TryCheckResponse503Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r TryCheckResponse) GetJSON200() *ResultList {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r TryCheckResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r TryCheckResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r TryCheckResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON413 returns the response for an HTTP 413 `application/json` response
+func (r TryCheckResponse) GetJSON413() *RequestEntityTooLarge {
+	return r.JSON413
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r TryCheckResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r TryCheckResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r TryCheckResponse) GetJSON503() *ServiceUnavailable {
+	return r.JSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r TryCheckResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r TryCheckResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r TryCheckResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r TryCheckResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -13771,6 +14336,8 @@ type CreateAlertRuleResponse struct {
 	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
 	// JSON413 the response for an HTTP 413 `application/json` response
 	JSON413 *RequestEntityTooLarge
 	// JSON429 the response for an HTTP 429 `application/json` response
@@ -13806,6 +14373,11 @@ func (r CreateAlertRuleResponse) GetJSON403() *Forbidden {
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
 func (r CreateAlertRuleResponse) GetJSON404() *NotFound {
 	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r CreateAlertRuleResponse) GetJSON409() *Conflict {
+	return r.JSON409
 }
 
 // GetJSON413 returns the response for an HTTP 413 `application/json` response
@@ -14377,6 +14949,8 @@ type TestCheckResponse struct {
 	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
 	// JSON429 the response for an HTTP 429 `application/json` response
 	JSON429 *TooManyRequests
 	// JSON500 the response for an HTTP 500 `application/json` response
@@ -14414,6 +14988,11 @@ func (r TestCheckResponse) GetJSON403() *Forbidden {
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
 func (r TestCheckResponse) GetJSON404() *NotFound {
 	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r TestCheckResponse) GetJSON409() *Conflict {
+	return r.JSON409
 }
 
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
@@ -14843,6 +15422,105 @@ func (r ListDeliveryAttemptsResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ListDeliveryAttemptsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetDeliveryMessageResponse200Headers the declared response headers of an HTTP 200 response for GetDeliveryMessage
+type GetDeliveryMessageResponse200Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// GetDeliveryMessageResponse429Headers the declared response headers of an HTTP 429 response for GetDeliveryMessage
+type GetDeliveryMessageResponse429Headers struct {
+	RetryAfter *int
+}
+
+type GetDeliveryMessageResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DeliveryMessageAnswer
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *GetDeliveryMessageResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *GetDeliveryMessageResponse429Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetDeliveryMessageResponse) GetJSON200() *DeliveryMessageAnswer {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r GetDeliveryMessageResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r GetDeliveryMessageResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r GetDeliveryMessageResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r GetDeliveryMessageResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r GetDeliveryMessageResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r GetDeliveryMessageResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r GetDeliveryMessageResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetDeliveryMessageResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetDeliveryMessageResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetDeliveryMessageResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -15600,6 +16278,8 @@ type CreateNotificationChannelResponse struct {
 	JSON401 *Unauthorized
 	// JSON403 the response for an HTTP 403 `application/json` response
 	JSON403 *Forbidden
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
 	// JSON413 the response for an HTTP 413 `application/json` response
 	JSON413 *RequestEntityTooLarge
 	// JSON429 the response for an HTTP 429 `application/json` response
@@ -15630,6 +16310,11 @@ func (r CreateNotificationChannelResponse) GetJSON401() *Unauthorized {
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
 func (r CreateNotificationChannelResponse) GetJSON403() *Forbidden {
 	return r.JSON403
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r CreateNotificationChannelResponse) GetJSON409() *Conflict {
+	return r.JSON409
 }
 
 // GetJSON413 returns the response for an HTTP 413 `application/json` response
@@ -16010,6 +16695,8 @@ type TestNotificationChannelResponse struct {
 	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
 	// JSON429 the response for an HTTP 429 `application/json` response
 	JSON429 *TooManyRequests
 	// JSON500 the response for an HTTP 500 `application/json` response
@@ -16047,6 +16734,11 @@ func (r TestNotificationChannelResponse) GetJSON403() *Forbidden {
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
 func (r TestNotificationChannelResponse) GetJSON404() *NotFound {
 	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r TestNotificationChannelResponse) GetJSON409() *Conflict {
+	return r.JSON409
 }
 
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
@@ -16464,11 +17156,13 @@ func (c *ClientWithResponses) ListApiKeysWithResponse(ctx context.Context, param
 
 // CreateApiKeyWithBodyWithResponse Create an API key
 //
+// The key is in `api_key`, which is shown once. A request that is repeated with its Idempotency-Key is answered without it: `api_key` is empty then. A key that got lost is revoked, and another one created.
+//
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/api-keys (the `CreateApiKey` operationId).
-func (c *ClientWithResponses) CreateApiKeyWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateApiKeyResponse, error) {
-	rsp, err := c.CreateApiKeyWithBody(ctx, contentType, body, reqEditors...)
+func (c *ClientWithResponses) CreateApiKeyWithBodyWithResponse(ctx context.Context, params *CreateApiKeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateApiKeyResponse, error) {
+	rsp, err := c.CreateApiKeyWithBody(ctx, params, contentType, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -16477,11 +17171,13 @@ func (c *ClientWithResponses) CreateApiKeyWithBodyWithResponse(ctx context.Conte
 
 // CreateApiKeyWithResponse Create an API key
 //
+// The key is in `api_key`, which is shown once. A request that is repeated with its Idempotency-Key is answered without it: `api_key` is empty then. A key that got lost is revoked, and another one created.
+//
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/api-keys (the `CreateApiKey` operationId).
-func (c *ClientWithResponses) CreateApiKeyWithResponse(ctx context.Context, body CreateApiKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateApiKeyResponse, error) {
-	rsp, err := c.CreateApiKey(ctx, body, reqEditors...)
+func (c *ClientWithResponses) CreateApiKeyWithResponse(ctx context.Context, params *CreateApiKeyParams, body CreateApiKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateApiKeyResponse, error) {
+	rsp, err := c.CreateApiKey(ctx, params, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -16762,8 +17458,8 @@ func (c *ClientWithResponses) ListChecksWithResponse(ctx context.Context, params
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/checks (the `CreateCheck` operationId).
-func (c *ClientWithResponses) CreateCheckWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateCheckResponse, error) {
-	rsp, err := c.CreateCheckWithBody(ctx, contentType, body, reqEditors...)
+func (c *ClientWithResponses) CreateCheckWithBodyWithResponse(ctx context.Context, params *CreateCheckParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateCheckResponse, error) {
+	rsp, err := c.CreateCheckWithBody(ctx, params, contentType, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -16777,12 +17473,42 @@ func (c *ClientWithResponses) CreateCheckWithBodyWithResponse(ctx context.Contex
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/checks (the `CreateCheck` operationId).
-func (c *ClientWithResponses) CreateCheckWithResponse(ctx context.Context, body CreateCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateCheckResponse, error) {
-	rsp, err := c.CreateCheck(ctx, body, reqEditors...)
+func (c *ClientWithResponses) CreateCheckWithResponse(ctx context.Context, params *CreateCheckParams, body CreateCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateCheckResponse, error) {
+	rsp, err := c.CreateCheck(ctx, params, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
 	return ParseCreateCheckResponse(rsp)
+}
+
+// TryCheckWithBodyWithResponse Try a config without saving it
+//
+// Probes once from each region and answers with the results, in the order of the regions. Nothing is stored: the results have no check, and `test: true` in their metadata. A region whose worker does not answer has a result that says so, with `unavailable: true`. An organization may try 60 configs a minute, and each region counts as a running test.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/checks/try (the `TryCheck` operationId).
+func (c *ClientWithResponses) TryCheckWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*TryCheckResponse, error) {
+	rsp, err := c.TryCheckWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseTryCheckResponse(rsp)
+}
+
+// TryCheckWithResponse Try a config without saving it
+//
+// Probes once from each region and answers with the results, in the order of the regions. Nothing is stored: the results have no check, and `test: true` in their metadata. A region whose worker does not answer has a result that says so, with `unavailable: true`. An organization may try 60 configs a minute, and each region counts as a running test.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/checks/try (the `TryCheck` operationId).
+func (c *ClientWithResponses) TryCheckWithResponse(ctx context.Context, body TryCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*TryCheckResponse, error) {
+	rsp, err := c.TryCheck(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseTryCheckResponse(rsp)
 }
 
 // DeleteCheckWithResponse Delete a check and everything that belongs to it
@@ -16861,8 +17587,8 @@ func (c *ClientWithResponses) ListAlertRulesWithResponse(ctx context.Context, id
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/checks/{id}/alerts (the `CreateAlertRule` operationId).
-func (c *ClientWithResponses) CreateAlertRuleWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateAlertRuleResponse, error) {
-	rsp, err := c.CreateAlertRuleWithBody(ctx, id, contentType, body, reqEditors...)
+func (c *ClientWithResponses) CreateAlertRuleWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *CreateAlertRuleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateAlertRuleResponse, error) {
+	rsp, err := c.CreateAlertRuleWithBody(ctx, id, params, contentType, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -16876,8 +17602,8 @@ func (c *ClientWithResponses) CreateAlertRuleWithBodyWithResponse(ctx context.Co
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/checks/{id}/alerts (the `CreateAlertRule` operationId).
-func (c *ClientWithResponses) CreateAlertRuleWithResponse(ctx context.Context, id openapi_types.UUID, body CreateAlertRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateAlertRuleResponse, error) {
-	rsp, err := c.CreateAlertRule(ctx, id, body, reqEditors...)
+func (c *ClientWithResponses) CreateAlertRuleWithResponse(ctx context.Context, id openapi_types.UUID, params *CreateAlertRuleParams, body CreateAlertRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateAlertRuleResponse, error) {
+	rsp, err := c.CreateAlertRule(ctx, id, params, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -17033,6 +17759,21 @@ func (c *ClientWithResponses) ListDeliveryAttemptsWithResponse(ctx context.Conte
 	return ParseListDeliveryAttemptsResponse(rsp)
 }
 
+// GetDeliveryMessageWithResponse Get the message of a delivery
+//
+// A message is kept as long as the events of the alert stream, 7 days unless the operator changes it. After that the answer is 404 with a message that says so.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/deliveries/{id}/message (the `GetDeliveryMessage` operationId).
+func (c *ClientWithResponses) GetDeliveryMessageWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetDeliveryMessageResponse, error) {
+	rsp, err := c.GetDeliveryMessage(ctx, id, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetDeliveryMessageResponse(rsp)
+}
+
 // RedeliverWithResponse Redeliver a notification
 //
 // Makes one more attempt soon, with the same id and body, in any state of the delivery. A channel that is disabled or deleted gets none.
@@ -17040,8 +17781,8 @@ func (c *ClientWithResponses) ListDeliveryAttemptsWithResponse(ctx context.Conte
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/deliveries/{id}/redeliver (the `Redeliver` operationId).
-func (c *ClientWithResponses) RedeliverWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*RedeliverResponse, error) {
-	rsp, err := c.Redeliver(ctx, id, reqEditors...)
+func (c *ClientWithResponses) RedeliverWithResponse(ctx context.Context, id openapi_types.UUID, params *RedeliverParams, reqEditors ...RequestEditorFn) (*RedeliverResponse, error) {
+	rsp, err := c.Redeliver(ctx, id, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -17152,8 +17893,8 @@ func (c *ClientWithResponses) ListNotificationChannelsWithResponse(ctx context.C
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/notification-channels (the `CreateNotificationChannel` operationId).
-func (c *ClientWithResponses) CreateNotificationChannelWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateNotificationChannelResponse, error) {
-	rsp, err := c.CreateNotificationChannelWithBody(ctx, contentType, body, reqEditors...)
+func (c *ClientWithResponses) CreateNotificationChannelWithBodyWithResponse(ctx context.Context, params *CreateNotificationChannelParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateNotificationChannelResponse, error) {
+	rsp, err := c.CreateNotificationChannelWithBody(ctx, params, contentType, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -17165,8 +17906,8 @@ func (c *ClientWithResponses) CreateNotificationChannelWithBodyWithResponse(ctx 
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/notification-channels (the `CreateNotificationChannel` operationId).
-func (c *ClientWithResponses) CreateNotificationChannelWithResponse(ctx context.Context, body CreateNotificationChannelJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateNotificationChannelResponse, error) {
-	rsp, err := c.CreateNotificationChannel(ctx, body, reqEditors...)
+func (c *ClientWithResponses) CreateNotificationChannelWithResponse(ctx context.Context, params *CreateNotificationChannelParams, body CreateNotificationChannelJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateNotificationChannelResponse, error) {
+	rsp, err := c.CreateNotificationChannel(ctx, params, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -17238,8 +17979,8 @@ func (c *ClientWithResponses) UpdateNotificationChannelWithResponse(ctx context.
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/notification-channels/{id}/test (the `TestNotificationChannel` operationId).
-func (c *ClientWithResponses) TestNotificationChannelWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*TestNotificationChannelResponse, error) {
-	rsp, err := c.TestNotificationChannel(ctx, id, reqEditors...)
+func (c *ClientWithResponses) TestNotificationChannelWithResponse(ctx context.Context, id openapi_types.UUID, params *TestNotificationChannelParams, reqEditors ...RequestEditorFn) (*TestNotificationChannelResponse, error) {
+	rsp, err := c.TestNotificationChannel(ctx, id, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -17617,6 +18358,13 @@ func ParseCreateApiKeyResponse(rsp *http.Response) (*CreateApiKeyResponse, error
 			return nil, err
 		}
 		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
 		var dest RequestEntityTooLarge
@@ -18825,6 +19573,13 @@ func ParseCreateCheckResponse(rsp *http.Response) (*CreateCheckResponse, error) 
 		}
 		response.JSON403 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
 		var dest RequestEntityTooLarge
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -18892,6 +19647,128 @@ func ParseCreateCheckResponse(rsp *http.Response) (*CreateCheckResponse, error) 
 		response.Headers429 = &headers
 	case rsp.StatusCode == 503:
 		var headers CreateCheckResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers503 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseTryCheckResponse parses an HTTP response from a TryCheckWithResponse call
+func ParseTryCheckResponse(rsp *http.Response) (*TryCheckResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &TryCheckResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ResultList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest RequestEntityTooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ServiceUnavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers TryCheckResponse200Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers TryCheckResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers TryCheckResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
@@ -19393,6 +20270,13 @@ func ParseCreateAlertRuleResponse(rsp *http.Response) (*CreateAlertRuleResponse,
 			return nil, err
 		}
 		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
 		var dest RequestEntityTooLarge
@@ -20034,6 +20918,13 @@ func ParseTestCheckResponse(rsp *http.Response) (*TestCheckResponse, error) {
 		}
 		response.JSON404 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
 		var dest TooManyRequests
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -20507,6 +21398,111 @@ func ParseListDeliveryAttemptsResponse(rsp *http.Response) (*ListDeliveryAttempt
 		response.Headers200 = &headers
 	case rsp.StatusCode == 429:
 		var headers ListDeliveryAttemptsResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetDeliveryMessageResponse parses an HTTP response from a GetDeliveryMessageWithResponse call
+func ParseGetDeliveryMessageResponse(rsp *http.Response) (*GetDeliveryMessageResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetDeliveryMessageResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DeliveryMessageAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers GetDeliveryMessageResponse200Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers GetDeliveryMessageResponse429Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
@@ -21338,6 +22334,13 @@ func ParseCreateNotificationChannelResponse(rsp *http.Response) (*CreateNotifica
 		}
 		response.JSON403 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
 		var dest RequestEntityTooLarge
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -21774,6 +22777,13 @@ func ParseTestNotificationChannelResponse(rsp *http.Response) (*TestNotification
 			return nil, err
 		}
 		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
 		var dest TooManyRequests

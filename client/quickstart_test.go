@@ -120,7 +120,7 @@ func TestQuickStart(t *testing.T) {
 	}
 	body.Name, body.IntervalSeconds, body.Type = "Home page", 60, client.CheckCreateTypeHttp
 	body.Config = map[string]any{"url": target.URL}
-	created, err := vigilClient.CreateCheckWithResponse(ctx, body)
+	created, err := vigilClient.CreateCheckWithResponse(ctx, nil, body)
 	if err != nil || created.JSON201 == nil {
 		t.Fatalf("create: %v %s", err, created.Body)
 	}

@@ -170,10 +170,10 @@ func TestDrillWorkerWithoutPostgres(t *testing.T) { // not parallel: it measures
 // it after others have its loops: it must not probe for these turns again.
 func TestDrillFrozenWorker(t *testing.T) { // not parallel: it measures lateness
 	d := pick(
-		drill{checks: 20, interval: 2 * time.Second, window: 8 * time.Second, pause: 20 * time.Second},
-		drill{checks: 20, interval: 2 * time.Second, window: time.Minute, pause: 2 * time.Minute})
+		drill{checks: 20, interval: 2 * time.Second, window: 30 * time.Minute, pause: 20 * time.Second},
+		drill{checks: 20, interval: 2 * time.Second, window: 30 * time.Minute, pause: 2 * time.Minute})
 	site := newTarget(t)
-	s := newCluster(t, "VIGIL_QUIET_WINDOW="+d.window.String())
+	s := newCluster(t, wideTurns(d.window)...)
 	s.seed(site.URL, d.checks, d.interval)
 	s.grow(d)
 	victim, pattern, mine := s.busiest()

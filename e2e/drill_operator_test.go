@@ -36,7 +36,7 @@ type operator struct {
 // itself, without a second incident and without a message that has another id.
 func TestDrillOperator(t *testing.T) { // not parallel: it measures how long loops are silent
 	dsn := database(t)
-	p := up(t, dataDir(t), "DATABASE_URL="+dsn, "VIGIL_REGIONS="+clusterRegion, "VIGIL_QUIET_WINDOW=4s", fastSchedule)
+	p := up(t, dataDir(t), "DATABASE_URL="+dsn, "VIGIL_REGIONS="+clusterRegion, "VIGIL_QUIET_WINDOW=4s", "VIGIL_TURN_RATE=0.001", fastSchedule)
 	o := newOperator(t, p, dsn)
 	pauses := notePauses(t)
 	var all sync.WaitGroup

@@ -21,7 +21,7 @@ func TestDrillOverload(t *testing.T) { // not parallel: it takes the whole machi
 		first, more, measured = 3000, 6000, 90*time.Second
 	}
 	site := newSwitchable(t)
-	s := newCluster(t, "VIGIL_SIGNUP_TIER=enterprise", "VIGIL_QUIET_WINDOW=16s")
+	s := newCluster(t, "VIGIL_SIGNUP_TIER=enterprise", "VIGIL_QUIET_WINDOW=16s", "VIGIL_TURN_RATE=0.001")
 	s.workers[1].stop()
 	c, org := s.signUp("overload")
 	load := group{org, "load", first, time.Second, 1, []string{site.URL}}

@@ -18,7 +18,7 @@ func TestDrillVersions(t *testing.T) { // not parallel: it counts missed slots
 	// A loop moves with the workflow task after its turn. Slots on the way may be late.
 	moved := d.window + 3*time.Second
 	site := newSwitchable(t)
-	s := newCluster(t, "VIGIL_QUIET_WINDOW="+d.window.String(), "VIGIL_LOG_LEVEL=info", fastSchedule)
+	s := newCluster(t, append(wideTurns(d.window), "VIGIL_LOG_LEVEL=info", fastSchedule)...)
 	s.seed(site.URL, d.checks, d.interval)
 	scenario := newAlertScenario(t, client{t: t, url: s.apiURL, key: s.operatorKey()}, s.dsn, 1, 0, clusterRegion)
 	eventually(t, "the check of the scenario has a result", func() bool { return s.loopsOn(nil) == d.checks+1 })

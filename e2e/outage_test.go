@@ -70,11 +70,14 @@ func TestWorkersKilled(t *testing.T) { // not parallel: it measures lateness
 		"WindowGrown": pick(
 			drill{checks: 50, interval: 4 * time.Second, window: 12 * time.Second, rounds: 2, pause: 6 * time.Second},
 			drill{checks: 50, interval: 10 * time.Second, window: time.Minute, rounds: 20, pause: 45 * time.Second}),
+		"WindowDefault": pick(
+			drill{checks: 50, interval: 4 * time.Second, window: 30 * time.Minute, rounds: 2, pause: 6 * time.Second},
+			drill{checks: 50, interval: 10 * time.Second, window: 30 * time.Minute, rounds: 20, pause: 15 * time.Second}),
 	}
 	for name, d := range drills { // not parallel: it measures lateness
 		t.Run(name, func(t *testing.T) {
 			site := newSwitchable(t)
-			s := newCluster(t, "VIGIL_QUIET_WINDOW="+d.window.String())
+			s := newCluster(t, wideTurns(d.window)...)
 			s.seed(site.URL, d.checks, d.interval)
 			p := notePauses(t)
 			s.grow(d)
@@ -153,31 +156,23 @@ func (s *cluster) busiest() (busiest *process, pattern string, loops int) {
 	return busiest, pattern, loops
 }
 
-// grow waits until the turns of every loop cover the whole quiet window: a turn
-// covers one slot, then two, then four.
+// grow waits until the turns of every loop cover the whole window. A few loops get there
+// by doubling, while there are tokens; the others at once.
 func (s *cluster) grow(d drill) {
 	s.t.Helper()
-	slots := 1
-	for k := 1; k < int(d.window/d.interval); k *= 2 {
-		slots += k
-	}
-	var began time.Time
-	if err := s.db.QueryRowContext(s.t.Context(), "SELECT max(start_at) FROM check_regions").Scan(&began); err != nil {
-		s.t.Fatal(err)
-	}
-	until := began.Add(time.Duration(slots) * d.interval)
-	eventuallyWithin(s.t, time.Until(until)+waitLimit, "the window has grown", func() bool {
-		return s.number("SELECT count(*) FROM check_regions WHERE last_scheduled IS NULL OR last_scheduled < $1", until) == 0
+	slots := max(1, int(d.window/d.interval))
+	eventuallyWithin(s.t, 2*waitLimit, "the turns of all loops cover the window", func() bool {
+		return s.number("SELECT count(*) FROM check_regions WHERE turn_slots <> $1", slots) == 0
 	})
 }
 
 // eventuallyWithin is eventually with its own limit.
 func eventuallyWithin(t *testing.T, limit time.Duration, what string, fact func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(waitLimit)
+	deadline := time.Now().Add(limit)
 	for !fact() {
 		if time.Now().After(deadline) {
-			t.Fatalf("not so after %v: %s", waitLimit, what)
+			t.Fatalf("not so after %v: %s", limit, what)
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
@@ -191,11 +186,14 @@ func TestRollingRestart(t *testing.T) { // not parallel: it measures lateness
 		"WindowGrown": pick(
 			drill{checks: 50, interval: 2 * time.Second, window: 8 * time.Second, rounds: 2, pause: 4 * time.Second},
 			drill{checks: 50, interval: 10 * time.Second, window: time.Minute, rounds: 12, pause: 15 * time.Second}),
+		"WindowDefault": pick(
+			drill{checks: 50, interval: 2 * time.Second, window: 30 * time.Minute, rounds: 2, pause: 4 * time.Second},
+			drill{checks: 50, interval: 10 * time.Second, window: 30 * time.Minute, rounds: 12, pause: 15 * time.Second}),
 	}
 	for name, d := range drills { // not parallel: it measures lateness
 		t.Run(name, func(t *testing.T) {
 			site := newSwitchable(t)
-			s := newCluster(t, "VIGIL_QUIET_WINDOW="+d.window.String())
+			s := newCluster(t, wideTurns(d.window)...)
 			s.seed(site.URL, d.checks, d.interval)
 			p := notePauses(t)
 			s.grow(d)
@@ -268,7 +266,7 @@ func TestMassOutage(t *testing.T) { // not parallel: it measures lateness
 		drill{checks: 200, interval: 4 * time.Second, window: 16 * time.Second},
 		drill{checks: 1000, interval: 10 * time.Second, window: 60 * time.Second})
 	site := newSwitchable(t)
-	s := newCluster(t, "VIGIL_QUIET_WINDOW="+d.window.String())
+	s := newCluster(t, wideTurns(d.window)...)
 	s.seed(site.URL, d.checks, d.interval)
 	p := notePauses(t)
 	s.grow(d)

@@ -20,7 +20,7 @@ import (
 func TestPayloadCodec(t *testing.T) {
 	t.Parallel()
 	dsn, dir := database(t), dataDir(t)
-	env := []string{"DATABASE_URL=" + dsn, "VIGIL_REGIONS=" + clusterRegion, "VIGIL_QUIET_WINDOW=2s", fastSchedule}
+	env := []string{"DATABASE_URL=" + dsn, "VIGIL_REGIONS=" + clusterRegion, "VIGIL_QUIET_WINDOW=2s", "VIGIL_TURN_RATE=0.001", fastSchedule}
 	p := up(t, dir, append(env, "VIGIL_PAYLOAD_CODEC=encrypt")...)
 	c := client{t: t, url: p.ready.APIURL, key: p.ready.APIKey}
 	d := newAlertScenario(t, c, dsn, 1, 0, clusterRegion)

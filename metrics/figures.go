@@ -37,6 +37,12 @@ func figures() []figure {
 		{name: "vigil_slot_lateness_seconds", help: "How late the slots of the last ten seconds were probed, 90th percentile."},
 		{name: "vigil_overloaded", help: "1 while slots are more than a second late for ten seconds, else 0."},
 
+		{name: "vigil_turns_total", help: "Turns that ended.", labels: []attribute.Key{"end"}},
+		{name: "vigil_turn_budget", help: "Turns a second that the process may make; 0 without a bound."},
+		{name: "vigil_turn_budget_tokens", help: "Turns that the process may make beyond its budget."},
+		{name: "vigil_turn_slots", help: "Slots that a turn covers to keep within the budget."},
+		{name: "vigil_slots_due", help: "Slots a second of the loops of the process."},
+
 		{name: "vigil_results_waiting", help: "Results waiting to be stored."},
 		{
 			name:    "vigil_result_commit_seconds",

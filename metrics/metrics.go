@@ -90,11 +90,16 @@ func (m *Metrics) Gauge(name string, read func() int64) {
 
 // Seconds registers a gauge in seconds whose value read returns at each scrape.
 func (m *Metrics) Seconds(name string, read func() time.Duration) {
+	m.Number(name, func() float64 { return read().Seconds() })
+}
+
+// Number registers a gauge of fractions whose value read returns at each scrape.
+func (m *Metrics) Number(name string, read func() float64) {
 	if m == nil {
 		return
 	}
 	_, err := m.meter.Float64ObservableGauge(name, metric.WithFloat64Callback(func(_ context.Context, o metric.Float64Observer) error {
-		o.Observe(read().Seconds())
+		o.Observe(read())
 		return nil
 	}))
 	if err != nil {

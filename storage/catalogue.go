@@ -120,12 +120,16 @@ func (s *Store) readAll(ctx context.Context, query *bun.SelectQuery) error {
 	})
 }
 
-// Definition returns one check of any organization, enabled or not. An unknown
-// check is a CodeNotFound error.
+// Definition returns one check of any organization, enabled or not, or a trial (see
+// BeginTrial). An unknown check is a CodeNotFound error.
 func (s *Store) Definition(ctx context.Context, checkID uuid.UUID) (vigil.Definition, error) {
 	var row definitionRow
-	if err := s.selectDefinitions(&row).Where("c.id = ?", checkID).Scan(ctx); err != nil {
-		return vigil.Definition{}, found("check", err)
+	err := s.selectDefinitions(&row).Where("c.id = ?", checkID).Scan(ctx)
+	if isNoRow(err) {
+		return s.trial(ctx, checkID)
+	}
+	if err != nil {
+		return vigil.Definition{}, wrap("read definition", err)
 	}
 	def, err := s.definition(&row)
 	return def, wrap("read definition", err)

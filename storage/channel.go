@@ -86,8 +86,10 @@ func (s *Store) CreateChannel(ctx context.Context, c vigil.Channel) (vigil.Chann
 		if err := checkLimit(ctx, tx, tier, vigil.LimitChannels, c.OrgID); err != nil {
 			return err
 		}
-		_, err = tx.NewInsert().Model(row).Exec(ctx)
-		return unstorable(err)
+		if _, err = tx.NewInsert().Model(row).Exec(ctx); err != nil {
+			return unstorable(err)
+		}
+		return keepAnswer(ctx, tx, c)
 	})
 	if err != nil {
 		return vigil.Channel{}, wrap("create channel", err)

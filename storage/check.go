@@ -50,7 +50,10 @@ func (s *Store) CreateCheck(ctx context.Context, c vigil.Check, plan vigil.Plan,
 			}
 			return unstorable(fmt.Errorf("insert: %w", err))
 		}
-		return insertLoops(ctx, tx, &c, c.Regions, now)
+		if err := insertLoops(ctx, tx, &c, c.Regions, now); err != nil {
+			return err
+		}
+		return keepAnswer(ctx, tx, c)
 	})
 	if err != nil {
 		return vigil.Check{}, wrap("create check", err)

@@ -177,6 +177,34 @@ func (s *Store) Delivery(ctx context.Context, orgID, id uuid.UUID) (vigil.Delive
 	return row.delivery(), found("delivery", err)
 }
 
+// DeliveryMessage returns the message of a delivery of the organization. A message is kept
+// as long as its event; after that it is a CodeNotFound error that says so.
+func (s *Store) DeliveryMessage(ctx context.Context, orgID, id uuid.UUID) (vigil.DeliveryMessage, error) {
+	delivery, err := s.Delivery(ctx, orgID, id)
+	if err != nil {
+		return vigil.DeliveryMessage{}, err
+	}
+	var row struct {
+		Time    time.Time `bun:"time"`
+		Title   string    `bun:"title"`
+		Body    string    `bun:"body"`
+		Payload string    `bun:"payload"`
+	}
+	err = s.db.NewRaw(`SELECT e.time, e.title, e.body, coalesce(d.body, e.envelope) AS payload
+		FROM deliveries AS d JOIN events AS e ON e.id = d.event_id WHERE d.id = ?`, id).Scan(ctx, &row)
+	if isNoRow(err) {
+		return vigil.DeliveryMessage{}, vigil.Errorf(vigil.CodeNotFound, "The message of this delivery is no longer kept. "+
+			"Messages are kept as long as the events of the alert stream.")
+	}
+	if err != nil {
+		return vigil.DeliveryMessage{}, wrap("read the message", err)
+	}
+	return vigil.DeliveryMessage{
+		EventID: delivery.EventID, EventType: delivery.EventType, Time: row.Time.UTC(),
+		Title: row.Title, Body: row.Body, Payload: []byte(row.Payload),
+	}, nil
+}
+
 // Deliveries lists an organization's deliveries, newest first, and counts all
 // that the filter selects.
 func (s *Store) Deliveries(ctx context.Context, orgID uuid.UUID, f vigil.DeliveryFilter) ([]vigil.Delivery, int, error) {

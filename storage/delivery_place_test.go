@@ -50,6 +50,20 @@ func (p *placeTest) claimOf(incident, channel uuid.UUID, want vigil.NextAttemptS
 
 func (p *placeTest) webhook() uuid.UUID { return p.channels[vigil.ChannelWebhook].ID }
 
+// eightHeldTwoWaiting opens incidents of ten checks: the attempts of the first eight hold
+// all places of the channel, and the deliveries of the other two wait.
+func (p *placeTest) eightHeldTwoWaiting() (incidents []uuid.UUID, held []vigil.NextAttempt) {
+	p.Helper()
+	incidents = p.openOfChecks(10)
+	for _, id := range incidents[:8] {
+		held = append(held, p.claimOf(id, p.webhook(), vigil.NextAttemptReady))
+	}
+	for _, id := range incidents[8:] {
+		p.claimOf(id, p.webhook(), vigil.NextAttemptBusy)
+	}
+	return incidents, held
+}
+
 // incidentsOf returns the incidents of admitted deliveries, in their order.
 func incidentsOf(admitted []vigil.PendingDelivery) []uuid.UUID {
 	ids := []uuid.UUID{}
@@ -93,12 +107,7 @@ func TestPlacesOfAChannel(t *testing.T) {
 	t.Run("AreFreeAfterAMinuteWithoutAnOutcome", func(t *testing.T) {
 		t.Parallel()
 		p := newPlaceTest(t, 1)
-		ids := p.openOfChecks(10)
-		for _, id := range ids[:8] {
-			p.claimOf(id, p.webhook(), vigil.NextAttemptReady)
-		}
-		p.claimOf(ids[8], p.webhook(), vigil.NextAttemptBusy)
-		p.claimOf(ids[9], p.webhook(), vigil.NextAttemptBusy)
+		ids, _ := p.eightHeldTwoWaiting()
 		p.at(time.Minute - time.Microsecond)
 		if got := p.admitted(); len(got) != 0 {
 			t.Errorf("%v are admitted before the minute is over", got)
@@ -115,13 +124,7 @@ func TestPlacesOfAChannel(t *testing.T) {
 	t.Run("AreFreeWhenTheAdmittedDeliveryHasNothingToSend", func(t *testing.T) {
 		t.Parallel()
 		p := newPlaceTest(t, 1)
-		ids := p.openOfChecks(10)
-		var held []vigil.NextAttempt
-		for _, id := range ids[:8] {
-			held = append(held, p.claimOf(id, p.webhook(), vigil.NextAttemptReady))
-		}
-		p.claimOf(ids[8], p.webhook(), vigil.NextAttemptBusy)
-		p.claimOf(ids[9], p.webhook(), vigil.NextAttemptBusy)
+		ids, held := p.eightHeldTwoWaiting()
 		p.resolve(ids[8], vigil.ResolvedCheckRemoved) // cancels its deliveries
 		if got := incidentsOf(p.record(held[0], "", nil).Admitted); !slices.Equal(got, ids[9:]) {
 			t.Errorf("admitted %v, want the next one %v", got, ids[9:])
@@ -131,13 +134,7 @@ func TestPlacesOfAChannel(t *testing.T) {
 	t.Run("AreFreeWhenTheChannelIsDisabled", func(t *testing.T) {
 		t.Parallel()
 		p := newPlaceTest(t, 1)
-		ids := p.openOfChecks(10)
-		var held []vigil.NextAttempt
-		for _, id := range ids[:8] {
-			held = append(held, p.claimOf(id, p.webhook(), vigil.NextAttemptReady))
-		}
-		p.claimOf(ids[8], p.webhook(), vigil.NextAttemptBusy)
-		p.claimOf(ids[9], p.webhook(), vigil.NextAttemptBusy)
+		ids, held := p.eightHeldTwoWaiting()
 		if _, err := p.store.DisableChannel(t.Context(), p.webhook(), "gone"); err != nil {
 			t.Fatal(err)
 		}
@@ -153,13 +150,7 @@ func TestPlacesOfAChannel(t *testing.T) {
 	t.Run("BelongToOneOutcomeOnly", func(t *testing.T) {
 		t.Parallel()
 		p := newPlaceTest(t, 1)
-		ids := p.openOfChecks(10)
-		var held []vigil.NextAttempt
-		for _, id := range ids[:8] {
-			held = append(held, p.claimOf(id, p.webhook(), vigil.NextAttemptReady))
-		}
-		p.claimOf(ids[8], p.webhook(), vigil.NextAttemptBusy)
-		p.claimOf(ids[9], p.webhook(), vigil.NextAttemptBusy)
+		_, held := p.eightHeldTwoWaiting()
 		p.record(held[0], "", nil)
 		if rest := p.record(held[0], "status", nil); len(rest.Admitted) != 0 {
 			t.Errorf("the second outcome of an attempt admits %v", incidentsOf(rest.Admitted))

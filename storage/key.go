@@ -62,11 +62,13 @@ func (s *Store) CreateKey(ctx context.Context, orgID, userID uuid.UUID, k vigil.
 		if err := checkLimit(ctx, tx, tier, vigil.LimitAPIKeys, orgID); err != nil {
 			return err
 		}
-		key, err = insertKey(ctx, tx, orgID, userID, k, s.instant())
+		if key, err = insertKey(ctx, tx, orgID, userID, k, s.instant()); err != nil {
+			return err
+		}
 		if entry := audit.FromContext(ctx); entry != nil {
 			entry.ResourceID = key.ID
 		}
-		return err
+		return keepAnswer(ctx, tx, key)
 	})
 	return key, wrap("create API key", err)
 }

@@ -37,6 +37,7 @@ type loopRow struct {
 	Health        string     `bun:"health"`
 	Missed        int64      `bun:"missed"`
 	Worker        string     `bun:"worker"`
+	TurnSlots     int        `bun:"turn_slots"`
 	NudgedAt      *time.Time `bun:"nudged_at"`
 	NudgeWaitMS   int64      `bun:"nudge_wait_ms"`
 
@@ -61,7 +62,8 @@ func (r *loopRow) loop() vigil.Loop {
 		CheckID: r.CheckID, OrgID: r.OrgID, Region: r.Region, Name: r.Name, Target: r.Target,
 		Desired: r.Desired, Applied: r.Applied, Active: r.Active, Start: r.StartAt,
 		LastSlot: zeroIfNil(r.LastSlot), LastScheduled: zeroIfNil(r.LastScheduled), NextDue: zeroIfNil(r.NextDue),
-		Health: vigil.Health(r.Health), Missed: r.Missed, Worker: r.Worker, Generation: r.Generation,
+		Health: vigil.Health(r.Health), Missed: r.Missed, Worker: r.Worker, TurnSlots: r.TurnSlots,
+		Generation: r.Generation,
 	}
 }
 

@@ -94,7 +94,10 @@ func (s *Store) CreateRule(ctx context.Context, r vigil.Rule) (vigil.Rule, error
 		if _, err := tx.NewInsert().Model(row).Exec(ctx); err != nil {
 			return unstorable(fmt.Errorf("insert: %w", err))
 		}
-		return raiseRevision(ctx, tx, r.CheckID)
+		if err := raiseRevision(ctx, tx, r.CheckID); err != nil {
+			return err
+		}
+		return keepAnswer(ctx, tx, r)
 	})
 	if err != nil {
 		return vigil.Rule{}, wrap("create rule", err)

@@ -68,6 +68,7 @@ type pendingRow struct {
 	metadata []byte
 	worker   string
 	deadline time.Duration
+	slots    int          // that a turn of the loop covers
 	missed   int64        // slots before it without a result
 	came     time.Time    // when the writer accepted it
 	previous time.Time    // newest slot with a result before it was written
@@ -116,7 +117,7 @@ func (w *ResultWriter) Write(ctx context.Context, row vigil.ResultRow) (vigil.St
 	}
 	p := &pendingRow{
 		ctx: ctx, result: result, metadata: metadata,
-		worker: cleanText(row.Worker), deadline: row.Deadline, outcome: make(chan outcome, 1),
+		worker: cleanText(row.Worker), deadline: row.Deadline, slots: row.TurnSlots, outcome: make(chan outcome, 1),
 	}
 	w.waiting.Add(1)
 	defer w.waiting.Add(-1)

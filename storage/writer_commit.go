@@ -160,7 +160,7 @@ const insertSQL = `
 			AS n (check_id, region, slot, id, time, manual, success, response_time_ms, status_code, error_message, metadata, worker)
 	), l AS MATERIALIZED (
 		SELECT r.check_id, r.region, r.active, r.start_at, r.anchor, r.interval_ms, r.offset_ms, r.counted_until,
-			r.last_slot, r.last_time, r.last_scheduled, r.next_due, r.deadline_ms, r.health, r.missed, r.worker
+			r.last_slot, r.last_time, r.last_scheduled, r.next_due, r.deadline_ms, r.health, r.missed, r.worker, r.turn_slots
 		FROM check_regions AS r JOIN unnest($12::uuid[], $13::text[]) AS k (check_id, region)
 			ON r.check_id = k.check_id AND r.region = k.region
 		FOR UPDATE OF r SKIP LOCKED

@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/google/uuid"
@@ -23,6 +24,7 @@ type loopProgress struct {
 	lastSlot, lastTime     *time.Time
 	lastScheduled, nextDue *time.Time
 	deadlineMS, missed     int64
+	turnSlots              int32
 	health, worker         string
 	clearNudge             bool // a scheduled result came, so the backoff of nudges ends
 	newGaps                []gap
@@ -36,7 +38,8 @@ func scanProgress(row pgx.Rows) (*loopProgress, []time.Time, error) {
 	var inserted []time.Time
 	var intervalMS, offsetMS int64
 	err := row.Scan(&l.check, &l.region, &l.active, &l.schedule.Start, &l.schedule.Anchor, &intervalMS, &offsetMS, &l.countedUntil,
-		&l.lastSlot, &l.lastTime, &l.lastScheduled, &l.nextDue, &l.deadlineMS, &l.health, &l.missed, &l.worker, &inserted)
+		&l.lastSlot, &l.lastTime, &l.lastScheduled, &l.nextDue, &l.deadlineMS, &l.health, &l.missed, &l.worker, &l.turnSlots,
+		&inserted)
 	l.schedule.Interval, l.schedule.Offset = fromMilliseconds(intervalMS), fromMilliseconds(offsetMS)
 	return &l, inserted, err
 }
@@ -57,6 +60,7 @@ func (l *loopProgress) advance(p *pendingRow) (counted bool) {
 		if p.deadline > 0 {
 			l.deadlineMS = milliseconds(p.deadline)
 		}
+		l.turnSlots = int32(min(max(0, p.slots), math.MaxInt32))
 	}
 	if r.Slot.Before(l.countedUntil) {
 		return false
@@ -198,6 +202,7 @@ func (g *groupTx) updateProgress(loops []*loopProgress) {
 	var counted []time.Time
 	var slots, times, scheduled, due []*time.Time
 	var deadlines, missed []int64
+	var turnSlots []int32
 	var clearNudges []bool
 	for _, l := range loops {
 		checks, regions = append(checks, l.check), append(regions, l.region)
@@ -205,19 +210,19 @@ func (g *groupTx) updateProgress(loops []*loopProgress) {
 		scheduled, due = append(scheduled, l.lastScheduled), append(due, l.nextDue)
 		deadlines, missed = append(deadlines, l.deadlineMS), append(missed, l.missed)
 		healths, workers = append(healths, l.health), append(workers, l.worker)
-		clearNudges = append(clearNudges, l.clearNudge)
+		turnSlots, clearNudges = append(turnSlots, l.turnSlots), append(clearNudges, l.clearNudge)
 	}
 	g.writes.Queue(`
 		UPDATE check_regions AS r SET
 			counted_until = n.counted_until, last_slot = n.last_slot, last_time = n.last_time,
 			last_scheduled = n.last_scheduled, next_due = n.next_due, deadline_ms = n.deadline_ms,
-			missed = n.missed, health = n.health, worker = n.worker,
+			missed = n.missed, health = n.health, worker = n.worker, turn_slots = n.turn_slots,
 			nudged_at = CASE WHEN n.clear_nudge THEN NULL ELSE r.nudged_at END,
 			nudge_wait_ms = CASE WHEN n.clear_nudge THEN 0 ELSE r.nudge_wait_ms END
 		FROM unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::timestamptz[], $5::timestamptz[], $6::timestamptz[],
-			$7::timestamptz[], $8::int8[], $9::int8[], $10::text[], $11::text[], $12::bool[])
+			$7::timestamptz[], $8::int8[], $9::int8[], $10::text[], $11::text[], $12::int4[], $13::bool[])
 			AS n (check_id, region, counted_until, last_slot, last_time, last_scheduled, next_due, deadline_ms, missed,
-				health, worker, clear_nudge)
+				health, worker, turn_slots, clear_nudge)
 		WHERE r.check_id = n.check_id AND r.region = n.region`,
-		checks, regions, counted, slots, times, scheduled, due, deadlines, missed, healths, workers, clearNudges)
+		checks, regions, counted, slots, times, scheduled, due, deadlines, missed, healths, workers, turnSlots, clearNudges)
 }

@@ -28,7 +28,7 @@ func TestResultWriter(t *testing.T) {
 		c := newCheck(t, s, draft(org.ID, newark))
 		first := ok(c, newark, epoch())
 		first.Metadata = map[string]any{"phase": "connect", "n": 3.0, "deep": map[string]any{"a": []any{"b", true, nil}}}
-		got, err := w.Write(t.Context(), vigil.ResultRow{Result: first, Worker: "w1", Deadline: time.Second})
+		got, err := w.Write(t.Context(), vigil.ResultRow{Result: first, Worker: "w1", Deadline: time.Second, TurnSlots: 7})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,6 +41,9 @@ func TestResultWriter(t *testing.T) {
 		loop := loopOf(t, s, c, newark)
 		if loop.Health != vigil.Healthy || loop.Worker != "w1" {
 			t.Errorf("the second write changed the loop: %+v", loop)
+		}
+		if loop.TurnSlots != 7 {
+			t.Errorf("a turn covers %d slots in the row, want 7", loop.TurnSlots)
 		}
 		if n := count(t, s, "SELECT sum(total) FROM result_rollups WHERE check_id = ?", c.ID); n != 1 {
 			t.Errorf("the rollup counts %d", n)

@@ -205,6 +205,18 @@ func (l *checkLoop) span() int {
 	}
 }
 
+// reason says why the running turn has its span.
+func (l *checkLoop) reason() vigil.TurnReason {
+	switch {
+	case l.span() == 0:
+		return vigil.TurnGrowing
+	case l.in.Plan == nil:
+		return vigil.TurnKept
+	default:
+		return l.in.Plan.Reason
+	}
+}
+
 // forgetPlan drops the plan of a turn that did not return normally, but keeps its span.
 func (l *checkLoop) forgetPlan() {
 	l.in.Span, l.in.Plan = l.span(), nil
@@ -352,6 +364,7 @@ func (l *checkLoop) query(info *workflow.Info) func() (vigil.LoopState, error) {
 	return func() (vigil.LoopState, error) {
 		out := vigil.LoopState{
 			State: l.in.State, Revision: l.in.Revision, Turns: l.turns, RunID: info.WorkflowExecution.RunID,
+			TurnSlots: max(1, l.span()), TurnReason: l.reason(),
 		}
 		if l.in.Plan != nil {
 			out.Next = l.in.Plan.Next

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"vigil"
+	"vigil/activities"
 	"vigil/workflows"
 )
 
@@ -29,7 +30,11 @@ func TestCheckLoopContinuesAsNewAfter250TurnsWithItsState(t *testing.T) {
 func TestCheckLoopAnswersTheStateQuery(t *testing.T) {
 	t.Parallel()
 	l := newLoopTest(t)
-	l.script = append(l.script, covered, gone)
+	l.script = append(l.script, func(turn activities.Turn) (activities.TurnResult, error) {
+		result, err := covered(turn)
+		result.Span, result.Reason = 7, vigil.TurnBudget
+		return result, err
+	}, gone)
 	var state vigil.LoopState
 	l.env.RegisterDelayedCallback(func() {
 		value, err := l.env.QueryWorkflow(workflows.QueryState)
@@ -44,7 +49,8 @@ func TestCheckLoopAnswersTheStateQuery(t *testing.T) {
 	if err := l.run(); err != nil {
 		t.Fatal(err)
 	}
-	if state.Health != vigil.Healthy || state.Turns != 2 || state.Revision != 1 || state.Next.IsZero() {
+	if state.Health != vigil.Healthy || state.Turns != 2 || state.Revision != 1 || state.Next.IsZero() ||
+		state.TurnSlots != 7 || state.TurnReason != vigil.TurnBudget {
 		t.Errorf("state %+v", state)
 	}
 }

@@ -275,3 +275,47 @@ func TestCheckLoopOfAnOlderVersionRepeatsAnOutdatedTurnAtOnce(t *testing.T) {
 		t.Errorf("took %v, the last turn recovers %v: want no pause, and that it recovers", took, l.turns[2].Recover)
 	}
 }
+
+// A worker of an older release gives no reason.
+func TestCheckLoopSaysHowManySlotsATurnCoversAndWhy(t *testing.T) {
+	t.Parallel()
+	l := newLoopTest(t)
+	planned := func(span int, reason vigil.TurnReason) func(activities.Turn) (activities.TurnResult, error) {
+		return func(turn activities.Turn) (activities.TurnResult, error) {
+			result, err := covered(turn)
+			result.Span, result.Reason = span, reason
+			return result, err
+		}
+	}
+	// The third turn is nudged, and the fifth has an old definition.
+	l.script = append(l.script, planned(7, vigil.TurnBudget), planned(8, ""), planned(8, ""), planned(9, vigil.TurnWindow), covered, gone)
+	l.signal(2*l.holds+10*time.Second, workflows.SignalNudge, nil)
+	l.signal(3*l.holds+40*time.Second, workflows.SignalReconfigure, int64(2))
+	type turns struct {
+		slots  int
+		reason vigil.TurnReason
+	}
+	var got []turns
+	for _, at := range []time.Duration{
+		0, l.holds, 2 * l.holds, 2*l.holds + 15*time.Second, 3*l.holds + 15*time.Second, 3*l.holds + 45*time.Second,
+	} {
+		l.env.RegisterDelayedCallback(func() {
+			var state vigil.LoopState
+			value, err := l.env.QueryWorkflow(workflows.QueryState)
+			if err == nil {
+				err = value.Get(&state)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			got = append(got, turns{state.TurnSlots, state.TurnReason})
+		}, at+5*time.Second)
+	}
+	if err := l.run(); err != nil {
+		t.Fatal(err)
+	}
+	want := []turns{{1, vigil.TurnGrowing}, {7, vigil.TurnBudget}, {8, ""}, {8, vigil.TurnKept}, {9, vigil.TurnWindow}, {1, vigil.TurnGrowing}}
+	if !slices.Equal(got, want) {
+		t.Errorf("turns %v, want %v", got, want)
+	}
+}

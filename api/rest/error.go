@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -56,9 +57,6 @@ func statusOf(code vigil.Code) int {
 	return http.StatusInternalServerError
 }
 
-// retryDetail is the member of an error's details that says how many seconds to wait.
-const retryDetail = "retry_after_seconds"
-
 // retryAfterSeconds is the Retry-After of an error that does not say how long to
 // wait.
 const retryAfterSeconds = 5
@@ -79,7 +77,11 @@ func ErrorOf(ctx context.Context, err error) *ErrorView {
 	case vigil.CodeUnauthorized:
 		body.header = http.Header{"Www-Authenticate": {`Bearer realm="vigil"`}}
 	case vigil.CodeUnavailable, vigil.CodeRateLimited:
-		body.header = http.Header{"Retry-After": {strconv.Itoa(retryAfter(body.Details))}}
+		body.header = retryAfter(cmp.Or(retrySeconds(body.Details), retryAfterSeconds))
+	case vigil.CodeConflict:
+		if seconds := retrySeconds(body.Details); seconds > 0 {
+			body.header = retryAfter(seconds)
+		}
 	}
 	if body.status >= http.StatusInternalServerError && ctx.Err() == nil {
 		req.Log().LogAttrs(ctx, slog.LevelError, "request failed", slog.Any("error", err), slog.String("code", string(body.Code)))
@@ -98,10 +100,12 @@ func WriteError(ctx context.Context, w http.ResponseWriter, err error) {
 	_ = encodeJSON(w, body) // the client may be gone
 }
 
-// retryAfter returns the seconds to wait of an error's details.
-func retryAfter(details map[string]any) int {
-	if n, ok := details[retryDetail].(int); ok && n > 0 {
-		return n
-	}
-	return retryAfterSeconds
+func retryAfter(seconds int) http.Header {
+	return http.Header{"Retry-After": {strconv.Itoa(seconds)}}
+}
+
+// retrySeconds returns the seconds to wait that an error's details say, or 0.
+func retrySeconds(details map[string]any) int {
+	seconds, _ := details[vigil.RetryDetail].(int)
+	return seconds
 }

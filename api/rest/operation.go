@@ -45,6 +45,9 @@ type Operation struct {
 	// Audit is the action of a success in the audit log, <resource>.<verb>.
 	// Every operation but GET needs it, or NotAudited.
 	Audit string
+	// Idempotent operations create or send something, and may be repeated with an
+	// Idempotency-Key. They must be audited.
+	Idempotent bool
 	// Errors are statuses that can happen besides those that follow from the
 	// other members.
 	Errors []int
@@ -57,6 +60,8 @@ type Registrar struct {
 	// request's caller. Open runs before operations that change something
 	// without a credential.
 	Protected, Open huma.Middlewares
+	// Repeats keeps the answers of requests with an Idempotency-Key.
+	Repeats RepeatStore
 	// Note stores the audit entry of ctx, unless a transaction has done so.
 	Note func(ctx context.Context) error
 }
@@ -78,9 +83,16 @@ func Register[I, O any](r *Registrar, op Operation, handle func(context.Context,
 		panic(op.ID + " changes something and has no scope")
 	}
 	audited := op.Audit != "" && op.Audit != NotAudited
+	if op.Idempotent {
+		handle = repeatable(r.Repeats, handle)
+		op.Errors = append(op.Errors, http.StatusConflict)
+	}
 	described := r.describe(op, bodyMembers(reflect.TypeFor[I]()))
 	if audited {
 		described.Middlewares = append(described.Middlewares, keepBody)
+	}
+	if op.Idempotent {
+		describeRepeats(&described)
 	}
 	huma.Register(r.API, described, func(ctx context.Context, in *I) (*O, error) {
 		if audited {

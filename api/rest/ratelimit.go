@@ -66,7 +66,7 @@ func ErrTooMany(what string, seconds int64) error {
 	return &vigil.Error{
 		Code:    vigil.CodeRateLimited,
 		Message: what + "; try again in " + Counted(int(seconds), "second") + ".",
-		Details: map[string]any{retryDetail: int(seconds)},
+		Details: map[string]any{vigil.RetryDetail: int(seconds)},
 	}
 }
 

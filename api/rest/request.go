@@ -25,9 +25,12 @@ type Request struct {
 	Rate   Rate
 
 	method, path string
+	query        string
 	base         *slog.Logger
 	agent        string        // the User-Agent
-	body         *bytes.Buffer // what was read of it, for the audit log; nil: nothing is kept
+	body         *bytes.Buffer // what was read of it, for audit log and fingerprint; nil: nothing is kept
+	repeatKey    string        // the Idempotency-Key of an idempotent operation
+	setHeader    func(name, value string)
 }
 
 // Caller is who makes a request.
@@ -116,7 +119,7 @@ func (a *answer) Flush() { _ = http.NewResponseController(a.ResponseWriter).Flus
 // proxies only.
 func Observe(next http.Handler, log *slog.Logger, trusted []netip.Prefix) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		req := &Request{ID: requestID(r.Header.Get("X-Request-Id")), method: r.Method, path: r.URL.Path, base: log}
+		req := &Request{ID: requestID(r.Header.Get("X-Request-Id")), method: r.Method, path: r.URL.Path, query: r.URL.RawQuery, base: log}
 		req.Address, req.agent = clientAddress(r, trusted), userAgent(r)
 		ctx := context.WithValue(r.Context(), requestKey{}, req)
 		header := w.Header()

@@ -32,8 +32,10 @@ func newBenchLoopsCommand() *cobra.Command {
 	}
 	cmd.Flags().IntVar(&o.Loops, "loops", 1000, "how many `checks`, each in one region")
 	cmd.Flags().DurationVar(&o.Interval, "interval", 10*time.Second, "interval of every check")
-	cmd.Flags().DurationVar(&o.Window, "window", 0, "quiet window; 0 is a turn for every slot")
-	cmd.Flags().DurationVar(&o.Measure, "for", 30*time.Second, "how long to measure, once every loop has a result")
+	cmd.Flags().Float64Var(&o.TurnRate, "turn-rate", 5, "`turns` a second of the worker (VIGIL_TURN_RATE); 0 is a turn for every slot")
+	cmd.Flags().DurationVar(&o.Window, "window", 30*time.Minute, "longest time of a turn (VIGIL_QUIET_WINDOW)")
+	cmd.Flags().DurationVar(&o.Settle, "settle", 3*time.Minute, "how long to wait at most until turns cover as many slots as they will")
+	cmd.Flags().DurationVar(&o.Measure, "for", 30*time.Second, "how long to measure after that")
 	cmd.Flags().
 		BoolVar(&o.Restart, "restart", false, "at the end, kill worker and Temporal and measure the time until every loop probes again")
 	return cmd

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -38,7 +39,8 @@ type settings struct {
 	BuildID        string `env:"VIGIL_BUILD_ID" help:"~build~ of this program in the Worker Deployment (default: its version)"`
 
 	Regions     regionList    `env:"VIGIL_REGIONS" envDefault:"all" help:"~regions~ that vigil up probes from (vigil worker has --region): all, primary, or keys and cloud names with commas"`
-	QuietWindow time.Duration `env:"VIGIL_QUIET_WINDOW" envDefault:"1m" help:"~duration~ that one activity may cover while nothing changes; 0: one activity for each slot"`
+	TurnRate    float64       `env:"VIGIL_TURN_RATE" envDefault:"5" help:"~activities~ a second that the loops of one worker process may start while nothing changes; with more slots than that one activity covers several; 0: one activity for each slot"`
+	QuietWindow time.Duration `env:"VIGIL_QUIET_WINDOW" envDefault:"30m" help:"longest ~duration~ that one activity may cover; 0: one activity for each slot"`
 
 	MaxProbes int `env:"VIGIL_MAX_PROBES" envDefault:"4096" help:"~probes~ that one process runs at the same time; each may take a file descriptor and 100 KiB of memory"`
 
@@ -186,6 +188,9 @@ func (s *settings) validate() error {
 	var errs []error
 	wrong := func(variable, format string, args ...any) {
 		errs = append(errs, wrongSetting(variable, fmt.Errorf(format, args...)))
+	}
+	if s.TurnRate < 0 || s.TurnRate > 1000 || math.IsNaN(s.TurnRate) {
+		wrong("VIGIL_TURN_RATE", "is %v; it must lie between 0 and 1000", s.TurnRate)
 	}
 	if s.QuietWindow < 0 || s.QuietWindow > time.Hour {
 		wrong("VIGIL_QUIET_WINDOW", "is %v; it must lie between 0 and 1h", s.QuietWindow)

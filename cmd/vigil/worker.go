@@ -88,11 +88,13 @@ func (p *platform) startRegions(ctx context.Context, regions []string) (<-chan s
 	name, lease := workerName(), activities.NewLeaseHolder(time.Now)
 	watcher := activities.NewWatcher(activities.WatcherOptions{
 		Catalogue: catalogue, Results: writer, History: p.store,
-		Probes: fair.New(fair.DefaultLimits(p.settings.MaxProbes)), Worker: name, Lease: lease, QuietWindow: p.settings.QuietWindow,
+		Probes: fair.New(fair.DefaultLimits(p.settings.MaxProbes)), Worker: name, Lease: lease,
+		TurnRate: p.settings.TurnRate, QuietWindow: p.settings.QuietWindow,
 		Votes: p.store, Incidents: p.incidents, Restores: p.store, Now: time.Now, Log: p.log,
 	})
 	p.metrics.Gauge("vigil_probes_in_flight", watcher.Probing)
 	p.metrics.Gauge("vigil_probes_waiting", watcher.Waiting)
+	p.showTurns(watcher)
 	p.showLease(lease)
 	go p.reportLoad(running, name, watcher)
 	started := workers.KeepStarting(running, func(ctx context.Context) (func(context.Context), error) {
@@ -108,6 +110,14 @@ func (p *platform) startRegions(ctx context.Context, regions []string) (<-chan s
 		<-written
 	})
 	return started.Started(), nil
+}
+
+// showTurns shows the budget of turns.
+func (p *platform) showTurns(watcher *activities.Watcher) {
+	p.metrics.Number("vigil_turn_budget", func() float64 { return watcher.Turns().Rate })
+	p.metrics.Number("vigil_turn_budget_tokens", func() float64 { return watcher.Turns().Tokens })
+	p.metrics.Number("vigil_slots_due", func() float64 { return watcher.Turns().Due })
+	p.metrics.Gauge("vigil_turn_slots", func() int64 { return int64(watcher.Turns().Slots) })
 }
 
 // showLease shows whether the worker has its leases, and its clock.

@@ -1,0 +1,1 @@
+ALTER TABLE check_regions DROP COLUMN IF EXISTS turn_slots;
