@@ -78,8 +78,10 @@ func assemble(deps Deps) *Server {
 	runs := &checkRuns{store: store, loops: deps.Loops, plans: plans, loads: loads}
 	for _, resource := range []interface{ register(r *rest.Registrar) }{
 		newSystem(deps, loads),
-		&accounts{store: store, auth: auth, passwords: passwords, logins: logins, mail: mail, tasks: s.background, tier: config.SignupTier,
-			signups: signupLimits{perAddress: config.UnverifiedPerAddress, total: config.UnverifiedTotal, targets: deps.PrivateTargets}},
+		&accounts{
+			store: store, auth: auth, passwords: passwords, logins: logins, mail: mail, tasks: s.background, tier: config.SignupTier,
+			signups: signupLimits{perAddress: config.UnverifiedPerAddress, total: config.UnverifiedTotal, targets: deps.PrivateTargets},
+		},
 		verifications,
 		&auditLog{store: store},
 		&apiKeys{store: store, auth: auth, mail: mail, now: deps.Now},
