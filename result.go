@@ -115,12 +115,6 @@ func percentage(part, whole int64) float64 {
 	return 100 * float64(part) / float64(whole)
 }
 
-// Page is a window of a list, newest entries first.
-type Page struct {
-	Limit  int // maximum number of rows
-	Offset int // rows to skip
-}
-
 // ResultFilter selects results of a check. Zero members select all.
 type ResultFilter struct {
 	From, To *time.Time // of Result.Time; From is included, To is not

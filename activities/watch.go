@@ -123,7 +123,7 @@ type Watcher struct {
 	claims    *pendingClaims
 	budget    *turnBudget
 	shortName string
-	tests     *fair.Queue // places of tests by hand
+	tests     handTests
 	runners   *runners
 	lateness  Lateness
 }
@@ -132,7 +132,7 @@ type Watcher struct {
 func NewWatcher(opts WatcherOptions) *Watcher {
 	return &Watcher{
 		WatcherOptions: opts, locks: newTurnLocks(), claims: newPendingClaims(), shortName: shortWorkerName(opts.Worker),
-		budget: newTurnBudget(opts.TurnRate), tests: fair.New(fair.DefaultLimits(testPlaces)),
+		budget: newTurnBudget(opts.TurnRate), tests: handTests{places: fair.New(fair.DefaultLimits(testPlaces))},
 		runners: newRunners(),
 	}
 }

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -41,6 +42,7 @@ type Loops struct {
 	temporal client.Client
 	store    revisionStore
 	log      *slog.Logger
+	open     func([]byte) ([]byte, error) // nil: cannot open sealed answers
 	// used is called with the region of every call that needs a worker; it may be nil.
 	used func(region string)
 }
@@ -54,6 +56,10 @@ func (l *Loops) use(region string) {
 		l.used(region)
 	}
 }
+
+// OpenAnswers makes tests be answered sealed, so that Temporal does not keep what a target
+// answered, and opens them. Call it before the first test.
+func (l *Loops) OpenAnswers(open func([]byte) ([]byte, error)) { l.open = open }
 
 // NewLoops returns Loops that reach workflows through the client.
 func NewLoops(temporal client.Client, store revisionStore, log *slog.Logger) *Loops {
@@ -128,6 +134,7 @@ func (l *Loops) State(ctx context.Context, checkID uuid.UUID, region string) (vi
 // five seconds. When ctx ends, the test is canceled.
 func (l *Loops) Test(ctx context.Context, check vigil.Check, region string, dryRun bool) (vigil.Result, error) {
 	var result vigil.Result
+	var answer activities.TestAnswer
 	var watcher *activities.Watcher
 	l.use(region)
 	// The client retries while Temporal is away, until its context ends.
@@ -145,11 +152,16 @@ func (l *Loops) Test(ctx context.Context, check vigil.Check, region string, dryR
 		RetryPolicy:           &temporal.RetryPolicy{MaximumAttempts: 1},
 		Summary:               bounded(check.Name),
 		TypedSearchAttributes: loopAttributes(check.OrgID, check.ID, region),
-	}, watcher.Test, activities.TestRequest{CheckID: check.ID, Region: region, Revision: check.Revision, DryRun: dryRun})
+	}, watcher.Test, activities.TestRequest{
+		CheckID: check.ID, Region: region, Revision: check.Revision, DryRun: dryRun, Sealed: l.open != nil,
+	})
 	if err == nil {
-		if err = handle.Get(whole, &result); ctx.Err() != nil {
+		if err = handle.Get(whole, &answer); ctx.Err() != nil {
 			l.cancelTest(ctx, handle)
 		}
+	}
+	if err == nil {
+		result, err = l.opened(answer)
 	}
 	if err != nil {
 		return result, testError(region, err)
@@ -168,6 +180,21 @@ func (l *Loops) Test(ctx context.Context, check vigil.Check, region string, dryR
 		l.log.WarnContext(ctx, "loop not nudged after a test", "check", check.ID, "region", region, "error", err)
 	}
 	return result, nil
+}
+
+// opened returns the result of an answer, in clear.
+func (l *Loops) opened(answer activities.TestAnswer) (vigil.Result, error) {
+	if len(answer.Sealed) == 0 {
+		return answer.Result, nil
+	}
+	seen, err := l.open(answer.Sealed)
+	if err != nil {
+		return answer.Result, fmt.Errorf("open the answer of a test: %w", err)
+	}
+	if err := json.Unmarshal(seen, &answer.Observation); err != nil {
+		return answer.Result, fmt.Errorf("read the answer of a test: %w", err)
+	}
+	return answer.Result, nil
 }
 
 // cancelTest ends the test of a caller that has left.

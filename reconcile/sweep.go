@@ -81,6 +81,8 @@ type Options struct {
 	IncidentStore incidentStore
 	Sentinel      sentinel
 	Generations   generationStore
+	// KeyEnds mails the owners of API keys that end soon; nil: none is mailed.
+	KeyEnds func(ctx context.Context) error
 	// Away reports whether an error says that Postgres or Temporal does not answer, and
 	// not that one row cannot be repaired.
 	Away func(error) bool
@@ -97,6 +99,7 @@ type Sweep struct {
 	loops        loops
 	store        loopStore
 	housekeeping housekeeping
+	keyEnds      func(ctx context.Context) error
 	now          func() time.Time
 	log          *slog.Logger
 
@@ -122,7 +125,7 @@ type Sweep struct {
 // New returns a sweep that has not started.
 func New(opts Options) *Sweep {
 	s := &Sweep{
-		loops: opts.Loops, store: opts.Store, housekeeping: opts.Housekeeping, now: opts.Now, log: opts.Log,
+		loops: opts.Loops, store: opts.Store, housekeeping: opts.Housekeeping, keyEnds: opts.KeyEnds, now: opts.Now, log: opts.Log,
 		shards:   &shards{store: opts.Store, process: opts.Process, now: opts.Now, log: opts.Log},
 		repairs:  &repairs{away: opts.Away, now: opts.Now, log: opts.Log},
 		leases:   &leaseMonitor{store: opts.Store, now: opts.Now},

@@ -10,7 +10,8 @@ import (
 )
 
 func newBenchCommand() *cobra.Command {
-	return group("bench", "Measure the platform on this machine", newBenchLoopsCommand(), newBenchAlertsCommand(),
+	return group("bench", "Measure the platform on this machine",
+		newBenchLoopsCommand(), newBenchAlertsCommand(), newBenchReadsCommand(),
 		newBenchIdleCommand(), newBenchTargetCommand())
 }
 
