@@ -91,8 +91,12 @@ func kindsOf(pid int) (map[string]kind, error) {
 		if id != pid {
 			name = titleOf(id)
 		}
-		k := kinds[name]
-		k.add(kind{count: 1, cpu: p.cpu, mem: memoryIn(id)})
+		k, m := kinds[name], memoryIn(id)
+		if id == pid { // this process has the same program, and would take half of its pages
+			files := residentFiles(id)
+			m.all, m.files = m.all+files-m.files, files
+		}
+		k.add(kind{count: 1, cpu: p.cpu, mem: m})
 		kinds[name] = k
 	}
 	return kinds, nil
@@ -120,20 +124,29 @@ func titleOf(pid int) string {
 type memory struct{ all, private, files, shared int64 }
 
 func memoryIn(pid int) memory {
-	var m memory
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+	sizes := sizesIn(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+	return memory{all: sizes["Pss"], private: sizes["Pss_Anon"], files: sizes["Pss_File"], shared: sizes["Pss_Shmem"]}
+}
+
+// residentFiles are the pages of files of a process in bytes, shared or not.
+func residentFiles(pid int) int64 { return sizesIn(fmt.Sprintf("/proc/%d/status", pid))["RssFile"] }
+
+// sizesIn reads the sizes of a file in /proc in bytes, by name. A file that cannot be read
+// has none.
+func sizesIn(file string) map[string]int64 {
+	raw, err := os.ReadFile(file)
 	if err != nil {
-		return m
+		return nil
 	}
+	sizes := make(map[string]int64)
 	for line := range strings.Lines(string(raw)) {
 		name, rest, _ := strings.Cut(line, ":")
-		into := map[string]*int64{"Pss": &m.all, "Pss_Anon": &m.private, "Pss_File": &m.files, "Pss_Shmem": &m.shared}[name]
-		if fields := strings.Fields(rest); into != nil && len(fields) > 0 {
+		if fields := strings.Fields(rest); len(fields) == 2 && fields[1] == "kB" {
 			kib, _ := strconv.ParseInt(fields[0], 10, 64)
-			*into = kib << 10
+			sizes[name] = kib << 10
 		}
 	}
-	return m
+	return sizes
 }
 
 func printIdle(w io.Writer, settled, took time.Duration, before, after map[string]kind) error {
