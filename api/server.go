@@ -49,8 +49,8 @@ func assemble(deps Deps) *Server {
 	s := &Server{
 		mux: mux, types: types{checks: deps.Probes, channels: deps.Channels},
 		hub:        stream.NewHub(store, config.Streams, deps.Log, deps.Now),
-		background: newTasks(cmp.Or(config.TaskDeadline, taskDeadline)),
-		mails:      newTasks(mailDeadline),
+		background: newTasks(cmp.Or(config.TaskDeadline, taskDeadline), maxTasks),
+		mails:      newTasks(mailDeadline, maxMails),
 	}
 	plans := plans{enterpriseMinInterval: config.EnterpriseMinInterval, enterpriseRate: config.EnterpriseRate}
 	links := workflowLinks{uiURL: config.TemporalUIURL, namespace: config.TemporalNamespace}
