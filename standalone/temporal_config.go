@@ -28,6 +28,13 @@ const (
 	storeConns      = 16
 	visibilityConns = 4
 
+	// connIdle is how long a connection of a pool stays open unused: at rest each costs
+	// about 2 MB of memory in Postgres, and a burst opens several.
+	connIdle = 15 * time.Second
+
+	// schedulerWorkers are the tasks of each kind of queue that are processed at a time.
+	schedulerWorkers = storeConns
+
 	// shardWrites is how many writes of a history shard are under way at a time.
 	shardWrites = 8
 
@@ -131,8 +138,16 @@ func dynamicConfig(loops int) dynamicSettings {
 			{Constraints: dynamicconfig.Constraints{TaskQueueName: deliveryQueue}, Value: true},
 		},
 
-		// Every open loop is touched once an interval and should stay in memory.
+		// Four services read the namespaces; they hardly ever change.
+		dynamicconfig.NamespaceCacheRefreshInterval.Key(): "10s",
+
+		// A loop that is touched often should stay in memory. One whose turns take many
+		// minutes need not: reading it again costs 2 ms in many minutes.
 		dynamicconfig.HistoryCacheHostLevelMaxSize.Key(): max(128_000, 2*loops),
+		dynamicconfig.HistoryCacheTTL.Key():              "10m",
+		dynamicconfig.HistoryCacheBackgroundEvict.Key(): map[string]any{
+			"Enabled": true, "LoopInterval": "30s", "MaxEntryPerCall": 1024,
+		},
 
 		// Writes of a shard wait for the disk together instead of one after the other. The
 		// limit of one is for stores whose concurrent writes conflict; in Postgres they
@@ -145,6 +160,17 @@ func dynamicConfig(loops int) dynamicSettings {
 		dynamicconfig.FrontendEnableSchedules.Key():  false,
 		dynamicconfig.HistoryScannerEnabled.Key():    false,
 		dynamicconfig.ExecutionsScannerEnabled.Key(): false,
+
+		// Each of these goroutines waits for tasks of a queue, also where there are none.
+		// One task holds a connection most of its time, so that more of them than
+		// connections would wait anyway.
+		dynamicconfig.TransferProcessorSchedulerWorkerCount.Key():   schedulerWorkers,
+		dynamicconfig.TimerProcessorSchedulerWorkerCount.Key():      schedulerWorkers,
+		dynamicconfig.VisibilityProcessorSchedulerWorkerCount.Key(): schedulerWorkers,
+		// Nothing is replicated to or from other clusters.
+		dynamicconfig.XDCCacheMaxSizeBytes.Key():                                1,
+		dynamicconfig.ReplicationProcessorSchedulerWorkerCount.Key():            1,
+		dynamicconfig.ReplicationLowPriorityProcessorSchedulerWorkerCount.Key(): 1,
 
 		// A single host has no other to hand its traffic to.
 		dynamicconfig.FrontendShutdownDrainDuration.Key():           time.Duration(0),

@@ -27,6 +27,7 @@ func connect(parsed *pgx.ConnConfig, database string, conns int) (*sqlx.DB, erro
 	}
 	db.SetMaxOpenConns(conns)
 	db.SetMaxIdleConns(conns)
+	db.SetConnMaxIdleTime(connIdle)
 	db.SetConnMaxLifetime(time.Hour)
 	db.MapperFunc(strcase.ToSnake)
 	return db, nil

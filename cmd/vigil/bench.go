@@ -10,8 +10,9 @@ import (
 )
 
 func newBenchCommand() *cobra.Command {
-	return group("bench", "Measure the platform on this machine", newBenchLoopsCommand(), newBenchAlertsCommand(), newBenchTargetCommand(),
-		newBenchCreateCommand(), newBenchIncidentsCommand())
+	return group("bench", "Measure the platform on this machine",
+		newBenchLoopsCommand(), newBenchAlertsCommand(), newBenchCreateCommand(), newBenchIncidentsCommand(),
+		newBenchReadsCommand(), newBenchIdleCommand(), newBenchTargetCommand())
 }
 
 func newBenchLoopsCommand() *cobra.Command {
