@@ -14,11 +14,11 @@ import (
 // Limits of background tasks.
 const (
 	taskDeadline = 2 * time.Second
-	// maxTasks bounds the changes of workflows that are under way. Of a burst beyond that,
+	maxTasks     = 256
+	// maxChanges bounds the changes of workflows that are under way. Of a burst beyond that,
 	// such as many checks created at once, the sweep starts the rest: more at a time would
 	// all take longer than the deadline, and be made twice.
-	maxTasks = 32
-	maxMails = 256
+	maxChanges = 32
 	// taskGrace bounds how long stop waits for them.
 	taskGrace = 5 * time.Second
 )
