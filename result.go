@@ -39,6 +39,8 @@ type ResultRow struct {
 	Result Result
 	// Worker that probed, by the name of its lease.
 	Worker string
+	// MaxDelay is how long the row may wait for others to be stored with it; 0: at once.
+	MaxDelay time.Duration
 	// Deadline is the longest duration of a probe of the check. A slot is overdue
 	// after this time.
 	Deadline time.Duration

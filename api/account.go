@@ -169,12 +169,15 @@ func (a *accounts) createAccount(
 ) (vigil.User, vigil.Organization, error) {
 	org := vigil.Organization{ID: uuid.New(), Name: orgName, Tier: a.tier}
 	user.ID, user.OrgID = uuid.New(), org.ID
+	if address := rest.RequestOf(ctx).Address; address.IsValid() {
+		user.CreatedAddress = address.String()
+	}
 	rest.AuditUser(ctx, user)
 	user, org, err := a.store.SignUp(ctx, a.limits(ctx), org, user, key)
 	if err != nil {
 		return user, org, err
 	}
-	return user, org, a.mail.sendVerification(ctx, user, user.Email)
+	return user, org, a.mail.welcome(ctx, user)
 }
 
 // session answers with a fresh token.

@@ -35,5 +35,9 @@ func (c *channels) list(ctx context.Context, in *listChannelsInput) (*rest.Listi
 	if err != nil {
 		return nil, err
 	}
-	return rest.NewPage(rows, extent, cursor, c.show), nil
+	show, err := c.showing(ctx, rows...)
+	if err != nil {
+		return nil, err
+	}
+	return rest.NewPage(rows, extent, cursor, show), nil
 }

@@ -29,19 +29,26 @@ type channelStore interface {
 }
 
 type channels struct {
-	store     channelStore
-	types     channelTypes
-	notifier  *notifier
-	publicURL string
-	now       func() time.Time
-	sending   chan struct{} // one for each test message under way
+	store channelStore
+	// recipients is nil where mail does not leave the machine.
+	recipients recipientStore
+	mails      *tasks // that are sent behind a request
+	types      channelTypes
+	notifier   *notifier
+	publicURL  string
+	now        func() time.Time
+	sending    chan struct{} // one for each test message under way
 }
 
-func newChannels(store channelStore, deps Deps, notifier *notifier) *channels {
-	return &channels{
+func newChannels(store channelStore, deps Deps, notifier *notifier, mails *tasks) *channels {
+	c := &channels{
 		store: store, types: deps.Channels, notifier: notifier, publicURL: deps.Config.PublicURL, now: deps.Now,
-		sending: make(chan struct{}, maxTestMessages),
+		sending: make(chan struct{}, maxTestMessages), mails: mails,
 	}
+	if deps.Mailer != nil && deps.Mailer.Sends() {
+		c.recipients = deps.Store
+	}
+	return c
 }
 
 // notificationChannelView is a NotificationChannel (spec section 2).
@@ -54,6 +61,7 @@ type notificationChannelView struct {
 	Enabled        bool              `json:"enabled" doc:"Whether messages are sent."`
 	Labels         map[string]string `json:"labels" doc:"Names and values that you give, to group and to filter."`
 	DisabledReason *string           `json:"disabled_reason" doc:"Why the platform disabled the channel by itself; null when it did not."`
+	Recipients     []recipientView   `json:"recipients,omitempty" doc:"Of an email channel: who gets its mail. Absent where mail is not sent to people."`
 	CreatedAt      time.Time         `json:"created_at"`
 	UpdatedAt      time.Time         `json:"updated_at"`
 }
@@ -122,7 +130,7 @@ func (c *channels) get(ctx context.Context, in *rest.IDPath) (*rest.Answer[notif
 	if err != nil {
 		return nil, err
 	}
-	return rest.NewAnswer(c.show(channel)), nil
+	return c.answer(ctx, channel)
 }
 
 type createChannelInput struct {
@@ -142,11 +150,16 @@ func (c *channels) create(ctx context.Context, in *createChannelInput) (*rest.An
 		return nil, err
 	}
 	rest.AuditResource(ctx, channel.ID)
-	rest.ShowRepeated(ctx, c.show)
+	show, err := c.showing(ctx, channel)
+	if err != nil {
+		return nil, err
+	}
+	rest.ShowRepeated(ctx, show)
 	if channel, err = c.store.CreateChannel(ctx, channel); err != nil {
 		return nil, err
 	}
-	return rest.NewAnswer(c.show(channel)), nil
+	c.askRecipients(ctx, channel)
+	return rest.NewAnswer(show(channel)), nil
 }
 
 type updateChannelInput struct {
@@ -168,7 +181,8 @@ func (c *channels) update(ctx context.Context, in *updateChannelInput) (*rest.An
 	if err != nil {
 		return nil, err
 	}
-	return rest.NewAnswer(c.show(channel)), nil
+	c.askRecipients(ctx, channel)
+	return c.answer(ctx, channel)
 }
 
 type deleteChannelInput struct {

@@ -104,6 +104,7 @@ type Store interface {
 	loginStore
 	verificationStore
 	recoveryStore
+	recipientStore
 	tokenStore
 	auditStore
 	keyStore

@@ -59,9 +59,8 @@ func assemble(deps Deps) *Server {
 	passwords := newPasswords()
 	mail := &accountMail{
 		store: store, mailer: deps.Mailer, tasks: s.mails, publicURL: config.PublicURL, now: deps.Now,
-		window: rest.NewRateWindow(mailsPerHour, time.Hour, deps.Now),
 	}
-	logins := logins{store: store, passwords: passwords}
+	logins := logins{store: store, passwords: passwords, tasks: s.background}
 	addresses := rest.NewRateWindow(config.AddressRate, time.Minute, deps.Now)
 	if deps.PrivateTargets != nil {
 		addresses.Unless(deps.PrivateTargets.Open)
@@ -83,7 +82,7 @@ func assemble(deps Deps) *Server {
 			signups: signupLimits{perAddress: config.UnverifiedPerAddress, total: config.UnverifiedTotal, targets: deps.PrivateTargets}},
 		verifications,
 		&auditLog{store: store},
-		&apiKeys{store: store, auth: auth, now: deps.Now},
+		&apiKeys{store: store, auth: auth, mail: mail, now: deps.Now},
 		newRegions(store, deps.Now),
 		checks,
 		&results{store: store},
@@ -95,7 +94,7 @@ func assemble(deps Deps) *Server {
 		&checkRegions{store: store, loops: deps.Loops, links: links},
 		&usage{store: store, plans: plans},
 		&rules{store: store, notifier: notifier},
-		newChannels(store, deps, notifier),
+		newChannels(store, deps, notifier, s.mails),
 		templateVariables{},
 		&incidents{store: store, workflows: deps.Incidents, links: links},
 		&timelines{store: store, links: links},
@@ -104,7 +103,9 @@ func assemble(deps Deps) *Server {
 	} {
 		resource.register(r)
 	}
-	s.pages = &pages{store: store, verifications: verifications, auth: auth, passwords: passwords, addresses: addresses}
+	s.pages = &pages{
+		store: store, verifications: verifications, recipients: store, auth: auth, passwords: passwords, addresses: addresses,
+	}
 	s.codec = newCodecEndpoint(deps, auth, addresses)
 	measured := rest.Measure(rest.Routed(mux), deps.Now, deps.Answered)
 	guarded := rest.GuardPrivate(measured, deps.PrivateTargets, config.TrustedProxies, ownOriginRule()...)

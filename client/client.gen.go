@@ -2762,6 +2762,9 @@ type EmailConfig struct {
 type EmailRequest struct {
 	// NewEmail Examples: ada@example.org
 	NewEmail openapi_types.Email `json:"new_email"`
+
+	// Password The account's password. Without it, a confirmed address must allow the change by a link that is mailed to it.
+	Password *string `json:"password,omitempty"`
 }
 
 // Error defines model for Error.
@@ -3005,6 +3008,31 @@ type IncidentList struct {
 	Meta Meta       `json:"meta"`
 }
 
+// Inspected defines model for Inspected.
+type Inspected struct {
+	// CreatedAddress IP address that the account was made from; empty when it is not known.
+	//
+	// Examples: 192.0.2.1
+	CreatedAddress string `json:"created_address"`
+
+	// CreatedAt When the account was made.
+	CreatedAt time.Time `json:"created_at"`
+
+	// Email The address that the link confirms.
+	Email openapi_types.Email `json:"email"`
+
+	// First Whether no address of the account was confirmed before.
+	First bool `json:"first"`
+
+	// Keys API keys of the account, newest first, up to 100; none unless first.
+	Keys []KeySummary `json:"keys"`
+}
+
+// InspectedAnswer defines model for InspectedAnswer.
+type InspectedAnswer struct {
+	Data Inspected `json:"data"`
+}
+
 // Key defines model for Key.
 type Key struct {
 	CreatedAt time.Time `json:"created_at"`
@@ -3066,6 +3094,17 @@ type KeyRequest struct {
 
 // KeyRequestScopes defines model for KeyRequest.Scopes.
 type KeyRequestScopes string
+
+// KeySummary defines model for KeySummary.
+type KeySummary struct {
+	CreatedAt time.Time `json:"created_at"`
+
+	// KeyPrefix Examples: vgl_8mKq2VxT
+	KeyPrefix string `json:"key_prefix"`
+
+	// Name Examples: deployment
+	Name string `json:"name"`
+}
 
 // Limit defines model for Limit.
 type Limit struct {
@@ -3309,6 +3348,9 @@ type NotificationChannel struct {
 	Name  string             `json:"name"`
 	OrgId openapi_types.UUID `json:"org_id"`
 
+	// Recipients Of an email channel: who gets its mail. Absent where mail is not sent to people.
+	Recipients *[]Recipient `json:"recipients,omitempty"`
+
 	// Type How messages are sent.
 	//
 	// Examples: webhook
@@ -3352,6 +3394,9 @@ type NotificationChannelCreate struct {
 
 	// OrgId Ignored.
 	OrgId *openapi_types.UUID `json:"org_id,omitempty"`
+
+	// Recipients Ignored.
+	Recipients *[]Recipient `json:"recipients,omitempty"`
 
 	// Type How messages are sent.
 	//
@@ -3399,6 +3444,9 @@ type NotificationChannelUpdate struct {
 
 	// OrgId Ignored.
 	OrgId *openapi_types.UUID `json:"org_id,omitempty"`
+
+	// Recipients Ignored.
+	Recipients *[]Recipient `json:"recipients,omitempty"`
 
 	// Type How messages are sent.
 	//
@@ -3466,7 +3514,7 @@ type PagerConfig struct {
 
 // PasswordRequest defines model for PasswordRequest.
 type PasswordRequest struct {
-	// CurrentPassword Needed when the account has a password.
+	// CurrentPassword The present password.
 	CurrentPassword *string `json:"current_password,omitempty"`
 	NewPassword     *string `json:"new_password,omitempty"`
 }
@@ -3648,6 +3696,16 @@ type ReadyStatus string
 // ReadyAnswer defines model for ReadyAnswer.
 type ReadyAnswer struct {
 	Data Ready `json:"data"`
+}
+
+// Recipient defines model for Recipient.
+type Recipient struct {
+	// ConfirmedAt When the recipient agreed by the link that was mailed to it; null: not yet. Until an address of the organization is verified, only confirmed recipients get mail.
+	ConfirmedAt *time.Time          `json:"confirmed_at"`
+	Email       openapi_types.Email `json:"email"`
+
+	// UnsubscribedAt When the recipient ended the mail of the organization by the link in each mail; null: it did not.
+	UnsubscribedAt *time.Time `json:"unsubscribed_at"`
 }
 
 // RecoverRequest defines model for RecoverRequest.
@@ -4096,6 +4154,12 @@ type Timings struct {
 	TtfbMs *float64 `json:"ttfb_ms,omitempty"`
 }
 
+// TokenRequest defines model for TokenRequest.
+type TokenRequest struct {
+	// Token The token of the mailed link.
+	Token string `json:"token"`
+}
+
 // Trigger defines model for Trigger.
 type Trigger struct {
 	// FailureCount Failures in a row in that region.
@@ -4271,6 +4335,9 @@ type VerifiedAnswer struct {
 
 // VerifyRequest defines model for VerifyRequest.
 type VerifyRequest struct {
+	// EndCredentials End every API key, session, password and pending link that the account has, for an account that someone else made. The address gets a link to sign in.
+	EndCredentials *bool `json:"end_credentials,omitempty"`
+
 	// Token The token of the mailed link.
 	Token string `json:"token"`
 }
@@ -4710,6 +4777,12 @@ type CreateApiKeyJSONRequestBody = KeyRequest
 // ChangeEmailJSONRequestBody defines body for ChangeEmail for application/json ContentType.
 type ChangeEmailJSONRequestBody = EmailRequest
 
+// ApproveEmailChangeJSONRequestBody defines body for ApproveEmailChange for application/json ContentType.
+type ApproveEmailChangeJSONRequestBody = TokenRequest
+
+// StopEmailChangeJSONRequestBody defines body for StopEmailChange for application/json ContentType.
+type StopEmailChangeJSONRequestBody = TokenRequest
+
 // LoginJSONRequestBody defines body for Login for application/json ContentType.
 type LoginJSONRequestBody = LoginRequest
 
@@ -4727,6 +4800,9 @@ type SignupJSONRequestBody = SignupRequest
 
 // VerifyEmailJSONRequestBody defines body for VerifyEmail for application/json ContentType.
 type VerifyEmailJSONRequestBody = VerifyRequest
+
+// InspectVerificationJSONRequestBody defines body for InspectVerification for application/json ContentType.
+type InspectVerificationJSONRequestBody = TokenRequest
 
 // CreateCheckJSONRequestBody defines body for CreateCheck for application/json ContentType.
 type CreateCheckJSONRequestBody = CheckCreate
@@ -6902,6 +6978,13 @@ func (t NotificationChannel) MarshalJSON() ([]byte, error) {
 		return nil, fmt.Errorf("error marshaling 'org_id': %w", err)
 	}
 
+	if t.Recipients != nil {
+		object["recipients"], err = json.Marshal(t.Recipients)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'recipients': %w", err)
+		}
+	}
+
 	object["type"], err = json.Marshal(t.Type)
 	if err != nil {
 		return nil, fmt.Errorf("error marshaling 'type': %w", err)
@@ -6980,6 +7063,13 @@ func (t *NotificationChannel) UnmarshalJSON(b []byte) error {
 		err = json.Unmarshal(raw, &t.OrgId)
 		if err != nil {
 			return fmt.Errorf("error reading 'org_id': %w", err)
+		}
+	}
+
+	if raw, found := object["recipients"]; found {
+		err = json.Unmarshal(raw, &t.Recipients)
+		if err != nil {
+			return fmt.Errorf("error reading 'recipients': %w", err)
 		}
 	}
 
@@ -7276,6 +7366,13 @@ func (t NotificationChannelCreate) MarshalJSON() ([]byte, error) {
 		}
 	}
 
+	if t.Recipients != nil {
+		object["recipients"], err = json.Marshal(t.Recipients)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'recipients': %w", err)
+		}
+	}
+
 	object["type"], err = json.Marshal(t.Type)
 	if err != nil {
 		return nil, fmt.Errorf("error marshaling 'type': %w", err)
@@ -7355,6 +7452,13 @@ func (t *NotificationChannelCreate) UnmarshalJSON(b []byte) error {
 		err = json.Unmarshal(raw, &t.OrgId)
 		if err != nil {
 			return fmt.Errorf("error reading 'org_id': %w", err)
+		}
+	}
+
+	if raw, found := object["recipients"]; found {
+		err = json.Unmarshal(raw, &t.Recipients)
+		if err != nil {
+			return fmt.Errorf("error reading 'recipients': %w", err)
 		}
 	}
 
@@ -7869,7 +7973,7 @@ type ClientInterface interface {
 
 	// CreateApiKeyWithBody Create an API key
 	//
-	// The key is in `api_key`, which is shown once. A request that is repeated with its Idempotency-Key is answered without it: `api_key` is empty then. A key that got lost is revoked, and another one created.
+	// The key is in `api_key`, which is shown once. A request that is repeated with its Idempotency-Key is answered without it: `api_key` is empty then. A key that got lost is revoked, and another one created. The owner is mailed, and again 7 days before the key stops to work.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -7878,7 +7982,7 @@ type ClientInterface interface {
 
 	// CreateApiKey Create an API key
 	//
-	// The key is in `api_key`, which is shown once. A request that is repeated with its Idempotency-Key is answered without it: `api_key` is empty then. A key that got lost is revoked, and another one created.
+	// The key is in `api_key`, which is shown once. A request that is repeated with its Idempotency-Key is answered without it: `api_key` is empty then. A key that got lost is revoked, and another one created. The owner is mailed, and again 7 days before the key stops to work.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -7901,7 +8005,7 @@ type ClientInterface interface {
 
 	// ChangeEmailWithBody Change the email address
 	//
-	// The address changes when the link that is mailed to it is used; the old address is notified.
+	// The address changes when the link that is mailed to it is used. Once the present address is confirmed, the change needs `password`, or first a link that is mailed to the present address; that address is mailed in both cases, with a link that stops the change.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -7910,12 +8014,44 @@ type ClientInterface interface {
 
 	// ChangeEmail Change the email address
 	//
-	// The address changes when the link that is mailed to it is used; the old address is notified.
+	// The address changes when the link that is mailed to it is used. Once the present address is confirmed, the change needs `password`, or first a link that is mailed to the present address; that address is mailed in both cases, with a link that stops the change.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with PUT /v1/auth/email (the `ChangeEmail` operationId).
 	ChangeEmail(ctx context.Context, body ChangeEmailJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ApproveEmailChangeWithBody Allow a change of the email address with the token that was mailed to the present one
+	//
+	// The link that confirms the new address is mailed to it then. The token can stop the change until that link is used.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/auth/email/approve (the `ApproveEmailChange` operationId).
+	ApproveEmailChangeWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ApproveEmailChange Allow a change of the email address with the token that was mailed to the present one
+	//
+	// The link that confirms the new address is mailed to it then. The token can stop the change until that link is used.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/auth/email/approve (the `ApproveEmailChange` operationId).
+	ApproveEmailChange(ctx context.Context, body ApproveEmailChangeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// StopEmailChangeWithBody Stop a change of the email address with the token that was mailed to the present one
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/auth/email/stop (the `StopEmailChange` operationId).
+	StopEmailChangeWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// StopEmailChange Stop a change of the email address with the token that was mailed to the present one
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/auth/email/stop (the `StopEmailChange` operationId).
+	StopEmailChange(ctx context.Context, body StopEmailChangeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// LoginWithBody Log in with a password
 	//
@@ -7936,18 +8072,18 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/auth/me (the `GetMe` operationId).
 	GetMe(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ChangePasswordWithBody Change the password, or set the first one
+	// ChangePasswordWithBody Change the password
 	//
-	// Ends every session and returns a new token. API keys are not affected.
+	// Ends every session and returns a new token. API keys are not affected. The owner is mailed. An account without a password gets its first one from a recovery link.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with PUT /v1/auth/password (the `ChangePassword` operationId).
 	ChangePasswordWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ChangePassword Change the password, or set the first one
+	// ChangePassword Change the password
 	//
-	// Ends every session and returns a new token. API keys are not affected.
+	// Ends every session and returns a new token. API keys are not affected. The owner is mailed. An account without a password gets its first one from a recovery link.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -7974,7 +8110,7 @@ type ClientInterface interface {
 
 	// RecoverAccessWithBody Send a recovery link
 	//
-	// The answer is the same whether or not an account has the address.
+	// The answer is the same whether or not an account has the address. Using the link ends every API key, session, password and pending link that the account had.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -7983,7 +8119,7 @@ type ClientInterface interface {
 
 	// RecoverAccess Send a recovery link
 	//
-	// The answer is the same whether or not an account has the address.
+	// The answer is the same whether or not an account has the address. Using the link ends every API key, session, password and pending link that the account had.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -8022,6 +8158,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/auth/verify (the `VerifyEmail` operationId).
 	VerifyEmail(ctx context.Context, body VerifyEmailJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// InspectVerificationWithBody Describe the account behind a verification link
+	//
+	// The token stays valid.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/auth/verify/inspect (the `InspectVerification` operationId).
+	InspectVerificationWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// InspectVerification Describe the account behind a verification link
+	//
+	// The token stays valid.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/auth/verify/inspect (the `InspectVerification` operationId).
+	InspectVerification(ctx context.Context, body InspectVerificationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListChecks List the checks, newest first
 	//
@@ -8440,7 +8594,7 @@ func (c *Client) ListApiKeys(ctx context.Context, params *ListApiKeysParams, req
 
 // CreateApiKeyWithBody Create an API key
 //
-// The key is in `api_key`, which is shown once. A request that is repeated with its Idempotency-Key is answered without it: `api_key` is empty then. A key that got lost is revoked, and another one created.
+// The key is in `api_key`, which is shown once. A request that is repeated with its Idempotency-Key is answered without it: `api_key` is empty then. A key that got lost is revoked, and another one created. The owner is mailed, and again 7 days before the key stops to work.
 //
 // Takes any type of body and a specified content type.
 //
@@ -8459,7 +8613,7 @@ func (c *Client) CreateApiKeyWithBody(ctx context.Context, params *CreateApiKeyP
 
 // CreateApiKey Create an API key
 //
-// The key is in `api_key`, which is shown once. A request that is repeated with its Idempotency-Key is answered without it: `api_key` is empty then. A key that got lost is revoked, and another one created.
+// The key is in `api_key`, which is shown once. A request that is repeated with its Idempotency-Key is answered without it: `api_key` is empty then. A key that got lost is revoked, and another one created. The owner is mailed, and again 7 days before the key stops to work.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -8512,7 +8666,7 @@ func (c *Client) ListAuditLog(ctx context.Context, params *ListAuditLogParams, r
 
 // ChangeEmailWithBody Change the email address
 //
-// The address changes when the link that is mailed to it is used; the old address is notified.
+// The address changes when the link that is mailed to it is used. Once the present address is confirmed, the change needs `password`, or first a link that is mailed to the present address; that address is mailed in both cases, with a link that stops the change.
 //
 // Takes any type of body and a specified content type.
 //
@@ -8531,13 +8685,85 @@ func (c *Client) ChangeEmailWithBody(ctx context.Context, contentType string, bo
 
 // ChangeEmail Change the email address
 //
-// The address changes when the link that is mailed to it is used; the old address is notified.
+// The address changes when the link that is mailed to it is used. Once the present address is confirmed, the change needs `password`, or first a link that is mailed to the present address; that address is mailed in both cases, with a link that stops the change.
 //
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with PUT /v1/auth/email (the `ChangeEmail` operationId).
 func (c *Client) ChangeEmail(ctx context.Context, body ChangeEmailJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewChangeEmailRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ApproveEmailChangeWithBody Allow a change of the email address with the token that was mailed to the present one
+//
+// The link that confirms the new address is mailed to it then. The token can stop the change until that link is used.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/auth/email/approve (the `ApproveEmailChange` operationId).
+func (c *Client) ApproveEmailChangeWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewApproveEmailChangeRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ApproveEmailChange Allow a change of the email address with the token that was mailed to the present one
+//
+// The link that confirms the new address is mailed to it then. The token can stop the change until that link is used.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/auth/email/approve (the `ApproveEmailChange` operationId).
+func (c *Client) ApproveEmailChange(ctx context.Context, body ApproveEmailChangeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewApproveEmailChangeRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// StopEmailChangeWithBody Stop a change of the email address with the token that was mailed to the present one
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/auth/email/stop (the `StopEmailChange` operationId).
+func (c *Client) StopEmailChangeWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewStopEmailChangeRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// StopEmailChange Stop a change of the email address with the token that was mailed to the present one
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/auth/email/stop (the `StopEmailChange` operationId).
+func (c *Client) StopEmailChange(ctx context.Context, body StopEmailChangeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewStopEmailChangeRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -8597,9 +8823,9 @@ func (c *Client) GetMe(ctx context.Context, reqEditors ...RequestEditorFn) (*htt
 	return c.Client.Do(req)
 }
 
-// ChangePasswordWithBody Change the password, or set the first one
+// ChangePasswordWithBody Change the password
 //
-// Ends every session and returns a new token. API keys are not affected.
+// Ends every session and returns a new token. API keys are not affected. The owner is mailed. An account without a password gets its first one from a recovery link.
 //
 // Takes any type of body and a specified content type.
 //
@@ -8616,9 +8842,9 @@ func (c *Client) ChangePasswordWithBody(ctx context.Context, contentType string,
 	return c.Client.Do(req)
 }
 
-// ChangePassword Change the password, or set the first one
+// ChangePassword Change the password
 //
-// Ends every session and returns a new token. API keys are not affected.
+// Ends every session and returns a new token. API keys are not affected. The owner is mailed. An account without a password gets its first one from a recovery link.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -8675,7 +8901,7 @@ func (c *Client) QuickSignup(ctx context.Context, body QuickSignupJSONRequestBod
 
 // RecoverAccessWithBody Send a recovery link
 //
-// The answer is the same whether or not an account has the address.
+// The answer is the same whether or not an account has the address. Using the link ends every API key, session, password and pending link that the account had.
 //
 // Takes any type of body and a specified content type.
 //
@@ -8694,7 +8920,7 @@ func (c *Client) RecoverAccessWithBody(ctx context.Context, contentType string, 
 
 // RecoverAccess Send a recovery link
 //
-// The answer is the same whether or not an account has the address.
+// The answer is the same whether or not an account has the address. Using the link ends every API key, session, password and pending link that the account had.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -8784,6 +9010,44 @@ func (c *Client) VerifyEmailWithBody(ctx context.Context, contentType string, bo
 // Corresponds with POST /v1/auth/verify (the `VerifyEmail` operationId).
 func (c *Client) VerifyEmail(ctx context.Context, body VerifyEmailJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewVerifyEmailRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// InspectVerificationWithBody Describe the account behind a verification link
+//
+// The token stays valid.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/auth/verify/inspect (the `InspectVerification` operationId).
+func (c *Client) InspectVerificationWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewInspectVerificationRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// InspectVerification Describe the account behind a verification link
+//
+// The token stays valid.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/auth/verify/inspect (the `InspectVerification` operationId).
+func (c *Client) InspectVerification(ctx context.Context, body InspectVerificationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewInspectVerificationRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -10100,6 +10364,86 @@ func NewChangeEmailRequestWithBody(server string, contentType string, body io.Re
 	return req, nil
 }
 
+// NewApproveEmailChangeRequest calls the generic ApproveEmailChange builder with application/json body
+func NewApproveEmailChangeRequest(server string, body ApproveEmailChangeJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewApproveEmailChangeRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewApproveEmailChangeRequestWithBody constructs an http.Request for the ApproveEmailChange method, with any body, and a specified content type
+func NewApproveEmailChangeRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/auth/email/approve")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewStopEmailChangeRequest calls the generic StopEmailChange builder with application/json body
+func NewStopEmailChangeRequest(server string, body StopEmailChangeJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewStopEmailChangeRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewStopEmailChangeRequestWithBody constructs an http.Request for the StopEmailChange method, with any body, and a specified content type
+func NewStopEmailChangeRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/auth/email/stop")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewLoginRequest calls the generic Login builder with application/json body
 func NewLoginRequest(server string, body LoginJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -10375,6 +10719,46 @@ func NewVerifyEmailRequestWithBody(server string, contentType string, body io.Re
 	}
 
 	operationPath := fmt.Sprintf("/v1/auth/verify")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewInspectVerificationRequest calls the generic InspectVerification builder with application/json body
+func NewInspectVerificationRequest(server string, body InspectVerificationJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewInspectVerificationRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewInspectVerificationRequestWithBody constructs an http.Request for the InspectVerification method, with any body, and a specified content type
+func NewInspectVerificationRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/auth/verify/inspect")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -12857,7 +13241,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateApiKeyWithBodyWithResponse Create an API key
 	//
-	// The key is in `api_key`, which is shown once. A request that is repeated with its Idempotency-Key is answered without it: `api_key` is empty then. A key that got lost is revoked, and another one created.
+	// The key is in `api_key`, which is shown once. A request that is repeated with its Idempotency-Key is answered without it: `api_key` is empty then. A key that got lost is revoked, and another one created. The owner is mailed, and again 7 days before the key stops to work.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -12866,7 +13250,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateApiKeyWithResponse Create an API key
 	//
-	// The key is in `api_key`, which is shown once. A request that is repeated with its Idempotency-Key is answered without it: `api_key` is empty then. A key that got lost is revoked, and another one created.
+	// The key is in `api_key`, which is shown once. A request that is repeated with its Idempotency-Key is answered without it: `api_key` is empty then. A key that got lost is revoked, and another one created. The owner is mailed, and again 7 days before the key stops to work.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -12893,7 +13277,7 @@ type ClientWithResponsesInterface interface {
 
 	// ChangeEmailWithBodyWithResponse Change the email address
 	//
-	// The address changes when the link that is mailed to it is used; the old address is notified.
+	// The address changes when the link that is mailed to it is used. Once the present address is confirmed, the change needs `password`, or first a link that is mailed to the present address; that address is mailed in both cases, with a link that stops the change.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -12902,12 +13286,44 @@ type ClientWithResponsesInterface interface {
 
 	// ChangeEmailWithResponse Change the email address
 	//
-	// The address changes when the link that is mailed to it is used; the old address is notified.
+	// The address changes when the link that is mailed to it is used. Once the present address is confirmed, the change needs `password`, or first a link that is mailed to the present address; that address is mailed in both cases, with a link that stops the change.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /v1/auth/email (the `ChangeEmail` operationId).
 	ChangeEmailWithResponse(ctx context.Context, body ChangeEmailJSONRequestBody, reqEditors ...RequestEditorFn) (*ChangeEmailResponse, error)
+
+	// ApproveEmailChangeWithBodyWithResponse Allow a change of the email address with the token that was mailed to the present one
+	//
+	// The link that confirms the new address is mailed to it then. The token can stop the change until that link is used.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/auth/email/approve (the `ApproveEmailChange` operationId).
+	ApproveEmailChangeWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ApproveEmailChangeResponse, error)
+
+	// ApproveEmailChangeWithResponse Allow a change of the email address with the token that was mailed to the present one
+	//
+	// The link that confirms the new address is mailed to it then. The token can stop the change until that link is used.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/auth/email/approve (the `ApproveEmailChange` operationId).
+	ApproveEmailChangeWithResponse(ctx context.Context, body ApproveEmailChangeJSONRequestBody, reqEditors ...RequestEditorFn) (*ApproveEmailChangeResponse, error)
+
+	// StopEmailChangeWithBodyWithResponse Stop a change of the email address with the token that was mailed to the present one
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/auth/email/stop (the `StopEmailChange` operationId).
+	StopEmailChangeWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*StopEmailChangeResponse, error)
+
+	// StopEmailChangeWithResponse Stop a change of the email address with the token that was mailed to the present one
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/auth/email/stop (the `StopEmailChange` operationId).
+	StopEmailChangeWithResponse(ctx context.Context, body StopEmailChangeJSONRequestBody, reqEditors ...RequestEditorFn) (*StopEmailChangeResponse, error)
 
 	// LoginWithBodyWithResponse Log in with a password
 	//
@@ -12930,18 +13346,18 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/auth/me (the `GetMe` operationId).
 	GetMeWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetMeResponse, error)
 
-	// ChangePasswordWithBodyWithResponse Change the password, or set the first one
+	// ChangePasswordWithBodyWithResponse Change the password
 	//
-	// Ends every session and returns a new token. API keys are not affected.
+	// Ends every session and returns a new token. API keys are not affected. The owner is mailed. An account without a password gets its first one from a recovery link.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /v1/auth/password (the `ChangePassword` operationId).
 	ChangePasswordWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ChangePasswordResponse, error)
 
-	// ChangePasswordWithResponse Change the password, or set the first one
+	// ChangePasswordWithResponse Change the password
 	//
-	// Ends every session and returns a new token. API keys are not affected.
+	// Ends every session and returns a new token. API keys are not affected. The owner is mailed. An account without a password gets its first one from a recovery link.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -12968,7 +13384,7 @@ type ClientWithResponsesInterface interface {
 
 	// RecoverAccessWithBodyWithResponse Send a recovery link
 	//
-	// The answer is the same whether or not an account has the address.
+	// The answer is the same whether or not an account has the address. Using the link ends every API key, session, password and pending link that the account had.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -12977,7 +13393,7 @@ type ClientWithResponsesInterface interface {
 
 	// RecoverAccessWithResponse Send a recovery link
 	//
-	// The answer is the same whether or not an account has the address.
+	// The answer is the same whether or not an account has the address. Using the link ends every API key, session, password and pending link that the account had.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -13018,6 +13434,24 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/auth/verify (the `VerifyEmail` operationId).
 	VerifyEmailWithResponse(ctx context.Context, body VerifyEmailJSONRequestBody, reqEditors ...RequestEditorFn) (*VerifyEmailResponse, error)
+
+	// InspectVerificationWithBodyWithResponse Describe the account behind a verification link
+	//
+	// The token stays valid.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/auth/verify/inspect (the `InspectVerification` operationId).
+	InspectVerificationWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*InspectVerificationResponse, error)
+
+	// InspectVerificationWithResponse Describe the account behind a verification link
+	//
+	// The token stays valid.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/auth/verify/inspect (the `InspectVerification` operationId).
+	InspectVerificationWithResponse(ctx context.Context, body InspectVerificationJSONRequestBody, reqEditors ...RequestEditorFn) (*InspectVerificationResponse, error)
 
 	// ListChecksWithResponse List the checks, newest first
 	//
@@ -14268,6 +14702,172 @@ func (r ChangeEmailResponse) ContentType() string {
 	return ""
 }
 
+// ApproveEmailChangeResponse200Headers the declared response headers of an HTTP 200 response for ApproveEmailChange
+type ApproveEmailChangeResponse200Headers struct {
+	XRequestId *string
+}
+
+// ApproveEmailChangeResponse429Headers the declared response headers of an HTTP 429 response for ApproveEmailChange
+type ApproveEmailChangeResponse429Headers struct {
+	RetryAfter *int
+}
+
+type ApproveEmailChangeResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PendingAnswer
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *RequestEntityTooLarge
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ApproveEmailChangeResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ApproveEmailChangeResponse429Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ApproveEmailChangeResponse) GetJSON200() *PendingAnswer {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ApproveEmailChangeResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON413 returns the response for an HTTP 413 `application/json` response
+func (r ApproveEmailChangeResponse) GetJSON413() *RequestEntityTooLarge {
+	return r.JSON413
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r ApproveEmailChangeResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r ApproveEmailChangeResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r ApproveEmailChangeResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ApproveEmailChangeResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ApproveEmailChangeResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ApproveEmailChangeResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// StopEmailChangeResponse200Headers the declared response headers of an HTTP 200 response for StopEmailChange
+type StopEmailChangeResponse200Headers struct {
+	XRequestId *string
+}
+
+// StopEmailChangeResponse429Headers the declared response headers of an HTTP 429 response for StopEmailChange
+type StopEmailChangeResponse429Headers struct {
+	RetryAfter *int
+}
+
+type StopEmailChangeResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PendingAnswer
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *RequestEntityTooLarge
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *StopEmailChangeResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *StopEmailChangeResponse429Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r StopEmailChangeResponse) GetJSON200() *PendingAnswer {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r StopEmailChangeResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON413 returns the response for an HTTP 413 `application/json` response
+func (r StopEmailChangeResponse) GetJSON413() *RequestEntityTooLarge {
+	return r.JSON413
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r StopEmailChangeResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r StopEmailChangeResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r StopEmailChangeResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r StopEmailChangeResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r StopEmailChangeResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r StopEmailChangeResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // LoginResponse200Headers the declared response headers of an HTTP 200 response for Login
 type LoginResponse200Headers struct {
 	XRequestId *string
@@ -14974,6 +15574,89 @@ func (r VerifyEmailResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r VerifyEmailResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// InspectVerificationResponse200Headers the declared response headers of an HTTP 200 response for InspectVerification
+type InspectVerificationResponse200Headers struct {
+	XRequestId *string
+}
+
+// InspectVerificationResponse429Headers the declared response headers of an HTTP 429 response for InspectVerification
+type InspectVerificationResponse429Headers struct {
+	RetryAfter *int
+}
+
+type InspectVerificationResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *InspectedAnswer
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *RequestEntityTooLarge
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *InspectVerificationResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *InspectVerificationResponse429Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r InspectVerificationResponse) GetJSON200() *InspectedAnswer {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r InspectVerificationResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON413 returns the response for an HTTP 413 `application/json` response
+func (r InspectVerificationResponse) GetJSON413() *RequestEntityTooLarge {
+	return r.JSON413
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r InspectVerificationResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r InspectVerificationResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r InspectVerificationResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r InspectVerificationResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r InspectVerificationResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r InspectVerificationResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -18807,7 +19490,7 @@ func (c *ClientWithResponses) ListApiKeysWithResponse(ctx context.Context, param
 
 // CreateApiKeyWithBodyWithResponse Create an API key
 //
-// The key is in `api_key`, which is shown once. A request that is repeated with its Idempotency-Key is answered without it: `api_key` is empty then. A key that got lost is revoked, and another one created.
+// The key is in `api_key`, which is shown once. A request that is repeated with its Idempotency-Key is answered without it: `api_key` is empty then. A key that got lost is revoked, and another one created. The owner is mailed, and again 7 days before the key stops to work.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -18822,7 +19505,7 @@ func (c *ClientWithResponses) CreateApiKeyWithBodyWithResponse(ctx context.Conte
 
 // CreateApiKeyWithResponse Create an API key
 //
-// The key is in `api_key`, which is shown once. A request that is repeated with its Idempotency-Key is answered without it: `api_key` is empty then. A key that got lost is revoked, and another one created.
+// The key is in `api_key`, which is shown once. A request that is repeated with its Idempotency-Key is answered without it: `api_key` is empty then. A key that got lost is revoked, and another one created. The owner is mailed, and again 7 days before the key stops to work.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -18867,7 +19550,7 @@ func (c *ClientWithResponses) ListAuditLogWithResponse(ctx context.Context, para
 
 // ChangeEmailWithBodyWithResponse Change the email address
 //
-// The address changes when the link that is mailed to it is used; the old address is notified.
+// The address changes when the link that is mailed to it is used. Once the present address is confirmed, the change needs `password`, or first a link that is mailed to the present address; that address is mailed in both cases, with a link that stops the change.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -18882,7 +19565,7 @@ func (c *ClientWithResponses) ChangeEmailWithBodyWithResponse(ctx context.Contex
 
 // ChangeEmailWithResponse Change the email address
 //
-// The address changes when the link that is mailed to it is used; the old address is notified.
+// The address changes when the link that is mailed to it is used. Once the present address is confirmed, the change needs `password`, or first a link that is mailed to the present address; that address is mailed in both cases, with a link that stops the change.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -18893,6 +19576,62 @@ func (c *ClientWithResponses) ChangeEmailWithResponse(ctx context.Context, body 
 		return nil, err
 	}
 	return ParseChangeEmailResponse(rsp)
+}
+
+// ApproveEmailChangeWithBodyWithResponse Allow a change of the email address with the token that was mailed to the present one
+//
+// The link that confirms the new address is mailed to it then. The token can stop the change until that link is used.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/auth/email/approve (the `ApproveEmailChange` operationId).
+func (c *ClientWithResponses) ApproveEmailChangeWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ApproveEmailChangeResponse, error) {
+	rsp, err := c.ApproveEmailChangeWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseApproveEmailChangeResponse(rsp)
+}
+
+// ApproveEmailChangeWithResponse Allow a change of the email address with the token that was mailed to the present one
+//
+// The link that confirms the new address is mailed to it then. The token can stop the change until that link is used.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/auth/email/approve (the `ApproveEmailChange` operationId).
+func (c *ClientWithResponses) ApproveEmailChangeWithResponse(ctx context.Context, body ApproveEmailChangeJSONRequestBody, reqEditors ...RequestEditorFn) (*ApproveEmailChangeResponse, error) {
+	rsp, err := c.ApproveEmailChange(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseApproveEmailChangeResponse(rsp)
+}
+
+// StopEmailChangeWithBodyWithResponse Stop a change of the email address with the token that was mailed to the present one
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/auth/email/stop (the `StopEmailChange` operationId).
+func (c *ClientWithResponses) StopEmailChangeWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*StopEmailChangeResponse, error) {
+	rsp, err := c.StopEmailChangeWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseStopEmailChangeResponse(rsp)
+}
+
+// StopEmailChangeWithResponse Stop a change of the email address with the token that was mailed to the present one
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/auth/email/stop (the `StopEmailChange` operationId).
+func (c *ClientWithResponses) StopEmailChangeWithResponse(ctx context.Context, body StopEmailChangeJSONRequestBody, reqEditors ...RequestEditorFn) (*StopEmailChangeResponse, error) {
+	rsp, err := c.StopEmailChange(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseStopEmailChangeResponse(rsp)
 }
 
 // LoginWithBodyWithResponse Log in with a password
@@ -18934,9 +19673,9 @@ func (c *ClientWithResponses) GetMeWithResponse(ctx context.Context, reqEditors 
 	return ParseGetMeResponse(rsp)
 }
 
-// ChangePasswordWithBodyWithResponse Change the password, or set the first one
+// ChangePasswordWithBodyWithResponse Change the password
 //
-// Ends every session and returns a new token. API keys are not affected.
+// Ends every session and returns a new token. API keys are not affected. The owner is mailed. An account without a password gets its first one from a recovery link.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -18949,9 +19688,9 @@ func (c *ClientWithResponses) ChangePasswordWithBodyWithResponse(ctx context.Con
 	return ParseChangePasswordResponse(rsp)
 }
 
-// ChangePasswordWithResponse Change the password, or set the first one
+// ChangePasswordWithResponse Change the password
 //
-// Ends every session and returns a new token. API keys are not affected.
+// Ends every session and returns a new token. API keys are not affected. The owner is mailed. An account without a password gets its first one from a recovery link.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -18996,7 +19735,7 @@ func (c *ClientWithResponses) QuickSignupWithResponse(ctx context.Context, body 
 
 // RecoverAccessWithBodyWithResponse Send a recovery link
 //
-// The answer is the same whether or not an account has the address.
+// The answer is the same whether or not an account has the address. Using the link ends every API key, session, password and pending link that the account had.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -19011,7 +19750,7 @@ func (c *ClientWithResponses) RecoverAccessWithBodyWithResponse(ctx context.Cont
 
 // RecoverAccessWithResponse Send a recovery link
 //
-// The answer is the same whether or not an account has the address.
+// The answer is the same whether or not an account has the address. Using the link ends every API key, session, password and pending link that the account had.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -19087,6 +19826,36 @@ func (c *ClientWithResponses) VerifyEmailWithResponse(ctx context.Context, body 
 		return nil, err
 	}
 	return ParseVerifyEmailResponse(rsp)
+}
+
+// InspectVerificationWithBodyWithResponse Describe the account behind a verification link
+//
+// The token stays valid.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/auth/verify/inspect (the `InspectVerification` operationId).
+func (c *ClientWithResponses) InspectVerificationWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*InspectVerificationResponse, error) {
+	rsp, err := c.InspectVerificationWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseInspectVerificationResponse(rsp)
+}
+
+// InspectVerificationWithResponse Describe the account behind a verification link
+//
+// The token stays valid.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/auth/verify/inspect (the `InspectVerification` operationId).
+func (c *ClientWithResponses) InspectVerificationWithResponse(ctx context.Context, body InspectVerificationJSONRequestBody, reqEditors ...RequestEditorFn) (*InspectVerificationResponse, error) {
+	rsp, err := c.InspectVerification(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseInspectVerificationResponse(rsp)
 }
 
 // ListChecksWithResponse List the checks, newest first
@@ -20634,6 +21403,160 @@ func ParseChangeEmailResponse(rsp *http.Response) (*ChangeEmailResponse, error) 
 	return response, nil
 }
 
+// ParseApproveEmailChangeResponse parses an HTTP response from a ApproveEmailChangeWithResponse call
+func ParseApproveEmailChangeResponse(rsp *http.Response) (*ApproveEmailChangeResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ApproveEmailChangeResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PendingAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest RequestEntityTooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ApproveEmailChangeResponse200Headers
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers ApproveEmailChangeResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseStopEmailChangeResponse parses an HTTP response from a StopEmailChangeWithResponse call
+func ParseStopEmailChangeResponse(rsp *http.Response) (*StopEmailChangeResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &StopEmailChangeResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PendingAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest RequestEntityTooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers StopEmailChangeResponse200Headers
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers StopEmailChangeResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
 // ParseLoginResponse parses an HTTP response from a LoginWithResponse call
 func ParseLoginResponse(rsp *http.Response) (*LoginResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -21321,6 +22244,83 @@ func ParseVerifyEmailResponse(rsp *http.Response) (*VerifyEmailResponse, error) 
 		response.Headers200 = &headers
 	case rsp.StatusCode == 429:
 		var headers VerifyEmailResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseInspectVerificationResponse parses an HTTP response from a InspectVerificationWithResponse call
+func ParseInspectVerificationResponse(rsp *http.Response) (*InspectVerificationResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &InspectVerificationResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest InspectedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest RequestEntityTooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers InspectVerificationResponse200Headers
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers InspectVerificationResponse429Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {

@@ -43,6 +43,18 @@ type Loops struct {
 	store    revisionStore
 	log      *slog.Logger
 	open     func([]byte) ([]byte, error) // nil: cannot open sealed answers
+	// used is called with the region of every call that needs a worker; it may be nil.
+	used func(region string)
+}
+
+// OnUse sets a function that is called with a region before work is given to its workers.
+// It must not block, and OnUse must not be called while the Loops are in use.
+func (l *Loops) OnUse(used func(region string)) { l.used = used }
+
+func (l *Loops) use(region string) {
+	if l.used != nil {
+		l.used(region)
+	}
 }
 
 // OpenAnswers makes tests be answered sealed, so that Temporal does not keep what a target
@@ -97,6 +109,7 @@ func (l *Loops) Terminate(ctx context.Context, checkID uuid.UUID, region string)
 // Running reports whether the loop of a tombstone still runs, and signals it to stop
 // again.
 func (l *Loops) Running(ctx context.Context, stone vigil.Tombstone) (bool, error) {
+	l.use(stone.Region)
 	err := l.temporal.SignalWorkflow(ctx, vigil.LoopID(stone.CheckID, stone.Region), "", workflows.SignalStop, stone.Revision)
 	if isNotFound(err) {
 		return false, nil
@@ -108,6 +121,7 @@ func (l *Loops) Running(ctx context.Context, stone vigil.Tombstone) (bool, error
 // worker of its region answers before ctx ends.
 func (l *Loops) State(ctx context.Context, checkID uuid.UUID, region string) (vigil.LoopState, error) {
 	var state vigil.LoopState
+	l.use(region)
 	value, err := l.temporal.QueryWorkflow(ctx, vigil.LoopID(checkID, region), "", workflows.QueryState)
 	if err != nil {
 		return state, wrap("query", err)
@@ -122,6 +136,7 @@ func (l *Loops) Test(ctx context.Context, check vigil.Check, region string, dryR
 	var result vigil.Result
 	var answer activities.TestAnswer
 	var watcher *activities.Watcher
+	l.use(region)
 	// The client retries while Temporal is away, until its context ends.
 	whole, cancel := context.WithTimeout(ctx, testTimeout+testPickup)
 	defer cancel()
@@ -192,6 +207,7 @@ func (l *Loops) cancelTest(ctx context.Context, test client.ActivityHandle) {
 }
 
 func (l *Loops) signal(ctx context.Context, checkID uuid.UUID, region, name string, arg any) error {
+	l.use(region)
 	err := l.temporal.SignalWorkflow(ctx, vigil.LoopID(checkID, region), "", name, arg)
 	if isNotFound(err) {
 		return nil
@@ -200,6 +216,7 @@ func (l *Loops) signal(ctx context.Context, checkID uuid.UUID, region, name stri
 }
 
 func (l *Loops) signalWithStart(ctx context.Context, loop vigil.Loop, name string, arg any) error {
+	l.use(loop.Region)
 	label := summary(loop.Name, loop.Target)
 	options := client.StartWorkflowOptions{
 		TaskQueue:             vigil.RegionQueue(loop.Region),

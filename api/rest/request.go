@@ -42,6 +42,11 @@ type Caller struct {
 	Key vigil.APIKey
 }
 
+// Credential identifies what the caller authenticated with.
+func (c *Caller) Credential() vigil.Credential {
+	return vigil.Credential{UserID: c.User.ID, KeyID: c.Key.ID, SessionVersion: c.User.SessionVersion}
+}
+
 // Log returns a logger that names the request.
 func (r *Request) Log() *slog.Logger {
 	return r.base.With(slog.String("request_id", r.ID), slog.String("method", r.method), slog.String("path", r.path))

@@ -11,7 +11,8 @@ import (
 
 func newBenchCommand() *cobra.Command {
 	return group("bench", "Measure the platform on this machine",
-		newBenchLoopsCommand(), newBenchAlertsCommand(), newBenchReadsCommand(), newBenchTargetCommand())
+		newBenchLoopsCommand(), newBenchAlertsCommand(), newBenchReadsCommand(),
+		newBenchIdleCommand(), newBenchTargetCommand())
 }
 
 func newBenchLoopsCommand() *cobra.Command {

@@ -81,12 +81,16 @@ func newPlatform(ctx context.Context, p *process, in inputs) (*platform, error) 
 	}
 	loops := dispatch.NewLoops(in.temporal.client, in.store, p.log)
 	loops.OpenAnswers(in.secrets.openAnswer)
+	channels := []notify.Option{notify.WithMail(mailer)}
+	if mailer.Sends() {
+		channels = append(channels, notify.WithRecipients(in.store, string(in.settings.PublicURL)))
+	}
 	return &platform{
 		process: p, settings: in.settings, secrets: in.secrets, store: in.store, temporal: in.temporal, metrics: in.metrics.metrics,
 		loops:     loops,
 		incidents: dispatch.NewIncidents(in.temporal.client, in.store),
 		probes:    probe.NewRegistry(guard),
-		channels:  notify.NewRegistry(guard, notify.WithMail(mailer)),
+		channels:  notify.NewRegistry(guard, channels...),
 		mailer:    mailer,
 		private:   &privateTargets{guard: guard, store: in.store, log: p.log},
 	}, nil

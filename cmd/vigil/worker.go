@@ -99,10 +99,12 @@ func (p *platform) startRegions(ctx context.Context, regions []string) (<-chan s
 	p.showTurns(watcher)
 	p.showLease(lease)
 	go p.reportLoad(running, name, watcher)
+	demand := workers.NewDemand()
+	p.loops.OnUse(demand.Add)
 	started := workers.KeepStarting(running, func(ctx context.Context) (func(context.Context), error) {
 		regions := workers.NewRegions(p.temporal.client, workers.RegionOptions{
 			Name: name, Regions: regions, Watcher: watcher, Leases: p.store, Capabilities: p.probes, Now: time.Now,
-			OnFatal: p.workerFailed, Deployment: p.deployment, Log: p.log,
+			OnFatal: p.workerFailed, Deployment: p.deployment, Demand: demand, Log: p.log,
 		})
 		return regions.Stop, regions.Start(ctx)
 	}, p.log)
