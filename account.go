@@ -18,6 +18,8 @@ type User struct {
 	PasswordHash string
 	// SessionVersion is part of every session token; increasing it revokes all tokens.
 	SessionVersion int64
+	// CreatedAddress is the IP address that the account was made from; empty: unknown.
+	CreatedAddress string
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
 }
@@ -59,7 +61,26 @@ type NewKey struct {
 	Scopes []Scope
 	// ExpiresAt is when the key stops to work; nil: never.
 	ExpiresAt *time.Time
+	// Creator must still be valid when the key is stored; zero: the operator.
+	Creator Credential
 }
+
+// Credential identifies what a request was made with. The zero value is the operator.
+type Credential struct {
+	UserID uuid.UUID
+	KeyID  uuid.UUID // zero: a session
+	// SessionVersion is that of the session.
+	SessionVersion int64
+}
+
+// KeyEnd is an API key that ends soon, with its owner.
+type KeyEnd struct {
+	Key   APIKey
+	Owner User
+}
+
+// KeyEndNotice is how long before the end of an API key its owner is mailed.
+const KeyEndNotice = 7 * day
 
 // TokenPurpose is the purpose of a link in a mail.
 type TokenPurpose string
@@ -68,6 +89,7 @@ type TokenPurpose string
 const (
 	TokenVerify  TokenPurpose = "verify"  // verifies the user's address
 	TokenRecover TokenPurpose = "recover" // restores access to the account
+	TokenChange  TokenPurpose = "change"  // allows or stops a change of the address
 )
 
 // TokenLifetime is the validity of a link in a mail.
@@ -81,6 +103,28 @@ type AccountToken struct {
 	UserID    uuid.UUID
 	Email     string // recipient of the mail
 	ExpiresAt time.Time
+	// NewEmail is the requested address, and Approved whether it may be confirmed, for
+	// TokenChange.
+	NewEmail string
+	Approved bool
+}
+
+// VerificationInfo describes the account behind a verification link.
+type VerificationInfo struct {
+	User         User
+	Organization Organization
+	Email        string // that the link confirms
+	// Keys of the user, newest first.
+	Keys []APIKey
+}
+
+// EmailChange is a requested change of an account's address.
+type EmailChange struct {
+	User     User
+	NewEmail string
+	// Approved: the present address need not allow it any more.
+	Approved    bool
+	RequestedAt time.Time
 }
 
 // Tier is the pricing tier of an organization.
@@ -104,6 +148,8 @@ type Plan struct {
 	MinInterval     time.Duration
 	// ExecutionsPerHour limits the total HourlyCost of the enabled checks.
 	ExecutionsPerHour int64
+	// ThroughputBytesPerHour limits the total HourlyBytes of the enabled checks.
+	ThroughputBytesPerHour int64
 	// CreationsPerHour limits new checks until the account's address is verified,
 	// CreationsPerHourVerified afterwards.
 	CreationsPerHour         int64
@@ -126,14 +172,14 @@ func PlanOf(tier Tier, minEnterprise time.Duration) Plan {
 		return Plan{
 			Tier: tier, RegionsPerCheck: 33, MinInterval: 30 * time.Second,
 			ExecutionsPerHour: 500_000, CreationsPerHour: 1000, CreationsPerHourVerified: 1000,
-			TestsInFlight: 20,
+			TestsInFlight: 20, ThroughputBytesPerHour: 1 << 40,
 		}
 	case TierFree:
 	}
 	return Plan{
 		Tier: TierFree, RegionsPerCheck: 1, PrimaryOnly: true, MinInterval: time.Minute,
 		ExecutionsPerHour: 50_000, CreationsPerHour: 30, CreationsPerHourVerified: 90,
-		TestsInFlight: 5,
+		TestsInFlight: 5, ThroughputBytesPerHour: 100 << 30,
 	}
 }
 

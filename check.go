@@ -60,6 +60,7 @@ type Check struct {
 	// Simultaneous regions probe at the same instants; otherwise they are staggered
 	// evenly across the interval.
 	Simultaneous bool
+	Labels       Labels `json:",omitempty"`
 	// Anchor is the origin of the slot grid that all regions share.
 	Anchor time.Time
 	// Revision increases by one with every change of the check or its rules.
@@ -97,6 +98,45 @@ func (c *Check) HourlyCost() float64 {
 		return 0
 	}
 	return float64(time.Hour) / float64(c.Interval) * float64(len(c.Regions))
+}
+
+// DefaultThroughputBytes is how many bytes a throughput check moves when its config does
+// not say how many.
+const DefaultThroughputBytes = 10 << 20
+
+// HourlyBytes returns the bytes per hour that the throughput measurements of the check
+// may move, in all regions; 0 when disabled and for a check that measures none.
+func (c *Check) HourlyBytes() float64 {
+	type measurement struct {
+		MaxBytes *float64 `json:"max_bytes"`
+	}
+	var config struct {
+		measurement
+
+		Steps []struct {
+			Type   CheckType   `json:"type"`
+			Config measurement `json:"config"`
+		} `json:"steps"`
+	}
+	if c.Type != TypeThroughput && c.Type != TypeMultistep || json.Unmarshal(c.Config, &config) != nil {
+		return 0
+	}
+	bytesOf := func(m measurement) float64 {
+		if m.MaxBytes == nil {
+			return DefaultThroughputBytes
+		}
+		return *m.MaxBytes
+	}
+	if c.Type == TypeThroughput {
+		return c.HourlyCost() * bytesOf(config.measurement)
+	}
+	sum := 0.0
+	for _, step := range config.Steps {
+		if step.Type == TypeThroughput {
+			sum += bytesOf(step.Config)
+		}
+	}
+	return c.HourlyCost() * sum
 }
 
 // Definition is a check as workers run it, with its rules and secrets in clear text.

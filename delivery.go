@@ -31,8 +31,18 @@ type Channel struct {
 	// DisabledReason is why the platform disabled the channel. It is empty for an
 	// enabled channel and for one that a user disabled.
 	DisabledReason string
+	Labels         Labels `json:",omitempty"`
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
+}
+
+// ChannelFilter selects channels. Zero members select all.
+type ChannelFilter struct {
+	Query   string // a part of the name, in any case
+	Type    ChannelType
+	Enabled *bool
+	Labels  []LabelSelector
+	Page
 }
 
 // DeliveryStatus is the state of a delivery.

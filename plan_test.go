@@ -16,12 +16,12 @@ func TestPlanOf(t *testing.T) {
 		{vigil.TierFree, vigil.Plan{
 			Tier: vigil.TierFree, RegionsPerCheck: 1, PrimaryOnly: true, MinInterval: time.Minute,
 			ExecutionsPerHour: 50_000, CreationsPerHour: 30, CreationsPerHourVerified: 90,
-			TestsInFlight: 5,
+			TestsInFlight: 5, ThroughputBytesPerHour: 100 << 30,
 		}},
 		{vigil.TierPaid, vigil.Plan{
 			Tier: vigil.TierPaid, RegionsPerCheck: 33, MinInterval: 30 * time.Second,
 			ExecutionsPerHour: 500_000, CreationsPerHour: 1000, CreationsPerHourVerified: 1000,
-			TestsInFlight: 20,
+			TestsInFlight: 20, ThroughputBytesPerHour: 1 << 40,
 		}},
 		{vigil.TierEnterprise, vigil.Plan{
 			Tier: vigil.TierEnterprise, RegionsPerCheck: 33, MinInterval: 2 * time.Second, TestsInFlight: 50,

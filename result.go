@@ -39,6 +39,8 @@ type ResultRow struct {
 	Result Result
 	// Worker that probed, by the name of its lease.
 	Worker string
+	// MaxDelay is how long the row may wait for others to be stored with it; 0: at once.
+	MaxDelay time.Duration
 	// Deadline is the longest duration of a probe of the check. A slot is overdue
 	// after this time.
 	Deadline time.Duration
@@ -111,12 +113,6 @@ func percentage(part, whole int64) float64 {
 		return 0
 	}
 	return 100 * float64(part) / float64(whole)
-}
-
-// Page is a window of a list, newest entries first.
-type Page struct {
-	Limit  int // maximum number of rows
-	Offset int // rows to skip
 }
 
 // ResultFilter selects results of a check. Zero members select all.

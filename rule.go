@@ -93,6 +93,7 @@ type Rule struct {
 	NotifyOn NotifyOn
 	Policy   RegionPolicy
 	Enabled  bool
+	Labels   Labels `json:",omitempty"`
 
 	CreatedAt time.Time
 	UpdatedAt time.Time
@@ -104,6 +105,16 @@ func (r *Rule) Severity() Severity {
 		return Critical
 	}
 	return r.Condition.Severity
+}
+
+// RuleFilter selects alert rules. Zero members select all.
+type RuleFilter struct {
+	CheckID   uuid.UUID
+	ChannelID uuid.UUID // that the rule notifies
+	Query     string    // a part of the name, in any case
+	Enabled   *bool
+	Labels    []LabelSelector
+	Page
 }
 
 // SortRules puts the leading rule first: by severity, then age, then ID.

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -29,6 +28,9 @@ type SecretFields struct {
 	// beside it, as in the steps of a multistep check. An unknown type is
 	// described by names.
 	ByType map[CheckType]SecretFields `json:"by_type,omitempty"`
+	// Places are the members of an object that say where its secrets go. They are not
+	// part of the fingerprint, since they change nothing about what is sealed.
+	Places []PlaceMember `json:"-"`
 }
 
 // ConfigSecrets holds the secret members of the configs of all types. A type
@@ -109,28 +111,6 @@ func (f SecretFields) mayOccur(config json.RawMessage) bool {
 	return len(f.Members) > 0 && bytes.Contains(config, []byte(`\u`))
 }
 
-// Keep returns config with every SecretMask in the place of a secret replaced by
-// the stored config's secret at the same path. A mask with nothing stored behind
-// it is a CodeInvalid error that names the member.
-func (f SecretFields) Keep(config, stored json.RawMessage) (json.RawMessage, error) {
-	known := make(map[string]string)
-	if _, err := f.rewrite(stored, func(path, value string) (string, error) {
-		known[path] = value
-		return value, nil
-	}); err != nil {
-		return nil, fmt.Errorf("stored config: %w", err)
-	}
-	return f.rewrite(config, func(path, value string) (string, error) {
-		if value != SecretMask {
-			return value, nil
-		}
-		if kept, ok := known[path]; ok {
-			return kept, nil
-		}
-		return "", Invalid("config."+path, "%q keeps a stored secret, and there is none here. Send the secret itself.", SecretMask)
-	})
-}
-
 // Values returns the secrets of a config, which an error, a log line or an
 // answer must not repeat; none for what is not JSON.
 func (f SecretFields) Values(config json.RawMessage) []string {
@@ -152,24 +132,16 @@ func (f SecretFields) rewrite(config json.RawMessage, change func(path, value st
 	if len(config) == 0 {
 		return config, nil
 	}
-	decoder := json.NewDecoder(bytes.NewReader(config))
-	decoder.UseNumber()
-	var tree any
-	if err := decoder.Decode(&tree); err != nil {
-		return nil, errors.New("config is not JSON")
+	tree, err := decodeTree(config)
+	if err != nil {
+		return nil, err
 	}
 	walk := secretWalk{change: change}
-	tree, err := walk.visit(tree, f, "")
+	tree, err = walk.visit(tree, f, "")
 	if err != nil || !walk.changed {
 		return config, err
 	}
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(tree); err != nil {
-		return nil, fmt.Errorf("encode config: %w", err)
-	}
-	return bytes.TrimRight(out.Bytes(), "\n"), nil
+	return encodeTree(tree)
 }
 
 // secretWalk changes the secrets of a decoded config.

@@ -129,7 +129,8 @@ func (d *Deliveries) send(ctx context.Context, next vigil.NextAttempt) (Delivery
 	attempt.StatusCode, attempt.ResponseBody, attempt.Duration = outcome.StatusCode, outcome.ResponseBody, outcome.Duration
 	attempt.ErrorCode, attempt.Error = outcome.ErrorCode, outcome.Error
 	var retryAfter time.Duration
-	if outcome.StatusCode == http.StatusTooManyRequests || outcome.StatusCode == http.StatusServiceUnavailable {
+	if outcome.StatusCode == http.StatusTooManyRequests || outcome.StatusCode == http.StatusServiceUnavailable ||
+		outcome.ErrorCode == notify.CodeQuota {
 		retryAfter = outcome.RetryAfter
 	}
 	report, err := d.record(ctx, next, attempt, outcome.Permanent || outcome.Gone, retryAfter)
@@ -156,7 +157,7 @@ func (d *Deliveries) sender(ctx context.Context, delivery vigil.Delivery) (vigil
 func (d *Deliveries) message(next vigil.NextAttempt) notify.Message {
 	e := &next.Event
 	return notify.Message{
-		Event: e.ID, Type: e.Type, Delivery: next.Delivery.ID, Attempt: next.Attempt.Number, Time: e.Time,
+		Event: e.ID, Type: e.Type, Delivery: next.Delivery.ID, Organization: next.Delivery.OrgID, Attempt: next.Attempt.Number, Time: e.Time,
 		Incident: e.IncidentID, Severity: next.Severity, Title: e.Title, Body: e.Body,
 		Variables: e.Variables, Envelope: e.Envelope, Merged: next.Merged,
 	}

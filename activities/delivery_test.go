@@ -72,6 +72,50 @@ func TestGoneReceiver(t *testing.T) {
 	}
 }
 
+// recording keeps the outcomes of attempts.
+type recording struct {
+	*fakeDelivery
+	outcomes []vigil.AttemptOutcome
+}
+
+func (r *recording) RecordOutcome(ctx context.Context, outcome vigil.AttemptOutcome) (vigil.Remaining, error) {
+	r.outcomes = append(r.outcomes, outcome)
+	return r.fakeDelivery.RecordOutcome(ctx, outcome)
+}
+
+// TestMailThatIsHeldBack holds that a message waits for a quota of mails, and that one
+// without a confirmed recipient ends.
+func TestMailThatIsHeldBack(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 3, 1, 9, 30, 0, 0, time.UTC)
+	for name, test := range map[string]struct {
+		outcome notify.Outcome
+		next    *time.Time
+	}{
+		"ByAQuota":       {notify.Outcome{ErrorCode: notify.CodeQuota, RetryAfter: 40 * time.Minute}, new(now.Add(40 * time.Minute))},
+		"ByItsRecipient": {notify.Outcome{ErrorCode: notify.CodeUnconfirmed, Permanent: true}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := &recording{fakeDelivery: &fakeDelivery{
+				state: vigil.NextAttemptReady, rest: vigil.DeliveryPending, outcome: test.outcome,
+			}}
+			acts := activities.NewDeliveries(activities.DeliveriesOptions{
+				Store: d, Channels: d, Schedule: vigil.DefaultRetrySchedule(),
+				Random: func() float64 { return 0.5 }, Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler),
+			})
+			counted(t, 1, acts.Deliver, uuid.New(), uuid.New())
+			if len(d.outcomes) != 1 || d.outcomes[0].Attempt.ErrorCode != test.outcome.ErrorCode {
+				t.Fatalf("outcomes %+v", d.outcomes)
+			}
+			next := d.outcomes[0].NextAttemptAt
+			if (next == nil) != (test.next == nil) || next != nil && !next.Equal(*test.next) {
+				t.Errorf("the next attempt is at %v, want %v", next, test.next)
+			}
+		})
+	}
+}
+
 // admitting admits deliveries with each claim and outcome.
 type admitting struct {
 	*fakeDelivery

@@ -83,10 +83,10 @@ func (t *turnRun) measure(e *entry, delay time.Duration) {
 }
 
 // Probing returns the number of running probes, tests by hand included.
-func (w *Watcher) Probing() int64 { return w.Probes.Held() + w.tests.Held() }
+func (w *Watcher) Probing() int64 { return w.Probes.Held() + w.tests.places.Held() }
 
 // Waiting returns the number of probes that wait for a place.
-func (w *Watcher) Waiting() int64 { return w.Probes.Waiting() + w.tests.Waiting() }
+func (w *Watcher) Waiting() int64 { return w.Probes.Waiting() + w.tests.places.Waiting() }
 
 // Load returns how late the slots of this process are.
 func (w *Watcher) Load() vigil.Load { return w.lateness.Load(w.Now()) }

@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -25,12 +26,52 @@ type TestRequest struct {
 	Revision int64 `json:"revision"`
 	// DryRun: the result is returned and not stored.
 	DryRun bool `json:"dry_run"`
+	// Sealed: the caller can open an answer that is sealed.
+	Sealed bool `json:"sealed,omitempty"`
 }
 
-// Test probes a check immediately and returns the result. Unless it is a dry run, it
+// TestAnswer is the result of a test. What a target answered is not for readers of
+// Temporal, so it is sealed for a caller that can open it.
+type TestAnswer struct {
+	vigil.Result
+
+	// Sealed is the observation in JSON, sealed as SealAnswers has it; empty: the result
+	// has it in clear.
+	Sealed []byte `json:"sealed,omitempty"`
+}
+
+// handTests are tests by hand.
+type handTests struct {
+	places *fair.Queue
+	seal   func([]byte) ([]byte, error) // nil: answers are in clear
+}
+
+// SealAnswers makes tests by hand answer sealed to callers that ask for it. Call it before
+// the first test.
+func (w *Watcher) SealAnswers(seal func([]byte) ([]byte, error)) { w.tests.seal = seal }
+
+// Test probes a check immediately and returns the result, as test does.
+func (w *Watcher) Test(ctx context.Context, request TestRequest) (TestAnswer, error) {
+	result, err := w.test(ctx, request)
+	answer := TestAnswer{Result: result}
+	if err != nil || !request.Sealed || w.tests.seal == nil {
+		return answer, err
+	}
+	seen, err := json.Marshal(result.Observation)
+	if err != nil {
+		return TestAnswer{}, fmt.Errorf("encode the observation: %w", err)
+	}
+	if answer.Sealed, err = w.tests.seal(seen); err != nil {
+		return TestAnswer{}, fmt.Errorf("seal the observation: %w", err)
+	}
+	answer.Observation = vigil.Observation{}
+	return answer, nil
+}
+
+// test probes a check immediately and returns the result. Unless it is a dry run, it
 // stores the result like any other, with the time of the probe as its slot. An unknown
 // check is a CodeNotFound error.
-func (w *Watcher) Test(ctx context.Context, request TestRequest) (vigil.Result, error) {
+func (w *Watcher) test(ctx context.Context, request TestRequest) (vigil.Result, error) {
 	if _, ok := w.Lease.Holds(request.Region); !ok {
 		return vigil.Result{}, errParked
 	}
@@ -78,7 +119,7 @@ func (w *Watcher) Test(ctx context.Context, request TestRequest) (vigil.Result, 
 
 // acquireTest waits for one of the places for tests.
 func (w *Watcher) acquireTest(ctx context.Context, e *entry) (*fair.Place, error) {
-	place := w.tests.Join(e.claim(w.Now()))
+	place := w.tests.places.Join(e.claim(w.Now()))
 	select {
 	case <-place.Granted():
 		return place, nil

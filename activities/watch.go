@@ -123,7 +123,8 @@ type Watcher struct {
 	claims    *pendingClaims
 	budget    *turnBudget
 	shortName string
-	tests     *fair.Queue // places of tests by hand
+	tests     handTests
+	runners   *runners
 	lateness  Lateness
 }
 
@@ -131,7 +132,8 @@ type Watcher struct {
 func NewWatcher(opts WatcherOptions) *Watcher {
 	return &Watcher{
 		WatcherOptions: opts, locks: newTurnLocks(), claims: newPendingClaims(), shortName: shortWorkerName(opts.Worker),
-		budget: newTurnBudget(opts.TurnRate), tests: fair.New(fair.DefaultLimits(testPlaces)),
+		budget: newTurnBudget(opts.TurnRate), tests: handTests{places: fair.New(fair.DefaultLimits(testPlaces))},
+		runners: newRunners(),
 	}
 }
 
@@ -275,7 +277,7 @@ func (t *turnRun) run(ctx context.Context) (*TurnResult, error) {
 		}
 		before, delay := t.state.Health, t.delay(schedule)
 		// After a wait for the place a newer slot may be due; those before it are missed.
-		switch err := t.probe(ctx, e, schedule.Due(t.state.Slot, t.Now()), place); {
+		switch err := t.probeApart(ctx, e, schedule.Due(t.state.Slot, t.Now()), place); {
 		case vigil.ErrorCode(err) == vigil.CodeNotFound:
 			return t.end(Gone, e, schedule), nil
 		case vigil.ErrorCode(err) == vigil.CodeConflict:
@@ -338,6 +340,12 @@ func wait[T any](ctx context.Context, t *turnRun, e *entry, ready <-chan T, over
 	}
 }
 
+// probeApart is probe on another goroutine than the one on which the turn waits.
+func (t *turnRun) probeApart(ctx context.Context, e *entry, slot time.Time, place *fair.Place) (err error) {
+	t.runners.run(func() { err = t.probe(ctx, e, slot, place) })
+	return err
+}
+
 // probe runs the check for a slot, stores the result and evaluates the stored row. When
 // the slot already has a result, that one is evaluated instead. The place of the probe is
 // given back when it has ended.
@@ -359,7 +367,7 @@ func (t *turnRun) probe(ctx context.Context, e *entry, slot time.Time, place *fa
 		return nil
 	}
 	stored, err := t.Results.Write(ctx, vigil.ResultRow{
-		Result: result, Worker: t.Worker, Deadline: e.deadline(), TurnSlots: t.most,
+		Result: result, Worker: t.Worker, Deadline: e.deadline(), TurnSlots: t.most, MaxDelay: t.writeDelay(e, result),
 	})
 	if err != nil {
 		return fmt.Errorf("store the result: %w", err)

@@ -15,7 +15,9 @@ const tagAccount = "Account"
 
 // accountStore is what sign-up and log-in need of the database.
 type accountStore interface {
-	CreateAccount(ctx context.Context, org vigil.Organization, user vigil.User, key *vigil.NewKey) (vigil.User, vigil.Organization, error)
+	SignUp(
+		ctx context.Context, limits vigil.SignupLimits, org vigil.Organization, user vigil.User, key *vigil.NewKey,
+	) (vigil.User, vigil.Organization, error)
 	UserByEmail(ctx context.Context, email string) (vigil.User, error)
 	User(ctx context.Context, id uuid.UUID) (vigil.User, error)
 	Organization(ctx context.Context, id uuid.UUID) (vigil.Organization, error)
@@ -29,6 +31,7 @@ type accounts struct {
 	mail      *accountMail
 	tasks     *tasks
 	tier      vigil.Tier // of new organizations
+	signups   signupLimits
 }
 
 // userView is a User (spec section 2).
@@ -166,12 +169,15 @@ func (a *accounts) createAccount(
 ) (vigil.User, vigil.Organization, error) {
 	org := vigil.Organization{ID: uuid.New(), Name: orgName, Tier: a.tier}
 	user.ID, user.OrgID = uuid.New(), org.ID
+	if address := rest.RequestOf(ctx).Address; address.IsValid() {
+		user.CreatedAddress = address.String()
+	}
 	rest.AuditUser(ctx, user)
-	user, org, err := a.store.CreateAccount(ctx, org, user, key)
+	user, org, err := a.store.SignUp(ctx, a.limits(ctx), org, user, key)
 	if err != nil {
 		return user, org, err
 	}
-	return user, org, a.mail.sendVerification(ctx, user, user.Email)
+	return user, org, a.mail.welcome(ctx, user)
 }
 
 // session answers with a fresh token.

@@ -23,6 +23,7 @@ type keyStore interface {
 type apiKeys struct {
 	store keyStore
 	auth  *authenticator
+	mail  *accountMail
 	now   func() time.Time
 }
 
@@ -89,7 +90,8 @@ func (k *apiKeys) register(r *rest.Registrar) {
 		Idempotent: true,
 		Summary:    "Create an API key",
 		Description: "The key is in `api_key`, which is shown once. A request that is repeated with its Idempotency-Key is answered " +
-			"without it: `api_key` is empty then. A key that got lost is revoked, and another one created.",
+			"without it: `api_key` is empty then. A key that got lost is revoked, and another one created. " +
+			"The owner is mailed, and again 7 days before the key stops to work.",
 		Errors: []int{http.StatusForbidden},
 	}, k.createKey)
 	rest.Register(r, rest.Operation{
@@ -116,11 +118,13 @@ func (k *apiKeys) createKey(ctx context.Context, in *struct{ Body keyBody }) (*r
 	if kept.Scopes, kept.ExpiresAt, err = k.delegate(who, in.Body); err != nil {
 		return nil, err
 	}
+	kept.Creator = who.Credential()
 	rest.ShowRepeated(ctx, func(key vigil.APIKey) newKeyView { return newKeyView{KeyView: showKey(key)} })
 	key, err := k.store.CreateKey(ctx, who.Org.ID, who.User.ID, kept)
 	if err != nil {
 		return nil, err
 	}
+	k.mail.keyCreated(ctx, who.User, key)
 	return rest.NewAnswer(newKeyView{KeyView: showKey(key), APIKey: plain}), nil
 }
 

@@ -14,7 +14,7 @@ import (
 
 // auditStore reads the audit log.
 type auditStore interface {
-	AuditLog(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]audit.Entry, int, error)
+	AuditLog(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]audit.Entry, vigil.Extent, error)
 }
 
 type auditLog struct{ store auditStore }
@@ -59,9 +59,13 @@ func (a *auditLog) register(r *rest.Registrar) {
 		Method: http.MethodGet, Path: "/v1/audit-log", ID: "list-audit-log", Tag: tagAccount,
 		Summary:     "List the audit log, newest first",
 		Description: "Each change has an entry: who made it, with which credential, when and from where.",
-	}, func(ctx context.Context, in *struct{ rest.PageQuery }) (*rest.Listing[auditView], error) {
+	}, func(ctx context.Context, in *struct{ rest.ListQuery }) (*rest.Listing[auditView], error) {
 		who := rest.CallerOf(ctx)
-		entries, total, err := a.store.AuditLog(ctx, who.Org.ID, in.Page())
+		page, cursor, err := in.Open(rest.MaxPage, "audit-log")
+		if err != nil {
+			return nil, err
+		}
+		entries, extent, err := a.store.AuditLog(ctx, who.Org.ID, page)
 		if err != nil {
 			return nil, err
 		}
@@ -70,6 +74,6 @@ func (a *auditLog) register(r *rest.Registrar) {
 				entries[i].Address = ""
 			}
 		}
-		return rest.NewListing(entries, total, showAudit), nil
+		return rest.NewPage(entries, extent, cursor, showAudit), nil
 	})
 }

@@ -18,6 +18,9 @@ const (
 	authTTL     = 4 * time.Second
 	authEntries = 20_000
 	touchEvery  = time.Minute
+	// unknownEntries bounds the unknown keys that are remembered, so that a caller who
+	// repeats one does not reach the database each time.
+	unknownEntries = 1_000
 )
 
 // credentialStore is what authentication needs of the database.
@@ -35,6 +38,7 @@ type authenticator struct {
 	signer   *signer
 	sessions *cache[rest.Caller] // by user id
 	keys     *cache[rest.Caller] // by key hash
+	unknown  *cache[struct{}]    // hashes that are of no key
 	tasks    *tasks
 }
 
@@ -45,6 +49,7 @@ func newAuthenticator(store credentialStore, signer *signer, tasks *tasks, now f
 		signer:   signer,
 		sessions: newCache[rest.Caller](authTTL, authEntries, now),
 		keys:     newCache[rest.Caller](authTTL, authEntries, now),
+		unknown:  newCache[struct{}](authTTL, unknownEntries, now),
 		tasks:    tasks,
 	}
 }
@@ -83,6 +88,9 @@ func (a *authenticator) byKey(ctx context.Context, key string) (*rest.Caller, er
 		return nil, errBadKey()
 	}
 	hash := hashKey(key)
+	if a.unknown.holds(string(hash)) {
+		return nil, errBadKey()
+	}
 	who, err := a.keys.get(ctx, string(hash), func(ctx context.Context) (rest.Caller, error) {
 		key, org, user, err := a.store.KeyByHash(ctx, hash)
 		if err != nil {
@@ -92,6 +100,7 @@ func (a *authenticator) byKey(ctx context.Context, key string) (*rest.Caller, er
 		return rest.Caller{User: user, Org: org, Key: key}, nil
 	})
 	if vigil.ErrorCode(err) == vigil.CodeNotFound {
+		a.unknown.keep(string(hash), struct{}{})
 		return nil, errBadKey()
 	}
 	if err != nil {

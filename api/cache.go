@@ -52,6 +52,20 @@ func (c *cache[V]) get(ctx context.Context, key string, load func(context.Contex
 	return value, err
 }
 
+// holds reports whether a value of the key is cached.
+func (c *cache[V]) holds(key string) bool {
+	now := c.now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	entry, ok := c.entries[key]
+	return ok && now.Before(entry.until)
+}
+
+// keep caches a value from now on.
+func (c *cache[V]) keep(key string, value V) {
+	c.put(key, cached[V]{value: value, until: c.now().Add(c.ttl)})
+}
+
 func (c *cache[V]) put(key string, entry cached[V]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

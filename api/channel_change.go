@@ -16,10 +16,12 @@ type ChannelMembers struct {
 	Type    rest.Field[vigil.ChannelType] `json:"type,omitzero" doc:"How messages are sent." example:"webhook"`
 	Config  rest.Field[rest.Object]       `json:"config,omitzero" doc:"Where messages go; its members depend on the type. A secret that is written as *** is kept."`
 	Enabled rest.Field[bool]              `json:"enabled,omitzero" doc:"Whether messages are sent."`
+	Labels  rest.Field[vigil.Labels]      `json:"labels,omitzero" doc:"Replaces all labels: up to 20 names and values. A name has 1 to 63 characters of a-z, 0-9, ., _, / and -; a value has up to 200."`
 
 	ID             any `json:"id,omitempty" readOnly:"true" doc:"Ignored."`
 	OrgID          any `json:"org_id,omitempty" readOnly:"true" doc:"Ignored."`
 	DisabledReason any `json:"disabled_reason,omitempty" readOnly:"true" doc:"Ignored."`
+	Recipients     any `json:"recipients,omitempty" readOnly:"true" doc:"Ignored."`
 	CreatedAt      any `json:"created_at,omitempty" readOnly:"true" doc:"Ignored."`
 	UpdatedAt      any `json:"updated_at,omitempty" readOnly:"true" doc:"Ignored."`
 }
@@ -38,9 +40,11 @@ func (notificationChannelCreate) TransformSchema(_ huma.Registry, s *huma.Schema
 // clean brings the name into the form in which it is stored.
 func (m *ChannelMembers) clean() (err error) {
 	if m.Name.Given {
-		m.Name.Value, err = rest.CleanName("name", m.Name.Value)
+		if m.Name.Value, err = rest.CleanName("name", m.Name.Value); err != nil {
+			return err
+		}
 	}
-	return err
+	return m.Labels.Value.Validate()
 }
 
 // change applies the members that were given. A config must be usable when it is new and when
@@ -52,6 +56,9 @@ func (c *channels) change(channel *vigil.Channel, in *ChannelMembers) error {
 	}
 	if in.Name.Given {
 		channel.Name = in.Name.Value
+	}
+	if in.Labels.Given {
+		channel.Labels = in.Labels.Value
 	}
 	parse := false
 	if in.Enabled.Given {

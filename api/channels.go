@@ -20,7 +20,7 @@ const (
 // channelStore keeps notification channels.
 type channelStore interface {
 	CreateChannel(ctx context.Context, channel vigil.Channel) (vigil.Channel, error)
-	Channels(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]vigil.Channel, int, error)
+	Channels(ctx context.Context, orgID uuid.UUID, filter vigil.ChannelFilter) ([]vigil.Channel, vigil.Extent, error)
 	Channel(ctx context.Context, orgID, id uuid.UUID) (vigil.Channel, error)
 	UpdateChannel(ctx context.Context, orgID, id uuid.UUID, change func(*vigil.Channel) error) (vigil.Channel, error)
 	// DeleteChannel refuses a channel that rules use with vigil.CodeConflict,
@@ -29,19 +29,26 @@ type channelStore interface {
 }
 
 type channels struct {
-	store     channelStore
-	types     channelTypes
-	notifier  *notifier
-	publicURL string
-	now       func() time.Time
-	sending   chan struct{} // one for each test message under way
+	store channelStore
+	// recipients is nil where mail does not leave the machine.
+	recipients recipientStore
+	mails      *tasks // that are sent behind a request
+	types      channelTypes
+	notifier   *notifier
+	publicURL  string
+	now        func() time.Time
+	sending    chan struct{} // one for each test message under way
 }
 
-func newChannels(store channelStore, deps Deps, notifier *notifier) *channels {
-	return &channels{
+func newChannels(store channelStore, deps Deps, notifier *notifier, mails *tasks) *channels {
+	c := &channels{
 		store: store, types: deps.Channels, notifier: notifier, publicURL: deps.Config.PublicURL, now: deps.Now,
-		sending: make(chan struct{}, maxTestMessages),
+		sending: make(chan struct{}, maxTestMessages), mails: mails,
 	}
+	if deps.Mailer != nil && deps.Mailer.Sends() {
+		c.recipients = deps.Store
+	}
+	return c
 }
 
 // notificationChannelView is a NotificationChannel (spec section 2).
@@ -52,7 +59,9 @@ type notificationChannelView struct {
 	Type           vigil.ChannelType `json:"type" doc:"How messages are sent." example:"webhook"`
 	Config         channelConfig     `json:"config" doc:"Where messages go; its members depend on the type. Secrets are shown as ***."`
 	Enabled        bool              `json:"enabled" doc:"Whether messages are sent."`
+	Labels         map[string]string `json:"labels" doc:"Names and values that you give, to group and to filter."`
 	DisabledReason *string           `json:"disabled_reason" doc:"Why the platform disabled the channel by itself; null when it did not."`
+	Recipients     []recipientView   `json:"recipients,omitempty" doc:"Of an email channel: who gets its mail. Absent where mail is not sent to people."`
 	CreatedAt      time.Time         `json:"created_at"`
 	UpdatedAt      time.Time         `json:"updated_at"`
 }
@@ -63,6 +72,7 @@ type channelConfig = json.RawMessage
 func (c *channels) show(channel vigil.Channel) notificationChannelView {
 	view := notificationChannelView{
 		ID: channel.ID, OrgID: channel.OrgID, Name: channel.Name, Type: channel.Type, Enabled: channel.Enabled,
+		Labels:    labelsView(channel.Labels),
 		Config:    c.types.Secrets(channel.Type).Mask(channel.Config),
 		CreatedAt: channel.CreatedAt.UTC(), UpdatedAt: channel.UpdatedAt.UTC(),
 	}
@@ -106,14 +116,6 @@ func (c *channels) register(r *rest.Registrar) {
 	c.registerTest(r)
 }
 
-func (c *channels) list(ctx context.Context, in *struct{ rest.PageQuery }) (*rest.Listing[notificationChannelView], error) {
-	rows, total, err := c.store.Channels(ctx, rest.CallerOf(ctx).Org.ID, in.Page())
-	if err != nil {
-		return nil, err
-	}
-	return rest.NewListing(rows, total, c.show), nil
-}
-
 // find reads a channel of the caller's organization.
 func (c *channels) find(ctx context.Context, path *rest.IDPath) (vigil.Channel, error) {
 	id, err := path.Parse(resourceChannel)
@@ -128,7 +130,7 @@ func (c *channels) get(ctx context.Context, in *rest.IDPath) (*rest.Answer[notif
 	if err != nil {
 		return nil, err
 	}
-	return rest.NewAnswer(c.show(channel)), nil
+	return c.answer(ctx, channel)
 }
 
 type createChannelInput struct {
@@ -148,11 +150,16 @@ func (c *channels) create(ctx context.Context, in *createChannelInput) (*rest.An
 		return nil, err
 	}
 	rest.AuditResource(ctx, channel.ID)
-	rest.ShowRepeated(ctx, c.show)
+	show, err := c.showing(ctx, channel)
+	if err != nil {
+		return nil, err
+	}
+	rest.ShowRepeated(ctx, show)
 	if channel, err = c.store.CreateChannel(ctx, channel); err != nil {
 		return nil, err
 	}
-	return rest.NewAnswer(c.show(channel)), nil
+	c.askRecipients(ctx, channel)
+	return rest.NewAnswer(show(channel)), nil
 }
 
 type updateChannelInput struct {
@@ -174,7 +181,8 @@ func (c *channels) update(ctx context.Context, in *updateChannelInput) (*rest.An
 	if err != nil {
 		return nil, err
 	}
-	return rest.NewAnswer(c.show(channel)), nil
+	c.askRecipients(ctx, channel)
+	return c.answer(ctx, channel)
 }
 
 type deleteChannelInput struct {

@@ -23,9 +23,11 @@ type CheckMembers struct {
 	Regions             rest.Field[[]string]        `json:"regions,omitzero" doc:"Keys or aliases of the regions that the check runs in."`
 	Enabled             rest.Field[bool]            `json:"enabled,omitzero"`
 	SimultaneousRegions rest.Field[bool]            `json:"simultaneous_regions,omitzero" doc:"Whether all regions probe at the same instants; otherwise they are spread evenly over the interval."`
+	Labels              rest.Field[vigil.Labels]    `json:"labels,omitzero" doc:"Replaces all labels: up to 20 names and values. A name has 1 to 63 characters of a-z, 0-9, ., _, / and -; a value has up to 200."`
 
 	ID           any `json:"id,omitempty" readOnly:"true" doc:"Ignored."`
 	OrgID        any `json:"org_id,omitempty" readOnly:"true" doc:"Ignored."`
+	Summary      any `json:"summary,omitempty" readOnly:"true" doc:"Ignored."`
 	HealthStatus any `json:"health_status,omitempty" readOnly:"true" doc:"Ignored."`
 	LastChecked  any `json:"last_checked,omitempty" readOnly:"true" doc:"Ignored."`
 	ExpiresAt    any `json:"expires_at,omitempty" readOnly:"true" doc:"Ignored."`
@@ -52,9 +54,11 @@ func (m *CheckMembers) clean() (err error) {
 		}
 	}
 	if m.Regions.Given {
-		m.Regions.Value, err = resolveRegions(m.Regions.Value)
+		if m.Regions.Value, err = resolveRegions(m.Regions.Value); err != nil {
+			return err
+		}
 	}
-	return err
+	return m.Labels.Value.Validate()
 }
 
 // newCheck makes the check that a request describes.
@@ -79,6 +83,9 @@ func (c *checks) change(check *vigil.Check, in *CheckMembers, plan vigil.Plan) e
 	}
 	if in.SimultaneousRegions.Given {
 		check.Simultaneous = in.SimultaneousRegions.Value
+	}
+	if in.Labels.Given {
+		check.Labels = in.Labels.Value
 	}
 	if interval := time.Duration(in.IntervalSeconds.Value) * time.Second; in.IntervalSeconds.Given && interval != check.Interval {
 		if interval < plan.MinInterval {

@@ -23,9 +23,9 @@ type checkReader interface {
 // testStore is what tests by hand need of the database.
 type testStore interface {
 	checkReader
-	// BeginTest counts a running test of an organization until EndTest, or for a
+	// BeginTest counts a running test of an organization in a region until EndTest, or for a
 	// duration. It does not admit more than limit at a time, over all processes.
-	BeginTest(ctx context.Context, orgID, id uuid.UUID, limit int, longest time.Duration) (admitted bool, err error)
+	BeginTest(ctx context.Context, orgID, id uuid.UUID, region string, limit int, longest time.Duration) (admitted bool, err error)
 	EndTest(ctx context.Context, orgID, id uuid.UUID) error
 }
 
@@ -101,7 +101,7 @@ func (c *checkRuns) run(ctx context.Context, in *testInput) (*rest.Answer[result
 // test runs a test unless too many of the organization's run.
 func (c *checkRuns) test(ctx context.Context, check vigil.Check, region string, dryRun bool) (vigil.Result, error) {
 	id, limit := uuid.New(), c.plans.of(rest.CallerOf(ctx)).TestsInFlight
-	admitted, err := c.store.BeginTest(ctx, check.OrgID, id, limit, testLongest)
+	admitted, err := c.store.BeginTest(ctx, check.OrgID, id, region, limit, testLongest)
 	if err != nil {
 		return vigil.Result{}, err
 	}

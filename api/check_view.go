@@ -11,20 +11,23 @@ import (
 
 // checkView is a Check (spec section 2).
 type checkView struct {
-	ID                  uuid.UUID       `json:"id" format:"uuid"`
-	OrgID               uuid.UUID       `json:"org_id" format:"uuid"`
-	Name                string          `json:"name" minLength:"1" maxLength:"200" example:"Home page"`
-	Type                vigil.CheckType `json:"type" doc:"How the target is probed." example:"https"`
-	Config              checkConfig     `json:"config" doc:"What is probed; its members depend on the type. Secrets are shown as ***."`
-	IntervalSeconds     int64           `json:"interval_seconds" minimum:"1" maximum:"2592000" doc:"Seconds between two results of a region." example:"60"`
-	Regions             []string        `json:"regions" doc:"Keys of the regions that the check runs in."`
-	Enabled             bool            `json:"enabled"`
-	SimultaneousRegions bool            `json:"simultaneous_regions" doc:"Whether all regions probe at the same instants; otherwise they are spread evenly over the interval."`
-	HealthStatus        vigil.Health    `json:"health_status" enum:"healthy,unhealthy,unknown" doc:"What the latest result says; unknown before the first one."`
-	LastChecked         *time.Time      `json:"last_checked" doc:"When the latest result was taken; null before the first one."`
-	ExpiresAt           *time.Time      `json:"expires_at" doc:"When the check is deleted because its account was not verified; null for a permanent check."`
-	CreatedAt           time.Time       `json:"created_at"`
-	UpdatedAt           time.Time       `json:"updated_at"`
+	ID                  uuid.UUID         `json:"id" format:"uuid"`
+	OrgID               uuid.UUID         `json:"org_id" format:"uuid"`
+	Name                string            `json:"name" minLength:"1" maxLength:"200" example:"Home page"`
+	Type                vigil.CheckType   `json:"type" doc:"How the target is probed." example:"https"`
+	Config              checkConfig       `json:"config" doc:"What is probed; its members depend on the type. Secrets are shown as ***."`
+	IntervalSeconds     int64             `json:"interval_seconds" minimum:"1" maximum:"2592000" doc:"Seconds between two results of a region." example:"60"`
+	Regions             []string          `json:"regions" doc:"Keys of the regions that the check runs in."`
+	Enabled             bool              `json:"enabled"`
+	SimultaneousRegions bool              `json:"simultaneous_regions" doc:"Whether all regions probe at the same instants; otherwise they are spread evenly over the interval."`
+	Labels              map[string]string `json:"labels" doc:"Names and values that you give, to group and to filter."`
+	HealthStatus        vigil.Health      `json:"health_status" enum:"healthy,unhealthy,unknown" doc:"What the latest result says; unknown before the first one."`
+	LastChecked         *time.Time        `json:"last_checked" doc:"When the latest result was taken; null before the first one."`
+	ExpiresAt           *time.Time        `json:"expires_at" doc:"When the check is deleted because its account was not verified; null for a permanent check."`
+	CreatedAt           time.Time         `json:"created_at"`
+	UpdatedAt           time.Time         `json:"updated_at"`
+
+	Summary *checkSummaryView `json:"summary,omitempty" doc:"How the check did lately; in a list with summary=true only."`
 }
 
 // checkConfig is a config as it is shown.
@@ -34,7 +37,7 @@ func (c *checks) show(check vigil.Check) checkView {
 	return checkView{
 		ID: check.ID, OrgID: check.OrgID, Name: check.Name, Type: check.Type, Config: c.types.Secrets(check.Type).Mask(check.Config),
 		IntervalSeconds: int64(check.Interval / time.Second), Regions: check.Regions, Enabled: check.Enabled,
-		SimultaneousRegions: check.Simultaneous, HealthStatus: check.Health,
+		SimultaneousRegions: check.Simultaneous, Labels: labelsView(check.Labels), HealthStatus: check.Health,
 		LastChecked: inUTC(check.LastChecked), ExpiresAt: inUTC(check.ExpiresAt),
 		CreatedAt: check.CreatedAt.UTC(), UpdatedAt: check.UpdatedAt.UTC(),
 	}

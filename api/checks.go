@@ -21,7 +21,10 @@ const (
 // checkStore keeps checks.
 type checkStore interface {
 	checkReader
-	Checks(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]vigil.Check, int, error)
+	Checks(ctx context.Context, orgID uuid.UUID, list vigil.CheckList) ([]vigil.Check, vigil.Extent, error)
+	summaryStore
+	bulkStore
+	CheckCounts(ctx context.Context, orgID uuid.UUID, filter vigil.CheckFilter) (vigil.CheckCounts, error)
 	CreateCheck(ctx context.Context, check vigil.Check, plan vigil.Plan, allow vigil.Allowance) (vigil.Check, error)
 	UpdateCheck(ctx context.Context, orgID, id uuid.UUID, plan vigil.Plan, change func(*vigil.Check) error) (vigil.Check, error)
 	DeleteCheck(ctx context.Context, orgID, id uuid.UUID) (regions []string, err error)
@@ -39,10 +42,8 @@ type checks struct {
 }
 
 func (c *checks) register(r *rest.Registrar) {
-	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: "/v1/checks", ID: "list-checks", Tag: tagChecks,
-		Summary: "List the checks, newest first",
-	}, c.list)
+	c.registerList(r)
+	c.registerBulk(r)
 	rest.Register(r, rest.Operation{
 		Method:     http.MethodPost,
 		Path:       "/v1/checks",
@@ -79,14 +80,6 @@ func (c *checks) register(r *rest.Registrar) {
 		Status: http.StatusNoContent, Resource: resourceCheck, Audit: "check.delete",
 		Summary: "Delete a check and everything that belongs to it",
 	}, c.delete)
-}
-
-func (c *checks) list(ctx context.Context, in *struct{ rest.PageQuery }) (*rest.Listing[checkView], error) {
-	rows, total, err := c.store.Checks(ctx, rest.CallerOf(ctx).Org.ID, in.Page())
-	if err != nil {
-		return nil, err
-	}
-	return rest.NewListing(rows, total, c.show), nil
 }
 
 func (c *checks) get(ctx context.Context, in *rest.IDPath) (*rest.Answer[checkView], error) {

@@ -18,7 +18,7 @@ const (
 
 // deliveryStore reads deliveries.
 type deliveryStore interface {
-	Deliveries(ctx context.Context, orgID uuid.UUID, filter vigil.DeliveryFilter) ([]vigil.Delivery, int, error)
+	Deliveries(ctx context.Context, orgID uuid.UUID, filter vigil.DeliveryFilter) ([]vigil.Delivery, vigil.Extent, error)
 	Delivery(ctx context.Context, orgID, id uuid.UUID) (vigil.Delivery, error)
 	DeliveryMessage(ctx context.Context, orgID, id uuid.UUID) (vigil.DeliveryMessage, error)
 	Attempts(ctx context.Context, orgID, deliveryID uuid.UUID, page vigil.Page) ([]vigil.Attempt, int, error)
@@ -128,26 +128,29 @@ func (d *deliveries) register(r *rest.Registrar) {
 }
 
 type deliveriesInput struct {
-	rest.PageQuery
+	rest.ListQuery
 	IncidentID string               `query:"incident_id" format:"uuid" doc:"Deliveries about one incident."`
 	ChannelID  string               `query:"channel_id" format:"uuid" doc:"Deliveries to one channel."`
 	Status     vigil.DeliveryStatus `query:"status" enum:"pending,delivered,exhausted,superseded,canceled" doc:"Deliveries in one state."`
 }
 
 func (d *deliveries) list(ctx context.Context, in *deliveriesInput) (*rest.Listing[deliveryView], error) {
-	filter := vigil.DeliveryFilter{Status: in.Status, Page: in.Page()}
-	var err error
+	page, cursor, err := in.Open(rest.MaxPage, "deliveries", in.IncidentID, in.ChannelID, string(in.Status))
+	if err != nil {
+		return nil, err
+	}
+	filter := vigil.DeliveryFilter{Status: in.Status, Page: page}
 	if filter.IncidentID, err = filterID("incident_id", in.IncidentID); err != nil {
 		return nil, err
 	}
 	if filter.ChannelID, err = filterID("channel_id", in.ChannelID); err != nil {
 		return nil, err
 	}
-	rows, total, err := d.store.Deliveries(ctx, rest.CallerOf(ctx).Org.ID, filter)
+	rows, extent, err := d.store.Deliveries(ctx, rest.CallerOf(ctx).Org.ID, filter)
 	if err != nil {
 		return nil, err
 	}
-	return rest.NewListing(rows, total, d.links.showDelivery), nil
+	return rest.NewPage(rows, extent, cursor, d.links.showDelivery), nil
 }
 
 func (d *deliveries) get(ctx context.Context, in *rest.IDPath) (*rest.Answer[deliveryView], error) {

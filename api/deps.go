@@ -30,6 +30,9 @@ type Deps struct {
 	// Mailer sends mail; nil sends none.
 	Mailer mailer
 	Config Config
+	// PrivateTargets says whether private addresses can be checked, and so who may use
+	// the API; nil: it is not limited to this machine, as where they cannot.
+	PrivateTargets rest.PrivateTargets
 	// Temporal reports whether Temporal answers; nil leaves it out of /ready.
 	Temporal func(ctx context.Context) error
 	// Codec serves Temporal's remote codec protocol below /codec, to operators; nil
@@ -64,8 +67,12 @@ type Config struct {
 	OlderSigningKeys [][]byte
 	// AddressRate is how many requests a minute one address may make to the
 	// operations that need no credential and change something; 0 for any
-	// number, as where the API listens on a loopback address.
+	// number. It does not apply while private targets are open.
 	AddressRate int
+	// UnverifiedPerAddress and UnverifiedTotal are how many organizations that are not
+	// verified may have been made from one address, and in all, within vigil.SignupWindow;
+	// 0 for any number. They do not apply while private targets are open.
+	UnverifiedPerAddress, UnverifiedTotal int
 	// TrustedProxies are the proxies whose X-Forwarded-For is used.
 	TrustedProxies []netip.Prefix
 	// TemporalUIURL and TemporalNamespace make the links to workflows; an
@@ -83,6 +90,8 @@ type Config struct {
 	// TaskDeadline bounds each piece of work that a request leaves running
 	// behind it; 0 for 2 s.
 	TaskDeadline time.Duration
+	// WriteDeadline is how long a client may take to read a part of an answer; 0 for 2 min.
+	WriteDeadline time.Duration
 }
 
 // Store is what the API needs of the database: what each resource needs, declared
@@ -95,6 +104,7 @@ type Store interface {
 	loginStore
 	verificationStore
 	recoveryStore
+	recipientStore
 	tokenStore
 	auditStore
 	keyStore

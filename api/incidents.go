@@ -18,7 +18,7 @@ const (
 
 // incidentStore reads incidents.
 type incidentStore interface {
-	Incidents(ctx context.Context, orgID uuid.UUID, filter vigil.IncidentFilter) ([]vigil.Incident, int, error)
+	Incidents(ctx context.Context, orgID uuid.UUID, filter vigil.IncidentFilter) ([]vigil.Incident, vigil.Extent, error)
 	Incident(ctx context.Context, orgID, id uuid.UUID) (vigil.Incident, error)
 }
 
@@ -103,26 +103,29 @@ func (i *incidents) register(r *rest.Registrar) {
 }
 
 type incidentsInput struct {
-	rest.PageQuery
+	rest.ListQuery
 	Status      vigil.IncidentStatus `query:"status" enum:"active,acknowledged,resolved" doc:"Incidents in one state."`
 	CheckID     string               `query:"check_id" format:"uuid" doc:"Incidents of one check."`
 	AlertRuleID string               `query:"alert_rule_id" format:"uuid" doc:"Incidents that one rule names."`
 }
 
 func (i *incidents) list(ctx context.Context, in *incidentsInput) (*rest.Listing[incidentView], error) {
-	filter := vigil.IncidentFilter{Status: in.Status, Page: in.Page()}
-	var err error
+	page, cursor, err := in.Open(rest.MaxPage, "incidents", string(in.Status), in.CheckID, in.AlertRuleID)
+	if err != nil {
+		return nil, err
+	}
+	filter := vigil.IncidentFilter{Status: in.Status, Page: page}
 	if filter.CheckID, err = filterID("check_id", in.CheckID); err != nil {
 		return nil, err
 	}
 	if filter.RuleID, err = filterID("alert_rule_id", in.AlertRuleID); err != nil {
 		return nil, err
 	}
-	rows, total, err := i.store.Incidents(ctx, rest.CallerOf(ctx).Org.ID, filter)
+	rows, extent, err := i.store.Incidents(ctx, rest.CallerOf(ctx).Org.ID, filter)
 	if err != nil {
 		return nil, err
 	}
-	return rest.NewListing(rows, total, i.show), nil
+	return rest.NewPage(rows, extent, cursor, i.show), nil
 }
 
 // filterID reads an id that a list is filtered by; zero when it is not given.

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"vigil"
@@ -27,14 +28,15 @@ const (
 	mailDeadline = time.Minute
 	mailTries    = 3
 	mailPause    = 5 * time.Second
-	// mailsPerHour bounds the mails that one account can cause.
-	mailsPerHour = 10
 )
 
-// tokenStore keeps the tokens of mailed links.
+// tokenStore keeps the tokens of mailed links, and counts mails.
 type tokenStore interface {
 	UserByEmail(ctx context.Context, email string) (vigil.User, error)
 	ReplaceToken(ctx context.Context, token vigil.AccountToken) error
+	// TakeMail counts a mail, or returns how long a quota is used up.
+	TakeMail(ctx context.Context, quotas ...vigil.MailQuota) (wait time.Duration, err error)
+	RecordAudit(ctx context.Context) error
 }
 
 // accountMail sends the mails of accounts.
@@ -42,7 +44,6 @@ type accountMail struct {
 	store     tokenStore
 	mailer    mailer // nil sends none
 	tasks     *tasks
-	window    *rest.RateWindow // mails that an account causes
 	publicURL string
 	now       func() time.Time
 }
@@ -52,33 +53,62 @@ func (m *accountMail) send(ctx context.Context, what string, message mail.Messag
 	if m.mailer == nil {
 		return
 	}
-	m.tasks.start(ctx, what, func(ctx context.Context) error {
-		var err error
-		for try := range mailTries {
-			if try > 0 && timing.Sleep(ctx, mailPause) != nil {
-				break
-			}
-			if err = m.mailer.Send(ctx, message); err == nil {
-				return nil
-			}
-			if failed, ok := errors.AsType[*mail.Error](err); ok && failed.Status >= 500 {
-				break // refused for good
-			}
+	m.tasks.start(ctx, what, func(ctx context.Context) error { return m.deliver(ctx, message) })
+}
+
+// deliver sends a mail, and tries again unless the server refused it for good.
+func (m *accountMail) deliver(ctx context.Context, message mail.Message) error {
+	var err error
+	for try := range mailTries {
+		if try > 0 && timing.Sleep(ctx, mailPause) != nil {
+			break
 		}
-		return err
+		if err = m.mailer.Send(ctx, message); err == nil {
+			return nil
+		}
+		if failed, ok := errors.AsType[*mail.Error](err); ok && failed.Status >= 500 {
+			break // refused for good
+		}
+	}
+	return err
+}
+
+// admit counts a mail that a request causes; CodeRateLimited when a quota is used up.
+func (m *accountMail) admit(ctx context.Context, quotas []vigil.MailQuota) error {
+	wait, err := m.store.TakeMail(ctx, quotas...)
+	if err == nil && wait > 0 {
+		return rest.ErrTooMany("This account or this address was sent many mails", rest.CeilSeconds(wait))
+	}
+	return err
+}
+
+// notice mails an account what happened to it, unless it got too many notices.
+func (m *accountMail) notice(ctx context.Context, user vigil.User, message mail.Message) {
+	if m.mailer == nil {
+		return
+	}
+	message.To = []string{user.Email}
+	m.tasks.start(ctx, "send a notice", func(ctx context.Context) error {
+		wait, err := m.store.TakeMail(ctx, vigil.NoticeQuotas(user.ID)...)
+		if err != nil || wait > 0 {
+			rest.RequestOf(ctx).Log().LogAttrs(ctx, slog.LevelWarn, "notice to an account not sent",
+				slog.String("user", user.ID.String()), slog.Duration("quota_ends_in", wait))
+			return err
+		}
+		return m.deliver(ctx, message)
 	})
 }
 
-// mailToken creates a token for a link and stores its hash.
-func (m *accountMail) mailToken(ctx context.Context, purpose vigil.TokenPurpose, user vigil.User, email string) (string, error) {
+// newToken makes the token of a link and its stored part.
+func (m *accountMail) newToken(purpose vigil.TokenPurpose, user vigil.User, email string) (string, vigil.AccountToken, error) {
 	var secret [32]byte
 	if _, err := rand.Read(secret[:]); err != nil {
-		return "", fmt.Errorf("make a token: %w", err)
+		return "", vigil.AccountToken{}, fmt.Errorf("make a token: %w", err)
 	}
 	token := base64.RawURLEncoding.EncodeToString(secret[:])
-	return token, m.store.ReplaceToken(ctx, vigil.AccountToken{
-		Purpose: purpose, Hash: hashToken(token), UserID: user.ID, Email: email, ExpiresAt: m.now().Add(vigil.TokenLifetime),
-	})
+	return token, vigil.AccountToken{
+		Purpose: purpose, Hash: hashToken(token), UserID: user.ID, Email: email, Approved: true, ExpiresAt: m.now().Add(vigil.TokenLifetime),
+	}, nil
 }
 
 // hashToken returns the stored form of a token, which has 256 random bits.
@@ -87,33 +117,69 @@ func hashToken(token string) []byte {
 	return sum[:]
 }
 
+// welcome mails the first verification link of a new account. Without a free quota the
+// account is made all the same, and its owner can request the link later.
+func (m *accountMail) welcome(ctx context.Context, user vigil.User) error {
+	if wait, err := m.store.TakeMail(ctx, vigil.SignupQuotas(user.Email)...); err != nil || wait > 0 {
+		return err
+	}
+	return m.sendVerification(ctx, user, user.Email)
+}
+
 // sendVerification mails the link that proves an address.
 func (m *accountMail) sendVerification(ctx context.Context, user vigil.User, email string) error {
-	token, err := m.mailToken(ctx, vigil.TokenVerify, user, email)
+	token, stored, err := m.newToken(vigil.TokenVerify, user, email)
 	if err != nil {
 		return err
 	}
+	if err := m.store.ReplaceToken(ctx, stored); err != nil {
+		return err
+	}
+	m.mailVerification(ctx, email, token)
+	return nil
+}
+
+func (m *accountMail) mailVerification(ctx context.Context, email, token string) {
 	m.send(ctx, "send a verification", mail.Message{
 		To: []string{email}, Subject: "Confirm your email address",
 		Text: "Someone, probably you, gave this address to a Vigil account. To confirm that it is yours, open\n\n" +
 			m.publicURL + "/verify?token=" + token + "\n\n" +
-			"and press the button there. The link works once, for 24 hours.\n\n" +
+			"and press a button there. The page shows when and from where the account was made. The link works once, for 24 hours.\n\n" +
 			"If it was not you, do nothing: without the link nothing happens.\n",
 	})
-	return nil
+}
+
+// mailChange mails the present address of an account that another one was requested, with
+// a link that stops the change or, unless it is approved, allows it.
+func (m *accountMail) mailChange(ctx context.Context, user vigil.User, newEmail, token string, approved bool) {
+	what := "The change takes effect when a link that was mailed to the new address is used. To stop it, open"
+	if !approved {
+		what = "The address stays as it is until you allow the change. To allow it, or to stop it, open"
+	}
+	m.send(ctx, "send a notice of a requested address", mail.Message{
+		To: []string{user.Email}, Subject: "Another email address was requested for your account",
+		Text: "Someone with access to your Vigil account asked to change its email address to\n\n    " + newEmail + "\n\n" + what + "\n\n" +
+			m.publicURL + "/email-change?token=" + token + "\n\n" +
+			"The link works for 24 hours.\n\n" +
+			"If it was not you, someone has an API key or the password of your account: stop the change and recover access, " +
+			"which ends every key and session.\n",
+	})
 }
 
 // sendRecovery mails the link that gives back access.
 func (m *accountMail) sendRecovery(ctx context.Context, user vigil.User, why string) error {
-	token, err := m.mailToken(ctx, vigil.TokenRecover, user, user.Email)
+	token, stored, err := m.newToken(vigil.TokenRecover, user, user.Email)
 	if err != nil {
+		return err
+	}
+	if err := m.store.ReplaceToken(ctx, stored); err != nil {
 		return err
 	}
 	m.send(ctx, "send a recovery", mail.Message{
 		To: []string{user.Email}, Subject: "Your link to sign in",
 		Text: why + " To make a new API key for your Vigil account, and a new password if you like, open\n\n" +
 			m.publicURL + "/recover?token=" + token + "\n\n" +
-			"The link works once, for 24 hours. Keys that you have keep working.\n\n" +
+			"The link works once, for 24 hours. Using it ends every API key, session and password that the account has.\n\n" +
 			"If it was not you, do nothing: without the link nothing happens.\n",
 	})
 	return nil
@@ -129,8 +195,37 @@ func (m *accountMail) sendReplaced(ctx context.Context, previous string) {
 	})
 }
 
-// recover mails a sign-in link to the owner of an address, if there is one and the mails of
-// this hour are not used up.
+// keyCreated mails the owner of a new API key.
+func (m *accountMail) keyCreated(ctx context.Context, owner vigil.User, key vigil.APIKey) {
+	ends := "has no end"
+	if key.ExpiresAt != nil {
+		ends = "ends " + key.ExpiresAt.UTC().Format(time.RFC1123)
+	}
+	m.notice(ctx, owner, mail.Message{
+		Subject: "A new API key for your account",
+		Text: fmt.Sprintf("An API key was made for your Vigil account at %s, from the address %s.\n\n"+
+			"    name: %s\n    begins with: %s\n    scopes: %v\n    it %s\n\n%s",
+			key.CreatedAt.UTC().Format(time.RFC1123), rest.RequestOf(ctx).Address, vigil.WithoutLinks(key.Name), key.Prefix, key.Scopes, ends,
+			m.notYou()),
+	})
+}
+
+// passwordChanged mails the owner of an account whose password was set.
+func (m *accountMail) passwordChanged(ctx context.Context, user vigil.User) {
+	m.notice(ctx, user, mail.Message{
+		Subject: "Your password was changed",
+		Text: fmt.Sprintf("The password of your Vigil account was changed at %s, from the address %s. Every session has ended.\n\n%s",
+			m.now().UTC().Format(time.RFC1123), rest.RequestOf(ctx).Address, m.notYou()),
+	})
+}
+
+func (m *accountMail) notYou() string {
+	return "If it was not you, recover access with POST " + m.publicURL + "/v1/auth/recover: " +
+		"its link ends every key, session and password of the account.\n"
+}
+
+// recover mails a sign-in link to the owner of an address, if there is one and its quotas
+// allow it, and notes the request in the audit log.
 func (m *accountMail) recover(ctx context.Context, email, why string) error {
 	user, err := m.store.UserByEmail(ctx, email)
 	if vigil.ErrorCode(err) == vigil.CodeNotFound {
@@ -139,8 +234,9 @@ func (m *accountMail) recover(ctx context.Context, email, why string) error {
 	if err != nil {
 		return err
 	}
-	if m.window.Count(user.ID.String()) > 0 {
-		return nil
+	if wait, err := m.store.TakeMail(ctx, vigil.LinkQuotas(user.ID, user.Email)...); err != nil || wait > 0 {
+		return err
 	}
-	return m.sendRecovery(ctx, user, why)
+	noted := m.store.RecordAudit(rest.AboutAccount(ctx, "account.recover_request", user))
+	return errors.Join(noted, m.sendRecovery(ctx, user, why))
 }

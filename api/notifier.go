@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/google/uuid"
@@ -44,6 +45,35 @@ func (n *notifier) stopLoops(ctx context.Context, id uuid.UUID, regions []string
 	n.tasks.start(ctx, "stop loops of a check", func(ctx context.Context) error {
 		return each(regions, func(region string) error { return n.loops.Stop(ctx, id, region, revision) })
 	})
+}
+
+// bulkTasks is how many tasks update the loops of many checks, side by side.
+const bulkTasks = 8
+
+// changed updates the loops and incidents of the checks that were changed together. What
+// its tasks do not reach in time is left to the sweep.
+func (n *notifier) changed(ctx context.Context, edits []vigil.CheckEdit) {
+	edits = slices.DeleteFunc(slices.Clone(edits), func(e vigil.CheckEdit) bool { return !e.Changed })
+	size := max(1, (len(edits)+bulkTasks-1)/bulkTasks)
+	for part := range slices.Chunk(edits, size) {
+		n.tasks.start(ctx, "apply checks to their loops", func(ctx context.Context) error {
+			return each(part, func(e vigil.CheckEdit) error { return n.applyEdit(ctx, e) })
+		})
+	}
+}
+
+func (n *notifier) applyEdit(ctx context.Context, e vigil.CheckEdit) error {
+	lost, revision := e.Stopped, int64(0)
+	if e.After.ID != uuid.Nil {
+		lost = slices.DeleteFunc(slices.Clone(e.Before.Regions), func(r string) bool { return slices.Contains(e.After.Regions, r) })
+		revision = e.After.Revision
+	}
+	err := each(lost, func(region string) error { return n.loops.Stop(ctx, e.Before.ID, region, revision) })
+	if e.After.ID != uuid.Nil {
+		rows, errRead := n.store.Loops(ctx, e.After.OrgID, e.After.ID)
+		err = errors.Join(err, errRead, each(rows, func(row vigil.Loop) error { return n.loops.Apply(ctx, row) }))
+	}
+	return errors.Join(err, n.incidents.Refresh(ctx, e.Before.ID))
 }
 
 // refreshIncident has the incident of a check evaluated again, after something

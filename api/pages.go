@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"time"
 	"unicode/utf8"
 
 	"vigil"
@@ -21,15 +22,20 @@ var pageFiles embed.FS
 // pagePolicy lets a page do nothing but send its own form.
 const pagePolicy = "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; style-src 'unsafe-inline'"
 
-// maxForm bounds the body of a form.
-const maxForm = 16 << 10
+// maxForm bounds the body of a form, formDeadline how long it may take to arrive.
+const (
+	maxForm      = 16 << 10
+	formDeadline = 10 * time.Second
+)
 
 // page is what a page shows: a form that uses a token, or what became of it.
 type page struct {
 	Title   string
 	Action  string // where the form goes
 	Token   string
-	Button  string
+	Facts   []fact // what the reader decides by
+	Note    string // above the buttons
+	Buttons []button
 	Recover bool // asks for a new password
 	SignIn  bool // asks for an API key
 	Message string
@@ -37,11 +43,18 @@ type page struct {
 	Failed  bool
 }
 
+// fact is a line of a page.
+type fact struct{ Name, Value string }
+
+// button sends the form, with a field of its own when it has a name.
+type button struct{ Label, Name, Value string }
+
 // pages shows the pages of mailed links. Following a link changes nothing, since
 // mail scanners follow links too: its page has a button that does.
 type pages struct {
 	store         recoveryStore
 	verifications *verifications
+	recipients    recipientStore
 	auth          *authenticator
 	passwords     *passwords
 	addresses     *rest.RateWindow
@@ -50,6 +63,7 @@ type pages struct {
 
 // recoveryStore uses the token of a recovery link.
 type recoveryStore interface {
+	CheckRecovery(ctx context.Context, hash []byte) error
 	Recover(ctx context.Context, hash []byte, key vigil.NewKey, passwordHash string) (vigil.User, error)
 }
 
@@ -60,12 +74,19 @@ func (p *pages) serve(mux *http.ServeMux) error {
 		return fmt.Errorf("read the pages: %w", err)
 	}
 	p.template = parsed
-	mux.HandleFunc("GET /verify", p.form(page{Title: "Confirm your email address", Action: "/verify", Button: "Confirm"}))
+	mux.HandleFunc("GET /verify", p.describe(p.describeVerification))
 	mux.HandleFunc("GET /recover", p.form(page{
-		Title: "Get back into your account", Action: "/recover", Button: "Make a new API key", Recover: true,
+		Title: "Get back into your account", Action: "/recover", Recover: true, Buttons: []button{{Label: "Make a new API key"}},
+		Note: "This ends every API key, session and password that the account has.",
 	}))
+	mux.HandleFunc("GET /email-change", p.describe(p.describeChange))
+	mux.HandleFunc("GET /confirm-recipient", p.describe(p.describeRecipient))
+	mux.HandleFunc("GET /unsubscribe", p.describe(p.describeSubscription))
 	mux.HandleFunc("POST /verify", p.use("account.verify", p.verify))
 	mux.HandleFunc("POST /recover", p.use("account.recover", p.recover))
+	mux.HandleFunc("POST /email-change", p.use(actionApproveChange, p.answerChange))
+	mux.HandleFunc("POST /confirm-recipient", p.use(actionConfirm, p.answerRecipient))
+	mux.HandleFunc("POST /unsubscribe", p.use(actionUnsubscribe, p.unsubscribe))
 	return nil
 }
 
@@ -78,6 +99,25 @@ func (p *pages) form(shown page) http.HandlerFunc {
 	}
 }
 
+// describe shows the form of a link whose token says what the form is about. A token that
+// is not valid gets the same form without facts, which says so when it is sent.
+func (p *pages) describe(describe func(ctx context.Context, token string) (page, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if wait := p.addresses.Count(rest.Network(rest.RequestOf(r.Context()).Address)); wait > 0 {
+			p.fail(w, r, rest.ErrTooMany("Too many requests from this address", wait))
+			return
+		}
+		token := r.URL.Query().Get("token")
+		shown, err := describe(r.Context(), token)
+		if err != nil && vigil.ErrorCode(err) != vigil.CodeInvalid {
+			p.fail(w, r, err)
+			return
+		}
+		shown.Action, shown.Token = r.URL.Path, token
+		p.show(w, r, http.StatusOK, shown)
+	}
+}
+
 // use does what a form asks for and shows what became of it.
 func (p *pages) use(action string, act func(http.ResponseWriter, *http.Request) (page, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -86,6 +126,7 @@ func (p *pages) use(action string, act func(http.ResponseWriter, *http.Request) 
 			p.fail(w, r, rest.ErrTooMany("Too many requests from this address", wait))
 			return
 		}
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(formDeadline)) //nolint:forbidigo // a deadline of the real connection
 		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 		if err := r.ParseForm(); err != nil {
 			p.fail(w, r, vigil.Errorf(vigil.CodeInvalid, "The form could not be read."))
@@ -100,14 +141,6 @@ func (p *pages) use(action string, act func(http.ResponseWriter, *http.Request) 
 	}
 }
 
-func (p *pages) verify(_ http.ResponseWriter, r *http.Request) (page, error) {
-	user, err := p.verifications.use(r.Context(), r.PostForm.Get("token"))
-	if err != nil {
-		return page{}, err
-	}
-	return page{Title: "Confirmed", Message: user.Email + " is the address of your account."}, nil
-}
-
 func (p *pages) recover(_ http.ResponseWriter, r *http.Request) (page, error) {
 	ctx := r.Context()
 	plain, key, err := NewKey("recovery")
@@ -118,6 +151,9 @@ func (p *pages) recover(_ http.ResponseWriter, r *http.Request) (page, error) {
 	if password := r.PostForm.Get("password"); password != "" {
 		if n := utf8.RuneCountInString(password); n < minPassword || n > maxPassword {
 			return page{}, vigil.Invalid("password", "must have from %d to %d characters; go back and choose another", minPassword, maxPassword)
+		}
+		if err := p.store.CheckRecovery(ctx, hashToken(r.PostForm.Get("token"))); err != nil {
+			return page{}, err
 		}
 		if hash, err = p.passwords.hash(ctx, password); err != nil {
 			return page{}, err

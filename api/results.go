@@ -15,8 +15,9 @@ const tagResults = "Results"
 
 // resultStore reads the results of checks.
 type resultStore interface {
-	Results(ctx context.Context, orgID, checkID uuid.UUID, filter vigil.ResultFilter) ([]vigil.Result, int, error)
+	Results(ctx context.Context, orgID, checkID uuid.UUID, filter vigil.ResultFilter) ([]vigil.Result, vigil.Extent, error)
 	Uptime(ctx context.Context, orgID, checkID uuid.UUID, period time.Duration) (vigil.Uptime, error)
+	summaryStore
 }
 
 type results struct{ store resultStore }
@@ -57,6 +58,7 @@ func (res *results) register(r *rest.Registrar) {
 		Method: http.MethodGet, Path: "/v1/checks/{id}/uptime", ID: "get-uptime", Tag: tagResults, Resource: resourceCheck,
 		Summary: "Get the uptime of a check over a period",
 	}, res.uptime)
+	res.registerDays(r)
 }
 
 type resultsInput struct {
@@ -65,6 +67,7 @@ type resultsInput struct {
 	To      rest.Optional[time.Time] `query:"to" doc:"Results taken before this instant."`
 	Region  string                   `query:"region" doc:"Results of one region, by its key or an alias."`
 	Success rest.Optional[bool]      `query:"success" doc:"Only successes, or only failures."`
+	Cursor  string                   `query:"cursor" maxLength:"2000" doc:"The next_cursor of a page, to get the page after it: as fast on the last page as on the first. Send the same filters again; not together with offset."`
 	Limit   int64                    `query:"limit" default:"100" minimum:"1" doc:"How many to show. More than 1000 is read as 1000. A page of very large results (8 MiB) has fewer: go on at offset plus the number of results received."`
 	Offset  int64                    `query:"offset" default:"0" minimum:"0" doc:"How many to pass over, counted from the newest."`
 }
@@ -75,7 +78,6 @@ const maxResults = 1000
 func (in *resultsInput) filter() (vigil.ResultFilter, error) {
 	filter := vigil.ResultFilter{
 		From: in.From.Pointer(), To: in.To.Pointer(), Success: in.Success.Pointer(),
-		Page: vigil.Page{Limit: int(min(in.Limit, maxResults)), Offset: int(in.Offset)},
 	}
 	if filter.From != nil && filter.To != nil && filter.To.Before(*filter.From) {
 		return filter, vigil.Invalid("to", "must not be before from")
@@ -90,6 +92,20 @@ func (in *resultsInput) filter() (vigil.ResultFilter, error) {
 	return filter, nil
 }
 
+// open returns the page of the list that the filters select.
+func (in *resultsInput) open(check uuid.UUID) (vigil.Page, *rest.Cursor, error) {
+	query := rest.ListQuery{PageQuery: rest.PageQuery{Limit: in.Limit, Offset: in.Offset}, Cursor: in.Cursor}
+	return query.Open(maxResults, "results", check.String(), optionalTime(in.From), optionalTime(in.To), in.Region, optional(in.Success))
+}
+
+// optionalTime writes a parameter for the binding of a cursor.
+func optionalTime(value rest.Optional[time.Time]) string {
+	if set := value.Pointer(); set != nil {
+		return set.UTC().Format(time.RFC3339Nano)
+	}
+	return ""
+}
+
 func (res *results) list(ctx context.Context, in *resultsInput) (*rest.Listing[resultView], error) {
 	id, err := in.Parse(resourceCheck)
 	if err != nil {
@@ -99,11 +115,16 @@ func (res *results) list(ctx context.Context, in *resultsInput) (*rest.Listing[r
 	if err != nil {
 		return nil, err
 	}
-	rows, total, err := res.store.Results(ctx, rest.CallerOf(ctx).Org.ID, id, filter)
+	page, cursor, err := in.open(id)
 	if err != nil {
 		return nil, err
 	}
-	return rest.NewListing(rows, total, showResult), nil
+	filter.Page = page
+	rows, extent, err := res.store.Results(ctx, rest.CallerOf(ctx).Org.ID, id, filter)
+	if err != nil {
+		return nil, err
+	}
+	return rest.NewPage(rows, extent, cursor, showResult), nil
 }
 
 // UptimeNumbers are the numbers of a period, of all regions or of one.

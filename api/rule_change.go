@@ -26,6 +26,7 @@ type RuleMembers struct {
 	NotifyOn               rest.Field[vigil.NotifyOn]     `json:"notify_on,omitzero" enum:"unhealthy,healthy,both" doc:"Whether to notify when an incident opens, when it resolves by itself, or both."`
 	RegionPolicy           rest.Field[vigil.RegionPolicy] `json:"region_policy,omitzero" enum:"any,majority,all" doc:"In how many of the regions that have a vote the rule must fire: one, more than half, or all."`
 	Enabled                rest.Field[bool]               `json:"enabled,omitzero"`
+	Labels                 rest.Field[vigil.Labels]       `json:"labels,omitzero" doc:"Replaces all labels: up to 20 names and values. A name has 1 to 63 characters of a-z, 0-9, ., _, / and -; a value has up to 200."`
 
 	ID        any `json:"id,omitempty" readOnly:"true" doc:"Ignored."`
 	CheckID   any `json:"check_id,omitempty" readOnly:"true" doc:"Ignored."`
@@ -64,9 +65,11 @@ func (c *channelIDs) Resolve(huma.Context, *huma.PathBuffer) []error {
 // clean brings the name into the form in which it is stored.
 func (m *RuleMembers) clean() (err error) {
 	if m.Name.Given {
-		m.Name.Value, err = rest.CleanName("name", m.Name.Value)
+		if m.Name.Value, err = rest.CleanName("name", m.Name.Value); err != nil {
+			return err
+		}
 	}
-	return err
+	return m.Labels.Value.Validate()
 }
 
 // condition reads every member that can say when a rule fires. What is of the
@@ -116,5 +119,8 @@ func (m *RuleMembers) apply(rule *vigil.Rule) {
 	}
 	if m.Enabled.Given {
 		rule.Enabled = m.Enabled.Value
+	}
+	if m.Labels.Given {
+		rule.Labels = m.Labels.Value
 	}
 }

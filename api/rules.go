@@ -19,7 +19,9 @@ const (
 // ruleStore keeps alert rules.
 type ruleStore interface {
 	CreateRule(ctx context.Context, rule vigil.Rule) (vigil.Rule, error)
-	Rules(ctx context.Context, orgID, checkID uuid.UUID, page vigil.Page) ([]vigil.Rule, int, error)
+	Rules(ctx context.Context, orgID uuid.UUID, filter vigil.RuleFilter) ([]vigil.Rule, vigil.Extent, error)
+	CheckRules(ctx context.Context, orgID, checkID uuid.UUID, page vigil.Page) ([]vigil.Rule, vigil.Extent, error)
+	RuleByID(ctx context.Context, orgID, id uuid.UUID) (vigil.Rule, error)
 	Rule(ctx context.Context, orgID, checkID, id uuid.UUID) (vigil.Rule, error)
 	UpdateRule(ctx context.Context, orgID, checkID, id uuid.UUID, change func(*vigil.Rule) error) (vigil.Rule, error)
 	DeleteRule(ctx context.Context, orgID, checkID, id uuid.UUID) error
@@ -43,6 +45,7 @@ type alertRuleView struct {
 	NotifyOn               vigil.NotifyOn       `json:"notify_on" enum:"unhealthy,healthy,both" default:"unhealthy" doc:"Whether to notify when an incident opens, when it resolves by itself, or both."`
 	RegionPolicy           vigil.RegionPolicy   `json:"region_policy" enum:"any,majority,all" default:"any" doc:"In how many of the regions that have a vote the rule must fire: one, more than half, or all."`
 	Enabled                bool                 `json:"enabled" default:"true"`
+	Labels                 map[string]string    `json:"labels" doc:"Names and values that you give, to group and to filter."`
 	CreatedAt              time.Time            `json:"created_at"`
 	UpdatedAt              time.Time            `json:"updated_at"`
 }
@@ -62,7 +65,7 @@ type conditionView struct {
 func showRule(r vigil.Rule) alertRuleView {
 	view := alertRuleView{
 		ID: r.ID, CheckID: r.CheckID, Name: r.Name, Condition: conditionView(r.Condition),
-		NotificationChannelIDs: r.Channels, NotifyOn: r.NotifyOn, RegionPolicy: r.Policy, Enabled: r.Enabled,
+		NotificationChannelIDs: r.Channels, NotifyOn: r.NotifyOn, RegionPolicy: r.Policy, Enabled: r.Enabled, Labels: labelsView(r.Labels),
 		CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
 	}
 	if conditionType, threshold, ok := r.Condition.Reference(); ok {
@@ -126,11 +129,12 @@ func (a *rules) register(r *rest.Registrar) {
 		Audit: "rule.delete", Resource: resourceRule, Status: http.StatusNoContent,
 		Summary: "Delete an alert rule",
 	}, a.delete)
+	a.registerAll(r)
 }
 
 type rulesInput struct {
 	rest.IDPath
-	rest.PageQuery
+	rest.ListQuery
 }
 
 func (a *rules) list(ctx context.Context, in *rulesInput) (*rest.Listing[alertRuleView], error) {
@@ -138,11 +142,15 @@ func (a *rules) list(ctx context.Context, in *rulesInput) (*rest.Listing[alertRu
 	if err != nil {
 		return nil, err
 	}
-	rows, total, err := a.store.Rules(ctx, rest.CallerOf(ctx).Org.ID, check, in.Page())
+	page, cursor, err := in.Open(rest.MaxPage, "rules", check.String())
 	if err != nil {
 		return nil, err
 	}
-	return rest.NewListing(rows, total, showRule), nil
+	rows, extent, err := a.store.CheckRules(ctx, rest.CallerOf(ctx).Org.ID, check, page)
+	if err != nil {
+		return nil, err
+	}
+	return rest.NewPage(rows, extent, cursor, showRule), nil
 }
 
 type createRuleInput struct {

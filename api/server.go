@@ -59,10 +59,12 @@ func assemble(deps Deps) *Server {
 	passwords := newPasswords()
 	mail := &accountMail{
 		store: store, mailer: deps.Mailer, tasks: s.mails, publicURL: config.PublicURL, now: deps.Now,
-		window: rest.NewRateWindow(mailsPerHour, time.Hour, deps.Now),
 	}
-	logins := logins{store: store, passwords: passwords}
+	logins := logins{store: store, passwords: passwords, tasks: s.background}
 	addresses := rest.NewRateWindow(config.AddressRate, time.Minute, deps.Now)
+	if deps.PrivateTargets != nil {
+		addresses.Unless(deps.PrivateTargets.Open)
+	}
 	limiter := rest.NewLimiter(store, plans.rate, deps.Now)
 
 	r := &rest.Registrar{API: newAPI(mux), Repeats: store, Note: func(ctx context.Context) error { return store.RecordAudit(ctx) }}
@@ -75,11 +77,12 @@ func assemble(deps Deps) *Server {
 	checks := &checks{store: store, types: deps.Probes, plans: plans, notifier: notifier, mailer: deps.Mailer, loads: loads, now: deps.Now}
 	runs := &checkRuns{store: store, loops: deps.Loops, plans: plans, loads: loads}
 	for _, resource := range []interface{ register(r *rest.Registrar) }{
-		&system{store: store, temporal: deps.Temporal, version: config.Version, loads: loads},
-		&accounts{store: store, auth: auth, passwords: passwords, logins: logins, mail: mail, tasks: s.background, tier: config.SignupTier},
+		newSystem(deps, loads),
+		&accounts{store: store, auth: auth, passwords: passwords, logins: logins, mail: mail, tasks: s.background, tier: config.SignupTier,
+			signups: signupLimits{perAddress: config.UnverifiedPerAddress, total: config.UnverifiedTotal, targets: deps.PrivateTargets}},
 		verifications,
 		&auditLog{store: store},
-		&apiKeys{store: store, auth: auth, now: deps.Now},
+		&apiKeys{store: store, auth: auth, mail: mail, now: deps.Now},
 		newRegions(store, deps.Now),
 		checks,
 		&results{store: store},
@@ -91,7 +94,7 @@ func assemble(deps Deps) *Server {
 		&checkRegions{store: store, loops: deps.Loops, links: links},
 		&usage{store: store, plans: plans},
 		&rules{store: store, notifier: notifier},
-		newChannels(store, deps, notifier),
+		newChannels(store, deps, notifier, s.mails),
 		templateVariables{},
 		&incidents{store: store, workflows: deps.Incidents, links: links},
 		&timelines{store: store, links: links},
@@ -100,10 +103,24 @@ func assemble(deps Deps) *Server {
 	} {
 		resource.register(r)
 	}
-	s.pages = &pages{store: store, verifications: verifications, auth: auth, passwords: passwords, addresses: addresses}
+	s.pages = &pages{
+		store: store, verifications: verifications, recipients: store, auth: auth, passwords: passwords, addresses: addresses,
+	}
 	s.codec = newCodecEndpoint(deps, auth, addresses)
-	s.handler = rest.Observe(rest.Measure(rest.Routed(mux), deps.Now, deps.Answered), deps.Log, config.TrustedProxies)
+	measured := rest.Measure(rest.Routed(mux), deps.Now, deps.Answered)
+	guarded := rest.GuardPrivate(measured, deps.PrivateTargets, config.TrustedProxies, ownOriginRule()...)
+	s.handler = rest.Observe(guarded, deps.Log, config.TrustedProxies, cmp.Or(config.WriteDeadline, writeDeadline))
 	return s
+}
+
+// writeDeadline is how long a client may take to read a part of an answer.
+const writeDeadline = 2 * time.Minute
+
+// ownOriginRule are the beginnings of the paths that pages of other origins may post to:
+// the codec endpoint checks origins itself, and the forms of mailed links, which some
+// browsers send without their origin, need a token that no other page knows.
+func ownOriginRule() []string {
+	return []string{"/codec", "/verify", "/recover", "/email-change", "/confirm-recipient", "/unsubscribe"}
 }
 
 // ServeHTTP answers one request.

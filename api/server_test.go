@@ -232,6 +232,22 @@ func (c *client) signup(t *testing.T) account {
 	}
 }
 
+// signupWithPassword makes an account with a password, and a key of it.
+func (c *client) signupWithPassword(t *testing.T, password string) account {
+	t.Helper()
+	email := fmt.Sprintf("grace%d@example.com", serial.Add(1))
+	data := c.want(t, http.StatusCreated, http.MethodPost, "/v1/auth/signup",
+		map[string]any{"email": email, "password": password, "name": "Grace", "organization_name": "Mark I"}).data(t)
+	org, _ := data["organization"].(map[string]any)
+	user, _ := data["user"].(map[string]any)
+	session := c.as(text(data, "token"))
+	key := text(session.want(t, http.StatusCreated, http.MethodPost, "/v1/api-keys", map[string]any{"name": "first"}).data(t), "api_key")
+	return account{
+		client: c.as(key), key: key, email: email,
+		org: uuid.MustParse(text(org, "id")), user: uuid.MustParse(text(user, "id")),
+	}
+}
+
 // tier moves an account to a tier and gives it a fresh key, since the tier of a
 // known one is cached for some seconds.
 func (b *testServer) tier(t *testing.T, a account, tier vigil.Tier) account {

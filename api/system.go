@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -31,6 +32,25 @@ type system struct {
 	temporal func(ctx context.Context) error // nil leaves Temporal out
 	version  string
 	loads    *loads
+	targets  rest.PrivateTargets // nil: not shown
+	cache    *cache[readiness]
+}
+
+// readyTTL is how long the answer of /ready is used: it needs no credential, and asks the
+// database and Temporal.
+const readyTTL = time.Second
+
+// readiness is an answer of /ready.
+type readiness struct {
+	view readyView
+	err  error // not ready
+}
+
+func newSystem(deps Deps, loads *loads) *system {
+	return &system{
+		store: deps.Store, temporal: deps.Temporal, version: deps.Config.Version, loads: loads, targets: deps.PrivateTargets,
+		cache: newCache[readiness](readyTTL, 1, deps.Now),
+	}
 }
 
 type welcomeView struct {
@@ -51,6 +71,8 @@ type readyView struct {
 	Temporal   string `json:"temporal" example:"ok"`
 	Regions    string `json:"regions" doc:"How many regions have a worker." example:"33 of 33 online"`
 	Probing    string `json:"probing" doc:"Whether probing keeps up: \"ok\", or the regions whose slots are late. A late region is no reason to take this process out of service: reads, acknowledgements and deletes go on." example:"ok"`
+
+	PrivateTargets string `json:"private_targets,omitempty" doc:"Whether private addresses can be checked: \"open\", \"refused\", or why they are refused since a proxy was noticed." example:"refused"`
 }
 
 func (y *system) register(r *rest.Registrar) {
@@ -77,12 +99,37 @@ func (y *system) register(r *rest.Registrar) {
 	}, y.ready)
 }
 
-// ready checks everything that the platform needs.
+// ready answers what was checked within the last second, or checks again.
 func (y *system) ready(ctx context.Context, _ *struct{}) (*rest.Answer[readyView], error) {
+	known, err := y.cache.get(ctx, "", func(ctx context.Context) (readiness, error) {
+		view, err := y.check(ctx)
+		return readiness{view, err}, nil
+	})
+	if err = cmp.Or(err, known.err); err != nil {
+		return nil, err
+	}
+	return rest.NewAnswer(known.view), nil
+}
+
+// describeTargets says whether private addresses can be checked.
+func (y *system) describeTargets() string {
+	switch {
+	case y.targets == nil:
+		return ""
+	case y.targets.Closed() != "":
+		return y.targets.Closed()
+	case y.targets.Open():
+		return "open"
+	}
+	return "refused"
+}
+
+// check checks everything that the platform needs.
+func (y *system) check(ctx context.Context) (readyView, error) {
 	ctx, cancel := context.WithTimeout(ctx, readyDeadline)
 	defer cancel()
 	const ok = "ok"
-	view := readyView{Status: "ready", Database: ok, Migrations: ok, Temporal: ok}
+	view := readyView{Status: "ready", Database: ok, Migrations: ok, Temporal: ok, PrivateTargets: y.describeTargets()}
 	ready := true
 	if err := y.store.Ready(ctx); err != nil {
 		ready = false
@@ -105,14 +152,16 @@ func (y *system) ready(ctx context.Context, _ *struct{}) (*rest.Answer[readyView
 	view.Regions = strconv.Itoa(online) + " of " + strconv.Itoa(len(vigil.Regions())) + " online"
 	view.Probing = describeLoad(y.loads.overloaded(ctx))
 	if ready && online > 0 {
-		return rest.NewAnswer(view), nil
+		return view, nil
 	}
-	return nil, &vigil.Error{
-		Code:    vigil.CodeUnavailable,
-		Message: "The platform is not ready; the details say which part.",
-		Details: map[string]any{
-			"database": view.Database, "migrations": view.Migrations, "temporal": view.Temporal, "regions": view.Regions, "probing": view.Probing,
-		},
+	details := map[string]any{
+		"database": view.Database, "migrations": view.Migrations, "temporal": view.Temporal, "regions": view.Regions, "probing": view.Probing,
+	}
+	if view.PrivateTargets != "" {
+		details["private_targets"] = view.PrivateTargets
+	}
+	return view, &vigil.Error{
+		Code: vigil.CodeUnavailable, Message: "The platform is not ready; the details say which part.", Details: details,
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"vigil"
 	"vigil/api"
@@ -79,11 +80,14 @@ func TestReady(t *testing.T) {
 		t.Errorf("without a worker: %s", a.raw)
 	}
 	b.works(t, "w1", "eu-central-fra")
+	b.want(t, http.StatusServiceUnavailable, http.MethodGet, "/ready", nil) // the answer is used for a second
+	b.clock.advance(time.Second)
 	data := b.want(t, http.StatusOK, http.MethodGet, "/ready", nil).data(t)
 	if data["database"] != "ok" || data["migrations"] != "ok" || data["temporal"] != "ok" || data["regions"] != "1 of 33 online" {
 		t.Errorf("ready: %v", data)
 	}
 	temporal = errors.New("connection refused")
+	b.clock.advance(time.Second)
 	if a := b.want(t, http.StatusServiceUnavailable, http.MethodGet, "/ready", nil); a.detail("temporal") != "unreachable" {
 		t.Errorf("without Temporal: %s", a.raw)
 	}

@@ -55,6 +55,7 @@ func belongings(t *testing.T, b *testServer, a account) map[string]string {
 		"/v1/checks":                e.check.String(),
 		"/v1/api-keys":              text(key, "id"),
 		"/v1/notification-channels": e.channel.String(),
+		"/v1/alert-rules":           e.rule.String(),
 		"/v1/incidents":             incident.String(),
 		"/v1/deliveries":            deliveries[0].ID.String(),
 		"ruleID":                    e.rule.String(),

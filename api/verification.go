@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -18,8 +19,11 @@ type verificationStore interface {
 	User(ctx context.Context, id uuid.UUID) (vigil.User, error)
 	Organization(ctx context.Context, id uuid.UUID) (vigil.Organization, error)
 	PendingEmail(ctx context.Context, userID uuid.UUID) (string, error)
-	VerifyEmail(ctx context.Context, hash []byte) (user vigil.User, previous string, err error)
-	SetPassword(ctx context.Context, userID uuid.UUID, hash string) (vigil.User, error)
+	VerificationInfo(ctx context.Context, hash []byte) (vigil.VerificationInfo, error)
+	// VerifyEmail ends everything that gave access to the account before, with end.
+	VerifyEmail(ctx context.Context, hash []byte, end bool) (user vigil.User, previous string, err error)
+	SetPassword(ctx context.Context, userID uuid.UUID, previous, hash string) (vigil.User, error)
+	emailChangeStore
 }
 
 type verifications struct {
@@ -31,8 +35,13 @@ type verifications struct {
 	tasks     *tasks
 }
 
-type verifyBody struct {
+type tokenBody struct {
 	Token string `json:"token" minLength:"1" maxLength:"200" doc:"The token of the mailed link."`
+}
+
+type verifyBody struct {
+	Token          string `json:"token" minLength:"1" maxLength:"200" doc:"The token of the mailed link."`
+	EndCredentials bool   `json:"end_credentials,omitempty" doc:"End every API key, session, password and pending link that the account has, for an account that someone else made. The address gets a link to sign in."`
 }
 
 type verifiedView struct {
@@ -40,8 +49,33 @@ type verifiedView struct {
 	User    userView `json:"user"`
 }
 
-type emailBody struct {
-	NewEmail string `json:"new_email" format:"email" maxLength:"254" example:"ada@example.org"`
+// inspectedView is what the owner of an address needs to know before confirming it.
+type inspectedView struct {
+	Email          string       `json:"email" format:"email" doc:"The address that the link confirms."`
+	First          bool         `json:"first" doc:"Whether no address of the account was confirmed before."`
+	CreatedAt      time.Time    `json:"created_at" doc:"When the account was made."`
+	CreatedAddress string       `json:"created_address" doc:"IP address that the account was made from; empty when it is not known." example:"192.0.2.1"`
+	Keys           []keySummary `json:"keys" doc:"API keys of the account, newest first, up to 100; none unless first."`
+}
+
+// keySummary identifies a key to its owner.
+type keySummary struct {
+	Name      string    `json:"name" example:"deployment"`
+	KeyPrefix string    `json:"key_prefix" example:"vgl_8mKq2VxT"`
+	CreatedAt time.Time `json:"created_at"`
+}
+
+func showInspected(info vigil.VerificationInfo) inspectedView {
+	view := inspectedView{
+		Email: info.Email, First: !info.User.EmailVerified, Keys: []keySummary{},
+		CreatedAt: info.User.CreatedAt.UTC(), CreatedAddress: info.User.CreatedAddress,
+	}
+	if view.First {
+		for _, key := range info.Keys {
+			view.Keys = append(view.Keys, keySummary{Name: key.Name, KeyPrefix: key.Prefix, CreatedAt: key.CreatedAt.UTC()})
+		}
+	}
+	return view
 }
 
 // pendingView says which address has yet to be confirmed.
@@ -59,7 +93,7 @@ type messageView struct {
 }
 
 type passwordBody struct {
-	CurrentPassword string `json:"current_password,omitempty" maxLength:"128" writeOnly:"true" doc:"Needed when the account has a password."`
+	CurrentPassword string `json:"current_password,omitempty" maxLength:"128" writeOnly:"true" doc:"The present password."`
 	NewPassword     string `json:"new_password" minLength:"8" maxLength:"128" writeOnly:"true"`
 }
 
@@ -70,15 +104,18 @@ func (v *verifications) register(r *rest.Registrar) {
 		Errors:  []int{http.StatusConflict},
 	}, v.verify)
 	rest.Register(r, rest.Operation{
-		Method:      http.MethodPut,
-		Path:        "/v1/auth/email",
-		ID:          "change-email",
-		Tag:         tagAccount,
-		Scope:       vigil.ScopeAdmin,
-		Audit:       "account.email_change",
-		Summary:     "Change the email address",
-		Description: "The address changes when the link that is mailed to it is used; the old address is notified.",
-	}, v.changeEmail)
+		Method: http.MethodPost, Path: "/v1/auth/verify/inspect", ID: "inspect-verification", Tag: tagAccount, Open: true,
+		Audit:       rest.NotAudited,
+		Summary:     "Describe the account behind a verification link",
+		Description: "The token stays valid.",
+	}, func(ctx context.Context, in *struct{ Body tokenBody }) (*rest.Answer[inspectedView], error) {
+		info, err := v.store.VerificationInfo(ctx, hashToken(in.Body.Token))
+		if err != nil {
+			return nil, err
+		}
+		return rest.NewAnswer(showInspected(info)), nil
+	})
+	v.registerEmailChange(r)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodPost, Path: "/v1/auth/resend-verification", ID: "resend-verification", Tag: tagAccount, Scope: vigil.ScopeAdmin,
 		Audit:   "account.resend_verification",
@@ -86,33 +123,42 @@ func (v *verifications) register(r *rest.Registrar) {
 	}, v.resend)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodPost, Path: "/v1/auth/recover", ID: "recover-access", Tag: tagAccount, Open: true, Audit: rest.NotAudited,
-		Summary:     "Send a recovery link",
-		Description: "The answer is the same whether or not an account has the address.",
+		Summary: "Send a recovery link",
+		Description: "The answer is the same whether or not an account has the address. Using the link ends every API key, session, " +
+			"password and pending link that the account had.",
 	}, v.recoverAccess)
 	rest.Register(r, rest.Operation{
-		Method:      http.MethodPut,
-		Path:        "/v1/auth/password",
-		ID:          "change-password",
-		Tag:         tagAccount,
-		Scope:       vigil.ScopeAdmin,
-		Audit:       "account.password_change",
-		Summary:     "Change the password, or set the first one",
-		Description: "Ends every session and returns a new token. API keys are not affected.",
+		Method:  http.MethodPut,
+		Path:    "/v1/auth/password",
+		ID:      "change-password",
+		Tag:     tagAccount,
+		Scope:   vigil.ScopeAdmin,
+		Audit:   "account.password_change",
+		Summary: "Change the password",
+		Description: "Ends every session and returns a new token. API keys are not affected. The owner is mailed. " +
+			"An account without a password gets its first one from a recovery link.",
 	}, v.changePassword)
 }
 
 func (v *verifications) verify(ctx context.Context, in *struct{ Body verifyBody }) (*rest.Answer[verifiedView], error) {
-	user, err := v.use(ctx, in.Body.Token)
+	user, err := v.use(ctx, in.Body.Token, in.Body.EndCredentials)
 	if err != nil {
 		return nil, err
 	}
-	return rest.NewAnswer(verifiedView{Message: "The email address is confirmed.", User: showUser(user)}), nil
+	message := "The email address is confirmed."
+	if in.Body.EndCredentials {
+		message = endedMessage
+	}
+	return rest.NewAnswer(verifiedView{Message: message, User: showUser(user)}), nil
 }
 
-// use makes a mailed address the user's, and notifies the address that it
-// replaces.
-func (v *verifications) use(ctx context.Context, token string) (vigil.User, error) {
-	user, previous, err := v.store.VerifyEmail(ctx, hashToken(token))
+const endedMessage = "The email address is confirmed. Every API key, session and password of the account has ended; " +
+	"a link to sign in was sent to the address."
+
+// use makes a mailed address the user's, and notifies the address that it replaces. With
+// end it ends the access that the account had before, and mails a link to sign in.
+func (v *verifications) use(ctx context.Context, token string, end bool) (vigil.User, error) {
+	user, previous, err := v.store.VerifyEmail(ctx, hashToken(token), end)
 	if err != nil {
 		return vigil.User{}, err
 	}
@@ -120,28 +166,12 @@ func (v *verifications) use(ctx context.Context, token string) (vigil.User, erro
 	if !strings.EqualFold(previous, user.Email) {
 		v.mail.sendReplaced(ctx, previous)
 	}
+	if end {
+		v.tasks.start(ctx, "mail a sign-in link after a verification", func(ctx context.Context) error {
+			return v.mail.recover(ctx, user.Email, "You ended the access of the person who made this account.")
+		})
+	}
 	return user, nil
-}
-
-func (v *verifications) changeEmail(ctx context.Context, in *struct{ Body emailBody }) (*rest.Answer[pendingView], error) {
-	email, err := rest.CleanEmail("new_email", in.Body.NewEmail)
-	if err != nil {
-		return nil, err
-	}
-	user, err := v.store.User(ctx, rest.CallerOf(ctx).User.ID)
-	if err != nil {
-		return nil, err
-	}
-	if email == user.Email && user.EmailVerified {
-		return nil, vigil.Invalid("new_email", "is the account's address already")
-	}
-	switch owner, err := v.store.UserByEmail(ctx, email); {
-	case err == nil && owner.ID != user.ID:
-		return nil, vigil.Invalid("new_email", "already has an account")
-	case err != nil && vigil.ErrorCode(err) != vigil.CodeNotFound:
-		return nil, err
-	}
-	return v.sendPending(ctx, user, email)
 }
 
 func (v *verifications) resend(ctx context.Context, _ *struct{}) (*rest.Answer[pendingView], error) {
@@ -159,18 +189,13 @@ func (v *verifications) resend(ctx context.Context, _ *struct{}) (*rest.Answer[p
 	if email == "" {
 		email = user.Email
 	}
-	return v.sendPending(ctx, user, email)
-}
-
-// sendPending mails a link to an address that is to be confirmed.
-func (v *verifications) sendPending(ctx context.Context, user vigil.User, email string) (*rest.Answer[pendingView], error) {
-	if wait := v.mail.window.Count(user.ID.String()); wait > 0 {
-		return nil, rest.ErrTooMany("This account asked for many mails", wait)
+	if err := v.mail.admit(ctx, vigil.LinkQuotas(user.ID, email)); err != nil {
+		return nil, err
 	}
 	if err := v.mail.sendVerification(ctx, user, email); err != nil {
 		return nil, err
 	}
-	return rest.NewAnswer(pendingView{Message: "A link to confirm the address was sent to it.", PendingEmail: &email}), nil
+	return rest.NewAnswer(pendingView{Message: sentToNew, PendingEmail: &email}), nil
 }
 
 // recoverAccess answers at once and the same in every case; whether there is an
@@ -191,23 +216,26 @@ func (v *verifications) changePassword(ctx context.Context, in *struct{ Body pas
 	if err != nil {
 		return nil, err
 	}
-	if user.PasswordHash != "" {
-		ok, err := v.logins.try(ctx, user.Email, user, in.Body.CurrentPassword)
-		if err != nil {
-			return nil, err
-		}
-		if !ok {
-			return nil, vigil.Invalid("current_password", "is not the account's password")
-		}
+	if user.PasswordHash == "" {
+		return nil, vigil.Errorf(vigil.CodeForbidden,
+			"The account has no password, and an API key alone cannot set one. POST /v1/auth/recover mails a link that can.")
+	}
+	ok, err := v.logins.try(ctx, user.Email, user, in.Body.CurrentPassword)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, vigil.Invalid("current_password", "is not the account's password")
 	}
 	hash, err := v.passwords.hash(ctx, in.Body.NewPassword)
 	if err != nil {
 		return nil, err
 	}
-	if user, err = v.store.SetPassword(ctx, user.ID, hash); err != nil {
+	if user, err = v.store.SetPassword(ctx, user.ID, user.PasswordHash, hash); err != nil {
 		return nil, err
 	}
 	v.auth.forgetUser(user.ID)
+	v.mail.passwordChanged(ctx, user)
 	org, err := v.store.Organization(ctx, user.OrgID)
 	if err != nil {
 		return nil, err

@@ -211,6 +211,51 @@ func (e AssertionSource) Valid() bool {
 	}
 }
 
+// Defines values for BulkResultAction.
+const (
+	BulkResultActionDelete  BulkResultAction = "delete"
+	BulkResultActionDisable BulkResultAction = "disable"
+	BulkResultActionEnable  BulkResultAction = "enable"
+	BulkResultActionSet     BulkResultAction = "set"
+)
+
+// Valid indicates whether the value is a known member of the BulkResultAction enum.
+func (e BulkResultAction) Valid() bool {
+	switch e {
+	case BulkResultActionDelete:
+		return true
+	case BulkResultActionDisable:
+		return true
+	case BulkResultActionEnable:
+		return true
+	case BulkResultActionSet:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for BulkSelectorHealth.
+const (
+	BulkSelectorHealthHealthy   BulkSelectorHealth = "healthy"
+	BulkSelectorHealthUnhealthy BulkSelectorHealth = "unhealthy"
+	BulkSelectorHealthUnknown   BulkSelectorHealth = "unknown"
+)
+
+// Valid indicates whether the value is a known member of the BulkSelectorHealth enum.
+func (e BulkSelectorHealth) Valid() bool {
+	switch e {
+	case BulkSelectorHealthHealthy:
+		return true
+	case BulkSelectorHealthUnhealthy:
+		return true
+	case BulkSelectorHealthUnknown:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ChatChannelType.
 const (
 	ChatChannelTypeChat ChatChannelType = "chat"
@@ -283,6 +328,30 @@ func (e CheckType) Valid() bool {
 	case CheckTypeTcp:
 		return true
 	case CheckTypeThroughput:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for CheckBulkRequestAction.
+const (
+	CheckBulkRequestActionDelete  CheckBulkRequestAction = "delete"
+	CheckBulkRequestActionDisable CheckBulkRequestAction = "disable"
+	CheckBulkRequestActionEnable  CheckBulkRequestAction = "enable"
+	CheckBulkRequestActionSet     CheckBulkRequestAction = "set"
+)
+
+// Valid indicates whether the value is a known member of the CheckBulkRequestAction enum.
+func (e CheckBulkRequestAction) Valid() bool {
+	switch e {
+	case CheckBulkRequestActionDelete:
+		return true
+	case CheckBulkRequestActionDisable:
+		return true
+	case CheckBulkRequestActionEnable:
+		return true
+	case CheckBulkRequestActionSet:
 		return true
 	default:
 		return false
@@ -1153,33 +1222,6 @@ func (e LoopState) Valid() bool {
 	}
 }
 
-// Defines values for LoopTurnReason.
-const (
-	Budget    LoopTurnReason = "budget"
-	EverySlot LoopTurnReason = "every_slot"
-	Growing   LoopTurnReason = "growing"
-	Kept      LoopTurnReason = "kept"
-	Window    LoopTurnReason = "window"
-)
-
-// Valid indicates whether the value is a known member of the LoopTurnReason enum.
-func (e LoopTurnReason) Valid() bool {
-	switch e {
-	case Budget:
-		return true
-	case EverySlot:
-		return true
-	case Growing:
-		return true
-	case Kept:
-		return true
-	case Window:
-		return true
-	default:
-		return false
-	}
-}
-
 // Defines values for NewKeyScopes.
 const (
 	NewKeyScopesAdmin   NewKeyScopes = "admin"
@@ -1624,6 +1666,57 @@ func (e WelcomeStatus) Valid() bool {
 	}
 }
 
+// Defines values for ListChecksParamsHealth.
+const (
+	ListChecksParamsHealthHealthy   ListChecksParamsHealth = "healthy"
+	ListChecksParamsHealthUnhealthy ListChecksParamsHealth = "unhealthy"
+	ListChecksParamsHealthUnknown   ListChecksParamsHealth = "unknown"
+)
+
+// Valid indicates whether the value is a known member of the ListChecksParamsHealth enum.
+func (e ListChecksParamsHealth) Valid() bool {
+	switch e {
+	case ListChecksParamsHealthHealthy:
+		return true
+	case ListChecksParamsHealthUnhealthy:
+		return true
+	case ListChecksParamsHealthUnknown:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ListChecksParamsSort.
+const (
+	CreatedAt      ListChecksParamsSort = "created_at"
+	MinusCreatedAt ListChecksParamsSort = "-created_at"
+	MinusName      ListChecksParamsSort = "-name"
+	MinusUpdatedAt ListChecksParamsSort = "-updated_at"
+	Name           ListChecksParamsSort = "name"
+	UpdatedAt      ListChecksParamsSort = "updated_at"
+)
+
+// Valid indicates whether the value is a known member of the ListChecksParamsSort enum.
+func (e ListChecksParamsSort) Valid() bool {
+	switch e {
+	case CreatedAt:
+		return true
+	case MinusCreatedAt:
+		return true
+	case MinusName:
+		return true
+	case MinusUpdatedAt:
+		return true
+	case Name:
+		return true
+	case UpdatedAt:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for GetUptimeParamsPeriod.
 const (
 	GetUptimeParamsPeriodN1h  GetUptimeParamsPeriod = "1h"
@@ -1714,6 +1807,9 @@ type AlertRule struct {
 	Enabled       bool               `json:"enabled"`
 	Id            openapi_types.UUID `json:"id"`
 
+	// Labels Names and values that you give, to group and to filter.
+	Labels map[string]string `json:"labels"`
+
 	// Name Examples: Three failures in a row
 	Name string `json:"name"`
 
@@ -1761,6 +1857,9 @@ type AlertRuleCreate struct {
 
 	// Id Ignored.
 	Id *openapi_types.UUID `json:"id,omitempty"`
+
+	// Labels Replaces all labels: up to 20 names and values. A name has 1 to 63 characters of a-z, 0-9, ., _, / and -; a value has up to 200.
+	Labels *map[string]string `json:"labels,omitempty"`
 
 	// Name Examples: Three failures in a row
 	Name string `json:"name"`
@@ -1824,6 +1923,9 @@ type AlertRuleUpdate struct {
 
 	// Id Ignored.
 	Id *openapi_types.UUID `json:"id,omitempty"`
+
+	// Labels Replaces all labels: up to 20 names and values. A name has 1 to 63 characters of a-z, 0-9, ., _, / and -; a value has up to 200.
+	Labels *map[string]string `json:"labels,omitempty"`
 
 	// Name Examples: Three failures in a row
 	Name *string `json:"name,omitempty"`
@@ -1984,6 +2086,73 @@ type BasicAuth struct {
 	Username string `json:"username"`
 }
 
+// BulkCheck defines model for BulkCheck.
+type BulkCheck struct {
+	Changed bool               `json:"changed"`
+	Id      openapi_types.UUID `json:"id"`
+	Name    string             `json:"name"`
+}
+
+// BulkMembers defines model for BulkMembers.
+type BulkMembers struct {
+	// AddLabels Labels to add, or to give another value. The others stay.
+	AddLabels       *map[string]string `json:"add_labels,omitempty"`
+	Enabled         *bool              `json:"enabled,omitempty"`
+	IntervalSeconds *int64             `json:"interval_seconds,omitempty"`
+
+	// Labels Replaces all labels.
+	Labels *map[string]string `json:"labels,omitempty"`
+
+	// Regions Keys or aliases of the regions that the checks run in.
+	Regions *[]string `json:"regions,omitempty"`
+
+	// RemoveLabels Keys of labels to remove.
+	RemoveLabels        *[]string `json:"remove_labels,omitempty"`
+	SimultaneousRegions *bool     `json:"simultaneous_regions,omitempty"`
+}
+
+// BulkResult defines model for BulkResult.
+type BulkResult struct {
+	Action BulkResultAction `json:"action"`
+
+	// Changed How many of them changed, or would have; the others were like that before.
+	Changed int64 `json:"changed"`
+
+	// Checks The selected checks.
+	Checks []BulkCheck `json:"checks"`
+	DryRun bool        `json:"dry_run"`
+
+	// Matched How many checks were selected.
+	Matched int64 `json:"matched"`
+}
+
+// BulkResultAction defines model for BulkResult.Action.
+type BulkResultAction string
+
+// BulkResultAnswer defines model for BulkResultAnswer.
+type BulkResultAnswer struct {
+	Data BulkResult `json:"data"`
+}
+
+// BulkSelector defines model for BulkSelector.
+type BulkSelector struct {
+	Enabled *bool               `json:"enabled,omitempty"`
+	Health  *BulkSelectorHealth `json:"health,omitempty"`
+
+	// Labels Labels that the check has: key=value, or key for any value.
+	Labels *[]string `json:"labels,omitempty"`
+
+	// Query A part of the name or the target, in any case.
+	Query *string `json:"query,omitempty"`
+
+	// Region A region that the check runs in, by its key or an alias.
+	Region *string `json:"region,omitempty"`
+	Type   *string `json:"type,omitempty"`
+}
+
+// BulkSelectorHealth defines model for BulkSelector.Health.
+type BulkSelectorHealth string
+
 // ChatChannel What makes a channel of type chat.
 type ChatChannel struct {
 	Config ChatConfig      `json:"config"`
@@ -2030,6 +2199,9 @@ type Check struct {
 	// Examples: 60
 	IntervalSeconds int64 `json:"interval_seconds"`
 
+	// Labels Names and values that you give, to group and to filter.
+	Labels map[string]string `json:"labels"`
+
 	// LastChecked When the latest result was taken; null before the first one.
 	LastChecked *time.Time `json:"last_checked"`
 
@@ -2042,6 +2214,9 @@ type Check struct {
 
 	// SimultaneousRegions Whether all regions probe at the same instants; otherwise they are spread evenly over the interval.
 	SimultaneousRegions bool `json:"simultaneous_regions"`
+
+	// Summary How the check did lately; in a list with summary=true only.
+	Summary *CheckSummary `json:"summary,omitempty"`
 
 	// Type How the target is probed.
 	//
@@ -2063,6 +2238,27 @@ type CheckType string
 type CheckAnswer struct {
 	Data Check `json:"data"`
 }
+
+// CheckBulkRequest defines model for CheckBulkRequest.
+type CheckBulkRequest struct {
+	// Action What to do with each check; set changes its members.
+	Action CheckBulkRequestAction `json:"action"`
+
+	// DryRun Find every error, and change nothing.
+	DryRun *bool `json:"dry_run,omitempty"`
+
+	// Ids The checks to change. Give either ids or selector.
+	Ids *[]string `json:"ids,omitempty"`
+
+	// Members What set changes.
+	Members *BulkMembers `json:"members,omitempty"`
+
+	// Selector Selects the checks to change, as the parameters of the list do. It must not be empty, and select 1000 checks at most.
+	Selector *BulkSelector `json:"selector,omitempty"`
+}
+
+// CheckBulkRequestAction What to do with each check; set changes its members.
+type CheckBulkRequestAction string
 
 // CheckCreate Examples: {"config":{"expected_status_code":200,"timeout_seconds":10,"url":"https://example.com/"},"interval_seconds":60,"name":"Home page","regions":["us-east-1"],"type":"https"}
 type CheckCreate struct {
@@ -2087,6 +2283,9 @@ type CheckCreate struct {
 	// Examples: 60
 	IntervalSeconds int64 `json:"interval_seconds"`
 
+	// Labels Replaces all labels: up to 20 names and values. A name has 1 to 63 characters of a-z, 0-9, ., _, / and -; a value has up to 200.
+	Labels *map[string]string `json:"labels,omitempty"`
+
 	// LastChecked Ignored.
 	LastChecked *time.Time `json:"last_checked,omitempty"`
 
@@ -2101,6 +2300,9 @@ type CheckCreate struct {
 
 	// SimultaneousRegions Whether all regions probe at the same instants; otherwise they are spread evenly over the interval.
 	SimultaneousRegions *bool `json:"simultaneous_regions,omitempty"`
+
+	// Summary Ignored.
+	Summary *CheckSummary `json:"summary,omitempty"`
 
 	// Type How the target is probed.
 	//
@@ -2198,6 +2400,16 @@ type CheckSsl struct {
 // CheckSslType defines model for CheckSsl.Type.
 type CheckSslType string
 
+// CheckSummary defines model for CheckSummary.
+type CheckSummary struct {
+	// P95Ms 95th percentile of the response times of the successful results in the slots; null without any. For intervals of an hour or more its error is up to 2 %.
+	P95Ms *float64 `json:"p95_ms"`
+	Slots Slots    `json:"slots"`
+
+	// Uptime24h Share of the results that succeeded since the beginning of the hour 24 hours ago, in percent; null without a result.
+	Uptime24h *float64 `json:"uptime_24h"`
+}
+
 // CheckTcp What makes a check of type tcp.
 type CheckTcp struct {
 	Config TCPConfig    `json:"config"`
@@ -2239,6 +2451,9 @@ type CheckUpdate struct {
 	// Examples: 60
 	IntervalSeconds *int64 `json:"interval_seconds,omitempty"`
 
+	// Labels Replaces all labels: up to 20 names and values. A name has 1 to 63 characters of a-z, 0-9, ., _, / and -; a value has up to 200.
+	Labels *map[string]string `json:"labels,omitempty"`
+
 	// LastChecked Ignored.
 	LastChecked *time.Time `json:"last_checked,omitempty"`
 
@@ -2253,6 +2468,9 @@ type CheckUpdate struct {
 
 	// SimultaneousRegions Whether all regions probe at the same instants; otherwise they are spread evenly over the interval.
 	SimultaneousRegions *bool `json:"simultaneous_regions,omitempty"`
+
+	// Summary Ignored.
+	Summary *CheckSummary `json:"summary,omitempty"`
 
 	// Type How the target is probed.
 	//
@@ -2318,6 +2536,20 @@ type ConditionPairOperator string
 
 // ConditionPairType defines model for ConditionPair.Type.
 type ConditionPairType string
+
+// Counts defines model for Counts.
+type Counts struct {
+	Disabled int64 `json:"disabled"`
+
+	// Healthy Enabled, and the latest result succeeded.
+	Healthy int64 `json:"healthy"`
+
+	// Unhealthy Enabled, and the latest result failed.
+	Unhealthy int64 `json:"unhealthy"`
+
+	// Unknown Enabled, and without a result.
+	Unknown int64 `json:"unknown"`
+}
 
 // DNSConfig defines model for DNSConfig.
 type DNSConfig struct {
@@ -2503,6 +2735,9 @@ type EmailConfig struct {
 type EmailRequest struct {
 	// NewEmail Examples: ada@example.org
 	NewEmail openapi_types.Email `json:"new_email"`
+
+	// Password The account's password. Without it, a confirmed address must allow the change by a link that is mailed to it.
+	Password *string `json:"password,omitempty"`
 }
 
 // Error defines model for Error.
@@ -2746,6 +2981,31 @@ type IncidentList struct {
 	Meta Meta       `json:"meta"`
 }
 
+// Inspected defines model for Inspected.
+type Inspected struct {
+	// CreatedAddress IP address that the account was made from; empty when it is not known.
+	//
+	// Examples: 192.0.2.1
+	CreatedAddress string `json:"created_address"`
+
+	// CreatedAt When the account was made.
+	CreatedAt time.Time `json:"created_at"`
+
+	// Email The address that the link confirms.
+	Email openapi_types.Email `json:"email"`
+
+	// First Whether no address of the account was confirmed before.
+	First bool `json:"first"`
+
+	// Keys API keys of the account, newest first, up to 100; none unless first.
+	Keys []KeySummary `json:"keys"`
+}
+
+// InspectedAnswer defines model for InspectedAnswer.
+type InspectedAnswer struct {
+	Data Inspected `json:"data"`
+}
+
 // Key defines model for Key.
 type Key struct {
 	CreatedAt time.Time `json:"created_at"`
@@ -2808,6 +3068,17 @@ type KeyRequest struct {
 // KeyRequestScopes defines model for KeyRequest.Scopes.
 type KeyRequestScopes string
 
+// KeySummary defines model for KeySummary.
+type KeySummary struct {
+	CreatedAt time.Time `json:"created_at"`
+
+	// KeyPrefix Examples: vgl_8mKq2VxT
+	KeyPrefix string `json:"key_prefix"`
+
+	// Name Examples: deployment
+	Name string `json:"name"`
+}
+
 // Limit defines model for Limit.
 type Limit struct {
 	// Limit How many the tier allows; null without a limit.
@@ -2854,13 +3125,7 @@ type Loop struct {
 	State LoopState `json:"state"`
 
 	// Streak Failures in a row up to the last slot; null while the workflow does not answer.
-	Streak *int64 `json:"streak"`
-
-	// TurnReason Why it is that many; null while the workflow does not answer. every_slot: the worker starts an activity for each result. growing: the check is new or something about it changed, and the number doubles with every activity. budget: the worker keeps within its budget of activities a second. window: as many as fit into the longest time that one activity may cover. kept: the activity before was interrupted, and the number stays.
-	TurnReason *LoopTurnReason `json:"turn_reason"`
-
-	// TurnSlots How many results one activity of the workflow makes at the moment; null before the first result.
-	TurnSlots  *int64 `json:"turn_slots"`
+	Streak     *int64 `json:"streak"`
 	WorkflowId string `json:"workflow_id"`
 }
 
@@ -2872,9 +3137,6 @@ type LoopSource string
 
 // LoopState Whether the loop runs, and whether it has the check's latest change.
 type LoopState string
-
-// LoopTurnReason Why it is that many; null while the workflow does not answer. every_slot: the worker starts an activity for each result. growing: the check is new or something about it changed, and the number doubles with every activity. budget: the worker keeps within its budget of activities a second. window: as many as fit into the longest time that one activity may cover. kept: the activity before was interrupted, and the number stays.
-type LoopTurnReason string
 
 // LoopList defines model for LoopList.
 type LoopList struct {
@@ -2968,10 +3230,19 @@ type MessageAnswer struct {
 
 // Meta defines model for Meta.
 type Meta struct {
-	// Total How many there are in all, as a string.
+	// Counts Numbers of checks by state, when counts=true was sent.
+	Counts *Counts `json:"counts,omitempty"`
+
+	// NextCursor Send it as cursor to get the next page; absent when no row follows, and in lists without cursors.
+	NextCursor *string `json:"next_cursor,omitempty"`
+
+	// Total How many there are in all, as a string. A page after a cursor has the total of the first page.
 	//
 	// Examples: 42
 	Total string `json:"total"`
+
+	// TotalCapped There are more than total says; it counts up to 10000.
+	TotalCapped *bool `json:"total_capped,omitempty"`
 }
 
 // MultistepConfig defines model for MultistepConfig.
@@ -3034,9 +3305,15 @@ type NotificationChannel struct {
 	Enabled bool               `json:"enabled"`
 	Id      openapi_types.UUID `json:"id"`
 
+	// Labels Names and values that you give, to group and to filter.
+	Labels map[string]string `json:"labels"`
+
 	// Name Examples: On call
 	Name  string             `json:"name"`
 	OrgId openapi_types.UUID `json:"org_id"`
+
+	// Recipients Of an email channel: who gets its mail. Absent where mail is not sent to people.
+	Recipients *[]Recipient `json:"recipients,omitempty"`
 
 	// Type How messages are sent.
 	//
@@ -3073,11 +3350,17 @@ type NotificationChannelCreate struct {
 	// Id Ignored.
 	Id *openapi_types.UUID `json:"id,omitempty"`
 
+	// Labels Replaces all labels: up to 20 names and values. A name has 1 to 63 characters of a-z, 0-9, ., _, / and -; a value has up to 200.
+	Labels *map[string]string `json:"labels,omitempty"`
+
 	// Name Examples: On call
 	Name string `json:"name"`
 
 	// OrgId Ignored.
 	OrgId *openapi_types.UUID `json:"org_id,omitempty"`
+
+	// Recipients Ignored.
+	Recipients *[]Recipient `json:"recipients,omitempty"`
 
 	// Type How messages are sent.
 	//
@@ -3117,11 +3400,17 @@ type NotificationChannelUpdate struct {
 	// Id Ignored.
 	Id *openapi_types.UUID `json:"id,omitempty"`
 
+	// Labels Replaces all labels: up to 20 names and values. A name has 1 to 63 characters of a-z, 0-9, ., _, / and -; a value has up to 200.
+	Labels *map[string]string `json:"labels,omitempty"`
+
 	// Name Examples: On call
 	Name *string `json:"name,omitempty"`
 
 	// OrgId Ignored.
 	OrgId *openapi_types.UUID `json:"org_id,omitempty"`
+
+	// Recipients Ignored.
+	Recipients *[]Recipient `json:"recipients,omitempty"`
 
 	// Type How messages are sent.
 	//
@@ -3189,7 +3478,7 @@ type PagerConfig struct {
 
 // PasswordRequest defines model for PasswordRequest.
 type PasswordRequest struct {
-	// CurrentPassword Needed when the account has a password.
+	// CurrentPassword The present password.
 	CurrentPassword *string `json:"current_password,omitempty"`
 	NewPassword     *string `json:"new_password,omitempty"`
 }
@@ -3343,6 +3632,11 @@ type Ready struct {
 	// Migrations Examples: ok
 	Migrations string `json:"migrations"`
 
+	// PrivateTargets Whether private addresses can be checked: "open", "refused", or why they are refused since a proxy was noticed.
+	//
+	// Examples: refused
+	PrivateTargets *string `json:"private_targets,omitempty"`
+
 	// Probing Whether probing keeps up: "ok", or the regions whose slots are late. A late region is no reason to take this process out of service: reads, acknowledgements and deletes go on.
 	//
 	// Examples: ok
@@ -3366,6 +3660,16 @@ type ReadyStatus string
 // ReadyAnswer defines model for ReadyAnswer.
 type ReadyAnswer struct {
 	Data Ready `json:"data"`
+}
+
+// Recipient defines model for Recipient.
+type Recipient struct {
+	// ConfirmedAt When the recipient agreed by the link that was mailed to it; null: not yet. Until an address of the organization is verified, only confirmed recipients get mail.
+	ConfirmedAt *time.Time          `json:"confirmed_at"`
+	Email       openapi_types.Email `json:"email"`
+
+	// UnsubscribedAt When the recipient ended the mail of the organization by the link in each mail; null: it did not.
+	UnsubscribedAt *time.Time `json:"unsubscribed_at"`
 }
 
 // RecoverRequest defines model for RecoverRequest.
@@ -3485,9 +3789,6 @@ type ResultList struct {
 type RunMetadata struct {
 	// Test The run was requested, and its result is not stored.
 	Test *bool `json:"test,omitempty"`
-
-	// Unavailable No worker of the region took the run.
-	Unavailable *bool `json:"unavailable,omitempty"`
 }
 
 // SMTPServer defines model for SMTPServer.
@@ -3589,6 +3890,24 @@ type SignupRequest struct {
 
 	// Password Examples: correct horse battery staple
 	Password *string `json:"password,omitempty"`
+}
+
+// Slots defines model for Slots.
+type Slots struct {
+	// Failures How many of them failed.
+	Failures []int64 `json:"failures"`
+
+	// IntervalSeconds Seconds from a slot to the next one.
+	IntervalSeconds int64 `json:"interval_seconds"`
+
+	// ResponseTimeMs Mean response time of those that succeeded; null when none did.
+	ResponseTimeMs []*float64 `json:"response_time_ms"`
+
+	// Results How many results each slot has, over all regions, oldest slot first; 0 for a slot that was missed.
+	Results []int64 `json:"results"`
+
+	// Start Instant of the first slot.
+	Start time.Time `json:"start"`
 }
 
 // Step defines model for Step.
@@ -3796,6 +4115,12 @@ type Timings struct {
 	TtfbMs *float64 `json:"ttfb_ms,omitempty"`
 }
 
+// TokenRequest defines model for TokenRequest.
+type TokenRequest struct {
+	// Token The token of the mailed link.
+	Token string `json:"token"`
+}
+
 // Trigger defines model for Trigger.
 type Trigger struct {
 	// FailureCount Failures in a row in that region.
@@ -3806,20 +4131,6 @@ type Trigger struct {
 
 	// Result The result that made the rule fire; null when it is not known any more.
 	Result *Result `json:"result"`
-}
-
-// TryRequest defines model for TryRequest.
-type TryRequest struct {
-	// Config What is probed; its members depend on the type.
-	Config map[string]interface{} `json:"config"`
-
-	// Regions Keys or aliases of the regions that probe; without it, the default region.
-	Regions *[]string `json:"regions,omitempty"`
-
-	// Type How the target is probed.
-	//
-	// Examples: https
-	Type string `json:"type"`
 }
 
 // Uptime defines model for Uptime.
@@ -3856,6 +4167,33 @@ type UptimePeriod string
 // UptimeAnswer defines model for UptimeAnswer.
 type UptimeAnswer struct {
 	Data Uptime `json:"data"`
+}
+
+// UptimeDay defines model for UptimeDay.
+type UptimeDay struct {
+	// CoveragePercentage Share of the due results that exist.
+	CoveragePercentage float64 `json:"coverage_percentage"`
+
+	// Date The day, in UTC.
+	Date openapi_types.Date `json:"date"`
+
+	// ExpectedChecks How many results were due, including those of manual tests.
+	ExpectedChecks int64 `json:"expected_checks"`
+	FailedChecks   int64 `json:"failed_checks"`
+
+	// MissedChecks How many of the due results are missing.
+	MissedChecks     int64 `json:"missed_checks"`
+	SuccessfulChecks int64 `json:"successful_checks"`
+	TotalChecks      int64 `json:"total_checks"`
+
+	// UptimePercentage Share of the results that succeeded; 0 without a result.
+	UptimePercentage float64 `json:"uptime_percentage"`
+}
+
+// UptimeDayList defines model for UptimeDayList.
+type UptimeDayList struct {
+	Data []UptimeDay `json:"data"`
+	Meta Meta        `json:"meta"`
 }
 
 // UptimeNumbers defines model for UptimeNumbers.
@@ -3944,6 +4282,9 @@ type VerifiedAnswer struct {
 
 // VerifyRequest defines model for VerifyRequest.
 type VerifyRequest struct {
+	// EndCredentials End every API key, session, password and pending link that the account has, for an account that someone else made. The address gets a link to sign in.
+	EndCredentials *bool `json:"end_credentials,omitempty"`
+
 	// Token The token of the mailed link.
 	Token string `json:"token"`
 }
@@ -4041,6 +4382,33 @@ type TooManyRequests = Error
 // Unauthorized defines model for Unauthorized.
 type Unauthorized = Error
 
+// ListAllAlertRulesParams defines parameters for ListAllAlertRules.
+type ListAllAlertRulesParams struct {
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
+	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Offset How many to skip, counted from the newest.
+	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
+
+	// Cursor The next_cursor of a page, to get the page after it. Rows that are created or deleted meanwhile neither repeat nor hide others. Send the same filters and sort again; not together with offset.
+	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// CheckId Rules of one check.
+	CheckId *openapi_types.UUID `form:"check_id,omitempty" json:"check_id,omitempty"`
+
+	// ChannelId Rules that notify one channel.
+	ChannelId *openapi_types.UUID `form:"channel_id,omitempty" json:"channel_id,omitempty"`
+
+	// Query Rules whose name contains this text, in any case.
+	Query *string `form:"query,omitempty" json:"query,omitempty"`
+
+	// Enabled Only enabled rules, or only disabled ones.
+	Enabled *bool `form:"enabled,omitempty" json:"enabled,omitempty"`
+
+	// Label Rules with a label: key=value, or key for any value. Given several times, all must match.
+	Label *[]string `form:"label,omitempty" json:"label,omitempty"`
+}
+
 // ListApiKeysParams defines parameters for ListApiKeys.
 type ListApiKeysParams struct {
 	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
@@ -4063,6 +4431,9 @@ type ListAuditLogParams struct {
 
 	// Offset How many to skip, counted from the newest.
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
+
+	// Cursor The next_cursor of a page, to get the page after it. Rows that are created or deleted meanwhile neither repeat nor hide others. Send the same filters and sort again; not together with offset.
+	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // ListChecksParams defines parameters for ListChecks.
@@ -4072,7 +4443,43 @@ type ListChecksParams struct {
 
 	// Offset How many to skip, counted from the newest.
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
+
+	// Cursor The next_cursor of a page, to get the page after it. Rows that are created or deleted meanwhile neither repeat nor hide others. Send the same filters and sort again; not together with offset.
+	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Query Checks whose name or target contains this text, in any case.
+	Query *string `form:"query,omitempty" json:"query,omitempty"`
+
+	// Type Checks of one type.
+	Type *string `form:"type,omitempty" json:"type,omitempty"`
+
+	// Health Checks with one health_status.
+	Health *ListChecksParamsHealth `form:"health,omitempty" json:"health,omitempty"`
+
+	// Enabled Only enabled checks, or only disabled ones.
+	Enabled *bool `form:"enabled,omitempty" json:"enabled,omitempty"`
+
+	// Region Checks that run in one region, by its key or an alias.
+	Region *string `form:"region,omitempty" json:"region,omitempty"`
+
+	// Label Checks with a label: key=value, or key for any value. Given several times, all must match.
+	Label *[]string `form:"label,omitempty" json:"label,omitempty"`
+
+	// Sort What to sort by; a minus reverses the order. Names are compared without their case.
+	Sort *ListChecksParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
+
+	// Summary Add to each check how it did lately: its newest 60 slots, uptime and response time.
+	Summary *bool `form:"summary,omitempty" json:"summary,omitempty"`
+
+	// Counts Add meta.counts: how many checks of each state the other filters select.
+	Counts *bool `form:"counts,omitempty" json:"counts,omitempty"`
 }
+
+// ListChecksParamsHealth defines parameters for ListChecks.
+type ListChecksParamsHealth string
+
+// ListChecksParamsSort defines parameters for ListChecks.
+type ListChecksParamsSort string
 
 // CreateCheckParams defines parameters for CreateCheck.
 type CreateCheckParams struct {
@@ -4087,6 +4494,9 @@ type ListAlertRulesParams struct {
 
 	// Offset How many to skip, counted from the newest.
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
+
+	// Cursor The next_cursor of a page, to get the page after it. Rows that are created or deleted meanwhile neither repeat nor hide others. Send the same filters and sort again; not together with offset.
+	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // CreateAlertRuleParams defines parameters for CreateAlertRule.
@@ -4118,6 +4528,9 @@ type ListResultsParams struct {
 	// Success Only successes, or only failures.
 	Success *bool `form:"success,omitempty" json:"success,omitempty"`
 
+	// Cursor The next_cursor of a page, to get the page after it: as fast on the last page as on the first. Send the same filters again; not together with offset.
+	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+
 	// Limit How many to show. More than 1000 is read as 1000. A page of very large results (8 MiB) has fewer: go on at offset plus the number of results received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
@@ -4146,6 +4559,12 @@ type GetUptimeParams struct {
 // GetUptimeParamsPeriod defines parameters for GetUptime.
 type GetUptimeParamsPeriod string
 
+// ListUptimeDaysParams defines parameters for ListUptimeDays.
+type ListUptimeDaysParams struct {
+	// Days How many days, today included.
+	Days *int64 `form:"days,omitempty" json:"days,omitempty"`
+}
+
 // ListDeliveriesParams defines parameters for ListDeliveries.
 type ListDeliveriesParams struct {
 	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
@@ -4153,6 +4572,9 @@ type ListDeliveriesParams struct {
 
 	// Offset How many to skip, counted from the newest.
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
+
+	// Cursor The next_cursor of a page, to get the page after it. Rows that are created or deleted meanwhile neither repeat nor hide others. Send the same filters and sort again; not together with offset.
+	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// IncidentId Deliveries about one incident.
 	IncidentId *openapi_types.UUID `form:"incident_id,omitempty" json:"incident_id,omitempty"`
@@ -4189,6 +4611,9 @@ type ListIncidentsParams struct {
 
 	// Offset How many to skip, counted from the newest.
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
+
+	// Cursor The next_cursor of a page, to get the page after it. Rows that are created or deleted meanwhile neither repeat nor hide others. Send the same filters and sort again; not together with offset.
+	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Status Incidents in one state.
 	Status *ListIncidentsParamsStatus `form:"status,omitempty" json:"status,omitempty"`
@@ -4231,6 +4656,21 @@ type ListNotificationChannelsParams struct {
 
 	// Offset How many to skip, counted from the newest.
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
+
+	// Cursor The next_cursor of a page, to get the page after it. Rows that are created or deleted meanwhile neither repeat nor hide others. Send the same filters and sort again; not together with offset.
+	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Query Channels whose name contains this text, in any case.
+	Query *string `form:"query,omitempty" json:"query,omitempty"`
+
+	// Type Channels of one type.
+	Type *string `form:"type,omitempty" json:"type,omitempty"`
+
+	// Enabled Only enabled channels, or only disabled ones.
+	Enabled *bool `form:"enabled,omitempty" json:"enabled,omitempty"`
+
+	// Label Channels with a label: key=value, or key for any value. Given several times, all must match.
+	Label *[]string `form:"label,omitempty" json:"label,omitempty"`
 }
 
 // CreateNotificationChannelParams defines parameters for CreateNotificationChannel.
@@ -4284,6 +4724,12 @@ type CreateApiKeyJSONRequestBody = KeyRequest
 // ChangeEmailJSONRequestBody defines body for ChangeEmail for application/json ContentType.
 type ChangeEmailJSONRequestBody = EmailRequest
 
+// ApproveEmailChangeJSONRequestBody defines body for ApproveEmailChange for application/json ContentType.
+type ApproveEmailChangeJSONRequestBody = TokenRequest
+
+// StopEmailChangeJSONRequestBody defines body for StopEmailChange for application/json ContentType.
+type StopEmailChangeJSONRequestBody = TokenRequest
+
 // LoginJSONRequestBody defines body for Login for application/json ContentType.
 type LoginJSONRequestBody = LoginRequest
 
@@ -4302,11 +4748,14 @@ type SignupJSONRequestBody = SignupRequest
 // VerifyEmailJSONRequestBody defines body for VerifyEmail for application/json ContentType.
 type VerifyEmailJSONRequestBody = VerifyRequest
 
+// InspectVerificationJSONRequestBody defines body for InspectVerification for application/json ContentType.
+type InspectVerificationJSONRequestBody = TokenRequest
+
 // CreateCheckJSONRequestBody defines body for CreateCheck for application/json ContentType.
 type CreateCheckJSONRequestBody = CheckCreate
 
-// TryCheckJSONRequestBody defines body for TryCheck for application/json ContentType.
-type TryCheckJSONRequestBody = TryRequest
+// ChangeChecksJSONRequestBody defines body for ChangeChecks for application/json ContentType.
+type ChangeChecksJSONRequestBody = CheckBulkRequest
 
 // UpdateCheckJSONRequestBody defines body for UpdateCheck for application/json ContentType.
 type UpdateCheckJSONRequestBody = CheckUpdate
@@ -4433,6 +4882,13 @@ func (t AlertRuleCreate) MarshalJSON() ([]byte, error) {
 		}
 	}
 
+	if t.Labels != nil {
+		object["labels"], err = json.Marshal(t.Labels)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'labels': %w", err)
+		}
+	}
+
 	object["name"], err = json.Marshal(t.Name)
 	if err != nil {
 		return nil, fmt.Errorf("error marshaling 'name': %w", err)
@@ -4526,6 +4982,13 @@ func (t *AlertRuleCreate) UnmarshalJSON(b []byte) error {
 		err = json.Unmarshal(raw, &t.Id)
 		if err != nil {
 			return fmt.Errorf("error reading 'id': %w", err)
+		}
+	}
+
+	if raw, found := object["labels"]; found {
+		err = json.Unmarshal(raw, &t.Labels)
+		if err != nil {
+			return fmt.Errorf("error reading 'labels': %w", err)
 		}
 	}
 
@@ -5147,6 +5610,13 @@ func (t Check) MarshalJSON() ([]byte, error) {
 		return nil, fmt.Errorf("error marshaling 'interval_seconds': %w", err)
 	}
 
+	if t.Labels != nil {
+		object["labels"], err = json.Marshal(t.Labels)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'labels': %w", err)
+		}
+	}
+
 	object["last_checked"], err = json.Marshal(t.LastChecked)
 	if err != nil {
 		return nil, fmt.Errorf("error marshaling 'last_checked': %w", err)
@@ -5172,6 +5642,13 @@ func (t Check) MarshalJSON() ([]byte, error) {
 	object["simultaneous_regions"], err = json.Marshal(t.SimultaneousRegions)
 	if err != nil {
 		return nil, fmt.Errorf("error marshaling 'simultaneous_regions': %w", err)
+	}
+
+	if t.Summary != nil {
+		object["summary"], err = json.Marshal(t.Summary)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'summary': %w", err)
+		}
 	}
 
 	object["type"], err = json.Marshal(t.Type)
@@ -5248,6 +5725,13 @@ func (t *Check) UnmarshalJSON(b []byte) error {
 		}
 	}
 
+	if raw, found := object["labels"]; found {
+		err = json.Unmarshal(raw, &t.Labels)
+		if err != nil {
+			return fmt.Errorf("error reading 'labels': %w", err)
+		}
+	}
+
 	if raw, found := object["last_checked"]; found {
 		err = json.Unmarshal(raw, &t.LastChecked)
 		if err != nil {
@@ -5280,6 +5764,13 @@ func (t *Check) UnmarshalJSON(b []byte) error {
 		err = json.Unmarshal(raw, &t.SimultaneousRegions)
 		if err != nil {
 			return fmt.Errorf("error reading 'simultaneous_regions': %w", err)
+		}
+	}
+
+	if raw, found := object["summary"]; found {
+		err = json.Unmarshal(raw, &t.Summary)
+		if err != nil {
+			return fmt.Errorf("error reading 'summary': %w", err)
 		}
 	}
 
@@ -5759,6 +6250,13 @@ func (t CheckCreate) MarshalJSON() ([]byte, error) {
 		return nil, fmt.Errorf("error marshaling 'interval_seconds': %w", err)
 	}
 
+	if t.Labels != nil {
+		object["labels"], err = json.Marshal(t.Labels)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'labels': %w", err)
+		}
+	}
+
 	if t.LastChecked != nil {
 		object["last_checked"], err = json.Marshal(t.LastChecked)
 		if err != nil {
@@ -5789,6 +6287,13 @@ func (t CheckCreate) MarshalJSON() ([]byte, error) {
 		object["simultaneous_regions"], err = json.Marshal(t.SimultaneousRegions)
 		if err != nil {
 			return nil, fmt.Errorf("error marshaling 'simultaneous_regions': %w", err)
+		}
+	}
+
+	if t.Summary != nil {
+		object["summary"], err = json.Marshal(t.Summary)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'summary': %w", err)
 		}
 	}
 
@@ -5867,6 +6372,13 @@ func (t *CheckCreate) UnmarshalJSON(b []byte) error {
 		}
 	}
 
+	if raw, found := object["labels"]; found {
+		err = json.Unmarshal(raw, &t.Labels)
+		if err != nil {
+			return fmt.Errorf("error reading 'labels': %w", err)
+		}
+	}
+
 	if raw, found := object["last_checked"]; found {
 		err = json.Unmarshal(raw, &t.LastChecked)
 		if err != nil {
@@ -5899,6 +6411,13 @@ func (t *CheckCreate) UnmarshalJSON(b []byte) error {
 		err = json.Unmarshal(raw, &t.SimultaneousRegions)
 		if err != nil {
 			return fmt.Errorf("error reading 'simultaneous_regions': %w", err)
+		}
+	}
+
+	if raw, found := object["summary"]; found {
+		err = json.Unmarshal(raw, &t.Summary)
+		if err != nil {
+			return fmt.Errorf("error reading 'summary': %w", err)
 		}
 	}
 
@@ -6386,6 +6905,13 @@ func (t NotificationChannel) MarshalJSON() ([]byte, error) {
 		return nil, fmt.Errorf("error marshaling 'id': %w", err)
 	}
 
+	if t.Labels != nil {
+		object["labels"], err = json.Marshal(t.Labels)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'labels': %w", err)
+		}
+	}
+
 	object["name"], err = json.Marshal(t.Name)
 	if err != nil {
 		return nil, fmt.Errorf("error marshaling 'name': %w", err)
@@ -6394,6 +6920,13 @@ func (t NotificationChannel) MarshalJSON() ([]byte, error) {
 	object["org_id"], err = json.Marshal(t.OrgId)
 	if err != nil {
 		return nil, fmt.Errorf("error marshaling 'org_id': %w", err)
+	}
+
+	if t.Recipients != nil {
+		object["recipients"], err = json.Marshal(t.Recipients)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'recipients': %w", err)
+		}
 	}
 
 	object["type"], err = json.Marshal(t.Type)
@@ -6456,6 +6989,13 @@ func (t *NotificationChannel) UnmarshalJSON(b []byte) error {
 		}
 	}
 
+	if raw, found := object["labels"]; found {
+		err = json.Unmarshal(raw, &t.Labels)
+		if err != nil {
+			return fmt.Errorf("error reading 'labels': %w", err)
+		}
+	}
+
 	if raw, found := object["name"]; found {
 		err = json.Unmarshal(raw, &t.Name)
 		if err != nil {
@@ -6467,6 +7007,13 @@ func (t *NotificationChannel) UnmarshalJSON(b []byte) error {
 		err = json.Unmarshal(raw, &t.OrgId)
 		if err != nil {
 			return fmt.Errorf("error reading 'org_id': %w", err)
+		}
+	}
+
+	if raw, found := object["recipients"]; found {
+		err = json.Unmarshal(raw, &t.Recipients)
+		if err != nil {
+			return fmt.Errorf("error reading 'recipients': %w", err)
 		}
 	}
 
@@ -6744,6 +7291,13 @@ func (t NotificationChannelCreate) MarshalJSON() ([]byte, error) {
 		}
 	}
 
+	if t.Labels != nil {
+		object["labels"], err = json.Marshal(t.Labels)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'labels': %w", err)
+		}
+	}
+
 	object["name"], err = json.Marshal(t.Name)
 	if err != nil {
 		return nil, fmt.Errorf("error marshaling 'name': %w", err)
@@ -6753,6 +7307,13 @@ func (t NotificationChannelCreate) MarshalJSON() ([]byte, error) {
 		object["org_id"], err = json.Marshal(t.OrgId)
 		if err != nil {
 			return nil, fmt.Errorf("error marshaling 'org_id': %w", err)
+		}
+	}
+
+	if t.Recipients != nil {
+		object["recipients"], err = json.Marshal(t.Recipients)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'recipients': %w", err)
 		}
 	}
 
@@ -6817,6 +7378,13 @@ func (t *NotificationChannelCreate) UnmarshalJSON(b []byte) error {
 		}
 	}
 
+	if raw, found := object["labels"]; found {
+		err = json.Unmarshal(raw, &t.Labels)
+		if err != nil {
+			return fmt.Errorf("error reading 'labels': %w", err)
+		}
+	}
+
 	if raw, found := object["name"]; found {
 		err = json.Unmarshal(raw, &t.Name)
 		if err != nil {
@@ -6828,6 +7396,13 @@ func (t *NotificationChannelCreate) UnmarshalJSON(b []byte) error {
 		err = json.Unmarshal(raw, &t.OrgId)
 		if err != nil {
 			return fmt.Errorf("error reading 'org_id': %w", err)
+		}
+	}
+
+	if raw, found := object["recipients"]; found {
+		err = json.Unmarshal(raw, &t.Recipients)
+		if err != nil {
+			return fmt.Errorf("error reading 'recipients': %w", err)
 		}
 	}
 
@@ -7323,6 +7898,18 @@ type ClientInterface interface {
 	// Corresponds with GET /ready (the `GetReady` operationId).
 	GetReady(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListAllAlertRules List the alert rules of all checks, newest first
+	//
+	// Filters combine: a rule must match all of them.
+	//
+	// Corresponds with GET /v1/alert-rules (the `ListAllAlertRules` operationId).
+	ListAllAlertRules(ctx context.Context, params *ListAllAlertRulesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetAlertRuleById Get an alert rule by its id alone
+	//
+	// Corresponds with GET /v1/alert-rules/{id} (the `GetAlertRuleById` operationId).
+	GetAlertRuleById(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListApiKeys List the organization's API keys, newest first
 	//
 	// Corresponds with GET /v1/api-keys (the `ListApiKeys` operationId).
@@ -7330,7 +7917,7 @@ type ClientInterface interface {
 
 	// CreateApiKeyWithBody Create an API key
 	//
-	// The key is in `api_key`, which is shown once. A request that is repeated with its Idempotency-Key is answered without it: `api_key` is empty then. A key that got lost is revoked, and another one created.
+	// The key is in `api_key`, which is shown once. A request that is repeated with its Idempotency-Key is answered without it: `api_key` is empty then. A key that got lost is revoked, and another one created. The owner is mailed, and again 7 days before the key stops to work.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -7339,7 +7926,7 @@ type ClientInterface interface {
 
 	// CreateApiKey Create an API key
 	//
-	// The key is in `api_key`, which is shown once. A request that is repeated with its Idempotency-Key is answered without it: `api_key` is empty then. A key that got lost is revoked, and another one created.
+	// The key is in `api_key`, which is shown once. A request that is repeated with its Idempotency-Key is answered without it: `api_key` is empty then. A key that got lost is revoked, and another one created. The owner is mailed, and again 7 days before the key stops to work.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -7362,7 +7949,7 @@ type ClientInterface interface {
 
 	// ChangeEmailWithBody Change the email address
 	//
-	// The address changes when the link that is mailed to it is used; the old address is notified.
+	// The address changes when the link that is mailed to it is used. Once the present address is confirmed, the change needs `password`, or first a link that is mailed to the present address; that address is mailed in both cases, with a link that stops the change.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -7371,12 +7958,44 @@ type ClientInterface interface {
 
 	// ChangeEmail Change the email address
 	//
-	// The address changes when the link that is mailed to it is used; the old address is notified.
+	// The address changes when the link that is mailed to it is used. Once the present address is confirmed, the change needs `password`, or first a link that is mailed to the present address; that address is mailed in both cases, with a link that stops the change.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with PUT /v1/auth/email (the `ChangeEmail` operationId).
 	ChangeEmail(ctx context.Context, body ChangeEmailJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ApproveEmailChangeWithBody Allow a change of the email address with the token that was mailed to the present one
+	//
+	// The link that confirms the new address is mailed to it then. The token can stop the change until that link is used.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/auth/email/approve (the `ApproveEmailChange` operationId).
+	ApproveEmailChangeWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ApproveEmailChange Allow a change of the email address with the token that was mailed to the present one
+	//
+	// The link that confirms the new address is mailed to it then. The token can stop the change until that link is used.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/auth/email/approve (the `ApproveEmailChange` operationId).
+	ApproveEmailChange(ctx context.Context, body ApproveEmailChangeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// StopEmailChangeWithBody Stop a change of the email address with the token that was mailed to the present one
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/auth/email/stop (the `StopEmailChange` operationId).
+	StopEmailChangeWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// StopEmailChange Stop a change of the email address with the token that was mailed to the present one
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/auth/email/stop (the `StopEmailChange` operationId).
+	StopEmailChange(ctx context.Context, body StopEmailChangeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// LoginWithBody Log in with a password
 	//
@@ -7397,18 +8016,18 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/auth/me (the `GetMe` operationId).
 	GetMe(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ChangePasswordWithBody Change the password, or set the first one
+	// ChangePasswordWithBody Change the password
 	//
-	// Ends every session and returns a new token. API keys are not affected.
+	// Ends every session and returns a new token. API keys are not affected. The owner is mailed. An account without a password gets its first one from a recovery link.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with PUT /v1/auth/password (the `ChangePassword` operationId).
 	ChangePasswordWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ChangePassword Change the password, or set the first one
+	// ChangePassword Change the password
 	//
-	// Ends every session and returns a new token. API keys are not affected.
+	// Ends every session and returns a new token. API keys are not affected. The owner is mailed. An account without a password gets its first one from a recovery link.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -7435,7 +8054,7 @@ type ClientInterface interface {
 
 	// RecoverAccessWithBody Send a recovery link
 	//
-	// The answer is the same whether or not an account has the address.
+	// The answer is the same whether or not an account has the address. Using the link ends every API key, session, password and pending link that the account had.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -7444,7 +8063,7 @@ type ClientInterface interface {
 
 	// RecoverAccess Send a recovery link
 	//
-	// The answer is the same whether or not an account has the address.
+	// The answer is the same whether or not an account has the address. Using the link ends every API key, session, password and pending link that the account had.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -7484,7 +8103,27 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/auth/verify (the `VerifyEmail` operationId).
 	VerifyEmail(ctx context.Context, body VerifyEmailJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// InspectVerificationWithBody Describe the account behind a verification link
+	//
+	// The token stays valid.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/auth/verify/inspect (the `InspectVerification` operationId).
+	InspectVerificationWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// InspectVerification Describe the account behind a verification link
+	//
+	// The token stays valid.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/auth/verify/inspect (the `InspectVerification` operationId).
+	InspectVerification(ctx context.Context, body InspectVerificationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListChecks List the checks, newest first
+	//
+	// Filters combine: a check must match all of them.
 	//
 	// Corresponds with GET /v1/checks (the `ListChecks` operationId).
 	ListChecks(ctx context.Context, params *ListChecksParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -7507,23 +8146,23 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/checks (the `CreateCheck` operationId).
 	CreateCheck(ctx context.Context, params *CreateCheckParams, body CreateCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// TryCheckWithBody Try a config without saving it
+	// ChangeChecksWithBody Change several checks
 	//
-	// Probes once from each region and answers with the results, in the order of the regions. Nothing is stored: the results have no check, and `test: true` in their metadata. A region whose worker does not answer has a result that says so, with `unavailable: true`. An organization may try 60 configs a minute, and each region counts as a running test.
+	// Enables, disables, deletes or changes up to 1000 checks in one transaction: all of them, or none after an error, whose details have the `check_id`. The audit log has an entry for each check that changed.
 	//
 	// Takes any type of body and a specified content type.
 	//
-	// Corresponds with POST /v1/checks/try (the `TryCheck` operationId).
-	TryCheckWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	// Corresponds with POST /v1/checks/bulk (the `ChangeChecks` operationId).
+	ChangeChecksWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// TryCheck Try a config without saving it
+	// ChangeChecks Change several checks
 	//
-	// Probes once from each region and answers with the results, in the order of the regions. Nothing is stored: the results have no check, and `test: true` in their metadata. A region whose worker does not answer has a result that says so, with `unavailable: true`. An organization may try 60 configs a minute, and each region counts as a running test.
+	// Enables, disables, deletes or changes up to 1000 checks in one transaction: all of them, or none after an error, whose details have the `check_id`. The audit log has an entry for each check that changed.
 	//
 	// Takes a body of the `application/json` content type.
 	//
-	// Corresponds with POST /v1/checks/try (the `TryCheck` operationId).
-	TryCheck(ctx context.Context, body TryCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	// Corresponds with POST /v1/checks/bulk (the `ChangeChecks` operationId).
+	ChangeChecks(ctx context.Context, body ChangeChecksJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// DeleteCheck Delete a check and everything that belongs to it
 	//
@@ -7625,6 +8264,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/checks/{id}/uptime (the `GetUptime` operationId).
 	GetUptime(ctx context.Context, id openapi_types.UUID, params *GetUptimeParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListUptimeDays List the uptime of a check by day, today first
+	//
+	// Days are those of UTC. A day without results is in the list, with zeros.
+	//
+	// Corresponds with GET /v1/checks/{id}/uptime/days (the `ListUptimeDays` operationId).
+	ListUptimeDays(ctx context.Context, id openapi_types.UUID, params *ListUptimeDaysParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListDeliveries List the deliveries, newest first
 	//
@@ -7825,6 +8471,38 @@ func (c *Client) GetReady(ctx context.Context, reqEditors ...RequestEditorFn) (*
 	return c.Client.Do(req)
 }
 
+// ListAllAlertRules List the alert rules of all checks, newest first
+//
+// Filters combine: a rule must match all of them.
+//
+// Corresponds with GET /v1/alert-rules (the `ListAllAlertRules` operationId).
+func (c *Client) ListAllAlertRules(ctx context.Context, params *ListAllAlertRulesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListAllAlertRulesRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetAlertRuleById Get an alert rule by its id alone
+//
+// Corresponds with GET /v1/alert-rules/{id} (the `GetAlertRuleById` operationId).
+func (c *Client) GetAlertRuleById(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetAlertRuleByIdRequest(c.Server, id)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListApiKeys List the organization's API keys, newest first
 //
 // Corresponds with GET /v1/api-keys (the `ListApiKeys` operationId).
@@ -7842,7 +8520,7 @@ func (c *Client) ListApiKeys(ctx context.Context, params *ListApiKeysParams, req
 
 // CreateApiKeyWithBody Create an API key
 //
-// The key is in `api_key`, which is shown once. A request that is repeated with its Idempotency-Key is answered without it: `api_key` is empty then. A key that got lost is revoked, and another one created.
+// The key is in `api_key`, which is shown once. A request that is repeated with its Idempotency-Key is answered without it: `api_key` is empty then. A key that got lost is revoked, and another one created. The owner is mailed, and again 7 days before the key stops to work.
 //
 // Takes any type of body and a specified content type.
 //
@@ -7861,7 +8539,7 @@ func (c *Client) CreateApiKeyWithBody(ctx context.Context, params *CreateApiKeyP
 
 // CreateApiKey Create an API key
 //
-// The key is in `api_key`, which is shown once. A request that is repeated with its Idempotency-Key is answered without it: `api_key` is empty then. A key that got lost is revoked, and another one created.
+// The key is in `api_key`, which is shown once. A request that is repeated with its Idempotency-Key is answered without it: `api_key` is empty then. A key that got lost is revoked, and another one created. The owner is mailed, and again 7 days before the key stops to work.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -7914,7 +8592,7 @@ func (c *Client) ListAuditLog(ctx context.Context, params *ListAuditLogParams, r
 
 // ChangeEmailWithBody Change the email address
 //
-// The address changes when the link that is mailed to it is used; the old address is notified.
+// The address changes when the link that is mailed to it is used. Once the present address is confirmed, the change needs `password`, or first a link that is mailed to the present address; that address is mailed in both cases, with a link that stops the change.
 //
 // Takes any type of body and a specified content type.
 //
@@ -7933,13 +8611,85 @@ func (c *Client) ChangeEmailWithBody(ctx context.Context, contentType string, bo
 
 // ChangeEmail Change the email address
 //
-// The address changes when the link that is mailed to it is used; the old address is notified.
+// The address changes when the link that is mailed to it is used. Once the present address is confirmed, the change needs `password`, or first a link that is mailed to the present address; that address is mailed in both cases, with a link that stops the change.
 //
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with PUT /v1/auth/email (the `ChangeEmail` operationId).
 func (c *Client) ChangeEmail(ctx context.Context, body ChangeEmailJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewChangeEmailRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ApproveEmailChangeWithBody Allow a change of the email address with the token that was mailed to the present one
+//
+// The link that confirms the new address is mailed to it then. The token can stop the change until that link is used.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/auth/email/approve (the `ApproveEmailChange` operationId).
+func (c *Client) ApproveEmailChangeWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewApproveEmailChangeRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ApproveEmailChange Allow a change of the email address with the token that was mailed to the present one
+//
+// The link that confirms the new address is mailed to it then. The token can stop the change until that link is used.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/auth/email/approve (the `ApproveEmailChange` operationId).
+func (c *Client) ApproveEmailChange(ctx context.Context, body ApproveEmailChangeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewApproveEmailChangeRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// StopEmailChangeWithBody Stop a change of the email address with the token that was mailed to the present one
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/auth/email/stop (the `StopEmailChange` operationId).
+func (c *Client) StopEmailChangeWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewStopEmailChangeRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// StopEmailChange Stop a change of the email address with the token that was mailed to the present one
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/auth/email/stop (the `StopEmailChange` operationId).
+func (c *Client) StopEmailChange(ctx context.Context, body StopEmailChangeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewStopEmailChangeRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -7999,9 +8749,9 @@ func (c *Client) GetMe(ctx context.Context, reqEditors ...RequestEditorFn) (*htt
 	return c.Client.Do(req)
 }
 
-// ChangePasswordWithBody Change the password, or set the first one
+// ChangePasswordWithBody Change the password
 //
-// Ends every session and returns a new token. API keys are not affected.
+// Ends every session and returns a new token. API keys are not affected. The owner is mailed. An account without a password gets its first one from a recovery link.
 //
 // Takes any type of body and a specified content type.
 //
@@ -8018,9 +8768,9 @@ func (c *Client) ChangePasswordWithBody(ctx context.Context, contentType string,
 	return c.Client.Do(req)
 }
 
-// ChangePassword Change the password, or set the first one
+// ChangePassword Change the password
 //
-// Ends every session and returns a new token. API keys are not affected.
+// Ends every session and returns a new token. API keys are not affected. The owner is mailed. An account without a password gets its first one from a recovery link.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -8077,7 +8827,7 @@ func (c *Client) QuickSignup(ctx context.Context, body QuickSignupJSONRequestBod
 
 // RecoverAccessWithBody Send a recovery link
 //
-// The answer is the same whether or not an account has the address.
+// The answer is the same whether or not an account has the address. Using the link ends every API key, session, password and pending link that the account had.
 //
 // Takes any type of body and a specified content type.
 //
@@ -8096,7 +8846,7 @@ func (c *Client) RecoverAccessWithBody(ctx context.Context, contentType string, 
 
 // RecoverAccess Send a recovery link
 //
-// The answer is the same whether or not an account has the address.
+// The answer is the same whether or not an account has the address. Using the link ends every API key, session, password and pending link that the account had.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -8196,7 +8946,47 @@ func (c *Client) VerifyEmail(ctx context.Context, body VerifyEmailJSONRequestBod
 	return c.Client.Do(req)
 }
 
+// InspectVerificationWithBody Describe the account behind a verification link
+//
+// The token stays valid.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/auth/verify/inspect (the `InspectVerification` operationId).
+func (c *Client) InspectVerificationWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewInspectVerificationRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// InspectVerification Describe the account behind a verification link
+//
+// The token stays valid.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/auth/verify/inspect (the `InspectVerification` operationId).
+func (c *Client) InspectVerification(ctx context.Context, body InspectVerificationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewInspectVerificationRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListChecks List the checks, newest first
+//
+// Filters combine: a check must match all of them.
 //
 // Corresponds with GET /v1/checks (the `ListChecks` operationId).
 func (c *Client) ListChecks(ctx context.Context, params *ListChecksParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -8249,15 +9039,15 @@ func (c *Client) CreateCheck(ctx context.Context, params *CreateCheckParams, bod
 	return c.Client.Do(req)
 }
 
-// TryCheckWithBody Try a config without saving it
+// ChangeChecksWithBody Change several checks
 //
-// Probes once from each region and answers with the results, in the order of the regions. Nothing is stored: the results have no check, and `test: true` in their metadata. A region whose worker does not answer has a result that says so, with `unavailable: true`. An organization may try 60 configs a minute, and each region counts as a running test.
+// Enables, disables, deletes or changes up to 1000 checks in one transaction: all of them, or none after an error, whose details have the `check_id`. The audit log has an entry for each check that changed.
 //
 // Takes any type of body and a specified content type.
 //
-// Corresponds with POST /v1/checks/try (the `TryCheck` operationId).
-func (c *Client) TryCheckWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewTryCheckRequestWithBody(c.Server, contentType, body)
+// Corresponds with POST /v1/checks/bulk (the `ChangeChecks` operationId).
+func (c *Client) ChangeChecksWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewChangeChecksRequestWithBody(c.Server, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -8268,15 +9058,15 @@ func (c *Client) TryCheckWithBody(ctx context.Context, contentType string, body 
 	return c.Client.Do(req)
 }
 
-// TryCheck Try a config without saving it
+// ChangeChecks Change several checks
 //
-// Probes once from each region and answers with the results, in the order of the regions. Nothing is stored: the results have no check, and `test: true` in their metadata. A region whose worker does not answer has a result that says so, with `unavailable: true`. An organization may try 60 configs a minute, and each region counts as a running test.
+// Enables, disables, deletes or changes up to 1000 checks in one transaction: all of them, or none after an error, whose details have the `check_id`. The audit log has an entry for each check that changed.
 //
 // Takes a body of the `application/json` content type.
 //
-// Corresponds with POST /v1/checks/try (the `TryCheck` operationId).
-func (c *Client) TryCheck(ctx context.Context, body TryCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewTryCheckRequest(c.Server, body)
+// Corresponds with POST /v1/checks/bulk (the `ChangeChecks` operationId).
+func (c *Client) ChangeChecks(ctx context.Context, body ChangeChecksJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewChangeChecksRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -8528,6 +9318,23 @@ func (c *Client) TestCheck(ctx context.Context, id openapi_types.UUID, params *T
 // Corresponds with GET /v1/checks/{id}/uptime (the `GetUptime` operationId).
 func (c *Client) GetUptime(ctx context.Context, id openapi_types.UUID, params *GetUptimeParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetUptimeRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListUptimeDays List the uptime of a check by day, today first
+//
+// Days are those of UTC. A day without results is in the list, with zeros.
+//
+// Corresponds with GET /v1/checks/{id}/uptime/days (the `ListUptimeDays` operationId).
+func (c *Client) ListUptimeDays(ctx context.Context, id openapi_types.UUID, params *ListUptimeDaysParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListUptimeDaysRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -9000,6 +9807,178 @@ func NewGetReadyRequest(server string) (*http.Request, error) {
 	return req, nil
 }
 
+// NewListAllAlertRulesRequest constructs an http.Request for the ListAllAlertRules method
+func NewListAllAlertRulesRequest(server string, params *ListAllAlertRulesParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/alert-rules")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Offset != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "offset", *params.Offset, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.CheckId != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "check_id", *params.CheckId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "uuid"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.ChannelId != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "channel_id", *params.ChannelId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "uuid"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Query != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "query", *params.Query, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Enabled != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "enabled", *params.Enabled, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Label != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "label", *params.Label, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetAlertRuleByIdRequest constructs an http.Request for the GetAlertRuleById method
+func NewGetAlertRuleByIdRequest(server string, id openapi_types.UUID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/alert-rules/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListApiKeysRequest constructs an http.Request for the ListApiKeys method
 func NewListApiKeysRequest(server string, params *ListApiKeysParams) (*http.Request, error) {
 	var err error
@@ -9207,6 +10186,18 @@ func NewListAuditLogRequest(server string, params *ListAuditLogParams) (*http.Re
 
 		}
 
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if encoded := queryValues.Encode(); encoded != "" {
 			rawQueryFragments = append(rawQueryFragments, encoded)
 		}
@@ -9252,6 +10243,86 @@ func NewChangeEmailRequestWithBody(server string, contentType string, body io.Re
 	}
 
 	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewApproveEmailChangeRequest calls the generic ApproveEmailChange builder with application/json body
+func NewApproveEmailChangeRequest(server string, body ApproveEmailChangeJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewApproveEmailChangeRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewApproveEmailChangeRequestWithBody constructs an http.Request for the ApproveEmailChange method, with any body, and a specified content type
+func NewApproveEmailChangeRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/auth/email/approve")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewStopEmailChangeRequest calls the generic StopEmailChange builder with application/json body
+func NewStopEmailChangeRequest(server string, body StopEmailChangeJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewStopEmailChangeRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewStopEmailChangeRequestWithBody constructs an http.Request for the StopEmailChange method, with any body, and a specified content type
+func NewStopEmailChangeRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/auth/email/stop")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
 	if err != nil {
 		return nil, err
 	}
@@ -9555,6 +10626,46 @@ func NewVerifyEmailRequestWithBody(server string, contentType string, body io.Re
 	return req, nil
 }
 
+// NewInspectVerificationRequest calls the generic InspectVerification builder with application/json body
+func NewInspectVerificationRequest(server string, body InspectVerificationJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewInspectVerificationRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewInspectVerificationRequestWithBody constructs an http.Request for the InspectVerification method, with any body, and a specified content type
+func NewInspectVerificationRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/auth/verify/inspect")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewListChecksRequest constructs an http.Request for the ListChecks method
 func NewListChecksRequest(server string, params *ListChecksParams) (*http.Request, error) {
 	var err error
@@ -9598,6 +10709,126 @@ func NewListChecksRequest(server string, params *ListChecksParams) (*http.Reques
 		if params.Offset != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "offset", *params.Offset, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Query != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "query", *params.Query, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Type != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "type", *params.Type, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Health != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "health", *params.Health, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Enabled != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "enabled", *params.Enabled, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Region != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "region", *params.Region, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Label != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "label", *params.Label, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Sort != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "sort", *params.Sort, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Summary != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "summary", *params.Summary, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Counts != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "counts", *params.Counts, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -9676,19 +10907,19 @@ func NewCreateCheckRequestWithBody(server string, params *CreateCheckParams, con
 	return req, nil
 }
 
-// NewTryCheckRequest calls the generic TryCheck builder with application/json body
-func NewTryCheckRequest(server string, body TryCheckJSONRequestBody) (*http.Request, error) {
+// NewChangeChecksRequest calls the generic ChangeChecks builder with application/json body
+func NewChangeChecksRequest(server string, body ChangeChecksJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
 	buf, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	bodyReader = bytes.NewReader(buf)
-	return NewTryCheckRequestWithBody(server, "application/json", bodyReader)
+	return NewChangeChecksRequestWithBody(server, "application/json", bodyReader)
 }
 
-// NewTryCheckRequestWithBody constructs an http.Request for the TryCheck method, with any body, and a specified content type
-func NewTryCheckRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+// NewChangeChecksRequestWithBody constructs an http.Request for the ChangeChecks method, with any body, and a specified content type
+func NewChangeChecksRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	serverURL, err := url.Parse(server)
@@ -9696,7 +10927,7 @@ func NewTryCheckRequestWithBody(server string, contentType string, body io.Reade
 		return nil, err
 	}
 
-	operationPath := fmt.Sprintf("/v1/checks/try")
+	operationPath := fmt.Sprintf("/v1/checks/bulk")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -9881,6 +11112,18 @@ func NewListAlertRulesRequest(server string, id openapi_types.UUID, params *List
 		if params.Offset != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "offset", *params.Offset, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -10258,6 +11501,18 @@ func NewListResultsRequest(server string, id openapi_types.UUID, params *ListRes
 
 		}
 
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if params.Limit != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
@@ -10445,6 +11700,67 @@ func NewGetUptimeRequest(server string, id openapi_types.UUID, params *GetUptime
 	return req, nil
 }
 
+// NewListUptimeDaysRequest constructs an http.Request for the ListUptimeDays method
+func NewListUptimeDaysRequest(server string, id openapi_types.UUID, params *ListUptimeDaysParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/checks/%s/uptime/days", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Days != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "days", *params.Days, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListDeliveriesRequest constructs an http.Request for the ListDeliveries method
 func NewListDeliveriesRequest(server string, params *ListDeliveriesParams) (*http.Request, error) {
 	var err error
@@ -10488,6 +11804,18 @@ func NewListDeliveriesRequest(server string, params *ListDeliveriesParams) (*htt
 		if params.Offset != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "offset", *params.Offset, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -10780,6 +12108,18 @@ func NewListIncidentsRequest(server string, params *ListIncidentsParams) (*http.
 		if params.Offset != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "offset", *params.Offset, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -11100,6 +12440,66 @@ func NewListNotificationChannelsRequest(server string, params *ListNotificationC
 		if params.Offset != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "offset", *params.Offset, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Query != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "query", *params.Query, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Type != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "type", *params.Type, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Enabled != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "enabled", *params.Enabled, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Label != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "label", *params.Label, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -11664,6 +13064,22 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /ready (the `GetReady` operationId).
 	GetReadyWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetReadyResponse, error)
 
+	// ListAllAlertRulesWithResponse List the alert rules of all checks, newest first
+	//
+	// Filters combine: a rule must match all of them.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/alert-rules (the `ListAllAlertRules` operationId).
+	ListAllAlertRulesWithResponse(ctx context.Context, params *ListAllAlertRulesParams, reqEditors ...RequestEditorFn) (*ListAllAlertRulesResponse, error)
+
+	// GetAlertRuleByIdWithResponse Get an alert rule by its id alone
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/alert-rules/{id} (the `GetAlertRuleById` operationId).
+	GetAlertRuleByIdWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetAlertRuleByIdResponse, error)
+
 	// ListApiKeysWithResponse List the organization's API keys, newest first
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -11673,7 +13089,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateApiKeyWithBodyWithResponse Create an API key
 	//
-	// The key is in `api_key`, which is shown once. A request that is repeated with its Idempotency-Key is answered without it: `api_key` is empty then. A key that got lost is revoked, and another one created.
+	// The key is in `api_key`, which is shown once. A request that is repeated with its Idempotency-Key is answered without it: `api_key` is empty then. A key that got lost is revoked, and another one created. The owner is mailed, and again 7 days before the key stops to work.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -11682,7 +13098,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateApiKeyWithResponse Create an API key
 	//
-	// The key is in `api_key`, which is shown once. A request that is repeated with its Idempotency-Key is answered without it: `api_key` is empty then. A key that got lost is revoked, and another one created.
+	// The key is in `api_key`, which is shown once. A request that is repeated with its Idempotency-Key is answered without it: `api_key` is empty then. A key that got lost is revoked, and another one created. The owner is mailed, and again 7 days before the key stops to work.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -11709,7 +13125,7 @@ type ClientWithResponsesInterface interface {
 
 	// ChangeEmailWithBodyWithResponse Change the email address
 	//
-	// The address changes when the link that is mailed to it is used; the old address is notified.
+	// The address changes when the link that is mailed to it is used. Once the present address is confirmed, the change needs `password`, or first a link that is mailed to the present address; that address is mailed in both cases, with a link that stops the change.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -11718,12 +13134,44 @@ type ClientWithResponsesInterface interface {
 
 	// ChangeEmailWithResponse Change the email address
 	//
-	// The address changes when the link that is mailed to it is used; the old address is notified.
+	// The address changes when the link that is mailed to it is used. Once the present address is confirmed, the change needs `password`, or first a link that is mailed to the present address; that address is mailed in both cases, with a link that stops the change.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /v1/auth/email (the `ChangeEmail` operationId).
 	ChangeEmailWithResponse(ctx context.Context, body ChangeEmailJSONRequestBody, reqEditors ...RequestEditorFn) (*ChangeEmailResponse, error)
+
+	// ApproveEmailChangeWithBodyWithResponse Allow a change of the email address with the token that was mailed to the present one
+	//
+	// The link that confirms the new address is mailed to it then. The token can stop the change until that link is used.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/auth/email/approve (the `ApproveEmailChange` operationId).
+	ApproveEmailChangeWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ApproveEmailChangeResponse, error)
+
+	// ApproveEmailChangeWithResponse Allow a change of the email address with the token that was mailed to the present one
+	//
+	// The link that confirms the new address is mailed to it then. The token can stop the change until that link is used.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/auth/email/approve (the `ApproveEmailChange` operationId).
+	ApproveEmailChangeWithResponse(ctx context.Context, body ApproveEmailChangeJSONRequestBody, reqEditors ...RequestEditorFn) (*ApproveEmailChangeResponse, error)
+
+	// StopEmailChangeWithBodyWithResponse Stop a change of the email address with the token that was mailed to the present one
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/auth/email/stop (the `StopEmailChange` operationId).
+	StopEmailChangeWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*StopEmailChangeResponse, error)
+
+	// StopEmailChangeWithResponse Stop a change of the email address with the token that was mailed to the present one
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/auth/email/stop (the `StopEmailChange` operationId).
+	StopEmailChangeWithResponse(ctx context.Context, body StopEmailChangeJSONRequestBody, reqEditors ...RequestEditorFn) (*StopEmailChangeResponse, error)
 
 	// LoginWithBodyWithResponse Log in with a password
 	//
@@ -11746,18 +13194,18 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/auth/me (the `GetMe` operationId).
 	GetMeWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetMeResponse, error)
 
-	// ChangePasswordWithBodyWithResponse Change the password, or set the first one
+	// ChangePasswordWithBodyWithResponse Change the password
 	//
-	// Ends every session and returns a new token. API keys are not affected.
+	// Ends every session and returns a new token. API keys are not affected. The owner is mailed. An account without a password gets its first one from a recovery link.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /v1/auth/password (the `ChangePassword` operationId).
 	ChangePasswordWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ChangePasswordResponse, error)
 
-	// ChangePasswordWithResponse Change the password, or set the first one
+	// ChangePasswordWithResponse Change the password
 	//
-	// Ends every session and returns a new token. API keys are not affected.
+	// Ends every session and returns a new token. API keys are not affected. The owner is mailed. An account without a password gets its first one from a recovery link.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -11784,7 +13232,7 @@ type ClientWithResponsesInterface interface {
 
 	// RecoverAccessWithBodyWithResponse Send a recovery link
 	//
-	// The answer is the same whether or not an account has the address.
+	// The answer is the same whether or not an account has the address. Using the link ends every API key, session, password and pending link that the account had.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -11793,7 +13241,7 @@ type ClientWithResponsesInterface interface {
 
 	// RecoverAccessWithResponse Send a recovery link
 	//
-	// The answer is the same whether or not an account has the address.
+	// The answer is the same whether or not an account has the address. Using the link ends every API key, session, password and pending link that the account had.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -11835,7 +13283,27 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/auth/verify (the `VerifyEmail` operationId).
 	VerifyEmailWithResponse(ctx context.Context, body VerifyEmailJSONRequestBody, reqEditors ...RequestEditorFn) (*VerifyEmailResponse, error)
 
+	// InspectVerificationWithBodyWithResponse Describe the account behind a verification link
+	//
+	// The token stays valid.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/auth/verify/inspect (the `InspectVerification` operationId).
+	InspectVerificationWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*InspectVerificationResponse, error)
+
+	// InspectVerificationWithResponse Describe the account behind a verification link
+	//
+	// The token stays valid.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/auth/verify/inspect (the `InspectVerification` operationId).
+	InspectVerificationWithResponse(ctx context.Context, body InspectVerificationJSONRequestBody, reqEditors ...RequestEditorFn) (*InspectVerificationResponse, error)
+
 	// ListChecksWithResponse List the checks, newest first
+	//
+	// Filters combine: a check must match all of them.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -11860,23 +13328,23 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/checks (the `CreateCheck` operationId).
 	CreateCheckWithResponse(ctx context.Context, params *CreateCheckParams, body CreateCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateCheckResponse, error)
 
-	// TryCheckWithBodyWithResponse Try a config without saving it
+	// ChangeChecksWithBodyWithResponse Change several checks
 	//
-	// Probes once from each region and answers with the results, in the order of the regions. Nothing is stored: the results have no check, and `test: true` in their metadata. A region whose worker does not answer has a result that says so, with `unavailable: true`. An organization may try 60 configs a minute, and each region counts as a running test.
+	// Enables, disables, deletes or changes up to 1000 checks in one transaction: all of them, or none after an error, whose details have the `check_id`. The audit log has an entry for each check that changed.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
-	// Corresponds with POST /v1/checks/try (the `TryCheck` operationId).
-	TryCheckWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*TryCheckResponse, error)
+	// Corresponds with POST /v1/checks/bulk (the `ChangeChecks` operationId).
+	ChangeChecksWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ChangeChecksResponse, error)
 
-	// TryCheckWithResponse Try a config without saving it
+	// ChangeChecksWithResponse Change several checks
 	//
-	// Probes once from each region and answers with the results, in the order of the regions. Nothing is stored: the results have no check, and `test: true` in their metadata. A region whose worker does not answer has a result that says so, with `unavailable: true`. An organization may try 60 configs a minute, and each region counts as a running test.
+	// Enables, disables, deletes or changes up to 1000 checks in one transaction: all of them, or none after an error, whose details have the `check_id`. The audit log has an entry for each check that changed.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
-	// Corresponds with POST /v1/checks/try (the `TryCheck` operationId).
-	TryCheckWithResponse(ctx context.Context, body TryCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*TryCheckResponse, error)
+	// Corresponds with POST /v1/checks/bulk (the `ChangeChecks` operationId).
+	ChangeChecksWithResponse(ctx context.Context, body ChangeChecksJSONRequestBody, reqEditors ...RequestEditorFn) (*ChangeChecksResponse, error)
 
 	// DeleteCheckWithResponse Delete a check and everything that belongs to it
 	//
@@ -11996,6 +13464,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/checks/{id}/uptime (the `GetUptime` operationId).
 	GetUptimeWithResponse(ctx context.Context, id openapi_types.UUID, params *GetUptimeParams, reqEditors ...RequestEditorFn) (*GetUptimeResponse, error)
+
+	// ListUptimeDaysWithResponse List the uptime of a check by day, today first
+	//
+	// Days are those of UTC. A day without results is in the list, with zeros.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/checks/{id}/uptime/days (the `ListUptimeDays` operationId).
+	ListUptimeDaysWithResponse(ctx context.Context, id openapi_types.UUID, params *ListUptimeDaysParams, reqEditors ...RequestEditorFn) (*ListUptimeDaysResponse, error)
 
 	// ListDeliveriesWithResponse List the deliveries, newest first
 	//
@@ -12377,6 +13854,197 @@ func (r GetReadyResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetReadyResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListAllAlertRulesResponse200Headers the declared response headers of an HTTP 200 response for ListAllAlertRules
+type ListAllAlertRulesResponse200Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// ListAllAlertRulesResponse429Headers the declared response headers of an HTTP 429 response for ListAllAlertRules
+type ListAllAlertRulesResponse429Headers struct {
+	RetryAfter *int
+}
+
+type ListAllAlertRulesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AlertRuleList
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ListAllAlertRulesResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ListAllAlertRulesResponse429Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListAllAlertRulesResponse) GetJSON200() *AlertRuleList {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ListAllAlertRulesResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListAllAlertRulesResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r ListAllAlertRulesResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r ListAllAlertRulesResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r ListAllAlertRulesResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r ListAllAlertRulesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListAllAlertRulesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListAllAlertRulesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListAllAlertRulesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetAlertRuleByIdResponse200Headers the declared response headers of an HTTP 200 response for GetAlertRuleById
+type GetAlertRuleByIdResponse200Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// GetAlertRuleByIdResponse429Headers the declared response headers of an HTTP 429 response for GetAlertRuleById
+type GetAlertRuleByIdResponse429Headers struct {
+	RetryAfter *int
+}
+
+type GetAlertRuleByIdResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AlertRuleAnswer
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *GetAlertRuleByIdResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *GetAlertRuleByIdResponse429Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetAlertRuleByIdResponse) GetJSON200() *AlertRuleAnswer {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r GetAlertRuleByIdResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r GetAlertRuleByIdResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r GetAlertRuleByIdResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r GetAlertRuleByIdResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r GetAlertRuleByIdResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r GetAlertRuleByIdResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r GetAlertRuleByIdResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetAlertRuleByIdResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetAlertRuleByIdResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetAlertRuleByIdResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -12858,6 +14526,172 @@ func (r ChangeEmailResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ChangeEmailResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ApproveEmailChangeResponse200Headers the declared response headers of an HTTP 200 response for ApproveEmailChange
+type ApproveEmailChangeResponse200Headers struct {
+	XRequestId *string
+}
+
+// ApproveEmailChangeResponse429Headers the declared response headers of an HTTP 429 response for ApproveEmailChange
+type ApproveEmailChangeResponse429Headers struct {
+	RetryAfter *int
+}
+
+type ApproveEmailChangeResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PendingAnswer
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *RequestEntityTooLarge
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ApproveEmailChangeResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ApproveEmailChangeResponse429Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ApproveEmailChangeResponse) GetJSON200() *PendingAnswer {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ApproveEmailChangeResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON413 returns the response for an HTTP 413 `application/json` response
+func (r ApproveEmailChangeResponse) GetJSON413() *RequestEntityTooLarge {
+	return r.JSON413
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r ApproveEmailChangeResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r ApproveEmailChangeResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r ApproveEmailChangeResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ApproveEmailChangeResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ApproveEmailChangeResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ApproveEmailChangeResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// StopEmailChangeResponse200Headers the declared response headers of an HTTP 200 response for StopEmailChange
+type StopEmailChangeResponse200Headers struct {
+	XRequestId *string
+}
+
+// StopEmailChangeResponse429Headers the declared response headers of an HTTP 429 response for StopEmailChange
+type StopEmailChangeResponse429Headers struct {
+	RetryAfter *int
+}
+
+type StopEmailChangeResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PendingAnswer
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *RequestEntityTooLarge
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *StopEmailChangeResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *StopEmailChangeResponse429Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r StopEmailChangeResponse) GetJSON200() *PendingAnswer {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r StopEmailChangeResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON413 returns the response for an HTTP 413 `application/json` response
+func (r StopEmailChangeResponse) GetJSON413() *RequestEntityTooLarge {
+	return r.JSON413
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r StopEmailChangeResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r StopEmailChangeResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r StopEmailChangeResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r StopEmailChangeResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r StopEmailChangeResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r StopEmailChangeResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -13576,6 +15410,89 @@ func (r VerifyEmailResponse) ContentType() string {
 	return ""
 }
 
+// InspectVerificationResponse200Headers the declared response headers of an HTTP 200 response for InspectVerification
+type InspectVerificationResponse200Headers struct {
+	XRequestId *string
+}
+
+// InspectVerificationResponse429Headers the declared response headers of an HTTP 429 response for InspectVerification
+type InspectVerificationResponse429Headers struct {
+	RetryAfter *int
+}
+
+type InspectVerificationResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *InspectedAnswer
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *RequestEntityTooLarge
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *InspectVerificationResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *InspectVerificationResponse429Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r InspectVerificationResponse) GetJSON200() *InspectedAnswer {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r InspectVerificationResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON413 returns the response for an HTTP 413 `application/json` response
+func (r InspectVerificationResponse) GetJSON413() *RequestEntityTooLarge {
+	return r.JSON413
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r InspectVerificationResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r InspectVerificationResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r InspectVerificationResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r InspectVerificationResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r InspectVerificationResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r InspectVerificationResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // ListChecksResponse200Headers the declared response headers of an HTTP 200 response for ListChecks
 type ListChecksResponse200Headers struct {
 	RateLimit       *string
@@ -13788,34 +15705,36 @@ func (r CreateCheckResponse) ContentType() string {
 	return ""
 }
 
-// TryCheckResponse200Headers the declared response headers of an HTTP 200 response for TryCheck
-type TryCheckResponse200Headers struct {
+// ChangeChecksResponse200Headers the declared response headers of an HTTP 200 response for ChangeChecks
+type ChangeChecksResponse200Headers struct {
 	RateLimit       *string
 	RateLimitPolicy *string
 	XRequestId      *string
 }
 
-// TryCheckResponse429Headers the declared response headers of an HTTP 429 response for TryCheck
-type TryCheckResponse429Headers struct {
+// ChangeChecksResponse429Headers the declared response headers of an HTTP 429 response for ChangeChecks
+type ChangeChecksResponse429Headers struct {
 	RetryAfter *int
 }
 
-// TryCheckResponse503Headers the declared response headers of an HTTP 503 response for TryCheck
-type TryCheckResponse503Headers struct {
+// ChangeChecksResponse503Headers the declared response headers of an HTTP 503 response for ChangeChecks
+type ChangeChecksResponse503Headers struct {
 	RetryAfter *int
 }
 
-type TryCheckResponse struct {
+type ChangeChecksResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *ResultList
+	JSON200 *BulkResultAnswer
 	// JSON400 the response for an HTTP 400 `application/json` response
 	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
 	// JSON403 the response for an HTTP 403 `application/json` response
 	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
 	// JSON413 the response for an HTTP 413 `application/json` response
 	JSON413 *RequestEntityTooLarge
 	// JSON429 the response for an HTTP 429 `application/json` response
@@ -13825,60 +15744,65 @@ type TryCheckResponse struct {
 	// JSON503 the response for an HTTP 503 `application/json` response
 	JSON503 *ServiceUnavailable
 	// Headers200 the parsed response headers for an HTTP 200 response
-	Headers200 *TryCheckResponse200Headers
+	Headers200 *ChangeChecksResponse200Headers
 	// Headers429 the parsed response headers for an HTTP 429 response
-	Headers429 *TryCheckResponse429Headers
+	Headers429 *ChangeChecksResponse429Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
-	Headers503 *TryCheckResponse503Headers
+	Headers503 *ChangeChecksResponse503Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r TryCheckResponse) GetJSON200() *ResultList {
+func (r ChangeChecksResponse) GetJSON200() *BulkResultAnswer {
 	return r.JSON200
 }
 
 // GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r TryCheckResponse) GetJSON400() *BadRequest {
+func (r ChangeChecksResponse) GetJSON400() *BadRequest {
 	return r.JSON400
 }
 
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
-func (r TryCheckResponse) GetJSON401() *Unauthorized {
+func (r ChangeChecksResponse) GetJSON401() *Unauthorized {
 	return r.JSON401
 }
 
 // GetJSON403 returns the response for an HTTP 403 `application/json` response
-func (r TryCheckResponse) GetJSON403() *Forbidden {
+func (r ChangeChecksResponse) GetJSON403() *Forbidden {
 	return r.JSON403
 }
 
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r ChangeChecksResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
 // GetJSON413 returns the response for an HTTP 413 `application/json` response
-func (r TryCheckResponse) GetJSON413() *RequestEntityTooLarge {
+func (r ChangeChecksResponse) GetJSON413() *RequestEntityTooLarge {
 	return r.JSON413
 }
 
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
-func (r TryCheckResponse) GetJSON429() *TooManyRequests {
+func (r ChangeChecksResponse) GetJSON429() *TooManyRequests {
 	return r.JSON429
 }
 
 // GetJSON500 returns the response for an HTTP 500 `application/json` response
-func (r TryCheckResponse) GetJSON500() *InternalServerError {
+func (r ChangeChecksResponse) GetJSON500() *InternalServerError {
 	return r.JSON500
 }
 
 // GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r TryCheckResponse) GetJSON503() *ServiceUnavailable {
+func (r ChangeChecksResponse) GetJSON503() *ServiceUnavailable {
 	return r.JSON503
 }
 
 // GetBody returns the raw response body bytes
-func (r TryCheckResponse) GetBody() []byte {
+func (r ChangeChecksResponse) GetBody() []byte {
 	return r.Body
 }
 
 // Status returns HTTPResponse.Status
-func (r TryCheckResponse) Status() string {
+func (r ChangeChecksResponse) Status() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Status
 	}
@@ -13886,7 +15810,7 @@ func (r TryCheckResponse) Status() string {
 }
 
 // StatusCode returns HTTPResponse.StatusCode
-func (r TryCheckResponse) StatusCode() int {
+func (r ChangeChecksResponse) StatusCode() int {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.StatusCode
 	}
@@ -13894,7 +15818,7 @@ func (r TryCheckResponse) StatusCode() int {
 }
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r TryCheckResponse) ContentType() string {
+func (r ChangeChecksResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -15132,6 +17056,105 @@ func (r GetUptimeResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetUptimeResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListUptimeDaysResponse200Headers the declared response headers of an HTTP 200 response for ListUptimeDays
+type ListUptimeDaysResponse200Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// ListUptimeDaysResponse429Headers the declared response headers of an HTTP 429 response for ListUptimeDays
+type ListUptimeDaysResponse429Headers struct {
+	RetryAfter *int
+}
+
+type ListUptimeDaysResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *UptimeDayList
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ListUptimeDaysResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ListUptimeDaysResponse429Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListUptimeDaysResponse) GetJSON200() *UptimeDayList {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ListUptimeDaysResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListUptimeDaysResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r ListUptimeDaysResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r ListUptimeDaysResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r ListUptimeDaysResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r ListUptimeDaysResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r ListUptimeDaysResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListUptimeDaysResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListUptimeDaysResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListUptimeDaysResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -17141,6 +19164,34 @@ func (c *ClientWithResponses) GetReadyWithResponse(ctx context.Context, reqEdito
 	return ParseGetReadyResponse(rsp)
 }
 
+// ListAllAlertRulesWithResponse List the alert rules of all checks, newest first
+//
+// Filters combine: a rule must match all of them.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/alert-rules (the `ListAllAlertRules` operationId).
+func (c *ClientWithResponses) ListAllAlertRulesWithResponse(ctx context.Context, params *ListAllAlertRulesParams, reqEditors ...RequestEditorFn) (*ListAllAlertRulesResponse, error) {
+	rsp, err := c.ListAllAlertRules(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListAllAlertRulesResponse(rsp)
+}
+
+// GetAlertRuleByIdWithResponse Get an alert rule by its id alone
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/alert-rules/{id} (the `GetAlertRuleById` operationId).
+func (c *ClientWithResponses) GetAlertRuleByIdWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetAlertRuleByIdResponse, error) {
+	rsp, err := c.GetAlertRuleById(ctx, id, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetAlertRuleByIdResponse(rsp)
+}
+
 // ListApiKeysWithResponse List the organization's API keys, newest first
 //
 // Returns a wrapper object for the known response body format(s).
@@ -17156,7 +19207,7 @@ func (c *ClientWithResponses) ListApiKeysWithResponse(ctx context.Context, param
 
 // CreateApiKeyWithBodyWithResponse Create an API key
 //
-// The key is in `api_key`, which is shown once. A request that is repeated with its Idempotency-Key is answered without it: `api_key` is empty then. A key that got lost is revoked, and another one created.
+// The key is in `api_key`, which is shown once. A request that is repeated with its Idempotency-Key is answered without it: `api_key` is empty then. A key that got lost is revoked, and another one created. The owner is mailed, and again 7 days before the key stops to work.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -17171,7 +19222,7 @@ func (c *ClientWithResponses) CreateApiKeyWithBodyWithResponse(ctx context.Conte
 
 // CreateApiKeyWithResponse Create an API key
 //
-// The key is in `api_key`, which is shown once. A request that is repeated with its Idempotency-Key is answered without it: `api_key` is empty then. A key that got lost is revoked, and another one created.
+// The key is in `api_key`, which is shown once. A request that is repeated with its Idempotency-Key is answered without it: `api_key` is empty then. A key that got lost is revoked, and another one created. The owner is mailed, and again 7 days before the key stops to work.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -17216,7 +19267,7 @@ func (c *ClientWithResponses) ListAuditLogWithResponse(ctx context.Context, para
 
 // ChangeEmailWithBodyWithResponse Change the email address
 //
-// The address changes when the link that is mailed to it is used; the old address is notified.
+// The address changes when the link that is mailed to it is used. Once the present address is confirmed, the change needs `password`, or first a link that is mailed to the present address; that address is mailed in both cases, with a link that stops the change.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -17231,7 +19282,7 @@ func (c *ClientWithResponses) ChangeEmailWithBodyWithResponse(ctx context.Contex
 
 // ChangeEmailWithResponse Change the email address
 //
-// The address changes when the link that is mailed to it is used; the old address is notified.
+// The address changes when the link that is mailed to it is used. Once the present address is confirmed, the change needs `password`, or first a link that is mailed to the present address; that address is mailed in both cases, with a link that stops the change.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -17242,6 +19293,62 @@ func (c *ClientWithResponses) ChangeEmailWithResponse(ctx context.Context, body 
 		return nil, err
 	}
 	return ParseChangeEmailResponse(rsp)
+}
+
+// ApproveEmailChangeWithBodyWithResponse Allow a change of the email address with the token that was mailed to the present one
+//
+// The link that confirms the new address is mailed to it then. The token can stop the change until that link is used.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/auth/email/approve (the `ApproveEmailChange` operationId).
+func (c *ClientWithResponses) ApproveEmailChangeWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ApproveEmailChangeResponse, error) {
+	rsp, err := c.ApproveEmailChangeWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseApproveEmailChangeResponse(rsp)
+}
+
+// ApproveEmailChangeWithResponse Allow a change of the email address with the token that was mailed to the present one
+//
+// The link that confirms the new address is mailed to it then. The token can stop the change until that link is used.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/auth/email/approve (the `ApproveEmailChange` operationId).
+func (c *ClientWithResponses) ApproveEmailChangeWithResponse(ctx context.Context, body ApproveEmailChangeJSONRequestBody, reqEditors ...RequestEditorFn) (*ApproveEmailChangeResponse, error) {
+	rsp, err := c.ApproveEmailChange(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseApproveEmailChangeResponse(rsp)
+}
+
+// StopEmailChangeWithBodyWithResponse Stop a change of the email address with the token that was mailed to the present one
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/auth/email/stop (the `StopEmailChange` operationId).
+func (c *ClientWithResponses) StopEmailChangeWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*StopEmailChangeResponse, error) {
+	rsp, err := c.StopEmailChangeWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseStopEmailChangeResponse(rsp)
+}
+
+// StopEmailChangeWithResponse Stop a change of the email address with the token that was mailed to the present one
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/auth/email/stop (the `StopEmailChange` operationId).
+func (c *ClientWithResponses) StopEmailChangeWithResponse(ctx context.Context, body StopEmailChangeJSONRequestBody, reqEditors ...RequestEditorFn) (*StopEmailChangeResponse, error) {
+	rsp, err := c.StopEmailChange(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseStopEmailChangeResponse(rsp)
 }
 
 // LoginWithBodyWithResponse Log in with a password
@@ -17283,9 +19390,9 @@ func (c *ClientWithResponses) GetMeWithResponse(ctx context.Context, reqEditors 
 	return ParseGetMeResponse(rsp)
 }
 
-// ChangePasswordWithBodyWithResponse Change the password, or set the first one
+// ChangePasswordWithBodyWithResponse Change the password
 //
-// Ends every session and returns a new token. API keys are not affected.
+// Ends every session and returns a new token. API keys are not affected. The owner is mailed. An account without a password gets its first one from a recovery link.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -17298,9 +19405,9 @@ func (c *ClientWithResponses) ChangePasswordWithBodyWithResponse(ctx context.Con
 	return ParseChangePasswordResponse(rsp)
 }
 
-// ChangePasswordWithResponse Change the password, or set the first one
+// ChangePasswordWithResponse Change the password
 //
-// Ends every session and returns a new token. API keys are not affected.
+// Ends every session and returns a new token. API keys are not affected. The owner is mailed. An account without a password gets its first one from a recovery link.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -17345,7 +19452,7 @@ func (c *ClientWithResponses) QuickSignupWithResponse(ctx context.Context, body 
 
 // RecoverAccessWithBodyWithResponse Send a recovery link
 //
-// The answer is the same whether or not an account has the address.
+// The answer is the same whether or not an account has the address. Using the link ends every API key, session, password and pending link that the account had.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -17360,7 +19467,7 @@ func (c *ClientWithResponses) RecoverAccessWithBodyWithResponse(ctx context.Cont
 
 // RecoverAccessWithResponse Send a recovery link
 //
-// The answer is the same whether or not an account has the address.
+// The answer is the same whether or not an account has the address. Using the link ends every API key, session, password and pending link that the account had.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -17438,7 +19545,39 @@ func (c *ClientWithResponses) VerifyEmailWithResponse(ctx context.Context, body 
 	return ParseVerifyEmailResponse(rsp)
 }
 
+// InspectVerificationWithBodyWithResponse Describe the account behind a verification link
+//
+// The token stays valid.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/auth/verify/inspect (the `InspectVerification` operationId).
+func (c *ClientWithResponses) InspectVerificationWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*InspectVerificationResponse, error) {
+	rsp, err := c.InspectVerificationWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseInspectVerificationResponse(rsp)
+}
+
+// InspectVerificationWithResponse Describe the account behind a verification link
+//
+// The token stays valid.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/auth/verify/inspect (the `InspectVerification` operationId).
+func (c *ClientWithResponses) InspectVerificationWithResponse(ctx context.Context, body InspectVerificationJSONRequestBody, reqEditors ...RequestEditorFn) (*InspectVerificationResponse, error) {
+	rsp, err := c.InspectVerification(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseInspectVerificationResponse(rsp)
+}
+
 // ListChecksWithResponse List the checks, newest first
+//
+// Filters combine: a check must match all of them.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -17481,34 +19620,34 @@ func (c *ClientWithResponses) CreateCheckWithResponse(ctx context.Context, param
 	return ParseCreateCheckResponse(rsp)
 }
 
-// TryCheckWithBodyWithResponse Try a config without saving it
+// ChangeChecksWithBodyWithResponse Change several checks
 //
-// Probes once from each region and answers with the results, in the order of the regions. Nothing is stored: the results have no check, and `test: true` in their metadata. A region whose worker does not answer has a result that says so, with `unavailable: true`. An organization may try 60 configs a minute, and each region counts as a running test.
+// Enables, disables, deletes or changes up to 1000 checks in one transaction: all of them, or none after an error, whose details have the `check_id`. The audit log has an entry for each check that changed.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
-// Corresponds with POST /v1/checks/try (the `TryCheck` operationId).
-func (c *ClientWithResponses) TryCheckWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*TryCheckResponse, error) {
-	rsp, err := c.TryCheckWithBody(ctx, contentType, body, reqEditors...)
+// Corresponds with POST /v1/checks/bulk (the `ChangeChecks` operationId).
+func (c *ClientWithResponses) ChangeChecksWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ChangeChecksResponse, error) {
+	rsp, err := c.ChangeChecksWithBody(ctx, contentType, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
-	return ParseTryCheckResponse(rsp)
+	return ParseChangeChecksResponse(rsp)
 }
 
-// TryCheckWithResponse Try a config without saving it
+// ChangeChecksWithResponse Change several checks
 //
-// Probes once from each region and answers with the results, in the order of the regions. Nothing is stored: the results have no check, and `test: true` in their metadata. A region whose worker does not answer has a result that says so, with `unavailable: true`. An organization may try 60 configs a minute, and each region counts as a running test.
+// Enables, disables, deletes or changes up to 1000 checks in one transaction: all of them, or none after an error, whose details have the `check_id`. The audit log has an entry for each check that changed.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
-// Corresponds with POST /v1/checks/try (the `TryCheck` operationId).
-func (c *ClientWithResponses) TryCheckWithResponse(ctx context.Context, body TryCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*TryCheckResponse, error) {
-	rsp, err := c.TryCheck(ctx, body, reqEditors...)
+// Corresponds with POST /v1/checks/bulk (the `ChangeChecks` operationId).
+func (c *ClientWithResponses) ChangeChecksWithResponse(ctx context.Context, body ChangeChecksJSONRequestBody, reqEditors ...RequestEditorFn) (*ChangeChecksResponse, error) {
+	rsp, err := c.ChangeChecks(ctx, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
-	return ParseTryCheckResponse(rsp)
+	return ParseChangeChecksResponse(rsp)
 }
 
 // DeleteCheckWithResponse Delete a check and everything that belongs to it
@@ -17718,6 +19857,21 @@ func (c *ClientWithResponses) GetUptimeWithResponse(ctx context.Context, id open
 		return nil, err
 	}
 	return ParseGetUptimeResponse(rsp)
+}
+
+// ListUptimeDaysWithResponse List the uptime of a check by day, today first
+//
+// Days are those of UTC. A day without results is in the list, with zeros.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/checks/{id}/uptime/days (the `ListUptimeDays` operationId).
+func (c *ClientWithResponses) ListUptimeDaysWithResponse(ctx context.Context, id openapi_types.UUID, params *ListUptimeDaysParams, reqEditors ...RequestEditorFn) (*ListUptimeDaysResponse, error) {
+	rsp, err := c.ListUptimeDays(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListUptimeDaysResponse(rsp)
 }
 
 // ListDeliveriesWithResponse List the deliveries, newest first
@@ -18214,6 +20368,209 @@ func ParseGetReadyResponse(rsp *http.Response) (*GetReadyResponse, error) {
 			headers.RetryAfter = &value
 		}
 		response.Headers503 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListAllAlertRulesResponse parses an HTTP response from a ListAllAlertRulesWithResponse call
+func ParseListAllAlertRulesResponse(rsp *http.Response) (*ListAllAlertRulesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListAllAlertRulesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AlertRuleList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ListAllAlertRulesResponse200Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers ListAllAlertRulesResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetAlertRuleByIdResponse parses an HTTP response from a GetAlertRuleByIdWithResponse call
+func ParseGetAlertRuleByIdResponse(rsp *http.Response) (*GetAlertRuleByIdResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetAlertRuleByIdResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AlertRuleAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers GetAlertRuleByIdResponse200Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers GetAlertRuleByIdResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
 	}
 
 	return response, nil
@@ -18720,6 +21077,160 @@ func ParseChangeEmailResponse(rsp *http.Response) (*ChangeEmailResponse, error) 
 		response.Headers200 = &headers
 	case rsp.StatusCode == 429:
 		var headers ChangeEmailResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseApproveEmailChangeResponse parses an HTTP response from a ApproveEmailChangeWithResponse call
+func ParseApproveEmailChangeResponse(rsp *http.Response) (*ApproveEmailChangeResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ApproveEmailChangeResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PendingAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest RequestEntityTooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ApproveEmailChangeResponse200Headers
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers ApproveEmailChangeResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseStopEmailChangeResponse parses an HTTP response from a StopEmailChangeWithResponse call
+func ParseStopEmailChangeResponse(rsp *http.Response) (*StopEmailChangeResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &StopEmailChangeResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PendingAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest RequestEntityTooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers StopEmailChangeResponse200Headers
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers StopEmailChangeResponse429Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
@@ -19433,6 +21944,83 @@ func ParseVerifyEmailResponse(rsp *http.Response) (*VerifyEmailResponse, error) 
 	return response, nil
 }
 
+// ParseInspectVerificationResponse parses an HTTP response from a InspectVerificationWithResponse call
+func ParseInspectVerificationResponse(rsp *http.Response) (*InspectVerificationResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &InspectVerificationResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest InspectedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest RequestEntityTooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers InspectVerificationResponse200Headers
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers InspectVerificationResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
 // ParseListChecksResponse parses an HTTP response from a ListChecksWithResponse call
 func ParseListChecksResponse(rsp *http.Response) (*ListChecksResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -19660,22 +22248,22 @@ func ParseCreateCheckResponse(rsp *http.Response) (*CreateCheckResponse, error) 
 	return response, nil
 }
 
-// ParseTryCheckResponse parses an HTTP response from a TryCheckWithResponse call
-func ParseTryCheckResponse(rsp *http.Response) (*TryCheckResponse, error) {
+// ParseChangeChecksResponse parses an HTTP response from a ChangeChecksWithResponse call
+func ParseChangeChecksResponse(rsp *http.Response) (*ChangeChecksResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
 	defer func() { _ = rsp.Body.Close() }()
 	if err != nil {
 		return nil, err
 	}
 
-	response := &TryCheckResponse{
+	response := &ChangeChecksResponse{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
 	}
 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest ResultList
+		var dest BulkResultAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -19701,6 +22289,13 @@ func ParseTryCheckResponse(rsp *http.Response) (*TryCheckResponse, error) {
 			return nil, err
 		}
 		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
 		var dest RequestEntityTooLarge
@@ -19734,7 +22329,7 @@ func ParseTryCheckResponse(rsp *http.Response) (*TryCheckResponse, error) {
 
 	switch {
 	case rsp.StatusCode == 200:
-		var headers TryCheckResponse200Headers
+		var headers ChangeChecksResponse200Headers
 		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
@@ -19758,7 +22353,7 @@ func ParseTryCheckResponse(rsp *http.Response) (*TryCheckResponse, error) {
 		}
 		response.Headers200 = &headers
 	case rsp.StatusCode == 429:
-		var headers TryCheckResponse429Headers
+		var headers ChangeChecksResponse429Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
@@ -19768,7 +22363,7 @@ func ParseTryCheckResponse(rsp *http.Response) (*TryCheckResponse, error) {
 		}
 		response.Headers429 = &headers
 	case rsp.StatusCode == 503:
-		var headers TryCheckResponse503Headers
+		var headers ChangeChecksResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
@@ -21090,6 +23685,111 @@ func ParseGetUptimeResponse(rsp *http.Response) (*GetUptimeResponse, error) {
 		response.Headers200 = &headers
 	case rsp.StatusCode == 429:
 		var headers GetUptimeResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListUptimeDaysResponse parses an HTTP response from a ListUptimeDaysWithResponse call
+func ParseListUptimeDaysResponse(rsp *http.Response) (*ListUptimeDaysResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListUptimeDaysResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest UptimeDayList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ListUptimeDaysResponse200Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers ListUptimeDaysResponse429Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {

@@ -39,7 +39,29 @@ func secretsOf(t reflect.Type, types map[vigil.CheckType]vigil.SecretFields) vig
 	if len(members) == 0 {
 		return vigil.SecretFields{}
 	}
-	return vigil.SecretFields{Members: members}
+	return vigil.SecretFields{Members: members, Places: placesOf(t)}
+}
+
+// The values of the tag place.
+const (
+	placeURL  = "url"  // a URL: its scheme, host and port say where secrets go
+	placeText = "text" // all of the member does
+)
+
+// placesOf returns the members of a struct that say where its secrets go, from the
+// tags place.
+func placesOf(t reflect.Type) []vigil.PlaceMember {
+	var places []vigil.PlaceMember
+	for _, field := range reflect.VisibleFields(t) {
+		switch tag := field.Tag.Get("place"); tag {
+		case "":
+		case placeURL, placeText:
+			places = append(places, vigil.PlaceMember{Name: memberName(field), URL: tag == placeURL, Default: field.Tag.Get("default")})
+		default:
+			panic(fmt.Sprintf("config: %s has the unknown tag place:%q", field.Name, tag))
+		}
+	}
+	return places
 }
 
 func secretsOfField(field reflect.StructField, types map[vigil.CheckType]vigil.SecretFields) vigil.SecretFields {

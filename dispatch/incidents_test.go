@@ -66,8 +66,8 @@ func TestIncidents(t *testing.T) {
 	p.Vote(fra, true)
 	p.Vote(fra, false)
 	p.AwaitIdle()
-	if _, n, err := p.Store.Incidents(t.Context(), p.Org.ID, vigil.IncidentFilter{Page: vigil.Page{Limit: 10}}); err != nil || n != 2 {
-		t.Errorf("%d incidents, %v", n, err)
+	if _, n, err := p.Store.Incidents(t.Context(), p.Org.ID, vigil.IncidentFilter{Page: vigil.Page{Limit: 10}}); err != nil || n.Total != 2 {
+		t.Errorf("%d incidents, %v", n.Total, err)
 	}
 
 	// Temporal loses the workflow of an open incident: resolving starts another.
@@ -103,8 +103,9 @@ func act(p *workerstest.ControlPlane, incident vigil.Incident, by, note string) 
 // race counts the incidents of so many episodes of 64 votes each.
 func race(p *workerstest.ControlPlane, rounds int, regions ...string) {
 	p.Helper()
-	_, before, err := p.Store.Incidents(p.Context(), p.Org.ID, vigil.IncidentFilter{Page: vigil.Page{Limit: 1}})
+	_, extent, err := p.Store.Incidents(p.Context(), p.Org.ID, vigil.IncidentFilter{Page: vigil.Page{Limit: 1}})
 	p.OK(err)
+	before := extent.Total
 	began := time.Now()
 	for round := range rounds {
 		var wait sync.WaitGroup
@@ -123,8 +124,9 @@ func race(p *workerstest.ControlPlane, rounds int, regions ...string) {
 		}
 		p.AwaitResolved()
 	}
-	_, after, err := p.Store.Incidents(p.Context(), p.Org.ID, vigil.IncidentFilter{Page: vigil.Page{Limit: 1}})
+	_, extent, err = p.Store.Incidents(p.Context(), p.Org.ID, vigil.IncidentFilter{Page: vigil.Page{Limit: 1}})
 	p.OK(err)
+	after := extent.Total
 	p.Logf("%d episodes of 64 votes in %v: %d incidents", rounds, time.Since(began).Round(time.Millisecond), after-before)
 	if after-before != rounds {
 		p.Errorf("%d incidents of %d episodes", after-before, rounds)

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -41,7 +42,24 @@ type Loops struct {
 	temporal client.Client
 	store    revisionStore
 	log      *slog.Logger
+	open     func([]byte) ([]byte, error) // nil: cannot open sealed answers
+	// used is called with the region of every call that needs a worker; it may be nil.
+	used func(region string)
 }
+
+// OnUse sets a function that is called with a region before work is given to its workers.
+// It must not block, and OnUse must not be called while the Loops are in use.
+func (l *Loops) OnUse(used func(region string)) { l.used = used }
+
+func (l *Loops) use(region string) {
+	if l.used != nil {
+		l.used(region)
+	}
+}
+
+// OpenAnswers makes tests be answered sealed, so that Temporal does not keep what a target
+// answered, and opens them. Call it before the first test.
+func (l *Loops) OpenAnswers(open func([]byte) ([]byte, error)) { l.open = open }
 
 // NewLoops returns Loops that reach workflows through the client.
 func NewLoops(temporal client.Client, store revisionStore, log *slog.Logger) *Loops {
@@ -91,6 +109,7 @@ func (l *Loops) Terminate(ctx context.Context, checkID uuid.UUID, region string)
 // Running reports whether the loop of a tombstone still runs, and signals it to stop
 // again.
 func (l *Loops) Running(ctx context.Context, stone vigil.Tombstone) (bool, error) {
+	l.use(stone.Region)
 	err := l.temporal.SignalWorkflow(ctx, vigil.LoopID(stone.CheckID, stone.Region), "", workflows.SignalStop, stone.Revision)
 	if isNotFound(err) {
 		return false, nil
@@ -102,6 +121,7 @@ func (l *Loops) Running(ctx context.Context, stone vigil.Tombstone) (bool, error
 // worker of its region answers before ctx ends.
 func (l *Loops) State(ctx context.Context, checkID uuid.UUID, region string) (vigil.LoopState, error) {
 	var state vigil.LoopState
+	l.use(region)
 	value, err := l.temporal.QueryWorkflow(ctx, vigil.LoopID(checkID, region), "", workflows.QueryState)
 	if err != nil {
 		return state, wrap("query", err)
@@ -114,7 +134,9 @@ func (l *Loops) State(ctx context.Context, checkID uuid.UUID, region string) (vi
 // five seconds. When ctx ends, the test is canceled.
 func (l *Loops) Test(ctx context.Context, check vigil.Check, region string, dryRun bool) (vigil.Result, error) {
 	var result vigil.Result
+	var answer activities.TestAnswer
 	var watcher *activities.Watcher
+	l.use(region)
 	// The client retries while Temporal is away, until its context ends.
 	whole, cancel := context.WithTimeout(ctx, testTimeout+testPickup)
 	defer cancel()
@@ -130,11 +152,16 @@ func (l *Loops) Test(ctx context.Context, check vigil.Check, region string, dryR
 		RetryPolicy:           &temporal.RetryPolicy{MaximumAttempts: 1},
 		Summary:               bounded(check.Name),
 		TypedSearchAttributes: loopAttributes(check.OrgID, check.ID, region),
-	}, watcher.Test, activities.TestRequest{CheckID: check.ID, Region: region, Revision: check.Revision, DryRun: dryRun})
+	}, watcher.Test, activities.TestRequest{
+		CheckID: check.ID, Region: region, Revision: check.Revision, DryRun: dryRun, Sealed: l.open != nil,
+	})
 	if err == nil {
-		if err = handle.Get(whole, &result); ctx.Err() != nil {
+		if err = handle.Get(whole, &answer); ctx.Err() != nil {
 			l.cancelTest(ctx, handle)
 		}
+	}
+	if err == nil {
+		result, err = l.opened(answer)
 	}
 	if err != nil {
 		return result, testError(region, err)
@@ -155,6 +182,21 @@ func (l *Loops) Test(ctx context.Context, check vigil.Check, region string, dryR
 	return result, nil
 }
 
+// opened returns the result of an answer, in clear.
+func (l *Loops) opened(answer activities.TestAnswer) (vigil.Result, error) {
+	if len(answer.Sealed) == 0 {
+		return answer.Result, nil
+	}
+	seen, err := l.open(answer.Sealed)
+	if err != nil {
+		return answer.Result, fmt.Errorf("open the answer of a test: %w", err)
+	}
+	if err := json.Unmarshal(seen, &answer.Observation); err != nil {
+		return answer.Result, fmt.Errorf("read the answer of a test: %w", err)
+	}
+	return answer.Result, nil
+}
+
 // cancelTest ends the test of a caller that has left.
 func (l *Loops) cancelTest(ctx context.Context, test client.ActivityHandle) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), testPickup)
@@ -165,6 +207,7 @@ func (l *Loops) cancelTest(ctx context.Context, test client.ActivityHandle) {
 }
 
 func (l *Loops) signal(ctx context.Context, checkID uuid.UUID, region, name string, arg any) error {
+	l.use(region)
 	err := l.temporal.SignalWorkflow(ctx, vigil.LoopID(checkID, region), "", name, arg)
 	if isNotFound(err) {
 		return nil
@@ -173,6 +216,7 @@ func (l *Loops) signal(ctx context.Context, checkID uuid.UUID, region, name stri
 }
 
 func (l *Loops) signalWithStart(ctx context.Context, loop vigil.Loop, name string, arg any) error {
+	l.use(loop.Region)
 	label := summary(loop.Name, loop.Target)
 	options := client.StartWorkflowOptions{
 		TaskQueue:             vigil.RegionQueue(loop.Region),

@@ -140,6 +140,8 @@ func TestHistories(t *testing.T) {
 		untried = slices.DeleteFunc(untried, func(d object) bool { return d["attempts"] != 0.0 || d["status"] == "superseded" })
 		return len(untried) == 0
 	})
+	testByHand(t, c, canary)
+	scanActivities(t, p.ready.TemporalAddress)
 	kinds := scanHistories(t, p.ready.TemporalAddress)
 	for _, kind := range []string{"check", "incident", "delivery"} {
 		if kinds[kind] < len(made) {

@@ -78,7 +78,7 @@ func (g *Guard) dialFor(ctx, values context.Context, network, address string) (*
 	defer context.AfterFunc(ctx, cancel)()
 	conn, err := g.Dialer(0).DialContext(dial, network, address)
 	if err != nil {
-		return nil, err
+		return nil, g.asNamed(err, address)
 	}
 	return &gate{Conn: bind(ctx, conn)}, nil
 }

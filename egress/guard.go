@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -26,6 +27,9 @@ type Guard struct {
 	resolver *net.Resolver
 	// nameServer replaces those of the machine; empty: none does.
 	nameServer string
+	machine    *machine
+	mail       bool         // may reach the ports of mail servers
+	closed     *atomic.Bool // private addresses are refused although the policy permits them
 }
 
 // Option changes how a Guard resolves names.
@@ -37,6 +41,11 @@ func WithNameServer(server netip.AddrPort) Option {
 	return func(g *Guard) { g.nameServer, g.resolver = server.String(), resolver(server.String()) }
 }
 
+// WithInterfaces replaces the list of the machine's own addresses.
+func WithInterfaces(list func() ([]net.Addr, error)) Option {
+	return func(g *Guard) { g.machine.list = list }
+}
+
 // New makes a Guard.
 func New(policy Policy, opts ...Option) *Guard {
 	g := &Guard{
@@ -45,6 +54,8 @@ func New(policy Policy, opts ...Option) *Guard {
 		metadata: make(map[netip.Addr]bool),
 		shared:   netip.MustParsePrefix("100.64.0.0/10"),
 		resolver: resolver(""),
+		machine:  &machine{list: net.InterfaceAddrs},
+		closed:   new(atomic.Bool),
 	}
 	for _, addr := range metadata() {
 		g.metadata[addr] = true
@@ -125,7 +136,7 @@ func (g *Guard) Dialer(timeout time.Duration) *net.Dialer {
 func (g *Guard) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	conn, err := g.Dialer(0).DialContext(ctx, network, address)
 	if err != nil {
-		return nil, fmt.Errorf("dial: %w", err)
+		return nil, fmt.Errorf("dial: %w", g.asNamed(err, address))
 	}
 	return bind(ctx, conn), nil
 }
@@ -145,7 +156,7 @@ func (g *Guard) Resolve(ctx context.Context, network, host string) ([]netip.Addr
 		return err != nil
 	})
 	if len(permitted) == 0 {
-		return nil, cmp.Or(refusal, errors.New("resolve: no addresses"))
+		return nil, g.asNamed(cmp.Or(refusal, errors.New("resolve: no addresses")), host)
 	}
 	return permitted, nil
 }

@@ -1,7 +1,6 @@
 package egress
 
 import (
-	"net"
 	"net/netip"
 
 	"code.dny.dev/ssrf"
@@ -11,8 +10,8 @@ import (
 // addresses only.
 type Policy struct {
 	// AllowPrivate permits loopback, private (RFC 1918, RFC 4193) and shared
-	// (RFC 6598) addresses: right when only the machine's own users can
-	// reach the API.
+	// (RFC 6598) addresses, the machine's own addresses and the ports of mail: right
+	// when only the machine's own users can reach the API. Guard.ClosePrivate ends it.
 	AllowPrivate bool
 	// AllowedCIDRs are permitted although they are not public. They never
 	// permit metadata services, multicast or the unspecified address.
@@ -69,6 +68,9 @@ func (g *Guard) judge(given netip.Addr, port uint16) error {
 		if kind == "" && g.own(inner, port) {
 			kind, never = "a port of the platform itself", true
 		}
+		if kind == "" && g.refusesMail(port) {
+			return &Refusal{Target: target, kind: "a port for mail", only: "smtp-imap checks"}
+		}
 		if kind != "" && (found == nil || never && !found.Never) {
 			found = &Refusal{Target: target, kind: kind, Never: never}
 		}
@@ -94,11 +96,13 @@ func (g *Guard) classify(addr netip.Addr) (kind string, never bool) {
 			return "", false
 		}
 	}
-	if g.policy.AllowPrivate && (addr.IsLoopback() || addr.IsPrivate() || g.shared.Contains(addr)) {
+	open := g.PrivateOpen()
+	if open && g.inside(addr) && !addr.IsLinkLocalUnicast() {
 		return "", false
 	}
+	own := !open && g.machine.has(addr)
 	// What NAT64 leads to has been judged by itself.
-	if ssrf.IPv6NAT64Prefix.Contains(addr) || g.public.SafeAddr(addr) == nil {
+	if !own && (ssrf.IPv6NAT64Prefix.Contains(addr) || g.public.SafeAddr(addr) == nil) {
 		return "", false
 	}
 	switch {
@@ -108,8 +112,20 @@ func (g *Guard) classify(addr netip.Addr) (kind string, never bool) {
 		return "a link-local address", false
 	case addr.IsPrivate() || g.shared.Contains(addr):
 		return "a private address", false
+	case own:
+		return "an address of the platform's machine", false
 	}
 	return "a reserved address", false
+}
+
+// inside reports whether an address belongs to a machine or to a private network.
+func (g *Guard) inside(addr netip.Addr) bool {
+	return addr.IsLoopback() || addr.IsPrivate() || g.shared.Contains(addr) || addr.IsLinkLocalUnicast()
+}
+
+// refusesMail reports whether a port takes mail that this guard may not send.
+func (g *Guard) refusesMail(port uint16) bool {
+	return (port == 25 || port == 465 || port == 587) && !g.mail && !g.PrivateOpen()
 }
 
 // own reports whether an address and port belong to the platform itself.
@@ -118,26 +134,7 @@ func (g *Guard) own(addr netip.Addr, port uint16) bool {
 		if refused.Port() != port || port == 0 {
 			continue
 		}
-		if refused.Addr().Unmap() == addr || local(refused.Addr()) && local(addr) {
-			return true
-		}
-	}
-	return false
-}
-
-// local reports whether an address is one of this machine. When its addresses
-// cannot be listed every address counts as local: the caller refuses.
-func local(addr netip.Addr) bool {
-	addr = addr.Unmap()
-	if addr.IsLoopback() || addr.IsUnspecified() {
-		return true
-	}
-	list, err := net.InterfaceAddrs()
-	if err != nil {
-		return true
-	}
-	for _, item := range list {
-		if prefix, err := netip.ParsePrefix(item.String()); err == nil && prefix.Addr().Unmap() == addr {
+		if refused.Addr().Unmap() == addr || g.machine.local(refused.Addr()) && g.machine.local(addr) {
 			return true
 		}
 	}

@@ -14,10 +14,14 @@ type Refusal struct {
 	Never bool
 
 	kind string
+	only string // what may reach it; empty: nothing
 }
 
 // Error says what was refused, and which setting changes it when one does.
 func (r *Refusal) Error() string {
+	if r.only != "" {
+		return fmt.Sprintf("%s is %s, which only %s reach", r.Target, r.kind, r.only)
+	}
 	if r.Never {
 		return fmt.Sprintf("%s is %s, which is never reached", r.Target, r.kind)
 	}

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	gomail "github.com/wneessen/go-mail"
 )
 
 // defaultTimeout bounds a mail whose context has no deadline of its own.
@@ -102,29 +104,49 @@ func (m *Mailer) Sends() bool { return m.server != nil }
 // *Error, also when only some of the recipients were refused. A
 // server that refuses all recipients gets no message. Send returns when ctx ends.
 func (m *Mailer) Send(ctx context.Context, mail Message) error {
+	return m.SendEach(ctx, []Message{mail})[0]
+}
+
+// SendEach is Send for several mails over one connection. It returns an error, or nil, for
+// each. A failure of the connection is the error of every mail that was not sent yet.
+func (m *Mailer) SendEach(ctx context.Context, mails []Message) []error {
+	ctx, cancel := context.WithTimeout(ctx, defaultTimeout)
+	defer cancel()
+	errs := make([]error, len(mails))
+	session := &session{server: m.server}
+	defer session.end()
+	for i := range mails {
+		message, err := m.prepare(&mails[i])
+		switch {
+		case err != nil:
+			errs[i] = err
+		case m.server == nil:
+			errs[i] = m.write(ctx, message)
+		default:
+			errs[i] = m.report(ctx, &mails[i], session.send(ctx, m.from, mails[i].To, message))
+		}
+	}
+	return errs
+}
+
+// prepare composes a mail to valid addresses.
+func (m *Mailer) prepare(mail *Message) (*gomail.Msg, error) {
 	if len(mail.To) == 0 {
-		return &Error{Code: CodeRejected, Message: "the mail has no recipient"}
+		return nil, &Error{Code: CodeRejected, Message: "the mail has no recipient"}
 	}
 	for _, to := range mail.To {
 		if err := checkAddress(to); err != nil {
-			return &Error{Code: CodeRejected, Message: "a recipient's address " + err.Error()}
+			return nil, &Error{Code: CodeRejected, Message: "a recipient's address " + err.Error()}
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, defaultTimeout)
-	defer cancel()
-	message, err := m.compose(mail)
-	if err != nil {
-		return err
-	}
-	if m.server == nil {
-		return m.write(ctx, message)
-	}
-	sent, err := m.server.send(ctx, m.from, mail.To, message)
-	if err == nil || sent == 0 {
-		return err
-	}
-	if failure, ok := errors.AsType[*Error](err); ok {
-		m.log.WarnContext(ctx, "mail server refused some recipients", "status", failure.Status, "refused", len(mail.To)-sent, "accepted", sent)
+	return m.compose(*mail)
+}
+
+// report logs a mail that some of its recipients did not get.
+func (m *Mailer) report(ctx context.Context, mail *Message, err error) error {
+	if failure, ok := errors.AsType[*Error](err); ok && failure.Accepted > 0 {
+		m.log.WarnContext(ctx, "mail server refused some recipients",
+			"status", failure.Status, "refused", len(mail.To)-failure.Accepted, "accepted", failure.Accepted)
 	}
 	return err
 }

@@ -30,6 +30,9 @@ type Message struct {
 	ID string
 	// Thread groups messages that belong together; empty for none.
 	Thread string
+	// Unsubscribe is the URL that ends mail to the recipient, on a POST too (RFC 8058);
+	// empty for none. A message that has one has one recipient.
+	Unsubscribe string
 }
 
 // Error says why a mail was not sent, or not to every recipient. Its text is a
@@ -77,6 +80,10 @@ func (m *Mailer) compose(mail Message) (*gomail.Msg, error) {
 	message.Subject(oneLine(mail.Subject))
 	// Prevents out-of-office replies, which no person would read (RFC 3834).
 	message.SetGenHeader("Auto-Submitted", "auto-generated")
+	if mail.Unsubscribe != "" {
+		message.SetGenHeader("List-Unsubscribe", "<"+oneLine(mail.Unsubscribe)+">")
+		message.SetGenHeader("List-Unsubscribe-Post", "List-Unsubscribe=One-Click")
+	}
 	message.SetBodyString(gomail.TypeTextPlain, clean(mail.Text))
 	if mail.HTML != "" {
 		message.AddAlternativeString(gomail.TypeTextHTML, clean(mail.HTML))

@@ -43,42 +43,88 @@ func policy(setting string, s *server) (gomail.TLSPolicy, error) {
 	return gomail.NoTLS, errors.New("mail: tls must be mandatory, opportunistic or none")
 }
 
-// send delivers one message and returns how many recipients the server took it
-// for. Recipients that are refused do not keep it from the others.
-func (s *server) send(ctx context.Context, from string, to []string, message *gomail.Msg) (accepted int, err error) {
-	client, err := s.connect(ctx)
-	if err != nil {
-		return 0, s.explain(ctx, err)
+// session sends messages over one connection, which the first message opens.
+type session struct {
+	server *server
+	client *smtp.Client // nil: not connected
+	failed *Error       // of the connection: no further message can be sent
+	idle   bool         // the last message was sent whole
+}
+
+// end ends the connection, if there is one.
+func (s *session) end() {
+	if s.client == nil {
+		return
 	}
-	defer client.Close()
-	if err := client.Mail(from); err != nil {
-		return 0, s.explain(ctx, err)
+	if s.idle {
+		_ = s.client.Quit() // the messages are theirs already
 	}
-	var refusal error
+	_ = s.client.Close()
+}
+
+// send sends one message. Recipients that are refused do not keep it from the others. The
+// error is a *Error.
+func (s *session) send(ctx context.Context, from string, to []string, message *gomail.Msg) error {
+	if s.failed != nil {
+		return s.failed
+	}
+	failure := s.exchange(ctx, from, to, message)
+	if failure == nil {
+		return nil // not a nil *Error
+	}
+	if failure.Status == 0 || failure.Status == statusClosing {
+		s.failed = failure
+	}
+	return failure
+}
+
+// statusClosing is the reply of a server that ends the connection (RFC 5321).
+const statusClosing = 421
+
+func (s *session) exchange(ctx context.Context, from string, to []string, message *gomail.Msg) *Error {
+	var err error
+	switch {
+	case s.client == nil:
+		if s.client, err = s.server.connect(ctx); err != nil {
+			s.client = nil
+			failure := s.server.explain(ctx, err)
+			s.failed = failure
+			return failure
+		}
+	case !s.idle:
+		if err := s.client.Reset(); err != nil {
+			return s.server.explain(ctx, err)
+		}
+	}
+	s.idle = false
+	if err := s.client.Mail(from); err != nil {
+		return s.server.explain(ctx, err)
+	}
+	accepted, refusal := 0, error(nil)
 	for _, recipient := range to {
-		switch err := client.Rcpt(recipient); {
+		switch err := s.client.Rcpt(recipient); {
 		case err == nil:
 			accepted++
 		case status(err) == 0:
-			return 0, s.explain(ctx, err) // the connection, not the recipient
+			return s.server.explain(ctx, err) // the connection, not the recipient
 		case refusal == nil || status(err) < status(refusal):
 			refusal = err // one that may pass counts more than one that will not
 		}
 	}
 	if accepted == 0 {
-		return 0, s.explain(ctx, refusal)
+		return s.server.explain(ctx, refusal)
 	}
-	if err := transfer(client, message); err != nil {
-		return 0, s.explain(ctx, err)
+	if err := transfer(s.client, message); err != nil {
+		return s.server.explain(ctx, err)
 	}
-	_ = client.Quit() // the message is theirs already
+	s.idle = true
 	if refusal == nil {
-		return accepted, nil
+		return nil
 	}
-	failure := s.explain(ctx, refusal)
+	failure := s.server.explain(ctx, refusal)
 	failure.Accepted = accepted
 	failure.Message = fmt.Sprintf("the mail server refused %d of %d recipients with status %d", len(to)-accepted, len(to), failure.Status)
-	return accepted, failure
+	return failure
 }
 
 // transfer sends the content. The message counts as sent when the server says

@@ -81,8 +81,9 @@ type email struct {
 
 func (e *email) Target() string { return strings.Join(e.to, ", ") }
 
-// Send sends one mail to all addresses. The mail of an event has the same id on every
-// attempt, and those of an incident share a thread.
+// Send sends one mail to all addresses or, where recipients can unsubscribe, one to each.
+// The mail of an event has the same id on every attempt, and those of an incident share a
+// thread.
 func (e *email) Send(ctx context.Context, m Message) Outcome {
 	if e.mail == nil {
 		return Outcome{ErrorCode: CodeConfig, Error: "this instance has no way to send mail", Permanent: true}
@@ -90,59 +91,131 @@ func (e *email) Send(ctx context.Context, m Message) Outcome {
 	began := e.now()
 	ctx, cancel := context.WithTimeout(ctx, e.timeout)
 	defer cancel()
-	letter := mail.Message{To: e.to, Subject: e.config.title(&m, asIs), Text: e.text(&m), HTML: e.html(&m), ID: m.Event.String()}
-	if m.Incident != uuid.Nil {
-		letter.Thread = m.Incident.String()
-	}
-	outcome := mailed(e.mail.Send(ctx, letter))
+	outcome := e.send(ctx, &m)
 	outcome.Error, outcome.ResponseBody = e.hidden.Text(outcome.Error), e.hidden.Text(outcome.ResponseBody)
 	outcome.Duration = e.now().Sub(began)
 	return outcome
 }
 
-// mailed is the outcome of a mail. One that went out is not sent again for those
-// who will never take it.
-func mailed(err error) Outcome {
-	if err == nil {
+func (e *email) send(ctx context.Context, m *Message) Outcome {
+	if e.recipients == nil {
+		return mailed(e.mail.SendEach(ctx, []mail.Message{e.letter(m, asIs, e.to, "")}))
+	}
+	admission, err := e.recipients.store.AdmitMail(ctx, m.Organization, e.to)
+	if err != nil {
+		return Outcome{ErrorCode: CodeUnavailable, Error: "the recipients could not be read"}
+	}
+	// A failure to ask is no failure of the message: the next one asks again.
+	defer func() { _ = e.askWithheld(ctx, m.Organization, admission) }()
+	if no := refused(admission); no != nil {
+		return *no
+	}
+	filter := asIs
+	if admission.Unverified {
+		filter = vigil.WithoutLinks
+	}
+	letters := make([]mail.Message, len(admission.Recipients))
+	for i, recipient := range admission.Recipients {
+		letters[i] = e.letter(m, filter, []string{recipient.Address}, e.recipients.unsubscribeURL(recipient))
+	}
+	return mailed(e.mail.SendEach(ctx, letters))
+}
+
+func (e *email) askWithheld(ctx context.Context, orgID uuid.UUID, admission vigil.MailAdmission) error {
+	if !admission.Unverified || len(admission.Withheld) == 0 {
+		return nil
+	}
+	return e.ask(ctx, orgID, admission.Withheld)
+}
+
+// letter is the mail of a message. What users and targets wrote goes through filter.
+func (e *email) letter(m *Message, filter func(string) string, to []string, unsubscribe string) mail.Message {
+	c := content{
+		title: filter(e.config.title(m, asIs)), body: filter(e.config.body(m, asIs)), link: singleLine(m.Variables["incident_url"]),
+		footer: footer(filter(singleLine(m.Variables["organization_name"]))), unsubscribe: unsubscribe, colour: colour(m),
+	}
+	letter := mail.Message{To: to, Subject: c.title, Text: c.text(), HTML: c.html(), ID: m.Event.String(), Unsubscribe: unsubscribe}
+	if m.Incident != uuid.Nil {
+		letter.Thread = m.Incident.String()
+	}
+	return letter
+}
+
+// mailed is the outcome of the mails of a message. What went out is not sent again for
+// those who will never take it.
+func mailed(errs []error) Outcome {
+	sent := 0
+	var worst *mail.Error // one that may pass counts more than one that will not
+	for _, err := range errs {
+		failure, ok := errors.AsType[*mail.Error](err)
+		switch {
+		case err == nil:
+			sent++
+			continue
+		case !ok:
+			failure = &mail.Error{Code: CodeProtocol, Message: "the mail could not be sent"}
+		case failure.Final():
+			sent++
+		}
+		if worst == nil || failure.Status < worst.Status {
+			worst = failure
+		}
+	}
+	if worst == nil {
 		return Outcome{}
 	}
-	failure, ok := errors.AsType[*mail.Error](err)
-	if !ok {
-		return Outcome{ErrorCode: CodeProtocol, Error: "the mail could not be sent"}
-	}
-	o := Outcome{StatusCode: failure.Status, ResponseBody: failure.Reply}
-	if !failure.Final() {
-		o.ErrorCode, o.Error = failure.Code, failure.Message
+	o := Outcome{StatusCode: worst.Status, ResponseBody: worst.Reply}
+	if sent == 0 || worst.Status < statusPermanent {
+		o.ErrorCode, o.Error = worst.Code, worst.Message
 	}
 	return o
 }
 
-func (e *email) text(m *Message) string {
-	text := e.config.body(m, asIs)
-	if link := m.Variables["incident_url"]; link != "" {
-		text += "\n\n" + singleLine(link)
+// statusPermanent is the first reply code of a mail server for good (RFC 5321).
+const statusPermanent = 500
+
+// content is what a mail says.
+type content struct {
+	title, body string
+	link        string // to the incident; empty: none
+	footer      string
+	unsubscribe string // URL; empty: none
+	colour      string
+}
+
+func (c *content) text() string {
+	text := c.body
+	if c.link != "" {
+		text += "\n\n" + c.link
 	}
-	return text + "\n\n-- \n" + footer(m) + "\n"
+	text += "\n\n-- \n" + c.footer + "\n"
+	if c.unsubscribe != "" {
+		text += "To get no more of these mails, open " + c.unsubscribe + "\n"
+	}
+	return text
 }
 
 // html is the text with colors. Templates are text in every
 // channel: markup in them, and in values, is shown and not obeyed.
-func (e *email) html(m *Message) string {
+func (c *content) html() string {
 	var b strings.Builder
 	b.WriteString(`<!DOCTYPE html><html><body style="font-family:sans-serif;color:#222">` + "\n")
-	b.WriteString(`<h2 style="border-left:6px solid ` + colour(m) + `;padding-left:12px">` + escapeHTML(e.config.title(m, asIs)) + "</h2>\n")
-	b.WriteString("<p>" + escapeHTML(e.config.body(m, asIs)) + "</p>\n")
-	link := m.Variables["incident_url"]
-	if strings.HasPrefix(link, "https://") || strings.HasPrefix(link, "http://") {
-		b.WriteString(`<p><a href="` + escapeHTML(singleLine(link)) + `">Incident</a></p>` + "\n")
+	b.WriteString(`<h2 style="border-left:6px solid ` + c.colour + `;padding-left:12px">` + escapeHTML(c.title) + "</h2>\n")
+	b.WriteString("<p>" + escapeHTML(c.body) + "</p>\n")
+	if strings.HasPrefix(c.link, "https://") || strings.HasPrefix(c.link, "http://") {
+		b.WriteString(`<p><a href="` + escapeHTML(c.link) + `">Incident</a></p>` + "\n")
 	}
-	b.WriteString(`<p style="color:#777;font-size:small">` + escapeHTML(footer(m)) + "</p>\n</body></html>\n")
+	b.WriteString(`<p style="color:#777;font-size:small">` + escapeHTML(c.footer))
+	if c.unsubscribe != "" {
+		b.WriteString(` - <a href="` + escapeHTML(c.unsubscribe) + `">Unsubscribe</a>`)
+	}
+	b.WriteString("</p>\n</body></html>\n")
 	return b.String()
 }
 
-func footer(m *Message) string {
-	if name := singleLine(m.Variables["organization_name"]); name != "" {
-		return "Sent by Vigil for " + name
+func footer(organization string) string {
+	if organization != "" {
+		return "Sent by Vigil for " + organization
 	}
 	return "Sent by Vigil"
 }

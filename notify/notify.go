@@ -31,8 +31,10 @@ type Message struct {
 	Event    uuid.UUID
 	Type     vigil.EventType
 	Delivery uuid.UUID
-	Attempt  int       // 1 for the first
-	Time     time.Time // of the event
+	// Organization whose message it is.
+	Organization uuid.UUID
+	Attempt      int       // 1 for the first
+	Time         time.Time // of the event
 	// Incident groups what belongs together; zero for a test.
 	Incident uuid.UUID
 	Severity vigil.Severity
@@ -76,7 +78,8 @@ type Sender interface {
 
 // mailer sends mail; a *mail.Mailer is one.
 type mailer interface {
-	Send(ctx context.Context, m mail.Message) error
+	// SendEach sends several mails and returns an error, or nil, for each.
+	SendEach(ctx context.Context, mails []mail.Message) []error
 }
 
 // Registry holds all channel types.
@@ -105,11 +108,13 @@ func WithTimeout(timeout time.Duration) Option {
 
 // environment is what the channel types use of their surroundings.
 type environment struct {
-	guard   *egress.Guard
-	mail    mailer
-	roots   *x509.CertPool // nil: the machine's
-	now     func() time.Time
-	timeout time.Duration
+	guard *egress.Guard
+	mail  mailer
+	// recipients is nil where mail does not leave the machine.
+	recipients *recipients
+	roots      *x509.CertPool // nil: the machine's
+	now        func() time.Time
+	timeout    time.Duration
 	// secrets is complete once NewRegistry returns, so when configs are read.
 	secrets map[vigil.ChannelType]vigil.SecretFields
 }

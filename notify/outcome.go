@@ -22,6 +22,10 @@ const (
 	CodeRedirect    = "redirect"       // not followed
 	CodeGone        = "gone"           // 410: the receiver wants nothing more
 	CodeConfig      = "invalid_config" // the channel's config cannot be used
+
+	CodeUnconfirmed = "recipient_unconfirmed" // no recipient of a mail has agreed to get it
+	CodeQuota       = "mail_quota"            // the organization has sent many mails
+	CodeUnavailable = "unavailable"           // the platform itself could not do it now
 )
 
 // Outcome is what came of one attempt.

@@ -37,7 +37,7 @@ type pushType struct {
 // pushConfig is the config of a push channel (spec section 2).
 type pushConfig struct {
 	Topic    string `json:"topic" minLength:"1" maxLength:"64" doc:"Topic to publish to: letters, digits, hyphens and underscores." example:"shop-alerts"`
-	Server   string `json:"server,omitempty" maxLength:"2048" format:"uri" default:"https://ntfy.sh" doc:"Server that has the topic."`
+	Server   string `json:"server,omitempty" place:"url" maxLength:"2048" format:"uri" default:"https://ntfy.sh" doc:"Server that has the topic."`
 	Username string `json:"username,omitempty" maxLength:"200" doc:"User name, where the server needs one."`
 	Password string `json:"password,omitempty" secret:"true" maxLength:"1024" doc:"Password of the user. With an access token: the token, and no user name."`
 	Wording

@@ -39,7 +39,7 @@ func Sample(channel vigil.Channel, org vigil.Organization, publicURL string, now
 	// The incident does not exist, so a link to it would lead nowhere.
 	values["incident_url"] = publicURL
 	return Message{
-		Event: event.ID, Type: vigil.EventTest, Delivery: uuid.New(), Attempt: 1, Time: now, Severity: vigil.Info,
+		Event: event.ID, Type: vigil.EventTest, Delivery: uuid.New(), Organization: org.ID, Attempt: 1, Time: now, Severity: vigil.Info,
 		Title: event.Title, Body: event.Body, Variables: values, Envelope: event.Envelope,
 	}, nil
 }

@@ -72,6 +72,10 @@ func (p dnsProber) Parse(given json.RawMessage, interval time.Duration) (Probe, 
 	if probe.name, err = parseQuery(probe.config.Host, probe.question); err != nil {
 		return nil, err
 	}
+	if probe.asksInside() {
+		return nil, vigil.Invalid("config.host", "is about a private address, and this instance reaches public addresses only; "+
+			"its operator can permit it with %s", egress.Setting)
+	}
 	if probe.servers, err = p.parseServers(probe.config); err != nil {
 		return nil, err
 	}
@@ -170,6 +174,9 @@ func (p dnsProbe) Target() string { return strings.TrimSuffix(p.name, ".") }
 func (p dnsProbe) Run(ctx context.Context) vigil.Observation {
 	return observe(ctx, p.deadline, p.hidden, func(ctx context.Context, t *timeline) outcome {
 		seen := DNSMetadata{Answers: []string{}}
+		if p.asksInside() { // private targets may be closed by now
+			return outcome{metadata: seen, err: fail("the question is about a private address, which this instance does not ask")}
+		}
 		reply, err := p.queryServers(ctx, t, &seen)
 		t.stop()
 		if err != nil {
@@ -318,6 +325,9 @@ func (p dnsProbe) judge(reply *dns.Msg, seen *DNSMetadata) error {
 	seen.Rcode = dns.RcodeToString[reply.Rcode]
 	if seen.Rcode == "" {
 		seen.Rcode = fmt.Sprintf("RCODE%d", reply.Rcode)
+	}
+	if p.disclosesInside(reply) {
+		return fail("the answer holds private addresses, which this instance does not show; its operator can permit them with %s", egress.Setting)
 	}
 	values, ttl := p.values(reply)
 	seen.TTL = ttl

@@ -29,7 +29,7 @@ const (
 
 // HTTPConfig is the config of http and https checks.
 type HTTPConfig struct {
-	URL                 string            `json:"url" doc:"Address to request; user name and password go into basic_auth" maxLength:"2048" example:"https://example.com/health"`
+	URL                 string            `json:"url" place:"url" doc:"Address to request; user name and password go into basic_auth" maxLength:"2048" example:"https://example.com/health"`
 	Method              string            `json:"method,omitempty" doc:"Request method" enum:"GET,HEAD,POST,PUT,PATCH,DELETE,OPTIONS" default:"GET"`
 	ExpectedStatusCode  int               `json:"expected_status_code,omitempty" doc:"Status that means success. Default 200, unless expected_status_codes or an assertion on the status says otherwise" minimum:"100" maximum:"599" example:"200"`
 	ExpectedStatusCodes []any             `json:"expected_status_codes,omitempty" doc:"Statuses that mean success: numbers, and classes such as 2xx" maxItems:"20"`

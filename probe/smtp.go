@@ -5,6 +5,8 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
+	"net/netip"
 	"net/textproto"
 	"strings"
 	"time"
@@ -67,6 +69,9 @@ func (p mailProbe) send(ctx context.Context, t *timeline, marker string, seen *M
 			}
 			seen.Phases.SMTPAuth = lap(&since)
 		}
+		if p.roundTrip && p.smtp.username == "" && p.isPublic(conn.RemoteAddr()) {
+			return fail("a round trip through a public mail server needs smtp.username and smtp.password")
+		}
 		if p.roundTrip {
 			t.step("sending the message")
 			if err := p.deliver(client, marker); err != nil {
@@ -77,6 +82,13 @@ func (p mailProbe) send(ctx context.Context, t *timeline, marker string, seen *M
 		_ = client.Quit()
 		return nil
 	})
+}
+
+// isPublic reports whether a connection leads to the public internet, where a
+// server takes mail without a login for its own users, who did not ask for it.
+func (p mailProbe) isPublic(remote net.Addr) bool {
+	addr, err := netip.ParseAddrPort(remote.String())
+	return err != nil || p.guard.IsPublic(addr.Addr())
 }
 
 func (p mailProbe) greet(client *smtp.Client, secure *tls.Config) error {

@@ -10,6 +10,7 @@ import (
 	"math"
 	"net"
 	"net/mail"
+	"net/netip"
 	"strconv"
 	"strings"
 	"time"
@@ -39,18 +40,18 @@ type MailConfig struct {
 
 // SMTPServer is where mail is sent to.
 type SMTPServer struct {
-	Host     string `json:"host" doc:"Host name or IP address" maxLength:"253" example:"smtp.example.com"`
-	Port     int    `json:"port,omitempty" doc:"Port. Default 25, 587 or 465 for security none, starttls or tls" minimum:"1" maximum:"65535"`
-	Security string `json:"security,omitempty" doc:"How the connection is secured" enum:"none,starttls,tls" default:"starttls"`
+	Host     string `json:"host" place:"text" doc:"Host name or IP address" maxLength:"253" example:"smtp.example.com"`
+	Port     int    `json:"port,omitempty" place:"text" doc:"Port. Default 25, 587 or 465 for security none, starttls or tls" minimum:"1" maximum:"65535"`
+	Security string `json:"security,omitempty" place:"text" doc:"How the connection is secured" enum:"none,starttls,tls" default:"starttls"`
 	Username string `json:"username,omitempty" doc:"User name; needs starttls or tls" maxLength:"254"`
 	Password string `json:"password,omitempty" secret:"true" doc:"Password" maxLength:"1024"`
 }
 
 // IMAPServer is where mail is read from.
 type IMAPServer struct {
-	Host     string `json:"host" doc:"Host name or IP address" maxLength:"253" example:"imap.example.com"`
-	Port     int    `json:"port,omitempty" doc:"Port. Default 143, or 993 for security tls" minimum:"1" maximum:"65535"`
-	Security string `json:"security,omitempty" doc:"How the connection is secured" enum:"none,starttls,tls" default:"tls"`
+	Host     string `json:"host" place:"text" doc:"Host name or IP address" maxLength:"253" example:"imap.example.com"`
+	Port     int    `json:"port,omitempty" place:"text" doc:"Port. Default 143, or 993 for security tls" minimum:"1" maximum:"65535"`
+	Security string `json:"security,omitempty" place:"text" doc:"How the connection is secured" enum:"none,starttls,tls" default:"tls"`
 	Username string `json:"username,omitempty" doc:"User name; needs starttls or tls" maxLength:"254"`
 	Password string `json:"password,omitempty" secret:"true" doc:"Password" maxLength:"1024"`
 	Mailbox  string `json:"mailbox,omitempty" doc:"Mailbox to open after the login" maxLength:"255" default:"INBOX"`
@@ -85,7 +86,7 @@ func (mailProber) Type() vigil.CheckType { return vigil.TypeSMTPIMAP }
 func (mailProber) Documents() (config, metadata any) { return MailConfig{}, MailMetadata{} }
 
 func (p mailProber) Parse(given json.RawMessage, interval time.Duration) (Probe, error) {
-	probe := mailProbe{guard: p.guard, roots: p.roots}
+	probe := mailProbe{guard: p.guard.ForMail(), roots: p.roots}
 	c := &probe.config
 	var err error
 	if probe.hidden, err = p.read(p.Type(), given, c); err != nil {
@@ -139,7 +140,7 @@ func (p mailProber) parseServer(path, host string, port, defaultPort int, securi
 		port = defaultPort
 	}
 	var err error
-	if s.host, err = parseHost(p.guard, path+".host", host, port); err != nil {
+	if s.host, err = parseHost(p.guard.ForMail(), path+".host", host, port); err != nil {
 		return s, err
 	}
 	s.address = net.JoinHostPort(s.host, strconv.Itoa(port))
@@ -176,8 +177,20 @@ func (p *mailProbe) parseRoundTrip() error {
 		return vigil.Invalid("config.from", "must be a mail address for a round trip; set round_trip to false to send nothing")
 	case !isMailAddress(c.To):
 		return vigil.Invalid("config.to", "must be a mail address for a round trip; set round_trip to false to send nothing")
+	case p.smtp.username == "" && p.leavesTheInside():
+		return vigil.Invalid("config.smtp.username", "is required for a round trip through a public mail server; "+
+			"set round_trip to false to send nothing")
 	}
 	return nil
+}
+
+// leavesTheInside reports whether the SMTP server is known to be a public one before its
+// name is resolved: by its address, or because no other can be reached.
+func (p *mailProbe) leavesTheInside() bool {
+	if addr, err := netip.ParseAddr(p.smtp.host); err == nil {
+		return p.guard.IsPublic(addr)
+	}
+	return !p.guard.PrivateOpen()
 }
 
 // isMailAddress reports whether a text is an address and nothing more: no name,

@@ -98,8 +98,8 @@ func (s *Sweep) nudgeOf(kind string, loop vigil.Loop) repair {
 	return one
 }
 
-// keepHouse creates the partitions of the days to come and drops what is expired, when
-// that is due.
+// keepHouse creates the partitions of the days to come, drops what is expired and has
+// the owners of keys that end soon mailed, when that is due.
 func (s *Sweep) keepHouse(ctx context.Context, _ work) error {
 	now := s.now()
 	if !s.keptHouse.IsZero() && now.Sub(s.keptHouse) < housekeepingInterval {
@@ -107,5 +107,9 @@ func (s *Sweep) keepHouse(ctx context.Context, _ work) error {
 	}
 	s.keptHouse = now
 	_, expired := s.housekeeping.ExpireChecks(ctx, now)
-	return errors.Join(expired, s.housekeeping.EnsurePartitions(ctx, now), s.housekeeping.DropExpired(ctx, now))
+	errs := []error{expired, s.housekeeping.EnsurePartitions(ctx, now)}
+	if s.keyEnds != nil {
+		errs = append(errs, s.keyEnds(ctx))
+	}
+	return errors.Join(append(errs, s.housekeeping.DropExpired(ctx, now))...)
 }

@@ -28,6 +28,10 @@ const (
 	housekeepingTimeout = housekeepingInterval
 	// passLimit bounds the rows of a pass, and with them the signals per second.
 	passLimit = 200
+	// startDelay is how long after Start the first pass begins. One whose instant is over
+	// when it is scheduled begins an interval later.
+	startDelay = 100 * time.Millisecond
+
 	// stopTimeout bounds how long Stop waits for passes, and for the release of the shards.
 	stopTimeout = 5 * time.Second
 )
@@ -77,6 +81,8 @@ type Options struct {
 	IncidentStore incidentStore
 	Sentinel      sentinel
 	Generations   generationStore
+	// KeyEnds mails the owners of API keys that end soon; nil: none is mailed.
+	KeyEnds func(ctx context.Context) error
 	// Away reports whether an error says that Postgres or Temporal does not answer, and
 	// not that one row cannot be repaired.
 	Away func(error) bool
@@ -93,6 +99,7 @@ type Sweep struct {
 	loops        loops
 	store        loopStore
 	housekeeping housekeeping
+	keyEnds      func(ctx context.Context) error
 	now          func() time.Time
 	log          *slog.Logger
 
@@ -118,7 +125,7 @@ type Sweep struct {
 // New returns a sweep that has not started.
 func New(opts Options) *Sweep {
 	s := &Sweep{
-		loops: opts.Loops, store: opts.Store, housekeeping: opts.Housekeeping, now: opts.Now, log: opts.Log,
+		loops: opts.Loops, store: opts.Store, housekeeping: opts.Housekeeping, keyEnds: opts.KeyEnds, now: opts.Now, log: opts.Log,
 		shards:   &shards{store: opts.Store, process: opts.Process, now: opts.Now, log: opts.Log},
 		repairs:  &repairs{away: opts.Away, now: opts.Now, log: opts.Log},
 		leases:   &leaseMonitor{store: opts.Store, now: opts.Now},
@@ -192,10 +199,13 @@ func (s *Sweep) Start(ctx context.Context) error {
 		return fmt.Errorf("create the scheduler: %w", err)
 	}
 	s.jobs = jobs
-	for _, pass := range s.passes() {
+	passes, began := s.passes(), time.Now().Add(startDelay) //nolint:forbidigo // the scheduler's clock
+	for i, pass := range passes {
+		// Their queries come one after the other, which takes few connections.
+		start := began.Add(time.Duration(i) * loopsInterval / time.Duration(len(passes)))
 		_, err := jobs.NewJob(gocron.DurationJob(pass.every), gocron.NewTask(s.attempt, pass),
 			gocron.WithName(pass.name), gocron.WithContext(ctx),
-			gocron.WithSingletonMode(gocron.LimitModeReschedule), gocron.WithStartAt(gocron.WithStartImmediately()))
+			gocron.WithSingletonMode(gocron.LimitModeReschedule), gocron.WithStartAt(gocron.WithStartDateTimePast(start)))
 		if err != nil {
 			return fmt.Errorf("schedule %s: %w", pass.name, err)
 		}

@@ -27,8 +27,8 @@ const CutMark = "..."
 const minCutOff = 4
 
 // Redactor replaces secrets by vigil.SecretMask, in every spelling that an
-// answer is likely to repeat them in: clear, JSON, HTML, percent-encoded and
-// base64, also inside a longer base64 text. Nil hides nothing. It may be used by
+// answer is likely to repeat them in: clear, JSON, HTML, percent-encoded in whole or in
+// part, and base64, also inside a longer base64 text. Nil hides nothing. It may be used by
 // any number of goroutines.
 type Redactor struct {
 	secrets   []string
@@ -82,7 +82,7 @@ func (r *Redactor) Text(text string) string {
 	if r == nil || len(r.spellings) == 0 {
 		return text
 	}
-	return r.cutOff(r.replacer.Replace(text))
+	return r.cutOff(r.hideEscaped(r.replacer.Replace(text)))
 }
 
 // cutOff replaces the beginning of a secret before each mark of a cut.

@@ -2,9 +2,12 @@ package standalone
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/user"
+	"path/filepath"
 	"strconv"
 	"syscall"
 )
@@ -17,8 +20,9 @@ type account struct {
 }
 
 // clusterAccount chooses the user for a cluster directory: the current one or, because
-// Postgres refuses to run as root, the owner of the cluster, else the accounts
-// postgres or nobody.
+// Postgres refuses to run as root, the owner of the cluster, else the account postgres.
+// It is never nobody, which other services of the machine run as: each of them could
+// read and change the database.
 func clusterAccount(cluster string) (account, error) {
 	if os.Geteuid() != 0 {
 		return account{}, nil
@@ -26,24 +30,39 @@ func clusterAccount(cluster string) (account, error) {
 	if !rootCanDrop {
 		return account{}, errors.New("Postgres refuses to run as root: run vigil as an ordinary user, or set DATABASE_URL")
 	}
-	if owner, ok := ownerOf(cluster); ok && owner.uid != 0 {
+	owner, made := ownerOf(cluster)
+	if made && owner.uid != 0 && owner.name != "nobody" {
 		return owner, nil
 	}
-	for _, name := range []string{"postgres", "nobody"} {
-		found, err := user.Lookup(name)
-		if err != nil {
-			continue
-		}
-		uid, uidErr := strconv.ParseUint(found.Uid, 10, 32)
-		gid, gidErr := strconv.ParseUint(found.Gid, 10, 32)
-		if uidErr == nil && gidErr == nil && uid != 0 {
-			return account{name: name, uid: uint32(uid), gid: uint32(gid), drop: true}, nil
-		}
+	found, err := user.Lookup("postgres")
+	if err != nil {
+		return account{}, errors.New("Postgres refuses to run as root and this machine has no user postgres to run it as: " +
+			"make one (useradd --system postgres), run vigil as an ordinary user, or set DATABASE_URL")
 	}
-	return account{}, errors.New(
-		"Postgres refuses to run as root and this machine has no user postgres or nobody to run it as: " +
-			"run vigil as an ordinary user, or set DATABASE_URL",
-	)
+	uid, uidErr := strconv.ParseUint(found.Uid, 10, 32)
+	gid, gidErr := strconv.ParseUint(found.Gid, 10, 32)
+	if uidErr != nil || gidErr != nil || uid == 0 {
+		return account{}, errors.New("the user postgres cannot run Postgres: run vigil as an ordinary user, or set DATABASE_URL")
+	}
+	chosen := account{name: "postgres", uid: uint32(uid), gid: uint32(gid), drop: true}
+	if made && owner.uid != 0 {
+		return chosen, chosen.adopt(cluster)
+	}
+	return chosen, nil
+}
+
+// adopt makes the account the owner of a cluster that an older version gave to nobody.
+func (a account) adopt(cluster string) error {
+	err := filepath.WalkDir(cluster, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Lchown(path, int(a.uid), int(a.gid))
+	})
+	if err != nil {
+		return fmt.Errorf("the Postgres cluster %s cannot be given to the user %s: %w", cluster, a.name, err)
+	}
+	return nil
 }
 
 func ownerOf(path string) (account, bool) {
@@ -67,7 +86,7 @@ func (a account) own(path string) error {
 	if !a.drop {
 		return nil
 	}
-	return os.Chown(path, int(a.uid), int(a.gid))
+	return os.Lchown(path, int(a.uid), int(a.gid))
 }
 
 // prepare sets up a command to run as this account, and returns the name by which the

@@ -106,7 +106,7 @@ func (c cluster) create(ctx context.Context) error {
 	}
 	secret := c.dir + ".pw"
 	defer func() { _ = os.Remove(secret) }()
-	if err := os.WriteFile(secret, []byte(c.password+"\n"), 0o600); err != nil {
+	if err := WritePrivate(secret, c.password+"\n"); err != nil {
 		return unusable(filepath.Dir(c.dir), "written to", err)
 	}
 	for _, path := range []string{draft, secret} {
@@ -175,7 +175,7 @@ func (c cluster) stopLeftover(ctx context.Context) error {
 // stale, and still checks that no backend of the dead server is left.
 func (c cluster) markStale(file, rest string) error {
 	text := strconv.Itoa(os.Getpid()) + rest
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+	if err := WritePrivate(file, text); err != nil {
 		return unusable(filepath.Dir(c.dir), "written to", err)
 	}
 	return nil

@@ -30,13 +30,10 @@ func OpenDataDir(path string) (*DataDir, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the data directory has no absolute path: %w", err)
 	}
-	if err := os.MkdirAll(path, 0o700); err != nil {
-		return nil, unusable(path, "created", err)
+	if path, err = makeDataDir(path); err != nil {
+		return nil, err
 	}
-	if path, err = filepath.EvalSymlinks(path); err != nil {
-		return nil, unusable(path, "opened", err)
-	}
-	lock, err := syscall.Open(filepath.Join(path, lockName), syscall.O_RDWR|syscall.O_CREAT|syscall.O_CLOEXEC, 0o600)
+	lock, err := syscall.Open(filepath.Join(path, lockName), syscall.O_RDWR|syscall.O_CREAT|syscall.O_CLOEXEC|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, unusable(path, "written to", err)
 	}
@@ -55,6 +52,30 @@ func OpenDataDir(path string) (*DataDir, error) {
 	return d, nil
 }
 
+// makeDataDir creates the directory if it is missing and returns its path without
+// symbolic links. As root it refuses one that another user could exchange.
+func makeDataDir(path string) (string, error) {
+	asRoot := os.Geteuid() == 0
+	if asRoot {
+		if err := checkPath(path, 0); err != nil {
+			return "", err
+		}
+	}
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return "", unusable(path, "created", err)
+	}
+	if asRoot {
+		if err := checkDataDir(path, 0); err != nil {
+			return "", err
+		}
+	}
+	resolved, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", unusable(path, "opened", err)
+	}
+	return resolved, nil
+}
+
 // Path is the absolute path of the directory, without symbolic links.
 func (d *DataDir) Path() string { return d.path }
 
@@ -66,7 +87,7 @@ func (d *DataDir) Close() error { return syscall.Close(d.lock) }
 // bytes in hexadecimal, in a file that only this user can read.
 func (d *DataDir) Secret(name string, size int) (string, error) {
 	path := filepath.Join(d.path, name)
-	stored, err := os.ReadFile(path) //nolint:gosec // a fixed name inside our own directory
+	stored, err := readPrivate(path)
 	if err == nil && len(strings.TrimSpace(string(stored))) == 2*size {
 		return strings.TrimSpace(string(stored)), nil
 	}
@@ -97,7 +118,7 @@ func (d *DataDir) writePID() error {
 // writeAtomic writes a file as a whole or not at all.
 func writeAtomic(path, content string) error {
 	draft := path + ".new"
-	if err := os.WriteFile(draft, []byte(content), 0o600); err != nil {
+	if err := WritePrivate(draft, content); err != nil {
 		return err
 	}
 	return os.Rename(draft, path)

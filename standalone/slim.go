@@ -24,6 +24,9 @@ func StartTemporal(context.Context, TemporalOptions) (*Temporal, error) {
 // Address is empty: there is no server.
 func (*Temporal) Address() string { return "" }
 
+// Listens is empty: there is no server.
+func (*Temporal) Listens() []string { return nil }
+
 // UIURL is empty: there is no server.
 func (*Temporal) UIURL() string { return "" }
 

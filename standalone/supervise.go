@@ -125,13 +125,15 @@ func (p *Postgres) arguments(dir string) []string {
 		// Each of the four Temporal services has a pool for its store and one for
 		// visibility, and Vigil has its own.
 		"max_connections=200",
-		"shared_buffers=256MB",
+		"shared_buffers=128MB",
+		"huge_pages=off", // they are taken whole, however little of them is used
 		"work_mem=8MB",
 
 		// Many small commits, no replicas, no analytics beside the probing.
 		"wal_level=minimal",
 		"max_wal_senders=0",
-		"wal_buffers=16MB",
+		"max_logical_replication_workers=0",
+		"wal_buffers=4MB",
 		"max_wal_size=2GB",
 		"checkpoint_timeout=15min",
 		"max_parallel_workers_per_gather=0",

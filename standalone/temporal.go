@@ -31,6 +31,7 @@ const stopTimeout = 8 * time.Second
 // Temporal is the embedded server with its web interface.
 type Temporal struct {
 	address string
+	listens []string // every address that is listened on
 	server  temporal.Server
 	log     *serverLog
 	ui      *webInterface
@@ -76,6 +77,10 @@ func StartTemporal(ctx context.Context, opts TemporalOptions) (_ *Temporal, err 
 		return nil, err
 	}
 	cfg := serverConfig(stores, bound, t.address, ports)
+	t.listens = []string{bound.String(), web.Addr().String()}
+	for _, port := range ports {
+		t.listens = append(t.listens, net.JoinHostPort(loopback, strconv.Itoa(port)))
+	}
 	_ = front.Close()
 	if err := t.serve(ctx, cfg, dynamicConfig(opts.Loops)); err != nil {
 		return nil, err
@@ -92,6 +97,10 @@ func StartTemporal(ctx context.Context, opts TemporalOptions) (_ *Temporal, err 
 
 // Address is the frontend's, as host:port.
 func (t *Temporal) Address() string { return t.address }
+
+// Listens returns every address that the server listens on, as host:port: the frontend,
+// the web interface and the services behind the frontend.
+func (t *Temporal) Listens() []string { return t.listens }
 
 // UIURL is the web interface's address.
 func (t *Temporal) UIURL() string { return t.ui.url }

@@ -32,6 +32,13 @@ const (
 	storeConns      = 16
 	visibilityConns = 4
 
+	// connIdle is how long a connection of a pool stays open unused: at rest each costs
+	// about 2 MB of memory in Postgres, and a burst opens several.
+	connIdle = 15 * time.Second
+
+	// schedulerWorkers are the tasks of each kind of queue that are processed at a time.
+	schedulerWorkers = storeConns
+
 	// unlimited is a rate that is never reached: the limits protect tenants of a
 	// shared cluster from each other, and here there is one.
 	unlimited = 1_000_000
@@ -77,6 +84,7 @@ func connect(parsed *pgx.ConnConfig, database string, conns int) (*sqlx.DB, erro
 	}
 	db.SetMaxOpenConns(conns)
 	db.SetMaxIdleConns(conns)
+	db.SetConnMaxIdleTime(connIdle)
 	db.SetConnMaxLifetime(time.Hour)
 	db.MapperFunc(strcase.ToSnake)
 	return db, nil
@@ -153,8 +161,16 @@ func dynamicConfig(loops int) dynamicSettings {
 			{Constraints: dynamicconfig.Constraints{TaskQueueName: deliveryQueue}, Value: true},
 		},
 
-		// Every open loop is touched once an interval and should stay in memory.
+		// Four services read the namespaces; they hardly ever change.
+		dynamicconfig.NamespaceCacheRefreshInterval.Key(): "10s",
+
+		// A loop that is touched often should stay in memory. One whose turns take many
+		// minutes need not: reading it again costs 2 ms in many minutes.
 		dynamicconfig.HistoryCacheHostLevelMaxSize.Key(): max(128_000, 2*loops),
+		dynamicconfig.HistoryCacheTTL.Key():              "10m",
+		dynamicconfig.HistoryCacheBackgroundEvict.Key(): map[string]any{
+			"Enabled": true, "LoopInterval": "30s", "MaxEntryPerCall": 1024,
+		},
 
 		// Schedules are not used, and the scanner looks for damage that only other
 		// stores can have.
@@ -162,6 +178,17 @@ func dynamicConfig(loops int) dynamicSettings {
 		dynamicconfig.FrontendEnableSchedules.Key():  false,
 		dynamicconfig.HistoryScannerEnabled.Key():    false,
 		dynamicconfig.ExecutionsScannerEnabled.Key(): false,
+
+		// Each of these goroutines waits for tasks of a queue, also where there are none.
+		// One task holds a connection most of its time, so that more of them than
+		// connections would wait anyway.
+		dynamicconfig.TransferProcessorSchedulerWorkerCount.Key():   schedulerWorkers,
+		dynamicconfig.TimerProcessorSchedulerWorkerCount.Key():      schedulerWorkers,
+		dynamicconfig.VisibilityProcessorSchedulerWorkerCount.Key(): schedulerWorkers,
+		// Nothing is replicated to or from other clusters.
+		dynamicconfig.XDCCacheMaxSizeBytes.Key():                                1,
+		dynamicconfig.ReplicationProcessorSchedulerWorkerCount.Key():            1,
+		dynamicconfig.ReplicationLowPriorityProcessorSchedulerWorkerCount.Key(): 1,
 
 		// A single host has no other to hand its traffic to.
 		dynamicconfig.FrontendShutdownDrainDuration.Key():           time.Duration(0),

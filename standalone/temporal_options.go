@@ -13,6 +13,9 @@ type TemporalOptions struct {
 	// Listen and UIListen are host:port; an empty host is every address, and port
 	// 0 takes a free one.
 	Listen, UIListen string
+	// UIHosts are names under which the UI is served besides those of this machine, in
+	// lower case and without ports.
+	UIHosts []string
 	// Namespace is created at the first start, and updated to Retention and
 	// SearchAttributes at every later one.
 	Namespace string

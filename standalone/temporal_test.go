@@ -49,6 +49,7 @@ func TestTemporal(t *testing.T) { //nolint:paralleltest // goroutines are counte
 	t.Logf("first start %v, %d goroutines more", time.Since(began), runtime.NumGoroutine()-before)
 	namespace := checkNamespace(t, first.Address(), 72*time.Hour, opts.SearchAttributes)
 	checkUI(t, first.UIURL())
+	checkUIHosts(t, first.UIURL())
 	c := dial(t, first.Address())
 	eager := runTurn(t, c, queue, "first", worker.Options{})
 	queued := runTurn(t, c, queue, "queued", worker.Options{DisableEagerActivities: true})
@@ -127,6 +128,7 @@ func options(pg *standalone.Postgres, log io.Writer) standalone.TemporalOptions 
 		Retention:        72 * time.Hour,
 		SearchAttributes: []string{"VigilOrg", "VigilCheck", "VigilRegion", "VigilIncident", "VigilChannel", "VigilDelivery"},
 		Loops:            100,
+		UIHosts:          []string{"temporal.example.com"},
 		Log:              slog.New(slog.NewTextHandler(log, nil)),
 	}
 }

@@ -49,7 +49,7 @@ func startUI(on *net.TCPListener, frontend string, opts TemporalOptions) (*webIn
 	w := &webInterface{
 		url: "http://" + dialable(on.Addr().(*net.TCPAddr)),
 		server: &http.Server{
-			Handler:           handler,
+			Handler:           checkHosts(handler, on.Addr().(*net.TCPAddr).IP.IsLoopback(), opts.UIHosts),
 			ReadHeaderTimeout: 10 * time.Second,
 			ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 		},

@@ -43,6 +43,7 @@ type userRow struct {
 	Name           string    `bun:"name"`
 	PasswordHash   string    `bun:"password_hash"`
 	SessionVersion int64     `bun:"session_version"`
+	CreatedAddress string    `bun:"created_address"`
 	CreatedAt      time.Time `bun:"created_at"`
 	UpdatedAt      time.Time `bun:"updated_at"`
 }
@@ -50,7 +51,7 @@ type userRow struct {
 func (r *userRow) user() vigil.User {
 	return vigil.User{
 		ID: r.ID, OrgID: r.OrgID, Email: r.Email, EmailVerified: r.EmailVerified, Name: r.Name,
-		PasswordHash: r.PasswordHash, SessionVersion: r.SessionVersion,
+		PasswordHash: r.PasswordHash, SessionVersion: r.SessionVersion, CreatedAddress: r.CreatedAddress,
 		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 	}
 }
@@ -61,6 +62,13 @@ func (r *userRow) user() vigil.User {
 // use (compared without case) is a CodeConflict error.
 func (s *Store) CreateAccount(
 	ctx context.Context, org vigil.Organization, user vigil.User, key *vigil.NewKey,
+) (vigil.User, vigil.Organization, error) {
+	return s.createAccount(ctx, org, user, key, nil)
+}
+
+// createAccount is CreateAccount with a check in its transaction that may refuse; nil: none.
+func (s *Store) createAccount(
+	ctx context.Context, org vigil.Organization, user vigil.User, key *vigil.NewKey, admit func(context.Context, bun.Tx, vigil.User) error,
 ) (vigil.User, vigil.Organization, error) {
 	now := s.instant()
 	org.ID, user.ID = idOrNew(org.ID), idOrNew(user.ID)
@@ -77,6 +85,11 @@ func (s *Store) CreateAccount(
 		}
 		if err := insertUser(ctx, tx, user); err != nil {
 			return err
+		}
+		if admit != nil {
+			if err := admit(ctx, tx, user); err != nil {
+				return err
+			}
 		}
 		if key == nil {
 			return nil
@@ -121,7 +134,7 @@ func insertOrganization(ctx context.Context, tx bun.Tx, org vigil.Organization) 
 func insertUser(ctx context.Context, tx bun.Tx, user vigil.User) error {
 	_, err := tx.NewInsert().Model(&userRow{
 		ID: user.ID, OrgID: user.OrgID, Email: user.Email, EmailVerified: user.EmailVerified, Name: user.Name,
-		PasswordHash: user.PasswordHash, SessionVersion: user.SessionVersion,
+		PasswordHash: user.PasswordHash, SessionVersion: user.SessionVersion, CreatedAddress: user.CreatedAddress,
 		CreatedAt: user.CreatedAt, UpdatedAt: user.UpdatedAt,
 	}).Exec(ctx)
 	if violates(err, "users_email_key") {
@@ -159,9 +172,11 @@ func (s *Store) Organization(ctx context.Context, id uuid.UUID) (vigil.Organizat
 // plan keep running; its limits apply when one of them is changed. An unknown
 // organization is a CodeNotFound error.
 func (s *Store) SetTier(ctx context.Context, orgID uuid.UUID, tier vigil.Tier) error {
-	res, err := s.db.NewUpdate().Model((*orgRow)(nil)).
-		Set("tier = ?", string(tier)).Set("updated_at = ?", s.instant()).Where("id = ?", orgID).Exec(ctx)
-	return requireAffected("organization", "set tier", res, err)
+	return s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		res, err := tx.NewUpdate().Model((*orgRow)(nil)).
+			Set("tier = ?", string(tier)).Set("updated_at = ?", s.instant()).Where("id = ?", orgID).Exec(ctx)
+		return requireAffected("organization", "set tier", res, err)
+	})
 }
 
 const maxSlug = 48 // bytes

@@ -36,18 +36,19 @@ func (s *Store) recordAudit(ctx context.Context, db bun.IDB) error {
 		return nil
 	}
 	entry.ID, entry.At = idOrNew(entry.ID), s.instant()
-	row := auditRow{
-		ID: entry.ID, OrgID: entry.OrgID, At: entry.At, Action: entry.Action, ResourceID: entry.ResourceID,
-		UserID: entry.UserID, KeyID: entry.KeyID, KeyPrefix: entry.KeyPrefix, Members: entry.Members,
-		RequestID: entry.RequestID, Address: entry.Address, UserAgent: entry.UserAgent,
-	}
-	if row.Members == nil {
-		row.Members = []string{}
-	}
+	row := rowOfEntry(entry)
 	if _, err := db.NewInsert().Model(&row).Exec(ctx); err != nil {
 		return fmt.Errorf("write to the audit log: %w", err)
 	}
 	return nil
+}
+
+func rowOfEntry(entry *audit.Entry) auditRow {
+	return auditRow{
+		ID: entry.ID, OrgID: entry.OrgID, At: entry.At, Action: entry.Action, ResourceID: entry.ResourceID,
+		UserID: entry.UserID, KeyID: entry.KeyID, KeyPrefix: entry.KeyPrefix, Members: append([]string{}, entry.Members...),
+		RequestID: entry.RequestID, Address: entry.Address, UserAgent: entry.UserAgent,
+	}
 }
 
 // RecordAudit stores the audit entry of ctx unless a database change under ctx has
@@ -56,15 +57,23 @@ func (s *Store) RecordAudit(ctx context.Context) error {
 	return wrap("write to the audit log", s.recordAudit(ctx, s.db))
 }
 
-// AuditLog returns one page of an organization's audit entries, newest first, and
-// the total number of entries.
-func (s *Store) AuditLog(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]audit.Entry, int, error) {
-	var rows []auditRow
-	total, err := s.db.NewSelect().Model(&rows).Where("a.org_id = ?", orgID).
-		OrderExpr("a.at DESC, a.id DESC").Limit(int64(page.Limit)).Offset(int64(page.Offset)).ScanAndCount(ctx)
-	if err != nil {
-		return nil, 0, wrap("list the audit log", err)
+// AuditLog returns a page of an organization's audit entries, newest first, and the extent
+// of the log.
+func (s *Store) AuditLog(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]audit.Entry, vigil.Extent, error) {
+	var extent vigil.Extent
+	var err error
+	if extent.Total, err = s.pageTotal(ctx, s.db.NewSelect().TableExpr("audit_log AS a").Where("a.org_id = ?", orgID), page); err != nil {
+		return nil, vigil.Extent{}, wrap("count the audit log", err)
 	}
+	var rows []auditRow
+	query, err := newest("at").window(s.db.NewSelect().Model(&rows).Where("a.org_id = ?", orgID), "a", page)
+	if err != nil {
+		return nil, vigil.Extent{}, err
+	}
+	if err := query.Scan(ctx); err != nil {
+		return nil, vigil.Extent{}, wrap("list the audit log", err)
+	}
+	rows, extent.Next = endPage(rows, page, nil, func(r *auditRow) vigil.PagePosition { return timePosition(r.At, r.ID) })
 	entries := make([]audit.Entry, len(rows))
 	for i, row := range rows {
 		entries[i] = audit.Entry{
@@ -73,5 +82,5 @@ func (s *Store) AuditLog(ctx context.Context, orgID uuid.UUID, page vigil.Page) 
 			RequestID: row.RequestID, Address: row.Address, UserAgent: row.UserAgent,
 		}
 	}
-	return entries, int(total), nil
+	return entries, extent, nil
 }

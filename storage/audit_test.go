@@ -42,9 +42,9 @@ func TestAuditLog(t *testing.T) {
 	if err := s.RecordAudit(t.Context()); err != nil { // no entry
 		t.Fatal(err)
 	}
-	entries, total, err := s.AuditLog(t.Context(), org.ID, vigil.Page{Limit: 10})
-	if err != nil || total != 2 || len(entries) != 2 {
-		t.Fatalf("%d entries of %d: %+v (%v)", len(entries), total, entries, err)
+	entries, extent, err := s.AuditLog(t.Context(), org.ID, vigil.Page{Limit: 10})
+	if err != nil || extent.Total != 2 || len(entries) != 2 {
+		t.Fatalf("%d entries of %d: %+v (%v)", len(entries), extent.Total, entries, err)
 	}
 	actions := map[string]audit.Entry{entries[0].Action: entries[0], entries[1].Action: entries[1]}
 	if actions["api_key.create"].ResourceID != key.ID {
@@ -55,7 +55,7 @@ func TestAuditLog(t *testing.T) {
 		!got.At.Equal(epoch()) || got.Members[0] != "name" {
 		t.Errorf("entry %+v", got)
 	}
-	if _, total, err := s.AuditLog(t.Context(), uuid.New(), vigil.Page{Limit: 10}); total != 0 || err != nil {
-		t.Errorf("another organization sees %d (%v)", total, err)
+	if _, extent, err := s.AuditLog(t.Context(), uuid.New(), vigil.Page{Limit: 10}); extent.Total != 0 || err != nil {
+		t.Errorf("another organization sees %d (%v)", extent.Total, err)
 	}
 }

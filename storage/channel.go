@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -27,6 +28,7 @@ type channelRow struct {
 	Config         json.RawMessage `bun:"config,type:jsonb"`
 	Enabled        bool            `bun:"enabled"`
 	DisabledReason string          `bun:"disabled_reason"`
+	Labels         vigil.Labels    `bun:"labels,type:jsonb"`
 	CreatedAt      time.Time       `bun:"created_at"`
 	UpdatedAt      time.Time       `bun:"updated_at"`
 }
@@ -45,7 +47,7 @@ func (s *Store) sealedChannel(c *vigil.Channel) (*channelRow, error) {
 	}
 	return &channelRow{
 		ID: c.ID, OrgID: c.OrgID, Name: c.Name, Type: string(c.Type), Config: sealed, Enabled: c.Enabled,
-		DisabledReason: c.DisabledReason, CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt,
+		DisabledReason: c.DisabledReason, Labels: storedLabels(c.Labels), CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt,
 	}, nil
 }
 
@@ -62,7 +64,7 @@ func (s *Store) openedChannels(rows []channelRow) ([]vigil.Channel, error) {
 		}
 		channels[i] = vigil.Channel{
 			ID: r.ID, OrgID: r.OrgID, Name: r.Name, Type: vigil.ChannelType(r.Type), Config: config, Enabled: r.Enabled,
-			DisabledReason: r.DisabledReason, CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
+			DisabledReason: r.DisabledReason, Labels: labelsOf(r.Labels), CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
 		}
 	}
 	return channels, nil
@@ -114,21 +116,51 @@ func (s *Store) readChannel(ctx context.Context, query *bun.SelectQuery, orgID, 
 	return channels[0], nil
 }
 
-// Channels lists the channels of an organization, newest first, and counts them
-// all. A page ends before its limit when it holds 8 MiB.
-func (s *Store) Channels(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]vigil.Channel, int, error) {
-	var rows []channelRow
-	query := s.db.NewSelect().Model(&rows).Where("ch.org_id = ?", orgID)
-	total, err := query.Count(ctx)
+// listedChannelRow is a channel on a page of a list.
+type listedChannelRow struct {
+	channelRow `bun:",extend"`
+
+	PageLeft int64 `bun:"page_left,scanonly"`
+}
+
+// Channels returns a page of an organization's channels that the filter selects, newest
+// first, and the extent of the list. A page ends before its limit when it holds 8 MiB.
+func (s *Store) Channels(ctx context.Context, orgID uuid.UUID, f vigil.ChannelFilter) ([]vigil.Channel, vigil.Extent, error) {
+	var extent vigil.Extent
+	var err error
+	if extent.Total, err = s.pageTotal(ctx, whereChannels(s.db.NewSelect(), orgID, f), f.Page); err != nil {
+		return nil, vigil.Extent{}, wrap("count channels", err)
+	}
+	page, err := newestFirst().window(whereChannels(s.db.NewSelect(), orgID, f).ColumnExpr("ch.*"), "ch", f.Page)
 	if err != nil {
-		return nil, 0, wrap("count channels", err)
+		return nil, vigil.Extent{}, err
 	}
-	query = query.OrderExpr("ch.created_at DESC, ch.id DESC").Limit(int64(page.Limit)).Offset(int64(page.Offset))
-	if err := s.boundedPage(query, newestFirst, "octet_length(p.config::text)").Scan(ctx, &rows); err != nil {
-		return nil, 0, wrap("list channels", err)
+	var rows []listedChannelRow
+	if err := s.boundedPage(page, newestFirst().by("p"), "octet_length(p.config::text)").Scan(ctx, &rows); err != nil {
+		return nil, vigil.Extent{}, wrap("list channels", err)
 	}
-	channels, err := s.openedChannels(rows)
-	return channels, int(total), wrap("list channels", err)
+	rows, extent.Next = endPage(rows, f.Page, func(r *listedChannelRow) bool { return r.PageLeft > 0 },
+		func(r *listedChannelRow) vigil.PagePosition { return timePosition(r.CreatedAt, r.ID) })
+	plain := make([]channelRow, len(rows))
+	for i := range rows {
+		plain[i] = rows[i].channelRow
+	}
+	channels, err := s.openedChannels(plain)
+	return channels, extent, wrap("list channels", err)
+}
+
+func whereChannels(query *bun.SelectQuery, orgID uuid.UUID, f vigil.ChannelFilter) *bun.SelectQuery {
+	query = query.TableExpr("channels AS ch").Where("ch.org_id = ?", orgID)
+	if f.Query != "" {
+		query = query.Where("strpos(lower(ch.name), lower(?)) > 0", f.Query)
+	}
+	if f.Type != "" {
+		query = query.Where("ch.type = ?", string(f.Type))
+	}
+	if f.Enabled != nil {
+		query = query.Where("ch.enabled = ?", *f.Enabled)
+	}
+	return whereLabels(query, "ch", f.Labels)
 }
 
 // ChannelsByID returns those of the given channels that the organization has, in
@@ -162,11 +194,12 @@ func (s *Store) UpdateChannel(ctx context.Context, orgID, id uuid.UUID, change f
 			return err
 		}
 		after = before
-		after.Name, after.Config, after.Enabled = draft.Name, draft.Config, draft.Enabled
+		after.Name, after.Config, after.Enabled, after.Labels = draft.Name, draft.Config, draft.Enabled, draft.Labels
 		if after.Enabled != before.Enabled {
 			after.DisabledReason = ""
 		}
-		if after.Name == before.Name && after.Enabled == before.Enabled && sameConfig(after.Config, before.Config) {
+		if after.Name == before.Name && after.Enabled == before.Enabled && maps.Equal(after.Labels, before.Labels) &&
+			sameConfig(after.Config, before.Config) {
 			after = before
 			return nil
 		}
@@ -175,7 +208,7 @@ func (s *Store) UpdateChannel(ctx context.Context, orgID, id uuid.UUID, change f
 		if err != nil {
 			return err
 		}
-		_, err = tx.NewUpdate().Model(row).WherePK().Column("name", "config", "enabled", "disabled_reason", "updated_at").Exec(ctx)
+		_, err = tx.NewUpdate().Model(row).WherePK().Column("name", "config", "enabled", "disabled_reason", "labels", "updated_at").Exec(ctx)
 		if err != nil {
 			return unstorable(fmt.Errorf("store: %w", err))
 		}

@@ -175,9 +175,9 @@ func TestChannels(t *testing.T) {
 		ids = append(ids, storedChannel(t, s, org.ID).ID)
 	}
 
-	got, total, err := s.Channels(t.Context(), org.ID, vigil.Page{Limit: 2, Offset: 1})
-	if err != nil || total != 3 || len(got) != 2 || got[0].ID != ids[1] || got[1].ID != ids[0] {
-		t.Errorf("got %v, %d, %v", got, total, err)
+	got, extent, err := s.Channels(t.Context(), org.ID, vigil.ChannelFilter{Page: vigil.Page{Limit: 2, Offset: 1}})
+	if err != nil || extent.Total != 3 || len(got) != 2 || got[0].ID != ids[1] || got[1].ID != ids[0] {
+		t.Errorf("got %v, %d, %v", got, extent.Total, err)
 	}
 	got, err = s.ChannelsByID(t.Context(), org.ID, []uuid.UUID{ids[2], uuid.New(), ids[0]})
 	if err != nil || len(got) != 2 || got[0].ID != ids[2] || got[1].ID != ids[0] {

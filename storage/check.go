@@ -41,6 +41,9 @@ func (s *Store) CreateCheck(ctx context.Context, c vigil.Check, plan vigil.Plan,
 		if err := checkBudget(ctx, tx, &c, plan); err != nil {
 			return err
 		}
+		if err := checkThroughput(ctx, tx, &c, plan); err != nil {
+			return err
+		}
 		if err := countCreation(ctx, tx, c.OrgID, plan.Tier, allow, now); err != nil {
 			return err
 		}
@@ -121,29 +124,6 @@ func (s *Store) Check(ctx context.Context, orgID, id uuid.UUID) (vigil.Check, er
 	}
 	check, err := s.opened(&row)
 	return check, wrap("read check", err)
-}
-
-// Checks returns one page of an organization's checks, newest first, and the total
-// number of checks. A page ends before its limit when it holds 8 MiB.
-func (s *Store) Checks(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]vigil.Check, int, error) {
-	var rows []checkRow
-	query := selectChecks(s.db, &rows).Where("c.org_id = ?", orgID).
-		OrderExpr("c.created_at DESC, c.id DESC").Limit(int64(page.Limit)).Offset(int64(page.Offset))
-	err := s.boundedPage(query, newestFirst, "octet_length(p.config::text)").Scan(ctx, &rows)
-	if err != nil {
-		return nil, 0, wrap("list checks", err)
-	}
-	total, err := s.db.NewSelect().Model((*checkRow)(nil)).Where("c.org_id = ?", orgID).Count(ctx)
-	if err != nil {
-		return nil, 0, wrap("count checks", err)
-	}
-	checks := make([]vigil.Check, len(rows))
-	for i := range rows {
-		if checks[i], err = s.opened(&rows[i]); err != nil {
-			return nil, 0, wrap("list checks", err)
-		}
-	}
-	return checks, int(total), nil
 }
 
 // DeleteCheck deletes a check of the organization, its rules and its loops, adds a

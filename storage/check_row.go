@@ -29,6 +29,7 @@ type checkRow struct {
 	Regions      []string        `bun:"regions,array"`
 	Enabled      bool            `bun:"enabled"`
 	Simultaneous bool            `bun:"simultaneous"`
+	Labels       vigil.Labels    `bun:"labels,type:jsonb"`
 	Anchor       time.Time       `bun:"anchor"`
 	Revision     int64           `bun:"revision"`
 	ExpiresAt    *time.Time      `bun:"expires_at"`
@@ -47,10 +48,16 @@ const latestResult = `LEFT JOIN LATERAL (
 	ORDER BY r.last_slot DESC, (r.health = 'unhealthy') DESC LIMIT 1
 ) AS latest ON true`
 
+// healthOf and latestHealth are SQL about checks that are joined with latestResult.
+const (
+	healthOf     = "coalesce(latest.health, 'unknown')"
+	latestHealth = healthOf + " AS health, latest.last_time AS last_checked"
+)
+
 // selectChecks starts a query for whole checks.
 func selectChecks(db bun.IDB, into any) *bun.SelectQuery {
 	return db.NewSelect().Model(into).ColumnExpr("c.*").
-		ColumnExpr("coalesce(latest.health, 'unknown') AS health, latest.last_time AS last_checked").
+		ColumnExpr(latestHealth).
 		Join(latestResult)
 }
 
@@ -70,6 +77,7 @@ func (s *Store) sealedRow(c *vigil.Check) (*checkRow, error) {
 	return &checkRow{
 		ID: c.ID, OrgID: c.OrgID, Name: c.Name, Type: string(c.Type), Config: sealed, Target: c.Target,
 		IntervalMS: milliseconds(c.Interval), Regions: c.Regions, Enabled: c.Enabled, Simultaneous: c.Simultaneous,
+		Labels: storedLabels(c.Labels),
 		Anchor: c.Anchor, Revision: c.Revision, ExpiresAt: c.ExpiresAt, CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt,
 	}, nil
 }
@@ -86,7 +94,7 @@ func (s *Store) opened(r *checkRow) (vigil.Check, error) {
 	check := vigil.Check{
 		ID: r.ID, OrgID: r.OrgID, Name: r.Name, Type: vigil.CheckType(r.Type), Config: config, Target: r.Target,
 		Interval: fromMilliseconds(r.IntervalMS), Regions: r.Regions, Enabled: r.Enabled, Simultaneous: r.Simultaneous,
-		Anchor: r.Anchor, Revision: r.Revision, Health: vigil.Health(r.Health), LastChecked: r.LastChecked,
+		Labels: labelsOf(r.Labels), Anchor: r.Anchor, Revision: r.Revision, Health: vigil.Health(r.Health), LastChecked: r.LastChecked,
 		ExpiresAt: r.ExpiresAt, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 	}
 	if check.Health == "" {

@@ -204,9 +204,9 @@ func TestChecks(t *testing.T) {
 		t.Parallel()
 		var listed []vigil.Check
 		for offset := 0; offset < 6; offset += 2 {
-			page, total, err := s.Checks(t.Context(), org.ID, vigil.Page{Limit: 2, Offset: offset})
-			if err != nil || total != 5 {
-				t.Fatalf("%d in all, %v", total, err)
+			page, extent, err := s.Checks(t.Context(), org.ID, vigil.CheckList{Page: vigil.Page{Limit: 2, Offset: offset}})
+			if err != nil || extent.Total != 5 {
+				t.Fatalf("%d in all, %v", extent.Total, err)
 			}
 			listed = append(listed, page...)
 		}
@@ -223,9 +223,9 @@ func TestChecks(t *testing.T) {
 
 	t.Run("PageBeyondTheEndStillCounts", func(t *testing.T) {
 		t.Parallel()
-		page, total, err := s.Checks(t.Context(), org.ID, vigil.Page{Limit: 2, Offset: 50})
-		if err != nil || total != 5 || len(page) != 0 {
-			t.Errorf("%d of %d, %v", len(page), total, err)
+		page, extent, err := s.Checks(t.Context(), org.ID, vigil.CheckList{Page: vigil.Page{Limit: 2, Offset: 50}})
+		if err != nil || extent.Total != 5 || len(page) != 0 {
+			t.Errorf("%d of %d, %v", len(page), extent.Total, err)
 		}
 	})
 }
@@ -257,7 +257,7 @@ func TestHealth(t *testing.T) {
 		if got := healthOf(t, c); got.Health != vigil.Unhealthy {
 			t.Errorf("%s at a tie", got.Health)
 		}
-		listed, _, err := s.Checks(t.Context(), org.ID, vigil.Page{Limit: 100})
+		listed, _, err := s.Checks(t.Context(), org.ID, vigil.CheckList{Page: vigil.Page{Limit: 100}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -207,23 +207,35 @@ func (s *Store) DeliveryMessage(ctx context.Context, orgID, id uuid.UUID) (vigil
 
 // Deliveries lists an organization's deliveries, newest first, and counts all
 // that the filter selects.
-func (s *Store) Deliveries(ctx context.Context, orgID uuid.UUID, f vigil.DeliveryFilter) ([]vigil.Delivery, int, error) {
+func (s *Store) Deliveries(ctx context.Context, orgID uuid.UUID, f vigil.DeliveryFilter) ([]vigil.Delivery, vigil.Extent, error) {
+	var extent vigil.Extent
+	var err error
+	where := func(query *bun.SelectQuery) *bun.SelectQuery {
+		query = query.Where("d.org_id = ?", orgID).Where(checkOfDelivery)
+		if f.IncidentID != uuid.Nil {
+			query = query.Where("d.incident_id = ?", f.IncidentID)
+		}
+		if f.ChannelID != uuid.Nil {
+			query = query.Where("d.channel_id = ?", f.ChannelID)
+		}
+		if f.Status != "" {
+			query = query.Where("d.status = ?", string(f.Status))
+		}
+		return query
+	}
+	if extent.Total, err = s.pageTotal(ctx, where(s.db.NewSelect().TableExpr("deliveries AS d")), f.Page); err != nil {
+		return nil, vigil.Extent{}, wrap("count deliveries", err)
+	}
 	var rows []deliveryRow
-	query := s.db.NewSelect().Model(&rows).ExcludeColumn("body").Where("d.org_id = ?", orgID).Where(checkOfDelivery)
-	if f.IncidentID != uuid.Nil {
-		query = query.Where("d.incident_id = ?", f.IncidentID)
-	}
-	if f.ChannelID != uuid.Nil {
-		query = query.Where("d.channel_id = ?", f.ChannelID)
-	}
-	if f.Status != "" {
-		query = query.Where("d.status = ?", string(f.Status))
-	}
-	total, err := query.OrderExpr("d.created_at DESC, d.id DESC").Limit(int64(f.Limit)).Offset(int64(f.Offset)).ScanAndCount(ctx)
+	page, err := newestFirst().window(where(s.db.NewSelect().Model(&rows).ExcludeColumn("body")), "d", f.Page)
 	if err != nil {
-		return nil, 0, wrap("list deliveries", err)
+		return nil, vigil.Extent{}, err
 	}
-	return deliveriesOf(rows), int(total), nil
+	if err := page.Scan(ctx); err != nil {
+		return nil, vigil.Extent{}, wrap("list deliveries", err)
+	}
+	rows, extent.Next = endPage(rows, f.Page, nil, func(r *deliveryRow) vigil.PagePosition { return timePosition(r.CreatedAt, r.ID) })
+	return deliveriesOf(rows), extent, nil
 }
 
 // Attempts lists the attempts of a delivery of the organization, newest first,

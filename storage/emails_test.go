@@ -21,7 +21,7 @@ func TestEmails(t *testing.T) {
 	if got := addresses(); !slices.Equal(got, []string{user.Email}) {
 		t.Errorf("while none is verified: %q", got)
 	}
-	if _, _, err := s.VerifyEmail(t.Context(), mailed(t, s, vigil.TokenVerify, user, user.Email)); err != nil {
+	if _, _, err := s.VerifyEmail(t.Context(), mailed(t, s, vigil.TokenVerify, user, user.Email), false); err != nil {
 		t.Fatal(err)
 	}
 	const insert = `INSERT INTO users SELECT (jsonb_populate_record(users, jsonb_build_object(

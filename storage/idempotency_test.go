@@ -56,7 +56,7 @@ func TestRequestTakenOver(t *testing.T) {
 	if _, answer, err = begin(); err != nil || string(answer) != "second" {
 		t.Errorf("the repeated request is answered with %q, %v", answer, err)
 	}
-	checks, _, err := store.Checks(t.Context(), org.ID, vigil.Page{Limit: 10})
+	checks, _, err := store.Checks(t.Context(), org.ID, vigil.CheckList{Page: vigil.Page{Limit: 10}})
 	if err != nil || len(checks) != 1 || checks[0].Name != "second" {
 		t.Errorf("checks %v, %v; want the second one alone", checks, err)
 	}

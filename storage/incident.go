@@ -28,12 +28,43 @@ const (
 	checkOfDelivery = "EXISTS (SELECT FROM checks AS c WHERE c.id = d.check_id)"
 )
 
-// Incidents returns a page of the organization's incidents, newest first, and the
-// number of all that the filter selects. A page ends before its limit when it holds
-// 8 MiB.
-func (s *Store) Incidents(ctx context.Context, orgID uuid.UUID, f vigil.IncidentFilter) ([]vigil.Incident, int, error) {
-	var rows []incidentRow
-	query := s.db.NewSelect().Model(&rows).Where("i.org_id = ?", orgID).Where(checkOfIncident)
+// listedIncidentRow is an incident on a page of a list.
+type listedIncidentRow struct {
+	incidentRow `bun:",extend"`
+
+	PageLeft int64 `bun:"page_left,scanonly"`
+}
+
+// Incidents returns a page of the organization's incidents that the filter selects, newest
+// first, and the extent of the list. A page ends before its limit when it holds 8 MiB.
+func (s *Store) Incidents(ctx context.Context, orgID uuid.UUID, f vigil.IncidentFilter) ([]vigil.Incident, vigil.Extent, error) {
+	var extent vigil.Extent
+	var err error
+	if extent.Total, err = s.pageTotal(ctx, whereIncidents(s.db.NewSelect(), orgID, f), f.Page); err != nil {
+		return nil, vigil.Extent{}, wrap("count incidents", err)
+	}
+	page, err := newestFirst().window(whereIncidents(s.db.NewSelect(), orgID, f).ColumnExpr("i.*"), "i", f.Page)
+	if err != nil {
+		return nil, vigil.Extent{}, err
+	}
+	var rows []listedIncidentRow
+	const size = "octet_length(p.trigger::text) + octet_length(p.audience::text) + octet_length(p.description)"
+	if err := s.boundedPage(page, newestFirst().by("p"), size).Scan(ctx, &rows); err != nil {
+		return nil, vigil.Extent{}, wrap("list incidents", err)
+	}
+	rows, extent.Next = endPage(rows, f.Page, func(r *listedIncidentRow) bool { return r.PageLeft > 0 },
+		func(r *listedIncidentRow) vigil.PagePosition { return timePosition(r.CreatedAt, r.ID) })
+	incidents := make([]vigil.Incident, len(rows))
+	for i := range rows {
+		if incidents[i], err = rows[i].incident(); err != nil {
+			return nil, vigil.Extent{}, wrap("list incidents", err)
+		}
+	}
+	return incidents, extent, nil
+}
+
+func whereIncidents(query *bun.SelectQuery, orgID uuid.UUID, f vigil.IncidentFilter) *bun.SelectQuery {
+	query = query.TableExpr("incidents AS i").Where("i.org_id = ?", orgID).Where(checkOfIncident)
 	if f.Status != "" {
 		query = query.Where("i.status = ?", string(f.Status))
 	}
@@ -43,23 +74,7 @@ func (s *Store) Incidents(ctx context.Context, orgID uuid.UUID, f vigil.Incident
 	if f.RuleID != uuid.Nil {
 		query = query.Where("i.rule_id = ?", f.RuleID)
 	}
-	total, err := query.Count(ctx)
-	if err != nil {
-		return nil, 0, wrap("count incidents", err)
-	}
-	query = query.OrderExpr("i.created_at DESC, i.id DESC").Limit(int64(f.Limit)).Offset(int64(f.Offset))
-	const size = "octet_length(p.trigger::text) + octet_length(p.audience::text) + octet_length(p.description)"
-	err = s.boundedPage(query, newestFirst, size).Scan(ctx, &rows)
-	if err != nil {
-		return nil, 0, wrap("list incidents", err)
-	}
-	incidents := make([]vigil.Incident, len(rows))
-	for i := range rows {
-		if incidents[i], err = rows[i].incident(); err != nil {
-			return nil, 0, wrap("list incidents", err)
-		}
-	}
-	return incidents, int(total), nil
+	return query
 }
 
 // Waits between two repairs of the same row: they double from firstSweepWait to

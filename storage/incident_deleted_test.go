@@ -42,11 +42,11 @@ func TestDeletedCheckIsNotFoundBeforeItsRowsAreGone(t *testing.T) {
 	if _, _, err := s.Timeline(ctx, a.org.ID, id, vigil.Page{Limit: 1}); vigil.ErrorCode(err) != vigil.CodeNotFound {
 		t.Errorf("timeline: %v", err)
 	}
-	if list, n, err := s.Incidents(ctx, a.org.ID, vigil.IncidentFilter{Page: vigil.Page{Limit: 10}}); err != nil || n+len(list) != 0 {
-		t.Errorf("%d incidents are listed, %v", n, err)
+	if list, n, err := s.Incidents(ctx, a.org.ID, vigil.IncidentFilter{Page: vigil.Page{Limit: 10}}); err != nil || n.Total+len(list) != 0 {
+		t.Errorf("%d incidents are listed, %v", n.Total, err)
 	}
-	if list, n, err := s.Deliveries(ctx, a.org.ID, vigil.DeliveryFilter{Page: vigil.Page{Limit: 10}}); err != nil || n+len(list) != 0 {
-		t.Errorf("%d deliveries are listed, %v", n, err)
+	if list, n, err := s.Deliveries(ctx, a.org.ID, vigil.DeliveryFilter{Page: vigil.Page{Limit: 10}}); err != nil || n.Total+len(list) != 0 {
+		t.Errorf("%d deliveries are listed, %v", n.Total, err)
 	}
 	next, err := s.ClaimAttempt(ctx, id, a.channels[vigil.ChannelWebhook].ID)
 	if err != nil || next.State != vigil.NextAttemptNone {

@@ -42,8 +42,9 @@ func (r *keyRow) key() vigil.APIKey {
 }
 
 // CreateKey stores an API key of a user. Only the hash of its text is stored. A user
-// that is not in the organization is a CodeNotFound error, and more keys than the plan
-// allows are a CodePlanLimit error.
+// that is not in the organization is a CodeNotFound error, more keys than the plan
+// allows are a CodePlanLimit error, and a creator that has ended is a CodeUnauthorized
+// error.
 func (s *Store) CreateKey(ctx context.Context, orgID, userID uuid.UUID, k vigil.NewKey) (vigil.APIKey, error) {
 	var member bool
 	err := s.db.NewRaw("SELECT EXISTS (SELECT FROM users WHERE id = ? AND org_id = ?)", userID, orgID).Scan(ctx, &member)
@@ -60,6 +61,9 @@ func (s *Store) CreateKey(ctx context.Context, orgID, userID uuid.UUID, k vigil.
 			return err
 		}
 		if err := checkLimit(ctx, tx, tier, vigil.LimitAPIKeys, orgID); err != nil {
+			return err
+		}
+		if err := s.requireCredential(ctx, tx, k.Creator); err != nil {
 			return err
 		}
 		if key, err = insertKey(ctx, tx, orgID, userID, k, s.instant()); err != nil {

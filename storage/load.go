@@ -36,9 +36,11 @@ func (s *Store) OverloadedRegions(ctx context.Context, silence time.Duration) (m
 	return regions, wrap("read the load", err)
 }
 
-// BeginTest records that a test by hand of an organization runs, unless limit of them do.
-// It counts until EndTest, or for the duration when EndTest is not called.
-func (s *Store) BeginTest(ctx context.Context, orgID, id uuid.UUID, limit int, longest time.Duration) (admitted bool, err error) {
+// BeginTest records that a test by hand of an organization runs in a region, unless limit
+// of them do. It counts until EndTest, or for the duration when EndTest is not called.
+func (s *Store) BeginTest(
+	ctx context.Context, orgID, id uuid.UUID, region string, limit int, longest time.Duration,
+) (admitted bool, err error) {
 	err = s.transact(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
 		// Two requests at once must not both count the same tests.
 		if err := lockName(ctx, tx, "tests/"+orgID.String()); err != nil {
@@ -47,9 +49,9 @@ func (s *Store) BeginTest(ctx context.Context, orgID, id uuid.UUID, limit int, l
 		if _, err := tx.NewRaw("DELETE FROM running_tests WHERE org_id = ? AND ends < clock_timestamp()", orgID).Exec(ctx); err != nil {
 			return err
 		}
-		res, err := tx.NewRaw(`INSERT INTO running_tests (org_id, id, ends)
-			SELECT ?0, ?1, clock_timestamp() + ?2 * interval '1 millisecond'
-			WHERE (SELECT count(*) FROM running_tests WHERE org_id = ?0) < ?3`, orgID, id, milliseconds(longest), limit).Exec(ctx)
+		res, err := tx.NewRaw(`INSERT INTO running_tests (org_id, id, region, ends)
+			SELECT ?0, ?1, ?2, clock_timestamp() + ?3 * interval '1 millisecond'
+			WHERE (SELECT count(*) FROM running_tests WHERE org_id = ?0) < ?4`, orgID, id, region, milliseconds(longest), limit).Exec(ctx)
 		if err != nil {
 			return err
 		}

@@ -59,7 +59,7 @@ func TestBeginTest(t *testing.T) {
 	s, _ := newStore(t)
 	org, other := uuid.New(), uuid.New()
 	begin := func(org, id uuid.UUID, longest time.Duration) bool {
-		admitted, err := s.BeginTest(t.Context(), org, id, 5, longest)
+		admitted, err := s.BeginTest(t.Context(), org, id, newark, 5, longest)
 		if err != nil {
 			t.Error(err)
 		}

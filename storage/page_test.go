@@ -55,7 +55,7 @@ func TestPageIsBoundedInBytes(t *testing.T) {
 	}
 	results := func(check uuid.UUID) func(vigil.Page) ([]uuid.UUID, int, error) {
 		return func(page vigil.Page) (ids []uuid.UUID, total int, err error) {
-			rows, total, err := s.Results(t.Context(), org.ID, check, vigil.ResultFilter{Page: page})
+			rows, extent, err := s.Results(t.Context(), org.ID, check, vigil.ResultFilter{Page: page})
 			bytes := 0
 			for i, r := range rows {
 				ids = append(ids, r.ID)
@@ -68,7 +68,7 @@ func TestPageIsBoundedInBytes(t *testing.T) {
 			if bytes > 8<<20 {
 				t.Errorf("a page has %d bytes", bytes)
 			}
-			return ids, total, err
+			return ids, extent.Total, err
 		}
 	}
 	if pages, rows, _ := read(1000, results(c.ID)); pages != 2 || rows != 1000 {
@@ -78,11 +78,11 @@ func TestPageIsBoundedInBytes(t *testing.T) {
 		t.Errorf("%d small results on %d pages, want 12 on 3", rows, pages)
 	}
 	channels := func(page vigil.Page) (ids []uuid.UUID, total int, err error) {
-		rows, total, err := s.Channels(t.Context(), org.ID, page)
+		rows, extent, err := s.Channels(t.Context(), org.ID, vigil.ChannelFilter{Page: page})
 		for _, one := range rows {
 			ids = append(ids, one.ID)
 		}
-		return ids, total, err
+		return ids, extent.Total, err
 	}
 	if pages, rows, _ := read(100, channels); pages != 4 || rows != 21 {
 		t.Errorf("%d channels on %d pages, want 21 on 4", rows, pages)

@@ -143,9 +143,9 @@ func TestPlanLimits(t *testing.T) {
 		}
 		_, err := s.CreateChannel(t.Context(), hookChannel(org.ID))
 		wantCode(t, err, vigil.CodePlanLimit)
-		channels, total, err := s.Channels(t.Context(), org.ID, vigil.Page{Limit: 100})
-		if err != nil || total != 25 || len(channels) != 25 {
-			t.Fatalf("%d of %d channels, %v", len(channels), total, err)
+		channels, extent, err := s.Channels(t.Context(), org.ID, vigil.ChannelFilter{Page: vigil.Page{Limit: 100}})
+		if err != nil || extent.Total != 25 || len(channels) != 25 {
+			t.Fatalf("%d of %d channels, %v", len(channels), extent.Total, err)
 		}
 		_, err = s.UpdateChannel(t.Context(), org.ID, channels[0].ID, func(c *vigil.Channel) error {
 			c.Name = "renamed"

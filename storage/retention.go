@@ -96,6 +96,7 @@ func (s *Store) expiredRows(keep Retention) []expired {
 		{"drop tokens", "account_tokens", "t.expires_at < ?", time.Hour},
 		{"drop failed logins", "login_attempts", "t.last_at < ?", 2 * loginWindow},
 		{"drop rate windows", "rate_windows", "t.started < ?", time.Hour},
+		{"drop mail quotas", "mail_quotas", "t.started_at < ?", maxQuotaWindow},
 		{"drop idempotency keys", "idempotency_keys", "t.started_at < ?", idempotencyRetention},
 		{"drop trials", "check_trials", "t.ends < ?", time.Hour},
 		{"drop running tests", "running_tests", "t.ends < ?", time.Hour},

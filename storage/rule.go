@@ -26,6 +26,7 @@ type ruleRow struct {
 	NotifyOn   string          `bun:"notify_on" json:"notify_on"`
 	Policy     string          `bun:"region_policy" json:"region_policy"`
 	Enabled    bool            `bun:"enabled" json:"enabled"`
+	Labels     vigil.Labels    `bun:"labels,type:jsonb" json:"labels"`
 	CreatedAt  time.Time       `bun:"created_at" json:"created_at"`
 	UpdatedAt  time.Time       `bun:"updated_at" json:"updated_at"`
 }
@@ -33,7 +34,7 @@ type ruleRow struct {
 func (r *ruleRow) rule() (vigil.Rule, error) {
 	out := vigil.Rule{
 		ID: r.ID, OrgID: r.OrgID, CheckID: r.CheckID, Name: r.Name, Channels: r.ChannelIDs,
-		NotifyOn: vigil.NotifyOn(r.NotifyOn), Policy: vigil.RegionPolicy(r.Policy), Enabled: r.Enabled,
+		NotifyOn: vigil.NotifyOn(r.NotifyOn), Policy: vigil.RegionPolicy(r.Policy), Enabled: r.Enabled, Labels: labelsOf(r.Labels),
 		CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
 	}
 	if err := json.Unmarshal(r.Condition, &out.Condition); err != nil {
@@ -49,7 +50,7 @@ func rowOfRule(r *vigil.Rule) (*ruleRow, error) {
 	}
 	return &ruleRow{
 		ID: r.ID, OrgID: r.OrgID, CheckID: r.CheckID, Name: r.Name, Condition: condition, ChannelIDs: r.Channels,
-		NotifyOn: string(r.NotifyOn), Policy: string(r.Policy), Enabled: r.Enabled,
+		NotifyOn: string(r.NotifyOn), Policy: string(r.Policy), Enabled: r.Enabled, Labels: storedLabels(r.Labels),
 		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 	}, nil
 }
@@ -105,25 +106,6 @@ func (s *Store) CreateRule(ctx context.Context, r vigil.Rule) (vigil.Rule, error
 	return r, nil
 }
 
-// Rules returns one page of the alert rules of a check of the organization, newest
-// first, and the total number of rules. An unknown check is a CodeNotFound error.
-func (s *Store) Rules(ctx context.Context, orgID, checkID uuid.UUID, page vigil.Page) ([]vigil.Rule, int, error) {
-	var total int
-	err := s.db.NewRaw("SELECT (SELECT count(*) FROM alert_rules WHERE check_id = c.id) FROM checks AS c WHERE id = ? AND org_id = ?",
-		checkID, orgID).Scan(ctx, &total)
-	if err != nil {
-		return nil, 0, found("check", err)
-	}
-	var rows []ruleRow
-	err = s.db.NewSelect().Model(&rows).Where("ar.check_id = ?", checkID).
-		OrderExpr("ar.created_at DESC, ar.id DESC").Limit(int64(page.Limit)).Offset(int64(page.Offset)).Scan(ctx)
-	if err != nil {
-		return nil, 0, wrap("list rules", err)
-	}
-	rules, err := rulesOf(rows)
-	return rules, total, wrap("list rules", err)
-}
-
 // Rule finds an alert rule of a check of the organization. An unknown rule is a
 // CodeNotFound error.
 func (s *Store) Rule(ctx context.Context, orgID, checkID, id uuid.UUID) (vigil.Rule, error) {
@@ -161,7 +143,7 @@ func (s *Store) UpdateRule(ctx context.Context, orgID, checkID, id uuid.UUID, ch
 		}
 		after = before
 		after.Name, after.Condition, after.Channels = draft.Name, draft.Condition, draft.Channels
-		after.NotifyOn, after.Policy, after.Enabled = draft.NotifyOn, draft.Policy, draft.Enabled
+		after.NotifyOn, after.Policy, after.Enabled, after.Labels = draft.NotifyOn, draft.Policy, draft.Enabled, draft.Labels
 		after.UpdatedAt = s.instant()
 		if err := ownChannels(ctx, tx, orgID, after.Channels); err != nil {
 			return err

@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -16,7 +17,7 @@ import (
 // UpdateCheck changes a check of the organization: change edits a copy of the stored
 // check, and may return an error, which UpdateCheck returns unchanged. Only the
 // definition can be changed (name, type, config, target, interval, regions, enabled,
-// simultaneous). When change leaves all of it equal, nothing is stored.
+// simultaneous, labels). When change leaves all of it equal, nothing is stored.
 //
 // A change raises the revision by one and updates the loops. The schedule restarts, with
 // slot 0 now, when the check is enabled, when its type, interval or Simultaneous changes,
@@ -52,6 +53,11 @@ func (s *Store) UpdateCheck(
 				return err
 			}
 		}
+		if after.HourlyBytes() > before.HourlyBytes() {
+			if err := checkThroughput(ctx, tx, &after, plan); err != nil {
+				return err
+			}
+		}
 		return s.storeDefinition(ctx, tx, &before, &after)
 	})
 	if err != nil {
@@ -71,14 +77,14 @@ func applyEdit(before vigil.Check, change func(*vigil.Check) error) (vigil.Check
 	after := before
 	after.Name, after.Type, after.Config, after.Target = draft.Name, draft.Type, draft.Config, draft.Target
 	after.Interval, after.Regions = draft.Interval, draft.Regions
-	after.Enabled, after.Simultaneous = draft.Enabled, draft.Simultaneous
+	after.Enabled, after.Simultaneous, after.Labels = draft.Enabled, draft.Simultaneous, draft.Labels
 	return after, nil
 }
 
 func sameDefinition(a, b *vigil.Check) bool {
 	return a.Name == b.Name && a.Type == b.Type && a.Target == b.Target && a.Interval == b.Interval &&
 		a.Enabled == b.Enabled && a.Simultaneous == b.Simultaneous &&
-		slices.Equal(a.Regions, b.Regions) && sameConfig(a.Config, b.Config)
+		slices.Equal(a.Regions, b.Regions) && maps.Equal(a.Labels, b.Labels) && sameConfig(a.Config, b.Config)
 }
 
 // storeDefinition stores the new definition and updates the loops.

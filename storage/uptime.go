@@ -77,50 +77,76 @@ func (s *Store) uptime(ctx context.Context, orgID uuid.UUID, w window, rolledUp 
 // window: those in stored gaps and those due since the newest result. A check that is not
 // the organization's is a CodeNotFound error.
 func missedSlots(ctx context.Context, tx pgx.Tx, orgID uuid.UUID, w window) (map[string]int64, error) {
+	loops, gaps, err := readMissed(ctx, tx, orgID, w)
+	if err != nil {
+		return nil, err
+	}
+	missed := make(map[string]int64)
+	for i := range loops {
+		missed[loops[i].Region] = loops[i].missedBetween(w.from, w.to, w.to)
+	}
+	for _, g := range gaps {
+		missed[g.region] += g.gap.countBetween(w.from, w.to)
+	}
+	return missed, nil
+}
+
+// missedBetween counts the slots in [from, to) that no result and no gap has, and whose
+// probe deadline is over at now.
+func (r *loopRow) missedBetween(from, to, now time.Time) int64 {
+	if !r.Active {
+		return 0
+	}
+	return r.schedule().Count(later(r.CountedUntil, from), earlier(to, now.Add(-fromMilliseconds(r.DeadlineMS))))
+}
+
+// regionGap is a gap of a region.
+type regionGap struct {
+	region string
+	gap    gap
+}
+
+// readMissed reads the loops of a check and its gaps in a window. A check that is not the
+// organization's is a CodeNotFound error.
+func readMissed(ctx context.Context, tx pgx.Tx, orgID uuid.UUID, w window) (loops []loopRow, gaps []regionGap, err error) {
 	found, err := tx.Query(ctx, `
 		SELECT r.region, r.active, r.start_at, r.anchor, r.interval_ms, r.offset_ms, r.counted_until, r.deadline_ms
 		FROM check_regions AS r JOIN checks AS c ON c.id = r.check_id WHERE c.id = $1 AND c.org_id = $2`, w.check, orgID)
 	if err != nil {
-		return nil, fmt.Errorf("read loops: %w", err)
+		return nil, nil, fmt.Errorf("read loops: %w", err)
 	}
-	missed := make(map[string]int64)
 	var loop loopRow
 	into := []any{
 		&loop.Region, &loop.Active, &loop.StartAt, &loop.Anchor, &loop.IntervalMS, &loop.OffsetMS,
 		&loop.CountedUntil, &loop.DeadlineMS,
 	}
 	_, err = pgx.ForEachRow(found, into, func() error {
-		missed[loop.Region] = 0
-		if loop.Active {
-			due := w.to.Add(-fromMilliseconds(loop.DeadlineMS))
-			missed[loop.Region] = loop.schedule().Count(later(loop.CountedUntil, w.from), due)
-		}
+		loops = append(loops, loop)
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read loops: %w", err)
+		return nil, nil, fmt.Errorf("read loops: %w", err)
 	}
-	if len(missed) == 0 {
-		return nil, vigil.NotFound("check") // every check has a region
+	if len(loops) == 0 {
+		return nil, nil, vigil.NotFound("check") // every check has a region
 	}
 	found, err = tx.Query(ctx, `
 		SELECT region, first_slot, last_slot, step_ms, count FROM result_gaps
 		WHERE check_id = $1 AND last_slot >= $2 AND first_slot < $3`, w.check, w.from, w.to)
 	if err != nil {
-		return nil, fmt.Errorf("read gaps: %w", err)
+		return nil, nil, fmt.Errorf("read gaps: %w", err)
 	}
-	var region string
-	var one gap
+	var one regionGap
 	var stepMS int64
-	_, err = pgx.ForEachRow(found, []any{&region, &one.First, &one.Last, &stepMS, &one.Count}, func() error {
-		one.Step = fromMilliseconds(stepMS)
-		missed[region] += one.countBetween(w.from, w.to)
+	_, err = pgx.ForEachRow(found, []any{&one.region, &one.gap.First, &one.gap.Last, &stepMS, &one.gap.Count}, func() error {
+		one.gap.Step = fromMilliseconds(stepMS)
+		gaps = append(gaps, one)
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read gaps: %w", err)
+		return nil, nil, fmt.Errorf("read gaps: %w", err)
 	}
-	return missed, nil
+	return loops, gaps, nil
 }
 
 // rawUptime sums results, for each region and over all regions.

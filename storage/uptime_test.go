@@ -157,11 +157,11 @@ func TestResults(t *testing.T) {
 	}
 	list := func(t *testing.T, f vigil.ResultFilter) ([]vigil.Result, int) {
 		t.Helper()
-		results, total, err := s.Results(t.Context(), org.ID, c.ID, f)
+		results, extent, err := s.Results(t.Context(), org.ID, c.ID, f)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return results, total
+		return results, extent.Total
 	}
 
 	t.Run("AreListedNewestFirstInPages", func(t *testing.T) {

@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
@@ -14,12 +15,18 @@ import (
 // ReplaceToken stores a token that was mailed. It replaces the older token of the same
 // user and purpose.
 func (s *Store) ReplaceToken(ctx context.Context, token vigil.AccountToken) error {
-	_, err := s.db.NewRaw(`INSERT INTO account_tokens (hash, purpose, user_id, email, created_at, expires_at)
-		VALUES (?, ?, ?, ?, ?, ?)
+	return wrap("store a token", s.replaceToken(ctx, s.db, token))
+}
+
+func (s *Store) replaceToken(ctx context.Context, db bun.IDB, token vigil.AccountToken) error {
+	_, err := db.NewRaw(`INSERT INTO account_tokens (hash, purpose, user_id, email, new_email, approved, created_at, expires_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (user_id, purpose) DO UPDATE
-		SET hash = excluded.hash, email = excluded.email, created_at = excluded.created_at, expires_at = excluded.expires_at`,
-		token.Hash, string(token.Purpose), token.UserID, token.Email, s.instant(), micro(token.ExpiresAt)).Exec(ctx)
-	return wrap("store a token", err)
+		SET hash = excluded.hash, email = excluded.email, new_email = excluded.new_email, approved = excluded.approved,
+			created_at = excluded.created_at, expires_at = excluded.expires_at`,
+		token.Hash, string(token.Purpose), token.UserID, token.Email, token.NewEmail, token.Approved, s.instant(),
+		micro(token.ExpiresAt)).Exec(ctx)
+	return err
 }
 
 // PendingEmail returns the address that a user has not verified yet, empty when there is
@@ -35,20 +42,24 @@ func (s *Store) PendingEmail(ctx context.Context, userID uuid.UUID) (string, err
 }
 
 // VerifyEmail consumes a token: its address becomes the user's verified address, and the
-// checks of the organization become permanent. It returns the user and the previous
-// address. An unknown, used or expired token is a CodeInvalid error; an address that
-// another account uses by now is a CodeConflict error.
-func (s *Store) VerifyEmail(ctx context.Context, hash []byte) (user vigil.User, previous string, err error) {
+// checks of the organization become permanent. With end, everything that gave access to
+// the account before ends: keys, sessions, the password and pending links. It returns the
+// user and the previous address. An unknown, used or expired token is a CodeInvalid error;
+// an address that another account uses by now is a CodeConflict error.
+func (s *Store) VerifyEmail(ctx context.Context, hash []byte, end bool) (user vigil.User, previous string, err error) {
 	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
-		userID, email, err := s.consumeToken(ctx, tx, vigil.TokenVerify, hash)
-		if err != nil {
+		var token tokenRow
+		if user, token, err = s.consumeToken(ctx, tx, vigil.TokenVerify, hash); err != nil {
 			return err
 		}
-		if user, err = lockUser(ctx, tx, userID); err != nil {
+		previous, user.Email = user.Email, token.Email
+		if err := s.markEmailVerified(ctx, tx, &user); err != nil {
 			return err
 		}
-		previous, user.Email = user.Email, email
-		return s.markEmailVerified(ctx, tx, &user)
+		if end {
+			return s.endCredentials(ctx, tx, &user, "")
+		}
+		return endPendingChange(ctx, tx, user.ID)
 	})
 	if err != nil {
 		return vigil.User{}, "", wrap("verify an address", err)
@@ -56,30 +67,54 @@ func (s *Store) VerifyEmail(ctx context.Context, hash []byte) (user vigil.User, 
 	return user, previous, nil
 }
 
+// VerificationInfo describes the account behind a verification link, without consuming
+// its token. An unknown, used or expired token is a CodeInvalid error.
+func (s *Store) VerificationInfo(ctx context.Context, hash []byte) (vigil.VerificationInfo, error) {
+	var info vigil.VerificationInfo
+	token, err := s.findToken(ctx, s.db, vigil.TokenVerify, hash)
+	if err != nil {
+		return info, wrap("read a token", err)
+	}
+	info.Email = token.Email
+	if info.User, err = s.User(ctx, token.UserID); err != nil {
+		return info, err
+	}
+	if info.Organization, err = s.Organization(ctx, info.User.OrgID); err != nil {
+		return info, err
+	}
+	var rows []keyRow
+	err = s.db.NewSelect().Model(&rows).Where("k.user_id = ?", token.UserID).
+		OrderExpr("k.created_at DESC, k.id DESC").Limit(maxShownKeys).Scan(ctx)
+	for i := range rows {
+		info.Keys = append(info.Keys, rows[i].key())
+	}
+	return info, wrap("read the keys of a user", err)
+}
+
+// maxShownKeys bounds the keys that a verification link shows.
+const maxShownKeys = 100
+
 // Recover consumes a recovery token that was mailed to the user: it marks the address as
-// verified and creates an API key. When passwordHash is not empty, it also changes the
-// password and ends every session. An unknown, used or expired token, or one for an
+// verified, ends everything that gave access to the account before (keys, sessions, the
+// password and pending links) and creates an API key. passwordHash becomes the password;
+// empty leaves the account without one. An unknown, used or expired token, or one for an
 // address that the user no longer has, is a CodeInvalid error.
 func (s *Store) Recover(ctx context.Context, hash []byte, key vigil.NewKey, passwordHash string) (vigil.User, error) {
 	var user vigil.User
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
-		userID, email, err := s.consumeToken(ctx, tx, vigil.TokenRecover, hash)
-		if err != nil {
+		var token tokenRow
+		var err error
+		if user, token, err = s.consumeToken(ctx, tx, vigil.TokenRecover, hash); err != nil {
 			return err
 		}
-		if user, err = lockUser(ctx, tx, userID); err != nil {
-			return err
-		}
-		if user.Email != email {
+		if user.Email != token.Email {
 			return errInvalidToken()
 		}
 		if err := s.markEmailVerified(ctx, tx, &user); err != nil {
 			return err
 		}
-		if passwordHash != "" {
-			if err := s.storePassword(ctx, tx, &user, passwordHash); err != nil {
-				return err
-			}
+		if err := s.endCredentials(ctx, tx, &user, passwordHash); err != nil {
+			return err
 		}
 		// Without the plan's limit: who lost every key must get one.
 		_, err = insertKey(ctx, tx, user.OrgID, user.ID, key, s.instant())
@@ -88,32 +123,72 @@ func (s *Store) Recover(ctx context.Context, hash []byte, key vigil.NewKey, pass
 	return user, wrap("recover an account", err)
 }
 
-// SetPassword changes a user's password and ends every session. An unknown user is a
-// CodeNotFound error.
-func (s *Store) SetPassword(ctx context.Context, userID uuid.UUID, hash string) (vigil.User, error) {
+// SetPassword changes a user's password from the one with the hash previous, and ends
+// every session. When the password has changed meanwhile, it is a CodeUnauthorized error.
+// An unknown user is a CodeNotFound error.
+func (s *Store) SetPassword(ctx context.Context, userID uuid.UUID, previous, hash string) (vigil.User, error) {
 	var user vigil.User
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) (err error) {
 		if user, err = lockUser(ctx, tx, userID); err != nil {
 			return err
+		}
+		if user.PasswordHash != previous {
+			return vigil.Errorf(vigil.CodeUnauthorized, "The password was changed meanwhile: log in again.")
 		}
 		return s.storePassword(ctx, tx, &user, hash)
 	})
 	return user, wrap("change a password", err)
 }
 
-// consumeToken deletes a token and returns its user and address. An unknown or expired
-// token is a CodeInvalid error.
-func (s *Store) consumeToken(ctx context.Context, tx bun.Tx, purpose vigil.TokenPurpose, hash []byte) (uuid.UUID, string, error) {
-	var row struct {
-		UserID uuid.UUID `bun:"user_id"`
-		Email  string    `bun:"email"`
-	}
-	err := tx.NewRaw("DELETE FROM account_tokens WHERE hash = ? AND purpose = ? AND expires_at > ? RETURNING user_id, email",
-		hash, string(purpose), s.instant()).Scan(ctx, &row)
+// tokenRow is what is stored of a mailed link.
+type tokenRow struct {
+	UserID    uuid.UUID `bun:"user_id"`
+	Email     string    `bun:"email"`
+	NewEmail  string    `bun:"new_email"`
+	Approved  bool      `bun:"approved"`
+	CreatedAt time.Time `bun:"created_at"`
+}
+
+// findToken reads a token. An unknown or expired one is a CodeInvalid error.
+func (s *Store) findToken(ctx context.Context, db bun.IDB, purpose vigil.TokenPurpose, hash []byte) (tokenRow, error) {
+	var row tokenRow
+	err := db.NewRaw(`SELECT user_id, email, new_email, approved, created_at FROM account_tokens
+		WHERE hash = ? AND purpose = ? AND expires_at > ?`, hash, string(purpose), s.instant()).Scan(ctx, &row)
 	if isNoRow(err) {
-		return uuid.UUID{}, "", errInvalidToken()
+		return row, errInvalidToken()
 	}
-	return row.UserID, row.Email, wrap("use a token", err)
+	return row, err
+}
+
+// lockToken locks the user of a token and returns both. The user is always locked before
+// a token, so that two links of one user do not wait for each other.
+func (s *Store) lockToken(ctx context.Context, tx bun.Tx, purpose vigil.TokenPurpose, hash []byte) (vigil.User, tokenRow, error) {
+	row, err := s.findToken(ctx, tx, purpose, hash)
+	if err != nil {
+		return vigil.User{}, row, err
+	}
+	user, err := lockUser(ctx, tx, row.UserID)
+	if err != nil {
+		return vigil.User{}, row, err
+	}
+	row, err = s.findToken(ctx, tx, purpose, hash) // it may have been used meanwhile
+	return user, row, err
+}
+
+// consumeToken is lockToken for a token that is deleted.
+func (s *Store) consumeToken(ctx context.Context, tx bun.Tx, purpose vigil.TokenPurpose, hash []byte) (vigil.User, tokenRow, error) {
+	user, row, err := s.lockToken(ctx, tx, purpose, hash)
+	if err != nil {
+		return user, row, err
+	}
+	res, err := tx.NewRaw("DELETE FROM account_tokens WHERE hash = ?", hash).Exec(ctx)
+	if err != nil {
+		return user, row, fmt.Errorf("use a token: %w", err)
+	}
+	if n, err := res.RowsAffected(); err != nil || n == 1 {
+		return user, row, err
+	}
+	return user, row, errInvalidToken() // a newer one has replaced it
 }
 
 func errInvalidToken() error {

@@ -38,7 +38,7 @@ func TestVerifyEmail(t *testing.T) {
 		if pending, err := s.PendingEmail(t.Context(), user.ID); err != nil || pending != "new@example.com" {
 			t.Errorf("pending %q (%v)", pending, err)
 		}
-		got, previous, err := s.VerifyEmail(t.Context(), hash)
+		got, previous, err := s.VerifyEmail(t.Context(), hash, false)
 		if err != nil || previous != user.Email || got.Email != "new@example.com" || !got.EmailVerified {
 			t.Fatalf("user %+v, before %q (%v)", got, previous, err)
 		}
@@ -49,7 +49,7 @@ func TestVerifyEmail(t *testing.T) {
 		if n, err := s.ExpireChecks(t.Context(), expires.Add(time.Hour)); n != 0 || err != nil {
 			t.Errorf("%d expired (%v)", n, err)
 		}
-		_, _, err = s.VerifyEmail(t.Context(), hash) // a token works once
+		_, _, err = s.VerifyEmail(t.Context(), hash, false) // a token works once
 		wantCode(t, err, vigil.CodeInvalid)
 		if pending, err := s.PendingEmail(t.Context(), user.ID); err != nil || pending != "" {
 			t.Errorf("pending %q (%v)", pending, err)
@@ -60,7 +60,7 @@ func TestVerifyEmail(t *testing.T) {
 		t.Parallel()
 		s, _ := newStore(t)
 		org, user := newOrg(t, s)
-		if _, _, err := s.VerifyEmail(t.Context(), mailed(t, s, vigil.TokenVerify, user, user.Email)); err != nil {
+		if _, _, err := s.VerifyEmail(t.Context(), mailed(t, s, vigil.TokenVerify, user, user.Email), false); err != nil {
 			t.Fatal(err)
 		}
 		expires := epoch().Add(14 * 24 * time.Hour)
@@ -81,9 +81,9 @@ func TestVerifyEmail(t *testing.T) {
 		_, user := newOrg(t, s)
 		older := mailed(t, s, vigil.TokenVerify, user, "one@example.com")
 		newer := mailed(t, s, vigil.TokenVerify, user, "two@example.com")
-		_, _, err := s.VerifyEmail(t.Context(), older)
+		_, _, err := s.VerifyEmail(t.Context(), older, false)
 		wantCode(t, err, vigil.CodeInvalid)
-		if got, _, err := s.VerifyEmail(t.Context(), newer); err != nil || got.Email != "two@example.com" {
+		if got, _, err := s.VerifyEmail(t.Context(), newer, false); err != nil || got.Email != "two@example.com" {
 			t.Errorf("user %+v (%v)", got, err)
 		}
 	})
@@ -94,7 +94,7 @@ func TestVerifyEmail(t *testing.T) {
 		_, user := newOrg(t, s)
 		hash := mailed(t, s, vigil.TokenVerify, user, user.Email)
 		c.set(epoch().Add(vigil.TokenLifetime))
-		_, _, err := s.VerifyEmail(t.Context(), hash)
+		_, _, err := s.VerifyEmail(t.Context(), hash, false)
 		wantCode(t, err, vigil.CodeInvalid)
 	})
 
@@ -102,7 +102,7 @@ func TestVerifyEmail(t *testing.T) {
 		t.Parallel()
 		s, _ := newStore(t)
 		_, user := newOrg(t, s)
-		_, _, err := s.VerifyEmail(t.Context(), mailed(t, s, vigil.TokenRecover, user, user.Email))
+		_, _, err := s.VerifyEmail(t.Context(), mailed(t, s, vigil.TokenRecover, user, user.Email), false)
 		wantCode(t, err, vigil.CodeInvalid)
 		_, err = s.Recover(t.Context(), mailed(t, s, vigil.TokenVerify, user, user.Email), vigil.NewKey{}, "")
 		wantCode(t, err, vigil.CodeInvalid)
@@ -113,7 +113,7 @@ func TestVerifyEmail(t *testing.T) {
 		s, _ := newStore(t)
 		_, user := newOrg(t, s)
 		_, other := newOrg(t, s)
-		_, _, err := s.VerifyEmail(t.Context(), mailed(t, s, vigil.TokenVerify, user, other.Email))
+		_, _, err := s.VerifyEmail(t.Context(), mailed(t, s, vigil.TokenVerify, user, other.Email), false)
 		wantCode(t, err, vigil.CodeConflict)
 		if got, err := s.User(t.Context(), user.ID); err != nil || got.Email != user.Email || got.EmailVerified {
 			t.Errorf("user %+v (%v)", got, err)
@@ -130,18 +130,20 @@ func TestRecover(t *testing.T) {
 	}
 
 	got, err := s.Recover(t.Context(), mailed(t, s, vigil.TokenRecover, user, user.Email), key("one"), "")
-	if err != nil || !got.EmailVerified || got.SessionVersion != user.SessionVersion {
+	if err != nil || !got.EmailVerified || got.SessionVersion != user.SessionVersion+1 {
 		t.Fatalf("user %+v (%v)", got, err)
 	}
 	if _, owner, _, err := s.KeyByHash(t.Context(), []byte("one")); err != nil || owner.ID != org.ID {
 		t.Errorf("owner %+v (%v)", owner, err)
 	}
 	got, err = s.Recover(t.Context(), mailed(t, s, vigil.TokenRecover, user, user.Email), key("two"), "argon")
-	if err != nil || got.PasswordHash != "argon" || got.SessionVersion != user.SessionVersion+1 {
+	if err != nil || got.PasswordHash != "argon" || got.SessionVersion != user.SessionVersion+2 {
 		t.Errorf("user %+v (%v)", got, err)
 	}
+	_, _, _, err = s.KeyByHash(t.Context(), []byte("one"))
+	wantCode(t, err, vigil.CodeNotFound)
 	stale := mailed(t, s, vigil.TokenRecover, user, user.Email)
-	if _, _, err := s.VerifyEmail(t.Context(), mailed(t, s, vigil.TokenVerify, user, "moved@example.com")); err != nil {
+	if _, _, err := s.VerifyEmail(t.Context(), mailed(t, s, vigil.TokenVerify, user, "moved@example.com"), false); err != nil {
 		t.Fatal(err)
 	}
 	_, err = s.Recover(t.Context(), stale, key("three"), "")
@@ -154,10 +156,12 @@ func TestSetPassword(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
 	_, user := newOrg(t, s)
-	got, err := s.SetPassword(t.Context(), user.ID, "argon")
+	got, err := s.SetPassword(t.Context(), user.ID, "", "argon")
 	if err != nil || got.PasswordHash != "argon" || got.SessionVersion != user.SessionVersion+1 {
 		t.Errorf("user %+v (%v)", got, err)
 	}
-	_, err = s.SetPassword(t.Context(), uuid.New(), "argon")
+	_, err = s.SetPassword(t.Context(), user.ID, "", "bcrypt") // by one who knew an older password
+	wantCode(t, err, vigil.CodeUnauthorized)
+	_, err = s.SetPassword(t.Context(), uuid.New(), "", "argon")
 	wantCode(t, err, vigil.CodeNotFound)
 }

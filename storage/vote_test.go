@@ -252,9 +252,9 @@ func TestDefinitionRules(t *testing.T) {
 	if err != nil || changed.Condition.StatusCode != 500 || loopOf(t, a.store, a.check, newark).Desired != 3 {
 		t.Errorf("rule %+v, %v", changed, err)
 	}
-	list, n, err := a.store.Rules(t.Context(), a.org.ID, a.check.ID, vigil.Page{Limit: 10})
-	if err != nil || n != 1 || len(list) != 1 {
-		t.Errorf("rules %+v of %d, %v", list, n, err)
+	list, n, err := a.store.CheckRules(t.Context(), a.org.ID, a.check.ID, vigil.Page{Limit: 10})
+	if err != nil || n.Total != 1 || len(list) != 1 {
+		t.Errorf("rules %+v of %d, %v", list, n.Total, err)
 	}
 
 	t.Run("RefusesChannelsOfAnotherOrganization", func(t *testing.T) {
@@ -277,7 +277,7 @@ func TestDefinitionRules(t *testing.T) {
 		t.Parallel()
 		other := uuid.New()
 		_, err := a.store.Rule(t.Context(), other, a.check.ID, a.rule.ID)
-		_, _, errList := a.store.Rules(t.Context(), other, a.check.ID, vigil.Page{Limit: 1})
+		_, _, errList := a.store.CheckRules(t.Context(), other, a.check.ID, vigil.Page{Limit: 1})
 		errDelete := a.store.DeleteRule(t.Context(), other, a.check.ID, a.rule.ID)
 		for _, err := range []error{err, errList, errDelete} {
 			if vigil.ErrorCode(err) != vigil.CodeNotFound {

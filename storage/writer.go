@@ -14,7 +14,8 @@ import (
 
 // WriterOptions of a ResultWriter.
 type WriterOptions struct {
-	// Delay is how long the first row of a group waits for more rows; 0 means 20 ms.
+	// Delay is how long a row waits at least for more rows of its group; 0 means 20 ms. A
+	// row with a longer MaxDelay waits until another row takes it along.
 	Delay time.Duration
 	// MaxRows is the maximum size of a group; 0 means 256.
 	MaxRows int
@@ -42,7 +43,9 @@ const (
 // ResultWriter stores the results of many goroutines in shared transactions, since a
 // commit costs about the same for one row and for hundreds. Several transactions may be in
 // flight: the loops are divided among them by hash, and a loop is in one at a time, so that
-// its rows are stored in their order. A loop whose row is locked elsewhere waits alone.
+// its rows are stored in their order. A group is stored as soon as the delay of one of
+// its rows is over (see vigil.ResultRow), so that rows that are no news cost few commits
+// and do not delay those that are. A loop whose row is locked elsewhere waits alone.
 // Several writers, also in several processes, may store rows of the same checks at once.
 type ResultWriter struct {
 	store     *Store
@@ -68,8 +71,9 @@ type pendingRow struct {
 	metadata []byte
 	worker   string
 	deadline time.Duration
-	slots    int          // that a turn of the loop covers
-	missed   int64        // slots before it without a result
+	slots    int   // that a turn of the loop covers
+	missed   int64 // slots before it without a result
+	maxDelay time.Duration
 	came     time.Time    // when the writer accepted it
 	previous time.Time    // newest slot with a result before it was written
 	outcome  chan outcome // has a buffer of one
@@ -117,7 +121,8 @@ func (w *ResultWriter) Write(ctx context.Context, row vigil.ResultRow) (vigil.St
 	}
 	p := &pendingRow{
 		ctx: ctx, result: result, metadata: metadata,
-		worker: cleanText(row.Worker), deadline: row.Deadline, slots: row.TurnSlots, outcome: make(chan outcome, 1),
+		worker: cleanText(row.Worker), deadline: row.Deadline, slots: row.TurnSlots, maxDelay: max(row.MaxDelay, w.delay),
+		outcome: make(chan outcome, 1),
 	}
 	w.waiting.Add(1)
 	defer w.waiting.Add(-1)

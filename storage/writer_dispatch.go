@@ -37,6 +37,17 @@ type lane struct {
 // since is when the oldest row of a waiting lane came.
 func (l *lane) since() time.Time { return l.rows[0].came }
 
+// due is when the rows of a waiting lane must be stored.
+func (l *lane) due() time.Time {
+	due := l.rows[0].came.Add(l.rows[0].maxDelay)
+	for _, p := range l.rows[1:] {
+		if at := p.came.Add(p.maxDelay); at.Before(due) {
+			due = at
+		}
+	}
+	return due
+}
+
 // dispatcher gives the waiting rows to transactions. Its methods run in one goroutine.
 type dispatcher struct {
 	*ResultWriter
@@ -159,18 +170,18 @@ func (d *dispatcher) dispatch() {
 func (d *dispatcher) dispatchReady(now time.Time) time.Duration {
 	idle := resultWriters - d.inFlight
 	var ready []*lane
-	rows, oldest := 0, now
+	rows, due := 0, now
 	for _, l := range d.waiting {
 		if l.suspect || l.notBefore.After(now) {
 			continue
 		}
+		if at := l.due(); len(ready) == 0 || at.Before(due) {
+			due = at
+		}
 		ready = append(ready, l)
 		rows += len(l.rows)
-		if l.since().Before(oldest) {
-			oldest = l.since()
-		}
 	}
-	if wait := d.delay - now.Sub(oldest); len(ready) > 0 && rows < d.maxRows && wait > 0 && !d.draining {
+	if wait := due.Sub(now); len(ready) > 0 && rows < d.maxRows && wait > 0 && !d.draining {
 		return wait
 	}
 	if len(ready) == 0 {

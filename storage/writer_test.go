@@ -98,6 +98,46 @@ func TestResultWriter(t *testing.T) {
 		}
 	})
 
+	t.Run("RowsThatMayWaitAreStoredWithTheNextRowThatMayNot", func(t *testing.T) {
+		t.Parallel()
+		calm, news := newCheck(t, s, draft(org.ID, newark)), newCheck(t, s, draft(org.ID, newark))
+		var groups, rows atomic.Int64
+		writer := newWriter(t, s, storage.WriterOptions{Committed: func(_ context.Context, n int, _ time.Duration) {
+			groups.Add(1)
+			rows.Add(int64(n))
+		}})
+		var waiting sync.WaitGroup
+		for i := range 5 {
+			waiting.Go(func() {
+				row := vigil.ResultRow{Result: ok(calm, newark, epoch().Add(time.Duration(i)*time.Minute)), MaxDelay: time.Hour}
+				if _, err := writer.Write(t.Context(), row); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		eventually(t, "the calm rows wait", func() bool { return writer.Waiting() == 5 })
+		stored := int64(0)
+		for ; writer.Waiting() > 0; stored++ {
+			write(t, writer, ok(news, newark, epoch().Add(time.Duration(stored)*time.Minute)))
+		}
+		waiting.Wait()
+		if groups.Load() != stored || rows.Load() != 5+stored {
+			t.Errorf("%d transactions stored %d rows, want one for each of the %d rows that may not wait", groups.Load(), rows.Load(), stored)
+		}
+	})
+
+	t.Run("RowsThatMayWaitAreStoredWhenTheirDelayIsOver", func(t *testing.T) {
+		t.Parallel()
+		c := newCheck(t, s, draft(org.ID, newark))
+		writer := newWriter(t, s, storage.WriterOptions{})
+		for i, delay := range []time.Duration{0, time.Nanosecond, 50 * time.Millisecond} {
+			row := vigil.ResultRow{Result: ok(c, newark, epoch().Add(time.Duration(i)*time.Minute)), MaxDelay: delay}
+			if got, err := writer.Write(t.Context(), row); err != nil || !got.Inserted {
+				t.Errorf("delay of %v: inserted %v, %v", delay, got.Inserted, err)
+			}
+		}
+	})
+
 	t.Run("TextIsCleanedForPostgres", func(t *testing.T) {
 		t.Parallel()
 		c := newCheck(t, s, draft(org.ID, newark))

@@ -68,25 +68,30 @@ func startRegionWorker(t *testing.T, p *workerstest.ControlPlane, name string, s
 	t.Helper()
 	w := &regionWorker{}
 	w.skew.Store(int64(skew))
+	w.start(t, p, workers.RegionOptions{Name: name, Regions: []string{newark}})
+	return w
+}
+
+// start starts the worker with options that name it and its regions.
+func (w *regionWorker) start(t *testing.T, p *workerstest.ControlPlane, opts workers.RegionOptions) {
+	t.Helper()
 	w.lease = activities.NewLeaseHolder(w.now)
 	log := slog.New(slog.NewTextHandler(w, nil))
 	writer := storage.NewResultWriter(p.Store, storage.WriterOptions{Log: log})
 	ctx := context.WithoutCancel(t.Context())
 	go func() { _ = writer.Run(ctx) }() // until Close
 	t.Cleanup(writer.Close)
-	watcher := activities.NewWatcher(activities.WatcherOptions{
+	opts.Watcher = activities.NewWatcher(activities.WatcherOptions{
 		Catalogue: activities.NewCatalogue(activities.CatalogueOptions{
-			Store: p.Store, Parser: w, Regions: []string{newark}, Now: w.now, Clock: p.Store.Clock, Log: log,
+			Store: p.Store, Parser: w, Regions: opts.Regions, Now: w.now, Clock: p.Store.Clock, Log: log,
 		}),
 		Results: writer, History: p.Store, Probes: fair.New(fair.DefaultLimits(8)),
-		Worker: name, Lease: w.lease, Now: w.now, Log: log,
+		Worker: opts.Name, Lease: w.lease, Now: w.now, Log: log,
 	})
-	regions := workers.NewRegions(p.Temporal, workers.RegionOptions{
-		Name: name, Regions: []string{newark}, Watcher: watcher, Leases: p.Store, Capabilities: w, Now: w.now, Log: log,
-	})
+	opts.Leases, opts.Capabilities, opts.Now, opts.Log = p.Store, w, w.now, log
+	regions := workers.NewRegions(p.Temporal, opts)
 	p.OK(regions.Start(t.Context()))
 	t.Cleanup(func() { regions.Stop(ctx) })
-	return w
 }
 
 // TestWorkerWithAWrongClock tests that a worker whose clock is far from the database's

@@ -42,6 +42,8 @@ type leaseStore interface {
 	Clock(ctx context.Context) (time.Time, error)
 	ReleaseLease(ctx context.Context, worker string) error
 	ClaimLoops(ctx context.Context, lease vigil.Lease, checks []uuid.UUID) error
+	// RegionsInUse returns those of the regions that have loops or tests by hand.
+	RegionsInUse(ctx context.Context, regions []string) ([]string, error)
 }
 
 // capabilities reports the check types that this machine cannot run at the moment.
@@ -49,7 +51,7 @@ type capabilities interface {
 	Unavailable(ctx context.Context) []vigil.CheckType
 }
 
-// RegionOptions configure the workers of regions. All are required but OnFatal.
+// RegionOptions configure the workers of regions. All are required but OnFatal and Demand.
 type RegionOptions struct {
 	Name         string   // of the process, in the leases and as the workers' identity
 	Regions      []string // region keys
@@ -63,35 +65,46 @@ type RegionOptions struct {
 	// Nil ignores it.
 	OnFatal    func(error)
 	Deployment Deployment // the zero value is unversioned
-	Log        *slog.Logger
+	// Demand are the regions that the rest of this process gives work to; nil: their
+	// workers start with the next look at the database.
+	Demand *Demand
+	Log    *slog.Logger
 }
 
-// Regions runs the workers of the regions that a process serves.
+// Regions runs the workers of the regions that a process serves. The polls of a region
+// cost memory in this process and in Temporal, so its worker starts when the region is in
+// use. Two kinds start at once: the first region, so that Start finds out whether Temporal
+// answers, and all of a versioned build, since Temporal knows a build by its polls.
 type Regions struct {
 	opts    RegionOptions
-	workers []worker.Worker
+	workers regionWorkers
 
-	lease       *activities.LeaseHolder // of the watcher; nil holds always
-	health      leaseHealth
-	stopRenewal context.CancelFunc
-	renewal     sync.WaitGroup
+	lease                    *activities.LeaseHolder // of the watcher; nil holds always
+	health                   leaseHealth
+	stopServing, stopRenewal context.CancelFunc
+	serving, renewal         sync.WaitGroup
 }
 
 // NewRegions returns the workers; Start starts them.
 func NewRegions(temporal client.Client, opts RegionOptions) *Regions {
 	sizeCache()
 	r := &Regions{opts: opts, lease: opts.Watcher.Lease, health: leaseHealth{log: opts.Log, now: opts.Now}}
-	for _, region := range opts.Regions {
-		options := workerOptions(opts.Name, opts.Deployment, opts.OnFatal)
-		options.Tuner = newTuner(r.lease, region)
-		w := worker.New(temporal, vigil.RegionQueue(region), options)
-		w.RegisterWorkflowWithOptions(workflows.CheckLoop, registered("CheckLoop"))
-		w.RegisterActivityWithOptions(opts.Watcher.Watch, activity.RegisterOptions{Name: "Watch"})
-		w.RegisterActivityWithOptions(opts.Watcher.Test, activity.RegisterOptions{Name: "Test"})
-		w.RegisterActivityWithOptions(opts.Watcher.ReportVote, activity.RegisterOptions{Name: activities.NameReportVote})
-		r.workers = append(r.workers, w)
-	}
+	r.workers = regionWorkers{started: make(map[string]worker.Worker), create: func(region string) worker.Worker {
+		return newRegionWorker(temporal, region, opts)
+	}}
 	return r
+}
+
+// newRegionWorker returns the worker of one region.
+func newRegionWorker(temporal client.Client, region string, opts RegionOptions) worker.Worker {
+	options := workerOptions(opts.Name, opts.Deployment, opts.OnFatal)
+	options.Tuner = newTuner(opts.Watcher.Lease, region)
+	w := worker.New(temporal, vigil.RegionQueue(region), options)
+	w.RegisterWorkflowWithOptions(workflows.CheckLoop, registered("CheckLoop"))
+	w.RegisterActivityWithOptions(opts.Watcher.Watch, activity.RegisterOptions{Name: "Watch"})
+	w.RegisterActivityWithOptions(opts.Watcher.Test, activity.RegisterOptions{Name: "Test"})
+	w.RegisterActivityWithOptions(opts.Watcher.ReportVote, activity.RegisterOptions{Name: activities.NameReportVote})
+	return w
 }
 
 // sizeCache sizes the workflow cache, which all workers of the process share. The
@@ -119,19 +132,24 @@ func pollers() worker.PollerBehavior {
 // Start starts polling and renewing the lease; the first renewal is done when it
 // returns.
 func (r *Regions) Start(ctx context.Context) error {
-	for i, w := range r.workers {
-		if err := w.Start(); err != nil {
-			stopAll(r.workers[:i])
-			return err
-		}
-	}
-	// The lease comes second: a region is online once a worker polls it.
-	if err := r.firstRenewal(ctx); err != nil {
-		stopAll(r.workers)
+	used, err := r.usedAtStart(ctx)
+	if err != nil {
 		return err
 	}
-	renewCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
-	r.stopRenewal = stop
+	// The lease comes second: a region is online once a worker polls it, or will within a
+	// second of its first work.
+	err = r.workers.start(ctx, used)
+	if err == nil {
+		err = r.firstRenewal(ctx)
+	}
+	if err != nil {
+		r.workers.stop()
+		return err
+	}
+	serveCtx, stopServing := context.WithCancel(context.WithoutCancel(ctx))
+	renewCtx, stopRenewal := context.WithCancel(context.WithoutCancel(ctx))
+	r.stopServing, r.stopRenewal = stopServing, stopRenewal
+	r.serving.Go(func() { r.serve(serveCtx) })
 	r.renewal.Go(func() { every(renewCtx, vigil.LeaseRenewal, r.renew) })
 	r.renewal.Go(func() { every(renewCtx, vigil.LeaseRenewal, r.claim) })
 	return nil
@@ -140,7 +158,18 @@ func (r *Regions) Start(ctx context.Context) error {
 // Stop hands the turns over and returns when all workers are idle, after about ten
 // seconds at most. It releases the lease last, when every loop of it is claimed.
 func (r *Regions) Stop(ctx context.Context) {
-	stopAll(r.workers)
+	r.stopServing()
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		r.serving.Wait()
+		r.workers.stop() // one that was just starting
+	}()
+	r.workers.stop()
+	select {
+	case <-served:
+	case <-ctx.Done():
+	}
 	r.stopRenewal()
 	r.renewal.Wait()
 	r.claim(ctx)

@@ -84,6 +84,15 @@ func AuditUser(ctx context.Context, user vigil.User) {
 	}
 }
 
+// AboutAccount returns a context under which an event is noted in the audit log of a
+// user's organization, as action on that user, whether or not the caller is the user.
+func AboutAccount(ctx context.Context, action string, user vigil.User) context.Context {
+	ctx = WithAudit(ctx, action, nil)
+	entry := audit.FromContext(ctx)
+	entry.OrgID, entry.ResourceID = user.OrgID, user.ID
+	return ctx
+}
+
 // note stores the entry of a success that did not change the database. One that
 // did was noted in the same transaction.
 func (r *Registrar) note(ctx context.Context) {

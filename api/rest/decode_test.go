@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -58,7 +59,7 @@ func server(t *testing.T, note func(entry *audit.Entry)) *httptest.Server {
 		}
 		return rest.NewAnswer(view), nil
 	})
-	listener := httptest.NewServer(rest.Observe(rest.Routed(mux), slog.New(slog.DiscardHandler), nil))
+	listener := httptest.NewServer(rest.Observe(rest.Routed(mux), slog.New(slog.DiscardHandler), nil, time.Minute))
 	t.Cleanup(listener.Close)
 	return listener
 }

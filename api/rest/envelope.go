@@ -31,7 +31,19 @@ type List[T any] struct {
 
 // Meta describes the whole of a list of which a page is shown.
 type Meta struct {
-	Total string `json:"total" pattern:"^[0-9]+$" example:"42" doc:"How many there are in all, as a string."`
+	Total       string  `json:"total" pattern:"^[0-9]+$" example:"42" doc:"How many there are in all, as a string. A page after a cursor has the total of the first page."`
+	TotalCapped bool    `json:"total_capped,omitempty" doc:"There are more than total says; it counts up to 10000."`
+	NextCursor  string  `json:"next_cursor,omitempty" doc:"Send it as cursor to get the next page; absent when no row follows, and in lists without cursors."`
+	Counts      *Counts `json:"counts,omitempty" doc:"Numbers of checks by state, when counts=true was sent."`
+}
+
+// Counts are the numbers of checks by state, with the filters of the list except health
+// and enabled.
+type Counts struct {
+	Healthy   int64 `json:"healthy" doc:"Enabled, and the latest result succeeded."`
+	Unhealthy int64 `json:"unhealthy" doc:"Enabled, and the latest result failed."`
+	Unknown   int64 `json:"unknown" doc:"Enabled, and without a result."`
+	Disabled  int64 `json:"disabled"`
 }
 
 // Listing is what a handler of a list returns.
@@ -48,8 +60,8 @@ func NewListing[R, T any](rows []R, total int, show func(R) T) *Listing[T] {
 	return out
 }
 
-// Page sizes (spec section 8).
-const maxPage = 100
+// MaxPage is the largest page of most lists (spec section 8).
+const MaxPage = 100
 
 // PageQuery selects a page of a list. It is exported, as is everything that is
 // embedded in a body or in parameters, because Huma passes over what is not.
@@ -60,7 +72,7 @@ type PageQuery struct {
 
 // Page returns the page with its limit bounded.
 func (p *PageQuery) Page() vigil.Page {
-	return vigil.Page{Limit: int(min(p.Limit, maxPage)), Offset: int(p.Offset)}
+	return vigil.Page{Limit: int(min(p.Limit, MaxPage)), Offset: int(p.Offset)}
 }
 
 // Cut returns a page of rows that are all in memory.

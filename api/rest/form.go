@@ -45,11 +45,27 @@ func checkForm(ctx huma.Context, next func(huma.Context)) {
 			return
 		}
 	}
-	if op.RequestBody != nil && !saysJSON(ctx.Header("Content-Type")) {
-		refuse(ctx, errMediaType())
-		return
+	if op.RequestBody != nil {
+		if err := checkMediaType(ctx); err != nil {
+			refuse(ctx, err)
+			return
+		}
 	}
 	next(ctx)
+}
+
+// checkMediaType refuses a body that is not JSON. A page of another site can send a body
+// without a content type, and without asking the API first (the Fetch standard's simple
+// requests), so only a program may leave it out.
+func checkMediaType(ctx huma.Context) error {
+	contentType := ctx.Header("Content-Type")
+	switch {
+	case !saysJSON(contentType):
+		return errMediaType()
+	case contentType == "" && crossSite(ctx.Header("Sec-Fetch-Site"), ctx.Header("Origin"), ctx.Host()):
+		return vigil.Invalid("Content-Type", "must be application/json in a request of a page of another site")
+	}
+	return nil
 }
 
 // saysJSON reports whether a Content-Type is JSON; an empty one counts as JSON.
@@ -74,14 +90,17 @@ func queryProblem(op *huma.Operation, raw string) error {
 		if param.In != "query" {
 			continue
 		}
-		switch values := query[param.Name]; {
-		case len(values) == 0:
-		case len(values) > 1:
+		values := query[param.Name]
+		if repeated := param.Explode != nil && *param.Explode; len(values) > 1 && !repeated {
 			return vigil.Invalid(param.Name, "is given more than once")
-		case values[0] == "":
-			return vigil.Invalid(param.Name, "has no value")
-		case strings.ContainsRune(values[0], 0) || !utf8.ValidString(values[0]):
-			return vigil.Invalid(param.Name, "holds a character that is not allowed")
+		}
+		for _, value := range values {
+			switch {
+			case value == "":
+				return vigil.Invalid(param.Name, "has no value")
+			case strings.ContainsRune(value, 0) || !utf8.ValidString(value):
+				return vigil.Invalid(param.Name, "holds a character that is not allowed")
+			}
 		}
 	}
 	return nil

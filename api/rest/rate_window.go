@@ -13,6 +13,7 @@ type RateWindow struct {
 	now    func() time.Time
 	length time.Duration
 	limit  int
+	exempt func() bool // nil: never
 
 	mu     sync.Mutex
 	counts map[string]windowCount
@@ -32,10 +33,16 @@ func NewRateWindow(limit int, length time.Duration, now func() time.Time) *RateW
 	return &RateWindow{now: now, length: length, limit: limit, counts: make(map[string]windowCount)}
 }
 
+// Unless sets a condition under which nothing is counted, and returns the window.
+func (w *RateWindow) Unless(exempt func() bool) *RateWindow {
+	w.exempt = exempt
+	return w
+}
+
 // Count counts an event. Beyond the limit it returns the seconds to wait, and 0
 // otherwise.
 func (w *RateWindow) Count(key string) (wait int64) {
-	if w.limit == 0 {
+	if w.limit == 0 || w.exempt != nil && w.exempt() {
 		return 0
 	}
 	now := w.now()

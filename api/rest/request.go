@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/netip"
 	"runtime/debug"
+	"time"
 
 	"vigil"
 )
@@ -39,6 +40,11 @@ type Caller struct {
 	Org  vigil.Organization
 	// Key is the API key of the request; zero for a session token.
 	Key vigil.APIKey
+}
+
+// Credential identifies what the caller authenticated with.
+func (c *Caller) Credential() vigil.Credential {
+	return vigil.Credential{UserID: c.User.ID, KeyID: c.Key.ID, SessionVersion: c.User.SessionVersion}
 }
 
 // Log returns a logger that names the request.
@@ -89,6 +95,15 @@ func visible(s string) bool {
 type answer struct {
 	http.ResponseWriter
 	status int
+	// deadline is how long the client may take to read what one call writes.
+	deadline time.Duration
+}
+
+// extend gives the client its time for what is written next. A client that takes longer
+// is cut off, so that it holds neither the connection nor the memory of its answer.
+func (a *answer) extend() {
+	now := time.Now() //nolint:forbidigo // a deadline of the real connection
+	_ = http.NewResponseController(a.ResponseWriter).SetWriteDeadline(now.Add(a.deadline))
 }
 
 // WriteHeader notes the status. Only the first one counts: Huma sets another
@@ -96,6 +111,7 @@ type answer struct {
 func (a *answer) WriteHeader(status int) {
 	if a.status == 0 {
 		a.status = status
+		a.extend()
 		a.ResponseWriter.WriteHeader(status)
 	}
 }
@@ -105,6 +121,7 @@ func (a *answer) Write(p []byte) (int, error) {
 	if a.status == 0 {
 		a.status = http.StatusOK
 	}
+	a.extend()
 	return a.ResponseWriter.Write(p)
 }
 
@@ -117,7 +134,10 @@ func (a *answer) Flush() { _ = http.NewResponseController(a.ResponseWriter).Flus
 // Observe wraps next so that every request has an id, answers with it, and ends
 // in JSON even when next panics. X-Forwarded-For counts from the trusted
 // proxies only.
-func Observe(next http.Handler, log *slog.Logger, trusted []netip.Prefix) http.Handler {
+//
+// A client must take each part of an answer within writeDeadline; streams set a shorter
+// one of their own.
+func Observe(next http.Handler, log *slog.Logger, trusted []netip.Prefix, writeDeadline time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		req := &Request{ID: requestID(r.Header.Get("X-Request-Id")), method: r.Method, path: r.URL.Path, query: r.URL.RawQuery, base: log}
 		req.Address, req.agent = clientAddress(r, trusted), userAgent(r)
@@ -126,7 +146,8 @@ func Observe(next http.Handler, log *slog.Logger, trusted []netip.Prefix) http.H
 		header.Set("X-Request-Id", req.ID)
 		header.Set("X-Content-Type-Options", "nosniff")
 		header.Set("Cache-Control", "no-store") // keys and tokens are in some answers
-		a := &answer{ResponseWriter: w}
+		a := &answer{ResponseWriter: w, deadline: writeDeadline}
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) // that of the connection's last answer
 		defer func() {
 			fault := recover()
 			if fault == nil {

@@ -12,6 +12,7 @@ import (
 
 	"vigil"
 	"vigil/api"
+	"vigil/api/rest"
 	"vigil/codec"
 )
 
@@ -31,18 +32,23 @@ func newAPICommand() *cobra.Command {
 			}
 			return runRole(cmd.Context(), p, s.listeningOn(listener), true, func(ctx context.Context, p *platform) error {
 				p.log.InfoContext(ctx, "api listens", "address", listener.Addr().String())
-				return p.serveAPI(listener)
+				return p.serveAPI(ctx, listener)
 			})
 		},
 	}
 }
 
 // serveAPI answers requests on the listener.
-func (p *platform) serveAPI(listener net.Listener) error {
+func (p *platform) serveAPI(ctx context.Context, listener net.Listener) error {
+	if p.private.Open() {
+		if err := p.store.OpenPrivateTargets(ctx); err != nil {
+			return err
+		}
+	}
 	s := &p.settings
 	server, err := api.New(api.Deps{
 		Store: p.store, Loops: p.loops, Incidents: p.incidents, Probes: p.probes, Channels: p.channels, Mailer: p.mailer,
-		Log: p.log, Now: time.Now, Answered: p.metrics.Answered(),
+		Log: p.log, Now: time.Now, Answered: p.metrics.Answered(), PrivateTargets: p.private,
 		Temporal: func(ctx context.Context) error {
 			_, err := p.temporal.client.CheckHealth(ctx, &client.CheckHealthRequest{})
 			return err
@@ -52,7 +58,8 @@ func (p *platform) serveAPI(listener net.Listener) error {
 			TemporalUIOrigin: cmp.Or(string(s.TemporalUIOrigin), p.temporal.uiURL), OperatorEmail: bootstrapEmail,
 			Version: version, PublicURL: string(s.PublicURL), SignupTier: vigil.Tier(s.SignupTier),
 			EnterpriseMinInterval: s.EnterpriseMinInterval, EnterpriseRate: s.EnterpriseRate,
-			AddressRate: s.addressRate(), TrustedProxies: s.TrustedProxies,
+			UnverifiedPerAddress: s.UnverifiedPerAddress, UnverifiedTotal: s.UnverifiedTotal,
+			AddressRate: s.AddressRate, TrustedProxies: s.TrustedProxies,
 			SigningKey: p.secrets.signing, OlderSigningKeys: p.secrets.olderSigning,
 			TemporalUIURL: p.temporal.uiURL, TemporalNamespace: s.TemporalNamespace,
 			Streams: api.StreamConfig{
@@ -66,7 +73,7 @@ func (p *platform) serveAPI(listener net.Listener) error {
 	p.metrics.Gauge("vigil_alert_streams_open", server.OpenStreams)
 	// The last part to start is the first to stop: answers end before the server.
 	p.onStop(func(context.Context) { server.Close() })
-	p.serve("the API", listener, server, 3*time.Second).RegisterOnShutdown(server.EndStreams)
+	p.serve("the API", rest.JSONErrors(listener), server, 3*time.Second).RegisterOnShutdown(server.EndStreams)
 	return nil
 }
 
@@ -78,13 +85,4 @@ func (s *settings) listeningOn(listener net.Listener) settings {
 		known.PublicURL = publicURL(urlOf(listener))
 	}
 	return known
-}
-
-// addressRate is the limit of requests without a credential, per address; 0 while
-// only users of this machine can make any.
-func (s *settings) addressRate() int {
-	if s.Listen.loopback() {
-		return 0
-	}
-	return s.AddressRate
 }

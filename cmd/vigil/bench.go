@@ -10,7 +10,9 @@ import (
 )
 
 func newBenchCommand() *cobra.Command {
-	return group("bench", "Measure the platform on this machine", newBenchLoopsCommand(), newBenchAlertsCommand(), newBenchTargetCommand())
+	return group("bench", "Measure the platform on this machine",
+		newBenchLoopsCommand(), newBenchAlertsCommand(), newBenchReadsCommand(),
+		newBenchIdleCommand(), newBenchTargetCommand())
 }
 
 func newBenchLoopsCommand() *cobra.Command {

@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/google/uuid"
+
 	"vigil"
 	"vigil/api"
+	"vigil/audit"
 )
 
 // bootstrapEmail is the address of the operator's own account. The top level
@@ -36,7 +39,10 @@ func bootstrap(ctx context.Context, store accountStore, name string) (string, er
 	if err != nil {
 		return "", err
 	}
-	org := vigil.Organization{Name: "Operator", Tier: vigil.TierEnterprise}
+	org := vigil.Organization{ID: uuid.New(), Name: "Operator", Tier: vigil.TierEnterprise}
+	if entry := audit.FromContext(ctx); entry != nil {
+		entry.OrgID = org.ID
+	}
 	user := vigil.User{Email: bootstrapEmail, EmailVerified: true, Name: "operator"}
 	_, _, err = store.CreateAccount(ctx, org, user, &kept)
 	if vigil.ErrorCode(err) == vigil.CodeConflict {

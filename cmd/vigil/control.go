@@ -8,7 +8,6 @@ import (
 	"vigil"
 	"vigil/activities"
 	"vigil/dispatch"
-	"vigil/mail"
 	"vigil/reconcile"
 	"vigil/storage"
 	"vigil/workers"
@@ -23,6 +22,7 @@ func (p *platform) startControl(ctx context.Context) error {
 		Loops:         p.loops,
 		Store:         p.store,
 		Housekeeping:  housekeeping{p.store, p.settings.retention()},
+		KeyEnds:       notices{p.store, p.mailer}.KeyEnds,
 		Incidents:     p.incidents,
 		IncidentStore: p.store,
 		Sentinel:      dispatch.NewSentinel(p.temporal.client),
@@ -57,28 +57,6 @@ func (p *platform) startControl(ctx context.Context) error {
 	}, p.log)
 	p.onStopWorkers(started.Stop)
 	return nil
-}
-
-// notices mails organizations what the platform did on its own.
-type notices struct {
-	store  *storage.Store
-	mailer *mail.Mailer
-}
-
-// ChannelDisabled reports to the members of an organization that the receiver of a
-// channel is permanently gone.
-func (n notices) ChannelDisabled(ctx context.Context, channel vigil.Channel) error {
-	to, err := n.store.Emails(ctx, channel.OrgID)
-	if err != nil || len(to) == 0 {
-		return err
-	}
-	return n.mailer.Send(ctx, mail.Message{
-		To:      to,
-		Subject: "Vigil disabled the notification channel " + channel.Name,
-		Text: "The receiver of your notification channel \"" + channel.Name + "\" answered 410 Gone, which says that it will\n" +
-			"never take a message again. Vigil has disabled the channel; its rules notify their other channels.\n\n" +
-			"Set the channel right and enable it again with PUT /v1/notification-channels/" + channel.ID.String() + ".\n",
-	})
 }
 
 // housekeeping is the store with the retention of the settings.

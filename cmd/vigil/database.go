@@ -12,6 +12,7 @@ import (
 
 	"vigil"
 	"vigil/notify"
+	"vigil/standalone"
 	"vigil/storage"
 )
 
@@ -24,7 +25,7 @@ const databaseFile = "database.url"
 func saveDatabaseURL(dataDir, dsn string) error {
 	path := filepath.Join(dataDir, databaseFile)
 	draft := path + ".new"
-	if err := os.WriteFile(draft, []byte(dsn+"\n"), 0o600); err != nil {
+	if err := standalone.WritePrivate(draft, dsn+"\n"); err != nil {
 		return fmt.Errorf("save the address of the database: %w", err)
 	}
 	if err := os.Rename(draft, path); err != nil {

@@ -1,11 +1,11 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
 
+	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"vigil"
@@ -37,12 +37,12 @@ func newKeysCreateCommand() *cobra.Command {
 			return withStore(cmd.Context(), &s, func(store *storage.Store) error {
 				plain := ""
 				if !cmd.Flags().Changed("email") {
-					if plain, err = bootstrap(cmd.Context(), store, name); err != nil {
+					if plain, err = bootstrap(asOperator(cmd, actionFirstKey, uuid.Nil, uuid.Nil), store, name); err != nil {
 						return err
 					}
 				}
 				if plain == "" {
-					if plain, err = addKey(cmd.Context(), store, email, name); err != nil {
+					if plain, err = addKey(cmd, store, email, name); err != nil {
 						return err
 					}
 				}
@@ -57,8 +57,8 @@ func newKeysCreateCommand() *cobra.Command {
 }
 
 // addKey creates another key for an account.
-func addKey(ctx context.Context, store *storage.Store, email, name string) (string, error) {
-	user, err := store.UserByEmail(ctx, email)
+func addKey(cmd *cobra.Command, store *storage.Store, email, name string) (string, error) {
+	user, err := store.UserByEmail(cmd.Context(), email)
 	if vigil.ErrorCode(err) == vigil.CodeNotFound {
 		return "", fmt.Errorf("there is no account with the address %s", email)
 	}
@@ -69,6 +69,6 @@ func addKey(ctx context.Context, store *storage.Store, email, name string) (stri
 	if err != nil {
 		return "", err
 	}
-	_, err = store.CreateKey(ctx, user.OrgID, user.ID, kept)
+	_, err = store.CreateKey(asOperator(cmd, "api_key.create", user.OrgID, uuid.Nil), user.OrgID, user.ID, kept)
 	return plain, err
 }

@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"net/http"
 	"time"
 
+	"vigil/api/rest"
 	"vigil/metrics"
 )
 
@@ -37,7 +39,23 @@ func (p *process) serveMetrics(ctx context.Context, s settings) (metricsServer, 
 	}
 	address := listener.Addr().String()
 	// A profile may take a minute; stopping does not wait for it.
-	p.serve("the metrics", listener, m.Handler(s.MetricsListen.loopback()), 200*time.Millisecond)
+	handler := m.Handler(s.MetricsListen.loopback())
+	if s.MetricsListen.loopback() {
+		handler = loopbackHosts(handler)
+	}
+	p.serve("the metrics", listener, handler, 200*time.Millisecond)
 	p.log.InfoContext(ctx, "metrics are served", "address", address)
 	return metricsServer{metrics: m, address: address}, nil
+}
+
+// loopbackHosts serves only requests whose Host header names this machine, so that no web
+// page reads the profiles of a process through a name that it binds to loopback.
+func loopbackHosts(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !rest.LoopbackHost(r.Host) {
+			http.Error(w, "The Host header does not name this machine.", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }

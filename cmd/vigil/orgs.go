@@ -43,7 +43,7 @@ func newOrgsSetTierCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				err = store.SetTier(cmd.Context(), id, vigil.Tier(wanted))
+				err = store.SetTier(asOperator(cmd, "organization.set_tier", id, id), id, vigil.Tier(wanted))
 				if vigil.ErrorCode(err) == vigil.CodeNotFound {
 					return fmt.Errorf("there is no organization %s", id)
 				}

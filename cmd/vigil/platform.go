@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -57,6 +58,7 @@ type platform struct {
 	probes    *probe.Registry
 	channels  *notify.Registry
 	mailer    *mail.Mailer
+	private   *privateTargets
 	// deployment is the version that the workers poll as; the zero value is unversioned.
 	deployment workers.Deployment
 }
@@ -77,23 +79,29 @@ func newPlatform(ctx context.Context, p *process, in inputs) (*platform, error) 
 	if err != nil {
 		return nil, fmt.Errorf("VIGIL_SMTP_URL: %w", err)
 	}
+	loops := dispatch.NewLoops(in.temporal.client, in.store, p.log)
+	loops.OpenAnswers(in.secrets.openAnswer)
+	channels := []notify.Option{notify.WithMail(mailer)}
+	if mailer.Sends() {
+		channels = append(channels, notify.WithRecipients(in.store, string(in.settings.PublicURL)))
+	}
 	return &platform{
 		process: p, settings: in.settings, secrets: in.secrets, store: in.store, temporal: in.temporal, metrics: in.metrics.metrics,
-		loops:     dispatch.NewLoops(in.temporal.client, in.store, p.log),
+		loops:     loops,
 		incidents: dispatch.NewIncidents(in.temporal.client, in.store),
 		probes:    probe.NewRegistry(guard),
-		channels:  notify.NewRegistry(guard, notify.WithMail(mailer)),
+		channels:  notify.NewRegistry(guard, channels...),
 		mailer:    mailer,
+		private:   &privateTargets{guard: guard, store: in.store, log: p.log},
 	}, nil
 }
 
 // ownAddresses are the ports of the platform itself, which no probe may reach: the
-// metrics, the database, Temporal and its UI.
+// metrics, the database, Temporal with its services and its UI. The API's own is not
+// among them, since it may be checked like any other.
 func ownAddresses(in inputs) []string {
 	addresses := append(databaseAddresses(in.dsn), in.temporal.address)
-	if in.temporal.uiURL != "" {
-		addresses = append(addresses, string(in.settings.UIListen))
-	}
+	addresses = append(addresses, in.temporal.listens...)
 	if in.metrics.address != "" {
 		addresses = append(addresses, in.metrics.address)
 	}
@@ -107,11 +115,20 @@ func databaseAddresses(dsn string) []string {
 	if err != nil {
 		return nil // opening the database reports it
 	}
-	addresses := []string{net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port)))}
+	addresses := []string{databaseAddress(config.Host, config.Port)}
 	for _, other := range config.Fallbacks {
-		addresses = append(addresses, net.JoinHostPort(other.Host, strconv.Itoa(int(other.Port))))
+		addresses = append(addresses, databaseAddress(other.Host, other.Port))
 	}
 	return addresses
+}
+
+// databaseAddress is the host and port of a server. One that is reached by a socket is on
+// this machine, and most likely listens on the port as well.
+func databaseAddress(host string, port uint16) string {
+	if strings.HasPrefix(host, "/") || strings.HasPrefix(host, "@") {
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, strconv.Itoa(int(port)))
 }
 
 // lookupTimeout bounds the look-up of one of the platform's own names.
@@ -127,8 +144,11 @@ func resolveAll(ctx context.Context, addresses []string) []netip.AddrPort {
 		if err != nil {
 			continue
 		}
-		if host == "localhost" {
+		switch host {
+		case "localhost":
 			host = "127.0.0.1"
+		case "": // every address
+			host = "::"
 		}
 		n, err := strconv.ParseUint(port, 10, 16)
 		if err != nil {

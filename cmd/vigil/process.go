@@ -47,8 +47,12 @@ func newProcess(log *slog.Logger) *process {
 	return &process{log: log, failed: make(chan error, 1)}
 }
 
-// wait returns nil once ctx has ended, or the error of a part that failed.
+// wait returns nil once ctx has ended, or the error of a part that failed. The memory of
+// the process is managed meanwhile.
 func (p *process) wait(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	manageMemory(ctx)
 	select {
 	case <-ctx.Done():
 		return nil

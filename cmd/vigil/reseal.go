@@ -42,6 +42,9 @@ func newKeysResealCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := noteOperator(cmd, store, "secrets.reseal"); err != nil {
+				return err
+			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d configs were sealed again.\n", changed)
 			return err
 		},

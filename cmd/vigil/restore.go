@@ -323,6 +323,9 @@ func newRestoredCommand() *cobra.Command {
 				if err := store.Restored(cmd.Context()); err != nil {
 					return err
 				}
+				if err := noteOperator(cmd, store, "platform.restored"); err != nil {
+					return err
+				}
 				_, err := fmt.Fprintln(cmd.OutOrStdout(), "Noted. All loops, incidents and deliveries go on from the rows of the database.")
 				return err
 			})

@@ -83,6 +83,26 @@ func openSecrets(s *settings, dataDir secretStore) (secrets, error) {
 	return opened, err
 }
 
+// answerBound binds sealed answers of tests to their purpose.
+const answerBound = "vigil test answer v1"
+
+// keyIDSize is the length of the id of a key, in bytes.
+const keyIDSize = 8
+
+// sealAnswer encrypts what a test by hand saw on its way through Temporal, which keeps it.
+func (s *secrets) sealAnswer(plain []byte) ([]byte, error) {
+	id, sealed, err := s.payloads.SealBytes(plain, []byte(answerBound))
+	return append([]byte(id), sealed...), err
+}
+
+// openAnswer decrypts it.
+func (s *secrets) openAnswer(sealed []byte) ([]byte, error) {
+	if len(sealed) < keyIDSize {
+		return nil, errors.New("the sealed answer is damaged")
+	}
+	return s.payloads.OpenBytes(string(sealed[:keyIDSize]), sealed[keyIDSize:], []byte(answerBound))
+}
+
 // deriveKeys derives a key for a purpose from each of the secret keys (HKDF, RFC 5869).
 func deriveKeys(keys secretKeys, purpose string) ([][]byte, error) {
 	derived := make([][]byte, len(keys))

@@ -48,8 +48,12 @@ type settings struct {
 	SignupTier            tier          `env:"VIGIL_SIGNUP_TIER" envDefault:"free" help:"~tier~ of new organizations: free, paid or enterprise"`
 	EnterpriseMinInterval time.Duration `env:"VIGIL_ENTERPRISE_MIN_INTERVAL" envDefault:"1s" help:"smallest interval of the enterprise tier, as a ~duration~ of whole seconds"`
 
-	EnterpriseRate int64    `env:"VIGIL_ENTERPRISE_RATE" envDefault:"0" help:"~requests~ a minute that an organization of the enterprise tier may make; 0: any number"`
-	AddressRate    int      `env:"VIGIL_ADDRESS_RATE" envDefault:"20" help:"~requests~ a minute that one address may make without a credential, in each process of the API; 0: any number, as while the API listens on loopback"`
+	EnterpriseRate int64 `env:"VIGIL_ENTERPRISE_RATE" envDefault:"0" help:"~requests~ a minute that an organization of the enterprise tier may make; 0: any number"`
+	AddressRate    int   `env:"VIGIL_ADDRESS_RATE" envDefault:"20" help:"~requests~ a minute that one address may make without a credential, in each process of the API; 0: any number, as while only this machine can reach the API"`
+
+	UnverifiedPerAddress int `env:"VIGIL_UNVERIFIED_PER_ADDRESS" envDefault:"100" help:"~organizations~ without a verified address that one address may make in 14 days; 0: any number, as while only this machine can reach the API"`
+	UnverifiedTotal      int `env:"VIGIL_UNVERIFIED_TOTAL" envDefault:"20000" help:"~organizations~ without a verified address that may be made in 14 days in all; 0: any number, as while only this machine can reach the API"`
+
 	TrustedProxies cidrList `env:"VIGIL_TRUSTED_PROXIES" help:"~networks~ of proxies whose X-Forwarded-For header is trusted, as CIDRs with commas"`
 
 	StreamsPerKey          int `env:"VIGIL_STREAMS_PER_KEY" envDefault:"10" help:"alert ~streams~ that one key may have open at a time in one process"`
@@ -215,6 +219,12 @@ func (s *settings) validate() error {
 	}
 	if s.AddressRate < 0 {
 		wrong("VIGIL_ADDRESS_RATE", "is %d; it must not be negative", s.AddressRate)
+	}
+	if s.UnverifiedPerAddress < 0 {
+		wrong("VIGIL_UNVERIFIED_PER_ADDRESS", "is %d; it must not be negative", s.UnverifiedPerAddress)
+	}
+	if s.UnverifiedTotal < 0 {
+		wrong("VIGIL_UNVERIFIED_TOTAL", "is %d; it must not be negative", s.UnverifiedTotal)
 	}
 	if s.ResultRetention < 24*time.Hour {
 		wrong("VIGIL_RESULT_RETENTION", "is %v; it must be at least 1d, since results are dropped by the day", s.ResultRetention)

@@ -23,7 +23,8 @@ import (
 type temporalServer struct {
 	client  client.Client
 	address string
-	uiURL   string // of the embedded server's UI, "" for another server
+	uiURL   string   // of the embedded server's UI, "" for another server
+	listens []string // addresses that the embedded server listens on
 }
 
 // dialTemporal returns the Temporal that TEMPORAL_ADDRESS and Temporal's own
@@ -43,7 +44,7 @@ func (p *process) dialEmbedded(
 	server *standalone.Temporal, namespace string, payloads *codec.Codec, m *metrics.Metrics,
 ) (temporalServer, error) {
 	dialed, err := p.newTemporalClient(client.Options{HostPort: server.Address()}, namespace, payloads, m)
-	dialed.uiURL = server.UIURL()
+	dialed.uiURL, dialed.listens = server.UIURL(), server.Listens()
 	return dialed, err
 }
 
@@ -76,10 +77,12 @@ const expectedLoops = 10_000
 // startTemporal runs the embedded server, which keeps its data in databases beside
 // the given one.
 func (p *process) startTemporal(ctx context.Context, s settings, dsn string) (*standalone.Temporal, error) {
+	warnOpenListeners(ctx, &s, p.log)
 	server, err := standalone.StartTemporal(ctx, standalone.TemporalOptions{
 		DSN: dsn, Listen: string(s.TemporalListen), UIListen: string(s.UIListen),
 		Namespace: s.TemporalNamespace, Retention: s.TemporalRetention,
-		SearchAttributes: dispatch.SearchAttributes(), Loops: expectedLoops, CodecEndpoint: s.codecEndpoint(), Log: p.log,
+		SearchAttributes: dispatch.SearchAttributes(), Loops: expectedLoops, CodecEndpoint: s.codecEndpoint(),
+		UIHosts: s.TemporalUIOrigin.hosts(), Log: p.log,
 	})
 	if err != nil {
 		return nil, err

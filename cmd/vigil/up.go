@@ -86,7 +86,7 @@ func startAll(ctx context.Context, p *process, s settings, show *screen) (summar
 	if err != nil {
 		return summary{}, err
 	}
-	if err := built.serveAPI(listener); err != nil {
+	if err := built.serveAPI(ctx, listener); err != nil {
 		return summary{}, err
 	}
 	if err := built.startWorkers(ctx, show); err != nil {

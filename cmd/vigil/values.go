@@ -192,6 +192,15 @@ func (o *webOrigin) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// hosts are the host of the origin, if there is one, without its port.
+func (o webOrigin) hosts() []string {
+	u, err := url.Parse(string(o))
+	if err != nil || u.Hostname() == "" {
+		return nil
+	}
+	return []string{strings.ToLower(u.Hostname())}
+}
+
 // smtpURL is the address of a mail server. It may hold a password.
 type smtpURL string
 

@@ -41,6 +41,7 @@ func newWorkerCommand() *cobra.Command {
 			}
 			return runRole(cmd.Context(), p, s, isGiven(cmd, "VIGIL_LISTEN"), func(ctx context.Context, p *platform) error {
 				p.deployment = deployment
+				go p.private.follow(ctx, followEvery)
 				p.watchDeployment(ctx)
 				if control {
 					if err := p.startControl(ctx); err != nil {
@@ -92,15 +93,18 @@ func (p *platform) startRegions(ctx context.Context, regions []string) (<-chan s
 		TurnRate: p.settings.TurnRate, QuietWindow: p.settings.QuietWindow,
 		Votes: p.store, Incidents: p.incidents, Restores: p.store, Now: time.Now, Log: p.log,
 	})
+	watcher.SealAnswers(p.secrets.sealAnswer)
 	p.metrics.Gauge("vigil_probes_in_flight", watcher.Probing)
 	p.metrics.Gauge("vigil_probes_waiting", watcher.Waiting)
 	p.showTurns(watcher)
 	p.showLease(lease)
 	go p.reportLoad(running, name, watcher)
+	demand := workers.NewDemand()
+	p.loops.OnUse(demand.Add)
 	started := workers.KeepStarting(running, func(ctx context.Context) (func(context.Context), error) {
 		regions := workers.NewRegions(p.temporal.client, workers.RegionOptions{
 			Name: name, Regions: regions, Watcher: watcher, Leases: p.store, Capabilities: p.probes, Now: time.Now,
-			OnFatal: p.workerFailed, Deployment: p.deployment, Log: p.log,
+			OnFatal: p.workerFailed, Deployment: p.deployment, Demand: demand, Log: p.log,
 		})
 		return regions.Stop, regions.Start(ctx)
 	}, p.log)

@@ -208,13 +208,13 @@ func (p *ControlPlane) await(state string, reached func(list []vigil.Incident, t
 	p.Helper()
 	deadline := time.Now().Add(patience)
 	for {
-		list, total, err := p.Store.Incidents(p.Context(), p.Org.ID, vigil.IncidentFilter{Page: vigil.Page{Limit: 1}})
+		list, extent, err := p.Store.Incidents(p.Context(), p.Org.ID, vigil.IncidentFilter{Page: vigil.Page{Limit: 1}})
 		p.OK(err)
-		if len(list) > 0 && reached(list, total) { // the total may count one that came after the list was read
+		if len(list) > 0 && reached(list, extent.Total) { // the total may count one that came after the list was read
 			return list[0]
 		}
 		if time.Now().After(deadline) {
-			p.Fatalf("not %s: %d incidents, the newest %+v", state, total, list)
+			p.Fatalf("not %s: %d incidents, the newest %+v", state, extent.Total, list)
 		}
 		time.Sleep(pollPause)
 	}

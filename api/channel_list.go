@@ -1,0 +1,43 @@
+package api
+
+import (
+	"context"
+	"slices"
+
+	"vigil"
+	"vigil/api/rest"
+)
+
+type listChannelsInput struct {
+	rest.ListQuery
+	Query   string              `query:"query" maxLength:"200" doc:"Channels whose name contains this text, in any case."`
+	Type    vigil.ChannelType   `query:"type" doc:"Channels of one type."`
+	Enabled rest.Optional[bool] `query:"enabled" doc:"Only enabled channels, or only disabled ones."`
+	Label   []string            `query:"label,explode" doc:"Channels with a label: key=value, or key for any value. Given several times, all must match."`
+}
+
+func (c *channels) list(ctx context.Context, in *listChannelsInput) (*rest.Listing[notificationChannelView], error) {
+	filter := vigil.ChannelFilter{Query: in.Query, Type: in.Type, Enabled: in.Enabled.Pointer()}
+	if types := c.types.Types(); in.Type != "" && !slices.Contains(types, in.Type) {
+		return nil, vigil.Invalid("type", "must be one of %q", types)
+	}
+	var err error
+	if filter.Labels, err = vigil.ParseLabelSelectors("label", in.Label); err != nil {
+		return nil, err
+	}
+	bound := append([]string{"channels", in.Query, string(in.Type), optional(in.Enabled)}, in.Label...)
+	page, cursor, err := in.Open(rest.MaxPage, bound...)
+	if err != nil {
+		return nil, err
+	}
+	filter.Page = page
+	rows, extent, err := c.store.Channels(ctx, rest.CallerOf(ctx).Org.ID, filter)
+	if err != nil {
+		return nil, err
+	}
+	show, err := c.showing(ctx, rows...)
+	if err != nil {
+		return nil, err
+	}
+	return rest.NewPage(rows, extent, cursor, show), nil
+}

@@ -1,0 +1,199 @@
+package api_test
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"vigil/api"
+	"vigil/egress"
+	"vigil/mail"
+	"vigil/mail/mailtest"
+	"vigil/notify"
+)
+
+// setupRecipients is an API whose mail leaves the machine, with email channels that send it.
+func setupRecipients(t *testing.T) inbox {
+	t.Helper()
+	server := mailtest.Start(t, mailtest.Options{})
+	guard := egress.New(egress.Policy{AllowPrivate: true})
+	mailer, err := mail.New(mail.Options{URL: "smtp://" + server.Addr + "?tls=none", From: "vigil@example.com", Dialer: guard})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &testServer{loops: &loopRecorder{}, clock: newClock(), log: &syncBuffer{}}
+	b.store = newStore(t, b.clock)
+	b.incidents = &incidentStub{store: b.store}
+	b.client = b.serve(t, func(d *api.Deps) {
+		d.Mailer = mailer
+		d.Channels = notify.NewRegistry(guard, notify.WithMail(mailer), notify.WithRecipients(b.store, "http://vigil.test"))
+	})
+	return inbox{b, server}
+}
+
+// mailChannel creates an email channel and returns its path.
+func (a account) mailChannel(t *testing.T, config map[string]any) (path string, created map[string]any) {
+	t.Helper()
+	created = a.want(t, http.StatusCreated, http.MethodPost, "/v1/notification-channels",
+		map[string]any{"name": "People", "type": "email", "config": config}).data(t)
+	return "/v1/notification-channels/" + text(created, "id"), created
+}
+
+// attempt sends a test message and returns its outcome.
+func (a account) attempt(t *testing.T, path string) map[string]any {
+	t.Helper()
+	return a.want(t, http.StatusOK, http.MethodPost, path+"/test", nil).data(t)
+}
+
+// alerts are the mails of channels to an address, with their headers.
+func (i inbox) alerts(to string) []string {
+	var found []string
+	for _, m := range i.server.Messages() {
+		if m.To[0] == to && strings.Contains(m.Data, "List-Unsubscribe:") {
+			found = append(found, m.Data)
+		}
+	}
+	return found
+}
+
+func recipientOf(t *testing.T, channel map[string]any, at int) map[string]any {
+	t.Helper()
+	list, _ := channel["recipients"].([]any)
+	if at >= len(list) {
+		t.Fatalf("recipients %v", channel["recipients"])
+	}
+	recipient, _ := list[at].(map[string]any)
+	return recipient
+}
+
+func TestRecipientsConfirm(t *testing.T) {
+	t.Parallel()
+	b := setupRecipients(t)
+	a := b.signup(t)
+	path, created := a.mailChannel(t, map[string]any{
+		"to":             []string{"Bob@example.net", "eve@example.net"},
+		"title_template": "{{check_name}}: act at https://evil.example/t now",
+		"body_template":  "log in at http://evil.example/b or www.evil.example, {{check_target}}",
+	})
+	if got := recipientOf(t, created, 0); got["email"] != "Bob@example.net" || got["confirmed_at"] != nil {
+		t.Errorf("recipient %v", got)
+	}
+	bob, eve := b.link(t, "bob@example.net", "confirm-recipient"), b.link(t, "eve@example.net", "confirm-recipient")
+
+	got := a.attempt(t, path)
+	if got["error_code"] != "recipient_unconfirmed" || got["delivered"] != false || text(got, "error") == "" {
+		t.Errorf("before anyone agreed: %v", got)
+	}
+	page := string(b.want(t, http.StatusOK, http.MethodGet, "/confirm-recipient?token="+bob, nil).raw)
+	if !strings.Contains(page, "Engines") || !strings.Contains(page, "bob@example.net") {
+		t.Errorf("page %s", page)
+	}
+	if got := a.attempt(t, path); got["error_code"] != "recipient_unconfirmed" {
+		t.Errorf("following the link confirmed: %v", got)
+	}
+	b.submit(t, http.StatusOK, "confirm-recipient", url.Values{"token": {bob}})
+	b.submit(t, http.StatusOK, "confirm-recipient", url.Values{"token": {eve}, "choice": {"stop"}})
+	shown := a.want(t, http.StatusOK, http.MethodGet, path, nil).data(t)
+	if recipientOf(t, shown, 0)["confirmed_at"] == nil || recipientOf(t, shown, 1)["unsubscribed_at"] == nil {
+		t.Errorf("shown %v", shown["recipients"])
+	}
+	if got := a.attempt(t, path); got["delivered"] != true {
+		t.Fatalf("to one who agreed: %v", got)
+	}
+	mails := b.alerts("bob@example.net")
+	if len(mails) != 1 || len(b.alerts("eve@example.net")) != 0 {
+		t.Fatalf("mails: %q", mails)
+	}
+	if strings.Contains(strings.ReplaceAll(mails[0], "=\r\n", ""), "evil.example") || !strings.Contains(mails[0], "[link removed]") {
+		t.Errorf("the mail has a link of the template: %s", mails[0])
+	}
+	header := regexp.MustCompile(`(?s)List-Unsubscribe:\s+<http://vigil\.test(/unsubscribe\?token=[\w-]+)>`).FindStringSubmatch(mails[0])
+	if header == nil || !strings.Contains(mails[0], "List-Unsubscribe-Post: List-Unsubscribe=One-Click") {
+		t.Fatalf("headers: %s", mails[0])
+	}
+
+	// What a mail program sends (RFC 8058).
+	b.want(t, http.StatusOK, http.MethodGet, header[1], nil)
+	if got := a.attempt(t, path); got["delivered"] != true {
+		t.Errorf("following the link unsubscribed: %v", got)
+	}
+	b.want(t, http.StatusOK, http.MethodPost, header[1], "List-Unsubscribe=One-Click", "Content-Type", "application/x-www-form-urlencoded")
+	if got := a.attempt(t, path); got["error_code"] != "recipient_unconfirmed" {
+		t.Errorf("after it: %v", got)
+	}
+	_, token, _ := strings.Cut(header[1], "token=")
+	b.submit(t, http.StatusOK, "unsubscribe", url.Values{"token": {token}, "choice": {"again"}})
+	if got := a.attempt(t, path); got["delivered"] != true {
+		t.Errorf("subscribed again: %v", got)
+	}
+}
+
+func TestRecipientsOfAVerifiedOrganization(t *testing.T) {
+	t.Parallel()
+	b := setupRecipients(t)
+	a := b.signup(t)
+	b.prove(t, a)
+	path, _ := a.mailChannel(t, map[string]any{"email": "bob@example.net", "body_template": "runbook: https://wiki.example/run"})
+	if got := a.attempt(t, path); got["delivered"] != true {
+		t.Fatalf("got %v", got)
+	}
+	mails := b.alerts("bob@example.net")
+	if len(mails) != 1 || !strings.Contains(mails[0], "https://wiki.example/run") || len(b.server.Messages()) != 2 {
+		t.Errorf("mails %q", mails)
+	}
+}
+
+func TestRecipientIsAskedOnceADay(t *testing.T) {
+	t.Parallel()
+	b := setupRecipients(t)
+	a := b.signup(t)
+	path, _ := a.mailChannel(t, map[string]any{"email": "bob@example.net"})
+	first := b.link(t, "bob@example.net", "confirm-recipient")
+	a.mailChannel(t, map[string]any{"email": "BOB@example.net"})
+	a.attempt(t, path)
+	b.clock.advance(24 * time.Hour)
+	a.attempt(t, path)
+	if got := letters(t, b.server, "bob@example.net"); len(got) != 2 {
+		t.Fatalf("%d mails, want one a day: %q", len(got), got)
+	}
+	if second := b.link(t, "bob@example.net", "confirm-recipient"); second == first {
+		t.Error("the second link is the first one")
+	}
+	b.clock.advance(7*24*time.Hour + time.Second)
+	b.submit(t, http.StatusBadRequest, "confirm-recipient", url.Values{"token": {first}})
+}
+
+// TestAlertQuota holds that an unverified organization mails a recipient 30 times an hour.
+func TestAlertQuota(t *testing.T) {
+	t.Parallel()
+	b := setupRecipients(t)
+	a := b.signup(t)
+	path, _ := a.mailChannel(t, map[string]any{"email": "bob@example.net"})
+	b.submit(t, http.StatusOK, "confirm-recipient", url.Values{"token": {b.link(t, "bob@example.net", "confirm-recipient")}})
+	for range 30 {
+		if got := a.attempt(t, path); got["delivered"] != true {
+			t.Fatalf("got %v", got)
+		}
+	}
+	if got := a.attempt(t, path); got["error_code"] != "mail_quota" {
+		t.Errorf("got %v", got)
+	}
+	b.clock.advance(time.Hour)
+	if got := a.attempt(t, path); got["delivered"] != true {
+		t.Errorf("an hour later: %v", got)
+	}
+}
+
+// TestRecipientsNeedMailThatLeavesTheMachine holds that nothing changes where mail is
+// written to files.
+func TestRecipientsNeedMailThatLeavesTheMachine(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	_, created := b.signup(t).mailChannel(t, map[string]any{"email": "bob@example.net"})
+	if created["recipients"] != nil {
+		t.Errorf("recipients %v", created["recipients"])
+	}
+}

@@ -1,0 +1,25 @@
+package api
+
+import (
+	"context"
+
+	"vigil"
+	"vigil/api/rest"
+)
+
+// signupLimits cap the organizations that are not verified.
+type signupLimits struct {
+	perAddress, total int
+	targets           rest.PrivateTargets // nil: the limits always apply
+}
+
+// limits returns the limits of a sign-up: none while only this machine's users can reach
+// the API.
+func (a *accounts) limits(ctx context.Context) vigil.SignupLimits {
+	if a.signups.targets != nil && a.signups.targets.Open() {
+		return vigil.SignupLimits{}
+	}
+	return vigil.SignupLimits{
+		Network: rest.Network(rest.RequestOf(ctx).Address), PerNetwork: a.signups.perAddress, Total: a.signups.total,
+	}
+}

@@ -1,0 +1,120 @@
+package api
+
+import (
+	"context"
+	"math"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+
+	"vigil"
+	"vigil/api/rest"
+)
+
+// summaryStore reads what sums up a check.
+type summaryStore interface {
+	Summaries(ctx context.Context, orgID uuid.UUID, ids []uuid.UUID) (map[uuid.UUID]vigil.CheckSummary, error)
+	UptimeDays(ctx context.Context, orgID, checkID uuid.UUID, days int) ([]vigil.UptimeDay, error)
+}
+
+// checkSummaryView is how a check did lately.
+type checkSummaryView struct {
+	Slots     slotsView `json:"slots"`
+	Uptime24H *float64  `json:"uptime_24h" minimum:"0" maximum:"100" doc:"Share of the results that succeeded since the beginning of the hour 24 hours ago, in percent; null without a result."`
+	P95MS     *float64  `json:"p95_ms" doc:"95th percentile of the response times of the successful results in the slots; null without any. For intervals of an hour or more its error is up to 2 %."`
+}
+
+// slotsView are the newest slots as columns, which are much smaller than objects.
+type slotsView struct {
+	Start           time.Time  `json:"start" doc:"Instant of the first slot."`
+	IntervalSeconds int64      `json:"interval_seconds" doc:"Seconds from a slot to the next one."`
+	Results         []int      `json:"results" maxItems:"60" doc:"How many results each slot has, over all regions, oldest slot first; 0 for a slot that was missed."`
+	Failures        []int      `json:"failures" maxItems:"60" doc:"How many of them failed."`
+	ResponseTimeMS  []*float64 `json:"response_time_ms" maxItems:"60" doc:"Mean response time of those that succeeded; null when none did."`
+}
+
+func showSummary(sum vigil.CheckSummary) *checkSummaryView {
+	view := &checkSummaryView{P95MS: sum.P95MS, Slots: slotsView{
+		Start: sum.Start.UTC(), IntervalSeconds: int64(sum.Interval / time.Second),
+		Results: make([]int, len(sum.Slots)), Failures: make([]int, len(sum.Slots)), ResponseTimeMS: make([]*float64, len(sum.Slots)),
+	}}
+	if sum.P95MS != nil {
+		view.P95MS = new(roundMS(*sum.P95MS))
+	}
+	if sum.Results > 0 {
+		view.Uptime24H = new(100 * float64(sum.Successes) / float64(sum.Results))
+	}
+	for i, slot := range sum.Slots {
+		view.Slots.Results[i], view.Slots.Failures[i] = slot.Results, slot.Failures
+		if mean, ok := slot.MeanMS(); ok {
+			view.Slots.ResponseTimeMS[i] = new(roundMS(mean))
+		}
+	}
+	return view
+}
+
+// roundMS rounds to a tenth of a millisecond.
+func roundMS(ms float64) float64 { return math.Round(ms*10) / 10 }
+
+// addSummaries adds a summary to each check of a page.
+func (c *checks) addSummaries(ctx context.Context, views []checkView) error {
+	ids := make([]uuid.UUID, len(views))
+	for i := range views {
+		ids[i] = views[i].ID
+	}
+	sums, err := c.store.Summaries(ctx, rest.CallerOf(ctx).Org.ID, ids)
+	if err != nil {
+		return err
+	}
+	for i := range views {
+		if sum, ok := sums[views[i].ID]; ok { // not for a check that was deleted meanwhile
+			views[i].Summary = showSummary(sum)
+		}
+	}
+	return nil
+}
+
+// uptimeDayView is the uptime of a day.
+type uptimeDayView struct {
+	Date               string  `json:"date" format:"date" doc:"The day, in UTC."`
+	UptimePercentage   float64 `json:"uptime_percentage" minimum:"0" maximum:"100" doc:"Share of the results that succeeded; 0 without a result."`
+	TotalChecks        int64   `json:"total_checks"`
+	SuccessfulChecks   int64   `json:"successful_checks"`
+	FailedChecks       int64   `json:"failed_checks"`
+	ExpectedChecks     int64   `json:"expected_checks" doc:"How many results were due, including those of manual tests."`
+	MissedChecks       int64   `json:"missed_checks" doc:"How many of the due results are missing."`
+	CoveragePercentage float64 `json:"coverage_percentage" minimum:"0" maximum:"100" doc:"Share of the due results that exist."`
+}
+
+func showUptimeDay(d vigil.UptimeDay) uptimeDayView {
+	return uptimeDayView{
+		Date: d.Day.Format(time.DateOnly), UptimePercentage: d.Percentage(), TotalChecks: d.Total, SuccessfulChecks: d.Successful,
+		FailedChecks: d.Failed, ExpectedChecks: d.Expected(), MissedChecks: d.Missed, CoveragePercentage: d.Coverage(),
+	}
+}
+
+type uptimeDaysInput struct {
+	rest.IDPath
+	Days int64 `query:"days" default:"90" minimum:"1" maximum:"366" doc:"How many days, today included."`
+}
+
+func (res *results) registerDays(r *rest.Registrar) {
+	rest.Register(r, rest.Operation{
+		Method: http.MethodGet, Path: "/v1/checks/{id}/uptime/days", ID: "list-uptime-days", Tag: tagResults, Resource: resourceCheck,
+		Summary:     "List the uptime of a check by day, today first",
+		Description: "Days are those of UTC. A day without results is in the list, with zeros.",
+	}, res.days)
+}
+
+func (res *results) days(ctx context.Context, in *uptimeDaysInput) (*rest.Listing[uptimeDayView], error) {
+	id, err := in.Parse(resourceCheck)
+	if err != nil {
+		return nil, err
+	}
+	days, err := res.store.UptimeDays(ctx, rest.CallerOf(ctx).Org.ID, id, int(in.Days))
+	if err != nil {
+		return nil, err
+	}
+	return rest.NewListing(days, len(days), showUptimeDay), nil
+}

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package main
+
+// releaseProgram does nothing: only Linux says which pages are those of the program.
+func releaseProgram() {}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"vigil"
+	"vigil/egress"
+	"vigil/mail"
+	"vigil/mail/mailtest"
+	"vigil/storage"
+	"vigil/storage/storagetest"
+)
+
+func TestKeyEndsAreMailedOnce(t *testing.T) {
+	t.Parallel()
+	store := storagetest.New(t)
+	server := mailtest.Start(t, mailtest.Options{})
+	mailer, err := mail.New(mail.Options{
+		URL: "smtp://" + server.Addr + "?tls=none", From: "vigil@example.com", Dialer: egress.New(egress.Policy{AllowPrivate: true}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	user, org, err := store.CreateAccount(
+		t.Context(), vigil.Organization{Name: "Engines"}, vigil.User{Email: "ada@example.com", Name: "Ada"}, nil,
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := store.CreateKey(t.Context(), org.ID, user.ID, vigil.NewKey{
+		Name: "deploy", Prefix: "vgl_abcdefgh", Hash: []byte("h"), ExpiresAt: new(time.Now().Add(6 * 24 * time.Hour)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(store *storage.Store) {
+		if err := (notices{store, mailer}).KeyEnds(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	run(store)
+	if got := server.Messages(); len(got) != 0 {
+		t.Fatalf("a key that was made for 6 days is announced: %q", got[0].Data)
+	}
+	if _, err := store.DB().NewRaw("UPDATE api_keys SET created_at = created_at - interval '30 days'").Exec(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() { run(store) })
+	}
+	group.Wait()
+	run(store)
+	got := server.Messages()
+	if len(got) != 1 || got[0].To[0] != "ada@example.com" || !strings.Contains(got[0].Data, "vgl_abcdefgh") ||
+		!strings.Contains(got[0].Data, "Message-ID: <key-end-"+key.ID.String()+"@example.com>") {
+		t.Errorf("mails: %+v", got)
+	}
+}
+
+// TestOperatorsCommandsAreAudited holds that an organization sees what operators did to it.
+func TestOperatorsCommandsAreAudited(t *testing.T) {
+	t.Parallel()
+	dsn := storagetest.EmptyDSN(t)
+	at := []string{"--database-url", dsn, "--data-dir", t.TempDir()}
+	command := func(args ...string) {
+		t.Helper()
+		if _, stderr, code := vigilRun(t, append(args, at...)...); code != 0 {
+			t.Fatalf("vigil %s ends with %d: %s", strings.Join(args, " "), code, stderr)
+		}
+	}
+	command("migrate")
+	command("keys", "create")
+	store := storagetest.Open(t, dsn)
+	_, org, err := store.CreateAccount(
+		t.Context(), vigil.Organization{Name: "Engines"}, vigil.User{Email: "ada@example.com", Name: "Ada"}, nil,
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	command("keys", "create", "--email", "ada@example.com")
+	command("orgs", "set-tier", "ada@example.com", "paid")
+	command("restored")
+	operator, err := store.UserByEmail(t.Context(), bootstrapEmail)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]struct {
+		org     vigil.Organization
+		entries []string // newest first
+	}{
+		"the organization": {org, []string{"organization.set_tier by vigil orgs set-tier", "api_key.create by vigil keys create"}},
+		"the operator": {
+			vigil.Organization{ID: operator.OrgID}, []string{"platform.restored by vigil restored", "account.signup by vigil keys create"},
+		},
+	} {
+		entries, _, err := store.AuditLog(t.Context(), want.org.ID, vigil.Page{Limit: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, entry := range entries {
+			got = append(got, entry.Action+" by "+entry.UserAgent)
+		}
+		if strings.Join(got, ", ") != strings.Join(want.entries, ", ") {
+			t.Errorf("%s sees %q, want %q", name, got, want.entries)
+		}
+	}
+}

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"vigil"
+	"vigil/audit"
+	"vigil/storage"
+)
+
+// actionFirstKey is the action of a command that creates the operator's account.
+const actionFirstKey = "account.signup"
+
+// asOperator returns the context of a command whose change is noted in the audit log of
+// the organization that it concerns. Such an entry has no user and no address; its user
+// agent is the command.
+func asOperator(cmd *cobra.Command, action string, orgID, resourceID uuid.UUID) context.Context {
+	return audit.NewContext(cmd.Context(), &audit.Entry{
+		OrgID: orgID, Action: action, ResourceID: resourceID, UserAgent: cmd.CommandPath(),
+	})
+}
+
+// noteOperator notes a command that concerns the whole platform in the audit log of the
+// operator's organization, once there is one.
+func noteOperator(cmd *cobra.Command, store *storage.Store, action string) error {
+	operator, err := store.UserByEmail(cmd.Context(), bootstrapEmail)
+	if vigil.ErrorCode(err) == vigil.CodeNotFound {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return store.RecordAudit(asOperator(cmd, action, operator.OrgID, uuid.Nil))
+}

@@ -1,0 +1,84 @@
+package vigil
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Limits of labels.
+const (
+	MaxLabels     = 20
+	maxLabelKey   = 63  // bytes
+	maxLabelValue = 200 // characters
+)
+
+// Labels are names and values that users give to a resource. No resource has more than
+// MaxLabels. A key has 1 to 63 characters of a-z, 0-9, ".", "_", "/" and "-"; a value has
+// up to 200 characters and may be empty.
+type Labels map[string]string
+
+// Validate returns a CodeInvalid error that names the member at fault.
+func (l Labels) Validate() error {
+	if len(l) > MaxLabels {
+		return Invalid("labels", "must have at most %d members", MaxLabels)
+	}
+	for _, key := range slices.Sorted(maps.Keys(l)) {
+		if !validLabelKey(key) {
+			return Invalid("labels", "has a key that is not 1 to %d characters of a-z, 0-9, '.', '_', '/' and '-'", maxLabelKey)
+		}
+		if err := validLabelValue("labels."+key, l[key]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func validLabelKey(key string) bool {
+	return key != "" && len(key) <= maxLabelKey && !strings.ContainsFunc(key, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && !strings.ContainsRune("._/-", r)
+	})
+}
+
+func validLabelValue(member, value string) error {
+	switch {
+	case utf8.RuneCountInString(value) > maxLabelValue:
+		return Invalid(member, "must have at most %d characters", maxLabelValue)
+	case strings.ContainsFunc(value, func(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }):
+		return Invalid(member, "must not contain line breaks or control characters")
+	}
+	return nil
+}
+
+// LabelSelector selects resources that have a label.
+type LabelSelector struct {
+	Key string
+	// Value of the label; nil selects every value.
+	Value *string
+}
+
+// ParseLabelSelectors reads selectors of the form key or key=value. An error is a
+// CodeInvalid error about the member.
+func ParseLabelSelectors(member string, texts []string) ([]LabelSelector, error) {
+	if len(texts) > MaxLabels {
+		return nil, Invalid(member, "must be given at most %d times", MaxLabels)
+	}
+	selectors := make([]LabelSelector, 0, len(texts))
+	for _, text := range texts {
+		key, value, hasValue := strings.Cut(text, "=")
+		if !validLabelKey(key) {
+			return nil, Invalid(member, "must be key or key=value, with a key of 1 to %d characters of a-z, 0-9, '.', '_', '/' and '-'", maxLabelKey)
+		}
+		selector := LabelSelector{Key: key}
+		if hasValue {
+			if err := validLabelValue(member, value); err != nil {
+				return nil, err
+			}
+			selector.Value = &value
+		}
+		selectors = append(selectors, selector)
+	}
+	return selectors, nil
+}

@@ -1,0 +1,22 @@
+package vigil
+
+import (
+	"regexp"
+	"strings"
+)
+
+// LinkRemoved stands where WithoutLinks removed an address.
+const LinkRemoved = "[link removed]"
+
+// Mail programs make links of addresses with a scheme or www, and of names with dots.
+var (
+	linkAddress = regexp.MustCompile(`(?i)(\b[a-z][a-z0-9+.-]*:/+|\bmailto:|\bwww\.)[^\s<>"]*`)   //nolint:gochecknoglobals // compiled once
+	linkName    = regexp.MustCompile(`(?i)\b[\pL\pN-]+(\.[\pL\pN-]+)*\.\pL[\pL\pN-]+[.]?(/\S*)?`) //nolint:gochecknoglobals // compiled once
+)
+
+// WithoutLinks returns a text in which no mail program finds a link: addresses are
+// removed, and host names are written as example[.]com.
+func WithoutLinks(text string) string {
+	text = linkAddress.ReplaceAllString(text, LinkRemoved)
+	return linkName.ReplaceAllStringFunc(text, func(name string) string { return strings.ReplaceAll(name, ".", "[.]") })
+}

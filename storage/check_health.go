@@ -1,0 +1,110 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
+
+	"vigil"
+)
+
+// maxIllLoops is how many loops that are not healthy are looked at one by one. With more
+// of them (most checks fail, or are new) the health of every check is looked up.
+const maxIllLoops = 1000
+
+// illChecks are the checks of an organization that are not healthy. Most checks are
+// healthy, and an index has the loops that are not, so a filter or a count by health does
+// not have to look up the latest result of every check.
+type illChecks struct {
+	tooMany            bool
+	unhealthy, unknown []uuid.UUID
+}
+
+// readIllChecks finds the checks that are not healthy: each has a loop that is not.
+func readIllChecks(ctx context.Context, db bun.IDB, orgID uuid.UUID) (*illChecks, error) {
+	var loops int
+	err := db.NewRaw("SELECT count(*) FROM (SELECT FROM check_regions WHERE org_id = ? AND health <> 'healthy' LIMIT ?) AS ill",
+		orgID, maxIllLoops+1).Scan(ctx, &loops)
+	if err != nil {
+		return nil, fmt.Errorf("count loops that are not healthy: %w", err)
+	}
+	if loops > maxIllLoops {
+		return &illChecks{tooMany: true}, nil
+	}
+	var rows []struct {
+		ID     uuid.UUID
+		Health string
+	}
+	err = db.NewRaw("SELECT c.id, "+healthOf+` AS health FROM (
+			SELECT DISTINCT check_id AS id FROM check_regions WHERE org_id = ? AND health <> 'healthy'
+		) AS c `+latestResult, orgID).Scan(ctx, &rows)
+	if err != nil {
+		return nil, fmt.Errorf("read checks that are not healthy: %w", err)
+	}
+	ill := &illChecks{unhealthy: []uuid.UUID{}, unknown: []uuid.UUID{}}
+	for _, row := range rows {
+		switch vigil.Health(row.Health) {
+		case vigil.Unhealthy:
+			ill.unhealthy = append(ill.unhealthy, row.ID)
+		case vigil.Unknown:
+			ill.unknown = append(ill.unknown, row.ID)
+		case vigil.Healthy: // by the latest result; another region is behind
+		}
+	}
+	return ill, nil
+}
+
+// where restricts a query of checks to those of a health.
+func (i *illChecks) where(query *bun.SelectQuery, health vigil.Health) *bun.SelectQuery {
+	switch {
+	case i.tooMany:
+		return query.Join(latestResult).Where(healthOf+" = ?", string(health))
+	case health == vigil.Unhealthy:
+		return query.Where("c.id = ANY(?::uuid[])", pgdialect.Array(i.unhealthy))
+	case health == vigil.Unknown:
+		return query.Where("c.id = ANY(?::uuid[])", pgdialect.Array(i.unknown))
+	}
+	return query.Where("c.id <> ALL(?::uuid[])", pgdialect.Array(append(append([]uuid.UUID{}, i.unhealthy...), i.unknown...)))
+}
+
+// CheckCounts counts an organization's checks by their state. The filter's Health and
+// Enabled have no effect.
+func (s *Store) CheckCounts(ctx context.Context, orgID uuid.UUID, f vigil.CheckFilter) (vigil.CheckCounts, error) {
+	f.Enabled = nil
+	ill, err := readIllChecks(ctx, s.db, orgID)
+	if err != nil {
+		return vigil.CheckCounts{}, wrap("count checks", err)
+	}
+	query := whereChecks(s.db.NewSelect().TableExpr("checks AS c"), orgID, f)
+	if ill.tooMany {
+		query = query.Join(latestResult).ColumnExpr(healthOf + " AS health")
+	} else {
+		const health = `CASE WHEN c.id = ANY(?::uuid[]) THEN 'unhealthy' WHEN c.id = ANY(?::uuid[]) THEN 'unknown' ELSE 'healthy' END AS health`
+		query = query.ColumnExpr(health, pgdialect.Array(ill.unhealthy), pgdialect.Array(ill.unknown))
+	}
+	var rows []struct {
+		Enabled bool
+		Health  string
+		N       int64
+	}
+	if err := query.ColumnExpr("c.enabled, count(*) AS n").GroupExpr("1, 2").Scan(ctx, &rows); err != nil {
+		return vigil.CheckCounts{}, wrap("count checks", err)
+	}
+	var counts vigil.CheckCounts
+	for _, row := range rows {
+		switch {
+		case !row.Enabled:
+			counts.Disabled += row.N
+		case row.Health == string(vigil.Healthy):
+			counts.Healthy += row.N
+		case row.Health == string(vigil.Unhealthy):
+			counts.Unhealthy += row.N
+		default:
+			counts.Unknown += row.N
+		}
+	}
+	return counts, nil
+}

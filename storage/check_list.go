@@ -1,0 +1,121 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
+
+	"vigil"
+)
+
+// listedCheckRow is a check on a page of a list.
+type listedCheckRow struct {
+	checkRow `bun:",extend"`
+
+	SortName string `bun:"sort_name,scanonly"` // of a list that is sorted by name
+	PageLeft int64  `bun:"page_left,scanonly"`
+}
+
+func checkOrder(sort vigil.CheckSort) order {
+	column, descending := sort.Column()
+	if column == "name" {
+		// Byte order is the same on every machine, and an index has it.
+		return order{column: `lower(%s.name) COLLATE "C"`, descending: descending, text: true}
+	}
+	return order{column: "%s." + column, descending: descending}
+}
+
+// Checks returns a page of an organization's checks that the filter selects, and the
+// extent of the list. A page ends before its limit when it holds 8 MiB.
+func (s *Store) Checks(ctx context.Context, orgID uuid.UUID, list vigil.CheckList) ([]vigil.Check, vigil.Extent, error) {
+	checks, extent, err := s.listChecks(ctx, orgID, list)
+	return checks, extent, wrap("list checks", err)
+}
+
+func (s *Store) listChecks(ctx context.Context, orgID uuid.UUID, list vigil.CheckList) ([]vigil.Check, vigil.Extent, error) {
+	selected, err := s.checkSelection(ctx, s.db, orgID, list.CheckFilter)
+	if err != nil {
+		return nil, vigil.Extent{}, err
+	}
+	sorted := checkOrder(list.Sort)
+	page, err := sorted.window(selected().ColumnExpr("c.*"), "c", list.Page)
+	if err != nil {
+		return nil, vigil.Extent{}, err
+	}
+	// The latest results are looked up for the rows of the page only.
+	var rows []listedCheckRow
+	query := s.db.NewSelect().TableExpr("(?) AS c", page).ColumnExpr("c.*").ColumnExpr(latestHealth).Join(latestResult)
+	if sorted.text {
+		query = query.ColumnExpr("? AS sort_name", bun.Safe(fmt.Sprintf(sorted.column, "c")))
+	}
+	err = s.boundedPage(query, sorted.by("p"), "octet_length(p.config::text)").Scan(ctx, &rows)
+	if err != nil {
+		return nil, vigil.Extent{}, err
+	}
+	var extent vigil.Extent
+	rows, extent.Next = endPage(rows, list.Page, func(r *listedCheckRow) bool { return r.PageLeft > 0 },
+		func(r *listedCheckRow) vigil.PagePosition { return checkPosition(list.Sort, r) })
+	if extent.Total, err = s.pageTotal(ctx, selected(), list.Page); err != nil {
+		return nil, vigil.Extent{}, err
+	}
+	checks := make([]vigil.Check, len(rows))
+	for i := range rows {
+		if checks[i], err = s.opened(&rows[i].checkRow); err != nil {
+			return nil, vigil.Extent{}, err
+		}
+	}
+	return checks, extent, nil
+}
+
+func checkPosition(sort vigil.CheckSort, r *listedCheckRow) vigil.PagePosition {
+	switch column, _ := sort.Column(); column {
+	case "name":
+		return vigil.PagePosition{Key: r.SortName, ID: r.ID}
+	case "updated_at":
+		return timePosition(r.UpdatedAt, r.ID)
+	}
+	return timePosition(r.CreatedAt, r.ID)
+}
+
+// checkSelection returns a function that makes queries for the checks that a filter
+// selects, with the alias c.
+func (s *Store) checkSelection(ctx context.Context, db bun.IDB, orgID uuid.UUID, f vigil.CheckFilter) (func() *bun.SelectQuery, error) {
+	var ill *illChecks
+	if f.Health != "" {
+		var err error
+		if ill, err = readIllChecks(ctx, db, orgID); err != nil {
+			return nil, err
+		}
+	}
+	return func() *bun.SelectQuery {
+		query := whereChecks(s.db.NewSelect().TableExpr("checks AS c"), orgID, f)
+		if f.Health != "" {
+			query = ill.where(query, f.Health)
+		}
+		return query
+	}, nil
+}
+
+// whereChecks adds a filter to a query, except its health.
+func whereChecks(query *bun.SelectQuery, orgID uuid.UUID, f vigil.CheckFilter) *bun.SelectQuery {
+	query = query.Where("c.org_id = ?", orgID)
+	if f.IDs != nil {
+		query = query.Where("c.id = ANY(?::uuid[])", pgdialect.Array(f.IDs))
+	}
+	if f.Query != "" {
+		query = query.Where("strpos(c.search, lower(?)) > 0", f.Query)
+	}
+	if f.Type != "" {
+		query = query.Where("c.type = ?", string(f.Type))
+	}
+	if f.Enabled != nil {
+		query = query.Where("c.enabled = ?", *f.Enabled)
+	}
+	if f.Region != "" {
+		query = query.Where("? = ANY(c.regions)", f.Region)
+	}
+	return whereLabels(query, "c", f.Labels)
+}

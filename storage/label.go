@@ -1,0 +1,35 @@
+package storage
+
+import (
+	"github.com/uptrace/bun"
+
+	"vigil"
+)
+
+// storedLabels returns labels for their column, which is never NULL.
+func storedLabels(labels vigil.Labels) vigil.Labels {
+	if labels == nil {
+		return vigil.Labels{}
+	}
+	return labels
+}
+
+// labelsOf returns the labels of a column; nil for none.
+func labelsOf(labels vigil.Labels) vigil.Labels {
+	if len(labels) == 0 {
+		return nil
+	}
+	return labels
+}
+
+// whereLabels adds the selectors of labels to a query; alias is that of the table.
+func whereLabels(query *bun.SelectQuery, alias string, selectors []vigil.LabelSelector) *bun.SelectQuery {
+	for _, selector := range selectors {
+		if selector.Value == nil {
+			query = query.Where(`?.labels \? ?`, bun.Ident(alias), selector.Key)
+			continue
+		}
+		query = query.Where("?.labels @> jsonb_build_object(?::text, ?::text)", bun.Ident(alias), selector.Key, *selector.Value)
+	}
+	return query
+}

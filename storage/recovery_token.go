@@ -1,0 +1,23 @@
+package storage
+
+import (
+	"context"
+
+	"vigil"
+)
+
+// CheckRecovery returns nil when a recovery token could be used now, without consuming
+// it, so that the costly hash of a password is made for real tokens only. An unknown,
+// used or expired token is a CodeInvalid error.
+func (s *Store) CheckRecovery(ctx context.Context, hash []byte) error {
+	var known bool
+	err := s.db.NewRaw("SELECT EXISTS (SELECT FROM account_tokens WHERE hash = ? AND purpose = ? AND expires_at > ?)",
+		hash, string(vigil.TokenRecover), s.instant()).Scan(ctx, &known)
+	if err != nil {
+		return wrap("read a token", err)
+	}
+	if !known {
+		return errInvalidToken()
+	}
+	return nil
+}

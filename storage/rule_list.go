@@ -1,0 +1,70 @@
+package storage
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+
+	"vigil"
+)
+
+// CheckRules returns a page of the alert rules of a check of the organization, newest
+// first, and the extent of the list. An unknown check is a CodeNotFound error.
+func (s *Store) CheckRules(ctx context.Context, orgID, checkID uuid.UUID, page vigil.Page) ([]vigil.Rule, vigil.Extent, error) {
+	var exists bool
+	err := s.db.NewRaw("SELECT true FROM checks WHERE id = ? AND org_id = ?", checkID, orgID).Scan(ctx, &exists)
+	if err != nil {
+		return nil, vigil.Extent{}, found("check", err)
+	}
+	return s.Rules(ctx, orgID, vigil.RuleFilter{CheckID: checkID, Page: page})
+}
+
+// Rules returns a page of an organization's alert rules that the filter selects, newest
+// first, and the extent of the list.
+func (s *Store) Rules(ctx context.Context, orgID uuid.UUID, f vigil.RuleFilter) ([]vigil.Rule, vigil.Extent, error) {
+	var extent vigil.Extent
+	var err error
+	if extent.Total, err = s.pageTotal(ctx, whereRules(s.db.NewSelect().TableExpr("alert_rules AS ar"), orgID, f), f.Page); err != nil {
+		return nil, vigil.Extent{}, wrap("count rules", err)
+	}
+	var rows []ruleRow
+	query, err := newestFirst().window(whereRules(s.db.NewSelect().Model(&rows), orgID, f), "ar", f.Page)
+	if err != nil {
+		return nil, vigil.Extent{}, err
+	}
+	if err := query.Scan(ctx); err != nil {
+		return nil, vigil.Extent{}, wrap("list rules", err)
+	}
+	rows, extent.Next = endPage(rows, f.Page, nil, func(r *ruleRow) vigil.PagePosition { return timePosition(r.CreatedAt, r.ID) })
+	rules, err := rulesOf(rows)
+	return rules, extent, wrap("list rules", err)
+}
+
+func whereRules(query *bun.SelectQuery, orgID uuid.UUID, f vigil.RuleFilter) *bun.SelectQuery {
+	query = query.Where("ar.org_id = ?", orgID)
+	if f.CheckID != uuid.Nil {
+		query = query.Where("ar.check_id = ?", f.CheckID)
+	}
+	if f.ChannelID != uuid.Nil {
+		query = query.Where("ar.channel_ids @> ARRAY[?]::uuid[]", f.ChannelID)
+	}
+	if f.Query != "" {
+		query = query.Where("strpos(lower(ar.name), lower(?)) > 0", f.Query)
+	}
+	if f.Enabled != nil {
+		query = query.Where("ar.enabled = ?", *f.Enabled)
+	}
+	return whereLabels(query, "ar", f.Labels)
+}
+
+// RuleByID finds an alert rule of the organization. An unknown rule is a CodeNotFound
+// error.
+func (s *Store) RuleByID(ctx context.Context, orgID, id uuid.UUID) (vigil.Rule, error) {
+	var row ruleRow
+	if err := s.db.NewSelect().Model(&row).Where("ar.id = ? AND ar.org_id = ?", id, orgID).Scan(ctx); err != nil {
+		return vigil.Rule{}, found("rule", err)
+	}
+	rule, err := row.rule()
+	return rule, wrap("read rule", err)
+}

@@ -1,0 +1,269 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"vigil"
+)
+
+// rollupInterval is the interval from which on the slots of a check are read from hourly
+// rollups: an hour then has one slot at most, and the results of 60 slots would be in too
+// many partitions.
+const rollupInterval = time.Hour
+
+// Summaries returns the summaries of checks of the organization, by their ids. It reads
+// a fixed number of statements, however many checks there are.
+func (s *Store) Summaries(ctx context.Context, orgID uuid.UUID, ids []uuid.UUID) (map[uuid.UUID]vigil.CheckSummary, error) {
+	now := s.instant()
+	sums, err := s.startSummaries(ctx, orgID, ids, now)
+	if err != nil {
+		return nil, wrap("read summaries", err)
+	}
+	batch := &pgx.Batch{}
+	sums.queueResults(batch, now)
+	sums.queueRollups(batch)
+	sums.queueUptime(batch, now)
+	if batch.Len() > 0 {
+		if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
+			return nil, wrap("read summaries", err)
+		}
+	}
+	out := make(map[uuid.UUID]vigil.CheckSummary, len(sums))
+	for id, sum := range sums {
+		out[id] = sum.finish(id)
+	}
+	return out, nil
+}
+
+// checkSum is the summary of a check while it is read.
+type checkSum struct {
+	anchor           time.Time
+	interval         time.Duration
+	first, last      int64 // numbers of the slots on the grid of the check
+	regions          []summaryRegion
+	slots            []vigil.SlotSummary
+	times            []float64 // response times of successful results
+	histogram        histogram // the same, of rollups
+	total, successes int64
+}
+
+// summaryRegion is a region of a check and how its slots lie on the grid.
+type summaryRegion struct {
+	key    string
+	offset time.Duration
+}
+
+type checkSums map[uuid.UUID]*checkSum
+
+// slot returns the number of the slot that an instant belongs to.
+func (c *checkSum) slot(at time.Time) int64 {
+	return int64(math.Floor(float64(at.Sub(c.anchor)) / float64(c.interval)))
+}
+
+// startSummaries reads which slots each summary has.
+func (s *Store) startSummaries(ctx context.Context, orgID uuid.UUID, ids []uuid.UUID, now time.Time) (checkSums, error) {
+	found, err := s.pool.Query(ctx, `
+		SELECT check_id, region, active, start_at, anchor, interval_ms, offset_ms, deadline_ms, coalesce(last_slot, start_at)
+		FROM check_regions WHERE check_id = ANY($1::text[]::uuid[]) AND org_id = $2`, texts(ids), orgID)
+	if err != nil {
+		return nil, fmt.Errorf("read loops: %w", err)
+	}
+	sums := make(checkSums, len(ids))
+	var check uuid.UUID
+	var loop loopRow
+	var last time.Time
+	into := []any{
+		&check, &loop.Region, &loop.Active, &loop.StartAt, &loop.Anchor, &loop.IntervalMS, &loop.OffsetMS, &loop.DeadlineMS, &last,
+	}
+	_, err = pgx.ForEachRow(found, into, func() error {
+		sum := sums[check]
+		if sum == nil {
+			sum = &checkSum{anchor: loop.Anchor.UTC(), interval: fromMilliseconds(loop.IntervalMS), first: math.MaxInt64, last: math.MinInt64}
+			sums[check] = sum
+		}
+		sum.regions = append(sum.regions, summaryRegion{loop.Region, fromMilliseconds(loop.OffsetMS)})
+		// A slot whose result may still come does not count as missed.
+		sum.last = max(sum.last, sum.slot(last))
+		if loop.Active {
+			sum.last = max(sum.last, sum.slot(now.Add(-fromMilliseconds(loop.DeadlineMS+loop.OffsetMS))))
+		}
+		sum.first = min(sum.first, sum.slot(loop.StartAt))
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read loops: %w", err)
+	}
+	for _, sum := range sums {
+		sum.first = max(sum.first, sum.last-vigil.SummarySlots+1)
+		sum.slots = make([]vigil.SlotSummary, max(0, sum.last-sum.first+1))
+	}
+	return sums, nil
+}
+
+// summaryLoops are loops as columns of a statement.
+type summaryLoops struct {
+	sums            []*checkSum
+	checks, regions []string
+	since           []time.Time // start of the oldest slot
+}
+
+// loops returns the loops of the checks that are selected.
+func (c checkSums) loops(selected func(*checkSum) bool) (loops summaryLoops) {
+	for id, sum := range c {
+		if len(sum.slots) == 0 || !selected(sum) {
+			continue
+		}
+		for _, region := range sum.regions {
+			loops.sums, loops.checks, loops.regions = append(loops.sums, sum), append(loops.checks, id.String()), append(loops.regions, region.key)
+			loops.since = append(loops.since, sum.anchor.Add(time.Duration(sum.first)*sum.interval))
+		}
+	}
+	return loops
+}
+
+func texts(ids []uuid.UUID) []string {
+	list := make([]string, len(ids))
+	for i, id := range ids {
+		list[i] = id.String()
+	}
+	return list
+}
+
+// queueResults reads the slots of checks with a short interval from their results.
+func (c checkSums) queueResults(batch *pgx.Batch, now time.Time) {
+	loops := c.loops(func(sum *checkSum) bool { return sum.interval < rollupInterval })
+	if len(loops.sums) == 0 {
+		return
+	}
+	// The bounds of all slots leave few partitions to plan for.
+	batch.Queue(`
+		SELECT k.n, r.slot, r.success, r.response_time_ms
+		FROM unnest($1::text[], $2::text[], $3::timestamptz[]) WITH ORDINALITY AS k (check_id, region, since, n) CROSS JOIN LATERAL (
+			SELECT r.slot, r.success, r.response_time_ms FROM results AS r
+			WHERE r.check_id = k.check_id::uuid AND r.region = k.region AND r.slot >= k.since AND r.slot >= $4 AND r.slot < $5
+			ORDER BY r.slot DESC LIMIT $6
+		) AS r`, loops.checks, loops.regions, loops.since,
+		slices.MinFunc(loops.since, time.Time.Compare), startOf(dayOf(now)+2), vigil.SummarySlots).
+		Query(func(found pgx.Rows) error {
+			var loop int64
+			var slot time.Time
+			var success bool
+			var ms float64
+			_, err := pgx.ForEachRow(found, []any{&loop, &slot, &success, &ms}, func() error {
+				sum := loops.sums[loop-1]
+				n := sum.slot(slot) - sum.first
+				if n < 0 || n >= int64(len(sum.slots)) {
+					return nil // the clock of the worker is ahead
+				}
+				into := &sum.slots[n]
+				into.Results++
+				if success {
+					into.SumMS += ms
+					sum.times = append(sum.times, ms)
+				} else {
+					into.Failures++
+				}
+				return nil
+			})
+			return err
+		})
+}
+
+// queueRollups reads the slots of checks with a long interval from hourly rollups.
+func (c checkSums) queueRollups(batch *pgx.Batch) {
+	loops := c.loops(func(sum *checkSum) bool { return sum.interval >= rollupInterval })
+	if len(loops.sums) == 0 {
+		return
+	}
+	for i := range loops.since {
+		loops.since[i] = hourOf(loops.since[i])
+	}
+	batch.Queue(`
+		SELECT k.n, u.hour, u.total, u.successes, u.sum_ms, u.buckets, u.counts
+		FROM unnest($1::text[], $2::text[], $3::timestamptz[]) WITH ORDINALITY AS k (check_id, region, since, n)
+		JOIN result_rollups AS u ON u.check_id = k.check_id::uuid AND u.region = k.region AND u.hour >= k.since
+		WHERE u.hour >= $4`, loops.checks, loops.regions, loops.since, slices.MinFunc(loops.since, time.Time.Compare)).
+		Query(func(found pgx.Rows) error {
+			var loop int64
+			var hour time.Time
+			var sum rollup
+			var buckets []int16
+			var counts []int32
+			into := []any{&loop, &hour, &sum.total, &sum.successes, &sum.sumMS, &buckets, &counts}
+			_, err := pgx.ForEachRow(found, into, func() error {
+				sum.times = histogramOf(buckets, counts)
+				loops.sums[loop-1].addHour(loops.regions[loop-1], hour, &sum)
+				return nil
+			})
+			return err
+		})
+}
+
+// addHour adds the rollup of an hour to the slot of the region that lies in it.
+func (c *checkSum) addHour(region string, hour time.Time, sum *rollup) {
+	end := hour.Add(time.Hour - time.Microsecond)
+	for _, r := range c.regions {
+		if r.key == region {
+			end = end.Add(-r.offset)
+		}
+	}
+	n := c.slot(end) - c.first
+	if n < 0 || n >= int64(len(c.slots)) {
+		return
+	}
+	into := &c.slots[n]
+	into.Results += int(sum.total)
+	into.Failures += int(sum.total - sum.successes)
+	into.SumMS += sum.sumMS
+	if c.histogram == nil {
+		c.histogram = make(histogram)
+	}
+	for bucket, count := range sum.times {
+		c.histogram[bucket] += count
+	}
+}
+
+// queueUptime adds up the rollups of the last 24 hours.
+func (c checkSums) queueUptime(batch *pgx.Batch, now time.Time) {
+	loops := c.loops(func(*checkSum) bool { return true })
+	if len(loops.sums) == 0 {
+		return
+	}
+	batch.Queue(`
+		SELECT k.n, coalesce(sum(u.total), 0)::bigint, coalesce(sum(u.successes), 0)::bigint
+		FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS k (check_id, region, n)
+		JOIN result_rollups AS u ON u.check_id = k.check_id::uuid AND u.region = k.region AND u.hour >= $3
+		GROUP BY 1`, loops.checks, loops.regions, hourOf(now.Add(-24*time.Hour))).
+		Query(func(found pgx.Rows) error {
+			var loop, total, successes int64
+			_, err := pgx.ForEachRow(found, []any{&loop, &total, &successes}, func() error {
+				sum := loops.sums[loop-1]
+				sum.total, sum.successes = sum.total+total, sum.successes+successes
+				return nil
+			})
+			return err
+		})
+}
+
+func (c *checkSum) finish(id uuid.UUID) vigil.CheckSummary {
+	out := vigil.CheckSummary{
+		CheckID: id, Start: c.anchor.Add(time.Duration(c.first) * c.interval), Interval: c.interval, Slots: c.slots,
+		Results: c.total, Successes: c.successes,
+	}
+	const share = 0.95
+	switch {
+	case len(c.times) > 0:
+		slices.Sort(c.times)
+		out.P95MS = new(c.times[int(math.Ceil(share*float64(len(c.times))))-1])
+	case len(c.histogram) > 0:
+		out.P95MS = new(c.histogram.quantiles(share)[0])
+	}
+	return out
+}

@@ -1,0 +1,41 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/uptrace/bun"
+
+	"vigil"
+)
+
+// hourlyBytes is an SQL expression of a check c: vigil.Check.HourlyBytes of an enabled one.
+const hourlyBytes = `3600000.0 / c.interval_ms * cardinality(c.regions) * (
+	SELECT coalesce(sum(coalesce((m.config->>'max_bytes')::float8, ?)), 0) FROM (
+		SELECT c.type AS type, c.config AS config
+		UNION ALL
+		SELECT step->>'type', step->'config' FROM jsonb_array_elements(
+			CASE WHEN c.type = 'multistep' AND jsonb_typeof(c.config->'steps') = 'array' THEN c.config->'steps' ELSE '[]' END) AS step
+	) AS m WHERE m.type = 'throughput')`
+
+// checkThroughput returns a CodePlanLimit error when the check would raise what the
+// throughput checks of the organization move in an hour above the budget of its plan. The
+// organization must be locked.
+func checkThroughput(ctx context.Context, tx bun.Tx, c *vigil.Check, plan vigil.Plan) error {
+	moves := c.HourlyBytes()
+	if plan.ThroughputBytesPerHour == vigil.Unlimited || moves == 0 {
+		return nil
+	}
+	var used float64
+	err := tx.NewRaw("SELECT coalesce(sum("+hourlyBytes+"), 0) FROM checks AS c WHERE c.org_id = ? AND c.enabled AND c.id <> ?"+
+		" AND c.type IN ('throughput', 'multistep')", vigil.DefaultThroughputBytes, c.OrgID, c.ID).Scan(ctx, &used)
+	if err != nil {
+		return fmt.Errorf("sum the bytes of throughput checks: %w", err)
+	}
+	if used+moves <= float64(plan.ThroughputBytesPerHour)+1 { // the sum adds fractions
+		return nil
+	}
+	return planLimit(plan.Tier, plan.ThroughputBytesPerHour, used, moves,
+		"The check may move %.0f bytes an hour, and the organization's throughput checks already move up to %.0f of the %d that the %s plan allows. "+
+			"Lower max_bytes, choose a longer interval or fewer regions, or change the plan.")
+}

@@ -1,0 +1,66 @@
+package storage_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"vigil"
+)
+
+func TestThroughputBudget(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	org, _ := newOrg(t, s)
+	const tenMiB = 10 << 20
+	plan := vigil.Plan{Tier: vigil.TierFree, ThroughputBytesPerHour: 3 * 60 * tenMiB} // three measurements of 10 MiB a minute
+	measuring := func(kind vigil.CheckType, config string) vigil.Check {
+		c := draft(org.ID, newark)
+		c.Type, c.Config, c.Interval = kind, json.RawMessage(config), time.Minute
+		return c
+	}
+	create := func(c vigil.Check) (vigil.Check, error) {
+		return s.CreateCheck(t.Context(), c, plan, vigil.Allowance{})
+	}
+	const steps = `{"steps":[{"name":"a","type":"throughput","config":{"url":"http://a.example/","max_bytes":10485760}},` +
+		`{"name":"b","type":"http","config":{"url":"http://a.example/"}}]}`
+	first, err := create(measuring(vigil.TypeThroughput, `{"url":"http://a.example/"}`)) // 10 MiB by default
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := create(measuring(vigil.TypeMultistep, steps)); err != nil {
+		t.Fatal(err)
+	}
+	_, err = create(measuring(vigil.TypeThroughput, `{"url":"http://a.example/","max_bytes":10485761}`))
+	wantCode(t, err, vigil.CodePlanLimit)
+	small, err := create(measuring(vigil.TypeThroughput, `{"url":"http://a.example/","max_bytes":10485760}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := create(draft(org.ID, newark)); err != nil {
+		t.Errorf("a check that measures nothing: %v", err)
+	}
+	change := func(id vigil.Check, edit func(*vigil.Check)) error {
+		_, err := s.UpdateCheck(t.Context(), org.ID, id.ID, plan, func(c *vigil.Check) error { edit(c); return nil })
+		return err
+	}
+	wantCode(t, change(small, func(c *vigil.Check) { c.Interval = 30 * time.Second }), vigil.CodePlanLimit)
+	wantCode(t, change(small, func(c *vigil.Check) { c.Regions = []string{newark, frankfurt} }), vigil.CodePlanLimit)
+	if err := change(first, func(c *vigil.Check) { c.Enabled = false }); err != nil {
+		t.Errorf("a check that stops: %v", err)
+	}
+	if err := change(small, func(c *vigil.Check) { c.Interval = 30 * time.Second }); err != nil {
+		t.Errorf("within what another one left: %v", err)
+	}
+	wantCode(t, change(first, func(c *vigil.Check) { c.Enabled = true }), vigil.CodePlanLimit)
+	other, _ := newOrg(t, s)
+	free := measuring(vigil.TypeThroughput, `{"url":"http://a.example/"}`)
+	free.OrgID = other.ID
+	if _, err := create(free); err != nil {
+		t.Errorf("another organization: %v", err)
+	}
+	plan.ThroughputBytesPerHour = vigil.Unlimited
+	if err := change(first, func(c *vigil.Check) { c.Enabled = true }); err != nil {
+		t.Errorf("without a limit: %v", err)
+	}
+}

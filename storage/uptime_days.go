@@ -1,0 +1,74 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"vigil"
+)
+
+// UptimeDays sums the results of a check of the organization for each of the last days
+// (UTC), newest first; today is the first. The numbers are those of Uptime, without
+// response times. An unknown check is a CodeNotFound error.
+func (s *Store) UptimeDays(ctx context.Context, orgID, checkID uuid.UUID, days int) ([]vigil.UptimeDay, error) {
+	now := s.instant()
+	today := dayOf(now)
+	list := make([]vigil.UptimeDay, days)
+	for i := range list {
+		list[i].Day = startOf(today - int64(i))
+	}
+	err := s.uptimeDays(ctx, orgID, window{check: checkID, from: startOf(today - int64(days) + 1), to: now}, list)
+	return list, wrap("sum uptime by day", err)
+}
+
+// uptimeDays adds to the days of a window, which are in list, newest first.
+func (s *Store) uptimeDays(ctx context.Context, orgID uuid.UUID, w window, list []vigil.UptimeDay) error {
+	tx, err := s.pool.BeginTx(ctx, pgx.TxOptions{BeginQuery: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" + s.localLimits()})
+	if err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	defer func() {
+		_ = tx.Rollback(context.WithoutCancel(ctx)) // the transaction is read-only
+	}()
+	loops, gaps, err := readMissed(ctx, tx, orgID, w)
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		from := list[i].Day
+		to := from.Add(day)
+		for j := range loops {
+			list[i].Missed += loops[j].missedBetween(from, to, w.to)
+		}
+		for _, g := range gaps {
+			list[i].Missed += g.gap.countBetween(from, earlier(to, w.to))
+		}
+	}
+	found, err := tx.Query(ctx, `
+		SELECT floor(extract(epoch FROM hour) / 86400)::bigint, sum(total)::bigint, sum(successes)::bigint
+		FROM result_rollups WHERE check_id = $1 AND hour >= $2 AND hour < $3 GROUP BY 1`, w.check, w.from, w.to)
+	if err != nil {
+		return fmt.Errorf("sum rollups: %w", err)
+	}
+	var n, total, successes int64
+	_, err = pgx.ForEachRow(found, []any{&n, &total, &successes}, func() error {
+		one := &list[dayOf(w.to)-n]
+		one.Total, one.Successful, one.Failed = total, successes, total-successes
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("sum rollups: %w", err)
+	}
+	return nil
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
