@@ -56,9 +56,10 @@ type watchFixture struct {
 	// noChanges makes a poll return tombstones only.
 	noChanges bool
 
-	voted    time.Time           // slot of the stored vote
-	restored bool                // revisions can be raised
-	raised   []vigil.RestoreSign // why revisions were raised
+	voted      time.Time           // slot of the stored vote
+	votedFires bool                // a rule fires in it
+	restored   bool                // revisions can be raised
+	raised     []vigil.RestoreSign // why revisions were raised
 
 	written         []vigil.ResultRow
 	polls           []poll // reads of many definitions
@@ -272,10 +273,10 @@ func (w *watchFixture) Write(_ context.Context, row vigil.ResultRow) (vigil.Stor
 	return vigil.StoredResult{Result: row.Result, Inserted: true, Previous: previous}, nil
 }
 
-func (w *watchFixture) LastVoteSlot(context.Context, uuid.UUID, string) (time.Time, error) {
+func (w *watchFixture) LastVote(context.Context, uuid.UUID, string) (time.Time, bool, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.voted, w.voteErr
+	return w.voted, w.votedFires, w.voteErr
 }
 
 func (w *watchFixture) RaiseRevision(_ context.Context, id uuid.UUID, seen int64, why vigil.RestoreSign) (int64, error) {

@@ -32,6 +32,38 @@ func TestRebuild(t *testing.T) {
 		})
 	})
 
+	succeeds := func(context.Context) vigil.Observation { return vigil.Observation{Success: true} }
+	for name, test := range map[string]struct {
+		voted   time.Duration // slot of the stored vote since the start of the schedule
+		fires   bool          // in the stored vote
+		observe func(context.Context) vigil.Observation
+		want    bool
+	}{
+		"KnowsThatItsVoteIsStored":            {time.Second, false, succeeds, true},
+		"ReportsWhenTheStoredVoteFires":       {time.Second, true, succeeds, false},
+		"ReportsWhenTheStoredVoteIsOutOfDate": {time.Second, false, fails, false},
+		"ReportsWhenTheVoteIsOfTheTimeBefore": {-time.Second, false, succeeds, false},
+		"ReportsWhenThereIsNoVote":            {0, false, succeeds, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWatchFixture(t)
+				def := w.define(firing(vigil.Condition{FailureThreshold: 1}))
+				w.rows = append(w.rows, vigil.Result{
+					CheckID: def.Check.ID, Region: region, Slot: def.Starts[region], Observation: vigil.Observation{Success: true},
+				})
+				if test.voted != 0 {
+					w.voted, w.votedFires = def.Starts[region].Add(test.voted), test.fires
+				}
+				w.observe = test.observe
+				if got := w.must(w.watch(turnOf(def, vigil.State{}))).Voted; got != test.want {
+					t.Errorf("voted %v, want %v", got, test.want)
+				}
+			})
+		})
+	}
+
 	t.Run("KnowsTheSlotOfTheAnswerBeforeItsRows", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {

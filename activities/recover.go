@@ -35,7 +35,9 @@ func (t *turnRun) recover(ctx context.Context) error {
 			return fmt.Errorf("rebuild the state: %w", err)
 		}
 		t.behind = t.firingChanged()
-		return nil
+		slot, fires, err := t.lastVote(ctx)
+		t.calmVote = !slot.IsZero() && !slot.Before(schedule.Start) && !fires
+		return err
 	}
 	return t.catchUp(ctx, e)
 }

@@ -13,8 +13,9 @@ import (
 // restoreStore answers what a turn asks when Postgres and the loop do not agree, and
 // raises revisions that a restored Postgres has forgotten.
 type restoreStore interface {
-	// LastVoteSlot returns the slot of the region's stored vote, zero when there is none.
-	LastVoteSlot(ctx context.Context, checkID uuid.UUID, region string) (time.Time, error)
+	// LastVote returns the slot of the region's stored vote, zero when there is none, and
+	// whether a rule fires in it.
+	LastVote(ctx context.Context, checkID uuid.UUID, region string) (slot time.Time, fires bool, err error)
 	// RaiseRevision makes the revision of a check newer than seen, unless it is, and
 	// returns it. The loops get it like that of an edit. An unknown check has none: 0.
 	RaiseRevision(ctx context.Context, checkID uuid.UUID, seen int64, why vigil.RestoreSign) (int64, error)
@@ -55,7 +56,7 @@ func (t *turnRun) include(ctx context.Context, e *entry, stored vigil.StoredResu
 // reset. Their votes are not reported a second time, since each would open the incident
 // of an episode that is over.
 func (t *turnRun) catchUp(ctx context.Context, e *entry) error {
-	voted, err := t.lastVote(ctx)
+	voted, _, err := t.lastVote(ctx)
 	if err != nil {
 		return err
 	}
@@ -87,16 +88,17 @@ func (t *turnRun) catchUp(ctx context.Context, e *entry) error {
 	return t.raise(ctx, e, vigil.TemporalOlder)
 }
 
-// lastVote returns the slot of the stored vote; zero without a restoreStore.
-func (t *turnRun) lastVote(ctx context.Context) (time.Time, error) {
+// lastVote returns the slot of the stored vote, and whether a rule fires in it; zero
+// without a restoreStore.
+func (t *turnRun) lastVote(ctx context.Context) (slot time.Time, fires bool, err error) {
 	if t.Restores == nil {
-		return time.Time{}, nil
+		return time.Time{}, false, nil
 	}
-	voted, err := t.Restores.LastVoteSlot(ctx, t.turn.CheckID, t.turn.Region)
+	slot, fires, err = t.Restores.LastVote(ctx, t.turn.CheckID, t.turn.Region)
 	if err != nil {
-		return voted, fmt.Errorf("read the last vote: %w", err)
+		return slot, false, fmt.Errorf("read the last vote: %w", err)
 	}
-	return voted, nil
+	return slot, fires, nil
 }
 
 // raise makes the stored revision newer than any that the loop and the catalogue know,

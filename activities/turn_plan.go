@@ -55,6 +55,7 @@ func (t *turnRun) end(reason End, e *entry, schedule vigil.Schedule) *TurnResult
 		return out
 	}
 	out.Restarted = t.revote || t.turn.State.Slot.Before(schedule.Start) && !t.state.Slot.Before(schedule.Start)
+	out.Voted = t.calmVote && !t.revote && len(t.state.Firing) == 0
 	out.Span, out.Reason = t.nextSpan(reason, e, schedule)
 	out.Next = schedule.Due(t.state.Slot, t.Now())
 	out.Until = out.Next.Add(time.Duration(out.Span-1) * schedule.Interval)

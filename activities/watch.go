@@ -66,6 +66,9 @@ type TurnResult struct {
 	// Restarted: State includes the first result of a new schedule, for example after
 	// the check was enabled again. The region's earlier vote does not count any more.
 	Restarted bool `json:"anew,omitempty"`
+	// Voted: no rule fires, and the stored vote of the region says so too. A new loop,
+	// such as one of many whose workflows Temporal has lost, need not report it again.
+	Voted bool `json:"voted,omitempty"`
 }
 
 // ErrSuperseded is the error of a turn that a newer turn of the same loop replaced.
@@ -209,6 +212,7 @@ type turnRun struct {
 	// not the stored one, and the turn ends to have another reported.
 	reported vigil.State
 	revote   bool
+	calmVote bool // the loop is new, and no rule fires in the stored vote
 	lock     *turnLock
 	stop     <-chan struct{}
 }

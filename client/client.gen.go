@@ -1222,6 +1222,33 @@ func (e LoopState) Valid() bool {
 	}
 }
 
+// Defines values for LoopTurnReason.
+const (
+	Budget    LoopTurnReason = "budget"
+	EverySlot LoopTurnReason = "every_slot"
+	Growing   LoopTurnReason = "growing"
+	Kept      LoopTurnReason = "kept"
+	Window    LoopTurnReason = "window"
+)
+
+// Valid indicates whether the value is a known member of the LoopTurnReason enum.
+func (e LoopTurnReason) Valid() bool {
+	switch e {
+	case Budget:
+		return true
+	case EverySlot:
+		return true
+	case Growing:
+		return true
+	case Kept:
+		return true
+	case Window:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for NewKeyScopes.
 const (
 	NewKeyScopesAdmin   NewKeyScopes = "admin"
@@ -3125,7 +3152,13 @@ type Loop struct {
 	State LoopState `json:"state"`
 
 	// Streak Failures in a row up to the last slot; null while the workflow does not answer.
-	Streak     *int64 `json:"streak"`
+	Streak *int64 `json:"streak"`
+
+	// TurnReason Why it is that many; null while the workflow does not answer. every_slot: the worker starts an activity for each result. growing: the check is new or something about it changed, and the number doubles with every activity. budget: the worker keeps within its budget of activities a second. window: as many as fit into the longest time that one activity may cover. kept: the activity before was interrupted, and the number stays.
+	TurnReason *LoopTurnReason `json:"turn_reason"`
+
+	// TurnSlots How many results one activity of the workflow makes at the moment; null before the first result.
+	TurnSlots  *int64 `json:"turn_slots"`
 	WorkflowId string `json:"workflow_id"`
 }
 
@@ -3137,6 +3170,9 @@ type LoopSource string
 
 // LoopState Whether the loop runs, and whether it has the check's latest change.
 type LoopState string
+
+// LoopTurnReason Why it is that many; null while the workflow does not answer. every_slot: the worker starts an activity for each result. growing: the check is new or something about it changed, and the number doubles with every activity. budget: the worker keeps within its budget of activities a second. window: as many as fit into the longest time that one activity may cover. kept: the activity before was interrupted, and the number stays.
+type LoopTurnReason string
 
 // LoopList defines model for LoopList.
 type LoopList struct {
@@ -3789,6 +3825,9 @@ type ResultList struct {
 type RunMetadata struct {
 	// Test The run was requested, and its result is not stored.
 	Test *bool `json:"test,omitempty"`
+
+	// Unavailable No worker of the region took the run.
+	Unavailable *bool `json:"unavailable,omitempty"`
 }
 
 // SMTPServer defines model for SMTPServer.
@@ -4131,6 +4170,20 @@ type Trigger struct {
 
 	// Result The result that made the rule fire; null when it is not known any more.
 	Result *Result `json:"result"`
+}
+
+// TryRequest defines model for TryRequest.
+type TryRequest struct {
+	// Config What is probed; its members depend on the type.
+	Config map[string]interface{} `json:"config"`
+
+	// Regions Keys or aliases of the regions that probe; without it, the default region.
+	Regions *[]string `json:"regions,omitempty"`
+
+	// Type How the target is probed.
+	//
+	// Examples: https
+	Type string `json:"type"`
 }
 
 // Uptime defines model for Uptime.
@@ -4756,6 +4809,9 @@ type CreateCheckJSONRequestBody = CheckCreate
 
 // ChangeChecksJSONRequestBody defines body for ChangeChecks for application/json ContentType.
 type ChangeChecksJSONRequestBody = CheckBulkRequest
+
+// TryCheckJSONRequestBody defines body for TryCheck for application/json ContentType.
+type TryCheckJSONRequestBody = TryRequest
 
 // UpdateCheckJSONRequestBody defines body for UpdateCheck for application/json ContentType.
 type UpdateCheckJSONRequestBody = CheckUpdate
@@ -8164,6 +8220,24 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/checks/bulk (the `ChangeChecks` operationId).
 	ChangeChecks(ctx context.Context, body ChangeChecksJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// TryCheckWithBody Try a config without saving it
+	//
+	// Probes once from each region and answers with the results, in the order of the regions. Nothing is stored: the results have no check, and `test: true` in their metadata. A region whose worker does not answer has a result that says so, with `unavailable: true`. An organization may try 60 configs a minute, and each region counts as a running test.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/checks/try (the `TryCheck` operationId).
+	TryCheckWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// TryCheck Try a config without saving it
+	//
+	// Probes once from each region and answers with the results, in the order of the regions. Nothing is stored: the results have no check, and `test: true` in their metadata. A region whose worker does not answer has a result that says so, with `unavailable: true`. An organization may try 60 configs a minute, and each region counts as a running test.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/checks/try (the `TryCheck` operationId).
+	TryCheck(ctx context.Context, body TryCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// DeleteCheck Delete a check and everything that belongs to it
 	//
 	// Corresponds with DELETE /v1/checks/{id} (the `DeleteCheck` operationId).
@@ -9067,6 +9141,44 @@ func (c *Client) ChangeChecksWithBody(ctx context.Context, contentType string, b
 // Corresponds with POST /v1/checks/bulk (the `ChangeChecks` operationId).
 func (c *Client) ChangeChecks(ctx context.Context, body ChangeChecksJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewChangeChecksRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// TryCheckWithBody Try a config without saving it
+//
+// Probes once from each region and answers with the results, in the order of the regions. Nothing is stored: the results have no check, and `test: true` in their metadata. A region whose worker does not answer has a result that says so, with `unavailable: true`. An organization may try 60 configs a minute, and each region counts as a running test.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/checks/try (the `TryCheck` operationId).
+func (c *Client) TryCheckWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewTryCheckRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// TryCheck Try a config without saving it
+//
+// Probes once from each region and answers with the results, in the order of the regions. Nothing is stored: the results have no check, and `test: true` in their metadata. A region whose worker does not answer has a result that says so, with `unavailable: true`. An organization may try 60 configs a minute, and each region counts as a running test.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/checks/try (the `TryCheck` operationId).
+func (c *Client) TryCheck(ctx context.Context, body TryCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewTryCheckRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -10928,6 +11040,46 @@ func NewChangeChecksRequestWithBody(server string, contentType string, body io.R
 	}
 
 	operationPath := fmt.Sprintf("/v1/checks/bulk")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewTryCheckRequest calls the generic TryCheck builder with application/json body
+func NewTryCheckRequest(server string, body TryCheckJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewTryCheckRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewTryCheckRequestWithBody constructs an http.Request for the TryCheck method, with any body, and a specified content type
+func NewTryCheckRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/checks/try")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -13345,6 +13497,24 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/checks/bulk (the `ChangeChecks` operationId).
 	ChangeChecksWithResponse(ctx context.Context, body ChangeChecksJSONRequestBody, reqEditors ...RequestEditorFn) (*ChangeChecksResponse, error)
+
+	// TryCheckWithBodyWithResponse Try a config without saving it
+	//
+	// Probes once from each region and answers with the results, in the order of the regions. Nothing is stored: the results have no check, and `test: true` in their metadata. A region whose worker does not answer has a result that says so, with `unavailable: true`. An organization may try 60 configs a minute, and each region counts as a running test.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/checks/try (the `TryCheck` operationId).
+	TryCheckWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*TryCheckResponse, error)
+
+	// TryCheckWithResponse Try a config without saving it
+	//
+	// Probes once from each region and answers with the results, in the order of the regions. Nothing is stored: the results have no check, and `test: true` in their metadata. A region whose worker does not answer has a result that says so, with `unavailable: true`. An organization may try 60 configs a minute, and each region counts as a running test.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/checks/try (the `TryCheck` operationId).
+	TryCheckWithResponse(ctx context.Context, body TryCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*TryCheckResponse, error)
 
 	// DeleteCheckWithResponse Delete a check and everything that belongs to it
 	//
@@ -15819,6 +15989,119 @@ func (r ChangeChecksResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ChangeChecksResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// TryCheckResponse200Headers the declared response headers of an HTTP 200 response for TryCheck
+type TryCheckResponse200Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// TryCheckResponse429Headers the declared response headers of an HTTP 429 response for TryCheck
+type TryCheckResponse429Headers struct {
+	RetryAfter *int
+}
+
+// TryCheckResponse503Headers the declared response headers of an HTTP 503 response for TryCheck
+type TryCheckResponse503Headers struct {
+	RetryAfter *int
+}
+
+type TryCheckResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ResultList
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *RequestEntityTooLarge
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *ServiceUnavailable
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *TryCheckResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *TryCheckResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *TryCheckResponse503Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r TryCheckResponse) GetJSON200() *ResultList {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r TryCheckResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r TryCheckResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r TryCheckResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON413 returns the response for an HTTP 413 `application/json` response
+func (r TryCheckResponse) GetJSON413() *RequestEntityTooLarge {
+	return r.JSON413
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r TryCheckResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r TryCheckResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r TryCheckResponse) GetJSON503() *ServiceUnavailable {
+	return r.JSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r TryCheckResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r TryCheckResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r TryCheckResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r TryCheckResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -19650,6 +19933,36 @@ func (c *ClientWithResponses) ChangeChecksWithResponse(ctx context.Context, body
 	return ParseChangeChecksResponse(rsp)
 }
 
+// TryCheckWithBodyWithResponse Try a config without saving it
+//
+// Probes once from each region and answers with the results, in the order of the regions. Nothing is stored: the results have no check, and `test: true` in their metadata. A region whose worker does not answer has a result that says so, with `unavailable: true`. An organization may try 60 configs a minute, and each region counts as a running test.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/checks/try (the `TryCheck` operationId).
+func (c *ClientWithResponses) TryCheckWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*TryCheckResponse, error) {
+	rsp, err := c.TryCheckWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseTryCheckResponse(rsp)
+}
+
+// TryCheckWithResponse Try a config without saving it
+//
+// Probes once from each region and answers with the results, in the order of the regions. Nothing is stored: the results have no check, and `test: true` in their metadata. A region whose worker does not answer has a result that says so, with `unavailable: true`. An organization may try 60 configs a minute, and each region counts as a running test.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/checks/try (the `TryCheck` operationId).
+func (c *ClientWithResponses) TryCheckWithResponse(ctx context.Context, body TryCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*TryCheckResponse, error) {
+	rsp, err := c.TryCheck(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseTryCheckResponse(rsp)
+}
+
 // DeleteCheckWithResponse Delete a check and everything that belongs to it
 //
 // Returns a wrapper object for the known response body format(s).
@@ -22364,6 +22677,128 @@ func ParseChangeChecksResponse(rsp *http.Response) (*ChangeChecksResponse, error
 		response.Headers429 = &headers
 	case rsp.StatusCode == 503:
 		var headers ChangeChecksResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers503 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseTryCheckResponse parses an HTTP response from a TryCheckWithResponse call
+func ParseTryCheckResponse(rsp *http.Response) (*TryCheckResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &TryCheckResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ResultList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest RequestEntityTooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ServiceUnavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers TryCheckResponse200Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers TryCheckResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers TryCheckResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {

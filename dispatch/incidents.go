@@ -3,6 +3,7 @@ package dispatch
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/google/uuid"
@@ -34,11 +35,12 @@ type incidentStore interface {
 type Incidents struct {
 	temporal client.Client
 	store    incidentStore
+	log      *slog.Logger
 }
 
 // NewIncidents returns Incidents that use the client.
-func NewIncidents(temporal client.Client, store incidentStore) *Incidents {
-	return &Incidents{temporal: temporal, store: store}
+func NewIncidents(temporal client.Client, store incidentStore, log *slog.Logger) *Incidents {
+	return &Incidents{temporal: temporal, store: store, log: log}
 }
 
 // Acknowledge records who takes care of an incident and returns it after the change.

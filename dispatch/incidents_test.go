@@ -4,6 +4,7 @@ package dispatch_test
 
 import (
 	"net/http"
+	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -88,8 +89,11 @@ func TestIncidents(t *testing.T) {
 	}
 
 	// 64 votes of an episode at once, repeatedly: each episode is one incident.
-	rounds := 200
-	if testing.Short() {
+	rounds := 40
+	switch {
+	case os.Getenv("VIGIL_DRILL") == "full":
+		rounds = 200
+	case testing.Short():
 		rounds = 10
 	}
 	race(p, rounds, fra, ewr)

@@ -30,6 +30,20 @@ func (l *Loops) Lost(ctx context.Context, loop vigil.Loop) (bool, error) {
 	}
 }
 
+// WarnPaused logs what an operator has paused of the workflow of an incident or of
+// deliveries, by its ID. A workflow that does not run has nothing that is paused.
+func (i *Incidents) WarnPaused(ctx context.Context, id string) error {
+	described, err := i.temporal.DescribeWorkflowExecution(ctx, id, "")
+	if isNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return wrapIncident("describe", err)
+	}
+	logPaused(ctx, i.log, id, described)
+	return nil
+}
+
 // logPaused logs that an operator has paused a workflow or an activity of it: nothing else
 // says why it does not go on, and only an operator can unpause it.
 func logPaused(ctx context.Context, log *slog.Logger, id string, described *workflowservice.DescribeWorkflowExecutionResponse) {

@@ -1,6 +1,8 @@
 package e2e_test
 
 import (
+	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -8,10 +10,17 @@ import (
 
 // TestDrillTemporalLost drops the databases of Temporal under loops that probe. The
 // sentinel is not known to the new store, so all loops are started at once instead of
-// each when it is overdue.
+// each when it is overdue. VIGIL_DRILL_LOOPS is the number of loops of the long form, up
+// to 10,000.
 func TestDrillTemporalLost(t *testing.T) { // not parallel: it measures lateness
 	d := pick(drill{checks: 200, interval: 10 * time.Second}, drill{checks: 1000, interval: 20 * time.Second})
-	bound := 15 * time.Second // for 1,000 loops
+	bound, patience := 15*time.Second, 2*waitLimit // for up to 1,000 loops
+	if n, err := strconv.Atoi(os.Getenv("VIGIL_DRILL_LOOPS")); err == nil && full() {
+		d = drill{checks: n, interval: time.Minute}
+		if n > 1000 {
+			bound, patience = 2*time.Minute, 5*time.Minute // for up to 10,000
+		}
+	}
 	site := newSwitchable(t)
 	s := newCluster(t)
 	s.seed(site.URL, d.checks, d.interval)
@@ -27,11 +36,11 @@ func TestDrillTemporalLost(t *testing.T) { // not parallel: it measures lateness
 	back := time.Now()
 	eventually(t, "the loss is noticed", func() bool { return s.number("SELECT generation FROM temporal_generation") == 2 })
 	noticed := time.Since(back)
-	eventuallyWithin(t, 2*waitLimit, "all loops are started", func() bool {
+	eventuallyWithin(t, patience, "all loops are started", func() bool {
 		return s.number("SELECT count(*) FROM check_regions WHERE generation < 2") == 0
 	})
 	started := time.Since(back)
-	eventuallyWithin(t, 2*waitLimit, "every loop probes again", func() bool {
+	eventuallyWithin(t, patience, "every loop probes again", func() bool {
 		return s.number("SELECT count(*) FROM check_regions WHERE last_scheduled < $1", back.Add(d.interval)) == 0
 	})
 	l := s.audit(time.Now())

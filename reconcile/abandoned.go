@@ -9,6 +9,10 @@ import (
 	"vigil"
 )
 
+// abandonedLimit is how many loops of lost workers one pass nudges: more than others, since
+// a region without them is silent, and how many at a time bounds the load.
+const abandonedLimit = 2000
+
 // abandonedLoops nudges the loops of workers that no longer renew their lease, at
 // once: their turns would otherwise end only at their timeouts.
 type abandonedLoops struct {
@@ -36,7 +40,7 @@ func (a *abandonedLoops) repair(ctx context.Context, w work) error {
 	if err != nil {
 		return err
 	}
-	left := passLimit
+	left := abandonedLimit
 	for _, lease := range silent {
 		if _, served := live[lease.Region]; !served {
 			continue

@@ -122,7 +122,7 @@ func TestTakeoverUnderLoad(t *testing.T) {
 		"Healthy":             {&slowStore{}, 400, 3 * time.Second, 7 * time.Second},
 		"WhileApplyingIsSlow": {&slowStore{lagging: 5 * time.Second}, 400, 3 * time.Second, 7 * time.Second},
 		"WhilePurging":        {&slowStore{stones: 20, purging: time.Second}, 400, 3 * time.Second, 7 * time.Second},
-		// 200 with a parallelism of 8 take 5 s per pass.
+		// 800 with a parallelism of 8 take 20 s.
 		"WhileNudgesAreSlow": {&slowStore{marking: 200 * time.Millisecond}, 800, 22 * time.Second, 30 * time.Second},
 		// The reading of the leases may be older than what was done about them.
 		"WhileReadingIsSlow": {&slowStore{reading: 1900 * time.Millisecond}, 400, 5 * time.Second, 10 * time.Second},

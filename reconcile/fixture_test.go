@@ -174,6 +174,8 @@ func (w *workflows) Revive(ctx context.Context, _, checkID uuid.UUID, _, _ strin
 	return w.call(ctx, "revive", checkID)
 }
 
+func (*workflows) WarnPaused(context.Context, string) error { return nil }
+
 func (w *workflows) Send(ctx context.Context, delivery vigil.PendingDelivery) error {
 	return w.call(ctx, "send", delivery.CheckID)
 }

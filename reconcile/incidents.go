@@ -16,6 +16,7 @@ type incidents interface {
 	Refresh(ctx context.Context, checkID uuid.UUID) error
 	Revive(ctx context.Context, orgID, checkID uuid.UUID, name, target string) error
 	Send(ctx context.Context, delivery vigil.PendingDelivery) error
+	WarnPaused(ctx context.Context, workflowID string) error
 }
 
 // incidentStore is what the sweep reads and marks of incidents and deliveries.
@@ -74,7 +75,9 @@ func (r *incidentRepair) reviveIncidents(ctx context.Context, w work) error {
 		list[i] = repair{check: incident.CheckID, kind: kindIncident, id: incident.ID.String()}
 		list[i].inTurn(
 			func(ctx context.Context) error {
-				return r.incidents.Revive(ctx, incident.OrgID, incident.CheckID, incident.Title, "")
+				return r.wake(ctx, vigil.IncidentWorkflowID(incident.CheckID), func(ctx context.Context) error {
+					return r.incidents.Revive(ctx, incident.OrgID, incident.CheckID, incident.Title, "")
+				})
 			},
 			func(ctx context.Context, lease vigil.SweepLease) error {
 				return r.store.MarkIncidentSwept(ctx, lease, incident.ID, r.now())
@@ -94,7 +97,9 @@ func (r *incidentRepair) handleVotes(ctx context.Context, w work) error {
 		list[i] = ofRegion(kindVote, vote.CheckID, vote.Region)
 		list[i].inTurn(
 			func(ctx context.Context) error {
-				return r.incidents.Revive(ctx, vote.OrgID, vote.CheckID, vote.CheckName, vote.Target)
+				return r.wake(ctx, vigil.IncidentWorkflowID(vote.CheckID), func(ctx context.Context) error {
+					return r.incidents.Revive(ctx, vote.OrgID, vote.CheckID, vote.CheckName, vote.Target)
+				})
 			},
 			func(ctx context.Context, lease vigil.SweepLease) error {
 				return r.store.MarkVoteSwept(ctx, lease, vote, r.now())
@@ -129,12 +134,25 @@ func (r *incidentRepair) sendDeliveries(ctx context.Context, w work) error {
 	for i, delivery := range deliveries {
 		list[i] = ofDelivery(kindDelivery, delivery)
 		list[i].inTurn(
-			func(ctx context.Context) error { return r.incidents.Send(ctx, delivery) },
+			func(ctx context.Context) error {
+				return r.wake(ctx, vigil.DeliveryWorkflowID(delivery.IncidentID, delivery.ChannelID), func(ctx context.Context) error {
+					return r.incidents.Send(ctx, delivery)
+				})
+			},
 			func(ctx context.Context, lease vigil.SweepLease) error {
 				return r.store.MarkDeliverySwept(ctx, lease, delivery, r.now())
 			})
 	}
 	return r.repairs.run(ctx, w, nudgeParallelism, list)
+}
+
+// wake signals a workflow that made no progress, and has logged what an operator has
+// paused of it: no signal makes that go on.
+func (r *incidentRepair) wake(ctx context.Context, workflowID string, signal func(context.Context) error) error {
+	if err := signal(ctx); err != nil {
+		return err
+	}
+	return r.incidents.WarnPaused(ctx, workflowID)
 }
 
 // inTurn makes the repair an action and then the mark that it was done. The mark also

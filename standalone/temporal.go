@@ -120,7 +120,12 @@ func (t *Temporal) prepare(ctx context.Context, opts TemporalOptions, stores sto
 	go t.keepClaim(held, conn, opts.DSN, stores.store.DatabaseName)
 	var schemas errgroup.Group
 	schemas.Go(func() error { return migrate(stores.store, storeSchema, t.log) })
-	schemas.Go(func() error { return migrate(stores.visibility, visibilitySchema, t.log) })
+	schemas.Go(func() error {
+		if err := migrate(stores.visibility, visibilitySchema, t.log); err != nil {
+			return err
+		}
+		return dropEmptyEntries(ctx, opts.DSN, stores.visibility.DatabaseName)
+	})
 	if err := schemas.Wait(); err != nil {
 		return err
 	}

@@ -3,14 +3,10 @@
 package standalone
 
 import (
-	"context"
 	"net"
 	"slices"
 	"time"
 
-	"github.com/iancoleman/strcase"
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/jmoiron/sqlx"
 	"go.temporal.io/server/chasm/lib/activity"
 	temporalcluster "go.temporal.io/server/common/cluster"
@@ -39,6 +35,9 @@ const (
 	// schedulerWorkers are the tasks of each kind of queue that are processed at a time.
 	schedulerWorkers = storeConns
 
+	// shardWrites is how many writes of a history shard are under way at a time.
+	shardWrites = 8
+
 	// unlimited is a rate that is never reached: the limits protect tenants of a
 	// shared cluster from each other, and here there is one.
 	unlimited = 1_000_000
@@ -66,28 +65,6 @@ func newStores(dsn string) (stores, error) {
 	}
 	store, visibility := TemporalDatabases(parsed.Database)
 	return stores{store: at(store, storeConns), visibility: at(visibility, visibilityConns)}, nil
-}
-
-// connect opens a pool the way Temporal's own plugin does: columns are the field
-// names in snake case, and a duration is a number of nanoseconds.
-func connect(parsed *pgx.ConnConfig, database string, conns int) (*sqlx.DB, error) {
-	config := parsed.Copy()
-	config.Database = database
-	db := sqlx.NewDb(stdlib.OpenDB(*config, stdlib.OptionAfterConnect(func(_ context.Context, conn *pgx.Conn) error {
-		conn.TypeMap().RegisterDefaultPgType(time.Duration(0), "int8")
-		conn.TypeMap().RegisterDefaultPgType((*time.Duration)(nil), "int8")
-		return nil
-	})), "pgx")
-	if err := db.Ping(); err != nil {
-		_ = db.Close()
-		return nil, unreachable(config, err)
-	}
-	db.SetMaxOpenConns(conns)
-	db.SetMaxIdleConns(conns)
-	db.SetConnMaxIdleTime(connIdle)
-	db.SetConnMaxLifetime(time.Hour)
-	db.MapperFunc(strcase.ToSnake)
-	return db, nil
 }
 
 // serverConfig is the static configuration: the frontend where the operator
@@ -171,6 +148,11 @@ func dynamicConfig(loops int) dynamicSettings {
 		dynamicconfig.HistoryCacheBackgroundEvict.Key(): map[string]any{
 			"Enabled": true, "LoopInterval": "30s", "MaxEntryPerCall": 1024,
 		},
+
+		// Writes of a shard wait for the disk together instead of one after the other. The
+		// limit of one is for stores whose concurrent writes conflict; in Postgres they
+		// share the lock of the shard's row.
+		dynamicconfig.ShardIOConcurrency.Key(): shardWrites,
 
 		// Schedules are not used, and the scanner looks for damage that only other
 		// stores can have.

@@ -19,15 +19,16 @@ func (s *Store) ReportLoad(ctx context.Context, worker string, load vigil.Load) 
 }
 
 // OverloadedRegions returns the regions of which half of the workers or more report
-// overload, with the largest lateness of their slots. Leases that were not renewed within
-// silence do not count.
+// overload, with the largest lateness of their slots. Leases that are not live do not
+// count: those that were not renewed within silence, and those of workers whose clocks
+// cannot be used, which do not probe.
 func (s *Store) OverloadedRegions(ctx context.Context, silence time.Duration) (map[string]time.Duration, error) {
 	var rows []struct {
 		Region     string
 		LatenessMS int64 `bun:"lateness_ms"`
 	}
 	err := s.db.NewRaw(`SELECT region, max(lateness_ms) AS lateness_ms FROM worker_leases
-		WHERE renewed_at >= clock_timestamp() - ? * interval '1 millisecond'
+		WHERE `+live+`
 		GROUP BY region HAVING 2 * count(*) FILTER (WHERE overloaded) >= count(*)`, milliseconds(silence)).Scan(ctx, &rows)
 	regions := make(map[string]time.Duration, len(rows))
 	for _, row := range rows {

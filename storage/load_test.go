@@ -46,6 +46,15 @@ func TestOverloadedRegions(t *testing.T) {
 		}
 	}
 	overloaded(map[string]time.Duration{newark: 3 * time.Second}) // one of two workers; in Frankfurt one of three
+	if err := s.ReportLoad(t.Context(), "e", late); err != nil {
+		t.Fatal(err)
+	}
+	overloaded(map[string]time.Duration{newark: 3 * time.Second, singapore: late.Lateness})
+	_, err := s.RenewLease(t.Context(), vigil.Renewal{Worker: "e", Regions: []string{singapore}, ClockDifference: 2 * vigil.ClockLimit})
+	if err != nil {
+		t.Fatal(err)
+	}
+	overloaded(map[string]time.Duration{newark: 3 * time.Second}) // a worker whose clock is wrong does not probe
 	if _, err := s.DB().ExecContext(t.Context(),
 		"UPDATE worker_leases SET renewed_at = renewed_at - interval '2 minutes' WHERE worker = 'a'"); err != nil {
 		t.Fatal(err)

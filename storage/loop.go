@@ -158,10 +158,12 @@ func (s *Store) Lagging(ctx context.Context, shards []int, limit int) ([]vigil.L
 
 // MarkApplied records that Temporal has accepted the desired revision of a loop, as it was
 // read, in the generation of its store that it was read with. An older revision, or an
-// unknown loop, changes nothing.
+// unknown loop, changes nothing. It does not wait for the disk: a mark that a crash of
+// the database loses is made again, when the revision was applied again.
 func (s *Store) MarkApplied(ctx context.Context, loop vigil.Loop) error {
-	_, err := s.db.NewRaw(`UPDATE check_regions SET applied = greatest(applied, ?0), generation = greatest(generation, ?1)
-		WHERE check_id = ?2 AND region = ?3 AND (applied < ?0 OR generation < ?1)`,
+	_, err := s.db.NewRaw(`WITH unawaited AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true) AS setting)
+		UPDATE check_regions SET applied = greatest(applied, ?0), generation = greatest(generation, ?1) FROM unawaited
+		WHERE setting = 'off' AND check_id = ?2 AND region = ?3 AND (applied < ?0 OR generation < ?1)`,
 		loop.Desired, loop.Generation, loop.CheckID, loop.Region).Exec(ctx)
 	return wrap("record an applied revision", err)
 }
@@ -192,11 +194,13 @@ const (
 
 // MarkNudged records a nudge by the database's clock, and doubles the time before the
 // loop counts as overdue again, from 5 s to 10 min. The next stored result of its
-// schedule ends that time. It changes nothing when the lease is of an older fence.
+// schedule ends that time. It changes nothing when the lease is of an older fence. It does
+// not wait for the disk: after a crash of the database the loop may be nudged again.
 func (s *Store) MarkNudged(ctx context.Context, lease vigil.SweepLease, checkID uuid.UUID, region string) error {
-	_, err := s.db.NewRaw(`UPDATE check_regions
-		SET nudged_at = clock_timestamp(), nudge_wait_ms = least(greatest(nudge_wait_ms * 2, ?), ?)
-		WHERE check_id = ? AND region = ? AND ?`,
+	_, err := s.db.NewRaw(`WITH unawaited AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true) AS setting)
+		UPDATE check_regions
+		SET nudged_at = clock_timestamp(), nudge_wait_ms = least(greatest(nudge_wait_ms * 2, ?), ?) FROM unawaited
+		WHERE setting = 'off' AND check_id = ? AND region = ? AND ?`,
 		milliseconds(minNudgeWait), milliseconds(maxNudgeWait), checkID, region, fenced(lease)).Exec(ctx)
 	return wrap("record a nudge", err)
 }

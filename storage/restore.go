@@ -22,14 +22,15 @@ const (
 	streamSkip = 1_000_000
 )
 
-// LastVoteSlot returns the slot of the stored vote of a region, zero when there is none.
-func (s *Store) LastVoteSlot(ctx context.Context, checkID uuid.UUID, region string) (time.Time, error) {
-	var slot time.Time
-	err := s.db.NewRaw("SELECT slot FROM region_votes WHERE check_id = ? AND region = ?", checkID, region).Scan(ctx, &slot)
+// LastVote returns the slot of the stored vote of a region, zero when there is none, and
+// whether a rule fires in it.
+func (s *Store) LastVote(ctx context.Context, checkID uuid.UUID, region string) (slot time.Time, fires bool, err error) {
+	err = s.db.NewRaw("SELECT slot, firing <> '{}' FROM region_votes WHERE check_id = ? AND region = ?", checkID, region).
+		Scan(ctx, &slot, &fires)
 	if isNoRow(err) {
-		return time.Time{}, nil
+		return time.Time{}, false, nil
 	}
-	return slot.UTC(), wrap("read the slot of a vote", err)
+	return slot.UTC(), fires, wrap("read the last vote", err)
 }
 
 // RaiseRevision makes the revision of a check newer than seen, unless it is, and returns

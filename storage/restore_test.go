@@ -62,28 +62,36 @@ func TestRaiseRevision(t *testing.T) {
 	})
 }
 
-func TestLastVoteSlot(t *testing.T) {
+func TestLastVote(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
 	org, _ := newOrg(t, s)
 	c := newCheck(t, s, draft(org.ID, newark))
-	slot := func() time.Time {
+	last := func() (time.Time, bool) {
 		t.Helper()
-		slot, err := s.LastVoteSlot(t.Context(), c.ID, newark)
+		slot, fires, err := s.LastVote(t.Context(), c.ID, newark)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return slot
+		return slot, fires
 	}
-	if got := slot(); !got.IsZero() {
-		t.Errorf("slot %v without a vote", got)
+	if slot, fires := last(); !slot.IsZero() || fires {
+		t.Errorf("slot %v, fires %v without a vote", slot, fires)
 	}
 	want := epoch().Add(time.Minute)
 	if _, err := s.SaveVote(t.Context(), c.ID, vigil.Vote{Region: newark, Revision: 1, Slot: want}); err != nil {
 		t.Fatal(err)
 	}
-	if got := slot(); !got.Equal(want) {
-		t.Errorf("slot %v, want %v", got, want)
+	if slot, fires := last(); !slot.Equal(want) || fires {
+		t.Errorf("slot %v, fires %v, want %v and no rule", slot, fires, want)
+	}
+	want = want.Add(time.Minute)
+	_, err := s.SaveVote(t.Context(), c.ID, vigil.Vote{Region: newark, Revision: 1, Slot: want, Firing: []uuid.UUID{uuid.New()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slot, fires := last(); !slot.Equal(want) || !fires {
+		t.Errorf("slot %v, fires %v, want %v and a rule", slot, fires, want)
 	}
 }
 

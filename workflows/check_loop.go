@@ -307,6 +307,9 @@ func (l *checkLoop) applyTurn(ctx workflow.Context, watch workflow.Future) {
 	l.pause = minPause
 	l.in.Plan = &result
 	l.in.Reported = l.in.Reported && !result.Restarted
+	if result.Voted {
+		l.in.Reported, l.in.Firing = true, nil
+	}
 	l.describe(ctx)
 }
 

@@ -142,6 +142,24 @@ func TestCheckLoopThatContinuesDoesNotRepeatItsVote(t *testing.T) {
 	}
 }
 
+func TestCheckLoopDoesNotRepeatTheVoteOfALoopThatWasLost(t *testing.T) {
+	t.Parallel()
+	l := newLoopTest(t)
+	rule := uuid.New()
+	voted := func(turn activities.Turn) (activities.TurnResult, error) {
+		result, err := covered(turn)
+		result.Restarted, result.Voted = true, true
+		return result, err
+	}
+	l.script = append(l.script, voted, covered, unhealthy(rule), gone)
+	if err := l.run(); err != nil {
+		t.Fatal(err)
+	}
+	if len(l.votes) != 1 || !slices.Equal(l.votes[0].Firing, []uuid.UUID{rule}) {
+		t.Errorf("reported %+v, want the rule that fires and nothing before", l.votes)
+	}
+}
+
 func TestCheckLoopReportsAVoteUntilItIsStored(t *testing.T) {
 	t.Parallel()
 	l := newLoopTest(t)

@@ -156,7 +156,7 @@ func dumpAll(ctx context.Context, s *settings, dir string, report io.Writer) (ba
 		return backup.Manifest{}, err
 	}
 	defer stop()
-	server, err := inspectServer(ctx, dsn, "the database cannot be backed up")
+	server, err := inspectServer(ctx, dsn, s.DatabasePooler, "the database cannot be backed up")
 	if err != nil {
 		return backup.Manifest{}, err
 	}
@@ -187,8 +187,8 @@ func dumpAll(ctx context.Context, s *settings, dir string, report io.Writer) (ba
 
 // inspectServer reads what a database and its server are. refusal begins the error of one
 // that cannot be opened.
-func inspectServer(ctx context.Context, dsn, refusal string) (storage.Server, error) {
-	store, err := storage.Open(ctx, dsn, storage.Options{MaxConns: 2})
+func inspectServer(ctx context.Context, dsn string, pooler storage.Pooler, refusal string) (storage.Server, error) {
+	store, err := storage.Open(ctx, dsn, storage.Options{Pooler: pooler, MaxConns: 2})
 	if err != nil {
 		return storage.Server{}, fmt.Errorf("%s: %w", refusal, err)
 	}

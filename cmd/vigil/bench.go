@@ -11,8 +11,8 @@ import (
 
 func newBenchCommand() *cobra.Command {
 	return group("bench", "Measure the platform on this machine",
-		newBenchLoopsCommand(), newBenchAlertsCommand(), newBenchReadsCommand(),
-		newBenchIdleCommand(), newBenchTargetCommand())
+		newBenchLoopsCommand(), newBenchAlertsCommand(), newBenchCreateCommand(), newBenchIncidentsCommand(),
+		newBenchReadsCommand(), newBenchIdleCommand(), newBenchTargetCommand())
 }
 
 func newBenchLoopsCommand() *cobra.Command {

@@ -88,7 +88,7 @@ func newPlatform(ctx context.Context, p *process, in inputs) (*platform, error) 
 	return &platform{
 		process: p, settings: in.settings, secrets: in.secrets, store: in.store, temporal: in.temporal, metrics: in.metrics.metrics,
 		loops:     loops,
-		incidents: dispatch.NewIncidents(in.temporal.client, in.store),
+		incidents: dispatch.NewIncidents(in.temporal.client, in.store, p.log),
 		probes:    probe.NewRegistry(guard),
 		channels:  notify.NewRegistry(guard, channels...),
 		mailer:    mailer,

@@ -202,12 +202,12 @@ func (r *restore) load(ctx context.Context, major int, platform string, dsn func
 			return err
 		}
 	}
-	return prepareStore(ctx, dsn(platform))
+	return prepareStore(ctx, dsn(platform), r.settings.DatabasePooler)
 }
 
 // prepareStore migrates a restored database and has everything go on from its rows.
-func prepareStore(ctx context.Context, dsn string) error {
-	store, err := storage.Open(ctx, dsn, storage.Options{MaxConns: 4})
+func prepareStore(ctx context.Context, dsn string, pooler storage.Pooler) error {
+	store, err := storage.Open(ctx, dsn, storage.Options{Pooler: pooler, MaxConns: 4})
 	if err != nil {
 		return err
 	}
@@ -260,7 +260,7 @@ func (r *restore) intoServer(ctx context.Context, file string, in io.Reader) err
 		return err
 	}
 	dsn := r.settings.DatabaseURL
-	server, err := inspectServer(ctx, dsn, "DATABASE_URL leads to no usable database")
+	server, err := inspectServer(ctx, dsn, r.settings.DatabasePooler, "DATABASE_URL leads to no usable database")
 	if err != nil {
 		return err
 	}

@@ -26,8 +26,8 @@ const (
 	startTries   = 20   // of Start, one second apart
 )
 
-// disposableSettings are the settings of a server whose data may be lost in a crash.
-func disposableSettings() []string {
+// DisposableSettings are the settings of a server whose data may be lost in a crash.
+func DisposableSettings() []string {
 	return []string{"fsync=off", "synchronous_commit=off", "full_page_writes=off"}
 }
 

@@ -22,7 +22,7 @@ func sharedCluster(ctx context.Context) (*Cluster, error) {
 		return nil, err
 	}
 	dir := filepath.Join(bin.baseDir(), fmt.Sprintf("vigil-test-postgres-%d-%d", os.Getuid(), bin.Major))
-	c := &Cluster{bin: bin, dir: dir, settings: disposableSettings()}
+	c := &Cluster{bin: bin, dir: dir, settings: DisposableSettings()}
 	if err := bin.makeOwnedDir(dir); err != nil {
 		return nil, err
 	}

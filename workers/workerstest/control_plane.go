@@ -5,8 +5,10 @@ package workerstest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -66,18 +68,13 @@ func StartWith(tb testing.TB, change func(*workers.ControlOptions), regions ...s
 	tb.Helper()
 	p := &ControlPlane{TB: tb, status: http.StatusOK}
 	ctx := context.WithoutCancel(tb.Context()) // of what is stopped in a cleanup
-	data, err := standalone.OpenDataDir(tb.TempDir())
+	dsn := database(tb)
+	p.Store = storagetest.Open(tb, dsn)
+	_, err := p.Store.Migrate(tb.Context())
 	p.OK(err)
-	tb.Cleanup(func() { _ = data.Close() })
-	pg, err := standalone.StartPostgres(tb.Context(), data, standalone.PostgresOptions{Databases: []string{"vigil"}})
-	p.OK(err)
-	tb.Cleanup(func() { p.OK(pg.Stop(ctx)) })
-	p.Store = storagetest.Open(tb, pg.DSN("vigil"))
-	_, err = p.Store.Migrate(tb.Context())
-	p.OK(err)
-	p.OK(standalone.EnsureDatabases(tb.Context(), pg.DSN("vigil")))
+	p.OK(standalone.EnsureDatabases(tb.Context(), dsn))
 	server, err := standalone.StartTemporal(tb.Context(), standalone.TemporalOptions{
-		DSN: pg.DSN("vigil"), Listen: "127.0.0.1:0", UIListen: "127.0.0.1:0", Namespace: "vigil",
+		DSN: dsn, Listen: "127.0.0.1:0", UIListen: "127.0.0.1:0", Namespace: "vigil",
 		Retention: 24 * time.Hour, SearchAttributes: dispatch.SearchAttributes(), Loops: 100,
 	})
 	p.OK(err)
@@ -86,7 +83,7 @@ func StartWith(tb testing.TB, change func(*workers.ControlOptions), regions ...s
 	p.Temporal, err = client.Dial(client.Options{HostPort: server.Address(), Namespace: "vigil", Logger: log.NewStructuredLogger(quiet)})
 	p.OK(err)
 	tb.Cleanup(p.Temporal.Close)
-	p.Incidents = dispatch.NewIncidents(p.Temporal, p.Store)
+	p.Incidents = dispatch.NewIncidents(p.Temporal, p.Store, quiet)
 	opts := workers.ControlOptions{
 		Name:      "test",
 		Incidents: activities.NewIncidents(activities.IncidentsOptions{Store: p.Store, Deliveries: p.Incidents, Log: quiet}),
@@ -102,6 +99,22 @@ func StartWith(tb testing.TB, change func(*workers.ControlOptions), regions ...s
 	tb.Cleanup(control.Stop)
 	p.createCheck(regions)
 	return p
+}
+
+// database returns an empty database on a server of its own, which listens on TCP because
+// Temporal needs that, and does not wait for the disk.
+func database(tb testing.TB) string {
+	tb.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // closed at once
+	if err != nil {
+		tb.Fatal(err)
+	}
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	if err := errors.Join(err, listener.Close()); err != nil {
+		tb.Fatal(err)
+	}
+	storagetest.StartCluster(tb, append(storagetest.DisposableSettings(), "listen_addresses=127.0.0.1", "port="+port)...)
+	return "postgres://postgres@127.0.0.1:" + port + "/postgres?sslmode=disable"
 }
 
 // longSchedule outlasts the time that a receiver is down, also on a machine that
