@@ -61,7 +61,6 @@ type Catalogue struct {
 
 	mu      sync.Mutex
 	entries map[uuid.UUID]*entry
-	due     int64 // nano-slots a second of all loops of its regions
 }
 
 // entry is one definition, ready to run.
@@ -304,7 +303,6 @@ func (c *Catalogue) drop(id uuid.UUID, old *entry) {
 // replace replaces old by next, or removes it when next is nil, and wakes the turns that
 // wait on old. The caller must hold c.mu.
 func (c *Catalogue) replace(id uuid.UUID, old, next *entry) {
-	c.due += c.slotsOf(next) - c.slotsOf(old)
 	if next == nil {
 		delete(c.entries, id)
 	} else {
@@ -313,29 +311,6 @@ func (c *Catalogue) replace(id uuid.UUID, old, next *entry) {
 	if old != nil {
 		close(old.replaced)
 	}
-}
-
-// slotsOf returns the nano-slots a second of a check's loops in the regions of the
-// catalogue; nil has none.
-func (c *Catalogue) slotsOf(e *entry) int64 {
-	if e == nil {
-		return 0
-	}
-	var loops int64
-	for _, region := range c.regions {
-		if _, ok := e.Schedule(region); ok {
-			loops++
-		}
-	}
-	return loops * slotsDue(e.Check.Interval)
-}
-
-// slotsDue returns the nano-slots a second of all loops in the regions of the catalogue,
-// also of those that run in another process.
-func (c *Catalogue) slotsDue() int64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.due
 }
 
 func (c *Catalogue) warn(ctx context.Context, err error) {

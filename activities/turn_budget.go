@@ -70,7 +70,7 @@ func (b *turnBudget) run(key loopKey, interval time.Duration, now time.Time) {
 		loop = &dueLoop{}
 		b.loops[key] = loop
 	}
-	due := slotsDue(interval)
+	due := int64(nano * float64(time.Second) / float64(interval))
 	b.due += due - loop.due
 	loop.due, loop.running = due, true
 	b.update(now)
@@ -116,11 +116,6 @@ func (b *turnBudget) update(now time.Time) {
 	}
 }
 
-// slotsDue returns the nano-slots a second of a loop.
-func slotsDue(interval time.Duration) int64 {
-	return int64(nano * float64(time.Second) / float64(max(interval, 1)))
-}
-
 func turnsCeil(turns float64) int { return int(max(1, min(math.Ceil(turns), math.MaxInt32))) }
 
 // take takes a token for a turn, and reports whether there was one: whether the process
@@ -150,9 +145,8 @@ func (b *turnBudget) fill(now time.Time) {
 }
 
 // most returns how many slots a turn of a loop may cover, at least 1, and why: as many as
-// the budget demands, but not more than fit into the window. The budget is for the loops
-// that run here, or for due nano-slots a second if these are more.
-func (b *turnBudget) most(now time.Time, interval, window time.Duration, due int64) (int, vigil.TurnReason) {
+// the budget demands, but not more than fit into the window.
+func (b *turnBudget) most(now time.Time, interval, window time.Duration) (int, vigil.TurnReason) {
 	if b.rate == 0 {
 		return 1, vigil.TurnEverySlot
 	}
@@ -160,14 +154,13 @@ func (b *turnBudget) most(now time.Time, interval, window time.Duration, due int
 	defer b.mu.Unlock()
 	b.update(now)
 	fit := max(1, int(window/interval))
-	slots := max(b.slots, turnsCeil(float64(due)/nano/b.rate))
 	switch {
-	case slots == 1:
+	case b.slots == 1:
 		return 1, vigil.TurnEverySlot
-	case fit < slots:
+	case fit < b.slots:
 		return fit, vigil.TurnWindow
 	}
-	return slots, vigil.TurnBudget
+	return b.slots, vigil.TurnBudget
 }
 
 // TurnFigures are what the budget of turns of a process is at the moment.

@@ -269,38 +269,6 @@ func TestTurnBudgetNews(t *testing.T) {
 	})
 }
 
-// TestTurnBudgetStart tests what a start of many loops costs.
-func TestTurnBudgetStart(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		const loops = 200
-		f := newFleet(t, 1)
-		var turns []activities.Turn
-		for range loops {
-			turn := turnOf(f.define(func(d *vigil.Definition) {
-				d.Check.Interval = 20 * time.Second
-				d.Check.Anchor = vigil.NewAnchor(d.Check.ID, time.Now(), d.Check.Interval)
-			}), vigil.State{})
-			turn.Recover = true
-			turns = append(turns, turn)
-		}
-		time.Sleep(5 * time.Second)  // the catalogue reads them
-		for _, turn := range turns { // they begin in a minute and a half
-			f.loop(turn)
-			time.Sleep(450 * time.Millisecond)
-		}
-		synctest.Wait()
-		f.mu.Lock()
-		made := len(f.ended)
-		f.mu.Unlock()
-		// One for slot zero, and one that ends at the phase of the loop.
-		if made > 2*loops {
-			t.Errorf("%d turns in the first 90 s of %d loops", made, loops)
-		}
-		f.end()
-	})
-}
-
 // TestTurnBudgetOfALateTurn tests a turn that ends by its planned time.
 func TestTurnBudgetOfALateTurn(t *testing.T) {
 	t.Parallel()

@@ -65,20 +65,18 @@ func (t *turnRun) end(reason End, e *entry, schedule vigil.Schedule) *TurnResult
 // nextSpan returns how many slots the next turn may cover, and why: one after a change,
 // twice as many after a turn without one, up to what the budget demands. When the process
 // has made more turns than its budget, it is what the budget demands at once, also after a
-// change: ten thousand checks that fail together do not multiply the turns. Then all loops
-// of the regions count, since those that are not here yet may be on their way, as after a
-// start.
+// change: ten thousand checks that fail together do not multiply the turns.
 //
 // When the worker stops, or slots are late, the span stays the same.
 func (t *turnRun) nextSpan(end End, e *entry, schedule vigil.Schedule) (int, vigil.TurnReason) {
 	now := t.Now()
-	within, due := end == HandOver || t.budget.take(now), int64(0) // the turn after a hand-over is one of another process
-	if !within {
-		due = t.Catalogue.slotsDue()
+	most, reason := t.budget.most(now, schedule.Interval, t.QuietWindow)
+	if end == HandOver { // the next turn is one of another process
+		return kept(t.span(e, schedule), most, reason)
 	}
-	most, reason := t.budget.most(now, schedule.Interval, t.QuietWindow, due)
+	within := t.budget.take(now)
 	switch {
-	case end == HandOver || end == Late:
+	case end == Late:
 		return kept(t.span(e, schedule), most, reason)
 	case !within || most == 1:
 		return most, reason
