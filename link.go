@@ -10,8 +10,8 @@ const LinkRemoved = "[link removed]"
 
 // Mail programs make links of addresses with a scheme or www, and of names with dots.
 var (
-	linkAddress = regexp.MustCompile(`(?i)(\b[a-z][a-z0-9+.-]*:/+|\bmailto:|\bwww\.)[^\s<>"]*`)   //nolint:gochecknoglobals // compiled once
-	linkName    = regexp.MustCompile(`(?i)\b[\pL\pN-]+(\.[\pL\pN-]+)*\.\pL[\pL\pN-]+[.]?(/\S*)?`) //nolint:gochecknoglobals // compiled once
+	linkAddress = regexp.MustCompile(`(?i)(\b[a-z][a-z0-9+.-]*:/+|\bmailto:|\bwww\.)[^\s<>"]*`)   // compiled once
+	linkName    = regexp.MustCompile(`(?i)\b[\pL\pN-]+(\.[\pL\pN-]+)*\.\pL[\pL\pN-]+[.]?(/\S*)?`) // compiled once
 )
 
 // WithoutLinks returns a text in which no mail program finds a link: addresses are

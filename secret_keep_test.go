@@ -38,26 +38,29 @@ func TestKeepAsksAgainWhenThePlaceChanges(t *testing.T) {
 	stored := fmt.Sprintf(web, "https://a.example/health", "s1", "s2")
 	storedMail := fmt.Sprintf(mail, "m.example", 587, "starttls", "s1", "s2")
 	both := []string{"config.basic_auth.password", "config.headers.Authorization"}
+	password := []string{"config.smtp.password"}
 	for name, tt := range map[string]struct {
 		stored, given string
 		members       []string // to send again; nil: the secrets are kept
 	}{
-		"same address":              {stored, fmt.Sprintf(web, "https://a.example/health", "***", "***"), nil},
-		"another path":              {stored, fmt.Sprintf(web, "https://a.example/other?x=1", "***", "***"), nil},
-		"the port of the scheme":    {stored, fmt.Sprintf(web, "https://a.example:443/", "***", "***"), nil},
-		"the host in capitals":      {stored, fmt.Sprintf(web, "HTTPS://A.EXAMPLE/", "***", "***"), nil},
-		"another host":              {stored, fmt.Sprintf(web, "https://evil.example/health", "***", "***"), both},
-		"another port":              {stored, fmt.Sprintf(web, "https://a.example:8443/health", "***", "***"), both},
-		"another scheme":            {stored, fmt.Sprintf(web, "http://a.example/health", "***", "***"), both},
-		"a user before the host":    {stored, fmt.Sprintf(web, "https://a.example@evil.example/", "***", "***"), both},
-		"one of two sent again":     {stored, fmt.Sprintf(web, "https://evil.example/", "new", "***"), both[:1]},
-		"both sent again":           {stored, fmt.Sprintf(web, "https://evil.example/", "new", "new"), nil},
-		"no address":                {stored, `{"headers":{"Authorization":"***"}}`, both[1:]},
-		"the default address":       {`{"basic_auth":{"password":"s"}}`, `{"url":"https://default.example/x","basic_auth":{"password":"***"}}`, nil},
+		"same address":           {stored, fmt.Sprintf(web, "https://a.example/health", "***", "***"), nil},
+		"another path":           {stored, fmt.Sprintf(web, "https://a.example/other?x=1", "***", "***"), nil},
+		"the port of the scheme": {stored, fmt.Sprintf(web, "https://a.example:443/", "***", "***"), nil},
+		"the host in capitals":   {stored, fmt.Sprintf(web, "HTTPS://A.EXAMPLE/", "***", "***"), nil},
+		"another host":           {stored, fmt.Sprintf(web, "https://evil.example/health", "***", "***"), both},
+		"another port":           {stored, fmt.Sprintf(web, "https://a.example:8443/health", "***", "***"), both},
+		"another scheme":         {stored, fmt.Sprintf(web, "http://a.example/health", "***", "***"), both},
+		"a user before the host": {stored, fmt.Sprintf(web, "https://a.example@evil.example/", "***", "***"), both},
+		"one of two sent again":  {stored, fmt.Sprintf(web, "https://evil.example/", "new", "***"), both[:1]},
+		"both sent again":        {stored, fmt.Sprintf(web, "https://evil.example/", "new", "new"), nil},
+		"no address":             {stored, `{"headers":{"Authorization":"***"}}`, both[1:]},
+		"the default address": {
+			`{"basic_auth":{"password":"s"}}`, `{"url":"https://default.example/x","basic_auth":{"password":"***"}}`, nil,
+		},
 		"a mail server stays":       {storedMail, fmt.Sprintf(mail, "m.example", 587, "starttls", "***", "***"), nil},
-		"another mail host":         {storedMail, fmt.Sprintf(mail, "evil.example", 587, "starttls", "***", "***"), []string{"config.smtp.password"}},
-		"another mail port":         {storedMail, fmt.Sprintf(mail, "m.example", 25, "starttls", "***", "***"), []string{"config.smtp.password"}},
-		"a mail server without TLS": {storedMail, fmt.Sprintf(mail, "m.example", 587, "none", "***", "***"), []string{"config.smtp.password"}},
+		"another mail host":         {storedMail, fmt.Sprintf(mail, "evil.example", 587, "starttls", "***", "***"), password},
+		"another mail port":         {storedMail, fmt.Sprintf(mail, "m.example", 25, "starttls", "***", "***"), password},
+		"a mail server without TLS": {storedMail, fmt.Sprintf(mail, "m.example", 587, "none", "***", "***"), password},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -45,5 +45,5 @@ func turnPhase(checkID uuid.UUID, region string) int64 {
 	h := fnv.New64a()
 	h.Write([]byte(region))
 	h.Write(checkID[:])
-	return int64(h.Sum64() >> 16) //nolint:gosec // below 2^48
+	return int64(h.Sum64() >> 16) // below 2^48
 }

@@ -75,7 +75,8 @@ func TestAttackSecrets(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			at, made := "/v1/checks/", object{}
+			at := "/v1/checks/"
+			var made object
 			if tt.channel {
 				made, at = a.channel(t, with("type", tt.kind), with("config", tt.stored)), "/v1/notification-channels/"
 			} else {

@@ -70,7 +70,8 @@ func TestAuditLog(t *testing.T) {
 		t.Errorf("delete by session %v", deleted)
 	}
 	for action, members := range map[string]string{
-		"account.signup": `["email","name","organization_name","password"]`, "check.create": `["config","interval_seconds","name","type"]`, "check.delete": `[]`,
+		"account.signup": `["email","name","organization_name","password"]`,
+		"check.create":   `["config","interval_seconds","name","type"]`, "check.delete": `[]`,
 		"api_key.create": `["name"]`, "account.login": `["email","password"]`, "account.password_change": `["current_password","new_password"]`,
 	} {
 		if got := encoded(t, actions[action]["members"]); got != members {

@@ -158,16 +158,20 @@ func TestUpdateChannel(t *testing.T) {
 		return string(stored.Config)
 	}
 
+	const elsewhere = "https://other.example/x"
+	moved := map[string]any{"name": "Renamed", "config": map[string]any{"url": elsewhere, "secret": "***"}}
+	if r := a.want(t, http.StatusBadRequest, http.MethodPut, path, moved); r.detail("member") != "config.secret" {
+		t.Errorf("a secret follows the channel to another host: %s", r.raw)
+	}
+	const sameHost = "http://127.0.0.1:9/another"
 	got := a.want(t, http.StatusOK, http.MethodPut, path, map[string]any{
-		"name":   "Renamed",
-		"config": map[string]any{"url": "https://other.example/x", "secret": "***"},
-	}).
-		data(t)
-	if got["name"] != "Renamed" || encoded(t, got["config"]) != `{"secret":"***","url":"https://other.example/x"}` ||
+		"name": "Renamed", "config": map[string]any{"url": sameHost, "secret": "***"},
+	}).data(t)
+	if got["name"] != "Renamed" || encoded(t, got["config"]) != `{"secret":"***","url":"`+sameHost+`"}` ||
 		!strings.Contains(secret(), "hunter2") {
 		t.Errorf("channel %v, stored %s", got, secret())
 	}
-	a.want(t, http.StatusOK, http.MethodPut, path, map[string]any{"config": map[string]any{"url": "https://other.example/x"}})
+	a.want(t, http.StatusOK, http.MethodPut, path, map[string]any{"config": map[string]any{"url": elsewhere}})
 	if strings.Contains(secret(), "hunter2") {
 		t.Error("a secret that was left out is still there")
 	}

@@ -48,7 +48,8 @@ func (t *tasks) start(ctx context.Context, name string, task func(context.Contex
 	case t.slots <- struct{}{}:
 	default:
 		if !t.dropping.Swap(true) {
-			log.LogAttrs(ctx, slog.LevelWarn, "too many background tasks: further ones are dropped until these have ended", slog.String("task", name))
+			log.LogAttrs(ctx, slog.LevelWarn, "too many background tasks: further ones are dropped until these have ended",
+				slog.String("task", name))
 		}
 		return
 	}

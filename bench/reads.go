@@ -72,7 +72,7 @@ func measureReads(ctx context.Context, o ReadOptions, dsn string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = store.Close() }()
+	defer func() { _ = store.Close() }() //nolint:contextcheck // it bounds its own work
 	if _, err := store.Migrate(ctx); err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ type oneRead struct {
 
 func (r *reads) measure(ctx context.Context) error {
 	hook := &slowQueries{reads: r}
-	r.store.DB().AddQueryHook(hook)
+	r.store.DB().AddQueryHook(hook) //nolint:staticcheck // it must be on the store's own handle
 	_, _ = fmt.Fprintf(r.Out, "  %-44s %8s %8s %8s   ms\n", "", "p50", "p95", "worst")
 	for _, read := range r.all() {
 		hook.of = read.name
@@ -242,8 +242,8 @@ func (r *reads) ofResults() []oneRead {
 			return err
 		}
 	}
-	dense := func() int { return 1 + random.IntN(r.data.dense) }
-	daily := func() int { return 1 + r.data.dense + random.IntN(r.data.daily) }
+	dense := func() int { return 1 + random.IntN(r.data.dense) }                //nolint:gosec // any page will do
+	daily := func() int { return 1 + r.data.dense + random.IntN(r.data.daily) } //nolint:gosec // any page will do
 	first := func() vigil.Page { return vigil.Page{Limit: 100} }
 	uptime := func(period time.Duration) func(context.Context) error {
 		return func(ctx context.Context) error {
@@ -258,7 +258,7 @@ func (r *reads) ofResults() []oneRead {
 	return []oneRead{
 		{"results, first page", results(dense, first)},
 		{"results, anywhere by cursor", results(dense, func() vigil.Page {
-			at := r.data.now.Add(-time.Duration(random.Int64N(int64(readsDays * 24 * time.Hour))))
+			at := r.data.now.Add(-time.Duration(random.Int64N(int64(readsDays * 24 * time.Hour)))) //nolint:gosec // any page will do
 			key := fmt.Sprintf("%d:%d", at.Unix()/86400, at.UnixMicro())
 			return vigil.Page{Limit: 100, After: &vigil.PagePosition{Key: key, ID: uuid.New()}}
 		})},
@@ -279,7 +279,7 @@ func (r *reads) ofResults() []oneRead {
 
 // anywhere is a page behind a random position in the list of checks.
 func (r *reads) anywhere(byName bool) vigil.Page {
-	n := 1 + random.IntN(r.Checks)
+	n := 1 + random.IntN(r.Checks) //nolint:gosec // any page will do
 	key := strconv.FormatInt(r.data.now.AddDate(0, 0, -readsDays).Add(time.Duration(n)*time.Second).UnixMicro(), 10)
 	if byName {
 		key = "service " + strconv.Itoa(n)

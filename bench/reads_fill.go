@@ -76,7 +76,8 @@ func (d *readsData) fillChecks(ctx context.Context, db *sql.DB) error {
 		`INSERT INTO checks (id, org_id, name, type, config, target, interval_ms, regions, enabled, simultaneous, anchor, revision, labels,
 			created_at, updated_at)
 		SELECT md5('check' || n)::uuid, $1, 'Service ' || n, (ARRAY['https', 'tcp', 'dns', 'ping'])[1 + n % 4], '{"url": "https://example.com/"}',
-			'host-' || n || '.example.com', CASE WHEN n > $3::int AND n <= $3::int + $4::int THEN 86400000 ELSE 60000 END, '{na-east-ewr}', n % 50 <> 0, true,
+			'host-' || n || '.example.com', CASE WHEN n > $3::int AND n <= $3::int + $4::int THEN 86400000 ELSE 60000 END,
+			'{na-east-ewr}', n % 50 <> 0, true,
 			$5::timestamptz - interval '90 days', 1, jsonb_build_object('team', 'team' || n % 100, 'env', (ARRAY['prod', 'test'])[1 + n % 2]),
 			$5::timestamptz - interval '90 days' + n * interval '1 second', $5::timestamptz - n * interval '1 second'
 		FROM generate_series(1, $2::int) AS n`,

@@ -30,7 +30,7 @@ func TestAttackPlatform(t *testing.T) {
 		return object{"name": "x", "type": "tcp", "interval_seconds": 60, "config": object{"host": host, "port": port}}
 	}
 
-	ports := listening(t, p.ready.PID) //nolint:paralleltest // the last part closes private targets
+	ports := listening(t, p.ready.PID) // the last part closes private targets
 	t.Run("EveryPortOfThePlatformIsRefusedExceptTheAPIs", func(t *testing.T) {
 		if len(ports) < 8 { // the API, the metrics, Postgres, the UI, Temporal's frontend and its three services
 			t.Errorf("the platform listens on %v only", ports)

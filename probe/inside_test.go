@@ -33,7 +33,8 @@ func TestDNSDoesNotDiscloseTheInside(t *testing.T) {
 		shown  bool
 	}{
 		"private.test": {"A", false}, "alias.test": {"CNAME", false}, "loop.test": {"A", false}, "mixed.test": {"A", false},
-		"six.test": {"AAAA", false}, "link.test": {"AAAA", false}, "public.test": {"A", true}, "allowed.test": {"A", true}, "text.test": {"TXT", true},
+		"six.test": {"AAAA", false}, "link.test": {"AAAA", false},
+		"public.test": {"A", true}, "allowed.test": {"A", true}, "text.test": {"TXT", true},
 	} {
 		for _, expected := range [][]string{nil, {"10.2.3.4"}} {
 			if expected != nil && tt.record != "A" {
@@ -91,7 +92,9 @@ func TestDNSDoesNotAskAboutTheInside(t *testing.T) {
 			}
 		}
 	}
-	for _, host := range []string{"93.184.216.34", "34.216.184.93.in-addr.arpa", "172.in-addr.arpa", "2606:2800::1", "in-addr.arpa", "8.b.d.0.1.0.0.2.ip6.arpa"} {
+	for _, host := range []string{
+		"93.184.216.34", "34.216.184.93.in-addr.arpa", "172.in-addr.arpa", "2606:2800::1", "in-addr.arpa", "8.b.d.0.1.0.0.2.ip6.arpa",
+	} {
 		if _, err := closed.Parse(vigil.TypeDNS, encode(t, object{"host": host, "record_type": "PTR"}), time.Minute); err != nil {
 			t.Errorf("%s: %v", host, err)
 		}

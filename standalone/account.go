@@ -57,7 +57,7 @@ func (a account) adopt(cluster string) error {
 		if err != nil {
 			return err
 		}
-		return os.Lchown(path, int(a.uid), int(a.gid))
+		return os.Lchown(path, int(a.uid), int(a.gid)) //nolint:gosec // below a directory that no other user can write to
 	})
 	if err != nil {
 		return fmt.Errorf("the Postgres cluster %s cannot be given to the user %s: %w", cluster, a.name, err)

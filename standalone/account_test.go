@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestPostgresIsNotNobody holds that a cluster which an older version gave to the user
-// nobody, whom other services run as, is given to postgres.
-func TestPostgresIsNotNobody(t *testing.T) {
+// TestPostgresGetsAnAccountOfItsOwn holds that a cluster which an older version gave
+// to an account that other services run as is given to postgres.
+func TestPostgresGetsAnAccountOfItsOwn(t *testing.T) {
 	t.Parallel()
 	account, err := user.Lookup("postgres")
 	if err != nil || os.Geteuid() != 0 {

@@ -1,3 +1,4 @@
+//nolint:thelper // the steps of tables take the test
 package standalone_test
 
 import (
@@ -18,19 +19,20 @@ func TestRootIsNotLedElsewhere(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root gives files to other users")
 	}
+	const foreign, writable = "belongs to another user", "can be written to by other users"
 	for name, tt := range map[string]struct {
-		prepare func(t *testing.T, base string) // makes what is wrong below base
-		wants   string                          // in the refusal; empty: accepted
+		prepare func(test *testing.T, base string) // makes what is wrong below base
+		wants   string                             // in the refusal; empty: accepted
 	}{
 		"a directory of root":            {func(t *testing.T, base string) { mkdir(t, base+"/data", 0o700, 0) }, ""},
 		"a directory that others read":   {func(t *testing.T, base string) { mkdir(t, base+"/data", 0o755, 0) }, ""},
 		"below a sticky directory":       {func(t *testing.T, base string) { chmod(t, base, 0o777|os.ModeSticky) }, ""},
-		"of another user":                {func(t *testing.T, base string) { mkdir(t, base+"/data", 0o700, stranger) }, "belongs to another user"},
-		"that others write to":           {func(t *testing.T, base string) { mkdir(t, base+"/data", 0o777, 0) }, "can be written to by other users"},
-		"that others write to, sticky":   {func(t *testing.T, base string) { mkdir(t, base+"/data", 0o777|os.ModeSticky, 0) }, "can be written to by other users"},
-		"that its group writes to":       {func(t *testing.T, base string) { mkdir(t, base+"/data", 0o770, 0) }, "can be written to by other users"},
-		"below one of another user":      {func(t *testing.T, base string) { give(t, base, stranger) }, "belongs to another user"},
-		"below one that others write to": {func(t *testing.T, base string) { chmod(t, base, 0o777) }, "can be written to by other users"},
+		"of another user":                {func(t *testing.T, base string) { mkdir(t, base+"/data", 0o700, stranger) }, foreign},
+		"that others write to":           {func(t *testing.T, base string) { mkdir(t, base+"/data", 0o777, 0) }, writable},
+		"that others write to, sticky":   {func(t *testing.T, base string) { mkdir(t, base+"/data", 0o777|os.ModeSticky, 0) }, writable},
+		"that its group writes to":       {func(t *testing.T, base string) { mkdir(t, base+"/data", 0o770, 0) }, writable},
+		"below one of another user":      {func(t *testing.T, base string) { give(t, base, stranger) }, foreign},
+		"below one that others write to": {func(t *testing.T, base string) { chmod(t, base, 0o777) }, writable},
 		"a link that root made": {func(t *testing.T, base string) {
 			mkdir(t, base+"/other", 0o700, 0)
 			link(t, base+"/other", base+"/data", 0)
@@ -38,7 +40,7 @@ func TestRootIsNotLedElsewhere(t *testing.T) {
 		"a link that another user made": {func(t *testing.T, base string) {
 			mkdir(t, base+"/other", 0o700, 0)
 			link(t, base+"/other", base+"/data", stranger)
-		}, "belongs to another user"},
+		}, foreign},
 		"a loop of links": {func(t *testing.T, base string) { link(t, base+"/data", base+"/data", 0) }, "too many symbolic links"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -21,7 +21,7 @@ func connect(parsed *pgx.ConnConfig, database string, conns int) (*sqlx.DB, erro
 	config.Database = database
 	config.RuntimeParams["synchronous_commit"] = "off" // see orderedConn
 	db := sqlx.NewDb(sql.OpenDB(orderedConnector{stdlib.GetConnector(*config, stdlib.OptionAfterConnect(registerDurations))}), "pgx")
-	if err := db.Ping(); err != nil {
+	if err := db.Ping(); err != nil { //nolint:noctx // as Temporal's own plugin does; the connection has its own limit
 		_ = db.Close()
 		return nil, unreachable(config, err)
 	}

@@ -208,7 +208,7 @@ func (w *resultWalk) days(from, to int64) *bun.SelectQuery {
 func (w *resultWalk) where(slots string, args ...any) *bun.SelectQuery {
 	const dayNumber = "floor(extract(epoch FROM r.slot) / 86400)::bigint"
 	query := w.filtered().ColumnExpr("r.*").ColumnExpr(dayNumber+" AS day").Where(slots, args...).Limit(int64(w.f.Limit) + 1)
-	if len(args) == 2 && args[1].(time.Time).Sub(args[0].(time.Time)) == day { //nolint:forcetypeassert // bounds
+	if len(args) == 2 && args[1].(time.Time).Sub(args[0].(time.Time)) == day { //nolint:forcetypeassert,gosec // bounds of days
 		return query.OrderExpr("r.time DESC, r.id DESC") // an index has this order
 	}
 	return query.OrderExpr("day DESC, r.time DESC, r.id DESC")

@@ -40,7 +40,8 @@ func checkThroughput(ctx context.Context, tx bun.Tx, c *vigil.Check, plan vigil.
 		plan.ThroughputBytesPerHour,
 		used,
 		moves,
-		"The check may move %.0f bytes an hour, and the organization's throughput checks already move up to %.0f of the %d that the %s plan allows. "+
+		"The check may move %.0f bytes an hour, and the organization's throughput checks already move up to %.0f "+
+			"of the %d that the %s plan allows. "+
 			"Lower max_bytes, choose a longer interval or fewer regions, or change the plan.",
 	)
 }

@@ -25,15 +25,39 @@ func TestAvailableMemory(t *testing.T) {
 		files files
 		want  int64
 	}{
-		"NothingIsKnown":   {files{}, 0},
-		"OfTheMachine":     {files{"/proc/meminfo": machine}, 8 * gib},
-		"WithoutALimit":    {files{"/proc/meminfo": machine, "/proc/self/cgroup": "0::/\n", "/sys/fs/cgroup/memory.max": "max\n"}, 8 * gib},
-		"OfTheGroup":       {files{"/proc/meminfo": machine, "/proc/self/cgroup": "0::/a/b\n", "/sys/fs/cgroup/a/b/memory.max": "1073741824\n"}, gib},
-		"OfAGroupAbove":    {files{"/proc/meminfo": machine, "/proc/self/cgroup": "0::/a/b\n", "/sys/fs/cgroup/a/memory.max": "1073741824\n"}, gib},
-		"OfTheContainer":   {files{"/proc/meminfo": machine, "/proc/self/cgroup": "0::/a/b\n", "/sys/fs/cgroup/memory.max": "1073741824\n"}, gib},
-		"OfAnOlderGroup":   {files{"/proc/meminfo": machine, "/proc/self/cgroup": "3:cpu:/x\n4:memory:/x\n", "/sys/fs/cgroup/memory/x/memory.limit_in_bytes": "1073741824\n"}, gib},
-		"LessThanTheGroup": {files{"/proc/meminfo": machine, "/proc/self/cgroup": "0::/\n", "/sys/fs/cgroup/memory.max": "9223372036854771712\n"}, 8 * gib},
-		"UnreadableTexts":  {files{"/proc/meminfo": "MemTotal:", "/proc/self/cgroup": "::\n0\n\n"}, 0},
+		"NothingIsKnown": {files{}, 0},
+		"OfTheMachine":   {files{"/proc/meminfo": machine}, 8 * gib},
+		"WithoutALimit": {files{
+			"/proc/meminfo":             machine,
+			"/proc/self/cgroup":         "0::/\n",
+			"/sys/fs/cgroup/memory.max": "max\n",
+		}, 8 * gib},
+		"OfTheGroup": {files{
+			"/proc/meminfo":                 machine,
+			"/proc/self/cgroup":             "0::/a/b\n",
+			"/sys/fs/cgroup/a/b/memory.max": "1073741824\n",
+		}, gib},
+		"OfAGroupAbove": {files{
+			"/proc/meminfo":               machine,
+			"/proc/self/cgroup":           "0::/a/b\n",
+			"/sys/fs/cgroup/a/memory.max": "1073741824\n",
+		}, gib},
+		"OfTheContainer": {files{
+			"/proc/meminfo":             machine,
+			"/proc/self/cgroup":         "0::/a/b\n",
+			"/sys/fs/cgroup/memory.max": "1073741824\n",
+		}, gib},
+		"OfAnOlderGroup": {files{
+			"/proc/meminfo":     machine,
+			"/proc/self/cgroup": "3:cpu:/x\n4:memory:/x\n",
+			"/sys/fs/cgroup/memory/x/memory.limit_in_bytes": "1073741824\n",
+		}, gib},
+		"LessThanTheGroup": {files{
+			"/proc/meminfo":             machine,
+			"/proc/self/cgroup":         "0::/\n",
+			"/sys/fs/cgroup/memory.max": "9223372036854771712\n",
+		}, 8 * gib},
+		"UnreadableTexts": {files{"/proc/meminfo": "MemTotal:", "/proc/self/cgroup": "::\n0\n\n"}, 0},
 	} {
 		t.Run(fact, func(t *testing.T) {
 			t.Parallel()

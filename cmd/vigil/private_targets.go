@@ -104,8 +104,8 @@ func warnOpenListeners(ctx context.Context, s *settings, log *slog.Logger) {
 		{"the embedded Temporal UI", "VIGIL_UI_LISTEN", s.UIListen},
 	} {
 		if !listener.address.loopback() {
-			log.WarnContext(ctx, listener.what+" has no login, and other machines can reach it: every one of them can read and change all workflows",
-				"address", string(listener.address), "setting", listener.setting)
+			log.WarnContext(ctx, "a listener without a login can be reached by other machines: every one of them can read and change all workflows",
+				"listener", listener.what, "address", string(listener.address), "setting", listener.setting)
 		}
 	}
 }
