@@ -115,6 +115,8 @@ func newIdleFixture(t *testing.T, options ...func(*activities.WatcherOptions)) *
 		option(&opts)
 	}
 	w.watcher = activities.NewWatcher(opts)
+	// In synthetic time: the goroutines that ran probes end once they are idle.
+	t.Cleanup(func() { time.Sleep(2 * time.Second) })
 	return w
 }
 

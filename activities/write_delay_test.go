@@ -29,8 +29,10 @@ func TestWriteDelay(t *testing.T) {
 			func(d *vigil.Definition) { d.Check.Interval = time.Second }, []bool{false, false}, 0, []time.Duration{0, 125 * time.Millisecond},
 		},
 		"ASlowProbeHasAShortDelay": {
-			func(d *vigil.Definition) { d.Check.Interval = time.Second }, []bool{false, false},
-			920 * time.Millisecond, []time.Duration{0, 10 * time.Millisecond},
+			func(d *vigil.Definition) { d.Check.Interval = time.Second },
+			[]bool{false, false},
+			920 * time.Millisecond,
+			[]time.Duration{0, 10 * time.Millisecond},
 		},
 	} {
 		t.Run(fact, func(t *testing.T) {

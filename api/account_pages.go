@@ -80,7 +80,8 @@ func (p *pages) describeChange(ctx context.Context, token string) (page, error) 
 		return shown, err
 	}
 	shown.Facts = []fact{
-		{"Present address", change.User.Email}, {"Requested address", change.NewEmail},
+		{"Present address", change.User.Email},
+		{"Requested address", change.NewEmail},
 		{"Requested at", change.RequestedAt.UTC().Format(shownTime)},
 	}
 	if !change.Approved {

@@ -35,13 +35,16 @@ func TestAttackSecrets(t *testing.T) {
 		{"a check to another port", "https", false, web("https://a.example/", "s3cr3t"), web("https://a.example:444/", "***"), webMembers},
 		{"a check to plain HTTP", "http", false, web("https://a.example/", "s3cr3t"), web("http://a.example/", "***"), webMembers},
 		{
-			"a step to another host", "multistep", false, object{"steps": []object{step("one", "https://a.example/", "s3cr3t")}},
-			object{"steps": []object{step("one", "https://evil.example/", "***")}}, "config.steps.0.config.headers.Authorization",
+			"a step to another host", "multistep", false,
+			object{"steps": []object{step("one", "https://a.example/", "s3cr3t")}},
+			object{"steps": []object{step("one", "https://evil.example/", "***")}},
+			"config.steps.0.config.headers.Authorization",
 		},
 		{
 			"a step in the place of another", "multistep", false,
 			object{"steps": []object{step("one", "https://a.example/", "s3cr3t"), step("two", "https://b.example/", "other-s3cr3t")}},
-			object{"steps": []object{step("two", "https://a.example/", "***")}}, "config.steps.0.config.headers.Authorization",
+			object{"steps": []object{step("two", "https://a.example/", "***")}},
+			"config.steps.0.config.headers.Authorization",
 		},
 		{
 			"a mail server to another host", "smtp-imap", false, mail("m.example", 587, "starttls", "s3cr3t"),
@@ -54,15 +57,20 @@ func TestAttackSecrets(t *testing.T) {
 		{
 			"a webhook to another host", "webhook", true,
 			object{"url": "https://a.example/", "secret": "s3cr3t", "headers": object{"X-Token": "s3cr3t"}},
-			object{"url": "https://evil.example/", "secret": "***", "headers": object{"X-Token": "***"}}, "config.headers.X-Token config.secret",
+			object{"url": "https://evil.example/", "secret": "***", "headers": object{"X-Token": "***"}},
+			"config.headers.X-Token config.secret",
 		},
 		{
-			"a pager to another host", "pager", true, object{"routing_key": "s3cr3t"},
-			object{"routing_key": "***", "url": "https://evil.example/v2/enqueue"}, "config.routing_key",
+			"a pager to another host", "pager", true,
+			object{"routing_key": "s3cr3t"},
+			object{"routing_key": "***", "url": "https://evil.example/v2/enqueue"},
+			"config.routing_key",
 		},
 		{
-			"push to another server", "push", true, object{"topic": "t", "username": "u", "password": "s3cr3t"},
-			object{"topic": "t", "username": "u", "password": "***", "server": "https://evil.example"}, "config.password",
+			"push to another server", "push", true,
+			object{"topic": "t", "username": "u", "password": "s3cr3t"},
+			object{"topic": "t", "username": "u", "password": "***", "server": "https://evil.example"},
+			"config.password",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -14,7 +14,10 @@ import (
 
 // tryOf is the body of a try of a page.
 func tryOf(regions ...string) map[string]any {
-	body := map[string]any{"type": "https", "config": map[string]any{"url": "https://example.com/", "headers": map[string]any{"X-Api-Key": "s3cret"}}}
+	body := map[string]any{
+		"type":   "https",
+		"config": map[string]any{"url": "https://example.com/", "headers": map[string]any{"X-Api-Key": "s3cret"}},
+	}
 	if regions != nil {
 		body["regions"] = regions
 	}
@@ -34,7 +37,11 @@ func TestTry(t *testing.T) {
 			b.loops.mu.Lock()
 			tried = append(tried, check.ID)
 			b.loops.mu.Unlock()
-			if def, err := b.store.Definition(t.Context(), check.ID); err != nil || !strings.Contains(string(def.Check.Config), "s3cret") || !dryRun {
+			if def, err := b.store.Definition(
+				t.Context(),
+				check.ID,
+			); err != nil || !strings.Contains(string(def.Check.Config), "s3cret") ||
+				!dryRun {
 				t.Errorf("a worker reads %s, %v", def.Check.Config, err)
 			}
 			if region == "ap-southeast-sin" {

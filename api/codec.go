@@ -59,7 +59,12 @@ func (c *codecEndpoint) serve(mux *http.ServeMux, pages *pages) {
 		mux.HandleFunc("OPTIONS "+path, c.preflight)
 	}
 	mux.HandleFunc("GET /codec", func(w http.ResponseWriter, r *http.Request) {
-		pages.show(w, r, http.StatusOK, page{Title: "Read payloads in the Temporal UI", Action: "/codec", Buttons: []button{{Label: "Sign in"}}, SignIn: true})
+		pages.show(
+			w,
+			r,
+			http.StatusOK,
+			page{Title: "Read payloads in the Temporal UI", Action: "/codec", Buttons: []button{{Label: "Sign in"}}, SignIn: true},
+		)
 	})
 	mux.HandleFunc("POST /codec", pages.use("codec.sign_in", c.signIn))
 }

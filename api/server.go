@@ -18,6 +18,7 @@ type Server struct {
 
 	hub        *stream.Hub
 	background *tasks
+	changes    *tasks // of workflows
 	mails      *tasks
 	pages      *pages
 	codec      *codecEndpoint // nil: none
@@ -49,12 +50,13 @@ func assemble(deps Deps) *Server {
 	s := &Server{
 		mux: mux, types: types{checks: deps.Probes, channels: deps.Channels},
 		hub:        stream.NewHub(store, config.Streams, deps.Log, deps.Now),
-		background: newTasks(cmp.Or(config.TaskDeadline, taskDeadline)),
-		mails:      newTasks(mailDeadline),
+		background: newTasks(cmp.Or(config.TaskDeadline, taskDeadline), maxTasks),
+		changes:    newTasks(cmp.Or(config.TaskDeadline, taskDeadline), maxChanges),
+		mails:      newTasks(mailDeadline, maxTasks),
 	}
 	plans := plans{enterpriseMinInterval: config.EnterpriseMinInterval, enterpriseRate: config.EnterpriseRate}
 	links := workflowLinks{uiURL: config.TemporalUIURL, namespace: config.TemporalNamespace}
-	notifier := &notifier{store: store, loops: deps.Loops, incidents: deps.Incidents, tasks: s.background}
+	notifier := &notifier{store: store, loops: deps.Loops, incidents: deps.Incidents, tasks: s.changes}
 	auth := newAuthenticator(store, newSigner(config.SigningKey, config.OlderSigningKeys, deps.Now), s.background, deps.Now)
 	passwords := newPasswords()
 	mail := &accountMail{
@@ -78,8 +80,10 @@ func assemble(deps Deps) *Server {
 	runs := &checkRuns{store: store, loops: deps.Loops, plans: plans, loads: loads}
 	for _, resource := range []interface{ register(r *rest.Registrar) }{
 		newSystem(deps, loads),
-		&accounts{store: store, auth: auth, passwords: passwords, logins: logins, mail: mail, tasks: s.background, tier: config.SignupTier,
-			signups: signupLimits{perAddress: config.UnverifiedPerAddress, total: config.UnverifiedTotal, targets: deps.PrivateTargets}},
+		&accounts{
+			store: store, auth: auth, passwords: passwords, logins: logins, mail: mail, tasks: s.background, tier: config.SignupTier,
+			signups: signupLimits{perAddress: config.UnverifiedPerAddress, total: config.UnverifiedTotal, targets: deps.PrivateTargets},
+		},
 		verifications,
 		&auditLog{store: store},
 		&apiKeys{store: store, auth: auth, mail: mail, now: deps.Now},
@@ -138,5 +142,6 @@ func (s *Server) EndStreams() { s.hub.End() }
 func (s *Server) Close() {
 	s.hub.Close()
 	s.background.stop()
+	s.changes.stop()
 	s.mails.stop()
 }

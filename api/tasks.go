@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"vigil/api/rest"
@@ -14,6 +15,10 @@ import (
 const (
 	taskDeadline = 2 * time.Second
 	maxTasks     = 256
+	// maxChanges bounds the changes of workflows that are under way. Of a burst beyond that,
+	// such as many checks created at once, the sweep starts the rest: more at a time would
+	// all take longer than the deadline, and be made twice.
+	maxChanges = 32
 	// taskGrace bounds how long stop waits for them.
 	taskGrace = 5 * time.Second
 )
@@ -23,13 +28,14 @@ const (
 type tasks struct {
 	deadline time.Duration // of each task
 	slots    chan struct{}
+	dropping atomic.Bool // logged, until no task runs
 	group    sync.WaitGroup
 	done     context.Context //nolint:containedctx // ends what runs in the background of all requests
 	cancel   context.CancelFunc
 }
 
-func newTasks(deadline time.Duration) *tasks {
-	t := &tasks{deadline: deadline, slots: make(chan struct{}, maxTasks)}
+func newTasks(deadline time.Duration, limit int) *tasks {
+	t := &tasks{deadline: deadline, slots: make(chan struct{}, limit)}
 	t.done, t.cancel = context.WithCancel(context.Background())
 	return t
 }
@@ -41,12 +47,18 @@ func (t *tasks) start(ctx context.Context, name string, task func(context.Contex
 	select {
 	case t.slots <- struct{}{}:
 	default:
-		log.LogAttrs(ctx, slog.LevelWarn, "background task dropped", slog.String("task", name))
+		if !t.dropping.Swap(true) {
+			log.LogAttrs(ctx, slog.LevelWarn, "too many background tasks: further ones are dropped until these have ended", slog.String("task", name))
+		}
 		return
 	}
 	ctx = context.WithoutCancel(ctx)
 	t.group.Go(func() {
-		defer func() { <-t.slots }()
+		defer func() {
+			if <-t.slots; len(t.slots) == 0 {
+				t.dropping.Store(false)
+			}
+		}()
 		ctx, cancel := context.WithTimeout(ctx, t.deadline)
 		defer cancel()
 		defer context.AfterFunc(t.done, cancel)() //nolint:contextcheck // t.done ends tasks with the process, which is not a request

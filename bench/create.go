@@ -142,7 +142,8 @@ func (s *cluster) paced(ctx context.Context, caller *apiCaller, o CreateOptions,
 			return err
 		}
 	}
-	if _, err := s.since(ctx, began, n, "SELECT count(*) FROM check_regions WHERE last_time >= start_at AND check_id = ANY($1::uuid[])", created); err != nil {
+	const probed = "SELECT count(*) FROM check_regions WHERE last_time >= start_at AND check_id = ANY($1::uuid[])"
+	if _, err := s.since(ctx, began, n, probed, created); err != nil {
 		return err
 	}
 	var p50, p99, worst float64
@@ -154,7 +155,8 @@ func (s *cluster) paced(ctx context.Context, caller *apiCaller, o CreateOptions,
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(report, "  first result         at %d creations a second: p50 %.0f ms, p99 %.0f ms, worst %.0f ms\n", o.Rate, p50, p99, worst)
+	_, err = fmt.Fprintf(report, "  first result         at %d creations a second: p50 %.0f ms, p99 %.0f ms, worst %.0f ms\n",
+		o.Rate, p50, p99, worst)
 	return err
 }
 

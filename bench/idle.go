@@ -159,7 +159,13 @@ func printIdle(w io.Writer, settled, took time.Duration, before, after map[strin
 		return cmp.Or(cmp.Compare(after[b].mem.all, after[a].mem.all), cmp.Compare(a, b))
 	})
 	var b strings.Builder
-	fmt.Fprintf(&b, "vigil up without checks, %d cores, %v after its start, measured for %v\n", runtime.NumCPU(), settled, took.Round(time.Second))
+	fmt.Fprintf(
+		&b,
+		"vigil up without checks, %d cores, %v after its start, measured for %v\n",
+		runtime.NumCPU(),
+		settled,
+		took.Round(time.Second),
+	)
 	fmt.Fprintf(&b, "  %-44s %6s %7s %8s %7s %7s %7s\n", "", "count", "MiB", "private", "files", "shared", "CPU")
 	for _, name := range names {
 		k := after[name]

@@ -29,7 +29,13 @@ func (r report) print(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d loops, interval %v, %g turns a second, at most %v each, %d cores, measured for %v; the target is another process\n",
 		r.Loops, r.Interval, r.TurnRate, r.Window, r.cores, took.Round(time.Second))
-	fmt.Fprintf(&b, "  slots a turn         mean %.1f, of 90 %% of the loops %d at least, the most %d\n", r.turns.mean, r.turns.mostly, r.turns.most)
+	fmt.Fprintf(
+		&b,
+		"  slots a turn         mean %.1f, of 90 %% of the loops %d at least, the most %d\n",
+		r.turns.mean,
+		r.turns.mostly,
+		r.turns.most,
+	)
 	fmt.Fprintf(&b, "  due in that time     %8.0f   %8.1f /s\n", due, due/took.Seconds())
 	fmt.Fprintf(&b, "  stored in Postgres   %8d   %8.1f /s   (%d of them failures)\n", r.stored, float64(r.stored)/took.Seconds(), r.failed)
 	fmt.Fprintf(&b, "  lateness             p50 %.1f ms, p99 %.1f ms, worst %.1f ms\n", r.lateP50, r.lateP99, r.lateMax)

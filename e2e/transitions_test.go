@@ -222,3 +222,6 @@ func (*stub) Clock(context.Context) (time.Time, error)                   { retur
 func (*stub) RenewLease(context.Context, vigil.Renewal) (vigil.Grant, error) {
 	return vigil.Grant{Clock: time.Now()}, nil
 }
+
+// RegionsInUse returns every region.
+func (*stub) RegionsInUse(_ context.Context, regions []string) ([]string, error) { return regions, nil }

@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -157,12 +158,14 @@ func conformSecrets(t *testing.T, kind vigil.ChannelType) {
 		if testing.Short() {
 			step = 8
 		}
+		var dots atomic.Int64 // before the secret
+		r := receive(t, func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte(strings.Repeat(".", int(dots.Load())) + text + strings.Repeat(".", 100)))
+		})
+		sender := parse(t, registry(), kind, httpConfigs(r.url)[kind])
 		for _, border := range []int{4 << 10, 64 << 10} {
 			for back := 0; back <= len(text); back += step {
-				r := receive(t, func(w http.ResponseWriter, _ *http.Request) {
-					_, _ = w.Write([]byte(strings.Repeat(".", border-back) + text + strings.Repeat(".", 100)))
-				})
-				sender := parse(t, registry(), kind, httpConfigs(r.url)[kind])
+				dots.Store(int64(border - back))
 				if got := sender.Send(t.Context(), message()); strings.ContainsAny(strings.ReplaceAll(got.ResponseBody, vigil.SecretMask, ""),
 					"s3crt") {
 					t.Fatalf("border %d-%d: %q", border, back, got.ResponseBody[max(0, len(got.ResponseBody)-40):])

@@ -107,7 +107,8 @@ func TestRecipients(t *testing.T) {
 			strings.Contains(mails[0].Data, "evil.example") {
 			t.Errorf("mails %+v", mails)
 		}
-		if !slices.Equal(policy.asked, []string{"ada@example.com", "bob@example.com"}) || !slices.Equal(policy.again, []string{"bob@example.com"}) {
+		if !slices.Equal(policy.asked, []string{"ada@example.com", "bob@example.com"}) ||
+			!slices.Equal(policy.again, []string{"bob@example.com"}) {
 			t.Errorf("asked %v, again %v", policy.asked, policy.again)
 		}
 	})

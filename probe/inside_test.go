@@ -52,8 +52,11 @@ func TestDNSDoesNotDiscloseTheInside(t *testing.T) {
 				}
 				continue
 			}
-			if shown := string(encode(t, seen)); seen.Success || len(answers) > 0 || seen.Metadata["fingerprint"] != nil && seen.Metadata["fingerprint"] != "" ||
-				strings.Contains(shown, "10.2.3.4") || strings.Contains(shown, "fd12") || !strings.Contains(seen.Error, egress.Setting) {
+			if shown := string(
+				encode(t, seen),
+			); seen.Success || len(answers) > 0 || seen.Metadata["fingerprint"] != nil && seen.Metadata["fingerprint"] != "" ||
+				strings.Contains(shown, "10.2.3.4") || strings.Contains(shown, "fd12") ||
+				!strings.Contains(seen.Error, egress.Setting) {
 				t.Errorf("%s: %s", name, shown)
 			}
 		}

@@ -102,7 +102,11 @@ func uidOf(info fs.FileInfo) (uid uint32, known bool) {
 // readPrivate reads a file that only this user can have written: a regular one, not
 // reached through a symbolic link, of this user or of root, that no other can write to.
 func readPrivate(path string) ([]byte, error) {
-	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0) //nolint:gosec // a fixed name inside our own directory
+	file, err := os.OpenFile(
+		path,
+		os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK,
+		0,
+	) //nolint:gosec // a fixed name inside our own directory
 	if errors.Is(err, syscall.ELOOP) {
 		return nil, planted(path, "is a symbolic link")
 	}
@@ -132,7 +136,11 @@ func planted(path, why string) error {
 
 // WritePrivate writes a file for this user alone, never through a symbolic link.
 func WritePrivate(path, content string) error {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NOFOLLOW, 0o600) //nolint:gosec // a fixed name inside our own directory
+	file, err := os.OpenFile(
+		path,
+		os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NOFOLLOW,
+		0o600,
+	) //nolint:gosec // a fixed name inside our own directory
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,12 @@ func checkThroughput(ctx context.Context, tx bun.Tx, c *vigil.Check, plan vigil.
 	if used+moves <= float64(plan.ThroughputBytesPerHour)+1 { // the sum adds fractions
 		return nil
 	}
-	return planLimit(plan.Tier, plan.ThroughputBytesPerHour, used, moves,
+	return planLimit(
+		plan.Tier,
+		plan.ThroughputBytesPerHour,
+		used,
+		moves,
 		"The check may move %.0f bytes an hour, and the organization's throughput checks already move up to %.0f of the %d that the %s plan allows. "+
-			"Lower max_bytes, choose a longer interval or fewer regions, or change the plan.")
+			"Lower max_bytes, choose a longer interval or fewer regions, or change the plan.",
+	)
 }

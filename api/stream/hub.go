@@ -84,6 +84,9 @@ type organization struct {
 	subscribers map[*subscriber]struct{}
 	version     uint64
 	head        vigil.Position
+	// After a wake an organization with many streams rests for a while; late: there was
+	// something new meanwhile.
+	resting, late bool
 }
 
 // subscriber is one stream. It is stale while it has not read since the latest
