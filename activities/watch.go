@@ -127,7 +127,6 @@ type Watcher struct {
 	budget    *turnBudget
 	shortName string
 	tests     handTests
-	runners   *runners
 	lateness  Lateness
 }
 
@@ -136,7 +135,6 @@ func NewWatcher(opts WatcherOptions) *Watcher {
 	return &Watcher{
 		WatcherOptions: opts, locks: newTurnLocks(), claims: newPendingClaims(), shortName: shortWorkerName(opts.Worker),
 		budget: newTurnBudget(opts.TurnRate), tests: handTests{places: fair.New(fair.DefaultLimits(testPlaces))},
-		runners: newRunners(),
 	}
 }
 
@@ -344,9 +342,18 @@ func wait[T any](ctx context.Context, t *turnRun, e *entry, ready <-chan T, over
 	}
 }
 
-// probeApart is probe on another goroutine than the one on which the turn waits.
+// probeApart is probe on a goroutine of its own. A probe needs a stack of 16 KB or more,
+// which a turn that ran it on its own goroutine would keep for all the time that it waits.
+// A panic of the probe continues in the turn.
 func (t *turnRun) probeApart(ctx context.Context, e *entry, slot time.Time, place *fair.Place) (err error) {
-	t.runners.run(func() { err = t.probe(ctx, e, slot, place) })
+	ended := make(chan any, 1)
+	go func() {
+		defer func() { ended <- recover() }()
+		err = t.probe(ctx, e, slot, place)
+	}()
+	if failed := <-ended; failed != nil {
+		panic(failed)
+	}
 	return err
 }
 

@@ -41,7 +41,7 @@ func TestDynamicSettings(t *testing.T) {
 		delete(embedded, key.String())
 	}
 	for key, value := range embedded {
-		alone := strings.Contains(key, ".shutdown") || strings.HasSuffix(key, "SchedulerWorkerCount") || key == "history.xdcCacheMaxSizeBytes"
+		alone := strings.Contains(key, ".shutdown") || strings.HasSuffix(key, "schedulerworkercount") || key == "history.xdccachemaxsizebytes"
 		if !alone { // those are for a single host
 			t.Errorf("temporal-config/dynamic.yaml lacks %s: %v", key, value)
 		}
