@@ -121,9 +121,13 @@ func registrations(t *testing.T) map[string][]string {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	workers.NewRegions(
-		c, workers.RegionOptions{Name: "regions", Regions: []string{"eu-central-fra"}, Watcher: &activities.Watcher{}, Log: quiet},
-	)
+	regions := workers.NewRegions(c, workers.RegionOptions{
+		Name: "regions", Regions: []string{"eu-central-fra"}, Watcher: &activities.Watcher{}, Log: quiet,
+		Deployment: workers.Deployment{Name: "vigil", BuildID: "1"}, // of a versioned build, all workers start at once
+	})
+	if err := regions.Start(t.Context()); err == nil {
+		t.Fatal("the workers started without Temporal")
+	}
 	workers.NewControl(c, workers.ControlOptions{Name: "control", Incidents: &activities.Incidents{}, Deliveries: &activities.Deliveries{}})
 	byWorkflow := make(map[string][]string)
 	for _, w := range all {

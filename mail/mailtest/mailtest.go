@@ -76,6 +76,7 @@ func Start(tb testing.TB, opts Options) *Server {
 		_ = server.Serve(listener)
 	}()
 	tb.Cleanup(func() {
+		_ = listener.Close() // a server that does not serve yet does not close it
 		_ = server.Close()
 		<-done
 	})
