@@ -116,6 +116,8 @@ func memberAttacks() []attack {
 		wrong("a name that isolates a direction", "name", `"a\u2066b\u2069"`, "name"),
 		wrong("a name with a character of no width", "name", `"pay\u200bpal"`, "name"),
 		wrong("a name with a byte order mark in it", "name", `"pay\ufeffpal"`, "name"),
+		wrong("a step with a name that turns its direction", "config",
+			`{"steps":[{"name":"log\u202ein","type":"http","config":{"url":"https://example.com"}}]}`, "config.steps[0].name"),
 		wrong("an unknown member with a name of 500 KB", strings.Repeat("n", 500_000), `1`, strings.Repeat("n", 64)+"..."),
 		wrong("an unknown config member with a name of 200 KB", "config", `{"url":"https://example.com","`+strings.Repeat("n", 200_000)+`":1}`,
 			"config."+strings.Repeat("n", 64)+"..."),

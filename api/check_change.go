@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"slices"
 	"time"
@@ -117,6 +118,9 @@ func (c *checks) changeTarget(check *vigil.Check, before vigil.Check, in *CheckM
 			return err
 		}
 		if !sameJSON(config, check.Config) {
+			if err := checkStepNames(config); err != nil {
+				return err
+			}
 			check.Config = config
 		}
 	}
@@ -129,6 +133,28 @@ func (c *checks) changeTarget(check *vigil.Check, before vigil.Check, in *CheckM
 		return err
 	}
 	check.Target = probe.Target()
+	return nil
+}
+
+// checkStepNames refuses names of steps that a person could take for others. It is not part
+// of parsing a config, since stored checks that have such names still run.
+func checkStepNames(config json.RawMessage) error {
+	var of struct {
+		Steps []struct {
+			Name string `json:"name"`
+		} `json:"steps"`
+	}
+	if json.Unmarshal(config, &of) != nil {
+		return nil // parsing says what is wrong
+	}
+	for i, step := range of.Steps {
+		if step.Name == "" {
+			continue
+		}
+		if _, err := rest.CleanName(fmt.Sprintf("config.steps[%d].name", i), step.Name); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
