@@ -21,11 +21,13 @@ type regionWorkers struct {
 	started map[string]worker.Worker
 }
 
-// idle returns those of the regions whose worker is not started.
+// idle returns those of the regions whose worker is not started, each once.
 func (w *regionWorkers) idle(regions []string) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(regions), func(region string) bool { return w.started[region] != nil })
+	idle := slices.DeleteFunc(slices.Clone(regions), func(region string) bool { return w.started[region] != nil })
+	slices.Sort(idle)
+	return slices.Compact(idle) // a second worker of a region would never be stopped
 }
 
 // start starts the workers of regions until one fails. It must not be called twice at the
