@@ -27,7 +27,10 @@ func TestAttackPlatform(t *testing.T) {
 		t.Fatal(err)
 	}
 	check := func(host string, port int) object {
-		return object{"name": "x", "type": "tcp", "interval_seconds": 60, "config": object{"host": host, "port": port}}
+		return object{
+			"name": "x", "type": "tcp", "interval_seconds": 60, "regions": []string{clusterRegion},
+			"config": object{"host": host, "port": port},
+		}
 	}
 
 	ports := listening(t, p.ready.PID) // the last part closes private targets
