@@ -40,7 +40,7 @@ postgres: # find Postgres binaries, or install the Debian package
 test: postgres ## Run all tests (TESTFLAGS are handed to go test)
 	@rc=0; \
 	go test -timeout 20m $(TESTFLAGS) $$(go list ./... | grep -v '^vigil/e2e') || rc=1; \
-	go test -timeout 30m -p 1 $(TESTFLAGS) ./e2e/... || rc=1; \
+	go test -timeout 50m -p 1 $(TESTFLAGS) ./e2e/... || rc=1; \
 	exit $$rc # end to end, processes are killed and lateness is judged: nothing else runs then
 
 .PHONY: test-race
@@ -49,7 +49,7 @@ test-race: postgres ## Run all tests with the race detector (needs a C compiler)
 
 .PHONY: e2e
 e2e: build ## Run the end-to-end tests only, with all their output
-	go test -count=1 -v -timeout 20m $(TESTFLAGS) ./e2e/...
+	go test -count=1 -v -timeout 50m $(TESTFLAGS) ./e2e/...
 
 .PHONY: bench
 bench: build ## Measure turns, CPU, lateness and memory on this machine
