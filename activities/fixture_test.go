@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -129,11 +130,19 @@ func newWatchFixture(t *testing.T, options ...func(*activities.WatcherOptions)) 
 	return w
 }
 
+// nextID returns the ID of the next check, the same in every run: anchor and phase of a
+// loop depend on it, and so does where its turns end.
+func (w *watchFixture) nextID() uuid.UUID {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return uuid.NewSHA1(uuid.NameSpaceOID, fmt.Appendf(nil, "check 4 %d", len(w.defs)))
+}
+
 // define stores a new revision of a check that starts now.
 func (w *watchFixture) define(change func(*vigil.Definition)) vigil.Definition {
 	def := vigil.Definition{
 		Check: vigil.Check{
-			ID: uuid.New(), Type: "memory", Interval: time.Minute, Regions: []string{region},
+			ID: w.nextID(), Type: "memory", Interval: time.Minute, Regions: []string{region},
 			Enabled: true, Simultaneous: true, Revision: 1,
 		},
 		Starts: map[string]time.Time{region: time.Now()},
