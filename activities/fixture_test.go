@@ -384,15 +384,6 @@ func (w *watchFixture) started(def vigil.Definition) activities.Turn {
 	return turnOf(def, w.must(w.watch(turnOf(def, vigil.State{}))).State)
 }
 
-// startedAgo moves the start of a check into the past.
-func startedAgo(d time.Duration) func(*vigil.Definition) {
-	return func(def *vigil.Definition) {
-		start := time.Now().Add(-d)
-		def.Starts = map[string]time.Time{region: start}
-		def.Check.Anchor = vigil.NewAnchor(def.Check.ID, start, def.Check.Interval)
-	}
-}
-
 // firing gives a check one rule.
 func firing(condition vigil.Condition) func(*vigil.Definition) {
 	return func(def *vigil.Definition) {

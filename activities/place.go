@@ -90,3 +90,11 @@ func (w *Watcher) Waiting() int64 { return w.Probes.Waiting() + w.tests.places.W
 
 // Load returns how late the slots of this process are.
 func (w *Watcher) Load() vigil.Load { return w.lateness.Load(w.Now()) }
+
+// observe runs the probe. A config that cannot run is a failed observation with the reason.
+func (e *entry) observe(ctx context.Context) vigil.Observation {
+	if e.probeErr != nil {
+		return vigil.Observation{Error: "the check cannot run: " + vigil.ErrorMessage(e.probeErr)}
+	}
+	return e.probe.Run(ctx)
+}

@@ -387,14 +387,6 @@ func (t *turnRun) probe(ctx context.Context, e *entry, slot time.Time, place *fa
 	return t.include(ctx, e, stored)
 }
 
-// observe runs the probe. A config that cannot run is a failed observation with the reason.
-func (e *entry) observe(ctx context.Context) vigil.Observation {
-	if e.probeErr != nil {
-		return vigil.Observation{Error: "the check cannot run: " + vigil.ErrorMessage(e.probeErr)}
-	}
-	return e.probe.Run(ctx)
-}
-
 // deadline is how long a probe may take, 0 when the config cannot run.
 func (e *entry) deadline() time.Duration {
 	if e.probe == nil {

@@ -70,3 +70,12 @@ func TestWatchSlots(t *testing.T) {
 		})
 	})
 }
+
+// startedAgo moves the start of a check into the past.
+func startedAgo(d time.Duration) func(*vigil.Definition) {
+	return func(def *vigil.Definition) {
+		start := time.Now().Add(-d)
+		def.Starts = map[string]time.Time{region: start}
+		def.Check.Anchor = vigil.NewAnchor(def.Check.ID, start, def.Check.Interval)
+	}
+}
