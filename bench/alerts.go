@@ -10,7 +10,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"runtime"
 	"strings"
 	"sync"
@@ -32,53 +31,24 @@ type AlertOptions struct {
 // receiver and the subscribers of the alert stream receive the events. The service,
 // the receiver and the subscribers run in this process, the platform in others.
 func MeasureAlerts(ctx context.Context, o AlertOptions) error {
-	dir, err := os.MkdirTemp("", "vigil-bench-")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // Postgres may run as another user, who passes through
-		return err
-	}
-	cluster, err := startCluster(ctx, dir, LoopOptions{TurnRate: 5, Window: 30 * time.Minute})
-	if cluster != nil {
-		defer cluster.stop(context.WithoutCancel(ctx))
-	}
-	if err != nil {
-		return err
-	}
-	scenario := &alertScenario{}
-	if err := scenario.start(ctx); err != nil {
-		return err
-	}
-	defer scenario.stop()
-	caller, err := cluster.serveAPI(ctx, o)
-	if err != nil {
-		return err
-	}
-	defer caller.api.stop()
-	if err := caller.prepare(ctx, scenario, o); err != nil {
-		return err
-	}
-	if err := cluster.settle(ctx, LoopOptions{Loops: o.Checks, Interval: o.Interval}); err != nil {
-		return err
-	}
-	received := &subscribers{}
-	if err := received.open(ctx, caller, o.Subscribers); err != nil {
-		return err
-	}
-	scenario.broken.Store(true)
-	if err := cluster.awaitDelivered(ctx, o.Checks); err != nil {
-		return err
-	}
-	scenario.broken.Store(false)
-	if err := cluster.awaitDelivered(ctx, 2*o.Checks); err != nil {
-		return err
-	}
-	if err := received.await(ctx, int64(2*o.Checks*o.Subscribers)); err != nil {
-		return err
-	}
-	return cluster.reportAlerts(ctx, o, received)
+	return withAlerts(ctx, o, func(s *cluster, scenario *alertScenario, caller *apiCaller) error {
+		received := &subscribers{}
+		if err := received.open(ctx, caller, o.Subscribers); err != nil {
+			return err
+		}
+		scenario.broken.Store(true)
+		if err := s.awaitDelivered(ctx, o.Checks); err != nil {
+			return err
+		}
+		scenario.broken.Store(false)
+		if err := s.awaitDelivered(ctx, 2*o.Checks); err != nil {
+			return err
+		}
+		if err := received.await(ctx, int64(2*o.Checks*o.Subscribers)); err != nil {
+			return err
+		}
+		return s.reportAlerts(ctx, o, received)
+	})
 }
 
 // alertScenario is a service that can fail, and the receiver of its alerts.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -30,7 +29,7 @@ type CreateOptions struct {
 // how many a second it answers, and when all loops have started and probed. Then it
 // creates some at an even rate, and prints how soon each has its first result.
 func MeasureCreate(ctx context.Context, o CreateOptions) error {
-	return withCluster(ctx, func(s *cluster) error {
+	return withCluster(ctx, defaults(), func(s *cluster) error {
 		caller, err := s.serveAPI(ctx, AlertOptions{})
 		if err != nil {
 			return err
@@ -62,27 +61,6 @@ func MeasureCreate(ctx context.Context, o CreateOptions) error {
 		_, err = fmt.Fprintln(o.Out, b.String())
 		return err
 	})
-}
-
-// withCluster runs a measurement with a cluster in a directory of its own, both of which
-// are removed at the end.
-func withCluster(ctx context.Context, measure func(*cluster) error) error {
-	dir, err := os.MkdirTemp("", "vigil-bench-")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // Postgres may run as another user, who passes through
-		return err
-	}
-	s, err := startCluster(ctx, dir, LoopOptions{TurnRate: 5, Window: 30 * time.Minute})
-	if s != nil {
-		defer s.stop(context.WithoutCancel(ctx))
-	}
-	if err != nil {
-		return err
-	}
-	return measure(s)
 }
 
 // createAll creates the checks and returns how long each answer took, sorted.

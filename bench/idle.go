@@ -25,14 +25,10 @@ type IdleOptions struct {
 // MeasureIdle starts the whole platform as `vigil up` does, without checks, and prints the
 // memory and the CPU time of each kind of its processes. It needs Linux.
 func MeasureIdle(ctx context.Context, o IdleOptions) error {
-	dir, err := os.MkdirTemp("", "vigil-bench-")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // Postgres may run as another user, who passes through
-		return err
-	}
+	return withDir(func(dir string) error { return measureIdle(ctx, o, dir) })
+}
+
+func measureIdle(ctx context.Context, o IdleOptions, dir string) error {
 	var ready struct{}
 	up, err := spawn(ctx, "vigil", []string{
 		"DATABASE_URL=", "TEMPORAL_ADDRESS=", "VIGIL_DATA_DIR=" + dir, "VIGIL_LISTEN=127.0.0.1:0", "VIGIL_TEMPORAL_LISTEN=127.0.0.1:0",

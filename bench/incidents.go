@@ -19,23 +19,8 @@ type IncidentOptions struct {
 // MeasureIncidents makes all checks fail at once, and prints when every incident has its
 // first attempt of a delivery, counted from the first failure and from each check's own.
 func MeasureIncidents(ctx context.Context, o IncidentOptions) error {
-	return withCluster(ctx, func(s *cluster) error {
-		scenario := &alertScenario{}
-		if err := scenario.start(ctx); err != nil {
-			return err
-		}
-		defer scenario.stop()
-		caller, err := s.serveAPI(ctx, AlertOptions{})
-		if err != nil {
-			return err
-		}
-		defer caller.api.stop()
-		if err := caller.prepare(ctx, scenario, AlertOptions{Checks: o.Checks, Interval: o.Interval}); err != nil {
-			return err
-		}
-		if err := s.settle(ctx, LoopOptions{Loops: o.Checks, Interval: o.Interval}); err != nil {
-			return err
-		}
+	alerts := AlertOptions{Checks: o.Checks, Interval: o.Interval}
+	return withAlerts(ctx, alerts, func(s *cluster, scenario *alertScenario, _ *apiCaller) error {
 		began := time.Now()
 		scenario.broken.Store(true)
 		if _, err := s.since(ctx, began, o.Checks, `SELECT count(DISTINCT d.incident_id) FROM attempts AS a

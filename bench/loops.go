@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"runtime"
 	"strconv"
 	"time"
@@ -41,32 +40,19 @@ const region = "eu-central-fra"
 // prints what they cost. The parts run as processes of their own: Postgres,
 // Temporal, one worker with the sweep, and the target.
 func MeasureLoops(ctx context.Context, o LoopOptions) error {
-	dir, err := os.MkdirTemp("", "vigil-bench-")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // Postgres may run as another user, who passes through
-		return err
-	}
-	cluster, err := startCluster(ctx, dir, o)
-	if cluster != nil {
-		defer cluster.stop(context.WithoutCancel(ctx))
-	}
-	if err != nil {
-		return err
-	}
-	if err := cluster.seed(ctx, o); err != nil {
-		return err
-	}
-	report, err := cluster.measure(ctx, o)
-	if err != nil {
-		return err
-	}
-	if err := report.print(o.Out); err != nil || !o.Restart {
-		return err
-	}
-	return cluster.restart(ctx, o)
+	return withCluster(ctx, o, func(s *cluster) error {
+		if err := s.seed(ctx, o); err != nil {
+			return err
+		}
+		report, err := s.measure(ctx, o)
+		if err != nil {
+			return err
+		}
+		if err := report.print(o.Out); err != nil || !o.Restart {
+			return err
+		}
+		return s.restart(ctx, o)
+	})
 }
 
 // cluster is everything that runs during a measurement.

@@ -90,12 +90,12 @@ func usageOf(pid int, tree bool) (usage, error) {
 		return usage{}, fmt.Errorf("process %d is gone", pid)
 	}
 	total := root.usage
-	total.mem = memoryOf(pid)
+	total.mem = memoryIn(pid).all
 	if tree {
 		for id, p := range all {
 			if id != pid && descends(all, id, pid) {
 				total.cpu += p.cpu
-				total.mem += memoryOf(id)
+				total.mem += memoryIn(id).all
 			}
 		}
 		total.cpu += root.waited // children that have ended
@@ -160,20 +160,4 @@ func parseStat(text string) process {
 		usage:  usage{cpu: time.Duration(number(11)+number(12)) * clockTick},
 		waited: time.Duration(number(13)+number(14)) * clockTick,
 	}
-}
-
-// memoryOf is the proportional set size of a process: Postgres's processes share
-// their buffers, which would else count in each. 0 when it cannot be read.
-func memoryOf(pid int) int64 {
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
-	if err != nil {
-		return 0
-	}
-	for line := range strings.Lines(string(raw)) {
-		if rest, ok := strings.CutPrefix(line, "Pss:"); ok {
-			kib, _ := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
-			return kib << 10
-		}
-	}
-	return 0
 }

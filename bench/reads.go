@@ -9,7 +9,6 @@ import (
 	"io"
 	"log/slog"
 	random "math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -38,17 +37,13 @@ type ReadOptions struct {
 // results and summaries take and the slowest plan among them. The database is in a
 // directory of its own, which is removed at the end.
 func MeasureReads(ctx context.Context, o ReadOptions) error {
-	dir := o.Dir
-	if dir == "" {
-		var err error
-		if dir, err = os.MkdirTemp("", "vigil-bench-"); err != nil {
-			return err
-		}
-		defer func() { _ = os.RemoveAll(dir) }()
-		if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // Postgres may run as another user, who passes through
-			return err
-		}
+	if o.Dir != "" {
+		return measureReadsIn(ctx, o, o.Dir)
 	}
+	return withDir(func(dir string) error { return measureReadsIn(ctx, o, dir) })
+}
+
+func measureReadsIn(ctx context.Context, o ReadOptions, dir string) error {
 	data, err := standalone.OpenDataDir(dir)
 	if err != nil {
 		return err
