@@ -60,20 +60,14 @@ func (s *Store) RecordAudit(ctx context.Context) error {
 // AuditLog returns a page of an organization's audit entries, newest first, and the extent
 // of the log.
 func (s *Store) AuditLog(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]audit.Entry, vigil.Extent, error) {
-	var extent vigil.Extent
-	var err error
-	if extent.Total, err = s.pageTotal(ctx, s.db.NewSelect().TableExpr("audit_log AS a").Where("a.org_id = ?", orgID), page); err != nil {
-		return nil, vigil.Extent{}, wrap("count the audit log", err)
-	}
-	var rows []auditRow
-	query, err := newest("at").window(s.db.NewSelect().Model(&rows).Where("a.org_id = ?", orgID), "a", page)
+	rows, extent, err := smallRows[auditRow]{
+		what: "the audit log", alias: "a", order: newest("at"),
+		selected: func(query *bun.SelectQuery) *bun.SelectQuery { return query.Where("a.org_id = ?", orgID) },
+		position: func(r *auditRow) vigil.PagePosition { return timePosition(r.At, r.ID) },
+	}.page(ctx, s, page)
 	if err != nil {
 		return nil, vigil.Extent{}, err
 	}
-	if err := query.Scan(ctx); err != nil {
-		return nil, vigil.Extent{}, wrap("list the audit log", err)
-	}
-	rows, extent.Next = endPage(rows, page, nil, func(r *auditRow) vigil.PagePosition { return timePosition(r.At, r.ID) })
 	entries := make([]audit.Entry, len(rows))
 	for i, row := range rows {
 		entries[i] = audit.Entry{

@@ -208,8 +208,6 @@ func (s *Store) DeliveryMessage(ctx context.Context, orgID, id uuid.UUID) (vigil
 // Deliveries lists an organization's deliveries, newest first, and counts all
 // that the filter selects.
 func (s *Store) Deliveries(ctx context.Context, orgID uuid.UUID, f vigil.DeliveryFilter) ([]vigil.Delivery, vigil.Extent, error) {
-	var extent vigil.Extent
-	var err error
 	where := func(query *bun.SelectQuery) *bun.SelectQuery {
 		query = query.Where("d.org_id = ?", orgID).Where(checkOfDelivery)
 		if f.IncidentID != uuid.Nil {
@@ -223,19 +221,11 @@ func (s *Store) Deliveries(ctx context.Context, orgID uuid.UUID, f vigil.Deliver
 		}
 		return query
 	}
-	if extent.Total, err = s.pageTotal(ctx, where(s.db.NewSelect().TableExpr("deliveries AS d")), f.Page); err != nil {
-		return nil, vigil.Extent{}, wrap("count deliveries", err)
-	}
-	var rows []deliveryRow
-	page, err := newestFirst().window(where(s.db.NewSelect().Model(&rows).ExcludeColumn("body")), "d", f.Page)
-	if err != nil {
-		return nil, vigil.Extent{}, err
-	}
-	if err := page.Scan(ctx); err != nil {
-		return nil, vigil.Extent{}, wrap("list deliveries", err)
-	}
-	rows, extent.Next = endPage(rows, f.Page, nil, func(r *deliveryRow) vigil.PagePosition { return timePosition(r.CreatedAt, r.ID) })
-	return deliveriesOf(rows), extent, nil
+	rows, extent, err := smallRows[deliveryRow]{
+		what: "deliveries", alias: "d", order: newestFirst(), selected: where, without: []string{"body"},
+		position: func(r *deliveryRow) vigil.PagePosition { return timePosition(r.CreatedAt, r.ID) },
+	}.page(ctx, s, f.Page)
+	return deliveriesOf(rows), extent, err
 }
 
 // Attempts lists the attempts of a delivery of the organization, newest first,

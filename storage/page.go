@@ -98,6 +98,39 @@ func (s *Store) pageTotal(ctx context.Context, query *bun.SelectQuery, page vigi
 	return total, nil
 }
 
+// smallRows is a list whose rows are small, so that a page of it always has all its rows.
+type smallRows[R any] struct {
+	what  string // for errors
+	alias string // of the table
+	order order
+	// selected adds the conditions of the list to a query.
+	selected func(*bun.SelectQuery) *bun.SelectQuery
+	without  []string // columns that the list does not show
+	position func(*R) vigil.PagePosition
+}
+
+// page reads a page of the list, and the extent of the list.
+func (l smallRows[R]) page(ctx context.Context, s *Store, page vigil.Page) ([]R, vigil.Extent, error) {
+	var rows []R
+	var extent vigil.Extent
+	var err error
+	if extent.Total, err = s.pageTotal(ctx, l.selected(s.db.NewSelect().Model((*R)(nil))), page); err != nil {
+		return nil, vigil.Extent{}, wrap("count "+l.what, err)
+	}
+	query := s.db.NewSelect().Model(&rows)
+	if len(l.without) > 0 {
+		query = query.ExcludeColumn(l.without...)
+	}
+	if query, err = l.order.window(l.selected(query), l.alias, page); err != nil {
+		return nil, vigil.Extent{}, err
+	}
+	if err := query.Scan(ctx); err != nil {
+		return nil, vigil.Extent{}, wrap("list "+l.what, err)
+	}
+	rows, extent.Next = endPage(rows, page, nil, l.position)
+	return rows, extent, nil
+}
+
 // newestFirst is the order of a list of rows with a column created_at.
 func newestFirst() order { return newest("created_at") }
 

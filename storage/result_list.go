@@ -229,21 +229,23 @@ func (w *resultWalk) read(ctx context.Context, members []*bun.SelectQuery, befor
 	}
 	var rows []listedResultRow
 	const order = "day DESC, time DESC, id DESC"
-	const size = "coalesce(octet_length(p.metadata::text), 0) + coalesce(octet_length(p.error_message), 0)"
 	err := w.s.db.NewRaw(`SELECT * FROM (
-			SELECT p.*, row_number() OVER w AS page_row, ? + sum(`+size+`) OVER w AS page_bytes, count(*) OVER () - row_number() OVER w AS page_left
+			SELECT p.*, row_number() OVER w AS page_row, ? + sum(`+resultSize+`) OVER w AS page_bytes,
+				count(*) OVER () - row_number() OVER w AS page_left
 			FROM (SELECT * FROM (?) AS days ORDER BY `+order+` LIMIT ?) AS p WINDOW w AS (ORDER BY `+order+` ROWS UNBOUNDED PRECEDING)
 		) AS bounded WHERE page_row = 1 OR page_bytes <= ? ORDER BY page_row`, used, all, limit, maxPageBytes).Scan(ctx, &rows)
 	return rows, err
 }
+
+// resultSize is SQL for the bytes of the large columns of a result.
+const resultSize = "coalesce(octet_length(p.metadata::text), 0) + coalesce(octet_length(p.error_message), 0)"
 
 // pageAtOffset is the page of a client that counts rows: it passes over all rows before.
 func (w *resultWalk) pageAtOffset(ctx context.Context) ([]listedResultRow, vigil.Extent, error) {
 	var rows []listedResultRow
 	page := w.filtered().ColumnExpr("r.*").ColumnExpr("floor(extract(epoch FROM r.slot) / 86400)::bigint AS day").
 		OrderExpr("r.time DESC, r.id DESC").Limit(int64(w.f.Limit) + 1).Offset(int64(w.f.Offset))
-	const size = "coalesce(octet_length(p.metadata::text), 0) + coalesce(octet_length(p.error_message), 0)"
-	if err := w.s.boundedPage(page, "p.time DESC, p.id DESC", size).Scan(ctx, &rows); err != nil {
+	if err := w.s.boundedPage(page, "p.time DESC, p.id DESC", resultSize).Scan(ctx, &rows); err != nil {
 		return nil, vigil.Extent{}, err
 	}
 	return w.finish(rows)

@@ -23,20 +23,14 @@ func (s *Store) CheckRules(ctx context.Context, orgID, checkID uuid.UUID, page v
 // Rules returns a page of an organization's alert rules that the filter selects, newest
 // first, and the extent of the list.
 func (s *Store) Rules(ctx context.Context, orgID uuid.UUID, f vigil.RuleFilter) ([]vigil.Rule, vigil.Extent, error) {
-	var extent vigil.Extent
-	var err error
-	if extent.Total, err = s.pageTotal(ctx, whereRules(s.db.NewSelect().TableExpr("alert_rules AS ar"), orgID, f), f.Page); err != nil {
-		return nil, vigil.Extent{}, wrap("count rules", err)
-	}
-	var rows []ruleRow
-	query, err := newestFirst().window(whereRules(s.db.NewSelect().Model(&rows), orgID, f), "ar", f.Page)
+	rows, extent, err := smallRows[ruleRow]{
+		what: "rules", alias: "ar", order: newestFirst(),
+		selected: func(query *bun.SelectQuery) *bun.SelectQuery { return whereRules(query, orgID, f) },
+		position: func(r *ruleRow) vigil.PagePosition { return timePosition(r.CreatedAt, r.ID) },
+	}.page(ctx, s, f.Page)
 	if err != nil {
 		return nil, vigil.Extent{}, err
 	}
-	if err := query.Scan(ctx); err != nil {
-		return nil, vigil.Extent{}, wrap("list rules", err)
-	}
-	rows, extent.Next = endPage(rows, f.Page, nil, func(r *ruleRow) vigil.PagePosition { return timePosition(r.CreatedAt, r.ID) })
 	rules, err := rulesOf(rows)
 	return rules, extent, wrap("list rules", err)
 }
