@@ -72,7 +72,7 @@ chaos: build ## Kill, freeze, cut and overload every part, with the counts of a 
 	VIGIL_DRILL=full go test -count=1 -v -timeout 150m -run 'Killed|RollingRestart|MassOutage|Drill' ./e2e/
 
 .PHONY: check
-check: format vet lint words arrows openapi tidy size vulnerabilities ## Everything that CI runs besides the tests
+check: format vet lint words arrows openapi tidy size vendored vulnerabilities ## Everything that CI runs besides the tests
 
 .PHONY: format
 format: $(BIN)/golangci-lint-$(GOLANGCI_VERSION) ## Show what gofumpt and goimports would change
@@ -108,6 +108,14 @@ tidy:
 .PHONY: size
 size:
 	@.ci/size
+
+.PHONY: vendored
+vendored: # compare the files of other projects with their checksums
+	@.ci/vendor-web check
+
+.PHONY: vendor-web
+vendor-web: ## Write the files of other projects again (needs npm and its registry)
+	@.ci/vendor-web
 
 .PHONY: vulnerabilities
 vulnerabilities:
