@@ -192,6 +192,7 @@ const (
 	LimitChannels      Limited = "channels"
 	LimitRulesPerCheck Limited = "rules_per_check"
 	LimitAPIKeys       Limited = "api_keys"
+	LimitStatusPages   Limited = "status_pages"
 )
 
 // CountLimits returns how many resources of each kind the tiers allow: free, paid and
@@ -202,6 +203,7 @@ func CountLimits() map[Limited][3]int64 {
 		LimitChannels:      {20, 200, 2_000},
 		LimitRulesPerCheck: {10, 50, 200},
 		LimitAPIKeys:       {20, 200, 2_000},
+		LimitStatusPages:   {1, 20, 200},
 	}
 }
 

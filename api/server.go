@@ -106,6 +106,8 @@ func assemble(deps Deps) *Server {
 		templateVariables{},
 		&incidents{store: store, workflows: deps.Incidents, links: links},
 		&timelines{store: store, links: links},
+		&incidentUpdates{store: store},
+		&statusPages{store: store, publicURL: config.PublicURL},
 		&deliveries{store: store, workflows: deps.Incidents, links: links},
 		&alertStream{hub: s.hub, auth: auth},
 	} {
@@ -115,6 +117,7 @@ func assemble(deps Deps) *Server {
 		store: store, verifications: verifications, recipients: store, auth: auth, passwords: passwords, addresses: addresses,
 	}
 	s.codec = newCodecEndpoint(deps, auth, addresses)
+	servePublic(mux, deps)
 	s.auth = auth
 	s.outside = func(next http.Handler) http.Handler {
 		guarded := rest.GuardPrivate(next, deps.PrivateTargets, config.TrustedProxies, ownOriginRule()...)

@@ -32,6 +32,9 @@ func limitedResources() map[vigil.Limited]counted {
 			largest: "SELECT coalesce(max(n), 0) FROM (SELECT count(*) AS n FROM alert_rules WHERE org_id = ? GROUP BY check_id) AS c",
 			where:   "The check", noun: "alert rules",
 		},
+		vigil.LimitStatusPages: {
+			query: "SELECT count(*) FROM status_pages WHERE org_id = ?", where: "The organization", noun: "status pages",
+		},
 		vigil.LimitAPIKeys: {query: "SELECT count(*) FROM api_keys WHERE org_id = ?", where: "The organization", noun: "API keys"},
 	}
 }
