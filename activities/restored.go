@@ -55,12 +55,15 @@ func (t *turnRun) include(ctx context.Context, e *entry, stored vigil.StoredResu
 // That happens when Temporal was restored from an older backup, or the workflow was
 // reset. Their votes are not reported a second time, since each would open the incident
 // of an episode that is over.
+//
+// And when the stored vote does not say what the loop has reported, Postgres was restored
+// from an older backup, and the turn that saw it was lost with its answer.
 func (t *turnRun) catchUp(ctx context.Context, e *entry) error {
-	voted, _, err := t.lastVote(ctx)
+	voted, fires, err := t.lastVote(ctx)
 	if err != nil {
 		return err
 	}
-	older := voted.After(t.state.Slot)
+	older, forgotten := voted.After(t.state.Slot), t.forgotten(e, voted, fires)
 	for !t.firingChanged() {
 		rows, err := t.History.ResultsAfter(ctx, t.turn.CheckID, t.turn.Region, t.state.Slot, recoverPage)
 		if err != nil {
@@ -79,13 +82,26 @@ func (t *turnRun) catchUp(ctx context.Context, e *entry) error {
 			break
 		}
 	}
-	t.behind, t.revote = t.firingChanged(), t.revote || older
+	t.behind, t.revote = t.firingChanged(), t.revote || older || forgotten
+	if forgotten {
+		t.Log.WarnContext(ctx, "the stored vote is older than what the loop has reported: the database was restored, and the vote is reported again",
+			"check", t.turn.CheckID, "region", t.turn.Region, "voted", voted, "loop", t.turn.State.Slot)
+		return t.raise(ctx, e, vigil.DatabaseOlder)
+	}
 	if !older {
 		return nil
 	}
 	t.Log.WarnContext(ctx, "the loop is older than its rows: Temporal was restored or the workflow reset, and the loop goes on from the rows",
 		"check", t.turn.CheckID, "region", t.turn.Region, "voted", voted, "loop", t.turn.State.Slot)
 	return t.raise(ctx, e, vigil.TemporalOlder)
+}
+
+// forgotten reports whether the stored vote of this schedule is older than the one that
+// the loop has reported: it differs in whether a rule fires.
+func (t *turnRun) forgotten(e *entry, voted time.Time, fires bool) bool {
+	schedule, ok := e.Schedule(t.turn.Region)
+	current := ok && !voted.IsZero() && !voted.Before(schedule.Start) && !voted.After(t.state.Slot) && !t.state.Slot.Before(schedule.Start)
+	return current && fires != (len(t.reported.Firing) > 0)
 }
 
 // lastVote returns the slot of the stored vote, and whether a rule fires in it; zero

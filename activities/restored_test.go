@@ -41,6 +41,28 @@ func TestWatchRestored(t *testing.T) {
 		})
 	})
 
+	t.Run("ReportsAForgottenVoteAlthoughTheTurnThatSawItWasLost", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			w := newRestoredFixture(t)
+			def := w.define(down)
+			w.observe = fails
+			turn := w.startedFor(def, 5)
+			w.voted, w.rows = def.Starts[region], w.rows[:1] // the backup is from before the failure
+			w.must(w.watch(turn))                            // and the loop never gets this answer
+			w.raised, turn.Recover = nil, true
+			result := w.must(w.watch(turn))
+			if len(result.State.Firing) != 1 || !result.Restarted || !slices.Equal(w.raised, []vigil.RestoreSign{vigil.DatabaseOlder}) {
+				t.Errorf("%+v, raised %v, want the vote to be reported again", result, w.raised)
+			}
+			next := turnOf(def, result.State)
+			w.voted, w.votedFires, next.Recover = result.State.Slot, true, true
+			if again := w.must(w.watch(next)); again.Restarted || len(w.raised) != 1 {
+				t.Errorf("%+v, raised %v, want one vote only", again, w.raised)
+			}
+		})
+	})
+
 	t.Run("ReportsNoVoteOfAPastEpisodeAgain", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {

@@ -168,7 +168,8 @@ func (s *cluster) seed(target string, checks int, interval time.Duration) {
 			s.createCheck(store, org, fmt.Sprintf("cluster %d", i), fmt.Sprintf("%s/%d", target, i), 2, interval)
 		}
 	})
-	eventually(s.t, "every loop has a result", func() bool {
+	limit := waitLimit + interval + time.Duration(checks)*20*time.Millisecond // thousands of loops start slowly
+	eventuallyWithin(s.t, limit, "every loop has a result", func() bool {
 		return s.number("SELECT count(*) FROM check_regions WHERE last_slot IS NOT NULL") == checks
 	})
 	s.began = time.Now().Truncate(time.Microsecond)
