@@ -35,6 +35,10 @@ func limitedResources() map[vigil.Limited]counted {
 		vigil.LimitStatusPages: {
 			query: "SELECT count(*) FROM status_pages WHERE org_id = ?", where: "The organization", noun: "status pages",
 		},
+		vigil.LimitMembers: {
+			query: "SELECT count(*) FROM (SELECT org_id FROM users UNION ALL SELECT org_id FROM invitations) AS m WHERE m.org_id = ?",
+			where: "The organization", noun: "members and invitations",
+		},
 		vigil.LimitAPIKeys: {query: "SELECT count(*) FROM api_keys WHERE org_id = ?", where: "The organization", noun: "API keys"},
 	}
 }
