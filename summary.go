@@ -22,6 +22,23 @@ type CheckSummary struct {
 	// P95MS is the 95th percentile of the response times of the successful results in the
 	// slots, in milliseconds; nil without any.
 	P95MS *float64
+
+	State   CheckState
+	Regions []RegionSummary // sorted by key
+	// Incident is the open one; nil without one.
+	Incident *Incident
+	// SlowerThanMS is the lowest response time beyond which an enabled rule fires, in
+	// milliseconds; nil without such a rule.
+	SlowerThanMS *int64
+}
+
+// RegionSummary is what the newest result of a check in one region says.
+type RegionSummary struct {
+	Region string // key
+	Health Health
+	// StatusCode and Error are those of a newest result that failed.
+	StatusCode int
+	Error      string
 }
 
 // SlotSummary sums the results of a slot. A slot that was missed has none.

@@ -256,6 +256,33 @@ func (e BulkSelectorHealth) Valid() bool {
 	}
 }
 
+// Defines values for BulkSelectorState.
+const (
+	BulkSelectorStateDisabled BulkSelectorState = "disabled"
+	BulkSelectorStateFailing  BulkSelectorState = "failing"
+	BulkSelectorStatePassing  BulkSelectorState = "passing"
+	BulkSelectorStateUnknown  BulkSelectorState = "unknown"
+	BulkSelectorStateWarning  BulkSelectorState = "warning"
+)
+
+// Valid indicates whether the value is a known member of the BulkSelectorState enum.
+func (e BulkSelectorState) Valid() bool {
+	switch e {
+	case BulkSelectorStateDisabled:
+		return true
+	case BulkSelectorStateFailing:
+		return true
+	case BulkSelectorStatePassing:
+		return true
+	case BulkSelectorStateUnknown:
+		return true
+	case BulkSelectorStateWarning:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ChatChannelType.
 const (
 	ChatChannelTypeChat ChatChannelType = "chat"
@@ -535,6 +562,33 @@ const (
 func (e CheckSslType) Valid() bool {
 	switch e {
 	case CheckSslTypeSsl:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for CheckSummaryState.
+const (
+	CheckSummaryStateDisabled CheckSummaryState = "disabled"
+	CheckSummaryStateFailing  CheckSummaryState = "failing"
+	CheckSummaryStatePassing  CheckSummaryState = "passing"
+	CheckSummaryStateUnknown  CheckSummaryState = "unknown"
+	CheckSummaryStateWarning  CheckSummaryState = "warning"
+)
+
+// Valid indicates whether the value is a known member of the CheckSummaryState enum.
+func (e CheckSummaryState) Valid() bool {
+	switch e {
+	case CheckSummaryStateDisabled:
+		return true
+	case CheckSummaryStateFailing:
+		return true
+	case CheckSummaryStatePassing:
+		return true
+	case CheckSummaryStateUnknown:
+		return true
+	case CheckSummaryStateWarning:
 		return true
 	default:
 		return false
@@ -1354,6 +1408,45 @@ func (e NotificationChannelUpdateType) Valid() bool {
 	}
 }
 
+// Defines values for OpenIncidentSeverity.
+const (
+	OpenIncidentSeverityCritical OpenIncidentSeverity = "critical"
+	OpenIncidentSeverityInfo     OpenIncidentSeverity = "info"
+	OpenIncidentSeverityWarning  OpenIncidentSeverity = "warning"
+)
+
+// Valid indicates whether the value is a known member of the OpenIncidentSeverity enum.
+func (e OpenIncidentSeverity) Valid() bool {
+	switch e {
+	case OpenIncidentSeverityCritical:
+		return true
+	case OpenIncidentSeverityInfo:
+		return true
+	case OpenIncidentSeverityWarning:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for OpenIncidentStatus.
+const (
+	OpenIncidentStatusAcknowledged OpenIncidentStatus = "acknowledged"
+	OpenIncidentStatusActive       OpenIncidentStatus = "active"
+)
+
+// Valid indicates whether the value is a known member of the OpenIncidentStatus enum.
+func (e OpenIncidentStatus) Valid() bool {
+	switch e {
+	case OpenIncidentStatusAcknowledged:
+		return true
+	case OpenIncidentStatusActive:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for OrganizationTier.
 const (
 	OrganizationTierEnterprise OrganizationTier = "enterprise"
@@ -1453,6 +1546,27 @@ func (e RegionTiers) Valid() bool {
 	case RegionTiersFree:
 		return true
 	case RegionTiersPaid:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for RegionSummaryHealthStatus.
+const (
+	RegionSummaryHealthStatusHealthy   RegionSummaryHealthStatus = "healthy"
+	RegionSummaryHealthStatusUnhealthy RegionSummaryHealthStatus = "unhealthy"
+	RegionSummaryHealthStatusUnknown   RegionSummaryHealthStatus = "unknown"
+)
+
+// Valid indicates whether the value is a known member of the RegionSummaryHealthStatus enum.
+func (e RegionSummaryHealthStatus) Valid() bool {
+	switch e {
+	case RegionSummaryHealthStatusHealthy:
+		return true
+	case RegionSummaryHealthStatusUnhealthy:
+		return true
+	case RegionSummaryHealthStatusUnknown:
 		return true
 	default:
 		return false
@@ -1714,30 +1828,63 @@ func (e ListChecksParamsHealth) Valid() bool {
 	}
 }
 
+// Defines values for ListChecksParamsState.
+const (
+	ListChecksParamsStateDisabled ListChecksParamsState = "disabled"
+	ListChecksParamsStateFailing  ListChecksParamsState = "failing"
+	ListChecksParamsStatePassing  ListChecksParamsState = "passing"
+	ListChecksParamsStateUnknown  ListChecksParamsState = "unknown"
+	ListChecksParamsStateWarning  ListChecksParamsState = "warning"
+)
+
+// Valid indicates whether the value is a known member of the ListChecksParamsState enum.
+func (e ListChecksParamsState) Valid() bool {
+	switch e {
+	case ListChecksParamsStateDisabled:
+		return true
+	case ListChecksParamsStateFailing:
+		return true
+	case ListChecksParamsStatePassing:
+		return true
+	case ListChecksParamsStateUnknown:
+		return true
+	case ListChecksParamsStateWarning:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ListChecksParamsSort.
 const (
-	CreatedAt      ListChecksParamsSort = "created_at"
-	MinusCreatedAt ListChecksParamsSort = "-created_at"
-	MinusName      ListChecksParamsSort = "-name"
-	MinusUpdatedAt ListChecksParamsSort = "-updated_at"
-	Name           ListChecksParamsSort = "name"
-	UpdatedAt      ListChecksParamsSort = "updated_at"
+	ListChecksParamsSortCreatedAt      ListChecksParamsSort = "created_at"
+	ListChecksParamsSortMinusCreatedAt ListChecksParamsSort = "-created_at"
+	ListChecksParamsSortMinusName      ListChecksParamsSort = "-name"
+	ListChecksParamsSortMinusUpdatedAt ListChecksParamsSort = "-updated_at"
+	ListChecksParamsSortName           ListChecksParamsSort = "name"
+	ListChecksParamsSortState          ListChecksParamsSort = "state"
+	ListChecksParamsSortType           ListChecksParamsSort = "type"
+	ListChecksParamsSortUpdatedAt      ListChecksParamsSort = "updated_at"
 )
 
 // Valid indicates whether the value is a known member of the ListChecksParamsSort enum.
 func (e ListChecksParamsSort) Valid() bool {
 	switch e {
-	case CreatedAt:
+	case ListChecksParamsSortCreatedAt:
 		return true
-	case MinusCreatedAt:
+	case ListChecksParamsSortMinusCreatedAt:
 		return true
-	case MinusName:
+	case ListChecksParamsSortMinusName:
 		return true
-	case MinusUpdatedAt:
+	case ListChecksParamsSortMinusUpdatedAt:
 		return true
-	case Name:
+	case ListChecksParamsSortName:
 		return true
-	case UpdatedAt:
+	case ListChecksParamsSortState:
+		return true
+	case ListChecksParamsSortType:
+		return true
+	case ListChecksParamsSortUpdatedAt:
 		return true
 	default:
 		return false
@@ -2173,12 +2320,16 @@ type BulkSelector struct {
 	Query *string `json:"query,omitempty"`
 
 	// Region A region that the check runs in, by its key or an alias.
-	Region *string `json:"region,omitempty"`
-	Type   *string `json:"type,omitempty"`
+	Region *string            `json:"region,omitempty"`
+	State  *BulkSelectorState `json:"state,omitempty"`
+	Type   *string            `json:"type,omitempty"`
 }
 
 // BulkSelectorHealth defines model for BulkSelector.Health.
 type BulkSelectorHealth string
+
+// BulkSelectorState defines model for BulkSelector.State.
+type BulkSelectorState string
 
 // ChatChannel What makes a channel of type chat.
 type ChatChannel struct {
@@ -2429,13 +2580,28 @@ type CheckSslType string
 
 // CheckSummary defines model for CheckSummary.
 type CheckSummary struct {
+	// Incident The open incident; null without one.
+	Incident *OpenIncident `json:"incident"`
+
 	// P95Ms 95th percentile of the response times of the successful results in the slots; null without any. For intervals of an hour or more its error is up to 2 %.
 	P95Ms *float64 `json:"p95_ms"`
-	Slots Slots    `json:"slots"`
+
+	// Regions What the newest result of each region says.
+	Regions []RegionSummary `json:"regions"`
+	Slots   Slots           `json:"slots"`
+
+	// SlowerThanMs The lowest response time beyond which an enabled rule fires; null without such a rule.
+	SlowerThanMs *int64 `json:"slower_than_ms"`
+
+	// State What the check needs: failing when the newest result of some region failed, warning when none did and an incident is open.
+	State CheckSummaryState `json:"state"`
 
 	// Uptime24h Share of the results that succeeded since the beginning of the hour 24 hours ago, in percent; null without a result.
 	Uptime24h *float64 `json:"uptime_24h"`
 }
+
+// CheckSummaryState What the check needs: failing when the newest result of some region failed, warning when none did and an incident is open.
+type CheckSummaryState string
 
 // CheckTcp What makes a check of type tcp.
 type CheckTcp struct {
@@ -2568,14 +2734,23 @@ type ConditionPairType string
 type Counts struct {
 	Disabled int64 `json:"disabled"`
 
+	// Failing In the state failing: the newest result of some region failed.
+	Failing int64 `json:"failing"`
+
 	// Healthy Enabled, and the latest result succeeded.
 	Healthy int64 `json:"healthy"`
+
+	// Passing In the state passing.
+	Passing int64 `json:"passing"`
 
 	// Unhealthy Enabled, and the latest result failed.
 	Unhealthy int64 `json:"unhealthy"`
 
 	// Unknown Enabled, and without a result.
 	Unknown int64 `json:"unknown"`
+
+	// Warning In the state warning: every newest result passed, and an incident is open.
+	Warning int64 `json:"warning"`
 }
 
 // DNSConfig defines model for DNSConfig.
@@ -3467,6 +3642,29 @@ type NotificationChannelUpdate_Config struct {
 // Examples: webhook
 type NotificationChannelUpdateType string
 
+// OpenIncident defines model for OpenIncident.
+type OpenIncident struct {
+	AcknowledgedBy *string            `json:"acknowledged_by"`
+	AlertRuleId    openapi_types.UUID `json:"alert_rule_id"`
+
+	// Days Days that the certificate had left when the incident opened; null for other rules.
+	Days *int64             `json:"days"`
+	Id   openapi_types.UUID `json:"id"`
+
+	// Matched The keys of the rule's condition that matched.
+	Matched   []string             `json:"matched"`
+	Severity  OpenIncidentSeverity `json:"severity"`
+	StartedAt time.Time            `json:"started_at"`
+	Status    OpenIncidentStatus   `json:"status"`
+	Title     string               `json:"title"`
+}
+
+// OpenIncidentSeverity defines model for OpenIncident.Severity.
+type OpenIncidentSeverity string
+
+// OpenIncidentStatus defines model for OpenIncident.Status.
+type OpenIncidentStatus string
+
 // Organization defines model for Organization.
 type Organization struct {
 	CreatedAt time.Time          `json:"created_at"`
@@ -3773,6 +3971,22 @@ type RegionList struct {
 	Data []Region `json:"data"`
 	Meta Meta     `json:"meta"`
 }
+
+// RegionSummary defines model for RegionSummary.
+type RegionSummary struct {
+	// ErrorMessage Why it failed; null for one that did not.
+	ErrorMessage *string                   `json:"error_message"`
+	HealthStatus RegionSummaryHealthStatus `json:"health_status"`
+
+	// Region Examples: na-east-ewr
+	Region string `json:"region"`
+
+	// StatusCode Of a result that failed; null without an HTTP answer.
+	StatusCode *int64 `json:"status_code"`
+}
+
+// RegionSummaryHealthStatus defines model for RegionSummary.HealthStatus.
+type RegionSummaryHealthStatus string
 
 // ResolveRequest defines model for ResolveRequest.
 type ResolveRequest struct {
@@ -4509,16 +4723,22 @@ type ListChecksParams struct {
 	// Health Checks with one health_status.
 	Health *ListChecksParamsHealth `form:"health,omitempty" json:"health,omitempty"`
 
+	// State Checks in one state. failing: the newest result of some region failed. warning: every newest result passed, and an incident is open. passing: every newest result passed. unknown: no region has a result. disabled: the check does not run.
+	State *ListChecksParamsState `form:"state,omitempty" json:"state,omitempty"`
+
 	// Enabled Only enabled checks, or only disabled ones.
 	Enabled *bool `form:"enabled,omitempty" json:"enabled,omitempty"`
 
 	// Region Checks that run in one region, by its key or an alias.
 	Region *string `form:"region,omitempty" json:"region,omitempty"`
 
+	// Id Only these checks. Give it several times for several checks.
+	Id *[]string `form:"id,omitempty" json:"id,omitempty"`
+
 	// Label Checks with a label: key=value, or key for any value. Given several times, all must match.
 	Label *[]string `form:"label,omitempty" json:"label,omitempty"`
 
-	// Sort What to sort by; a minus reverses the order. Names are compared without their case.
+	// Sort What to sort by; a minus reverses the order. Names are compared without their case. state puts what needs attention first: failing checks, then those with a warning, the other enabled ones and the disabled ones, each by name. type sorts by type, and by name within one.
 	Sort *ListChecksParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
 
 	// Summary Add to each check how it did lately: its newest 60 slots, uptime and response time.
@@ -4530,6 +4750,9 @@ type ListChecksParams struct {
 
 // ListChecksParamsHealth defines parameters for ListChecks.
 type ListChecksParamsHealth string
+
+// ListChecksParamsState defines parameters for ListChecks.
+type ListChecksParamsState string
 
 // ListChecksParamsSort defines parameters for ListChecks.
 type ListChecksParamsSort string
@@ -10878,6 +11101,18 @@ func NewListChecksRequest(server string, params *ListChecksParams) (*http.Reques
 
 		}
 
+		if params.State != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "state", *params.State, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if params.Enabled != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "enabled", *params.Enabled, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
@@ -10893,6 +11128,18 @@ func NewListChecksRequest(server string, params *ListChecksParams) (*http.Reques
 		if params.Region != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "region", *params.Region, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Id != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "id", *params.Id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
