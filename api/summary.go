@@ -15,6 +15,7 @@ import (
 // summaryStore reads what sums up a check.
 type summaryStore interface {
 	Summaries(ctx context.Context, orgID uuid.UUID, ids []uuid.UUID) (map[uuid.UUID]vigil.CheckSummary, error)
+	Series(ctx context.Context, orgID, checkID uuid.UUID, period, step time.Duration) (vigil.Series, error)
 	UptimeDays(ctx context.Context, orgID, checkID uuid.UUID, days int) ([]vigil.UptimeDay, error)
 }
 

@@ -1621,6 +1621,33 @@ func (e SSLMetadataProblem) Valid() bool {
 	}
 }
 
+// Defines values for SeriesPeriod.
+const (
+	SeriesPeriodN1h  SeriesPeriod = "1h"
+	SeriesPeriodN24h SeriesPeriod = "24h"
+	SeriesPeriodN30d SeriesPeriod = "30d"
+	SeriesPeriodN7d  SeriesPeriod = "7d"
+	SeriesPeriodN90d SeriesPeriod = "90d"
+)
+
+// Valid indicates whether the value is a known member of the SeriesPeriod enum.
+func (e SeriesPeriod) Valid() bool {
+	switch e {
+	case SeriesPeriodN1h:
+		return true
+	case SeriesPeriodN24h:
+		return true
+	case SeriesPeriodN30d:
+		return true
+	case SeriesPeriodN7d:
+		return true
+	case SeriesPeriodN90d:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for TemplateVariableType.
 const (
 	DateTime TemplateVariableType = "date-time"
@@ -1885,6 +1912,33 @@ func (e ListChecksParamsSort) Valid() bool {
 	case ListChecksParamsSortType:
 		return true
 	case ListChecksParamsSortUpdatedAt:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for GetSeriesParamsPeriod.
+const (
+	GetSeriesParamsPeriodN1h  GetSeriesParamsPeriod = "1h"
+	GetSeriesParamsPeriodN24h GetSeriesParamsPeriod = "24h"
+	GetSeriesParamsPeriodN30d GetSeriesParamsPeriod = "30d"
+	GetSeriesParamsPeriodN7d  GetSeriesParamsPeriod = "7d"
+	GetSeriesParamsPeriodN90d GetSeriesParamsPeriod = "90d"
+)
+
+// Valid indicates whether the value is a known member of the GetSeriesParamsPeriod enum.
+func (e GetSeriesParamsPeriod) Valid() bool {
+	switch e {
+	case GetSeriesParamsPeriodN1h:
+		return true
+	case GetSeriesParamsPeriodN24h:
+		return true
+	case GetSeriesParamsPeriodN30d:
+		return true
+	case GetSeriesParamsPeriodN7d:
+		return true
+	case GetSeriesParamsPeriodN90d:
 		return true
 	default:
 		return false
@@ -3972,6 +4026,21 @@ type RegionList struct {
 	Meta Meta     `json:"meta"`
 }
 
+// RegionSeries defines model for RegionSeries.
+type RegionSeries struct {
+	// Failures How many of them failed.
+	Failures []int64 `json:"failures"`
+
+	// Region Examples: na-east-ewr
+	Region string `json:"region"`
+
+	// ResponseTimeMs Mean response time of those that succeeded; null when none did.
+	ResponseTimeMs []*float64 `json:"response_time_ms"`
+
+	// Results How many results each step has, oldest first; 0 for a gap.
+	Results []int64 `json:"results"`
+}
+
 // RegionSummary defines model for RegionSummary.
 type RegionSummary struct {
 	// ErrorMessage Why it failed; null for one that did not.
@@ -4129,6 +4198,26 @@ type SSLMetadata struct {
 
 // SSLMetadataProblem What is wrong with the chain
 type SSLMetadataProblem string
+
+// Series defines model for Series.
+type Series struct {
+	Period  SeriesPeriod   `json:"period"`
+	Regions []RegionSeries `json:"regions"`
+
+	// Start Beginning of the oldest step.
+	Start time.Time `json:"start"`
+
+	// StepSeconds Seconds from a step to the next one.
+	StepSeconds int64 `json:"step_seconds"`
+}
+
+// SeriesPeriod defines model for Series.Period.
+type SeriesPeriod string
+
+// SeriesAnswer defines model for SeriesAnswer.
+type SeriesAnswer struct {
+	Data Series `json:"data"`
+}
 
 // SignupRequest defines model for SignupRequest.
 type SignupRequest struct {
@@ -4788,6 +4877,9 @@ type ListCheckRegionsParams struct {
 
 	// Offset How many to skip, counted from the newest.
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
+
+	// Stored Read what is stored and do not ask the running workflows, which may take 2 seconds.
+	Stored *bool `form:"stored,omitempty" json:"stored,omitempty"`
 }
 
 // ListResultsParams defines parameters for ListResults.
@@ -4813,6 +4905,15 @@ type ListResultsParams struct {
 	// Offset How many to pass over, counted from the newest.
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
 }
+
+// GetSeriesParams defines parameters for GetSeries.
+type GetSeriesParams struct {
+	// Period How far to look back.
+	Period *GetSeriesParamsPeriod `form:"period,omitempty" json:"period,omitempty"`
+}
+
+// GetSeriesParamsPeriod defines parameters for GetSeries.
+type GetSeriesParamsPeriod string
 
 // TestCheckParams defines parameters for TestCheck.
 type TestCheckParams struct {
@@ -8550,6 +8651,13 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/checks/{id}/results (the `ListResults` operationId).
 	ListResults(ctx context.Context, id openapi_types.UUID, params *ListResultsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetSeries Get the response times of a check over a period, for a chart
+	//
+	// Steps are 1 minute of 1h, 5 minutes of 24h, 1 hour of 7d, 4 hours of 30d and 12 hours of 90d. The newest one is not over yet.
+	//
+	// Corresponds with GET /v1/checks/{id}/series (the `GetSeries` operationId).
+	GetSeries(ctx context.Context, id openapi_types.UUID, params *GetSeriesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// TestCheck Run a check now
 	//
 	// Runs in the check's first region, or in `region`. On an enabled check it counts as an execution. With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`. An organization may run a few tests at the same time, 5, 20 or 50 by its tier; more are answered with 429. A request that is given up ends its test.
@@ -9621,6 +9729,23 @@ func (c *Client) ListCheckRegions(ctx context.Context, id openapi_types.UUID, pa
 // Corresponds with GET /v1/checks/{id}/results (the `ListResults` operationId).
 func (c *Client) ListResults(ctx context.Context, id openapi_types.UUID, params *ListResultsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListResultsRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetSeries Get the response times of a check over a period, for a chart
+//
+// Steps are 1 minute of 1h, 5 minutes of 24h, 1 hour of 7d, 4 hours of 30d and 12 hours of 90d. The newest one is not over yet.
+//
+// Corresponds with GET /v1/checks/{id}/series (the `GetSeries` operationId).
+func (c *Client) GetSeries(ctx context.Context, id openapi_types.UUID, params *GetSeriesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetSeriesRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -11803,6 +11928,18 @@ func NewListCheckRegionsRequest(server string, id openapi_types.UUID, params *Li
 
 		}
 
+		if params.Stored != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "stored", *params.Stored, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if encoded := queryValues.Encode(); encoded != "" {
 			rawQueryFragments = append(rawQueryFragments, encoded)
 		}
@@ -11927,6 +12064,67 @@ func NewListResultsRequest(server string, id openapi_types.UUID, params *ListRes
 		if params.Offset != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "offset", *params.Offset, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetSeriesRequest constructs an http.Request for the GetSeries method
+func NewGetSeriesRequest(server string, id openapi_types.UUID, params *GetSeriesParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/checks/%s/series", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Period != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "period", *params.Period, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -13865,6 +14063,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/checks/{id}/results (the `ListResults` operationId).
 	ListResultsWithResponse(ctx context.Context, id openapi_types.UUID, params *ListResultsParams, reqEditors ...RequestEditorFn) (*ListResultsResponse, error)
+
+	// GetSeriesWithResponse Get the response times of a check over a period, for a chart
+	//
+	// Steps are 1 minute of 1h, 5 minutes of 24h, 1 hour of 7d, 4 hours of 30d and 12 hours of 90d. The newest one is not over yet.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/checks/{id}/series (the `GetSeries` operationId).
+	GetSeriesWithResponse(ctx context.Context, id openapi_types.UUID, params *GetSeriesParams, reqEditors ...RequestEditorFn) (*GetSeriesResponse, error)
 
 	// TestCheckWithResponse Run a check now
 	//
@@ -17373,6 +17580,105 @@ func (r ListResultsResponse) ContentType() string {
 	return ""
 }
 
+// GetSeriesResponse200Headers the declared response headers of an HTTP 200 response for GetSeries
+type GetSeriesResponse200Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// GetSeriesResponse429Headers the declared response headers of an HTTP 429 response for GetSeries
+type GetSeriesResponse429Headers struct {
+	RetryAfter *int
+}
+
+type GetSeriesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *SeriesAnswer
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *GetSeriesResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *GetSeriesResponse429Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetSeriesResponse) GetJSON200() *SeriesAnswer {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r GetSeriesResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r GetSeriesResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r GetSeriesResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r GetSeriesResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r GetSeriesResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r GetSeriesResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r GetSeriesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetSeriesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetSeriesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetSeriesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // TestCheckResponse200Headers the declared response headers of an HTTP 200 response for TestCheck
 type TestCheckResponse200Headers struct {
 	RateLimit       *string
@@ -20389,6 +20695,21 @@ func (c *ClientWithResponses) ListResultsWithResponse(ctx context.Context, id op
 		return nil, err
 	}
 	return ParseListResultsResponse(rsp)
+}
+
+// GetSeriesWithResponse Get the response times of a check over a period, for a chart
+//
+// Steps are 1 minute of 1h, 5 minutes of 24h, 1 hour of 7d, 4 hours of 30d and 12 hours of 90d. The newest one is not over yet.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/checks/{id}/series (the `GetSeries` operationId).
+func (c *ClientWithResponses) GetSeriesWithResponse(ctx context.Context, id openapi_types.UUID, params *GetSeriesParams, reqEditors ...RequestEditorFn) (*GetSeriesResponse, error) {
+	rsp, err := c.GetSeries(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetSeriesResponse(rsp)
 }
 
 // TestCheckWithResponse Run a check now
@@ -24133,6 +24454,111 @@ func ParseListResultsResponse(rsp *http.Response) (*ListResultsResponse, error) 
 		response.Headers200 = &headers
 	case rsp.StatusCode == 429:
 		var headers ListResultsResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetSeriesResponse parses an HTTP response from a GetSeriesWithResponse call
+func ParseGetSeriesResponse(rsp *http.Response) (*GetSeriesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetSeriesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest SeriesAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers GetSeriesResponse200Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers GetSeriesResponse429Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
