@@ -909,17 +909,18 @@ func (e EmailChannelType) Valid() bool {
 
 // Defines values for ErrorCode.
 const (
-	ErrorCodeConflict         ErrorCode = "conflict"
-	ErrorCodeForbidden        ErrorCode = "forbidden"
-	ErrorCodeInternal         ErrorCode = "internal"
-	ErrorCodeInvalidRequest   ErrorCode = "invalid_request"
-	ErrorCodeMethodNotAllowed ErrorCode = "method_not_allowed"
-	ErrorCodeNotFound         ErrorCode = "not_found"
-	ErrorCodePayloadTooLarge  ErrorCode = "payload_too_large"
-	ErrorCodePlanLimit        ErrorCode = "plan_limit"
-	ErrorCodeRateLimited      ErrorCode = "rate_limited"
-	ErrorCodeUnauthorized     ErrorCode = "unauthorized"
-	ErrorCodeUnavailable      ErrorCode = "unavailable"
+	ErrorCodeConflict           ErrorCode = "conflict"
+	ErrorCodeForbidden          ErrorCode = "forbidden"
+	ErrorCodeInternal           ErrorCode = "internal"
+	ErrorCodeInvalidRequest     ErrorCode = "invalid_request"
+	ErrorCodeMethodNotAllowed   ErrorCode = "method_not_allowed"
+	ErrorCodeNotFound           ErrorCode = "not_found"
+	ErrorCodePayloadTooLarge    ErrorCode = "payload_too_large"
+	ErrorCodePlanLimit          ErrorCode = "plan_limit"
+	ErrorCodePreconditionFailed ErrorCode = "precondition_failed"
+	ErrorCodeRateLimited        ErrorCode = "rate_limited"
+	ErrorCodeUnauthorized       ErrorCode = "unauthorized"
+	ErrorCodeUnavailable        ErrorCode = "unavailable"
 )
 
 // Valid indicates whether the value is a known member of the ErrorCode enum.
@@ -940,6 +941,8 @@ func (e ErrorCode) Valid() bool {
 	case ErrorCodePayloadTooLarge:
 		return true
 	case ErrorCodePlanLimit:
+		return true
+	case ErrorCodePreconditionFailed:
 		return true
 	case ErrorCodeRateLimited:
 		return true
@@ -2005,6 +2008,9 @@ type AlertRule struct {
 	// RegionPolicy In how many of the regions that have a vote the rule must fire: one, more than half, or all.
 	RegionPolicy AlertRuleRegionPolicy `json:"region_policy"`
 
+	// Revision Grows by one with every change of the rule; the ETag for If-Match.
+	Revision *int64 `json:"revision,omitempty"`
+
 	// Threshold The number of condition_type; null without one.
 	//
 	// Examples: 3
@@ -2055,6 +2061,9 @@ type AlertRuleCreate struct {
 
 	// RegionPolicy In how many of the regions that have a vote the rule must fire: one, more than half, or all.
 	RegionPolicy *AlertRuleCreateRegionPolicy `json:"region_policy,omitempty"`
+
+	// Revision Ignored.
+	Revision *int64 `json:"revision,omitempty"`
 
 	// Threshold The number of condition_type; null without one.
 	//
@@ -2121,6 +2130,9 @@ type AlertRuleUpdate struct {
 
 	// RegionPolicy In how many of the regions that have a vote the rule must fire: one, more than half, or all.
 	RegionPolicy *AlertRuleUpdateRegionPolicy `json:"region_policy,omitempty"`
+
+	// Revision Ignored.
+	Revision *int64 `json:"revision,omitempty"`
 
 	// Threshold The number of condition_type; null without one.
 	//
@@ -2401,6 +2413,9 @@ type Check struct {
 	// Regions Keys of the regions that the check runs in.
 	Regions []string `json:"regions"`
 
+	// Revision Grows by one with every change of the definition; the ETag for If-Match. Health and results do not change it.
+	Revision *int64 `json:"revision,omitempty"`
+
 	// SimultaneousRegions Whether all regions probe at the same instants; otherwise they are spread evenly over the interval.
 	SimultaneousRegions bool `json:"simultaneous_regions"`
 
@@ -2486,6 +2501,9 @@ type CheckCreate struct {
 
 	// Regions Keys or aliases of the regions that the check runs in.
 	Regions *[]string `json:"regions,omitempty"`
+
+	// Revision Ignored.
+	Revision *int64 `json:"revision,omitempty"`
 
 	// SimultaneousRegions Whether all regions probe at the same instants; otherwise they are spread evenly over the interval.
 	SimultaneousRegions *bool `json:"simultaneous_regions,omitempty"`
@@ -2654,6 +2672,9 @@ type CheckUpdate struct {
 
 	// Regions Keys or aliases of the regions that the check runs in.
 	Regions *[]string `json:"regions,omitempty"`
+
+	// Revision Ignored.
+	Revision *int64 `json:"revision,omitempty"`
 
 	// SimultaneousRegions Whether all regions probe at the same instants; otherwise they are spread evenly over the interval.
 	SimultaneousRegions *bool `json:"simultaneous_regions,omitempty"`
@@ -3582,6 +3603,9 @@ type NotificationChannel struct {
 	// Recipients Of an email channel: who gets its mail. Absent where mail is not sent to people.
 	Recipients *[]Recipient `json:"recipients,omitempty"`
 
+	// Revision Grows by one with every change of the channel, also when the platform disables it; the ETag for If-Match.
+	Revision *int64 `json:"revision,omitempty"`
+
 	// Type How messages are sent.
 	//
 	// Examples: webhook
@@ -3628,6 +3652,9 @@ type NotificationChannelCreate struct {
 
 	// Recipients Ignored.
 	Recipients *[]Recipient `json:"recipients,omitempty"`
+
+	// Revision Ignored.
+	Revision *int64 `json:"revision,omitempty"`
 
 	// Type How messages are sent.
 	//
@@ -3678,6 +3705,9 @@ type NotificationChannelUpdate struct {
 
 	// Recipients Ignored.
 	Recipients *[]Recipient `json:"recipients,omitempty"`
+
+	// Revision Ignored.
+	Revision *int64 `json:"revision,omitempty"`
 
 	// Type How messages are sent.
 	//
@@ -4707,6 +4737,9 @@ type InternalServerError = Error
 // NotFound defines model for NotFound.
 type NotFound = Error
 
+// PreconditionFailed defines model for PreconditionFailed.
+type PreconditionFailed = Error
+
 // RequestEntityTooLarge defines model for RequestEntityTooLarge.
 type RequestEntityTooLarge = Error
 
@@ -4744,6 +4777,12 @@ type ListAllAlertRulesParams struct {
 
 	// Label Rules with a label: key=value, or key for any value. Given several times, all must match.
 	Label *[]string `form:"label,omitempty" json:"label,omitempty"`
+}
+
+// GetAlertRuleByIdParams defines parameters for GetAlertRuleById.
+type GetAlertRuleByIdParams struct {
+	// IfNoneMatch The ETag of an earlier answer. While the definition has that revision, the answer is 304 without a body. Health and results change no revision.
+	IfNoneMatch *string `json:"If-None-Match,omitempty"`
 }
 
 // ListApiKeysParams defines parameters for ListApiKeys.
@@ -4833,6 +4872,24 @@ type CreateCheckParams struct {
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
+// DeleteCheckParams defines parameters for DeleteCheck.
+type DeleteCheckParams struct {
+	// IfMatch The ETag that the change is based on. When the resource has another revision meanwhile, nothing changes and the answer is 412. Without the header, the change is made in any case.
+	IfMatch *string `json:"If-Match,omitempty"`
+}
+
+// GetCheckParams defines parameters for GetCheck.
+type GetCheckParams struct {
+	// IfNoneMatch The ETag of an earlier answer. While the definition has that revision, the answer is 304 without a body. Health and results change no revision.
+	IfNoneMatch *string `json:"If-None-Match,omitempty"`
+}
+
+// UpdateCheckParams defines parameters for UpdateCheck.
+type UpdateCheckParams struct {
+	// IfMatch The ETag that the change is based on. When the resource has another revision meanwhile, nothing changes and the answer is 412. Without the header, the change is made in any case.
+	IfMatch *string `json:"If-Match,omitempty"`
+}
+
 // ListAlertRulesParams defines parameters for ListAlertRules.
 type ListAlertRulesParams struct {
 	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
@@ -4849,6 +4906,24 @@ type ListAlertRulesParams struct {
 type CreateAlertRuleParams struct {
 	// IdempotencyKey A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again for 24 hours, with `Idempotent-Replayed: true`, and nothing is done twice.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
+// DeleteAlertRuleParams defines parameters for DeleteAlertRule.
+type DeleteAlertRuleParams struct {
+	// IfMatch The ETag that the change is based on. When the resource has another revision meanwhile, nothing changes and the answer is 412. Without the header, the change is made in any case.
+	IfMatch *string `json:"If-Match,omitempty"`
+}
+
+// GetAlertRuleParams defines parameters for GetAlertRule.
+type GetAlertRuleParams struct {
+	// IfNoneMatch The ETag of an earlier answer. While the definition has that revision, the answer is 304 without a body. Health and results change no revision.
+	IfNoneMatch *string `json:"If-None-Match,omitempty"`
+}
+
+// UpdateAlertRuleParams defines parameters for UpdateAlertRule.
+type UpdateAlertRuleParams struct {
+	// IfMatch The ETag that the change is based on. When the resource has another revision meanwhile, nothing changes and the answer is 412. Without the header, the change is made in any case.
+	IfMatch *string `json:"If-Match,omitempty"`
 }
 
 // ListCheckRegionsParams defines parameters for ListCheckRegions.
@@ -5053,6 +5128,21 @@ type CreateNotificationChannelParams struct {
 type DeleteNotificationChannelParams struct {
 	// Force Remove the channel from the alert rules that use it.
 	Force *bool `form:"force,omitempty" json:"force,omitempty"`
+
+	// IfMatch The ETag that the change is based on. When the resource has another revision meanwhile, nothing changes and the answer is 412. Without the header, the change is made in any case.
+	IfMatch *string `json:"If-Match,omitempty"`
+}
+
+// GetNotificationChannelParams defines parameters for GetNotificationChannel.
+type GetNotificationChannelParams struct {
+	// IfNoneMatch The ETag of an earlier answer. While the definition has that revision, the answer is 304 without a body. Health and results change no revision.
+	IfNoneMatch *string `json:"If-None-Match,omitempty"`
+}
+
+// UpdateNotificationChannelParams defines parameters for UpdateNotificationChannel.
+type UpdateNotificationChannelParams struct {
+	// IfMatch The ETag that the change is based on. When the resource has another revision meanwhile, nothing changes and the answer is 412. Without the header, the change is made in any case.
+	IfMatch *string `json:"If-Match,omitempty"`
 }
 
 // TestNotificationChannelParams defines parameters for TestNotificationChannel.
@@ -5300,6 +5390,13 @@ func (t AlertRuleCreate) MarshalJSON() ([]byte, error) {
 		}
 	}
 
+	if t.Revision != nil {
+		object["revision"], err = json.Marshal(t.Revision)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'revision': %w", err)
+		}
+	}
+
 	if t.Threshold != nil {
 		object["threshold"], err = json.Marshal(t.Threshold)
 		if err != nil {
@@ -5402,6 +5499,13 @@ func (t *AlertRuleCreate) UnmarshalJSON(b []byte) error {
 		err = json.Unmarshal(raw, &t.RegionPolicy)
 		if err != nil {
 			return fmt.Errorf("error reading 'region_policy': %w", err)
+		}
+	}
+
+	if raw, found := object["revision"]; found {
+		err = json.Unmarshal(raw, &t.Revision)
+		if err != nil {
+			return fmt.Errorf("error reading 'revision': %w", err)
 		}
 	}
 
@@ -6024,6 +6128,13 @@ func (t Check) MarshalJSON() ([]byte, error) {
 		}
 	}
 
+	if t.Revision != nil {
+		object["revision"], err = json.Marshal(t.Revision)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'revision': %w", err)
+		}
+	}
+
 	object["simultaneous_regions"], err = json.Marshal(t.SimultaneousRegions)
 	if err != nil {
 		return nil, fmt.Errorf("error marshaling 'simultaneous_regions': %w", err)
@@ -6142,6 +6253,13 @@ func (t *Check) UnmarshalJSON(b []byte) error {
 		err = json.Unmarshal(raw, &t.Regions)
 		if err != nil {
 			return fmt.Errorf("error reading 'regions': %w", err)
+		}
+	}
+
+	if raw, found := object["revision"]; found {
+		err = json.Unmarshal(raw, &t.Revision)
+		if err != nil {
+			return fmt.Errorf("error reading 'revision': %w", err)
 		}
 	}
 
@@ -6668,6 +6786,13 @@ func (t CheckCreate) MarshalJSON() ([]byte, error) {
 		}
 	}
 
+	if t.Revision != nil {
+		object["revision"], err = json.Marshal(t.Revision)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'revision': %w", err)
+		}
+	}
+
 	if t.SimultaneousRegions != nil {
 		object["simultaneous_regions"], err = json.Marshal(t.SimultaneousRegions)
 		if err != nil {
@@ -6789,6 +6914,13 @@ func (t *CheckCreate) UnmarshalJSON(b []byte) error {
 		err = json.Unmarshal(raw, &t.Regions)
 		if err != nil {
 			return fmt.Errorf("error reading 'regions': %w", err)
+		}
+	}
+
+	if raw, found := object["revision"]; found {
+		err = json.Unmarshal(raw, &t.Revision)
+		if err != nil {
+			return fmt.Errorf("error reading 'revision': %w", err)
 		}
 	}
 
@@ -7314,6 +7446,13 @@ func (t NotificationChannel) MarshalJSON() ([]byte, error) {
 		}
 	}
 
+	if t.Revision != nil {
+		object["revision"], err = json.Marshal(t.Revision)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'revision': %w", err)
+		}
+	}
+
 	object["type"], err = json.Marshal(t.Type)
 	if err != nil {
 		return nil, fmt.Errorf("error marshaling 'type': %w", err)
@@ -7399,6 +7538,13 @@ func (t *NotificationChannel) UnmarshalJSON(b []byte) error {
 		err = json.Unmarshal(raw, &t.Recipients)
 		if err != nil {
 			return fmt.Errorf("error reading 'recipients': %w", err)
+		}
+	}
+
+	if raw, found := object["revision"]; found {
+		err = json.Unmarshal(raw, &t.Revision)
+		if err != nil {
+			return fmt.Errorf("error reading 'revision': %w", err)
 		}
 	}
 
@@ -7702,6 +7848,13 @@ func (t NotificationChannelCreate) MarshalJSON() ([]byte, error) {
 		}
 	}
 
+	if t.Revision != nil {
+		object["revision"], err = json.Marshal(t.Revision)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'revision': %w", err)
+		}
+	}
+
 	object["type"], err = json.Marshal(t.Type)
 	if err != nil {
 		return nil, fmt.Errorf("error marshaling 'type': %w", err)
@@ -7788,6 +7941,13 @@ func (t *NotificationChannelCreate) UnmarshalJSON(b []byte) error {
 		err = json.Unmarshal(raw, &t.Recipients)
 		if err != nil {
 			return fmt.Errorf("error reading 'recipients': %w", err)
+		}
+	}
+
+	if raw, found := object["revision"]; found {
+		err = json.Unmarshal(raw, &t.Revision)
+		if err != nil {
+			return fmt.Errorf("error reading 'revision': %w", err)
 		}
 	}
 
@@ -8293,7 +8453,7 @@ type ClientInterface interface {
 	// GetAlertRuleById Get an alert rule by its id alone
 	//
 	// Corresponds with GET /v1/alert-rules/{id} (the `GetAlertRuleById` operationId).
-	GetAlertRuleById(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+	GetAlertRuleById(ctx context.Context, id openapi_types.UUID, params *GetAlertRuleByIdParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListApiKeys List the organization's API keys, newest first
 	//
@@ -8587,12 +8747,12 @@ type ClientInterface interface {
 	// DeleteCheck Delete a check and everything that belongs to it
 	//
 	// Corresponds with DELETE /v1/checks/{id} (the `DeleteCheck` operationId).
-	DeleteCheck(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+	DeleteCheck(ctx context.Context, id openapi_types.UUID, params *DeleteCheckParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetCheck Get a check
 	//
 	// Corresponds with GET /v1/checks/{id} (the `GetCheck` operationId).
-	GetCheck(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+	GetCheck(ctx context.Context, id openapi_types.UUID, params *GetCheckParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// UpdateCheckWithBody Update a check
 	//
@@ -8601,7 +8761,7 @@ type ClientInterface interface {
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with PUT /v1/checks/{id} (the `UpdateCheck` operationId).
-	UpdateCheckWithBody(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	UpdateCheckWithBody(ctx context.Context, id openapi_types.UUID, params *UpdateCheckParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// UpdateCheck Update a check
 	//
@@ -8610,7 +8770,7 @@ type ClientInterface interface {
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with PUT /v1/checks/{id} (the `UpdateCheck` operationId).
-	UpdateCheck(ctx context.Context, id openapi_types.UUID, body UpdateCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	UpdateCheck(ctx context.Context, id openapi_types.UUID, params *UpdateCheckParams, body UpdateCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListAlertRules List the alert rules of a check, newest first
 	//
@@ -8638,12 +8798,12 @@ type ClientInterface interface {
 	// DeleteAlertRule Delete an alert rule
 	//
 	// Corresponds with DELETE /v1/checks/{id}/alerts/{ruleID} (the `DeleteAlertRule` operationId).
-	DeleteAlertRule(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+	DeleteAlertRule(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *DeleteAlertRuleParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetAlertRule Get an alert rule
 	//
 	// Corresponds with GET /v1/checks/{id}/alerts/{ruleID} (the `GetAlertRule` operationId).
-	GetAlertRule(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+	GetAlertRule(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *GetAlertRuleParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// UpdateAlertRuleWithBody Update an alert rule
 	//
@@ -8652,7 +8812,7 @@ type ClientInterface interface {
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with PUT /v1/checks/{id}/alerts/{ruleID} (the `UpdateAlertRule` operationId).
-	UpdateAlertRuleWithBody(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	UpdateAlertRuleWithBody(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *UpdateAlertRuleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// UpdateAlertRule Update an alert rule
 	//
@@ -8661,7 +8821,7 @@ type ClientInterface interface {
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with PUT /v1/checks/{id}/alerts/{ruleID} (the `UpdateAlertRule` operationId).
-	UpdateAlertRule(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, body UpdateAlertRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	UpdateAlertRule(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *UpdateAlertRuleParams, body UpdateAlertRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListCheckRegions List the state of a check in each of its regions
 	//
@@ -8886,7 +9046,7 @@ type ClientInterface interface {
 	// GetNotificationChannel Get a notification channel
 	//
 	// Corresponds with GET /v1/notification-channels/{id} (the `GetNotificationChannel` operationId).
-	GetNotificationChannel(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+	GetNotificationChannel(ctx context.Context, id openapi_types.UUID, params *GetNotificationChannelParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// UpdateNotificationChannelWithBody Update a notification channel
 	//
@@ -8895,7 +9055,7 @@ type ClientInterface interface {
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with PUT /v1/notification-channels/{id} (the `UpdateNotificationChannel` operationId).
-	UpdateNotificationChannelWithBody(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	UpdateNotificationChannelWithBody(ctx context.Context, id openapi_types.UUID, params *UpdateNotificationChannelParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// UpdateNotificationChannel Update a notification channel
 	//
@@ -8904,7 +9064,7 @@ type ClientInterface interface {
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with PUT /v1/notification-channels/{id} (the `UpdateNotificationChannel` operationId).
-	UpdateNotificationChannel(ctx context.Context, id openapi_types.UUID, body UpdateNotificationChannelJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	UpdateNotificationChannel(ctx context.Context, id openapi_types.UUID, params *UpdateNotificationChannelParams, body UpdateNotificationChannelJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// TestNotificationChannel Send a test message
 	//
@@ -9005,8 +9165,8 @@ func (c *Client) ListAllAlertRules(ctx context.Context, params *ListAllAlertRule
 // GetAlertRuleById Get an alert rule by its id alone
 //
 // Corresponds with GET /v1/alert-rules/{id} (the `GetAlertRuleById` operationId).
-func (c *Client) GetAlertRuleById(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetAlertRuleByIdRequest(c.Server, id)
+func (c *Client) GetAlertRuleById(ctx context.Context, id openapi_types.UUID, params *GetAlertRuleByIdParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetAlertRuleByIdRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -9679,8 +9839,8 @@ func (c *Client) TryCheck(ctx context.Context, body TryCheckJSONRequestBody, req
 // DeleteCheck Delete a check and everything that belongs to it
 //
 // Corresponds with DELETE /v1/checks/{id} (the `DeleteCheck` operationId).
-func (c *Client) DeleteCheck(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewDeleteCheckRequest(c.Server, id)
+func (c *Client) DeleteCheck(ctx context.Context, id openapi_types.UUID, params *DeleteCheckParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteCheckRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -9694,8 +9854,8 @@ func (c *Client) DeleteCheck(ctx context.Context, id openapi_types.UUID, reqEdit
 // GetCheck Get a check
 //
 // Corresponds with GET /v1/checks/{id} (the `GetCheck` operationId).
-func (c *Client) GetCheck(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetCheckRequest(c.Server, id)
+func (c *Client) GetCheck(ctx context.Context, id openapi_types.UUID, params *GetCheckParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetCheckRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -9713,8 +9873,8 @@ func (c *Client) GetCheck(ctx context.Context, id openapi_types.UUID, reqEditors
 // Takes any type of body and a specified content type.
 //
 // Corresponds with PUT /v1/checks/{id} (the `UpdateCheck` operationId).
-func (c *Client) UpdateCheckWithBody(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewUpdateCheckRequestWithBody(c.Server, id, contentType, body)
+func (c *Client) UpdateCheckWithBody(ctx context.Context, id openapi_types.UUID, params *UpdateCheckParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateCheckRequestWithBody(c.Server, id, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -9732,8 +9892,8 @@ func (c *Client) UpdateCheckWithBody(ctx context.Context, id openapi_types.UUID,
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with PUT /v1/checks/{id} (the `UpdateCheck` operationId).
-func (c *Client) UpdateCheck(ctx context.Context, id openapi_types.UUID, body UpdateCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewUpdateCheckRequest(c.Server, id, body)
+func (c *Client) UpdateCheck(ctx context.Context, id openapi_types.UUID, params *UpdateCheckParams, body UpdateCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateCheckRequest(c.Server, id, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -9800,8 +9960,8 @@ func (c *Client) CreateAlertRule(ctx context.Context, id openapi_types.UUID, par
 // DeleteAlertRule Delete an alert rule
 //
 // Corresponds with DELETE /v1/checks/{id}/alerts/{ruleID} (the `DeleteAlertRule` operationId).
-func (c *Client) DeleteAlertRule(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewDeleteAlertRuleRequest(c.Server, id, ruleID)
+func (c *Client) DeleteAlertRule(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *DeleteAlertRuleParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteAlertRuleRequest(c.Server, id, ruleID, params)
 	if err != nil {
 		return nil, err
 	}
@@ -9815,8 +9975,8 @@ func (c *Client) DeleteAlertRule(ctx context.Context, id openapi_types.UUID, rul
 // GetAlertRule Get an alert rule
 //
 // Corresponds with GET /v1/checks/{id}/alerts/{ruleID} (the `GetAlertRule` operationId).
-func (c *Client) GetAlertRule(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetAlertRuleRequest(c.Server, id, ruleID)
+func (c *Client) GetAlertRule(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *GetAlertRuleParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetAlertRuleRequest(c.Server, id, ruleID, params)
 	if err != nil {
 		return nil, err
 	}
@@ -9834,8 +9994,8 @@ func (c *Client) GetAlertRule(ctx context.Context, id openapi_types.UUID, ruleID
 // Takes any type of body and a specified content type.
 //
 // Corresponds with PUT /v1/checks/{id}/alerts/{ruleID} (the `UpdateAlertRule` operationId).
-func (c *Client) UpdateAlertRuleWithBody(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewUpdateAlertRuleRequestWithBody(c.Server, id, ruleID, contentType, body)
+func (c *Client) UpdateAlertRuleWithBody(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *UpdateAlertRuleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateAlertRuleRequestWithBody(c.Server, id, ruleID, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -9853,8 +10013,8 @@ func (c *Client) UpdateAlertRuleWithBody(ctx context.Context, id openapi_types.U
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with PUT /v1/checks/{id}/alerts/{ruleID} (the `UpdateAlertRule` operationId).
-func (c *Client) UpdateAlertRule(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, body UpdateAlertRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewUpdateAlertRuleRequest(c.Server, id, ruleID, body)
+func (c *Client) UpdateAlertRule(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *UpdateAlertRuleParams, body UpdateAlertRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateAlertRuleRequest(c.Server, id, ruleID, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -10408,8 +10568,8 @@ func (c *Client) DeleteNotificationChannel(ctx context.Context, id openapi_types
 // GetNotificationChannel Get a notification channel
 //
 // Corresponds with GET /v1/notification-channels/{id} (the `GetNotificationChannel` operationId).
-func (c *Client) GetNotificationChannel(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetNotificationChannelRequest(c.Server, id)
+func (c *Client) GetNotificationChannel(ctx context.Context, id openapi_types.UUID, params *GetNotificationChannelParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetNotificationChannelRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -10427,8 +10587,8 @@ func (c *Client) GetNotificationChannel(ctx context.Context, id openapi_types.UU
 // Takes any type of body and a specified content type.
 //
 // Corresponds with PUT /v1/notification-channels/{id} (the `UpdateNotificationChannel` operationId).
-func (c *Client) UpdateNotificationChannelWithBody(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewUpdateNotificationChannelRequestWithBody(c.Server, id, contentType, body)
+func (c *Client) UpdateNotificationChannelWithBody(ctx context.Context, id openapi_types.UUID, params *UpdateNotificationChannelParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateNotificationChannelRequestWithBody(c.Server, id, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -10446,8 +10606,8 @@ func (c *Client) UpdateNotificationChannelWithBody(ctx context.Context, id opena
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with PUT /v1/notification-channels/{id} (the `UpdateNotificationChannel` operationId).
-func (c *Client) UpdateNotificationChannel(ctx context.Context, id openapi_types.UUID, body UpdateNotificationChannelJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewUpdateNotificationChannelRequest(c.Server, id, body)
+func (c *Client) UpdateNotificationChannel(ctx context.Context, id openapi_types.UUID, params *UpdateNotificationChannelParams, body UpdateNotificationChannelJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateNotificationChannelRequest(c.Server, id, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -10759,7 +10919,7 @@ func NewListAllAlertRulesRequest(server string, params *ListAllAlertRulesParams)
 }
 
 // NewGetAlertRuleByIdRequest constructs an http.Request for the GetAlertRuleById method
-func NewGetAlertRuleByIdRequest(server string, id openapi_types.UUID) (*http.Request, error) {
+func NewGetAlertRuleByIdRequest(server string, id openapi_types.UUID, params *GetAlertRuleByIdParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -10787,6 +10947,21 @@ func NewGetAlertRuleByIdRequest(server string, id openapi_types.UUID) (*http.Req
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IfNoneMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-None-Match", *params.IfNoneMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-None-Match", headerParam0)
+		}
+
 	}
 
 	return req, nil
@@ -11928,7 +12103,7 @@ func NewTryCheckRequestWithBody(server string, contentType string, body io.Reade
 }
 
 // NewDeleteCheckRequest constructs an http.Request for the DeleteCheck method
-func NewDeleteCheckRequest(server string, id openapi_types.UUID) (*http.Request, error) {
+func NewDeleteCheckRequest(server string, id openapi_types.UUID, params *DeleteCheckParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -11958,11 +12133,26 @@ func NewDeleteCheckRequest(server string, id openapi_types.UUID) (*http.Request,
 		return nil, err
 	}
 
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+	}
+
 	return req, nil
 }
 
 // NewGetCheckRequest constructs an http.Request for the GetCheck method
-func NewGetCheckRequest(server string, id openapi_types.UUID) (*http.Request, error) {
+func NewGetCheckRequest(server string, id openapi_types.UUID, params *GetCheckParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -11992,22 +12182,37 @@ func NewGetCheckRequest(server string, id openapi_types.UUID) (*http.Request, er
 		return nil, err
 	}
 
+	if params != nil {
+
+		if params.IfNoneMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-None-Match", *params.IfNoneMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-None-Match", headerParam0)
+		}
+
+	}
+
 	return req, nil
 }
 
 // NewUpdateCheckRequest calls the generic UpdateCheck builder with application/json body
-func NewUpdateCheckRequest(server string, id openapi_types.UUID, body UpdateCheckJSONRequestBody) (*http.Request, error) {
+func NewUpdateCheckRequest(server string, id openapi_types.UUID, params *UpdateCheckParams, body UpdateCheckJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
 	buf, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	bodyReader = bytes.NewReader(buf)
-	return NewUpdateCheckRequestWithBody(server, id, "application/json", bodyReader)
+	return NewUpdateCheckRequestWithBody(server, id, params, "application/json", bodyReader)
 }
 
 // NewUpdateCheckRequestWithBody constructs an http.Request for the UpdateCheck method, with any body, and a specified content type
-func NewUpdateCheckRequestWithBody(server string, id openapi_types.UUID, contentType string, body io.Reader) (*http.Request, error) {
+func NewUpdateCheckRequestWithBody(server string, id openapi_types.UUID, params *UpdateCheckParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -12038,6 +12243,21 @@ func NewUpdateCheckRequestWithBody(server string, id openapi_types.UUID, content
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+	}
 
 	return req, nil
 }
@@ -12190,7 +12410,7 @@ func NewCreateAlertRuleRequestWithBody(server string, id openapi_types.UUID, par
 }
 
 // NewDeleteAlertRuleRequest constructs an http.Request for the DeleteAlertRule method
-func NewDeleteAlertRuleRequest(server string, id openapi_types.UUID, ruleID openapi_types.UUID) (*http.Request, error) {
+func NewDeleteAlertRuleRequest(server string, id openapi_types.UUID, ruleID openapi_types.UUID, params *DeleteAlertRuleParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -12227,11 +12447,26 @@ func NewDeleteAlertRuleRequest(server string, id openapi_types.UUID, ruleID open
 		return nil, err
 	}
 
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+	}
+
 	return req, nil
 }
 
 // NewGetAlertRuleRequest constructs an http.Request for the GetAlertRule method
-func NewGetAlertRuleRequest(server string, id openapi_types.UUID, ruleID openapi_types.UUID) (*http.Request, error) {
+func NewGetAlertRuleRequest(server string, id openapi_types.UUID, ruleID openapi_types.UUID, params *GetAlertRuleParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -12268,22 +12503,37 @@ func NewGetAlertRuleRequest(server string, id openapi_types.UUID, ruleID openapi
 		return nil, err
 	}
 
+	if params != nil {
+
+		if params.IfNoneMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-None-Match", *params.IfNoneMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-None-Match", headerParam0)
+		}
+
+	}
+
 	return req, nil
 }
 
 // NewUpdateAlertRuleRequest calls the generic UpdateAlertRule builder with application/json body
-func NewUpdateAlertRuleRequest(server string, id openapi_types.UUID, ruleID openapi_types.UUID, body UpdateAlertRuleJSONRequestBody) (*http.Request, error) {
+func NewUpdateAlertRuleRequest(server string, id openapi_types.UUID, ruleID openapi_types.UUID, params *UpdateAlertRuleParams, body UpdateAlertRuleJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
 	buf, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	bodyReader = bytes.NewReader(buf)
-	return NewUpdateAlertRuleRequestWithBody(server, id, ruleID, "application/json", bodyReader)
+	return NewUpdateAlertRuleRequestWithBody(server, id, ruleID, params, "application/json", bodyReader)
 }
 
 // NewUpdateAlertRuleRequestWithBody constructs an http.Request for the UpdateAlertRule method, with any body, and a specified content type
-func NewUpdateAlertRuleRequestWithBody(server string, id openapi_types.UUID, ruleID openapi_types.UUID, contentType string, body io.Reader) (*http.Request, error) {
+func NewUpdateAlertRuleRequestWithBody(server string, id openapi_types.UUID, ruleID openapi_types.UUID, params *UpdateAlertRuleParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -12321,6 +12571,21 @@ func NewUpdateAlertRuleRequestWithBody(server string, id openapi_types.UUID, rul
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+	}
 
 	return req, nil
 }
@@ -13998,11 +14263,26 @@ func NewDeleteNotificationChannelRequest(server string, id openapi_types.UUID, p
 		return nil, err
 	}
 
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+	}
+
 	return req, nil
 }
 
 // NewGetNotificationChannelRequest constructs an http.Request for the GetNotificationChannel method
-func NewGetNotificationChannelRequest(server string, id openapi_types.UUID) (*http.Request, error) {
+func NewGetNotificationChannelRequest(server string, id openapi_types.UUID, params *GetNotificationChannelParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -14032,22 +14312,37 @@ func NewGetNotificationChannelRequest(server string, id openapi_types.UUID) (*ht
 		return nil, err
 	}
 
+	if params != nil {
+
+		if params.IfNoneMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-None-Match", *params.IfNoneMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-None-Match", headerParam0)
+		}
+
+	}
+
 	return req, nil
 }
 
 // NewUpdateNotificationChannelRequest calls the generic UpdateNotificationChannel builder with application/json body
-func NewUpdateNotificationChannelRequest(server string, id openapi_types.UUID, body UpdateNotificationChannelJSONRequestBody) (*http.Request, error) {
+func NewUpdateNotificationChannelRequest(server string, id openapi_types.UUID, params *UpdateNotificationChannelParams, body UpdateNotificationChannelJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
 	buf, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	bodyReader = bytes.NewReader(buf)
-	return NewUpdateNotificationChannelRequestWithBody(server, id, "application/json", bodyReader)
+	return NewUpdateNotificationChannelRequestWithBody(server, id, params, "application/json", bodyReader)
 }
 
 // NewUpdateNotificationChannelRequestWithBody constructs an http.Request for the UpdateNotificationChannel method, with any body, and a specified content type
-func NewUpdateNotificationChannelRequestWithBody(server string, id openapi_types.UUID, contentType string, body io.Reader) (*http.Request, error) {
+func NewUpdateNotificationChannelRequestWithBody(server string, id openapi_types.UUID, params *UpdateNotificationChannelParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -14078,6 +14373,21 @@ func NewUpdateNotificationChannelRequestWithBody(server string, id openapi_types
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+	}
 
 	return req, nil
 }
@@ -14440,7 +14750,7 @@ type ClientWithResponsesInterface interface {
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/alert-rules/{id} (the `GetAlertRuleById` operationId).
-	GetAlertRuleByIdWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetAlertRuleByIdResponse, error)
+	GetAlertRuleByIdWithResponse(ctx context.Context, id openapi_types.UUID, params *GetAlertRuleByIdParams, reqEditors ...RequestEditorFn) (*GetAlertRuleByIdResponse, error)
 
 	// ListApiKeysWithResponse List the organization's API keys, newest first
 	//
@@ -14754,14 +15064,14 @@ type ClientWithResponsesInterface interface {
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with DELETE /v1/checks/{id} (the `DeleteCheck` operationId).
-	DeleteCheckWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*DeleteCheckResponse, error)
+	DeleteCheckWithResponse(ctx context.Context, id openapi_types.UUID, params *DeleteCheckParams, reqEditors ...RequestEditorFn) (*DeleteCheckResponse, error)
 
 	// GetCheckWithResponse Get a check
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/checks/{id} (the `GetCheck` operationId).
-	GetCheckWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetCheckResponse, error)
+	GetCheckWithResponse(ctx context.Context, id openapi_types.UUID, params *GetCheckParams, reqEditors ...RequestEditorFn) (*GetCheckResponse, error)
 
 	// UpdateCheckWithBodyWithResponse Update a check
 	//
@@ -14770,7 +15080,7 @@ type ClientWithResponsesInterface interface {
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /v1/checks/{id} (the `UpdateCheck` operationId).
-	UpdateCheckWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateCheckResponse, error)
+	UpdateCheckWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateCheckParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateCheckResponse, error)
 
 	// UpdateCheckWithResponse Update a check
 	//
@@ -14779,7 +15089,7 @@ type ClientWithResponsesInterface interface {
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /v1/checks/{id} (the `UpdateCheck` operationId).
-	UpdateCheckWithResponse(ctx context.Context, id openapi_types.UUID, body UpdateCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateCheckResponse, error)
+	UpdateCheckWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateCheckParams, body UpdateCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateCheckResponse, error)
 
 	// ListAlertRulesWithResponse List the alert rules of a check, newest first
 	//
@@ -14811,14 +15121,14 @@ type ClientWithResponsesInterface interface {
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with DELETE /v1/checks/{id}/alerts/{ruleID} (the `DeleteAlertRule` operationId).
-	DeleteAlertRuleWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, reqEditors ...RequestEditorFn) (*DeleteAlertRuleResponse, error)
+	DeleteAlertRuleWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *DeleteAlertRuleParams, reqEditors ...RequestEditorFn) (*DeleteAlertRuleResponse, error)
 
 	// GetAlertRuleWithResponse Get an alert rule
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/checks/{id}/alerts/{ruleID} (the `GetAlertRule` operationId).
-	GetAlertRuleWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetAlertRuleResponse, error)
+	GetAlertRuleWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *GetAlertRuleParams, reqEditors ...RequestEditorFn) (*GetAlertRuleResponse, error)
 
 	// UpdateAlertRuleWithBodyWithResponse Update an alert rule
 	//
@@ -14827,7 +15137,7 @@ type ClientWithResponsesInterface interface {
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /v1/checks/{id}/alerts/{ruleID} (the `UpdateAlertRule` operationId).
-	UpdateAlertRuleWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateAlertRuleResponse, error)
+	UpdateAlertRuleWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *UpdateAlertRuleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateAlertRuleResponse, error)
 
 	// UpdateAlertRuleWithResponse Update an alert rule
 	//
@@ -14836,7 +15146,7 @@ type ClientWithResponsesInterface interface {
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /v1/checks/{id}/alerts/{ruleID} (the `UpdateAlertRule` operationId).
-	UpdateAlertRuleWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, body UpdateAlertRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAlertRuleResponse, error)
+	UpdateAlertRuleWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *UpdateAlertRuleParams, body UpdateAlertRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAlertRuleResponse, error)
 
 	// ListCheckRegionsWithResponse List the state of a check in each of its regions
 	//
@@ -15103,7 +15413,7 @@ type ClientWithResponsesInterface interface {
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/notification-channels/{id} (the `GetNotificationChannel` operationId).
-	GetNotificationChannelWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetNotificationChannelResponse, error)
+	GetNotificationChannelWithResponse(ctx context.Context, id openapi_types.UUID, params *GetNotificationChannelParams, reqEditors ...RequestEditorFn) (*GetNotificationChannelResponse, error)
 
 	// UpdateNotificationChannelWithBodyWithResponse Update a notification channel
 	//
@@ -15112,7 +15422,7 @@ type ClientWithResponsesInterface interface {
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /v1/notification-channels/{id} (the `UpdateNotificationChannel` operationId).
-	UpdateNotificationChannelWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateNotificationChannelResponse, error)
+	UpdateNotificationChannelWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateNotificationChannelParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateNotificationChannelResponse, error)
 
 	// UpdateNotificationChannelWithResponse Update a notification channel
 	//
@@ -15121,7 +15431,7 @@ type ClientWithResponsesInterface interface {
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /v1/notification-channels/{id} (the `UpdateNotificationChannel` operationId).
-	UpdateNotificationChannelWithResponse(ctx context.Context, id openapi_types.UUID, body UpdateNotificationChannelJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateNotificationChannelResponse, error)
+	UpdateNotificationChannelWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateNotificationChannelParams, body UpdateNotificationChannelJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateNotificationChannelResponse, error)
 
 	// TestNotificationChannelWithResponse Send a test message
 	//
@@ -15459,9 +15769,15 @@ func (r ListAllAlertRulesResponse) ContentType() string {
 
 // GetAlertRuleByIdResponse200Headers the declared response headers of an HTTP 200 response for GetAlertRuleById
 type GetAlertRuleByIdResponse200Headers struct {
+	ETag            *string
 	RateLimit       *string
 	RateLimitPolicy *string
 	XRequestId      *string
+}
+
+// GetAlertRuleByIdResponse304Headers the declared response headers of an HTTP 304 response for GetAlertRuleById
+type GetAlertRuleByIdResponse304Headers struct {
+	ETag *string
 }
 
 // GetAlertRuleByIdResponse429Headers the declared response headers of an HTTP 429 response for GetAlertRuleById
@@ -15488,6 +15804,8 @@ type GetAlertRuleByIdResponse struct {
 	JSON500 *InternalServerError
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *GetAlertRuleByIdResponse200Headers
+	// Headers304 the parsed response headers for an HTTP 304 response
+	Headers304 *GetAlertRuleByIdResponse304Headers
 	// Headers429 the parsed response headers for an HTTP 429 response
 	Headers429 *GetAlertRuleByIdResponse429Headers
 }
@@ -17361,6 +17679,7 @@ func (r ListChecksResponse) ContentType() string {
 
 // CreateCheckResponse201Headers the declared response headers of an HTTP 201 response for CreateCheck
 type CreateCheckResponse201Headers struct {
+	ETag            *string
 	RateLimit       *string
 	RateLimitPolicy *string
 	XRequestId      *string
@@ -17735,6 +18054,8 @@ type DeleteCheckResponse struct {
 	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
+	// JSON412 the response for an HTTP 412 `application/json` response
+	JSON412 *PreconditionFailed
 	// JSON429 the response for an HTTP 429 `application/json` response
 	JSON429 *TooManyRequests
 	// JSON500 the response for an HTTP 500 `application/json` response
@@ -17763,6 +18084,11 @@ func (r DeleteCheckResponse) GetJSON403() *Forbidden {
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
 func (r DeleteCheckResponse) GetJSON404() *NotFound {
 	return r.JSON404
+}
+
+// GetJSON412 returns the response for an HTTP 412 `application/json` response
+func (r DeleteCheckResponse) GetJSON412() *PreconditionFailed {
+	return r.JSON412
 }
 
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
@@ -17806,9 +18132,15 @@ func (r DeleteCheckResponse) ContentType() string {
 
 // GetCheckResponse200Headers the declared response headers of an HTTP 200 response for GetCheck
 type GetCheckResponse200Headers struct {
+	ETag            *string
 	RateLimit       *string
 	RateLimitPolicy *string
 	XRequestId      *string
+}
+
+// GetCheckResponse304Headers the declared response headers of an HTTP 304 response for GetCheck
+type GetCheckResponse304Headers struct {
+	ETag *string
 }
 
 // GetCheckResponse429Headers the declared response headers of an HTTP 429 response for GetCheck
@@ -17835,6 +18167,8 @@ type GetCheckResponse struct {
 	JSON500 *InternalServerError
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *GetCheckResponse200Headers
+	// Headers304 the parsed response headers for an HTTP 304 response
+	Headers304 *GetCheckResponse304Headers
 	// Headers429 the parsed response headers for an HTTP 429 response
 	Headers429 *GetCheckResponse429Headers
 }
@@ -17905,6 +18239,7 @@ func (r GetCheckResponse) ContentType() string {
 
 // UpdateCheckResponse200Headers the declared response headers of an HTTP 200 response for UpdateCheck
 type UpdateCheckResponse200Headers struct {
+	ETag            *string
 	RateLimit       *string
 	RateLimitPolicy *string
 	XRequestId      *string
@@ -17933,6 +18268,8 @@ type UpdateCheckResponse struct {
 	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
+	// JSON412 the response for an HTTP 412 `application/json` response
+	JSON412 *PreconditionFailed
 	// JSON413 the response for an HTTP 413 `application/json` response
 	JSON413 *RequestEntityTooLarge
 	// JSON429 the response for an HTTP 429 `application/json` response
@@ -17972,6 +18309,11 @@ func (r UpdateCheckResponse) GetJSON403() *Forbidden {
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
 func (r UpdateCheckResponse) GetJSON404() *NotFound {
 	return r.JSON404
+}
+
+// GetJSON412 returns the response for an HTTP 412 `application/json` response
+func (r UpdateCheckResponse) GetJSON412() *PreconditionFailed {
+	return r.JSON412
 }
 
 // GetJSON413 returns the response for an HTTP 413 `application/json` response
@@ -18124,6 +18466,7 @@ func (r ListAlertRulesResponse) ContentType() string {
 
 // CreateAlertRuleResponse201Headers the declared response headers of an HTTP 201 response for CreateAlertRule
 type CreateAlertRuleResponse201Headers struct {
+	ETag            *string
 	RateLimit       *string
 	RateLimitPolicy *string
 	XRequestId      *string
@@ -18258,6 +18601,8 @@ type DeleteAlertRuleResponse struct {
 	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
+	// JSON412 the response for an HTTP 412 `application/json` response
+	JSON412 *PreconditionFailed
 	// JSON429 the response for an HTTP 429 `application/json` response
 	JSON429 *TooManyRequests
 	// JSON500 the response for an HTTP 500 `application/json` response
@@ -18286,6 +18631,11 @@ func (r DeleteAlertRuleResponse) GetJSON403() *Forbidden {
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
 func (r DeleteAlertRuleResponse) GetJSON404() *NotFound {
 	return r.JSON404
+}
+
+// GetJSON412 returns the response for an HTTP 412 `application/json` response
+func (r DeleteAlertRuleResponse) GetJSON412() *PreconditionFailed {
+	return r.JSON412
 }
 
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
@@ -18329,9 +18679,15 @@ func (r DeleteAlertRuleResponse) ContentType() string {
 
 // GetAlertRuleResponse200Headers the declared response headers of an HTTP 200 response for GetAlertRule
 type GetAlertRuleResponse200Headers struct {
+	ETag            *string
 	RateLimit       *string
 	RateLimitPolicy *string
 	XRequestId      *string
+}
+
+// GetAlertRuleResponse304Headers the declared response headers of an HTTP 304 response for GetAlertRule
+type GetAlertRuleResponse304Headers struct {
+	ETag *string
 }
 
 // GetAlertRuleResponse429Headers the declared response headers of an HTTP 429 response for GetAlertRule
@@ -18358,6 +18714,8 @@ type GetAlertRuleResponse struct {
 	JSON500 *InternalServerError
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *GetAlertRuleResponse200Headers
+	// Headers304 the parsed response headers for an HTTP 304 response
+	Headers304 *GetAlertRuleResponse304Headers
 	// Headers429 the parsed response headers for an HTTP 429 response
 	Headers429 *GetAlertRuleResponse429Headers
 }
@@ -18428,6 +18786,7 @@ func (r GetAlertRuleResponse) ContentType() string {
 
 // UpdateAlertRuleResponse200Headers the declared response headers of an HTTP 200 response for UpdateAlertRule
 type UpdateAlertRuleResponse200Headers struct {
+	ETag            *string
 	RateLimit       *string
 	RateLimitPolicy *string
 	XRequestId      *string
@@ -18451,6 +18810,8 @@ type UpdateAlertRuleResponse struct {
 	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
+	// JSON412 the response for an HTTP 412 `application/json` response
+	JSON412 *PreconditionFailed
 	// JSON413 the response for an HTTP 413 `application/json` response
 	JSON413 *RequestEntityTooLarge
 	// JSON429 the response for an HTTP 429 `application/json` response
@@ -18486,6 +18847,11 @@ func (r UpdateAlertRuleResponse) GetJSON403() *Forbidden {
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
 func (r UpdateAlertRuleResponse) GetJSON404() *NotFound {
 	return r.JSON404
+}
+
+// GetJSON412 returns the response for an HTTP 412 `application/json` response
+func (r UpdateAlertRuleResponse) GetJSON412() *PreconditionFailed {
+	return r.JSON412
 }
 
 // GetJSON413 returns the response for an HTTP 413 `application/json` response
@@ -20934,6 +21300,7 @@ func (r ListNotificationChannelsResponse) ContentType() string {
 
 // CreateNotificationChannelResponse201Headers the declared response headers of an HTTP 201 response for CreateNotificationChannel
 type CreateNotificationChannelResponse201Headers struct {
+	ETag            *string
 	RateLimit       *string
 	RateLimitPolicy *string
 	XRequestId      *string
@@ -21063,6 +21430,8 @@ type DeleteNotificationChannelResponse struct {
 	JSON404 *NotFound
 	// JSON409 the response for an HTTP 409 `application/json` response
 	JSON409 *Conflict
+	// JSON412 the response for an HTTP 412 `application/json` response
+	JSON412 *PreconditionFailed
 	// JSON429 the response for an HTTP 429 `application/json` response
 	JSON429 *TooManyRequests
 	// JSON500 the response for an HTTP 500 `application/json` response
@@ -21096,6 +21465,11 @@ func (r DeleteNotificationChannelResponse) GetJSON404() *NotFound {
 // GetJSON409 returns the response for an HTTP 409 `application/json` response
 func (r DeleteNotificationChannelResponse) GetJSON409() *Conflict {
 	return r.JSON409
+}
+
+// GetJSON412 returns the response for an HTTP 412 `application/json` response
+func (r DeleteNotificationChannelResponse) GetJSON412() *PreconditionFailed {
+	return r.JSON412
 }
 
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
@@ -21139,9 +21513,15 @@ func (r DeleteNotificationChannelResponse) ContentType() string {
 
 // GetNotificationChannelResponse200Headers the declared response headers of an HTTP 200 response for GetNotificationChannel
 type GetNotificationChannelResponse200Headers struct {
+	ETag            *string
 	RateLimit       *string
 	RateLimitPolicy *string
 	XRequestId      *string
+}
+
+// GetNotificationChannelResponse304Headers the declared response headers of an HTTP 304 response for GetNotificationChannel
+type GetNotificationChannelResponse304Headers struct {
+	ETag *string
 }
 
 // GetNotificationChannelResponse429Headers the declared response headers of an HTTP 429 response for GetNotificationChannel
@@ -21168,6 +21548,8 @@ type GetNotificationChannelResponse struct {
 	JSON500 *InternalServerError
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *GetNotificationChannelResponse200Headers
+	// Headers304 the parsed response headers for an HTTP 304 response
+	Headers304 *GetNotificationChannelResponse304Headers
 	// Headers429 the parsed response headers for an HTTP 429 response
 	Headers429 *GetNotificationChannelResponse429Headers
 }
@@ -21238,6 +21620,7 @@ func (r GetNotificationChannelResponse) ContentType() string {
 
 // UpdateNotificationChannelResponse200Headers the declared response headers of an HTTP 200 response for UpdateNotificationChannel
 type UpdateNotificationChannelResponse200Headers struct {
+	ETag            *string
 	RateLimit       *string
 	RateLimitPolicy *string
 	XRequestId      *string
@@ -21261,6 +21644,8 @@ type UpdateNotificationChannelResponse struct {
 	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
+	// JSON412 the response for an HTTP 412 `application/json` response
+	JSON412 *PreconditionFailed
 	// JSON413 the response for an HTTP 413 `application/json` response
 	JSON413 *RequestEntityTooLarge
 	// JSON429 the response for an HTTP 429 `application/json` response
@@ -21296,6 +21681,11 @@ func (r UpdateNotificationChannelResponse) GetJSON403() *Forbidden {
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
 func (r UpdateNotificationChannelResponse) GetJSON404() *NotFound {
 	return r.JSON404
+}
+
+// GetJSON412 returns the response for an HTTP 412 `application/json` response
+func (r UpdateNotificationChannelResponse) GetJSON412() *PreconditionFailed {
+	return r.JSON412
 }
 
 // GetJSON413 returns the response for an HTTP 413 `application/json` response
@@ -21838,8 +22228,8 @@ func (c *ClientWithResponses) ListAllAlertRulesWithResponse(ctx context.Context,
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with GET /v1/alert-rules/{id} (the `GetAlertRuleById` operationId).
-func (c *ClientWithResponses) GetAlertRuleByIdWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetAlertRuleByIdResponse, error) {
-	rsp, err := c.GetAlertRuleById(ctx, id, reqEditors...)
+func (c *ClientWithResponses) GetAlertRuleByIdWithResponse(ctx context.Context, id openapi_types.UUID, params *GetAlertRuleByIdParams, reqEditors ...RequestEditorFn) (*GetAlertRuleByIdResponse, error) {
+	rsp, err := c.GetAlertRuleById(ctx, id, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -22380,8 +22770,8 @@ func (c *ClientWithResponses) TryCheckWithResponse(ctx context.Context, body Try
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with DELETE /v1/checks/{id} (the `DeleteCheck` operationId).
-func (c *ClientWithResponses) DeleteCheckWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*DeleteCheckResponse, error) {
-	rsp, err := c.DeleteCheck(ctx, id, reqEditors...)
+func (c *ClientWithResponses) DeleteCheckWithResponse(ctx context.Context, id openapi_types.UUID, params *DeleteCheckParams, reqEditors ...RequestEditorFn) (*DeleteCheckResponse, error) {
+	rsp, err := c.DeleteCheck(ctx, id, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -22393,8 +22783,8 @@ func (c *ClientWithResponses) DeleteCheckWithResponse(ctx context.Context, id op
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with GET /v1/checks/{id} (the `GetCheck` operationId).
-func (c *ClientWithResponses) GetCheckWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetCheckResponse, error) {
-	rsp, err := c.GetCheck(ctx, id, reqEditors...)
+func (c *ClientWithResponses) GetCheckWithResponse(ctx context.Context, id openapi_types.UUID, params *GetCheckParams, reqEditors ...RequestEditorFn) (*GetCheckResponse, error) {
+	rsp, err := c.GetCheck(ctx, id, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -22408,8 +22798,8 @@ func (c *ClientWithResponses) GetCheckWithResponse(ctx context.Context, id opena
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with PUT /v1/checks/{id} (the `UpdateCheck` operationId).
-func (c *ClientWithResponses) UpdateCheckWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateCheckResponse, error) {
-	rsp, err := c.UpdateCheckWithBody(ctx, id, contentType, body, reqEditors...)
+func (c *ClientWithResponses) UpdateCheckWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateCheckParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateCheckResponse, error) {
+	rsp, err := c.UpdateCheckWithBody(ctx, id, params, contentType, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -22423,8 +22813,8 @@ func (c *ClientWithResponses) UpdateCheckWithBodyWithResponse(ctx context.Contex
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with PUT /v1/checks/{id} (the `UpdateCheck` operationId).
-func (c *ClientWithResponses) UpdateCheckWithResponse(ctx context.Context, id openapi_types.UUID, body UpdateCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateCheckResponse, error) {
-	rsp, err := c.UpdateCheck(ctx, id, body, reqEditors...)
+func (c *ClientWithResponses) UpdateCheckWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateCheckParams, body UpdateCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateCheckResponse, error) {
+	rsp, err := c.UpdateCheck(ctx, id, params, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -22479,8 +22869,8 @@ func (c *ClientWithResponses) CreateAlertRuleWithResponse(ctx context.Context, i
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with DELETE /v1/checks/{id}/alerts/{ruleID} (the `DeleteAlertRule` operationId).
-func (c *ClientWithResponses) DeleteAlertRuleWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, reqEditors ...RequestEditorFn) (*DeleteAlertRuleResponse, error) {
-	rsp, err := c.DeleteAlertRule(ctx, id, ruleID, reqEditors...)
+func (c *ClientWithResponses) DeleteAlertRuleWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *DeleteAlertRuleParams, reqEditors ...RequestEditorFn) (*DeleteAlertRuleResponse, error) {
+	rsp, err := c.DeleteAlertRule(ctx, id, ruleID, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -22492,8 +22882,8 @@ func (c *ClientWithResponses) DeleteAlertRuleWithResponse(ctx context.Context, i
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with GET /v1/checks/{id}/alerts/{ruleID} (the `GetAlertRule` operationId).
-func (c *ClientWithResponses) GetAlertRuleWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetAlertRuleResponse, error) {
-	rsp, err := c.GetAlertRule(ctx, id, ruleID, reqEditors...)
+func (c *ClientWithResponses) GetAlertRuleWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *GetAlertRuleParams, reqEditors ...RequestEditorFn) (*GetAlertRuleResponse, error) {
+	rsp, err := c.GetAlertRule(ctx, id, ruleID, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -22507,8 +22897,8 @@ func (c *ClientWithResponses) GetAlertRuleWithResponse(ctx context.Context, id o
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with PUT /v1/checks/{id}/alerts/{ruleID} (the `UpdateAlertRule` operationId).
-func (c *ClientWithResponses) UpdateAlertRuleWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateAlertRuleResponse, error) {
-	rsp, err := c.UpdateAlertRuleWithBody(ctx, id, ruleID, contentType, body, reqEditors...)
+func (c *ClientWithResponses) UpdateAlertRuleWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *UpdateAlertRuleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateAlertRuleResponse, error) {
+	rsp, err := c.UpdateAlertRuleWithBody(ctx, id, ruleID, params, contentType, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -22522,8 +22912,8 @@ func (c *ClientWithResponses) UpdateAlertRuleWithBodyWithResponse(ctx context.Co
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with PUT /v1/checks/{id}/alerts/{ruleID} (the `UpdateAlertRule` operationId).
-func (c *ClientWithResponses) UpdateAlertRuleWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, body UpdateAlertRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAlertRuleResponse, error) {
-	rsp, err := c.UpdateAlertRule(ctx, id, ruleID, body, reqEditors...)
+func (c *ClientWithResponses) UpdateAlertRuleWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *UpdateAlertRuleParams, body UpdateAlertRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAlertRuleResponse, error) {
+	rsp, err := c.UpdateAlertRule(ctx, id, ruleID, params, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -22987,8 +23377,8 @@ func (c *ClientWithResponses) DeleteNotificationChannelWithResponse(ctx context.
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with GET /v1/notification-channels/{id} (the `GetNotificationChannel` operationId).
-func (c *ClientWithResponses) GetNotificationChannelWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetNotificationChannelResponse, error) {
-	rsp, err := c.GetNotificationChannel(ctx, id, reqEditors...)
+func (c *ClientWithResponses) GetNotificationChannelWithResponse(ctx context.Context, id openapi_types.UUID, params *GetNotificationChannelParams, reqEditors ...RequestEditorFn) (*GetNotificationChannelResponse, error) {
+	rsp, err := c.GetNotificationChannel(ctx, id, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -23002,8 +23392,8 @@ func (c *ClientWithResponses) GetNotificationChannelWithResponse(ctx context.Con
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with PUT /v1/notification-channels/{id} (the `UpdateNotificationChannel` operationId).
-func (c *ClientWithResponses) UpdateNotificationChannelWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateNotificationChannelResponse, error) {
-	rsp, err := c.UpdateNotificationChannelWithBody(ctx, id, contentType, body, reqEditors...)
+func (c *ClientWithResponses) UpdateNotificationChannelWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateNotificationChannelParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateNotificationChannelResponse, error) {
+	rsp, err := c.UpdateNotificationChannelWithBody(ctx, id, params, contentType, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -23017,8 +23407,8 @@ func (c *ClientWithResponses) UpdateNotificationChannelWithBodyWithResponse(ctx 
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with PUT /v1/notification-channels/{id} (the `UpdateNotificationChannel` operationId).
-func (c *ClientWithResponses) UpdateNotificationChannelWithResponse(ctx context.Context, id openapi_types.UUID, body UpdateNotificationChannelJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateNotificationChannelResponse, error) {
-	rsp, err := c.UpdateNotificationChannel(ctx, id, body, reqEditors...)
+func (c *ClientWithResponses) UpdateNotificationChannelWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateNotificationChannelParams, body UpdateNotificationChannelJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateNotificationChannelResponse, error) {
+	rsp, err := c.UpdateNotificationChannel(ctx, id, params, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -23391,6 +23781,9 @@ func ParseGetAlertRuleByIdResponse(rsp *http.Response) (*GetAlertRuleByIdRespons
 		}
 		response.JSON200 = &dest
 
+	case rsp.StatusCode == 304:
+		break // No content-type
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
 		var dest BadRequest
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -23438,6 +23831,13 @@ func ParseGetAlertRuleByIdResponse(rsp *http.Response) (*GetAlertRuleByIdRespons
 	switch {
 	case rsp.StatusCode == 200:
 		var headers GetAlertRuleByIdResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
 		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
@@ -23460,6 +23860,16 @@ func ParseGetAlertRuleByIdResponse(rsp *http.Response) (*GetAlertRuleByIdRespons
 			headers.XRequestId = &value
 		}
 		response.Headers200 = &headers
+	case rsp.StatusCode == 304:
+		var headers GetAlertRuleByIdResponse304Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		response.Headers304 = &headers
 	case rsp.StatusCode == 429:
 		var headers GetAlertRuleByIdResponse429Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -25393,6 +25803,13 @@ func ParseCreateCheckResponse(rsp *http.Response) (*CreateCheckResponse, error) 
 	switch {
 	case rsp.StatusCode == 201:
 		var headers CreateCheckResponse201Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
 		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
@@ -25736,6 +26153,13 @@ func ParseDeleteCheckResponse(rsp *http.Response) (*DeleteCheckResponse, error) 
 		}
 		response.JSON404 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 412:
+		var dest PreconditionFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON412 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
 		var dest TooManyRequests
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -25813,6 +26237,9 @@ func ParseGetCheckResponse(rsp *http.Response) (*GetCheckResponse, error) {
 		}
 		response.JSON200 = &dest
 
+	case rsp.StatusCode == 304:
+		break // No content-type
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
 		var dest BadRequest
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -25860,6 +26287,13 @@ func ParseGetCheckResponse(rsp *http.Response) (*GetCheckResponse, error) {
 	switch {
 	case rsp.StatusCode == 200:
 		var headers GetCheckResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
 		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
@@ -25882,6 +26316,16 @@ func ParseGetCheckResponse(rsp *http.Response) (*GetCheckResponse, error) {
 			headers.XRequestId = &value
 		}
 		response.Headers200 = &headers
+	case rsp.StatusCode == 304:
+		var headers GetCheckResponse304Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		response.Headers304 = &headers
 	case rsp.StatusCode == 429:
 		var headers GetCheckResponse429Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -25946,6 +26390,13 @@ func ParseUpdateCheckResponse(rsp *http.Response) (*UpdateCheckResponse, error) 
 		}
 		response.JSON404 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 412:
+		var dest PreconditionFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON412 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
 		var dest RequestEntityTooLarge
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -25979,6 +26430,13 @@ func ParseUpdateCheckResponse(rsp *http.Response) (*UpdateCheckResponse, error) 
 	switch {
 	case rsp.StatusCode == 200:
 		var headers UpdateCheckResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
 		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
@@ -26213,6 +26671,13 @@ func ParseCreateAlertRuleResponse(rsp *http.Response) (*CreateAlertRuleResponse,
 	switch {
 	case rsp.StatusCode == 201:
 		var headers CreateAlertRuleResponse201Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
 		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
@@ -26295,6 +26760,13 @@ func ParseDeleteAlertRuleResponse(rsp *http.Response) (*DeleteAlertRuleResponse,
 		}
 		response.JSON404 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 412:
+		var dest PreconditionFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON412 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
 		var dest TooManyRequests
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -26372,6 +26844,9 @@ func ParseGetAlertRuleResponse(rsp *http.Response) (*GetAlertRuleResponse, error
 		}
 		response.JSON200 = &dest
 
+	case rsp.StatusCode == 304:
+		break // No content-type
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
 		var dest BadRequest
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -26419,6 +26894,13 @@ func ParseGetAlertRuleResponse(rsp *http.Response) (*GetAlertRuleResponse, error
 	switch {
 	case rsp.StatusCode == 200:
 		var headers GetAlertRuleResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
 		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
@@ -26441,6 +26923,16 @@ func ParseGetAlertRuleResponse(rsp *http.Response) (*GetAlertRuleResponse, error
 			headers.XRequestId = &value
 		}
 		response.Headers200 = &headers
+	case rsp.StatusCode == 304:
+		var headers GetAlertRuleResponse304Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		response.Headers304 = &headers
 	case rsp.StatusCode == 429:
 		var headers GetAlertRuleResponse429Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -26505,6 +26997,13 @@ func ParseUpdateAlertRuleResponse(rsp *http.Response) (*UpdateAlertRuleResponse,
 		}
 		response.JSON404 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 412:
+		var dest PreconditionFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON412 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
 		var dest RequestEntityTooLarge
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -26531,6 +27030,13 @@ func ParseUpdateAlertRuleResponse(rsp *http.Response) (*UpdateAlertRuleResponse,
 	switch {
 	case rsp.StatusCode == 200:
 		var headers UpdateAlertRuleResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
 		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
@@ -29178,6 +29684,13 @@ func ParseCreateNotificationChannelResponse(rsp *http.Response) (*CreateNotifica
 	switch {
 	case rsp.StatusCode == 201:
 		var headers CreateNotificationChannelResponse201Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
 		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
@@ -29267,6 +29780,13 @@ func ParseDeleteNotificationChannelResponse(rsp *http.Response) (*DeleteNotifica
 		}
 		response.JSON409 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 412:
+		var dest PreconditionFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON412 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
 		var dest TooManyRequests
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -29344,6 +29864,9 @@ func ParseGetNotificationChannelResponse(rsp *http.Response) (*GetNotificationCh
 		}
 		response.JSON200 = &dest
 
+	case rsp.StatusCode == 304:
+		break // No content-type
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
 		var dest BadRequest
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -29391,6 +29914,13 @@ func ParseGetNotificationChannelResponse(rsp *http.Response) (*GetNotificationCh
 	switch {
 	case rsp.StatusCode == 200:
 		var headers GetNotificationChannelResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
 		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
@@ -29413,6 +29943,16 @@ func ParseGetNotificationChannelResponse(rsp *http.Response) (*GetNotificationCh
 			headers.XRequestId = &value
 		}
 		response.Headers200 = &headers
+	case rsp.StatusCode == 304:
+		var headers GetNotificationChannelResponse304Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		response.Headers304 = &headers
 	case rsp.StatusCode == 429:
 		var headers GetNotificationChannelResponse429Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -29477,6 +30017,13 @@ func ParseUpdateNotificationChannelResponse(rsp *http.Response) (*UpdateNotifica
 		}
 		response.JSON404 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 412:
+		var dest PreconditionFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON412 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
 		var dest RequestEntityTooLarge
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -29503,6 +30050,13 @@ func ParseUpdateNotificationChannelResponse(rsp *http.Response) (*UpdateNotifica
 	switch {
 	case rsp.StatusCode == 200:
 		var headers UpdateNotificationChannelResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
 		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
