@@ -2664,6 +2664,11 @@ type Delivery struct {
 	Id         openapi_types.UUID `json:"id"`
 	IncidentId openapi_types.UUID `json:"incident_id"`
 
+	// IncidentTitle The title of the incident; absent in a timeline.
+	//
+	// Examples: Home page is failing
+	IncidentTitle *string `json:"incident_title,omitempty"`
+
 	// Merged One message reported both the opening and the recovery.
 	Merged bool `json:"merged"`
 
@@ -2672,6 +2677,9 @@ type Delivery struct {
 
 	// Redelivering Another attempt was requested and is not made yet.
 	Redelivering bool `json:"redelivering"`
+
+	// RetryWaitsSeconds Of a single delivery: how long each further attempt waits after the one before it, in seconds; one number less than there are attempts.
+	RetryWaitsSeconds *[]float64 `json:"retry_waits_seconds,omitempty"`
 
 	// RunUrl The workflow in the Temporal UI; null where there is no UI.
 	RunUrl *string `json:"run_url"`
