@@ -26,7 +26,7 @@ func (p *platform) newDashboard(server *api.Server) (*web.Server, error) {
 			user, version, err := server.Identify(r.Context(), cookie.Value)
 			return web.Identity{UserID: user, Version: version}, err == nil
 		},
-		Config: web.Config{PublicURL: string(p.settings.PublicURL), TemporalUIURL: p.temporal.uiURL},
+		Config: web.Config{PublicURL: string(p.settings.PublicURL), TemporalUIURL: p.temporal.uiURL, TemporalRetention: p.settings.TemporalRetention},
 	})
 }
 
