@@ -201,7 +201,7 @@ func incidentBodyOf(r *request, d *incidentData) *incidentBody {
 		s.append(&d.timeline[k])
 	}
 	body := &incidentBody{
-		ID: i.Id.String(), Title: i.Title, Summary: i.Description, Open: i.Status != client.IncidentStatusResolved,
+		ID: i.Id.String(), Title: i.Title, Summary: capital(i.Description), Open: i.Status != client.IncidentStatusResolved,
 		Acknowledge: i.Status == client.IncidentStatusActive, CheckHref: "/app/checks/" + i.CheckId.String(),
 		Severity: severityBadge(string(i.Severity)), Badge: incidentBadge(r, i), Elapsed: "open " + span(r.now.Sub(i.StartedAt)),
 		Lanes: newLanes(r, s, d.timeline, d.failures), Tabs: timelineTabs(r), More: d.entries - int64(len(d.timeline)),

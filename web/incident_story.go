@@ -121,6 +121,7 @@ func (s *story) edge(t *client.TimelineEntry) {
 	if s.anchor.IsZero() {
 		s.anchor = t.Time
 	}
+	e.Time = s.r.clock(t.Time, false)
 	e.Chip = fmt.Sprintf("%d of %d", s.votes, s.regions())
 	switch {
 	case len(firing) == 0:

@@ -107,6 +107,10 @@ func (s *Server) routesOf() []func(*routes) {
 		s.deliveryRoutes,
 		s.channelRoutes,
 		s.channelPageRoutes,
+		s.ruleRoutes,
+		s.keyRoutes,
+		s.usageRoutes,
+		s.auditRoutes,
 	}
 }
 
