@@ -20,15 +20,15 @@ type auditBody struct {
 
 // auditRow is an entry of the audit log.
 type auditRow struct {
-	Time          stamp
-	Action        string
-	ResourceHref  string // the page of what was changed, or the entries about it
-	Resource      string
-	Members       string
-	Who, WhoHref  string
-	With          string // the credential
-	Address       string
-	RequestID     string
+	Time         stamp
+	Action       string
+	ResourceHref string // the page of what was changed, or the entries about it
+	Resource     string
+	Members      string
+	Who, WhoHref string
+	With         string // the credential
+	Address      string
+	RequestID    string
 }
 
 // auditResources are the kinds that the log can be filtered by: what the API calls them,
@@ -118,4 +118,3 @@ func (r *request) userName(id uuid.UUID) string {
 	}
 	return short(id.String())
 }
-
