@@ -110,6 +110,8 @@ type Store interface {
 	recipientStore
 	tokenStore
 	auditStore
+	memberStore
+	sessionStore
 	keyStore
 	regionStore
 	checkStore
