@@ -109,6 +109,7 @@ type Store interface {
 	auditStore
 	memberStore
 	sessionStore
+	loginLinkStore
 	keyStore
 	regionStore
 	checkStore
