@@ -81,13 +81,13 @@ type IncidentUpdate struct {
 // StatusReport is what an enabled status page is made of.
 type StatusReport struct {
 	Page   StatusPage
-	Checks map[uuid.UUID]CheckState
+	Checks map[uuid.UUID]ReportedCheck
 	// Incidents of the checks, newest first.
 	Incidents []PublicIncident
 }
 
-// CheckState is the present state of a check on a status page.
-type CheckState struct {
+// ReportedCheck is the present state of a check on a status page.
+type ReportedCheck struct {
 	Enabled bool
 	// Watched: a rule of the check opens an incident when it fails.
 	Watched bool

@@ -26,6 +26,8 @@ type Server struct {
 	codec      *codecEndpoint // nil: none
 	types      types
 	auth       *authenticator
+	loginLinks loginLinkStore
+	addresses  *rest.RateWindow
 	outside    func(http.Handler) http.Handler // see Guard
 }
 
@@ -110,7 +112,7 @@ func assemble(deps Deps) *Server {
 		&timelines{store: store, links: links},
 		&incidentUpdates{store: store},
 		&statusPages{store: store, publicURL: config.PublicURL},
-		&deliveries{store: store, workflows: deps.Incidents, links: links},
+		&deliveries{store: store, workflows: deps.Incidents, links: links, schedule: deps.Config.DeliverySchedule},
 		&alertStream{hub: s.hub, auth: auth},
 	} {
 		resource.register(r)
@@ -120,7 +122,7 @@ func assemble(deps Deps) *Server {
 	}
 	s.codec = newCodecEndpoint(deps, auth, addresses)
 	servePublic(mux, deps)
-	s.auth = auth
+	s.auth, s.loginLinks, s.addresses = auth, store, addresses
 	s.outside = func(next http.Handler) http.Handler {
 		guarded := rest.GuardPrivate(next, deps.PrivateTargets, config.TrustedProxies, ownOriginRule()...)
 		return rest.Observe(guarded, deps.Log, config.TrustedProxies, cmp.Or(config.WriteDeadline, writeDeadline))

@@ -47,7 +47,7 @@ type service struct {
 // decide sets the state of a check, with its open incident or nil. With a rule that
 // watches for failures, a check fails while its incident is open: one failed result is no
 // news for the public. Without such a rule the newest results decide.
-func (s *service) decide(check vigil.CheckState, open *vigil.PublicIncident) {
+func (s *service) decide(check vigil.ReportedCheck, open *vigil.PublicIncident) {
 	var unhealthy []string
 	known := false
 	for _, region := range check.Regions {

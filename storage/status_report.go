@@ -33,7 +33,7 @@ func (s *Store) StatusReport(ctx context.Context, slug string, since time.Time) 
 		return vigil.StatusReport{}, err
 	}
 	ids := texts(page.Checks())
-	report := vigil.StatusReport{Page: page, Checks: make(map[uuid.UUID]vigil.CheckState, len(ids))}
+	report := vigil.StatusReport{Page: page, Checks: make(map[uuid.UUID]vigil.ReportedCheck, len(ids))}
 	batch := &pgx.Batch{}
 	queueStates(batch, ids, report.Checks)
 	queuePublicIncidents(batch, ids, since, &report.Incidents)
@@ -59,7 +59,7 @@ func (s *Store) publicPage(ctx context.Context, slug string) (vigil.StatusPage, 
 }
 
 // queueStates reads the newest result of each check and region.
-func queueStates(batch *pgx.Batch, ids []string, into map[uuid.UUID]vigil.CheckState) {
+func queueStates(batch *pgx.Batch, ids []string, into map[uuid.UUID]vigil.ReportedCheck) {
 	batch.Queue(`
 		SELECT c.id, c.enabled,
 			EXISTS (SELECT FROM alert_rules AS ar WHERE ar.check_id = c.id AND ar.enabled AND ar.condition ?| `+failureKeys+`),
@@ -68,7 +68,7 @@ func queueStates(batch *pgx.Batch, ids []string, into map[uuid.UUID]vigil.CheckS
 		WHERE c.id = ANY($1::text[]::uuid[]) ORDER BY c.id, r.region`, ids).
 		Query(func(found pgx.Rows) error {
 			var id uuid.UUID
-			var state vigil.CheckState
+			var state vigil.ReportedCheck
 			var one vigil.RegionHealth
 			_, err := pgx.ForEachRow(found, []any{&id, &state.Enabled, &state.Watched, &one.Region, &one.Health}, func() error {
 				state.Regions = into[id].Regions
