@@ -125,6 +125,8 @@ func (s *Server) routesOf() []func(*routes) {
 		s.overviewRoutes,
 		s.incidentListRoutes,
 		s.incidentRoutes,
+		s.incidentUpdateRoutes,
+		s.statusPageRoutes,
 		s.deliveryListRoutes,
 		s.deliveryRoutes,
 		s.channelRoutes,
