@@ -3719,7 +3719,10 @@ type MailPhases struct {
 // Me defines model for Me.
 type Me struct {
 	// ApiKey The API key of the request; absent for a session token.
-	ApiKey       *Key         `json:"api_key,omitempty"`
+	ApiKey *Key `json:"api_key,omitempty"`
+
+	// HasPassword Whether the user has a password, and so can log in with it.
+	HasPassword  bool         `json:"has_password"`
 	Organization Organization `json:"organization"`
 
 	// Scopes What the credential may do: the scopes of the user's role, for an API key those of them that the key has.
