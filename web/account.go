@@ -153,7 +153,7 @@ func (s *Server) resendVerification(r *request) error {
 }
 
 func (s *Server) endSession(r *request) error {
-	id, err := r.pathID("session")
+	id, err := r.pathID("id")
 	if err != nil {
 		return err
 	}

@@ -133,7 +133,7 @@ func (s *Server) invite(r *request) error {
 
 // setRole changes a role. What the API refuses is shown above the list.
 func (s *Server) setRole(r *request) error {
-	id, err := r.pathID("member")
+	id, err := r.pathID("id")
 	if err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func (r *request) refusedMember(refused *form, err error) error {
 
 // askRemoveMember asks before a member is removed.
 func (s *Server) askRemoveMember(r *request) error {
-	id, err := r.pathID("member")
+	id, err := r.pathID("id")
 	if err != nil {
 		return err
 	}
@@ -206,7 +206,7 @@ func (r *request) member(id uuid.UUID) (client.User, error) {
 }
 
 func (s *Server) removeMember(r *request) error {
-	id, err := r.pathID("member")
+	id, err := r.pathID("id")
 	if err != nil {
 		return err
 	}
@@ -227,7 +227,7 @@ func (s *Server) removeMember(r *request) error {
 }
 
 func (s *Server) revokeInvitation(r *request) error {
-	id, err := r.pathID("invitation")
+	id, err := r.pathID("id")
 	if err != nil {
 		return err
 	}
@@ -236,13 +236,4 @@ func (s *Server) revokeInvitation(r *request) error {
 	}
 	r.flash(flash{Mark: "done", Text: "The invitation is revoked."})
 	return r.redirect("/app/members")
-}
-
-// pathID reads the id of a page's address. What is no id names nothing.
-func (r *request) pathID(what string) (uuid.UUID, error) {
-	id, err := uuid.Parse(r.PathValue("id"))
-	if err != nil {
-		return id, &APIError{Status: http.StatusNotFound, Code: "not_found", Message: "There is no such " + what + "."}
-	}
-	return id, nil
 }
