@@ -98,6 +98,7 @@ func (s *Server) routesOf() []func(*routes) {
 		s.preferenceRoutes,
 		s.moreRoutes,
 		s.overviewRoutes,
+		s.checkFormRoutes,
 	}
 }
 
