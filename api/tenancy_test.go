@@ -136,6 +136,7 @@ func TestMassAssignment(t *testing.T) {
 	foreign := map[string]any{
 		"id": "00000000-0000-4000-8000-000000000000", "org_id": other.org.String(), "created_at": "2001-01-01T00:00:00Z",
 		"updated_at": "2001-01-01T00:00:00Z", "health_status": "healthy", "last_checked": "2001-01-01T00:00:00Z", "expires_at": nil,
+		"revision": 99,
 	}
 	got := a.want(t, http.StatusOK, http.MethodPut, path, foreign).data(t)
 	if encoded(t, got) != encoded(t, check) {
@@ -144,7 +145,7 @@ func TestMassAssignment(t *testing.T) {
 	if rows := other.want(t, http.StatusOK, http.MethodGet, "/v1/checks", nil).rows(t); len(rows) != 0 {
 		t.Errorf("the other organization has %v", rows)
 	}
-	for _, member := range []string{"tier", "user_id", "revision", "anchor", "role"} {
+	for _, member := range []string{"tier", "user_id", "version", "anchor", "role"} {
 		a.want(t, http.StatusBadRequest, http.MethodPut, path, map[string]any{member: "x"})
 	}
 	for _, member := range []string{"tier", "id", "email_verified"} {

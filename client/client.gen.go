@@ -909,17 +909,18 @@ func (e EmailChannelType) Valid() bool {
 
 // Defines values for ErrorCode.
 const (
-	ErrorCodeConflict         ErrorCode = "conflict"
-	ErrorCodeForbidden        ErrorCode = "forbidden"
-	ErrorCodeInternal         ErrorCode = "internal"
-	ErrorCodeInvalidRequest   ErrorCode = "invalid_request"
-	ErrorCodeMethodNotAllowed ErrorCode = "method_not_allowed"
-	ErrorCodeNotFound         ErrorCode = "not_found"
-	ErrorCodePayloadTooLarge  ErrorCode = "payload_too_large"
-	ErrorCodePlanLimit        ErrorCode = "plan_limit"
-	ErrorCodeRateLimited      ErrorCode = "rate_limited"
-	ErrorCodeUnauthorized     ErrorCode = "unauthorized"
-	ErrorCodeUnavailable      ErrorCode = "unavailable"
+	ErrorCodeConflict           ErrorCode = "conflict"
+	ErrorCodeForbidden          ErrorCode = "forbidden"
+	ErrorCodeInternal           ErrorCode = "internal"
+	ErrorCodeInvalidRequest     ErrorCode = "invalid_request"
+	ErrorCodeMethodNotAllowed   ErrorCode = "method_not_allowed"
+	ErrorCodeNotFound           ErrorCode = "not_found"
+	ErrorCodePayloadTooLarge    ErrorCode = "payload_too_large"
+	ErrorCodePlanLimit          ErrorCode = "plan_limit"
+	ErrorCodePreconditionFailed ErrorCode = "precondition_failed"
+	ErrorCodeRateLimited        ErrorCode = "rate_limited"
+	ErrorCodeUnauthorized       ErrorCode = "unauthorized"
+	ErrorCodeUnavailable        ErrorCode = "unavailable"
 )
 
 // Valid indicates whether the value is a known member of the ErrorCode enum.
@@ -940,6 +941,8 @@ func (e ErrorCode) Valid() bool {
 	case ErrorCodePayloadTooLarge:
 		return true
 	case ErrorCodePlanLimit:
+		return true
+	case ErrorCodePreconditionFailed:
 		return true
 	case ErrorCodeRateLimited:
 		return true
@@ -1849,6 +1852,9 @@ type AlertRule struct {
 	// RegionPolicy In how many of the regions that have a vote the rule must fire: one, more than half, or all.
 	RegionPolicy AlertRuleRegionPolicy `json:"region_policy"`
 
+	// Revision Grows by one with every change of the rule; the ETag for If-Match.
+	Revision *int64 `json:"revision,omitempty"`
+
 	// Threshold The number of condition_type; null without one.
 	//
 	// Examples: 3
@@ -1899,6 +1905,9 @@ type AlertRuleCreate struct {
 
 	// RegionPolicy In how many of the regions that have a vote the rule must fire: one, more than half, or all.
 	RegionPolicy *AlertRuleCreateRegionPolicy `json:"region_policy,omitempty"`
+
+	// Revision Ignored.
+	Revision *int64 `json:"revision,omitempty"`
 
 	// Threshold The number of condition_type; null without one.
 	//
@@ -1965,6 +1974,9 @@ type AlertRuleUpdate struct {
 
 	// RegionPolicy In how many of the regions that have a vote the rule must fire: one, more than half, or all.
 	RegionPolicy *AlertRuleUpdateRegionPolicy `json:"region_policy,omitempty"`
+
+	// Revision Ignored.
+	Revision *int64 `json:"revision,omitempty"`
 
 	// Threshold The number of condition_type; null without one.
 	//
@@ -2239,6 +2251,9 @@ type Check struct {
 	// Regions Keys of the regions that the check runs in.
 	Regions []string `json:"regions"`
 
+	// Revision Grows by one with every change of the definition; the ETag for If-Match. Health and results do not change it.
+	Revision *int64 `json:"revision,omitempty"`
+
 	// SimultaneousRegions Whether all regions probe at the same instants; otherwise they are spread evenly over the interval.
 	SimultaneousRegions bool `json:"simultaneous_regions"`
 
@@ -2324,6 +2339,9 @@ type CheckCreate struct {
 
 	// Regions Keys or aliases of the regions that the check runs in.
 	Regions *[]string `json:"regions,omitempty"`
+
+	// Revision Ignored.
+	Revision *int64 `json:"revision,omitempty"`
 
 	// SimultaneousRegions Whether all regions probe at the same instants; otherwise they are spread evenly over the interval.
 	SimultaneousRegions *bool `json:"simultaneous_regions,omitempty"`
@@ -2492,6 +2510,9 @@ type CheckUpdate struct {
 
 	// Regions Keys or aliases of the regions that the check runs in.
 	Regions *[]string `json:"regions,omitempty"`
+
+	// Revision Ignored.
+	Revision *int64 `json:"revision,omitempty"`
 
 	// SimultaneousRegions Whether all regions probe at the same instants; otherwise they are spread evenly over the interval.
 	SimultaneousRegions *bool `json:"simultaneous_regions,omitempty"`
@@ -3351,6 +3372,9 @@ type NotificationChannel struct {
 	// Recipients Of an email channel: who gets its mail. Absent where mail is not sent to people.
 	Recipients *[]Recipient `json:"recipients,omitempty"`
 
+	// Revision Grows by one with every change of the channel, also when the platform disables it; the ETag for If-Match.
+	Revision *int64 `json:"revision,omitempty"`
+
 	// Type How messages are sent.
 	//
 	// Examples: webhook
@@ -3397,6 +3421,9 @@ type NotificationChannelCreate struct {
 
 	// Recipients Ignored.
 	Recipients *[]Recipient `json:"recipients,omitempty"`
+
+	// Revision Ignored.
+	Revision *int64 `json:"revision,omitempty"`
 
 	// Type How messages are sent.
 	//
@@ -3447,6 +3474,9 @@ type NotificationChannelUpdate struct {
 
 	// Recipients Ignored.
 	Recipients *[]Recipient `json:"recipients,omitempty"`
+
+	// Revision Ignored.
+	Revision *int64 `json:"revision,omitempty"`
 
 	// Type How messages are sent.
 	//
@@ -4423,6 +4453,9 @@ type InternalServerError = Error
 // NotFound defines model for NotFound.
 type NotFound = Error
 
+// PreconditionFailed defines model for PreconditionFailed.
+type PreconditionFailed = Error
+
 // RequestEntityTooLarge defines model for RequestEntityTooLarge.
 type RequestEntityTooLarge = Error
 
@@ -4460,6 +4493,12 @@ type ListAllAlertRulesParams struct {
 
 	// Label Rules with a label: key=value, or key for any value. Given several times, all must match.
 	Label *[]string `form:"label,omitempty" json:"label,omitempty"`
+}
+
+// GetAlertRuleByIdParams defines parameters for GetAlertRuleById.
+type GetAlertRuleByIdParams struct {
+	// IfNoneMatch The ETag of an earlier answer. While the definition has that revision, the answer is 304 without a body. Health and results change no revision.
+	IfNoneMatch *string `json:"If-None-Match,omitempty"`
 }
 
 // ListApiKeysParams defines parameters for ListApiKeys.
@@ -4540,6 +4579,24 @@ type CreateCheckParams struct {
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
+// DeleteCheckParams defines parameters for DeleteCheck.
+type DeleteCheckParams struct {
+	// IfMatch The ETag that the change is based on. When the resource has another revision meanwhile, nothing changes and the answer is 412. Without the header, the change is made in any case.
+	IfMatch *string `json:"If-Match,omitempty"`
+}
+
+// GetCheckParams defines parameters for GetCheck.
+type GetCheckParams struct {
+	// IfNoneMatch The ETag of an earlier answer. While the definition has that revision, the answer is 304 without a body. Health and results change no revision.
+	IfNoneMatch *string `json:"If-None-Match,omitempty"`
+}
+
+// UpdateCheckParams defines parameters for UpdateCheck.
+type UpdateCheckParams struct {
+	// IfMatch The ETag that the change is based on. When the resource has another revision meanwhile, nothing changes and the answer is 412. Without the header, the change is made in any case.
+	IfMatch *string `json:"If-Match,omitempty"`
+}
+
 // ListAlertRulesParams defines parameters for ListAlertRules.
 type ListAlertRulesParams struct {
 	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
@@ -4556,6 +4613,24 @@ type ListAlertRulesParams struct {
 type CreateAlertRuleParams struct {
 	// IdempotencyKey A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again for 24 hours, with `Idempotent-Replayed: true`, and nothing is done twice.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
+// DeleteAlertRuleParams defines parameters for DeleteAlertRule.
+type DeleteAlertRuleParams struct {
+	// IfMatch The ETag that the change is based on. When the resource has another revision meanwhile, nothing changes and the answer is 412. Without the header, the change is made in any case.
+	IfMatch *string `json:"If-Match,omitempty"`
+}
+
+// GetAlertRuleParams defines parameters for GetAlertRule.
+type GetAlertRuleParams struct {
+	// IfNoneMatch The ETag of an earlier answer. While the definition has that revision, the answer is 304 without a body. Health and results change no revision.
+	IfNoneMatch *string `json:"If-None-Match,omitempty"`
+}
+
+// UpdateAlertRuleParams defines parameters for UpdateAlertRule.
+type UpdateAlertRuleParams struct {
+	// IfMatch The ETag that the change is based on. When the resource has another revision meanwhile, nothing changes and the answer is 412. Without the header, the change is made in any case.
+	IfMatch *string `json:"If-Match,omitempty"`
 }
 
 // ListCheckRegionsParams defines parameters for ListCheckRegions.
@@ -4736,6 +4811,21 @@ type CreateNotificationChannelParams struct {
 type DeleteNotificationChannelParams struct {
 	// Force Remove the channel from the alert rules that use it.
 	Force *bool `form:"force,omitempty" json:"force,omitempty"`
+
+	// IfMatch The ETag that the change is based on. When the resource has another revision meanwhile, nothing changes and the answer is 412. Without the header, the change is made in any case.
+	IfMatch *string `json:"If-Match,omitempty"`
+}
+
+// GetNotificationChannelParams defines parameters for GetNotificationChannel.
+type GetNotificationChannelParams struct {
+	// IfNoneMatch The ETag of an earlier answer. While the definition has that revision, the answer is 304 without a body. Health and results change no revision.
+	IfNoneMatch *string `json:"If-None-Match,omitempty"`
+}
+
+// UpdateNotificationChannelParams defines parameters for UpdateNotificationChannel.
+type UpdateNotificationChannelParams struct {
+	// IfMatch The ETag that the change is based on. When the resource has another revision meanwhile, nothing changes and the answer is 412. Without the header, the change is made in any case.
+	IfMatch *string `json:"If-Match,omitempty"`
 }
 
 // TestNotificationChannelParams defines parameters for TestNotificationChannel.
@@ -4971,6 +5061,13 @@ func (t AlertRuleCreate) MarshalJSON() ([]byte, error) {
 		}
 	}
 
+	if t.Revision != nil {
+		object["revision"], err = json.Marshal(t.Revision)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'revision': %w", err)
+		}
+	}
+
 	if t.Threshold != nil {
 		object["threshold"], err = json.Marshal(t.Threshold)
 		if err != nil {
@@ -5073,6 +5170,13 @@ func (t *AlertRuleCreate) UnmarshalJSON(b []byte) error {
 		err = json.Unmarshal(raw, &t.RegionPolicy)
 		if err != nil {
 			return fmt.Errorf("error reading 'region_policy': %w", err)
+		}
+	}
+
+	if raw, found := object["revision"]; found {
+		err = json.Unmarshal(raw, &t.Revision)
+		if err != nil {
+			return fmt.Errorf("error reading 'revision': %w", err)
 		}
 	}
 
@@ -5695,6 +5799,13 @@ func (t Check) MarshalJSON() ([]byte, error) {
 		}
 	}
 
+	if t.Revision != nil {
+		object["revision"], err = json.Marshal(t.Revision)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'revision': %w", err)
+		}
+	}
+
 	object["simultaneous_regions"], err = json.Marshal(t.SimultaneousRegions)
 	if err != nil {
 		return nil, fmt.Errorf("error marshaling 'simultaneous_regions': %w", err)
@@ -5813,6 +5924,13 @@ func (t *Check) UnmarshalJSON(b []byte) error {
 		err = json.Unmarshal(raw, &t.Regions)
 		if err != nil {
 			return fmt.Errorf("error reading 'regions': %w", err)
+		}
+	}
+
+	if raw, found := object["revision"]; found {
+		err = json.Unmarshal(raw, &t.Revision)
+		if err != nil {
+			return fmt.Errorf("error reading 'revision': %w", err)
 		}
 	}
 
@@ -6339,6 +6457,13 @@ func (t CheckCreate) MarshalJSON() ([]byte, error) {
 		}
 	}
 
+	if t.Revision != nil {
+		object["revision"], err = json.Marshal(t.Revision)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'revision': %w", err)
+		}
+	}
+
 	if t.SimultaneousRegions != nil {
 		object["simultaneous_regions"], err = json.Marshal(t.SimultaneousRegions)
 		if err != nil {
@@ -6460,6 +6585,13 @@ func (t *CheckCreate) UnmarshalJSON(b []byte) error {
 		err = json.Unmarshal(raw, &t.Regions)
 		if err != nil {
 			return fmt.Errorf("error reading 'regions': %w", err)
+		}
+	}
+
+	if raw, found := object["revision"]; found {
+		err = json.Unmarshal(raw, &t.Revision)
+		if err != nil {
+			return fmt.Errorf("error reading 'revision': %w", err)
 		}
 	}
 
@@ -6985,6 +7117,13 @@ func (t NotificationChannel) MarshalJSON() ([]byte, error) {
 		}
 	}
 
+	if t.Revision != nil {
+		object["revision"], err = json.Marshal(t.Revision)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'revision': %w", err)
+		}
+	}
+
 	object["type"], err = json.Marshal(t.Type)
 	if err != nil {
 		return nil, fmt.Errorf("error marshaling 'type': %w", err)
@@ -7070,6 +7209,13 @@ func (t *NotificationChannel) UnmarshalJSON(b []byte) error {
 		err = json.Unmarshal(raw, &t.Recipients)
 		if err != nil {
 			return fmt.Errorf("error reading 'recipients': %w", err)
+		}
+	}
+
+	if raw, found := object["revision"]; found {
+		err = json.Unmarshal(raw, &t.Revision)
+		if err != nil {
+			return fmt.Errorf("error reading 'revision': %w", err)
 		}
 	}
 
@@ -7373,6 +7519,13 @@ func (t NotificationChannelCreate) MarshalJSON() ([]byte, error) {
 		}
 	}
 
+	if t.Revision != nil {
+		object["revision"], err = json.Marshal(t.Revision)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'revision': %w", err)
+		}
+	}
+
 	object["type"], err = json.Marshal(t.Type)
 	if err != nil {
 		return nil, fmt.Errorf("error marshaling 'type': %w", err)
@@ -7459,6 +7612,13 @@ func (t *NotificationChannelCreate) UnmarshalJSON(b []byte) error {
 		err = json.Unmarshal(raw, &t.Recipients)
 		if err != nil {
 			return fmt.Errorf("error reading 'recipients': %w", err)
+		}
+	}
+
+	if raw, found := object["revision"]; found {
+		err = json.Unmarshal(raw, &t.Revision)
+		if err != nil {
+			return fmt.Errorf("error reading 'revision': %w", err)
 		}
 	}
 
@@ -7964,7 +8124,7 @@ type ClientInterface interface {
 	// GetAlertRuleById Get an alert rule by its id alone
 	//
 	// Corresponds with GET /v1/alert-rules/{id} (the `GetAlertRuleById` operationId).
-	GetAlertRuleById(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+	GetAlertRuleById(ctx context.Context, id openapi_types.UUID, params *GetAlertRuleByIdParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListApiKeys List the organization's API keys, newest first
 	//
@@ -8241,12 +8401,12 @@ type ClientInterface interface {
 	// DeleteCheck Delete a check and everything that belongs to it
 	//
 	// Corresponds with DELETE /v1/checks/{id} (the `DeleteCheck` operationId).
-	DeleteCheck(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+	DeleteCheck(ctx context.Context, id openapi_types.UUID, params *DeleteCheckParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetCheck Get a check
 	//
 	// Corresponds with GET /v1/checks/{id} (the `GetCheck` operationId).
-	GetCheck(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+	GetCheck(ctx context.Context, id openapi_types.UUID, params *GetCheckParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// UpdateCheckWithBody Update a check
 	//
@@ -8255,7 +8415,7 @@ type ClientInterface interface {
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with PUT /v1/checks/{id} (the `UpdateCheck` operationId).
-	UpdateCheckWithBody(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	UpdateCheckWithBody(ctx context.Context, id openapi_types.UUID, params *UpdateCheckParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// UpdateCheck Update a check
 	//
@@ -8264,7 +8424,7 @@ type ClientInterface interface {
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with PUT /v1/checks/{id} (the `UpdateCheck` operationId).
-	UpdateCheck(ctx context.Context, id openapi_types.UUID, body UpdateCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	UpdateCheck(ctx context.Context, id openapi_types.UUID, params *UpdateCheckParams, body UpdateCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListAlertRules List the alert rules of a check, newest first
 	//
@@ -8292,12 +8452,12 @@ type ClientInterface interface {
 	// DeleteAlertRule Delete an alert rule
 	//
 	// Corresponds with DELETE /v1/checks/{id}/alerts/{ruleID} (the `DeleteAlertRule` operationId).
-	DeleteAlertRule(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+	DeleteAlertRule(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *DeleteAlertRuleParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetAlertRule Get an alert rule
 	//
 	// Corresponds with GET /v1/checks/{id}/alerts/{ruleID} (the `GetAlertRule` operationId).
-	GetAlertRule(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+	GetAlertRule(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *GetAlertRuleParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// UpdateAlertRuleWithBody Update an alert rule
 	//
@@ -8306,7 +8466,7 @@ type ClientInterface interface {
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with PUT /v1/checks/{id}/alerts/{ruleID} (the `UpdateAlertRule` operationId).
-	UpdateAlertRuleWithBody(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	UpdateAlertRuleWithBody(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *UpdateAlertRuleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// UpdateAlertRule Update an alert rule
 	//
@@ -8315,7 +8475,7 @@ type ClientInterface interface {
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with PUT /v1/checks/{id}/alerts/{ruleID} (the `UpdateAlertRule` operationId).
-	UpdateAlertRule(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, body UpdateAlertRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	UpdateAlertRule(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *UpdateAlertRuleParams, body UpdateAlertRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListCheckRegions List the state of a check in each of its regions
 	//
@@ -8446,7 +8606,7 @@ type ClientInterface interface {
 	// GetNotificationChannel Get a notification channel
 	//
 	// Corresponds with GET /v1/notification-channels/{id} (the `GetNotificationChannel` operationId).
-	GetNotificationChannel(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+	GetNotificationChannel(ctx context.Context, id openapi_types.UUID, params *GetNotificationChannelParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// UpdateNotificationChannelWithBody Update a notification channel
 	//
@@ -8455,7 +8615,7 @@ type ClientInterface interface {
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with PUT /v1/notification-channels/{id} (the `UpdateNotificationChannel` operationId).
-	UpdateNotificationChannelWithBody(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	UpdateNotificationChannelWithBody(ctx context.Context, id openapi_types.UUID, params *UpdateNotificationChannelParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// UpdateNotificationChannel Update a notification channel
 	//
@@ -8464,7 +8624,7 @@ type ClientInterface interface {
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with PUT /v1/notification-channels/{id} (the `UpdateNotificationChannel` operationId).
-	UpdateNotificationChannel(ctx context.Context, id openapi_types.UUID, body UpdateNotificationChannelJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	UpdateNotificationChannel(ctx context.Context, id openapi_types.UUID, params *UpdateNotificationChannelParams, body UpdateNotificationChannelJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// TestNotificationChannel Send a test message
 	//
@@ -8565,8 +8725,8 @@ func (c *Client) ListAllAlertRules(ctx context.Context, params *ListAllAlertRule
 // GetAlertRuleById Get an alert rule by its id alone
 //
 // Corresponds with GET /v1/alert-rules/{id} (the `GetAlertRuleById` operationId).
-func (c *Client) GetAlertRuleById(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetAlertRuleByIdRequest(c.Server, id)
+func (c *Client) GetAlertRuleById(ctx context.Context, id openapi_types.UUID, params *GetAlertRuleByIdParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetAlertRuleByIdRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -9192,8 +9352,8 @@ func (c *Client) TryCheck(ctx context.Context, body TryCheckJSONRequestBody, req
 // DeleteCheck Delete a check and everything that belongs to it
 //
 // Corresponds with DELETE /v1/checks/{id} (the `DeleteCheck` operationId).
-func (c *Client) DeleteCheck(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewDeleteCheckRequest(c.Server, id)
+func (c *Client) DeleteCheck(ctx context.Context, id openapi_types.UUID, params *DeleteCheckParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteCheckRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -9207,8 +9367,8 @@ func (c *Client) DeleteCheck(ctx context.Context, id openapi_types.UUID, reqEdit
 // GetCheck Get a check
 //
 // Corresponds with GET /v1/checks/{id} (the `GetCheck` operationId).
-func (c *Client) GetCheck(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetCheckRequest(c.Server, id)
+func (c *Client) GetCheck(ctx context.Context, id openapi_types.UUID, params *GetCheckParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetCheckRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -9226,8 +9386,8 @@ func (c *Client) GetCheck(ctx context.Context, id openapi_types.UUID, reqEditors
 // Takes any type of body and a specified content type.
 //
 // Corresponds with PUT /v1/checks/{id} (the `UpdateCheck` operationId).
-func (c *Client) UpdateCheckWithBody(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewUpdateCheckRequestWithBody(c.Server, id, contentType, body)
+func (c *Client) UpdateCheckWithBody(ctx context.Context, id openapi_types.UUID, params *UpdateCheckParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateCheckRequestWithBody(c.Server, id, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -9245,8 +9405,8 @@ func (c *Client) UpdateCheckWithBody(ctx context.Context, id openapi_types.UUID,
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with PUT /v1/checks/{id} (the `UpdateCheck` operationId).
-func (c *Client) UpdateCheck(ctx context.Context, id openapi_types.UUID, body UpdateCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewUpdateCheckRequest(c.Server, id, body)
+func (c *Client) UpdateCheck(ctx context.Context, id openapi_types.UUID, params *UpdateCheckParams, body UpdateCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateCheckRequest(c.Server, id, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -9313,8 +9473,8 @@ func (c *Client) CreateAlertRule(ctx context.Context, id openapi_types.UUID, par
 // DeleteAlertRule Delete an alert rule
 //
 // Corresponds with DELETE /v1/checks/{id}/alerts/{ruleID} (the `DeleteAlertRule` operationId).
-func (c *Client) DeleteAlertRule(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewDeleteAlertRuleRequest(c.Server, id, ruleID)
+func (c *Client) DeleteAlertRule(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *DeleteAlertRuleParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteAlertRuleRequest(c.Server, id, ruleID, params)
 	if err != nil {
 		return nil, err
 	}
@@ -9328,8 +9488,8 @@ func (c *Client) DeleteAlertRule(ctx context.Context, id openapi_types.UUID, rul
 // GetAlertRule Get an alert rule
 //
 // Corresponds with GET /v1/checks/{id}/alerts/{ruleID} (the `GetAlertRule` operationId).
-func (c *Client) GetAlertRule(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetAlertRuleRequest(c.Server, id, ruleID)
+func (c *Client) GetAlertRule(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *GetAlertRuleParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetAlertRuleRequest(c.Server, id, ruleID, params)
 	if err != nil {
 		return nil, err
 	}
@@ -9347,8 +9507,8 @@ func (c *Client) GetAlertRule(ctx context.Context, id openapi_types.UUID, ruleID
 // Takes any type of body and a specified content type.
 //
 // Corresponds with PUT /v1/checks/{id}/alerts/{ruleID} (the `UpdateAlertRule` operationId).
-func (c *Client) UpdateAlertRuleWithBody(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewUpdateAlertRuleRequestWithBody(c.Server, id, ruleID, contentType, body)
+func (c *Client) UpdateAlertRuleWithBody(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *UpdateAlertRuleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateAlertRuleRequestWithBody(c.Server, id, ruleID, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -9366,8 +9526,8 @@ func (c *Client) UpdateAlertRuleWithBody(ctx context.Context, id openapi_types.U
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with PUT /v1/checks/{id}/alerts/{ruleID} (the `UpdateAlertRule` operationId).
-func (c *Client) UpdateAlertRule(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, body UpdateAlertRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewUpdateAlertRuleRequest(c.Server, id, ruleID, body)
+func (c *Client) UpdateAlertRule(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *UpdateAlertRuleParams, body UpdateAlertRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateAlertRuleRequest(c.Server, id, ruleID, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -9707,8 +9867,8 @@ func (c *Client) DeleteNotificationChannel(ctx context.Context, id openapi_types
 // GetNotificationChannel Get a notification channel
 //
 // Corresponds with GET /v1/notification-channels/{id} (the `GetNotificationChannel` operationId).
-func (c *Client) GetNotificationChannel(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetNotificationChannelRequest(c.Server, id)
+func (c *Client) GetNotificationChannel(ctx context.Context, id openapi_types.UUID, params *GetNotificationChannelParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetNotificationChannelRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -9726,8 +9886,8 @@ func (c *Client) GetNotificationChannel(ctx context.Context, id openapi_types.UU
 // Takes any type of body and a specified content type.
 //
 // Corresponds with PUT /v1/notification-channels/{id} (the `UpdateNotificationChannel` operationId).
-func (c *Client) UpdateNotificationChannelWithBody(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewUpdateNotificationChannelRequestWithBody(c.Server, id, contentType, body)
+func (c *Client) UpdateNotificationChannelWithBody(ctx context.Context, id openapi_types.UUID, params *UpdateNotificationChannelParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateNotificationChannelRequestWithBody(c.Server, id, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -9745,8 +9905,8 @@ func (c *Client) UpdateNotificationChannelWithBody(ctx context.Context, id opena
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with PUT /v1/notification-channels/{id} (the `UpdateNotificationChannel` operationId).
-func (c *Client) UpdateNotificationChannel(ctx context.Context, id openapi_types.UUID, body UpdateNotificationChannelJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewUpdateNotificationChannelRequest(c.Server, id, body)
+func (c *Client) UpdateNotificationChannel(ctx context.Context, id openapi_types.UUID, params *UpdateNotificationChannelParams, body UpdateNotificationChannelJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateNotificationChannelRequest(c.Server, id, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -10058,7 +10218,7 @@ func NewListAllAlertRulesRequest(server string, params *ListAllAlertRulesParams)
 }
 
 // NewGetAlertRuleByIdRequest constructs an http.Request for the GetAlertRuleById method
-func NewGetAlertRuleByIdRequest(server string, id openapi_types.UUID) (*http.Request, error) {
+func NewGetAlertRuleByIdRequest(server string, id openapi_types.UUID, params *GetAlertRuleByIdParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -10086,6 +10246,21 @@ func NewGetAlertRuleByIdRequest(server string, id openapi_types.UUID) (*http.Req
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IfNoneMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-None-Match", *params.IfNoneMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-None-Match", headerParam0)
+		}
+
 	}
 
 	return req, nil
@@ -11100,7 +11275,7 @@ func NewTryCheckRequestWithBody(server string, contentType string, body io.Reade
 }
 
 // NewDeleteCheckRequest constructs an http.Request for the DeleteCheck method
-func NewDeleteCheckRequest(server string, id openapi_types.UUID) (*http.Request, error) {
+func NewDeleteCheckRequest(server string, id openapi_types.UUID, params *DeleteCheckParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -11130,11 +11305,26 @@ func NewDeleteCheckRequest(server string, id openapi_types.UUID) (*http.Request,
 		return nil, err
 	}
 
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+	}
+
 	return req, nil
 }
 
 // NewGetCheckRequest constructs an http.Request for the GetCheck method
-func NewGetCheckRequest(server string, id openapi_types.UUID) (*http.Request, error) {
+func NewGetCheckRequest(server string, id openapi_types.UUID, params *GetCheckParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -11164,22 +11354,37 @@ func NewGetCheckRequest(server string, id openapi_types.UUID) (*http.Request, er
 		return nil, err
 	}
 
+	if params != nil {
+
+		if params.IfNoneMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-None-Match", *params.IfNoneMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-None-Match", headerParam0)
+		}
+
+	}
+
 	return req, nil
 }
 
 // NewUpdateCheckRequest calls the generic UpdateCheck builder with application/json body
-func NewUpdateCheckRequest(server string, id openapi_types.UUID, body UpdateCheckJSONRequestBody) (*http.Request, error) {
+func NewUpdateCheckRequest(server string, id openapi_types.UUID, params *UpdateCheckParams, body UpdateCheckJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
 	buf, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	bodyReader = bytes.NewReader(buf)
-	return NewUpdateCheckRequestWithBody(server, id, "application/json", bodyReader)
+	return NewUpdateCheckRequestWithBody(server, id, params, "application/json", bodyReader)
 }
 
 // NewUpdateCheckRequestWithBody constructs an http.Request for the UpdateCheck method, with any body, and a specified content type
-func NewUpdateCheckRequestWithBody(server string, id openapi_types.UUID, contentType string, body io.Reader) (*http.Request, error) {
+func NewUpdateCheckRequestWithBody(server string, id openapi_types.UUID, params *UpdateCheckParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -11210,6 +11415,21 @@ func NewUpdateCheckRequestWithBody(server string, id openapi_types.UUID, content
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+	}
 
 	return req, nil
 }
@@ -11362,7 +11582,7 @@ func NewCreateAlertRuleRequestWithBody(server string, id openapi_types.UUID, par
 }
 
 // NewDeleteAlertRuleRequest constructs an http.Request for the DeleteAlertRule method
-func NewDeleteAlertRuleRequest(server string, id openapi_types.UUID, ruleID openapi_types.UUID) (*http.Request, error) {
+func NewDeleteAlertRuleRequest(server string, id openapi_types.UUID, ruleID openapi_types.UUID, params *DeleteAlertRuleParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -11399,11 +11619,26 @@ func NewDeleteAlertRuleRequest(server string, id openapi_types.UUID, ruleID open
 		return nil, err
 	}
 
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+	}
+
 	return req, nil
 }
 
 // NewGetAlertRuleRequest constructs an http.Request for the GetAlertRule method
-func NewGetAlertRuleRequest(server string, id openapi_types.UUID, ruleID openapi_types.UUID) (*http.Request, error) {
+func NewGetAlertRuleRequest(server string, id openapi_types.UUID, ruleID openapi_types.UUID, params *GetAlertRuleParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -11440,22 +11675,37 @@ func NewGetAlertRuleRequest(server string, id openapi_types.UUID, ruleID openapi
 		return nil, err
 	}
 
+	if params != nil {
+
+		if params.IfNoneMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-None-Match", *params.IfNoneMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-None-Match", headerParam0)
+		}
+
+	}
+
 	return req, nil
 }
 
 // NewUpdateAlertRuleRequest calls the generic UpdateAlertRule builder with application/json body
-func NewUpdateAlertRuleRequest(server string, id openapi_types.UUID, ruleID openapi_types.UUID, body UpdateAlertRuleJSONRequestBody) (*http.Request, error) {
+func NewUpdateAlertRuleRequest(server string, id openapi_types.UUID, ruleID openapi_types.UUID, params *UpdateAlertRuleParams, body UpdateAlertRuleJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
 	buf, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	bodyReader = bytes.NewReader(buf)
-	return NewUpdateAlertRuleRequestWithBody(server, id, ruleID, "application/json", bodyReader)
+	return NewUpdateAlertRuleRequestWithBody(server, id, ruleID, params, "application/json", bodyReader)
 }
 
 // NewUpdateAlertRuleRequestWithBody constructs an http.Request for the UpdateAlertRule method, with any body, and a specified content type
-func NewUpdateAlertRuleRequestWithBody(server string, id openapi_types.UUID, ruleID openapi_types.UUID, contentType string, body io.Reader) (*http.Request, error) {
+func NewUpdateAlertRuleRequestWithBody(server string, id openapi_types.UUID, ruleID openapi_types.UUID, params *UpdateAlertRuleParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -11493,6 +11743,21 @@ func NewUpdateAlertRuleRequestWithBody(server string, id openapi_types.UUID, rul
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+	}
 
 	return req, nil
 }
@@ -12788,11 +13053,26 @@ func NewDeleteNotificationChannelRequest(server string, id openapi_types.UUID, p
 		return nil, err
 	}
 
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+	}
+
 	return req, nil
 }
 
 // NewGetNotificationChannelRequest constructs an http.Request for the GetNotificationChannel method
-func NewGetNotificationChannelRequest(server string, id openapi_types.UUID) (*http.Request, error) {
+func NewGetNotificationChannelRequest(server string, id openapi_types.UUID, params *GetNotificationChannelParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -12822,22 +13102,37 @@ func NewGetNotificationChannelRequest(server string, id openapi_types.UUID) (*ht
 		return nil, err
 	}
 
+	if params != nil {
+
+		if params.IfNoneMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-None-Match", *params.IfNoneMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-None-Match", headerParam0)
+		}
+
+	}
+
 	return req, nil
 }
 
 // NewUpdateNotificationChannelRequest calls the generic UpdateNotificationChannel builder with application/json body
-func NewUpdateNotificationChannelRequest(server string, id openapi_types.UUID, body UpdateNotificationChannelJSONRequestBody) (*http.Request, error) {
+func NewUpdateNotificationChannelRequest(server string, id openapi_types.UUID, params *UpdateNotificationChannelParams, body UpdateNotificationChannelJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
 	buf, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	bodyReader = bytes.NewReader(buf)
-	return NewUpdateNotificationChannelRequestWithBody(server, id, "application/json", bodyReader)
+	return NewUpdateNotificationChannelRequestWithBody(server, id, params, "application/json", bodyReader)
 }
 
 // NewUpdateNotificationChannelRequestWithBody constructs an http.Request for the UpdateNotificationChannel method, with any body, and a specified content type
-func NewUpdateNotificationChannelRequestWithBody(server string, id openapi_types.UUID, contentType string, body io.Reader) (*http.Request, error) {
+func NewUpdateNotificationChannelRequestWithBody(server string, id openapi_types.UUID, params *UpdateNotificationChannelParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -12868,6 +13163,21 @@ func NewUpdateNotificationChannelRequestWithBody(server string, id openapi_types
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+	}
 
 	return req, nil
 }
@@ -13230,7 +13540,7 @@ type ClientWithResponsesInterface interface {
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/alert-rules/{id} (the `GetAlertRuleById` operationId).
-	GetAlertRuleByIdWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetAlertRuleByIdResponse, error)
+	GetAlertRuleByIdWithResponse(ctx context.Context, id openapi_types.UUID, params *GetAlertRuleByIdParams, reqEditors ...RequestEditorFn) (*GetAlertRuleByIdResponse, error)
 
 	// ListApiKeysWithResponse List the organization's API keys, newest first
 	//
@@ -13521,14 +13831,14 @@ type ClientWithResponsesInterface interface {
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with DELETE /v1/checks/{id} (the `DeleteCheck` operationId).
-	DeleteCheckWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*DeleteCheckResponse, error)
+	DeleteCheckWithResponse(ctx context.Context, id openapi_types.UUID, params *DeleteCheckParams, reqEditors ...RequestEditorFn) (*DeleteCheckResponse, error)
 
 	// GetCheckWithResponse Get a check
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/checks/{id} (the `GetCheck` operationId).
-	GetCheckWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetCheckResponse, error)
+	GetCheckWithResponse(ctx context.Context, id openapi_types.UUID, params *GetCheckParams, reqEditors ...RequestEditorFn) (*GetCheckResponse, error)
 
 	// UpdateCheckWithBodyWithResponse Update a check
 	//
@@ -13537,7 +13847,7 @@ type ClientWithResponsesInterface interface {
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /v1/checks/{id} (the `UpdateCheck` operationId).
-	UpdateCheckWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateCheckResponse, error)
+	UpdateCheckWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateCheckParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateCheckResponse, error)
 
 	// UpdateCheckWithResponse Update a check
 	//
@@ -13546,7 +13856,7 @@ type ClientWithResponsesInterface interface {
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /v1/checks/{id} (the `UpdateCheck` operationId).
-	UpdateCheckWithResponse(ctx context.Context, id openapi_types.UUID, body UpdateCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateCheckResponse, error)
+	UpdateCheckWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateCheckParams, body UpdateCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateCheckResponse, error)
 
 	// ListAlertRulesWithResponse List the alert rules of a check, newest first
 	//
@@ -13578,14 +13888,14 @@ type ClientWithResponsesInterface interface {
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with DELETE /v1/checks/{id}/alerts/{ruleID} (the `DeleteAlertRule` operationId).
-	DeleteAlertRuleWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, reqEditors ...RequestEditorFn) (*DeleteAlertRuleResponse, error)
+	DeleteAlertRuleWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *DeleteAlertRuleParams, reqEditors ...RequestEditorFn) (*DeleteAlertRuleResponse, error)
 
 	// GetAlertRuleWithResponse Get an alert rule
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/checks/{id}/alerts/{ruleID} (the `GetAlertRule` operationId).
-	GetAlertRuleWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetAlertRuleResponse, error)
+	GetAlertRuleWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *GetAlertRuleParams, reqEditors ...RequestEditorFn) (*GetAlertRuleResponse, error)
 
 	// UpdateAlertRuleWithBodyWithResponse Update an alert rule
 	//
@@ -13594,7 +13904,7 @@ type ClientWithResponsesInterface interface {
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /v1/checks/{id}/alerts/{ruleID} (the `UpdateAlertRule` operationId).
-	UpdateAlertRuleWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateAlertRuleResponse, error)
+	UpdateAlertRuleWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *UpdateAlertRuleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateAlertRuleResponse, error)
 
 	// UpdateAlertRuleWithResponse Update an alert rule
 	//
@@ -13603,7 +13913,7 @@ type ClientWithResponsesInterface interface {
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /v1/checks/{id}/alerts/{ruleID} (the `UpdateAlertRule` operationId).
-	UpdateAlertRuleWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, body UpdateAlertRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAlertRuleResponse, error)
+	UpdateAlertRuleWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *UpdateAlertRuleParams, body UpdateAlertRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAlertRuleResponse, error)
 
 	// ListCheckRegionsWithResponse List the state of a check in each of its regions
 	//
@@ -13768,7 +14078,7 @@ type ClientWithResponsesInterface interface {
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/notification-channels/{id} (the `GetNotificationChannel` operationId).
-	GetNotificationChannelWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetNotificationChannelResponse, error)
+	GetNotificationChannelWithResponse(ctx context.Context, id openapi_types.UUID, params *GetNotificationChannelParams, reqEditors ...RequestEditorFn) (*GetNotificationChannelResponse, error)
 
 	// UpdateNotificationChannelWithBodyWithResponse Update a notification channel
 	//
@@ -13777,7 +14087,7 @@ type ClientWithResponsesInterface interface {
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /v1/notification-channels/{id} (the `UpdateNotificationChannel` operationId).
-	UpdateNotificationChannelWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateNotificationChannelResponse, error)
+	UpdateNotificationChannelWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateNotificationChannelParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateNotificationChannelResponse, error)
 
 	// UpdateNotificationChannelWithResponse Update a notification channel
 	//
@@ -13786,7 +14096,7 @@ type ClientWithResponsesInterface interface {
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /v1/notification-channels/{id} (the `UpdateNotificationChannel` operationId).
-	UpdateNotificationChannelWithResponse(ctx context.Context, id openapi_types.UUID, body UpdateNotificationChannelJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateNotificationChannelResponse, error)
+	UpdateNotificationChannelWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateNotificationChannelParams, body UpdateNotificationChannelJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateNotificationChannelResponse, error)
 
 	// TestNotificationChannelWithResponse Send a test message
 	//
@@ -14124,9 +14434,15 @@ func (r ListAllAlertRulesResponse) ContentType() string {
 
 // GetAlertRuleByIdResponse200Headers the declared response headers of an HTTP 200 response for GetAlertRuleById
 type GetAlertRuleByIdResponse200Headers struct {
+	ETag            *string
 	RateLimit       *string
 	RateLimitPolicy *string
 	XRequestId      *string
+}
+
+// GetAlertRuleByIdResponse304Headers the declared response headers of an HTTP 304 response for GetAlertRuleById
+type GetAlertRuleByIdResponse304Headers struct {
+	ETag *string
 }
 
 // GetAlertRuleByIdResponse429Headers the declared response headers of an HTTP 429 response for GetAlertRuleById
@@ -14153,6 +14469,8 @@ type GetAlertRuleByIdResponse struct {
 	JSON500 *InternalServerError
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *GetAlertRuleByIdResponse200Headers
+	// Headers304 the parsed response headers for an HTTP 304 response
+	Headers304 *GetAlertRuleByIdResponse304Headers
 	// Headers429 the parsed response headers for an HTTP 429 response
 	Headers429 *GetAlertRuleByIdResponse429Headers
 }
@@ -15757,6 +16075,7 @@ func (r ListChecksResponse) ContentType() string {
 
 // CreateCheckResponse201Headers the declared response headers of an HTTP 201 response for CreateCheck
 type CreateCheckResponse201Headers struct {
+	ETag            *string
 	RateLimit       *string
 	RateLimitPolicy *string
 	XRequestId      *string
@@ -16131,6 +16450,8 @@ type DeleteCheckResponse struct {
 	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
+	// JSON412 the response for an HTTP 412 `application/json` response
+	JSON412 *PreconditionFailed
 	// JSON429 the response for an HTTP 429 `application/json` response
 	JSON429 *TooManyRequests
 	// JSON500 the response for an HTTP 500 `application/json` response
@@ -16159,6 +16480,11 @@ func (r DeleteCheckResponse) GetJSON403() *Forbidden {
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
 func (r DeleteCheckResponse) GetJSON404() *NotFound {
 	return r.JSON404
+}
+
+// GetJSON412 returns the response for an HTTP 412 `application/json` response
+func (r DeleteCheckResponse) GetJSON412() *PreconditionFailed {
+	return r.JSON412
 }
 
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
@@ -16202,9 +16528,15 @@ func (r DeleteCheckResponse) ContentType() string {
 
 // GetCheckResponse200Headers the declared response headers of an HTTP 200 response for GetCheck
 type GetCheckResponse200Headers struct {
+	ETag            *string
 	RateLimit       *string
 	RateLimitPolicy *string
 	XRequestId      *string
+}
+
+// GetCheckResponse304Headers the declared response headers of an HTTP 304 response for GetCheck
+type GetCheckResponse304Headers struct {
+	ETag *string
 }
 
 // GetCheckResponse429Headers the declared response headers of an HTTP 429 response for GetCheck
@@ -16231,6 +16563,8 @@ type GetCheckResponse struct {
 	JSON500 *InternalServerError
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *GetCheckResponse200Headers
+	// Headers304 the parsed response headers for an HTTP 304 response
+	Headers304 *GetCheckResponse304Headers
 	// Headers429 the parsed response headers for an HTTP 429 response
 	Headers429 *GetCheckResponse429Headers
 }
@@ -16301,6 +16635,7 @@ func (r GetCheckResponse) ContentType() string {
 
 // UpdateCheckResponse200Headers the declared response headers of an HTTP 200 response for UpdateCheck
 type UpdateCheckResponse200Headers struct {
+	ETag            *string
 	RateLimit       *string
 	RateLimitPolicy *string
 	XRequestId      *string
@@ -16329,6 +16664,8 @@ type UpdateCheckResponse struct {
 	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
+	// JSON412 the response for an HTTP 412 `application/json` response
+	JSON412 *PreconditionFailed
 	// JSON413 the response for an HTTP 413 `application/json` response
 	JSON413 *RequestEntityTooLarge
 	// JSON429 the response for an HTTP 429 `application/json` response
@@ -16368,6 +16705,11 @@ func (r UpdateCheckResponse) GetJSON403() *Forbidden {
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
 func (r UpdateCheckResponse) GetJSON404() *NotFound {
 	return r.JSON404
+}
+
+// GetJSON412 returns the response for an HTTP 412 `application/json` response
+func (r UpdateCheckResponse) GetJSON412() *PreconditionFailed {
+	return r.JSON412
 }
 
 // GetJSON413 returns the response for an HTTP 413 `application/json` response
@@ -16520,6 +16862,7 @@ func (r ListAlertRulesResponse) ContentType() string {
 
 // CreateAlertRuleResponse201Headers the declared response headers of an HTTP 201 response for CreateAlertRule
 type CreateAlertRuleResponse201Headers struct {
+	ETag            *string
 	RateLimit       *string
 	RateLimitPolicy *string
 	XRequestId      *string
@@ -16654,6 +16997,8 @@ type DeleteAlertRuleResponse struct {
 	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
+	// JSON412 the response for an HTTP 412 `application/json` response
+	JSON412 *PreconditionFailed
 	// JSON429 the response for an HTTP 429 `application/json` response
 	JSON429 *TooManyRequests
 	// JSON500 the response for an HTTP 500 `application/json` response
@@ -16682,6 +17027,11 @@ func (r DeleteAlertRuleResponse) GetJSON403() *Forbidden {
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
 func (r DeleteAlertRuleResponse) GetJSON404() *NotFound {
 	return r.JSON404
+}
+
+// GetJSON412 returns the response for an HTTP 412 `application/json` response
+func (r DeleteAlertRuleResponse) GetJSON412() *PreconditionFailed {
+	return r.JSON412
 }
 
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
@@ -16725,9 +17075,15 @@ func (r DeleteAlertRuleResponse) ContentType() string {
 
 // GetAlertRuleResponse200Headers the declared response headers of an HTTP 200 response for GetAlertRule
 type GetAlertRuleResponse200Headers struct {
+	ETag            *string
 	RateLimit       *string
 	RateLimitPolicy *string
 	XRequestId      *string
+}
+
+// GetAlertRuleResponse304Headers the declared response headers of an HTTP 304 response for GetAlertRule
+type GetAlertRuleResponse304Headers struct {
+	ETag *string
 }
 
 // GetAlertRuleResponse429Headers the declared response headers of an HTTP 429 response for GetAlertRule
@@ -16754,6 +17110,8 @@ type GetAlertRuleResponse struct {
 	JSON500 *InternalServerError
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *GetAlertRuleResponse200Headers
+	// Headers304 the parsed response headers for an HTTP 304 response
+	Headers304 *GetAlertRuleResponse304Headers
 	// Headers429 the parsed response headers for an HTTP 429 response
 	Headers429 *GetAlertRuleResponse429Headers
 }
@@ -16824,6 +17182,7 @@ func (r GetAlertRuleResponse) ContentType() string {
 
 // UpdateAlertRuleResponse200Headers the declared response headers of an HTTP 200 response for UpdateAlertRule
 type UpdateAlertRuleResponse200Headers struct {
+	ETag            *string
 	RateLimit       *string
 	RateLimitPolicy *string
 	XRequestId      *string
@@ -16847,6 +17206,8 @@ type UpdateAlertRuleResponse struct {
 	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
+	// JSON412 the response for an HTTP 412 `application/json` response
+	JSON412 *PreconditionFailed
 	// JSON413 the response for an HTTP 413 `application/json` response
 	JSON413 *RequestEntityTooLarge
 	// JSON429 the response for an HTTP 429 `application/json` response
@@ -16882,6 +17243,11 @@ func (r UpdateAlertRuleResponse) GetJSON403() *Forbidden {
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
 func (r UpdateAlertRuleResponse) GetJSON404() *NotFound {
 	return r.JSON404
+}
+
+// GetJSON412 returns the response for an HTTP 412 `application/json` response
+func (r UpdateAlertRuleResponse) GetJSON412() *PreconditionFailed {
+	return r.JSON412
 }
 
 // GetJSON413 returns the response for an HTTP 413 `application/json` response
@@ -18563,6 +18929,7 @@ func (r ListNotificationChannelsResponse) ContentType() string {
 
 // CreateNotificationChannelResponse201Headers the declared response headers of an HTTP 201 response for CreateNotificationChannel
 type CreateNotificationChannelResponse201Headers struct {
+	ETag            *string
 	RateLimit       *string
 	RateLimitPolicy *string
 	XRequestId      *string
@@ -18692,6 +19059,8 @@ type DeleteNotificationChannelResponse struct {
 	JSON404 *NotFound
 	// JSON409 the response for an HTTP 409 `application/json` response
 	JSON409 *Conflict
+	// JSON412 the response for an HTTP 412 `application/json` response
+	JSON412 *PreconditionFailed
 	// JSON429 the response for an HTTP 429 `application/json` response
 	JSON429 *TooManyRequests
 	// JSON500 the response for an HTTP 500 `application/json` response
@@ -18725,6 +19094,11 @@ func (r DeleteNotificationChannelResponse) GetJSON404() *NotFound {
 // GetJSON409 returns the response for an HTTP 409 `application/json` response
 func (r DeleteNotificationChannelResponse) GetJSON409() *Conflict {
 	return r.JSON409
+}
+
+// GetJSON412 returns the response for an HTTP 412 `application/json` response
+func (r DeleteNotificationChannelResponse) GetJSON412() *PreconditionFailed {
+	return r.JSON412
 }
 
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
@@ -18768,9 +19142,15 @@ func (r DeleteNotificationChannelResponse) ContentType() string {
 
 // GetNotificationChannelResponse200Headers the declared response headers of an HTTP 200 response for GetNotificationChannel
 type GetNotificationChannelResponse200Headers struct {
+	ETag            *string
 	RateLimit       *string
 	RateLimitPolicy *string
 	XRequestId      *string
+}
+
+// GetNotificationChannelResponse304Headers the declared response headers of an HTTP 304 response for GetNotificationChannel
+type GetNotificationChannelResponse304Headers struct {
+	ETag *string
 }
 
 // GetNotificationChannelResponse429Headers the declared response headers of an HTTP 429 response for GetNotificationChannel
@@ -18797,6 +19177,8 @@ type GetNotificationChannelResponse struct {
 	JSON500 *InternalServerError
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *GetNotificationChannelResponse200Headers
+	// Headers304 the parsed response headers for an HTTP 304 response
+	Headers304 *GetNotificationChannelResponse304Headers
 	// Headers429 the parsed response headers for an HTTP 429 response
 	Headers429 *GetNotificationChannelResponse429Headers
 }
@@ -18867,6 +19249,7 @@ func (r GetNotificationChannelResponse) ContentType() string {
 
 // UpdateNotificationChannelResponse200Headers the declared response headers of an HTTP 200 response for UpdateNotificationChannel
 type UpdateNotificationChannelResponse200Headers struct {
+	ETag            *string
 	RateLimit       *string
 	RateLimitPolicy *string
 	XRequestId      *string
@@ -18890,6 +19273,8 @@ type UpdateNotificationChannelResponse struct {
 	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
+	// JSON412 the response for an HTTP 412 `application/json` response
+	JSON412 *PreconditionFailed
 	// JSON413 the response for an HTTP 413 `application/json` response
 	JSON413 *RequestEntityTooLarge
 	// JSON429 the response for an HTTP 429 `application/json` response
@@ -18925,6 +19310,11 @@ func (r UpdateNotificationChannelResponse) GetJSON403() *Forbidden {
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
 func (r UpdateNotificationChannelResponse) GetJSON404() *NotFound {
 	return r.JSON404
+}
+
+// GetJSON412 returns the response for an HTTP 412 `application/json` response
+func (r UpdateNotificationChannelResponse) GetJSON412() *PreconditionFailed {
+	return r.JSON412
 }
 
 // GetJSON413 returns the response for an HTTP 413 `application/json` response
@@ -19467,8 +19857,8 @@ func (c *ClientWithResponses) ListAllAlertRulesWithResponse(ctx context.Context,
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with GET /v1/alert-rules/{id} (the `GetAlertRuleById` operationId).
-func (c *ClientWithResponses) GetAlertRuleByIdWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetAlertRuleByIdResponse, error) {
-	rsp, err := c.GetAlertRuleById(ctx, id, reqEditors...)
+func (c *ClientWithResponses) GetAlertRuleByIdWithResponse(ctx context.Context, id openapi_types.UUID, params *GetAlertRuleByIdParams, reqEditors ...RequestEditorFn) (*GetAlertRuleByIdResponse, error) {
+	rsp, err := c.GetAlertRuleById(ctx, id, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -19968,8 +20358,8 @@ func (c *ClientWithResponses) TryCheckWithResponse(ctx context.Context, body Try
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with DELETE /v1/checks/{id} (the `DeleteCheck` operationId).
-func (c *ClientWithResponses) DeleteCheckWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*DeleteCheckResponse, error) {
-	rsp, err := c.DeleteCheck(ctx, id, reqEditors...)
+func (c *ClientWithResponses) DeleteCheckWithResponse(ctx context.Context, id openapi_types.UUID, params *DeleteCheckParams, reqEditors ...RequestEditorFn) (*DeleteCheckResponse, error) {
+	rsp, err := c.DeleteCheck(ctx, id, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -19981,8 +20371,8 @@ func (c *ClientWithResponses) DeleteCheckWithResponse(ctx context.Context, id op
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with GET /v1/checks/{id} (the `GetCheck` operationId).
-func (c *ClientWithResponses) GetCheckWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetCheckResponse, error) {
-	rsp, err := c.GetCheck(ctx, id, reqEditors...)
+func (c *ClientWithResponses) GetCheckWithResponse(ctx context.Context, id openapi_types.UUID, params *GetCheckParams, reqEditors ...RequestEditorFn) (*GetCheckResponse, error) {
+	rsp, err := c.GetCheck(ctx, id, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -19996,8 +20386,8 @@ func (c *ClientWithResponses) GetCheckWithResponse(ctx context.Context, id opena
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with PUT /v1/checks/{id} (the `UpdateCheck` operationId).
-func (c *ClientWithResponses) UpdateCheckWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateCheckResponse, error) {
-	rsp, err := c.UpdateCheckWithBody(ctx, id, contentType, body, reqEditors...)
+func (c *ClientWithResponses) UpdateCheckWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateCheckParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateCheckResponse, error) {
+	rsp, err := c.UpdateCheckWithBody(ctx, id, params, contentType, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -20011,8 +20401,8 @@ func (c *ClientWithResponses) UpdateCheckWithBodyWithResponse(ctx context.Contex
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with PUT /v1/checks/{id} (the `UpdateCheck` operationId).
-func (c *ClientWithResponses) UpdateCheckWithResponse(ctx context.Context, id openapi_types.UUID, body UpdateCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateCheckResponse, error) {
-	rsp, err := c.UpdateCheck(ctx, id, body, reqEditors...)
+func (c *ClientWithResponses) UpdateCheckWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateCheckParams, body UpdateCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateCheckResponse, error) {
+	rsp, err := c.UpdateCheck(ctx, id, params, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -20067,8 +20457,8 @@ func (c *ClientWithResponses) CreateAlertRuleWithResponse(ctx context.Context, i
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with DELETE /v1/checks/{id}/alerts/{ruleID} (the `DeleteAlertRule` operationId).
-func (c *ClientWithResponses) DeleteAlertRuleWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, reqEditors ...RequestEditorFn) (*DeleteAlertRuleResponse, error) {
-	rsp, err := c.DeleteAlertRule(ctx, id, ruleID, reqEditors...)
+func (c *ClientWithResponses) DeleteAlertRuleWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *DeleteAlertRuleParams, reqEditors ...RequestEditorFn) (*DeleteAlertRuleResponse, error) {
+	rsp, err := c.DeleteAlertRule(ctx, id, ruleID, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -20080,8 +20470,8 @@ func (c *ClientWithResponses) DeleteAlertRuleWithResponse(ctx context.Context, i
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with GET /v1/checks/{id}/alerts/{ruleID} (the `GetAlertRule` operationId).
-func (c *ClientWithResponses) GetAlertRuleWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetAlertRuleResponse, error) {
-	rsp, err := c.GetAlertRule(ctx, id, ruleID, reqEditors...)
+func (c *ClientWithResponses) GetAlertRuleWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *GetAlertRuleParams, reqEditors ...RequestEditorFn) (*GetAlertRuleResponse, error) {
+	rsp, err := c.GetAlertRule(ctx, id, ruleID, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -20095,8 +20485,8 @@ func (c *ClientWithResponses) GetAlertRuleWithResponse(ctx context.Context, id o
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with PUT /v1/checks/{id}/alerts/{ruleID} (the `UpdateAlertRule` operationId).
-func (c *ClientWithResponses) UpdateAlertRuleWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateAlertRuleResponse, error) {
-	rsp, err := c.UpdateAlertRuleWithBody(ctx, id, ruleID, contentType, body, reqEditors...)
+func (c *ClientWithResponses) UpdateAlertRuleWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *UpdateAlertRuleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateAlertRuleResponse, error) {
+	rsp, err := c.UpdateAlertRuleWithBody(ctx, id, ruleID, params, contentType, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -20110,8 +20500,8 @@ func (c *ClientWithResponses) UpdateAlertRuleWithBodyWithResponse(ctx context.Co
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with PUT /v1/checks/{id}/alerts/{ruleID} (the `UpdateAlertRule` operationId).
-func (c *ClientWithResponses) UpdateAlertRuleWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, body UpdateAlertRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAlertRuleResponse, error) {
-	rsp, err := c.UpdateAlertRule(ctx, id, ruleID, body, reqEditors...)
+func (c *ClientWithResponses) UpdateAlertRuleWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *UpdateAlertRuleParams, body UpdateAlertRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAlertRuleResponse, error) {
+	rsp, err := c.UpdateAlertRule(ctx, id, ruleID, params, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -20401,8 +20791,8 @@ func (c *ClientWithResponses) DeleteNotificationChannelWithResponse(ctx context.
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with GET /v1/notification-channels/{id} (the `GetNotificationChannel` operationId).
-func (c *ClientWithResponses) GetNotificationChannelWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetNotificationChannelResponse, error) {
-	rsp, err := c.GetNotificationChannel(ctx, id, reqEditors...)
+func (c *ClientWithResponses) GetNotificationChannelWithResponse(ctx context.Context, id openapi_types.UUID, params *GetNotificationChannelParams, reqEditors ...RequestEditorFn) (*GetNotificationChannelResponse, error) {
+	rsp, err := c.GetNotificationChannel(ctx, id, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -20416,8 +20806,8 @@ func (c *ClientWithResponses) GetNotificationChannelWithResponse(ctx context.Con
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with PUT /v1/notification-channels/{id} (the `UpdateNotificationChannel` operationId).
-func (c *ClientWithResponses) UpdateNotificationChannelWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateNotificationChannelResponse, error) {
-	rsp, err := c.UpdateNotificationChannelWithBody(ctx, id, contentType, body, reqEditors...)
+func (c *ClientWithResponses) UpdateNotificationChannelWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateNotificationChannelParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateNotificationChannelResponse, error) {
+	rsp, err := c.UpdateNotificationChannelWithBody(ctx, id, params, contentType, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -20431,8 +20821,8 @@ func (c *ClientWithResponses) UpdateNotificationChannelWithBodyWithResponse(ctx 
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with PUT /v1/notification-channels/{id} (the `UpdateNotificationChannel` operationId).
-func (c *ClientWithResponses) UpdateNotificationChannelWithResponse(ctx context.Context, id openapi_types.UUID, body UpdateNotificationChannelJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateNotificationChannelResponse, error) {
-	rsp, err := c.UpdateNotificationChannel(ctx, id, body, reqEditors...)
+func (c *ClientWithResponses) UpdateNotificationChannelWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateNotificationChannelParams, body UpdateNotificationChannelJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateNotificationChannelResponse, error) {
+	rsp, err := c.UpdateNotificationChannel(ctx, id, params, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -20805,6 +21195,9 @@ func ParseGetAlertRuleByIdResponse(rsp *http.Response) (*GetAlertRuleByIdRespons
 		}
 		response.JSON200 = &dest
 
+	case rsp.StatusCode == 304:
+		break // No content-type
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
 		var dest BadRequest
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -20852,6 +21245,13 @@ func ParseGetAlertRuleByIdResponse(rsp *http.Response) (*GetAlertRuleByIdRespons
 	switch {
 	case rsp.StatusCode == 200:
 		var headers GetAlertRuleByIdResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
 		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
@@ -20874,6 +21274,16 @@ func ParseGetAlertRuleByIdResponse(rsp *http.Response) (*GetAlertRuleByIdRespons
 			headers.XRequestId = &value
 		}
 		response.Headers200 = &headers
+	case rsp.StatusCode == 304:
+		var headers GetAlertRuleByIdResponse304Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		response.Headers304 = &headers
 	case rsp.StatusCode == 429:
 		var headers GetAlertRuleByIdResponse429Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -22514,6 +22924,13 @@ func ParseCreateCheckResponse(rsp *http.Response) (*CreateCheckResponse, error) 
 	switch {
 	case rsp.StatusCode == 201:
 		var headers CreateCheckResponse201Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
 		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
@@ -22857,6 +23274,13 @@ func ParseDeleteCheckResponse(rsp *http.Response) (*DeleteCheckResponse, error) 
 		}
 		response.JSON404 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 412:
+		var dest PreconditionFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON412 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
 		var dest TooManyRequests
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -22934,6 +23358,9 @@ func ParseGetCheckResponse(rsp *http.Response) (*GetCheckResponse, error) {
 		}
 		response.JSON200 = &dest
 
+	case rsp.StatusCode == 304:
+		break // No content-type
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
 		var dest BadRequest
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -22981,6 +23408,13 @@ func ParseGetCheckResponse(rsp *http.Response) (*GetCheckResponse, error) {
 	switch {
 	case rsp.StatusCode == 200:
 		var headers GetCheckResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
 		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
@@ -23003,6 +23437,16 @@ func ParseGetCheckResponse(rsp *http.Response) (*GetCheckResponse, error) {
 			headers.XRequestId = &value
 		}
 		response.Headers200 = &headers
+	case rsp.StatusCode == 304:
+		var headers GetCheckResponse304Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		response.Headers304 = &headers
 	case rsp.StatusCode == 429:
 		var headers GetCheckResponse429Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -23067,6 +23511,13 @@ func ParseUpdateCheckResponse(rsp *http.Response) (*UpdateCheckResponse, error) 
 		}
 		response.JSON404 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 412:
+		var dest PreconditionFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON412 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
 		var dest RequestEntityTooLarge
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -23100,6 +23551,13 @@ func ParseUpdateCheckResponse(rsp *http.Response) (*UpdateCheckResponse, error) 
 	switch {
 	case rsp.StatusCode == 200:
 		var headers UpdateCheckResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
 		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
@@ -23334,6 +23792,13 @@ func ParseCreateAlertRuleResponse(rsp *http.Response) (*CreateAlertRuleResponse,
 	switch {
 	case rsp.StatusCode == 201:
 		var headers CreateAlertRuleResponse201Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
 		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
@@ -23416,6 +23881,13 @@ func ParseDeleteAlertRuleResponse(rsp *http.Response) (*DeleteAlertRuleResponse,
 		}
 		response.JSON404 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 412:
+		var dest PreconditionFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON412 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
 		var dest TooManyRequests
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -23493,6 +23965,9 @@ func ParseGetAlertRuleResponse(rsp *http.Response) (*GetAlertRuleResponse, error
 		}
 		response.JSON200 = &dest
 
+	case rsp.StatusCode == 304:
+		break // No content-type
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
 		var dest BadRequest
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -23540,6 +24015,13 @@ func ParseGetAlertRuleResponse(rsp *http.Response) (*GetAlertRuleResponse, error
 	switch {
 	case rsp.StatusCode == 200:
 		var headers GetAlertRuleResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
 		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
@@ -23562,6 +24044,16 @@ func ParseGetAlertRuleResponse(rsp *http.Response) (*GetAlertRuleResponse, error
 			headers.XRequestId = &value
 		}
 		response.Headers200 = &headers
+	case rsp.StatusCode == 304:
+		var headers GetAlertRuleResponse304Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		response.Headers304 = &headers
 	case rsp.StatusCode == 429:
 		var headers GetAlertRuleResponse429Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -23626,6 +24118,13 @@ func ParseUpdateAlertRuleResponse(rsp *http.Response) (*UpdateAlertRuleResponse,
 		}
 		response.JSON404 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 412:
+		var dest PreconditionFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON412 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
 		var dest RequestEntityTooLarge
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -23652,6 +24151,13 @@ func ParseUpdateAlertRuleResponse(rsp *http.Response) (*UpdateAlertRuleResponse,
 	switch {
 	case rsp.StatusCode == 200:
 		var headers UpdateAlertRuleResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
 		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
@@ -25502,6 +26008,13 @@ func ParseCreateNotificationChannelResponse(rsp *http.Response) (*CreateNotifica
 	switch {
 	case rsp.StatusCode == 201:
 		var headers CreateNotificationChannelResponse201Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
 		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
@@ -25591,6 +26104,13 @@ func ParseDeleteNotificationChannelResponse(rsp *http.Response) (*DeleteNotifica
 		}
 		response.JSON409 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 412:
+		var dest PreconditionFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON412 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
 		var dest TooManyRequests
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -25668,6 +26188,9 @@ func ParseGetNotificationChannelResponse(rsp *http.Response) (*GetNotificationCh
 		}
 		response.JSON200 = &dest
 
+	case rsp.StatusCode == 304:
+		break // No content-type
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
 		var dest BadRequest
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -25715,6 +26238,13 @@ func ParseGetNotificationChannelResponse(rsp *http.Response) (*GetNotificationCh
 	switch {
 	case rsp.StatusCode == 200:
 		var headers GetNotificationChannelResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
 		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
@@ -25737,6 +26267,16 @@ func ParseGetNotificationChannelResponse(rsp *http.Response) (*GetNotificationCh
 			headers.XRequestId = &value
 		}
 		response.Headers200 = &headers
+	case rsp.StatusCode == 304:
+		var headers GetNotificationChannelResponse304Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		response.Headers304 = &headers
 	case rsp.StatusCode == 429:
 		var headers GetNotificationChannelResponse429Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -25801,6 +26341,13 @@ func ParseUpdateNotificationChannelResponse(rsp *http.Response) (*UpdateNotifica
 		}
 		response.JSON404 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 412:
+		var dest PreconditionFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON412 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
 		var dest RequestEntityTooLarge
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -25827,6 +26374,13 @@ func ParseUpdateNotificationChannelResponse(rsp *http.Response) (*UpdateNotifica
 	switch {
 	case rsp.StatusCode == 200:
 		var headers UpdateNotificationChannelResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
 		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {

@@ -126,7 +126,7 @@ func options(pg *standalone.Postgres, log io.Writer) standalone.TemporalOptions 
 		UIListen:         "127.0.0.1:0",
 		Namespace:        "vigil",
 		Retention:        72 * time.Hour,
-		SearchAttributes: []string{"VigilOrg", "VigilCheck", "VigilRegion", "VigilIncident", "VigilChannel", "VigilDelivery"},
+		SearchAttributes: []string{"VigilOrg", "VigilCheck", "VigilRegion", "VigilIncident", "VigilChannel", "VigilDelivery", "VigilCheckName"},
 		Loops:            100,
 		UIHosts:          []string{"temporal.example.com"},
 		Log:              slog.New(slog.NewTextHandler(log, nil)),

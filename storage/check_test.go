@@ -175,7 +175,7 @@ func TestBudget(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := s.DeleteCheck(t.Context(), org.ID, c.ID); err != nil {
+			if _, err := s.DeleteCheck(t.Context(), org.ID, c.ID, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -293,7 +293,7 @@ func TestTenancy(t *testing.T) {
 				_, err := s.UpdateCheck(t.Context(), other.ID, id, unlimited(), func(c *vigil.Check) error { c.Name = "mine"; return nil })
 				return err
 			},
-			"DeleteCheck": func() error { _, err := s.DeleteCheck(t.Context(), other.ID, id); return err },
+			"DeleteCheck": func() error { _, err := s.DeleteCheck(t.Context(), other.ID, id, nil); return err },
 			"Loops":       func() error { _, err := s.Loops(t.Context(), other.ID, id); return err },
 			"Results": func() error {
 				_, _, err := s.Results(t.Context(), other.ID, id, vigil.ResultFilter{Page: vigil.Page{Limit: 1}})

@@ -60,7 +60,7 @@ func TestCursorVisitsEachRowOnce(t *testing.T) {
 					if random.IntN(3) > 0 {
 						id = extent.Next.ID
 					}
-					if _, err := s.DeleteCheck(t.Context(), org.ID, id); err != nil && vigil.ErrorCode(err) != vigil.CodeNotFound {
+					if _, err := s.DeleteCheck(t.Context(), org.ID, id, nil); err != nil && vigil.ErrorCode(err) != vigil.CodeNotFound {
 						t.Fatal(err)
 					}
 					delete(live, id)

@@ -48,6 +48,10 @@ type Operation struct {
 	// Idempotent operations create or send something, and may be repeated with an
 	// Idempotency-Key. They must be audited.
 	Idempotent bool
+	// Revisioned operations are about one resource whose definition has a revision: their
+	// answers have its ETag, GET takes If-None-Match, and PUT and DELETE take If-Match, which
+	// PreconditionOf returns.
+	Revisioned bool
 	// Errors are statuses that can happen besides those that follow from the
 	// other members.
 	Errors []int
@@ -87,12 +91,18 @@ func Register[I, O any](r *Registrar, op Operation, handle func(context.Context,
 		handle = repeatable(r.Repeats, handle)
 		op.Errors = append(op.Errors, http.StatusConflict)
 	}
+	if op.Revisioned && conditional(op.Method) {
+		op.Errors = append(op.Errors, http.StatusPreconditionFailed)
+	}
 	described := r.describe(op, bodyMembers(reflect.TypeFor[I]()))
 	if audited {
 		described.Middlewares = append(described.Middlewares, keepBody)
 	}
 	if op.Idempotent {
 		describeRepeats(&described)
+	}
+	if op.Revisioned {
+		describeConditions(&described)
 	}
 	huma.Register(r.API, described, func(ctx context.Context, in *I) (*O, error) {
 		if audited {
@@ -104,6 +114,9 @@ func Register[I, O any](r *Registrar, op Operation, handle func(context.Context,
 		}
 		if audited {
 			r.note(ctx)
+		}
+		if op.Revisioned {
+			return tagged(ctx, out)
 		}
 		return out, nil
 	})

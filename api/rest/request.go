@@ -32,6 +32,8 @@ type Request struct {
 	body         *bytes.Buffer // what was read of it, for audit log and fingerprint; nil: nothing is kept
 	repeatKey    string        // the Idempotency-Key of an idempotent operation
 	setHeader    func(name, value string)
+	match        vigil.Precondition // the If-Match of a change
+	noneMatch    *entityTags        // the If-None-Match of a GET; nil: none
 }
 
 // Caller is who makes a request.
