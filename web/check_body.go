@@ -58,7 +58,7 @@ func (r *request) createCheck(body checkBody, key string) (uuid.UUID, string, er
 	if err != nil {
 		return uuid.Nil, "", err
 	}
-	made, err := r.api.CreateCheckWithBodyWithResponse(r.Context(), &client.CreateCheckParams{IdempotencyKey: keyOrNone(key)}, jsonType, bytes.NewReader(text))
+	made, err := r.api.CreateCheckWithBodyWithResponse(r.Context(), &client.CreateCheckParams{IdempotencyKey: givenOrNil(key)}, jsonType, bytes.NewReader(text))
 	if err != nil {
 		return uuid.Nil, "", err
 	}
@@ -72,16 +72,16 @@ func (r *request) createRule(check uuid.UUID, body any, key string) error {
 		return err
 	}
 	_, err = r.api.CreateAlertRuleWithBodyWithResponse(
-		r.Context(), check, &client.CreateAlertRuleParams{IdempotencyKey: keyOrNone(key)}, jsonType, bytes.NewReader(text),
+		r.Context(), check, &client.CreateAlertRuleParams{IdempotencyKey: givenOrNil(key)}, jsonType, bytes.NewReader(text),
 	)
 	return err
 }
 
-func keyOrNone(key string) *string {
-	if key == "" {
+func givenOrNil(text string) *string {
+	if text == "" {
 		return nil
 	}
-	return &key
+	return &text
 }
 
 // detailsOf returns the details of an error of the API.

@@ -2,7 +2,6 @@ package web
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"net"
@@ -13,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
+
+	"vigil/client"
 )
 
 // editCheck shows the form of a check, and saves what was posted.
@@ -40,7 +41,7 @@ func (s *Server) editCheck(r *request) error {
 
 // storedCheck reads a check.
 func (r *request) storedCheck(id uuid.UUID) (*storedCheck, error) {
-	answer, err := r.api.GetCheckWithResponse(r.Context(), id)
+	answer, err := r.api.GetCheckWithResponse(r.Context(), id, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -64,14 +65,8 @@ func (c *checkForm) save() error {
 	if err != nil {
 		return err
 	}
-	_, err = c.r.api.UpdateCheckWithBodyWithResponse(
-		c.r.Context(), c.stored.id, jsonType, bytes.NewReader(text), func(_ context.Context, req *http.Request) error {
-			if revision := c.typed.Get(formRevision); revision != "" {
-				req.Header.Set("If-Match", revision)
-			}
-			return nil
-		},
-	)
+	based := &client.UpdateCheckParams{IfMatch: givenOrNil(c.typed.Get(formRevision))}
+	_, err = c.r.api.UpdateCheckWithBodyWithResponse(c.r.Context(), c.stored.id, based, jsonType, bytes.NewReader(text))
 	if known, ok := errors.AsType[*APIError](err); ok && known.Status == http.StatusPreconditionFailed {
 		return c.showConflict()
 	}

@@ -161,7 +161,7 @@ func (o *office) open(t *testing.T, method, path string, values url.Values) *ope
 	if err != nil {
 		t.Fatal(err)
 	}
-	root, err := html.Parse(bytes.NewReader(text))
+	root, err := html.ParseWithOptions(bytes.NewReader(text), html.ParseOptionEnableScripting(false))
 	if err != nil {
 		t.Fatal(err)
 	}
