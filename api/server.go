@@ -89,6 +89,8 @@ func assemble(deps Deps) *Server {
 			signups: signupLimits{perAddress: config.UnverifiedPerAddress, total: config.UnverifiedTotal, targets: deps.PrivateTargets},
 		},
 		verifications,
+		&sessions{store: store, auth: auth},
+		&members{store: store, auth: auth, passwords: passwords, mail: mail},
 		&auditLog{store: store},
 		&apiKeys{store: store, auth: auth, mail: mail, now: deps.Now},
 		newRegions(store, deps.Now),

@@ -1,9 +1,11 @@
 package api_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -139,4 +141,56 @@ func TestPagesCountForTheirClient(t *testing.T) {
 		front.want(t, status, http.MethodPost, "/", nil, "X-Forwarded-For", "192.0.2.7")
 	}
 	front.want(t, http.StatusBadRequest, http.MethodPost, "/", nil, "X-Forwarded-For", "192.0.2.8")
+}
+
+// sessionOf stores a session of the dashboard for an account and returns its id.
+func sessionOf(t *testing.T, b *testServer, a account) string {
+	t.Helper()
+	id := uuid.NewString()
+	data, err := json.Marshal(vigil.SessionData{Values: map[string]string{
+		vigil.SessionUser: a.user.String(), vigil.SessionID: id, vigil.SessionAddress: "192.0.2.1", vigil.SessionAgent: "Firefox",
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.store.Sessions().CommitCtx(t.Context(), id, data, b.clock.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+func TestSessionsOfAUser(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	a := b.signupWithPassword(t, "difference engine")
+	first, second := sessionOf(t, b, a), sessionOf(t, b, a)
+	ids := func() []string {
+		var found []string
+		for _, row := range a.want(t, http.StatusOK, http.MethodGet, "/v1/auth/sessions", nil).rows(t) {
+			if row["address"] != "192.0.2.1" || row["user_agent"] != "Firefox" {
+				t.Errorf("session %v", row)
+			}
+			found = append(found, text(row, "id"))
+		}
+		slices.Sort(found)
+		return found
+	}
+	want := []string{first, second}
+	slices.Sort(want)
+	if got := ids(); !slices.Equal(got, want) {
+		t.Fatalf("sessions %v, want %v", got, want)
+	}
+	a.want(t, http.StatusNoContent, http.MethodDelete, "/v1/auth/sessions/"+first, nil)
+	a.want(t, http.StatusNotFound, http.MethodDelete, "/v1/auth/sessions/"+first, nil)
+	if got := ids(); !slices.Equal(got, []string{second}) {
+		t.Errorf("sessions %v", got)
+	}
+
+	token := text(b.want(t, http.StatusOK, http.MethodPost, "/v1/auth/login",
+		map[string]any{"email": a.email, "password": "difference engine"}).data(t), "token")
+	a.want(t, http.StatusNoContent, http.MethodDelete, "/v1/auth/sessions", nil)
+	if got := ids(); len(got) != 0 {
+		t.Errorf("sessions %v", got)
+	}
+	b.as(token).want(t, http.StatusUnauthorized, http.MethodGet, "/v1/auth/me", nil)
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/google/uuid"
 
 	"vigil"
 )
@@ -51,11 +52,16 @@ func belongings(t *testing.T, b *testServer, a account) map[string]string {
 		t.Fatalf("deliveries %v, %v", deliveries, err)
 	}
 	key := a.want(t, http.StatusCreated, http.MethodPost, "/v1/api-keys", map[string]any{"name": "mine"}).data(t)
+	invitation := a.want(t, http.StatusCreated, http.MethodPost, "/v1/invitations",
+		map[string]any{"email": uuid.NewString() + "@example.com", "role": "viewer"}).data(t)
 	return map[string]string{
 		"/v1/checks":                e.check.String(),
 		"/v1/api-keys":              text(key, "id"),
 		"/v1/notification-channels": e.channel.String(),
 		"/v1/alert-rules":           e.rule.String(),
+		"/v1/members":               a.user.String(),
+		"/v1/invitations":           text(invitation, "id"),
+		"/v1/auth/sessions":         sessionOf(t, b, a),
 		"/v1/incidents":             incident.String(),
 		"/v1/deliveries":            deliveries[0].ID.String(),
 		"ruleID":                    e.rule.String(),
@@ -66,7 +72,8 @@ func belongings(t *testing.T, b *testServer, a account) map[string]string {
 func snapshot(t *testing.T, a account) string {
 	t.Helper()
 	var all strings.Builder
-	paths := []string{"/v1/checks", "/v1/api-keys", "/v1/auth/me", "/v1/notification-channels", "/v1/incidents", "/v1/deliveries"}
+	paths := []string{"/v1/checks", "/v1/api-keys", "/v1/auth/me", "/v1/notification-channels", "/v1/incidents", "/v1/deliveries", "/v1/members",
+		"/v1/invitations", "/v1/auth/sessions"}
 	for _, check := range a.want(t, http.StatusOK, http.MethodGet, "/v1/checks", nil).rows(t) {
 		paths = append(paths, "/v1/checks/"+text(check, "id")+"/alerts")
 	}
@@ -106,6 +113,8 @@ func TestTenancy(t *testing.T) {
 					"condition":                map[string]any{"health_status": "down"},
 					"notification_channel_ids": []string{owned["/v1/notification-channels"]},
 				}
+			case prefix == "/v1/members":
+				body = map[string]any{"role": "viewer"}
 			case method == http.MethodPost || method == http.MethodPut:
 				body = map[string]any{"name": "stolen"}
 			}

@@ -23,7 +23,11 @@ import (
 var axeSource string //nolint:gochecknoglobals // embedded
 
 // screenshots is the directory that the browser tests write pictures to.
-var screenshots = flag.String("screenshots", "", "directory for screenshots of the dashboard; none are taken without it") //nolint:gochecknoglobals // a flag
+var screenshots = flag.String(
+	"screenshots",
+	"",
+	"directory for screenshots of the dashboard; none are taken without it",
+) //nolint:gochecknoglobals // a flag
 
 // valueText returns the text of a value of the page.
 func valueText(o *runtime.RemoteObject) string {

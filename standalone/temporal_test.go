@@ -58,6 +58,7 @@ func TestTemporal(t *testing.T) { //nolint:paralleltest // goroutines are counte
 	}
 	checkStandaloneActivity(t, c, queue, worker.Options{})
 	checkVersioned(t, c)
+	checkRacingStarts(t, c)
 	c.Close()
 	stopTemporal(t, first)
 	if reachable(t, first.Address(), namespace) {

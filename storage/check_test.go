@@ -130,7 +130,7 @@ func TestBudget(t *testing.T) {
 			t.Fatal(err)
 		}
 		equal(t, usage, vigil.Usage{ExecutionsPerHour: 1800, Counts: map[vigil.Limited]int64{
-			vigil.LimitChecks: 5, vigil.LimitChannels: 0, vigil.LimitRulesPerCheck: 0, vigil.LimitAPIKeys: 0,
+			vigil.LimitChecks: 5, vigil.LimitChannels: 0, vigil.LimitRulesPerCheck: 0, vigil.LimitAPIKeys: 0, vigil.LimitMembers: 1,
 		}})
 		_, err = s.CreateCheck(t.Context(), draft(org.ID, newark), plan, vigil.Allowance{})
 		refused, isRefusal := errors.AsType[*vigil.Error](err)

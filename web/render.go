@@ -122,7 +122,10 @@ func (r *request) fail(err error) {
 		}
 		known = &APIError{Status: http.StatusInternalServerError, Message: "The page could not be made. The error is in the server's log."}
 	}
-	if known.Status == http.StatusUnauthorized && r.signedIn { // the session ended a moment ago
+	if known.Status == http.StatusUnauthorized && r.signedIn { // the session ended, such as by a new password
+		if err := r.s.sessions.end(r.Context()); err != nil {
+			r.s.deps.Log.ErrorContext(r.Context(), "a session that has ended stays stored", "error", err)
+		}
 		_ = r.toSignIn()
 		return
 	}

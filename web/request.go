@@ -58,7 +58,7 @@ const maxForm = 1 << 20
 func (s *Server) newRequest(w http.ResponseWriter, req *http.Request) *request {
 	req.Body = http.MaxBytesReader(w, req.Body, maxForm)
 	r := &request{w: w, s: s, api: s.api, now: s.deps.Now(), prefs: readPreferences(req)}
-	r.who, r.signedIn = s.deps.SignedIn(req)
+	r.who, r.signedIn = s.sessions.of(req.Context())
 	ctx := context.WithValue(req.Context(), fromKey{}, req)
 	if r.signedIn {
 		ctx = s.deps.ActAs(ctx, r.who)

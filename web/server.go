@@ -6,8 +6,10 @@ import (
 	"html/template"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
+	"github.com/alexedwards/scs/v2"
 	"github.com/google/uuid"
 	"github.com/klauspost/compress/gzhttp"
 
@@ -27,8 +29,12 @@ type Deps struct {
 	API http.Handler // answers /v1
 	// ActAs returns a context whose requests are authenticated as the user.
 	ActAs func(ctx context.Context, who Identity) context.Context
-	// SignedIn returns whom the request is of, and false without a session.
-	SignedIn func(r *http.Request) (Identity, bool)
+	// Identify returns whose login token it is.
+	Identify func(ctx context.Context, token string) (Identity, error)
+	// Sessions keeps the sessions of browsers; their data are vigil.SessionData.
+	Sessions scs.CtxStore
+	// ClientAddress returns the IP address that the request of a context came from.
+	ClientAddress func(ctx context.Context) string
 
 	Config Config
 	Log    *slog.Logger
@@ -43,8 +49,8 @@ type Config struct {
 }
 
 func (d *Deps) validate() error {
-	if d.API == nil || d.ActAs == nil || d.SignedIn == nil || d.Log == nil || d.Now == nil {
-		return errors.New("web: API, ActAs, SignedIn, Log and Now are required")
+	if d.API == nil || d.ActAs == nil || d.Identify == nil || d.Sessions == nil || d.ClientAddress == nil || d.Log == nil || d.Now == nil {
+		return errors.New("web: API, ActAs, Identify, Sessions, ClientAddress, Log and Now are required")
 	}
 	return nil
 }
@@ -56,6 +62,7 @@ type Server struct {
 	api       *client.ClientWithResponses
 	assets    *assets
 	templates map[string]*template.Template
+	sessions  *sessions
 	nav       *navCache
 	regions   *regionNames
 	handler   http.Handler
@@ -66,7 +73,9 @@ func New(deps Deps) (*Server, error) {
 	if err := deps.validate(); err != nil {
 		return nil, err
 	}
-	s := &Server{deps: deps, nav: newNavCache(deps.Now), regions: &regionNames{now: deps.Now}}
+	s := &Server{
+		deps: deps, sessions: newSessions(deps.Sessions, strings.HasPrefix(deps.Config.PublicURL, "https://")), nav: newNavCache(deps.Now), regions: &regionNames{now: deps.Now},
+	}
 	var err error
 	if s.api, err = client.NewClientWithResponses("http://api", client.WithHTTPClient(inProcess{deps.API})); err != nil {
 		return nil, err
@@ -82,13 +91,15 @@ func New(deps Deps) (*Server, error) {
 		return nil, err
 	}
 	mux := http.NewServeMux()
-	mux.Handle("GET "+assetPath, s.assets)
 	on := &routes{s: s, mux: mux}
 	for _, add := range s.routesOf() {
 		add(on)
 	}
 	on.open("/app/", func(*request) error { return errNoPage() })
-	s.handler = guardHeaders(http.NewCrossOriginProtection().Handler(compress(mux)))
+	all := http.NewServeMux()
+	all.Handle("GET "+assetPath, s.assets) // without a session, which would set a cookie
+	all.Handle("/", s.sessions.load(compress(mux), s.sessionFailed))
+	s.handler = guardHeaders(http.NewCrossOriginProtection().Handler(all))
 	return s, nil
 }
 
@@ -96,6 +107,9 @@ func New(deps Deps) (*Server, error) {
 func (s *Server) routesOf() []func(*routes) {
 	return []func(*routes){
 		s.preferenceRoutes,
+		s.signInRoutes,
+		s.signUpRoutes,
+		s.recoverRoutes,
 		s.moreRoutes,
 		s.overviewRoutes,
 		s.checkFormRoutes,

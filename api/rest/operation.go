@@ -39,9 +39,12 @@ type Operation struct {
 	Open bool
 	// Resource that the id in the path names, for "<resource> not found".
 	Resource string
-	// Scope is what the key of a caller must have; empty means ScopeRead for GET. Every
+	// Scope is what a caller must have; empty means ScopeRead for GET. Every
 	// other operation that needs a credential needs it, or AnyScope.
 	Scope vigil.Scope
+	// Own operations concern the account of the user alone: a session may use them
+	// whatever the user's role, and only a key needs Scope.
+	Own bool
 	// Audit is the action of a success in the audit log, <resource>.<verb>.
 	// Every operation but GET needs it, or NotAudited.
 	Audit string
@@ -146,7 +149,11 @@ func (r *Registrar) describe(op Operation, members []string) huma.Operation {
 	case !op.Open:
 		described.Middlewares = append(described.Middlewares, r.Protected...)
 		if op.Scope != AnyScope {
-			described.Middlewares = append(described.Middlewares, requireScope(op.Scope))
+			require := requireScope
+			if op.Own {
+				require = requireOwn
+			}
+			described.Middlewares = append(described.Middlewares, require(op.Scope))
 			described.Extensions = map[string]any{extensionScope: op.Scope}
 		}
 	case op.Method != http.MethodGet:

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"mime"
 	"net/http"
 	"strings"
 	"time"
@@ -18,19 +19,18 @@ func (p *platform) newDashboard(server *api.Server) (*web.Server, error) {
 		ActAs: func(ctx context.Context, who web.Identity) context.Context {
 			return rest.ActAs(ctx, who.UserID, who.Version)
 		},
-		SignedIn: func(r *http.Request) (web.Identity, bool) {
-			cookie, err := r.Cookie("vigil_token")
-			if err != nil {
-				return web.Identity{}, false
-			}
-			user, version, err := server.Identify(r.Context(), cookie.Value)
-			return web.Identity{UserID: user, Version: version}, err == nil
+		Identify: func(ctx context.Context, token string) (web.Identity, error) {
+			user, version, err := server.Identify(ctx, token)
+			return web.Identity{UserID: user, Version: version}, err
 		},
-		Config: web.Config{PublicURL: string(p.settings.PublicURL), TemporalUIURL: p.temporal.uiURL},
+		Sessions:      p.store.Sessions(),
+		ClientAddress: func(ctx context.Context) string { return rest.RequestOf(ctx).Address.String() },
+		Config:        web.Config{PublicURL: string(p.settings.PublicURL), TemporalUIURL: p.temporal.uiURL},
 	})
 }
 
-// mounted answers /app with the dashboard and everything else with the API.
+// mounted answers /app with the dashboard and everything else with the API. A browser that
+// opens / is led to /app; every other client gets the API's answer.
 func mounted(server *api.Server, dashboard http.Handler) http.Handler {
 	pages := server.Guard(dashboard)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -38,6 +38,25 @@ func mounted(server *api.Server, dashboard http.Handler) http.Handler {
 			pages.ServeHTTP(w, r)
 			return
 		}
+		if r.URL.Path == "/" && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
+			w.Header().Add("Vary", "Accept")
+			if wantsHTML(r.Header.Values("Accept")) {
+				http.Redirect(w, r, "/app", http.StatusFound)
+				return
+			}
+		}
 		server.ServeHTTP(w, r)
 	})
+}
+
+// wantsHTML reports whether a client names HTML among what it accepts, as browsers do.
+func wantsHTML(accept []string) bool {
+	for part := range strings.SplitSeq(strings.Join(accept, ","), ",") {
+		kind, params, err := mime.ParseMediaType(part)
+		refused := params["q"] != "" && strings.Trim(params["q"], "0.") == "" // q=0
+		if err == nil && kind == "text/html" && !refused {
+			return true
+		}
+	}
+	return false
 }

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // version is set by the build.
@@ -42,8 +43,7 @@ func newRootCommand() *cobra.Command {
 		Use:   "vigil",
 		Short: "Monitoring and alerting on durable workflows",
 		Long: "Vigil runs checks against your services from many regions, each as a durable workflow.\n" +
-			"`vigil up` starts everything in one process.\n\n" +
-			"Every setting is a flag and an environment variable; the flag wins.",
+			"`vigil up` starts everything in one process.",
 		Version:           version,
 		SilenceUsage:      true,
 		SilenceErrors:     true,
@@ -52,14 +52,55 @@ func newRootCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.Flags().SortFlags = false // in the order of the settings
-	addSettings(root.PersistentFlags())
-	root.AddCommand(
-		newUpCommand(), newAPICommand(), newWorkerCommand(), newTemporalCommand(), newMigrateCommand(), newOpenAPICommand(), newKeysCommand(),
+	root.AddGroup(&cobra.Group{ID: serverGroup, Title: "Server commands:"})
+	root.AddCommand(serverCommands()...)
+	showSettings(root)
+	return root
+}
+
+// serverGroup is the group of the commands that run or administer the platform.
+const serverGroup = "server"
+
+// serverCommands are the commands that have the settings, besides `vigil openapi`, which
+// needs none.
+func serverCommands() []*cobra.Command {
+	commands := []*cobra.Command{
+		newUpCommand(), newAPICommand(), newWorkerCommand(), newTemporalCommand(), newMigrateCommand(), newKeysCommand(),
 		newOrgsCommand(), newDeploymentCommand(), newHealthCommand(), newBenchCommand(), newBackupCommand(), newRestoreCommand(),
 		newRestoredCommand(),
-	)
-	return root
+	}
+	for _, cmd := range commands {
+		cmd.GroupID = serverGroup
+		cmd.Flags().SortFlags = false
+		addSettings(cmd.PersistentFlags())
+	}
+	document := newOpenAPICommand()
+	document.GroupID = serverGroup
+	return append(commands, document)
+}
+
+// showSettings makes the help of the root, and of each command that has the settings,
+// list them below its own flags.
+func showSettings(root *cobra.Command) {
+	standard := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		settings := pflag.NewFlagSet("settings", pflag.ContinueOnError)
+		addSettings(settings)
+		has := !cmd.HasParent()
+		hide := func(hidden bool) {
+			settings.VisitAll(func(setting *pflag.Flag) {
+				if flag := cmd.Flag(setting.Name); flag != nil && flag.Annotations[settingAnnotation] != nil {
+					flag.Hidden, has = hidden, true
+				}
+			})
+		}
+		hide(true)
+		standard(cmd, args)
+		hide(false)
+		if has {
+			fmt.Fprintf(cmd.OutOrStdout(), "\nSettings (flags of the server commands, and environment variables; the flag wins):\n%s", settings.FlagUsages())
+		}
+	})
 }
 
 // group is a command that only has subcommands. Alone it prints help; with an unknown

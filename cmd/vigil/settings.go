@@ -111,11 +111,15 @@ func allSettings() []setting {
 	return all
 }
 
+// settingAnnotation marks the flags of settings among the flags of a command.
+const settingAnnotation = "vigil_setting"
+
 // addSettings adds a flag for every setting.
 func addSettings(flags *pflag.FlagSet) {
 	flags.SortFlags = false
 	for _, s := range allSettings() {
 		flags.String(s.flag(), s.fallback, s.help+" ["+s.variable+"]")
+		_ = flags.SetAnnotation(s.flag(), settingAnnotation, []string{s.variable})
 	}
 }
 
