@@ -186,14 +186,14 @@ func (r *request) trialOf(text []byte) (*trial, error) {
 
 // seen are the members of a result's metadata that the form shows.
 type seen struct {
-	Unavailable bool   `json:"unavailable"`
-	Protocol    string `json:"protocol"`
-	TLS         string `json:"tls_version"`
-	CertDays    *int64 `json:"cert_days_remaining"`
-	Days        *int64 `json:"days_remaining"` // of an ssl check
-	IP          string `json:"ip"`
-	Resolver    string `json:"resolver"`
-	Answers     []any  `json:"answers"`
+	Unavailable bool     `json:"unavailable"`
+	Protocol    string   `json:"protocol"`
+	TLS         string   `json:"tls_version"`
+	CertDays    *int64   `json:"cert_days_remaining"`
+	Days        *int64   `json:"days_remaining"` // of an ssl check
+	IP          string   `json:"ip"`
+	Resolver    string   `json:"resolver"`
+	Answers     []any    `json:"answers"`
 	Mbps        *float64 `json:"mbps"`
 	Steps       []struct {
 		Name    string

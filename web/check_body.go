@@ -50,10 +50,8 @@ func (c *checkForm) body() checkBody {
 	return body
 }
 
-const jsonType = "application/json"
-
-// createCheck creates a check and returns its id and name.
-func (r *request) createCheck(body checkBody, key string) (uuid.UUID, string, error) {
+// makeCheck creates a check and returns its id and name.
+func (r *request) makeCheck(body checkBody, key string) (uuid.UUID, string, error) {
 	text, err := json.Marshal(body)
 	if err != nil {
 		return uuid.Nil, "", err

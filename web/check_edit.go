@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"net"
@@ -173,21 +174,28 @@ func (r *request) changedBy(id uuid.UUID) string {
 		case each.UserId != nil && *each.UserId == r.who.UserID:
 			return "by you"
 		case each.UserId != nil:
-			return "by another member"
+			return "by " + cmp.Or(orNone(each.UserName), orNone(each.UserEmail), "another member")
 		}
 		return ""
 	}
 	return ""
 }
 
-// firstCheck creates a check from one address: its type is that of the scheme, and its
+func orNone(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
+}
+
+// firstAddress creates a check from one address: its type is that of the scheme, and its
 // name that of the host. What the API does not take is shown in the whole form.
-func (s *Server) firstCheck(r *request) error {
+func (s *Server) firstAddress(r *request) error {
 	c, err := newCheckForm(r, nil)
 	if err != nil {
 		return err
 	}
-	address := strings.TrimSpace(c.typed.Get("address"))
+	address := strings.TrimSpace(c.typed.Get("config.url"))
 	kind, config, name := readAddress(address)
 	c.typed, c.kind = url.Values{}, ""
 	c.begin(kind)

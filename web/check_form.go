@@ -15,6 +15,7 @@ const (
 	formAction   = "do"       // what a button other than Create does: add:config.headers, remove:labels[0]
 	formKey      = "key"      // the Idempotency-Key of what the form creates
 	formRevision = "revision" // of the check that is edited
+	formFrom     = "from"     // the type that the fields are of
 	formSecrets  = "kept"     // paths of secrets that were typed and are not in the page any more
 )
 
@@ -22,7 +23,7 @@ const (
 func (s *Server) checkFormRoutes(on *routes) {
 	on.page("GET /app/checks/new", s.newCheck)
 	on.page("POST /app/checks/new", s.newCheck)
-	on.page("POST /app/checks/first", s.firstCheck)
+	on.page("POST /app/checks/first", s.firstAddress)
 	on.page("POST /app/checks/{id}/first-rule", s.firstRule)
 	on.page("GET /app/checks/{id}/edit", s.editCheck)
 	on.page("POST /app/checks/{id}/edit", s.editCheck)
@@ -147,6 +148,7 @@ func (c *checkForm) act() (bool, error) {
 	c.typed.Del(formAction)
 	switch verb {
 	case "type":
+		c.kind = c.typed.Get(formFrom)
 		c.begin(c.r.URL.Query().Get("type"))
 	case "add":
 		c.added = addRow(c.memberAt(path), c.typed, path)
@@ -196,7 +198,7 @@ func (c *checkForm) create() error {
 	if again := unsent(c.typed); len(again) > 0 {
 		return c.askAgain(again)
 	}
-	id, name, err := c.r.createCheck(c.body(), c.typed.Get(formKey))
+	id, name, err := c.r.makeCheck(c.body(), c.typed.Get(formKey))
 	if err != nil {
 		return c.refuse(err)
 	}

@@ -114,7 +114,7 @@ func (c *checkForm) view() (*checkFormView, error) {
 	if v.Aside, err = c.aside(); err != nil {
 		return nil, err
 	}
-	v.Hidden = []option{{Value: c.kind, Text: "type"}}
+	v.Hidden = []option{{Value: c.kind, Text: "type"}, {Value: c.kind, Text: formFrom}}
 	for _, name := range []string{formKey, formRevision} {
 		if value := c.typed.Get(name); value != "" {
 			v.Hidden = append(v.Hidden, option{Value: value, Text: name})

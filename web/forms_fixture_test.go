@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -18,95 +17,48 @@ import (
 
 	"vigil"
 	"vigil/api"
-	"vigil/api/rest"
 	"vigil/egress"
-	"vigil/notify"
 	"vigil/probe"
-	"vigil/storage"
-	"vigil/storage/storagetest"
-	"vigil/web"
 )
 
-// office is a dashboard over the real API and a database of its own, with a signed-in
-// user. Only loops do not run; a test by hand probes in this process.
+// office is a site with a signed-in user and a worker in two regions. Only loops do not
+// run; a test by hand probes in this process.
 type office struct {
-	url    string
-	client *http.Client
-	store  *storage.Store
-	org    uuid.UUID
-	user   uuid.UUID
-	api    http.Handler
-	key    string
+	*browser
+
+	api http.Handler
+	key string
 }
 
 // openOffice starts an office of the paid tier.
 func openOffice(t *testing.T) *office {
 	t.Helper()
-	o := &office{store: storagetest.New(t)}
-	probes := probe.NewRegistry(egress.New(egress.Policy{AllowPrivate: true}))
-	server, err := api.New(api.Deps{
-		Store: o.store, Loops: noLoops{probes: probes}, Probes: probes, Incidents: noIncidents{},
-		Channels: notify.NewRegistry(egress.New(egress.Policy{AllowPrivate: true})),
-		Config: api.Config{
-			Version: "test", PublicURL: "http://vigil.test", EnterpriseMinInterval: time.Second, SigningKey: bytes.Repeat([]byte{7}, 32),
-			TaskDeadline: 30 * time.Second,
-		},
-		Log: slog.New(slog.DiscardHandler), Now: time.Now,
+	s := open(t, "", func(d *api.Deps) {
+		d.Loops = probing{probes: probe.NewRegistry(egress.New(egress.Policy{AllowPrivate: true}))}
 	})
-	if err != nil {
-		t.Fatal(err)
+	o := &office{api: s.api}
+	b, email := s.signUp(t)
+	o.browser = b
+	var login struct{ Token string }
+	o.call(t, http.MethodPost, "/v1/auth/login", map[string]any{"email": email, "password": password}, &login)
+	o.key = login.Token
+	var made struct {
+		Key string `json:"api_key"`
 	}
-	t.Cleanup(server.Close)
-	o.api = server
-	var welcome struct {
-		Key  string `json:"api_key"`
-		User struct{ ID uuid.UUID }
-		Org  struct{ ID uuid.UUID } `json:"organization"`
-	}
-	o.call(t, http.MethodPost, "/v1/auth/quick-signup", map[string]any{"email": "ada@example.com", "org_name": "Harbor"}, &welcome)
-	o.key, o.org, o.user = welcome.Key, welcome.Org.ID, welcome.User.ID
-	if err := o.store.SetTier(t.Context(), o.org, vigil.TierPaid); err != nil {
-		t.Fatal(err)
-	}
+	o.call(t, http.MethodPost, "/v1/api-keys", map[string]any{"name": "tests"}, &made)
+	o.key = made.Key
 	o.works(t, "eu-central-fra", "na-east-ewr")
-	o.serve(t)
 	return o
-}
-
-// serve starts the dashboard, whose every request is of the user.
-func (o *office) serve(t *testing.T) {
-	t.Helper()
-	user, err := o.store.User(t.Context(), o.user)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pages, err := web.New(web.Deps{
-		API: o.api, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Now: time.Now,
-		ActAs: func(ctx context.Context, who web.Identity) context.Context {
-			return rest.ActAs(ctx, who.UserID, who.Version)
-		},
-		SignedIn: func(*http.Request) (web.Identity, bool) {
-			return web.Identity{UserID: o.user, Version: user.SessionVersion}, true
-		},
-		Config: web.Config{PublicURL: "http://vigil.test"},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener := httptest.NewServer(pages)
-	t.Cleanup(listener.Close)
-	o.url, o.client = listener.URL, listener.Client()
-	o.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 }
 
 // works lets a worker of the regions report, for an hour.
 func (o *office) works(t *testing.T, regions ...string) {
 	t.Helper()
-	if _, err := o.store.RenewLease(t.Context(), vigil.Renewal{Worker: "w", Regions: regions}); err != nil {
+	if _, err := o.site.store.RenewLease(t.Context(), vigil.Renewal{Worker: "w", Regions: regions}); err != nil {
 		t.Fatal(err)
 	}
 	later := "UPDATE worker_leases SET renewed_at = renewed_at + interval '1 hour'"
-	if _, err := o.store.DB().NewRaw(later).Exec(t.Context()); err != nil {
+	if _, err := o.site.store.DB().NewRaw(later).Exec(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -136,15 +88,15 @@ func (o *office) call(t *testing.T, method, path string, body, into any) {
 	}
 }
 
-// get opens a page.
-func (o *office) get(t *testing.T, path string) *opened {
+// view opens a page.
+func (o *office) view(t *testing.T, path string) *opened {
 	t.Helper()
 	return o.open(t, http.MethodGet, path, nil)
 }
 
 func (o *office) open(t *testing.T, method, path string, values url.Values) *opened {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, o.url+path, strings.NewReader(values.Encode()))
+	req, err := http.NewRequestWithContext(t.Context(), method, o.site.url+path, strings.NewReader(values.Encode()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +104,7 @@ func (o *office) open(t *testing.T, method, path string, values url.Values) *ope
 		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		req.Header.Set("Sec-Fetch-Site", "same-origin")
 	}
-	res, err := o.client.Do(req)
+	res, err := o.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,35 +125,20 @@ func (o *office) open(t *testing.T, method, path string, values url.Values) *ope
 	return p
 }
 
-// noLoops starts no loop, and probes at once for a test by hand.
-type noLoops struct{ probes *probe.Registry }
+// probing starts no loop, and probes from one region for a test by hand.
+type probing struct {
+	noLoops
 
-func (noLoops) Apply(context.Context, vigil.Loop) error                    { return nil }
-func (noLoops) Stop(context.Context, uuid.UUID, string, int64) error       { return nil }
-func (noLoops) State(context.Context, uuid.UUID, string) (vigil.LoopState, error) {
-	return vigil.LoopState{}, vigil.Errorf(vigil.CodeUnavailable, "The loop does not answer.")
+	probes *probe.Registry
 }
 
-func (l noLoops) Test(ctx context.Context, check vigil.Check, region string, _ bool) (vigil.Result, error) {
+func (p probing) Test(ctx context.Context, check vigil.Check, region string, _ bool) (vigil.Result, error) {
 	if region != "eu-central-fra" {
 		return vigil.Result{}, vigil.Errorf(vigil.CodeUnavailable, "No worker polls this region.")
 	}
-	parsed, err := l.probes.Parse(check.Type, check.Config, check.Interval)
+	parsed, err := p.probes.Parse(check.Type, check.Config, check.Interval)
 	if err != nil {
 		return vigil.Result{}, err
 	}
 	return vigil.Result{ID: uuid.New(), CheckID: check.ID, Region: region, Slot: time.Now(), Observation: parsed.Run(ctx)}, nil
 }
-
-// noIncidents are the workflows of incidents, of which there are none.
-type noIncidents struct{}
-
-func (noIncidents) Acknowledge(context.Context, vigil.UserAction) (vigil.Incident, error) {
-	return vigil.Incident{}, vigil.NotFound("incident")
-}
-
-func (noIncidents) Resolve(context.Context, vigil.UserAction) (vigil.Incident, error) {
-	return vigil.Incident{}, vigil.NotFound("incident")
-}
-func (noIncidents) Redeliver(context.Context, uuid.UUID, uuid.UUID) error { return nil }
-func (noIncidents) Refresh(context.Context, uuid.UUID) error             { return nil }

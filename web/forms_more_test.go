@@ -10,8 +10,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// site serves JSON on loopback.
-func site(t *testing.T) string {
+// answering serves JSON on loopback.
+func answering(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte(`{"status":"warming"}`))
@@ -22,11 +22,11 @@ func site(t *testing.T) string {
 
 func TestCheckForm(t *testing.T) {
 	t.Parallel()
+	o := openOffice(t)
 
 	t.Run("ChoosesTheTypeByItsAddress", func(t *testing.T) {
 		t.Parallel()
-		o := openOffice(t)
-		p := o.get(t, "/app/checks/new")
+		p := o.view(t, "/app/checks/new")
 		if p.values.Get("type") != "https" {
 			t.Errorf("type %q, want https", p.values.Get("type"))
 		}
@@ -43,7 +43,7 @@ func TestCheckForm(t *testing.T) {
 
 	t.Run("KeepsWhatWasTypedWhenTheTypeChanges", func(t *testing.T) {
 		t.Parallel()
-		p := openOffice(t).get(t, "/app/checks/new")
+		p := o.view(t, "/app/checks/new")
 		p.enter(t, "name", "Orders")
 		p.enter(t, "config.url", "https://orders.harbor.example/")
 		p.values.Set("do", "type")
@@ -59,7 +59,7 @@ func TestCheckForm(t *testing.T) {
 
 	t.Run("AddsAndRemovesRowsWithoutScripts", func(t *testing.T) {
 		t.Parallel()
-		p := openOffice(t).get(t, "/app/checks/new?type=multistep")
+		p := o.view(t, "/app/checks/new?type=multistep")
 		for range 2 {
 			p = p.press(t, "add:config.steps")
 		}
@@ -84,7 +84,7 @@ func TestCheckForm(t *testing.T) {
 
 	t.Run("AsksOnceForASecretThatItDoesNotSendBack", func(t *testing.T) {
 		t.Parallel()
-		p := openOffice(t).get(t, "/app/checks/new")
+		p := o.view(t, "/app/checks/new")
 		p.enter(t, "name", "Orders")
 		p.enter(t, "config.url", "no address")
 		p.enter(t, "config.basic_auth.username", "ada")
@@ -103,13 +103,12 @@ func TestCheckForm(t *testing.T) {
 
 	t.Run("ShowsAKeptSecretThatMustBeSentAgain", func(t *testing.T) {
 		t.Parallel()
-		o := openOffice(t)
 		var made stored
 		o.call(t, http.MethodPost, "/v1/checks", map[string]any{
 			"name": "Orders", "type": "https", "interval_seconds": 60, "labels": map[string]string{"team": "orders"},
 			"config": map[string]any{"url": "https://a.harbor.example/", "headers": map[string]string{"X-Api-Key": "s3cret", "Cookie": "s3cret"}},
 		}, &made)
-		p := o.get(t, "/app/checks/"+made.ID+"/edit")
+		p := o.view(t, "/app/checks/"+made.ID+"/edit")
 		if strings.Count(p.raw, "Kept as it is stored") != 2 || p.values.Get("labels[0].value") != "orders" {
 			t.Errorf("the form has %v", p.values)
 		}
@@ -124,7 +123,7 @@ func TestCheckForm(t *testing.T) {
 
 	t.Run("NamesTheErrorsOfWhatEveryCheckHas", func(t *testing.T) {
 		t.Parallel()
-		p := openOffice(t).get(t, "/app/checks/new")
+		p := o.view(t, "/app/checks/new")
 		p.enter(t, "config.url", "https://orders.harbor.example/")
 		p.enter(t, "interval_seconds", "5")
 		p.enter(t, "name", "Orders")
@@ -152,9 +151,8 @@ func TestCheckForm(t *testing.T) {
 
 	t.Run("TestsWhatTheFormSaysWithoutStoringIt", func(t *testing.T) {
 		t.Parallel()
-		o := openOffice(t)
-		p := o.get(t, "/app/checks/new?type=http")
-		p.enter(t, "config.url", site(t))
+		p := o.view(t, "/app/checks/new?type=http")
+		p.enter(t, "config.url", answering(t))
 		p.enter(t, "config.assertions[0].source", "json")
 		p.enter(t, "config.assertions[0].property", "$.status")
 		p.enter(t, "config.assertions[0].target", `"ready"`)
@@ -175,14 +173,14 @@ func TestCheckForm(t *testing.T) {
 			t.Errorf("status %d, beside the form: %s", p.status, aside)
 		}
 		var list []stored
-		if o.call(t, http.MethodGet, "/v1/checks", nil, &list); len(list) != 0 {
+		if o.call(t, http.MethodGet, "/v1/checks?type=http", nil, &list); len(list) != 0 {
 			t.Errorf("checks %v were stored", list)
 		}
 	})
 
 	t.Run("ShowsNoSecretInTheCommand", func(t *testing.T) {
 		t.Parallel()
-		p := openOffice(t).get(t, "/app/checks/new?type=multistep").press(t, "add:config.steps[0].config.headers")
+		p := o.view(t, "/app/checks/new?type=multistep").press(t, "add:config.steps[0].config.headers")
 		p.enter(t, "config.steps[0].config.headers[0].name", "Authorization")
 		p.enter(t, "config.steps[0].config.headers[0].value", "Bearer s3cret")
 		p.enter(t, "config.steps[0].config.basic_auth.password", "s3cret")
@@ -201,7 +199,7 @@ func TestFirstRule(t *testing.T) {
 	}, &channel)
 	fill := func(t *testing.T) *opened {
 		t.Helper()
-		p := o.get(t, "/app/checks/new")
+		p := o.view(t, "/app/checks/new")
 		p.enter(t, "name", "Orders")
 		p.enter(t, "config.url", "https://orders.harbor.example/")
 		p.enter(t, "rule.condition.failure_threshold", "3")
@@ -286,7 +284,7 @@ func TestCheckChangedMeanwhile(t *testing.T) {
 	o.call(t, http.MethodPost, "/v1/checks", map[string]any{
 		"name": "Orders", "type": "http", "interval_seconds": 60, "config": map[string]any{"url": "http://a.harbor.example/"},
 	}, &made)
-	p := o.get(t, "/app/checks/"+made.ID+"/edit")
+	p := o.view(t, "/app/checks/"+made.ID+"/edit")
 	o.call(t, http.MethodPut, "/v1/checks/"+made.ID, map[string]any{"name": "Theirs", "interval_seconds": 120}, nil)
 	p.enter(t, "name", "Mine")
 	p = p.press(t, "")
@@ -315,6 +313,7 @@ func TestCheckChangedMeanwhile(t *testing.T) {
 
 func TestFirstCheck(t *testing.T) {
 	t.Parallel()
+	o := openOffice(t)
 	for address, want := range map[string]stored{
 		"orders.harbor.example/ready":     {Type: "https", Name: "orders.harbor.example"},
 		"http://127.0.0.1:8080/health":    {Type: "http", Name: "127.0.0.1"},
@@ -323,8 +322,7 @@ func TestFirstCheck(t *testing.T) {
 	} {
 		t.Run(strings.TrimSpace(address), func(t *testing.T) {
 			t.Parallel()
-			o := openOffice(t)
-			p := o.open(t, http.MethodPost, "/app/checks/first", url.Values{"address": {address}})
+			p := o.open(t, http.MethodPost, "/app/checks/first", url.Values{"config.url": {address}})
 			if p.status != http.StatusSeeOther {
 				t.Fatalf("status %d, %s", p.status, p.summary())
 			}
@@ -337,7 +335,7 @@ func TestFirstCheck(t *testing.T) {
 	}
 	t.Run("ShowsTheWholeFormForWhatIsNoAddress", func(t *testing.T) {
 		t.Parallel()
-		p := openOffice(t).open(t, http.MethodPost, "/app/checks/first", url.Values{"address": {"ftp://files.harbor.example"}})
+		p := o.open(t, http.MethodPost, "/app/checks/first", url.Values{"config.url": {"ftp://files.harbor.example"}})
 		if got := p.wrong(t, "config.url"); !strings.Contains(got, "http") || p.action != "/app/checks/new" {
 			t.Errorf("message %q, form to %s", got, p.action)
 		}

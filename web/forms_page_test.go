@@ -77,7 +77,9 @@ func (p *opened) byID(id string) *html.Node {
 // read takes the values of the form.
 func (p *opened) read() {
 	p.values = url.Values{}
-	form := p.find(func(n *html.Node) bool { return n.Data == "form" && attr(n, "method") == "post" && has(n, "novalidate") })
+	form := p.find(func(n *html.Node) bool {
+		return n.Data == "form" && attr(n, "method") == "post" && has(n, "novalidate")
+	})
 	if form == nil {
 		return
 	}
@@ -144,7 +146,9 @@ func (p *opened) press(t *testing.T, button string) *opened {
 		}
 	}
 	if button != "" {
-		if p.find(func(n *html.Node) bool { return n.Data == "button" && attr(n, "name") == "do" && attr(n, "value") == button }) == nil {
+		if p.find(func(n *html.Node) bool {
+			return n.Data == "button" && attr(n, "name") == "do" && attr(n, "value") == button
+		}) == nil {
 			t.Fatalf("%s has no button %s", p.path, button)
 		}
 		values.Set("do", button)

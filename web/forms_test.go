@@ -29,7 +29,7 @@ func TestFormKnowsEveryMember(t *testing.T) {
 		t.Fatalf("the document has %d types of checks", len(mapping))
 	}
 	for kind, ref := range mapping {
-		p := o.get(t, "/app/checks/new?type="+kind)
+		p := o.view(t, "/app/checks/new?type="+kind)
 		if p.status != http.StatusOK || p.values.Get("type") != kind {
 			t.Errorf("%s: status %d, type %q", kind, p.status, p.values.Get("type"))
 			continue
@@ -209,7 +209,7 @@ func TestChecksByForm(t *testing.T) {
 	for _, e := range all {
 		t.Run(e.kind, func(t *testing.T) {
 			t.Parallel()
-			p := o.get(t, "/app/checks/new?type="+e.kind)
+			p := o.view(t, "/app/checks/new?type="+e.kind)
 			for _, button := range e.buttons {
 				p = p.press(t, button)
 			}
@@ -268,7 +268,7 @@ func (e example) edit(t *testing.T, o *office, location string) {
 	if len(made.Regions) != 2 || !made.Enabled {
 		t.Errorf("the check is %+v, want it enabled in the two regions that are online", made)
 	}
-	p := o.get(t, location+"/edit")
+	p := o.view(t, location+"/edit")
 	for name, value := range e.fields {
 		if want := strings.ReplaceAll(value, "\r\n", "\n"); name != "interval_seconds" && !strings.Contains(value, "s3cret") && name != e.secret &&
 			strings.ReplaceAll(p.values.Get(name), "\r\n", "\n") != want {
