@@ -276,11 +276,11 @@ func serverMembers(host, port, security string) []member {
 		{name: "host", label: "Host", mono: true, sample: host},
 		{name: "port", label: "Port", entry: asNumber, mono: true, sample: port, width: "short"},
 		{
-			name: "security", label: "Security", entry: asChoice, standard: security, width: "short",
+			name: "security", label: "Security", entry: asChoice, standard: security, width: "medium",
 			choices: words("starttls", "STARTTLS", "tls", "TLS", "none", "none"),
 		},
-		{name: "username", label: "User name", width: "medium"},
-		{name: "password", label: "Password", entry: asSecret, width: "medium"},
+		{name: "username", label: "User name", width: "half"},
+		{name: "password", label: "Password", entry: asSecret, width: "half"},
 	}
 }
 
