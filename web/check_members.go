@@ -190,7 +190,7 @@ func dnsMembers() []member {
 			name: "record_type", label: "Records", entry: asChoice, place: placeAddress, width: "short", standard: "A",
 			choices: asThey("A", "AAAA", "CNAME", "MX", "NS", "TXT", "SOA", "SRV", "CAA", "PTR"),
 		},
-		{name: "host", label: "Name", place: placeAddress, mono: true, sample: "example.com", help: "For PTR also an IP address."},
+		{name: "host", label: "Name to look up", place: placeAddress, mono: true, sample: "example.com", help: "For PTR also an IP address."},
 		{
 			name: "expected_values", label: "Expected values", entry: asLines, place: placeExpect, mono: true,
 			help: "One a line, as a zone file writes them; TXT without quotes.",
