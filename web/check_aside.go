@@ -94,13 +94,13 @@ type trialRegion struct {
 	City, Mark, Word string
 	Status           string // of the HTTP answer
 	Took             string // milliseconds
-	Phases           []phase
+	Phases           []trialPhase
 	Facts            string
 	Problem          string
 }
 
 // phase is a part of the bar of a response time.
-type phase struct{ X, Width, Class string }
+type trialPhase struct{ X, Width, Class string }
 
 // try tests the form's config in the regions that are chosen.
 func (c *checkForm) try() error {
@@ -168,7 +168,7 @@ func (r *request) trialOf(text []byte) (*trial, error) {
 		if each.Problem != nil {
 			row.Problem = *each.Problem
 		}
-		row.Phases = each.Metadata.Timings.phases(longest)
+		row.Phases = each.Metadata.Timings.trialTimes(longest)
 		made.Regions = append(made.Regions, row)
 	}
 	switch all := int64(len(list.Data)); {
@@ -199,7 +199,7 @@ type seen struct {
 		Name    string
 		Success bool
 	} `json:"steps"`
-	Timings phases `json:"timings"`
+	Timings trialTimes `json:"timings"`
 }
 
 // facts is the line below a result.
@@ -234,7 +234,7 @@ func (s *seen) facts() string {
 }
 
 // phases are the times of an exchange, in milliseconds.
-type phases struct {
+type trialTimes struct {
 	DNS      float64 `json:"dns_ms"`
 	Connect  float64 `json:"connect_ms"`
 	TLS      float64 `json:"tls_ms"`
@@ -242,24 +242,24 @@ type phases struct {
 	Transfer float64 `json:"transfer_ms"`
 }
 
-func (p phases) sum() float64 { return p.DNS + p.Connect + p.TLS + p.Wait + p.Transfer }
+func (p trialTimes) sum() float64 { return p.DNS + p.Connect + p.TLS + p.Wait + p.Transfer }
 
-// phasesWidth is the width of the longest bar.
-const phasesWidth = 268
+// trialWidth is the width of the longest bar.
+const trialWidth = 268
 
 // phases draws the times as a bar whose length is a share of the longest one.
-func (p phases) phases(longest float64) []phase {
+func (p trialTimes) trialTimes(longest float64) []trialPhase {
 	if longest <= 0 || p.sum() <= 0 {
 		return nil
 	}
-	var bar []phase
+	var bar []trialPhase
 	at := 0.0
 	for i, ms := range []float64{p.DNS, p.Connect, p.TLS, p.Wait, p.Transfer} {
 		if ms <= 0 {
 			continue
 		}
-		width := max(1, ms/longest*phasesWidth-1)
-		bar = append(bar, phase{X: svgNumber(at), Width: svgNumber(width), Class: "p" + number(int64(i+1))})
+		width := max(1, ms/longest*trialWidth-1)
+		bar = append(bar, trialPhase{X: svgNumber(at), Width: svgNumber(width), Class: "p" + number(int64(i+1))})
 		at += width + 1
 	}
 	return bar

@@ -15,9 +15,9 @@ import (
 	"vigil/client"
 )
 
-// checkBody is a check as the API takes it. Its members are in the order that people
+// checkMembers is a check as the API takes it. Its members are in the order that people
 // read them in.
-type checkBody struct {
+type checkMembers struct {
 	Name                string         `json:"name"`
 	Type                string         `json:"type,omitempty"`
 	IntervalSeconds     any            `json:"interval_seconds,omitempty"`
@@ -29,8 +29,8 @@ type checkBody struct {
 }
 
 // body returns what the form says.
-func (c *checkForm) body() checkBody {
-	body := checkBody{
+func (c *checkForm) body() checkMembers {
+	body := checkMembers{
 		Name: c.typed.Get("name"), Type: c.kind, IntervalSeconds: numberOf(strings.TrimSpace(c.typed.Get("interval_seconds"))),
 		Regions: slices.Clone(c.typed["regions"]), Config: configOf(membersOf(c.kind), c.typed, "config"), Labels: pairsOf(c.typed, "labels"),
 	}
@@ -51,7 +51,7 @@ func (c *checkForm) body() checkBody {
 }
 
 // makeCheck creates a check and returns its id and name.
-func (r *request) makeCheck(body checkBody, key string) (uuid.UUID, string, error) {
+func (r *request) makeCheck(body checkMembers, key string) (uuid.UUID, string, error) {
 	text, err := json.Marshal(body)
 	if err != nil {
 		return uuid.Nil, "", err
@@ -187,7 +187,7 @@ func (s *storedCheck) entered() url.Values {
 			typed.Set(name, "true")
 		}
 	}
-	labels := member{entry: asPairs}
+	labels := member{input: asPairs}
 	labels.enter(s.members["labels"], s.members["labels"] != nil, nil, typed, "labels")
 	config, _ := s.members["config"].(map[string]any)
 	enterConfig(membersOf(s.kind), config, typed, "config")

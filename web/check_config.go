@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -60,7 +61,7 @@ func configOf(members []member, typed url.Values, path string) map[string]any {
 // one that of the object around it.
 func (m *member) valueOf(typed url.Values, path, around string) any {
 	text := typed.Get(path)
-	switch m.entry {
+	switch m.input {
 	case asText, asArea, asSecret:
 		return textOf(text)
 	case asNumber:
@@ -82,7 +83,7 @@ func (m *member) valueOf(typed url.Values, path, around string) any {
 	case asStatuses:
 		return listOf(strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' || r == ';' }), numberOf)
 	case asTarget:
-		return targetOf(typed.Get(around+".source"), typed.Get(around+".operator"), text)
+		return assertionTarget(typed.Get(around+".source"), typed.Get(around+".operator"), text)
 	case asPairs:
 		return pairsOf(typed, path)
 	case asGroup:
@@ -133,9 +134,9 @@ func listOf(items []string, read func(string) any) any {
 	return list
 }
 
-// targetOf reads what an assertion compares with. Beside a JSON path it is written as in
+// assertionTarget reads what an assertion compares with. Beside a JSON path it is written as in
 // JSON, so that "7" is a text and 7 a number; what is no JSON is a text.
-func targetOf(source, operator, text string) any {
+func assertionTarget(source, operator, text string) any {
 	trimmed := strings.TrimSpace(text)
 	switch {
 	case text == "":
@@ -193,7 +194,7 @@ func enterConfig(members []member, config map[string]any, typed url.Values, path
 
 // enter writes a member's value, which stands in the object around it.
 func (m *member) enter(value any, given bool, around map[string]any, typed url.Values, path string) {
-	switch m.entry {
+	switch m.input {
 	case asSwitch:
 		if given && value == true || !given && m.standard == "true" {
 			typed.Set(path, "true")
@@ -211,10 +212,10 @@ func (m *member) enter(value any, given bool, around map[string]any, typed url.V
 	if !given {
 		return
 	}
-	switch m.entry {
+	switch m.input {
 	case asPairs:
 		object, _ := value.(map[string]any)
-		for i, name := range sortedKeys(object) {
+		for i, name := range slices.Sorted(maps.Keys(object)) {
 			row := element(path, i)
 			typed.Set(row+".name", name)
 			typed.Set(row+".value", fmt.Sprint(object[name]))
@@ -240,7 +241,7 @@ func (m *member) enter(value any, given bool, around map[string]any, typed url.V
 	}
 }
 
-// targetText is the reverse of targetOf.
+// targetText is the reverse of assertionTarget.
 func targetText(source, operator, value any) string {
 	text, ok := value.(string)
 	if !ok || source != "json" || operator == "matches" {
@@ -267,15 +268,6 @@ func joined(value any, by string) string {
 		texts[i] = fmt.Sprint(item)
 	}
 	return strings.Join(texts, by)
-}
-
-func sortedKeys(object map[string]any) []string {
-	keys := make([]string, 0, len(object))
-	for key := range object {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // readJSON reads an object, with its numbers as they are written.
@@ -306,7 +298,7 @@ func maskConfig(members []member, config map[string]any, kind string) map[string
 func (m *member) mask(value any, kind string) any {
 	switch inner := value.(type) {
 	case string:
-		if m.entry == asSecret {
+		if m.input == asSecret {
 			return vigil.SecretMask
 		}
 	case pairs:
@@ -318,12 +310,12 @@ func (m *member) mask(value any, kind string) any {
 		}
 		return shown
 	case map[string]any:
-		if m.entry == asConfig {
+		if m.input == asConfig {
 			return maskConfig(membersOf(kind), inner, "")
 		}
 		return maskConfig(m.members, inner, "")
 	case []any:
-		if m.entry != asRows {
+		if m.input != asRows {
 			return value
 		}
 		shown := make([]any, len(inner))

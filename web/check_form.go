@@ -184,7 +184,7 @@ func (c *checkForm) showStep(step string) {
 	}
 	config := map[string]any{}
 	for i := range members {
-		if name := members[i].name; c.typed.Get(at+"."+name) != "" && members[i].entry != asSwitch {
+		if name := members[i].name; c.typed.Get(at+"."+name) != "" && members[i].input != asSwitch {
 			config[name] = c.typed.Get(at + "." + name)
 		}
 	}
@@ -204,7 +204,7 @@ func (c *checkForm) create() error {
 	}
 	c.r.s.nav.forget(c.r.who.UserID)
 	if len(c.typed["rule.notification_channel_ids"]) > 0 {
-		if err := c.r.createRule(id, ruleBody(c.typed), c.typed.Get(formKey)+"-rule"); err != nil {
+		if err := c.r.createRule(id, firstRuleMembers(c.typed), c.typed.Get(formKey)+"-rule"); err != nil {
 			return c.r.showFirstRule(id, name, c.typed, err)
 		}
 	}

@@ -50,7 +50,7 @@ func compact(members []member, typed url.Values, path string) {
 	for i := range members {
 		m := &members[i]
 		at := path + "." + m.name
-		switch m.entry {
+		switch m.input {
 		case asPairs:
 			compactPairs(typed, at)
 		case asGroup:
@@ -98,14 +98,14 @@ func addRow(m *member, typed url.Values, path string) string {
 		next = rows[len(rows)-1] + 1
 	}
 	row := element(path, next)
-	if m == nil || m.entry == asPairs {
+	if m == nil || m.input == asPairs {
 		typed.Set(row+".name", "")
 		typed.Set(row+".value", "")
 		return row
 	}
 	for i := range m.members {
 		inner := &m.members[i]
-		switch inner.entry {
+		switch inner.input {
 		case asChoice:
 			typed.Set(row+"."+inner.name, inner.choices[0].Value)
 		case asConfig:
@@ -134,14 +134,14 @@ func memberAt(members []member, typed url.Values, at, path string) *member {
 		switch {
 		case after == "":
 			return m
-		case m.entry == asGroup:
+		case m.input == asGroup:
 			return memberAt(m.members, typed, here, path)
-		case m.entry == asRows:
+		case m.input == asRows:
 			if index, _, ok := indexAfter(after); ok {
 				return memberAt(m.members, typed, element(here, index), path)
 			}
 			return nil
-		case m.entry == asConfig:
+		case m.input == asConfig:
 			return memberAt(membersOf(typed.Get(at+".type")), typed, here, path)
 		}
 	}

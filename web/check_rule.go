@@ -11,18 +11,18 @@ import (
 	"vigil/client"
 )
 
-// rulePath is where the members of the first rule of a check stand in its form.
-const rulePath = "rule."
+// firstRulePath is where the members of the first rule of a check stand in its form.
+const firstRulePath = "rule."
 
 // ruleView is the first rule of a check, as a sentence whose choices are controls.
 type ruleView struct {
 	Failures, Policy, Notify, Severity *field
 	Field                              *field // names what is wrong with the channels
-	Channels                           []channelChoice
+	Channels                           []ruleChannel
 }
 
-// channelChoice is a channel to notify.
-type channelChoice struct {
+// ruleChannel is a channel to notify.
+type ruleChannel struct {
 	ID, Name string
 	Chosen   bool
 	Note     string // why it may not be notified
@@ -30,27 +30,27 @@ type channelChoice struct {
 
 // beginRule fills in what a first rule begins with.
 func beginRule(typed url.Values) {
-	typed.Set(rulePath+"condition.failure_threshold", "2")
-	typed.Set(rulePath+"region_policy", "majority")
-	typed.Set(rulePath+"notify_on", "both")
-	typed.Set(rulePath+"condition.severity", "critical")
+	typed.Set(firstRulePath+"condition.failure_threshold", "2")
+	typed.Set(firstRulePath+"region_policy", "majority")
+	typed.Set(firstRulePath+"notify_on", "both")
+	typed.Set(firstRulePath+"condition.severity", "critical")
 }
 
 // rule makes the sentence.
 func (r *request) rule(f *form, typed url.Values) (*ruleView, error) {
 	c := &checkForm{form: f, typed: typed}
 	v := &ruleView{
-		Failures: c.entry(field{Name: rulePath + "condition.failure_threshold", Label: "Failures in a row", Mode: "numeric"}),
-		Policy: c.entry(field{Name: rulePath + "region_policy", Label: "Regions", Type: "select", Options: words(
+		Failures: c.input(field{Name: firstRulePath + "condition.failure_threshold", Label: "Failures in a row", Mode: "numeric"}),
+		Policy: c.input(field{Name: firstRulePath + "region_policy", Label: "Regions", Type: "select", Options: words(
 			"majority", "more than half", "any", "one", "all", "all",
 		)}),
-		Notify: c.entry(field{Name: rulePath + "notify_on", Label: "When to notify", Type: "select", Options: words(
+		Notify: c.input(field{Name: firstRulePath + "notify_on", Label: "When to notify", Type: "select", Options: words(
 			"both", "again when it resolves", "unhealthy", "not when it resolves", "healthy", "only when it resolves",
 		)}),
-		Severity: c.entry(field{Name: rulePath + "condition.severity", Label: "Severity", Type: "select", Options: words(
+		Severity: c.input(field{Name: firstRulePath + "condition.severity", Label: "Severity", Type: "select", Options: words(
 			"critical", "critical", "warning", "warning", "info", "info",
 		)}),
-		Field: &field{Name: rulePath + "notification_channel_ids", Label: "Channels", Type: "group"},
+		Field: &field{Name: firstRulePath + "notification_channel_ids", Label: "Channels", Type: "group"},
 	}
 	c.fields = append(c.fields, v.Field, &field{Name: "rule", Label: "Notify", Type: "group"})
 	limit := int64(100)
@@ -60,7 +60,7 @@ func (r *request) rule(f *form, typed url.Values) (*ruleView, error) {
 	}
 	for i := range list.JSON200.Data {
 		known := &list.JSON200.Data[i]
-		choice := channelChoice{ID: known.Id.String(), Name: known.Name}
+		choice := ruleChannel{ID: known.Id.String(), Name: known.Name}
 		choice.Chosen = slices.Contains(typed[v.Field.Name], choice.ID)
 		if !known.Enabled {
 			choice.Note = "disabled"
@@ -75,17 +75,17 @@ func (v *ruleView) Errors() []*field {
 	return slices.DeleteFunc([]*field{v.Failures, v.Policy, v.Notify, v.Severity, v.Field}, func(f *field) bool { return f.Error == "" })
 }
 
-// ruleBody returns the rule that the form says, as the API takes it.
-func ruleBody(typed url.Values) map[string]any {
-	failures := numberOf(strings.TrimSpace(typed.Get(rulePath + "condition.failure_threshold")))
-	name := typed.Get(rulePath+"condition.failure_threshold") + " failures in a row"
+// firstRuleMembers returns the rule that the form says, as the API takes it.
+func firstRuleMembers(typed url.Values) map[string]any {
+	failures := numberOf(strings.TrimSpace(typed.Get(firstRulePath + "condition.failure_threshold")))
+	name := typed.Get(firstRulePath+"condition.failure_threshold") + " failures in a row"
 	if name == "1 failures in a row" {
 		name = "A failure"
 	}
 	return map[string]any{
-		"name": name, "condition": map[string]any{"failure_threshold": failures, "severity": typed.Get(rulePath + "condition.severity")},
-		"region_policy": typed.Get(rulePath + "region_policy"), "notify_on": typed.Get(rulePath + "notify_on"),
-		"notification_channel_ids": typed[rulePath+"notification_channel_ids"],
+		"name": name, "condition": map[string]any{"failure_threshold": failures, "severity": typed.Get(firstRulePath + "condition.severity")},
+		"region_policy": typed.Get(firstRulePath + "region_policy"), "notify_on": typed.Get(firstRulePath + "notify_on"),
+		"notification_channel_ids": typed[firstRulePath+"notification_channel_ids"],
 	}
 }
 
@@ -112,7 +112,7 @@ func (s *Server) firstRule(r *request) error {
 	if err != nil {
 		return err
 	}
-	if err := r.createRule(id, ruleBody(typed), typed.Get(formKey)); err != nil {
+	if err := r.createRule(id, firstRuleMembers(typed), typed.Get(formKey)); err != nil {
 		return r.showFirstRule(id, check.JSON200.Data.Name, typed, err)
 	}
 	r.flash(flash{Mark: "up", Text: "The rule is created."})
@@ -148,7 +148,7 @@ func atRule(err error) error {
 	}
 	c := checkForm{form: &form{}}
 	known := *c.located(err).(*APIError) //nolint:errorlint,forcetypeassert // located returns one for an error with details
-	known.Details = map[string]any{"member": rulePath + member}
+	known.Details = map[string]any{"member": firstRulePath + member}
 	known.Message, _, _ = strings.Cut(known.Message, ". Accepted forms:") // of the JSON, which is not written here
 	return &known
 }

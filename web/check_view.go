@@ -91,13 +91,13 @@ func (c *checkForm) view() (*checkFormView, error) {
 		v.Edit, v.Name, v.Back = true, c.stored.name, "/app/checks/"+c.stored.id.String()
 	}
 	c.fields = append(c.fields, &field{Name: "type", Label: "Type", Type: "group"})
-	for _, t := range checkTypes() {
+	for _, t := range formTypes() {
 		v.Types = append(v.Types, typeTile{Name: t.name, Text: t.text, Chosen: t.name == c.kind, Href: v.Action + "?type=" + t.name})
 	}
-	v.Title = c.entry(field{Name: "name", Label: "Name", Autofill: "off", Placeholder: "Orders API"})
+	v.Title = c.input(field{Name: "name", Label: "Name", Autofill: "off", Placeholder: "Orders API"})
 	v.Config = c.config(membersOf(c.kind), "config")
-	v.Every = c.entry(field{Name: "interval_seconds", Label: "Every, in seconds", Mode: "numeric"})
-	v.Labels = c.control(&member{name: "labels", label: "Labels", entry: asPairs, add: "Add label", help: "To group and to filter checks."}, "labels")
+	v.Every = c.input(field{Name: "interval_seconds", Label: "Every, in seconds", Mode: "numeric"})
+	v.Labels = c.control(&member{name: "labels", label: "Labels", input: asPairs, add: "Add label", help: "To group and to filter checks."}, "labels")
 	v.Enabled = c.toggle("enabled", "Enabled")
 	v.Together = c.toggle("simultaneous_regions", "All regions at the same instants")
 	v.Together.Help = "Otherwise they are spread evenly over the interval."
@@ -126,8 +126,8 @@ func (c *checkForm) view() (*checkFormView, error) {
 	return v, nil
 }
 
-// entry declares a field with what was typed.
-func (c *checkForm) entry(declared field) *field {
+// input declares a field with what was typed.
+func (c *checkForm) input(declared field) *field {
 	declared.Value = c.typed.Get(declared.Name)
 	for i := range declared.Options {
 		declared.Options[i].Chosen = declared.Options[i].Value == declared.Value
@@ -171,17 +171,17 @@ func (c *checkForm) filled(m *member, path string) bool { return m.valueOf(c.typ
 func (c *checkForm) control(m *member, path string) control {
 	made := control{Kind: "field", Width: m.width, Add: m.add, Post: c.action}
 	f := field{Name: path, Label: m.label, Help: m.help, Mono: m.mono, Placeholder: m.sample, Autofill: "off"}
-	switch m.entry {
+	switch m.input {
 	case asPairs, asRows, asGroup:
-		f.Type = map[entry]string{asPairs: "pairs", asRows: "rows", asGroup: "group"}[m.entry]
+		f.Type = map[inputKind]string{asPairs: "pairs", asRows: "rows", asGroup: "group"}[m.input]
 		made.Kind, made.field = f.Type, &f
 		c.fields = append(c.fields, &f)
 		for i := range m.members {
-			if m.entry == asGroup {
+			if m.input == asGroup {
 				made.Inner = append(made.Inner, c.control(&m.members[i], path+"."+m.members[i].name))
 			}
 		}
-		if m.entry != asGroup {
+		if m.input != asGroup {
 			made.Rows = c.rows(m, path)
 		}
 		return made
@@ -200,7 +200,7 @@ func (c *checkForm) control(m *member, path string) control {
 	case asDecision:
 		f.Type, f.Options = "select", words("", "when both servers are given", "true", "yes", "false", "no")
 	}
-	made.field = c.entry(f)
+	made.field = c.input(f)
 	return made
 }
 
@@ -231,7 +231,7 @@ func (c *checkForm) rows(m *member, path string) []controlRow {
 		row := controlRow{Path: at, Number: n + 1, Added: at == c.added, Post: c.action, field: &field{Name: at, Label: m.label, Type: "row"}}
 		c.fields = append(c.fields, row.field)
 		switch {
-		case m.entry == asPairs:
+		case m.input == asPairs:
 			row.Inner = c.pairRow(m, at)
 		case m.name == "steps":
 			row.Step = c.step(m, at)
@@ -248,7 +248,7 @@ func (c *checkForm) rows(m *member, path string) []controlRow {
 // pairRow makes the row of one header or label. The value of a header whose name says
 // credential is a secret.
 func (c *checkForm) pairRow(m *member, at string) []control {
-	name := c.entry(field{Name: at + ".name", Label: "Name", Mono: m.mono, Autofill: "off"})
+	name := c.input(field{Name: at + ".name", Label: "Name", Mono: m.mono, Autofill: "off"})
 	value := field{Name: at + ".value", Label: "Value", Mono: m.mono, Autofill: "off"}
 	inner := []control{{Kind: "field", field: name, Width: "medium"}, {Kind: "field"}}
 	if typed := c.typed.Get(value.Name); m.name == "headers" && vigil.IsCredentialName(name.Value) {
@@ -257,7 +257,7 @@ func (c *checkForm) pairRow(m *member, at string) []control {
 		}
 		inner[1].field = c.hide(value, typed)
 	} else {
-		inner[1].field = c.entry(value)
+		inner[1].field = c.input(value)
 	}
 	return inner
 }

@@ -40,7 +40,7 @@
 
   // A row that was added gets the focus, in its first field.
   document.addEventListener("htmx:afterSwap", () => {
-    const row = $(".row.added");
+    const row = $(".item.added");
     if (row) { row.classList.remove("added"); $("input, select, textarea", row)?.focus(); }
   });
 
