@@ -68,8 +68,8 @@ func MeasureDashboard(ctx context.Context, o DashboardOptions) error {
 // its strip is as long as that of a check that has run for a while.
 func (s *cluster) fillHistory(ctx context.Context) error {
 	for _, statement := range []string{
-		`INSERT INTO results (check_id, region, slot, id, time, success, response_time_ms, status_code)
-		SELECT check_id, region, first - n * interval '1 second' * seconds, gen_random_uuid(), first - n * interval '1 second' * seconds,
+		`INSERT INTO results (check_id, region, slot, id, time, manual, success, response_time_ms, status_code)
+		SELECT check_id, region, first - n * interval '1 second' * seconds, gen_random_uuid(), first - n * interval '1 second' * seconds, false,
 			random() > 0.02, 20 + random() * 100, 200
 		FROM (SELECT r.check_id, r.region, min(r.slot) AS first, max(c.interval_ms) / 1000 AS seconds
 			FROM results AS r JOIN checks AS c ON c.id = r.check_id GROUP BY 1, 2) AS known, generate_series(1, 60) AS n
