@@ -125,6 +125,7 @@ func (s *Server) routesOf() []func(*routes) {
 		s.recoverRoutes,
 		s.moreRoutes,
 		s.overviewRoutes,
+		s.checkFormRoutes,
 		s.incidentListRoutes,
 		s.incidentRoutes,
 		s.deliveryListRoutes,
