@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"regexp"
 
 	"github.com/spf13/cobra"
 
@@ -103,10 +104,10 @@ func (a *app) contextRenameCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "rename <name> <new name>", Short: "Rename a context", ValidArgsFunction: contextNames,
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 2 || args[1] == "" {
+			if len(args) != 2 {
 				return console.Errorf(console.Usage, "rename needs a context and its new name (got %d words)", len(args))
 			}
-			return nil
+			return validName(args[1])
 		},
 		RunE: a.changesContexts(func(contexts *console.Contexts, args []string) (string, error) {
 			from, to := args[0], args[1]
@@ -137,6 +138,14 @@ func (a *app) contextRemoveCommand() *cobra.Command {
 			return "Context " + args[0] + " is removed.", nil
 		}),
 	}
+}
+
+// validName checks the name of a new context.
+func validName(name string) error {
+	if !regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`).MatchString(name) {
+		return console.Errorf(console.Usage, "%q is no name of a context: use letters, digits, dots, dashes and underscores, 63 at most", name)
+	}
+	return nil
 }
 
 // forget removes a context. Without the current one none is current.

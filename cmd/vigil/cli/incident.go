@@ -28,10 +28,12 @@ func (a *app) incidentListCommand() *cobra.Command {
 	check := a.checkFlag(cmd, "only those of a `check`")
 	cmd.Flags().BoolVar(&open, "open", false, "only those that are not resolved")
 	cmd.Flags().StringVar(&status, "status", "", "only those that are active, acknowledged or resolved")
-	cmd.MarkFlagsMutuallyExclusive("open", "status")
 	limitFlag(cmd, &limit, recent)
 	complete(cmd, "status", func() []string { return []string{"active", "acknowledged", "resolved"} })
 	a.watched(cmd, func(ctx context.Context, s *session, _ []string) error {
+		if open && status != "" {
+			return console.Errorf(console.Usage, "give one of --open and --status")
+		}
 		id, err := check(ctx, s)
 		if err != nil {
 			return err

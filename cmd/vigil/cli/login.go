@@ -38,6 +38,14 @@ func (a *app) loginCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if l.withKey && l.email != "" {
+				return console.Errorf(console.Usage, "give one of --with-key and --email")
+			}
+			if l.name != "" {
+				if err := validName(l.name); err != nil {
+					return err
+				}
+			}
 			address := a.flags.url
 			if len(args) == 1 {
 				address = args[0]
@@ -51,7 +59,6 @@ func (a *app) loginCommand() *cobra.Command {
 	flags.StringVar(&l.name, "name", "", "`name` of the context (default: local, or the host of the URL)")
 	flags.StringVar(&l.dataDir, "data-dir", a.host.DataDir, "data `directory` of the instance on this machine [VIGIL_DATA_DIR]")
 	flags.StringSliceVar(&l.scopes, "scopes", nil, "what a key that is made may do: read, respond, write, admin (default: all)")
-	cmd.MarkFlagsMutuallyExclusive("with-key", "email")
 	return cmd
 }
 
