@@ -37,11 +37,19 @@ postgres: # find Postgres binaries, or install the Debian package
 	@.ci/postgres
 
 .PHONY: test
-test: postgres ## Run all tests (TESTFLAGS are handed to go test)
+test: postgres chromium ## Run all tests (TESTFLAGS are handed to go test)
 	@rc=0; \
 	go test -timeout 20m $(TESTFLAGS) $$(go list ./... | grep -v '^vigil/e2e') || rc=1; \
 	go test -timeout 50m -p 1 $(TESTFLAGS) ./e2e/... || rc=1; \
 	exit $$rc # end to end, processes are killed and lateness is judged: nothing else runs then
+
+.PHONY: chromium
+chromium: # find a Chromium, or install the Debian package
+	@.ci/chromium
+
+.PHONY: test-browser
+test-browser: postgres chromium ## Run the browser tests only (a part of make test); SCREENSHOTS=1 renews docs/images
+	go test -count=1 -v -timeout 10m -run '^TestBrowser' $(TESTFLAGS) ./e2e $(if $(SCREENSHOTS),-screenshots $(CURDIR)/docs/images)
 
 .PHONY: test-race
 test-race: postgres ## Run all tests with the race detector (needs a C compiler)
@@ -72,7 +80,7 @@ chaos: build ## Kill, freeze, cut and overload every part, with the counts of a 
 	VIGIL_DRILL=full go test -count=1 -v -timeout 150m -run 'Killed|RollingRestart|MassOutage|Drill' ./e2e/
 
 .PHONY: check
-check: format vet lint words arrows openapi tidy size vulnerabilities ## Everything that CI runs besides the tests
+check: format vet lint words arrows openapi tidy size vendored vulnerabilities ## Everything that CI runs besides the tests
 
 .PHONY: format
 format: $(BIN)/golangci-lint-$(GOLANGCI_VERSION) ## Show what gofumpt and goimports would change
@@ -108,6 +116,14 @@ tidy:
 .PHONY: size
 size:
 	@.ci/size
+
+.PHONY: vendored
+vendored: # compare the files of other projects with their checksums
+	@.ci/vendor-web check
+
+.PHONY: vendor-web
+vendor-web: ## Write the files of other projects again (needs npm and its registry)
+	@.ci/vendor-web
 
 .PHONY: vulnerabilities
 vulnerabilities:

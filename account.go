@@ -13,6 +13,8 @@ type User struct {
 	Email         string // as entered; compared case-insensitively
 	EmailVerified bool
 	Name          string
+	// Role in the organization; empty means RoleOwner where a user is created.
+	Role Role
 	// PasswordHash is an argon2id hash; empty for an account of quick sign-up, which
 	// has no password.
 	PasswordHash string
@@ -192,6 +194,7 @@ const (
 	LimitChannels      Limited = "channels"
 	LimitRulesPerCheck Limited = "rules_per_check"
 	LimitAPIKeys       Limited = "api_keys"
+	LimitMembers       Limited = "members" // open invitations included
 )
 
 // CountLimits returns how many resources of each kind the tiers allow: free, paid and
@@ -202,6 +205,7 @@ func CountLimits() map[Limited][3]int64 {
 		LimitChannels:      {20, 200, 2_000},
 		LimitRulesPerCheck: {10, 50, 200},
 		LimitAPIKeys:       {20, 200, 2_000},
+		LimitMembers:       {3, 50, 1_000},
 	}
 }
 

@@ -64,7 +64,10 @@ type Check struct {
 	// Anchor is the origin of the slot grid that all regions share.
 	Anchor time.Time
 	// Revision increases by one with every change of the check or its rules.
-	Revision    int64
+	Revision int64
+	// Version increases by one with every change of the check itself; the API shows it as
+	// the revision. At least 1 in storage.
+	Version     int64 `json:",omitempty"`
 	Health      Health
 	LastChecked *time.Time // nil before the first result
 	ExpiresAt   *time.Time // nil: permanent

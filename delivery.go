@@ -32,8 +32,11 @@ type Channel struct {
 	// enabled channel and for one that a user disabled.
 	DisabledReason string
 	Labels         Labels `json:",omitempty"`
-	CreatedAt      time.Time
-	UpdatedAt      time.Time
+	// Version increases by one with every change of the channel, also when the platform
+	// disables it. At least 1 in storage.
+	Version   int64 `json:",omitempty"`
+	CreatedAt time.Time
+	UpdatedAt time.Time
 }
 
 // ChannelFilter selects channels. Zero members select all.

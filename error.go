@@ -11,17 +11,18 @@ type Code string
 
 // Codes of the API, with their HTTP statuses.
 const (
-	CodeInvalid      Code = "invalid_request"    // 400
-	CodeUnauthorized Code = "unauthorized"       // 401
-	CodeForbidden    Code = "forbidden"          // 403
-	CodePlanLimit    Code = "plan_limit"         // 403
-	CodeNotFound     Code = "not_found"          // 404
-	CodeMethod       Code = "method_not_allowed" // 405
-	CodeConflict     Code = "conflict"           // 409
-	CodeTooLarge     Code = "payload_too_large"  // 413
-	CodeRateLimited  Code = "rate_limited"       // 429
-	CodeInternal     Code = "internal"           // 500
-	CodeUnavailable  Code = "unavailable"        // 503
+	CodeInvalid      Code = "invalid_request"     // 400
+	CodeUnauthorized Code = "unauthorized"        // 401
+	CodeForbidden    Code = "forbidden"           // 403
+	CodePlanLimit    Code = "plan_limit"          // 403
+	CodeNotFound     Code = "not_found"           // 404
+	CodeMethod       Code = "method_not_allowed"  // 405
+	CodeConflict     Code = "conflict"            // 409
+	CodePrecondition Code = "precondition_failed" // 412
+	CodeTooLarge     Code = "payload_too_large"   // 413
+	CodeRateLimited  Code = "rate_limited"        // 429
+	CodeInternal     Code = "internal"            // 500
+	CodeUnavailable  Code = "unavailable"         // 503
 )
 
 // Error is an error that may be shown to a caller. Message is a sentence that a user

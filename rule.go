@@ -94,6 +94,8 @@ type Rule struct {
 	Policy   RegionPolicy
 	Enabled  bool
 	Labels   Labels `json:",omitempty"`
+	// Version increases by one with every change of the rule. At least 1 in storage.
+	Version int64 `json:",omitempty"`
 
 	CreatedAt time.Time
 	UpdatedAt time.Time

@@ -42,7 +42,7 @@ func TestCatalogueOfAWorkerWhoseClockIsWrong(t *testing.T) {
 			if n := catalogue.Len(); n != 1 {
 				t.Fatalf("%d cached checks", n)
 			}
-			if _, err := store.DeleteCheck(t.Context(), org.ID, check.ID); err != nil {
+			if _, err := store.DeleteCheck(t.Context(), org.ID, check.ID, nil); err != nil {
 				t.Fatal(err)
 			}
 			for deadline := time.Now().Add(20 * time.Second); catalogue.Len() > 0; time.Sleep(20 * time.Millisecond) {

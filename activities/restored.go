@@ -84,8 +84,18 @@ func (t *turnRun) catchUp(ctx context.Context, e *entry) error {
 	}
 	t.behind, t.revote = t.firingChanged(), t.revote || older || forgotten
 	if forgotten {
-		t.Log.WarnContext(ctx, "the stored vote is older than what the loop has reported: the database was restored, and the vote is reported again",
-			"check", t.turn.CheckID, "region", t.turn.Region, "voted", voted, "loop", t.turn.State.Slot)
+		t.Log.WarnContext(
+			ctx,
+			"the stored vote is older than what the loop has reported: the database was restored, and the vote is reported again",
+			"check",
+			t.turn.CheckID,
+			"region",
+			t.turn.Region,
+			"voted",
+			voted,
+			"loop",
+			t.turn.State.Slot,
+		)
 		return t.raise(ctx, e, vigil.DatabaseOlder)
 	}
 	if !older {

@@ -62,6 +62,19 @@ func (t *turnRun) end(reason End, e *entry, schedule vigil.Schedule) *TurnResult
 	return out
 }
 
+// nameIn adds the name of the check to a result, when the loop may not know it.
+func (t *turnRun) nameIn(ctx context.Context, result *TurnResult) {
+	if result == nil || !t.turn.Recover && t.turn.By == t.shortName && result.Revision <= t.turn.Revision {
+		return
+	}
+	if result.Nameless = t.ShowNames == nil; result.Nameless || !t.ShowNames(ctx) {
+		return
+	}
+	if e, err := t.definition(ctx); err == nil && !e.deleted {
+		result.Name = e.Check.Name
+	}
+}
+
 // nextSpan returns how many slots the next turn may cover, and why: one after a change,
 // twice as many after a turn without one, up to what the budget demands. When the process
 // has made more turns than its budget, it is what the budget demands at once, also after a

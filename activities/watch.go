@@ -69,6 +69,12 @@ type TurnResult struct {
 	// Voted: no rule fires, and the stored vote of the region says so too. A new loop,
 	// such as one of many whose workflows Temporal has lost, need not report it again.
 	Voted bool `json:"voted,omitempty"`
+	// Name of the check, where workflows show it: after a turn that recovers, the first one
+	// of a worker, and one with a newer revision than the loop knew. Otherwise the loop
+	// knows the name.
+	Name string `json:"name,omitempty"`
+	// Nameless: workflows must not show the name of the check.
+	Nameless bool `json:"nameless,omitempty"`
 }
 
 // ErrSuperseded is the error of a turn that a newer turn of the same loop replaced.
@@ -115,8 +121,10 @@ type WatcherOptions struct {
 	// Restores is asked when a turn finds that Postgres or Temporal was restored from
 	// a backup. Without it the state of a loop is believed.
 	Restores restoreStore
-	Now      func() time.Time
-	Log      *slog.Logger
+	// ShowNames reports whether workflows show the names of checks. Nil: they must not.
+	ShowNames func(ctx context.Context) bool
+	Now       func() time.Time
+	Log       *slog.Logger
 }
 
 // Watcher implements the activities of the region workers of one process.
@@ -173,6 +181,7 @@ func (w *Watcher) Watch(ctx context.Context, turn *Turn) (*TurnResult, error) {
 		return nil, err
 	}
 	result, err := t.run(ctx)
+	t.nameIn(ctx, result)
 	countTurn(ctx, result, err)
 	return result, err
 }

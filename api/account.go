@@ -36,17 +36,18 @@ type accounts struct {
 
 // userView is a User (spec section 2).
 type userView struct {
-	ID            uuid.UUID `json:"id" format:"uuid"`
-	Email         string    `json:"email" format:"email" example:"ada@example.com"`
-	EmailVerified bool      `json:"email_verified" doc:"Whether a link sent to the address was used."`
-	Name          string    `json:"name" example:"Ada"`
-	CreatedAt     time.Time `json:"created_at"`
-	UpdatedAt     time.Time `json:"updated_at"`
+	ID            uuid.UUID  `json:"id" format:"uuid"`
+	Email         string     `json:"email" format:"email" example:"ada@example.com"`
+	EmailVerified bool       `json:"email_verified" doc:"Whether a link sent to the address was used."`
+	Name          string     `json:"name" example:"Ada"`
+	Role          vigil.Role `json:"role" enum:"owner,editor,responder,viewer" doc:"What the user may do in the organization."`
+	CreatedAt     time.Time  `json:"created_at"`
+	UpdatedAt     time.Time  `json:"updated_at"`
 }
 
 func showUser(u vigil.User) userView {
 	return userView{
-		ID: u.ID, Email: u.Email, EmailVerified: u.EmailVerified, Name: u.Name,
+		ID: u.ID, Email: u.Email, EmailVerified: u.EmailVerified, Name: u.Name, Role: u.Role,
 		CreatedAt: u.CreatedAt.UTC(), UpdatedAt: u.UpdatedAt.UTC(),
 	}
 }
@@ -78,6 +79,7 @@ type authView struct {
 type meView struct {
 	User         userView         `json:"user"`
 	Organization organizationView `json:"organization"`
+	Scopes       []vigil.Scope    `json:"scopes" enum:"read,respond,write,admin" doc:"What the credential may do: the scopes of the user's role, for an API key those of them that the key has."`
 	APIKey       *KeyView         `json:"api_key,omitempty" doc:"The API key of the request; absent for a session token."`
 }
 
@@ -254,7 +256,8 @@ func (a *accounts) me(ctx context.Context, _ *struct{}) (*rest.Answer[meView], e
 	if err != nil {
 		return nil, err
 	}
-	view := meView{User: showUser(user), Organization: showOrganization(org)}
+	now := rest.Caller{User: user, Org: org, Key: who.Key}
+	view := meView{User: showUser(user), Organization: showOrganization(org), Scopes: now.Scopes()}
 	if who.Key.ID != uuid.Nil {
 		view.APIKey = new(showKey(who.Key))
 	}

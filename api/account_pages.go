@@ -66,7 +66,7 @@ func (p *pages) verify(_ http.ResponseWriter, r *http.Request) (page, error) {
 	case end:
 		return page{Title: "Ended", Message: endedMessage}, nil
 	}
-	return page{Title: "Confirmed", Message: user.Email + " is the address of your account."}, nil
+	return page{Title: "Confirmed", Message: user.Email + " is the address of your account.", Next: "/app"}, nil
 }
 
 func (p *pages) describeChange(ctx context.Context, token string) (page, error) {

@@ -26,6 +26,8 @@ type auditView struct {
 	Action     string     `json:"action" doc:"What was done, as <resource>.<verb>." example:"check.update"`
 	ResourceID *uuid.UUID `json:"resource_id" format:"uuid" nullable:"true" doc:"What it was done to; null where there is no such thing."`
 	UserID     *uuid.UUID `json:"user_id" format:"uuid" nullable:"true" doc:"Whose credential it was; null when there was none."`
+	UserName   *string    `json:"user_name" doc:"That user's name then; null when it is not known."`
+	UserEmail  *string    `json:"user_email" doc:"That user's address then; null when it is not known."`
 	APIKeyID   *uuid.UUID `json:"api_key_id" format:"uuid" nullable:"true" doc:"The API key that was used; null for a session token."`
 	KeyPrefix  *string    `json:"key_prefix" doc:"How that key begins; null for a session token."`
 	Members    []string   `json:"members" doc:"Names of the members that were given; their values are not stored."`
@@ -37,6 +39,7 @@ type auditView struct {
 func showAudit(e audit.Entry) auditView {
 	view := auditView{
 		ID: e.ID, CreatedAt: e.At.UTC(), Action: e.Action, ResourceID: identity(e.ResourceID), UserID: identity(e.UserID),
+		UserName: vigil.NilIfZero(e.UserName), UserEmail: vigil.NilIfZero(e.UserEmail),
 		APIKeyID: identity(e.KeyID), Members: append([]string{}, e.Members...),
 		RequestID: e.RequestID, Address: e.Address, UserAgent: e.UserAgent,
 	}

@@ -65,8 +65,12 @@ func (a *authenticator) authenticate(ctx huma.Context, next func(huma.Context)) 
 }
 
 // identify reads the credentials of a request. A bearer credential decides by
-// its prefix whether it is a key or a token (spec section 5).
+// its prefix whether it is a key or a token (spec section 5). A request that this process
+// makes for a session needs none.
 func (a *authenticator) identify(ctx context.Context, authorization, apiKey string) (*rest.Caller, error) {
+	if userID, version, ok := rest.ActingUser(ctx); ok {
+		return a.bySession(ctx, userID, version)
+	}
 	scheme, credential, _ := strings.Cut(authorization, " ")
 	credential = strings.TrimSpace(credential)
 	switch {
@@ -128,6 +132,28 @@ func (a *authenticator) byToken(ctx context.Context, token string) (*rest.Caller
 	if err != nil {
 		return nil, errBadToken()
 	}
+	who, err := a.byUser(ctx, userID, session)
+	if err == nil && who == nil {
+		err = errBadToken()
+	}
+	return who, err
+}
+
+func (a *authenticator) bySession(ctx context.Context, userID uuid.UUID, version int64) (*rest.Caller, error) {
+	who, err := a.byUser(ctx, userID, version)
+	switch {
+	case err != nil:
+		return nil, err
+	case who == nil:
+		return nil, vigil.Errorf(vigil.CodeUnauthorized, "The session has ended: sign in again.")
+	}
+	who.Session = true
+	return who, nil
+}
+
+// byUser returns a user as a caller, or nil when the user is gone, or the session version
+// is an old one.
+func (a *authenticator) byUser(ctx context.Context, userID uuid.UUID, session int64) (*rest.Caller, error) {
 	who, err := a.sessions.get(ctx, userID.String(), func(ctx context.Context) (rest.Caller, error) {
 		user, err := a.store.User(ctx, userID)
 		if err != nil {
@@ -138,11 +164,11 @@ func (a *authenticator) byToken(ctx context.Context, token string) (*rest.Caller
 	})
 	switch {
 	case vigil.ErrorCode(err) == vigil.CodeNotFound:
-		return nil, errBadToken()
+		return nil, nil //nolint:nilnil // the callers have errors of their own
 	case err != nil:
 		return nil, err
 	case who.User.SessionVersion != session:
-		return nil, errBadToken()
+		return nil, nil //nolint:nilnil // as above
 	}
 	return &who, nil
 }

@@ -22,6 +22,7 @@ type ChannelMembers struct {
 	OrgID          any `json:"org_id,omitempty" readOnly:"true" doc:"Ignored."`
 	DisabledReason any `json:"disabled_reason,omitempty" readOnly:"true" doc:"Ignored."`
 	Recipients     any `json:"recipients,omitempty" readOnly:"true" doc:"Ignored."`
+	Revision       any `json:"revision,omitempty" readOnly:"true" doc:"Ignored."`
 	CreatedAt      any `json:"created_at,omitempty" readOnly:"true" doc:"Ignored."`
 	UpdatedAt      any `json:"updated_at,omitempty" readOnly:"true" doc:"Ignored."`
 }

@@ -25,7 +25,7 @@ type channelStore interface {
 	UpdateChannel(ctx context.Context, orgID, id uuid.UUID, change func(*vigil.Channel) error) (vigil.Channel, error)
 	// DeleteChannel refuses a channel that rules use with vigil.CodeConflict,
 	// unless force takes it out of them; then it returns their checks.
-	DeleteChannel(ctx context.Context, orgID, id uuid.UUID, force bool) (checks []uuid.UUID, err error)
+	DeleteChannel(ctx context.Context, orgID, id uuid.UUID, force bool, match vigil.Precondition) (checks []uuid.UUID, err error)
 }
 
 type channels struct {
@@ -62,9 +62,13 @@ type notificationChannelView struct {
 	Labels         map[string]string `json:"labels" doc:"Names and values that you give, to group and to filter."`
 	DisabledReason *string           `json:"disabled_reason" doc:"Why the platform disabled the channel by itself; null when it did not."`
 	Recipients     []recipientView   `json:"recipients,omitempty" doc:"Of an email channel: who gets its mail. Absent where mail is not sent to people."`
+	Revision       int64             `json:"revision,omitempty" doc:"Grows by one with every change of the channel, also when the platform disables it; the ETag for If-Match."`
 	CreatedAt      time.Time         `json:"created_at"`
 	UpdatedAt      time.Time         `json:"updated_at"`
 }
+
+// CurrentRevision is the channel's, for its ETag.
+func (v notificationChannelView) CurrentRevision() int64 { return v.Revision }
 
 // channelConfig is a config as it is shown.
 type channelConfig = json.RawMessage
@@ -74,6 +78,7 @@ func (c *channels) show(channel vigil.Channel) notificationChannelView {
 		ID: channel.ID, OrgID: channel.OrgID, Name: channel.Name, Type: channel.Type, Enabled: channel.Enabled,
 		Labels:    labelsView(channel.Labels),
 		Config:    c.types.Secrets(channel.Type).Mask(channel.Config),
+		Revision:  channel.Version,
 		CreatedAt: channel.CreatedAt.UTC(), UpdatedAt: channel.UpdatedAt.UTC(),
 	}
 	if channel.DisabledReason != "" {
@@ -90,24 +95,24 @@ func (c *channels) register(r *rest.Registrar) {
 	}, c.list)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodPost, Path: list, ID: "create-notification-channel", Tag: tagChannels, Scope: vigil.ScopeWrite,
-		Audit: "channel.create", Status: http.StatusCreated, Idempotent: true,
+		Audit: "channel.create", Status: http.StatusCreated, Idempotent: true, Revisioned: true,
 		Summary: "Create a notification channel",
 		Errors:  []int{http.StatusForbidden},
 	}, c.create)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: one, ID: "get-notification-channel", Tag: tagChannels, Resource: resourceChannel,
+		Method: http.MethodGet, Path: one, ID: "get-notification-channel", Tag: tagChannels, Resource: resourceChannel, Revisioned: true,
 		Summary: "Get a notification channel",
 	}, c.get)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodPut, Path: one, ID: "update-notification-channel", Tag: tagChannels, Scope: vigil.ScopeWrite,
-		Audit: "channel.update", Resource: resourceChannel,
+		Audit: "channel.update", Resource: resourceChannel, Revisioned: true,
 		Summary: "Update a notification channel",
 		Description: "Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. " +
 			"The type of a channel cannot change.",
 	}, c.update)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodDelete, Path: one, ID: "delete-notification-channel", Tag: tagChannels, Scope: vigil.ScopeWrite,
-		Audit: "channel.delete", Resource: resourceChannel, Status: http.StatusNoContent,
+		Audit: "channel.delete", Resource: resourceChannel, Revisioned: true, Status: http.StatusNoContent,
 		Summary: "Delete a notification channel",
 		Description: "A channel that alert rules use is not deleted, and the answer names the rules. With `force`, it is removed from them, " +
 			"and rules without any channel left are deleted.",
@@ -176,6 +181,9 @@ func (c *channels) update(ctx context.Context, in *updateChannelInput) (*rest.An
 		return nil, err
 	}
 	channel, err := c.store.UpdateChannel(ctx, rest.CallerOf(ctx).Org.ID, id, func(channel *vigil.Channel) error {
+		if err := rest.PreconditionOf(ctx).Check(resourceChannel, channel.Version); err != nil {
+			return err
+		}
 		return c.change(channel, &in.Body.ChannelMembers)
 	})
 	if err != nil {
@@ -195,7 +203,7 @@ func (c *channels) delete(ctx context.Context, in *deleteChannelInput) (*struct{
 	if err != nil {
 		return nil, err
 	}
-	checks, err := c.store.DeleteChannel(ctx, rest.CallerOf(ctx).Org.ID, id, in.Force)
+	checks, err := c.store.DeleteChannel(ctx, rest.CallerOf(ctx).Org.ID, id, in.Force, rest.PreconditionOf(ctx))
 	if err != nil {
 		return nil, err
 	}

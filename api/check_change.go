@@ -32,6 +32,7 @@ type CheckMembers struct {
 	HealthStatus any `json:"health_status,omitempty" readOnly:"true" doc:"Ignored."`
 	LastChecked  any `json:"last_checked,omitempty" readOnly:"true" doc:"Ignored."`
 	ExpiresAt    any `json:"expires_at,omitempty" readOnly:"true" doc:"Ignored."`
+	Revision     any `json:"revision,omitempty" readOnly:"true" doc:"Ignored."`
 	CreatedAt    any `json:"created_at,omitempty" readOnly:"true" doc:"Ignored."`
 	UpdatedAt    any `json:"updated_at,omitempty" readOnly:"true" doc:"Ignored."`
 }

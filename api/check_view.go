@@ -24,11 +24,15 @@ type checkView struct {
 	HealthStatus        vigil.Health      `json:"health_status" enum:"healthy,unhealthy,unknown" doc:"What the latest result says; unknown before the first one."`
 	LastChecked         *time.Time        `json:"last_checked" doc:"When the latest result was taken; null before the first one."`
 	ExpiresAt           *time.Time        `json:"expires_at" doc:"When the check is deleted because its account was not verified; null for a permanent check."`
+	Revision            int64             `json:"revision,omitempty" doc:"Grows by one with every change of the definition; the ETag for If-Match. Health and results do not change it."`
 	CreatedAt           time.Time         `json:"created_at"`
 	UpdatedAt           time.Time         `json:"updated_at"`
 
 	Summary *checkSummaryView `json:"summary,omitempty" doc:"How the check did lately; in a list with summary=true only."`
 }
+
+// CurrentRevision is the check's, for its ETag.
+func (v checkView) CurrentRevision() int64 { return v.Revision }
 
 // checkConfig is a config as it is shown.
 type checkConfig = json.RawMessage
@@ -39,6 +43,6 @@ func (c *checks) show(check vigil.Check) checkView {
 		IntervalSeconds: int64(check.Interval / time.Second), Regions: check.Regions, Enabled: check.Enabled,
 		SimultaneousRegions: check.Simultaneous, Labels: labelsView(check.Labels), HealthStatus: check.Health,
 		LastChecked: inUTC(check.LastChecked), ExpiresAt: inUTC(check.ExpiresAt),
-		CreatedAt: check.CreatedAt.UTC(), UpdatedAt: check.UpdatedAt.UTC(),
+		Revision: check.Version, CreatedAt: check.CreatedAt.UTC(), UpdatedAt: check.UpdatedAt.UTC(),
 	}
 }

@@ -27,8 +27,8 @@ type checkStore interface {
 	CheckCounts(ctx context.Context, orgID uuid.UUID, filter vigil.CheckFilter) (vigil.CheckCounts, error)
 	CreateCheck(ctx context.Context, check vigil.Check, plan vigil.Plan, allow vigil.Allowance) (vigil.Check, error)
 	UpdateCheck(ctx context.Context, orgID, id uuid.UUID, plan vigil.Plan, change func(*vigil.Check) error) (vigil.Check, error)
-	DeleteCheck(ctx context.Context, orgID, id uuid.UUID) (regions []string, err error)
-	User(ctx context.Context, id uuid.UUID) (vigil.User, error)
+	DeleteCheck(ctx context.Context, orgID, id uuid.UUID, match vigil.Precondition) (regions []string, err error)
+	Verified(ctx context.Context, orgID uuid.UUID) (bool, error)
 }
 
 type checks struct {
@@ -53,31 +53,33 @@ func (c *checks) register(r *rest.Registrar) {
 		Status:     http.StatusCreated,
 		Audit:      "check.create",
 		Idempotent: true,
+		Revisioned: true,
 		Summary:    "Create a check",
 		Description: "The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. " +
 			"While probing is late in one of the regions, the answer is 503 with Retry-After.",
 		Errors: []int{http.StatusForbidden, http.StatusServiceUnavailable},
 	}, c.create)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: "/v1/checks/{id}", ID: "get-check", Tag: tagChecks, Resource: resourceCheck,
+		Method: http.MethodGet, Path: "/v1/checks/{id}", ID: "get-check", Tag: tagChecks, Resource: resourceCheck, Revisioned: true,
 		Summary: "Get a check",
 	}, c.get)
 	rest.Register(r, rest.Operation{
-		Method:   http.MethodPut,
-		Path:     "/v1/checks/{id}",
-		ID:       "update-check",
-		Tag:      tagChecks,
-		Scope:    vigil.ScopeWrite,
-		Resource: resourceCheck,
-		Audit:    "check.update",
-		Summary:  "Update a check",
+		Method:     http.MethodPut,
+		Path:       "/v1/checks/{id}",
+		ID:         "update-check",
+		Tag:        tagChecks,
+		Scope:      vigil.ScopeWrite,
+		Resource:   resourceCheck,
+		Revisioned: true,
+		Audit:      "check.update",
+		Summary:    "Update a check",
 		Description: "Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. " +
 			"While probing is late in a region, a change that adds load there is answered with 503 and Retry-After.",
 		Errors: []int{http.StatusForbidden, http.StatusServiceUnavailable},
 	}, c.update)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodDelete, Path: "/v1/checks/{id}", ID: "delete-check", Tag: tagChecks, Scope: vigil.ScopeWrite,
-		Status: http.StatusNoContent, Resource: resourceCheck, Audit: "check.delete",
+		Status: http.StatusNoContent, Resource: resourceCheck, Revisioned: true, Audit: "check.delete",
 		Summary: "Delete a check and everything that belongs to it",
 	}, c.delete)
 }
@@ -135,14 +137,12 @@ func (c *checks) create(ctx context.Context, in *struct{ Body checkCreate }) (*r
 	return rest.NewAnswer(c.show(check)), nil
 }
 
-// verified reports whether the caller's address is verified. It reads an
-// unverified user again, since the cached one may be out of date.
+// verified reports whether an address of the caller's organization is verified.
 func (c *checks) verified(ctx context.Context, who *rest.Caller) (bool, error) {
 	if who.User.EmailVerified {
 		return true, nil
 	}
-	user, err := c.store.User(ctx, who.User.ID)
-	return user.EmailVerified, err
+	return c.store.Verified(ctx, who.Org.ID)
 }
 
 // allowance is how many checks the caller may create in an hour. Where no mail
@@ -176,6 +176,9 @@ func (c *checks) update(ctx context.Context, in *updateCheckInput) (*rest.Answer
 	overloaded := c.loads.overloaded(ctx)
 	check, err := c.store.UpdateCheck(ctx, who.Org.ID, id, plan, func(check *vigil.Check) error {
 		before = *check
+		if err := rest.PreconditionOf(ctx).Check(resourceCheck, check.Version); err != nil {
+			return err
+		}
 		if err := c.change(check, &in.Body.CheckMembers, plan); err != nil {
 			return err
 		}
@@ -196,7 +199,7 @@ func (c *checks) delete(ctx context.Context, in *rest.IDPath) (*struct{}, error)
 	if err != nil {
 		return nil, err
 	}
-	regions, err := c.store.DeleteCheck(ctx, rest.CallerOf(ctx).Org.ID, id)
+	regions, err := c.store.DeleteCheck(ctx, rest.CallerOf(ctx).Org.ID, id, rest.PreconditionOf(ctx))
 	if err != nil {
 		return nil, err
 	}

@@ -107,6 +107,8 @@ type Store interface {
 	recipientStore
 	tokenStore
 	auditStore
+	memberStore
+	sessionStore
 	keyStore
 	regionStore
 	checkStore

@@ -29,6 +29,7 @@ func (v *verifications) registerEmailChange(r *rest.Registrar) {
 		ID:      "change-email",
 		Tag:     tagAccount,
 		Scope:   vigil.ScopeAdmin,
+		Own:     true,
 		Audit:   "account.email_change",
 		Summary: "Change the email address",
 		Description: "The address changes when the link that is mailed to it is used. Once the present address is confirmed, " +

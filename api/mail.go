@@ -10,6 +10,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/google/uuid"
+
 	"vigil"
 	"vigil/api/rest"
 	"vigil/mail"
@@ -33,6 +35,7 @@ const (
 // tokenStore keeps the tokens of mailed links, and counts mails.
 type tokenStore interface {
 	UserByEmail(ctx context.Context, email string) (vigil.User, error)
+	User(ctx context.Context, id uuid.UUID) (vigil.User, error)
 	ReplaceToken(ctx context.Context, token vigil.AccountToken) error
 	// TakeMail counts a mail, or returns how long a quota is used up.
 	TakeMail(ctx context.Context, quotas ...vigil.MailQuota) (wait time.Duration, err error)
@@ -101,14 +104,23 @@ func (m *accountMail) notice(ctx context.Context, user vigil.User, message mail.
 
 // newToken makes the token of a link and its stored part.
 func (m *accountMail) newToken(purpose vigil.TokenPurpose, user vigil.User, email string) (string, vigil.AccountToken, error) {
+	token, hash, err := newSecret()
+	if err != nil {
+		return "", vigil.AccountToken{}, err
+	}
+	return token, vigil.AccountToken{
+		Purpose: purpose, Hash: hash, UserID: user.ID, Email: email, Approved: true, ExpiresAt: m.now().Add(vigil.TokenLifetime),
+	}, nil
+}
+
+// newSecret makes a token and its stored form.
+func newSecret() (token string, hash []byte, err error) {
 	var secret [32]byte
 	if _, err := rand.Read(secret[:]); err != nil {
-		return "", vigil.AccountToken{}, fmt.Errorf("make a token: %w", err)
+		return "", nil, fmt.Errorf("make a token: %w", err)
 	}
-	token := base64.RawURLEncoding.EncodeToString(secret[:])
-	return token, vigil.AccountToken{
-		Purpose: purpose, Hash: hashToken(token), UserID: user.ID, Email: email, Approved: true, ExpiresAt: m.now().Add(vigil.TokenLifetime),
-	}, nil
+	token = base64.RawURLEncoding.EncodeToString(secret[:])
+	return token, hashToken(token), nil
 }
 
 // hashToken returns the stored form of a token, which has 256 random bits.
@@ -192,6 +204,33 @@ func (m *accountMail) sendReplaced(ctx context.Context, previous string) {
 		Text: "The Vigil account that had this address has another one from now on: its owner asked for the change, " +
 			"and the link in a mail to the new address was used.\n\n" +
 			"If it was not you, contact the operator of " + m.publicURL + ".\n",
+	})
+}
+
+// mayInvite refuses an invitation by a user whose address is not confirmed, where mail
+// leaves the machine: a stranger could let others into an account that was made with an
+// address of somebody else, and use the platform to mail strangers.
+func (m *accountMail) mayInvite(ctx context.Context, user vigil.User) error {
+	if user.EmailVerified || m.mailer == nil || !m.mailer.Sends() {
+		return nil
+	}
+	user, err := m.store.User(ctx, user.ID)
+	if err != nil || user.EmailVerified {
+		return err
+	}
+	return vigil.Errorf(vigil.CodeForbidden,
+		"Confirm your email address before you invite others. POST /v1/auth/resend-verification mails the link again.")
+}
+
+// invitation mails the link of an invitation.
+func (m *accountMail) invitation(ctx context.Context, by *rest.Caller, invitation vigil.Invitation, token string) {
+	m.send(ctx, "send an invitation", mail.Message{
+		To: []string{invitation.Email}, Subject: "You are invited to an organization in Vigil",
+		Text: fmt.Sprintf("%s (%s) invites you to the organization %s in Vigil, with the role %s. To accept, open\n\n"+
+			"%s/app/invitation?token=%s\n\n"+
+			"and choose a password there. The link works once, for 7 days.\n\n"+
+			"If you do not know the sender, do nothing: without the link nothing happens.\n",
+			vigil.WithoutLinks(by.User.Name), by.User.Email, vigil.WithoutLinks(by.Org.Name), invitation.Role, m.publicURL, token),
 	})
 }
 

@@ -41,6 +41,7 @@ type page struct {
 	Message string
 	Key     string
 	Failed  bool
+	Next    string // where the reader goes on; empty: nowhere
 }
 
 // fact is a line of a page.
@@ -164,7 +165,11 @@ func (p *pages) recover(_ http.ResponseWriter, r *http.Request) (page, error) {
 		return page{}, err
 	}
 	p.auth.forgetUser(user.ID)
-	return page{Title: "Your new API key", Message: "Copy it now: it is shown this once and never again.", Key: plain}, nil
+	next := "/app/sign-in"
+	if hash == "" {
+		next = "" // there is no password to sign in with
+	}
+	return page{Title: "Your new API key", Message: "Copy it now: it is shown this once and never again.", Key: plain, Next: next}, nil
 }
 
 // fail shows an error.

@@ -30,6 +30,7 @@ type RuleMembers struct {
 
 	ID        any `json:"id,omitempty" readOnly:"true" doc:"Ignored."`
 	CheckID   any `json:"check_id,omitempty" readOnly:"true" doc:"Ignored."`
+	Revision  any `json:"revision,omitempty" readOnly:"true" doc:"Ignored."`
 	CreatedAt any `json:"created_at,omitempty" readOnly:"true" doc:"Ignored."`
 	UpdatedAt any `json:"updated_at,omitempty" readOnly:"true" doc:"Ignored."`
 }

@@ -16,7 +16,7 @@ func (a *rules) registerAll(r *rest.Registrar) {
 		Description: "Filters combine: a rule must match all of them.",
 	}, a.listAll)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: "/v1/alert-rules/{id}", ID: "get-alert-rule-by-id", Tag: tagRules, Resource: resourceRule,
+		Method: http.MethodGet, Path: "/v1/alert-rules/{id}", ID: "get-alert-rule-by-id", Tag: tagRules, Resource: resourceRule, Revisioned: true,
 		Summary: "Get an alert rule by its id alone",
 	}, a.getByID)
 }

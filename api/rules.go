@@ -24,7 +24,7 @@ type ruleStore interface {
 	RuleByID(ctx context.Context, orgID, id uuid.UUID) (vigil.Rule, error)
 	Rule(ctx context.Context, orgID, checkID, id uuid.UUID) (vigil.Rule, error)
 	UpdateRule(ctx context.Context, orgID, checkID, id uuid.UUID, change func(*vigil.Rule) error) (vigil.Rule, error)
-	DeleteRule(ctx context.Context, orgID, checkID, id uuid.UUID) error
+	DeleteRule(ctx context.Context, orgID, checkID, id uuid.UUID, match vigil.Precondition) error
 }
 
 type rules struct {
@@ -46,9 +46,13 @@ type alertRuleView struct {
 	RegionPolicy           vigil.RegionPolicy   `json:"region_policy" enum:"any,majority,all" default:"any" doc:"In how many of the regions that have a vote the rule must fire: one, more than half, or all."`
 	Enabled                bool                 `json:"enabled" default:"true"`
 	Labels                 map[string]string    `json:"labels" doc:"Names and values that you give, to group and to filter."`
+	Revision               int64                `json:"revision,omitempty" doc:"Grows by one with every change of the rule; the ETag for If-Match."`
 	CreatedAt              time.Time            `json:"created_at"`
 	UpdatedAt              time.Time            `json:"updated_at"`
 }
+
+// CurrentRevision is the rule's, for its ETag.
+func (v alertRuleView) CurrentRevision() int64 { return v.Revision }
 
 // conditionView documents a condition in keyed form. Its fields are those of
 // vigil.Condition.
@@ -66,7 +70,7 @@ func showRule(r vigil.Rule) alertRuleView {
 	view := alertRuleView{
 		ID: r.ID, CheckID: r.CheckID, Name: r.Name, Condition: conditionView(r.Condition),
 		NotificationChannelIDs: r.Channels, NotifyOn: r.NotifyOn, RegionPolicy: r.Policy, Enabled: r.Enabled, Labels: labelsView(r.Labels),
-		CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
+		Revision: r.Version, CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
 	}
 	if conditionType, threshold, ok := r.Condition.Reference(); ok {
 		view.ConditionType, view.Threshold = &conditionType, &threshold
@@ -103,14 +107,14 @@ func (a *rules) register(r *rest.Registrar) {
 	}, a.list)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodPost, Path: list, ID: "create-alert-rule", Tag: tagRules, Scope: vigil.ScopeWrite,
-		Audit: "rule.create", Resource: resourceCheck, Status: http.StatusCreated, Idempotent: true,
+		Audit: "rule.create", Resource: resourceCheck, Status: http.StatusCreated, Idempotent: true, Revisioned: true,
 		Summary: "Create an alert rule",
 		Description: "Set when it fires with `condition`, by its keys or as `type` and `threshold`, or with `condition_type` and `threshold`. " +
 			"The keys of a condition add up: the rule fires when any of them matches. A rule that could never fire is refused.",
 		Errors: []int{http.StatusForbidden},
 	}, a.create)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: one, ID: "get-alert-rule", Tag: tagRules, Resource: resourceRule,
+		Method: http.MethodGet, Path: one, ID: "get-alert-rule", Tag: tagRules, Resource: resourceRule, Revisioned: true,
 		Summary: "Get an alert rule",
 	}, a.get)
 	rest.Register(r, rest.Operation{
@@ -121,12 +125,13 @@ func (a *rules) register(r *rest.Registrar) {
 		Scope:       vigil.ScopeWrite,
 		Audit:       "rule.update",
 		Resource:    resourceRule,
+		Revisioned:  true,
 		Summary:     "Update an alert rule",
 		Description: "Members that are left out stay as they are; `condition` is replaced as a whole.",
 	}, a.update)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodDelete, Path: one, ID: "delete-alert-rule", Tag: tagRules, Scope: vigil.ScopeWrite,
-		Audit: "rule.delete", Resource: resourceRule, Status: http.StatusNoContent,
+		Audit: "rule.delete", Resource: resourceRule, Revisioned: true, Status: http.StatusNoContent,
 		Summary: "Delete an alert rule",
 	}, a.delete)
 	a.registerAll(r)
@@ -212,6 +217,9 @@ func (a *rules) update(ctx context.Context, in *updateRuleInput) (*rest.Answer[a
 	}
 	wanted := in.Body.condition()
 	rule, err := a.store.UpdateRule(ctx, rest.CallerOf(ctx).Org.ID, check, id, func(r *vigil.Rule) error {
+		if err := rest.PreconditionOf(ctx).Check(resourceRule, r.Version); err != nil {
+			return err
+		}
 		if wanted.Given() {
 			condition, err := wanted.Resolve(&r.Condition)
 			if err != nil {
@@ -234,7 +242,7 @@ func (a *rules) delete(ctx context.Context, in *RulePath) (*struct{}, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := a.store.DeleteRule(ctx, rest.CallerOf(ctx).Org.ID, check, id); err != nil {
+	if err := a.store.DeleteRule(ctx, rest.CallerOf(ctx).Org.ID, check, id, rest.PreconditionOf(ctx)); err != nil {
 		return nil, err
 	}
 	a.notifier.rulesChanged(ctx, rest.CallerOf(ctx).Org.ID, check)

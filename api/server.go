@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/google/uuid"
+
 	"vigil/api/rest"
 	"vigil/api/stream"
 )
@@ -23,6 +25,8 @@ type Server struct {
 	pages      *pages
 	codec      *codecEndpoint // nil: none
 	types      types
+	auth       *authenticator
+	outside    func(http.Handler) http.Handler // see Guard
 }
 
 // New assembles the API. Call Close when no request is in flight any more.
@@ -85,6 +89,8 @@ func assemble(deps Deps) *Server {
 			signups: signupLimits{perAddress: config.UnverifiedPerAddress, total: config.UnverifiedTotal, targets: deps.PrivateTargets},
 		},
 		verifications,
+		&sessions{store: store, auth: auth},
+		&members{store: store, auth: auth, passwords: passwords, mail: mail},
 		&auditLog{store: store},
 		&apiKeys{store: store, auth: auth, mail: mail, now: deps.Now},
 		newRegions(store, deps.Now),
@@ -111,20 +117,38 @@ func assemble(deps Deps) *Server {
 		store: store, verifications: verifications, recipients: store, auth: auth, passwords: passwords, addresses: addresses,
 	}
 	s.codec = newCodecEndpoint(deps, auth, addresses)
-	measured := rest.Measure(rest.Routed(mux), deps.Now, deps.Answered)
-	guarded := rest.GuardPrivate(measured, deps.PrivateTargets, config.TrustedProxies, ownOriginRule()...)
-	s.handler = rest.Observe(guarded, deps.Log, config.TrustedProxies, cmp.Or(config.WriteDeadline, writeDeadline))
+	s.auth = auth
+	s.outside = func(next http.Handler) http.Handler {
+		guarded := rest.GuardPrivate(next, deps.PrivateTargets, config.TrustedProxies, ownOriginRule()...)
+		return rest.Observe(guarded, deps.Log, config.TrustedProxies, cmp.Or(config.WriteDeadline, writeDeadline))
+	}
+	s.handler = s.outside(rest.Measure(rest.Routed(mux), deps.Now, deps.Answered))
 	return s
+}
+
+// Guard wraps pages that are served beside the API, below /app: they get the request ids,
+// the address of the client and the rules for private targets of the API. What they ask of
+// the API under the context of a request counts as made by the client of that request.
+func (s *Server) Guard(pages http.Handler) http.Handler { return s.outside(pages) }
+
+// Identify returns whose session token it is, and under which session version it was
+// made. A token that is not valid any more is a CodeUnauthorized error.
+func (s *Server) Identify(ctx context.Context, token string) (userID uuid.UUID, version int64, err error) {
+	who, err := s.auth.byToken(ctx, token)
+	if err != nil {
+		return uuid.Nil, 0, err
+	}
+	return who.User.ID, who.User.SessionVersion, nil
 }
 
 // writeDeadline is how long a client may take to read a part of an answer.
 const writeDeadline = 2 * time.Minute
 
 // ownOriginRule are the beginnings of the paths that pages of other origins may post to:
-// the codec endpoint checks origins itself, and the forms of mailed links, which some
+// the codec endpoint and the dashboard check origins themselves, and the forms of mailed links, which some
 // browsers send without their origin, need a token that no other page knows.
 func ownOriginRule() []string {
-	return []string{"/codec", "/verify", "/recover", "/email-change", "/confirm-recipient", "/unsubscribe"}
+	return []string{"/codec", "/app", "/verify", "/recover", "/email-change", "/confirm-recipient", "/unsubscribe"}
 }
 
 // ServeHTTP answers one request.

@@ -49,6 +49,18 @@ func setup(t *testing.T, options ...func(*api.Deps)) *testServer {
 // serve starts one more API process on the same database.
 func (b *testServer) serve(t *testing.T, options ...func(*api.Deps)) *client {
 	t.Helper()
+	server := b.server(t, options...)
+	listener := httptest.NewServer(server)
+	t.Cleanup(func() {
+		listener.Close()
+		server.Close()
+	})
+	return &client{url: listener.URL, http: &http.Client{Transport: conforming(t, listener.Client().Transport)}}
+}
+
+// server assembles an API process on the same database; the caller closes it.
+func (b *testServer) server(t *testing.T, options ...func(*api.Deps)) *api.Server {
+	t.Helper()
 	deps := api.Deps{
 		Store:  b.store,
 		Loops:  b.loops,
@@ -71,12 +83,7 @@ func (b *testServer) serve(t *testing.T, options ...func(*api.Deps)) *client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener := httptest.NewServer(server)
-	t.Cleanup(func() {
-		listener.Close()
-		server.Close()
-	})
-	return &client{url: listener.URL, http: &http.Client{Transport: conforming(t, listener.Client().Transport)}}
+	return server
 }
 
 // client speaks to the API, with a credential once it has one.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/google/uuid"
 
 	"vigil"
 )
@@ -51,11 +52,16 @@ func belongings(t *testing.T, b *testServer, a account) map[string]string {
 		t.Fatalf("deliveries %v, %v", deliveries, err)
 	}
 	key := a.want(t, http.StatusCreated, http.MethodPost, "/v1/api-keys", map[string]any{"name": "mine"}).data(t)
+	invitation := a.want(t, http.StatusCreated, http.MethodPost, "/v1/invitations",
+		map[string]any{"email": uuid.NewString() + "@example.com", "role": "viewer"}).data(t)
 	return map[string]string{
 		"/v1/checks":                e.check.String(),
 		"/v1/api-keys":              text(key, "id"),
 		"/v1/notification-channels": e.channel.String(),
 		"/v1/alert-rules":           e.rule.String(),
+		"/v1/members":               a.user.String(),
+		"/v1/invitations":           text(invitation, "id"),
+		"/v1/auth/sessions":         sessionOf(t, b, a),
 		"/v1/incidents":             incident.String(),
 		"/v1/deliveries":            deliveries[0].ID.String(),
 		"ruleID":                    e.rule.String(),
@@ -66,7 +72,8 @@ func belongings(t *testing.T, b *testServer, a account) map[string]string {
 func snapshot(t *testing.T, a account) string {
 	t.Helper()
 	var all strings.Builder
-	paths := []string{"/v1/checks", "/v1/api-keys", "/v1/auth/me", "/v1/notification-channels", "/v1/incidents", "/v1/deliveries"}
+	paths := []string{"/v1/checks", "/v1/api-keys", "/v1/auth/me", "/v1/notification-channels", "/v1/incidents", "/v1/deliveries", "/v1/members",
+		"/v1/invitations", "/v1/auth/sessions"}
 	for _, check := range a.want(t, http.StatusOK, http.MethodGet, "/v1/checks", nil).rows(t) {
 		paths = append(paths, "/v1/checks/"+text(check, "id")+"/alerts")
 	}
@@ -106,6 +113,8 @@ func TestTenancy(t *testing.T) {
 					"condition":                map[string]any{"health_status": "down"},
 					"notification_channel_ids": []string{owned["/v1/notification-channels"]},
 				}
+			case prefix == "/v1/members":
+				body = map[string]any{"role": "viewer"}
 			case method == http.MethodPost || method == http.MethodPut:
 				body = map[string]any{"name": "stolen"}
 			}
@@ -136,6 +145,7 @@ func TestMassAssignment(t *testing.T) {
 	foreign := map[string]any{
 		"id": "00000000-0000-4000-8000-000000000000", "org_id": other.org.String(), "created_at": "2001-01-01T00:00:00Z",
 		"updated_at": "2001-01-01T00:00:00Z", "health_status": "healthy", "last_checked": "2001-01-01T00:00:00Z", "expires_at": nil,
+		"revision": 99,
 	}
 	got := a.want(t, http.StatusOK, http.MethodPut, path, foreign).data(t)
 	if encoded(t, got) != encoded(t, check) {
@@ -144,7 +154,7 @@ func TestMassAssignment(t *testing.T) {
 	if rows := other.want(t, http.StatusOK, http.MethodGet, "/v1/checks", nil).rows(t); len(rows) != 0 {
 		t.Errorf("the other organization has %v", rows)
 	}
-	for _, member := range []string{"tier", "user_id", "revision", "anchor", "role"} {
+	for _, member := range []string{"tier", "user_id", "version", "anchor", "role"} {
 		a.want(t, http.StatusBadRequest, http.MethodPut, path, map[string]any{member: "x"})
 	}
 	for _, member := range []string{"tier", "id", "email_verified"} {

@@ -118,6 +118,7 @@ func (v *verifications) register(r *rest.Registrar) {
 	v.registerEmailChange(r)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodPost, Path: "/v1/auth/resend-verification", ID: "resend-verification", Tag: tagAccount, Scope: vigil.ScopeAdmin,
+		Own:     true,
 		Audit:   "account.resend_verification",
 		Summary: "Resend the verification link",
 	}, v.resend)
@@ -133,6 +134,7 @@ func (v *verifications) register(r *rest.Registrar) {
 		ID:      "change-password",
 		Tag:     tagAccount,
 		Scope:   vigil.ScopeAdmin,
+		Own:     true,
 		Audit:   "account.password_change",
 		Summary: "Change the password",
 		Description: "Ends every session and returns a new token. API keys are not affected. The owner is mailed. " +

@@ -23,10 +23,12 @@ type Entry struct {
 	// user is a session token; a zero UserID is an unknown user.
 	UserID, KeyID uuid.UUID
 	KeyPrefix     string
-	Members       []string // names of the members that a request gave
-	RequestID     string
-	Address       string // IP address of the caller
-	UserAgent     string
+	// UserName and UserEmail are those of the user at that time; empty: not known.
+	UserName, UserEmail string
+	Members             []string // names of the members that a request gave
+	RequestID           string
+	Address             string // IP address of the caller
+	UserAgent           string
 
 	claimed bool
 }

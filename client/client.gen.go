@@ -256,6 +256,33 @@ func (e BulkSelectorHealth) Valid() bool {
 	}
 }
 
+// Defines values for BulkSelectorState.
+const (
+	BulkSelectorStateDisabled BulkSelectorState = "disabled"
+	BulkSelectorStateFailing  BulkSelectorState = "failing"
+	BulkSelectorStatePassing  BulkSelectorState = "passing"
+	BulkSelectorStateUnknown  BulkSelectorState = "unknown"
+	BulkSelectorStateWarning  BulkSelectorState = "warning"
+)
+
+// Valid indicates whether the value is a known member of the BulkSelectorState enum.
+func (e BulkSelectorState) Valid() bool {
+	switch e {
+	case BulkSelectorStateDisabled:
+		return true
+	case BulkSelectorStateFailing:
+		return true
+	case BulkSelectorStatePassing:
+		return true
+	case BulkSelectorStateUnknown:
+		return true
+	case BulkSelectorStateWarning:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ChatChannelType.
 const (
 	ChatChannelTypeChat ChatChannelType = "chat"
@@ -535,6 +562,33 @@ const (
 func (e CheckSslType) Valid() bool {
 	switch e {
 	case CheckSslTypeSsl:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for CheckSummaryState.
+const (
+	CheckSummaryStateDisabled CheckSummaryState = "disabled"
+	CheckSummaryStateFailing  CheckSummaryState = "failing"
+	CheckSummaryStatePassing  CheckSummaryState = "passing"
+	CheckSummaryStateUnknown  CheckSummaryState = "unknown"
+	CheckSummaryStateWarning  CheckSummaryState = "warning"
+)
+
+// Valid indicates whether the value is a known member of the CheckSummaryState enum.
+func (e CheckSummaryState) Valid() bool {
+	switch e {
+	case CheckSummaryStateDisabled:
+		return true
+	case CheckSummaryStateFailing:
+		return true
+	case CheckSummaryStatePassing:
+		return true
+	case CheckSummaryStateUnknown:
+		return true
+	case CheckSummaryStateWarning:
 		return true
 	default:
 		return false
@@ -909,17 +963,18 @@ func (e EmailChannelType) Valid() bool {
 
 // Defines values for ErrorCode.
 const (
-	ErrorCodeConflict         ErrorCode = "conflict"
-	ErrorCodeForbidden        ErrorCode = "forbidden"
-	ErrorCodeInternal         ErrorCode = "internal"
-	ErrorCodeInvalidRequest   ErrorCode = "invalid_request"
-	ErrorCodeMethodNotAllowed ErrorCode = "method_not_allowed"
-	ErrorCodeNotFound         ErrorCode = "not_found"
-	ErrorCodePayloadTooLarge  ErrorCode = "payload_too_large"
-	ErrorCodePlanLimit        ErrorCode = "plan_limit"
-	ErrorCodeRateLimited      ErrorCode = "rate_limited"
-	ErrorCodeUnauthorized     ErrorCode = "unauthorized"
-	ErrorCodeUnavailable      ErrorCode = "unavailable"
+	ErrorCodeConflict           ErrorCode = "conflict"
+	ErrorCodeForbidden          ErrorCode = "forbidden"
+	ErrorCodeInternal           ErrorCode = "internal"
+	ErrorCodeInvalidRequest     ErrorCode = "invalid_request"
+	ErrorCodeMethodNotAllowed   ErrorCode = "method_not_allowed"
+	ErrorCodeNotFound           ErrorCode = "not_found"
+	ErrorCodePayloadTooLarge    ErrorCode = "payload_too_large"
+	ErrorCodePlanLimit          ErrorCode = "plan_limit"
+	ErrorCodePreconditionFailed ErrorCode = "precondition_failed"
+	ErrorCodeRateLimited        ErrorCode = "rate_limited"
+	ErrorCodeUnauthorized       ErrorCode = "unauthorized"
+	ErrorCodeUnavailable        ErrorCode = "unavailable"
 )
 
 // Valid indicates whether the value is a known member of the ErrorCode enum.
@@ -940,6 +995,8 @@ func (e ErrorCode) Valid() bool {
 	case ErrorCodePayloadTooLarge:
 		return true
 	case ErrorCodePlanLimit:
+		return true
+	case ErrorCodePreconditionFailed:
 		return true
 	case ErrorCodeRateLimited:
 		return true
@@ -1108,6 +1165,78 @@ func (e IncidentStatus) Valid() bool {
 	}
 }
 
+// Defines values for InvitationRole.
+const (
+	InvitationRoleEditor    InvitationRole = "editor"
+	InvitationRoleOwner     InvitationRole = "owner"
+	InvitationRoleResponder InvitationRole = "responder"
+	InvitationRoleViewer    InvitationRole = "viewer"
+)
+
+// Valid indicates whether the value is a known member of the InvitationRole enum.
+func (e InvitationRole) Valid() bool {
+	switch e {
+	case InvitationRoleEditor:
+		return true
+	case InvitationRoleOwner:
+		return true
+	case InvitationRoleResponder:
+		return true
+	case InvitationRoleViewer:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for InvitationRequestRole.
+const (
+	InvitationRequestRoleEditor    InvitationRequestRole = "editor"
+	InvitationRequestRoleOwner     InvitationRequestRole = "owner"
+	InvitationRequestRoleResponder InvitationRequestRole = "responder"
+	InvitationRequestRoleViewer    InvitationRequestRole = "viewer"
+)
+
+// Valid indicates whether the value is a known member of the InvitationRequestRole enum.
+func (e InvitationRequestRole) Valid() bool {
+	switch e {
+	case InvitationRequestRoleEditor:
+		return true
+	case InvitationRequestRoleOwner:
+		return true
+	case InvitationRequestRoleResponder:
+		return true
+	case InvitationRequestRoleViewer:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for InvitedRole.
+const (
+	InvitedRoleEditor    InvitedRole = "editor"
+	InvitedRoleOwner     InvitedRole = "owner"
+	InvitedRoleResponder InvitedRole = "responder"
+	InvitedRoleViewer    InvitedRole = "viewer"
+)
+
+// Valid indicates whether the value is a known member of the InvitedRole enum.
+func (e InvitedRole) Valid() bool {
+	switch e {
+	case InvitedRoleEditor:
+		return true
+	case InvitedRoleOwner:
+		return true
+	case InvitedRoleResponder:
+		return true
+	case InvitedRoleViewer:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for KeyScopes.
 const (
 	KeyScopesAdmin   KeyScopes = "admin"
@@ -1249,6 +1378,30 @@ func (e LoopTurnReason) Valid() bool {
 	}
 }
 
+// Defines values for MeScopes.
+const (
+	MeScopesAdmin   MeScopes = "admin"
+	MeScopesRead    MeScopes = "read"
+	MeScopesRespond MeScopes = "respond"
+	MeScopesWrite   MeScopes = "write"
+)
+
+// Valid indicates whether the value is a known member of the MeScopes enum.
+func (e MeScopes) Valid() bool {
+	switch e {
+	case MeScopesAdmin:
+		return true
+	case MeScopesRead:
+		return true
+	case MeScopesRespond:
+		return true
+	case MeScopesWrite:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for NewKeyScopes.
 const (
 	NewKeyScopesAdmin   NewKeyScopes = "admin"
@@ -1348,6 +1501,45 @@ func (e NotificationChannelUpdateType) Valid() bool {
 	case NotificationChannelUpdateTypePush:
 		return true
 	case NotificationChannelUpdateTypeWebhook:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for OpenIncidentSeverity.
+const (
+	OpenIncidentSeverityCritical OpenIncidentSeverity = "critical"
+	OpenIncidentSeverityInfo     OpenIncidentSeverity = "info"
+	OpenIncidentSeverityWarning  OpenIncidentSeverity = "warning"
+)
+
+// Valid indicates whether the value is a known member of the OpenIncidentSeverity enum.
+func (e OpenIncidentSeverity) Valid() bool {
+	switch e {
+	case OpenIncidentSeverityCritical:
+		return true
+	case OpenIncidentSeverityInfo:
+		return true
+	case OpenIncidentSeverityWarning:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for OpenIncidentStatus.
+const (
+	OpenIncidentStatusAcknowledged OpenIncidentStatus = "acknowledged"
+	OpenIncidentStatusActive       OpenIncidentStatus = "active"
+)
+
+// Valid indicates whether the value is a known member of the OpenIncidentStatus enum.
+func (e OpenIncidentStatus) Valid() bool {
+	switch e {
+	case OpenIncidentStatusAcknowledged:
+		return true
+	case OpenIncidentStatusActive:
 		return true
 	default:
 		return false
@@ -1459,6 +1651,51 @@ func (e RegionTiers) Valid() bool {
 	}
 }
 
+// Defines values for RegionSummaryHealthStatus.
+const (
+	RegionSummaryHealthStatusHealthy   RegionSummaryHealthStatus = "healthy"
+	RegionSummaryHealthStatusUnhealthy RegionSummaryHealthStatus = "unhealthy"
+	RegionSummaryHealthStatusUnknown   RegionSummaryHealthStatus = "unknown"
+)
+
+// Valid indicates whether the value is a known member of the RegionSummaryHealthStatus enum.
+func (e RegionSummaryHealthStatus) Valid() bool {
+	switch e {
+	case RegionSummaryHealthStatusHealthy:
+		return true
+	case RegionSummaryHealthStatusUnhealthy:
+		return true
+	case RegionSummaryHealthStatusUnknown:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for RoleRequestRole.
+const (
+	RoleRequestRoleEditor    RoleRequestRole = "editor"
+	RoleRequestRoleOwner     RoleRequestRole = "owner"
+	RoleRequestRoleResponder RoleRequestRole = "responder"
+	RoleRequestRoleViewer    RoleRequestRole = "viewer"
+)
+
+// Valid indicates whether the value is a known member of the RoleRequestRole enum.
+func (e RoleRequestRole) Valid() bool {
+	switch e {
+	case RoleRequestRoleEditor:
+		return true
+	case RoleRequestRoleOwner:
+		return true
+	case RoleRequestRoleResponder:
+		return true
+	case RoleRequestRoleViewer:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for SMTPServerSecurity.
 const (
 	SMTPServerSecurityNone     SMTPServerSecurity = "none"
@@ -1501,6 +1738,33 @@ func (e SSLMetadataProblem) Valid() bool {
 	case SelfSigned:
 		return true
 	case UnknownAuthority:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for SeriesPeriod.
+const (
+	SeriesPeriodN1h  SeriesPeriod = "1h"
+	SeriesPeriodN24h SeriesPeriod = "24h"
+	SeriesPeriodN30d SeriesPeriod = "30d"
+	SeriesPeriodN7d  SeriesPeriod = "7d"
+	SeriesPeriodN90d SeriesPeriod = "90d"
+)
+
+// Valid indicates whether the value is a known member of the SeriesPeriod enum.
+func (e SeriesPeriod) Valid() bool {
+	switch e {
+	case SeriesPeriodN1h:
+		return true
+	case SeriesPeriodN24h:
+		return true
+	case SeriesPeriodN30d:
+		return true
+	case SeriesPeriodN7d:
+		return true
+	case SeriesPeriodN90d:
 		return true
 	default:
 		return false
@@ -1624,6 +1888,30 @@ func (e UsageTier) Valid() bool {
 	}
 }
 
+// Defines values for UserRole.
+const (
+	UserRoleEditor    UserRole = "editor"
+	UserRoleOwner     UserRole = "owner"
+	UserRoleResponder UserRole = "responder"
+	UserRoleViewer    UserRole = "viewer"
+)
+
+// Valid indicates whether the value is a known member of the UserRole enum.
+func (e UserRole) Valid() bool {
+	switch e {
+	case UserRoleEditor:
+		return true
+	case UserRoleOwner:
+		return true
+	case UserRoleResponder:
+		return true
+	case UserRoleViewer:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for VerificationStatus.
 const (
 	VerificationStatusUnverified VerificationStatus = "unverified"
@@ -1714,30 +2002,90 @@ func (e ListChecksParamsHealth) Valid() bool {
 	}
 }
 
+// Defines values for ListChecksParamsState.
+const (
+	ListChecksParamsStateDisabled ListChecksParamsState = "disabled"
+	ListChecksParamsStateFailing  ListChecksParamsState = "failing"
+	ListChecksParamsStatePassing  ListChecksParamsState = "passing"
+	ListChecksParamsStateUnknown  ListChecksParamsState = "unknown"
+	ListChecksParamsStateWarning  ListChecksParamsState = "warning"
+)
+
+// Valid indicates whether the value is a known member of the ListChecksParamsState enum.
+func (e ListChecksParamsState) Valid() bool {
+	switch e {
+	case ListChecksParamsStateDisabled:
+		return true
+	case ListChecksParamsStateFailing:
+		return true
+	case ListChecksParamsStatePassing:
+		return true
+	case ListChecksParamsStateUnknown:
+		return true
+	case ListChecksParamsStateWarning:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ListChecksParamsSort.
 const (
-	CreatedAt      ListChecksParamsSort = "created_at"
-	MinusCreatedAt ListChecksParamsSort = "-created_at"
-	MinusName      ListChecksParamsSort = "-name"
-	MinusUpdatedAt ListChecksParamsSort = "-updated_at"
-	Name           ListChecksParamsSort = "name"
-	UpdatedAt      ListChecksParamsSort = "updated_at"
+	ListChecksParamsSortCreatedAt      ListChecksParamsSort = "created_at"
+	ListChecksParamsSortMinusCreatedAt ListChecksParamsSort = "-created_at"
+	ListChecksParamsSortMinusName      ListChecksParamsSort = "-name"
+	ListChecksParamsSortMinusUpdatedAt ListChecksParamsSort = "-updated_at"
+	ListChecksParamsSortName           ListChecksParamsSort = "name"
+	ListChecksParamsSortState          ListChecksParamsSort = "state"
+	ListChecksParamsSortType           ListChecksParamsSort = "type"
+	ListChecksParamsSortUpdatedAt      ListChecksParamsSort = "updated_at"
 )
 
 // Valid indicates whether the value is a known member of the ListChecksParamsSort enum.
 func (e ListChecksParamsSort) Valid() bool {
 	switch e {
-	case CreatedAt:
+	case ListChecksParamsSortCreatedAt:
 		return true
-	case MinusCreatedAt:
+	case ListChecksParamsSortMinusCreatedAt:
 		return true
-	case MinusName:
+	case ListChecksParamsSortMinusName:
 		return true
-	case MinusUpdatedAt:
+	case ListChecksParamsSortMinusUpdatedAt:
 		return true
-	case Name:
+	case ListChecksParamsSortName:
 		return true
-	case UpdatedAt:
+	case ListChecksParamsSortState:
+		return true
+	case ListChecksParamsSortType:
+		return true
+	case ListChecksParamsSortUpdatedAt:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for GetSeriesParamsPeriod.
+const (
+	GetSeriesParamsPeriodN1h  GetSeriesParamsPeriod = "1h"
+	GetSeriesParamsPeriodN24h GetSeriesParamsPeriod = "24h"
+	GetSeriesParamsPeriodN30d GetSeriesParamsPeriod = "30d"
+	GetSeriesParamsPeriodN7d  GetSeriesParamsPeriod = "7d"
+	GetSeriesParamsPeriodN90d GetSeriesParamsPeriod = "90d"
+)
+
+// Valid indicates whether the value is a known member of the GetSeriesParamsPeriod enum.
+func (e GetSeriesParamsPeriod) Valid() bool {
+	switch e {
+	case GetSeriesParamsPeriodN1h:
+		return true
+	case GetSeriesParamsPeriodN24h:
+		return true
+	case GetSeriesParamsPeriodN30d:
+		return true
+	case GetSeriesParamsPeriodN7d:
+		return true
+	case GetSeriesParamsPeriodN90d:
 		return true
 	default:
 		return false
@@ -1819,6 +2167,18 @@ func (e ListIncidentsParamsStatus) Valid() bool {
 	}
 }
 
+// AcceptRequest defines model for AcceptRequest.
+type AcceptRequest struct {
+	// Name Examples: Grace
+	Name string `json:"name"`
+
+	// Password Examples: correct horse battery staple
+	Password *string `json:"password,omitempty"`
+
+	// Token The token of the mailed link.
+	Token string `json:"token"`
+}
+
 // AlertRule defines model for AlertRule.
 type AlertRule struct {
 	CheckId openapi_types.UUID `json:"check_id"`
@@ -1848,6 +2208,9 @@ type AlertRule struct {
 
 	// RegionPolicy In how many of the regions that have a vote the rule must fire: one, more than half, or all.
 	RegionPolicy AlertRuleRegionPolicy `json:"region_policy"`
+
+	// Revision Grows by one with every change of the rule; the ETag for If-Match.
+	Revision *int64 `json:"revision,omitempty"`
 
 	// Threshold The number of condition_type; null without one.
 	//
@@ -1899,6 +2262,9 @@ type AlertRuleCreate struct {
 
 	// RegionPolicy In how many of the regions that have a vote the rule must fire: one, more than half, or all.
 	RegionPolicy *AlertRuleCreateRegionPolicy `json:"region_policy,omitempty"`
+
+	// Revision Ignored.
+	Revision *int64 `json:"revision,omitempty"`
 
 	// Threshold The number of condition_type; null without one.
 	//
@@ -1965,6 +2331,9 @@ type AlertRuleUpdate struct {
 
 	// RegionPolicy In how many of the regions that have a vote the rule must fire: one, more than half, or all.
 	RegionPolicy *AlertRuleUpdateRegionPolicy `json:"region_policy,omitempty"`
+
+	// Revision Ignored.
+	Revision *int64 `json:"revision,omitempty"`
 
 	// Threshold The number of condition_type; null without one.
 	//
@@ -2080,8 +2449,14 @@ type Audit struct {
 	ResourceId *openapi_types.UUID `json:"resource_id"`
 	UserAgent  string              `json:"user_agent"`
 
+	// UserEmail That user's address then; null when it is not known.
+	UserEmail *string `json:"user_email"`
+
 	// UserId Whose credential it was; null when there was none.
 	UserId *openapi_types.UUID `json:"user_id"`
+
+	// UserName That user's name then; null when it is not known.
+	UserName *string `json:"user_name"`
 }
 
 // AuditList defines model for AuditList.
@@ -2173,12 +2548,16 @@ type BulkSelector struct {
 	Query *string `json:"query,omitempty"`
 
 	// Region A region that the check runs in, by its key or an alias.
-	Region *string `json:"region,omitempty"`
-	Type   *string `json:"type,omitempty"`
+	Region *string            `json:"region,omitempty"`
+	State  *BulkSelectorState `json:"state,omitempty"`
+	Type   *string            `json:"type,omitempty"`
 }
 
 // BulkSelectorHealth defines model for BulkSelector.Health.
 type BulkSelectorHealth string
+
+// BulkSelectorState defines model for BulkSelector.State.
+type BulkSelectorState string
 
 // ChatChannel What makes a channel of type chat.
 type ChatChannel struct {
@@ -2238,6 +2617,9 @@ type Check struct {
 
 	// Regions Keys of the regions that the check runs in.
 	Regions []string `json:"regions"`
+
+	// Revision Grows by one with every change of the definition; the ETag for If-Match. Health and results do not change it.
+	Revision *int64 `json:"revision,omitempty"`
 
 	// SimultaneousRegions Whether all regions probe at the same instants; otherwise they are spread evenly over the interval.
 	SimultaneousRegions bool `json:"simultaneous_regions"`
@@ -2324,6 +2706,9 @@ type CheckCreate struct {
 
 	// Regions Keys or aliases of the regions that the check runs in.
 	Regions *[]string `json:"regions,omitempty"`
+
+	// Revision Ignored.
+	Revision *int64 `json:"revision,omitempty"`
 
 	// SimultaneousRegions Whether all regions probe at the same instants; otherwise they are spread evenly over the interval.
 	SimultaneousRegions *bool `json:"simultaneous_regions,omitempty"`
@@ -2429,13 +2814,28 @@ type CheckSslType string
 
 // CheckSummary defines model for CheckSummary.
 type CheckSummary struct {
+	// Incident The open incident; null without one.
+	Incident *OpenIncident `json:"incident"`
+
 	// P95Ms 95th percentile of the response times of the successful results in the slots; null without any. For intervals of an hour or more its error is up to 2 %.
 	P95Ms *float64 `json:"p95_ms"`
-	Slots Slots    `json:"slots"`
+
+	// Regions What the newest result of each region says.
+	Regions []RegionSummary `json:"regions"`
+	Slots   Slots           `json:"slots"`
+
+	// SlowerThanMs The lowest response time beyond which an enabled rule fires; null without such a rule.
+	SlowerThanMs *int64 `json:"slower_than_ms"`
+
+	// State What the check needs: failing when the newest result of some region failed, warning when none did and an incident is open.
+	State CheckSummaryState `json:"state"`
 
 	// Uptime24h Share of the results that succeeded since the beginning of the hour 24 hours ago, in percent; null without a result.
 	Uptime24h *float64 `json:"uptime_24h"`
 }
+
+// CheckSummaryState What the check needs: failing when the newest result of some region failed, warning when none did and an incident is open.
+type CheckSummaryState string
 
 // CheckTcp What makes a check of type tcp.
 type CheckTcp struct {
@@ -2492,6 +2892,9 @@ type CheckUpdate struct {
 
 	// Regions Keys or aliases of the regions that the check runs in.
 	Regions *[]string `json:"regions,omitempty"`
+
+	// Revision Ignored.
+	Revision *int64 `json:"revision,omitempty"`
 
 	// SimultaneousRegions Whether all regions probe at the same instants; otherwise they are spread evenly over the interval.
 	SimultaneousRegions *bool `json:"simultaneous_regions,omitempty"`
@@ -2568,14 +2971,23 @@ type ConditionPairType string
 type Counts struct {
 	Disabled int64 `json:"disabled"`
 
+	// Failing In the state failing: the newest result of some region failed.
+	Failing int64 `json:"failing"`
+
 	// Healthy Enabled, and the latest result succeeded.
 	Healthy int64 `json:"healthy"`
+
+	// Passing In the state passing.
+	Passing int64 `json:"passing"`
 
 	// Unhealthy Enabled, and the latest result failed.
 	Unhealthy int64 `json:"unhealthy"`
 
 	// Unknown Enabled, and without a result.
 	Unknown int64 `json:"unknown"`
+
+	// Warning In the state warning: every newest result passed, and an incident is open.
+	Warning int64 `json:"warning"`
 }
 
 // DNSConfig defines model for DNSConfig.
@@ -3033,6 +3445,69 @@ type InspectedAnswer struct {
 	Data Inspected `json:"data"`
 }
 
+// Invitation defines model for Invitation.
+type Invitation struct {
+	CreatedAt time.Time `json:"created_at"`
+
+	// Email Examples: grace@example.com
+	Email openapi_types.Email `json:"email"`
+
+	// ExpiresAt When its link stops to work: 7 days after it was made.
+	ExpiresAt time.Time          `json:"expires_at"`
+	Id        openapi_types.UUID `json:"id"`
+
+	// InvitedBy The member who made it.
+	InvitedBy openapi_types.UUID `json:"invited_by"`
+	Role      InvitationRole     `json:"role"`
+}
+
+// InvitationRole defines model for Invitation.Role.
+type InvitationRole string
+
+// InvitationAnswer defines model for InvitationAnswer.
+type InvitationAnswer struct {
+	Data Invitation `json:"data"`
+}
+
+// InvitationList defines model for InvitationList.
+type InvitationList struct {
+	Data []Invitation `json:"data"`
+	Meta Meta         `json:"meta"`
+}
+
+// InvitationRequest defines model for InvitationRequest.
+type InvitationRequest struct {
+	// Email Examples: grace@example.com
+	Email openapi_types.Email `json:"email"`
+
+	// Role What the member may do: owner (everything), editor (read, respond, write), responder (read, respond) or viewer (read).
+	Role InvitationRequestRole `json:"role"`
+}
+
+// InvitationRequestRole What the member may do: owner (everything), editor (read, respond, write), responder (read, respond) or viewer (read).
+type InvitationRequestRole string
+
+// Invited defines model for Invited.
+type Invited struct {
+	// Email The address that the invitation was mailed to, which the account gets.
+	Email     openapi_types.Email `json:"email"`
+	ExpiresAt time.Time           `json:"expires_at"`
+
+	// Organization Name of the organization.
+	//
+	// Examples: Analytical Engines
+	Organization string      `json:"organization"`
+	Role         InvitedRole `json:"role"`
+}
+
+// InvitedRole defines model for Invited.Role.
+type InvitedRole string
+
+// InvitedAnswer defines model for InvitedAnswer.
+type InvitedAnswer struct {
+	Data Invited `json:"data"`
+}
+
 // Key defines model for Key.
 type Key struct {
 	CreatedAt time.Time `json:"created_at"`
@@ -3246,8 +3721,14 @@ type Me struct {
 	// ApiKey The API key of the request; absent for a session token.
 	ApiKey       *Key         `json:"api_key,omitempty"`
 	Organization Organization `json:"organization"`
-	User         User         `json:"user"`
+
+	// Scopes What the credential may do: the scopes of the user's role, for an API key those of them that the key has.
+	Scopes []MeScopes `json:"scopes"`
+	User   User       `json:"user"`
 }
+
+// MeScopes defines model for Me.Scopes.
+type MeScopes string
 
 // MeAnswer defines model for MeAnswer.
 type MeAnswer struct {
@@ -3351,6 +3832,9 @@ type NotificationChannel struct {
 	// Recipients Of an email channel: who gets its mail. Absent where mail is not sent to people.
 	Recipients *[]Recipient `json:"recipients,omitempty"`
 
+	// Revision Grows by one with every change of the channel, also when the platform disables it; the ETag for If-Match.
+	Revision *int64 `json:"revision,omitempty"`
+
 	// Type How messages are sent.
 	//
 	// Examples: webhook
@@ -3397,6 +3881,9 @@ type NotificationChannelCreate struct {
 
 	// Recipients Ignored.
 	Recipients *[]Recipient `json:"recipients,omitempty"`
+
+	// Revision Ignored.
+	Revision *int64 `json:"revision,omitempty"`
 
 	// Type How messages are sent.
 	//
@@ -3448,6 +3935,9 @@ type NotificationChannelUpdate struct {
 	// Recipients Ignored.
 	Recipients *[]Recipient `json:"recipients,omitempty"`
 
+	// Revision Ignored.
+	Revision *int64 `json:"revision,omitempty"`
+
 	// Type How messages are sent.
 	//
 	// Examples: webhook
@@ -3466,6 +3956,29 @@ type NotificationChannelUpdate_Config struct {
 //
 // Examples: webhook
 type NotificationChannelUpdateType string
+
+// OpenIncident defines model for OpenIncident.
+type OpenIncident struct {
+	AcknowledgedBy *string            `json:"acknowledged_by"`
+	AlertRuleId    openapi_types.UUID `json:"alert_rule_id"`
+
+	// Days Days that the certificate had left when the incident opened; null for other rules.
+	Days *int64             `json:"days"`
+	Id   openapi_types.UUID `json:"id"`
+
+	// Matched The keys of the rule's condition that matched.
+	Matched   []string             `json:"matched"`
+	Severity  OpenIncidentSeverity `json:"severity"`
+	StartedAt time.Time            `json:"started_at"`
+	Status    OpenIncidentStatus   `json:"status"`
+	Title     string               `json:"title"`
+}
+
+// OpenIncidentSeverity defines model for OpenIncident.Severity.
+type OpenIncidentSeverity string
+
+// OpenIncidentStatus defines model for OpenIncident.Status.
+type OpenIncidentStatus string
 
 // Organization defines model for Organization.
 type Organization struct {
@@ -3774,6 +4287,37 @@ type RegionList struct {
 	Meta Meta     `json:"meta"`
 }
 
+// RegionSeries defines model for RegionSeries.
+type RegionSeries struct {
+	// Failures How many of them failed.
+	Failures []int64 `json:"failures"`
+
+	// Region Examples: na-east-ewr
+	Region string `json:"region"`
+
+	// ResponseTimeMs Mean response time of those that succeeded; null when none did.
+	ResponseTimeMs []*float64 `json:"response_time_ms"`
+
+	// Results How many results each step has, oldest first; 0 for a gap.
+	Results []int64 `json:"results"`
+}
+
+// RegionSummary defines model for RegionSummary.
+type RegionSummary struct {
+	// ErrorMessage Why it failed; null for one that did not.
+	ErrorMessage *string                   `json:"error_message"`
+	HealthStatus RegionSummaryHealthStatus `json:"health_status"`
+
+	// Region Examples: na-east-ewr
+	Region string `json:"region"`
+
+	// StatusCode Of a result that failed; null without an HTTP answer.
+	StatusCode *int64 `json:"status_code"`
+}
+
+// RegionSummaryHealthStatus defines model for RegionSummary.HealthStatus.
+type RegionSummaryHealthStatus string
+
 // ResolveRequest defines model for ResolveRequest.
 type ResolveRequest struct {
 	// Note What was found, for later readers of the incident.
@@ -3820,6 +4364,15 @@ type ResultList struct {
 	Data []Result `json:"data"`
 	Meta Meta     `json:"meta"`
 }
+
+// RoleRequest defines model for RoleRequest.
+type RoleRequest struct {
+	// Role What the member may do: owner (everything), editor (read, respond, write), responder (read, respond) or viewer (read).
+	Role RoleRequestRole `json:"role"`
+}
+
+// RoleRequestRole What the member may do: owner (everything), editor (read, respond, write), responder (read, respond) or viewer (read).
+type RoleRequestRole string
 
 // RunMetadata The metadata of a run that did not reach the target.
 type RunMetadata struct {
@@ -3915,6 +4468,53 @@ type SSLMetadata struct {
 
 // SSLMetadataProblem What is wrong with the chain
 type SSLMetadataProblem string
+
+// Series defines model for Series.
+type Series struct {
+	Period  SeriesPeriod   `json:"period"`
+	Regions []RegionSeries `json:"regions"`
+
+	// Start Beginning of the oldest step.
+	Start time.Time `json:"start"`
+
+	// StepSeconds Seconds from a step to the next one.
+	StepSeconds int64 `json:"step_seconds"`
+}
+
+// SeriesPeriod defines model for Series.Period.
+type SeriesPeriod string
+
+// SeriesAnswer defines model for SeriesAnswer.
+type SeriesAnswer struct {
+	Data Series `json:"data"`
+}
+
+// Session defines model for Session.
+type Session struct {
+	// Address IP address that the user signed in from.
+	//
+	// Examples: 192.0.2.1
+	Address string `json:"address"`
+
+	// CreatedAt When the user signed in.
+	CreatedAt time.Time `json:"created_at"`
+
+	// ExpiresAt When it ends unless it is used before: after 7 days without use, or 30 days in all.
+	ExpiresAt time.Time          `json:"expires_at"`
+	Id        openapi_types.UUID `json:"id"`
+
+	// LastUsedAt When the session was last used, to about a minute.
+	LastUsedAt time.Time `json:"last_used_at"`
+
+	// UserAgent The browser that the user signed in with.
+	UserAgent string `json:"user_agent"`
+}
+
+// SessionList defines model for SessionList.
+type SessionList struct {
+	Data []Session `json:"data"`
+	Meta Meta      `json:"meta"`
+}
 
 // SignupRequest defines model for SignupRequest.
 type SignupRequest struct {
@@ -4279,7 +4879,7 @@ type Usage struct {
 	Checks            int64      `json:"checks"`
 	ExecutionsPerHour Executions `json:"executions_per_hour"`
 
-	// Limits What the tier limits by number: checks, channels, rules_per_check (used: by the check with the most) and api_keys.
+	// Limits What the tier limits by number: checks, channels, rules_per_check (used: by the check with the most), api_keys and members (open invitations included).
 	Limits    map[string]Limit `json:"limits"`
 	RateLimit Rate             `json:"rate_limit"`
 	Tier      UsageTier        `json:"tier"`
@@ -4305,8 +4905,25 @@ type User struct {
 	Id            openapi_types.UUID `json:"id"`
 
 	// Name Examples: Ada
-	Name      string    `json:"name"`
+	Name string `json:"name"`
+
+	// Role What the user may do in the organization.
+	Role      UserRole  `json:"role"`
 	UpdatedAt time.Time `json:"updated_at"`
+}
+
+// UserRole What the user may do in the organization.
+type UserRole string
+
+// UserAnswer defines model for UserAnswer.
+type UserAnswer struct {
+	Data User `json:"data"`
+}
+
+// UserList defines model for UserList.
+type UserList struct {
+	Data []User `json:"data"`
+	Meta Meta   `json:"meta"`
 }
 
 // Verification defines model for Verification.
@@ -4423,6 +5040,9 @@ type InternalServerError = Error
 // NotFound defines model for NotFound.
 type NotFound = Error
 
+// PreconditionFailed defines model for PreconditionFailed.
+type PreconditionFailed = Error
+
 // RequestEntityTooLarge defines model for RequestEntityTooLarge.
 type RequestEntityTooLarge = Error
 
@@ -4462,6 +5082,12 @@ type ListAllAlertRulesParams struct {
 	Label *[]string `form:"label,omitempty" json:"label,omitempty"`
 }
 
+// GetAlertRuleByIdParams defines parameters for GetAlertRuleById.
+type GetAlertRuleByIdParams struct {
+	// IfNoneMatch The ETag of an earlier answer. While the definition has that revision, the answer is 304 without a body. Health and results change no revision.
+	IfNoneMatch *string `json:"If-None-Match,omitempty"`
+}
+
 // ListApiKeysParams defines parameters for ListApiKeys.
 type ListApiKeysParams struct {
 	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
@@ -4489,6 +5115,15 @@ type ListAuditLogParams struct {
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
+// ListSessionsParams defines parameters for ListSessions.
+type ListSessionsParams struct {
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
+	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Offset How many to skip, counted from the newest.
+	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
+}
+
 // ListChecksParams defines parameters for ListChecks.
 type ListChecksParams struct {
 	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
@@ -4509,16 +5144,22 @@ type ListChecksParams struct {
 	// Health Checks with one health_status.
 	Health *ListChecksParamsHealth `form:"health,omitempty" json:"health,omitempty"`
 
+	// State Checks in one state. failing: the newest result of some region failed. warning: every newest result passed, and an incident is open. passing: every newest result passed. unknown: no region has a result. disabled: the check does not run.
+	State *ListChecksParamsState `form:"state,omitempty" json:"state,omitempty"`
+
 	// Enabled Only enabled checks, or only disabled ones.
 	Enabled *bool `form:"enabled,omitempty" json:"enabled,omitempty"`
 
 	// Region Checks that run in one region, by its key or an alias.
 	Region *string `form:"region,omitempty" json:"region,omitempty"`
 
+	// Id Only these checks. Give it several times for several checks.
+	Id *[]string `form:"id,omitempty" json:"id,omitempty"`
+
 	// Label Checks with a label: key=value, or key for any value. Given several times, all must match.
 	Label *[]string `form:"label,omitempty" json:"label,omitempty"`
 
-	// Sort What to sort by; a minus reverses the order. Names are compared without their case.
+	// Sort What to sort by; a minus reverses the order. Names are compared without their case. state puts what needs attention first: failing checks, then those with a warning, the other enabled ones and the disabled ones, each by name. type sorts by type, and by name within one.
 	Sort *ListChecksParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
 
 	// Summary Add to each check how it did lately: its newest 60 slots, uptime and response time.
@@ -4531,6 +5172,9 @@ type ListChecksParams struct {
 // ListChecksParamsHealth defines parameters for ListChecks.
 type ListChecksParamsHealth string
 
+// ListChecksParamsState defines parameters for ListChecks.
+type ListChecksParamsState string
+
 // ListChecksParamsSort defines parameters for ListChecks.
 type ListChecksParamsSort string
 
@@ -4538,6 +5182,24 @@ type ListChecksParamsSort string
 type CreateCheckParams struct {
 	// IdempotencyKey A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again for 24 hours, with `Idempotent-Replayed: true`, and nothing is done twice.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
+// DeleteCheckParams defines parameters for DeleteCheck.
+type DeleteCheckParams struct {
+	// IfMatch The ETag that the change is based on. When the resource has another revision meanwhile, nothing changes and the answer is 412. Without the header, the change is made in any case.
+	IfMatch *string `json:"If-Match,omitempty"`
+}
+
+// GetCheckParams defines parameters for GetCheck.
+type GetCheckParams struct {
+	// IfNoneMatch The ETag of an earlier answer. While the definition has that revision, the answer is 304 without a body. Health and results change no revision.
+	IfNoneMatch *string `json:"If-None-Match,omitempty"`
+}
+
+// UpdateCheckParams defines parameters for UpdateCheck.
+type UpdateCheckParams struct {
+	// IfMatch The ETag that the change is based on. When the resource has another revision meanwhile, nothing changes and the answer is 412. Without the header, the change is made in any case.
+	IfMatch *string `json:"If-Match,omitempty"`
 }
 
 // ListAlertRulesParams defines parameters for ListAlertRules.
@@ -4558,6 +5220,24 @@ type CreateAlertRuleParams struct {
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
+// DeleteAlertRuleParams defines parameters for DeleteAlertRule.
+type DeleteAlertRuleParams struct {
+	// IfMatch The ETag that the change is based on. When the resource has another revision meanwhile, nothing changes and the answer is 412. Without the header, the change is made in any case.
+	IfMatch *string `json:"If-Match,omitempty"`
+}
+
+// GetAlertRuleParams defines parameters for GetAlertRule.
+type GetAlertRuleParams struct {
+	// IfNoneMatch The ETag of an earlier answer. While the definition has that revision, the answer is 304 without a body. Health and results change no revision.
+	IfNoneMatch *string `json:"If-None-Match,omitempty"`
+}
+
+// UpdateAlertRuleParams defines parameters for UpdateAlertRule.
+type UpdateAlertRuleParams struct {
+	// IfMatch The ETag that the change is based on. When the resource has another revision meanwhile, nothing changes and the answer is 412. Without the header, the change is made in any case.
+	IfMatch *string `json:"If-Match,omitempty"`
+}
+
 // ListCheckRegionsParams defines parameters for ListCheckRegions.
 type ListCheckRegionsParams struct {
 	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
@@ -4565,6 +5245,9 @@ type ListCheckRegionsParams struct {
 
 	// Offset How many to skip, counted from the newest.
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
+
+	// Stored Read what is stored and do not ask the running workflows, which may take 2 seconds.
+	Stored *bool `form:"stored,omitempty" json:"stored,omitempty"`
 }
 
 // ListResultsParams defines parameters for ListResults.
@@ -4590,6 +5273,15 @@ type ListResultsParams struct {
 	// Offset How many to pass over, counted from the newest.
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
 }
+
+// GetSeriesParams defines parameters for GetSeries.
+type GetSeriesParams struct {
+	// Period How far to look back.
+	Period *GetSeriesParamsPeriod `form:"period,omitempty" json:"period,omitempty"`
+}
+
+// GetSeriesParamsPeriod defines parameters for GetSeries.
+type GetSeriesParamsPeriod string
 
 // TestCheckParams defines parameters for TestCheck.
 type TestCheckParams struct {
@@ -4702,6 +5394,30 @@ type ListIncidentTimelineParams struct {
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
 }
 
+// ListInvitationsParams defines parameters for ListInvitations.
+type ListInvitationsParams struct {
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
+	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Offset How many to skip, counted from the newest.
+	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
+}
+
+// CreateInvitationParams defines parameters for CreateInvitation.
+type CreateInvitationParams struct {
+	// IdempotencyKey A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again for 24 hours, with `Idempotent-Replayed: true`, and nothing is done twice.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
+// ListMembersParams defines parameters for ListMembers.
+type ListMembersParams struct {
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
+	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Offset How many to skip, counted from the newest.
+	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
+}
+
 // ListNotificationChannelsParams defines parameters for ListNotificationChannels.
 type ListNotificationChannelsParams struct {
 	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
@@ -4736,6 +5452,21 @@ type CreateNotificationChannelParams struct {
 type DeleteNotificationChannelParams struct {
 	// Force Remove the channel from the alert rules that use it.
 	Force *bool `form:"force,omitempty" json:"force,omitempty"`
+
+	// IfMatch The ETag that the change is based on. When the resource has another revision meanwhile, nothing changes and the answer is 412. Without the header, the change is made in any case.
+	IfMatch *string `json:"If-Match,omitempty"`
+}
+
+// GetNotificationChannelParams defines parameters for GetNotificationChannel.
+type GetNotificationChannelParams struct {
+	// IfNoneMatch The ETag of an earlier answer. While the definition has that revision, the answer is 304 without a body. Health and results change no revision.
+	IfNoneMatch *string `json:"If-None-Match,omitempty"`
+}
+
+// UpdateNotificationChannelParams defines parameters for UpdateNotificationChannel.
+type UpdateNotificationChannelParams struct {
+	// IfMatch The ETag that the change is based on. When the resource has another revision meanwhile, nothing changes and the answer is 412. Without the header, the change is made in any case.
+	IfMatch *string `json:"If-Match,omitempty"`
 }
 
 // TestNotificationChannelParams defines parameters for TestNotificationChannel.
@@ -4824,6 +5555,18 @@ type UpdateAlertRuleJSONRequestBody = AlertRuleUpdate
 
 // ResolveIncidentJSONRequestBody defines body for ResolveIncident for application/json ContentType.
 type ResolveIncidentJSONRequestBody = ResolveRequest
+
+// CreateInvitationJSONRequestBody defines body for CreateInvitation for application/json ContentType.
+type CreateInvitationJSONRequestBody = InvitationRequest
+
+// AcceptInvitationJSONRequestBody defines body for AcceptInvitation for application/json ContentType.
+type AcceptInvitationJSONRequestBody = AcceptRequest
+
+// InspectInvitationJSONRequestBody defines body for InspectInvitation for application/json ContentType.
+type InspectInvitationJSONRequestBody = TokenRequest
+
+// UpdateMemberJSONRequestBody defines body for UpdateMember for application/json ContentType.
+type UpdateMemberJSONRequestBody = RoleRequest
 
 // CreateNotificationChannelJSONRequestBody defines body for CreateNotificationChannel for application/json ContentType.
 type CreateNotificationChannelJSONRequestBody = NotificationChannelCreate
@@ -4971,6 +5714,13 @@ func (t AlertRuleCreate) MarshalJSON() ([]byte, error) {
 		}
 	}
 
+	if t.Revision != nil {
+		object["revision"], err = json.Marshal(t.Revision)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'revision': %w", err)
+		}
+	}
+
 	if t.Threshold != nil {
 		object["threshold"], err = json.Marshal(t.Threshold)
 		if err != nil {
@@ -5073,6 +5823,13 @@ func (t *AlertRuleCreate) UnmarshalJSON(b []byte) error {
 		err = json.Unmarshal(raw, &t.RegionPolicy)
 		if err != nil {
 			return fmt.Errorf("error reading 'region_policy': %w", err)
+		}
+	}
+
+	if raw, found := object["revision"]; found {
+		err = json.Unmarshal(raw, &t.Revision)
+		if err != nil {
+			return fmt.Errorf("error reading 'revision': %w", err)
 		}
 	}
 
@@ -5695,6 +6452,13 @@ func (t Check) MarshalJSON() ([]byte, error) {
 		}
 	}
 
+	if t.Revision != nil {
+		object["revision"], err = json.Marshal(t.Revision)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'revision': %w", err)
+		}
+	}
+
 	object["simultaneous_regions"], err = json.Marshal(t.SimultaneousRegions)
 	if err != nil {
 		return nil, fmt.Errorf("error marshaling 'simultaneous_regions': %w", err)
@@ -5813,6 +6577,13 @@ func (t *Check) UnmarshalJSON(b []byte) error {
 		err = json.Unmarshal(raw, &t.Regions)
 		if err != nil {
 			return fmt.Errorf("error reading 'regions': %w", err)
+		}
+	}
+
+	if raw, found := object["revision"]; found {
+		err = json.Unmarshal(raw, &t.Revision)
+		if err != nil {
+			return fmt.Errorf("error reading 'revision': %w", err)
 		}
 	}
 
@@ -6339,6 +7110,13 @@ func (t CheckCreate) MarshalJSON() ([]byte, error) {
 		}
 	}
 
+	if t.Revision != nil {
+		object["revision"], err = json.Marshal(t.Revision)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'revision': %w", err)
+		}
+	}
+
 	if t.SimultaneousRegions != nil {
 		object["simultaneous_regions"], err = json.Marshal(t.SimultaneousRegions)
 		if err != nil {
@@ -6460,6 +7238,13 @@ func (t *CheckCreate) UnmarshalJSON(b []byte) error {
 		err = json.Unmarshal(raw, &t.Regions)
 		if err != nil {
 			return fmt.Errorf("error reading 'regions': %w", err)
+		}
+	}
+
+	if raw, found := object["revision"]; found {
+		err = json.Unmarshal(raw, &t.Revision)
+		if err != nil {
+			return fmt.Errorf("error reading 'revision': %w", err)
 		}
 	}
 
@@ -6985,6 +7770,13 @@ func (t NotificationChannel) MarshalJSON() ([]byte, error) {
 		}
 	}
 
+	if t.Revision != nil {
+		object["revision"], err = json.Marshal(t.Revision)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'revision': %w", err)
+		}
+	}
+
 	object["type"], err = json.Marshal(t.Type)
 	if err != nil {
 		return nil, fmt.Errorf("error marshaling 'type': %w", err)
@@ -7070,6 +7862,13 @@ func (t *NotificationChannel) UnmarshalJSON(b []byte) error {
 		err = json.Unmarshal(raw, &t.Recipients)
 		if err != nil {
 			return fmt.Errorf("error reading 'recipients': %w", err)
+		}
+	}
+
+	if raw, found := object["revision"]; found {
+		err = json.Unmarshal(raw, &t.Revision)
+		if err != nil {
+			return fmt.Errorf("error reading 'revision': %w", err)
 		}
 	}
 
@@ -7373,6 +8172,13 @@ func (t NotificationChannelCreate) MarshalJSON() ([]byte, error) {
 		}
 	}
 
+	if t.Revision != nil {
+		object["revision"], err = json.Marshal(t.Revision)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'revision': %w", err)
+		}
+	}
+
 	object["type"], err = json.Marshal(t.Type)
 	if err != nil {
 		return nil, fmt.Errorf("error marshaling 'type': %w", err)
@@ -7459,6 +8265,13 @@ func (t *NotificationChannelCreate) UnmarshalJSON(b []byte) error {
 		err = json.Unmarshal(raw, &t.Recipients)
 		if err != nil {
 			return fmt.Errorf("error reading 'recipients': %w", err)
+		}
+	}
+
+	if raw, found := object["revision"]; found {
+		err = json.Unmarshal(raw, &t.Revision)
+		if err != nil {
+			return fmt.Errorf("error reading 'revision': %w", err)
 		}
 	}
 
@@ -7964,7 +8777,7 @@ type ClientInterface interface {
 	// GetAlertRuleById Get an alert rule by its id alone
 	//
 	// Corresponds with GET /v1/alert-rules/{id} (the `GetAlertRuleById` operationId).
-	GetAlertRuleById(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+	GetAlertRuleById(ctx context.Context, id openapi_types.UUID, params *GetAlertRuleByIdParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListApiKeys List the organization's API keys, newest first
 	//
@@ -8131,6 +8944,23 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/auth/resend-verification (the `ResendVerification` operationId).
 	ResendVerification(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// EndSessions Sign out everywhere
+	//
+	// Ends every session of the dashboard and every session token of yours. API keys are not affected.
+	//
+	// Corresponds with DELETE /v1/auth/sessions (the `EndSessions` operationId).
+	EndSessions(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListSessions List your sessions of the dashboard, the one used last first
+	//
+	// Corresponds with GET /v1/auth/sessions (the `ListSessions` operationId).
+	ListSessions(ctx context.Context, params *ListSessionsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// EndSession End one of your sessions of the dashboard
+	//
+	// Corresponds with DELETE /v1/auth/sessions/{id} (the `EndSession` operationId).
+	EndSession(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// SignupWithBody Create an account with a password
 	//
 	// Takes any type of body and a specified content type.
@@ -8241,12 +9071,12 @@ type ClientInterface interface {
 	// DeleteCheck Delete a check and everything that belongs to it
 	//
 	// Corresponds with DELETE /v1/checks/{id} (the `DeleteCheck` operationId).
-	DeleteCheck(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+	DeleteCheck(ctx context.Context, id openapi_types.UUID, params *DeleteCheckParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetCheck Get a check
 	//
 	// Corresponds with GET /v1/checks/{id} (the `GetCheck` operationId).
-	GetCheck(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+	GetCheck(ctx context.Context, id openapi_types.UUID, params *GetCheckParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// UpdateCheckWithBody Update a check
 	//
@@ -8255,7 +9085,7 @@ type ClientInterface interface {
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with PUT /v1/checks/{id} (the `UpdateCheck` operationId).
-	UpdateCheckWithBody(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	UpdateCheckWithBody(ctx context.Context, id openapi_types.UUID, params *UpdateCheckParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// UpdateCheck Update a check
 	//
@@ -8264,7 +9094,7 @@ type ClientInterface interface {
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with PUT /v1/checks/{id} (the `UpdateCheck` operationId).
-	UpdateCheck(ctx context.Context, id openapi_types.UUID, body UpdateCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	UpdateCheck(ctx context.Context, id openapi_types.UUID, params *UpdateCheckParams, body UpdateCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListAlertRules List the alert rules of a check, newest first
 	//
@@ -8292,12 +9122,12 @@ type ClientInterface interface {
 	// DeleteAlertRule Delete an alert rule
 	//
 	// Corresponds with DELETE /v1/checks/{id}/alerts/{ruleID} (the `DeleteAlertRule` operationId).
-	DeleteAlertRule(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+	DeleteAlertRule(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *DeleteAlertRuleParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetAlertRule Get an alert rule
 	//
 	// Corresponds with GET /v1/checks/{id}/alerts/{ruleID} (the `GetAlertRule` operationId).
-	GetAlertRule(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+	GetAlertRule(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *GetAlertRuleParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// UpdateAlertRuleWithBody Update an alert rule
 	//
@@ -8306,7 +9136,7 @@ type ClientInterface interface {
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with PUT /v1/checks/{id}/alerts/{ruleID} (the `UpdateAlertRule` operationId).
-	UpdateAlertRuleWithBody(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	UpdateAlertRuleWithBody(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *UpdateAlertRuleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// UpdateAlertRule Update an alert rule
 	//
@@ -8315,7 +9145,7 @@ type ClientInterface interface {
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with PUT /v1/checks/{id}/alerts/{ruleID} (the `UpdateAlertRule` operationId).
-	UpdateAlertRule(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, body UpdateAlertRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	UpdateAlertRule(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *UpdateAlertRuleParams, body UpdateAlertRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListCheckRegions List the state of a check in each of its regions
 	//
@@ -8326,6 +9156,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/checks/{id}/results (the `ListResults` operationId).
 	ListResults(ctx context.Context, id openapi_types.UUID, params *ListResultsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetSeries Get the response times of a check over a period, for a chart
+	//
+	// Steps are 1 minute of 1h, 5 minutes of 24h, 1 hour of 7d, 4 hours of 30d and 12 hours of 90d. The newest one is not over yet.
+	//
+	// Corresponds with GET /v1/checks/{id}/series (the `GetSeries` operationId).
+	GetSeries(ctx context.Context, id openapi_types.UUID, params *GetSeriesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// TestCheck Run a check now
 	//
@@ -8417,6 +9254,100 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/incidents/{id}/timeline (the `ListIncidentTimeline` operationId).
 	ListIncidentTimeline(ctx context.Context, id openapi_types.UUID, params *ListIncidentTimelineParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListInvitations List the open invitations, newest first
+	//
+	// Corresponds with GET /v1/invitations (the `ListInvitations` operationId).
+	ListInvitations(ctx context.Context, params *ListInvitationsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateInvitationWithBody Invite a person to the organization
+	//
+	// Mails a link that works once, for 7 days. A second invitation to an address replaces the first. An address that has an account is a conflict. Where mail leaves the machine, your own address must be confirmed first.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/invitations (the `CreateInvitation` operationId).
+	CreateInvitationWithBody(ctx context.Context, params *CreateInvitationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateInvitation Invite a person to the organization
+	//
+	// Mails a link that works once, for 7 days. A second invitation to an address replaces the first. An address that has an account is a conflict. Where mail leaves the machine, your own address must be confirmed first.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/invitations (the `CreateInvitation` operationId).
+	CreateInvitation(ctx context.Context, params *CreateInvitationParams, body CreateInvitationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AcceptInvitationWithBody Accept an invitation with the token of its link
+	//
+	// Makes an account with the address that was invited, which counts as confirmed, and returns a session token. The token of the link works once.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/invitations/accept (the `AcceptInvitation` operationId).
+	AcceptInvitationWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AcceptInvitation Accept an invitation with the token of its link
+	//
+	// Makes an account with the address that was invited, which counts as confirmed, and returns a session token. The token of the link works once.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/invitations/accept (the `AcceptInvitation` operationId).
+	AcceptInvitation(ctx context.Context, body AcceptInvitationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// InspectInvitationWithBody Describe an invitation by the token of its link
+	//
+	// The token stays valid.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/invitations/inspect (the `InspectInvitation` operationId).
+	InspectInvitationWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// InspectInvitation Describe an invitation by the token of its link
+	//
+	// The token stays valid.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/invitations/inspect (the `InspectInvitation` operationId).
+	InspectInvitation(ctx context.Context, body InspectInvitationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteInvitation Revoke an invitation
+	//
+	// Corresponds with DELETE /v1/invitations/{id} (the `DeleteInvitation` operationId).
+	DeleteInvitation(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListMembers List the members of the organization, oldest first
+	//
+	// Corresponds with GET /v1/members (the `ListMembers` operationId).
+	ListMembers(ctx context.Context, params *ListMembersParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteMember Remove a member
+	//
+	// Ends the member's sessions and API keys, and the invitations that the member made. What the member created stays. The last owner cannot be removed.
+	//
+	// Corresponds with DELETE /v1/members/{id} (the `DeleteMember` operationId).
+	DeleteMember(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateMemberWithBody Change the role of a member
+	//
+	// Sessions and API keys of the member lose what the role does not allow, everywhere within 5 seconds. The last owner stays one.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /v1/members/{id} (the `UpdateMember` operationId).
+	UpdateMemberWithBody(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateMember Change the role of a member
+	//
+	// Sessions and API keys of the member lose what the role does not allow, everywhere within 5 seconds. The last owner stays one.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /v1/members/{id} (the `UpdateMember` operationId).
+	UpdateMember(ctx context.Context, id openapi_types.UUID, body UpdateMemberJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListNotificationChannels List the notification channels, newest first
 	//
 	// Corresponds with GET /v1/notification-channels (the `ListNotificationChannels` operationId).
@@ -8446,7 +9377,7 @@ type ClientInterface interface {
 	// GetNotificationChannel Get a notification channel
 	//
 	// Corresponds with GET /v1/notification-channels/{id} (the `GetNotificationChannel` operationId).
-	GetNotificationChannel(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+	GetNotificationChannel(ctx context.Context, id openapi_types.UUID, params *GetNotificationChannelParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// UpdateNotificationChannelWithBody Update a notification channel
 	//
@@ -8455,7 +9386,7 @@ type ClientInterface interface {
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with PUT /v1/notification-channels/{id} (the `UpdateNotificationChannel` operationId).
-	UpdateNotificationChannelWithBody(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	UpdateNotificationChannelWithBody(ctx context.Context, id openapi_types.UUID, params *UpdateNotificationChannelParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// UpdateNotificationChannel Update a notification channel
 	//
@@ -8464,7 +9395,7 @@ type ClientInterface interface {
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with PUT /v1/notification-channels/{id} (the `UpdateNotificationChannel` operationId).
-	UpdateNotificationChannel(ctx context.Context, id openapi_types.UUID, body UpdateNotificationChannelJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	UpdateNotificationChannel(ctx context.Context, id openapi_types.UUID, params *UpdateNotificationChannelParams, body UpdateNotificationChannelJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// TestNotificationChannel Send a test message
 	//
@@ -8565,8 +9496,8 @@ func (c *Client) ListAllAlertRules(ctx context.Context, params *ListAllAlertRule
 // GetAlertRuleById Get an alert rule by its id alone
 //
 // Corresponds with GET /v1/alert-rules/{id} (the `GetAlertRuleById` operationId).
-func (c *Client) GetAlertRuleById(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetAlertRuleByIdRequest(c.Server, id)
+func (c *Client) GetAlertRuleById(ctx context.Context, id openapi_types.UUID, params *GetAlertRuleByIdParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetAlertRuleByIdRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -8952,6 +9883,53 @@ func (c *Client) ResendVerification(ctx context.Context, reqEditors ...RequestEd
 	return c.Client.Do(req)
 }
 
+// EndSessions Sign out everywhere
+//
+// Ends every session of the dashboard and every session token of yours. API keys are not affected.
+//
+// Corresponds with DELETE /v1/auth/sessions (the `EndSessions` operationId).
+func (c *Client) EndSessions(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewEndSessionsRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListSessions List your sessions of the dashboard, the one used last first
+//
+// Corresponds with GET /v1/auth/sessions (the `ListSessions` operationId).
+func (c *Client) ListSessions(ctx context.Context, params *ListSessionsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListSessionsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// EndSession End one of your sessions of the dashboard
+//
+// Corresponds with DELETE /v1/auth/sessions/{id} (the `EndSession` operationId).
+func (c *Client) EndSession(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewEndSessionRequest(c.Server, id)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // SignupWithBody Create an account with a password
 //
 // Takes any type of body and a specified content type.
@@ -9192,8 +10170,8 @@ func (c *Client) TryCheck(ctx context.Context, body TryCheckJSONRequestBody, req
 // DeleteCheck Delete a check and everything that belongs to it
 //
 // Corresponds with DELETE /v1/checks/{id} (the `DeleteCheck` operationId).
-func (c *Client) DeleteCheck(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewDeleteCheckRequest(c.Server, id)
+func (c *Client) DeleteCheck(ctx context.Context, id openapi_types.UUID, params *DeleteCheckParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteCheckRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -9207,8 +10185,8 @@ func (c *Client) DeleteCheck(ctx context.Context, id openapi_types.UUID, reqEdit
 // GetCheck Get a check
 //
 // Corresponds with GET /v1/checks/{id} (the `GetCheck` operationId).
-func (c *Client) GetCheck(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetCheckRequest(c.Server, id)
+func (c *Client) GetCheck(ctx context.Context, id openapi_types.UUID, params *GetCheckParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetCheckRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -9226,8 +10204,8 @@ func (c *Client) GetCheck(ctx context.Context, id openapi_types.UUID, reqEditors
 // Takes any type of body and a specified content type.
 //
 // Corresponds with PUT /v1/checks/{id} (the `UpdateCheck` operationId).
-func (c *Client) UpdateCheckWithBody(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewUpdateCheckRequestWithBody(c.Server, id, contentType, body)
+func (c *Client) UpdateCheckWithBody(ctx context.Context, id openapi_types.UUID, params *UpdateCheckParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateCheckRequestWithBody(c.Server, id, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -9245,8 +10223,8 @@ func (c *Client) UpdateCheckWithBody(ctx context.Context, id openapi_types.UUID,
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with PUT /v1/checks/{id} (the `UpdateCheck` operationId).
-func (c *Client) UpdateCheck(ctx context.Context, id openapi_types.UUID, body UpdateCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewUpdateCheckRequest(c.Server, id, body)
+func (c *Client) UpdateCheck(ctx context.Context, id openapi_types.UUID, params *UpdateCheckParams, body UpdateCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateCheckRequest(c.Server, id, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -9313,8 +10291,8 @@ func (c *Client) CreateAlertRule(ctx context.Context, id openapi_types.UUID, par
 // DeleteAlertRule Delete an alert rule
 //
 // Corresponds with DELETE /v1/checks/{id}/alerts/{ruleID} (the `DeleteAlertRule` operationId).
-func (c *Client) DeleteAlertRule(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewDeleteAlertRuleRequest(c.Server, id, ruleID)
+func (c *Client) DeleteAlertRule(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *DeleteAlertRuleParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteAlertRuleRequest(c.Server, id, ruleID, params)
 	if err != nil {
 		return nil, err
 	}
@@ -9328,8 +10306,8 @@ func (c *Client) DeleteAlertRule(ctx context.Context, id openapi_types.UUID, rul
 // GetAlertRule Get an alert rule
 //
 // Corresponds with GET /v1/checks/{id}/alerts/{ruleID} (the `GetAlertRule` operationId).
-func (c *Client) GetAlertRule(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetAlertRuleRequest(c.Server, id, ruleID)
+func (c *Client) GetAlertRule(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *GetAlertRuleParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetAlertRuleRequest(c.Server, id, ruleID, params)
 	if err != nil {
 		return nil, err
 	}
@@ -9347,8 +10325,8 @@ func (c *Client) GetAlertRule(ctx context.Context, id openapi_types.UUID, ruleID
 // Takes any type of body and a specified content type.
 //
 // Corresponds with PUT /v1/checks/{id}/alerts/{ruleID} (the `UpdateAlertRule` operationId).
-func (c *Client) UpdateAlertRuleWithBody(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewUpdateAlertRuleRequestWithBody(c.Server, id, ruleID, contentType, body)
+func (c *Client) UpdateAlertRuleWithBody(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *UpdateAlertRuleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateAlertRuleRequestWithBody(c.Server, id, ruleID, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -9366,8 +10344,8 @@ func (c *Client) UpdateAlertRuleWithBody(ctx context.Context, id openapi_types.U
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with PUT /v1/checks/{id}/alerts/{ruleID} (the `UpdateAlertRule` operationId).
-func (c *Client) UpdateAlertRule(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, body UpdateAlertRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewUpdateAlertRuleRequest(c.Server, id, ruleID, body)
+func (c *Client) UpdateAlertRule(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *UpdateAlertRuleParams, body UpdateAlertRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateAlertRuleRequest(c.Server, id, ruleID, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -9398,6 +10376,23 @@ func (c *Client) ListCheckRegions(ctx context.Context, id openapi_types.UUID, pa
 // Corresponds with GET /v1/checks/{id}/results (the `ListResults` operationId).
 func (c *Client) ListResults(ctx context.Context, id openapi_types.UUID, params *ListResultsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListResultsRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetSeries Get the response times of a check over a period, for a chart
+//
+// Steps are 1 minute of 1h, 5 minutes of 24h, 1 hour of 7d, 4 hours of 30d and 12 hours of 90d. The newest one is not over yet.
+//
+// Corresponds with GET /v1/checks/{id}/series (the `GetSeries` operationId).
+func (c *Client) GetSeries(ctx context.Context, id openapi_types.UUID, params *GetSeriesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetSeriesRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -9638,6 +10633,220 @@ func (c *Client) ListIncidentTimeline(ctx context.Context, id openapi_types.UUID
 	return c.Client.Do(req)
 }
 
+// ListInvitations List the open invitations, newest first
+//
+// Corresponds with GET /v1/invitations (the `ListInvitations` operationId).
+func (c *Client) ListInvitations(ctx context.Context, params *ListInvitationsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListInvitationsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateInvitationWithBody Invite a person to the organization
+//
+// Mails a link that works once, for 7 days. A second invitation to an address replaces the first. An address that has an account is a conflict. Where mail leaves the machine, your own address must be confirmed first.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/invitations (the `CreateInvitation` operationId).
+func (c *Client) CreateInvitationWithBody(ctx context.Context, params *CreateInvitationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateInvitationRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateInvitation Invite a person to the organization
+//
+// Mails a link that works once, for 7 days. A second invitation to an address replaces the first. An address that has an account is a conflict. Where mail leaves the machine, your own address must be confirmed first.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/invitations (the `CreateInvitation` operationId).
+func (c *Client) CreateInvitation(ctx context.Context, params *CreateInvitationParams, body CreateInvitationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateInvitationRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AcceptInvitationWithBody Accept an invitation with the token of its link
+//
+// Makes an account with the address that was invited, which counts as confirmed, and returns a session token. The token of the link works once.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/invitations/accept (the `AcceptInvitation` operationId).
+func (c *Client) AcceptInvitationWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAcceptInvitationRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AcceptInvitation Accept an invitation with the token of its link
+//
+// Makes an account with the address that was invited, which counts as confirmed, and returns a session token. The token of the link works once.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/invitations/accept (the `AcceptInvitation` operationId).
+func (c *Client) AcceptInvitation(ctx context.Context, body AcceptInvitationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAcceptInvitationRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// InspectInvitationWithBody Describe an invitation by the token of its link
+//
+// The token stays valid.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/invitations/inspect (the `InspectInvitation` operationId).
+func (c *Client) InspectInvitationWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewInspectInvitationRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// InspectInvitation Describe an invitation by the token of its link
+//
+// The token stays valid.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/invitations/inspect (the `InspectInvitation` operationId).
+func (c *Client) InspectInvitation(ctx context.Context, body InspectInvitationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewInspectInvitationRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteInvitation Revoke an invitation
+//
+// Corresponds with DELETE /v1/invitations/{id} (the `DeleteInvitation` operationId).
+func (c *Client) DeleteInvitation(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteInvitationRequest(c.Server, id)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListMembers List the members of the organization, oldest first
+//
+// Corresponds with GET /v1/members (the `ListMembers` operationId).
+func (c *Client) ListMembers(ctx context.Context, params *ListMembersParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListMembersRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteMember Remove a member
+//
+// Ends the member's sessions and API keys, and the invitations that the member made. What the member created stays. The last owner cannot be removed.
+//
+// Corresponds with DELETE /v1/members/{id} (the `DeleteMember` operationId).
+func (c *Client) DeleteMember(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteMemberRequest(c.Server, id)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateMemberWithBody Change the role of a member
+//
+// Sessions and API keys of the member lose what the role does not allow, everywhere within 5 seconds. The last owner stays one.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /v1/members/{id} (the `UpdateMember` operationId).
+func (c *Client) UpdateMemberWithBody(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateMemberRequestWithBody(c.Server, id, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateMember Change the role of a member
+//
+// Sessions and API keys of the member lose what the role does not allow, everywhere within 5 seconds. The last owner stays one.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /v1/members/{id} (the `UpdateMember` operationId).
+func (c *Client) UpdateMember(ctx context.Context, id openapi_types.UUID, body UpdateMemberJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateMemberRequest(c.Server, id, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListNotificationChannels List the notification channels, newest first
 //
 // Corresponds with GET /v1/notification-channels (the `ListNotificationChannels` operationId).
@@ -9707,8 +10916,8 @@ func (c *Client) DeleteNotificationChannel(ctx context.Context, id openapi_types
 // GetNotificationChannel Get a notification channel
 //
 // Corresponds with GET /v1/notification-channels/{id} (the `GetNotificationChannel` operationId).
-func (c *Client) GetNotificationChannel(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetNotificationChannelRequest(c.Server, id)
+func (c *Client) GetNotificationChannel(ctx context.Context, id openapi_types.UUID, params *GetNotificationChannelParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetNotificationChannelRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -9726,8 +10935,8 @@ func (c *Client) GetNotificationChannel(ctx context.Context, id openapi_types.UU
 // Takes any type of body and a specified content type.
 //
 // Corresponds with PUT /v1/notification-channels/{id} (the `UpdateNotificationChannel` operationId).
-func (c *Client) UpdateNotificationChannelWithBody(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewUpdateNotificationChannelRequestWithBody(c.Server, id, contentType, body)
+func (c *Client) UpdateNotificationChannelWithBody(ctx context.Context, id openapi_types.UUID, params *UpdateNotificationChannelParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateNotificationChannelRequestWithBody(c.Server, id, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -9745,8 +10954,8 @@ func (c *Client) UpdateNotificationChannelWithBody(ctx context.Context, id opena
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with PUT /v1/notification-channels/{id} (the `UpdateNotificationChannel` operationId).
-func (c *Client) UpdateNotificationChannel(ctx context.Context, id openapi_types.UUID, body UpdateNotificationChannelJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewUpdateNotificationChannelRequest(c.Server, id, body)
+func (c *Client) UpdateNotificationChannel(ctx context.Context, id openapi_types.UUID, params *UpdateNotificationChannelParams, body UpdateNotificationChannelJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateNotificationChannelRequest(c.Server, id, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -10058,7 +11267,7 @@ func NewListAllAlertRulesRequest(server string, params *ListAllAlertRulesParams)
 }
 
 // NewGetAlertRuleByIdRequest constructs an http.Request for the GetAlertRuleById method
-func NewGetAlertRuleByIdRequest(server string, id openapi_types.UUID) (*http.Request, error) {
+func NewGetAlertRuleByIdRequest(server string, id openapi_types.UUID, params *GetAlertRuleByIdParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -10086,6 +11295,21 @@ func NewGetAlertRuleByIdRequest(server string, id openapi_types.UUID) (*http.Req
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IfNoneMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-None-Match", *params.IfNoneMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-None-Match", headerParam0)
+		}
+
 	}
 
 	return req, nil
@@ -10658,6 +11882,133 @@ func NewResendVerificationRequest(server string) (*http.Request, error) {
 	return req, nil
 }
 
+// NewEndSessionsRequest constructs an http.Request for the EndSessions method
+func NewEndSessionsRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/auth/sessions")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListSessionsRequest constructs an http.Request for the ListSessions method
+func NewListSessionsRequest(server string, params *ListSessionsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/auth/sessions")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Offset != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "offset", *params.Offset, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewEndSessionRequest constructs an http.Request for the EndSession method
+func NewEndSessionRequest(server string, id openapi_types.UUID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/auth/sessions/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewSignupRequest calls the generic Signup builder with application/json body
 func NewSignupRequest(server string, body SignupJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -10878,6 +12229,18 @@ func NewListChecksRequest(server string, params *ListChecksParams) (*http.Reques
 
 		}
 
+		if params.State != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "state", *params.State, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if params.Enabled != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "enabled", *params.Enabled, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
@@ -10893,6 +12256,18 @@ func NewListChecksRequest(server string, params *ListChecksParams) (*http.Reques
 		if params.Region != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "region", *params.Region, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Id != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "id", *params.Id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -11100,7 +12475,7 @@ func NewTryCheckRequestWithBody(server string, contentType string, body io.Reade
 }
 
 // NewDeleteCheckRequest constructs an http.Request for the DeleteCheck method
-func NewDeleteCheckRequest(server string, id openapi_types.UUID) (*http.Request, error) {
+func NewDeleteCheckRequest(server string, id openapi_types.UUID, params *DeleteCheckParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -11130,11 +12505,26 @@ func NewDeleteCheckRequest(server string, id openapi_types.UUID) (*http.Request,
 		return nil, err
 	}
 
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+	}
+
 	return req, nil
 }
 
 // NewGetCheckRequest constructs an http.Request for the GetCheck method
-func NewGetCheckRequest(server string, id openapi_types.UUID) (*http.Request, error) {
+func NewGetCheckRequest(server string, id openapi_types.UUID, params *GetCheckParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -11164,22 +12554,37 @@ func NewGetCheckRequest(server string, id openapi_types.UUID) (*http.Request, er
 		return nil, err
 	}
 
+	if params != nil {
+
+		if params.IfNoneMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-None-Match", *params.IfNoneMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-None-Match", headerParam0)
+		}
+
+	}
+
 	return req, nil
 }
 
 // NewUpdateCheckRequest calls the generic UpdateCheck builder with application/json body
-func NewUpdateCheckRequest(server string, id openapi_types.UUID, body UpdateCheckJSONRequestBody) (*http.Request, error) {
+func NewUpdateCheckRequest(server string, id openapi_types.UUID, params *UpdateCheckParams, body UpdateCheckJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
 	buf, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	bodyReader = bytes.NewReader(buf)
-	return NewUpdateCheckRequestWithBody(server, id, "application/json", bodyReader)
+	return NewUpdateCheckRequestWithBody(server, id, params, "application/json", bodyReader)
 }
 
 // NewUpdateCheckRequestWithBody constructs an http.Request for the UpdateCheck method, with any body, and a specified content type
-func NewUpdateCheckRequestWithBody(server string, id openapi_types.UUID, contentType string, body io.Reader) (*http.Request, error) {
+func NewUpdateCheckRequestWithBody(server string, id openapi_types.UUID, params *UpdateCheckParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -11210,6 +12615,21 @@ func NewUpdateCheckRequestWithBody(server string, id openapi_types.UUID, content
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+	}
 
 	return req, nil
 }
@@ -11362,7 +12782,7 @@ func NewCreateAlertRuleRequestWithBody(server string, id openapi_types.UUID, par
 }
 
 // NewDeleteAlertRuleRequest constructs an http.Request for the DeleteAlertRule method
-func NewDeleteAlertRuleRequest(server string, id openapi_types.UUID, ruleID openapi_types.UUID) (*http.Request, error) {
+func NewDeleteAlertRuleRequest(server string, id openapi_types.UUID, ruleID openapi_types.UUID, params *DeleteAlertRuleParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -11399,11 +12819,26 @@ func NewDeleteAlertRuleRequest(server string, id openapi_types.UUID, ruleID open
 		return nil, err
 	}
 
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+	}
+
 	return req, nil
 }
 
 // NewGetAlertRuleRequest constructs an http.Request for the GetAlertRule method
-func NewGetAlertRuleRequest(server string, id openapi_types.UUID, ruleID openapi_types.UUID) (*http.Request, error) {
+func NewGetAlertRuleRequest(server string, id openapi_types.UUID, ruleID openapi_types.UUID, params *GetAlertRuleParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -11440,22 +12875,37 @@ func NewGetAlertRuleRequest(server string, id openapi_types.UUID, ruleID openapi
 		return nil, err
 	}
 
+	if params != nil {
+
+		if params.IfNoneMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-None-Match", *params.IfNoneMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-None-Match", headerParam0)
+		}
+
+	}
+
 	return req, nil
 }
 
 // NewUpdateAlertRuleRequest calls the generic UpdateAlertRule builder with application/json body
-func NewUpdateAlertRuleRequest(server string, id openapi_types.UUID, ruleID openapi_types.UUID, body UpdateAlertRuleJSONRequestBody) (*http.Request, error) {
+func NewUpdateAlertRuleRequest(server string, id openapi_types.UUID, ruleID openapi_types.UUID, params *UpdateAlertRuleParams, body UpdateAlertRuleJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
 	buf, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	bodyReader = bytes.NewReader(buf)
-	return NewUpdateAlertRuleRequestWithBody(server, id, ruleID, "application/json", bodyReader)
+	return NewUpdateAlertRuleRequestWithBody(server, id, ruleID, params, "application/json", bodyReader)
 }
 
 // NewUpdateAlertRuleRequestWithBody constructs an http.Request for the UpdateAlertRule method, with any body, and a specified content type
-func NewUpdateAlertRuleRequestWithBody(server string, id openapi_types.UUID, ruleID openapi_types.UUID, contentType string, body io.Reader) (*http.Request, error) {
+func NewUpdateAlertRuleRequestWithBody(server string, id openapi_types.UUID, ruleID openapi_types.UUID, params *UpdateAlertRuleParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -11493,6 +12943,21 @@ func NewUpdateAlertRuleRequestWithBody(server string, id openapi_types.UUID, rul
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+	}
 
 	return req, nil
 }
@@ -11547,6 +13012,18 @@ func NewListCheckRegionsRequest(server string, id openapi_types.UUID, params *Li
 		if params.Offset != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "offset", *params.Offset, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Stored != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "stored", *params.Stored, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -11680,6 +13157,67 @@ func NewListResultsRequest(server string, id openapi_types.UUID, params *ListRes
 		if params.Offset != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "offset", *params.Offset, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetSeriesRequest constructs an http.Request for the GetSeries method
+func NewGetSeriesRequest(server string, id openapi_types.UUID, params *GetSeriesParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/checks/%s/series", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Period != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "period", *params.Period, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -12549,6 +14087,388 @@ func NewListIncidentTimelineRequest(server string, id openapi_types.UUID, params
 	return req, nil
 }
 
+// NewListInvitationsRequest constructs an http.Request for the ListInvitations method
+func NewListInvitationsRequest(server string, params *ListInvitationsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/invitations")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Offset != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "offset", *params.Offset, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCreateInvitationRequest calls the generic CreateInvitation builder with application/json body
+func NewCreateInvitationRequest(server string, params *CreateInvitationParams, body CreateInvitationJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateInvitationRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCreateInvitationRequestWithBody constructs an http.Request for the CreateInvitation method, with any body, and a specified content type
+func NewCreateInvitationRequestWithBody(server string, params *CreateInvitationParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/invitations")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewAcceptInvitationRequest calls the generic AcceptInvitation builder with application/json body
+func NewAcceptInvitationRequest(server string, body AcceptInvitationJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewAcceptInvitationRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewAcceptInvitationRequestWithBody constructs an http.Request for the AcceptInvitation method, with any body, and a specified content type
+func NewAcceptInvitationRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/invitations/accept")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewInspectInvitationRequest calls the generic InspectInvitation builder with application/json body
+func NewInspectInvitationRequest(server string, body InspectInvitationJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewInspectInvitationRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewInspectInvitationRequestWithBody constructs an http.Request for the InspectInvitation method, with any body, and a specified content type
+func NewInspectInvitationRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/invitations/inspect")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewDeleteInvitationRequest constructs an http.Request for the DeleteInvitation method
+func NewDeleteInvitationRequest(server string, id openapi_types.UUID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/invitations/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListMembersRequest constructs an http.Request for the ListMembers method
+func NewListMembersRequest(server string, params *ListMembersParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/members")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Offset != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "offset", *params.Offset, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewDeleteMemberRequest constructs an http.Request for the DeleteMember method
+func NewDeleteMemberRequest(server string, id openapi_types.UUID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/members/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewUpdateMemberRequest calls the generic UpdateMember builder with application/json body
+func NewUpdateMemberRequest(server string, id openapi_types.UUID, body UpdateMemberJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateMemberRequestWithBody(server, id, "application/json", bodyReader)
+}
+
+// NewUpdateMemberRequestWithBody constructs an http.Request for the UpdateMember method, with any body, and a specified content type
+func NewUpdateMemberRequestWithBody(server string, id openapi_types.UUID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/members/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewListNotificationChannelsRequest constructs an http.Request for the ListNotificationChannels method
 func NewListNotificationChannelsRequest(server string, params *ListNotificationChannelsParams) (*http.Request, error) {
 	var err error
@@ -12788,11 +14708,26 @@ func NewDeleteNotificationChannelRequest(server string, id openapi_types.UUID, p
 		return nil, err
 	}
 
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+	}
+
 	return req, nil
 }
 
 // NewGetNotificationChannelRequest constructs an http.Request for the GetNotificationChannel method
-func NewGetNotificationChannelRequest(server string, id openapi_types.UUID) (*http.Request, error) {
+func NewGetNotificationChannelRequest(server string, id openapi_types.UUID, params *GetNotificationChannelParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -12822,22 +14757,37 @@ func NewGetNotificationChannelRequest(server string, id openapi_types.UUID) (*ht
 		return nil, err
 	}
 
+	if params != nil {
+
+		if params.IfNoneMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-None-Match", *params.IfNoneMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-None-Match", headerParam0)
+		}
+
+	}
+
 	return req, nil
 }
 
 // NewUpdateNotificationChannelRequest calls the generic UpdateNotificationChannel builder with application/json body
-func NewUpdateNotificationChannelRequest(server string, id openapi_types.UUID, body UpdateNotificationChannelJSONRequestBody) (*http.Request, error) {
+func NewUpdateNotificationChannelRequest(server string, id openapi_types.UUID, params *UpdateNotificationChannelParams, body UpdateNotificationChannelJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
 	buf, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	bodyReader = bytes.NewReader(buf)
-	return NewUpdateNotificationChannelRequestWithBody(server, id, "application/json", bodyReader)
+	return NewUpdateNotificationChannelRequestWithBody(server, id, params, "application/json", bodyReader)
 }
 
 // NewUpdateNotificationChannelRequestWithBody constructs an http.Request for the UpdateNotificationChannel method, with any body, and a specified content type
-func NewUpdateNotificationChannelRequestWithBody(server string, id openapi_types.UUID, contentType string, body io.Reader) (*http.Request, error) {
+func NewUpdateNotificationChannelRequestWithBody(server string, id openapi_types.UUID, params *UpdateNotificationChannelParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -12868,6 +14818,21 @@ func NewUpdateNotificationChannelRequestWithBody(server string, id openapi_types
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+	}
 
 	return req, nil
 }
@@ -13230,7 +15195,7 @@ type ClientWithResponsesInterface interface {
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/alert-rules/{id} (the `GetAlertRuleById` operationId).
-	GetAlertRuleByIdWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetAlertRuleByIdResponse, error)
+	GetAlertRuleByIdWithResponse(ctx context.Context, id openapi_types.UUID, params *GetAlertRuleByIdParams, reqEditors ...RequestEditorFn) (*GetAlertRuleByIdResponse, error)
 
 	// ListApiKeysWithResponse List the organization's API keys, newest first
 	//
@@ -13407,6 +15372,29 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/auth/resend-verification (the `ResendVerification` operationId).
 	ResendVerificationWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ResendVerificationResponse, error)
 
+	// EndSessionsWithResponse Sign out everywhere
+	//
+	// Ends every session of the dashboard and every session token of yours. API keys are not affected.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/auth/sessions (the `EndSessions` operationId).
+	EndSessionsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*EndSessionsResponse, error)
+
+	// ListSessionsWithResponse List your sessions of the dashboard, the one used last first
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/auth/sessions (the `ListSessions` operationId).
+	ListSessionsWithResponse(ctx context.Context, params *ListSessionsParams, reqEditors ...RequestEditorFn) (*ListSessionsResponse, error)
+
+	// EndSessionWithResponse End one of your sessions of the dashboard
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/auth/sessions/{id} (the `EndSession` operationId).
+	EndSessionWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*EndSessionResponse, error)
+
 	// SignupWithBodyWithResponse Create an account with a password
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -13521,14 +15509,14 @@ type ClientWithResponsesInterface interface {
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with DELETE /v1/checks/{id} (the `DeleteCheck` operationId).
-	DeleteCheckWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*DeleteCheckResponse, error)
+	DeleteCheckWithResponse(ctx context.Context, id openapi_types.UUID, params *DeleteCheckParams, reqEditors ...RequestEditorFn) (*DeleteCheckResponse, error)
 
 	// GetCheckWithResponse Get a check
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/checks/{id} (the `GetCheck` operationId).
-	GetCheckWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetCheckResponse, error)
+	GetCheckWithResponse(ctx context.Context, id openapi_types.UUID, params *GetCheckParams, reqEditors ...RequestEditorFn) (*GetCheckResponse, error)
 
 	// UpdateCheckWithBodyWithResponse Update a check
 	//
@@ -13537,7 +15525,7 @@ type ClientWithResponsesInterface interface {
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /v1/checks/{id} (the `UpdateCheck` operationId).
-	UpdateCheckWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateCheckResponse, error)
+	UpdateCheckWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateCheckParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateCheckResponse, error)
 
 	// UpdateCheckWithResponse Update a check
 	//
@@ -13546,7 +15534,7 @@ type ClientWithResponsesInterface interface {
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /v1/checks/{id} (the `UpdateCheck` operationId).
-	UpdateCheckWithResponse(ctx context.Context, id openapi_types.UUID, body UpdateCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateCheckResponse, error)
+	UpdateCheckWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateCheckParams, body UpdateCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateCheckResponse, error)
 
 	// ListAlertRulesWithResponse List the alert rules of a check, newest first
 	//
@@ -13578,14 +15566,14 @@ type ClientWithResponsesInterface interface {
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with DELETE /v1/checks/{id}/alerts/{ruleID} (the `DeleteAlertRule` operationId).
-	DeleteAlertRuleWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, reqEditors ...RequestEditorFn) (*DeleteAlertRuleResponse, error)
+	DeleteAlertRuleWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *DeleteAlertRuleParams, reqEditors ...RequestEditorFn) (*DeleteAlertRuleResponse, error)
 
 	// GetAlertRuleWithResponse Get an alert rule
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/checks/{id}/alerts/{ruleID} (the `GetAlertRule` operationId).
-	GetAlertRuleWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetAlertRuleResponse, error)
+	GetAlertRuleWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *GetAlertRuleParams, reqEditors ...RequestEditorFn) (*GetAlertRuleResponse, error)
 
 	// UpdateAlertRuleWithBodyWithResponse Update an alert rule
 	//
@@ -13594,7 +15582,7 @@ type ClientWithResponsesInterface interface {
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /v1/checks/{id}/alerts/{ruleID} (the `UpdateAlertRule` operationId).
-	UpdateAlertRuleWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateAlertRuleResponse, error)
+	UpdateAlertRuleWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *UpdateAlertRuleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateAlertRuleResponse, error)
 
 	// UpdateAlertRuleWithResponse Update an alert rule
 	//
@@ -13603,7 +15591,7 @@ type ClientWithResponsesInterface interface {
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /v1/checks/{id}/alerts/{ruleID} (the `UpdateAlertRule` operationId).
-	UpdateAlertRuleWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, body UpdateAlertRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAlertRuleResponse, error)
+	UpdateAlertRuleWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *UpdateAlertRuleParams, body UpdateAlertRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAlertRuleResponse, error)
 
 	// ListCheckRegionsWithResponse List the state of a check in each of its regions
 	//
@@ -13618,6 +15606,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/checks/{id}/results (the `ListResults` operationId).
 	ListResultsWithResponse(ctx context.Context, id openapi_types.UUID, params *ListResultsParams, reqEditors ...RequestEditorFn) (*ListResultsResponse, error)
+
+	// GetSeriesWithResponse Get the response times of a check over a period, for a chart
+	//
+	// Steps are 1 minute of 1h, 5 minutes of 24h, 1 hour of 7d, 4 hours of 30d and 12 hours of 90d. The newest one is not over yet.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/checks/{id}/series (the `GetSeries` operationId).
+	GetSeriesWithResponse(ctx context.Context, id openapi_types.UUID, params *GetSeriesParams, reqEditors ...RequestEditorFn) (*GetSeriesResponse, error)
 
 	// TestCheckWithResponse Run a check now
 	//
@@ -13733,6 +15730,108 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/incidents/{id}/timeline (the `ListIncidentTimeline` operationId).
 	ListIncidentTimelineWithResponse(ctx context.Context, id openapi_types.UUID, params *ListIncidentTimelineParams, reqEditors ...RequestEditorFn) (*ListIncidentTimelineResponse, error)
 
+	// ListInvitationsWithResponse List the open invitations, newest first
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/invitations (the `ListInvitations` operationId).
+	ListInvitationsWithResponse(ctx context.Context, params *ListInvitationsParams, reqEditors ...RequestEditorFn) (*ListInvitationsResponse, error)
+
+	// CreateInvitationWithBodyWithResponse Invite a person to the organization
+	//
+	// Mails a link that works once, for 7 days. A second invitation to an address replaces the first. An address that has an account is a conflict. Where mail leaves the machine, your own address must be confirmed first.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/invitations (the `CreateInvitation` operationId).
+	CreateInvitationWithBodyWithResponse(ctx context.Context, params *CreateInvitationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateInvitationResponse, error)
+
+	// CreateInvitationWithResponse Invite a person to the organization
+	//
+	// Mails a link that works once, for 7 days. A second invitation to an address replaces the first. An address that has an account is a conflict. Where mail leaves the machine, your own address must be confirmed first.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/invitations (the `CreateInvitation` operationId).
+	CreateInvitationWithResponse(ctx context.Context, params *CreateInvitationParams, body CreateInvitationJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateInvitationResponse, error)
+
+	// AcceptInvitationWithBodyWithResponse Accept an invitation with the token of its link
+	//
+	// Makes an account with the address that was invited, which counts as confirmed, and returns a session token. The token of the link works once.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/invitations/accept (the `AcceptInvitation` operationId).
+	AcceptInvitationWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AcceptInvitationResponse, error)
+
+	// AcceptInvitationWithResponse Accept an invitation with the token of its link
+	//
+	// Makes an account with the address that was invited, which counts as confirmed, and returns a session token. The token of the link works once.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/invitations/accept (the `AcceptInvitation` operationId).
+	AcceptInvitationWithResponse(ctx context.Context, body AcceptInvitationJSONRequestBody, reqEditors ...RequestEditorFn) (*AcceptInvitationResponse, error)
+
+	// InspectInvitationWithBodyWithResponse Describe an invitation by the token of its link
+	//
+	// The token stays valid.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/invitations/inspect (the `InspectInvitation` operationId).
+	InspectInvitationWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*InspectInvitationResponse, error)
+
+	// InspectInvitationWithResponse Describe an invitation by the token of its link
+	//
+	// The token stays valid.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/invitations/inspect (the `InspectInvitation` operationId).
+	InspectInvitationWithResponse(ctx context.Context, body InspectInvitationJSONRequestBody, reqEditors ...RequestEditorFn) (*InspectInvitationResponse, error)
+
+	// DeleteInvitationWithResponse Revoke an invitation
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/invitations/{id} (the `DeleteInvitation` operationId).
+	DeleteInvitationWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*DeleteInvitationResponse, error)
+
+	// ListMembersWithResponse List the members of the organization, oldest first
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/members (the `ListMembers` operationId).
+	ListMembersWithResponse(ctx context.Context, params *ListMembersParams, reqEditors ...RequestEditorFn) (*ListMembersResponse, error)
+
+	// DeleteMemberWithResponse Remove a member
+	//
+	// Ends the member's sessions and API keys, and the invitations that the member made. What the member created stays. The last owner cannot be removed.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/members/{id} (the `DeleteMember` operationId).
+	DeleteMemberWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*DeleteMemberResponse, error)
+
+	// UpdateMemberWithBodyWithResponse Change the role of a member
+	//
+	// Sessions and API keys of the member lose what the role does not allow, everywhere within 5 seconds. The last owner stays one.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/members/{id} (the `UpdateMember` operationId).
+	UpdateMemberWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateMemberResponse, error)
+
+	// UpdateMemberWithResponse Change the role of a member
+	//
+	// Sessions and API keys of the member lose what the role does not allow, everywhere within 5 seconds. The last owner stays one.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/members/{id} (the `UpdateMember` operationId).
+	UpdateMemberWithResponse(ctx context.Context, id openapi_types.UUID, body UpdateMemberJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateMemberResponse, error)
+
 	// ListNotificationChannelsWithResponse List the notification channels, newest first
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -13768,7 +15867,7 @@ type ClientWithResponsesInterface interface {
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/notification-channels/{id} (the `GetNotificationChannel` operationId).
-	GetNotificationChannelWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetNotificationChannelResponse, error)
+	GetNotificationChannelWithResponse(ctx context.Context, id openapi_types.UUID, params *GetNotificationChannelParams, reqEditors ...RequestEditorFn) (*GetNotificationChannelResponse, error)
 
 	// UpdateNotificationChannelWithBodyWithResponse Update a notification channel
 	//
@@ -13777,7 +15876,7 @@ type ClientWithResponsesInterface interface {
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /v1/notification-channels/{id} (the `UpdateNotificationChannel` operationId).
-	UpdateNotificationChannelWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateNotificationChannelResponse, error)
+	UpdateNotificationChannelWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateNotificationChannelParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateNotificationChannelResponse, error)
 
 	// UpdateNotificationChannelWithResponse Update a notification channel
 	//
@@ -13786,7 +15885,7 @@ type ClientWithResponsesInterface interface {
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /v1/notification-channels/{id} (the `UpdateNotificationChannel` operationId).
-	UpdateNotificationChannelWithResponse(ctx context.Context, id openapi_types.UUID, body UpdateNotificationChannelJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateNotificationChannelResponse, error)
+	UpdateNotificationChannelWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateNotificationChannelParams, body UpdateNotificationChannelJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateNotificationChannelResponse, error)
 
 	// TestNotificationChannelWithResponse Send a test message
 	//
@@ -14124,9 +16223,15 @@ func (r ListAllAlertRulesResponse) ContentType() string {
 
 // GetAlertRuleByIdResponse200Headers the declared response headers of an HTTP 200 response for GetAlertRuleById
 type GetAlertRuleByIdResponse200Headers struct {
+	ETag            *string
 	RateLimit       *string
 	RateLimitPolicy *string
 	XRequestId      *string
+}
+
+// GetAlertRuleByIdResponse304Headers the declared response headers of an HTTP 304 response for GetAlertRuleById
+type GetAlertRuleByIdResponse304Headers struct {
+	ETag *string
 }
 
 // GetAlertRuleByIdResponse429Headers the declared response headers of an HTTP 429 response for GetAlertRuleById
@@ -14153,6 +16258,8 @@ type GetAlertRuleByIdResponse struct {
 	JSON500 *InternalServerError
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *GetAlertRuleByIdResponse200Headers
+	// Headers304 the parsed response headers for an HTTP 304 response
+	Headers304 *GetAlertRuleByIdResponse304Headers
 	// Headers429 the parsed response headers for an HTTP 429 response
 	Headers429 *GetAlertRuleByIdResponse429Headers
 }
@@ -15407,6 +17514,275 @@ func (r ResendVerificationResponse) ContentType() string {
 	return ""
 }
 
+// EndSessionsResponse204Headers the declared response headers of an HTTP 204 response for EndSessions
+type EndSessionsResponse204Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// EndSessionsResponse429Headers the declared response headers of an HTTP 429 response for EndSessions
+type EndSessionsResponse429Headers struct {
+	RetryAfter *int
+}
+
+type EndSessionsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers204 the parsed response headers for an HTTP 204 response
+	Headers204 *EndSessionsResponse204Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *EndSessionsResponse429Headers
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r EndSessionsResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r EndSessionsResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r EndSessionsResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r EndSessionsResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r EndSessionsResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r EndSessionsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r EndSessionsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r EndSessionsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r EndSessionsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListSessionsResponse200Headers the declared response headers of an HTTP 200 response for ListSessions
+type ListSessionsResponse200Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// ListSessionsResponse429Headers the declared response headers of an HTTP 429 response for ListSessions
+type ListSessionsResponse429Headers struct {
+	RetryAfter *int
+}
+
+type ListSessionsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *SessionList
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ListSessionsResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ListSessionsResponse429Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListSessionsResponse) GetJSON200() *SessionList {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ListSessionsResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListSessionsResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r ListSessionsResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r ListSessionsResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r ListSessionsResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r ListSessionsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListSessionsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListSessionsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListSessionsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// EndSessionResponse204Headers the declared response headers of an HTTP 204 response for EndSession
+type EndSessionResponse204Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// EndSessionResponse429Headers the declared response headers of an HTTP 429 response for EndSession
+type EndSessionResponse429Headers struct {
+	RetryAfter *int
+}
+
+type EndSessionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers204 the parsed response headers for an HTTP 204 response
+	Headers204 *EndSessionResponse204Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *EndSessionResponse429Headers
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r EndSessionResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r EndSessionResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r EndSessionResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r EndSessionResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r EndSessionResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r EndSessionResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r EndSessionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r EndSessionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r EndSessionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r EndSessionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // SignupResponse201Headers the declared response headers of an HTTP 201 response for Signup
 type SignupResponse201Headers struct {
 	XRequestId *string
@@ -15757,6 +18133,7 @@ func (r ListChecksResponse) ContentType() string {
 
 // CreateCheckResponse201Headers the declared response headers of an HTTP 201 response for CreateCheck
 type CreateCheckResponse201Headers struct {
+	ETag            *string
 	RateLimit       *string
 	RateLimitPolicy *string
 	XRequestId      *string
@@ -16131,6 +18508,8 @@ type DeleteCheckResponse struct {
 	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
+	// JSON412 the response for an HTTP 412 `application/json` response
+	JSON412 *PreconditionFailed
 	// JSON429 the response for an HTTP 429 `application/json` response
 	JSON429 *TooManyRequests
 	// JSON500 the response for an HTTP 500 `application/json` response
@@ -16159,6 +18538,11 @@ func (r DeleteCheckResponse) GetJSON403() *Forbidden {
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
 func (r DeleteCheckResponse) GetJSON404() *NotFound {
 	return r.JSON404
+}
+
+// GetJSON412 returns the response for an HTTP 412 `application/json` response
+func (r DeleteCheckResponse) GetJSON412() *PreconditionFailed {
+	return r.JSON412
 }
 
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
@@ -16202,9 +18586,15 @@ func (r DeleteCheckResponse) ContentType() string {
 
 // GetCheckResponse200Headers the declared response headers of an HTTP 200 response for GetCheck
 type GetCheckResponse200Headers struct {
+	ETag            *string
 	RateLimit       *string
 	RateLimitPolicy *string
 	XRequestId      *string
+}
+
+// GetCheckResponse304Headers the declared response headers of an HTTP 304 response for GetCheck
+type GetCheckResponse304Headers struct {
+	ETag *string
 }
 
 // GetCheckResponse429Headers the declared response headers of an HTTP 429 response for GetCheck
@@ -16231,6 +18621,8 @@ type GetCheckResponse struct {
 	JSON500 *InternalServerError
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *GetCheckResponse200Headers
+	// Headers304 the parsed response headers for an HTTP 304 response
+	Headers304 *GetCheckResponse304Headers
 	// Headers429 the parsed response headers for an HTTP 429 response
 	Headers429 *GetCheckResponse429Headers
 }
@@ -16301,6 +18693,7 @@ func (r GetCheckResponse) ContentType() string {
 
 // UpdateCheckResponse200Headers the declared response headers of an HTTP 200 response for UpdateCheck
 type UpdateCheckResponse200Headers struct {
+	ETag            *string
 	RateLimit       *string
 	RateLimitPolicy *string
 	XRequestId      *string
@@ -16329,6 +18722,8 @@ type UpdateCheckResponse struct {
 	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
+	// JSON412 the response for an HTTP 412 `application/json` response
+	JSON412 *PreconditionFailed
 	// JSON413 the response for an HTTP 413 `application/json` response
 	JSON413 *RequestEntityTooLarge
 	// JSON429 the response for an HTTP 429 `application/json` response
@@ -16368,6 +18763,11 @@ func (r UpdateCheckResponse) GetJSON403() *Forbidden {
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
 func (r UpdateCheckResponse) GetJSON404() *NotFound {
 	return r.JSON404
+}
+
+// GetJSON412 returns the response for an HTTP 412 `application/json` response
+func (r UpdateCheckResponse) GetJSON412() *PreconditionFailed {
+	return r.JSON412
 }
 
 // GetJSON413 returns the response for an HTTP 413 `application/json` response
@@ -16520,6 +18920,7 @@ func (r ListAlertRulesResponse) ContentType() string {
 
 // CreateAlertRuleResponse201Headers the declared response headers of an HTTP 201 response for CreateAlertRule
 type CreateAlertRuleResponse201Headers struct {
+	ETag            *string
 	RateLimit       *string
 	RateLimitPolicy *string
 	XRequestId      *string
@@ -16654,6 +19055,8 @@ type DeleteAlertRuleResponse struct {
 	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
+	// JSON412 the response for an HTTP 412 `application/json` response
+	JSON412 *PreconditionFailed
 	// JSON429 the response for an HTTP 429 `application/json` response
 	JSON429 *TooManyRequests
 	// JSON500 the response for an HTTP 500 `application/json` response
@@ -16682,6 +19085,11 @@ func (r DeleteAlertRuleResponse) GetJSON403() *Forbidden {
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
 func (r DeleteAlertRuleResponse) GetJSON404() *NotFound {
 	return r.JSON404
+}
+
+// GetJSON412 returns the response for an HTTP 412 `application/json` response
+func (r DeleteAlertRuleResponse) GetJSON412() *PreconditionFailed {
+	return r.JSON412
 }
 
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
@@ -16725,9 +19133,15 @@ func (r DeleteAlertRuleResponse) ContentType() string {
 
 // GetAlertRuleResponse200Headers the declared response headers of an HTTP 200 response for GetAlertRule
 type GetAlertRuleResponse200Headers struct {
+	ETag            *string
 	RateLimit       *string
 	RateLimitPolicy *string
 	XRequestId      *string
+}
+
+// GetAlertRuleResponse304Headers the declared response headers of an HTTP 304 response for GetAlertRule
+type GetAlertRuleResponse304Headers struct {
+	ETag *string
 }
 
 // GetAlertRuleResponse429Headers the declared response headers of an HTTP 429 response for GetAlertRule
@@ -16754,6 +19168,8 @@ type GetAlertRuleResponse struct {
 	JSON500 *InternalServerError
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *GetAlertRuleResponse200Headers
+	// Headers304 the parsed response headers for an HTTP 304 response
+	Headers304 *GetAlertRuleResponse304Headers
 	// Headers429 the parsed response headers for an HTTP 429 response
 	Headers429 *GetAlertRuleResponse429Headers
 }
@@ -16824,6 +19240,7 @@ func (r GetAlertRuleResponse) ContentType() string {
 
 // UpdateAlertRuleResponse200Headers the declared response headers of an HTTP 200 response for UpdateAlertRule
 type UpdateAlertRuleResponse200Headers struct {
+	ETag            *string
 	RateLimit       *string
 	RateLimitPolicy *string
 	XRequestId      *string
@@ -16847,6 +19264,8 @@ type UpdateAlertRuleResponse struct {
 	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
+	// JSON412 the response for an HTTP 412 `application/json` response
+	JSON412 *PreconditionFailed
 	// JSON413 the response for an HTTP 413 `application/json` response
 	JSON413 *RequestEntityTooLarge
 	// JSON429 the response for an HTTP 429 `application/json` response
@@ -16882,6 +19301,11 @@ func (r UpdateAlertRuleResponse) GetJSON403() *Forbidden {
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
 func (r UpdateAlertRuleResponse) GetJSON404() *NotFound {
 	return r.JSON404
+}
+
+// GetJSON412 returns the response for an HTTP 412 `application/json` response
+func (r UpdateAlertRuleResponse) GetJSON412() *PreconditionFailed {
+	return r.JSON412
 }
 
 // GetJSON413 returns the response for an HTTP 413 `application/json` response
@@ -17120,6 +19544,105 @@ func (r ListResultsResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ListResultsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetSeriesResponse200Headers the declared response headers of an HTTP 200 response for GetSeries
+type GetSeriesResponse200Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// GetSeriesResponse429Headers the declared response headers of an HTTP 429 response for GetSeries
+type GetSeriesResponse429Headers struct {
+	RetryAfter *int
+}
+
+type GetSeriesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *SeriesAnswer
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *GetSeriesResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *GetSeriesResponse429Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetSeriesResponse) GetJSON200() *SeriesAnswer {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r GetSeriesResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r GetSeriesResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r GetSeriesResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r GetSeriesResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r GetSeriesResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r GetSeriesResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r GetSeriesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetSeriesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetSeriesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetSeriesResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -18469,6 +20992,773 @@ func (r ListIncidentTimelineResponse) ContentType() string {
 	return ""
 }
 
+// ListInvitationsResponse200Headers the declared response headers of an HTTP 200 response for ListInvitations
+type ListInvitationsResponse200Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// ListInvitationsResponse429Headers the declared response headers of an HTTP 429 response for ListInvitations
+type ListInvitationsResponse429Headers struct {
+	RetryAfter *int
+}
+
+type ListInvitationsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *InvitationList
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ListInvitationsResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ListInvitationsResponse429Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListInvitationsResponse) GetJSON200() *InvitationList {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ListInvitationsResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListInvitationsResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r ListInvitationsResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r ListInvitationsResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r ListInvitationsResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r ListInvitationsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListInvitationsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListInvitationsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListInvitationsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// CreateInvitationResponse201Headers the declared response headers of an HTTP 201 response for CreateInvitation
+type CreateInvitationResponse201Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// CreateInvitationResponse429Headers the declared response headers of an HTTP 429 response for CreateInvitation
+type CreateInvitationResponse429Headers struct {
+	RetryAfter *int
+}
+
+type CreateInvitationResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *InvitationAnswer
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *RequestEntityTooLarge
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers201 the parsed response headers for an HTTP 201 response
+	Headers201 *CreateInvitationResponse201Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *CreateInvitationResponse429Headers
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateInvitationResponse) GetJSON201() *InvitationAnswer {
+	return r.JSON201
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r CreateInvitationResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r CreateInvitationResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r CreateInvitationResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r CreateInvitationResponse) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetJSON413 returns the response for an HTTP 413 `application/json` response
+func (r CreateInvitationResponse) GetJSON413() *RequestEntityTooLarge {
+	return r.JSON413
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r CreateInvitationResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r CreateInvitationResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateInvitationResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateInvitationResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateInvitationResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateInvitationResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// AcceptInvitationResponse201Headers the declared response headers of an HTTP 201 response for AcceptInvitation
+type AcceptInvitationResponse201Headers struct {
+	XRequestId *string
+}
+
+// AcceptInvitationResponse429Headers the declared response headers of an HTTP 429 response for AcceptInvitation
+type AcceptInvitationResponse429Headers struct {
+	RetryAfter *int
+}
+
+type AcceptInvitationResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *AuthAnswer
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *RequestEntityTooLarge
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers201 the parsed response headers for an HTTP 201 response
+	Headers201 *AcceptInvitationResponse201Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *AcceptInvitationResponse429Headers
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r AcceptInvitationResponse) GetJSON201() *AuthAnswer {
+	return r.JSON201
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r AcceptInvitationResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r AcceptInvitationResponse) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetJSON413 returns the response for an HTTP 413 `application/json` response
+func (r AcceptInvitationResponse) GetJSON413() *RequestEntityTooLarge {
+	return r.JSON413
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r AcceptInvitationResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r AcceptInvitationResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r AcceptInvitationResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r AcceptInvitationResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r AcceptInvitationResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r AcceptInvitationResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// InspectInvitationResponse200Headers the declared response headers of an HTTP 200 response for InspectInvitation
+type InspectInvitationResponse200Headers struct {
+	XRequestId *string
+}
+
+// InspectInvitationResponse429Headers the declared response headers of an HTTP 429 response for InspectInvitation
+type InspectInvitationResponse429Headers struct {
+	RetryAfter *int
+}
+
+type InspectInvitationResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *InvitedAnswer
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *RequestEntityTooLarge
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *InspectInvitationResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *InspectInvitationResponse429Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r InspectInvitationResponse) GetJSON200() *InvitedAnswer {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r InspectInvitationResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON413 returns the response for an HTTP 413 `application/json` response
+func (r InspectInvitationResponse) GetJSON413() *RequestEntityTooLarge {
+	return r.JSON413
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r InspectInvitationResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r InspectInvitationResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r InspectInvitationResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r InspectInvitationResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r InspectInvitationResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r InspectInvitationResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// DeleteInvitationResponse204Headers the declared response headers of an HTTP 204 response for DeleteInvitation
+type DeleteInvitationResponse204Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// DeleteInvitationResponse429Headers the declared response headers of an HTTP 429 response for DeleteInvitation
+type DeleteInvitationResponse429Headers struct {
+	RetryAfter *int
+}
+
+type DeleteInvitationResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers204 the parsed response headers for an HTTP 204 response
+	Headers204 *DeleteInvitationResponse204Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *DeleteInvitationResponse429Headers
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r DeleteInvitationResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r DeleteInvitationResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r DeleteInvitationResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r DeleteInvitationResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r DeleteInvitationResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r DeleteInvitationResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteInvitationResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteInvitationResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteInvitationResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteInvitationResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListMembersResponse200Headers the declared response headers of an HTTP 200 response for ListMembers
+type ListMembersResponse200Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// ListMembersResponse429Headers the declared response headers of an HTTP 429 response for ListMembers
+type ListMembersResponse429Headers struct {
+	RetryAfter *int
+}
+
+type ListMembersResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *UserList
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ListMembersResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ListMembersResponse429Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListMembersResponse) GetJSON200() *UserList {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ListMembersResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListMembersResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r ListMembersResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r ListMembersResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r ListMembersResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r ListMembersResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListMembersResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListMembersResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListMembersResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// DeleteMemberResponse204Headers the declared response headers of an HTTP 204 response for DeleteMember
+type DeleteMemberResponse204Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// DeleteMemberResponse429Headers the declared response headers of an HTTP 429 response for DeleteMember
+type DeleteMemberResponse429Headers struct {
+	RetryAfter *int
+}
+
+type DeleteMemberResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers204 the parsed response headers for an HTTP 204 response
+	Headers204 *DeleteMemberResponse204Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *DeleteMemberResponse429Headers
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r DeleteMemberResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r DeleteMemberResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r DeleteMemberResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r DeleteMemberResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r DeleteMemberResponse) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r DeleteMemberResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r DeleteMemberResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteMemberResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteMemberResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteMemberResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteMemberResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// UpdateMemberResponse200Headers the declared response headers of an HTTP 200 response for UpdateMember
+type UpdateMemberResponse200Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// UpdateMemberResponse429Headers the declared response headers of an HTTP 429 response for UpdateMember
+type UpdateMemberResponse429Headers struct {
+	RetryAfter *int
+}
+
+type UpdateMemberResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *UserAnswer
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *RequestEntityTooLarge
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *UpdateMemberResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *UpdateMemberResponse429Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r UpdateMemberResponse) GetJSON200() *UserAnswer {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r UpdateMemberResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r UpdateMemberResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r UpdateMemberResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r UpdateMemberResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r UpdateMemberResponse) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetJSON413 returns the response for an HTTP 413 `application/json` response
+func (r UpdateMemberResponse) GetJSON413() *RequestEntityTooLarge {
+	return r.JSON413
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r UpdateMemberResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r UpdateMemberResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateMemberResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateMemberResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateMemberResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateMemberResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // ListNotificationChannelsResponse200Headers the declared response headers of an HTTP 200 response for ListNotificationChannels
 type ListNotificationChannelsResponse200Headers struct {
 	RateLimit       *string
@@ -18563,6 +21853,7 @@ func (r ListNotificationChannelsResponse) ContentType() string {
 
 // CreateNotificationChannelResponse201Headers the declared response headers of an HTTP 201 response for CreateNotificationChannel
 type CreateNotificationChannelResponse201Headers struct {
+	ETag            *string
 	RateLimit       *string
 	RateLimitPolicy *string
 	XRequestId      *string
@@ -18692,6 +21983,8 @@ type DeleteNotificationChannelResponse struct {
 	JSON404 *NotFound
 	// JSON409 the response for an HTTP 409 `application/json` response
 	JSON409 *Conflict
+	// JSON412 the response for an HTTP 412 `application/json` response
+	JSON412 *PreconditionFailed
 	// JSON429 the response for an HTTP 429 `application/json` response
 	JSON429 *TooManyRequests
 	// JSON500 the response for an HTTP 500 `application/json` response
@@ -18725,6 +22018,11 @@ func (r DeleteNotificationChannelResponse) GetJSON404() *NotFound {
 // GetJSON409 returns the response for an HTTP 409 `application/json` response
 func (r DeleteNotificationChannelResponse) GetJSON409() *Conflict {
 	return r.JSON409
+}
+
+// GetJSON412 returns the response for an HTTP 412 `application/json` response
+func (r DeleteNotificationChannelResponse) GetJSON412() *PreconditionFailed {
+	return r.JSON412
 }
 
 // GetJSON429 returns the response for an HTTP 429 `application/json` response
@@ -18768,9 +22066,15 @@ func (r DeleteNotificationChannelResponse) ContentType() string {
 
 // GetNotificationChannelResponse200Headers the declared response headers of an HTTP 200 response for GetNotificationChannel
 type GetNotificationChannelResponse200Headers struct {
+	ETag            *string
 	RateLimit       *string
 	RateLimitPolicy *string
 	XRequestId      *string
+}
+
+// GetNotificationChannelResponse304Headers the declared response headers of an HTTP 304 response for GetNotificationChannel
+type GetNotificationChannelResponse304Headers struct {
+	ETag *string
 }
 
 // GetNotificationChannelResponse429Headers the declared response headers of an HTTP 429 response for GetNotificationChannel
@@ -18797,6 +22101,8 @@ type GetNotificationChannelResponse struct {
 	JSON500 *InternalServerError
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *GetNotificationChannelResponse200Headers
+	// Headers304 the parsed response headers for an HTTP 304 response
+	Headers304 *GetNotificationChannelResponse304Headers
 	// Headers429 the parsed response headers for an HTTP 429 response
 	Headers429 *GetNotificationChannelResponse429Headers
 }
@@ -18867,6 +22173,7 @@ func (r GetNotificationChannelResponse) ContentType() string {
 
 // UpdateNotificationChannelResponse200Headers the declared response headers of an HTTP 200 response for UpdateNotificationChannel
 type UpdateNotificationChannelResponse200Headers struct {
+	ETag            *string
 	RateLimit       *string
 	RateLimitPolicy *string
 	XRequestId      *string
@@ -18890,6 +22197,8 @@ type UpdateNotificationChannelResponse struct {
 	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
+	// JSON412 the response for an HTTP 412 `application/json` response
+	JSON412 *PreconditionFailed
 	// JSON413 the response for an HTTP 413 `application/json` response
 	JSON413 *RequestEntityTooLarge
 	// JSON429 the response for an HTTP 429 `application/json` response
@@ -18925,6 +22234,11 @@ func (r UpdateNotificationChannelResponse) GetJSON403() *Forbidden {
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
 func (r UpdateNotificationChannelResponse) GetJSON404() *NotFound {
 	return r.JSON404
+}
+
+// GetJSON412 returns the response for an HTTP 412 `application/json` response
+func (r UpdateNotificationChannelResponse) GetJSON412() *PreconditionFailed {
+	return r.JSON412
 }
 
 // GetJSON413 returns the response for an HTTP 413 `application/json` response
@@ -19467,8 +22781,8 @@ func (c *ClientWithResponses) ListAllAlertRulesWithResponse(ctx context.Context,
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with GET /v1/alert-rules/{id} (the `GetAlertRuleById` operationId).
-func (c *ClientWithResponses) GetAlertRuleByIdWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetAlertRuleByIdResponse, error) {
-	rsp, err := c.GetAlertRuleById(ctx, id, reqEditors...)
+func (c *ClientWithResponses) GetAlertRuleByIdWithResponse(ctx context.Context, id openapi_types.UUID, params *GetAlertRuleByIdParams, reqEditors ...RequestEditorFn) (*GetAlertRuleByIdResponse, error) {
+	rsp, err := c.GetAlertRuleById(ctx, id, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -19776,6 +23090,47 @@ func (c *ClientWithResponses) ResendVerificationWithResponse(ctx context.Context
 	return ParseResendVerificationResponse(rsp)
 }
 
+// EndSessionsWithResponse Sign out everywhere
+//
+// Ends every session of the dashboard and every session token of yours. API keys are not affected.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/auth/sessions (the `EndSessions` operationId).
+func (c *ClientWithResponses) EndSessionsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*EndSessionsResponse, error) {
+	rsp, err := c.EndSessions(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseEndSessionsResponse(rsp)
+}
+
+// ListSessionsWithResponse List your sessions of the dashboard, the one used last first
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/auth/sessions (the `ListSessions` operationId).
+func (c *ClientWithResponses) ListSessionsWithResponse(ctx context.Context, params *ListSessionsParams, reqEditors ...RequestEditorFn) (*ListSessionsResponse, error) {
+	rsp, err := c.ListSessions(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListSessionsResponse(rsp)
+}
+
+// EndSessionWithResponse End one of your sessions of the dashboard
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/auth/sessions/{id} (the `EndSession` operationId).
+func (c *ClientWithResponses) EndSessionWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*EndSessionResponse, error) {
+	rsp, err := c.EndSession(ctx, id, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseEndSessionResponse(rsp)
+}
+
 // SignupWithBodyWithResponse Create an account with a password
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -19968,8 +23323,8 @@ func (c *ClientWithResponses) TryCheckWithResponse(ctx context.Context, body Try
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with DELETE /v1/checks/{id} (the `DeleteCheck` operationId).
-func (c *ClientWithResponses) DeleteCheckWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*DeleteCheckResponse, error) {
-	rsp, err := c.DeleteCheck(ctx, id, reqEditors...)
+func (c *ClientWithResponses) DeleteCheckWithResponse(ctx context.Context, id openapi_types.UUID, params *DeleteCheckParams, reqEditors ...RequestEditorFn) (*DeleteCheckResponse, error) {
+	rsp, err := c.DeleteCheck(ctx, id, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -19981,8 +23336,8 @@ func (c *ClientWithResponses) DeleteCheckWithResponse(ctx context.Context, id op
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with GET /v1/checks/{id} (the `GetCheck` operationId).
-func (c *ClientWithResponses) GetCheckWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetCheckResponse, error) {
-	rsp, err := c.GetCheck(ctx, id, reqEditors...)
+func (c *ClientWithResponses) GetCheckWithResponse(ctx context.Context, id openapi_types.UUID, params *GetCheckParams, reqEditors ...RequestEditorFn) (*GetCheckResponse, error) {
+	rsp, err := c.GetCheck(ctx, id, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -19996,8 +23351,8 @@ func (c *ClientWithResponses) GetCheckWithResponse(ctx context.Context, id opena
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with PUT /v1/checks/{id} (the `UpdateCheck` operationId).
-func (c *ClientWithResponses) UpdateCheckWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateCheckResponse, error) {
-	rsp, err := c.UpdateCheckWithBody(ctx, id, contentType, body, reqEditors...)
+func (c *ClientWithResponses) UpdateCheckWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateCheckParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateCheckResponse, error) {
+	rsp, err := c.UpdateCheckWithBody(ctx, id, params, contentType, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -20011,8 +23366,8 @@ func (c *ClientWithResponses) UpdateCheckWithBodyWithResponse(ctx context.Contex
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with PUT /v1/checks/{id} (the `UpdateCheck` operationId).
-func (c *ClientWithResponses) UpdateCheckWithResponse(ctx context.Context, id openapi_types.UUID, body UpdateCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateCheckResponse, error) {
-	rsp, err := c.UpdateCheck(ctx, id, body, reqEditors...)
+func (c *ClientWithResponses) UpdateCheckWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateCheckParams, body UpdateCheckJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateCheckResponse, error) {
+	rsp, err := c.UpdateCheck(ctx, id, params, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -20067,8 +23422,8 @@ func (c *ClientWithResponses) CreateAlertRuleWithResponse(ctx context.Context, i
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with DELETE /v1/checks/{id}/alerts/{ruleID} (the `DeleteAlertRule` operationId).
-func (c *ClientWithResponses) DeleteAlertRuleWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, reqEditors ...RequestEditorFn) (*DeleteAlertRuleResponse, error) {
-	rsp, err := c.DeleteAlertRule(ctx, id, ruleID, reqEditors...)
+func (c *ClientWithResponses) DeleteAlertRuleWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *DeleteAlertRuleParams, reqEditors ...RequestEditorFn) (*DeleteAlertRuleResponse, error) {
+	rsp, err := c.DeleteAlertRule(ctx, id, ruleID, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -20080,8 +23435,8 @@ func (c *ClientWithResponses) DeleteAlertRuleWithResponse(ctx context.Context, i
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with GET /v1/checks/{id}/alerts/{ruleID} (the `GetAlertRule` operationId).
-func (c *ClientWithResponses) GetAlertRuleWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetAlertRuleResponse, error) {
-	rsp, err := c.GetAlertRule(ctx, id, ruleID, reqEditors...)
+func (c *ClientWithResponses) GetAlertRuleWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *GetAlertRuleParams, reqEditors ...RequestEditorFn) (*GetAlertRuleResponse, error) {
+	rsp, err := c.GetAlertRule(ctx, id, ruleID, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -20095,8 +23450,8 @@ func (c *ClientWithResponses) GetAlertRuleWithResponse(ctx context.Context, id o
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with PUT /v1/checks/{id}/alerts/{ruleID} (the `UpdateAlertRule` operationId).
-func (c *ClientWithResponses) UpdateAlertRuleWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateAlertRuleResponse, error) {
-	rsp, err := c.UpdateAlertRuleWithBody(ctx, id, ruleID, contentType, body, reqEditors...)
+func (c *ClientWithResponses) UpdateAlertRuleWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *UpdateAlertRuleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateAlertRuleResponse, error) {
+	rsp, err := c.UpdateAlertRuleWithBody(ctx, id, ruleID, params, contentType, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -20110,8 +23465,8 @@ func (c *ClientWithResponses) UpdateAlertRuleWithBodyWithResponse(ctx context.Co
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with PUT /v1/checks/{id}/alerts/{ruleID} (the `UpdateAlertRule` operationId).
-func (c *ClientWithResponses) UpdateAlertRuleWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, body UpdateAlertRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAlertRuleResponse, error) {
-	rsp, err := c.UpdateAlertRule(ctx, id, ruleID, body, reqEditors...)
+func (c *ClientWithResponses) UpdateAlertRuleWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *UpdateAlertRuleParams, body UpdateAlertRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAlertRuleResponse, error) {
+	rsp, err := c.UpdateAlertRule(ctx, id, ruleID, params, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -20142,6 +23497,21 @@ func (c *ClientWithResponses) ListResultsWithResponse(ctx context.Context, id op
 		return nil, err
 	}
 	return ParseListResultsResponse(rsp)
+}
+
+// GetSeriesWithResponse Get the response times of a check over a period, for a chart
+//
+// Steps are 1 minute of 1h, 5 minutes of 24h, 1 hour of 7d, 4 hours of 30d and 12 hours of 90d. The newest one is not over yet.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/checks/{id}/series (the `GetSeries` operationId).
+func (c *ClientWithResponses) GetSeriesWithResponse(ctx context.Context, id openapi_types.UUID, params *GetSeriesParams, reqEditors ...RequestEditorFn) (*GetSeriesResponse, error) {
+	rsp, err := c.GetSeries(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetSeriesResponse(rsp)
 }
 
 // TestCheckWithResponse Run a check now
@@ -20342,6 +23712,180 @@ func (c *ClientWithResponses) ListIncidentTimelineWithResponse(ctx context.Conte
 	return ParseListIncidentTimelineResponse(rsp)
 }
 
+// ListInvitationsWithResponse List the open invitations, newest first
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/invitations (the `ListInvitations` operationId).
+func (c *ClientWithResponses) ListInvitationsWithResponse(ctx context.Context, params *ListInvitationsParams, reqEditors ...RequestEditorFn) (*ListInvitationsResponse, error) {
+	rsp, err := c.ListInvitations(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListInvitationsResponse(rsp)
+}
+
+// CreateInvitationWithBodyWithResponse Invite a person to the organization
+//
+// Mails a link that works once, for 7 days. A second invitation to an address replaces the first. An address that has an account is a conflict. Where mail leaves the machine, your own address must be confirmed first.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/invitations (the `CreateInvitation` operationId).
+func (c *ClientWithResponses) CreateInvitationWithBodyWithResponse(ctx context.Context, params *CreateInvitationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateInvitationResponse, error) {
+	rsp, err := c.CreateInvitationWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateInvitationResponse(rsp)
+}
+
+// CreateInvitationWithResponse Invite a person to the organization
+//
+// Mails a link that works once, for 7 days. A second invitation to an address replaces the first. An address that has an account is a conflict. Where mail leaves the machine, your own address must be confirmed first.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/invitations (the `CreateInvitation` operationId).
+func (c *ClientWithResponses) CreateInvitationWithResponse(ctx context.Context, params *CreateInvitationParams, body CreateInvitationJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateInvitationResponse, error) {
+	rsp, err := c.CreateInvitation(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateInvitationResponse(rsp)
+}
+
+// AcceptInvitationWithBodyWithResponse Accept an invitation with the token of its link
+//
+// Makes an account with the address that was invited, which counts as confirmed, and returns a session token. The token of the link works once.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/invitations/accept (the `AcceptInvitation` operationId).
+func (c *ClientWithResponses) AcceptInvitationWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AcceptInvitationResponse, error) {
+	rsp, err := c.AcceptInvitationWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAcceptInvitationResponse(rsp)
+}
+
+// AcceptInvitationWithResponse Accept an invitation with the token of its link
+//
+// Makes an account with the address that was invited, which counts as confirmed, and returns a session token. The token of the link works once.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/invitations/accept (the `AcceptInvitation` operationId).
+func (c *ClientWithResponses) AcceptInvitationWithResponse(ctx context.Context, body AcceptInvitationJSONRequestBody, reqEditors ...RequestEditorFn) (*AcceptInvitationResponse, error) {
+	rsp, err := c.AcceptInvitation(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAcceptInvitationResponse(rsp)
+}
+
+// InspectInvitationWithBodyWithResponse Describe an invitation by the token of its link
+//
+// The token stays valid.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/invitations/inspect (the `InspectInvitation` operationId).
+func (c *ClientWithResponses) InspectInvitationWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*InspectInvitationResponse, error) {
+	rsp, err := c.InspectInvitationWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseInspectInvitationResponse(rsp)
+}
+
+// InspectInvitationWithResponse Describe an invitation by the token of its link
+//
+// The token stays valid.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/invitations/inspect (the `InspectInvitation` operationId).
+func (c *ClientWithResponses) InspectInvitationWithResponse(ctx context.Context, body InspectInvitationJSONRequestBody, reqEditors ...RequestEditorFn) (*InspectInvitationResponse, error) {
+	rsp, err := c.InspectInvitation(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseInspectInvitationResponse(rsp)
+}
+
+// DeleteInvitationWithResponse Revoke an invitation
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/invitations/{id} (the `DeleteInvitation` operationId).
+func (c *ClientWithResponses) DeleteInvitationWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*DeleteInvitationResponse, error) {
+	rsp, err := c.DeleteInvitation(ctx, id, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteInvitationResponse(rsp)
+}
+
+// ListMembersWithResponse List the members of the organization, oldest first
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/members (the `ListMembers` operationId).
+func (c *ClientWithResponses) ListMembersWithResponse(ctx context.Context, params *ListMembersParams, reqEditors ...RequestEditorFn) (*ListMembersResponse, error) {
+	rsp, err := c.ListMembers(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListMembersResponse(rsp)
+}
+
+// DeleteMemberWithResponse Remove a member
+//
+// Ends the member's sessions and API keys, and the invitations that the member made. What the member created stays. The last owner cannot be removed.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/members/{id} (the `DeleteMember` operationId).
+func (c *ClientWithResponses) DeleteMemberWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*DeleteMemberResponse, error) {
+	rsp, err := c.DeleteMember(ctx, id, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteMemberResponse(rsp)
+}
+
+// UpdateMemberWithBodyWithResponse Change the role of a member
+//
+// Sessions and API keys of the member lose what the role does not allow, everywhere within 5 seconds. The last owner stays one.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/members/{id} (the `UpdateMember` operationId).
+func (c *ClientWithResponses) UpdateMemberWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateMemberResponse, error) {
+	rsp, err := c.UpdateMemberWithBody(ctx, id, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateMemberResponse(rsp)
+}
+
+// UpdateMemberWithResponse Change the role of a member
+//
+// Sessions and API keys of the member lose what the role does not allow, everywhere within 5 seconds. The last owner stays one.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/members/{id} (the `UpdateMember` operationId).
+func (c *ClientWithResponses) UpdateMemberWithResponse(ctx context.Context, id openapi_types.UUID, body UpdateMemberJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateMemberResponse, error) {
+	rsp, err := c.UpdateMember(ctx, id, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateMemberResponse(rsp)
+}
+
 // ListNotificationChannelsWithResponse List the notification channels, newest first
 //
 // Returns a wrapper object for the known response body format(s).
@@ -20401,8 +23945,8 @@ func (c *ClientWithResponses) DeleteNotificationChannelWithResponse(ctx context.
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with GET /v1/notification-channels/{id} (the `GetNotificationChannel` operationId).
-func (c *ClientWithResponses) GetNotificationChannelWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetNotificationChannelResponse, error) {
-	rsp, err := c.GetNotificationChannel(ctx, id, reqEditors...)
+func (c *ClientWithResponses) GetNotificationChannelWithResponse(ctx context.Context, id openapi_types.UUID, params *GetNotificationChannelParams, reqEditors ...RequestEditorFn) (*GetNotificationChannelResponse, error) {
+	rsp, err := c.GetNotificationChannel(ctx, id, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -20416,8 +23960,8 @@ func (c *ClientWithResponses) GetNotificationChannelWithResponse(ctx context.Con
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with PUT /v1/notification-channels/{id} (the `UpdateNotificationChannel` operationId).
-func (c *ClientWithResponses) UpdateNotificationChannelWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateNotificationChannelResponse, error) {
-	rsp, err := c.UpdateNotificationChannelWithBody(ctx, id, contentType, body, reqEditors...)
+func (c *ClientWithResponses) UpdateNotificationChannelWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateNotificationChannelParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateNotificationChannelResponse, error) {
+	rsp, err := c.UpdateNotificationChannelWithBody(ctx, id, params, contentType, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -20431,8 +23975,8 @@ func (c *ClientWithResponses) UpdateNotificationChannelWithBodyWithResponse(ctx 
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with PUT /v1/notification-channels/{id} (the `UpdateNotificationChannel` operationId).
-func (c *ClientWithResponses) UpdateNotificationChannelWithResponse(ctx context.Context, id openapi_types.UUID, body UpdateNotificationChannelJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateNotificationChannelResponse, error) {
-	rsp, err := c.UpdateNotificationChannel(ctx, id, body, reqEditors...)
+func (c *ClientWithResponses) UpdateNotificationChannelWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateNotificationChannelParams, body UpdateNotificationChannelJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateNotificationChannelResponse, error) {
+	rsp, err := c.UpdateNotificationChannel(ctx, id, params, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -20805,6 +24349,9 @@ func ParseGetAlertRuleByIdResponse(rsp *http.Response) (*GetAlertRuleByIdRespons
 		}
 		response.JSON200 = &dest
 
+	case rsp.StatusCode == 304:
+		break // No content-type
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
 		var dest BadRequest
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -20852,6 +24399,13 @@ func ParseGetAlertRuleByIdResponse(rsp *http.Response) (*GetAlertRuleByIdRespons
 	switch {
 	case rsp.StatusCode == 200:
 		var headers GetAlertRuleByIdResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
 		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
@@ -20874,6 +24428,16 @@ func ParseGetAlertRuleByIdResponse(rsp *http.Response) (*GetAlertRuleByIdRespons
 			headers.XRequestId = &value
 		}
 		response.Headers200 = &headers
+	case rsp.StatusCode == 304:
+		var headers GetAlertRuleByIdResponse304Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		response.Headers304 = &headers
 	case rsp.StatusCode == 429:
 		var headers GetAlertRuleByIdResponse429Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -22096,6 +25660,299 @@ func ParseResendVerificationResponse(rsp *http.Response) (*ResendVerificationRes
 	return response, nil
 }
 
+// ParseEndSessionsResponse parses an HTTP response from a EndSessionsWithResponse call
+func ParseEndSessionsResponse(rsp *http.Response) (*EndSessionsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &EndSessionsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		var headers EndSessionsResponse204Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers204 = &headers
+	case rsp.StatusCode == 429:
+		var headers EndSessionsResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListSessionsResponse parses an HTTP response from a ListSessionsWithResponse call
+func ParseListSessionsResponse(rsp *http.Response) (*ListSessionsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListSessionsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest SessionList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ListSessionsResponse200Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers ListSessionsResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseEndSessionResponse parses an HTTP response from a EndSessionWithResponse call
+func ParseEndSessionResponse(rsp *http.Response) (*EndSessionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &EndSessionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		var headers EndSessionResponse204Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers204 = &headers
+	case rsp.StatusCode == 429:
+		var headers EndSessionResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
 // ParseSignupResponse parses an HTTP response from a SignupWithResponse call
 func ParseSignupResponse(rsp *http.Response) (*SignupResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -22514,6 +26371,13 @@ func ParseCreateCheckResponse(rsp *http.Response) (*CreateCheckResponse, error) 
 	switch {
 	case rsp.StatusCode == 201:
 		var headers CreateCheckResponse201Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
 		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
@@ -22857,6 +26721,13 @@ func ParseDeleteCheckResponse(rsp *http.Response) (*DeleteCheckResponse, error) 
 		}
 		response.JSON404 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 412:
+		var dest PreconditionFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON412 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
 		var dest TooManyRequests
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -22934,6 +26805,9 @@ func ParseGetCheckResponse(rsp *http.Response) (*GetCheckResponse, error) {
 		}
 		response.JSON200 = &dest
 
+	case rsp.StatusCode == 304:
+		break // No content-type
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
 		var dest BadRequest
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -22981,6 +26855,13 @@ func ParseGetCheckResponse(rsp *http.Response) (*GetCheckResponse, error) {
 	switch {
 	case rsp.StatusCode == 200:
 		var headers GetCheckResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
 		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
@@ -23003,6 +26884,16 @@ func ParseGetCheckResponse(rsp *http.Response) (*GetCheckResponse, error) {
 			headers.XRequestId = &value
 		}
 		response.Headers200 = &headers
+	case rsp.StatusCode == 304:
+		var headers GetCheckResponse304Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		response.Headers304 = &headers
 	case rsp.StatusCode == 429:
 		var headers GetCheckResponse429Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -23067,6 +26958,13 @@ func ParseUpdateCheckResponse(rsp *http.Response) (*UpdateCheckResponse, error) 
 		}
 		response.JSON404 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 412:
+		var dest PreconditionFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON412 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
 		var dest RequestEntityTooLarge
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -23100,6 +26998,13 @@ func ParseUpdateCheckResponse(rsp *http.Response) (*UpdateCheckResponse, error) 
 	switch {
 	case rsp.StatusCode == 200:
 		var headers UpdateCheckResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
 		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
@@ -23334,6 +27239,13 @@ func ParseCreateAlertRuleResponse(rsp *http.Response) (*CreateAlertRuleResponse,
 	switch {
 	case rsp.StatusCode == 201:
 		var headers CreateAlertRuleResponse201Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
 		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
@@ -23416,6 +27328,13 @@ func ParseDeleteAlertRuleResponse(rsp *http.Response) (*DeleteAlertRuleResponse,
 		}
 		response.JSON404 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 412:
+		var dest PreconditionFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON412 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
 		var dest TooManyRequests
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -23493,6 +27412,9 @@ func ParseGetAlertRuleResponse(rsp *http.Response) (*GetAlertRuleResponse, error
 		}
 		response.JSON200 = &dest
 
+	case rsp.StatusCode == 304:
+		break // No content-type
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
 		var dest BadRequest
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -23540,6 +27462,13 @@ func ParseGetAlertRuleResponse(rsp *http.Response) (*GetAlertRuleResponse, error
 	switch {
 	case rsp.StatusCode == 200:
 		var headers GetAlertRuleResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
 		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
@@ -23562,6 +27491,16 @@ func ParseGetAlertRuleResponse(rsp *http.Response) (*GetAlertRuleResponse, error
 			headers.XRequestId = &value
 		}
 		response.Headers200 = &headers
+	case rsp.StatusCode == 304:
+		var headers GetAlertRuleResponse304Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		response.Headers304 = &headers
 	case rsp.StatusCode == 429:
 		var headers GetAlertRuleResponse429Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -23626,6 +27565,13 @@ func ParseUpdateAlertRuleResponse(rsp *http.Response) (*UpdateAlertRuleResponse,
 		}
 		response.JSON404 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 412:
+		var dest PreconditionFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON412 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
 		var dest RequestEntityTooLarge
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -23652,6 +27598,13 @@ func ParseUpdateAlertRuleResponse(rsp *http.Response) (*UpdateAlertRuleResponse,
 	switch {
 	case rsp.StatusCode == 200:
 		var headers UpdateAlertRuleResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
 		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
@@ -23886,6 +27839,111 @@ func ParseListResultsResponse(rsp *http.Response) (*ListResultsResponse, error) 
 		response.Headers200 = &headers
 	case rsp.StatusCode == 429:
 		var headers ListResultsResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetSeriesResponse parses an HTTP response from a GetSeriesWithResponse call
+func ParseGetSeriesResponse(rsp *http.Response) (*GetSeriesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetSeriesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest SeriesAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers GetSeriesResponse200Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers GetSeriesResponse429Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
@@ -25329,6 +29387,803 @@ func ParseListIncidentTimelineResponse(rsp *http.Response) (*ListIncidentTimelin
 	return response, nil
 }
 
+// ParseListInvitationsResponse parses an HTTP response from a ListInvitationsWithResponse call
+func ParseListInvitationsResponse(rsp *http.Response) (*ListInvitationsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListInvitationsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest InvitationList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ListInvitationsResponse200Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers ListInvitationsResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseCreateInvitationResponse parses an HTTP response from a CreateInvitationWithResponse call
+func ParseCreateInvitationResponse(rsp *http.Response) (*CreateInvitationResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateInvitationResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest InvitationAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest RequestEntityTooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 201:
+		var headers CreateInvitationResponse201Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers201 = &headers
+	case rsp.StatusCode == 429:
+		var headers CreateInvitationResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseAcceptInvitationResponse parses an HTTP response from a AcceptInvitationWithResponse call
+func ParseAcceptInvitationResponse(rsp *http.Response) (*AcceptInvitationResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &AcceptInvitationResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest AuthAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest RequestEntityTooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 201:
+		var headers AcceptInvitationResponse201Headers
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers201 = &headers
+	case rsp.StatusCode == 429:
+		var headers AcceptInvitationResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseInspectInvitationResponse parses an HTTP response from a InspectInvitationWithResponse call
+func ParseInspectInvitationResponse(rsp *http.Response) (*InspectInvitationResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &InspectInvitationResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest InvitedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest RequestEntityTooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers InspectInvitationResponse200Headers
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers InspectInvitationResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseDeleteInvitationResponse parses an HTTP response from a DeleteInvitationWithResponse call
+func ParseDeleteInvitationResponse(rsp *http.Response) (*DeleteInvitationResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteInvitationResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		var headers DeleteInvitationResponse204Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers204 = &headers
+	case rsp.StatusCode == 429:
+		var headers DeleteInvitationResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListMembersResponse parses an HTTP response from a ListMembersWithResponse call
+func ParseListMembersResponse(rsp *http.Response) (*ListMembersResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListMembersResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest UserList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ListMembersResponse200Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers ListMembersResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseDeleteMemberResponse parses an HTTP response from a DeleteMemberWithResponse call
+func ParseDeleteMemberResponse(rsp *http.Response) (*DeleteMemberResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteMemberResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		var headers DeleteMemberResponse204Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers204 = &headers
+	case rsp.StatusCode == 429:
+		var headers DeleteMemberResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseUpdateMemberResponse parses an HTTP response from a UpdateMemberWithResponse call
+func ParseUpdateMemberResponse(rsp *http.Response) (*UpdateMemberResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateMemberResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest UserAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest RequestEntityTooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers UpdateMemberResponse200Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers UpdateMemberResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
 // ParseListNotificationChannelsResponse parses an HTTP response from a ListNotificationChannelsWithResponse call
 func ParseListNotificationChannelsResponse(rsp *http.Response) (*ListNotificationChannelsResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -25502,6 +30357,13 @@ func ParseCreateNotificationChannelResponse(rsp *http.Response) (*CreateNotifica
 	switch {
 	case rsp.StatusCode == 201:
 		var headers CreateNotificationChannelResponse201Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
 		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
@@ -25591,6 +30453,13 @@ func ParseDeleteNotificationChannelResponse(rsp *http.Response) (*DeleteNotifica
 		}
 		response.JSON409 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 412:
+		var dest PreconditionFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON412 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
 		var dest TooManyRequests
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -25668,6 +30537,9 @@ func ParseGetNotificationChannelResponse(rsp *http.Response) (*GetNotificationCh
 		}
 		response.JSON200 = &dest
 
+	case rsp.StatusCode == 304:
+		break // No content-type
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
 		var dest BadRequest
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -25715,6 +30587,13 @@ func ParseGetNotificationChannelResponse(rsp *http.Response) (*GetNotificationCh
 	switch {
 	case rsp.StatusCode == 200:
 		var headers GetNotificationChannelResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
 		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
@@ -25737,6 +30616,16 @@ func ParseGetNotificationChannelResponse(rsp *http.Response) (*GetNotificationCh
 			headers.XRequestId = &value
 		}
 		response.Headers200 = &headers
+	case rsp.StatusCode == 304:
+		var headers GetNotificationChannelResponse304Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		response.Headers304 = &headers
 	case rsp.StatusCode == 429:
 		var headers GetNotificationChannelResponse429Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -25801,6 +30690,13 @@ func ParseUpdateNotificationChannelResponse(rsp *http.Response) (*UpdateNotifica
 		}
 		response.JSON404 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 412:
+		var dest PreconditionFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON412 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
 		var dest RequestEntityTooLarge
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -25827,6 +30723,13 @@ func ParseUpdateNotificationChannelResponse(rsp *http.Response) (*UpdateNotifica
 	switch {
 	case rsp.StatusCode == 200:
 		var headers UpdateNotificationChannelResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
 		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {

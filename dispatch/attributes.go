@@ -8,8 +8,8 @@ import (
 )
 
 // The search attributes of Vigil's workflows, all keywords. They are set at the
-// start; AttributeDelivery changes later: it is pending, retrying, or the outcome of
-// the last delivery.
+// start. AttributeDelivery changes later: it is pending, retrying, or the outcome of
+// the last delivery; and so does AttributeCheckName of a loop whose check is renamed.
 const (
 	AttributeOrg      = "VigilOrg"
 	AttributeCheck    = "VigilCheck"
@@ -17,13 +17,15 @@ const (
 	AttributeIncident = workflows.AttributeIncident
 	AttributeChannel  = "VigilChannel"
 	AttributeDelivery = workflows.AttributeDelivery
+	// AttributeCheckName is set while Names are shown.
+	AttributeCheckName = workflows.AttributeCheckName
 )
 
 // SearchAttributes are the names that a namespace needs, all of type Keyword.
 func SearchAttributes() []string {
 	return []string{
 		AttributeOrg, AttributeCheck, AttributeRegion,
-		AttributeIncident, AttributeChannel, AttributeDelivery,
+		AttributeIncident, AttributeChannel, AttributeDelivery, AttributeCheckName,
 	}
 }
 

@@ -36,7 +36,11 @@ type Incidents struct {
 	temporal client.Client
 	store    incidentStore
 	log      *slog.Logger
+	names    *Names // nil: not shown
 }
+
+// ShowNames makes workflows show the names of checks. Call it before the first use.
+func (i *Incidents) ShowNames(names *Names) { i.names = names }
 
 // NewIncidents returns Incidents that use the client.
 func NewIncidents(temporal client.Client, store incidentStore, log *slog.Logger) *Incidents {
@@ -86,16 +90,21 @@ func (i *Incidents) Refresh(ctx context.Context, checkID uuid.UUID) error {
 }
 
 // Revive is Refresh for a check that needs an incident workflow: it starts one if none
-// runs. Name and target describe the check in the Temporal UI; target may be empty.
+// runs. Name and target describe the check in the Temporal UI; without a target, name is a
+// title of the incident.
 func (i *Incidents) Revive(ctx context.Context, orgID, checkID uuid.UUID, name, target string) error {
-	return i.signalWithStart(ctx, orgID, checkID, summary(name, target), workflows.SignalRefresh, nil)
+	checkName := name
+	if target == "" {
+		checkName = ""
+	}
+	return i.signalWithStart(ctx, orgID, checkID, checkName, summary(name, target), workflows.SignalRefresh, nil)
 }
 
 // Vote signals the vote of a region to the incident workflow of a check, and starts
 // the workflow if the vote needs one.
 func (i *Incidents) Vote(ctx context.Context, checkID uuid.UUID, vote vigil.Vote, ack vigil.VoteAck) error {
 	if ack.Relevant {
-		return i.signalWithStart(ctx, ack.OrgID, checkID, summary(ack.CheckName, ack.Target), workflows.SignalVote, vote)
+		return i.signalWithStart(ctx, ack.OrgID, checkID, ack.CheckName, summary(ack.CheckName, ack.Target), workflows.SignalVote, vote)
 	}
 	err := i.temporal.SignalWorkflow(ctx, vigil.IncidentWorkflowID(checkID), "", workflows.SignalVote, vote)
 	if isNotFound(err) {
@@ -110,11 +119,11 @@ func (i *Incidents) Send(ctx context.Context, delivery vigil.PendingDelivery) er
 		TaskQueue:             vigil.DeliveryQueue,
 		Priority:              temporal.Priority{FairnessKey: delivery.OrgID.String()}, // its activities inherit it
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
-		TypedSearchAttributes: temporal.NewSearchAttributes(
+		TypedSearchAttributes: i.names.named(ctx, temporal.NewSearchAttributes(
 			keyword(AttributeOrg, delivery.OrgID), keyword(AttributeCheck, delivery.CheckID),
 			keyword(AttributeIncident, delivery.IncidentID), keyword(AttributeChannel, delivery.ChannelID),
 			temporal.NewSearchAttributeKeyKeyword(AttributeDelivery).ValueSet(string(vigil.DeliveryPending)),
-		),
+		), delivery.CheckName),
 		StaticSummary: bounded(
 			shortened(delivery.CheckName) + " → " + shortened(delivery.ChannelName) + " (" + string(delivery.ChannelType) + ")"),
 	}
@@ -186,11 +195,11 @@ func unavailable(cause error) error {
 	return err
 }
 
-func (i *Incidents) signalWithStart(ctx context.Context, orgID, checkID uuid.UUID, summary, signal string, arg any) error {
+func (i *Incidents) signalWithStart(ctx context.Context, orgID, checkID uuid.UUID, name, summary, signal string, arg any) error {
 	options := client.StartWorkflowOptions{
 		TaskQueue:             vigil.ControlQueue,
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
-		TypedSearchAttributes: temporal.NewSearchAttributes(keyword(AttributeOrg, orgID), keyword(AttributeCheck, checkID)),
+		TypedSearchAttributes: i.names.named(ctx, temporal.NewSearchAttributes(keyword(AttributeOrg, orgID), keyword(AttributeCheck, checkID)), name),
 		StaticSummary:         bounded(summary),
 	}
 	_, err := i.temporal.SignalWithStartWorkflow(ctx, vigil.IncidentWorkflowID(checkID), signal, arg, options,

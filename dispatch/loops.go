@@ -43,6 +43,7 @@ type Loops struct {
 	store    revisionStore
 	log      *slog.Logger
 	open     func([]byte) ([]byte, error) // nil: cannot open sealed answers
+	names    *Names                       // nil: not shown
 	// used is called with the region of every call that needs a worker; it may be nil.
 	used func(region string)
 }
@@ -60,6 +61,9 @@ func (l *Loops) use(region string) {
 // OpenAnswers makes tests be answered sealed, so that Temporal does not keep what a target
 // answered, and opens them. Call it before the first test.
 func (l *Loops) OpenAnswers(open func([]byte) ([]byte, error)) { l.open = open }
+
+// ShowNames makes workflows show the names of checks. Call it before the first use.
+func (l *Loops) ShowNames(names *Names) { l.names = names }
 
 // NewLoops returns Loops that reach workflows through the client.
 func NewLoops(temporal client.Client, store revisionStore, log *slog.Logger) *Loops {
@@ -151,7 +155,7 @@ func (l *Loops) Test(ctx context.Context, check vigil.Check, region string, dryR
 		HeartbeatTimeout:      testTimeout,
 		RetryPolicy:           &temporal.RetryPolicy{MaximumAttempts: 1},
 		Summary:               bounded(check.Name),
-		TypedSearchAttributes: loopAttributes(check.OrgID, check.ID, region),
+		TypedSearchAttributes: l.names.named(ctx, loopAttributes(check.OrgID, check.ID, region), check.Name),
 	}, watcher.Test, activities.TestRequest{
 		CheckID: check.ID, Region: region, Revision: check.Revision, DryRun: dryRun, Sealed: l.open != nil,
 	})
@@ -222,11 +226,15 @@ func (l *Loops) signalWithStart(ctx context.Context, loop vigil.Loop, name strin
 		TaskQueue:             vigil.RegionQueue(loop.Region),
 		WorkflowTaskTimeout:   taskTimeout,
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
-		TypedSearchAttributes: loopAttributes(loop.OrgID, loop.CheckID, loop.Region),
+		TypedSearchAttributes: l.names.named(ctx, loopAttributes(loop.OrgID, loop.CheckID, loop.Region), loop.Name),
 		StaticSummary:         bounded(label),
 	}
+	in := &workflows.LoopInput{CheckID: loop.CheckID, Region: loop.Region, Revision: loop.Desired, Label: label}
+	if l.names.Shown(ctx) {
+		in.Name = loop.Name
+	}
 	_, err := l.temporal.SignalWithStartWorkflow(ctx, vigil.LoopID(loop.CheckID, loop.Region), name, arg, options,
-		workflows.CheckLoop, &workflows.LoopInput{CheckID: loop.CheckID, Region: loop.Region, Revision: loop.Desired, Label: label})
+		workflows.CheckLoop, in)
 	return wrap(name, err)
 }
 

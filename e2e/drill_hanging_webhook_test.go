@@ -131,7 +131,8 @@ func TestDrillHangingWebhook(t *testing.T) { // not parallel: it measures load a
 	calm := s.load(calmSpan)
 	site.broken.Store(true)
 	const opened = "SELECT count(*) FROM deliveries WHERE channel_name = 'hung'"
-	eventually(t, "every incident is open", func() bool { return s.number(opened) == incidents })
+	patience := waitLimit + time.Duration(incidents)*400*time.Millisecond // hundreds of incidents at once
+	eventuallyWithin(t, patience, "every incident is open", func() bool { return s.number(opened) == incidents })
 	eventually(t, "the deliveries wait", func() bool {
 		return hung.waiting.Load() == 8 && s.number("SELECT count(*) FROM delivery_places WHERE admitted_at IS NULL") >= incidents-16
 	})
@@ -150,11 +151,11 @@ func TestDrillHangingWebhook(t *testing.T) { // not parallel: it measures load a
 
 	// The recoveries wait behind the openings until the receiver answers.
 	site.broken.Store(false)
-	eventually(t, "every incident is resolved", func() bool { return s.number(opened) == 2*incidents })
+	eventuallyWithin(t, patience, "every incident is resolved", func() bool { return s.number(opened) == 2*incidents })
 	hung.hangs.Store(false)
 	const pending = "SELECT count(*) FROM deliveries WHERE channel_name = 'hung' AND status <> 'delivered'"
 	answered := time.Now()
-	eventually(t, "every message is delivered", func() bool { return s.number(pending) == 0 })
+	eventuallyWithin(t, patience, "every message is delivered", func() bool { return s.number(pending) == 0 })
 	drained := time.Since(answered)
 
 	got := hung.summarize()

@@ -54,8 +54,14 @@ func newRestoreDrill(t *testing.T) *restoreDrill {
 // awaitResults waits until every enabled check has a result after an instant.
 func (d *restoreDrill) awaitResults(after time.Time) {
 	d.t.Helper()
+	const late = "active AND (last_time IS NULL OR last_time <= $1)"
+	d.t.Cleanup(func() {
+		if d.t.Failed() {
+			d.cluster.describeLoops(late, after)
+		}
+	})
 	eventually(d.t, "every loop has a new result", func() bool {
-		return d.cluster.number("SELECT count(*) FROM check_regions WHERE active AND (last_time IS NULL OR last_time <= $1)", after) == 0
+		return d.cluster.number("SELECT count(*) FROM check_regions WHERE "+late, after) == 0
 	})
 }
 

@@ -43,7 +43,7 @@ func TestRegionWithoutWorkers(t *testing.T) {
 	t.Logf("offline %v after its last worker was killed", time.Since(died).Round(10*time.Millisecond))
 
 	s.withStore(func(store *storage.Store) {
-		if _, err := store.DeleteCheck(t.Context(), org, check); err != nil {
+		if _, err := store.DeleteCheck(t.Context(), org, check, nil); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -153,6 +153,11 @@ func dynamicConfig(loops int) dynamicSettings {
 		// limit of one is for stores whose concurrent writes conflict; in Postgres they
 		// share the lock of the shard's row.
 		dynamicconfig.ShardIOConcurrency.Key(): shardWrites,
+		// A write that fails, such as the second of two starts of one workflow, can hide the
+		// tasks of a later one that was faster: the queue reads up to the older one, and
+		// nothing wakes it again before its next poll, which is a minute away by default.
+		dynamicconfig.TransferProcessorMaxPollInterval.Key(): "1s",
+		dynamicconfig.TimerProcessorMaxPollInterval.Key():    "10s",
 
 		// Schedules are not used, and the scanner looks for damage that only other
 		// stores can have.

@@ -58,6 +58,7 @@ func TestTemporal(t *testing.T) { //nolint:paralleltest // goroutines are counte
 	}
 	checkStandaloneActivity(t, c, queue, worker.Options{})
 	checkVersioned(t, c)
+	checkRacingStarts(t, c)
 	c.Close()
 	stopTemporal(t, first)
 	if reachable(t, first.Address(), namespace) {
@@ -126,7 +127,7 @@ func options(pg *standalone.Postgres, log io.Writer) standalone.TemporalOptions 
 		UIListen:         "127.0.0.1:0",
 		Namespace:        "vigil",
 		Retention:        72 * time.Hour,
-		SearchAttributes: []string{"VigilOrg", "VigilCheck", "VigilRegion", "VigilIncident", "VigilChannel", "VigilDelivery"},
+		SearchAttributes: []string{"VigilOrg", "VigilCheck", "VigilRegion", "VigilIncident", "VigilChannel", "VigilDelivery", "VigilCheckName"},
 		Loops:            100,
 		UIHosts:          []string{"temporal.example.com"},
 		Log:              slog.New(slog.NewTextHandler(log, nil)),

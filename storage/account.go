@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -41,6 +42,7 @@ type userRow struct {
 	Email          string    `bun:"email"`
 	EmailVerified  bool      `bun:"email_verified"`
 	Name           string    `bun:"name"`
+	Role           string    `bun:"role"`
 	PasswordHash   string    `bun:"password_hash"`
 	SessionVersion int64     `bun:"session_version"`
 	CreatedAddress string    `bun:"created_address"`
@@ -50,7 +52,7 @@ type userRow struct {
 
 func (r *userRow) user() vigil.User {
 	return vigil.User{
-		ID: r.ID, OrgID: r.OrgID, Email: r.Email, EmailVerified: r.EmailVerified, Name: r.Name,
+		ID: r.ID, OrgID: r.OrgID, Email: r.Email, EmailVerified: r.EmailVerified, Name: r.Name, Role: vigil.Role(r.Role),
 		PasswordHash: r.PasswordHash, SessionVersion: r.SessionVersion, CreatedAddress: r.CreatedAddress,
 		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 	}
@@ -72,7 +74,7 @@ func (s *Store) createAccount(
 ) (vigil.User, vigil.Organization, error) {
 	now := s.instant()
 	org.ID, user.ID = idOrNew(org.ID), idOrNew(user.ID)
-	user.OrgID = org.ID
+	user.OrgID, user.Role = org.ID, cmp.Or(user.Role, vigil.RoleOwner)
 	org.CreatedAt, org.UpdatedAt = timeOrDefault(org.CreatedAt, now), timeOrDefault(org.UpdatedAt, now)
 	user.CreatedAt, user.UpdatedAt = timeOrDefault(user.CreatedAt, now), timeOrDefault(user.UpdatedAt, now)
 	if org.Tier == "" {
@@ -133,7 +135,7 @@ func insertOrganization(ctx context.Context, tx bun.Tx, org vigil.Organization) 
 
 func insertUser(ctx context.Context, tx bun.Tx, user vigil.User) error {
 	_, err := tx.NewInsert().Model(&userRow{
-		ID: user.ID, OrgID: user.OrgID, Email: user.Email, EmailVerified: user.EmailVerified, Name: user.Name,
+		ID: user.ID, OrgID: user.OrgID, Email: user.Email, EmailVerified: user.EmailVerified, Name: user.Name, Role: string(user.Role),
 		PasswordHash: user.PasswordHash, SessionVersion: user.SessionVersion, CreatedAddress: user.CreatedAddress,
 		CreatedAt: user.CreatedAt, UpdatedAt: user.UpdatedAt,
 	}).Exec(ctx)
@@ -222,11 +224,20 @@ func timeOrDefault(t, fallback time.Time) time.Time {
 // user with a verified address.
 const orgHasVerifiedEmail = "EXISTS (SELECT FROM users AS proven WHERE proven.org_id = ? AND proven.email_verified)"
 
-// Emails returns the verified addresses of an organization's users, or all addresses
-// when none is verified, so that a notice always has a recipient.
+// Verified reports whether a user of an organization has a verified address.
+func (s *Store) Verified(ctx context.Context, orgID uuid.UUID) (bool, error) {
+	var verified bool
+	err := s.db.NewRaw("SELECT "+orgHasVerifiedEmail, orgID).Scan(ctx, &verified)
+	return verified, wrap("look for a verified address", err)
+}
+
+// Emails returns the verified addresses of an organization's owners, or all of their
+// addresses when none is verified, so that a notice always has a recipient.
 func (s *Store) Emails(ctx context.Context, orgID uuid.UUID) ([]string, error) {
 	var emails []string
 	err := s.db.NewSelect().Model((*userRow)(nil)).Column("email").
-		Where("org_id = ? AND (email_verified OR NOT "+orgHasVerifiedEmail+")", orgID, orgID).OrderExpr("created_at, id").Scan(ctx, &emails)
+		Where("org_id = ? AND role = 'owner'", orgID).
+		Where("email_verified OR NOT EXISTS (SELECT FROM users AS o WHERE o.org_id = ? AND o.role = 'owner' AND o.email_verified)", orgID).
+		OrderExpr("created_at, id").Scan(ctx, &emails)
 	return emails, wrap("read the addresses of an organization", err)
 }

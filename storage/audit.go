@@ -21,6 +21,8 @@ type auditRow struct {
 	Action     string    `bun:"action"`
 	ResourceID uuid.UUID `bun:"resource_id,type:uuid,nullzero"`
 	UserID     uuid.UUID `bun:"user_id,type:uuid,nullzero"`
+	UserName   string    `bun:"user_name"`
+	UserEmail  string    `bun:"user_email"`
 	KeyID      uuid.UUID `bun:"key_id,type:uuid,nullzero"`
 	KeyPrefix  string    `bun:"key_prefix"`
 	Members    []string  `bun:"members,array"`
@@ -37,6 +39,12 @@ func (s *Store) recordAudit(ctx context.Context, db bun.IDB) error {
 	}
 	entry.ID, entry.At = idOrNew(entry.ID), s.instant()
 	row := rowOfEntry(entry)
+	if row.UserID != uuid.Nil && row.UserEmail == "" {
+		err := db.NewRaw("SELECT name, email FROM users WHERE id = ?", row.UserID).Scan(ctx, &row.UserName, &row.UserEmail)
+		if err != nil && !isNoRow(err) {
+			return fmt.Errorf("name the user of an audit entry: %w", err)
+		}
+	}
 	if _, err := db.NewInsert().Model(&row).Exec(ctx); err != nil {
 		return fmt.Errorf("write to the audit log: %w", err)
 	}
@@ -46,7 +54,8 @@ func (s *Store) recordAudit(ctx context.Context, db bun.IDB) error {
 func rowOfEntry(entry *audit.Entry) auditRow {
 	return auditRow{
 		ID: entry.ID, OrgID: entry.OrgID, At: entry.At, Action: entry.Action, ResourceID: entry.ResourceID,
-		UserID: entry.UserID, KeyID: entry.KeyID, KeyPrefix: entry.KeyPrefix, Members: append([]string{}, entry.Members...),
+		UserID: entry.UserID, UserName: entry.UserName, UserEmail: entry.UserEmail,
+		KeyID: entry.KeyID, KeyPrefix: entry.KeyPrefix, Members: append([]string{}, entry.Members...),
 		RequestID: entry.RequestID, Address: entry.Address, UserAgent: entry.UserAgent,
 	}
 }
@@ -72,7 +81,8 @@ func (s *Store) AuditLog(ctx context.Context, orgID uuid.UUID, page vigil.Page) 
 	for i, row := range rows {
 		entries[i] = audit.Entry{
 			ID: row.ID, OrgID: row.OrgID, At: row.At, Action: row.Action, ResourceID: row.ResourceID,
-			UserID: row.UserID, KeyID: row.KeyID, KeyPrefix: row.KeyPrefix, Members: row.Members,
+			UserID: row.UserID, UserName: row.UserName, UserEmail: row.UserEmail,
+			KeyID: row.KeyID, KeyPrefix: row.KeyPrefix, Members: row.Members,
 			RequestID: row.RequestID, Address: row.Address, UserAgent: row.UserAgent,
 		}
 	}

@@ -82,7 +82,7 @@ func TestDefinitions(t *testing.T) {
 
 	since = now()
 	update(t, s, both, func(c *vigil.Check) { c.Enabled = true; c.Regions = []string{newark, singapore} })
-	if _, err := s.DeleteCheck(t.Context(), org.ID, off.ID); err != nil {
+	if _, err := s.DeleteCheck(t.Context(), org.ID, off.ID, nil); err != nil {
 		t.Fatal(err)
 	}
 	changed, gone = read(since, newark, frankfurt)

@@ -29,6 +29,7 @@ type channelRow struct {
 	Enabled        bool            `bun:"enabled"`
 	DisabledReason string          `bun:"disabled_reason"`
 	Labels         vigil.Labels    `bun:"labels,type:jsonb"`
+	Version        int64           `bun:"version"`
 	CreatedAt      time.Time       `bun:"created_at"`
 	UpdatedAt      time.Time       `bun:"updated_at"`
 }
@@ -47,7 +48,8 @@ func (s *Store) sealedChannel(c *vigil.Channel) (*channelRow, error) {
 	}
 	return &channelRow{
 		ID: c.ID, OrgID: c.OrgID, Name: c.Name, Type: string(c.Type), Config: sealed, Enabled: c.Enabled,
-		DisabledReason: c.DisabledReason, Labels: storedLabels(c.Labels), CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt,
+		DisabledReason: c.DisabledReason, Labels: storedLabels(c.Labels), Version: c.Version,
+		CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt,
 	}, nil
 }
 
@@ -64,7 +66,8 @@ func (s *Store) openedChannels(rows []channelRow) ([]vigil.Channel, error) {
 		}
 		channels[i] = vigil.Channel{
 			ID: r.ID, OrgID: r.OrgID, Name: r.Name, Type: vigil.ChannelType(r.Type), Config: config, Enabled: r.Enabled,
-			DisabledReason: r.DisabledReason, Labels: labelsOf(r.Labels), CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
+			DisabledReason: r.DisabledReason, Labels: labelsOf(r.Labels), Version: r.Version,
+			CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
 		}
 	}
 	return channels, nil
@@ -74,7 +77,7 @@ func (s *Store) openedChannels(rows []channelRow) ([]vigil.Channel, error) {
 // filled in. More channels than the plan allows are a CodePlanLimit error.
 func (s *Store) CreateChannel(ctx context.Context, c vigil.Channel) (vigil.Channel, error) {
 	now := s.instant()
-	c.ID, c.DisabledReason = idOrNew(c.ID), ""
+	c.ID, c.DisabledReason, c.Version = idOrNew(c.ID), "", 1
 	c.CreatedAt, c.UpdatedAt = timeOrDefault(c.CreatedAt, now), timeOrDefault(c.UpdatedAt, now)
 	row, err := s.sealedChannel(&c)
 	if err != nil {
@@ -203,12 +206,13 @@ func (s *Store) UpdateChannel(ctx context.Context, orgID, id uuid.UUID, change f
 			after = before
 			return nil
 		}
-		after.UpdatedAt = s.instant()
+		after.Version, after.UpdatedAt = before.Version+1, s.instant()
 		row, err := s.sealedChannel(&after)
 		if err != nil {
 			return err
 		}
-		_, err = tx.NewUpdate().Model(row).WherePK().Column("name", "config", "enabled", "disabled_reason", "labels", "updated_at").Exec(ctx)
+		_, err = tx.NewUpdate().Model(row).WherePK().Column("name", "config", "enabled", "disabled_reason", "labels", "version", "updated_at").
+			Exec(ctx)
 		if err != nil {
 			return unstorable(fmt.Errorf("store: %w", err))
 		}
@@ -226,7 +230,7 @@ func (s *Store) UpdateChannel(ctx context.Context, orgID, id uuid.UUID, change f
 func (s *Store) DisableChannel(ctx context.Context, id uuid.UUID, reason string) (bool, error) {
 	res, err := s.db.NewUpdate().Model((*channelRow)(nil)).
 		Set("enabled = false").Set("disabled_reason = ?", strings.ReplaceAll(strings.ToValidUTF8(reason, " "), "\x00", "")).
-		Set("updated_at = ?", s.instant()).
+		Set("version = version + 1").Set("updated_at = ?", s.instant()).
 		Where("id = ? AND enabled", id).Exec(ctx)
 	if err != nil {
 		return false, wrap("disable channel", err)
@@ -246,10 +250,13 @@ const maxDeletions = 5
 // is a CodeConflict error that names them; with force the channel is removed from
 // them, and those left without one are deleted. That takes several transactions, each of
 // a few checks, so that results wait for none of them; after an error some rules may
-// have changed. It returns the checks whose rules, and so revisions, changed.
-func (s *Store) DeleteChannel(ctx context.Context, orgID, id uuid.UUID, force bool) ([]uuid.UUID, error) {
-	if _, err := s.Channel(ctx, orgID, id); err != nil && vigil.ErrorCode(err) == vigil.CodeNotFound {
-		return nil, err
+// have changed. It returns the checks whose rules, and so revisions, changed. A version
+// that match does not accept is a CodePrecondition error.
+func (s *Store) DeleteChannel(ctx context.Context, orgID, id uuid.UUID, force bool, match vigil.Precondition) ([]uuid.UUID, error) {
+	// The version is compared before the rules change, and again with the channel's row.
+	err := matchStored(ctx, s.db, "channel", "SELECT version FROM channels WHERE id = ? AND org_id = ?", id, match, orgID)
+	if err != nil {
+		return nil, wrap("delete channel", err)
 	}
 	var checks []uuid.UUID
 	for attempt := 1; ; attempt++ {
@@ -260,7 +267,7 @@ func (s *Store) DeleteChannel(ctx context.Context, orgID, id uuid.UUID, force bo
 			}
 			checks = append(checks, changed...)
 		}
-		err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error { return deleteChannel(ctx, tx, orgID, id, force) })
+		err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error { return deleteChannel(ctx, tx, orgID, id, force, match) })
 		switch {
 		case err == nil:
 			return checks, nil
@@ -272,9 +279,9 @@ func (s *Store) DeleteChannel(ctx context.Context, orgID, id uuid.UUID, force bo
 
 // deleteChannel deletes a channel that no rule uses. Once the row is deleted no rule can
 // begin to use the channel, so the rules found then are all that did so in between.
-func deleteChannel(ctx context.Context, tx bun.Tx, orgID, id uuid.UUID, force bool) error {
-	res, err := tx.NewDelete().Model((*channelRow)(nil)).Where("id = ? AND org_id = ?", id, orgID).Exec(ctx)
-	if err := requireAffected("channel", "delete", res, err); err != nil {
+func deleteChannel(ctx context.Context, tx bun.Tx, orgID, id uuid.UUID, force bool, match vigil.Precondition) error {
+	err := matchStored(ctx, tx, "channel", "DELETE FROM channels WHERE id = ? AND org_id = ? RETURNING version", id, match, orgID)
+	if err != nil {
 		return err
 	}
 	names, err := rulesUsing(ctx, tx, orgID, id)

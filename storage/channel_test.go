@@ -85,7 +85,7 @@ func TestChannel(t *testing.T) {
 		made := storedChannel(t, s, org.ID)
 		_, err := s.Channel(t.Context(), other.ID, made.ID)
 		_, errUpdate := s.UpdateChannel(t.Context(), other.ID, made.ID, func(*vigil.Channel) error { return nil })
-		_, errDelete := s.DeleteChannel(t.Context(), other.ID, made.ID, true)
+		_, errDelete := s.DeleteChannel(t.Context(), other.ID, made.ID, true, nil)
 		for _, err := range []error{err, errUpdate, errDelete} {
 			if vigil.ErrorCode(err) != vigil.CodeNotFound || vigil.ErrorMessage(err) != "channel not found" {
 				t.Errorf("got %v", err)
@@ -202,7 +202,7 @@ func TestDeleteChannel(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		_, err := s.DeleteChannel(t.Context(), org.ID, channel.ID, false)
+		_, err := s.DeleteChannel(t.Context(), org.ID, channel.ID, false, nil)
 		refused, ok := errors.AsType[*vigil.Error](err)
 		if !ok || refused.Code != vigil.CodeConflict || !strings.Contains(refused.Message, "a, b, c, d, e and 2 more") ||
 			!strings.Contains(refused.Message, "?force=true") {
@@ -236,7 +236,7 @@ func TestDeleteChannel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		checks, err := s.DeleteChannel(t.Context(), org.ID, channel.ID, true)
+		checks, err := s.DeleteChannel(t.Context(), org.ID, channel.ID, true, nil)
 		if err != nil || !slices.Equal(checks, []uuid.UUID{check.ID}) {
 			t.Fatalf("got %v, %v", checks, err)
 		}
@@ -261,10 +261,10 @@ func TestDeleteUnusedChannel(t *testing.T) {
 		t.Parallel()
 		org, _ := newOrg(t, s)
 		channel := storedChannel(t, s, org.ID)
-		if _, err := s.DeleteChannel(t.Context(), org.ID, channel.ID, false); err != nil {
+		if _, err := s.DeleteChannel(t.Context(), org.ID, channel.ID, false, nil); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.DeleteChannel(t.Context(), org.ID, channel.ID, false); vigil.ErrorCode(err) != vigil.CodeNotFound {
+		if _, err := s.DeleteChannel(t.Context(), org.ID, channel.ID, false, nil); vigil.ErrorCode(err) != vigil.CodeNotFound {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -286,7 +286,7 @@ func TestDeleteUnusedChannel(t *testing.T) {
 			}
 			for _, force := range []bool{true, round%2 == 0} {
 				group.Go(func() {
-					_, err := s.DeleteChannel(t.Context(), org.ID, channel.ID, force)
+					_, err := s.DeleteChannel(t.Context(), org.ID, channel.ID, force, nil)
 					if code := vigil.ErrorCode(err); err != nil && code != vigil.CodeConflict && code != vigil.CodeNotFound {
 						t.Errorf("delete: %v", err)
 					}

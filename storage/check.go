@@ -21,7 +21,7 @@ func (s *Store) CreateCheck(ctx context.Context, c vigil.Check, plan vigil.Plan,
 	now := s.instant()
 	c.ID = idOrNew(c.ID)
 	c.CreatedAt, c.UpdatedAt = timeOrDefault(c.CreatedAt, now), timeOrDefault(c.UpdatedAt, now)
-	c.Anchor, c.Revision = vigil.NewAnchor(c.ID, now, c.Interval), 1
+	c.Anchor, c.Revision, c.Version = vigil.NewAnchor(c.ID, now, c.Interval), 1, 1
 	c.Health, c.LastChecked = vigil.Unknown, nil
 	if c.ExpiresAt != nil {
 		expires := micro(*c.ExpiresAt)
@@ -129,10 +129,13 @@ func (s *Store) Check(ctx context.Context, orgID, id uuid.UUID) (vigil.Check, er
 // DeleteCheck deletes a check of the organization, its rules and its loops, adds a
 // tombstone for each loop and returns their regions. The check's results, incidents and
 // deliveries are not found any more; PurgeLoop deletes their rows. An unknown check is a
-// CodeNotFound error.
-func (s *Store) DeleteCheck(ctx context.Context, orgID, id uuid.UUID) (regions []string, err error) {
+// CodeNotFound error, and a version that match does not accept a CodePrecondition error.
+func (s *Store) DeleteCheck(ctx context.Context, orgID, id uuid.UUID, match vigil.Precondition) (regions []string, err error) {
 	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		if err := lockCheck(ctx, tx, orgID, id); err != nil {
+			return err
+		}
+		if err := matchStored(ctx, tx, "check", "SELECT version FROM checks WHERE id = ?", id, match); err != nil {
 			return err
 		}
 		regions, err = deleteLocked(ctx, tx, id)

@@ -21,7 +21,7 @@ func TestDeleteCheck(t *testing.T) {
 		schedule := scheduleOf(t, s, c, newark)
 		third := schedule.Next(schedule.Next(schedule.First()))
 		write(t, w, ok(c, newark, third), ok(c, frankfurt, third))
-		regions, err := s.DeleteCheck(t.Context(), org.ID, c.ID)
+		regions, err := s.DeleteCheck(t.Context(), org.ID, c.ID, nil)
 		if err != nil || len(regions) != 2 {
 			t.Fatalf("%v, %v", regions, err)
 		}
@@ -54,7 +54,7 @@ func TestDeleteCheck(t *testing.T) {
 					}
 				})
 			}
-			if _, err := s.DeleteCheck(t.Context(), org.ID, c.ID); err != nil {
+			if _, err := s.DeleteCheck(t.Context(), org.ID, c.ID, nil); err != nil {
 				t.Error(err)
 			}
 			wg.Wait()

@@ -32,6 +32,7 @@ type checkRow struct {
 	Labels       vigil.Labels    `bun:"labels,type:jsonb"`
 	Anchor       time.Time       `bun:"anchor"`
 	Revision     int64           `bun:"revision"`
+	Version      int64           `bun:"version"`
 	ExpiresAt    *time.Time      `bun:"expires_at"`
 	CreatedAt    time.Time       `bun:"created_at"`
 	UpdatedAt    time.Time       `bun:"updated_at"`
@@ -78,7 +79,7 @@ func (s *Store) sealedRow(c *vigil.Check) (*checkRow, error) {
 		ID: c.ID, OrgID: c.OrgID, Name: c.Name, Type: string(c.Type), Config: sealed, Target: c.Target,
 		IntervalMS: milliseconds(c.Interval), Regions: c.Regions, Enabled: c.Enabled, Simultaneous: c.Simultaneous,
 		Labels: storedLabels(c.Labels),
-		Anchor: c.Anchor, Revision: c.Revision, ExpiresAt: c.ExpiresAt, CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt,
+		Anchor: c.Anchor, Revision: c.Revision, Version: c.Version, ExpiresAt: c.ExpiresAt, CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt,
 	}, nil
 }
 
@@ -94,8 +95,8 @@ func (s *Store) opened(r *checkRow) (vigil.Check, error) {
 	check := vigil.Check{
 		ID: r.ID, OrgID: r.OrgID, Name: r.Name, Type: vigil.CheckType(r.Type), Config: config, Target: r.Target,
 		Interval: fromMilliseconds(r.IntervalMS), Regions: r.Regions, Enabled: r.Enabled, Simultaneous: r.Simultaneous,
-		Labels: labelsOf(r.Labels), Anchor: r.Anchor, Revision: r.Revision, Health: vigil.Health(r.Health), LastChecked: r.LastChecked,
-		ExpiresAt: r.ExpiresAt, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
+		Labels: labelsOf(r.Labels), Anchor: r.Anchor, Revision: r.Revision, Version: r.Version,
+		Health: vigil.Health(r.Health), LastChecked: r.LastChecked, ExpiresAt: r.ExpiresAt, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 	}
 	if check.Health == "" {
 		check.Health = vigil.Unknown

@@ -130,7 +130,7 @@ func TestBudget(t *testing.T) {
 			t.Fatal(err)
 		}
 		equal(t, usage, vigil.Usage{ExecutionsPerHour: 1800, Counts: map[vigil.Limited]int64{
-			vigil.LimitChecks: 5, vigil.LimitChannels: 0, vigil.LimitRulesPerCheck: 0, vigil.LimitAPIKeys: 0,
+			vigil.LimitChecks: 5, vigil.LimitChannels: 0, vigil.LimitRulesPerCheck: 0, vigil.LimitAPIKeys: 0, vigil.LimitMembers: 1,
 		}})
 		_, err = s.CreateCheck(t.Context(), draft(org.ID, newark), plan, vigil.Allowance{})
 		refused, isRefusal := errors.AsType[*vigil.Error](err)
@@ -175,7 +175,7 @@ func TestBudget(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := s.DeleteCheck(t.Context(), org.ID, c.ID); err != nil {
+			if _, err := s.DeleteCheck(t.Context(), org.ID, c.ID, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -293,7 +293,7 @@ func TestTenancy(t *testing.T) {
 				_, err := s.UpdateCheck(t.Context(), other.ID, id, unlimited(), func(c *vigil.Check) error { c.Name = "mine"; return nil })
 				return err
 			},
-			"DeleteCheck": func() error { _, err := s.DeleteCheck(t.Context(), other.ID, id); return err },
+			"DeleteCheck": func() error { _, err := s.DeleteCheck(t.Context(), other.ID, id, nil); return err },
 			"Loops":       func() error { _, err := s.Loops(t.Context(), other.ID, id); return err },
 			"Results": func() error {
 				_, _, err := s.Results(t.Context(), other.ID, id, vigil.ResultFilter{Page: vigil.Page{Limit: 1}})

@@ -37,12 +37,13 @@ func (s *Store) requireCredential(ctx context.Context, tx bun.Tx, by vigil.Crede
 }
 
 // endCredentials ends everything that gives access to a user's account: API keys,
-// sessions, pending links and the password, which passwordHash replaces; empty: by none.
+// sessions, pending links, the invitations of the user and the password, which passwordHash replaces; empty: by none.
 // The caller holds the lock of the user. A new kind of credential must end here.
 func (s *Store) endCredentials(ctx context.Context, tx bun.Tx, user *vigil.User, passwordHash string) error {
 	for _, step := range []string{
 		"DELETE FROM api_keys WHERE user_id = ?",
 		"DELETE FROM account_tokens WHERE user_id = ?",
+		"DELETE FROM invitations WHERE invited_by = ?", // they may have gone to who had the access
 	} {
 		if _, err := tx.NewRaw(step, user.ID).Exec(ctx); err != nil {
 			return fmt.Errorf("end the credentials: %w", err)

@@ -22,7 +22,7 @@ func TestDeletedCheckIsNotFoundBeforeItsRowsAreGone(t *testing.T) {
 	if _, err := s.RequestRedelivery(ctx, a.org.ID, deliveries[0].ID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.DeleteCheck(ctx, a.org.ID, a.check.ID); err != nil {
+	if _, err := s.DeleteCheck(ctx, a.org.ID, a.check.ID, nil); err != nil {
 		t.Fatal(err)
 	}
 	if n := a.count("SELECT (SELECT count(*) FROM incidents) + (SELECT count(*) FROM deliveries)"); n != 2 {

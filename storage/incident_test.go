@@ -213,13 +213,13 @@ func TestOpenIncident(t *testing.T) {
 		t.Parallel()
 		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
 		vote := a.fails(newark)
-		if err := a.store.DeleteRule(t.Context(), a.org.ID, a.check.ID, a.rule.ID); err != nil {
+		if err := a.store.DeleteRule(t.Context(), a.org.ID, a.check.ID, a.rule.ID, nil); err != nil {
 			t.Fatal(err)
 		}
 		if out := a.open(vote); out.Incident.ID != uuid.Nil {
 			t.Errorf("opened %+v for a deleted rule", out)
 		}
-		if _, err := a.store.DeleteCheck(t.Context(), a.org.ID, a.check.ID); err != nil {
+		if _, err := a.store.DeleteCheck(t.Context(), a.org.ID, a.check.ID, nil); err != nil {
 			t.Fatal(err)
 		}
 		_, err := a.store.OpenIncident(t.Context(), vigil.OpenRequest{ID: uuid.New(), CheckID: a.check.ID})
@@ -334,7 +334,7 @@ func TestResolveIncident(t *testing.T) {
 		t.Parallel()
 		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
 		a.open(a.fails(newark))
-		if _, err := a.store.DeleteCheck(t.Context(), a.org.ID, a.check.ID); err != nil {
+		if _, err := a.store.DeleteCheck(t.Context(), a.org.ID, a.check.ID, nil); err != nil {
 			t.Fatal(err)
 		}
 		purgeCheck(t, a.store, a.check)

@@ -73,6 +73,14 @@ func limitedResources(t *testing.T, s *storage.Store) []limited {
 				return err
 			},
 		},
+		{
+			kind: vigil.LimitMembers, details: details(3), org: org,
+			create: func(t *testing.T, s *storage.Store) error {
+				t.Helper()
+				_, err := s.CreateInvitation(t.Context(), newInvitation(org, user), vigil.Credential{})
+				return err
+			},
+		},
 	}
 }
 

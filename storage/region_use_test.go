@@ -32,7 +32,7 @@ func TestRegionsInUse(t *testing.T) {
 	want("a disabled check has a loop", singapore)
 	newCheck(t, s, draft(org.ID, frankfurt))
 	want("two checks", singapore, frankfurt)
-	if _, err := s.DeleteCheck(t.Context(), org.ID, check.ID); err != nil {
+	if _, err := s.DeleteCheck(t.Context(), org.ID, check.ID, nil); err != nil {
 		t.Fatal(err)
 	}
 	want("the loop of a deleted check must end", singapore, frankfurt)

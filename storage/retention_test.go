@@ -108,7 +108,7 @@ func TestRowsOfADeletedCheckThatAppearLateArePurged(t *testing.T) {
 	s, _ := newStore(t)
 	org, _ := newOrg(t, s)
 	c := newCheck(t, s, draft(org.ID, newark))
-	if _, err := s.DeleteCheck(t.Context(), org.ID, c.ID); err != nil {
+	if _, err := s.DeleteCheck(t.Context(), org.ID, c.ID, nil); err != nil {
 		t.Fatal(err)
 	}
 	purgeCheck(t, s, c)

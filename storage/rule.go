@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"reflect"
 	"slices"
 	"time"
 
@@ -27,6 +29,7 @@ type ruleRow struct {
 	Policy     string          `bun:"region_policy" json:"region_policy"`
 	Enabled    bool            `bun:"enabled" json:"enabled"`
 	Labels     vigil.Labels    `bun:"labels,type:jsonb" json:"labels"`
+	Version    int64           `bun:"version" json:"version"`
 	CreatedAt  time.Time       `bun:"created_at" json:"created_at"`
 	UpdatedAt  time.Time       `bun:"updated_at" json:"updated_at"`
 }
@@ -35,7 +38,7 @@ func (r *ruleRow) rule() (vigil.Rule, error) {
 	out := vigil.Rule{
 		ID: r.ID, OrgID: r.OrgID, CheckID: r.CheckID, Name: r.Name, Channels: r.ChannelIDs,
 		NotifyOn: vigil.NotifyOn(r.NotifyOn), Policy: vigil.RegionPolicy(r.Policy), Enabled: r.Enabled, Labels: labelsOf(r.Labels),
-		CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
+		Version: r.Version, CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
 	}
 	if err := json.Unmarshal(r.Condition, &out.Condition); err != nil {
 		return vigil.Rule{}, fmt.Errorf("read the condition of rule %s: %w", r.ID, err)
@@ -51,7 +54,7 @@ func rowOfRule(r *vigil.Rule) (*ruleRow, error) {
 	return &ruleRow{
 		ID: r.ID, OrgID: r.OrgID, CheckID: r.CheckID, Name: r.Name, Condition: condition, ChannelIDs: r.Channels,
 		NotifyOn: string(r.NotifyOn), Policy: string(r.Policy), Enabled: r.Enabled, Labels: storedLabels(r.Labels),
-		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
+		Version: r.Version, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 	}, nil
 }
 
@@ -72,7 +75,7 @@ func rulesOf(rows []ruleRow) ([]vigil.Rule, error) {
 // CodeInvalid error. More rules of a check than the plan allows are a CodePlanLimit error.
 func (s *Store) CreateRule(ctx context.Context, r vigil.Rule) (vigil.Rule, error) {
 	now := s.instant()
-	r.ID = idOrNew(r.ID)
+	r.ID, r.Version = idOrNew(r.ID), 1
 	r.CreatedAt, r.UpdatedAt = timeOrDefault(r.CreatedAt, now), timeOrDefault(r.UpdatedAt, now)
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		if err := lockCheck(ctx, tx, r.OrgID, r.CheckID); err != nil {
@@ -145,6 +148,9 @@ func (s *Store) UpdateRule(ctx context.Context, orgID, checkID, id uuid.UUID, ch
 		after.Name, after.Condition, after.Channels = draft.Name, draft.Condition, draft.Channels
 		after.NotifyOn, after.Policy, after.Enabled, after.Labels = draft.NotifyOn, draft.Policy, draft.Enabled, draft.Labels
 		after.UpdatedAt = s.instant()
+		if !sameRule(&before, &after) {
+			after.Version++
+		}
 		if err := ownChannels(ctx, tx, orgID, after.Channels); err != nil {
 			return err
 		}
@@ -163,15 +169,21 @@ func (s *Store) UpdateRule(ctx context.Context, orgID, checkID, id uuid.UUID, ch
 	return after, nil
 }
 
+func sameRule(a, b *vigil.Rule) bool {
+	return a.Name == b.Name && reflect.DeepEqual(a.Condition, b.Condition) && slices.Equal(a.Channels, b.Channels) &&
+		a.NotifyOn == b.NotifyOn && a.Policy == b.Policy && a.Enabled == b.Enabled && maps.Equal(a.Labels, b.Labels)
+}
+
 // DeleteRule deletes an alert rule and raises the revision of its check. An unknown check
-// or rule is a CodeNotFound error.
-func (s *Store) DeleteRule(ctx context.Context, orgID, checkID, id uuid.UUID) error {
+// or rule is a CodeNotFound error, and a version that match does not accept a
+// CodePrecondition error.
+func (s *Store) DeleteRule(ctx context.Context, orgID, checkID, id uuid.UUID, match vigil.Precondition) error {
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		if err := lockCheck(ctx, tx, orgID, checkID); err != nil {
 			return err
 		}
-		res, err := tx.NewDelete().Model((*ruleRow)(nil)).Where("id = ? AND check_id = ?", id, checkID).Exec(ctx)
-		if err := requireAffected("rule", "delete rule", res, err); err != nil {
+		err := matchStored(ctx, tx, "rule", "DELETE FROM alert_rules WHERE id = ? AND check_id = ? RETURNING version", id, match, checkID)
+		if err != nil {
 			return err
 		}
 		return raiseRevision(ctx, tx, checkID)
@@ -261,7 +273,7 @@ func dropFromSomeRules(ctx context.Context, tx bun.Tx, orgID, channelID uuid.UUI
 	for _, step := range []string{
 		// Only rules of the locked checks: new rules may appear between the statements.
 		"DELETE FROM alert_rules WHERE check_id = ANY(?0) AND channel_ids <@ ARRAY[?1]::uuid[]",
-		"UPDATE alert_rules SET channel_ids = array_remove(channel_ids, ?1), updated_at = clock_timestamp()" +
+		"UPDATE alert_rules SET channel_ids = array_remove(channel_ids, ?1), version = version + 1, updated_at = clock_timestamp()" +
 			" WHERE check_id = ANY(?0) AND ?1 = ANY(channel_ids)",
 	} {
 		if _, err := tx.NewRaw(step, pgdialect.Array(checks), channelID).Exec(ctx); err != nil {

@@ -48,7 +48,7 @@ func TestDeletingAHistory(t *testing.T) {
 		}
 		deleted := make(chan error, 1)
 		go func() {
-			_, err := s.DeleteCheck(t.Context(), org.ID, old.ID)
+			_, err := s.DeleteCheck(t.Context(), org.ID, old.ID, nil)
 			deleted <- err
 		}()
 		eventually(t, "the removal waits", func() bool {
@@ -88,7 +88,7 @@ func TestDeletingAHistory(t *testing.T) {
 		s, _ := newStore(t)
 		org, _ := newOrg(t, s)
 		c := newCheck(t, s, draft(org.ID, newark))
-		if _, err := s.DeleteCheck(t.Context(), org.ID, c.ID); err != nil {
+		if _, err := s.DeleteCheck(t.Context(), org.ID, c.ID, nil); err != nil {
 			t.Fatal(err)
 		}
 		_, err := s.DB().ExecContext(t.Context(), `INSERT INTO results (check_id, region, slot, id, time, manual, success, response_time_ms)
@@ -171,7 +171,7 @@ func TestTombstones(t *testing.T) {
 			}
 			comeBack(t, s, c)
 		}
-		if _, err := s.DeleteCheck(t.Context(), org.ID, c.ID); err != nil {
+		if _, err := s.DeleteCheck(t.Context(), org.ID, c.ID, nil); err != nil {
 			t.Fatal(err)
 		}
 		stones, err := s.Tombstones(t.Context(), vigil.EverySweepShard(), 10)

@@ -19,7 +19,7 @@ import (
 // definition can be changed (name, type, config, target, interval, regions, enabled,
 // simultaneous, labels). When change leaves all of it equal, nothing is stored.
 //
-// A change raises the revision by one and updates the loops. The schedule restarts, with
+// A change raises the revision and the version by one and updates the loops. The schedule restarts, with
 // slot 0 now, when the check is enabled, when its type, interval or Simultaneous changes,
 // or when the regions of a staggered check change; a region that is added to a
 // simultaneous check starts its own schedule only. A change that raises the hourly cost
@@ -90,7 +90,7 @@ func sameDefinition(a, b *vigil.Check) bool {
 // storeDefinition stores the new definition and updates the loops.
 func (s *Store) storeDefinition(ctx context.Context, tx bun.Tx, before, after *vigil.Check) error {
 	now := s.instant()
-	after.Revision, after.UpdatedAt = before.Revision+1, now
+	after.Revision, after.Version, after.UpdatedAt = before.Revision+1, before.Version+1, now
 	restart := restarts(before, after)
 	if restart {
 		after.Anchor = vigil.NewAnchor(after.ID, now, after.Interval)

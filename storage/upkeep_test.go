@@ -186,7 +186,7 @@ func TestDropExpired(t *testing.T) {
 	if _, err := s.RenewLease(t.Context(), vigil.Renewal{Worker: "w1", Regions: []string{newark}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.DeleteCheck(t.Context(), org.ID, gone.ID); err != nil {
+	if _, err := s.DeleteCheck(t.Context(), org.ID, gone.ID, nil); err != nil {
 		t.Fatal(err)
 	}
 	before := partitions(t, s)

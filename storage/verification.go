@@ -232,12 +232,11 @@ func (s *Store) markEmailVerified(ctx context.Context, tx bun.Tx, user *vigil.Us
 // every session.
 func (s *Store) storePassword(ctx context.Context, tx bun.Tx, user *vigil.User, hash string) error {
 	user.PasswordHash, user.UpdatedAt = hash, s.instant()
-	user.SessionVersion++
 	_, err := tx.NewUpdate().Model((*userRow)(nil)).
-		Set("password_hash = ?", hash).Set("session_version = ?", user.SessionVersion).Set("updated_at = ?", user.UpdatedAt).
+		Set("password_hash = ?", hash).Set("updated_at = ?", user.UpdatedAt).
 		Where("id = ?", user.ID).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("store the password: %w", err)
 	}
-	return nil
+	return s.raiseSessionVersion(ctx, tx, user)
 }

@@ -278,7 +278,7 @@ func TestDefinitionRules(t *testing.T) {
 		other := uuid.New()
 		_, err := a.store.Rule(t.Context(), other, a.check.ID, a.rule.ID)
 		_, _, errList := a.store.CheckRules(t.Context(), other, a.check.ID, vigil.Page{Limit: 1})
-		errDelete := a.store.DeleteRule(t.Context(), other, a.check.ID, a.rule.ID)
+		errDelete := a.store.DeleteRule(t.Context(), other, a.check.ID, a.rule.ID, nil)
 		for _, err := range []error{err, errList, errDelete} {
 			if vigil.ErrorCode(err) != vigil.CodeNotFound {
 				t.Errorf("got %v", err)

@@ -164,7 +164,7 @@ func TestYearOfHistoryIsDeletedInSteps(t *testing.T) {
 	organization := longestWait(t, a.store, "UPDATE organizations SET updated_at = updated_at WHERE id = ?", a.org.ID)
 
 	began = time.Now()
-	if _, err := a.store.DeleteCheck(t.Context(), a.org.ID, a.check.ID); err != nil {
+	if _, err := a.store.DeleteCheck(t.Context(), a.org.ID, a.check.ID, nil); err != nil {
 		t.Fatal(err)
 	}
 	judge(t, "the deletion of the check", time.Since(began))
@@ -241,7 +241,7 @@ func TestChannelOfManyRulesIsDeletedInSteps(t *testing.T) {
 	steps := &slowStatements{}
 	a.store.DB().AddQueryHook(steps) //nolint:staticcheck // WithQueryHook returns another handle, and the store keeps this one
 	began := time.Now()
-	changed, err := a.store.DeleteChannel(t.Context(), a.org.ID, a.channels[vigil.ChannelChat].ID, true)
+	changed, err := a.store.DeleteChannel(t.Context(), a.org.ID, a.channels[vigil.ChannelChat].ID, true, nil)
 	if err != nil || len(changed) != more+1 {
 		t.Fatalf("%d checks changed, %v", len(changed), err)
 	}

@@ -31,6 +31,9 @@ type regionWorker struct {
 	skew   atomic.Int64 // how much its clock is ahead
 	probes atomic.Int64
 
+	showNames func(context.Context) bool
+	stop      func()
+
 	mu  sync.Mutex
 	log bytes.Buffer
 }
@@ -86,12 +89,13 @@ func (w *regionWorker) start(t *testing.T, p *workerstest.ControlPlane, opts wor
 			Store: p.Store, Parser: w, Regions: opts.Regions, Now: w.now, Clock: p.Store.Clock, Log: log,
 		}),
 		Results: writer, History: p.Store, Probes: fair.New(fair.DefaultLimits(8)),
-		Worker: opts.Name, Lease: w.lease, Now: w.now, Log: log,
+		Worker: opts.Name, Lease: w.lease, ShowNames: w.showNames, Now: w.now, Log: log,
 	})
 	opts.Leases, opts.Capabilities, opts.Now, opts.Log = p.Store, w, w.now, log
 	regions := workers.NewRegions(p.Temporal, opts)
 	p.OK(regions.Start(t.Context()))
-	t.Cleanup(func() { regions.Stop(ctx) })
+	w.stop = sync.OnceFunc(func() { regions.Stop(ctx) })
+	t.Cleanup(w.stop)
 }
 
 // TestWorkerWithAWrongClock tests that a worker whose clock is far from the database's

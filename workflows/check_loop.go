@@ -56,6 +56,8 @@ type LoopInput struct {
 	State    vigil.State `json:"state"`
 	// Label names the loop for operators: the check's name and target.
 	Label string `json:"label,omitempty"`
+	// Name is the name of the check that the search attribute shows; empty: none.
+	Name string `json:"name,omitempty"`
 	// Reported: the loop has reported the region's vote, with Firing as its firing
 	// rules. A new loop reports a vote after its first turn even when no rule fires,
 	// because an older vote may be stored.
@@ -102,6 +104,8 @@ type checkLoop struct {
 	cancelTurn workflow.CancelFunc // cancels the running turn
 	pause      time.Duration       // before a failed turn is repeated
 	done       bool
+	name       string // of the check, as the last turn that named it has read it
+	nameless   bool   // the last such turn said that it must not be shown
 }
 
 // open sets up the signals and the query of the loop.
@@ -119,11 +123,14 @@ func (l *checkLoop) open(ctx workflow.Context) error {
 // finished reports whether the run ends: either the loop is done, or its history is long
 // enough to continue as new.
 func (l *checkLoop) finished(ctx workflow.Context) (bool, error) {
-	full := l.turns >= maxTurns || workflow.GetInfo(ctx).GetContinueAsNewSuggested()
+	full := l.turns >= maxTurns || workflow.GetInfo(ctx).GetContinueAsNewSuggested() || l.renamed()
 	if full || l.done {
 		l.drain()
 	}
 	if full && !l.done {
+		if err := l.showName(ctx); err != nil {
+			return true, err
+		}
 		return true, workflow.NewContinueAsNewError(ctx, CheckLoop, l.in)
 	}
 	return l.done, nil
@@ -298,6 +305,7 @@ func (l *checkLoop) applyTurn(ctx workflow.Context, watch workflow.Future) {
 		l.pauseAfterFailure(ctx, err)
 		return
 	}
+	l.observeName(&result)
 	l.in.State = result.State
 	l.observeRevision(result.Revision)
 	if result.End == activities.Gone {

@@ -25,6 +25,7 @@ func WithAudit(ctx context.Context, action string, in any) context.Context {
 	req := RequestOf(ctx)
 	entry := &audit.Entry{Action: action, RequestID: req.ID, Address: req.Address.String(), UserAgent: req.agent}
 	if caller := req.Caller; caller != nil {
+		entry.UserName, entry.UserEmail = caller.User.Name, caller.User.Email
 		entry.OrgID, entry.UserID, entry.KeyID, entry.KeyPrefix = caller.Org.ID, caller.User.ID, caller.Key.ID, caller.Key.Prefix
 	}
 	entry.Members = req.givenMembers()
@@ -80,7 +81,7 @@ func AuditResource(ctx context.Context, id uuid.UUID) {
 // AuditUser notes who made a request that had no credential.
 func AuditUser(ctx context.Context, user vigil.User) {
 	if entry := audit.FromContext(ctx); entry != nil {
-		entry.OrgID, entry.UserID = user.OrgID, user.ID
+		entry.OrgID, entry.UserID, entry.UserName, entry.UserEmail = user.OrgID, user.ID, user.Name, user.Email
 	}
 }
 

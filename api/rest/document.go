@@ -85,6 +85,7 @@ func errorResponses() map[string]*huma.Response {
 			"or the API key lacks a scope, and `details` has `required` and `scopes`.",
 		http.StatusNotFound:              "The resource does not exist in this organization.",
 		http.StatusConflict:              "The request conflicts with the current state.",
+		http.StatusPreconditionFailed:    "The resource has another revision than `If-Match` names; `details.revision` has it.",
 		http.StatusRequestEntityTooLarge: "The body is larger than 1 MiB.",
 		http.StatusTooManyRequests:       "Too many requests; `Retry-After` gives the seconds to wait.",
 		http.StatusInternalServerError:   "Something went wrong on our side.",
@@ -128,6 +129,9 @@ func (r *Registrar) documentErrors(op Operation) {
 	delete(described.Responses, "default")
 	for _, success := range described.Responses {
 		documentHeaders(success, !op.Open)
+	}
+	if op.Revisioned {
+		documentRevision(op.Method, described)
 	}
 	for _, code := range codes {
 		described.Responses[strconv.Itoa(code)] = &huma.Response{Ref: responsePrefix + responseName(code)}

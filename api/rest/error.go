@@ -14,7 +14,7 @@ import (
 // ErrorView is the body of every answer that is not a success.
 type ErrorView struct {
 	Message   string         `json:"error" doc:"What went wrong and what to do about it, for a person." example:"check not found"`
-	Code      vigil.Code     `json:"code" enum:"invalid_request,unauthorized,forbidden,plan_limit,not_found,method_not_allowed,conflict,payload_too_large,rate_limited,internal,unavailable" doc:"What went wrong, for a program." example:"not_found"`
+	Code      vigil.Code     `json:"code" enum:"invalid_request,unauthorized,forbidden,plan_limit,not_found,method_not_allowed,conflict,precondition_failed,payload_too_large,rate_limited,internal,unavailable" doc:"What went wrong, for a program." example:"not_found"`
 	Details   map[string]any `json:"details,omitempty" doc:"Members that depend on the code: the member that is wrong, the limit that was met."`
 	RequestID string         `json:"request_id" doc:"The X-Request-Id of the answer." example:"b3b9f3d2c1a04e5f"`
 
@@ -46,6 +46,8 @@ func statusOf(code vigil.Code) int {
 		return http.StatusMethodNotAllowed
 	case vigil.CodeConflict:
 		return http.StatusConflict
+	case vigil.CodePrecondition:
+		return http.StatusPreconditionFailed
 	case vigil.CodeTooLarge:
 		return http.StatusRequestEntityTooLarge
 	case vigil.CodeRateLimited:

@@ -39,15 +39,22 @@ type Operation struct {
 	Open bool
 	// Resource that the id in the path names, for "<resource> not found".
 	Resource string
-	// Scope is what the key of a caller must have; empty means ScopeRead for GET. Every
+	// Scope is what a caller must have; empty means ScopeRead for GET. Every
 	// other operation that needs a credential needs it, or AnyScope.
 	Scope vigil.Scope
+	// Own operations concern the account of the user alone: a session may use them
+	// whatever the user's role, and only a key needs Scope.
+	Own bool
 	// Audit is the action of a success in the audit log, <resource>.<verb>.
 	// Every operation but GET needs it, or NotAudited.
 	Audit string
 	// Idempotent operations create or send something, and may be repeated with an
 	// Idempotency-Key. They must be audited.
 	Idempotent bool
+	// Revisioned operations are about one resource whose definition has a revision: their
+	// answers have its ETag, GET takes If-None-Match, and PUT and DELETE take If-Match, which
+	// PreconditionOf returns.
+	Revisioned bool
 	// Errors are statuses that can happen besides those that follow from the
 	// other members.
 	Errors []int
@@ -87,12 +94,18 @@ func Register[I, O any](r *Registrar, op Operation, handle func(context.Context,
 		handle = repeatable(r.Repeats, handle)
 		op.Errors = append(op.Errors, http.StatusConflict)
 	}
+	if op.Revisioned && conditional(op.Method) {
+		op.Errors = append(op.Errors, http.StatusPreconditionFailed)
+	}
 	described := r.describe(op, bodyMembers(reflect.TypeFor[I]()))
 	if audited {
 		described.Middlewares = append(described.Middlewares, keepBody)
 	}
 	if op.Idempotent {
 		describeRepeats(&described)
+	}
+	if op.Revisioned {
+		describeConditions(&described)
 	}
 	huma.Register(r.API, described, func(ctx context.Context, in *I) (*O, error) {
 		if audited {
@@ -104,6 +117,9 @@ func Register[I, O any](r *Registrar, op Operation, handle func(context.Context,
 		}
 		if audited {
 			r.note(ctx)
+		}
+		if op.Revisioned {
+			return tagged(ctx, out)
 		}
 		return out, nil
 	})
@@ -133,7 +149,11 @@ func (r *Registrar) describe(op Operation, members []string) huma.Operation {
 	case !op.Open:
 		described.Middlewares = append(described.Middlewares, r.Protected...)
 		if op.Scope != AnyScope {
-			described.Middlewares = append(described.Middlewares, requireScope(op.Scope))
+			require := requireScope
+			if op.Own {
+				require = requireOwn
+			}
+			described.Middlewares = append(described.Middlewares, require(op.Scope))
 			described.Extensions = map[string]any{extensionScope: op.Scope}
 		}
 	case op.Method != http.MethodGet:

@@ -20,6 +20,8 @@ type Limiter struct {
 	store   LeaseStore
 	limitOf func(vigil.Tier) int64
 	now     func() time.Time
+	// sessions counts requests of sessions, by user.
+	sessions *RateWindow
 
 	mu      sync.Mutex
 	windows map[uuid.UUID]*orgWindow
@@ -33,13 +35,24 @@ type LeaseStore interface {
 // NewLimiter returns a limiter; limitOf is how many requests a window admits on
 // a tier.
 func NewLimiter(store LeaseStore, limitOf func(vigil.Tier) int64, now func() time.Time) *Limiter {
-	return &Limiter{store: store, limitOf: limitOf, now: now, windows: make(map[uuid.UUID]*orgWindow)}
+	return &Limiter{
+		store: store, limitOf: limitOf, now: now, windows: make(map[uuid.UUID]*orgWindow),
+		sessions: NewRateWindow(SessionRate, time.Minute, now),
+	}
 }
 
 // LimitOrganization is a middleware that admits a request of an authenticated
-// organization, or refuses it with 429.
+// organization, or refuses it with 429. One of a session counts for its user alone.
 func (l *Limiter) LimitOrganization(ctx huma.Context, next func(huma.Context)) {
 	req := RequestOf(ctx.Context())
+	if req.Caller.Session {
+		if wait := l.sessions.Count(req.Caller.User.ID.String()); wait > 0 {
+			refuse(ctx, ErrTooMany("Your sessions made too many requests", wait))
+			return
+		}
+		next(ctx)
+		return
+	}
 	limit := l.limitOf(req.Caller.Org.Tier)
 	if limit == vigil.Unlimited {
 		next(ctx)

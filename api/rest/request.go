@@ -32,6 +32,8 @@ type Request struct {
 	body         *bytes.Buffer // what was read of it, for audit log and fingerprint; nil: nothing is kept
 	repeatKey    string        // the Idempotency-Key of an idempotent operation
 	setHeader    func(name, value string)
+	match        vigil.Precondition // the If-Match of a change
+	noneMatch    *entityTags        // the If-None-Match of a GET; nil: none
 }
 
 // Caller is who makes a request.
@@ -40,6 +42,8 @@ type Caller struct {
 	Org  vigil.Organization
 	// Key is the API key of the request; zero for a session token.
 	Key vigil.APIKey
+	// Session: the request is made in this process for a session of the user.
+	Session bool
 }
 
 // Credential identifies what the caller authenticated with.
@@ -135,12 +139,16 @@ func (a *answer) Flush() { _ = http.NewResponseController(a.ResponseWriter).Flus
 // in JSON even when next panics. X-Forwarded-For counts from the trusted
 // proxies only.
 //
+// A request that is made under the context of another one has the id, address and
+// User-Agent of that one.
+//
 // A client must take each part of an answer within writeDeadline; streams set a shorter
 // one of their own.
 func Observe(next http.Handler, log *slog.Logger, trusted []netip.Prefix, writeDeadline time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		req := &Request{ID: requestID(r.Header.Get("X-Request-Id")), method: r.Method, path: r.URL.Path, query: r.URL.RawQuery, base: log}
 		req.Address, req.agent = clientAddress(r, trusted), userAgent(r)
+		req.within(r.Context())
 		ctx := context.WithValue(r.Context(), requestKey{}, req)
 		header := w.Header()
 		header.Set("X-Request-Id", req.ID)

@@ -13,20 +13,32 @@ import (
 // scope that it needs.
 const extensionScope = "x-required-scope"
 
-// requireScope refuses a caller whose key lacks a scope. A session has all of them.
+// requireScope refuses a caller who lacks a scope.
 func requireScope(scope vigil.Scope) func(huma.Context, func(huma.Context)) {
 	return Guard(func(ctx huma.Context) error {
 		return CallerOf(ctx.Context()).Require(scope)
 	})
 }
 
-// Scopes returns what the caller may do: the scopes of its key, or all of them for a
-// session.
+// requireOwn is requireScope for an operation on the account of the user alone: a session
+// may use it whatever the role of the user.
+func requireOwn(scope vigil.Scope) func(huma.Context, func(huma.Context)) {
+	return Guard(func(ctx huma.Context) error {
+		who := CallerOf(ctx.Context())
+		if who.Key.ID == uuid.Nil {
+			return nil
+		}
+		return who.Require(scope)
+	})
+}
+
+// Scopes returns what the caller may do: the scopes of the user's role, for a key those
+// of them that it has.
 func (c *Caller) Scopes() []vigil.Scope {
 	if c.Key.ID == uuid.Nil {
-		return vigil.Scopes()
+		return c.User.Role.Scopes()
 	}
-	return c.Key.Scopes
+	return c.User.Role.Within(c.Key.Scopes)
 }
 
 // Require returns a CodeForbidden error when the caller lacks a scope.
@@ -35,9 +47,12 @@ func (c *Caller) Require(scope vigil.Scope) error {
 	if slices.Contains(scopes, scope) {
 		return nil
 	}
+	message := "This API key lacks the scope \"" + string(scope) + "\". Use a key that has it."
+	if !slices.Contains(c.User.Role.Scopes(), scope) {
+		message = "Your role in the organization is " + string(c.User.Role) + ", which lacks the scope \"" + string(scope) +
+			"\". Ask an owner for another role."
+	}
 	return &vigil.Error{
-		Code:    vigil.CodeForbidden,
-		Message: "This API key lacks the scope \"" + string(scope) + "\". Use a key that has it.",
-		Details: map[string]any{"required": scope, "scopes": scopes},
+		Code: vigil.CodeForbidden, Message: message, Details: map[string]any{"required": scope, "scopes": scopes},
 	}
 }

@@ -55,6 +55,7 @@ type platform struct {
 	metrics   *metrics.Metrics // nil measures nothing
 	loops     *dispatch.Loops
 	incidents *dispatch.Incidents
+	names     *dispatch.Names // nil: workflows do not show the names of checks
 	probes    *probe.Registry
 	channels  *notify.Registry
 	mailer    *mail.Mailer
@@ -81,6 +82,10 @@ func newPlatform(ctx context.Context, p *process, in inputs) (*platform, error) 
 	}
 	loops := dispatch.NewLoops(in.temporal.client, in.store, p.log)
 	loops.OpenAnswers(in.secrets.openAnswer)
+	incidents := dispatch.NewIncidents(in.temporal.client, in.store, p.log)
+	names := checkNames(p, in)
+	loops.ShowNames(names)
+	incidents.ShowNames(names)
 	channels := []notify.Option{notify.WithMail(mailer)}
 	if mailer.Sends() {
 		channels = append(channels, notify.WithRecipients(in.store, string(in.settings.PublicURL)))
@@ -88,12 +93,21 @@ func newPlatform(ctx context.Context, p *process, in inputs) (*platform, error) 
 	return &platform{
 		process: p, settings: in.settings, secrets: in.secrets, store: in.store, temporal: in.temporal, metrics: in.metrics.metrics,
 		loops:     loops,
-		incidents: dispatch.NewIncidents(in.temporal.client, in.store, p.log),
+		incidents: incidents,
+		names:     names,
 		probes:    probe.NewRegistry(guard),
 		channels:  notify.NewRegistry(guard, channels...),
 		mailer:    mailer,
 		private:   &privateTargets{guard: guard, store: in.store, log: p.log},
 	}, nil
+}
+
+// checkNames are nil while payloads are encrypted: search attributes never are.
+func checkNames(p *process, in inputs) *dispatch.Names {
+	if in.settings.PayloadCodec == codecEncrypt {
+		return nil
+	}
+	return dispatch.NewNames(in.temporal.client, in.settings.TemporalNamespace, time.Now, p.log)
 }
 
 // ownAddresses are the ports of the platform itself, which no probe may reach: the

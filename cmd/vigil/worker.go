@@ -87,11 +87,15 @@ func (p *platform) startRegions(ctx context.Context, regions []string) (<-chan s
 	go catalogue.Run(running)
 
 	name, lease := workerName(), activities.NewLeaseHolder(time.Now)
+	var showNames func(context.Context) bool
+	if p.names != nil {
+		showNames = p.names.Shown
+	}
 	watcher := activities.NewWatcher(activities.WatcherOptions{
 		Catalogue: catalogue, Results: writer, History: p.store,
 		Probes: fair.New(fair.DefaultLimits(p.settings.MaxProbes)), Worker: name, Lease: lease,
 		TurnRate: p.settings.TurnRate, QuietWindow: p.settings.QuietWindow,
-		Votes: p.store, Incidents: p.incidents, Restores: p.store, Now: time.Now, Log: p.log,
+		Votes: p.store, Incidents: p.incidents, Restores: p.store, ShowNames: showNames, Now: time.Now, Log: p.log,
 	})
 	watcher.SealAnswers(p.secrets.sealAnswer)
 	p.metrics.Gauge("vigil_probes_in_flight", watcher.Probing)

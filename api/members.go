@@ -1,0 +1,100 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/google/uuid"
+
+	"vigil"
+	"vigil/api/rest"
+)
+
+const tagMembers = "Members"
+
+// memberStore keeps the members of organizations.
+type memberStore interface {
+	Members(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]vigil.User, int, error)
+	SetRole(ctx context.Context, orgID, userID uuid.UUID, role vigil.Role, by vigil.Credential) (vigil.User, error)
+	RemoveMember(ctx context.Context, orgID, userID uuid.UUID, by vigil.Credential) error
+	invitationStore
+}
+
+// members are the users of an organization, and those who are invited.
+type members struct {
+	store     memberStore
+	auth      *authenticator
+	passwords *passwords
+	mail      *accountMail
+}
+
+// resourceMember names a member in errors.
+const resourceMember = "member"
+
+type roleBody struct {
+	Role string `json:"role" enum:"owner,editor,responder,viewer" doc:"What the member may do: owner (everything), editor (read, respond, write), responder (read, respond) or viewer (read)."`
+}
+
+type roleInput struct {
+	rest.IDPath
+
+	Body roleBody
+}
+
+func (m *members) register(r *rest.Registrar) {
+	rest.Register(r, rest.Operation{
+		Method: http.MethodGet, Path: "/v1/members", ID: "list-members", Tag: tagMembers,
+		Summary: "List the members of the organization, oldest first",
+	}, func(ctx context.Context, in *struct{ rest.PageQuery }) (*rest.Listing[userView], error) {
+		users, total, err := m.store.Members(ctx, rest.CallerOf(ctx).Org.ID, in.Page())
+		if err != nil {
+			return nil, err
+		}
+		return rest.NewListing(users, total, showUser), nil
+	})
+	rest.Register(r, rest.Operation{
+		Method: http.MethodPut, Path: "/v1/members/{id}", ID: "update-member", Tag: tagMembers, Scope: vigil.ScopeAdmin,
+		Audit: "member.update", Resource: resourceMember, Errors: []int{http.StatusConflict},
+		Summary:     "Change the role of a member",
+		Description: "Sessions and API keys of the member lose what the role does not allow, everywhere within 5 seconds. The last owner stays one.",
+	}, m.setRole)
+	rest.Register(r, rest.Operation{
+		Method: http.MethodDelete, Path: "/v1/members/{id}", ID: "delete-member", Tag: tagMembers, Scope: vigil.ScopeAdmin,
+		Status: http.StatusNoContent, Audit: "member.delete", Resource: resourceMember, Errors: []int{http.StatusConflict},
+		Summary: "Remove a member",
+		Description: "Ends the member's sessions and API keys, and the invitations that the member made. What the member created stays. " +
+			"The last owner cannot be removed.",
+	}, m.remove)
+	m.registerInvitations(r)
+}
+
+func (m *members) setRole(ctx context.Context, in *roleInput) (*rest.Answer[userView], error) {
+	id, err := in.Parse(resourceMember)
+	if err != nil {
+		return nil, err
+	}
+	role, err := vigil.ParseRole("role", in.Body.Role)
+	if err != nil {
+		return nil, err
+	}
+	who := rest.CallerOf(ctx)
+	user, err := m.store.SetRole(ctx, who.Org.ID, id, role, who.Credential())
+	if err != nil {
+		return nil, err
+	}
+	m.auth.forgetUser(user.ID)
+	return rest.NewAnswer(showUser(user)), nil
+}
+
+func (m *members) remove(ctx context.Context, in *rest.IDPath) (*struct{}, error) {
+	id, err := in.Parse(resourceMember)
+	if err != nil {
+		return nil, err
+	}
+	who := rest.CallerOf(ctx)
+	if err := m.store.RemoveMember(ctx, who.Org.ID, id, who.Credential()); err != nil {
+		return nil, err
+	}
+	m.auth.forgetUser(id)
+	return nil, nil //nolint:nilnil // Huma's way to answer without a body
+}

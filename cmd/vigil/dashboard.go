@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+
+	"vigil/api"
+	"vigil/api/rest"
+	"vigil/web"
+)
+
+// newDashboard returns the pages below /app, which ask the API in this process.
+func (p *platform) newDashboard(server *api.Server) (*web.Server, error) {
+	return web.New(web.Deps{
+		API: server, Log: p.log, Now: time.Now,
+		ActAs: func(ctx context.Context, who web.Identity) context.Context {
+			return rest.ActAs(ctx, who.UserID, who.Version)
+		},
+		Identify: func(ctx context.Context, token string) (web.Identity, error) {
+			user, version, err := server.Identify(ctx, token)
+			return web.Identity{UserID: user, Version: version}, err
+		},
+		Sessions:      p.store.Sessions(),
+		ClientAddress: func(ctx context.Context) string { return rest.RequestOf(ctx).Address.String() },
+		Config:        web.Config{PublicURL: string(p.settings.PublicURL), TemporalUIURL: p.temporal.uiURL},
+	})
+}
+
+// mounted answers /app with the dashboard and everything else with the API. A browser that
+// opens / is led to /app; every other client gets the API's answer.
+func mounted(server *api.Server, dashboard http.Handler) http.Handler {
+	pages := server.Guard(dashboard)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/app" || strings.HasPrefix(r.URL.Path, "/app/") {
+			pages.ServeHTTP(w, r)
+			return
+		}
+		if r.URL.Path == "/" && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
+			w.Header().Add("Vary", "Accept")
+			if wantsHTML(r.Header.Values("Accept")) {
+				http.Redirect(w, r, "/app", http.StatusFound)
+				return
+			}
+		}
+		server.ServeHTTP(w, r)
+	})
+}
+
+// wantsHTML reports whether a client names HTML among what it accepts, as browsers do.
+func wantsHTML(accept []string) bool {
+	for part := range strings.SplitSeq(strings.Join(accept, ","), ",") {
+		kind, params, err := mime.ParseMediaType(part)
+		refused := params["q"] != "" && strings.Trim(params["q"], "0.") == "" // q=0
+		if err == nil && kind == "text/html" && !refused {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,276 @@
+package e2e_test
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+//go:embed testdata/axe/axe.min.js
+var axeSource string //nolint:gochecknoglobals // embedded
+
+// screenshots is the directory that the browser tests write pictures to.
+var screenshots = flag.String(
+	"screenshots",
+	"",
+	"directory for screenshots of the dashboard; none are taken without it",
+) //nolint:gochecknoglobals // a flag
+
+// valueText returns the text of a value of the page.
+func valueText(o *runtime.RemoteObject) string {
+	if o == nil {
+		return ""
+	}
+	return string(o.Value) + o.Description
+}
+
+// quote writes a text as a literal of JavaScript.
+func quote(text string) string {
+	raw, err := json.Marshal(text)
+	if err != nil {
+		panic(err)
+	}
+	return string(raw)
+}
+
+// byName finds the visible link, button or summary with a name, or the field with a
+// label: exactly that name first, then one that begins with it.
+const byName = `(name => {
+	const clean = s => (s || "").replace(/\s+/g, " ").trim();
+	const shown = e => e.checkVisibility({visibilityProperty: true}) && e.getClientRects().length;
+	const nameOf = e => {
+		if (e.getAttribute("aria-label")) return clean(e.getAttribute("aria-label"));
+		if (e.labels && e.labels.length) return clean([...e.labels].map(l => l.innerText).join(" "));
+		const copy = e.cloneNode(true);
+		copy.querySelectorAll("kbd, svg").forEach(k => k.remove());
+		return clean(copy.textContent || e.value);
+	};
+	const dialog = document.querySelector("dialog[open]");
+	const all = [...(dialog || document).querySelectorAll("button, a[href], summary, input, select, textarea, [role=button]")]
+		.filter(e => e.type !== "hidden")
+		.filter(e => shown(e) || e.labels && [...e.labels].some(shown));
+	return all.find(e => nameOf(e) === name) || all.find(e => nameOf(e).startsWith(name)) || null;
+})`
+
+// press clicks the middle of the link, button or field with a name, as a mouse does.
+func (b *browser) press(name string) {
+	b.t.Helper()
+	b.clickAt("press "+name, byName+"("+quote(name)+")")
+}
+
+// click clicks the middle of the first element that matches a selector.
+func (b *browser) click(selector string) {
+	b.t.Helper()
+	b.clickAt("click "+selector, "document.querySelector("+quote(selector)+")")
+}
+
+func (b *browser) clickAt(what, element string) {
+	b.t.Helper()
+	b.until(what, element)
+	at := eval[[]float64](b, `(e => {
+		const target = e.getClientRects().length && getComputedStyle(e).opacity !== "0" ? e : (e.labels && e.labels[0]) || e;
+		target.scrollIntoView({block: "center", behavior: "instant"});
+		const r = target.getBoundingClientRect();
+		return [r.x + r.width / 2, r.y + r.height / 2];
+	})(`+element+`)`)
+	b.do(what, chromedp.MouseClickXY(at[0], at[1]))
+}
+
+// fill replaces the text of the field with a label by typing.
+func (b *browser) fill(label, text string) {
+	b.t.Helper()
+	field := byName + "(" + quote(label) + ")"
+	b.until("a field "+label, field)
+	eval[bool](b, `(e => { e.scrollIntoView({block: "center"}); e.focus(); if (e.select) e.select(); return true })(`+field+`)`)
+	b.do("clear "+label, chromedp.KeyEvent("\b"))
+	b.do("type into "+label, chromedp.KeyEvent(text))
+}
+
+// choose selects the option of a select by its text or its value.
+func (b *browser) choose(label, option string) {
+	b.t.Helper()
+	field := byName + "(" + quote(label) + ")"
+	b.until("a select "+label, field)
+	found := eval[bool](b, `((e, option) => {
+		const o = [...e.options].find(o => o.text.trim() === option || o.value === option);
+		if (!o) return false;
+		e.value = o.value;
+		e.dispatchEvent(new Event("input", {bubbles: true}));
+		e.dispatchEvent(new Event("change", {bubbles: true}));
+		return true;
+	})(`+field+`, `+quote(option)+`)`)
+	if !found {
+		b.t.Fatalf("the select %q has no option %q", label, option)
+	}
+}
+
+// keys presses keys, as a person does who has no mouse.
+func (b *browser) keys(keys string, options ...chromedp.KeyOption) {
+	b.t.Helper()
+	b.do("press keys", chromedp.KeyEvent(keys, options...))
+}
+
+// shows waits until the page shows a text.
+func (b *browser) shows(text string) {
+	b.t.Helper()
+	b.until("the page shows "+text,
+		`document.body.innerText.replace(/\s+/g, " ").toLowerCase().includes(`+quote(strings.ToLower(text))+`)`)
+}
+
+// resize sets the size of the window, in CSS pixels.
+func (b *browser) resize(width, height int64, options ...chromedp.EmulateViewportOption) {
+	b.t.Helper()
+	b.do("resize", chromedp.EmulateViewport(width, height, options...))
+}
+
+// theme sets what the system prefers: light or dark.
+func (b *browser) theme(scheme string) {
+	b.t.Helper()
+	b.do("set the theme", chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
+		_, err := cdp.Call(ctx, tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{
+				{Name: "prefers-color-scheme", Value: scheme},
+				{Name: "prefers-reduced-motion", Value: "reduce"},
+			},
+		})
+		return err
+	}))
+}
+
+// scripts switches the scripts of the pages that are opened next on or off.
+func (b *browser) scripts(on bool) {
+	b.t.Helper()
+	b.do("switch scripts", chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
+		_, err := cdp.Call(ctx, tab, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !on})
+		return err
+	}))
+}
+
+// violation is one finding of axe.
+type violation struct {
+	ID    string   `json:"id"`
+	Help  string   `json:"help"`
+	Nodes []string `json:"nodes"`
+}
+
+// axe judges the page in both themes.
+func (b *browser) axe(what string) {
+	b.t.Helper()
+	eval[bool](b, axeSource+";true")
+	for _, scheme := range []string{"light", "dark"} {
+		b.theme(scheme)
+		found := eval[[]violation](b, `axe.run(document, {resultTypes: ["violations"]}).then(r => r.violations.map(v => ({
+			id: v.id, help: v.help,
+			nodes: v.nodes.slice(0, 4).map(n => n.html.slice(0, 200) + " :: " + (n.failureSummary || "").replace(/\s+/g, " ").slice(0, 300)),
+		})))`)
+		for _, v := range found {
+			b.t.Errorf("axe on %s, %s: %s: %s\n\t%s", what, scheme, v.ID, v.Help, strings.Join(v.Nodes, "\n\t"))
+		}
+	}
+	b.theme("light")
+}
+
+// fits fails the test when the page is wider than the window, at 1440 and at 360 px.
+func (b *browser) fits(what string) {
+	b.t.Helper()
+	for _, width := range []int64{360, 1440} {
+		b.resize(width, 800)
+		wide := eval[[]string](b, `(() => {
+			const most = document.documentElement.clientWidth;
+			if (document.documentElement.scrollWidth <= most) return [];
+			return [...document.querySelectorAll("body *")].filter(e => e.getBoundingClientRect().right > most + 1)
+				.slice(-6).map(e => e.outerHTML.slice(0, 120) + " ends at " + Math.round(e.getBoundingClientRect().right));
+		})()`)
+		if len(wide) > 0 {
+			b.t.Errorf("%s is wider than %d px:\n\t%s", what, width, strings.Join(wide, "\n\t"))
+		}
+	}
+	b.resize(1440, 900)
+}
+
+// judge is what every page must withstand.
+func (b *browser) judge(what string) {
+	b.t.Helper()
+	b.axe(what)
+	b.fits(what)
+	for _, problem := range b.found() {
+		b.t.Errorf("%s: %s", what, problem)
+	}
+}
+
+// picture writes a screenshot when the tests were started with -screenshots.
+func (b *browser) picture(name, scheme string, width int64, whole bool) {
+	b.t.Helper()
+	if *screenshots == "" {
+		return
+	}
+	b.theme(scheme)
+	height := int64(900)
+	if width < 720 {
+		height = 844
+	}
+	b.resize(width, height, chromedp.EmulateScale(1.5))
+	file := filepath.Join(*screenshots, name+".png")
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		b.t.Fatal(err)
+	}
+	if err := os.WriteFile(file, b.screenshot(whole), 0o644); err != nil { //nolint:gosec // a picture for the docs
+		b.t.Fatal(err)
+	}
+	b.theme("light")
+	b.resize(1440, 900)
+}
+
+// TestBrowserRecordsProblems shows that what a page must not do is found.
+func TestBrowserRecordsProblems(t *testing.T) {
+	t.Parallel()
+	c := startChromium(t)
+	serve := func(body string) string {
+		site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/" && r.URL.Path != "/favicon.ico" {
+				w.WriteHeader(http.StatusNotFound)
+				return
+			}
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			w.Header().Set("Content-Security-Policy", "default-src 'none'; img-src *; script-src 'unsafe-inline'")
+			_, _ = fmt.Fprint(w, `<!doctype html><html lang="en"><title>A page</title><body>`+body)
+		}))
+		t.Cleanup(site.Close)
+		return site.URL
+	}
+	for _, test := range []struct{ name, body, want string }{
+		{"Nothing", `<main><h1>Fine</h1></main>`, ""},
+		{"AnotherMachine", `<main><h1>One</h1><img alt="" src="http://elsewhere.test/a.png"></main>`, "another machine: http://elsewhere.test/a.png"},
+		{"AMissingFile", `<main><h1>One</h1><img alt="" src="/gone.png"></main>`, "answered 404"},
+		{"APolicyViolation", `<main><h1>One</h1><p style="color: red">red</p></main>`, "policy forbids style-src-attr"},
+		{"AConsoleError", `<main><h1>One</h1></main><script>console.error("broken")</script>`, `console error: "broken"`},
+		{"AnException", `<main><h1>One</h1></main><script>null.x</script>`, "an exception"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			b := c.open(t, serve(test.body))
+			b.visit("/")
+			var found []string
+			eventually(t, "the problem is recorded", func() bool {
+				found = append(found, b.found()...)
+				return test.want == "" || strings.Contains(strings.Join(found, "\n"), test.want)
+			})
+			if test.want == "" && len(found) > 0 {
+				t.Errorf("recorded %v", found)
+			}
+		})
+	}
+}

@@ -1,0 +1,171 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+
+	"vigil"
+	"vigil/audit"
+)
+
+type invitationRow struct {
+	bun.BaseModel `bun:"table:invitations,alias:i"`
+
+	ID        uuid.UUID `bun:"id,pk,type:uuid"`
+	OrgID     uuid.UUID `bun:"org_id,type:uuid"`
+	Email     string    `bun:"email"`
+	Role      string    `bun:"role"`
+	Hash      []byte    `bun:"hash"`
+	InvitedBy uuid.UUID `bun:"invited_by,type:uuid"`
+	CreatedAt time.Time `bun:"created_at"`
+	ExpiresAt time.Time `bun:"expires_at"`
+}
+
+func (r *invitationRow) invitation() vigil.Invitation {
+	return vigil.Invitation{
+		ID: r.ID, OrgID: r.OrgID, Email: r.Email, Role: vigil.Role(r.Role), InvitedBy: r.InvitedBy,
+		CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt,
+	}
+}
+
+// CreateInvitation stores an invitation, with a new id and times. It replaces an earlier
+// one to the same address. An address that has an account is a CodeConflict error, and
+// more members than the plan allows, open invitations included, are a CodePlanLimit error.
+func (s *Store) CreateInvitation(ctx context.Context, invitation vigil.Invitation, by vigil.Credential) (vigil.Invitation, error) {
+	now := s.instant()
+	row := invitationRow{
+		ID: uuid.New(), OrgID: invitation.OrgID, Email: invitation.Email, Role: string(invitation.Role), Hash: invitation.Hash,
+		InvitedBy: invitation.InvitedBy, CreatedAt: now, ExpiresAt: now.Add(vigil.InvitationLifetime),
+	}
+	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		tier, err := lockOrganization(ctx, tx, row.OrgID)
+		if err != nil {
+			return err
+		}
+		if err := s.requireAdmin(ctx, tx, by); err != nil {
+			return err
+		}
+		if err := requireNoAccount(ctx, tx, row.OrgID, row.Email); err != nil {
+			return err
+		}
+		_, err = tx.NewRaw("DELETE FROM invitations WHERE org_id = ? AND (lower(email) = lower(?) OR expires_at <= ?)",
+			row.OrgID, row.Email, now).Exec(ctx)
+		if err != nil {
+			return fmt.Errorf("delete earlier invitations: %w", err)
+		}
+		if err := checkLimit(ctx, tx, tier, vigil.LimitMembers, row.OrgID); err != nil {
+			return err
+		}
+		if _, err := tx.NewInsert().Model(&row).Exec(ctx); err != nil {
+			return fmt.Errorf("insert the invitation: %w", err)
+		}
+		if entry := audit.FromContext(ctx); entry != nil {
+			entry.ResourceID = row.ID
+		}
+		return keepAnswer(ctx, tx, row.invitation())
+	})
+	return row.invitation(), wrap("invite a member", err)
+}
+
+func requireNoAccount(ctx context.Context, tx bun.Tx, orgID uuid.UUID, email string) error {
+	var theirs uuid.UUID
+	err := tx.NewRaw("SELECT org_id FROM users WHERE lower(email) = lower(?)", email).Scan(ctx, &theirs)
+	switch {
+	case isNoRow(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("look for an account: %w", err)
+	case theirs == orgID:
+		return vigil.Errorf(vigil.CodeConflict, "%s is a member of the organization already.", email)
+	}
+	return vigil.Errorf(vigil.CodeConflict,
+		"%s has an account in another organization. An address has one account: invite another address.", email)
+}
+
+// Invitations returns a page of the open invitations of an organization, newest first, and
+// their number.
+func (s *Store) Invitations(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]vigil.Invitation, int, error) {
+	var rows []invitationRow
+	total, err := s.db.NewSelect().Model(&rows).Where("i.org_id = ? AND i.expires_at > ?", orgID, s.instant()).
+		OrderExpr("i.created_at DESC, i.id").Limit(int64(page.Limit)).Offset(int64(page.Offset)).ScanAndCount(ctx)
+	if err != nil {
+		return nil, 0, wrap("list invitations", err)
+	}
+	invitations := make([]vigil.Invitation, len(rows))
+	for i := range rows {
+		invitations[i] = rows[i].invitation()
+	}
+	return invitations, int(total), nil
+}
+
+// DeleteInvitation revokes an invitation; an unknown one is a CodeNotFound error.
+func (s *Store) DeleteInvitation(ctx context.Context, orgID, id uuid.UUID) error {
+	return s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		res, err := tx.NewRaw("DELETE FROM invitations WHERE id = ? AND org_id = ?", id, orgID).Exec(ctx)
+		return requireAffected("invitation", "revoke an invitation", res, err)
+	})
+}
+
+// InvitationByHash returns the open invitation of a token with its organization. An
+// unknown, used or expired token is a CodeInvalid error.
+func (s *Store) InvitationByHash(ctx context.Context, hash []byte) (vigil.Invitation, vigil.Organization, error) {
+	row, err := s.findInvitation(ctx, s.db, hash)
+	if err != nil {
+		return vigil.Invitation{}, vigil.Organization{}, wrap("read an invitation", err)
+	}
+	org, err := s.Organization(ctx, row.OrgID)
+	return row.invitation(), org, err
+}
+
+func (s *Store) findInvitation(ctx context.Context, db bun.IDB, hash []byte) (invitationRow, error) {
+	var row invitationRow
+	err := db.NewSelect().Model(&row).Where("i.hash = ? AND i.expires_at > ?", hash, s.instant()).Scan(ctx)
+	if isNoRow(err) {
+		return row, vigil.Invalid("token", "is not valid: the invitation was used, revoked, replaced by a newer one, or is older than 7 days")
+	}
+	return row, err
+}
+
+// AcceptInvitation uses an invitation: the user, with a name and the hash of a password,
+// becomes a member with the invited, and so proven, address. An unknown, used or expired
+// token is a CodeInvalid error; an address that has an account by now is a CodeConflict
+// error.
+func (s *Store) AcceptInvitation(ctx context.Context, hash []byte, user vigil.User) (vigil.User, vigil.Organization, error) {
+	var org vigil.Organization
+	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		row, err := s.findInvitation(ctx, tx, hash)
+		if err != nil {
+			return err
+		}
+		if _, err := lockOrganization(ctx, tx, row.OrgID); err != nil {
+			return err
+		}
+		if row, err = s.findInvitation(ctx, tx, hash); err != nil { // it may have been used meanwhile
+			return err
+		}
+		if _, err := tx.NewRaw("DELETE FROM invitations WHERE id = ?", row.ID).Exec(ctx); err != nil {
+			return fmt.Errorf("use the invitation: %w", err)
+		}
+		now := s.instant()
+		user.ID, user.OrgID, user.Email, user.EmailVerified, user.Role = idOrNew(user.ID), row.OrgID, row.Email, true, vigil.Role(row.Role)
+		user.CreatedAt, user.UpdatedAt = now, now
+		if err := insertUser(ctx, tx, user); err != nil {
+			return err
+		}
+		if entry := audit.FromContext(ctx); entry != nil {
+			entry.OrgID, entry.UserID, entry.ResourceID = user.OrgID, user.ID, row.ID
+		}
+		if err := s.markEmailVerified(ctx, tx, &user); err != nil {
+			return err
+		}
+		var found orgRow
+		err = tx.NewSelect().Model(&found).Where("o.id = ?", row.OrgID).Scan(ctx)
+		org = found.organization()
+		return err
+	})
+	return user, org, wrap("accept an invitation", err)
+}

@@ -1,0 +1,122 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+
+	"vigil"
+)
+
+// Members returns a page of the members of an organization, oldest first, and their
+// number.
+func (s *Store) Members(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]vigil.User, int, error) {
+	var rows []userRow
+	total, err := s.db.NewSelect().Model(&rows).Where("u.org_id = ?", orgID).
+		OrderExpr("u.created_at, u.id").Limit(int64(page.Limit)).Offset(int64(page.Offset)).ScanAndCount(ctx)
+	if err != nil {
+		return nil, 0, wrap("list members", err)
+	}
+	members := make([]vigil.User, len(rows))
+	for i := range rows {
+		members[i] = rows[i].user()
+	}
+	return members, int(total), nil
+}
+
+// SetRole changes the role of a member. An unknown one is a CodeNotFound error, and the
+// last owner a CodeConflict error.
+func (s *Store) SetRole(ctx context.Context, orgID, userID uuid.UUID, role vigil.Role, by vigil.Credential) (vigil.User, error) {
+	var member vigil.User
+	err := s.changeMember(ctx, orgID, userID, by, func(ctx context.Context, tx bun.Tx, user vigil.User) error {
+		member = user
+		if user.Role == role {
+			return nil
+		}
+		if role != vigil.RoleOwner {
+			if err := requireOtherOwner(ctx, tx, user); err != nil {
+				return err
+			}
+		}
+		member.Role, member.UpdatedAt = role, s.instant()
+		_, err := tx.NewRaw("UPDATE users SET role = ?, updated_at = ? WHERE id = ?", string(role), member.UpdatedAt, userID).Exec(ctx)
+		return err
+	})
+	return member, wrap("change the role of a member", err)
+}
+
+// RemoveMember deletes a member, with the member's sessions, API keys and invitations. An
+// unknown one is a CodeNotFound error, and the last owner a CodeConflict error.
+func (s *Store) RemoveMember(ctx context.Context, orgID, userID uuid.UUID, by vigil.Credential) error {
+	err := s.changeMember(ctx, orgID, userID, by, func(ctx context.Context, tx bun.Tx, user vigil.User) error {
+		if err := requireOtherOwner(ctx, tx, user); err != nil {
+			return err
+		}
+		_, err := tx.NewRaw("DELETE FROM users WHERE id = ?", userID).Exec(ctx)
+		return err
+	})
+	return wrap("remove a member", err)
+}
+
+// changeMember runs a change of a member under the lock of the organization, which
+// serializes the changes of its owners.
+func (s *Store) changeMember(
+	ctx context.Context, orgID, userID uuid.UUID, by vigil.Credential, change func(context.Context, bun.Tx, vigil.User) error,
+) error {
+	return s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		if _, err := lockOrganization(ctx, tx, orgID); err != nil {
+			return err
+		}
+		var row userRow
+		err := tx.NewSelect().Model(&row).Where("u.id = ? AND u.org_id = ?", userID, orgID).For("NO KEY UPDATE").Scan(ctx)
+		if err != nil {
+			return found("member", err)
+		}
+		if err := s.requireAdmin(ctx, tx, by); err != nil {
+			return err
+		}
+		return change(ctx, tx, row.user())
+	})
+}
+
+// requireAdmin refuses a change by a credential that has ended, or whose user is no owner
+// any more: processes know a user for some seconds.
+func (s *Store) requireAdmin(ctx context.Context, tx bun.Tx, by vigil.Credential) error {
+	if by.UserID == uuid.Nil {
+		return nil // the operator
+	}
+	if err := s.requireCredential(ctx, tx, by); err != nil {
+		return err
+	}
+	var role string
+	if err := tx.NewRaw("SELECT role FROM users WHERE id = ?", by.UserID).Scan(ctx, &role); err != nil {
+		return fmt.Errorf("read the role of the credential: %w", err)
+	}
+	if scopes := vigil.Role(role).Scopes(); !slices.Contains(scopes, vigil.ScopeAdmin) {
+		err := vigil.Errorf(vigil.CodeForbidden, "Your role is %s; only an owner may do this.", role)
+		err.Details = map[string]any{"required": vigil.ScopeAdmin, "scopes": scopes}
+		return err
+	}
+	return nil
+}
+
+// requireOtherOwner refuses a change after which an organization would have no owner.
+func requireOtherOwner(ctx context.Context, tx bun.Tx, user vigil.User) error {
+	if user.Role != vigil.RoleOwner {
+		return nil
+	}
+	var others bool
+	err := tx.NewRaw("SELECT EXISTS (SELECT FROM users WHERE org_id = ? AND role = 'owner' AND id <> ?)", user.OrgID, user.ID).
+		Scan(ctx, &others)
+	if err != nil {
+		return fmt.Errorf("look for another owner: %w", err)
+	}
+	if !others {
+		return vigil.Errorf(vigil.CodeConflict,
+			"%s is the only owner of the organization. Make another member an owner first.", user.Email)
+	}
+	return nil
+}

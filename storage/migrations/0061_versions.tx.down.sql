@@ -1,0 +1,3 @@
+ALTER TABLE channels DROP COLUMN IF EXISTS version;
+ALTER TABLE alert_rules DROP COLUMN IF EXISTS version;
+ALTER TABLE checks DROP COLUMN IF EXISTS version;

@@ -1,0 +1,55 @@
+package web
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+)
+
+// flash is a message that the next page shows once.
+type flash struct {
+	Mark string // of a state, such as up or down
+	Text string
+	// Link is one thing to do about it, such as Undo; empty for none. With Post it is a
+	// form that posts to the path with the fields.
+	Link, LinkText string
+	Post           bool                `json:",omitempty"`
+	Fields         map[string][]string `json:",omitempty"`
+}
+
+const flashCookie = "vigil_flash"
+
+// flash has the next page show a message.
+func (r *request) flash(f flash) {
+	text, err := json.Marshal(f)
+	if err != nil || len(text) > 2500 { // more than a cookie holds
+		f.Link, f.LinkText, f.Fields = "", "", nil
+		text, _ = json.Marshal(f)
+	}
+	r.setFlash(base64.RawURLEncoding.EncodeToString(text), 60)
+}
+
+func (r *request) setFlash(value string, age int) {
+	http.SetCookie(r.w, &http.Cookie{
+		Name: flashCookie, Value: value, Path: "/app", MaxAge: age, HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteLaxMode,
+	})
+}
+
+// takeFlash returns the message for this page, nil without one.
+func (r *request) takeFlash() *flash {
+	cookie, err := r.Cookie(flashCookie)
+	if err != nil {
+		return nil
+	}
+	r.setFlash("", -1)
+	text, err := base64.RawURLEncoding.DecodeString(cookie.Value)
+	if err != nil {
+		return nil
+	}
+	var f flash
+	if json.Unmarshal(text, &f) != nil || f.Text == "" {
+		return nil
+	}
+	f.Link = ownPath(f.Link)
+	return &f
+}

@@ -1,0 +1,183 @@
+package web
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+
+	"vigil/client"
+)
+
+// Items of the navigation.
+const (
+	navChecks     = "checks"
+	navIncidents  = "incidents"
+	navDeliveries = "deliveries"
+	navChannels   = "channels"
+	navStatus     = "status-pages"
+	navKeys       = "api-keys"
+	navUsage      = "usage"
+	navAudit      = "audit-log"
+	navMembers    = "members"
+	navAccount    = "account"
+	navMore       = "more"
+)
+
+// nav is the navigation of a page.
+type nav struct {
+	Groups       []navGroup
+	Organization string
+	Incidents    int64 // that are open
+	Current      string
+	ReadOnly     bool
+}
+
+type navGroup struct {
+	Title string
+	Items []navItem
+}
+
+type navItem struct {
+	Name, Text, Href, Icon string
+	Count                  string
+	Alarm                  bool // the count is of trouble
+	Current                bool
+	Out                    bool
+}
+
+// menu returns the navigation with an item as the current one.
+func (r *request) menu(current string) (nav, error) {
+	known, err := r.s.nav.read(r.Context(), r.api, r.who.UserID)
+	if err != nil {
+		return nav{}, err
+	}
+	n := nav{Organization: known.organization, Incidents: known.incidents, Current: current}
+	incidents := ""
+	if known.incidents > 0 {
+		incidents = number(known.incidents)
+	}
+	n.Groups = []navGroup{
+		{Items: []navItem{
+			{Name: navChecks, Text: "Checks", Href: "/app", Icon: "checks", Count: number(known.checks)},
+			{Name: navIncidents, Text: "Incidents", Href: "/app/incidents", Icon: "incidents", Count: incidents, Alarm: true},
+			{Name: navDeliveries, Text: "Deliveries", Href: "/app/deliveries", Icon: "deliveries"},
+			{Name: navChannels, Text: "Channels", Href: "/app/channels", Icon: "channels"},
+			{Name: navStatus, Text: "Status page", Href: "/app/status-pages", Icon: "status"},
+		}},
+		{Title: "Organization", Items: []navItem{
+			{Name: navMembers, Text: "Members", Href: "/app/members", Icon: "person"},
+			{Name: navKeys, Text: "API keys", Href: "/app/api-keys", Icon: "key"},
+			{Name: navUsage, Text: "Usage", Href: "/app/usage", Icon: "usage"},
+			{Name: navAudit, Text: "Audit log", Href: "/app/audit-log", Icon: "list"},
+		}},
+		{Title: "Elsewhere", Items: []navItem{{Text: "API docs", Href: "/docs", Icon: "code", Out: true}}},
+	}
+	if ui := r.s.deps.Config.TemporalUIURL; ui != "" {
+		last := &n.Groups[len(n.Groups)-1]
+		last.Items = append(last.Items, navItem{Text: "Temporal", Href: ui, Icon: "clock", Out: true})
+	}
+	for g := range n.Groups {
+		for i := range n.Groups[g].Items {
+			item := &n.Groups[g].Items[i]
+			item.Current = item.Name == current && current != ""
+			if known.checks == 0 && item.Name == navChecks {
+				item.Count = ""
+			}
+		}
+	}
+	return n, nil
+}
+
+// navCache keeps the figures of the navigation for a moment, so that a page does not ask
+// for them each time.
+type navCache struct {
+	now func() time.Time
+
+	mu    sync.Mutex
+	known map[uuid.UUID]navFigures
+}
+
+type navFigures struct {
+	organization      string
+	checks, incidents int64
+	at                time.Time
+}
+
+const (
+	navTTL     = 2 * time.Second
+	navEntries = 10_000
+)
+
+func newNavCache(now func() time.Time) *navCache {
+	return &navCache{now: now, known: make(map[uuid.UUID]navFigures)}
+}
+
+// forget drops the figures of a user whose page changed them.
+func (c *navCache) forget(user uuid.UUID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.known, user)
+}
+
+func (c *navCache) read(ctx context.Context, api *client.ClientWithResponses, user uuid.UUID) (navFigures, error) {
+	c.mu.Lock()
+	known, ok := c.known[user]
+	c.mu.Unlock()
+	if ok && c.now().Sub(known.at) < navTTL {
+		return known, nil
+	}
+	known = navFigures{at: c.now()}
+	one, active := int64(1), client.ListIncidentsParamsStatusActive
+	var acknowledged int64
+	work, ctx := errgroup.WithContext(ctx)
+	work.Go(func() error {
+		me, err := api.GetMeWithResponse(ctx)
+		if err == nil {
+			known.organization = me.JSON200.Data.Organization.Name
+		}
+		return err
+	})
+	work.Go(func() error {
+		list, err := api.ListChecksWithResponse(ctx, &client.ListChecksParams{Limit: &one})
+		if err == nil {
+			known.checks = totalOf(list.JSON200.Meta)
+		}
+		return err
+	})
+	work.Go(func() error {
+		list, err := api.ListIncidentsWithResponse(ctx, &client.ListIncidentsParams{Limit: &one, Status: &active})
+		if err == nil {
+			known.incidents = totalOf(list.JSON200.Meta)
+		}
+		return err
+	})
+	work.Go(func() error {
+		status := client.ListIncidentsParamsStatusAcknowledged
+		list, err := api.ListIncidentsWithResponse(ctx, &client.ListIncidentsParams{Limit: &one, Status: &status})
+		if err == nil {
+			acknowledged = totalOf(list.JSON200.Meta)
+		}
+		return err
+	})
+	if err := work.Wait(); err != nil {
+		return navFigures{}, err
+	}
+	known.incidents += acknowledged
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.known) >= navEntries {
+		clear(c.known)
+	}
+	c.known[user] = known
+	return known, nil
+}
+
+// totalOf reads how many rows a list has in all.
+func totalOf(meta client.Meta) int64 {
+	total, _ := strconv.ParseInt(meta.Total, 10, 64) // the API writes a number
+	return total
+}

@@ -1,0 +1,84 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+)
+
+// preferences are what a browser keeps of how its user likes the pages.
+type preferences struct {
+	Theme  string         // light or dark; empty: as the system
+	Zone   *time.Location // of the times that are shown
+	NoKeys bool           // single-key shortcuts are off
+}
+
+const (
+	preferencesCookie = "vigil_view"
+	preferencesAge    = 400 * 24 * time.Hour
+)
+
+func readPreferences(r *http.Request) preferences {
+	p := preferences{Zone: time.UTC}
+	cookie, err := r.Cookie(preferencesCookie)
+	if err != nil {
+		return p
+	}
+	values, err := url.ParseQuery(cookie.Value)
+	if err != nil {
+		return p
+	}
+	if theme := values.Get("theme"); slices.Contains([]string{"light", "dark"}, theme) {
+		p.Theme = theme
+	}
+	if name := values.Get("zone"); name != "" && name != "Local" {
+		if zone, err := time.LoadLocation(name); err == nil {
+			p.Zone = zone
+		}
+	}
+	p.NoKeys = values.Get("keys") == "off"
+	return p
+}
+
+func (p *preferences) cookie(r *http.Request) *http.Cookie {
+	values := url.Values{}
+	if p.Theme != "" {
+		values.Set("theme", p.Theme)
+	}
+	if p.Zone != time.UTC {
+		values.Set("zone", p.Zone.String())
+	}
+	if p.NoKeys {
+		values.Set("keys", "off")
+	}
+	return &http.Cookie{
+		Name: preferencesCookie, Value: values.Encode(), Path: "/app", MaxAge: int(preferencesAge.Seconds()),
+		HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteLaxMode,
+	}
+}
+
+func (s *Server) preferenceRoutes(on *routes) {
+	on.open("POST /app/preferences", s.setPreferences)
+}
+
+// setPreferences changes what was sent and goes back to the page that it was sent from.
+func (s *Server) setPreferences(r *request) error {
+	form, err := r.posted()
+	if err != nil {
+		return err
+	}
+	if form.Has("theme") {
+		r.prefs.Theme = form.Get("theme")
+	}
+	if form.Has("keys") {
+		r.prefs.NoKeys = form.Get("keys") == "off"
+	}
+	if form.Has("zone") {
+		if r.prefs.Zone, err = time.LoadLocation(form.Get("zone")); err != nil || form.Get("zone") == "Local" {
+			r.prefs.Zone = time.UTC
+		}
+	}
+	http.SetCookie(r.w, r.prefs.cookie(r.Request))
+	return r.redirect(form.Get("back"))
+}

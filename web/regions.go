@@ -1,0 +1,64 @@
+package web
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"vigil/client"
+)
+
+// regionNames knows the cities of the regions, as people read them.
+type regionNames struct {
+	now func() time.Time
+
+	mu    sync.Mutex
+	read  time.Time
+	known map[string]client.Region
+}
+
+// regionsTTL is how long the list of regions is kept. Its names never change; which
+// regions are online does.
+const regionsTTL = 5 * time.Second
+
+// all returns the regions by their key.
+func (n *regionNames) all(ctx context.Context, api *client.ClientWithResponses) (map[string]client.Region, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.known != nil && n.now().Sub(n.read) < regionsTTL {
+		return n.known, nil
+	}
+	known := make(map[string]client.Region)
+	limit := int64(100)
+	list, err := api.ListRegionsWithResponse(ctx, &client.ListRegionsParams{Limit: &limit})
+	if err != nil {
+		return nil, err
+	}
+	for _, region := range list.JSON200.Data {
+		known[region.Key] = region
+	}
+	n.known, n.read = known, n.now()
+	return known, nil
+}
+
+// city returns the city of a region, and the key of one that is not known.
+func (r *request) city(key string) string {
+	known, err := r.s.regions.all(r.Context(), r.api)
+	if err != nil || known[key].City == "" {
+		return key
+	}
+	return known[key].City
+}
+
+// cities returns the cities of regions, in their order.
+func (r *request) cities(keys []string) []string {
+	names := make([]string, len(keys))
+	for i, key := range keys {
+		names[i] = r.city(key)
+	}
+	return names
+}
+
+// cityList writes regions in a row of a table: Frankfurt, Singapore.
+func (r *request) cityList(keys []string) string { return strings.Join(r.cities(keys), ", ") }

@@ -1,0 +1,159 @@
+package web
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"path"
+	"strings"
+)
+
+// page is what a template gets as its dot.
+type page struct {
+	Title string // without " · Vigil"
+	Nav   string // the item of the navigation that is current: navChecks, ...
+	// Live are the parameters of the page's stream, such as page=checks; empty for a page
+	// that does not change by itself.
+	Live string
+	// Outside is a page without navigation, such as the sign-in page.
+	Outside bool
+	// Chart loads the chart library.
+	Chart bool
+	Body  any
+
+	// What render fills in.
+	Now      stamp
+	Flash    *flash
+	Theme    string // light, dark, or empty for the system's
+	Keys     bool   // single-key shortcuts are on
+	Menu     nav
+	Path     string // of this page, with its query
+	SignedIn bool
+}
+
+// parseTemplates returns the templates by the name of their page.
+func parseTemplates(a *assets) (map[string]*template.Template, error) {
+	funcs := template.FuncMap{
+		"asset": a.url, "has": func(name string) bool { return a.hashed[name] != "" },
+		"list": func(items ...any) []any { return items }, "icon": newIcon, "mark": newMark, "safeID": safeID,
+	}
+	base, err := template.New("").Funcs(funcs).Option("missingkey=error").ParseFS(files, "templates/layout.html", "templates/parts*.html")
+	if err != nil {
+		return nil, err
+	}
+	names, err := fs.Glob(files, "templates/*.html")
+	if err != nil {
+		return nil, err
+	}
+	pages := make(map[string]*template.Template)
+	for _, name := range names {
+		short := strings.TrimSuffix(path.Base(name), ".html")
+		if short == "layout" || strings.HasPrefix(short, "parts") {
+			continue
+		}
+		own, err := base.Clone()
+		if err != nil {
+			return nil, err
+		}
+		if pages[short], err = own.ParseFS(files, name); err != nil {
+			return nil, err
+		}
+	}
+	return pages, nil
+}
+
+// render answers with a page. It uses the template templates/<name>.html.
+func (r *request) render(status int, name string, p page) error {
+	p.Now, p.Theme, p.Keys = r.stamp(r.now), r.prefs.Theme, !r.prefs.NoKeys
+	p.Path, p.SignedIn, p.Flash = r.URL.RequestURI(), r.signedIn, r.takeFlash()
+	if !p.Outside {
+		var err error
+		if p.Menu, err = r.menu(p.Nav); err != nil {
+			return err
+		}
+	}
+	return r.execute(status, name, "layout", p)
+}
+
+// renderPart answers with one part of a page's template, for a request of htmx.
+func (r *request) renderPart(status int, name, part string, data any) error {
+	return r.execute(status, name, part, data)
+}
+
+func (r *request) execute(status int, name, part string, data any) error {
+	body, err := r.s.fill(name, part, data)
+	if err != nil {
+		return err
+	}
+	r.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	r.w.WriteHeader(status)
+	_, _ = r.w.Write(body) // the client has gone
+	return nil
+}
+
+// fill executes a part of a page's template.
+func (s *Server) fill(name, part string, data any) ([]byte, error) {
+	t, ok := s.templates[name]
+	if !ok {
+		return nil, fmt.Errorf("web: no template %s", name)
+	}
+	var out bytes.Buffer
+	if err := t.ExecuteTemplate(&out, part, data); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+// errorBody is what the page of an error shows.
+type errorBody struct {
+	Title, Message, RequestID string
+	Back, BackName            string
+}
+
+// fail answers with the page of an error.
+func (r *request) fail(err error) {
+	known, ok := errors.AsType[*APIError](err)
+	if !ok {
+		if r.Context().Err() == nil {
+			r.s.deps.Log.ErrorContext(r.Context(), "a page failed", "path", r.URL.Path, "error", err)
+		}
+		known = &APIError{Status: http.StatusInternalServerError, Message: "The page could not be made. The error is in the server's log."}
+	}
+	if known.Status == http.StatusUnauthorized && r.signedIn { // the session ended, such as by a new password
+		if err := r.s.sessions.end(r.Context()); err != nil {
+			r.s.deps.Log.ErrorContext(r.Context(), "a session that has ended stays stored", "error", err)
+		}
+		_ = r.toSignIn()
+		return
+	}
+	body := errorBody{Title: errorTitle(known.Status), Message: known.Message, RequestID: known.RequestID, Back: "/app", BackName: "Go to checks"}
+	if r.partial() {
+		r.w.Header().Set("Hx-Reswap", "none")
+	}
+	if r.render(known.Status, "error", page{Title: body.Title, Outside: !r.signedIn, Body: body}) == nil {
+		return
+	}
+	// The navigation could not be read either.
+	if err := r.render(known.Status, "error", page{Title: body.Title, Outside: true, Body: body}); err != nil {
+		http.Error(r.w, body.Message, known.Status)
+	}
+}
+
+func errorTitle(status int) string {
+	switch status {
+	case http.StatusNotFound:
+		return "Not found"
+	case http.StatusForbidden:
+		return "Not allowed"
+	case http.StatusTooManyRequests:
+		return "Too many requests"
+	case http.StatusServiceUnavailable, http.StatusBadGateway, http.StatusGatewayTimeout:
+		return "Not available right now"
+	case http.StatusInternalServerError:
+		return "Something went wrong"
+	}
+	return "This did not work"
+}

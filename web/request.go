@@ -1,0 +1,107 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"vigil/client"
+)
+
+// request is a request for a page, with what its handler needs to answer.
+type request struct {
+	*http.Request
+	w        http.ResponseWriter
+	s        *Server
+	api      *client.ClientWithResponses // acts as the user, with the context of the request
+	who      Identity                    // zero on a page that needs no session
+	signedIn bool
+	now      time.Time
+	prefs    preferences
+}
+
+// handler answers a request. The user sees the error that it returns as a page.
+type handler func(r *request) error
+
+// routes registers pages.
+type routes struct {
+	s   *Server
+	mux *http.ServeMux
+}
+
+// page registers a page that needs a signed-in user; without one the answer is the
+// sign-in page, which leads back.
+func (on *routes) page(pattern string, h handler) {
+	on.open(pattern, func(r *request) error {
+		if !r.signedIn {
+			return r.toSignIn()
+		}
+		return h(r)
+	})
+}
+
+// open registers a page for everyone.
+func (on *routes) open(pattern string, h handler) {
+	on.mux.HandleFunc(pattern, func(w http.ResponseWriter, req *http.Request) {
+		r := on.s.newRequest(w, req)
+		if err := h(r); err != nil {
+			r.fail(err)
+		}
+	})
+}
+
+// maxForm bounds what a form may send.
+const maxForm = 1 << 20
+
+func (s *Server) newRequest(w http.ResponseWriter, req *http.Request) *request {
+	req.Body = http.MaxBytesReader(w, req.Body, maxForm)
+	r := &request{w: w, s: s, api: s.api, now: s.deps.Now(), prefs: readPreferences(req)}
+	r.who, r.signedIn = s.sessions.of(req.Context())
+	ctx := context.WithValue(req.Context(), fromKey{}, req)
+	if r.signedIn {
+		ctx = s.deps.ActAs(ctx, r.who)
+	}
+	r.Request = req.WithContext(ctx)
+	return r
+}
+
+// toSignIn leads to the sign-in page, and from there back to a page that was read.
+func (r *request) toSignIn() error {
+	target := "/app/sign-in"
+	if r.Method == http.MethodGet && r.URL.Path != "/app" {
+		target += "?next=" + url.QueryEscape(r.URL.RequestURI())
+	}
+	return r.redirect(target)
+}
+
+// redirect answers with 303, so that the browser reads the page of a path of ours.
+func (r *request) redirect(path string) error {
+	http.Redirect(r.w, r.Request, ownPath(path), http.StatusSeeOther)
+	return nil
+}
+
+// ownPath returns a path of the dashboard, and its first page for what is none: a next
+// parameter must not lead to another site.
+func ownPath(path string) string {
+	target, err := url.Parse(path)
+	switch {
+	case err != nil, target.IsAbs(), target.Host != "", strings.Contains(path, `\`):
+		return "/app"
+	case target.Path != "/app" && !strings.HasPrefix(target.Path, "/app/"):
+		return "/app"
+	}
+	return path
+}
+
+// partial reports whether htmx asks for a part of a page.
+func (r *request) partial() bool { return r.Header.Get("Hx-Request") == "true" }
+
+// posted reads the form that was posted.
+func (r *request) posted() (url.Values, error) {
+	if err := r.ParseForm(); err != nil {
+		return nil, &APIError{Status: http.StatusBadRequest, Code: "invalid_request", Message: "The form could not be read."}
+	}
+	return r.PostForm, nil
+}

@@ -1,0 +1,136 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"html/template"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/alexedwards/scs/v2"
+	"github.com/google/uuid"
+	"github.com/klauspost/compress/gzhttp"
+
+	"vigil/client"
+)
+
+// Identity is whom a session belongs to.
+type Identity struct {
+	UserID uuid.UUID
+	// Version is the user's session version when the session began. A change of the
+	// password raises it, which ends the session.
+	Version int64
+}
+
+// Deps are the parts that the dashboard needs. All are required unless said otherwise.
+type Deps struct {
+	API http.Handler // answers /v1
+	// ActAs returns a context whose requests are authenticated as the user.
+	ActAs func(ctx context.Context, who Identity) context.Context
+	// Identify returns whose login token it is.
+	Identify func(ctx context.Context, token string) (Identity, error)
+	// Sessions keeps the sessions of browsers; their data are vigil.SessionData.
+	Sessions scs.CtxStore
+	// ClientAddress returns the IP address that the request of a context came from.
+	ClientAddress func(ctx context.Context) string
+
+	Config Config
+	Log    *slog.Logger
+	Now    func() time.Time
+}
+
+// Config are the settings of the dashboard.
+type Config struct {
+	PublicURL string // where browsers reach the platform, without a slash at its end
+	// TemporalUIURL is the address of the Temporal UI; empty when there is none.
+	TemporalUIURL string
+}
+
+func (d *Deps) validate() error {
+	if d.API == nil || d.ActAs == nil || d.Identify == nil || d.Sessions == nil || d.ClientAddress == nil || d.Log == nil || d.Now == nil {
+		return errors.New("web: API, ActAs, Identify, Sessions, ClientAddress, Log and Now are required")
+	}
+	return nil
+}
+
+// Server is the dashboard. It answers /app and what is below it, and is safe for
+// concurrent use.
+type Server struct {
+	deps      Deps
+	api       *client.ClientWithResponses
+	assets    *assets
+	templates map[string]*template.Template
+	sessions  *sessions
+	nav       *navCache
+	regions   *regionNames
+	handler   http.Handler
+}
+
+// New assembles the dashboard.
+func New(deps Deps) (*Server, error) {
+	if err := deps.validate(); err != nil {
+		return nil, err
+	}
+	s := &Server{
+		deps: deps, sessions: newSessions(deps.Sessions, strings.HasPrefix(deps.Config.PublicURL, "https://")), nav: newNavCache(deps.Now), regions: &regionNames{now: deps.Now},
+	}
+	var err error
+	if s.api, err = client.NewClientWithResponses("http://api", client.WithHTTPClient(inProcess{deps.API})); err != nil {
+		return nil, err
+	}
+	if s.assets, err = readAssets(); err != nil {
+		return nil, err
+	}
+	if s.templates, err = parseTemplates(s.assets); err != nil {
+		return nil, err
+	}
+	compress, err := gzhttp.NewWrapper(gzhttp.ContentTypes([]string{"text/html"}), gzhttp.MinSize(1000))
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	on := &routes{s: s, mux: mux}
+	for _, add := range s.routesOf() {
+		add(on)
+	}
+	on.open("/app/", func(*request) error { return errNoPage() })
+	all := http.NewServeMux()
+	all.Handle("GET "+assetPath, s.assets) // without a session, which would set a cookie
+	all.Handle("/", s.sessions.load(compress(mux), s.sessionFailed))
+	s.handler = guardHeaders(http.NewCrossOriginProtection().Handler(all))
+	return s, nil
+}
+
+// routesOf lists the pages.
+func (s *Server) routesOf() []func(*routes) {
+	return []func(*routes){
+		s.preferenceRoutes,
+		s.signInRoutes,
+		s.signUpRoutes,
+		s.recoverRoutes,
+		s.moreRoutes,
+		s.overviewRoutes,
+	}
+}
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
+
+// guardHeaders adds the headers that every answer has.
+func guardHeaders(next http.Handler) http.Handler {
+	const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+		"form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", policy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "same-origin")
+		h.Set("X-Frame-Options", "DENY")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=()")
+		h.Set("Cache-Control", "no-store")
+		next.ServeHTTP(w, r)
+	})
+}
