@@ -33,7 +33,10 @@ func table() console.List {
 				console.ID("6f1c2d0a-0000-4000-8000-000000000000"), console.Text("Home page"), console.Word("healthy").Toned(console.Good),
 				console.Time(&at), console.Number(12345),
 			},
-			{console.ID("a07e51b9"), console.Text("API\twith\x1b[2Ja tab\n"), console.Word("unhealthy").Toned(console.Bad), console.Time(nil), console.Number(-7)},
+			{
+				console.ID("a07e51b9"), console.Text("API\twith\x1b[2Ja tab\n"), console.Word("unhealthy").Toned(console.Bad),
+				console.Time(nil), console.Number(-7),
+			},
 		},
 	}
 }
@@ -105,7 +108,8 @@ func TestFormats(t *testing.T) {
 		"JSON": {console.JSON, "", body + "\n"},
 		"YAML": {
 			console.YAML, "",
-			"data:\n  - id: a\n    name: Zoë\n    \"n\": 1.5\n    big: 9007199254740993\n    \"on\": \"yes\"\n    none: null\n  - id: b\nmeta:\n  total: \"2\"\n",
+			"data:\n  - id: a\n    name: Zoë\n    \"n\": 1.5\n    big: 9007199254740993\n" +
+				"    \"on\": \"yes\"\n    none: null\n  - id: b\nmeta:\n  total: \"2\"\n",
 		},
 		"Name":          {console.Name, "", "a\nb\n"},
 		"QueryOfTexts":  {console.Table, ".data[].id", "a\nb\n"},
@@ -153,7 +157,8 @@ func TestYAMLKeepsValues(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{
 			"", "null", "~", "yes", "on", "1", "0x10", "1e3", ".5", "- a", "a: b", "#c", "a #c", "'", `"`, "|", ">", "*a", "&a", "!t", "%", "@", "`",
-			"a\nb", "a\n", "a\n\n", "\na", "a\n b\n", "a: |\n  b", "a ", "a:", "http://a/b?c=d&e=f#g", "a: b # c", "-", "-a", "?a", "TRUE", "Null", "\n", " a", "a ", "\t", "2026-05-01", "2026-05-01T12:00:00Z", "12:30", "...", "---", "{", "[", "***",
+			"a\nb", "a\n", "a\n\n", "\na", "a\n b\n", "a: |\n  b", "a ", "a:", "http://a/b?c=d&e=f#g", "a: b # c",
+			"-", "-a", "?a", "TRUE", "Null", "\n", " a", "a ", "\t", "2026-05-01", "2026-05-01T12:00:00Z", "12:30", "...", "---", "{", "[", "***",
 		}))
 		value := map[string]any{"k": text.Draw(t, "text"), "list": []any{text.Draw(t, "item"), true, nil, 1.5}, text.Draw(t, "key"): "v"}
 		body, err := json.Marshal(value)

@@ -80,9 +80,11 @@ func startPlatform(t *testing.T) summary {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("vigil", "up", "--json", "--data-dir", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0", //nolint:noctx // stopped below
+	cmd := exec.Command( //nolint:noctx // stopped below
+		"vigil", "up", "--json", "--data-dir", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0",
 		"--temporal-listen", "127.0.0.1:0", "--ui-listen", "127.0.0.1:0", "--regions", "us-east-1,eu-central-fra,ap-southeast-sin",
-		"--signup-tier", "enterprise", "--delivery-schedule", "1s,1s,1s")
+		"--signup-tier", "enterprise", "--delivery-schedule", "1s,1s,1s",
+	)
 	var log bytes.Buffer
 	cmd.Stderr = &log
 	out, err := cmd.StdoutPipe()

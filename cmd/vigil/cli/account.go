@@ -20,7 +20,9 @@ func (a *app) keyCommand() *cobra.Command {
 
 func (a *app) keyListCommand() *cobra.Command {
 	var limit int
-	cmd := &cobra.Command{Use: "list", Aliases: []string{"ls"}, Short: "List API keys; a key itself is shown only when it is made", Args: cobra.NoArgs}
+	cmd := &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List API keys; a key itself is shown only when it is made", Args: cobra.NoArgs,
+	}
 	limitFlag(cmd, &limit, unlimited)
 	a.watched(cmd, func(ctx context.Context, s *session, _ []string) error {
 		all, err := list[client.Key](s, limit, func(page client.RequestEditorFn) (*http.Response, error) {

@@ -61,13 +61,15 @@ func channelRow(c client.NotificationChannel) []console.Cell {
 }
 
 func (a *app) channelGetCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "get <channel>", Short: "Show a channel", Args: oneOf("a channel"), ValidArgsFunction: a.suggest(suggestChannels)}
+	cmd := &cobra.Command{
+		Use: "get <channel>", Short: "Show a channel", Args: oneOf("a channel"), ValidArgsFunction: a.suggest(suggestChannels),
+	}
 	cmd.RunE = a.does(func(ctx context.Context, s *session, args []string) error {
 		found, err := s.channel(ctx, args[0])
 		if err != nil {
 			return err
 		}
-		response, err := s.api.GetNotificationChannel(ctx, found.ID)
+		response, err := s.api.GetNotificationChannel(ctx, found.ID, nil)
 		answer, body, err := read[client.NotificationChannelAnswer](s, response, err)
 		if err != nil {
 			return err
@@ -141,7 +143,7 @@ func (a *app) channelSwitchCommand(verb, short string, enabled bool) *cobra.Comm
 		if err != nil {
 			return err
 		}
-		response, err := s.api.UpdateNotificationChannel(ctx, found.ID, client.NotificationChannelUpdate{Enabled: &enabled})
+		response, err := s.api.UpdateNotificationChannel(ctx, found.ID, nil, client.NotificationChannelUpdate{Enabled: &enabled})
 		return s.printChannel(read[client.NotificationChannelAnswer](s, response, err))
 	})
 	return cmd
@@ -158,7 +160,9 @@ func (s *session) printChannel(answer client.NotificationChannelAnswer, body []b
 
 func (a *app) channelDeleteCommand() *cobra.Command {
 	var force bool
-	cmd := &cobra.Command{Use: "delete <channel>", Short: "Delete a channel", Args: oneOf("a channel"), ValidArgsFunction: a.suggest(suggestChannels)}
+	cmd := &cobra.Command{
+		Use: "delete <channel>", Short: "Delete a channel", Args: oneOf("a channel"), ValidArgsFunction: a.suggest(suggestChannels),
+	}
 	cmd.Flags().BoolVar(&force, "force", false, "also when rules use it; they lose it")
 	cmd.RunE = a.does(func(ctx context.Context, s *session, args []string) error {
 		found, err := s.channel(ctx, args[0])

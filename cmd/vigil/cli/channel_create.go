@@ -116,7 +116,9 @@ func (n *newChannel) secret(con *console.Console, kind, member string, config ma
 		return nil
 	}
 	if member == "" || n.secretVariable != "" && n.secretFile != "" {
-		return console.Errorf(console.Usage, "a channel of the type %s takes its secret from one of --secret-from-env and --secret-from-file, if any", kind)
+		return console.Errorf(
+			console.Usage, "a channel of the type %s takes its secret from one of --secret-from-env and --secret-from-file, if any", kind,
+		)
 	}
 	text := os.Getenv(n.secretVariable)
 	if n.secretFile != "" {
@@ -154,10 +156,9 @@ func (a *app) channelEditCommand() *cobra.Command {
 			return err
 		}
 		return s.edit(ctx, editing{
-			kind: "channel",
-			get:  func() (*http.Response, error) { return s.api.GetNotificationChannel(ctx, found.ID) },
+			get: func() (*http.Response, error) { return s.api.GetNotificationChannel(ctx, found.ID, nil) },
 			put: func(body []byte, match client.RequestEditorFn) (*http.Response, error) {
-				return s.api.UpdateNotificationChannelWithBody(ctx, found.ID, "application/json", bytes.NewReader(body), match)
+				return s.api.UpdateNotificationChannelWithBody(ctx, found.ID, nil, "application/json", bytes.NewReader(body), match)
 			},
 			print: func(response *http.Response, err error) error {
 				return s.printChannel(read[client.NotificationChannelAnswer](s, response, err))

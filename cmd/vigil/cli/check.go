@@ -118,7 +118,7 @@ func (a *app) checkGetCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		response, err := s.api.GetCheck(ctx, found.ID)
+		response, err := s.api.GetCheck(ctx, found.ID, nil)
 		answer, body, err := read[client.CheckAnswer](s, response, err)
 		if err != nil {
 			return err

@@ -94,7 +94,7 @@ func (s *session) selectChecks(ctx context.Context, refs []string, params *clien
 			return nil, err
 		}
 		if found.Name == "" { // an ID says nothing of the check yet
-			response, err := s.api.GetCheck(ctx, found.ID)
+			response, err := s.api.GetCheck(ctx, found.ID, nil)
 			answer, _, err := read[client.CheckAnswer](s, response, err)
 			if err != nil {
 				return nil, err

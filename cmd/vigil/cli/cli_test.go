@@ -68,8 +68,10 @@ func TestTarget(t *testing.T) {
 		wantURL, key string
 		code         console.Code
 	}{
-		"CurrentContext":                {wantURL: "https://vigil.example.com", key: "prod-key"},
-		"FlagWinsOverEverything":        {environment{url: "https://x.example", key: "k", context: "prod"}, "local", "", "http://127.0.0.1:8080", "local-key", 0},
+		"CurrentContext": {wantURL: "https://vigil.example.com", key: "prod-key"},
+		"FlagWinsOverEverything": {
+			environment{url: "https://x.example", key: "k", context: "prod"}, "local", "", "http://127.0.0.1:8080", "local-key", 0,
+		},
 		"VariableOfTheContext":          {env: environment{context: "local"}, wantURL: "http://127.0.0.1:8080", key: "local-key"},
 		"VariablesOfServerAndKey":       {env: environment{url: "https://ci.example/", key: "ci"}, wantURL: "https://ci.example", key: "ci"},
 		"KeyOfTheContextWithThatServer": {env: environment{url: "HTTP://127.0.0.1:8080"}, wantURL: "http://127.0.0.1:8080", key: "local-key"},
@@ -115,7 +117,9 @@ func TestValues(t *testing.T) {
 	t.Run("MembersOfAConfig", func(t *testing.T) {
 		t.Parallel()
 		object := map[string]any{}
-		for _, text := range []string{"port=443", "url=https://a/?b=c", "basic_auth.username=ada", `text="1"`, `list=[1,"a"]`, "empty=", "basic_auth.password=p=w"} {
+		for _, text := range []string{
+			"port=443", "url=https://a/?b=c", "basic_auth.username=ada", `text="1"`, `list=[1,"a"]`, "empty=", "basic_auth.password=p=w",
+		} {
 			if err := assign("--config", object, text); err != nil {
 				t.Fatal(err)
 			}

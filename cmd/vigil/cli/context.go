@@ -40,7 +40,9 @@ func (a *app) contextListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			table := console.List{Columns: console.Columns("CURRENT", "NAME", "URL", "ORGANIZATION", "KEY"), Empty: "No contexts; `vigil login` makes one."}
+			table := console.List{
+				Columns: console.Columns("CURRENT", "NAME", "URL", "ORGANIZATION", "KEY"), Empty: "No contexts; `vigil login` makes one.",
+			}
 			saved := []savedContext{}
 			for _, name := range contexts.Names() {
 				one := contexts.Contexts[name]
@@ -64,7 +66,9 @@ func (a *app) contextListCommand() *cobra.Command {
 
 // changesContexts returns the function of a command that changes the configuration file
 // and notes it.
-func (a *app) changesContexts(change func(contexts *console.Contexts, args []string) (note string, err error)) func(*cobra.Command, []string) error {
+func (a *app) changesContexts(
+	change func(contexts *console.Contexts, args []string) (note string, err error),
+) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		con, err := a.console(cmd)
 		if err != nil {
@@ -129,7 +133,8 @@ func (a *app) contextRenameCommand() *cobra.Command {
 
 func (a *app) contextRemoveCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "remove <name>", Short: "Forget a context and its key; the key stays valid", Args: oneOf("a context"), ValidArgsFunction: contextNames,
+		Use: "remove <name>", Short: "Forget a context and its key; the key stays valid", Args: oneOf("a context"),
+		ValidArgsFunction: contextNames,
 		RunE: a.changesContexts(func(contexts *console.Contexts, args []string) (string, error) {
 			if err := known(contexts, args[0]); err != nil {
 				return "", err

@@ -22,7 +22,6 @@ import (
 
 // editing is how one thing is read, changed and shown.
 type editing struct {
-	kind  string
 	get   func() (*http.Response, error)
 	put   func(body []byte, match client.RequestEditorFn) (*http.Response, error)
 	print func(response *http.Response, err error) error
@@ -40,7 +39,7 @@ func readOnly() []string {
 type version struct {
 	members map[string]any // what can be changed
 	text    []byte         // the same as YAML
-	tag     string         // its ETag, "" when the server sends none
+	tag     string         // its ETag
 }
 
 // edit opens a thing in the user's editor and sends the members that were changed. When
@@ -63,7 +62,7 @@ func (s *session) edit(ctx context.Context, e editing) error {
 			return nil
 		}
 		if err == nil {
-			err = s.sendEdit(e, &base, changes)
+			err = sendEdit(e, base, changes)
 		}
 		code := console.CodeOf(err)
 		again := code == console.Conflict || code == console.Failed || code == console.Usage
@@ -147,26 +146,14 @@ func difference(base version, edited []byte) (map[string]any, error) {
 	return changes, nil
 }
 
-// sendEdit sends changed members on the condition that the thing is still the same. A
-// server without ETag is asked once more before.
-func (s *session) sendEdit(e editing, base *version, changes map[string]any) error {
-	if base.tag == "" {
-		now, err := s.version(e)
-		if err != nil {
-			return err
-		}
-		if !reflect.DeepEqual(now.members, base.members) {
-			return console.Errorf(console.Conflict, "the %s was changed meanwhile; nothing was saved", e.kind)
-		}
-	}
+// sendEdit sends changed members on the condition that the thing is still the same.
+func sendEdit(e editing, base version, changes map[string]any) error {
 	body, err := json.Marshal(changes)
 	if err != nil {
 		return err
 	}
 	return e.print(e.put(body, func(_ context.Context, request *http.Request) error {
-		if base.tag != "" {
-			request.Header.Set("If-Match", base.tag)
-		}
+		request.Header.Set("If-Match", base.tag)
 		return nil
 	}))
 }
@@ -216,10 +203,9 @@ func (a *app) checkEditCommand() *cobra.Command {
 			return err
 		}
 		return s.edit(ctx, editing{
-			kind: "check",
-			get:  func() (*http.Response, error) { return s.api.GetCheck(ctx, found.ID) },
+			get: func() (*http.Response, error) { return s.api.GetCheck(ctx, found.ID, nil) },
 			put: func(body []byte, match client.RequestEditorFn) (*http.Response, error) {
-				return s.api.UpdateCheckWithBody(ctx, found.ID, "application/json", bytes.NewReader(body), match)
+				return s.api.UpdateCheckWithBody(ctx, found.ID, nil, "application/json", bytes.NewReader(body), match)
 			},
 			print: func(response *http.Response, err error) error {
 				answer, body, err := read[client.CheckAnswer](s, response, err)

@@ -133,7 +133,8 @@ func (a *app) localInstance(ctx context.Context, dataDir string) (Instance, erro
 	}
 	if err != nil {
 		return found, console.Errorf(
-			console.Unreachable, "no instance runs with the data directory %s: start `vigil up`, name another with --data-dir, or give a URL", dataDir,
+			console.Unreachable, "no instance runs with the data directory %s: start `vigil up`, name another with --data-dir, or give a URL",
+			dataDir,
 		)
 	}
 	return found, nil
@@ -171,7 +172,7 @@ func (a *app) obtainKey(ctx context.Context, con *console.Console, l loggingIn, 
 
 // userAndHost says whose key it is.
 func userAndHost() string {
-	name, host := "somebody", "unknown"
+	name, host := "user", "unknown"
 	if known, err := user.Current(); err == nil && known.Username != "" {
 		name = known.Username
 	}

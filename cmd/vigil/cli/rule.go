@@ -127,7 +127,7 @@ func (s *session) getRule(
 	if err != nil {
 		return client.AlertRule{}, nil, err
 	}
-	response, err := s.api.GetAlertRuleById(ctx, found.ID)
+	response, err := s.api.GetAlertRuleById(ctx, found.ID, nil)
 	answer, body, err := read[client.AlertRuleAnswer](s, response, err)
 	return answer.Data, body, err
 }
@@ -215,10 +215,9 @@ func (a *app) ruleEditCommand() *cobra.Command {
 			return err
 		}
 		return s.edit(ctx, editing{
-			kind: "rule",
-			get:  func() (*http.Response, error) { return s.api.GetAlertRuleById(ctx, rule.Id) },
+			get: func() (*http.Response, error) { return s.api.GetAlertRuleById(ctx, rule.Id, nil) },
 			put: func(body []byte, match client.RequestEditorFn) (*http.Response, error) {
-				return s.api.UpdateAlertRuleWithBody(ctx, rule.CheckId, rule.Id, "application/json", bytes.NewReader(body), match)
+				return s.api.UpdateAlertRuleWithBody(ctx, rule.CheckId, rule.Id, nil, "application/json", bytes.NewReader(body), match)
 			},
 			print: func(response *http.Response, err error) error {
 				return s.printRule(read[client.AlertRuleAnswer](s, response, err))
@@ -239,7 +238,7 @@ func (a *app) ruleDeleteCommand() *cobra.Command {
 			return err
 		}
 		return s.remove("delete", "rule", rule.Id, rule.Name, func() (*http.Response, error) {
-			return s.api.DeleteAlertRule(ctx, rule.CheckId, rule.Id)
+			return s.api.DeleteAlertRule(ctx, rule.CheckId, rule.Id, nil)
 		})
 	})
 	return cmd

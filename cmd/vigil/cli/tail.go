@@ -53,7 +53,8 @@ func (a *app) tailCommand() *cobra.Command {
 			"missed or repeated. With -o json each event is a line: the body of a webhook.",
 		Args: cobra.NoArgs,
 	}
-	cmd.Flags().StringVar(&t.since, "since", "", "begin a `duration` ago, such as 1h, or behind a position as the last column shows it; 0-0: all that is kept")
+	cmd.Flags().StringVar(&t.since, "since", "", "begin a `duration` ago, such as 1h, or behind a position, which is the last column; "+
+		"0-0: all that is kept")
 	cmd.Flags().StringVar(&t.kind, "type", "", "only events of a `type`: triggered, acknowledged or resolved")
 	cmd.Flags().StringVar(&t.severity, "severity", "", "only those of a severity: critical, warning or info")
 	cmd.Flags().IntVar(&t.limit, "limit", 0, "end after this many `events` (default: never)")
@@ -131,7 +132,8 @@ func (s *session) showAlert(t tailing, event alert) (bool, error) {
 		text += ": " + data.Data.Message.Body
 	}
 	row := []console.Cell{
-		at, console.Word(data.Type), health(incident.Severity), console.Text(text), console.ID(incident.ID.String()), console.Word(event.Position),
+		at, console.Word(data.Type), health(incident.Severity), console.Text(text), console.ID(incident.ID.String()),
+		console.Word(event.Position),
 	}
 	return true, s.Line(row, 8, 21, 8, 60, 8, 0)
 }

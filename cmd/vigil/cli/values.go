@@ -129,8 +129,10 @@ func every(seconds int64) string {
 // health is a cell for a state of health.
 func health(state string) console.Cell {
 	tones := map[string]console.Tone{
-		"healthy": console.Good, "online": console.Good, "resolved": console.Good, "delivered": console.Good, "running": console.Good, "ok": console.Good,
-		"unhealthy": console.Bad, "offline": console.Bad, "active": console.Bad, "exhausted": console.Bad, "critical": console.Bad, "failed": console.Bad,
+		"healthy": console.Good, "online": console.Good, "resolved": console.Good, "delivered": console.Good,
+		"running": console.Good, "ok": console.Good,
+		"unhealthy": console.Bad, "offline": console.Bad, "active": console.Bad, "exhausted": console.Bad,
+		"critical": console.Bad, "failed": console.Bad,
 		"unknown": console.Doubtful, "warning": console.Doubtful, "acknowledged": console.Doubtful, "pending": console.Doubtful,
 		"paused": console.Faint, "disabled": console.Faint,
 	}
