@@ -14,6 +14,7 @@ type CheckFilter struct {
 	Query   string
 	Type    CheckType
 	Health  Health
+	State   CheckState
 	Enabled *bool
 	Region  string // key
 	Labels  []LabelSelector
@@ -21,7 +22,7 @@ type CheckFilter struct {
 
 // Empty reports whether the filter selects all checks.
 func (f *CheckFilter) Empty() bool {
-	return f.IDs == nil && f.Query == "" && f.Type == "" && f.Health == "" && f.Enabled == nil && f.Region == "" && len(f.Labels) == 0
+	return f.IDs == nil && f.Query == "" && f.Type == "" && f.Health == "" && f.State == "" && f.Enabled == nil && f.Region == "" && len(f.Labels) == 0
 }
 
 // CheckList selects a page of the checks that a filter selects.
@@ -42,6 +43,11 @@ const (
 	SortNameDown    CheckSort = "-name"
 	SortUpdated     CheckSort = "updated_at"
 	SortUpdatedDown CheckSort = "-updated_at"
+	// SortState puts what needs attention first: failing checks, then those with a
+	// warning, the other enabled ones and the disabled ones, each by name.
+	SortState CheckSort = "state"
+	// SortType sorts by type, and by name within a type.
+	SortType CheckSort = "type"
 )
 
 // Column returns the member that the list is sorted by, and whether it descends.
@@ -55,7 +61,22 @@ func (s CheckSort) Column() (column string, descending bool) {
 // CheckCounts are the numbers of checks by state. A disabled check counts as disabled only.
 type CheckCounts struct {
 	Healthy, Unhealthy, Unknown, Disabled int64
+	// Failing, Warning and Passing count by CheckState. Unknown and Disabled are states, too.
+	Failing, Warning, Passing int64
 }
+
+// CheckState is what a list of checks says of each: its health over all regions, and
+// whether an incident is open.
+type CheckState string
+
+// States of checks.
+const (
+	StateFailing  CheckState = "failing"  // the newest result of some region failed
+	StateWarning  CheckState = "warning"  // every newest result passed, and an incident is open
+	StatePassing  CheckState = "passing"  // every newest result passed
+	StateUnknown  CheckState = "unknown"  // no region has a result
+	StateDisabled CheckState = "disabled" // it does not run
+)
 
 // MaxBulk is how many checks one request changes at most.
 const MaxBulk = 1000

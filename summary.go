@@ -22,6 +22,23 @@ type CheckSummary struct {
 	// P95MS is the 95th percentile of the response times of the successful results in the
 	// slots, in milliseconds; nil without any.
 	P95MS *float64
+
+	State   CheckState
+	Regions []RegionSummary // sorted by key
+	// Incident is the open one; nil without one.
+	Incident *Incident
+	// SlowerThanMS is the lowest response time beyond which an enabled rule fires, in
+	// milliseconds; nil without such a rule.
+	SlowerThanMS *int64
+}
+
+// RegionSummary is what the newest result of a check in one region says.
+type RegionSummary struct {
+	Region string // key
+	Health Health
+	// StatusCode and Error are those of a newest result that failed.
+	StatusCode int
+	Error      string
 }
 
 // SlotSummary sums the results of a slot. A slot that was missed has none.
@@ -43,4 +60,17 @@ func (s SlotSummary) MeanMS() (float64, bool) {
 type UptimeDay struct {
 	Day time.Time // its beginning
 	Uptime
+}
+
+// Series are the results of a check in equal steps of time.
+type Series struct {
+	Start   time.Time // of the oldest step
+	Step    time.Duration
+	Regions []RegionSeries // in the order of the check's regions
+}
+
+// RegionSeries are the steps of one region, oldest first. A step without results is zero.
+type RegionSeries struct {
+	Region string // key
+	Steps  []SlotSummary
 }

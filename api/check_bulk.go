@@ -41,12 +41,13 @@ type checkBulkBody struct {
 
 // BulkSelector selects checks that match all of its members.
 type BulkSelector struct {
-	Query   string          `json:"query,omitempty" maxLength:"200" doc:"A part of the name or the target, in any case."`
-	Type    vigil.CheckType `json:"type,omitempty"`
-	Health  vigil.Health    `json:"health,omitempty" enum:"healthy,unhealthy,unknown"`
-	Enabled *bool           `json:"enabled,omitempty"`
-	Region  string          `json:"region,omitempty" doc:"A region that the check runs in, by its key or an alias."`
-	Labels  []string        `json:"labels,omitempty" maxItems:"20" doc:"Labels that the check has: key=value, or key for any value."`
+	Query   string           `json:"query,omitempty" maxLength:"200" doc:"A part of the name or the target, in any case."`
+	Type    vigil.CheckType  `json:"type,omitempty"`
+	Health  vigil.Health     `json:"health,omitempty" enum:"healthy,unhealthy,unknown"`
+	State   vigil.CheckState `json:"state,omitempty" enum:"failing,warning,passing,unknown,disabled"`
+	Enabled *bool            `json:"enabled,omitempty"`
+	Region  string           `json:"region,omitempty" doc:"A region that the check runs in, by its key or an alias."`
+	Labels  []string         `json:"labels,omitempty" maxItems:"20" doc:"Labels that the check has: key=value, or key for any value."`
 }
 
 // BulkMembers are the members that set changes. Those that are left out stay.
@@ -167,7 +168,7 @@ func (c *checks) bulkFilter(body *checkBulkBody) (vigil.CheckFilter, error) {
 		return vigil.CheckFilter{}, vigil.Invalid("selector", "or ids must be given")
 	}
 	s := body.Selector
-	selection := CheckSelection{Query: s.Query, Type: s.Type, Health: s.Health, Region: s.Region, Label: s.Labels}
+	selection := CheckSelection{Query: s.Query, Type: s.Type, Health: s.Health, State: s.State, Region: s.Region, Label: s.Labels}
 	filter, err := c.filter(&selection)
 	if err != nil {
 		return filter, inSelector(err)

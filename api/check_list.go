@@ -5,6 +5,9 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
 
 	"vigil"
 	"vigil/api/rest"
@@ -15,16 +18,28 @@ type CheckSelection struct {
 	Query   string              `query:"query" maxLength:"200" doc:"Checks whose name or target contains this text, in any case."`
 	Type    vigil.CheckType     `query:"type" doc:"Checks of one type."`
 	Health  vigil.Health        `query:"health" enum:"healthy,unhealthy,unknown" doc:"Checks with one health_status."`
+	State   vigil.CheckState    `query:"state" enum:"failing,warning,passing,unknown,disabled" doc:"Checks in one state. failing: the newest result of some region failed. warning: every newest result passed, and an incident is open. passing: every newest result passed. unknown: no region has a result. disabled: the check does not run."`
 	Enabled rest.Optional[bool] `query:"enabled" doc:"Only enabled checks, or only disabled ones."`
 	Region  string              `query:"region" doc:"Checks that run in one region, by its key or an alias."`
+	ID      []string            `query:"id,explode" maxItems:"100" doc:"Only these checks. Give it several times for several checks."`
 	Label   []string            `query:"label,explode" doc:"Checks with a label: key=value, or key for any value. Given several times, all must match."`
 }
 
 // filter returns the filter of a list of checks.
 func (c *checks) filter(in *CheckSelection) (vigil.CheckFilter, error) {
-	filter := vigil.CheckFilter{Query: in.Query, Type: in.Type, Health: in.Health, Enabled: in.Enabled.Pointer()}
+	filter := vigil.CheckFilter{Query: in.Query, Type: in.Type, Health: in.Health, State: in.State, Enabled: in.Enabled.Pointer()}
 	if types := c.types.Types(); in.Type != "" && !slices.Contains(types, in.Type) {
 		return filter, vigil.Invalid("type", "must be one of %q", types)
+	}
+	if in.ID != nil {
+		filter.IDs = []uuid.UUID{}
+		for _, text := range in.ID {
+			id, err := filterID("id", text)
+			if err != nil {
+				return filter, err
+			}
+			filter.IDs = append(filter.IDs, id)
+		}
 	}
 	if in.Region != "" {
 		region, ok := vigil.RegionByKey(in.Region)
@@ -40,7 +55,11 @@ func (c *checks) filter(in *CheckSelection) (vigil.CheckFilter, error) {
 
 // binding is what a cursor of the list is bound to.
 func (in *CheckSelection) binding() []string {
-	return append([]string{in.Query, string(in.Type), string(in.Health), optional(in.Enabled), in.Region}, in.Label...)
+	binding := []string{in.Query, string(in.Type), string(in.Health), optional(in.Enabled), in.Region}
+	if in.State != "" || in.ID != nil { // cursors of lists without them stay valid
+		binding = append(binding, "state="+string(in.State), "id="+strings.Join(in.ID, ","))
+	}
+	return append(binding, in.Label...)
 }
 
 // optional writes a parameter for the binding of a cursor.
@@ -54,7 +73,7 @@ func optional(value rest.Optional[bool]) string {
 type listChecksInput struct {
 	rest.ListQuery
 	CheckSelection
-	Sort    vigil.CheckSort `query:"sort" enum:"name,-name,created_at,-created_at,updated_at,-updated_at" default:"-created_at" doc:"What to sort by; a minus reverses the order. Names are compared without their case."`
+	Sort    vigil.CheckSort `query:"sort" enum:"name,-name,created_at,-created_at,updated_at,-updated_at,state,type" default:"-created_at" doc:"What to sort by; a minus reverses the order. Names are compared without their case. state puts what needs attention first: failing checks, then those with a warning, the other enabled ones and the disabled ones, each by name. type sorts by type, and by name within one."`
 	Summary bool            `query:"summary" doc:"Add to each check how it did lately: its newest 60 slots, uptime and response time."`
 	Counts  bool            `query:"counts" doc:"Add meta.counts: how many checks of each state the other filters select."`
 }

@@ -58,6 +58,7 @@ func (c *checkRegions) register(r *rest.Registrar) {
 type loopsInput struct {
 	rest.IDPath
 	rest.PageQuery
+	Stored bool `query:"stored" doc:"Read what is stored and do not ask the running workflows, which may take 2 seconds."`
 }
 
 func (c *checkRegions) listLoops(ctx context.Context, in *loopsInput) (*rest.Listing[loopView], error) {
@@ -81,7 +82,7 @@ func (c *checkRegions) listLoops(ctx context.Context, in *loopsInput) (*rest.Lis
 	group.SetLimit(stateConcurrency)
 	for i, row := range shown {
 		group.Go(func() error {
-			views[i] = c.showLoop(ctx, row, votes[row.Region])
+			views[i] = c.showLoop(ctx, row, votes[row.Region], in.Stored)
 			return nil
 		})
 	}
@@ -90,14 +91,14 @@ func (c *checkRegions) listLoops(ctx context.Context, in *loopsInput) (*rest.Lis
 }
 
 // showLoop prefers the state of the running loop over the stored one.
-func (c *checkRegions) showLoop(ctx context.Context, row vigil.Loop, vote vigil.Vote) loopView {
+func (c *checkRegions) showLoop(ctx context.Context, row vigil.Loop, vote vigil.Vote, stored bool) loopView {
 	view := loopView{
 		Region: row.Region, State: loopState(row), Source: "stored", HealthStatus: row.Health, LastSlot: instant(row.LastSlot),
 		NextSlot: instant(row.NextDue), FiringRules: ids(vote.Firing), Missed: row.Missed,
 		TurnSlots: vigil.NilIfZero(row.TurnSlots), WorkflowID: vigil.LoopID(row.CheckID, row.Region),
 	}
 	runID := ""
-	if row.Active {
+	if row.Active && !stored {
 		if state, err := c.loops.State(ctx, row.CheckID, row.Region); err == nil {
 			view.Source, runID = "workflow", state.RunID
 			if state.TurnSlots > 0 { // a workflow of an older release does not say

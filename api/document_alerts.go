@@ -80,7 +80,7 @@ func describeRules(schemas map[string]*huma.Schema) {
 // so of plain values only.
 func describeNulls(schemas map[string]*huma.Schema) {
 	for _, of := range []struct{ resource, member string }{
-		{"Trigger", "result"}, {"TimelineEntry", "delivery"}, {"TimelineEntry", "attempt"},
+		{"Trigger", "result"}, {"TimelineEntry", "delivery"}, {"TimelineEntry", "attempt"}, {"CheckSummary", "incident"},
 	} {
 		properties := schemas[of.resource].Properties
 		object := *properties[of.member]

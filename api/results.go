@@ -59,6 +59,7 @@ func (res *results) register(r *rest.Registrar) {
 		Summary: "Get the uptime of a check over a period",
 	}, res.uptime)
 	res.registerDays(r)
+	res.registerSeries(r)
 }
 
 type resultsInput struct {

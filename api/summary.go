@@ -15,14 +15,19 @@ import (
 // summaryStore reads what sums up a check.
 type summaryStore interface {
 	Summaries(ctx context.Context, orgID uuid.UUID, ids []uuid.UUID) (map[uuid.UUID]vigil.CheckSummary, error)
+	Series(ctx context.Context, orgID, checkID uuid.UUID, period, step time.Duration) (vigil.Series, error)
 	UptimeDays(ctx context.Context, orgID, checkID uuid.UUID, days int) ([]vigil.UptimeDay, error)
 }
 
 // checkSummaryView is how a check did lately.
 type checkSummaryView struct {
-	Slots     slotsView `json:"slots"`
-	Uptime24H *float64  `json:"uptime_24h" minimum:"0" maximum:"100" doc:"Share of the results that succeeded since the beginning of the hour 24 hours ago, in percent; null without a result."`
-	P95MS     *float64  `json:"p95_ms" doc:"95th percentile of the response times of the successful results in the slots; null without any. For intervals of an hour or more its error is up to 2 %."`
+	Slots        slotsView           `json:"slots"`
+	Uptime24H    *float64            `json:"uptime_24h" minimum:"0" maximum:"100" doc:"Share of the results that succeeded since the beginning of the hour 24 hours ago, in percent; null without a result."`
+	State        vigil.CheckState    `json:"state" enum:"failing,warning,passing,unknown,disabled" doc:"What the check needs: failing when the newest result of some region failed, warning when none did and an incident is open."`
+	Regions      []regionSummaryView `json:"regions" doc:"What the newest result of each region says."`
+	Incident     *openIncidentView   `json:"incident" doc:"The open incident; null without one."`
+	SlowerThanMS *int64              `json:"slower_than_ms" doc:"The lowest response time beyond which an enabled rule fires; null without such a rule."`
+	P95MS        *float64            `json:"p95_ms" doc:"95th percentile of the response times of the successful results in the slots; null without any. For intervals of an hour or more its error is up to 2 %."`
 }
 
 // slotsView are the newest slots as columns, which are much smaller than objects.
@@ -34,11 +39,50 @@ type slotsView struct {
 	ResponseTimeMS  []*float64 `json:"response_time_ms" maxItems:"60" doc:"Mean response time of those that succeeded; null when none did."`
 }
 
+// regionSummaryView is what the newest result of a region says.
+type regionSummaryView struct {
+	Region       string       `json:"region" example:"na-east-ewr"`
+	HealthStatus vigil.Health `json:"health_status" enum:"healthy,unhealthy,unknown"`
+	StatusCode   *int         `json:"status_code" doc:"Of a result that failed; null without an HTTP answer."`
+	ErrorMessage *string      `json:"error_message" doc:"Why it failed; null for one that did not."`
+}
+
+// openIncidentView is what a list of checks says of an open incident.
+type openIncidentView struct {
+	ID             uuid.UUID            `json:"id" format:"uuid"`
+	AlertRuleID    uuid.UUID            `json:"alert_rule_id" format:"uuid"`
+	Status         vigil.IncidentStatus `json:"status" enum:"active,acknowledged"`
+	Severity       vigil.Severity       `json:"severity" enum:"critical,warning,info"`
+	Title          string               `json:"title"`
+	Matched        []string             `json:"matched" doc:"The keys of the rule's condition that matched."`
+	Days           *int                 `json:"days" doc:"Days that the certificate had left when the incident opened; null for other rules."`
+	StartedAt      time.Time            `json:"started_at"`
+	AcknowledgedBy *string              `json:"acknowledged_by"`
+}
+
+func showOpenIncident(i *vigil.Incident) *openIncidentView {
+	if i == nil {
+		return nil
+	}
+	return &openIncidentView{
+		ID: i.ID, AlertRuleID: i.RuleID, Status: i.Status, Severity: i.Severity, Title: i.Title,
+		Matched: append([]string{}, i.Trigger.Matched...), Days: i.Trigger.Days, StartedAt: i.StartedAt.UTC(),
+		AcknowledgedBy: vigil.NilIfZero(i.AcknowledgedBy),
+	}
+}
+
 func showSummary(sum vigil.CheckSummary) *checkSummaryView {
-	view := &checkSummaryView{P95MS: sum.P95MS, Slots: slotsView{
+	view := &checkSummaryView{P95MS: sum.P95MS, State: sum.State, Incident: showOpenIncident(sum.Incident), SlowerThanMS: sum.SlowerThanMS, Slots: slotsView{
 		Start: sum.Start.UTC(), IntervalSeconds: int64(sum.Interval / time.Second),
 		Results: make([]int, len(sum.Slots)), Failures: make([]int, len(sum.Slots)), ResponseTimeMS: make([]*float64, len(sum.Slots)),
 	}}
+	view.Regions = make([]regionSummaryView, len(sum.Regions))
+	for i, region := range sum.Regions {
+		view.Regions[i] = regionSummaryView{
+			Region: region.Region, HealthStatus: region.Health, StatusCode: vigil.NilIfZero(region.StatusCode),
+			ErrorMessage: vigil.NilIfZero(region.Error),
+		}
+	}
 	if sum.P95MS != nil {
 		view.P95MS = new(roundMS(*sum.P95MS))
 	}

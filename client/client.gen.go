@@ -256,6 +256,33 @@ func (e BulkSelectorHealth) Valid() bool {
 	}
 }
 
+// Defines values for BulkSelectorState.
+const (
+	BulkSelectorStateDisabled BulkSelectorState = "disabled"
+	BulkSelectorStateFailing  BulkSelectorState = "failing"
+	BulkSelectorStatePassing  BulkSelectorState = "passing"
+	BulkSelectorStateUnknown  BulkSelectorState = "unknown"
+	BulkSelectorStateWarning  BulkSelectorState = "warning"
+)
+
+// Valid indicates whether the value is a known member of the BulkSelectorState enum.
+func (e BulkSelectorState) Valid() bool {
+	switch e {
+	case BulkSelectorStateDisabled:
+		return true
+	case BulkSelectorStateFailing:
+		return true
+	case BulkSelectorStatePassing:
+		return true
+	case BulkSelectorStateUnknown:
+		return true
+	case BulkSelectorStateWarning:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ChatChannelType.
 const (
 	ChatChannelTypeChat ChatChannelType = "chat"
@@ -535,6 +562,33 @@ const (
 func (e CheckSslType) Valid() bool {
 	switch e {
 	case CheckSslTypeSsl:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for CheckSummaryState.
+const (
+	CheckSummaryStateDisabled CheckSummaryState = "disabled"
+	CheckSummaryStateFailing  CheckSummaryState = "failing"
+	CheckSummaryStatePassing  CheckSummaryState = "passing"
+	CheckSummaryStateUnknown  CheckSummaryState = "unknown"
+	CheckSummaryStateWarning  CheckSummaryState = "warning"
+)
+
+// Valid indicates whether the value is a known member of the CheckSummaryState enum.
+func (e CheckSummaryState) Valid() bool {
+	switch e {
+	case CheckSummaryStateDisabled:
+		return true
+	case CheckSummaryStateFailing:
+		return true
+	case CheckSummaryStatePassing:
+		return true
+	case CheckSummaryStateUnknown:
+		return true
+	case CheckSummaryStateWarning:
 		return true
 	default:
 		return false
@@ -1453,6 +1507,45 @@ func (e NotificationChannelUpdateType) Valid() bool {
 	}
 }
 
+// Defines values for OpenIncidentSeverity.
+const (
+	OpenIncidentSeverityCritical OpenIncidentSeverity = "critical"
+	OpenIncidentSeverityInfo     OpenIncidentSeverity = "info"
+	OpenIncidentSeverityWarning  OpenIncidentSeverity = "warning"
+)
+
+// Valid indicates whether the value is a known member of the OpenIncidentSeverity enum.
+func (e OpenIncidentSeverity) Valid() bool {
+	switch e {
+	case OpenIncidentSeverityCritical:
+		return true
+	case OpenIncidentSeverityInfo:
+		return true
+	case OpenIncidentSeverityWarning:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for OpenIncidentStatus.
+const (
+	OpenIncidentStatusAcknowledged OpenIncidentStatus = "acknowledged"
+	OpenIncidentStatusActive       OpenIncidentStatus = "active"
+)
+
+// Valid indicates whether the value is a known member of the OpenIncidentStatus enum.
+func (e OpenIncidentStatus) Valid() bool {
+	switch e {
+	case OpenIncidentStatusAcknowledged:
+		return true
+	case OpenIncidentStatusActive:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for OrganizationTier.
 const (
 	OrganizationTierEnterprise OrganizationTier = "enterprise"
@@ -1558,6 +1651,27 @@ func (e RegionTiers) Valid() bool {
 	}
 }
 
+// Defines values for RegionSummaryHealthStatus.
+const (
+	RegionSummaryHealthStatusHealthy   RegionSummaryHealthStatus = "healthy"
+	RegionSummaryHealthStatusUnhealthy RegionSummaryHealthStatus = "unhealthy"
+	RegionSummaryHealthStatusUnknown   RegionSummaryHealthStatus = "unknown"
+)
+
+// Valid indicates whether the value is a known member of the RegionSummaryHealthStatus enum.
+func (e RegionSummaryHealthStatus) Valid() bool {
+	switch e {
+	case RegionSummaryHealthStatusHealthy:
+		return true
+	case RegionSummaryHealthStatusUnhealthy:
+		return true
+	case RegionSummaryHealthStatusUnknown:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for RoleRequestRole.
 const (
 	RoleRequestRoleEditor    RoleRequestRole = "editor"
@@ -1624,6 +1738,33 @@ func (e SSLMetadataProblem) Valid() bool {
 	case SelfSigned:
 		return true
 	case UnknownAuthority:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for SeriesPeriod.
+const (
+	SeriesPeriodN1h  SeriesPeriod = "1h"
+	SeriesPeriodN24h SeriesPeriod = "24h"
+	SeriesPeriodN30d SeriesPeriod = "30d"
+	SeriesPeriodN7d  SeriesPeriod = "7d"
+	SeriesPeriodN90d SeriesPeriod = "90d"
+)
+
+// Valid indicates whether the value is a known member of the SeriesPeriod enum.
+func (e SeriesPeriod) Valid() bool {
+	switch e {
+	case SeriesPeriodN1h:
+		return true
+	case SeriesPeriodN24h:
+		return true
+	case SeriesPeriodN30d:
+		return true
+	case SeriesPeriodN7d:
+		return true
+	case SeriesPeriodN90d:
 		return true
 	default:
 		return false
@@ -1861,30 +2002,90 @@ func (e ListChecksParamsHealth) Valid() bool {
 	}
 }
 
+// Defines values for ListChecksParamsState.
+const (
+	ListChecksParamsStateDisabled ListChecksParamsState = "disabled"
+	ListChecksParamsStateFailing  ListChecksParamsState = "failing"
+	ListChecksParamsStatePassing  ListChecksParamsState = "passing"
+	ListChecksParamsStateUnknown  ListChecksParamsState = "unknown"
+	ListChecksParamsStateWarning  ListChecksParamsState = "warning"
+)
+
+// Valid indicates whether the value is a known member of the ListChecksParamsState enum.
+func (e ListChecksParamsState) Valid() bool {
+	switch e {
+	case ListChecksParamsStateDisabled:
+		return true
+	case ListChecksParamsStateFailing:
+		return true
+	case ListChecksParamsStatePassing:
+		return true
+	case ListChecksParamsStateUnknown:
+		return true
+	case ListChecksParamsStateWarning:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ListChecksParamsSort.
 const (
-	CreatedAt      ListChecksParamsSort = "created_at"
-	MinusCreatedAt ListChecksParamsSort = "-created_at"
-	MinusName      ListChecksParamsSort = "-name"
-	MinusUpdatedAt ListChecksParamsSort = "-updated_at"
-	Name           ListChecksParamsSort = "name"
-	UpdatedAt      ListChecksParamsSort = "updated_at"
+	ListChecksParamsSortCreatedAt      ListChecksParamsSort = "created_at"
+	ListChecksParamsSortMinusCreatedAt ListChecksParamsSort = "-created_at"
+	ListChecksParamsSortMinusName      ListChecksParamsSort = "-name"
+	ListChecksParamsSortMinusUpdatedAt ListChecksParamsSort = "-updated_at"
+	ListChecksParamsSortName           ListChecksParamsSort = "name"
+	ListChecksParamsSortState          ListChecksParamsSort = "state"
+	ListChecksParamsSortType           ListChecksParamsSort = "type"
+	ListChecksParamsSortUpdatedAt      ListChecksParamsSort = "updated_at"
 )
 
 // Valid indicates whether the value is a known member of the ListChecksParamsSort enum.
 func (e ListChecksParamsSort) Valid() bool {
 	switch e {
-	case CreatedAt:
+	case ListChecksParamsSortCreatedAt:
 		return true
-	case MinusCreatedAt:
+	case ListChecksParamsSortMinusCreatedAt:
 		return true
-	case MinusName:
+	case ListChecksParamsSortMinusName:
 		return true
-	case MinusUpdatedAt:
+	case ListChecksParamsSortMinusUpdatedAt:
 		return true
-	case Name:
+	case ListChecksParamsSortName:
 		return true
-	case UpdatedAt:
+	case ListChecksParamsSortState:
+		return true
+	case ListChecksParamsSortType:
+		return true
+	case ListChecksParamsSortUpdatedAt:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for GetSeriesParamsPeriod.
+const (
+	GetSeriesParamsPeriodN1h  GetSeriesParamsPeriod = "1h"
+	GetSeriesParamsPeriodN24h GetSeriesParamsPeriod = "24h"
+	GetSeriesParamsPeriodN30d GetSeriesParamsPeriod = "30d"
+	GetSeriesParamsPeriodN7d  GetSeriesParamsPeriod = "7d"
+	GetSeriesParamsPeriodN90d GetSeriesParamsPeriod = "90d"
+)
+
+// Valid indicates whether the value is a known member of the GetSeriesParamsPeriod enum.
+func (e GetSeriesParamsPeriod) Valid() bool {
+	switch e {
+	case GetSeriesParamsPeriodN1h:
+		return true
+	case GetSeriesParamsPeriodN24h:
+		return true
+	case GetSeriesParamsPeriodN30d:
+		return true
+	case GetSeriesParamsPeriodN7d:
+		return true
+	case GetSeriesParamsPeriodN90d:
 		return true
 	default:
 		return false
@@ -2347,12 +2548,16 @@ type BulkSelector struct {
 	Query *string `json:"query,omitempty"`
 
 	// Region A region that the check runs in, by its key or an alias.
-	Region *string `json:"region,omitempty"`
-	Type   *string `json:"type,omitempty"`
+	Region *string            `json:"region,omitempty"`
+	State  *BulkSelectorState `json:"state,omitempty"`
+	Type   *string            `json:"type,omitempty"`
 }
 
 // BulkSelectorHealth defines model for BulkSelector.Health.
 type BulkSelectorHealth string
+
+// BulkSelectorState defines model for BulkSelector.State.
+type BulkSelectorState string
 
 // ChatChannel What makes a channel of type chat.
 type ChatChannel struct {
@@ -2609,13 +2814,28 @@ type CheckSslType string
 
 // CheckSummary defines model for CheckSummary.
 type CheckSummary struct {
+	// Incident The open incident; null without one.
+	Incident *OpenIncident `json:"incident"`
+
 	// P95Ms 95th percentile of the response times of the successful results in the slots; null without any. For intervals of an hour or more its error is up to 2 %.
 	P95Ms *float64 `json:"p95_ms"`
-	Slots Slots    `json:"slots"`
+
+	// Regions What the newest result of each region says.
+	Regions []RegionSummary `json:"regions"`
+	Slots   Slots           `json:"slots"`
+
+	// SlowerThanMs The lowest response time beyond which an enabled rule fires; null without such a rule.
+	SlowerThanMs *int64 `json:"slower_than_ms"`
+
+	// State What the check needs: failing when the newest result of some region failed, warning when none did and an incident is open.
+	State CheckSummaryState `json:"state"`
 
 	// Uptime24h Share of the results that succeeded since the beginning of the hour 24 hours ago, in percent; null without a result.
 	Uptime24h *float64 `json:"uptime_24h"`
 }
+
+// CheckSummaryState What the check needs: failing when the newest result of some region failed, warning when none did and an incident is open.
+type CheckSummaryState string
 
 // CheckTcp What makes a check of type tcp.
 type CheckTcp struct {
@@ -2751,14 +2971,23 @@ type ConditionPairType string
 type Counts struct {
 	Disabled int64 `json:"disabled"`
 
+	// Failing In the state failing: the newest result of some region failed.
+	Failing int64 `json:"failing"`
+
 	// Healthy Enabled, and the latest result succeeded.
 	Healthy int64 `json:"healthy"`
+
+	// Passing In the state passing.
+	Passing int64 `json:"passing"`
 
 	// Unhealthy Enabled, and the latest result failed.
 	Unhealthy int64 `json:"unhealthy"`
 
 	// Unknown Enabled, and without a result.
 	Unknown int64 `json:"unknown"`
+
+	// Warning In the state warning: every newest result passed, and an incident is open.
+	Warning int64 `json:"warning"`
 }
 
 // DNSConfig defines model for DNSConfig.
@@ -3736,6 +3965,29 @@ type NotificationChannelUpdate_Config struct {
 // Examples: webhook
 type NotificationChannelUpdateType string
 
+// OpenIncident defines model for OpenIncident.
+type OpenIncident struct {
+	AcknowledgedBy *string            `json:"acknowledged_by"`
+	AlertRuleId    openapi_types.UUID `json:"alert_rule_id"`
+
+	// Days Days that the certificate had left when the incident opened; null for other rules.
+	Days *int64             `json:"days"`
+	Id   openapi_types.UUID `json:"id"`
+
+	// Matched The keys of the rule's condition that matched.
+	Matched   []string             `json:"matched"`
+	Severity  OpenIncidentSeverity `json:"severity"`
+	StartedAt time.Time            `json:"started_at"`
+	Status    OpenIncidentStatus   `json:"status"`
+	Title     string               `json:"title"`
+}
+
+// OpenIncidentSeverity defines model for OpenIncident.Severity.
+type OpenIncidentSeverity string
+
+// OpenIncidentStatus defines model for OpenIncident.Status.
+type OpenIncidentStatus string
+
 // Organization defines model for Organization.
 type Organization struct {
 	CreatedAt time.Time          `json:"created_at"`
@@ -4043,6 +4295,37 @@ type RegionList struct {
 	Meta Meta     `json:"meta"`
 }
 
+// RegionSeries defines model for RegionSeries.
+type RegionSeries struct {
+	// Failures How many of them failed.
+	Failures []int64 `json:"failures"`
+
+	// Region Examples: na-east-ewr
+	Region string `json:"region"`
+
+	// ResponseTimeMs Mean response time of those that succeeded; null when none did.
+	ResponseTimeMs []*float64 `json:"response_time_ms"`
+
+	// Results How many results each step has, oldest first; 0 for a gap.
+	Results []int64 `json:"results"`
+}
+
+// RegionSummary defines model for RegionSummary.
+type RegionSummary struct {
+	// ErrorMessage Why it failed; null for one that did not.
+	ErrorMessage *string                   `json:"error_message"`
+	HealthStatus RegionSummaryHealthStatus `json:"health_status"`
+
+	// Region Examples: na-east-ewr
+	Region string `json:"region"`
+
+	// StatusCode Of a result that failed; null without an HTTP answer.
+	StatusCode *int64 `json:"status_code"`
+}
+
+// RegionSummaryHealthStatus defines model for RegionSummary.HealthStatus.
+type RegionSummaryHealthStatus string
+
 // ResolveRequest defines model for ResolveRequest.
 type ResolveRequest struct {
 	// Note What was found, for later readers of the incident.
@@ -4193,6 +4476,26 @@ type SSLMetadata struct {
 
 // SSLMetadataProblem What is wrong with the chain
 type SSLMetadataProblem string
+
+// Series defines model for Series.
+type Series struct {
+	Period  SeriesPeriod   `json:"period"`
+	Regions []RegionSeries `json:"regions"`
+
+	// Start Beginning of the oldest step.
+	Start time.Time `json:"start"`
+
+	// StepSeconds Seconds from a step to the next one.
+	StepSeconds int64 `json:"step_seconds"`
+}
+
+// SeriesPeriod defines model for Series.Period.
+type SeriesPeriod string
+
+// SeriesAnswer defines model for SeriesAnswer.
+type SeriesAnswer struct {
+	Data Series `json:"data"`
+}
 
 // Session defines model for Session.
 type Session struct {
@@ -4858,16 +5161,22 @@ type ListChecksParams struct {
 	// Health Checks with one health_status.
 	Health *ListChecksParamsHealth `form:"health,omitempty" json:"health,omitempty"`
 
+	// State Checks in one state. failing: the newest result of some region failed. warning: every newest result passed, and an incident is open. passing: every newest result passed. unknown: no region has a result. disabled: the check does not run.
+	State *ListChecksParamsState `form:"state,omitempty" json:"state,omitempty"`
+
 	// Enabled Only enabled checks, or only disabled ones.
 	Enabled *bool `form:"enabled,omitempty" json:"enabled,omitempty"`
 
 	// Region Checks that run in one region, by its key or an alias.
 	Region *string `form:"region,omitempty" json:"region,omitempty"`
 
+	// Id Only these checks. Give it several times for several checks.
+	Id *[]string `form:"id,omitempty" json:"id,omitempty"`
+
 	// Label Checks with a label: key=value, or key for any value. Given several times, all must match.
 	Label *[]string `form:"label,omitempty" json:"label,omitempty"`
 
-	// Sort What to sort by; a minus reverses the order. Names are compared without their case.
+	// Sort What to sort by; a minus reverses the order. Names are compared without their case. state puts what needs attention first: failing checks, then those with a warning, the other enabled ones and the disabled ones, each by name. type sorts by type, and by name within one.
 	Sort *ListChecksParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
 
 	// Summary Add to each check how it did lately: its newest 60 slots, uptime and response time.
@@ -4879,6 +5188,9 @@ type ListChecksParams struct {
 
 // ListChecksParamsHealth defines parameters for ListChecks.
 type ListChecksParamsHealth string
+
+// ListChecksParamsState defines parameters for ListChecks.
+type ListChecksParamsState string
 
 // ListChecksParamsSort defines parameters for ListChecks.
 type ListChecksParamsSort string
@@ -4950,6 +5262,9 @@ type ListCheckRegionsParams struct {
 
 	// Offset How many to skip, counted from the newest.
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
+
+	// Stored Read what is stored and do not ask the running workflows, which may take 2 seconds.
+	Stored *bool `form:"stored,omitempty" json:"stored,omitempty"`
 }
 
 // ListResultsParams defines parameters for ListResults.
@@ -4975,6 +5290,15 @@ type ListResultsParams struct {
 	// Offset How many to pass over, counted from the newest.
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
 }
+
+// GetSeriesParams defines parameters for GetSeries.
+type GetSeriesParams struct {
+	// Period How far to look back.
+	Period *GetSeriesParamsPeriod `form:"period,omitempty" json:"period,omitempty"`
+}
+
+// GetSeriesParamsPeriod defines parameters for GetSeries.
+type GetSeriesParamsPeriod string
 
 // TestCheckParams defines parameters for TestCheck.
 type TestCheckParams struct {
@@ -8850,6 +9174,13 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/checks/{id}/results (the `ListResults` operationId).
 	ListResults(ctx context.Context, id openapi_types.UUID, params *ListResultsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetSeries Get the response times of a check over a period, for a chart
+	//
+	// Steps are 1 minute of 1h, 5 minutes of 24h, 1 hour of 7d, 4 hours of 30d and 12 hours of 90d. The newest one is not over yet.
+	//
+	// Corresponds with GET /v1/checks/{id}/series (the `GetSeries` operationId).
+	GetSeries(ctx context.Context, id openapi_types.UUID, params *GetSeriesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// TestCheck Run a check now
 	//
 	// Runs in the check's first region, or in `region`. On an enabled check it counts as an execution. With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`. An organization may run a few tests at the same time, 5, 20 or 50 by its tier; more are answered with 429. A request that is given up ends its test.
@@ -10062,6 +10393,23 @@ func (c *Client) ListCheckRegions(ctx context.Context, id openapi_types.UUID, pa
 // Corresponds with GET /v1/checks/{id}/results (the `ListResults` operationId).
 func (c *Client) ListResults(ctx context.Context, id openapi_types.UUID, params *ListResultsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListResultsRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetSeries Get the response times of a check over a period, for a chart
+//
+// Steps are 1 minute of 1h, 5 minutes of 24h, 1 hour of 7d, 4 hours of 30d and 12 hours of 90d. The newest one is not over yet.
+//
+// Corresponds with GET /v1/checks/{id}/series (the `GetSeries` operationId).
+func (c *Client) GetSeries(ctx context.Context, id openapi_types.UUID, params *GetSeriesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetSeriesRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -11934,6 +12282,18 @@ func NewListChecksRequest(server string, params *ListChecksParams) (*http.Reques
 
 		}
 
+		if params.State != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "state", *params.State, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if params.Enabled != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "enabled", *params.Enabled, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
@@ -11949,6 +12309,18 @@ func NewListChecksRequest(server string, params *ListChecksParams) (*http.Reques
 		if params.Region != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "region", *params.Region, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Id != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "id", *params.Id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -12702,6 +13074,18 @@ func NewListCheckRegionsRequest(server string, id openapi_types.UUID, params *Li
 
 		}
 
+		if params.Stored != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "stored", *params.Stored, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if encoded := queryValues.Encode(); encoded != "" {
 			rawQueryFragments = append(rawQueryFragments, encoded)
 		}
@@ -12826,6 +13210,67 @@ func NewListResultsRequest(server string, id openapi_types.UUID, params *ListRes
 		if params.Offset != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "offset", *params.Offset, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetSeriesRequest constructs an http.Request for the GetSeries method
+func NewGetSeriesRequest(server string, id openapi_types.UUID, params *GetSeriesParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/checks/%s/series", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Period != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "period", *params.Period, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -15214,6 +15659,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/checks/{id}/results (the `ListResults` operationId).
 	ListResultsWithResponse(ctx context.Context, id openapi_types.UUID, params *ListResultsParams, reqEditors ...RequestEditorFn) (*ListResultsResponse, error)
+
+	// GetSeriesWithResponse Get the response times of a check over a period, for a chart
+	//
+	// Steps are 1 minute of 1h, 5 minutes of 24h, 1 hour of 7d, 4 hours of 30d and 12 hours of 90d. The newest one is not over yet.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/checks/{id}/series (the `GetSeries` operationId).
+	GetSeriesWithResponse(ctx context.Context, id openapi_types.UUID, params *GetSeriesParams, reqEditors ...RequestEditorFn) (*GetSeriesResponse, error)
 
 	// TestCheckWithResponse Run a check now
 	//
@@ -19149,6 +19603,105 @@ func (r ListResultsResponse) ContentType() string {
 	return ""
 }
 
+// GetSeriesResponse200Headers the declared response headers of an HTTP 200 response for GetSeries
+type GetSeriesResponse200Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// GetSeriesResponse429Headers the declared response headers of an HTTP 429 response for GetSeries
+type GetSeriesResponse429Headers struct {
+	RetryAfter *int
+}
+
+type GetSeriesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *SeriesAnswer
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *GetSeriesResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *GetSeriesResponse429Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetSeriesResponse) GetJSON200() *SeriesAnswer {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r GetSeriesResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r GetSeriesResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r GetSeriesResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r GetSeriesResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r GetSeriesResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r GetSeriesResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r GetSeriesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetSeriesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetSeriesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetSeriesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // TestCheckResponse200Headers the declared response headers of an HTTP 200 response for TestCheck
 type TestCheckResponse200Headers struct {
 	RateLimit       *string
@@ -22997,6 +23550,21 @@ func (c *ClientWithResponses) ListResultsWithResponse(ctx context.Context, id op
 		return nil, err
 	}
 	return ParseListResultsResponse(rsp)
+}
+
+// GetSeriesWithResponse Get the response times of a check over a period, for a chart
+//
+// Steps are 1 minute of 1h, 5 minutes of 24h, 1 hour of 7d, 4 hours of 30d and 12 hours of 90d. The newest one is not over yet.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/checks/{id}/series (the `GetSeries` operationId).
+func (c *ClientWithResponses) GetSeriesWithResponse(ctx context.Context, id openapi_types.UUID, params *GetSeriesParams, reqEditors ...RequestEditorFn) (*GetSeriesResponse, error) {
+	rsp, err := c.GetSeries(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetSeriesResponse(rsp)
 }
 
 // TestCheckWithResponse Run a check now
@@ -27324,6 +27892,111 @@ func ParseListResultsResponse(rsp *http.Response) (*ListResultsResponse, error) 
 		response.Headers200 = &headers
 	case rsp.StatusCode == 429:
 		var headers ListResultsResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetSeriesResponse parses an HTTP response from a GetSeriesWithResponse call
+func ParseGetSeriesResponse(rsp *http.Response) (*GetSeriesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetSeriesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest SeriesAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers GetSeriesResponse200Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers GetSeriesResponse429Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {

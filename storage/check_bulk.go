@@ -95,7 +95,7 @@ func (s *Store) bulk(
 // lockSelected locks the selected checks in the order of their ids, which prevents
 // deadlocks, and reads them.
 func (s *Store) lockSelected(ctx context.Context, tx bun.Tx, orgID uuid.UUID, f vigil.CheckFilter) ([]vigil.Check, error) {
-	selected, err := s.checkSelection(ctx, tx, orgID, f)
+	selected, err := s.checkSelection(ctx, tx, orgID, f, nil)
 	if err != nil {
 		return nil, err
 	}

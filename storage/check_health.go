@@ -70,8 +70,8 @@ func (i *illChecks) where(query *bun.SelectQuery, health vigil.Health) *bun.Sele
 	return query.Where("c.id <> ALL(?::uuid[])", pgdialect.Array(append(append([]uuid.UUID{}, i.unhealthy...), i.unknown...)))
 }
 
-// CheckCounts counts an organization's checks by their state. The filter's Health and
-// Enabled have no effect.
+// CheckCounts counts an organization's checks by their state. The filter's Health, State
+// and Enabled have no effect.
 func (s *Store) CheckCounts(ctx context.Context, orgID uuid.UUID, f vigil.CheckFilter) (vigil.CheckCounts, error) {
 	f.Enabled = nil
 	ill, err := readIllChecks(ctx, s.db, orgID)
@@ -106,5 +106,18 @@ func (s *Store) CheckCounts(ctx context.Context, orgID uuid.UUID, f vigil.CheckF
 			counts.Unknown += row.N
 		}
 	}
+	states, err := readCheckStates(ctx, s.db, orgID)
+	if err != nil {
+		return vigil.CheckCounts{}, wrap("count checks", err)
+	}
+	var byState struct{ Failing, Warning int64 }
+	enabled := whereChecks(s.db.NewSelect().TableExpr("checks AS c"), orgID, f).Where("c.enabled")
+	err = enabled.ColumnExpr("count(*) FILTER (WHERE c.id = ANY(?::uuid[])) AS failing", pgdialect.Array(states.failing)).
+		ColumnExpr("count(*) FILTER (WHERE c.id = ANY(?::uuid[])) AS warning", pgdialect.Array(states.warning)).Scan(ctx, &byState)
+	if err != nil {
+		return vigil.CheckCounts{}, wrap("count checks", err)
+	}
+	counts.Failing, counts.Warning = byState.Failing, byState.Warning
+	counts.Passing = max(0, counts.Healthy+counts.Unhealthy-counts.Failing-counts.Warning)
 	return counts, nil
 }

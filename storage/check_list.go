@@ -19,7 +19,13 @@ type listedCheckRow struct {
 	PageLeft int64  `bun:"page_left,scanonly"`
 }
 
-func checkOrder(sort vigil.CheckSort) order {
+func checkOrder(sort vigil.CheckSort, states *checkStates) order {
+	if sort == vigil.SortState {
+		return order{column: states.rank("%[1]s") + ` || lower(%[1]s.name) COLLATE "C"`, text: true}
+	}
+	if sort == vigil.SortType {
+		return order{column: `%[1]s.type || ' ' || lower(%[1]s.name) COLLATE "C"`, text: true}
+	}
 	column, descending := sort.Column()
 	if column == "name" {
 		// Byte order is the same on every machine, and an index has it.
@@ -36,11 +42,18 @@ func (s *Store) Checks(ctx context.Context, orgID uuid.UUID, list vigil.CheckLis
 }
 
 func (s *Store) listChecks(ctx context.Context, orgID uuid.UUID, list vigil.CheckList) ([]vigil.Check, vigil.Extent, error) {
-	selected, err := s.checkSelection(ctx, s.db, orgID, list.CheckFilter)
+	var states *checkStates
+	var err error
+	if list.Sort == vigil.SortState || list.State != "" {
+		if states, err = readCheckStates(ctx, s.db, orgID); err != nil {
+			return nil, vigil.Extent{}, err
+		}
+	}
+	selected, err := s.checkSelection(ctx, s.db, orgID, list.CheckFilter, states)
 	if err != nil {
 		return nil, vigil.Extent{}, err
 	}
-	sorted := checkOrder(list.Sort)
+	sorted := checkOrder(list.Sort, states)
 	page, err := sorted.window(selected().ColumnExpr("c.*"), "c", list.Page)
 	if err != nil {
 		return nil, vigil.Extent{}, err
@@ -72,7 +85,7 @@ func (s *Store) listChecks(ctx context.Context, orgID uuid.UUID, list vigil.Chec
 
 func checkPosition(sort vigil.CheckSort, r *listedCheckRow) vigil.PagePosition {
 	switch column, _ := sort.Column(); column {
-	case "name":
+	case "name", string(vigil.SortState), string(vigil.SortType):
 		return vigil.PagePosition{Key: r.SortName, ID: r.ID}
 	case "updated_at":
 		return timePosition(r.UpdatedAt, r.ID)
@@ -81,8 +94,17 @@ func checkPosition(sort vigil.CheckSort, r *listedCheckRow) vigil.PagePosition {
 }
 
 // checkSelection returns a function that makes queries for the checks that a filter
-// selects, with the alias c.
-func (s *Store) checkSelection(ctx context.Context, db bun.IDB, orgID uuid.UUID, f vigil.CheckFilter) (func() *bun.SelectQuery, error) {
+// selects, with the alias c. States are needed for a filter by state only, and read when
+// they are nil.
+func (s *Store) checkSelection(
+	ctx context.Context, db bun.IDB, orgID uuid.UUID, f vigil.CheckFilter, states *checkStates,
+) (func() *bun.SelectQuery, error) {
+	if f.State != "" && states == nil {
+		var err error
+		if states, err = readCheckStates(ctx, db, orgID); err != nil {
+			return nil, err
+		}
+	}
 	var ill *illChecks
 	if f.Health != "" {
 		var err error
@@ -95,11 +117,14 @@ func (s *Store) checkSelection(ctx context.Context, db bun.IDB, orgID uuid.UUID,
 		if f.Health != "" {
 			query = ill.where(query, f.Health)
 		}
+		if f.State != "" {
+			query = states.where(query, f.State)
+		}
 		return query
 	}, nil
 }
 
-// whereChecks adds a filter to a query, except its health.
+// whereChecks adds a filter to a query, except its health and state.
 func whereChecks(query *bun.SelectQuery, orgID uuid.UUID, f vigil.CheckFilter) *bun.SelectQuery {
 	query = query.Where("c.org_id = ?", orgID)
 	if f.IDs != nil {

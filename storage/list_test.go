@@ -157,6 +157,11 @@ func TestCheckFilters(t *testing.T) {
 		"Unhealthy":         {vigil.CheckFilter{Health: vigil.Unhealthy}, []int{3, 4, 5}},
 		"Healthy":           {vigil.CheckFilter{Health: vigil.Healthy}, []int{6, 7, 8, 9, 10, 11}},
 		"Unknown":           {vigil.CheckFilter{Health: vigil.Unknown}, []int{0, 1, 2}},
+		"Failing":           {vigil.CheckFilter{State: vigil.StateFailing}, []int{4, 5}},
+		"Passing":           {vigil.CheckFilter{State: vigil.StatePassing}, []int{7, 8, 10, 11}},
+		"StateUnknown":      {vigil.CheckFilter{State: vigil.StateUnknown}, []int{1, 2}},
+		"StateDisabled":     {vigil.CheckFilter{State: vigil.StateDisabled}, []int{0, 3, 6, 9}},
+		"Warning":           {vigil.CheckFilter{State: vigil.StateWarning}, nil},
 		"Label":             {vigil.CheckFilter{Labels: []vigil.LabelSelector{{Key: "tier"}}}, []int{0, 1, 2, 3}},
 		"LabelValue":        {vigil.CheckFilter{Labels: []vigil.LabelSelector{{Key: "tier", Value: &value}}}, []int{0, 1, 2, 3}},
 		"Labels":            {vigil.CheckFilter{Labels: []vigil.LabelSelector{{Key: "tier"}, {Key: "team", Value: &web}}}, []int{0, 2}},
@@ -190,12 +195,12 @@ func TestCheckFilters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	equal(t, counts, vigil.CheckCounts{Healthy: 4, Unhealthy: 2, Unknown: 2, Disabled: 4})
+	equal(t, counts, vigil.CheckCounts{Healthy: 4, Unhealthy: 2, Unknown: 2, Disabled: 4, Failing: 2, Passing: 4})
 	counts, err = s.CheckCounts(t.Context(), org.ID, vigil.CheckFilter{Region: newark, Health: vigil.Healthy, Enabled: &no})
 	if err != nil {
 		t.Fatal(err)
 	}
-	equal(t, counts, vigil.CheckCounts{Healthy: 2, Unhealthy: 1, Unknown: 1, Disabled: 2})
+	equal(t, counts, vigil.CheckCounts{Healthy: 2, Unhealthy: 1, Unknown: 1, Disabled: 2, Failing: 1, Passing: 2})
 }
 
 // TestMostChecksFail proves that filters and counts by health are the same when the loops
@@ -238,7 +243,7 @@ func TestMostChecksFail(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Every 20th is healthy and disabled, and every 20th unhealthy and disabled.
-	equal(t, counts, vigil.CheckCounts{Healthy: 300, Unhealthy: 1050, Unknown: 1, Disabled: 150})
+	equal(t, counts, vigil.CheckCounts{Healthy: 300, Unhealthy: 1050, Unknown: 1, Disabled: 150, Failing: 1050, Passing: 300})
 }
 
 // TestTotalIsCapped counts 10,000 rows exactly, and says when there are more.

@@ -30,6 +30,9 @@ func (s *Store) Summaries(ctx context.Context, orgID uuid.UUID, ids []uuid.UUID)
 	sums.queueResults(batch, now)
 	sums.queueRollups(batch)
 	sums.queueUptime(batch, now)
+	sums.queueFailures(batch, now)
+	sums.queueIncidents(batch)
+	sums.queueLimits(batch)
 	if batch.Len() > 0 {
 		if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
 			return nil, wrap("read summaries", err)
@@ -52,12 +55,19 @@ type checkSum struct {
 	times            []float64 // response times of successful results
 	histogram        histogram // the same, of rollups
 	total, successes int64
+
+	enabled      bool
+	health       []vigil.RegionSummary
+	incident     *vigil.Incident
+	slowerThanMS *int64
 }
 
 // summaryRegion is a region of a check and how its slots lie on the grid.
 type summaryRegion struct {
 	key    string
 	offset time.Duration
+	last   time.Time // its newest slot
+	failed bool      // there
 }
 
 type checkSums map[uuid.UUID]*checkSum
@@ -70,8 +80,8 @@ func (c *checkSum) slot(at time.Time) int64 {
 // startSummaries reads which slots each summary has.
 func (s *Store) startSummaries(ctx context.Context, orgID uuid.UUID, ids []uuid.UUID, now time.Time) (checkSums, error) {
 	found, err := s.pool.Query(ctx, `
-		SELECT check_id, region, active, start_at, anchor, interval_ms, offset_ms, deadline_ms, coalesce(last_slot, start_at)
-		FROM check_regions WHERE check_id = ANY($1::text[]::uuid[]) AND org_id = $2`, texts(ids), orgID)
+		SELECT check_id, region, active, start_at, anchor, interval_ms, offset_ms, deadline_ms, coalesce(last_slot, start_at), health
+		FROM check_regions WHERE check_id = ANY($1::text[]::uuid[]) AND org_id = $2 ORDER BY check_id, region`, texts(ids), orgID)
 	if err != nil {
 		return nil, fmt.Errorf("read loops: %w", err)
 	}
@@ -81,6 +91,7 @@ func (s *Store) startSummaries(ctx context.Context, orgID uuid.UUID, ids []uuid.
 	var last time.Time
 	into := []any{
 		&check, &loop.Region, &loop.Active, &loop.StartAt, &loop.Anchor, &loop.IntervalMS, &loop.OffsetMS, &loop.DeadlineMS, &last,
+		&loop.Health,
 	}
 	_, err = pgx.ForEachRow(found, into, func() error {
 		sum := sums[check]
@@ -88,7 +99,12 @@ func (s *Store) startSummaries(ctx context.Context, orgID uuid.UUID, ids []uuid.
 			sum = &checkSum{anchor: loop.Anchor.UTC(), interval: fromMilliseconds(loop.IntervalMS), first: math.MaxInt64, last: math.MinInt64}
 			sums[check] = sum
 		}
-		sum.regions = append(sum.regions, summaryRegion{loop.Region, fromMilliseconds(loop.OffsetMS)})
+		health := vigil.Health(loop.Health)
+		sum.regions = append(sum.regions, summaryRegion{
+			key: loop.Region, offset: fromMilliseconds(loop.OffsetMS), last: last, failed: loop.Active && health == vigil.Unhealthy,
+		})
+		sum.health = append(sum.health, vigil.RegionSummary{Region: loop.Region, Health: health})
+		sum.enabled = sum.enabled || loop.Active
 		// A slot whose result may still come does not count as missed.
 		sum.last = max(sum.last, sum.slot(last))
 		if loop.Active {
@@ -256,6 +272,7 @@ func (c *checkSum) finish(id uuid.UUID) vigil.CheckSummary {
 	out := vigil.CheckSummary{
 		CheckID: id, Start: c.anchor.Add(time.Duration(c.first) * c.interval), Interval: c.interval, Slots: c.slots,
 		Results: c.total, Successes: c.successes,
+		State: stateOf(c.health, c.enabled, c.incident != nil), Regions: c.health, Incident: c.incident, SlowerThanMS: c.slowerThanMS,
 	}
 	const share = 0.95
 	switch {

@@ -19,6 +19,8 @@ type strip struct {
 	Fail          string
 	Slow          string
 	Missed        string
+	// Whole shows all bars where there is little room, narrower; otherwise the newest ones.
+	Whole bool
 }
 
 // Sizes of a strip, in pixels.

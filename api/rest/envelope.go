@@ -37,13 +37,16 @@ type Meta struct {
 	Counts      *Counts `json:"counts,omitempty" doc:"Numbers of checks by state, when counts=true was sent."`
 }
 
-// Counts are the numbers of checks by state, with the filters of the list except health
-// and enabled.
+// Counts are the numbers of checks by state, with the filters of the list except health,
+// state and enabled.
 type Counts struct {
 	Healthy   int64 `json:"healthy" doc:"Enabled, and the latest result succeeded."`
 	Unhealthy int64 `json:"unhealthy" doc:"Enabled, and the latest result failed."`
 	Unknown   int64 `json:"unknown" doc:"Enabled, and without a result."`
 	Disabled  int64 `json:"disabled"`
+	Failing   int64 `json:"failing" doc:"In the state failing: the newest result of some region failed."`
+	Warning   int64 `json:"warning" doc:"In the state warning: every newest result passed, and an incident is open."`
+	Passing   int64 `json:"passing" doc:"In the state passing."`
 }
 
 // Listing is what a handler of a list returns.

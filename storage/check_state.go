@@ -1,0 +1,102 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
+
+	"vigil"
+)
+
+// checkStates are the enabled checks of an organization that do not just pass. Indexes
+// have the loops that are not healthy and the incidents that are open, so that a list by
+// state need not look at every check.
+type checkStates struct {
+	failing, warning, unknown []uuid.UUID
+}
+
+func readCheckStates(ctx context.Context, db bun.IDB, orgID uuid.UUID) (*checkStates, error) {
+	var rows []struct {
+		ID      uuid.UUID
+		Failing bool
+		Unknown bool
+		Open    bool
+	}
+	err := db.NewRaw(`
+		SELECT id, bool_or(failing) AS failing, bool_or(unknown) AS unknown, bool_or(open) AS open FROM (
+			SELECT r.check_id AS id, bool_or(r.health = 'unhealthy') AS failing, false AS open, bool_and(r.health = 'unknown') AND
+				NOT EXISTS (SELECT FROM check_regions AS o WHERE o.check_id = r.check_id AND o.health = 'healthy') AS unknown
+			FROM check_regions AS r WHERE r.org_id = ?0 AND r.health <> 'healthy' AND r.active GROUP BY r.check_id
+			UNION ALL SELECT check_id, false, true, false FROM incidents WHERE org_id = ?0 AND status <> 'resolved'
+		) AS state GROUP BY id`, orgID).Scan(ctx, &rows)
+	if err != nil {
+		return nil, fmt.Errorf("read the states of checks: %w", err)
+	}
+	states := &checkStates{failing: []uuid.UUID{}, warning: []uuid.UUID{}, unknown: []uuid.UUID{}}
+	for _, row := range rows {
+		switch {
+		case row.Failing:
+			states.failing = append(states.failing, row.ID)
+		case row.Open:
+			states.warning = append(states.warning, row.ID)
+		case row.Unknown:
+			states.unknown = append(states.unknown, row.ID)
+		}
+	}
+	return states, nil
+}
+
+// where restricts a query of checks to those of a state.
+func (s *checkStates) where(query *bun.SelectQuery, state vigil.CheckState) *bun.SelectQuery {
+	if state == vigil.StateDisabled {
+		return query.Where("NOT c.enabled")
+	}
+	query = query.Where("c.enabled")
+	switch state {
+	case vigil.StateFailing:
+		return query.Where("c.id = ANY(?::uuid[])", pgdialect.Array(s.failing))
+	case vigil.StateWarning:
+		return query.Where("c.id = ANY(?::uuid[])", pgdialect.Array(s.warning))
+	case vigil.StateUnknown:
+		return query.Where("c.id = ANY(?::uuid[])", pgdialect.Array(s.unknown))
+	case vigil.StatePassing, vigil.StateDisabled:
+	}
+	for _, others := range [][]uuid.UUID{s.failing, s.warning, s.unknown} {
+		query = query.Where("c.id <> ALL(?::uuid[])", pgdialect.Array(others))
+	}
+	return query
+}
+
+// rank is SQL for the place of a check among those sorted by state, one digit.
+func (s *checkStates) rank(alias string) string {
+	return fmt.Sprintf("(CASE WHEN NOT %[1]s.enabled THEN '3' WHEN %[1]s.id = ANY(%[2]s) THEN '0' WHEN %[1]s.id = ANY(%[3]s) THEN '1' ELSE '2' END)",
+		alias, literal(s.failing), literal(s.warning))
+}
+
+// literal writes ids as an SQL array.
+func literal(ids []uuid.UUID) string { return "'{" + strings.Join(texts(ids), ",") + "}'::uuid[]" }
+
+// stateOf returns the state of a check by its loops.
+func stateOf(loops []vigil.RegionSummary, enabled, open bool) vigil.CheckState {
+	if !enabled {
+		return vigil.StateDisabled
+	}
+	known := false
+	for _, loop := range loops {
+		if loop.Health == vigil.Unhealthy {
+			return vigil.StateFailing
+		}
+		known = known || loop.Health == vigil.Healthy
+	}
+	switch {
+	case open:
+		return vigil.StateWarning
+	case known:
+		return vigil.StatePassing
+	}
+	return vigil.StateUnknown
+}

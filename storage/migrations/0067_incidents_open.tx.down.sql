@@ -1,0 +1,1 @@
+DROP INDEX IF EXISTS incidents_org_open_idx;
