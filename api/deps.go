@@ -112,6 +112,7 @@ type Store interface {
 	auditStore
 	memberStore
 	sessionStore
+	loginLinkStore
 	keyStore
 	regionStore
 	checkStore
