@@ -73,18 +73,20 @@ func TestBrowserDashboard(t *testing.T) {
 		{"ARevokedKeyIsRefused", d.revokeKey},
 		{"SignOut", d.signOut},
 	} {
-		passed := t.Run(step.name, func(t *testing.T) { //nolint:paralleltest // a story
+		done := false
+		t.Run(step.name, func(t *testing.T) { //nolint:paralleltest // a story
 			d.t = t
 			if d.b == nil {
 				d.b = c.open(d.p.t, d.p.ready.APIURL)
 			}
 			d.b.t, d.api.t = t, t
 			step.run()
+			done = true
 			for _, problem := range d.b.found() {
 				t.Errorf("recorded by the browser on %s: %s", d.b.path(), problem)
 			}
 		})
-		if !passed {
+		if !done { // what follows needs it
 			return
 		}
 	}

@@ -76,10 +76,11 @@ func TestTimelineInPages(t *testing.T) {
 func TestTimelineHasTheVotesThatStoodAlready(t *testing.T) {
 	t.Parallel()
 	a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
+	base := a.slot
 	edge := func(region string, before time.Duration, firing string) {
 		t.Helper()
 		_, err := a.store.DB().NewRaw("INSERT INTO region_edges (check_id, slot, region, revision, failures, firing) VALUES (?, ?, ?, 1, 2, ?::uuid[])",
-			a.check.ID, a.slot.Add(-before), region, firing).Exec(t.Context())
+			a.check.ID, base.Add(-before), region, firing).Exec(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +93,7 @@ func TestTimelineHasTheVotesThatStoodAlready(t *testing.T) {
 	if err != nil || total != len(entries) || total == 0 {
 		t.Fatalf("%d of %d entries, %v", len(entries), total, err)
 	}
-	if first := entries[0]; first.Region != frankfurt || !first.Time.Equal(a.slot.Add(-3*time.Minute)) {
+	if first := entries[0]; first.Region != frankfurt || !first.Time.Equal(base.Add(-3*time.Minute)) {
 		t.Errorf("it begins with %+v", first)
 	}
 	for _, entry := range entries {
