@@ -85,6 +85,9 @@ type Config struct {
 	// OperatorEmail is the address of the operator's own account, which alone may use
 	// the codec endpoint: what Temporal stores belongs to all organizations.
 	OperatorEmail string
+	// DeliverySchedule holds the waits between the attempts of a delivery, as the workers
+	// have them: it is shown, not used.
+	DeliverySchedule vigil.RetrySchedule
 	// Streams bounds the alert streams.
 	Streams StreamConfig
 	// TaskDeadline bounds each piece of work that a request leaves running

@@ -108,7 +108,7 @@ func assemble(deps Deps) *Server {
 		templateVariables{},
 		&incidents{store: store, workflows: deps.Incidents, links: links},
 		&timelines{store: store, links: links},
-		&deliveries{store: store, workflows: deps.Incidents, links: links},
+		&deliveries{store: store, workflows: deps.Incidents, links: links, schedule: deps.Config.DeliverySchedule},
 		&alertStream{hub: s.hub, auth: auth},
 	} {
 		resource.register(r)

@@ -3076,6 +3076,11 @@ type Delivery struct {
 	Id         openapi_types.UUID `json:"id"`
 	IncidentId openapi_types.UUID `json:"incident_id"`
 
+	// IncidentTitle The title of the incident; absent in a timeline.
+	//
+	// Examples: Home page is failing
+	IncidentTitle *string `json:"incident_title,omitempty"`
+
 	// Merged One message reported both the opening and the recovery.
 	Merged bool `json:"merged"`
 
@@ -3084,6 +3089,9 @@ type Delivery struct {
 
 	// Redelivering Another attempt was requested and is not made yet.
 	Redelivering bool `json:"redelivering"`
+
+	// RetryWaitsSeconds Of a single delivery: how long each further attempt waits after the one before it, in seconds; one number less than there are attempts.
+	RetryWaitsSeconds *[]float64 `json:"retry_waits_seconds,omitempty"`
 
 	// RunUrl The workflow in the Temporal UI; null where there is no UI.
 	RunUrl *string `json:"run_url"`
@@ -5113,6 +5121,15 @@ type ListAuditLogParams struct {
 
 	// Cursor The next_cursor of a page, to get the page after it. Rows that are created or deleted meanwhile neither repeat nor hide others. Send the same filters and sort again; not together with offset.
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Resource Entries of one kind of resource: the part of action before the dot.
+	Resource *string `form:"resource,omitempty" json:"resource,omitempty"`
+
+	// ResourceId Entries of one resource.
+	ResourceId *openapi_types.UUID `form:"resource_id,omitempty" json:"resource_id,omitempty"`
+
+	// UserId Entries of one user.
+	UserId *openapi_types.UUID `form:"user_id,omitempty" json:"user_id,omitempty"`
 }
 
 // ListSessionsParams defines parameters for ListSessions.
@@ -11525,6 +11542,42 @@ func NewListAuditLogRequest(server string, params *ListAuditLogParams) (*http.Re
 		if params.Cursor != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Resource != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "resource", *params.Resource, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.ResourceId != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "resource_id", *params.ResourceId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "uuid"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.UserId != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "user_id", *params.UserId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "uuid"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {

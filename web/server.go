@@ -46,6 +46,9 @@ type Config struct {
 	PublicURL string // where browsers reach the platform, without a slash at its end
 	// TemporalUIURL is the address of the Temporal UI; empty when there is none.
 	TemporalUIURL string
+	// TemporalRetention is how long Temporal keeps a workflow after it closed; 0 when that
+	// is not known. No link leads to one that is older.
+	TemporalRetention time.Duration
 }
 
 func (d *Deps) validate() error {
@@ -112,6 +115,16 @@ func (s *Server) routesOf() []func(*routes) {
 		s.recoverRoutes,
 		s.moreRoutes,
 		s.overviewRoutes,
+		s.incidentListRoutes,
+		s.incidentRoutes,
+		s.deliveryListRoutes,
+		s.deliveryRoutes,
+		s.channelRoutes,
+		s.channelPageRoutes,
+		s.ruleRoutes,
+		s.keyRoutes,
+		s.usageRoutes,
+		s.auditRoutes,
 	}
 }
 

@@ -62,6 +62,7 @@ func (p *platform) serveAPI(ctx context.Context, listener net.Listener) error {
 			AddressRate: s.AddressRate, TrustedProxies: s.TrustedProxies,
 			SigningKey: p.secrets.signing, OlderSigningKeys: p.secrets.olderSigning,
 			TemporalUIURL: p.temporal.uiURL, TemporalNamespace: s.TemporalNamespace,
+			DeliverySchedule: vigil.RetrySchedule(s.DeliverySchedule),
 			Streams: api.StreamConfig{
 				PerKey: s.StreamsPerKey, PerOrganization: s.StreamsPerOrganization, Buffer: s.EventRetention,
 			},
