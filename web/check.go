@@ -98,7 +98,7 @@ func (s *Server) checkPage(r *request) error {
 	if r.partial() && r.Header.Get("Hx-Target") == "more-results" {
 		return r.moreResults(id, view)
 	}
-	data, err := r.readCheck(id, view)
+	data, err := r.readCheckData(id, view)
 	if err != nil {
 		return err
 	}
@@ -113,8 +113,8 @@ func (s *Server) checkPage(r *request) error {
 	return r.render(http.StatusOK, "check", page{Title: title, Nav: navChecks, Live: live.Encode(), Chart: body.Chart != nil, Body: body})
 }
 
-// readCheck asks the API for everything on the page at the same time.
-func (r *request) readCheck(id uuid.UUID, view resultView) (*checkData, error) {
+// readCheckData asks the API for everything on the page at the same time.
+func (r *request) readCheckData(id uuid.UUID, view resultView) (*checkData, error) {
 	d := &checkData{uptimes: make(map[string]client.Uptime)}
 	yes, many, one := true, int64(100), int64(1)
 	ctx, now := r.Context(), r.now

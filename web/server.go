@@ -115,6 +115,7 @@ func (s *Server) routesOf() []func(*routes) {
 		s.recoverRoutes,
 		s.moreRoutes,
 		s.overviewRoutes,
+		s.checkRoutes,
 		s.incidentListRoutes,
 		s.incidentRoutes,
 		s.deliveryListRoutes,
