@@ -24,6 +24,7 @@ type channelBody struct {
 	Recipients     []recipientLine
 	Outcome        *channelOutcome
 	DeliveriesHref string
+	Revision       int64 // that the form was made from
 }
 
 // recipientLine is someone who gets the mail of a channel.
@@ -129,7 +130,7 @@ func readChannel(r *request) (*client.NotificationChannel, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := r.api.GetNotificationChannelWithResponse(r.Context(), id)
+	found, err := r.api.GetNotificationChannelWithResponse(r.Context(), id, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +142,7 @@ func (s *Server) renderChannel(r *request, status int, c *client.NotificationCha
 	row := channelRowOf(c)
 	body := &channelBody{
 		ID: row.ID, Name: c.Name, Type: row.Type, About: kind.Text + " " + kind.About + ".", Action: row.Href, Button: "Save",
-		Mark: row.Mark, Reason: row.Reason, Enabled: c.Enabled, Outcome: outcome, DeliveriesHref: "/app/deliveries?channel_id=" + row.ID,
+		Mark: row.Mark, Reason: row.Reason, Enabled: c.Enabled, Outcome: outcome, Revision: revisionOf(c.Revision), DeliveriesHref: "/app/deliveries?channel_id=" + row.ID,
 	}
 	if !c.Enabled {
 		body.Badge = &badge{State: row.Mark.State, Text: row.Mark.Word}
@@ -170,7 +171,8 @@ func (s *Server) updateChannel(r *request) error {
 	if err != nil {
 		return err
 	}
-	_, err = r.api.UpdateNotificationChannelWithBodyWithResponse(r.Context(), channel.Id, "application/json", strings.NewReader(body))
+	_, err = r.api.UpdateNotificationChannelWithBodyWithResponse(r.Context(), channel.Id,
+		&client.UpdateNotificationChannelParams{IfMatch: f.ifMatch()}, "application/json", strings.NewReader(body))
 	if err != nil {
 		if f.refused(err) {
 			return s.renderChannel(r, f.Status, channel, f, nil)

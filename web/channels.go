@@ -172,7 +172,7 @@ func (s *Server) switchChannel(r *request) error {
 	}
 	enable := form.Get("enabled") == "true"
 	body := fmt.Sprintf(`{"enabled":%t}`, enable)
-	answer, err := r.api.UpdateNotificationChannelWithBodyWithResponse(r.Context(), id, "application/json", strings.NewReader(body))
+	answer, err := r.api.UpdateNotificationChannelWithBodyWithResponse(r.Context(), id, nil, "application/json", strings.NewReader(body))
 	if err != nil {
 		if f := newForm(r); f.refused(err) {
 			r.flash(flash{Mark: "down", Text: f.text()})

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -69,19 +70,10 @@ func (r *request) newChart(d *checkData, v resultView) *chart {
 		}
 		return nil
 	}
-	slices.SortStableFunc(regions, func(a, b client.RegionSeries) int {
-		x, y := latest(&a), latest(&b)
-		switch {
-		case x == nil || y == nil:
-			return 0
-		case *x > *y:
-			return -1
-		case *x < *y:
-			return 1
-		}
-		return 0
-	})
-	regions = regions[:min(len(regions), seriesShown)]
+	if len(regions) > seriesShown {
+		slices.SortStableFunc(regions, func(a, b client.RegionSeries) int { return cmp.Compare(orZero(latest(&b)), orZero(latest(&a))) })
+		regions = regions[:seriesShown]
+	}
 	known := false
 	for i := range regions {
 		region := &regions[i]
@@ -149,4 +141,11 @@ func (r *request) chartTable(c *chart, series *client.Series, regions []client.R
 		}
 		c.Rows = append(c.Rows, row)
 	}
+}
+
+func orZero(v *float64) float64 {
+	if v == nil {
+		return 0
+	}
+	return *v
 }

@@ -99,7 +99,7 @@ func (s *Server) confirmCheckDelete(r *request) error {
 	if err != nil {
 		return err
 	}
-	check, err := r.api.GetCheckWithResponse(r.Context(), id)
+	check, err := r.api.GetCheckWithResponse(r.Context(), id, nil)
 	if err != nil {
 		return err
 	}

@@ -105,7 +105,7 @@ func (b *deliveriesBody) limits(r *request, params *client.ListDeliveriesParams,
 		return nil
 	}
 	text := "one channel"
-	channel, err := r.api.GetNotificationChannelWithResponse(r.Context(), *params.ChannelId)
+	channel, err := r.api.GetNotificationChannelWithResponse(r.Context(), *params.ChannelId, nil)
 	if err == nil {
 		text = channel.JSON200.Data.Name
 	}

@@ -99,7 +99,7 @@ func readIncident(r *request, id uuid.UUID) (*incidentData, error) {
 	work, ctx := errgroup.WithContext(r.Context())
 	most := int64(100)
 	work.Go(func() error {
-		check, err := r.api.GetCheckWithResponse(ctx, data.incident.CheckId)
+		check, err := r.api.GetCheckWithResponse(ctx, data.incident.CheckId, nil)
 		if err == nil {
 			data.check = &check.JSON200.Data
 		}

@@ -74,7 +74,7 @@ func (s *Server) incidentList(r *request) error {
 	}
 	if check != nil {
 		body.Check = &link{Text: "one check", Href: r.filterURL("check_id", "")}
-		if known, err := r.api.GetCheckWithResponse(r.Context(), *check); err == nil {
+		if known, err := r.api.GetCheckWithResponse(r.Context(), *check, nil); err == nil {
 			body.Check.Text = known.JSON200.Data.Name
 		}
 	}

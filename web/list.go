@@ -3,6 +3,7 @@ package web
 import (
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -85,6 +86,16 @@ func withQuery(path string, pairs ...string) string {
 	return path + "?" + strings.Join(query, "&")
 }
 
+// ifMatch is the revision that the form was made from, as If-Match has it: a change that
+// was made meanwhile is not overwritten. A form without one overwrites.
+func (f *form) ifMatch() *string {
+	if revision := f.get("revision"); revision != "" {
+		tag := strconv.Quote(revision)
+		return &tag
+	}
+	return nil
+}
+
 // pager leads to the other rows of a list.
 type pager struct {
 	Older, First string // addresses; empty where there is nothing
@@ -105,4 +116,12 @@ func (r *request) pager(meta client.Meta, shown int, noun string) pager {
 		p.Shown = number(int64(shown)) + " of " + p.Shown
 	}
 	return p
+}
+
+// revisionOf is the revision of what was read; 0 when it has none.
+func revisionOf(revision *int64) int64 {
+	if revision == nil {
+		return 0
+	}
+	return *revision
 }

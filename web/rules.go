@@ -27,6 +27,7 @@ type ruleBody struct {
 	Action, Button string
 	Delete         string
 	Sentence       []sentencePart
+	Revision       int64 // that the form was made from; 0 for a new rule
 }
 
 func (s *Server) ruleRoutes(on *routes) {
@@ -96,7 +97,7 @@ func (r *request) readCheck() (*client.Check, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := r.api.GetCheckWithResponse(r.Context(), id)
+	found, err := r.api.GetCheckWithResponse(r.Context(), id, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -150,6 +151,7 @@ func (r *request) renderRule(status int, check *client.Check, rule *client.Alert
 		Check: link{Text: check.Name, Href: path}, Title: "New rule", Form: f, Action: path + "/rules", Button: "Create rule",
 	}
 	if rule != nil {
+		body.Revision = revisionOf(rule.Revision)
 		channels, err := r.channelNames()
 		if err != nil {
 			return err
@@ -195,7 +197,7 @@ func (r *request) readRule() (*client.Check, *client.AlertRule, error) {
 	if err != nil {
 		return nil, nil, errNoPage()
 	}
-	found, err := r.api.GetAlertRuleWithResponse(r.Context(), check.Id, id)
+	found, err := r.api.GetAlertRuleWithResponse(r.Context(), check.Id, id, nil)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -227,7 +229,8 @@ func (s *Server) updateRule(r *request) error {
 	if err != nil {
 		return err
 	}
-	_, err = r.api.UpdateAlertRuleWithBodyWithResponse(r.Context(), check.Id, rule.Id, "application/json", strings.NewReader(body))
+	_, err = r.api.UpdateAlertRuleWithBodyWithResponse(r.Context(), check.Id, rule.Id,
+		&client.UpdateAlertRuleParams{IfMatch: f.ifMatch()}, "application/json", strings.NewReader(body))
 	if err != nil {
 		if f.refused(err) {
 			return r.renderRule(f.Status, check, rule, f)
@@ -255,7 +258,7 @@ func (s *Server) deleteRule(r *request) error {
 	if err != nil {
 		return err
 	}
-	if _, err := r.api.DeleteAlertRuleWithResponse(r.Context(), check.Id, rule.Id); err != nil {
+	if _, err := r.api.DeleteAlertRuleWithResponse(r.Context(), check.Id, rule.Id, nil); err != nil {
 		return err
 	}
 	r.flash(flash{Mark: "done", Text: "Rule " + rule.Name + " is deleted"})
