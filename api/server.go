@@ -110,6 +110,8 @@ func assemble(deps Deps) *Server {
 		templateVariables{},
 		&incidents{store: store, workflows: deps.Incidents, links: links},
 		&timelines{store: store, links: links},
+		&incidentUpdates{store: store},
+		&statusPages{store: store, publicURL: config.PublicURL},
 		&deliveries{store: store, workflows: deps.Incidents, links: links, schedule: deps.Config.DeliverySchedule},
 		&alertStream{hub: s.hub, auth: auth},
 	} {
@@ -119,6 +121,7 @@ func assemble(deps Deps) *Server {
 		store: store, verifications: verifications, recipients: store, auth: auth, passwords: passwords, addresses: addresses,
 	}
 	s.codec = newCodecEndpoint(deps, auth, addresses)
+	servePublic(mux, deps)
 	s.auth, s.loginLinks, s.addresses = auth, store, addresses
 	s.outside = func(next http.Handler) http.Handler {
 		guarded := rest.GuardPrivate(next, deps.PrivateTargets, config.TrustedProxies, ownOriginRule()...)
