@@ -85,7 +85,7 @@ func (s *Server) incidentPage(r *request) error {
 	}
 	p := page{Title: body.Title, Nav: navIncidents, Body: body}
 	if body.Open {
-		p.Live = "page=incident&id=" + id.String()
+		p.Live = incidentLive(r, body, data.incident.CheckId)
 	}
 	return r.render(http.StatusOK, "incident", p)
 }
