@@ -143,7 +143,7 @@ func signUp(api string) (account, error) {
 }
 
 // newTargets serves what is checked and notified: /status/<code>, and /flaky/<name>/...,
-// which answers 503 twice before a 200.
+// which answers twice as a server that asks to try later before it answers 200.
 func newTargets() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/status/{code}", func(w http.ResponseWriter, r *http.Request) {
@@ -167,7 +167,10 @@ func newTargets() http.Handler {
 		}
 		switch {
 		case key != keys[name]:
-			w.WriteHeader(http.StatusConflict) // a repeated request is another one
+			w.WriteHeader(http.StatusBadRequest) // a repeated request is another one
+		case seen[name] == 2 && key != "":
+			w.Header().Set("Retry-After", "0")
+			w.WriteHeader(http.StatusConflict) // the first one still runs
 		case seen[name] <= 2:
 			w.Header().Set("Retry-After", "0")
 			w.WriteHeader(http.StatusServiceUnavailable)

@@ -64,7 +64,7 @@ func (s *session) resolve(kind, ref string, fetch func(query string) fetchPage) 
 	}
 	var candidates []string
 	for _, match := range matches[:min(len(matches), 10)] {
-		candidates = append(candidates, match.ID.String()+" "+match.label())
+		candidates = append(candidates, match.ID.String()+" "+console.Clean(match.label()))
 	}
 	return named{}, console.Errorf(
 		console.Usage, "%q may be any of %d %ss; give an id: %s", ref, len(matches), kind, strings.Join(candidates, ", "),
