@@ -62,16 +62,19 @@ const (
 
 // Delivery is the message about one event to one channel.
 type Delivery struct {
-	ID          uuid.UUID
-	OrgID       uuid.UUID
-	EventID     uuid.UUID
-	EventType   EventType
-	IncidentID  uuid.UUID
-	CheckID     uuid.UUID
-	ChannelID   uuid.UUID
-	ChannelType ChannelType
-	ChannelName string // when the delivery was created
-	Status      DeliveryStatus
+	ID         uuid.UUID
+	OrgID      uuid.UUID
+	EventID    uuid.UUID
+	EventType  EventType
+	IncidentID uuid.UUID
+	// IncidentTitle is set in lists of deliveries and for a single one; it is empty
+	// where the delivery is read for another purpose.
+	IncidentTitle string
+	CheckID       uuid.UUID
+	ChannelID     uuid.UUID
+	ChannelType   ChannelType
+	ChannelName   string // when the delivery was created
+	Status        DeliveryStatus
 	// Policy is frozen when the delivery is created, so that a new version of the
 	// platform treats it as the old one did.
 	Policy DeliveryPolicy

@@ -113,6 +113,11 @@ func ParseRetrySchedule(text string) (RetrySchedule, error) {
 	return s, nil
 }
 
+// Limit returns the waits between at most maxAttempts attempts.
+func (s RetrySchedule) Limit(maxAttempts int) RetrySchedule {
+	return s[:min(len(s), max(maxAttempts-1, 0))]
+}
+
 // Wait returns how long to wait after the nth failure in a row, from 1, when at
 // most maxAttempts are made; false when no attempt is left. random is from [0, 1).
 // retryAfter is what the receiver requested, 0 for nothing; the longer wait wins.

@@ -28,3 +28,11 @@ type Extent struct {
 	// Next is the last row of the page; nil when no row follows it.
 	Next *PagePosition
 }
+
+// AuditFilter selects entries of the audit log. Zero members select all.
+type AuditFilter struct {
+	Resource   string // kind of resource: the part of an action before the dot
+	ResourceID uuid.UUID
+	UserID     uuid.UUID
+	Page
+}

@@ -14,7 +14,7 @@ import (
 
 // auditStore reads the audit log.
 type auditStore interface {
-	AuditLog(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]audit.Entry, vigil.Extent, error)
+	AuditLog(ctx context.Context, orgID uuid.UUID, filter vigil.AuditFilter) ([]audit.Entry, vigil.Extent, error)
 }
 
 type auditLog struct{ store auditStore }
@@ -62,21 +62,37 @@ func (a *auditLog) register(r *rest.Registrar) {
 		Method: http.MethodGet, Path: "/v1/audit-log", ID: "list-audit-log", Tag: tagAccount,
 		Summary:     "List the audit log, newest first",
 		Description: "Each change has an entry: who made it, with which credential, when and from where.",
-	}, func(ctx context.Context, in *struct{ rest.ListQuery }) (*rest.Listing[auditView], error) {
-		who := rest.CallerOf(ctx)
-		page, cursor, err := in.Open(rest.MaxPage, "audit-log")
-		if err != nil {
-			return nil, err
+	}, a.list)
+}
+
+type auditInput struct {
+	rest.ListQuery
+	Resource   string `query:"resource" pattern:"^[a-z_]{1,40}$" doc:"Entries of one kind of resource: the part of action before the dot." example:"check"`
+	ResourceID string `query:"resource_id" format:"uuid" doc:"Entries of one resource."`
+	UserID     string `query:"user_id" format:"uuid" doc:"Entries of one user."`
+}
+
+func (a *auditLog) list(ctx context.Context, in *auditInput) (*rest.Listing[auditView], error) {
+	who := rest.CallerOf(ctx)
+	page, cursor, err := in.Open(rest.MaxPage, "audit-log", in.Resource, in.ResourceID, in.UserID)
+	if err != nil {
+		return nil, err
+	}
+	filter := vigil.AuditFilter{Resource: in.Resource, Page: page}
+	if filter.ResourceID, err = filterID("resource_id", in.ResourceID); err != nil {
+		return nil, err
+	}
+	if filter.UserID, err = filterID("user_id", in.UserID); err != nil {
+		return nil, err
+	}
+	entries, extent, err := a.store.AuditLog(ctx, who.Org.ID, filter)
+	if err != nil {
+		return nil, err
+	}
+	if who.Require(vigil.ScopeAdmin) != nil {
+		for i := range entries {
+			entries[i].Address = ""
 		}
-		entries, extent, err := a.store.AuditLog(ctx, who.Org.ID, page)
-		if err != nil {
-			return nil, err
-		}
-		if who.Require(vigil.ScopeAdmin) != nil {
-			for i := range entries {
-				entries[i].Address = ""
-			}
-		}
-		return rest.NewPage(entries, extent, cursor, showAudit), nil
-	})
+	}
+	return rest.NewPage(entries, extent, cursor, showAudit), nil
 }

@@ -100,3 +100,25 @@ func TestForwardedAddressesAreNotTrusted(t *testing.T) {
 		t.Errorf("address %s", address)
 	}
 }
+
+func TestAuditLogIsFiltered(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	a := b.signup(t)
+	id := text(a.check(t), "id")
+	a.want(t, http.StatusOK, http.MethodPut, "/v1/checks/"+id, map[string]any{"name": "another"})
+	other := text(a.check(t), "id")
+	for query, want := range map[string]int{
+		"?resource=check": 3, "?resource=check&resource_id=" + id: 2, "?resource_id=" + other: 1, "?resource=rule": 0,
+		"?resource=check&user_id=" + a.user.String(): 3, "?user_id=" + id: 0,
+	} {
+		if rows := a.want(t, http.StatusOK, http.MethodGet, "/v1/audit-log"+query, nil).rows(t); len(rows) != want {
+			t.Errorf("%s: %d entries, want %d", query, len(rows), want)
+		}
+	}
+	for query, member := range map[string]string{"?resource_id=x": "resource_id", "?user_id=x": "user_id"} {
+		if r := a.want(t, http.StatusBadRequest, http.MethodGet, "/v1/audit-log"+query, nil); r.detail("member") != member {
+			t.Errorf("%s: %s", query, r.raw)
+		}
+	}
+}

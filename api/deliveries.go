@@ -28,6 +28,7 @@ type deliveries struct {
 	store     deliveryStore
 	workflows incidentWorkflows
 	links     workflowLinks
+	schedule  vigil.RetrySchedule
 }
 
 // deliveryView is one event on its way to one channel.
@@ -36,6 +37,7 @@ type deliveryView struct {
 	EventID       uuid.UUID            `json:"event_id" format:"uuid" doc:"The id of the event: that of a webhook's body and of its webhook-id."`
 	EventType     vigil.EventType      `json:"event_type" enum:"incident.triggered,incident.resolved"`
 	IncidentID    uuid.UUID            `json:"incident_id" format:"uuid"`
+	IncidentTitle string               `json:"incident_title,omitempty" doc:"The title of the incident; absent in a timeline." example:"Home page is failing"`
 	CheckID       uuid.UUID            `json:"check_id" format:"uuid"`
 	ChannelID     uuid.UUID            `json:"channel_id" format:"uuid"`
 	ChannelType   vigil.ChannelType    `json:"channel_type" example:"webhook"`
@@ -50,12 +52,22 @@ type deliveryView struct {
 	FinishedAt    *time.Time           `json:"finished_at" doc:"When it ended; null while it is pending."`
 	WorkflowID    string               `json:"workflow_id" doc:"The workflow that delivers it."`
 	RunURL        *string              `json:"run_url" doc:"The workflow in the Temporal UI; null where there is no UI."`
+	RetryWaits    []float64            `json:"retry_waits_seconds,omitempty" doc:"Of a single delivery: how long each further attempt waits after the one before it, in seconds; one number less than there are attempts."`
+}
+
+// single shows a delivery with its schedule.
+func (d *deliveries) single(delivery vigil.Delivery) deliveryView {
+	view := d.links.showDelivery(delivery)
+	for _, wait := range d.schedule.Limit(delivery.Policy.MaxAttempts) {
+		view.RetryWaits = append(view.RetryWaits, wait.Seconds())
+	}
+	return view
 }
 
 func (l workflowLinks) showDelivery(d vigil.Delivery) deliveryView {
 	workflow := vigil.DeliveryWorkflowID(d.IncidentID, d.ChannelID)
 	return deliveryView{
-		ID: d.ID, EventID: d.EventID, EventType: d.EventType, IncidentID: d.IncidentID, CheckID: d.CheckID,
+		ID: d.ID, EventID: d.EventID, EventType: d.EventType, IncidentID: d.IncidentID, IncidentTitle: d.IncidentTitle, CheckID: d.CheckID,
 		ChannelID: d.ChannelID, ChannelType: d.ChannelType, ChannelName: d.ChannelName, Status: d.Status, Attempts: d.Attempts,
 		NextAttemptAt: inUTC(d.NextAttemptAt), Redelivering: d.Redeliver, Merged: d.Merged,
 		CreatedAt: d.CreatedAt.UTC(), UpdatedAt: d.UpdatedAt.UTC(), FinishedAt: inUTC(d.FinishedAt),
@@ -162,7 +174,7 @@ func (d *deliveries) get(ctx context.Context, in *rest.IDPath) (*rest.Answer[del
 	if err != nil {
 		return nil, err
 	}
-	return rest.NewAnswer(d.links.showDelivery(delivery)), nil
+	return rest.NewAnswer(d.single(delivery)), nil
 }
 
 type attemptsInput struct {
@@ -197,5 +209,5 @@ func (d *deliveries) redeliver(ctx context.Context, in *rest.IDPath) (*rest.Answ
 	if err != nil {
 		return nil, err
 	}
-	return rest.NewAnswer(d.links.showDelivery(delivery)), nil
+	return rest.NewAnswer(d.single(delivery)), nil
 }

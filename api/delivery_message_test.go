@@ -34,3 +34,22 @@ func TestDeliveryMessage(t *testing.T) {
 		t.Errorf("after its event was deleted: %s", r.raw)
 	}
 }
+
+func TestDeliveryShowsWhatItIsAboutAndItsSchedule(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	a := b.signup(t)
+	e := b.episode(t, a)
+	e.open(t)
+	title := text(a.want(t, http.StatusOK, http.MethodGet, "/v1/incidents", nil).rows(t)[0], "title")
+
+	listed := a.want(t, http.StatusOK, http.MethodGet, "/v1/deliveries", nil).rows(t)[0]
+	if listed["incident_title"] != title || listed["retry_waits_seconds"] != nil {
+		t.Errorf("in the list: %v", listed)
+	}
+	got := a.want(t, http.StatusOK, http.MethodGet, "/v1/deliveries/"+text(listed, "id"), nil).data(t)
+	waits, _ := got["retry_waits_seconds"].([]any)
+	if got["incident_title"] != title || len(waits) != 11 || waits[0] != 5.0 || waits[10] != 86400.0 {
+		t.Errorf("alone: %v", got)
+	}
+}

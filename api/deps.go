@@ -38,6 +38,9 @@ type Deps struct {
 	// Codec serves Temporal's remote codec protocol below /codec, to operators; nil
 	// serves none.
 	Codec http.Handler
+	// StatusPages shows status pages at /status/ and badges at /badge/ to the public; nil
+	// shows none.
+	StatusPages http.Handler
 	// Answered is called after every request; nil is not called. The route is a
 	// pattern such as /v1/checks/{id}, or "none".
 	Answered func(ctx context.Context, method, route string, status int, took time.Duration)
@@ -85,6 +88,9 @@ type Config struct {
 	// OperatorEmail is the address of the operator's own account, which alone may use
 	// the codec endpoint: what Temporal stores belongs to all organizations.
 	OperatorEmail string
+	// DeliverySchedule holds the waits between the attempts of a delivery, as the workers
+	// have them: it is shown, not used.
+	DeliverySchedule vigil.RetrySchedule
 	// Streams bounds the alert streams.
 	Streams StreamConfig
 	// TaskDeadline bounds each piece of work that a request leaves running
@@ -109,6 +115,7 @@ type Store interface {
 	auditStore
 	memberStore
 	sessionStore
+	loginLinkStore
 	keyStore
 	regionStore
 	checkStore
@@ -122,6 +129,8 @@ type Store interface {
 	channelStore
 	incidentStore
 	timelineStore
+	incidentUpdateStore
+	statusPageStore
 	deliveryStore
 	rest.LeaseStore
 	rest.RepeatStore

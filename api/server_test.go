@@ -71,7 +71,8 @@ func (b *testServer) server(t *testing.T, options ...func(*api.Deps)) *api.Serve
 		Config: api.Config{
 			Version: "test", PublicURL: "http://vigil.test", EnterpriseMinInterval: time.Second,
 			SigningKey: bytes.Repeat([]byte{7}, 32), TemporalUIURL: "http://ui.test", TemporalNamespace: "vigil",
-			TaskDeadline: 30 * time.Second, // tests wait for what nothing repeats here
+			DeliverySchedule: vigil.DefaultRetrySchedule(),
+			TaskDeadline:     30 * time.Second, // tests wait for what nothing repeats here
 		},
 		Log: slog.New(slog.NewJSONHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Now: b.clock.Now,

@@ -66,14 +66,26 @@ func (s *Store) RecordAudit(ctx context.Context) error {
 	return wrap("write to the audit log", s.recordAudit(ctx, s.db))
 }
 
-// AuditLog returns a page of an organization's audit entries, newest first, and the extent
-// of the log.
-func (s *Store) AuditLog(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]audit.Entry, vigil.Extent, error) {
+// AuditLog returns a page of an organization's audit entries, newest first, and how many
+// the filter selects.
+func (s *Store) AuditLog(ctx context.Context, orgID uuid.UUID, filter vigil.AuditFilter) ([]audit.Entry, vigil.Extent, error) {
 	rows, extent, err := smallRows[auditRow]{
 		what: "the audit log", alias: "a", order: newest("at"),
-		selected: func(query *bun.SelectQuery) *bun.SelectQuery { return query.Where("a.org_id = ?", orgID) },
+		selected: func(query *bun.SelectQuery) *bun.SelectQuery {
+			query = query.Where("a.org_id = ?", orgID)
+			if filter.Resource != "" {
+				query = query.Where("split_part(a.action, '.', 1) = ?", filter.Resource)
+			}
+			if filter.ResourceID != uuid.Nil {
+				query = query.Where("a.resource_id = ?", filter.ResourceID)
+			}
+			if filter.UserID != uuid.Nil {
+				query = query.Where("a.user_id = ?", filter.UserID)
+			}
+			return query
+		},
 		position: func(r *auditRow) vigil.PagePosition { return timePosition(r.At, r.ID) },
-	}.page(ctx, s, page)
+	}.page(ctx, s, filter.Page)
 	if err != nil {
 		return nil, vigil.Extent{}, err
 	}

@@ -42,7 +42,7 @@ func TestAuditLog(t *testing.T) {
 	if err := s.RecordAudit(t.Context()); err != nil { // no entry
 		t.Fatal(err)
 	}
-	entries, extent, err := s.AuditLog(t.Context(), org.ID, vigil.Page{Limit: 10})
+	entries, extent, err := s.AuditLog(t.Context(), org.ID, vigil.AuditFilter{Page: vigil.Page{Limit: 10}})
 	if err != nil || extent.Total != 2 || len(entries) != 2 {
 		t.Fatalf("%d entries of %d: %+v (%v)", len(entries), extent.Total, entries, err)
 	}
@@ -55,7 +55,7 @@ func TestAuditLog(t *testing.T) {
 		!got.At.Equal(epoch()) || got.Members[0] != "name" {
 		t.Errorf("entry %+v", got)
 	}
-	if _, extent, err := s.AuditLog(t.Context(), uuid.New(), vigil.Page{Limit: 10}); extent.Total != 0 || err != nil {
+	if _, extent, err := s.AuditLog(t.Context(), uuid.New(), vigil.AuditFilter{Page: vigil.Page{Limit: 10}}); extent.Total != 0 || err != nil {
 		t.Errorf("another organization sees %d (%v)", extent.Total, err)
 	}
 }

@@ -143,7 +143,7 @@ func TestBulkChanges(t *testing.T) {
 		if loopOf(t, s, one, frankfurt).Active {
 			t.Error("a loop still runs")
 		}
-		entries, _, err := s.AuditLog(t.Context(), org.ID, vigil.Page{Limit: 10})
+		entries, _, err := s.AuditLog(t.Context(), org.ID, vigil.AuditFilter{Page: vigil.Page{Limit: 10}})
 		if err != nil {
 			t.Fatal(err)
 		}

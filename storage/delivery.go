@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"vigil"
 )
@@ -174,7 +175,36 @@ func pendingDeliveriesTo(i *vigil.Incident, checkName string, to []vigil.Recipie
 func (s *Store) Delivery(ctx context.Context, orgID, id uuid.UUID) (vigil.Delivery, error) {
 	var row deliveryRow
 	err := s.db.NewSelect().Model(&row).Where("d.id = ? AND d.org_id = ?", id, orgID).Where(checkOfDelivery).Scan(ctx)
-	return row.delivery(), found("delivery", err)
+	if err != nil {
+		return vigil.Delivery{}, found("delivery", err)
+	}
+	one := []vigil.Delivery{row.delivery()}
+	err = s.addIncidentTitles(ctx, one)
+	return one[0], err
+}
+
+// addIncidentTitles sets the titles of the incidents that deliveries are about.
+func (s *Store) addIncidentTitles(ctx context.Context, deliveries []vigil.Delivery) error {
+	ids := make([]uuid.UUID, len(deliveries))
+	for i := range deliveries {
+		ids[i] = deliveries[i].IncidentID
+	}
+	var rows []struct {
+		ID    uuid.UUID `bun:"id,type:uuid"`
+		Title string    `bun:"title"`
+	}
+	err := s.db.NewRaw("SELECT id, title FROM incidents WHERE id = ANY(?::uuid[])", pgdialect.Array(ids)).Scan(ctx, &rows)
+	if err != nil {
+		return wrap("read the titles of incidents", err)
+	}
+	titles := make(map[uuid.UUID]string, len(rows))
+	for _, row := range rows {
+		titles[row.ID] = row.Title
+	}
+	for i := range deliveries {
+		deliveries[i].IncidentTitle = titles[deliveries[i].IncidentID]
+	}
+	return nil
 }
 
 // DeliveryMessage returns the message of a delivery of the organization. A message is kept
@@ -225,7 +255,11 @@ func (s *Store) Deliveries(ctx context.Context, orgID uuid.UUID, f vigil.Deliver
 		what: "deliveries", alias: "d", order: newestFirst(), selected: where, without: []string{"body"},
 		position: func(r *deliveryRow) vigil.PagePosition { return timePosition(r.CreatedAt, r.ID) },
 	}.page(ctx, s, f.Page)
-	return deliveriesOf(rows), extent, err
+	if err != nil || len(rows) == 0 {
+		return nil, extent, err
+	}
+	deliveries := deliveriesOf(rows)
+	return deliveries, extent, s.addIncidentTitles(ctx, deliveries)
 }
 
 // Attempts lists the attempts of a delivery of the organization, newest first,

@@ -262,7 +262,7 @@ func TestTotalIsCapped(t *testing.T) {
 	}
 	total := func() int {
 		t.Helper()
-		_, extent, err := s.AuditLog(t.Context(), org.ID, vigil.Page{Limit: 1})
+		_, extent, err := s.AuditLog(t.Context(), org.ID, vigil.AuditFilter{Page: vigil.Page{Limit: 1}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -69,6 +69,14 @@ func open(t *testing.T, public string) *site {
 			user, version, err := s.api.Identify(ctx, token)
 			return web.Identity{UserID: user, Version: version}, err
 		},
+		LinkUser: func(ctx context.Context, token string) (string, error) {
+			user, err := s.api.LoginLinkUser(ctx, token)
+			return user.Name, err
+		},
+		UseLink: func(ctx context.Context, token string) (web.Identity, error) {
+			user, version, err := s.api.UseLoginLink(ctx, token)
+			return web.Identity{UserID: user, Version: version}, err
+		},
 		ClientAddress: func(ctx context.Context) string { return rest.RequestOf(ctx).Address.String() },
 	})
 	if err != nil {

@@ -97,7 +97,7 @@ func TestOperatorsCommandsAreAudited(t *testing.T) {
 			vigil.Organization{ID: operator.OrgID}, []string{"platform.restored by vigil restored", "account.signup by vigil keys create"},
 		},
 	} {
-		entries, _, err := store.AuditLog(t.Context(), want.org.ID, vigil.Page{Limit: 10})
+		entries, _, err := store.AuditLog(t.Context(), want.org.ID, vigil.AuditFilter{Page: vigil.Page{Limit: 10}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,7 +17,8 @@ type summary struct {
 	TemporalAddress string `json:"temporal_address"`
 	Namespace       string `json:"namespace"`
 	MetricsURL      string `json:"metrics_url,omitempty"`
-	APIKey          string `json:"api_key,omitempty"` // first start only
+	APIKey          string `json:"api_key,omitempty"`     // first start only
+	SignInURL       string `json:"sign_in_url,omitempty"` // valid once, for 10 minutes, on this machine
 	DataDir         string `json:"data_dir"`
 	PID             int    `json:"pid"`
 
@@ -78,6 +79,10 @@ func (s *screen) ready(sum summary) error {
 			fmt.Fprintf(&b, "  %-12s %s\n", name, value)
 		}
 	}
+	if sum.SignInURL != "" {
+		line("Sign in", sum.SignInURL)
+		line("", "signs you in on this machine, once, within 10 minutes; `vigil login-link` prints another")
+	}
 	line("API", sum.APIURL)
 	line("Docs", sum.DocsURL)
 	line("Temporal UI", sum.TemporalUIURL)
@@ -93,7 +98,23 @@ func (s *screen) ready(sum summary) error {
 		key = "$VIGIL_API_KEY"
 		line("API key", "as printed at the first start; `vigil keys create` makes another")
 	}
-	fmt.Fprintf(&b, `
+	b.WriteString(firstCheck(sum, key))
+	_, err := io.WriteString(s.out, b.String())
+	return err
+}
+
+// firstCheck are lines to paste, which create a check and show its results.
+func firstCheck(sum summary, key string) string {
+	if sum.context != "" {
+		return fmt.Sprintf(`
+Create a check, then get its results:
+
+  vigil check create %s --name "My first check" --interval 10s --region %s; sleep 2
+  vigil check results "My first check"
+
+`, sum.target, sum.region)
+	}
+	return fmt.Sprintf(`
 Create a check, then get its results:
 
   ID=$(curl -s %[1]s/v1/checks -H "Authorization: Bearer %[2]s" -H "Content-Type: application/json" `+
@@ -102,6 +123,4 @@ Create a check, then get its results:
   curl -s %[1]s/v1/checks/$ID/results -H "Authorization: Bearer %[2]s"
 
 `, sum.APIURL, key, sum.region, sum.target)
-	_, err := io.WriteString(s.out, b.String())
-	return err
 }

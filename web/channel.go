@@ -1,0 +1,226 @@
+package web
+
+import (
+	"net/http"
+	"strings"
+
+	"vigil/client"
+)
+
+// channelBody is what the page of a channel shows, and the one that creates a channel.
+type channelBody struct {
+	ID, Name, Type string
+	About          string
+	Types          []choice // of a new channel
+	Form           *form
+	Fields         []*field // of the config
+	Wording        []*field
+	Worded         bool // the wording is shown, because something is in it
+	Action, Button string
+	Mark           mark
+	Badge          *badge
+	Reason         string
+	Enabled        bool
+	Recipients     []recipientLine
+	Outcome        *channelOutcome
+	DeliveriesHref string
+	Revision       int64 // that the form was made from
+}
+
+// recipientLine is someone who gets the mail of a channel.
+type recipientLine struct {
+	Mark  mark
+	Email string
+	Text  string
+}
+
+func (s *Server) channelPageRoutes(on *routes) {
+	on.page("GET /app/channels/new", s.newChannel)
+	on.page("POST /app/channels", s.createChannel)
+	on.page("GET /app/channels/{id}", s.channelPage)
+	on.page("POST /app/channels/{id}", s.updateChannel)
+	on.page("GET /app/channels/{id}/delete", s.confirmChannelDelete)
+	on.page("POST /app/channels/{id}/delete", s.deleteChannel)
+}
+
+// newChannel shows the form of the type in the address.
+func (s *Server) newChannel(r *request) error {
+	kind, _ := channelTypeOf(r.URL.Query().Get("type"))
+	return s.renderNewChannel(r, http.StatusOK, kind, channelForm(r, kind, nil))
+}
+
+func (s *Server) renderNewChannel(r *request, status int, kind channelType, f *form) error {
+	body := &channelBody{Type: kind.Value, About: kind.Text + " " + kind.About + ".", Action: "/app/channels", Button: "Create channel"}
+	body.declare(kind, f)
+	f.Heading = "Not created yet."
+	for _, t := range channelTypes() {
+		body.Types = append(body.Types, choice{Text: t.Text, Href: "/app/channels/new?type=" + t.Value, Chosen: t.Value == kind.Value})
+	}
+	return r.render(status, "channel_new", page{Title: "New channel", Nav: navChannels, Body: body})
+}
+
+// declare takes the form's fields apart for the template.
+func (b *channelBody) declare(kind channelType, f *form) {
+	b.Form = f
+	for _, known := range f.fields {
+		switch {
+		case known.Name == "name":
+		case strings.HasSuffix(known.Name, "_template"):
+			b.Wording = append(b.Wording, known)
+			b.Worded = b.Worded || known.Value != "" || known.Error != ""
+		default:
+			b.Fields = append(b.Fields, known)
+		}
+	}
+}
+
+func (s *Server) createChannel(r *request) error {
+	form, err := r.posted()
+	if err != nil {
+		return err
+	}
+	kind, known := channelTypeOf(form.Get("type"))
+	f := channelForm(r, kind, nil)
+	if !known {
+		f.Message = "Choose a type."
+		return s.renderNewChannel(r, http.StatusUnprocessableEntity, kind, f)
+	}
+	body, err := channelJSON(f, kind, nil)
+	if err != nil {
+		return err
+	}
+	made, err := r.api.CreateNotificationChannelWithBodyWithResponse(r.Context(), nil, "application/json", strings.NewReader(body))
+	if err != nil {
+		if f.refused(err) {
+			return s.renderNewChannel(r, f.Status, kind, f)
+		}
+		return err
+	}
+	id := made.JSON201.Data.Id.String()
+	r.flash(flash{
+		Mark: "done", Text: made.JSON201.Data.Name + " is created", Link: "/app/channels/" + id + "/test", LinkText: "Send a test", Post: true,
+	})
+	return r.redirect("/app/channels")
+}
+
+func (s *Server) channelPage(r *request) error { return s.showChannel(r, nil) }
+
+// showChannel shows the page of a channel, with the outcome of a test.
+func (s *Server) showChannel(r *request, outcome *channelOutcome) error {
+	channel, err := readChannel(r)
+	if err != nil {
+		return err
+	}
+	kind, _ := channelTypeOf(string(channel.Type))
+	f := channelForm(r, kind, channel)
+	if outcome != nil { // the form of the test has none of the fields
+		f.values = nil
+		f = channelFormOf(kind, channel)
+	}
+	return s.renderChannel(r, http.StatusOK, channel, f, outcome)
+}
+
+// channelFormOf declares the fields with what is stored.
+func channelFormOf(kind channelType, channel *client.NotificationChannel) *form {
+	return channelForm(&request{Request: &http.Request{Method: http.MethodGet}}, kind, channel)
+}
+
+func readChannel(r *request) (*client.NotificationChannel, error) {
+	id, err := r.pathID("id")
+	if err != nil {
+		return nil, err
+	}
+	found, err := r.api.GetNotificationChannelWithResponse(r.Context(), id, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &found.JSON200.Data, nil
+}
+
+func (s *Server) renderChannel(r *request, status int, c *client.NotificationChannel, f *form, outcome *channelOutcome) error {
+	kind, _ := channelTypeOf(string(c.Type))
+	row := channelRowOf(c)
+	body := &channelBody{
+		ID: row.ID, Name: c.Name, Type: row.Type, About: kind.Text + " " + kind.About + ".", Action: row.Href, Button: "Save",
+		Mark: row.Mark, Reason: row.Reason, Enabled: c.Enabled, Outcome: outcome, Revision: revisionOf(c.Revision), DeliveriesHref: "/app/deliveries?channel_id=" + row.ID,
+	}
+	if !c.Enabled {
+		body.Badge = &badge{State: row.Mark.State, Text: row.Mark.Word}
+	}
+	body.declare(kind, f)
+	if c.Recipients != nil {
+		for _, to := range *c.Recipients {
+			line := recipientLine{Mark: newMark("unknown", "Not confirmed"), Email: string(to.Email), Text: "waits for a confirmation by mail"}
+			if to.ConfirmedAt != nil {
+				line.Mark, line.Text = newMark("up", "Confirmed"), "confirmed "+span(r.now.Sub(*to.ConfirmedAt))+" ago"
+			}
+			body.Recipients = append(body.Recipients, line)
+		}
+	}
+	return r.render(status, "channel", page{Title: c.Name, Nav: navChannels, Body: body})
+}
+
+func (s *Server) updateChannel(r *request) error {
+	channel, err := readChannel(r)
+	if err != nil {
+		return err
+	}
+	kind, _ := channelTypeOf(string(channel.Type))
+	f := channelForm(r, kind, channel)
+	body, err := channelJSON(f, kind, channel)
+	if err != nil {
+		return err
+	}
+	_, err = r.api.UpdateNotificationChannelWithBodyWithResponse(r.Context(), channel.Id,
+		&client.UpdateNotificationChannelParams{IfMatch: f.ifMatch()}, "application/json", strings.NewReader(body))
+	if err != nil {
+		if f.refused(err) {
+			return s.renderChannel(r, f.Status, channel, f, nil)
+		}
+		return err
+	}
+	r.flash(flash{Mark: "done", Text: "Saved"})
+	return r.redirect("/app/channels/" + channel.Id.String())
+}
+
+// confirmChannelDelete asks first, and names the rules that use the channel.
+func (s *Server) confirmChannelDelete(r *request) error {
+	channel, err := readChannel(r)
+	if err != nil {
+		return err
+	}
+	return askChannelDelete(r, http.StatusOK, channel, false, "")
+}
+
+func askChannelDelete(r *request, status int, c *client.NotificationChannel, force bool, used string) error {
+	ask := confirm{
+		Title: "Delete the channel “" + c.Name + "”?", Button: "Delete", Back: "/app/channels", Action: "/app/channels/" + c.Id.String() + "/delete",
+		Text: "What is on its way to it is canceled. Its deliveries stay in the list.",
+	}
+	if force {
+		ask.Fields = map[string][]string{"force": {"true"}}
+		ask.Button, ask.Text = "Delete anyway", used+" Deleting it removes it from these rules, and deletes the rules that have no other channel."
+	}
+	return r.render(status, "confirm", page{Title: "Delete " + c.Name, Nav: navChannels, Body: ask})
+}
+
+func (s *Server) deleteChannel(r *request) error {
+	channel, err := readChannel(r)
+	if err != nil {
+		return err
+	}
+	form, err := r.posted()
+	if err != nil {
+		return err
+	}
+	force := form.Get("force") == "true"
+	_, err = r.api.DeleteNotificationChannelWithResponse(r.Context(), channel.Id, &client.DeleteNotificationChannelParams{Force: &force})
+	if hasCode(err, "conflict") && !force {
+		return askChannelDelete(r, http.StatusConflict, channel, true, err.Error())
+	}
+	if err != nil {
+		return err
+	}
+	r.flash(flash{Mark: "done", Text: channel.Name + " is deleted"})
+	return r.redirect("/app/channels")
+}

@@ -1,0 +1,218 @@
+package web
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"vigil/client"
+)
+
+// ruleForm is a rule as a sentence whose choices are the controls.
+type ruleForm struct {
+	*form
+	Conditions []ruleCondition
+	Channels   []channelChoice
+	Regions    bool // the check has several
+	NoChannel  bool
+	ConditionError, ChannelError,
+	ConditionID string
+}
+
+// ruleCondition is one way to fire: a box, words, and what is chosen.
+type ruleCondition struct {
+	Key           string // of the condition in the API
+	Before, After string
+	On            bool
+	Value         string   // of its number; no number without one
+	Number        bool     // it has a number
+	Options       []option // instead of a number
+	Min, Max      int
+	Label         string // of the number
+}
+
+// channelChoice is a channel that can be notified.
+type channelChoice struct {
+	ID, Name, Type string
+	On             bool
+	Disabled       bool // messages are not sent to it now
+}
+
+// conditionsFor lists the ways to fire that a type of checks has.
+func conditionsFor(checkType string) []ruleCondition {
+	all := []ruleCondition{
+		{Key: "failure_threshold", Before: "after", After: "failures in a row", Value: "2", Number: true, Min: 1, Max: 1000, Label: "Failures in a row"},
+		{Key: "response_time_ms", Before: "when a response takes longer than", After: "ms", Value: "500", Number: true, Max: 86_400_000, Label: "Milliseconds"},
+	}
+	switch checkType {
+	case "http", "https", "http3", "multistep":
+		all = append(all, ruleCondition{
+			Key: "status_code", Before: "when the status code is", After: "or higher", Value: "500", Number: true, Min: 100, Max: 999, Label: "Status code",
+		})
+	case "dns":
+		all = append(all, ruleCondition{Key: "dns_changed", Before: "when the DNS records change"})
+	}
+	switch checkType {
+	case "https", "ssl", "http3", "http":
+		all = append(all, ruleCondition{
+			Key: "ssl_days_remaining", Before: "when the certificate expires within", After: "days", Value: "14", Number: true, Max: 36_500, Label: "Days",
+		})
+	}
+	return append(all, ruleCondition{
+		Key: "health_status", Before: "when a result", Options: []option{{Value: "down", Text: "fails"}, {Value: "up", Text: "passes"}}, Value: "down",
+	})
+}
+
+// conditionValues returns what a stored condition has, by its key.
+func conditionValues(c *client.Condition) map[string]string {
+	raw, err := json.Marshal(c)
+	if err != nil {
+		return nil
+	}
+	var members map[string]any
+	if json.Unmarshal(raw, &members) != nil {
+		return nil
+	}
+	values := make(map[string]string)
+	for key, value := range members {
+		switch v := value.(type) {
+		case string:
+			values[key] = v
+		case float64:
+			values[key] = strconv.FormatInt(int64(v), 10)
+		case bool:
+			values[key] = strconv.FormatBool(v)
+		}
+	}
+	return values
+}
+
+// newRuleForm declares the sentence of a rule; known is nil for a new one.
+func newRuleForm(r *request, check *client.Check, known *client.AlertRule) (*ruleForm, error) {
+	f := &ruleForm{form: newForm(r), Regions: len(check.Regions) > 1, ConditionID: "f-condition"}
+	f.Heading = "Not saved yet."
+	stored := map[string]string{"failure_threshold": "2"}
+	name, severity, policy, notify, enabled := "Down", "critical", "majority", "both", true
+	var chosen []string
+	if known != nil {
+		stored = conditionValues(&known.Condition)
+		name, policy, notify, enabled = known.Name, string(known.RegionPolicy), string(known.NotifyOn), known.Enabled
+		chosen = known.NotificationChannelIds
+		if stored["severity"] != "" {
+			severity = stored["severity"]
+		}
+	}
+	f.add(field{Name: "name", Label: "Name", Value: name, Required: true})
+	f.add(field{Name: "region_policy", Label: "Regions", Type: "select", Value: policy, Options: []option{
+		{Value: "any", Text: "any region"}, {Value: "majority", Text: "more than half of the regions"}, {Value: "all", Text: "all regions"},
+	}})
+	f.add(field{Name: "severity", Label: "Severity", Type: "select", Value: severity, Options: []option{
+		{Value: "critical", Text: "critical"}, {Value: "warning", Text: "warning"}, {Value: "info", Text: "info"},
+	}})
+	f.add(field{Name: "notify_on", Label: "Notify", Type: "select", Value: notify, Options: []option{
+		{Value: "unhealthy", Text: "when it opens"}, {Value: "both", Text: "when it opens and when it resolves by itself"},
+		{Value: "healthy", Text: "only when it resolves by itself"},
+	}})
+	f.add(field{Name: "enabled", Label: "The rule is on", Type: "checkbox", Checked: enabled})
+	f.declareConditions(conditionsFor(string(check.Type)), stored)
+	return f, f.declareChannels(r, chosen)
+}
+
+// declareConditions adds the ways to fire, and those that the stored rule has beyond the
+// ones of its check's type.
+func (f *ruleForm) declareConditions(all []ruleCondition, stored map[string]string) {
+	for _, other := range append(append(conditionsFor("https"), conditionsFor("dns")...), conditionsFor("ssl")...) {
+		if stored[other.Key] != "" && !slices.ContainsFunc(all, func(c ruleCondition) bool { return c.Key == other.Key }) {
+			all = append(all, other)
+		}
+	}
+	for _, c := range all {
+		if f.values != nil {
+			c.On = slices.Contains(f.values["when"], c.Key)
+			if f.values.Has("condition." + c.Key) {
+				c.Value = f.values.Get("condition." + c.Key)
+			}
+		} else if value := stored[c.Key]; value != "" {
+			c.On, c.Value = true, value
+		}
+		for i := range c.Options {
+			c.Options[i].Chosen = c.Options[i].Value == c.Value || c.Options[i].Value == "up" && c.Value == "healthy"
+		}
+		f.Conditions = append(f.Conditions, c)
+	}
+}
+
+func (f *ruleForm) declareChannels(r *request, chosen []string) error {
+	limit := int64(100)
+	list, err := r.api.ListNotificationChannelsWithResponse(r.Context(), &client.ListNotificationChannelsParams{Limit: &limit})
+	if err != nil {
+		return err
+	}
+	if f.values != nil {
+		chosen = f.values["notification_channel_ids"]
+	}
+	for k := range list.JSON200.Data {
+		c := &list.JSON200.Data[k]
+		id := c.Id.String()
+		f.Channels = append(f.Channels, channelChoice{
+			ID: id, Name: c.Name, Type: string(c.Type), Disabled: !c.Enabled,
+			On: slices.Contains(chosen, id) || f.values == nil && chosen == nil && len(list.JSON200.Data) == 1,
+		})
+	}
+	f.NoChannel = len(f.Channels) == 0
+	return nil
+}
+
+// refused puts the API's messages under the sentence's controls.
+func (f *ruleForm) refused(err error) bool {
+	condition := f.add(field{Name: "condition", Label: "When it fires"})
+	channels := f.add(field{Name: "notification_channel_ids", Label: "Channels"})
+	if !f.form.refused(err) {
+		return false
+	}
+	f.ConditionError, f.ChannelError = condition.Error, channels.Error
+	return true
+}
+
+// json is the body of a request that writes the rule.
+func (f *ruleForm) json() (string, error) {
+	condition := map[string]any{"severity": f.get("severity")}
+	for _, c := range f.Conditions {
+		if c.On {
+			condition[c.Key] = conditionValue(&c)
+		}
+	}
+	channels := f.values["notification_channel_ids"]
+	if channels == nil {
+		channels = []string{}
+	}
+	body := map[string]any{
+		"name": f.get("name"), "condition": condition, "notification_channel_ids": channels,
+		"notify_on": f.get("notify_on"), "enabled": f.values.Has("enabled"),
+	}
+	if policy := f.get("region_policy"); policy != "" {
+		body["region_policy"] = policy
+	}
+	raw, err := json.Marshal(body)
+	return string(raw), err
+}
+
+// conditionValue is what was chosen. What is no number goes to the API as it is, which
+// says what is wrong with it.
+func conditionValue(c *ruleCondition) any {
+	switch {
+	case c.Number:
+		text := strings.TrimSpace(c.Value)
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			return n
+		}
+		return text
+	case len(c.Options) > 0:
+		return c.Value
+	}
+	return true
+}
+
+// Plain is the form without the sentence, for the summary of errors.
+func (f *ruleForm) Plain() *form { return f.form }

@@ -1,0 +1,165 @@
+package web
+
+import (
+	"fmt"
+
+	"vigil/client"
+)
+
+// ruleCard is a rule as a sentence.
+type ruleCard struct {
+	ID, Name string
+	Mark     mark
+	State    string // firing, quiet, off
+	Sentence []sentencePart
+	Edit     string
+	Check    *link // where the list is of several checks
+}
+
+// sentencePart is a part of a sentence: a choice of the rule is bold, a channel is a link.
+type sentencePart struct {
+	Text, Href string
+	Bold       bool
+}
+
+// ruleCards writes rules as sentences. firing has the ids of the rules that fire; nil when
+// that is not known.
+func ruleCards(rules []client.AlertRule, channels map[string]string, regions int, firing map[string]bool) []ruleCard {
+	cards := make([]ruleCard, len(rules))
+	for k := range rules {
+		rule := &rules[k]
+		card := ruleCard{
+			ID: rule.Id.String(), Name: rule.Name, Edit: rulePath(rule.CheckId, rule.Id), Sentence: ruleSentence(rule, channels, regions),
+			Mark: newMark("unknown", ""), State: "quiet",
+		}
+		switch {
+		case !rule.Enabled:
+			card.Mark, card.State = newMark("paused", ""), "off"
+		case firing[card.ID]:
+			card.Mark, card.State = newMark(stateOfSeverity(rule.Condition.Severity), ""), "firing"
+		case firing == nil:
+			card.State = ""
+		}
+		cards[k] = card
+	}
+	return cards
+}
+
+func stateOfSeverity(severity *client.ConditionSeverity) string {
+	if severity != nil && *severity != client.ConditionSeverityCritical {
+		return "warn"
+	}
+	return "down"
+}
+
+// ruleSentence says what a rule does. A check of one region needs no word about regions.
+func ruleSentence(rule *client.AlertRule, channels map[string]string, regions int) []sentencePart {
+	var parts []sentencePart
+	say := func(text string) { parts = append(parts, sentencePart{Text: text}) }
+	for i, when := range conditions(&rule.Condition) {
+		switch {
+		case i > 0:
+			say(", or " + when[0])
+		default:
+			say(capital(when[0]))
+		}
+		parts = append(parts, sentencePart{Text: when[1], Bold: true})
+		say(when[2])
+	}
+	if regions != 1 {
+		say(" in ")
+		parts = append(parts, sentencePart{Text: policyWord(rule.RegionPolicy), Bold: true})
+		say(policyRest(rule.RegionPolicy))
+	}
+	switch rule.NotifyOn {
+	case client.AlertRuleNotifyOnHealthy:
+		say(", and it resolves by itself, notify ")
+	default:
+		say(", notify ")
+	}
+	for i, id := range rule.NotificationChannelIds {
+		switch last := i == len(rule.NotificationChannelIds)-1; {
+		case i > 0 && last:
+			say(" and ")
+		case i > 0:
+			say(", ")
+		}
+		name := channels[id]
+		if name == "" {
+			name = "a channel"
+		}
+		parts = append(parts, sentencePart{Text: name, Href: "/app/channels/" + id})
+	}
+	if rule.NotifyOn == client.AlertRuleNotifyOnBoth {
+		say("; again when it resolves")
+	}
+	say(".")
+	return parts
+}
+
+// conditions words when a rule fires: the words before, the choice, the words after.
+func conditions(c *client.Condition) [][3]string {
+	var all [][3]string
+	if c.FailureThreshold != nil {
+		all = append(all, [3]string{"after ", counted(*c.FailureThreshold, "failure"), " in a row"})
+	}
+	if c.HealthStatus != nil {
+		word := "fails"
+		if *c.HealthStatus == client.ConditionHealthStatusUp || *c.HealthStatus == client.ConditionHealthStatusHealthy {
+			word = "passes"
+		}
+		all = append(all, [3]string{"when a result ", word, ""})
+	}
+	if c.ResponseTimeMs != nil {
+		all = append(all, [3]string{"when a response takes longer than ", number(*c.ResponseTimeMs) + " ms", ""})
+	}
+	if c.StatusCode != nil {
+		all = append(all, [3]string{"when the status code is ", fmt.Sprintf("%d or higher", *c.StatusCode), ""})
+	}
+	if c.SslDaysRemaining != nil {
+		all = append(all, [3]string{"when the certificate expires within ", counted(*c.SslDaysRemaining, "day"), ""})
+	}
+	if c.DnsChanged != nil && *c.DnsChanged {
+		all = append(all, [3]string{"when the ", "DNS records change", ""})
+	}
+	return all
+}
+
+func policyWord(p client.AlertRuleRegionPolicy) string {
+	switch p {
+	case client.AlertRuleRegionPolicyMajority:
+		return "more than half"
+	case client.AlertRuleRegionPolicyAll:
+		return "all"
+	}
+	return "any"
+}
+
+func policyRest(p client.AlertRuleRegionPolicy) string {
+	switch p {
+	case client.AlertRuleRegionPolicyAll:
+		return " regions"
+	case client.AlertRuleRegionPolicyMajority:
+		return " of the regions"
+	}
+	return " region"
+}
+
+// channelNames returns the names of the channels by their id.
+func (r *request) channelNames() (map[string]string, error) {
+	names := make(map[string]string)
+	limit := int64(100)
+	var cursor *string
+	for {
+		list, err := r.api.ListNotificationChannelsWithResponse(r.Context(), &client.ListNotificationChannelsParams{Limit: &limit, Cursor: cursor})
+		if err != nil {
+			return nil, err
+		}
+		for k := range list.JSON200.Data {
+			names[list.JSON200.Data[k].Id.String()] = list.JSON200.Data[k].Name
+		}
+		if cursor = list.JSON200.Meta.NextCursor; cursor == nil {
+			return names, nil
+		}
+	}
+}
