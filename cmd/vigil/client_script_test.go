@@ -47,7 +47,8 @@ func TestClient(t *testing.T) {
 			}
 			for name, value := range map[string]string{
 				"XDG_CONFIG_HOME": config, "HOME": env.WorkDir, "API": p.APIURL, "KEY": account.key, "EMAIL": account.email,
-				"DATA": p.DataDir, "TARGET": target.URL, "NAME": filepath.Base(env.WorkDir), "EDITOR": "", "VISUAL": "", "TERM": "xterm",
+				"DATA": p.DataDir, "SLUG": "shop-" + strings.ToLower(account.key[4:12]), "TARGET": target.URL,
+				"NAME": filepath.Base(env.WorkDir), "EDITOR": "", "VISUAL": "", "TERM": "xterm",
 			} {
 				env.Setenv(name, value)
 			}

@@ -50,7 +50,7 @@ func TestFirstCheck(t *testing.T) {
 // Where the first key was saved for the client commands, they are what is shown.
 func TestFirstCheckOfASavedContext(t *testing.T) {
 	t.Parallel()
-	sum, _ := summaryOf(t, "--regions", "eu-central-fra")
+	sum, _ := summaryOf(t, "--listen", "127.0.0.1:0", "--regions", "eu-central-fra")
 	sum.APIKey, sum.context = "vgl_x", "local"
 	var out bytes.Buffer
 	if err := newScreen(&out, &out, false).ready(sum); err != nil {
