@@ -48,7 +48,7 @@ func newTransport(key, version string, timeout time.Duration, debug bool, con *c
 func (t *transport) Do(request *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(request.Context())
 	if !streams(request) {
-		ctx, cancel = context.WithTimeout(request.Context(), t.timeout)
+		ctx, cancel = context.WithTimeout(request.Context(), t.limit(request))
 	}
 	request = request.WithContext(ctx)
 	request.Header.Set("User-Agent", t.agent)
@@ -80,6 +80,20 @@ func (t *transport) Do(request *http.Request) (*http.Response, error) {
 			}
 		}
 	}
+}
+
+const (
+	standardTimeout = 30 * time.Second
+	// testTimeout is longer than the server waits for a test by hand.
+	testTimeout = 100 * time.Second
+)
+
+// limit is how long a request may take.
+func (t *transport) limit(request *http.Request) time.Duration {
+	if t.timeout == standardTimeout && strings.HasSuffix(request.URL.Path, "/test") {
+		return testTimeout
+	}
+	return t.timeout
 }
 
 // streams reports whether an answer lasts until it is ended.
