@@ -85,7 +85,7 @@ func TestBrowserStatusPage(t *testing.T) {
 	})
 	public.judge("a public page with an incident")
 	text := eval[string](public, "document.documentElement.outerHTML")
-	for _, private := range []string{"checkout prod", shop.URL, "eu-central-fra", email, "500"} {
+	for _, private := range []string{"checkout prod", shop.URL, "eu-central-fra", email, "Internal Server Error", "unexpected status"} {
 		if strings.Contains(text, private) {
 			t.Errorf("the public page shows %q", private)
 		}
