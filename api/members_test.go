@@ -237,7 +237,7 @@ func TestMembers(t *testing.T) {
 			if got := someone.do(t, http.MethodPost, "/v1/checks", check).status; (got == http.StatusForbidden) != (role != vigil.RoleEditor) {
 				t.Errorf("%s: creating a check is answered %d", role, got)
 			}
-			// What concerns their own account is theirs, whatever the role.
+			// What concerns their own account is theirs with any role.
 			someone.want(t, http.StatusOK, http.MethodGet, "/v1/auth/sessions", nil)
 			someone.want(t, http.StatusOK, http.MethodPut, "/v1/auth/password",
 				map[string]any{"current_password": "a compiler of words", "new_password": "another compiler"})

@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -24,6 +25,7 @@ type accountBody struct {
 	User        []fact
 	Unconfirmed bool
 	HasPassword bool
+	NoMail      bool // the address is one that no mail reaches
 	Role        string
 	Sessions    []sessionRow
 	More        int64 // sessions that are not listed
@@ -84,6 +86,7 @@ func (r *request) renderAccount(email, password *form) error {
 		Unconfirmed: !known.User.EmailVerified, HasPassword: known.HasPassword, Role: string(known.User.Role),
 		Email: email, Password: password, More: totalOf(list.JSON200.Meta) - int64(len(list.JSON200.Data)),
 	}
+	b.NoMail = strings.HasSuffix(string(known.User.Email), ".invalid") // RFC 2606
 	made := r.date(known.User.CreatedAt)
 	b.User = []fact{
 		{Name: "Name", Value: known.User.Name},

@@ -48,7 +48,7 @@ func TestFirstRun(t *testing.T) {
 		if to := b.post(t, http.StatusSeeOther, "/app/first-run", form).location; to != "/app" {
 			t.Errorf("leads to %s", to)
 		}
-		b.get(t, http.StatusOK, "/app/help").shows(t, "Operator")
+		b.get(t, http.StatusOK, "/app/account").shows(t, "Operator", "Invite your own address")
 		other := s.browser(t)
 		for _, used := range []answer{
 			other.get(t, http.StatusGone, "/app/first-run?token="+token), other.post(t, http.StatusGone, "/app/first-run", form),
