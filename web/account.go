@@ -61,7 +61,9 @@ func passwordForm(r *request) *form {
 	f := newForm(r)
 	f.Heading = "The password stays as it is."
 	f.add(field{Name: "current_password", Label: "Present password", Type: "password", Autofill: "current-password", Required: true})
-	f.add(field{Name: "new_password", Label: "New password", Type: "password", Autofill: "new-password", Required: true, Help: "8 characters or more."})
+	f.add(field{
+		Name: "new_password", Label: "New password", Type: "password", Autofill: "new-password", Required: true, Help: "8 characters or more.",
+	})
 	return f
 }
 

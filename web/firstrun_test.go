@@ -85,8 +85,8 @@ func TestFirstRun(t *testing.T) {
 		b := s.browser(t)
 		b.post(t, http.StatusSeeOther, "/app/first-run", url.Values{"token": {s.link(t, operator)}})
 		var found int
-		err := s.store.DB().NewRaw("SELECT count(*) FROM audit_log WHERE action = 'account.login_link' AND user_email = ? AND address = '127.0.0.1'",
-			operator).Scan(t.Context(), &found)
+		err := s.store.DB().NewRaw(`SELECT count(*) FROM audit_log
+			WHERE action = 'account.login_link' AND user_email = ? AND address = '127.0.0.1'`, operator).Scan(t.Context(), &found)
 		if err != nil || found == 0 {
 			t.Errorf("%d entries, %v", found, err)
 		}
