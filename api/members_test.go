@@ -254,7 +254,10 @@ func TestMembers(t *testing.T) {
 		t.Parallel()
 		second := b.joins(t, mails, owner.client, vigil.RoleOwner)
 		key := b.as(text(second.want(t, http.StatusCreated, http.MethodPost, "/v1/api-keys", map[string]any{"name": "all"}).data(t), "api_key"))
-		key.want(t, http.StatusOK, http.MethodGet, "/v1/api-keys", nil)
+		keys := key.want(t, http.StatusOK, http.MethodGet, "/v1/api-keys", nil).rows(t)
+		if !slices.ContainsFunc(keys, func(row map[string]any) bool { return row["user_id"] == second.id }) {
+			t.Errorf("no key says that it is of %s: %v", second.id, keys)
+		}
 		setRole(t, http.StatusOK, owner.client, second.id, vigil.RoleViewer)
 		refused := key.want(t, http.StatusForbidden, http.MethodGet, "/v1/api-keys", nil)
 		if !strings.Contains(refused.problem(), "viewer") || refused.detail("required") != "admin" {
