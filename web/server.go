@@ -120,6 +120,8 @@ func (s *Server) routesOf() []func(*routes) {
 		s.signInRoutes,
 		s.signUpRoutes,
 		s.firstRunRoutes,
+		s.accountRoutes,
+		s.memberRoutes,
 		s.recoverRoutes,
 		s.moreRoutes,
 		s.overviewRoutes,
