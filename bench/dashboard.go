@@ -247,8 +247,16 @@ func (v *visitor) report(ctx context.Context, s *cluster, caller *apiCaller, o D
 	p50, p99 := percentile(times, 50), percentile(times, 99)
 	fmt.Fprintf(&b, "  first byte           p50 %.1f ms, p99 %.1f ms of %d readings   goal < %v: %s\n",
 		milliseconds(p50), milliseconds(p99), o.Rounds, goalFirstByte, met(p99 < goalFirstByte))
-	fmt.Fprintf(&b, "  compressed           page %.1f KiB + %d files %.1f KiB = %.1f KiB   goal < %d KiB: %s\n", kib(page.bytes), len(parts.files),
-		kib(files), kib(page.bytes+files), goalBytes>>10, met(page.bytes+files < goalBytes))
+	fmt.Fprintf(
+		&b,
+		"  compressed           page %.1f KiB + %d files %.1f KiB = %.1f KiB   goal < %d KiB: %s\n",
+		kib(page.bytes),
+		len(parts.files),
+		kib(files),
+		kib(page.bytes+files),
+		goalBytes>>10,
+		met(page.bytes+files < goalBytes),
+	)
 	fmt.Fprintf(&b, "  elements             %d\n", parts.elements)
 	if err := v.watch(ctx, s, caller, o, parts.stream, &b); err != nil {
 		return err
@@ -297,9 +305,16 @@ func (v *visitor) watch(ctx context.Context, s *cluster, caller *apiCaller, o Da
 		return err
 	}
 	seconds := o.Measure.Seconds()
-	_, err = fmt.Fprintf(report, "  %3d viewers          API %.1f %% of a core (%.1f %% without them), Postgres %.1f %% (%.1f %%), %.1f KiB/s to each viewer\n",
-		o.Viewers, 100*with.api.Seconds()/seconds, 100*alone.api.Seconds()/seconds, 100*with.postgres.Seconds()/seconds,
-		100*alone.postgres.Seconds()/seconds, kib(int(arrived.bytes.Load()-before))/seconds/float64(o.Viewers))
+	_, err = fmt.Fprintf(
+		report,
+		"  %3d viewers          API %.1f %% of a core (%.1f %% without them), Postgres %.1f %% (%.1f %%), %.1f KiB/s to each viewer\n",
+		o.Viewers,
+		100*with.api.Seconds()/seconds,
+		100*alone.api.Seconds()/seconds,
+		100*with.postgres.Seconds()/seconds,
+		100*alone.postgres.Seconds()/seconds,
+		kib(int(arrived.bytes.Load()-before))/seconds/float64(o.Viewers),
+	)
 	return err
 }
 
