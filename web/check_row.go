@@ -150,6 +150,9 @@ func (r *request) failure(sum *client.CheckSummary) string {
 		return "Failing"
 	}
 	if status := statusOf(first); status >= 400 && sameStatus {
+		if len(where) == len(sum.Regions) && len(where) > 2 {
+			return fmt.Sprintf("%d from all %d regions", status, len(where))
+		}
 		return fmt.Sprintf("%d from %s", status, r.cityList(where))
 	}
 	text := "Failing"

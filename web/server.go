@@ -40,6 +40,9 @@ type Deps struct {
 	// ClientAddress returns the IP address that the request of a context came from.
 	ClientAddress func(ctx context.Context) string
 
+	// Changes finds out what changed on open pages; without it they do not change by themselves.
+	Changes Changes
+
 	Config Config
 	Log    *slog.Logger
 	Now    func() time.Time
@@ -75,6 +78,7 @@ type Server struct {
 	sessions  *sessions
 	nav       *navCache
 	regions   *regionNames
+	live      *hub // nil: pages do not change by themselves
 	handler   http.Handler
 }
 
@@ -85,6 +89,11 @@ func New(deps Deps) (*Server, error) {
 	}
 	s := &Server{
 		deps: deps, sessions: newSessions(deps.Sessions, strings.HasPrefix(deps.Config.PublicURL, "https://")), nav: newNavCache(deps.Now), regions: &regionNames{now: deps.Now},
+	}
+	if deps.Changes != nil {
+		s.live = newHub(deps.Changes, deps.Now, func(err error) {
+			deps.Log.WarnContext(context.Background(), "what changed on open pages could not be read", "error", err)
+		})
 	}
 	var err error
 	if s.api, err = client.NewClientWithResponses("http://api", client.WithHTTPClient(inProcess{deps.API})); err != nil {
@@ -125,9 +134,13 @@ func (s *Server) routesOf() []func(*routes) {
 		s.recoverRoutes,
 		s.moreRoutes,
 		s.overviewRoutes,
+		s.checkRoutes,
+		s.liveRoutes,
 		s.checkFormRoutes,
 		s.incidentListRoutes,
 		s.incidentRoutes,
+		s.incidentUpdateRoutes,
+		s.statusPageRoutes,
 		s.deliveryListRoutes,
 		s.deliveryRoutes,
 		s.channelRoutes,
@@ -141,6 +154,22 @@ func (s *Server) routesOf() []func(*routes) {
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
+
+// OpenPages returns how many pages are open that change by themselves.
+func (s *Server) OpenPages() int64 {
+	if s.live == nil {
+		return 0
+	}
+	return s.live.open()
+}
+
+// EndStreams ends the streams of all open pages, which no request would do by itself, and
+// refuses new ones, so that a server that shuts down need not wait for them.
+func (s *Server) EndStreams() {
+	if s.live != nil {
+		s.live.end()
+	}
+}
 
 // guardHeaders adds the headers that every answer has.
 func guardHeaders(next http.Handler) http.Handler {

@@ -89,3 +89,6 @@ func spanExact(d time.Duration) string {
 	}
 	return "0 s"
 }
+
+// secondsOf is a number of seconds as a duration.
+func secondsOf(n int64) time.Duration { return time.Duration(n) * time.Second }

@@ -33,6 +33,7 @@ func (p *platform) newDashboard(server *api.Server) (*web.Server, error) {
 		},
 		Sessions:      p.store.Sessions(),
 		ClientAddress: func(ctx context.Context) string { return rest.RequestOf(ctx).Address.String() },
+		Changes:       p.store,
 		Config: web.Config{
 			PublicURL: string(p.settings.PublicURL), TemporalUIURL: p.temporal.uiURL, TemporalRetention: p.settings.TemporalRetention,
 		},

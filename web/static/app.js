@@ -4,6 +4,7 @@
 (() => {
   const $ = (selector, within = document) => within.querySelector(selector);
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+  const visible = (element) => element && element.getClientRects().length > 0;
 
   // Copy buttons copy the text of the code beside them, or of the element they name.
   const copies = (within) => {
@@ -53,4 +54,218 @@
 
   // A summary of errors gets the focus, so that it is read first.
   $("[data-focus]")?.focus();
+
+  // The zone of the browser can be chosen where it is not UTC.
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const zoneButton = $("[data-own-zone]");
+  if (zoneButton && zone && zoneButton.hidden && zone !== "UTC") {
+    zoneButton.value = zoneButton.textContent = zone;
+    zoneButton.hidden = false;
+  }
+
+  // A message stays for 6 seconds, or as long as it has the focus or the pointer.
+  for (const toast of all(".toast")) {
+    const hide = () => (toast.matches(":hover, :focus-within") ? setTimeout(hide, 2000) : toast.remove());
+    setTimeout(hide, 6000);
+  }
+
+  // One menu is open at a time; a press elsewhere closes it.
+  document.addEventListener("click", (event) => {
+    for (const menu of all("details.menu[open]")) {
+      if (!menu.contains(event.target) || event.target.closest("[data-closes] button")) menu.open = false;
+    }
+  });
+
+  // Rows: one of them is in the tab order; it can be moved, opened and selected.
+  const rows = () => all("tr[data-check], tr[data-row]").filter(visible);
+  const current = () => document.activeElement?.closest?.("tr[data-check], tr[data-row]") ?? $("tr.at");
+  const go = (row) => {
+    if (!row) return;
+    for (const other of all("tr.at")) { other.classList.remove("at"); other.tabIndex = -1; }
+    row.classList.add("at");
+    row.tabIndex = 0;
+    row.focus();
+    row.scrollIntoView({ block: "nearest" });
+  };
+  const move = (step) => {
+    const list = rows();
+    const at = list.indexOf(current());
+    go(at < 0 ? list[step > 0 ? 0 : list.length - 1] : list[Math.min(Math.max(at + step, 0), list.length - 1)]);
+  };
+  const openRow = (row) => row?.querySelector("th a, td a")?.click();
+
+  // Selection of checks.
+  const boxes = () => all('.checks input[name="id"]');
+  const form = $("#bulk");
+  let anchor = null;
+  const count = () => {
+    if (!form) return;
+    const list = boxes();
+    const chosen = list.filter((box) => box.checked);
+    for (const box of list) box.closest("tr").classList.toggle("selected", box.checked);
+    const everything = $("[data-everything]");
+    if (chosen.length < list.length) everything.value = "";
+    const matching = $("[data-matching]");
+    const whole = chosen.length > 0 && chosen.length === list.length;
+    matching.hidden = !whole || !$("#more") || everything.value !== "";
+    $("[data-selected]").textContent = everything.value ? matching.textContent.replace("Select all", "All") : `${chosen.length} selected`;
+    const top = $("[data-all]");
+    top.checked = whole;
+    top.indeterminate = chosen.length > 0 && !whole;
+  };
+  const select = (box, on, range) => {
+    const list = boxes();
+    const a = list.indexOf(anchor);
+    const b = list.indexOf(box);
+    if (range && a >= 0) for (const each of list.slice(Math.min(a, b), Math.max(a, b) + 1)) each.checked = on;
+    box.checked = on;
+    anchor = box;
+    count();
+  };
+  const clear = () => {
+    for (const box of boxes()) box.checked = false;
+    count();
+  };
+  if (form) {
+    const top = $("[data-all]");
+    top.hidden = false;
+    top.addEventListener("change", () => { for (const box of boxes()) box.checked = top.checked; count(); });
+    form.addEventListener("click", (event) => {
+      if (event.target.name === "id") select(event.target, event.target.checked, event.shiftKey);
+    });
+    $("[data-matching]").addEventListener("click", () => { $("[data-everything]").value = "yes"; count(); });
+    $("[data-clear]").addEventListener("click", (event) => { event.preventDefault(); clear(); });
+    document.addEventListener("htmx:afterSwap", count);
+    count();
+  }
+
+  // Days: arrow keys and the pointer walk them, the text shows below.
+  for (const days of all("[data-days]")) {
+    const texts = all("li", days).map((item) => item.textContent);
+    const out = $("output", days);
+    const svg = $("svg", days);
+    let at = texts.length - 1;
+    const show = (n) => {
+      at = Math.min(Math.max(n, 0), texts.length - 1);
+      out.textContent = texts[at];
+    };
+    svg.addEventListener("keydown", (event) => {
+      if (event.key === "ArrowLeft") show(at - 1);
+      else if (event.key === "ArrowRight") show(at + 1);
+      else return;
+      event.preventDefault();
+      event.stopPropagation();
+    });
+    svg.addEventListener("focus", () => show(at));
+    svg.addEventListener("blur", () => { out.textContent = ""; });
+    svg.addEventListener("pointermove", (event) => {
+      const box = svg.getBoundingClientRect();
+      show(Math.floor(((event.clientX - box.left) / box.width) * texts.length));
+    });
+    svg.addEventListener("pointerleave", () => { out.textContent = ""; });
+  }
+
+  // Help in a dialog: the same list as the page /app/help.
+  let dialog = null;
+  const help = async () => {
+    if (!dialog) {
+      const answer = await fetch("/app/help", { headers: { Accept: "text/html" } });
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      dialog = document.createElement("dialog");
+      dialog.setAttribute("aria-label", "Appearance and keys");
+      dialog.append(...all(".help-page > section", page));
+      for (const back of all('input[name="back"]', dialog)) back.value = location.pathname + location.search;
+      const close = document.createElement("button");
+      close.className = "small";
+      close.textContent = "Close";
+      close.addEventListener("click", () => dialog.close());
+      dialog.append(close);
+      document.body.append(dialog);
+      dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
+    }
+    dialog.showModal();
+  };
+  $('[data-key-button="?"]')?.addEventListener("click", (event) => { event.preventDefault(); help(); });
+
+  // Single keys. They are off in fields, and a user can switch them off.
+  const places = { c: "/app", i: "/app/incidents", d: "/app/deliveries", h: "/app/channels", s: "/app/status-pages" };
+  let leading = 0; // when g was pressed
+  const typing = (target) => target.closest("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]");
+  const press = (key) => {
+    const found = all(`[data-key="${key}"]`).find(visible);
+    if (!found) return false;
+    if (found.tagName === "SUMMARY") {
+      found.parentElement.open = !found.parentElement.open;
+      found.parentElement.querySelector(".items button, .items a")?.focus();
+    } else {
+      found.click();
+    }
+    return true;
+  };
+  // Keys that act on a row act on the selection when there is one, else on the row.
+  const onRow = (key) => {
+    const row = current();
+    if (!row || boxes().some((box) => box.checked)) return false;
+    const box = $('input[name="id"]', row);
+    if (!box) return false;
+    if (key === "e") { location.href = `/app/checks/${row.dataset.check}/edit`; return true; }
+    if (key === "a") {
+      if (row.dataset.incident) location.href = `/app/incidents/${row.dataset.incident}`;
+      return Boolean(row.dataset.incident);
+    }
+    const action = { p: "paused" in row.dataset ? "enable" : "disable", t: "test" }[key];
+    if (!action) return false;
+    box.checked = true;
+    count();
+    form.requestSubmit($(`button[value="${action}"]`, form));
+    return true;
+  };
+  const escape = () => {
+    const open = $("details.menu[open]");
+    const filter = $("[data-key-focus]");
+    if (open) { open.open = false; $("summary", open).focus(); } else if (boxes().some((box) => box.checked)) clear();
+    else if (filter && (filter.value || document.activeElement === filter)) {
+      if (filter.value && new URLSearchParams(location.search).has("query")) {
+        filter.value = "";
+        filter.form.requestSubmit();
+      }
+      filter.value = "";
+      filter.blur();
+    } else if (new URLSearchParams(location.search).has("query")) $(".empty .button")?.click();
+  };
+  const keys = {
+    "?": help,
+    "/": () => { const filter = $("[data-key-focus]"); if (visible(filter)) { filter.focus(); filter.select(); } },
+    j: () => move(1), ArrowDown: () => move(1), k: () => move(-1), ArrowUp: () => move(-1),
+    x: (event) => { const box = current()?.querySelector('input[name="id"]'); if (box) select(box, event.shiftKey || !box.checked, event.shiftKey); },
+    g: () => { leading = Date.now(); },
+  };
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+      const test = $("[data-key-test]");
+      if (test) { event.preventDefault(); test.click(); }
+      return;
+    }
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || $("dialog[open]")) return;
+    if (event.key === "Escape") { escape(); return; }
+    if (typing(event.target)) return;
+    const row = event.target.closest("tr[data-check], tr[data-row]");
+    if (event.key === "Enter") {
+      if (row && event.target === row) openRow(row);
+      return;
+    }
+    if (event.key.startsWith("Arrow") && !row) return;
+    if (!("keys" in document.body.dataset) && !event.key.startsWith("Arrow")) return;
+    const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+    const second = Date.now() - leading < 1500 && places[key];
+    leading = 0;
+    if (second) {
+      location.href = second;
+    } else if (keys[key]) {
+      keys[key](event);
+    } else if (!/^[a-z]$/.test(key) || !(onRow(key) || press(key))) {
+      return;
+    }
+    event.preventDefault();
+  });
 })();

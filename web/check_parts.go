@@ -1,0 +1,319 @@
+package web
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"vigil/client"
+)
+
+// fullTarget says what a check probes, as the machine reads it.
+func fullTarget(c *client.Check) string {
+	address, _ := c.Config["url"].(string)
+	if address == "" {
+		return targetOf(c)
+	}
+	method, _ := c.Config["method"].(string)
+	if method == "" {
+		method = "GET"
+	}
+	return method + " " + address
+}
+
+// checkFacts say what the check is, in one line.
+func checkFacts(c *client.Check, recent []client.Result) []string {
+	facts := []string{string(c.Type), "every " + spanExact(time.Duration(c.IntervalSeconds)*time.Second)}
+	where := counted(int64(len(c.Regions)), "region")
+	if len(c.Regions) > 1 {
+		if c.SimultaneousRegions {
+			where += " at the same instants"
+		} else {
+			where += " in turn"
+		}
+	}
+	facts = append(facts, where)
+	for i := range recent {
+		if days, ok := metadataOf(&recent[i])["cert_days_remaining"].(float64); ok {
+			return append(facts, "certificate "+counted(int64(days), "day"))
+		}
+	}
+	return facts
+}
+
+// metadataOf reads the metadata of a result.
+func metadataOf(result *client.Result) map[string]any {
+	if result.Metadata == nil {
+		return nil
+	}
+	raw, err := json.Marshal(result.Metadata)
+	if err != nil {
+		return nil
+	}
+	var m map[string]any
+	_ = json.Unmarshal(raw, &m) // the API's own JSON
+	return m
+}
+
+// phaseNames are the members of timings, in the order in which they happen.
+func phaseNames() [][2]string {
+	return [][2]string{{"dns_ms", "DNS"}, {"connect_ms", "Connect"}, {"tls_ms", "TLS"}, {"ttfb_ms", "Wait"}, {"transfer_ms", "Read"}}
+}
+
+// phaseBar is a bar of phases, 1 px apart.
+type phaseBar struct {
+	Name, Total string
+	Label       string // for readers
+	Width       int
+	Parts       []phasePart
+}
+
+// phasePart is a phase in a bar: N of 5, and where it is.
+type phasePart struct {
+	N    int
+	X, W string
+}
+
+// phases are the median phases of each region.
+type phases struct {
+	Bars  []phaseBar
+	Names []string
+	Rows  [][]string // the same as a table
+}
+
+func timingsOf(result *client.Result) ([5]float64, bool) {
+	timings, ok := metadataOf(result)["timings"].(map[string]any)
+	var ms [5]float64
+	for i, name := range phaseNames() {
+		ms[i], _ = timings[name[0]].(float64)
+	}
+	return ms, ok
+}
+
+// newBar draws phases; width is that of the whole scale.
+func newBar(ms [5]float64, perMS float64, width int) phaseBar {
+	bar := phaseBar{Width: width}
+	x := 0.0
+	var words []string
+	for i, value := range ms {
+		w := value * perMS
+		if value <= 0 {
+			continue
+		}
+		words = append(words, phaseNames()[i][1]+" "+millis(value)+" ms")
+		w = max(w, 1)
+		bar.Parts = append(bar.Parts, phasePart{N: i + 1, X: short1(x), W: short1(max(w-1, 0.8))})
+		x += w
+	}
+	bar.Label = strings.Join(words, ", ")
+	return bar
+}
+
+func short1(v float64) string { return strconv.FormatFloat(math.Round(v*10)/10, 'f', -1, 64) }
+
+// newPhases are the medians of the newest results; nil for types without phases.
+func (r *request) newPhases(recent []client.Result) *phases {
+	values := make(map[string][][5]float64)
+	for i := range recent {
+		if ms, ok := timingsOf(&recent[i]); ok && recent[i].Success {
+			values[recent[i].Region] = append(values[recent[i].Region], ms)
+		}
+	}
+	if len(values) == 0 {
+		return nil
+	}
+	p := &phases{}
+	for _, name := range phaseNames() {
+		p.Names = append(p.Names, name[1])
+	}
+	medians := make(map[string][5]float64)
+	most := 1.0
+	for region, list := range values {
+		var median [5]float64
+		total := 0.0
+		for i := range median {
+			column := make([]float64, len(list))
+			for j := range list {
+				column[j] = list[j][i]
+			}
+			slices.Sort(column)
+			median[i] = column[len(column)/2]
+			total += median[i]
+		}
+		medians[region] = median
+		most = max(most, total)
+	}
+	const width = 300
+	for _, region := range sortedKeys(medians) {
+		median := medians[region]
+		bar := newBar(median, width/most, width)
+		total := 0.0
+		row := []string{r.city(region)}
+		for _, value := range median {
+			total += value
+			row = append(row, millis(value))
+		}
+		bar.Name, bar.Total = r.city(region), millis(total)+" ms"
+		p.Bars, p.Rows = append(p.Bars, bar), append(p.Rows, row)
+	}
+	return p
+}
+
+// dayBars are the last 90 days, oldest first.
+type dayBars struct {
+	Width, Height    int
+	Pass, Fail, Miss string
+	Label            string
+	Days             []dayBar
+	First            string
+	Kind             string
+}
+
+// dayBar is a day with its text, which arrow keys walk.
+type dayBar struct{ Text string }
+
+func newDayBars(days []client.UptimeDay, kind string) dayBars {
+	const step, height = 11, 24
+	b := dayBars{Width: len(days)*step - 2, Height: height, Kind: kind}
+	var pass, fail, miss strings.Builder
+	failed, known := 0, 0
+	for i := range days {
+		day := &days[len(days)-1-i]
+		x := float64(i*step) + 4.5
+		text := day.Date.Format("2 Jan") + ": "
+		switch {
+		case day.TotalChecks == 0:
+			fmt.Fprintf(&miss, "M%g %dv-2", x, height)
+			text += "no data"
+		case day.FailedChecks > 0:
+			known++
+			failed++
+			share := float64(day.FailedChecks) / float64(day.TotalChecks)
+			hang := max(height/3, int(math.Round(share*height)))
+			fmt.Fprintf(&fail, "M%g 0v%d", x, hang)
+			if rest := height - hang - 2; rest > 0 && day.SuccessfulChecks > 0 {
+				fmt.Fprintf(&pass, "M%g %dv-%d", x, height, rest)
+			}
+			text += percent(day.UptimePercentage) + " % up, " + counted(day.FailedChecks, "failure")
+		default:
+			known++
+			fmt.Fprintf(&pass, "M%g %dv-%d", x, height, height)
+			text += "100 % up"
+		}
+		b.Days = append(b.Days, dayBar{Text: text})
+	}
+	b.Pass, b.Fail, b.Miss = pass.String(), fail.String(), miss.String()
+	b.Label = fmt.Sprintf("%d days with results, %d of them with failures", known, failed)
+	if len(days) > 0 {
+		b.First = days[len(days)-1].Date.Format("2 Jan")
+	}
+	return b
+}
+
+// loopTable are the regions of a check.
+type loopTable struct {
+	Path string
+	Live bool // as the workflows say
+	Rows []loopRow
+}
+
+type loopRow struct {
+	Mark             mark
+	City, Key        string
+	Streak           string
+	Failing          bool
+	Up, P50, P95     string
+	State            string
+	Next             stamp
+	Missed, Run      string
+	Workflow, Source string
+}
+
+func (r *request) loopRows(loops []client.Loop, up client.Uptime) []loopRow {
+	rows := make([]loopRow, len(loops))
+	for i := range loops {
+		loop := &loops[i]
+		row := loopRow{
+			City: r.city(loop.Region), Key: loop.Region, Up: "–", P50: "–", P95: "–", State: string(loop.State), Missed: number(loop.Missed),
+			Workflow: loop.WorkflowId,
+		}
+		switch {
+		case loop.State == "stopped" || loop.State == "stopping":
+			row.Mark = newMark("paused", "Paused")
+		case loop.HealthStatus == "healthy":
+			row.Mark, row.Streak = newMark("up", "Passing"), "passing"
+		case loop.HealthStatus == "unhealthy":
+			row.Mark, row.Streak, row.Failing = newMark("down", "Failing"), "failing", true
+			if loop.Streak != nil && *loop.Streak > 0 {
+				row.Streak = counted(*loop.Streak, "failure") + " in a row"
+			}
+		default:
+			row.Mark, row.Streak = newMark("unknown", "No result yet"), "no result yet"
+		}
+		if loop.Source == "stored" && loop.State == "running" {
+			row.Source = "stored"
+		}
+		if n, ok := up.ByRegion[loop.Region]; ok && n.TotalChecks > 0 {
+			row.Up = percent(n.UptimePercentage)
+			if n.SuccessfulChecks > 0 {
+				row.P50, row.P95 = millis(n.P50ResponseTimeMs), millis(n.P95ResponseTimeMs)
+			}
+		}
+		if loop.NextSlot != nil {
+			row.Next = r.stamp(*loop.NextSlot)
+			row.Next.Text = "now"
+			if wait := loop.NextSlot.Sub(r.now); wait > 0 {
+				row.Next.Text = "in " + span(wait.Round(time.Second))
+			}
+		}
+		if loop.RunUrl != nil {
+			row.Run = *loop.RunUrl
+		}
+		rows[i] = row
+	}
+	return rows
+}
+
+// resultView is what the URL says of the results and the chart.
+type resultView struct {
+	Period, Region string
+	Failing        bool
+	Cursor, Open   string
+}
+
+func readResultView(values url.Values) resultView {
+	v := resultView{Period: values.Get("period"), Region: values.Get("region"), Failing: values.Get("results") == "failing", Cursor: values.Get("cursor")}
+	if !slices.Contains([]string{"1h", "24h", "7d", "30d", "90d"}, v.Period) {
+		v.Period = "24h"
+	}
+	return v
+}
+
+func (v *resultView) unfiltered() bool { return v.Region == "" && !v.Failing && v.Cursor == "" }
+
+func (v resultView) values() url.Values {
+	values := url.Values{}
+	if v.Period != "24h" {
+		values.Set("period", v.Period)
+	}
+	if v.Region != "" {
+		values.Set("region", v.Region)
+	}
+	if v.Failing {
+		values.Set("results", "failing")
+	}
+	return values
+}
+
+func (v resultView) with(path string, change func(*resultView)) string {
+	change(&v)
+	if text := v.values().Encode(); text != "" {
+		return path + "?" + text
+	}
+	return path
+}
