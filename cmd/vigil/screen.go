@@ -24,6 +24,8 @@ type summary struct {
 
 	// region and target are those of the example check.
 	region, target string
+	// context is the context of the client commands that has the key, "" for none.
+	context string
 }
 
 // screen shows the progress of the start, one line for each step with its duration. For
@@ -32,6 +34,7 @@ type summary struct {
 type screen struct {
 	out, people io.Writer
 	json        bool
+	login       bool // the first key is saved for the client commands
 	began       time.Time
 	mu          sync.Mutex
 }
@@ -88,6 +91,9 @@ func (s *screen) ready(sum summary) error {
 	key := sum.APIKey
 	if key != "" {
 		line("API key", key+"   (shown once; `vigil keys create` makes another)")
+		if sum.context != "" {
+			line("", "saved as context "+sum.context+": `vigil status` works in another terminal")
+		}
 	} else {
 		key = "$VIGIL_API_KEY"
 		line("API key", "as printed at the first start; `vigil keys create` makes another")
