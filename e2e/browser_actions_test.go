@@ -60,7 +60,8 @@ const byName = `((name, field) => {
 		return clean(copy.textContent || e.value);
 	};
 	const dialog = document.querySelector("dialog[open]");
-	const all = [...(dialog || document).querySelectorAll(field ? "input, select, textarea" : "button, a[href], summary, input, select, textarea, [role=button]")]
+	const fields = "input, select, textarea";
+	const all = [...(dialog || document).querySelectorAll(field ? fields : fields + ", button, a[href], summary, [role=button]")]
 		.filter(e => e.type !== "hidden" && !e.closest("[aria-hidden=true]"))
 		.filter(e => shown(e) || e.labels && [...e.labels].some(shown));
 	return all.find(e => nameOf(e) === name) || all.find(e => nameOf(e).startsWith(name)) || null;
@@ -287,7 +288,10 @@ func TestBrowserRecordsProblems(t *testing.T) {
 	}
 	for _, test := range []struct{ name, body, want string }{
 		{"Nothing", `<main><h1>Fine</h1></main>`, ""},
-		{"AnotherMachine", `<main><h1>One</h1><img alt="" src="http://elsewhere.test/a.png"></main>`, "another machine: http://elsewhere.test/a.png"},
+		{
+			"AnotherMachine", `<main><h1>One</h1><img alt="" src="http://elsewhere.test/a.png"></main>`,
+			"another machine: http://elsewhere.test/a.png",
+		},
 		{"AMissingFile", `<main><h1>One</h1><img alt="" src="/gone.png"></main>`, "answered 404"},
 		{"APolicyViolation", `<main><h1>One</h1><p style="color: red">red</p></main>`, "policy forbids style-src-attr"},
 		{"AConsoleError", `<main><h1>One</h1></main><script>console.error("broken")</script>`, `console error: "broken"`},

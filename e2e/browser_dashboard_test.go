@@ -325,7 +325,8 @@ func (d *dashboard) withoutScripts() {
 func (d *dashboard) everyPage() {
 	b := d.b
 	for _, page := range []string{
-		"/app", d.check, d.check + "/edit", "/app/checks/new", "/app/members", "/app/account", d.check + "/rules", d.check + "/rules/new", "/app/rules", "/app/incidents", "/app/incidents?status=active", d.incident,
+		"/app", d.check, d.check + "/edit", "/app/checks/new", "/app/members", "/app/account", d.check + "/rules", d.check + "/rules/new",
+		"/app/rules", "/app/incidents", "/app/incidents?status=active", d.incident,
 		d.incident + "?show=vote", d.incident + "?show=delivery", "/app/deliveries", "/app/deliveries?status=exhausted", d.delivery,
 		"/app/channels", "/app/channels/new?type=pager", "/app/api-keys", "/app/api-keys/new", "/app/usage", "/app/audit-log",
 		"/app/audit-log?resource=channel", "/app/help", "/app/more", "/app/there-is-no-such-page",
@@ -334,8 +335,10 @@ func (d *dashboard) everyPage() {
 		b.judge(page)
 	}
 	for name, page := range map[string]string{
-		"incident": d.incident, "incidents": "/app/incidents", "delivery": d.delivery, "deliveries": "/app/deliveries", "channels": "/app/channels",
-		"rules": d.check + "/rules", "check": d.check, "new-check": "/app/checks/new", "account": "/app/account", "members": "/app/members", "usage": "/app/usage", "audit-log": "/app/audit-log", "api-keys": "/app/api-keys", "overview": "/app",
+		"incident": d.incident, "incidents": "/app/incidents", "delivery": d.delivery, "deliveries": "/app/deliveries",
+		"channels": "/app/channels",
+		"rules":    d.check + "/rules", "check": d.check, "new-check": "/app/checks/new", "account": "/app/account", "members": "/app/members",
+		"usage": "/app/usage", "audit-log": "/app/audit-log", "api-keys": "/app/api-keys", "overview": "/app",
 	} {
 		b.visit(page)
 		b.picture(name+"-light", "light", 1440, false)
