@@ -126,7 +126,7 @@ func names(a Answer) ([]byte, error) {
 	}
 	var out bytes.Buffer
 	for _, name := range all {
-		out.WriteString(clean(name) + "\n")
+		out.WriteString(Clean(name) + "\n")
 	}
 	return out.Bytes(), nil
 }

@@ -61,7 +61,7 @@ func (c Cell) whole() string {
 	if c.at != nil {
 		return c.at.UTC().Format(time.RFC3339)
 	}
-	return clean(c.full)
+	return Clean(c.full)
 }
 
 // brief returns the value for a terminal.
@@ -69,12 +69,12 @@ func (c Cell) brief(now time.Time) string {
 	if c.at != nil {
 		return Ago(*c.at, now)
 	}
-	return clean(c.short)
+	return Clean(c.short)
 }
 
-// clean removes what would act on a terminal or break a row: names and messages come
+// Clean removes what would act on a terminal or break a line: names and messages come
 // from elsewhere.
-func clean(text string) string {
+func Clean(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\n' || r == '\t' || r == '\r':

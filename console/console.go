@@ -89,7 +89,7 @@ func (c *Console) Note(format string, args ...any) {
 
 // Warn writes a line to standard error, also when the console is quiet.
 func (c *Console) Warn(format string, args ...any) {
-	_, _ = fmt.Fprintf(c.Err, "%s\n", clean(fmt.Sprintf(format, args...)))
+	_, _ = fmt.Fprintf(c.Err, "%s\n", Clean(fmt.Sprintf(format, args...)))
 }
 
 // Interactive reports whether the user can be asked.

@@ -69,7 +69,7 @@ func (p *Progress) show() {
 			continue
 		}
 		p.mu.Lock()
-		line := fmt.Sprintf("%s (%s)", clean(p.what), Span(passed))
+		line := fmt.Sprintf("%s (%s)", Clean(p.what), Span(passed))
 		p.mu.Unlock()
 		shown = true
 		if p.c.ErrTTY {

@@ -64,7 +64,7 @@ func (o Object) label() string {
 	if o.Name == "" {
 		return id
 	}
-	return fmt.Sprintf("%q (%s)", clean(o.Name), id)
+	return fmt.Sprintf("%q (%s)", Clean(o.Name), id)
 }
 
 func title(word string) string { return strings.ToUpper(word[:1]) + word[1:] }

@@ -77,7 +77,7 @@ func (l List) draw(p *painter) {
 		p.out.WriteByte('\n')
 	}
 	if l.Title != "" {
-		p.out.WriteString(clean(l.Title) + "\n")
+		p.out.WriteString(Clean(l.Title) + "\n")
 	}
 	names := make([]Cell, len(columns))
 	for i, column := range columns {

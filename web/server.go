@@ -139,6 +139,8 @@ func (s *Server) routesOf() []func(*routes) {
 		s.checkFormRoutes,
 		s.incidentListRoutes,
 		s.incidentRoutes,
+		s.incidentUpdateRoutes,
+		s.statusPageRoutes,
 		s.deliveryListRoutes,
 		s.deliveryRoutes,
 		s.channelRoutes,

@@ -47,7 +47,8 @@ func TestClient(t *testing.T) {
 			}
 			for name, value := range map[string]string{
 				"XDG_CONFIG_HOME": config, "HOME": env.WorkDir, "API": p.APIURL, "KEY": account.key, "EMAIL": account.email,
-				"DATA": p.DataDir, "TARGET": target.URL, "NAME": filepath.Base(env.WorkDir), "EDITOR": "", "VISUAL": "", "TERM": "xterm",
+				"DATA": p.DataDir, "SLUG": "shop-" + strings.ToLower(account.key[4:12]), "TARGET": target.URL,
+				"NAME": filepath.Base(env.WorkDir), "EDITOR": "", "VISUAL": "", "TERM": "xterm",
 			} {
 				env.Setenv(name, value)
 			}
@@ -143,7 +144,7 @@ func signUp(api string) (account, error) {
 }
 
 // newTargets serves what is checked and notified: /status/<code>, and /flaky/<name>/...,
-// which answers 503 twice before a 200.
+// which answers twice as a server that asks to try later before it answers 200.
 func newTargets() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/status/{code}", func(w http.ResponseWriter, r *http.Request) {
@@ -167,7 +168,10 @@ func newTargets() http.Handler {
 		}
 		switch {
 		case key != keys[name]:
-			w.WriteHeader(http.StatusConflict) // a repeated request is another one
+			w.WriteHeader(http.StatusBadRequest) // a repeated request is another one
+		case seen[name] == 2 && key != "":
+			w.Header().Set("Retry-After", "0")
+			w.WriteHeader(http.StatusConflict) // the first one still runs
 		case seen[name] <= 2:
 			w.Header().Set("Retry-After", "0")
 			w.WriteHeader(http.StatusServiceUnavailable)

@@ -98,7 +98,23 @@ func (s *screen) ready(sum summary) error {
 		key = "$VIGIL_API_KEY"
 		line("API key", "as printed at the first start; `vigil keys create` makes another")
 	}
-	fmt.Fprintf(&b, `
+	b.WriteString(firstCheck(sum, key))
+	_, err := io.WriteString(s.out, b.String())
+	return err
+}
+
+// firstCheck are lines to paste, which create a check and show its results.
+func firstCheck(sum summary, key string) string {
+	if sum.context != "" {
+		return fmt.Sprintf(`
+Create a check, then get its results:
+
+  vigil check create %s --name "My first check" --interval 10s --region %s; sleep 2
+  vigil check results "My first check"
+
+`, sum.target, sum.region)
+	}
+	return fmt.Sprintf(`
 Create a check, then get its results:
 
   ID=$(curl -s %[1]s/v1/checks -H "Authorization: Bearer %[2]s" -H "Content-Type: application/json" `+
@@ -107,6 +123,4 @@ Create a check, then get its results:
   curl -s %[1]s/v1/checks/$ID/results -H "Authorization: Bearer %[2]s"
 
 `, sum.APIURL, key, sum.region, sum.target)
-	_, err := io.WriteString(s.out, b.String())
-	return err
 }

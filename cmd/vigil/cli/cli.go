@@ -44,7 +44,8 @@ func Commands(host Host) []*cobra.Command {
 	commands := []*cobra.Command{
 		a.loginCommand(), a.logoutCommand(), a.authCommand(), a.contextCommand(),
 		a.statusCommand(), a.checkCommand(), a.ruleCommand(), a.channelCommand(), a.incidentCommand(), a.deliveryCommand(),
-		a.tailCommand(), a.keyCommand(), a.usageCommand(), a.regionCommand(), a.auditCommand(), a.requestCommand(),
+		a.tailCommand(), a.statusPageCommand(), a.memberCommand(), a.keyCommand(), a.usageCommand(),
+		a.regionCommand(), a.auditCommand(), a.requestCommand(),
 	}
 	for _, cmd := range commands {
 		cmd.GroupID = GroupID
@@ -63,7 +64,7 @@ func (a *app) addFlags(cmd *cobra.Command) {
 	flags.BoolVar(&a.flags.yes, "yes", false, "confirm a change without being asked")
 	flags.BoolVar(&a.flags.noColor, "no-color", false, "no colours [NO_COLOR]")
 	flags.BoolVar(&a.flags.debug, "debug", false, "show each request on standard error: method, path, status, time and request ID")
-	flags.DurationVar(&a.flags.timeout, "timeout", 30*time.Second, "longest `duration` of one request, with its retries")
+	flags.DurationVar(&a.flags.timeout, "timeout", standardTimeout, "longest `duration` of one request, with its retries; a test has 100s by default")
 	complete(cmd, "output", func() []string { return console.Formats() })
 	complete(cmd, "context", func() []string {
 		contexts, err := console.ReadContexts(configPath(), func(string, ...any) {})

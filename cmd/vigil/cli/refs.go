@@ -17,13 +17,16 @@ import (
 type named struct {
 	ID   uuid.UUID `json:"id"`
 	Name string    `json:"name"`
-	// Title is the name of an incident, Channel that of a delivery.
+	// Slug and Email name status pages and members. Title and Channel are only shown, of
+	// incidents and deliveries.
+	Slug    string `json:"slug"`
+	Email   string `json:"email"`
 	Title   string `json:"title"`
 	Channel string `json:"channel_name"`
 }
 
 func (n named) label() string {
-	for _, name := range []string{n.Name, n.Title, n.Channel} {
+	for _, name := range []string{n.Slug, n.Email, n.Name, n.Title, n.Channel} {
 		if name != "" {
 			return name
 		}
@@ -52,7 +55,7 @@ func (s *session) resolve(kind, ref string, fetch func(query string) fetchPage) 
 		return named{}, err
 	}
 	matches := slices.DeleteFunc(all.data, func(n named) bool {
-		return n.Name != ref && !(prefix && strings.HasPrefix(n.ID.String(), strings.ToLower(ref)))
+		return n.Name != ref && n.Slug != ref && n.Email != ref && !(prefix && strings.HasPrefix(n.ID.String(), strings.ToLower(ref)))
 	})
 	switch len(matches) {
 	case 1:
@@ -64,7 +67,7 @@ func (s *session) resolve(kind, ref string, fetch func(query string) fetchPage) 
 	}
 	var candidates []string
 	for _, match := range matches[:min(len(matches), 10)] {
-		candidates = append(candidates, match.ID.String()+" "+match.label())
+		candidates = append(candidates, match.ID.String()+" "+console.Clean(match.label()))
 	}
 	return named{}, console.Errorf(
 		console.Usage, "%q may be any of %d %ss; give an id: %s", ref, len(matches), kind, strings.Join(candidates, ", "),

@@ -254,7 +254,7 @@ func (s *session) remove(action, kind string, id uuid.UUID, name string, do func
 	if _, err := s.body(response, err); err != nil {
 		return err
 	}
-	past := map[string]string{"delete": "deleted", "revoke": "revoked"}[action]
+	past := map[string]string{"delete": "deleted", "revoke": "revoked", "remove": "removed"}[action]
 	body, err := json.Marshal(map[string]any{"data": map[string]string{"id": id.String(), "name": name, "change": past}})
 	if err != nil {
 		return err

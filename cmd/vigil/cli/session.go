@@ -118,7 +118,8 @@ func (s *session) refusal(response *http.Response, body []byte) error {
 	default:
 	}
 	return console.Errorf(
-		exitCode(response.StatusCode, said.Code), "%s%s (%s, request %s)", redacted(message), hint, said.Code, said.RequestId,
+		exitCode(response.StatusCode, said.Code), "%s%s (%s, request %s)",
+		console.Clean(redacted(message)), hint, console.Clean(string(said.Code)), console.Clean(said.RequestId),
 	)
 }
 

@@ -123,10 +123,6 @@ func (o *overview) fields() console.Fields {
 	if c.Disabled > 0 {
 		states = append(states, fmt.Sprintf("%d paused", c.Disabled))
 	}
-	online := fmt.Sprintf("%d online", o.Regions-len(o.OfflineRegions))
-	if len(o.OfflineRegions) > 0 {
-		online += ", offline: " + strings.Join(o.OfflineRegions, ", ")
-	}
 	budget := console.Thousands(int64(o.Executions.Used)) + " executions an hour"
 	if o.Executions.Limit != nil {
 		budget = fmt.Sprintf("%s of %s executions an hour", console.Thousands(int64(o.Executions.Used)), console.Thousands(*o.Executions.Limit))
@@ -135,9 +131,26 @@ func (o *overview) fields() console.Fields {
 	return console.Fields{
 		{Name: "checks", Value: console.Text(fmt.Sprintf("%d: %s", all, strings.Join(states, ", "))).Toned(tone)},
 		{Name: "incidents", Value: console.Text(fmt.Sprintf("%d open", o.OpenIncidents)).Toned(tone)},
-		{Name: "regions", Value: console.Text(fmt.Sprintf("%d: %s", o.Regions, online))},
+		{Name: "regions", Value: o.regions()},
 		{Name: "budget", Value: console.Text(budget)},
 	}
+}
+
+// fewRegions is how many regions without a worker a terminal shows.
+const fewRegions = 3
+
+// regions is how many regions are online, and which are not.
+func (o *overview) regions() console.Cell {
+	off := o.OfflineRegions
+	text := fmt.Sprintf("%d: %d online", o.Regions, o.Regions-len(off))
+	if len(off) == 0 {
+		return console.Word(text)
+	}
+	whole, brief := text+", offline: "+strings.Join(off, ", "), text+", offline: "+strings.Join(off[:min(fewRegions, len(off))], ", ")
+	if len(off) > fewRegions {
+		brief += fmt.Sprintf(" and %d more", len(off)-fewRegions)
+	}
+	return console.Short(whole, brief)
 }
 
 // incidentList is the open incidents.

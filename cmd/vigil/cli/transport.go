@@ -44,10 +44,11 @@ func newTransport(key, version string, timeout time.Duration, debug bool, con *c
 
 // Do sends a request. One that can be repeated safely is repeated after an error of the
 // connection and the statuses 429 and 503, as long as the time for the request lasts.
+// So is one that the server still works on.
 func (t *transport) Do(request *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(request.Context())
 	if !streams(request) {
-		ctx, cancel = context.WithTimeout(request.Context(), t.timeout)
+		ctx, cancel = context.WithTimeout(request.Context(), t.limit(request))
 	}
 	request = request.WithContext(ctx)
 	request.Header.Set("User-Agent", t.agent)
@@ -81,6 +82,20 @@ func (t *transport) Do(request *http.Request) (*http.Response, error) {
 	}
 }
 
+const (
+	standardTimeout = 30 * time.Second
+	// testTimeout is longer than the server waits for a test by hand.
+	testTimeout = 100 * time.Second
+)
+
+// limit is how long a request may take.
+func (t *transport) limit(request *http.Request) time.Duration {
+	if t.timeout == standardTimeout && strings.HasSuffix(request.URL.Path, "/test") {
+		return testTimeout
+	}
+	return t.timeout
+}
+
 // streams reports whether an answer lasts until it is ended.
 func streams(request *http.Request) bool {
 	return strings.HasSuffix(request.URL.Path, "/v1/stream/alerts")
@@ -112,12 +127,17 @@ func (t *transport) waitFor(request *http.Request, response *http.Response, err 
 	if err != nil {
 		return wait, !errors.Is(err, context.Canceled)
 	}
-	if response.StatusCode != http.StatusTooManyRequests && response.StatusCode != http.StatusServiceUnavailable {
+	asked, given := retryAfter(response, t.now())
+	switch response.StatusCode {
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+	case http.StatusConflict: // the first one of a request that is sent twice still runs
+		if !given {
+			return 0, false
+		}
+	default:
 		return 0, false
 	}
-	if asked, ok := retryAfter(response, t.now()); ok {
-		wait = max(wait, asked)
-	}
+	wait = max(wait, asked)
 	if end, ok := request.Context().Deadline(); ok && t.now().Add(wait).After(end) {
 		return 0, false // the answer says how long to wait
 	}
