@@ -78,7 +78,7 @@ func (d *dashboard) formsOfTypes() map[string][][2]string {
 		"ping": {{"config.host", host}}, "ssl": {{"config.host", host}, {"config.port", port}},
 		"dns": {{"config.host", "www.example.test"}}, "throughput": {{"config.url", site + "/file"}},
 		"smtp-imap": {{"config.smtp.host", host}, {"config.smtp.port", port}},
-		"multistep": {{"config.steps[0].name", "one"}, {"config.steps[0].config.url", site + "/step"}},
+		"multistep": {{"config.steps[0].name", "one"}, {"config.steps[0].config.url", "https://" + host + ":" + port + "/step"}},
 	}
 }
 
