@@ -55,8 +55,13 @@ func (d *dashboard) bulkPause() {
 		d.api.into(&checks, http.MethodGet, "/v1/checks?enabled=false", nil)
 		return len(checks)
 	}
+	others := func(action string) {
+		d.api.into(nil, http.MethodPost, "/v1/checks/bulk", object{"selector": object{"query": "My "}, "action": action})
+	}
+	others("enable")
+	defer others("disable")
 	before := paused()
-	b.visit("/app?group=none")
+	b.visit("/app?group=none&query=My")
 	b.keys("jxjx")
 	b.until("two are selected", `document.querySelectorAll('.checks input[name="id"]:checked').length === 2`)
 	b.judge("selected checks")

@@ -247,7 +247,7 @@ func (b *browser) judge(what string) {
 }
 
 // picture writes a screenshot when the tests were started with -screenshots.
-func (b *browser) picture(name, scheme string, width int64, whole bool) {
+func (b *browser) picture(name, scheme string, width int64) {
 	b.t.Helper()
 	if *screenshots == "" {
 		return
@@ -262,7 +262,7 @@ func (b *browser) picture(name, scheme string, width int64, whole bool) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		b.t.Fatal(err)
 	}
-	if err := os.WriteFile(file, b.screenshot(whole), 0o644); err != nil { //nolint:gosec // a picture for the docs
+	if err := os.WriteFile(file, b.screenshot(), 0o644); err != nil { //nolint:gosec // a picture for the docs
 		b.t.Fatal(err)
 	}
 	b.theme("light")

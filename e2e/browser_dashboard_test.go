@@ -336,16 +336,17 @@ func (d *dashboard) everyPage() {
 		b.visit(page)
 		b.judge(page)
 	}
-	for name, page := range map[string]string{
-		"incident": d.incident, "incidents": "/app/incidents", "delivery": d.delivery, "deliveries": "/app/deliveries",
-		"channels": "/app/channels",
-		"rules":    d.check + "/rules", "check": d.check, "new-check": "/app/checks/new", "account": "/app/account", "members": "/app/members",
-		"usage": "/app/usage", "audit-log": "/app/audit-log", "api-keys": "/app/api-keys", "overview": "/app",
+	for _, p := range []struct {
+		name, page, scheme string
+		width              int64
+	}{
+		{"overview-light", "/app", "light", 1440}, {"overview-dark", "/app", "dark", 1440}, {"overview-phone", "/app", "light", 390},
+		{"incident-light", d.incident, "light", 1440}, {"incident-dark", d.incident, "dark", 1440}, {"incident-phone", d.incident, "dark", 390},
+		{"check-light", d.check, "light", 1440}, {"delivery-light", d.delivery, "light", 1440},
+		{"new-check-light", "/app/checks/new", "light", 1440}, {"rules-light", d.check + "/rules", "light", 1440},
 	} {
-		b.visit(page)
-		b.picture(name+"-light", "light", 1440, false)
-		b.picture(name+"-dark", "dark", 1440, false)
-		b.picture(name+"-phone", "dark", 390, false)
+		b.visit(p.page)
+		b.picture(p.name, p.scheme, p.width)
 	}
 }
 
