@@ -187,6 +187,10 @@ func (d *dashboard) makeRule() {
 	var made check
 	d.api.into(&made, http.MethodPost, "/v1/checks", httpCheck("Checkout API", d.service.URL+"/checkout", 1, "eu-central-fra", "na-east-ewr"))
 	d.check = "/app/checks/" + made.ID
+	for _, name := range []string{"Ledger API", "Card vault", "Search", "Home page", "Image CDN", "Session service"} {
+		address := d.service.URL + "/" + strings.ReplaceAll(strings.ToLower(name), " ", "-")
+		d.api.into(nil, http.MethodPost, "/v1/checks", httpCheck(name, address, 3, "eu-central-fra", "na-east-ewr"))
+	}
 	b.visit(d.check + "/rules")
 	b.shows("Without a rule")
 	b.judge("no rule")
@@ -230,6 +234,12 @@ func (d *dashboard) seeItFail() {
 		return len(incidents) == 1
 	})
 	d.incident = "/app/incidents/" + incidents[0].ID
+	b.visit("/app")
+	b.shows("Needs attention")
+	b.judge("the overview with a failing check")
+	b.picture("overview-light", "light", 1440)
+	b.picture("overview-dark", "dark", 1440)
+	b.picture("overview-phone", "light", 390)
 	b.visit("/app/incidents")
 	b.shows("Checkout API is failing")
 	b.shows("unacknowledged")
@@ -340,7 +350,6 @@ func (d *dashboard) everyPage() {
 		name, page, scheme string
 		width              int64
 	}{
-		{"overview-light", "/app", "light", 1440}, {"overview-dark", "/app", "dark", 1440}, {"overview-phone", "/app", "light", 390},
 		{"incident-light", d.incident, "light", 1440}, {"incident-dark", d.incident, "dark", 1440}, {"incident-phone", d.incident, "dark", 390},
 		{"check-light", d.check, "light", 1440}, {"delivery-light", d.delivery, "light", 1440},
 		{"new-check-light", "/app/checks/new", "light", 1440}, {"rules-light", d.check + "/rules", "light", 1440},
