@@ -53,7 +53,7 @@ func TestBrowserStatusPage(t *testing.T) {
 	b.press("Create status page")
 	b.shows("Harbor is created")
 	b.judge("a status page")
-	b.picture("status-page-form", "light", 1440, true)
+	b.picture("status-page-form", "light", 1440)
 	b.visit("/app/status-pages")
 	b.shows("2 services")
 	b.judge("status pages")
@@ -91,9 +91,9 @@ func TestBrowserStatusPage(t *testing.T) {
 		}
 	}
 	for _, theme := range []string{"light", "dark"} {
-		public.picture("status-"+theme, theme, 1080, true)
+		public.picture("status-"+theme, theme, 1080)
 	}
-	public.picture("status-phone", "light", 390, true)
+	public.picture("status-phone", "light", 390)
 	public.scripts(false)
 	public.visit("/status/harbor")
 	public.scripts(true)
