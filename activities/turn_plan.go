@@ -62,9 +62,19 @@ func (t *turnRun) end(reason End, e *entry, schedule vigil.Schedule) *TurnResult
 	return out
 }
 
+// ShownName is the part of a TurnResult about the name that the loop's workflow shows.
+type ShownName struct {
+	// Name of the check, where workflows show it: after a turn that recovers, the first one
+	// of a worker, and one with a newer revision than the loop knew. Otherwise the loop
+	// knows the name.
+	Name string `json:"name,omitempty"`
+	// Nameless: workflows must not show the name of the check.
+	Nameless bool `json:"nameless,omitempty"`
+}
+
 // nameIn adds the name of the check to a result, when the loop may not know it.
 func (t *turnRun) nameIn(ctx context.Context, result *TurnResult) {
-	if result == nil || !t.turn.Recover && t.turn.By == t.shortName && result.Revision <= t.turn.Revision {
+	if result == nil || result.End == Gone || !t.turn.Recover && t.turn.By == t.shortName && result.Revision <= t.turn.Revision {
 		return
 	}
 	if result.Nameless = t.ShowNames == nil; result.Nameless || !t.ShowNames(ctx) {

@@ -69,12 +69,7 @@ type TurnResult struct {
 	// Voted: no rule fires, and the stored vote of the region says so too. A new loop,
 	// such as one of many whose workflows Temporal has lost, need not report it again.
 	Voted bool `json:"voted,omitempty"`
-	// Name of the check, where workflows show it: after a turn that recovers, the first one
-	// of a worker, and one with a newer revision than the loop knew. Otherwise the loop
-	// knows the name.
-	Name string `json:"name,omitempty"`
-	// Nameless: workflows must not show the name of the check.
-	Nameless bool `json:"nameless,omitempty"`
+	ShownName
 }
 
 // ErrSuperseded is the error of a turn that a newer turn of the same loop replaced.
@@ -121,7 +116,7 @@ type WatcherOptions struct {
 	// Restores is asked when a turn finds that Postgres or Temporal was restored from
 	// a backup. Without it the state of a loop is believed.
 	Restores restoreStore
-	// ShowNames reports whether workflows show the names of checks. Nil: they must not.
+	// ShowNames reports whether workflows show the names of checks; nil: they must not.
 	ShowNames func(ctx context.Context) bool
 	Now       func() time.Time
 	Log       *slog.Logger

@@ -34,8 +34,9 @@ type KeyView struct {
 	KeyPrefix  string        `json:"key_prefix" doc:"The first characters of the key, to recognize it." example:"vgl_8mKq2VxT"`
 	CreatedAt  time.Time     `json:"created_at"`
 	LastUsedAt *time.Time    `json:"last_used_at" doc:"When the key was last used, to about a minute; null before its first use."`
-	Scopes     []vigil.Scope `json:"scopes" enum:"read,respond,write,admin" doc:"What the key may do."`
+	Scopes     []vigil.Scope `json:"scopes" enum:"read,respond,write,admin" doc:"What the key may do, as far as the role of its user allows it."`
 	ExpiresAt  *time.Time    `json:"expires_at" doc:"When the key stops to work; null: never."`
+	UserID     uuid.UUID     `json:"user_id" format:"uuid" doc:"The member whose key it is. It ends with the member."`
 }
 
 // newKeyView is an API key together with the key, which is shown only once.
@@ -45,7 +46,7 @@ type newKeyView struct {
 }
 
 func showKey(k vigil.APIKey) KeyView {
-	view := KeyView{ID: k.ID, Name: k.Name, KeyPrefix: k.Prefix, CreatedAt: k.CreatedAt.UTC(), Scopes: k.Scopes}
+	view := KeyView{ID: k.ID, Name: k.Name, KeyPrefix: k.Prefix, CreatedAt: k.CreatedAt.UTC(), Scopes: k.Scopes, UserID: k.UserID}
 	if k.ExpiresAt != nil {
 		view.ExpiresAt = new(k.ExpiresAt.UTC())
 	}
@@ -66,6 +67,7 @@ type keyBody struct {
 	CreatedAt  any `json:"created_at,omitempty" readOnly:"true" doc:"Ignored."`
 	LastUsedAt any `json:"last_used_at,omitempty" readOnly:"true" doc:"Ignored."`
 	APIKey     any `json:"api_key,omitempty" readOnly:"true" doc:"Ignored."`
+	UserID     any `json:"user_id,omitempty" readOnly:"true" doc:"Ignored."`
 }
 
 func (k *apiKeys) register(r *rest.Registrar) {

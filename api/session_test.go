@@ -41,46 +41,58 @@ func read(outer *http.Request, method, path string) *http.Request {
 	return inner
 }
 
-func TestSession(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	const password = "difference engine"
-	account := b.signupWithPassword(t, password)
-	signIn := func(t *testing.T) string {
-		t.Helper()
-		return text(b.want(t, http.StatusOK, http.MethodPost, "/v1/auth/login",
-			map[string]any{"email": account.email, "password": password}).data(t), "token")
-	}
-	var who struct {
-		user    uuid.UUID
-		version int64
-	}
+// signedIn is a page of a session of an account with a password.
+type signedIn struct {
+	*client
+	server  *api.Server
+	account account
+}
+
+const sessionPassword = "difference engine"
+
+func (b *testServer) signedIn(t *testing.T) signedIn {
+	t.Helper()
+	account := b.signupWithPassword(t, sessionPassword)
+	token := text(b.want(t, http.StatusOK, http.MethodPost, "/v1/auth/login",
+		map[string]any{"email": account.email, "password": sessionPassword}).data(t), "token")
+	var user uuid.UUID
+	var version int64
 	front, server := b.pages(t, func(outer *http.Request) *http.Request {
-		outer = outer.WithContext(rest.ActAs(outer.Context(), who.user, who.version))
+		outer = outer.WithContext(rest.ActAs(outer.Context(), user, version))
 		return read(outer, outer.Method, outer.URL.Path)
 	})
 	var err error
-	if who.user, who.version, err = server.Identify(t.Context(), signIn(t)); err != nil {
+	if user, version, err = server.Identify(t.Context(), token); err != nil {
 		t.Fatal(err)
 	}
-	if who.user != account.user {
-		t.Fatalf("the token is of %s, not of %s", who.user, account.user)
+	if user != account.user {
+		t.Fatalf("the token is of %s, not of %s", user, account.user)
 	}
+	return signedIn{front, server, account}
+}
+
+func TestSession(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
 
 	t.Run("ActsAsItsUser", func(t *testing.T) {
+		t.Parallel()
+		front := b.signedIn(t)
 		me := front.want(t, http.StatusOK, http.MethodGet, "/v1/auth/me", nil).data(t)
-		if user, _ := me["user"].(map[string]any); text(user, "email") != account.email || me["api_key"] != nil {
+		if user, _ := me["user"].(map[string]any); text(user, "email") != front.account.email || me["api_key"] != nil {
 			t.Errorf("me %v", me)
 		}
 	})
 
 	t.Run("HasTheRequestIDAndTheClientOfThePage", func(t *testing.T) {
+		t.Parallel()
+		front := b.signedIn(t)
 		answer := front.want(t, http.StatusOK, http.MethodPost, "/v1/auth/resend-verification", nil, "X-Request-Id", "page-1",
 			"User-Agent", "Firefox")
 		if answer.header.Get("X-Request-Id") != "page-1" {
 			t.Errorf("the answer's id is %q", answer.header.Get("X-Request-Id"))
 		}
-		for _, entry := range account.want(t, http.StatusOK, http.MethodGet, "/v1/audit-log", nil).rows(t) {
+		for _, entry := range front.account.want(t, http.StatusOK, http.MethodGet, "/v1/audit-log", nil).rows(t) {
 			if text(entry, "request_id") == "page-1" {
 				if text(entry, "address") != "127.0.0.1" || text(entry, "user_agent") != "Firefox" || entry["api_key_id"] != nil {
 					t.Errorf("audit entry %v", entry)
@@ -92,8 +104,10 @@ func TestSession(t *testing.T) {
 	})
 
 	t.Run("EndsWithTheSessionVersion", func(t *testing.T) {
-		account.want(t, http.StatusOK, http.MethodPut, "/v1/auth/password",
-			map[string]any{"current_password": password, "new_password": "analytical engine"})
+		t.Parallel()
+		front := b.signedIn(t)
+		front.account.want(t, http.StatusOK, http.MethodPut, "/v1/auth/password",
+			map[string]any{"current_password": sessionPassword, "new_password": "analytical engine"})
 		b.clock.advance(5 * time.Second) // for which users are cached
 		ended := front.want(t, http.StatusUnauthorized, http.MethodGet, "/v1/auth/me", nil)
 		if !strings.Contains(ended.problem(), "sign in again") {
@@ -102,8 +116,10 @@ func TestSession(t *testing.T) {
 	})
 
 	t.Run("NoHeaderOfAClientMakesOne", func(t *testing.T) {
-		b.want(t, http.StatusUnauthorized, http.MethodGet, "/v1/auth/me", nil, "X-Acting-User", account.user.String())
-		if _, _, err := server.Identify(t.Context(), "no token"); vigil.ErrorCode(err) != vigil.CodeUnauthorized {
+		t.Parallel()
+		front := b.signedIn(t)
+		b.want(t, http.StatusUnauthorized, http.MethodGet, "/v1/auth/me", nil, "X-Acting-User", front.account.user.String())
+		if _, _, err := front.server.Identify(t.Context(), "no token"); vigil.ErrorCode(err) != vigil.CodeUnauthorized {
 			t.Errorf("a wrong token: %v", err)
 		}
 	})

@@ -13,7 +13,7 @@ import (
 // StatusPageMembers are the members of a status page that can be written. What else a page
 // shows may come along and is ignored.
 type StatusPageMembers struct {
-	Slug    rest.Field[string]            `json:"slug,omitzero" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" doc:"The last part of the page's address, unique among all organizations: 1 to 63 lower-case letters, digits and hyphens." example:"acme"`
+	Slug    rest.Field[string]            `json:"slug,omitzero" doc:"The last part of the page's address, unique among all organizations: 1 to 63 lower-case letters, digits and hyphens." example:"acme"`
 	Title   rest.Field[string]            `json:"title,omitzero" example:"Acme status"`
 	Groups  rest.Field[[]statusGroupView] `json:"groups,omitzero" maxItems:"50" doc:"Replaces the checks that the page shows: up to 50 groups with 200 checks in all."`
 	NoIndex rest.Field[bool]              `json:"noindex,omitzero" doc:"Whether search engines are asked to leave the page out. A new page is not left out."`

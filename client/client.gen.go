@@ -3622,8 +3622,11 @@ type Key struct {
 	// Name Examples: deployment
 	Name string `json:"name"`
 
-	// Scopes What the key may do.
+	// Scopes What the key may do, as far as the role of its user allows it.
 	Scopes []KeyScopes `json:"scopes"`
+
+	// UserId The member whose key it is. It ends with the member.
+	UserId openapi_types.UUID `json:"user_id"`
 }
 
 // KeyScopes defines model for Key.Scopes.
@@ -3660,6 +3663,9 @@ type KeyRequest struct {
 
 	// Scopes What the key may do; without it, what the credential of the request may do.
 	Scopes *[]KeyRequestScopes `json:"scopes,omitempty"`
+
+	// UserId Ignored.
+	UserId interface{} `json:"user_id,omitempty"`
 }
 
 // KeyRequestScopes defines model for KeyRequest.Scopes.
@@ -3895,8 +3901,11 @@ type NewKey struct {
 	// Name Examples: deployment
 	Name string `json:"name"`
 
-	// Scopes What the key may do.
+	// Scopes What the key may do, as far as the role of its user allows it.
 	Scopes []NewKeyScopes `json:"scopes"`
+
+	// UserId The member whose key it is. It ends with the member.
+	UserId openapi_types.UUID `json:"user_id"`
 }
 
 // NewKeyScopes defines model for NewKey.Scopes.

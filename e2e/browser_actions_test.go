@@ -60,8 +60,9 @@ const byName = `((name, field) => {
 		return clean(copy.textContent || e.value);
 	};
 	const dialog = document.querySelector("dialog[open]");
-	const all = [...(dialog || document).querySelectorAll(field ? "input, select, textarea" : "button, a[href], summary, input, select, textarea, [role=button]")]
-		.filter(e => e.type !== "hidden")
+	const fields = "input, select, textarea";
+	const all = [...(dialog || document).querySelectorAll(field ? fields : fields + ", button, a[href], summary, [role=button]")]
+		.filter(e => e.type !== "hidden" && !e.closest("[aria-hidden=true]"))
 		.filter(e => shown(e) || e.labels && [...e.labels].some(shown));
 	return all.find(e => nameOf(e) === name) || all.find(e => nameOf(e).startsWith(name)) || null;
 })`
@@ -98,6 +99,39 @@ func (b *browser) fill(label, text string) {
 	eval[bool](b, `(e => { e.scrollIntoView({block: "center"}); e.focus(); if (e.select) e.select(); return true })(`+field+`)`)
 	b.do("clear "+label, chromedp.KeyEvent("\b"))
 	b.do("type into "+label, chromedp.KeyEvent(text))
+}
+
+// enter types into the field with a name of the API, or chooses its option.
+func (b *browser) enter(name, text string) {
+	b.t.Helper()
+	field := "document.querySelector(" + quote("main [name="+quote(name)+"]") + ")"
+	b.until("a field "+name, field)
+	typed := eval[bool](b, `((e, text) => {
+		for (let d = e.closest("details:not([open])"); d; d = d.parentElement.closest("details:not([open])")) d.open = true;
+		e.scrollIntoView({block: "center"});
+		if (e.tagName !== "SELECT") { e.focus(); e.select(); return true; }
+		e.value = text;
+		e.dispatchEvent(new Event("change", {bubbles: true}));
+		return false;
+	})(`+field+`, `+quote(text)+`)`)
+	if typed {
+		b.do("clear "+name, chromedp.KeyEvent("\b"))
+		b.do("type into "+name, chromedp.KeyEvent(text))
+	}
+}
+
+// stay marks the page, so that stayed can say whether it was loaded again.
+func (b *browser) stay() {
+	b.t.Helper()
+	eval[bool](b, `window.stayed = true`)
+}
+
+// stayed fails the test when the page was loaded again since stay.
+func (b *browser) stayed(what string) {
+	b.t.Helper()
+	if !eval[bool](b, `window.stayed === true`) {
+		b.t.Errorf("the page was loaded again to show %s", what)
+	}
 }
 
 // choose selects the option of a select by its text or its value.
@@ -213,7 +247,7 @@ func (b *browser) judge(what string) {
 }
 
 // picture writes a screenshot when the tests were started with -screenshots.
-func (b *browser) picture(name, scheme string, width int64, whole bool) {
+func (b *browser) picture(name, scheme string, width int64) {
 	b.t.Helper()
 	if *screenshots == "" {
 		return
@@ -228,7 +262,7 @@ func (b *browser) picture(name, scheme string, width int64, whole bool) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		b.t.Fatal(err)
 	}
-	if err := os.WriteFile(file, b.screenshot(whole), 0o644); err != nil { //nolint:gosec // a picture for the docs
+	if err := os.WriteFile(file, b.screenshot(), 0o644); err != nil { //nolint:gosec // a picture for the docs
 		b.t.Fatal(err)
 	}
 	b.theme("light")
@@ -254,7 +288,10 @@ func TestBrowserRecordsProblems(t *testing.T) {
 	}
 	for _, test := range []struct{ name, body, want string }{
 		{"Nothing", `<main><h1>Fine</h1></main>`, ""},
-		{"AnotherMachine", `<main><h1>One</h1><img alt="" src="http://elsewhere.test/a.png"></main>`, "another machine: http://elsewhere.test/a.png"},
+		{
+			"AnotherMachine", `<main><h1>One</h1><img alt="" src="http://elsewhere.test/a.png"></main>`,
+			"another machine: http://elsewhere.test/a.png",
+		},
 		{"AMissingFile", `<main><h1>One</h1><img alt="" src="/gone.png"></main>`, "answered 404"},
 		{"APolicyViolation", `<main><h1>One</h1><p style="color: red">red</p></main>`, "policy forbids style-src-attr"},
 		{"AConsoleError", `<main><h1>One</h1></main><script>console.error("broken")</script>`, `console error: "broken"`},

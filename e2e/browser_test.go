@@ -239,13 +239,13 @@ func (b *browser) until(what, script string) {
 	}
 }
 
-// screenshot returns the picture of the whole page, or of the window.
-func (b *browser) screenshot(whole bool) []byte {
+// screenshot returns the picture of the window.
+func (b *browser) screenshot() []byte {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, browserWait)
 	defer cancel()
 	picture, err := chromedp.Run(ctx, func(ctx context.Context, tab *chromedp.Target) ([]byte, error) {
-		r, err := cdp.Call(ctx, tab, page.CaptureScreenshot, page.CaptureScreenshotParams{CaptureBeyondViewport: &whole})
+		r, err := cdp.Call(ctx, tab, page.CaptureScreenshot, page.CaptureScreenshotParams{})
 		return r.Data, err
 	})
 	if err != nil {

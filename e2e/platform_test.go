@@ -65,6 +65,7 @@ type ready struct {
 	Namespace       string `json:"namespace"`
 	MetricsURL      string `json:"metrics_url"`
 	APIKey          string `json:"api_key"`
+	SignInURL       string `json:"sign_in_url"`
 	DataDir         string `json:"data_dir"`
 	PID             int    `json:"pid"`
 }

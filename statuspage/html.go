@@ -37,8 +37,9 @@ func newPages() (*pages, error) {
 		return nil, fmt.Errorf("read the template of status pages: %w", err)
 	}
 	digest := sha256.Sum256(css)
-	return &pages{template: parsed, policy: "default-src 'none'; img-src data:; style-src 'sha256-" + base64.StdEncoding.EncodeToString(digest[:]) +
-		"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"}, nil
+	policy := "default-src 'none'; img-src data:; style-src 'sha256-" + base64.StdEncoding.EncodeToString(digest[:]) +
+		"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	return &pages{template: parsed, policy: policy}, nil
 }
 
 // shown is what the template gets.

@@ -229,7 +229,8 @@ func matches(lines []string, tag string) bool {
 
 // fail answers with a page that says what is wrong.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
-	status, says := http.StatusNotFound, message{"There is no status page here", "The address may be wrong, or its owner may have closed the page."}
+	status := http.StatusNotFound
+	says := message{"There is no status page here", "The address may be wrong, or its owner may have closed the page."}
 	if vigil.ErrorCode(err) != vigil.CodeNotFound {
 		status, says = http.StatusServiceUnavailable, message{"This page cannot be shown right now", "Please try again in a minute."}
 		w.Header().Set("Retry-After", "30")

@@ -77,7 +77,8 @@ func TestPage(t *testing.T) {
 		t.Parallel()
 		s := newSite(t, "Shop", "Mail")
 		s.health(t, s.check(0), "unhealthy", newark, frankfurt, singapore)
-		has(t, s.read(t, "/status/harbor"), "<h1>Shop is failing</h1>", "Seen from North America, Europe and Asia Pacific. Everything else works.")
+		has(t, s.read(t, "/status/harbor"), "<h1>Shop is failing</h1>",
+			"Seen from North America, Europe and Asia Pacific. Everything else works.")
 	})
 
 	t.Run("HasNoDataOfAPausedCheck", func(t *testing.T) {
@@ -131,7 +132,8 @@ func TestHeaders(t *testing.T) {
 	s := newSite(t, "Shop")
 	page := s.get(t, "/status/harbor")
 	policy := page.header.Get("Content-Security-Policy")
-	if !strings.Contains(policy, "default-src 'none'") || !strings.Contains(policy, "style-src 'sha256-") || strings.Contains(policy, "unsafe") {
+	if !strings.Contains(policy, "default-src 'none'") ||
+		!strings.Contains(policy, "style-src 'sha256-") || strings.Contains(policy, "unsafe") {
 		t.Errorf("policy %s", policy)
 	}
 	for path, want := range map[string]struct{ kind, origin string }{
@@ -160,8 +162,9 @@ func TestHeaders(t *testing.T) {
 	})
 	ok(t, err)
 	s.advance(31 * time.Second)
-	if a := s.get(t, "/status/harbor"); a.header.Get("X-Robots-Tag") != "noindex" || !strings.Contains(a.body, `name="robots" content="noindex"`) {
-		t.Errorf("noindex: %v", a.header)
+	hidden := s.get(t, "/status/harbor")
+	if hidden.header.Get("X-Robots-Tag") != "noindex" || !strings.Contains(hidden.body, `name="robots" content="noindex"`) {
+		t.Errorf("noindex: %v", hidden.header)
 	}
 }
 
@@ -241,7 +244,8 @@ func TestForms(t *testing.T) {
 			t.Errorf("%+v", body)
 		}
 		days := first.Days
-		if len(days) != 90 || days[0].Date != "2026-08-24" || days[0].Uptime != nil || days[89].Date != "2026-11-21" || days[88].Uptime.String() != "97.91" {
+		if len(days) != 90 || days[0].Date != "2026-08-24" || days[0].Uptime != nil ||
+			days[89].Date != "2026-11-21" || days[88].Uptime.String() != "97.91" {
 			t.Errorf("days %+v", days)
 		}
 	})
@@ -277,7 +281,8 @@ func TestForms(t *testing.T) {
 		ids := make(map[string]bool)
 		for _, entry := range feed.Entries {
 			at, err := time.Parse(time.RFC3339, entry.Updated)
-			if err != nil || at.After(updated) || ids[entry.ID] || !strings.HasPrefix(entry.ID, "urn:uuid:") || entry.Content == "" || entry.Link.Href == "" {
+			if err != nil || at.After(updated) || ids[entry.ID] || !strings.HasPrefix(entry.ID, "urn:uuid:") ||
+				entry.Content == "" || entry.Link.Href == "" {
 				t.Errorf("entry %+v, %v", entry, err)
 			}
 			ids[entry.ID] = true

@@ -203,7 +203,9 @@ func (v *view) addIncident(from *vigil.PublicIncident, of *service) {
 	}
 	for _, u := range from.Updates {
 		at := u.CreatedAt.UTC()
-		one.Updates = append(one.Updates, update{State: capitalized(string(u.State)), state: string(u.State), Text: u.Text, At: at, When: clock(at, v.At) + " UTC"})
+		one.Updates = append(one.Updates, update{
+			State: capitalized(string(u.State)), state: string(u.State), Text: u.Text, At: at, When: clock(at, v.At) + " UTC",
+		})
 		if at.After(one.changed) {
 			one.changed = at
 		}

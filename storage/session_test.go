@@ -24,121 +24,150 @@ func sessionData(tb testing.TB, user uuid.UUID, id uuid.UUID, more string) []byt
 	return data
 }
 
+// sessionTest keeps sessions in a database of its own.
+type sessionTest struct {
+	*testing.T
+	store *storage.Store
+	clock *clock
+}
+
+func newSessionTest(t *testing.T) *sessionTest {
+	t.Helper()
+	store, clock := newStore(t)
+	return &sessionTest{t, store, clock}
+}
+
+func (s *sessionTest) commit(token string, data []byte, expiry time.Time) {
+	s.Helper()
+	if err := s.store.Sessions().CommitCtx(s.Context(), token, data, expiry); err != nil {
+		s.Fatal(err)
+	}
+}
+
+func (s *sessionTest) found(token string) (string, bool) {
+	s.Helper()
+	data, ok, err := s.store.Sessions().FindCtx(s.Context(), token)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return string(data), ok
+}
+
 func TestSessions(t *testing.T) {
 	t.Parallel()
-	store, clock := newStore(t)
-	ctx, sessions := t.Context(), store.Sessions()
-	commit := func(t *testing.T, token string, data []byte, expiry time.Time) {
-		t.Helper()
-		if err := sessions.CommitCtx(ctx, token, data, expiry); err != nil {
-			t.Fatal(err)
-		}
-	}
-	found := func(t *testing.T, token string) (string, bool) {
-		t.Helper()
-		data, ok, err := sessions.FindCtx(ctx, token)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(data), ok
-	}
-	_, user := newOrg(t, store)
 	week := epoch().AddDate(0, 0, 7)
 
 	t.Run("AStoredSessionIsFoundUntilItExpires", func(t *testing.T) {
+		t.Parallel()
+		s := newSessionTest(t)
+		_, user := newOrg(t, s.store)
 		data := sessionData(t, user.ID, uuid.New(), "")
-		commit(t, "expires", data, epoch().Add(time.Hour))
-		if got, ok := found(t, "expires"); !ok || got != string(data) {
+		s.commit("expires", data, epoch().Add(time.Hour))
+		if got, ok := s.found("expires"); !ok || got != string(data) {
 			t.Errorf("found %q, %v", got, ok)
 		}
-		clock.set(epoch().Add(time.Hour))
-		defer clock.set(epoch())
-		if _, ok := found(t, "expires"); ok {
+		s.clock.set(epoch().Add(time.Hour))
+		defer s.clock.set(epoch())
+		if _, ok := s.found("expires"); ok {
 			t.Error("found after its end")
 		}
 	})
 
 	t.Run("AnEndedSessionIsNotStoredAgainByARequestThatStillRuns", func(t *testing.T) {
+		t.Parallel()
+		s := newSessionTest(t)
+		_, user := newOrg(t, s.store)
 		data := sessionData(t, user.ID, uuid.New(), "")
-		commit(t, "ended", data, week)
-		if err := sessions.DeleteCtx(ctx, "ended"); err != nil {
+		s.commit("ended", data, week)
+		if err := s.store.Sessions().DeleteCtx(t.Context(), "ended"); err != nil {
 			t.Fatal(err)
 		}
-		commit(t, "ended", sessionData(t, user.ID, uuid.New(), "later"), week)
-		if got, ok := found(t, "ended"); ok {
+		s.commit("ended", sessionData(t, user.ID, uuid.New(), "later"), week)
+		if got, ok := s.found("ended"); ok {
 			t.Errorf("found %q", got)
 		}
 	})
 
 	t.Run("HousekeepingDeletesWhatHasEnded", func(t *testing.T) {
-		commit(t, "old", sessionData(t, user.ID, uuid.New(), ""), epoch().Add(time.Minute))
-		commit(t, "young", sessionData(t, user.ID, uuid.New(), ""), week)
-		if err := store.DropExpired(ctx, epoch().Add(2*time.Hour), storage.DefaultRetention()); err != nil {
+		t.Parallel()
+		s := newSessionTest(t)
+		_, user := newOrg(t, s.store)
+		s.commit("old", sessionData(t, user.ID, uuid.New(), ""), epoch().Add(time.Minute))
+		s.commit("young", sessionData(t, user.ID, uuid.New(), ""), week)
+		if err := s.store.DropExpired(t.Context(), epoch().Add(2*time.Hour), storage.DefaultRetention()); err != nil {
 			t.Fatal(err)
 		}
 		var tokens []string
-		err := store.DB().NewRaw("SELECT token FROM sessions WHERE token IN ('old', 'young')").Scan(ctx, &tokens)
+		err := s.store.DB().NewRaw("SELECT token FROM sessions WHERE token IN ('old', 'young')").Scan(t.Context(), &tokens)
 		if err != nil || len(tokens) != 1 || tokens[0] != "young" {
 			t.Errorf("left %v, %v", tokens, err)
 		}
 	})
 
 	t.Run("AUserListsAndEndsSessions", func(t *testing.T) {
-		_, user := newOrg(t, store)
-		_, other := newOrg(t, store)
+		t.Parallel()
+		s := newSessionTest(t)
+		_, user := newOrg(t, s.store)
+		_, other := newOrg(t, s.store)
 		first, second := uuid.New(), uuid.New()
-		commit(t, "first", sessionData(t, user.ID, first, ""), week)
-		clock.set(epoch().Add(time.Second))
-		commit(t, "second", sessionData(t, user.ID, second, ""), week)
-		clock.set(epoch())
-		listed, total, err := store.UserSessions(ctx, user.ID, vigil.Page{Limit: 10})
+		s.commit("first", sessionData(t, user.ID, first, ""), week)
+		s.clock.set(epoch().Add(time.Second))
+		s.commit("second", sessionData(t, user.ID, second, ""), week)
+		s.clock.set(epoch())
+		listed, total, err := s.store.UserSessions(t.Context(), user.ID, vigil.Page{Limit: 10})
 		if err != nil || total != 2 || listed[0].ID != second || listed[1].ID != first || listed[0].Address != "192.0.2.1" {
 			t.Fatalf("listed %+v, %d, %v", listed, total, err)
 		}
-		if err := store.EndSession(ctx, other.ID, first); vigil.ErrorCode(err) != vigil.CodeNotFound {
+		if err := s.store.EndSession(t.Context(), other.ID, first); vigil.ErrorCode(err) != vigil.CodeNotFound {
 			t.Errorf("another user ends it: %v", err)
 		}
-		if err := store.EndSession(ctx, user.ID, first); err != nil {
+		if err := s.store.EndSession(t.Context(), user.ID, first); err != nil {
 			t.Fatal(err)
 		}
-		if _, ok := found(t, "first"); ok {
+		if _, ok := s.found("first"); ok {
 			t.Error("the ended session is found")
 		}
-		if _, ok := found(t, "second"); !ok {
+		if _, ok := s.found("second"); !ok {
 			t.Error("the other session is gone")
 		}
 	})
 
 	t.Run("ANewPasswordEndsEverySession", func(t *testing.T) {
-		_, user := newOrg(t, store)
-		commit(t, "before the password", sessionData(t, user.ID, uuid.New(), ""), week)
-		changed, err := store.SetPassword(ctx, user.ID, "", "hash")
+		t.Parallel()
+		s := newSessionTest(t)
+		_, user := newOrg(t, s.store)
+		s.commit("before the password", sessionData(t, user.ID, uuid.New(), ""), week)
+		changed, err := s.store.SetPassword(t.Context(), user.ID, "", "hash")
 		if err != nil || changed.SessionVersion != user.SessionVersion+1 {
 			t.Fatalf("version %d, %v", changed.SessionVersion, err)
 		}
-		if _, ok := found(t, "before the password"); ok {
+		if _, ok := s.found("before the password"); ok {
 			t.Error("the session is found")
 		}
 	})
 
 	t.Run("SigningOutEverywhereEndsEverySessionAndToken", func(t *testing.T) {
-		_, user := newOrg(t, store)
-		commit(t, "everywhere", sessionData(t, user.ID, uuid.New(), ""), week)
-		if err := store.EndSessions(ctx, user.ID); err != nil {
+		t.Parallel()
+		s := newSessionTest(t)
+		_, user := newOrg(t, s.store)
+		s.commit("everywhere", sessionData(t, user.ID, uuid.New(), ""), week)
+		if err := s.store.EndSessions(t.Context(), user.ID); err != nil {
 			t.Fatal(err)
 		}
-		if _, ok := found(t, "everywhere"); ok {
+		if _, ok := s.found("everywhere"); ok {
 			t.Error("the session is found")
 		}
-		now, err := store.User(ctx, user.ID)
+		now, err := s.store.User(t.Context(), user.ID)
 		if err != nil || now.SessionVersion != user.SessionVersion+1 {
 			t.Errorf("version %d, %v", now.SessionVersion, err)
 		}
 	})
 
 	t.Run("ASessionOfAUserWhoIsGoneIsNotStored", func(t *testing.T) {
-		commit(t, "gone", sessionData(t, uuid.New(), uuid.New(), ""), week)
-		if _, ok := found(t, "gone"); ok {
+		t.Parallel()
+		s := newSessionTest(t)
+		s.commit("gone", sessionData(t, uuid.New(), uuid.New(), ""), week)
+		if _, ok := s.found("gone"); ok {
 			t.Error("the session is found")
 		}
 	})

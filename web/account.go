@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -24,6 +25,7 @@ type accountBody struct {
 	User        []fact
 	Unconfirmed bool
 	HasPassword bool
+	NoMail      bool // the address is one that no mail reaches
 	Role        string
 	Sessions    []sessionRow
 	More        int64 // sessions that are not listed
@@ -59,7 +61,9 @@ func passwordForm(r *request) *form {
 	f := newForm(r)
 	f.Heading = "The password stays as it is."
 	f.add(field{Name: "current_password", Label: "Present password", Type: "password", Autofill: "current-password", Required: true})
-	f.add(field{Name: "new_password", Label: "New password", Type: "password", Autofill: "new-password", Required: true, Help: "8 characters or more."})
+	f.add(field{
+		Name: "new_password", Label: "New password", Type: "password", Autofill: "new-password", Required: true, Help: "8 characters or more.",
+	})
 	return f
 }
 
@@ -84,6 +88,7 @@ func (r *request) renderAccount(email, password *form) error {
 		Unconfirmed: !known.User.EmailVerified, HasPassword: known.HasPassword, Role: string(known.User.Role),
 		Email: email, Password: password, More: totalOf(list.JSON200.Meta) - int64(len(list.JSON200.Data)),
 	}
+	b.NoMail = strings.HasSuffix(string(known.User.Email), ".invalid") // RFC 2606
 	made := r.date(known.User.CreatedAt)
 	b.User = []fact{
 		{Name: "Name", Value: known.User.Name},

@@ -142,7 +142,8 @@ func (s *Server) renderChannel(r *request, status int, c *client.NotificationCha
 	row := channelRowOf(c)
 	body := &channelBody{
 		ID: row.ID, Name: c.Name, Type: row.Type, About: kind.Text + " " + kind.About + ".", Action: row.Href, Button: "Save",
-		Mark: row.Mark, Reason: row.Reason, Enabled: c.Enabled, Outcome: outcome, Revision: revisionOf(c.Revision), DeliveriesHref: "/app/deliveries?channel_id=" + row.ID,
+		Mark: row.Mark, Reason: row.Reason, Enabled: c.Enabled, Outcome: outcome, Revision: revisionOf(c.Revision),
+		DeliveriesHref: "/app/deliveries?channel_id=" + row.ID,
 	}
 	if !c.Enabled {
 		body.Badge = &badge{State: row.Mark.State, Text: row.Mark.Word}
@@ -194,8 +195,9 @@ func (s *Server) confirmChannelDelete(r *request) error {
 
 func askChannelDelete(r *request, status int, c *client.NotificationChannel, force bool, used string) error {
 	ask := confirm{
-		Title: "Delete the channel “" + c.Name + "”?", Button: "Delete", Back: "/app/channels", Action: "/app/channels/" + c.Id.String() + "/delete",
-		Text: "What is on its way to it is canceled. Its deliveries stay in the list.",
+		Title: "Delete the channel “" + c.Name + "”?", Button: "Delete", Back: "/app/channels",
+		Action: "/app/channels/" + c.Id.String() + "/delete",
+		Text:   "What is on its way to it is canceled. Its deliveries stay in the list.",
 	}
 	if force {
 		ask.Fields = map[string][]string{"force": {"true"}}

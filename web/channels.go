@@ -46,7 +46,8 @@ func (s *Server) channelList(r *request) error { return s.showChannels(r, nil) }
 // showChannels shows the list, with the outcome of a test in its row.
 func (s *Server) showChannels(r *request, outcome *channelOutcome) error {
 	limit := int64(100)
-	list, err := r.api.ListNotificationChannelsWithResponse(r.Context(), &client.ListNotificationChannelsParams{Limit: &limit, Cursor: r.cursor()})
+	list, err := r.api.ListNotificationChannelsWithResponse(r.Context(),
+		&client.ListNotificationChannelsParams{Limit: &limit, Cursor: r.cursor()})
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,11 @@ func (c *checkForm) command() (string, error) {
 		verb, path = "-X PUT ", path+"/"+c.stored.id.String()
 	}
 	return "curl -s " + verb + "$VIGIL" + path + " \\\n  -H \"Authorization: Bearer $KEY\" \\\n  -H 'Content-Type: application/json' \\\n  -d '" +
-		strings.ReplaceAll(strings.TrimSpace(text.String()), "'", `'\''`) + "'", nil
+		strings.ReplaceAll(
+			strings.TrimSpace(text.String()),
+			"'",
+			`'\''`,
+		) + "'", nil
 }
 
 // cost says how many executions the check makes, and what the plan has left.

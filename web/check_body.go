@@ -56,7 +56,12 @@ func (r *request) makeCheck(body checkMembers, key string) (uuid.UUID, string, e
 	if err != nil {
 		return uuid.Nil, "", err
 	}
-	made, err := r.api.CreateCheckWithBodyWithResponse(r.Context(), &client.CreateCheckParams{IdempotencyKey: givenOrNil(key)}, jsonType, bytes.NewReader(text))
+	made, err := r.api.CreateCheckWithBodyWithResponse(
+		r.Context(),
+		&client.CreateCheckParams{IdempotencyKey: givenOrNil(key)},
+		jsonType,
+		bytes.NewReader(text),
+	)
 	if err != nil {
 		return uuid.Nil, "", err
 	}

@@ -96,7 +96,15 @@ func asThey(values ...string) []option {
 }
 
 func timeoutMember(help string) member {
-	return member{name: "timeout_seconds", label: "Timeout, in seconds", help: help, input: asNumber, place: placeTime, sample: "10", width: "short"}
+	return member{
+		name:   "timeout_seconds",
+		label:  "Timeout, in seconds",
+		help:   help,
+		input:  asNumber,
+		place:  placeTime,
+		sample: "10",
+		width:  "short",
+	}
 }
 
 func hostMember(sample string) member {
@@ -165,8 +173,16 @@ func assertionMembers() []member {
 
 func tcpMembers() []member {
 	return []member{
-		hostMember("db.example.com"), portMember("5432", ""),
-		{name: "send", label: "Send this text", input: asArea, place: placeExpect, mono: true, help: "Once connected. Nothing is sent when it is empty."},
+		hostMember("db.example.com"),
+		portMember("5432", ""),
+		{
+			name:  "send",
+			label: "Send this text",
+			input: asArea,
+			place: placeExpect,
+			mono:  true,
+			help:  "Once connected. Nothing is sent when it is empty.",
+		},
 		{name: "expect", label: "Text that must come back", place: placeExpect, mono: true, help: "Anywhere in the first 64 KiB."},
 		timeoutMember(""),
 	}
@@ -241,7 +257,14 @@ func throughputMembers() []member {
 			help: "Every rate passes when it is empty.",
 		},
 		{name: "max_bytes", label: "Most bytes", input: asNumber, place: placeMore, sample: "10485760", width: "medium"},
-		{name: "max_duration_seconds", label: "Longest measurement, in seconds", input: asNumber, place: placeMore, sample: "10", width: "medium"},
+		{
+			name:   "max_duration_seconds",
+			label:  "Longest measurement, in seconds",
+			input:  asNumber,
+			place:  placeMore,
+			sample: "10",
+			width:  "medium",
+		},
 		timeoutMember("Besides the measurement."),
 	}
 }
@@ -260,8 +283,13 @@ func mailMembers() []member {
 			help: "Whose mailbox the IMAP server keeps.",
 		},
 		{
-			name: "max_delivery_seconds", label: "The message may take, in seconds", input: asNumber, place: placeExpect, sample: "60", width: "short",
-			help: "What the interval leaves, at most 60, when it is empty.",
+			name:   "max_delivery_seconds",
+			label:  "The message may take, in seconds",
+			input:  asNumber,
+			place:  placeExpect,
+			sample: "60",
+			width:  "short",
+			help:   "What the interval leaves, at most 60, when it is empty.",
 		},
 		{
 			name: "round_trip", label: "Send a message and wait for it", input: asDecision, place: placeMore, width: "medium",
@@ -293,7 +321,14 @@ func multistepMembers() []member {
 			)},
 			{name: "config", input: asConfig},
 			{name: "extract", label: "Keep for later steps", input: asRows, add: "Keep a value", members: []member{
-				{name: "name", label: "Name", mono: true, sample: "token", width: "medium", help: "A later step writes {{name}} in its address, headers or body."},
+				{
+					name:   "name",
+					label:  "Name",
+					mono:   true,
+					sample: "token",
+					width:  "medium",
+					help:   "A later step writes {{name}} in its address, headers or body.",
+				},
 				{name: "source", label: "Where it is", input: asChoice, width: "medium", choices: words(
 					"json", "JSON value", "header", "Header", "body", "Body", "status", "Status",
 				)},

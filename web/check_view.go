@@ -97,7 +97,10 @@ func (c *checkForm) view() (*checkFormView, error) {
 	v.Title = c.input(field{Name: "name", Label: "Name", Autofill: "off", Placeholder: "Orders API"})
 	v.Config = c.config(membersOf(c.kind), "config")
 	v.Every = c.input(field{Name: "interval_seconds", Label: "Every, in seconds", Mode: "numeric"})
-	v.Labels = c.control(&member{name: "labels", label: "Labels", input: asPairs, add: "Add label", help: "To group and to filter checks."}, "labels")
+	v.Labels = c.control(
+		&member{name: "labels", label: "Labels", input: asPairs, add: "Add label", help: "To group and to filter checks."},
+		"labels",
+	)
 	v.Enabled = c.toggle("enabled", "Enabled")
 	v.Together = c.toggle("simultaneous_regions", "All regions at the same instants")
 	v.Together.Help = "Otherwise they are spread evenly over the interval."

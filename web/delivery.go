@@ -100,7 +100,7 @@ func (s *Server) deliveryPage(r *request) error {
 		return err
 	}
 	body := &deliveryBody{
-		ID: id.String(), Title: aboutOf(d), Channel: d.ChannelName, Badge: deliveryBadge(d), Lead: deliveryLead(d, incident),
+		ID: id.String(), Title: aboutOf(d), Channel: d.ChannelName, Badge: deliveryBadge(d, attempts), Lead: deliveryLead(d, incident, attempts),
 		Ruler: ruler(r, d, attempts), Attempts: attemptLines(r, attempts), Message: indented(message, payload), MessageGone: gone,
 		Facts: deliveryFacts(r, d, message), Redelivering: d.Redelivering,
 	}
@@ -111,11 +111,11 @@ func (s *Server) deliveryPage(r *request) error {
 }
 
 // deliveryBadge is the state of a delivery.
-func deliveryBadge(d *client.Delivery) badge {
+func deliveryBadge(d *client.Delivery, attempts []client.Attempt) badge {
 	switch d.Status {
 	case client.DeliveryStatusDelivered:
-		if d.Attempts > 1 {
-			return badge{State: "done", Text: fmt.Sprintf("Delivered at attempt %d", d.Attempts)}
+		if first := firstDelivered(attempts); first != nil && first.Number > 1 {
+			return badge{State: "done", Text: fmt.Sprintf("Delivered at attempt %d", first.Number)}
 		}
 		return badge{State: "done", Text: "Delivered"}
 	case client.DeliveryStatusExhausted:
@@ -131,8 +131,19 @@ func deliveryBadge(d *client.Delivery) badge {
 	return badge{State: "unknown", Text: "Pending"}
 }
 
+// firstDelivered is the attempt with which a message arrived: later ones were requested.
+// It is nil when none has, and when attempts are no longer kept.
+func firstDelivered(attempts []client.Attempt) *client.Attempt {
+	for k := len(attempts) - 1; k >= 0; k-- { // newest first
+		if attempts[k].Delivered {
+			return &attempts[k]
+		}
+	}
+	return nil
+}
+
 // deliveryLead says in a sentence what became of the delivery.
-func deliveryLead(d *client.Delivery, i *client.Incident) []leadPart {
+func deliveryLead(d *client.Delivery, i *client.Incident, attempts []client.Attempt) []leadPart {
 	first, opening := "The message that ", d.EventType == client.DeliveryEventTypeIncidentTriggered
 	if opening {
 		first = "The first message of "
@@ -142,11 +153,11 @@ func deliveryLead(d *client.Delivery, i *client.Incident) []leadPart {
 	if !opening {
 		rest = " has ended, to " + withArticle(d.ChannelType) + "."
 	}
-	return append(lead, leadPart{Text: rest + " " + deliveryEnd(d, i)})
+	return append(lead, leadPart{Text: rest + " " + deliveryEnd(d, i, attempts)})
 }
 
 // deliveryEnd is the sentence of each end state.
-func deliveryEnd(d *client.Delivery, i *client.Incident) string {
+func deliveryEnd(d *client.Delivery, i *client.Incident, attempts []client.Attempt) string {
 	switch d.Status {
 	case client.DeliveryStatusDelivered:
 		text := "It arrived."
@@ -158,7 +169,11 @@ func deliveryEnd(d *client.Delivery, i *client.Incident) string {
 			if i != nil && i.CreatedAt.Before(since) && what == "incident opened" {
 				since = i.CreatedAt
 			}
-			text = "It arrived " + offset(d.FinishedAt.Sub(since)) + " after the " + what + "."
+			arrived := *d.FinishedAt
+			if first := firstDelivered(attempts); first != nil && first.FinishedAt != nil {
+				arrived = *first.FinishedAt
+			}
+			text = "It arrived " + offset(arrived.Sub(since)) + " after the " + what + "."
 		}
 		if d.Merged {
 			text += " It reported both the opening and the recovery."

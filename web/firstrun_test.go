@@ -48,7 +48,7 @@ func TestFirstRun(t *testing.T) {
 		if to := b.post(t, http.StatusSeeOther, "/app/first-run", form).location; to != "/app" {
 			t.Errorf("leads to %s", to)
 		}
-		b.get(t, http.StatusOK, "/app/help").shows(t, "Operator")
+		b.get(t, http.StatusOK, "/app/account").shows(t, "Operator", "Invite your own address")
 		other := s.browser(t)
 		for _, used := range []answer{
 			other.get(t, http.StatusGone, "/app/first-run?token="+token), other.post(t, http.StatusGone, "/app/first-run", form),
@@ -85,8 +85,8 @@ func TestFirstRun(t *testing.T) {
 		b := s.browser(t)
 		b.post(t, http.StatusSeeOther, "/app/first-run", url.Values{"token": {s.link(t, operator)}})
 		var found int
-		err := s.store.DB().NewRaw("SELECT count(*) FROM audit_log WHERE action = 'account.login_link' AND user_email = ? AND address = '127.0.0.1'",
-			operator).Scan(t.Context(), &found)
+		err := s.store.DB().NewRaw(`SELECT count(*) FROM audit_log
+			WHERE action = 'account.login_link' AND user_email = ? AND address = '127.0.0.1'`, operator).Scan(t.Context(), &found)
 		if err != nil || found == 0 {
 			t.Errorf("%d entries, %v", found, err)
 		}

@@ -48,7 +48,8 @@ func TestCheckForm(t *testing.T) {
 		p.enter(t, "config.url", "https://orders.harbor.example/")
 		p.values.Set("do", "type")
 		changed := p.open(t, http.MethodPost, p.action+"?type=throughput", p.values)
-		if v := changed.values; v.Get("type") != "throughput" || v.Get("name") != "Orders" || v.Get("config.url") != "https://orders.harbor.example/" ||
+		if v := changed.values; v.Get("type") != "throughput" || v.Get("name") != "Orders" ||
+			v.Get("config.url") != "https://orders.harbor.example/" ||
 			v.Get("key") != p.values.Get("key") {
 			t.Errorf("the form has %v", v)
 		}
@@ -65,7 +66,11 @@ func TestCheckForm(t *testing.T) {
 		}
 		p.enter(t, "config.steps[2].name", "third")
 		p.enter(t, "config.steps[2].type", "tcp")
-		if p = p.press(t, "show:config.steps[2].config"); p.field("config.steps[2].config.port") == nil || p.field("config.steps[2].config.url") != nil {
+		if p = p.press(
+			t,
+			"show:config.steps[2].config",
+		); p.field("config.steps[2].config.port") == nil ||
+			p.field("config.steps[2].config.url") != nil {
 			t.Error("the third step has not the fields of tcp")
 		}
 		p = p.press(t, "remove:config.steps[0]")
@@ -184,7 +189,11 @@ func TestCheckForm(t *testing.T) {
 		p.enter(t, "config.steps[0].config.headers[0].name", "Authorization")
 		p.enter(t, "config.steps[0].config.headers[0].value", "Bearer s3cret")
 		p.enter(t, "config.steps[0].config.basic_auth.password", "s3cret")
-		if p = p.press(t, "test"); strings.Contains(p.raw, "s3cret") || !strings.Contains(textOf(p.byID("check-aside")), `"Authorization": "***"`) {
+		if p = p.press(
+			t,
+			"test",
+		); strings.Contains(p.raw, "s3cret") ||
+			!strings.Contains(textOf(p.byID("check-aside")), `"Authorization": "***"`) {
 			t.Errorf("beside the form: %s", textOf(p.byID("check-aside")))
 		}
 	})
@@ -224,7 +233,8 @@ func TestFirstRule(t *testing.T) {
 		}
 		var rules []rule
 		o.call(t, http.MethodGet, "/v1"+strings.TrimPrefix(p.location, "/app")+"/alerts", nil, &rules)
-		if len(rules) != 1 || rules[0].Condition.Failures != 3 || rules[0].Policy != "majority" || rules[0].On != "both" || rules[0].Channels[0] != channel.ID {
+		if len(rules) != 1 || rules[0].Condition.Failures != 3 || rules[0].Policy != "majority" || rules[0].On != "both" ||
+			rules[0].Channels[0] != channel.ID {
 			t.Errorf("rules %+v", rules)
 		}
 	})

@@ -270,7 +270,12 @@ func (e example) edit(t *testing.T, o *office, location string) {
 	}
 	p := o.view(t, location+"/edit")
 	for name, value := range e.fields {
-		if want := strings.ReplaceAll(value, "\r\n", "\n"); name != "interval_seconds" && !strings.Contains(value, "s3cret") && name != e.secret &&
+		if want := strings.ReplaceAll(
+			value,
+			"\r\n",
+			"\n",
+		); name != "interval_seconds" && !strings.Contains(value, "s3cret") &&
+			name != e.secret &&
 			strings.ReplaceAll(p.values.Get(name), "\r\n", "\n") != want {
 			t.Errorf("%s shows %q, want %q", name, p.values.Get(name), want)
 		}

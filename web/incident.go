@@ -177,7 +177,8 @@ func (d *incidentData) readFailures(r *request) error {
 			continue
 		}
 		until, limit := t.Time.Add(time.Millisecond), min(*t.FailureCount, mostFailures)
-		list, err := r.api.ListResultsWithResponse(r.Context(), d.incident.CheckId, &client.ListResultsParams{Region: t.Region, To: &until, Limit: &limit})
+		list, err := r.api.ListResultsWithResponse(r.Context(), d.incident.CheckId,
+			&client.ListResultsParams{Region: t.Region, To: &until, Limit: &limit})
 		if err != nil {
 			return unlessMissing(err)
 		}

@@ -47,7 +47,9 @@ func (r *request) readUpdates(id uuid.UUID) (*publicUpdates, error) {
 	}
 	part := &publicUpdates{ID: id.String(), Form: updateForm(r)}
 	for _, u := range list.JSON200.Data {
-		part.Updates = append(part.Updates, publicUpdate{State: titled(string(u.State)), Text: u.Text, Author: u.Author, Time: r.stamp(u.CreatedAt)})
+		part.Updates = append(part.Updates, publicUpdate{
+			State: titled(string(u.State)), Text: u.Text, Author: u.Author, Time: r.stamp(u.CreatedAt),
+		})
 	}
 	return part, nil
 }

@@ -83,7 +83,7 @@ func (s *Server) incidentList(r *request) error {
 			return err
 		}
 	}
-	return r.render(http.StatusOK, "incidents", page{Title: "Incidents", Nav: navIncidents, Body: body, Live: "page=incidents"})
+	return r.render(http.StatusOK, "incidents", page{Title: "Incidents", Nav: navIncidents, Body: body})
 }
 
 // incidentCounts counts the incidents in each state under the other filters.

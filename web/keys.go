@@ -108,8 +108,10 @@ func (r *request) dayOf(t time.Time) stamp {
 func keyForm(r *request) *keyFormBody {
 	f := newForm(r)
 	f.Heading = "Not created yet."
-	f.add(field{Name: "name", Label: "Name", Required: true, Focus: true, Placeholder: "deployment", Help: "What it is for, to recognize it later."})
-	f.add(field{Name: "expires_at", Label: "Expires on", Type: "date", Help: "The key stops to work at the start of this day, UTC. Empty: never."})
+	f.add(field{Name: "name", Label: "Name", Required: true, Focus: true, Placeholder: "deployment",
+		Help: "What it is for, to recognize it later."})
+	f.add(field{Name: "expires_at", Label: "Expires on", Type: "date",
+		Help: "The key stops to work at the start of this day, UTC. Empty: never."})
 	f.add(field{Name: "scopes", Label: "What the key may do"})
 	body := &keyFormBody{Form: f, Scopes: scopeWords()}
 	for i := range body.Scopes {
@@ -177,8 +179,9 @@ func (s *Server) confirmRevoke(r *request) error {
 		return err
 	}
 	ask := confirm{
-		Title: "Revoke the key “" + key.Name + "”?", Button: "Revoke", Back: "/app/api-keys", Action: "/app/api-keys/" + key.Id.String() + "/revoke",
-		Text: "Requests with " + key.KeyPrefix + "… are refused within seconds, and streams that are open with it end. It cannot be undone.",
+		Title: "Revoke the key “" + key.Name + "”?", Button: "Revoke", Back: "/app/api-keys",
+		Action: "/app/api-keys/" + key.Id.String() + "/revoke",
+		Text:   "Requests with " + key.KeyPrefix + "… are refused within seconds, and streams that are open with it end. It cannot be undone.",
 	}
 	return r.render(http.StatusOK, "confirm", page{Title: "Revoke " + key.Name, Nav: navKeys, Body: ask})
 }

@@ -42,13 +42,16 @@ type channelChoice struct {
 // conditionsFor lists the ways to fire that a type of checks has.
 func conditionsFor(checkType string) []ruleCondition {
 	all := []ruleCondition{
-		{Key: "failure_threshold", Before: "after", After: "failures in a row", Value: "2", Number: true, Min: 1, Max: 1000, Label: "Failures in a row"},
-		{Key: "response_time_ms", Before: "when a response takes longer than", After: "ms", Value: "500", Number: true, Max: 86_400_000, Label: "Milliseconds"},
+		{Key: "failure_threshold", Before: "after", After: "failures in a row", Value: "2", Number: true, Min: 1, Max: 1000,
+			Label: "Failures in a row"},
+		{Key: "response_time_ms", Before: "when a response takes longer than", After: "ms", Value: "500", Number: true, Max: 86_400_000,
+			Label: "Milliseconds"},
 	}
 	switch checkType {
 	case "http", "https", "http3", "multistep":
 		all = append(all, ruleCondition{
-			Key: "status_code", Before: "when the status code is", After: "or higher", Value: "500", Number: true, Min: 100, Max: 999, Label: "Status code",
+			Key: "status_code", Before: "when the status code is", After: "or higher", Value: "500", Number: true, Min: 100, Max: 999,
+			Label: "Status code",
 		})
 	case "dns":
 		all = append(all, ruleCondition{Key: "dns_changed", Before: "when the DNS records change"})
@@ -56,11 +59,13 @@ func conditionsFor(checkType string) []ruleCondition {
 	switch checkType {
 	case "https", "ssl", "http3", "http":
 		all = append(all, ruleCondition{
-			Key: "ssl_days_remaining", Before: "when the certificate expires within", After: "days", Value: "14", Number: true, Max: 36_500, Label: "Days",
+			Key: "ssl_days_remaining", Before: "when the certificate expires within", After: "days", Value: "14", Number: true, Max: 36_500,
+			Label: "Days",
 		})
 	}
 	return append(all, ruleCondition{
-		Key: "health_status", Before: "when a result", Options: []option{{Value: "down", Text: "fails"}, {Value: "up", Text: "passes"}}, Value: "down",
+		Key: "health_status", Before: "when a result", Options: []option{{Value: "down", Text: "fails"},
+			{Value: "up", Text: "passes"}}, Value: "down",
 	})
 }
 

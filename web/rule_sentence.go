@@ -151,7 +151,8 @@ func (r *request) channelNames() (map[string]string, error) {
 	limit := int64(100)
 	var cursor *string
 	for {
-		list, err := r.api.ListNotificationChannelsWithResponse(r.Context(), &client.ListNotificationChannelsParams{Limit: &limit, Cursor: cursor})
+		list, err := r.api.ListNotificationChannelsWithResponse(r.Context(),
+			&client.ListNotificationChannelsParams{Limit: &limit, Cursor: cursor})
 		if err != nil {
 			return nil, err
 		}

@@ -36,7 +36,7 @@ type statusPageBody struct {
 	Title          string
 	Action, Button string
 	Delete         string // empty for a new page
-	URL, Address   string // where the public sees it; empty while nobody can
+	URL, Address   string // where the public sees it; empty while the page is closed
 	Revision       int64
 	Badge          *badge
 	Groups         []string // that exist, to choose from
@@ -55,12 +55,17 @@ func statusPageForm(r *request, p *client.StatusPage) *pageForm {
 	} else {
 		f.Heading = "Not created yet."
 	}
-	f.add(field{Name: "title", Label: "Title", Value: stored.Title, Required: true, Help: "The name on the page, such as that of your organization.", Focus: p == nil})
+	f.add(field{
+		Name: "title", Label: "Title", Value: stored.Title, Required: true, Focus: p == nil,
+		Help: "The name on the page, such as that of your organization.",
+	})
 	f.add(field{
 		Name: "slug", Label: "Address", Value: stored.Slug, Required: true, Mono: true, Placeholder: "acme",
 		Help: "The last part of " + r.s.deps.Config.PublicURL + "/status/…: lower-case letters, digits and hyphens.",
 	})
-	f.add(field{Name: "enabled", Label: "Public", Type: "checkbox", Checked: stored.Enabled, Help: "Otherwise the page and its badges answer 404."})
+	f.add(field{
+		Name: "enabled", Label: "Public", Type: "checkbox", Checked: stored.Enabled, Help: "Otherwise the page and its badges answer 404.",
+	})
 	f.add(field{Name: "noindex", Label: "Ask search engines to leave it out", Type: "checkbox", Checked: stored.Noindex})
 	return f
 }

@@ -39,7 +39,8 @@ func TestStatusPageForms(t *testing.T) {
 	b.get(t, http.StatusOK, "/app/status-pages").shows(t, "No status page yet", `href="/app/status-pages/new"`)
 	first, _ := s.statusCheck(t, email, "checkout prod")
 	second, org := s.statusCheck(t, email, "mail prod")
-	b.get(t, http.StatusOK, "/app/status-pages/new").shows(t, "checkout prod", "mail prod", `name="name.`+first.String()+`"`, "New status page")
+	b.get(t, http.StatusOK, "/app/status-pages/new").shows(t, "checkout prod", "mail prod",
+		`name="name.`+first.String()+`"`, "New status page")
 	form := url.Values{
 		"title": {"Harbor"}, "slug": {"Not A Slug"}, "enabled": {"true"}, "check": {first.String(), second.String()},
 		"name." + first.String(): {"Checkout"}, "group." + first.String(): {"Shop"}, "name." + second.String(): {""},
@@ -49,10 +50,12 @@ func TestStatusPageForms(t *testing.T) {
 	form.Set("slug", "harbor-web")
 	form.Set("name."+first.String(), "Check\u202eout")
 	id := "f-name-" + first.String()
-	b.post(t, http.StatusUnprocessableEntity, "/app/status-pages", form).shows(t, `id="`+id+`-error"`, `href="#`+id+`"`, "invisible characters")
+	b.post(t, http.StatusUnprocessableEntity, "/app/status-pages", form).shows(t, `id="`+id+`-error"`,
+		`href="#`+id+`"`, "invisible characters")
 	form.Set("name."+first.String(), "Checkout")
 	made := b.follow(t, "/app/status-pages", form)
-	made.shows(t, "Harbor is created", `value="harbor-web"`, `value="Checkout"`, "Open the page", s.url+"/status/harbor-web", `name="revision" value="1"`)
+	made.shows(t, "Harbor is created", `value="harbor-web"`, `value="Checkout"`, "Open the page", s.url+"/status/harbor-web",
+		`name="revision" value="1"`)
 	path := regexp.MustCompile(`/app/status-pages/[0-9a-f-]{36}`).FindString(made.text)
 	b.get(t, http.StatusOK, "/app/status-pages").shows(t, "Harbor", "1 service", "/status/harbor-web", "may list it")
 
@@ -81,8 +84,8 @@ func TestPublishUpdate(t *testing.T) {
 	b, email := s.signUp(t)
 	check, org := s.statusCheck(t, email, "checkout prod")
 	incident := uuid.New()
-	_, err := s.store.DB().NewRaw(`INSERT INTO incidents (id, org_id, check_id, rule_id, status, severity, title, description, trigger, regions,
-			audience, started_at, created_at, swept_at)
+	_, err := s.store.DB().NewRaw(`INSERT INTO incidents (id, org_id, check_id, rule_id, status, severity, title, description, trigger,
+			regions, audience, started_at, created_at, swept_at)
 		VALUES (?, ?, ?, ?, 'active', 'critical', 'checkout prod is failing', '', '{"matched": []}', '{na-east-ewr}', '[]', now(), now(), now())`,
 		incident, org, check, uuid.New()).Exec(t.Context())
 	if err != nil {

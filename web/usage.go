@@ -35,7 +35,8 @@ func (s *Server) usage(r *request) error {
 	}
 	u := &found.JSON200.Data
 	body := &usageBody{Tier: capital(string(u.Tier)), Bars: []usageBar{
-		newUsageBar("Executions an hour", "Over the enabled checks: 3600 / interval × regions.", u.ExecutionsPerHour.Used, u.ExecutionsPerHour.Limit),
+		newUsageBar("Executions an hour", "Over the enabled checks: 3600 / interval × regions.", u.ExecutionsPerHour.Used,
+			u.ExecutionsPerHour.Limit),
 	}}
 	names := make([]string, 0, len(u.Limits))
 	for name := range u.Limits {

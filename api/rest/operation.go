@@ -43,7 +43,7 @@ type Operation struct {
 	// other operation that needs a credential needs it, or AnyScope.
 	Scope vigil.Scope
 	// Own operations concern the account of the user alone: a session may use them
-	// whatever the user's role, and only a key needs Scope.
+	// with any role of the user, and only a key needs Scope.
 	Own bool
 	// Audit is the action of a success in the audit log, <resource>.<verb>.
 	// Every operation but GET needs it, or NotAudited.

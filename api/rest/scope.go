@@ -21,7 +21,7 @@ func requireScope(scope vigil.Scope) func(huma.Context, func(huma.Context)) {
 }
 
 // requireOwn is requireScope for an operation on the account of the user alone: a session
-// may use it whatever the role of the user.
+// may use it with any role of the user.
 func requireOwn(scope vigil.Scope) func(huma.Context, func(huma.Context)) {
 	return Guard(func(ctx huma.Context) error {
 		who := CallerOf(ctx.Context())

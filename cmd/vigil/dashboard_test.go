@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"vigil"
+	"vigil/api"
+	"vigil/egress"
+	"vigil/notify"
+	"vigil/probe"
+	"vigil/storage/storagetest"
+)
+
+// noLoops has no workflows.
+type noLoops struct{}
+
+func (noLoops) Apply(context.Context, vigil.Loop) error              { return nil }
+func (noLoops) Stop(context.Context, uuid.UUID, string, int64) error { return nil }
+func (noLoops) State(context.Context, uuid.UUID, string) (vigil.LoopState, error) {
+	return vigil.LoopState{}, nil
+}
+
+func (noLoops) Test(context.Context, vigil.Check, string, bool) (vigil.Result, error) {
+	return vigil.Result{}, nil
+}
+
+// A browser that opens / is led to the dashboard; every other client gets JSON.
+func TestRootLeadsBrowsersToTheDashboard(t *testing.T) {
+	t.Parallel()
+	server, err := api.New(api.Deps{
+		Store: storagetest.New(t), Loops: noLoops{}, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		Probes:   probe.NewRegistry(egress.New(egress.Policy{AllowPrivate: true})),
+		Channels: notify.NewRegistry(egress.New(egress.Policy{AllowPrivate: true})),
+		Config:   api.Config{SigningKey: make([]byte, 32), Version: "test"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	handler := mounted(server, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "page "+r.URL.Path) }))
+	for _, tt := range []struct {
+		method, path, accept string
+		status               int
+		begins               string // of the answer
+	}{
+		{http.MethodGet, "/", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", http.StatusFound, ""},
+		{http.MethodGet, "/", "text/html", http.StatusFound, ""},
+		{http.MethodGet, "/", "", http.StatusOK, "{"},
+		{http.MethodGet, "/", "*/*", http.StatusOK, "{"},
+		{http.MethodGet, "/", "application/json", http.StatusOK, "{"},
+		{http.MethodGet, "/", "application/json, text/html;q=0", http.StatusOK, "{"},
+		{http.MethodPost, "/", "text/html", http.StatusMethodNotAllowed, "{"},
+		{http.MethodGet, "/health", "text/html", http.StatusOK, "{"},
+		{http.MethodGet, "/app", "*/*", http.StatusOK, "page /app"},
+		{http.MethodGet, "/app/checks/new", "*/*", http.StatusOK, "page /app/checks/new"},
+		{http.MethodGet, "/application", "text/html", http.StatusNotFound, "{"},
+	} {
+		req := httptest.NewRequestWithContext(t.Context(), tt.method, tt.path, http.NoBody)
+		if tt.accept != "" {
+			req.Header.Set("Accept", tt.accept)
+		}
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, req)
+		if answer.Code != tt.status || !strings.HasPrefix(answer.Body.String(), tt.begins) {
+			t.Errorf("%s %s, Accept %q: %d %q", tt.method, tt.path, tt.accept, answer.Code, answer.Body)
+		}
+		if to := answer.Header().Get("Location"); (to == "/app") != (tt.status == http.StatusFound) {
+			t.Errorf("%s %s, Accept %q leads to %q", tt.method, tt.path, tt.accept, to)
+		}
+	}
+}

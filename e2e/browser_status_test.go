@@ -1,0 +1,112 @@
+package e2e_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestBrowserStatusPage makes a status page in the dashboard, and follows as the public
+// what it shows while a check fails. The steps are one story, in order.
+func TestBrowserStatusPage(t *testing.T) {
+	t.Parallel()
+	c, shop := startChromium(t), newService(t)
+	p := up(t, dataDir(t), "VIGIL_REGIONS=eu-central-fra,na-east-ewr", "VIGIL_SIGNUP_TIER=enterprise")
+	const email, password = "mara@harbor.example", "a long password 2"
+	var account struct {
+		Token string `json:"token"`
+	}
+	api := client{t: t, url: p.ready.APIURL}
+	api.into(&account, http.MethodPost, "/v1/auth/signup",
+		map[string]any{"email": email, "password": password, "name": "Mara", "organization_name": "Harbor"})
+	api.key = account.Token
+	var checkout, mail check
+	api.into(&checkout, http.MethodPost, "/v1/checks", httpCheck("checkout prod", shop.URL+"/checkout", 1, "eu-central-fra", "na-east-ewr"))
+	api.into(&mail, http.MethodPost, "/v1/checks", httpCheck("mail prod", shop.URL+"/mail", 1, "eu-central-fra"))
+	var channel struct{ ID string }
+	api.into(&channel, http.MethodPost, "/v1/notification-channels",
+		map[string]any{"name": "ops", "type": "webhook", "config": map[string]any{"url": shop.URL + "/hook"}})
+	api.into(nil, http.MethodPost, "/v1/checks/"+checkout.ID+"/alerts", map[string]any{
+		"name": "down", "condition": map[string]any{"failure_threshold": 2}, "notification_channel_ids": []string{channel.ID},
+	})
+	eventually(t, "both checks are probed", func() bool { return shop.hits("/checkout") > 2 && shop.hits("/mail") > 0 })
+
+	b := c.open(t, p.ready.APIURL)
+	b.visit("/app/sign-in?next=/app/status-pages")
+	b.fill("Email", email)
+	b.fill("Password", password)
+	b.press("Sign in")
+	b.shows("No status page yet")
+	b.judge("no status page")
+	b.press("New status page")
+	b.shows("Checks on the page")
+	b.judge("a new status page")
+	b.fill("Title", "Harbor")
+	b.fill("Address", "Not a slug")
+	b.fill("Public name of checkout prod", "Checkout")
+	b.fill("Group of checkout prod", "Shop")
+	b.fill("Public name of mail prod", "Mail")
+	b.press("Create status page")
+	b.shows("Not created yet.")
+	b.judge("a new status page with a mistake")
+	b.fill("Address", "harbor")
+	b.press("Create status page")
+	b.shows("Harbor is created")
+	b.judge("a status page")
+	b.picture("status-page-form", "light", 1440)
+	b.visit("/app/status-pages")
+	b.shows("2 services")
+	b.judge("status pages")
+
+	public := c.open(t, p.ready.APIURL)
+	public.visit("/status/harbor")
+	public.shows("Everything works")
+	public.judge("a public page on which everything works")
+	shop.fail("/checkout")
+	var incidents []struct{ ID string }
+	eventually(t, "an incident opens", func() bool {
+		api.into(&incidents, http.MethodGet, "/v1/incidents?status=active", nil)
+		return len(incidents) == 1
+	})
+	b.visit("/app/incidents/" + incidents[0].ID)
+	b.shows("Nothing is published about this incident.")
+	b.press("Publish an update")
+	b.choose("State", "Identified")
+	b.fill("Text", "A database is down. We switch to its copy.")
+	b.judge("an incident with the form of an update")
+	b.press("Publish")
+	b.shows("The update is published")
+	b.shows("A database is down.")
+
+	eventually(t, "the public sees it", func() bool {
+		public.visit("/status/harbor")
+		text := eval[string](public, "document.body.innerText")
+		return strings.Contains(text, "Checkout is failing") && strings.Contains(text, "A database is down.")
+	})
+	public.judge("a public page with an incident")
+	text := eval[string](public, "document.documentElement.outerHTML")
+	for _, private := range []string{"checkout prod", shop.URL, "eu-central-fra", email, "500"} {
+		if strings.Contains(text, private) {
+			t.Errorf("the public page shows %q", private)
+		}
+	}
+	for _, theme := range []string{"light", "dark"} {
+		public.picture("status-"+theme, theme, 1080)
+	}
+	public.picture("status-phone", "light", 390)
+	public.scripts(false)
+	public.visit("/status/harbor")
+	public.scripts(true)
+	for path, kind := range map[string]string{
+		"/status/harbor.json": "application/json", "/status/harbor.atom": "application/atom+xml; charset=utf-8", "/badge/" + checkout.ID + ".svg": "image/svg+xml",
+	} {
+		res, err := http.Get(p.ready.APIURL + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+		if res.StatusCode != http.StatusOK || res.Header.Get("Content-Type") != kind {
+			t.Errorf("%s: %d %v", path, res.StatusCode, res.Header)
+		}
+	}
+}
