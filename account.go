@@ -194,6 +194,7 @@ const (
 	LimitChannels      Limited = "channels"
 	LimitRulesPerCheck Limited = "rules_per_check"
 	LimitAPIKeys       Limited = "api_keys"
+	LimitStatusPages   Limited = "status_pages"
 	LimitMembers       Limited = "members" // open invitations included
 )
 
@@ -205,6 +206,7 @@ func CountLimits() map[Limited][3]int64 {
 		LimitChannels:      {20, 200, 2_000},
 		LimitRulesPerCheck: {10, 50, 200},
 		LimitAPIKeys:       {20, 200, 2_000},
+		LimitStatusPages:   {1, 20, 200},
 		LimitMembers:       {3, 50, 1_000},
 	}
 }

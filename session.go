@@ -34,3 +34,6 @@ type Session struct {
 	Address   string
 	UserAgent string
 }
+
+// LoginLinkLifetime is the validity of a link that signs in without a password.
+const LoginLinkLifetime = 10 * time.Minute

@@ -80,6 +80,7 @@ type meView struct {
 	User         userView         `json:"user"`
 	Organization organizationView `json:"organization"`
 	Scopes       []vigil.Scope    `json:"scopes" enum:"read,respond,write,admin" doc:"What the credential may do: the scopes of the user's role, for an API key those of them that the key has."`
+	HasPassword  bool             `json:"has_password" doc:"Whether the user has a password, and so can log in with it."`
 	APIKey       *KeyView         `json:"api_key,omitempty" doc:"The API key of the request; absent for a session token."`
 }
 
@@ -257,7 +258,7 @@ func (a *accounts) me(ctx context.Context, _ *struct{}) (*rest.Answer[meView], e
 		return nil, err
 	}
 	now := rest.Caller{User: user, Org: org, Key: who.Key}
-	view := meView{User: showUser(user), Organization: showOrganization(org), Scopes: now.Scopes()}
+	view := meView{User: showUser(user), Organization: showOrganization(org), Scopes: now.Scopes(), HasPassword: user.PasswordHash != ""}
 	if who.Key.ID != uuid.Nil {
 		view.APIKey = new(showKey(who.Key))
 	}

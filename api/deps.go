@@ -38,6 +38,9 @@ type Deps struct {
 	// Codec serves Temporal's remote codec protocol below /codec, to operators; nil
 	// serves none.
 	Codec http.Handler
+	// StatusPages shows status pages at /status/ and badges at /badge/ to the public; nil
+	// shows none.
+	StatusPages http.Handler
 	// Answered is called after every request; nil is not called. The route is a
 	// pattern such as /v1/checks/{id}, or "none".
 	Answered func(ctx context.Context, method, route string, status int, took time.Duration)
@@ -112,6 +115,7 @@ type Store interface {
 	auditStore
 	memberStore
 	sessionStore
+	loginLinkStore
 	keyStore
 	regionStore
 	checkStore
@@ -125,6 +129,8 @@ type Store interface {
 	channelStore
 	incidentStore
 	timelineStore
+	incidentUpdateStore
+	statusPageStore
 	deliveryStore
 	rest.LeaseStore
 	rest.RepeatStore

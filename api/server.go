@@ -26,6 +26,8 @@ type Server struct {
 	codec      *codecEndpoint // nil: none
 	types      types
 	auth       *authenticator
+	loginLinks loginLinkStore
+	addresses  *rest.RateWindow
 	outside    func(http.Handler) http.Handler // see Guard
 }
 
@@ -108,6 +110,8 @@ func assemble(deps Deps) *Server {
 		templateVariables{},
 		&incidents{store: store, workflows: deps.Incidents, links: links},
 		&timelines{store: store, links: links},
+		&incidentUpdates{store: store},
+		&statusPages{store: store, publicURL: config.PublicURL},
 		&deliveries{store: store, workflows: deps.Incidents, links: links, schedule: deps.Config.DeliverySchedule},
 		&alertStream{hub: s.hub, auth: auth},
 	} {
@@ -117,7 +121,8 @@ func assemble(deps Deps) *Server {
 		store: store, verifications: verifications, recipients: store, auth: auth, passwords: passwords, addresses: addresses,
 	}
 	s.codec = newCodecEndpoint(deps, auth, addresses)
-	s.auth = auth
+	servePublic(mux, deps)
+	s.auth, s.loginLinks, s.addresses = auth, store, addresses
 	s.outside = func(next http.Handler) http.Handler {
 		guarded := rest.GuardPrivate(next, deps.PrivateTargets, config.TrustedProxies, ownOriginRule()...)
 		return rest.Observe(guarded, deps.Log, config.TrustedProxies, cmp.Or(config.WriteDeadline, writeDeadline))

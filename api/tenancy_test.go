@@ -59,6 +59,7 @@ func belongings(t *testing.T, b *testServer, a account) map[string]string {
 		"/v1/api-keys":              text(key, "id"),
 		"/v1/notification-channels": e.channel.String(),
 		"/v1/alert-rules":           e.rule.String(),
+		"/v1/status-pages":          text(a.want(t, http.StatusCreated, http.MethodPost, "/v1/status-pages", pageOf("tenant")).data(t), "id"),
 		"/v1/members":               a.user.String(),
 		"/v1/invitations":           text(invitation, "id"),
 		"/v1/auth/sessions":         sessionOf(t, b, a),
@@ -72,7 +73,7 @@ func belongings(t *testing.T, b *testServer, a account) map[string]string {
 func snapshot(t *testing.T, a account) string {
 	t.Helper()
 	var all strings.Builder
-	paths := []string{"/v1/checks", "/v1/api-keys", "/v1/auth/me", "/v1/notification-channels", "/v1/incidents", "/v1/deliveries", "/v1/members",
+	paths := []string{"/v1/checks", "/v1/api-keys", "/v1/auth/me", "/v1/notification-channels", "/v1/incidents", "/v1/deliveries", "/v1/members", "/v1/status-pages",
 		"/v1/invitations", "/v1/auth/sessions"}
 	for _, check := range a.want(t, http.StatusOK, http.MethodGet, "/v1/checks", nil).rows(t) {
 		paths = append(paths, "/v1/checks/"+text(check, "id")+"/alerts")
@@ -107,6 +108,10 @@ func TestTenancy(t *testing.T) {
 			switch {
 			case strings.HasSuffix(path, "/resolve"):
 				body = map[string]any{"note": "stolen"}
+			case strings.HasSuffix(path, "/updates"):
+				body = map[string]any{"text": "stolen", "state": "resolved"}
+			case strings.HasPrefix(path, "/v1/status-pages"):
+				body = map[string]any{"title": "stolen"}
 			case method == http.MethodPost && strings.HasSuffix(path, "/alerts"):
 				body = map[string]any{
 					"name":                     "stolen",

@@ -138,6 +138,9 @@ func (s *Store) DeleteCheck(ctx context.Context, orgID, id uuid.UUID, match vigi
 		if err := matchStored(ctx, tx, "check", "SELECT version FROM checks WHERE id = ?", id, match); err != nil {
 			return err
 		}
+		if err := s.leavePages(ctx, tx, id); err != nil {
+			return err
+		}
 		regions, err = deleteLocked(ctx, tx, id)
 		return err
 	})
@@ -217,6 +220,9 @@ func (s *Store) expire(ctx context.Context, orgID, id uuid.UUID, now time.Time) 
 			return err
 		}
 		if n, err := permanent.RowsAffected(); err != nil || n > 0 {
+			return err
+		}
+		if err := s.leavePages(ctx, tx, id); err != nil {
 			return err
 		}
 		_, err = deleteLocked(ctx, tx, id)

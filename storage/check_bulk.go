@@ -43,6 +43,13 @@ func (s *Store) UpdateChecks(
 // like UpdateChecks otherwise.
 func (s *Store) DeleteChecks(ctx context.Context, orgID uuid.UUID, f vigil.CheckFilter, dryRun bool) (edits []vigil.CheckEdit, err error) {
 	err = s.bulk(ctx, orgID, f, dryRun, "check.delete", func(ctx context.Context, tx bun.Tx, checks []vigil.Check) ([]vigil.CheckEdit, error) {
+		ids := make([]uuid.UUID, len(checks))
+		for i := range checks {
+			ids[i] = checks[i].ID
+		}
+		if err := s.leavePages(ctx, tx, ids...); err != nil {
+			return nil, err
+		}
 		edits = make([]vigil.CheckEdit, len(checks))
 		for i, check := range checks {
 			edits[i] = vigil.CheckEdit{Before: check, Changed: true}

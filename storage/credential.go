@@ -43,6 +43,7 @@ func (s *Store) endCredentials(ctx context.Context, tx bun.Tx, user *vigil.User,
 	for _, step := range []string{
 		"DELETE FROM api_keys WHERE user_id = ?",
 		"DELETE FROM account_tokens WHERE user_id = ?",
+		"DELETE FROM login_links WHERE user_id = ?",
 		"DELETE FROM invitations WHERE invited_by = ?", // they may have gone to who had the access
 	} {
 		if _, err := tx.NewRaw(step, user.ID).Exec(ctx); err != nil {

@@ -106,6 +106,7 @@ type smallRows[R any] struct {
 	// selected adds the conditions of the list to a query.
 	selected func(*bun.SelectQuery) *bun.SelectQuery
 	without  []string // columns that the list does not show
+	columns  []string // SQL expressions that the list shows instead of all columns
 	position func(*R) vigil.PagePosition
 }
 
@@ -120,6 +121,9 @@ func (l smallRows[R]) page(ctx context.Context, s *Store, page vigil.Page) ([]R,
 	query := s.db.NewSelect().Model(&rows)
 	if len(l.without) > 0 {
 		query = query.ExcludeColumn(l.without...)
+	}
+	for _, column := range l.columns {
+		query = query.ColumnExpr(column)
 	}
 	if query, err = l.order.window(l.selected(query), l.alias, page); err != nil {
 		return nil, vigil.Extent{}, err

@@ -32,6 +32,9 @@ func limitedResources() map[vigil.Limited]counted {
 			largest: "SELECT coalesce(max(n), 0) FROM (SELECT count(*) AS n FROM alert_rules WHERE org_id = ? GROUP BY check_id) AS c",
 			where:   "The check", noun: "alert rules",
 		},
+		vigil.LimitStatusPages: {
+			query: "SELECT count(*) FROM status_pages WHERE org_id = ?", where: "The organization", noun: "status pages",
+		},
 		vigil.LimitMembers: {
 			query: "SELECT count(*) FROM (SELECT org_id FROM users UNION ALL SELECT org_id FROM invitations) AS m WHERE m.org_id = ?",
 			where: "The organization", noun: "members and invitations",

@@ -93,6 +93,9 @@ func auditRowOf(r *request, e *client.Audit) auditRow {
 	}
 	if e.UserId != nil {
 		row.Who, row.WhoHref = r.userName(*e.UserId), r.filterURL("user_id", e.UserId.String())
+		if e.UserName != nil && *e.UserId != r.who.UserID {
+			row.Who = *e.UserName
+		}
 	}
 	if e.ResourceId != nil {
 		row.Resource, row.ResourceHref = short(e.ResourceId.String()), auditHref(r, e.Action, *e.ResourceId)

@@ -61,12 +61,20 @@ func open(t *testing.T, public string) *site {
 	}
 	t.Cleanup(s.api.Close)
 	pages, err := web.New(web.Deps{
-		API: s.api, Sessions: s.store.Sessions(), Now: time.Now, Log: slog.New(slog.DiscardHandler), Config: web.Config{PublicURL: public},
+		API: s.api, Sessions: s.store.Sessions(), Changes: s.store, Now: time.Now, Log: slog.New(slog.DiscardHandler), Config: web.Config{PublicURL: public},
 		ActAs: func(ctx context.Context, who web.Identity) context.Context {
 			return rest.ActAs(ctx, who.UserID, who.Version)
 		},
 		Identify: func(ctx context.Context, token string) (web.Identity, error) {
 			user, version, err := s.api.Identify(ctx, token)
+			return web.Identity{UserID: user, Version: version}, err
+		},
+		LinkUser: func(ctx context.Context, token string) (string, error) {
+			user, err := s.api.LoginLinkUser(ctx, token)
+			return user.Name, err
+		},
+		UseLink: func(ctx context.Context, token string) (web.Identity, error) {
+			user, version, err := s.api.UseLoginLink(ctx, token)
 			return web.Identity{UserID: user, Version: version}, err
 		},
 		ClientAddress: func(ctx context.Context) string { return rest.RequestOf(ctx).Address.String() },

@@ -31,6 +31,10 @@ type Deps struct {
 	ActAs func(ctx context.Context, who Identity) context.Context
 	// Identify returns whose login token it is.
 	Identify func(ctx context.Context, token string) (Identity, error)
+	// LinkUser returns the name of whom a login link signs in, and UseLink uses it. Their
+	// errors say what is wrong with the link.
+	LinkUser func(ctx context.Context, token string) (name string, err error)
+	UseLink  func(ctx context.Context, token string) (Identity, error)
 	// Sessions keeps the sessions of browsers; their data are vigil.SessionData.
 	Sessions scs.CtxStore
 	// ClientAddress returns the IP address that the request of a context came from.
@@ -55,6 +59,9 @@ type Config struct {
 }
 
 func (d *Deps) validate() error {
+	if d.LinkUser == nil || d.UseLink == nil {
+		return errors.New("web: LinkUser and UseLink are required")
+	}
 	if d.API == nil || d.ActAs == nil || d.Identify == nil || d.Sessions == nil || d.ClientAddress == nil || d.Log == nil || d.Now == nil {
 		return errors.New("web: API, ActAs, Identify, Sessions, ClientAddress, Log and Now are required")
 	}
@@ -121,6 +128,7 @@ func (s *Server) routesOf() []func(*routes) {
 		s.preferenceRoutes,
 		s.signInRoutes,
 		s.signUpRoutes,
+		s.firstRunRoutes,
 		s.recoverRoutes,
 		s.moreRoutes,
 		s.overviewRoutes,

@@ -43,6 +43,18 @@ func clientAddress(r *http.Request, trusted []netip.Prefix) netip.Addr {
 	return address
 }
 
+// unknownProxy reports whether a request came through a proxy that is not trusted, so that
+// its address is not that of the client.
+func unknownProxy(r *http.Request, trusted []netip.Prefix) bool {
+	for name := range r.Header {
+		if strings.HasPrefix(name, "X-Forwarded-") || name == "Forwarded" || name == "Via" {
+			peer, err := netip.ParseAddrPort(r.RemoteAddr)
+			return err != nil || !isTrusted(peer.Addr().Unmap().WithZone(""), trusted)
+		}
+	}
+	return false
+}
+
 func isTrusted(address netip.Addr, trusted []netip.Prefix) bool {
 	return slices.ContainsFunc(trusted, func(p netip.Prefix) bool { return p.Contains(address) })
 }

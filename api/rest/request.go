@@ -20,6 +20,8 @@ type Request struct {
 	// ID is the X-Request-Id of the answer.
 	ID      string
 	Address netip.Addr // of the client
+	// Local: the client is on this machine, and no unknown proxy is in between.
+	Local bool
 	// Caller is set by the authentication of an operation that needs a
 	// credential, and Rate by its rate limit.
 	Caller *Caller
@@ -148,6 +150,7 @@ func Observe(next http.Handler, log *slog.Logger, trusted []netip.Prefix, writeD
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		req := &Request{ID: requestID(r.Header.Get("X-Request-Id")), method: r.Method, path: r.URL.Path, query: r.URL.RawQuery, base: log}
 		req.Address, req.agent = clientAddress(r, trusted), userAgent(r)
+		req.Local = req.Address.IsLoopback() && !unknownProxy(r, trusted)
 		req.within(r.Context())
 		ctx := context.WithValue(r.Context(), requestKey{}, req)
 		header := w.Header()

@@ -35,6 +35,6 @@ func ActingUser(ctx context.Context) (userID uuid.UUID, version int64, ok bool) 
 // id and the client of that one.
 func (r *Request) within(ctx context.Context) {
 	if outer, ok := ctx.Value(requestKey{}).(*Request); ok {
-		r.ID, r.Address, r.agent = outer.ID, outer.Address, outer.agent
+		r.ID, r.Address, r.Local, r.agent = outer.ID, outer.Address, outer.Local, outer.agent
 	}
 }

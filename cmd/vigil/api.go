@@ -14,6 +14,7 @@ import (
 	"vigil/api"
 	"vigil/api/rest"
 	"vigil/codec"
+	"vigil/statuspage"
 )
 
 func newAPICommand() *cobra.Command {
@@ -46,6 +47,10 @@ func (p *platform) serveAPI(ctx context.Context, listener net.Listener) error {
 		}
 	}
 	s := &p.settings
+	public, err := statuspage.New(statuspage.Options{Store: p.store, PublicURL: string(s.PublicURL), Now: time.Now, Log: p.log})
+	if err != nil {
+		return err
+	}
 	server, err := api.New(api.Deps{
 		Store: p.store, Loops: p.loops, Incidents: p.incidents, Probes: p.probes, Channels: p.channels, Mailer: p.mailer,
 		Log: p.log, Now: time.Now, Answered: p.metrics.Answered(), PrivateTargets: p.private,
@@ -53,7 +58,8 @@ func (p *platform) serveAPI(ctx context.Context, listener net.Listener) error {
 			_, err := p.temporal.client.CheckHealth(ctx, &client.CheckHealthRequest{})
 			return err
 		},
-		Codec: codec.New(p.secrets.payloads, s.PayloadCodec == codecEncrypt).Handler(),
+		StatusPages: public,
+		Codec:       codec.New(p.secrets.payloads, s.PayloadCodec == codecEncrypt).Handler(),
 		Config: api.Config{
 			TemporalUIOrigin: cmp.Or(string(s.TemporalUIOrigin), p.temporal.uiURL), OperatorEmail: bootstrapEmail,
 			Version: version, PublicURL: string(s.PublicURL), SignupTier: vigil.Tier(s.SignupTier),

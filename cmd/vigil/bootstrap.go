@@ -39,17 +39,27 @@ func bootstrap(ctx context.Context, store accountStore, name string) (string, er
 	if err != nil {
 		return "", err
 	}
+	created, err := createOperator(ctx, store, &kept)
+	if err != nil || !created {
+		return "", err // another process created it, and has shown the key
+	}
+	return plain, nil
+}
+
+// createOperator creates the operator's account, with a key unless it is nil. It returns
+// false when there is one by now.
+func createOperator(ctx context.Context, store accountStore, key *vigil.NewKey) (bool, error) {
 	org := vigil.Organization{ID: uuid.New(), Name: "Operator", Tier: vigil.TierEnterprise}
 	if entry := audit.FromContext(ctx); entry != nil {
 		entry.OrgID = org.ID
 	}
 	user := vigil.User{Email: bootstrapEmail, EmailVerified: true, Name: "operator"}
-	_, _, err = store.CreateAccount(ctx, org, user, &kept)
+	_, _, err := store.CreateAccount(ctx, org, user, key)
 	if vigil.ErrorCode(err) == vigil.CodeConflict {
-		return "", nil // another process created it, and has shown the key
+		return false, nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("create the operator's account: %w", err)
+		return false, fmt.Errorf("create the operator's account: %w", err)
 	}
-	return plain, nil
+	return true, nil
 }

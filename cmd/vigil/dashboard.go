@@ -23,6 +23,14 @@ func (p *platform) newDashboard(server *api.Server) (*web.Server, error) {
 			user, version, err := server.Identify(ctx, token)
 			return web.Identity{UserID: user, Version: version}, err
 		},
+		LinkUser: func(ctx context.Context, token string) (string, error) {
+			user, err := server.LoginLinkUser(ctx, token)
+			return user.Name, err
+		},
+		UseLink: func(ctx context.Context, token string) (web.Identity, error) {
+			user, version, err := server.UseLoginLink(ctx, token)
+			return web.Identity{UserID: user, Version: version}, err
+		},
 		Sessions:      p.store.Sessions(),
 		ClientAddress: func(ctx context.Context) string { return rest.RequestOf(ctx).Address.String() },
 		Changes:       p.store,

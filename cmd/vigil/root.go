@@ -65,7 +65,7 @@ const serverGroup = "server"
 // needs none.
 func serverCommands() []*cobra.Command {
 	commands := []*cobra.Command{
-		newUpCommand(), newAPICommand(), newWorkerCommand(), newTemporalCommand(), newMigrateCommand(), newKeysCommand(),
+		newUpCommand(), newAPICommand(), newWorkerCommand(), newTemporalCommand(), newMigrateCommand(), newKeysCommand(), newLoginLinkCommand(),
 		newOrgsCommand(), newDeploymentCommand(), newHealthCommand(), newBenchCommand(), newBackupCommand(), newRestoreCommand(),
 		newRestoredCommand(),
 	}

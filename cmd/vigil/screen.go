@@ -17,7 +17,8 @@ type summary struct {
 	TemporalAddress string `json:"temporal_address"`
 	Namespace       string `json:"namespace"`
 	MetricsURL      string `json:"metrics_url,omitempty"`
-	APIKey          string `json:"api_key,omitempty"` // first start only
+	APIKey          string `json:"api_key,omitempty"`     // first start only
+	SignInURL       string `json:"sign_in_url,omitempty"` // valid once, for 10 minutes, on this machine
 	DataDir         string `json:"data_dir"`
 	PID             int    `json:"pid"`
 
@@ -74,6 +75,10 @@ func (s *screen) ready(sum summary) error {
 		if value != "" {
 			fmt.Fprintf(&b, "  %-12s %s\n", name, value)
 		}
+	}
+	if sum.SignInURL != "" {
+		line("Sign in", sum.SignInURL)
+		line("", "signs you in on this machine, once, within 10 minutes; `vigil login-link` prints another")
 	}
 	line("API", sum.APIURL)
 	line("Docs", sum.DocsURL)

@@ -97,6 +97,11 @@ func startAll(ctx context.Context, p *process, s settings, show *screen) (summar
 		return summary{}, err
 	}
 	out := newSummary(s, listener, in.temporal)
+	if s.local() {
+		if out.SignInURL, err = operatorLink(ctx, in.store, out.APIURL); err != nil {
+			return summary{}, err
+		}
+	}
 	out.MetricsURL, out.APIKey, out.DataDir = in.metrics.url(), key, data.Path()
 	return out, nil
 }

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"vigil"
+	"vigil/api"
+	"vigil/audit"
+	"vigil/storage"
+)
+
+func newLoginLinkCommand() *cobra.Command {
+	var email string
+	cmd := &cobra.Command{
+		Use:   "login-link",
+		Short: "Print a link that signs in to the dashboard on this machine",
+		Long: "Print a link that signs in to the dashboard without a password, alone, on standard output. It works once,\n" +
+			"for 10 minutes, in a browser on the machine that runs Vigil. Without --email it signs in the operator.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := readSettings(cmd)
+			if err != nil {
+				return err
+			}
+			return withStore(cmd.Context(), &s, func(store *storage.Store) error {
+				link, err := loginLinkOf(cmd, store, email, "http://"+s.Listen.reachable())
+				if err != nil {
+					return err
+				}
+				fmt.Fprintln(cmd.OutOrStdout(), link)
+				return nil
+			})
+		},
+	}
+	cmd.Flags().StringVar(&email, "email", bootstrapEmail, "`address` of the account to sign in")
+	return cmd
+}
+
+// loginLinkOf makes a link for an account; that of the operator is created without one.
+func loginLinkOf(cmd *cobra.Command, store *storage.Store, email, base string) (string, error) {
+	ctx := cmd.Context()
+	user, err := store.UserByEmail(ctx, email)
+	if vigil.ErrorCode(err) == vigil.CodeNotFound && email == bootstrapEmail {
+		if _, err = createOperator(asOperator(cmd, actionFirstKey, uuid.Nil, uuid.Nil), store, nil); err == nil {
+			user, err = store.UserByEmail(ctx, email)
+		}
+	}
+	if vigil.ErrorCode(err) == vigil.CodeNotFound {
+		return "", fmt.Errorf("there is no account with the address %s", email)
+	}
+	if err != nil {
+		return "", err
+	}
+	return newLoginLink(asOperator(cmd, actionLoginLink, user.OrgID, user.ID), store, user.ID, base)
+}
+
+// actionLoginLink is the action of making a link, in the audit log.
+const actionLoginLink = "account.create_login_link"
+
+// linkStore keeps login links.
+type linkStore interface {
+	accountStore
+	CreateLoginLink(ctx context.Context, userID uuid.UUID, hash []byte) error
+}
+
+// operatorLink makes a link that signs in the operator, whose account must exist.
+func operatorLink(ctx context.Context, store linkStore, base string) (string, error) {
+	user, err := store.UserByEmail(ctx, bootstrapEmail)
+	if err != nil {
+		return "", fmt.Errorf("look for the operator's account: %w", err)
+	}
+	ctx = audit.NewContext(ctx, &audit.Entry{OrgID: user.OrgID, Action: actionLoginLink, ResourceID: user.ID, UserAgent: "vigil up"})
+	return newLoginLink(ctx, store, user.ID, base)
+}
+
+func newLoginLink(ctx context.Context, store linkStore, userID uuid.UUID, base string) (string, error) {
+	token, hash, err := api.NewLoginLink()
+	if err != nil {
+		return "", err
+	}
+	return base + "/app/first-run?token=" + token, store.CreateLoginLink(ctx, userID, hash)
+}

@@ -1,0 +1,131 @@
+package statuspage
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+//go:embed page.html page.css
+var files embed.FS
+
+// pages writes HTML. The style is in the page, which so is one request, and the policy
+// names its digest.
+type pages struct {
+	template *template.Template
+	policy   string
+}
+
+func newPages() (*pages, error) {
+	css, err := files.ReadFile("page.css")
+	if err != nil {
+		return nil, fmt.Errorf("read the style of status pages: %w", err)
+	}
+	style := string(css)
+	parsed, err := template.New("page.html").Funcs(template.FuncMap{
+		"style": func() template.CSS { return template.CSS(style) }, //nolint:gosec // the program's own file
+		"mark":  func(s state) string { return s.String() },
+		"word":  word,
+	}).ParseFS(files, "page.html")
+	if err != nil {
+		return nil, fmt.Errorf("read the template of status pages: %w", err)
+	}
+	digest := sha256.Sum256(css)
+	return &pages{template: parsed, policy: "default-src 'none'; img-src data:; style-src 'sha256-" + base64.StdEncoding.EncodeToString(digest[:]) +
+		"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"}, nil
+}
+
+// shown is what the template gets.
+type shown struct {
+	View    *view
+	Title   string // of the browser's tab
+	Initial string
+	Renewed string
+}
+
+func (p *pages) page(v *view) ([]byte, error) {
+	return p.write("page", shown{
+		View: v, Title: v.Headline + " · " + v.Page.Title, Initial: initial(v.Page.Title), Renewed: v.At.Format("2 Jan 2006, 15:04") + " UTC",
+	})
+}
+
+// message is a page that only says something.
+type message struct{ Title, Detail string }
+
+func (p *pages) message(m message) ([]byte, error) { return p.write("message", m) }
+
+func (p *pages) write(name string, data any) ([]byte, error) {
+	var text bytes.Buffer
+	if err := p.template.ExecuteTemplate(&text, name, data); err != nil {
+		return nil, fmt.Errorf("write a status page: %w", err)
+	}
+	return text.Bytes(), nil
+}
+
+// initial is the mark of an organization: the first letter of the title.
+func initial(title string) string {
+	for _, r := range title {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return string(unicode.ToUpper(r))
+		}
+	}
+	r, _ := utf8.DecodeRuneInString(title)
+	return string(r)
+}
+
+// word says the state of a service in a few words.
+func word(v *view, s *service) string {
+	since := ""
+	if !s.since.IsZero() {
+		since = " since " + clock(s.since.UTC(), v.At)
+	}
+	switch s.state {
+	case failing:
+		return "Failing" + since
+	case slow:
+		return "Slow" + since
+	case working:
+		return "Working"
+	case noData:
+	}
+	return "No data"
+}
+
+// Name is the name that the public sees.
+func (s *service) Name() string { return s.name }
+
+// State is the state of the service.
+func (s *service) State() state { return s.state }
+
+// Uptime is the share of successes over all days, in percent; empty without results.
+func (s *service) Uptime() string { return uptime(s.totals()) }
+
+// Bars draws the days of the service.
+func (s *service) Bars(v *view) bars {
+	drawn := barsOf(s.days)
+	label := "No data in the last 90 days"
+	if up := s.Uptime(); up != "" {
+		label = up + " % up in the last 90 days"
+	}
+	var bad []string
+	for i, day := range s.days {
+		if day.Failed > 0 {
+			bad = append(bad, dateOf(firstDay(v.At).AddDate(0, 0, i), v.At))
+		}
+	}
+	const named = 10
+	if n := len(bad) - named; n > 0 {
+		bad = append([]string{fmt.Sprintf("%d earlier days", n)}, bad[n:]...)
+	}
+	if len(bad) > 0 {
+		label += "; failures on " + joined(bad)
+	}
+	drawn.Label = strings.TrimSpace(label)
+	return drawn
+}

@@ -1,0 +1,2 @@
+DROP TABLE IF EXISTS status_page_checks;
+DROP TABLE IF EXISTS status_pages;

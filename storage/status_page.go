@@ -1,0 +1,266 @@
+package storage
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
+
+	"vigil"
+)
+
+type statusPageRow struct {
+	bun.BaseModel `bun:"table:status_pages,alias:sp"`
+
+	ID        uuid.UUID `bun:"id,pk,type:uuid"`
+	OrgID     uuid.UUID `bun:"org_id,type:uuid"`
+	Slug      string    `bun:"slug"`
+	Title     string    `bun:"title"`
+	Groups    []string  `bun:"groups,array"`
+	NoIndex   bool      `bun:"noindex"`
+	Enabled   bool      `bun:"enabled"`
+	Version   int64     `bun:"version"`
+	CreatedAt time.Time `bun:"created_at"`
+	UpdatedAt time.Time `bun:"updated_at"`
+
+	Checks json.RawMessage `bun:"checks,scanonly"`
+}
+
+// pageChecks is SQL about a row of status_pages: its checks, in their order.
+const pageChecks = `(SELECT jsonb_agg(jsonb_build_object('check_id', pc.check_id, 'in_group', pc.in_group, 'name', pc.name)
+	ORDER BY pc.in_group, pc.place) FROM status_page_checks AS pc WHERE pc.page_id = sp.id) AS checks`
+
+func rowOfStatusPage(p *vigil.StatusPage) *statusPageRow {
+	row := &statusPageRow{
+		ID: p.ID, OrgID: p.OrgID, Slug: p.Slug, Title: p.Title, Groups: make([]string, len(p.Groups)), NoIndex: p.NoIndex, Enabled: p.Enabled,
+		Version: p.Version, CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
+	}
+	for i, group := range p.Groups {
+		row.Groups[i] = group.Name
+	}
+	return row
+}
+
+func (r *statusPageRow) page() (vigil.StatusPage, error) {
+	page := vigil.StatusPage{
+		ID: r.ID, OrgID: r.OrgID, Slug: r.Slug, Title: r.Title, Groups: make([]vigil.StatusGroup, len(r.Groups)), NoIndex: r.NoIndex,
+		Enabled: r.Enabled, Version: r.Version, CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
+	}
+	for i, name := range r.Groups {
+		page.Groups[i].Name = name
+	}
+	var checks []struct {
+		CheckID uuid.UUID `json:"check_id"`
+		InGroup int       `json:"in_group"`
+		Name    string    `json:"name"`
+	}
+	if len(r.Checks) > 0 {
+		if err := json.Unmarshal(r.Checks, &checks); err != nil {
+			return vigil.StatusPage{}, fmt.Errorf("read the checks of status page %s: %w", r.ID, err)
+		}
+	}
+	for _, check := range checks {
+		group := &page.Groups[check.InGroup]
+		group.Checks = append(group.Checks, vigil.PublicCheck{CheckID: check.CheckID, Name: check.Name})
+	}
+	return page, nil
+}
+
+// CreateStatusPage stores a new status page of its organization. Zero ids and times are
+// filled in. More pages than the plan allows are a CodePlanLimit error, a slug that is taken
+// a CodeConflict error, and a check that is not the organization's a CodeInvalid error.
+func (s *Store) CreateStatusPage(ctx context.Context, p vigil.StatusPage) (vigil.StatusPage, error) {
+	now := s.instant()
+	p.ID, p.Version = idOrNew(p.ID), 1
+	p.CreatedAt, p.UpdatedAt = timeOrDefault(p.CreatedAt, now), timeOrDefault(p.UpdatedAt, now)
+	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		tier, err := lockOrganization(ctx, tx, p.OrgID)
+		if err != nil {
+			return err
+		}
+		if err := checkLimit(ctx, tx, tier, vigil.LimitStatusPages, p.OrgID); err != nil {
+			return err
+		}
+		if _, err := tx.NewInsert().Model(rowOfStatusPage(&p)).Exec(ctx); err != nil {
+			return slugTaken(err, p.Slug)
+		}
+		if err := storePageChecks(ctx, tx, &p); err != nil {
+			return err
+		}
+		return keepAnswer(ctx, tx, p)
+	})
+	if err != nil {
+		return vigil.StatusPage{}, wrap("create status page", err)
+	}
+	return p, nil
+}
+
+func slugTaken(err error, slug string) error {
+	if !violates(err, "status_pages_slug_key") {
+		return fmt.Errorf("store the page: %w", err)
+	}
+	taken := vigil.Errorf(vigil.CodeConflict, "slug: %q is taken by another status page; choose another one", slug)
+	taken.Details = map[string]any{"member": "slug"}
+	return taken
+}
+
+// storePageChecks stores the checks of a page that has none. A check that is not the
+// organization's, or appears twice, is a CodeInvalid error.
+func storePageChecks(ctx context.Context, tx bun.Tx, p *vigil.StatusPage) error {
+	ids := p.Checks()
+	if len(ids) == 0 {
+		return nil
+	}
+	var own []uuid.UUID
+	err := tx.NewRaw("SELECT id FROM checks WHERE org_id = ? AND id = ANY(?) ORDER BY id FOR KEY SHARE", p.OrgID, pgdialect.Array(ids)).
+		Scan(ctx, &own)
+	if err != nil {
+		return fmt.Errorf("read the checks: %w", err)
+	}
+	type checkRow struct {
+		bun.BaseModel `bun:"table:status_page_checks"`
+
+		PageID  uuid.UUID `bun:"page_id,type:uuid"`
+		CheckID uuid.UUID `bun:"check_id,type:uuid"`
+		InGroup int       `bun:"in_group"`
+		Place   int       `bun:"place"`
+		Name    string    `bun:"name"`
+	}
+	rows := make([]checkRow, 0, len(ids))
+	for i, group := range p.Groups {
+		for j, check := range group.Checks {
+			member := fmt.Sprintf("groups[%d].checks[%d].check_id", i, j)
+			if !slices.Contains(own, check.CheckID) {
+				return vigil.Invalid(member, "is not a check of this organization")
+			}
+			if slices.ContainsFunc(rows, func(row checkRow) bool { return row.CheckID == check.CheckID }) {
+				return vigil.Invalid(member, "is on this page already; a page shows a check once")
+			}
+			rows = append(rows, checkRow{PageID: p.ID, CheckID: check.CheckID, InGroup: i, Place: j, Name: check.Name})
+		}
+	}
+	if _, err := tx.NewInsert().Model(&rows).Exec(ctx); err != nil {
+		return fmt.Errorf("store the checks: %w", err)
+	}
+	return nil
+}
+
+// StatusPage finds a status page of the organization.
+func (s *Store) StatusPage(ctx context.Context, orgID, id uuid.UUID) (vigil.StatusPage, error) {
+	return readStatusPage(ctx, s.db.NewSelect(), orgID, id)
+}
+
+func readStatusPage(ctx context.Context, query *bun.SelectQuery, orgID, id uuid.UUID) (vigil.StatusPage, error) {
+	var row statusPageRow
+	err := query.Model(&row).ColumnExpr("sp.*").ColumnExpr(pageChecks).Where("sp.id = ? AND sp.org_id = ?", id, orgID).Scan(ctx)
+	if err != nil {
+		return vigil.StatusPage{}, found("status page", err)
+	}
+	page, err := row.page()
+	return page, wrap("read status page", err)
+}
+
+// StatusPages returns a page of the organization's status pages, newest first, and the
+// extent of the list.
+func (s *Store) StatusPages(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]vigil.StatusPage, vigil.Extent, error) {
+	list := smallRows[statusPageRow]{
+		what: "status pages", alias: "sp", order: newestFirst(),
+		selected: func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("sp.org_id = ?", orgID) },
+		columns:  []string{"sp.*", pageChecks},
+		position: func(r *statusPageRow) vigil.PagePosition { return timePosition(r.CreatedAt, r.ID) },
+	}
+	rows, extent, err := list.page(ctx, s, page)
+	if err != nil {
+		return nil, vigil.Extent{}, err
+	}
+	pages := make([]vigil.StatusPage, len(rows))
+	for i := range rows {
+		if pages[i], err = rows[i].page(); err != nil {
+			return nil, vigil.Extent{}, wrap("list status pages", err)
+		}
+	}
+	return pages, extent, nil
+}
+
+// UpdateStatusPage changes a status page of the organization: change edits a copy of what is
+// stored, and may return an error, which UpdateStatusPage returns unchanged. A change that
+// leaves the page equal is none. Errors are those of CreateStatusPage.
+func (s *Store) UpdateStatusPage(
+	ctx context.Context, orgID, id uuid.UUID, change func(*vigil.StatusPage) error,
+) (vigil.StatusPage, error) {
+	var after vigil.StatusPage
+	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		if err := lockStatusPage(ctx, tx, orgID, id); err != nil {
+			return err
+		}
+		// After the lock: a change that this transaction waited for is seen.
+		before, err := readStatusPage(ctx, tx.NewSelect(), orgID, id)
+		if err != nil {
+			return err
+		}
+		draft := before
+		if err := change(&draft); err != nil {
+			return err
+		}
+		after = before
+		after.Slug, after.Title, after.Groups, after.NoIndex, after.Enabled = draft.Slug, draft.Title, draft.Groups, draft.NoIndex, draft.Enabled
+		if samePage(&before, &after) {
+			return nil
+		}
+		after.Version, after.UpdatedAt = before.Version+1, s.instant()
+		_, err = tx.NewUpdate().Model(rowOfStatusPage(&after)).WherePK().ExcludeColumn("id", "org_id", "created_at").Exec(ctx)
+		if err != nil {
+			return slugTaken(err, after.Slug)
+		}
+		if _, err := tx.NewRaw("DELETE FROM status_page_checks WHERE page_id = ?", id).Exec(ctx); err != nil {
+			return fmt.Errorf("remove the checks: %w", err)
+		}
+		return storePageChecks(ctx, tx, &after)
+	})
+	if err != nil {
+		return vigil.StatusPage{}, wrap("update status page", err)
+	}
+	return after, nil
+}
+
+func lockStatusPage(ctx context.Context, tx bun.Tx, orgID, id uuid.UUID) error {
+	var locked uuid.UUID
+	err := tx.NewRaw("SELECT id FROM status_pages WHERE id = ? AND org_id = ? FOR NO KEY UPDATE", id, orgID).Scan(ctx, &locked)
+	return found("status page", err)
+}
+
+func samePage(a, b *vigil.StatusPage) bool {
+	return a.Slug == b.Slug && a.Title == b.Title && a.NoIndex == b.NoIndex && a.Enabled == b.Enabled &&
+		slices.EqualFunc(a.Groups, b.Groups, func(x, y vigil.StatusGroup) bool {
+			return x.Name == y.Name && slices.Equal(x.Checks, y.Checks)
+		})
+}
+
+// DeleteStatusPage removes a status page of the organization. An unknown one is a
+// CodeNotFound error, and a version that match does not accept a CodePrecondition error.
+func (s *Store) DeleteStatusPage(ctx context.Context, orgID, id uuid.UUID, match vigil.Precondition) error {
+	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		return matchStored(ctx, tx, "status page", "DELETE FROM status_pages WHERE id = ? AND org_id = ? RETURNING version", id, match, orgID)
+	})
+	return wrap("delete status page", err)
+}
+
+// leavePages raises the version of the pages that show checks which are about to be
+// deleted. It locks all of these pages at once, in the order of their ids, which prevents
+// deadlocks.
+func (s *Store) leavePages(ctx context.Context, tx bun.Tx, checks ...uuid.UUID) error {
+	_, err := tx.NewRaw(`WITH shown AS (
+			SELECT id FROM status_pages WHERE id IN (SELECT page_id FROM status_page_checks WHERE check_id = ANY(?))
+			ORDER BY id FOR NO KEY UPDATE
+		) UPDATE status_pages AS sp SET version = version + 1, updated_at = ? FROM shown WHERE sp.id = shown.id`,
+		pgdialect.Array(checks), s.instant()).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("leave the status pages: %w", err)
+	}
+	return nil
+}

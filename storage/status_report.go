@@ -1,0 +1,184 @@
+package storage
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"vigil"
+)
+
+const (
+	// reportIncidents bounds the incidents of a status page, and reportUpdates the updates
+	// of all of them.
+	reportIncidents = 200
+	reportUpdates   = 1000
+	// statusDayChecks is how many checks are summed by day in one statement.
+	statusDayChecks = 20
+)
+
+// failureKeys are the keys of a condition that make a rule fire on a failing result.
+const failureKeys = `ARRAY['failure_threshold', 'health_status', 'status_code']`
+
+// StatusReport returns what the enabled status page with the slug is made of: the incidents
+// are those that are open, and those that began since the given time. An unknown slug, and
+// one of a disabled page, is a CodeNotFound error.
+func (s *Store) StatusReport(ctx context.Context, slug string, since time.Time) (vigil.StatusReport, error) {
+	page, err := s.publicPage(ctx, slug)
+	if err != nil {
+		return vigil.StatusReport{}, err
+	}
+	ids := texts(page.Checks())
+	report := vigil.StatusReport{Page: page, Checks: make(map[uuid.UUID]vigil.ReportedCheck, len(ids))}
+	batch := &pgx.Batch{}
+	queueStates(batch, ids, report.Checks)
+	queuePublicIncidents(batch, ids, since, &report.Incidents)
+	updates := make(map[uuid.UUID][]vigil.IncidentUpdate)
+	queueUpdates(batch, ids, since, updates)
+	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
+		return vigil.StatusReport{}, wrap("read a status page", err)
+	}
+	for i := range report.Incidents {
+		report.Incidents[i].Updates = updates[report.Incidents[i].ID]
+	}
+	return report, nil
+}
+
+func (s *Store) publicPage(ctx context.Context, slug string) (vigil.StatusPage, error) {
+	var row statusPageRow
+	err := s.db.NewSelect().Model(&row).ColumnExpr("sp.*").ColumnExpr(pageChecks).Where("sp.slug = ? AND sp.enabled", slug).Scan(ctx)
+	if err != nil {
+		return vigil.StatusPage{}, found("status page", err)
+	}
+	page, err := row.page()
+	return page, wrap("read a status page", err)
+}
+
+// queueStates reads the newest result of each check and region.
+func queueStates(batch *pgx.Batch, ids []string, into map[uuid.UUID]vigil.ReportedCheck) {
+	batch.Queue(`
+		SELECT c.id, c.enabled,
+			EXISTS (SELECT FROM alert_rules AS ar WHERE ar.check_id = c.id AND ar.enabled AND ar.condition ?| `+failureKeys+`),
+			coalesce(r.region, ''), coalesce(CASE WHEN r.last_slot IS NULL THEN 'unknown' ELSE r.health END, 'unknown')
+		FROM checks AS c LEFT JOIN check_regions AS r ON r.check_id = c.id AND r.active
+		WHERE c.id = ANY($1::text[]::uuid[]) ORDER BY c.id, r.region`, ids).
+		Query(func(found pgx.Rows) error {
+			var id uuid.UUID
+			var state vigil.ReportedCheck
+			var one vigil.RegionHealth
+			_, err := pgx.ForEachRow(found, []any{&id, &state.Enabled, &state.Watched, &one.Region, &one.Health}, func() error {
+				state.Regions = into[id].Regions
+				if one.Region != "" {
+					state.Regions = append(state.Regions, one)
+				}
+				into[id] = state
+				return nil
+			})
+			if err != nil {
+				return fmt.Errorf("read the states of checks: %w", err)
+			}
+			return nil
+		})
+}
+
+// whereReported selects the incidents of a status page, whose alias is i.
+const whereReported = "i.check_id = ANY($1::text[]::uuid[]) AND (i.status <> 'resolved' OR i.started_at >= $2)"
+
+func queuePublicIncidents(batch *pgx.Batch, ids []string, since time.Time, into *[]vigil.PublicIncident) {
+	batch.Queue(`
+		SELECT i.id, i.check_id, i.started_at, i.resolved_at, i.regions, i.trigger->'matched', i.trigger->'result'->'success'
+		FROM incidents AS i WHERE `+whereReported+` ORDER BY i.started_at DESC, i.id DESC LIMIT $3`, ids, micro(since), reportIncidents).
+		Query(func(found pgx.Rows) error {
+			var one vigil.PublicIncident
+			var matched, success []byte
+			columns := []any{&one.ID, &one.CheckID, &one.StartedAt, &one.ResolvedAt, &one.Regions, &matched, &success}
+			_, err := pgx.ForEachRow(found, columns, func() error {
+				incident := one
+				incident.Failing, incident.Slow = effectOf(matched, success)
+				*into = append(*into, incident)
+				one.Regions, one.ResolvedAt, matched, success = nil, nil, nil, nil
+				return nil
+			})
+			if err != nil {
+				return fmt.Errorf("read the incidents of a status page: %w", err)
+			}
+			return nil
+		})
+}
+
+// effectOf says what the public saw of an incident, by the keys that matched and whether the
+// result that opened it succeeded; an unknown result failed when a key of failures matched.
+func effectOf(matched, success []byte) (failing, slow bool) {
+	var keys []string
+	_ = json.Unmarshal(matched, &keys) // without keys there is no effect
+	for _, key := range keys {
+		switch key {
+		case vigil.KeyFailureThreshold, vigil.KeyHealthStatus, vigil.KeyStatusCode:
+			failing = string(success) != "true"
+		case vigil.KeyResponseTime:
+			slow = true
+		}
+	}
+	return failing, slow && !failing
+}
+
+func queueUpdates(batch *pgx.Batch, ids []string, since time.Time, into map[uuid.UUID][]vigil.IncidentUpdate) {
+	batch.Queue(`
+		SELECT iu.id, iu.incident_id, iu.state, iu.text, iu.created_at
+		FROM incident_updates AS iu JOIN incidents AS i ON i.id = iu.incident_id
+		WHERE `+whereReported+` ORDER BY iu.created_at DESC, iu.id DESC LIMIT $3`, ids, micro(since), reportUpdates).
+		Query(func(found pgx.Rows) error {
+			var one vigil.IncidentUpdate
+			_, err := pgx.ForEachRow(found, []any{&one.ID, &one.IncidentID, &one.State, &one.Text, &one.CreatedAt}, func() error {
+				into[one.IncidentID] = append(into[one.IncidentID], one)
+				return nil
+			})
+			if err != nil {
+				return fmt.Errorf("read the updates of a status page: %w", err)
+			}
+			return nil
+		})
+}
+
+// StatusDays counts the results of checks on each day (UTC) from the first to before the
+// second time, both at midnight. A check and day without a result is not in it.
+func (s *Store) StatusDays(ctx context.Context, checks []uuid.UUID, from, to time.Time) (map[uuid.UUID]map[time.Time]vigil.DayCount, error) {
+	days := make(map[uuid.UUID]map[time.Time]vigil.DayCount, len(checks))
+	for len(checks) > 0 {
+		n := min(len(checks), statusDayChecks)
+		found, err := s.pool.Query(ctx, `
+			SELECT check_id, floor(extract(epoch FROM hour) / 86400)::bigint, sum(total)::bigint, sum(total - successes)::bigint
+			FROM result_rollups WHERE check_id = ANY($1::text[]::uuid[]) AND hour >= $2 AND hour < $3 GROUP BY 1, 2`, texts(checks[:n]), from, to)
+		if err != nil {
+			return nil, wrap("sum results by day", err)
+		}
+		var id uuid.UUID
+		var dayNumber int64
+		var count vigil.DayCount
+		_, err = pgx.ForEachRow(found, []any{&id, &dayNumber, &count.Total, &count.Failed}, func() error {
+			if days[id] == nil {
+				days[id] = make(map[time.Time]vigil.DayCount)
+			}
+			days[id][startOf(dayNumber)] = count
+			return nil
+		})
+		if err != nil {
+			return nil, wrap("sum results by day", err)
+		}
+		checks = checks[n:]
+	}
+	return days, nil
+}
+
+// PublicSlug returns the slug of the oldest enabled status page that shows a check. A check
+// that none shows is a CodeNotFound error.
+func (s *Store) PublicSlug(ctx context.Context, checkID uuid.UUID) (string, error) {
+	var slug string
+	err := s.db.NewRaw(`SELECT sp.slug FROM status_pages AS sp JOIN status_page_checks AS pc ON pc.page_id = sp.id
+		WHERE pc.check_id = ? AND sp.enabled ORDER BY sp.created_at, sp.id LIMIT 1`, checkID).Scan(ctx, &slug)
+	return slug, found("badge", err)
+}

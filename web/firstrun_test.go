@@ -1,0 +1,106 @@
+package web_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"vigil"
+	"vigil/api"
+)
+
+// link makes a login link for an account, and returns its token.
+func (s *site) link(t *testing.T, email string) string {
+	t.Helper()
+	user, err := s.store.UserByEmail(t.Context(), email)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, hash, err := api.NewLoginLink()
+	if err == nil {
+		err = s.store.CreateLoginLink(t.Context(), user.ID, hash)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+func TestFirstRun(t *testing.T) {
+	t.Parallel()
+	s := open(t, "")
+	const operator = "operator@vigil.invalid"
+	_, _, err := s.store.CreateAccount(t.Context(), vigil.Organization{Name: "Operator"},
+		vigil.User{Email: operator, EmailVerified: true, Name: "operator"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	t.Run("TheLinkShowsAPageAndItsButtonSignsInOnce", func(t *testing.T) {
+		t.Parallel()
+		token, b := s.link(t, operator), s.browser(t)
+		for range 3 { // a prefetch does not use it
+			b.get(t, http.StatusOK, "/app/first-run?token="+token).shows(t, "Continue as operator")
+		}
+		b.get(t, http.StatusSeeOther, "/app/help")
+		form := url.Values{"token": {token}}
+		if to := b.post(t, http.StatusSeeOther, "/app/first-run", form).location; to != "/app" {
+			t.Errorf("leads to %s", to)
+		}
+		b.get(t, http.StatusOK, "/app/help").shows(t, "Operator")
+		other := s.browser(t)
+		for _, used := range []answer{
+			other.get(t, http.StatusGone, "/app/first-run?token="+token), other.post(t, http.StatusGone, "/app/first-run", form),
+		} {
+			used.shows(t, "was used, or is older than 10 minutes", "vigil login-link")
+		}
+		other.get(t, http.StatusSeeOther, "/app/help")
+	})
+
+	t.Run("IsNotForOtherMachines", func(t *testing.T) {
+		t.Parallel()
+		token := s.link(t, operator)
+		for _, header := range []string{"X-Forwarded-For", "Forwarded", "Via"} {
+			b := s.browser(t)
+			b.get(t, http.StatusForbidden, "/app/first-run?token="+token, header, "for=192.0.2.1").shows(t, "on the machine that runs Vigil")
+			b.post(t, http.StatusForbidden, "/app/first-run", url.Values{"token": {token}}, header, "for=192.0.2.1")
+		}
+		s.browser(t).get(t, http.StatusOK, "/app/first-run?token="+token)
+	})
+
+	t.Run("EndsAfterTenMinutes", func(t *testing.T) {
+		t.Parallel()
+		token := s.link(t, operator)
+		_, err := s.store.DB().NewRaw("UPDATE login_links SET expires_at = expires_at - make_interval(secs => ?) WHERE hash = sha256(?)",
+			vigil.LoginLinkLifetime.Seconds(), []byte(token)).Exec(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.browser(t).get(t, http.StatusGone, "/app/first-run?token="+token)
+	})
+
+	t.Run("IsInTheAuditLog", func(t *testing.T) {
+		t.Parallel()
+		b := s.browser(t)
+		b.post(t, http.StatusSeeOther, "/app/first-run", url.Values{"token": {s.link(t, operator)}})
+		var found int
+		err := s.store.DB().NewRaw("SELECT count(*) FROM audit_log WHERE action = 'account.login_link' AND user_email = ? AND address = '127.0.0.1'",
+			operator).Scan(t.Context(), &found)
+		if err != nil || found == 0 {
+			t.Errorf("%d entries, %v", found, err)
+		}
+	})
+
+	t.Run("ANameIsShownAsText", func(t *testing.T) {
+		t.Parallel()
+		b, email := s.signUp(t)
+		_, err := s.store.DB().NewRaw("UPDATE users SET name = '<b>Ada' WHERE email = ?", email).Exec(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if page := b.get(t, http.StatusOK, "/app/first-run?token="+s.link(t, email)); strings.Contains(page.text, "<b>Ada") {
+			t.Errorf("page %s", page.text)
+		}
+	})
+}
