@@ -59,14 +59,15 @@ func (f *fleet) check(t *testing.T, host string) uuid.UUID {
 
 const newark = "na-east-ewr"
 
-// result stores the result of the check's slot n minutes ago. A text is its error.
-func (f *fleet) result(t *testing.T, check uuid.UUID, ago int, wrong string) {
+// result stores the result of a slot: 60 is the first one of the check, 59 the one a minute
+// after it. A text is its error.
+func (f *fleet) result(t *testing.T, check uuid.UUID, left int, wrong string) {
 	t.Helper()
 	loops, err := f.store.Loops(t.Context(), f.org, check)
 	if err != nil {
 		t.Fatal(err)
 	}
-	slot := loops[0].Start.Add(time.Duration(60-ago) * time.Minute)
+	slot := loops[0].Start.Add(time.Duration(60-left) * time.Minute)
 	seen := vigil.Observation{Success: wrong == "", ResponseTime: 20 * time.Millisecond, StatusCode: http.StatusOK, Error: wrong}
 	if wrong != "" {
 		seen.StatusCode = http.StatusServiceUnavailable
@@ -177,9 +178,9 @@ func TestCheckPage(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
 	id := f.check(t, "a.example")
-	f.result(t, id, 3, "")
-	f.result(t, id, 2, "")
-	f.result(t, id, 1, "expected status 200, got 503")
+	f.result(t, id, 60, "")
+	f.result(t, id, 59, "")
+	f.result(t, id, 58, "expected status 200, got 503")
 	path := "/app/checks/" + id.String()
 
 	t.Run("ShowsWhatIsKnown", func(t *testing.T) {
@@ -281,9 +282,9 @@ func TestLive(t *testing.T) {
 
 // keepFailing stores a failure, and another one each time that until is false a while
 // later: the first may come before the page is asked about.
-func (f *fleet) keepFailing(t *testing.T, id uuid.UUID, ago int, until func() bool) {
+func (f *fleet) keepFailing(t *testing.T, id uuid.UUID, left int, until func() bool) {
 	t.Helper()
-	for n := ago; n > -40; n-- {
+	for n := left; n > -40; n-- {
 		f.result(t, id, n, "no answer")
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		for tick := time.NewTicker(20 * time.Millisecond); ctx.Err() == nil; <-tick.C {
