@@ -71,6 +71,7 @@ bench: build ## Measure turns, CPU, lateness and memory on this machine
 	./bin/vigil bench reads
 	./bin/vigil bench create --checks 10000 --clients 8
 	./bin/vigil bench incidents --checks 1000
+	./bin/vigil bench dashboard
 	go test ./api -run '^$$' -bench Throughput -benchtime 1x
 	go test ./probe -run '^$$' -bench Types
 	go test ./storage -run '^$$' -bench OpenIncident -benchtime 10x

@@ -141,7 +141,7 @@ func TestInvitation(t *testing.T) {
 	t.Run("FaultyMembersAreNamed", func(t *testing.T) {
 		t.Parallel()
 		for name, body := range map[string]map[string]any{
-			"email": {"email": "nobody", "role": "viewer"}, "role": {"email": "a@example.com", "role": "admin"},
+			"email": {"email": "no address", "role": "viewer"}, "role": {"email": "a@example.com", "role": "admin"},
 		} {
 			if got := owner.want(t, http.StatusBadRequest, http.MethodPost, "/v1/invitations", body); got.detail("member") != name {
 				t.Errorf("%v: %s", body, got.raw)

@@ -47,8 +47,9 @@ func quote(text string) string {
 }
 
 // byName finds the visible link, button or summary with a name, or the field with a
-// label: exactly that name first, then one that begins with it.
-const byName = `(name => {
+// label: exactly that name first, then one that begins with it. With true, it looks for
+// fields only.
+const byName = `((name, field) => {
 	const clean = s => (s || "").replace(/\s+/g, " ").trim();
 	const shown = e => e.checkVisibility({visibilityProperty: true}) && e.getClientRects().length;
 	const nameOf = e => {
@@ -59,7 +60,7 @@ const byName = `(name => {
 		return clean(copy.textContent || e.value);
 	};
 	const dialog = document.querySelector("dialog[open]");
-	const all = [...(dialog || document).querySelectorAll("button, a[href], summary, input, select, textarea, [role=button]")]
+	const all = [...(dialog || document).querySelectorAll(field ? "input, select, textarea" : "button, a[href], summary, input, select, textarea, [role=button]")]
 		.filter(e => e.type !== "hidden")
 		.filter(e => shown(e) || e.labels && [...e.labels].some(shown));
 	return all.find(e => nameOf(e) === name) || all.find(e => nameOf(e).startsWith(name)) || null;
@@ -92,7 +93,7 @@ func (b *browser) clickAt(what, element string) {
 // fill replaces the text of the field with a label by typing.
 func (b *browser) fill(label, text string) {
 	b.t.Helper()
-	field := byName + "(" + quote(label) + ")"
+	field := byName + "(" + quote(label) + ", true)"
 	b.until("a field "+label, field)
 	eval[bool](b, `(e => { e.scrollIntoView({block: "center"}); e.focus(); if (e.select) e.select(); return true })(`+field+`)`)
 	b.do("clear "+label, chromedp.KeyEvent("\b"))
@@ -102,7 +103,7 @@ func (b *browser) fill(label, text string) {
 // choose selects the option of a select by its text or its value.
 func (b *browser) choose(label, option string) {
 	b.t.Helper()
-	field := byName + "(" + quote(label) + ")"
+	field := byName + "(" + quote(label) + ", true)"
 	b.until("a select "+label, field)
 	found := eval[bool](b, `((e, option) => {
 		const o = [...e.options].find(o => o.text.trim() === option || o.value === option);

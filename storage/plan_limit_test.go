@@ -74,6 +74,14 @@ func limitedResources(t *testing.T, s *storage.Store) []limited {
 			},
 		},
 		{
+			kind: vigil.LimitStatusPages, details: details(1), org: org,
+			create: func(t *testing.T, s *storage.Store) error {
+				t.Helper()
+				_, err := s.CreateStatusPage(t.Context(), vigil.StatusPage{OrgID: org.ID, Slug: uuid.NewString(), Title: "Acme"})
+				return err
+			},
+		},
+		{
 			kind: vigil.LimitMembers, details: details(3), org: org,
 			create: func(t *testing.T, s *storage.Store) error {
 				t.Helper()

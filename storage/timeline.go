@@ -30,10 +30,16 @@ const (
 )
 
 // timelineRows is an SQL query for the entries of an incident: its votes from ?from to
-// ?until, the changes of its status at ?states, and its attempts.
+// ?until, the votes before that still stood then and so were a part of it, the changes of its status at ?states, and its attempts.
 const timelineRows = `
 	SELECT ?edge AS kind, slot AS time, region, revision AS number, failures, firing, NULL::uuid AS id FROM region_edges
 		WHERE check_id = ?check AND slot >= ?from AND slot <= coalesce(?until, 'infinity'::timestamptz)
+	UNION ALL
+	SELECT ?edge, slot, region, revision, failures, firing, NULL FROM (
+		SELECT DISTINCT ON (region) * FROM (
+			SELECT * FROM region_edges WHERE check_id = ?check AND slot < ?from ORDER BY slot DESC LIMIT ?look
+		) AS newest ORDER BY region, slot DESC, revision DESC
+	) AS standing WHERE cardinality(firing) > 0
 	UNION ALL
 	SELECT ?state, at, '', n, 0, '{}', NULL FROM unnest(?states::timestamptz[]) WITH ORDINALITY AS s (at, n)
 	UNION ALL
@@ -50,9 +56,14 @@ type timelineQuery struct {
 	From     time.Time
 	Until    *time.Time
 	States   any
+	Look     int
 	Limit    int
 	Offset   int
 }
+
+// standingVotes is how many votes before an incident are searched for those that still
+// stand when it opens.
+const standingVotes = 200
 
 // Timeline returns one page of the history of an incident of the organization, oldest
 // first, and the number of all entries: edges of its regions, changes of its status,
@@ -65,7 +76,7 @@ func (s *Store) Timeline(ctx context.Context, orgID, id uuid.UUID, page vigil.Pa
 	states := statusChanges(&incident)
 	query := timelineQuery{
 		Edge: rowEdge, State: rowState, Attempt: rowAttempt, Check: incident.CheckID, Incident: id,
-		From: micro(firstSlot(&incident)), Until: incident.ResolvedAt, Limit: page.Limit, Offset: page.Offset,
+		From: micro(firstSlot(&incident)), Until: incident.ResolvedAt, Look: standingVotes, Limit: page.Limit, Offset: page.Offset,
 	}
 	times := make([]time.Time, len(states))
 	for i := range states {

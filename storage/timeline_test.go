@@ -70,3 +70,35 @@ func TestTimelineInPages(t *testing.T) {
 	}
 	equal(t, paged, whole)
 }
+
+// TestTimelineHasTheVotesThatStoodAlready opens an incident on the second region's vote:
+// the first one's, which is older than the result that fired the rule, is a part of it.
+func TestTimelineHasTheVotesThatStoodAlready(t *testing.T) {
+	t.Parallel()
+	a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
+	base := a.slot
+	edge := func(region string, before time.Duration, firing string) {
+		t.Helper()
+		_, err := a.store.DB().NewRaw("INSERT INTO region_edges (check_id, slot, region, revision, failures, firing) VALUES (?, ?, ?, 1, 2, ?::uuid[])",
+			a.check.ID, base.Add(-before), region, firing).Exec(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	edge(frankfurt, 3*time.Minute, "{"+a.rule.ID.String()+"}")
+	edge("ap-southeast-sin", 2*time.Minute, "{"+a.rule.ID.String()+"}")
+	edge("ap-southeast-sin", time.Minute, "{}") // quiet again before it opened
+	id := a.open(a.fails(newark)).Incident.ID
+	entries, total, err := a.store.Timeline(t.Context(), a.org.ID, id, vigil.Page{Limit: 100})
+	if err != nil || total != len(entries) || total == 0 {
+		t.Fatalf("%d of %d entries, %v", len(entries), total, err)
+	}
+	if first := entries[0]; first.Region != frankfurt || !first.Time.Equal(base.Add(-3*time.Minute)) {
+		t.Errorf("it begins with %+v", first)
+	}
+	for _, entry := range entries {
+		if entry.Region == "ap-southeast-sin" {
+			t.Errorf("a vote that did not stand: %+v", entry)
+		}
+	}
+}

@@ -14,7 +14,6 @@ func (s *Server) overviewRoutes(on *routes) {
 	on.page("GET /app", s.overview)
 	on.open("GET /app/{$}", func(r *request) error { return r.redirect("/app") })
 	on.page("POST /app/checks/bulk", s.bulk)
-	on.page("POST /app/checks/first", s.firstCheck)
 }
 
 // rowsPerPage is how many checks a page of the overview has: more take the browser long.

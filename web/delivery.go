@@ -68,6 +68,7 @@ func (s *Server) deliveryPage(r *request) error {
 	d := &found.JSON200.Data
 	var attempts []client.Attempt
 	var message *client.DeliveryMessage
+	var payload []byte
 	var incident *client.Incident
 	gone := ""
 	work, ctx := errgroup.WithContext(r.Context())
@@ -82,7 +83,7 @@ func (s *Server) deliveryPage(r *request) error {
 	work.Go(func() error {
 		answer, err := r.api.GetDeliveryMessageWithResponse(ctx, id)
 		if err == nil {
-			message = &answer.JSON200.Data
+			message, payload = &answer.JSON200.Data, answer.Body
 		} else if hasCode(err, "not_found") {
 			gone = err.Error()
 		}
@@ -100,7 +101,7 @@ func (s *Server) deliveryPage(r *request) error {
 	}
 	body := &deliveryBody{
 		ID: id.String(), Title: aboutOf(d), Channel: d.ChannelName, Badge: deliveryBadge(d), Lead: deliveryLead(d, incident),
-		Ruler: ruler(r, d, attempts), Attempts: attemptLines(r, attempts), Message: indented(message), MessageGone: gone,
+		Ruler: ruler(r, d, attempts), Attempts: attemptLines(r, attempts), Message: indented(message, payload), MessageGone: gone,
 		Facts: deliveryFacts(r, d, message), Redelivering: d.Redelivering,
 	}
 	if d.RunUrl != nil && r.keptInTemporal(d.FinishedAt) {
@@ -276,17 +277,19 @@ func sameDay(r *request, t time.Time) bool {
 	return a.Year() == b.Year() && a.YearDay() == b.YearDay()
 }
 
-// indented writes the body of a message for people.
-func indented(m *client.DeliveryMessage) string {
+// indented writes the body of a message for people, in the order of its members: the
+// generated type has lost it, the answer has not.
+func indented(m *client.DeliveryMessage, answer []byte) string {
 	if m == nil {
 		return ""
 	}
-	raw, err := json.Marshal(m.Payload)
-	if err != nil {
-		return m.Body
+	var raw struct {
+		Data struct {
+			Payload json.RawMessage `json:"payload"`
+		} `json:"data"`
 	}
 	var out bytes.Buffer
-	if json.Indent(&out, raw, "", "  ") != nil {
+	if json.Unmarshal(answer, &raw) != nil || json.Indent(&out, raw.Data.Payload, "", "  ") != nil {
 		return m.Body
 	}
 	return out.String()

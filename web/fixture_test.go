@@ -38,8 +38,9 @@ type site struct {
 	mails *mails
 }
 
-// open starts a site; public is its public URL, empty for that of the listener.
-func open(t *testing.T, public string) *site {
+// open starts a site; public is its public URL, empty for that of the listener. Options
+// change what the API is given.
+func open(t *testing.T, public string, options ...func(*api.Deps)) *site {
 	t.Helper()
 	s := &site{store: storagetest.New(t), mails: &mails{}}
 	var handler http.Handler
@@ -49,14 +50,17 @@ func open(t *testing.T, public string) *site {
 	if public == "" {
 		public = s.url
 	}
-	var err error
-	s.api, err = api.New(api.Deps{
+	deps := api.Deps{
 		Store: s.store, Loops: noLoops{}, Mailer: s.mails, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 		Probes:   probe.NewRegistry(egress.New(egress.Policy{AllowPrivate: true})),
 		Channels: notify.NewRegistry(egress.New(egress.Policy{AllowPrivate: true})),
 		Config:   api.Config{PublicURL: public, SigningKey: bytes.Repeat([]byte{7}, 32), EnterpriseMinInterval: time.Second, SignupTier: vigil.TierPaid},
-	})
-	if err != nil {
+	}
+	for _, option := range options {
+		option(&deps)
+	}
+	var err error
+	if s.api, err = api.New(deps); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.api.Close)

@@ -32,6 +32,7 @@ type incidentBody struct {
 	Fired              *firedResult
 	Before             []link
 	BeforeTimes        []stamp
+	Updates            *publicUpdates
 }
 
 // firedResult is the result that made the rule fire.
@@ -79,9 +80,12 @@ func (s *Server) incidentPage(r *request) error {
 		return err
 	}
 	body := incidentBodyOf(r, data)
+	if body.Updates, err = r.readUpdates(id); err != nil {
+		return err
+	}
 	p := page{Title: body.Title, Nav: navIncidents, Body: body}
 	if body.Open {
-		p.Live = "page=incident&id=" + id.String()
+		p.Live = incidentLive(r, body, data.incident.CheckId)
 	}
 	return r.render(http.StatusOK, "incident", p)
 }

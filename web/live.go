@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"html/template"
 	"net/http"
 	"strings"
 	"time"
@@ -142,6 +143,7 @@ type events struct {
 	control *http.ResponseController
 	states  map[uuid.UUID]string // of the checks that changed while the page was open
 	seen    map[uuid.UUID]bool   // results that are on the page of a check
+	lines   []template.HTML      // of the timeline, as the page of an incident has them
 	now     func() time.Time
 }
 
@@ -191,11 +193,16 @@ func (e *events) changes(r *request, p *livePage) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	if r.URL.Query().Get("page") == "check" && len(p.checks) == 1 {
+	switch {
+	case r.URL.Query().Get("page") == "incident":
+		if err := e.incidentPage(r); err != nil {
+			return err
+		}
+	case r.URL.Query().Get("page") == "check" && len(p.checks) == 1:
 		if err := e.checkPage(r, p); err != nil {
 			return err
 		}
-	} else {
+	default:
 		cells, err := r.s.fill("checks", "cells", rows)
 		if err != nil {
 			return err

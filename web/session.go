@@ -41,7 +41,7 @@ func newSessions(store scs.CtxStore, secure bool) *sessions {
 	return &sessions{manager: m}
 }
 
-// of returns whom the session of a request belongs to; ok is false when nobody is signed in.
+// of returns whom the session of a request belongs to; ok is false without a user.
 func (s *sessions) of(ctx context.Context) (who Identity, ok bool) {
 	user, err := uuid.Parse(s.manager.GetString(ctx, vigil.SessionUser))
 	if err != nil {

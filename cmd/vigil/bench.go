@@ -12,7 +12,7 @@ import (
 func newBenchCommand() *cobra.Command {
 	return group("bench", "Measure the platform on this machine",
 		newBenchLoopsCommand(), newBenchAlertsCommand(), newBenchCreateCommand(), newBenchIncidentsCommand(),
-		newBenchReadsCommand(), newBenchIdleCommand(), newBenchTargetCommand())
+		newBenchReadsCommand(), newBenchIdleCommand(), newBenchDashboardCommand(), newBenchTargetCommand())
 }
 
 func newBenchLoopsCommand() *cobra.Command {

@@ -8,9 +8,13 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"vigil/cmd/vigil/cli"
+	"vigil/console"
 )
 
 // version is set by the build.
@@ -31,11 +35,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	if err := root.ExecuteContext(ctx); err != nil {
+	err := root.ExecuteContext(ctx)
+	if err != nil && err.Error() != "" {
 		fmt.Fprintf(stderr, "vigil: %s\n", sentence(err))
-		return 1
 	}
-	return 0
+	return cli.ExitCode(ctx, err)
 }
 
 func newRootCommand() *cobra.Command {
@@ -43,18 +47,21 @@ func newRootCommand() *cobra.Command {
 		Use:   "vigil",
 		Short: "Monitoring and alerting on durable workflows",
 		Long: "Vigil runs checks against your services from many regions, each as a durable workflow.\n" +
-			"`vigil up` starts everything in one process.",
-		Version:           version,
-		SilenceUsage:      true,
-		SilenceErrors:     true,
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+			"`vigil up` starts everything in one process; then `vigil login` and `vigil status`.",
+		Version:       version,
+		SilenceUsage:  true,
+		SilenceErrors: true,
 		// Without this a misspelled command would print help and succeed.
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddGroup(&cobra.Group{ID: serverGroup, Title: "Server commands:"})
+	root.AddGroup(&cobra.Group{ID: cli.GroupID, Title: "Client commands:"}, &cobra.Group{ID: serverGroup, Title: "Server commands:"})
+	root.SetCompletionCommandGroupID(cli.GroupID)
+	root.SetHelpCommandGroupID(cli.GroupID)
+	root.AddCommand(cli.Commands(cli.Host{Version: version, Now: time.Now, DataDir: dataDir(), LocalKey: localKey})...)
 	root.AddCommand(serverCommands()...)
 	showSettings(root)
+	cli.UsageErrors(root)
 	return root
 }
 
@@ -79,6 +86,8 @@ func serverCommands() []*cobra.Command {
 	return append(commands, document)
 }
 
+const settingsTitle = "Settings (flags of the server commands, and environment variables; the flag wins):"
+
 // showSettings makes the help of the root, and of each command that has the settings,
 // list them below its own flags.
 func showSettings(root *cobra.Command) {
@@ -98,7 +107,7 @@ func showSettings(root *cobra.Command) {
 		standard(cmd, args)
 		hide(false)
 		if has {
-			fmt.Fprintf(cmd.OutOrStdout(), "\nSettings (flags of the server commands, and environment variables; the flag wins):\n%s", settings.FlagUsages())
+			fmt.Fprintf(cmd.OutOrStdout(), "\n%s\n%s", settingsTitle, settings.FlagUsages())
 		}
 	})
 }
@@ -111,7 +120,9 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 		Short: short,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return fmt.Errorf("unknown command %q for %q; see %s --help", args[0], cmd.CommandPath(), cmd.CommandPath())
+				return console.Errorf(
+					console.Usage, "unknown command %q for %q; see %s --help", args[0], cmd.CommandPath(), cmd.CommandPath(),
+				)
 			}
 			return cmd.Help()
 		},

@@ -24,6 +24,8 @@ type summary struct {
 
 	// region and target are those of the example check.
 	region, target string
+	// context is the context of the client commands that has the key, "" for none.
+	context string
 }
 
 // screen shows the progress of the start, one line for each step with its duration. For
@@ -32,6 +34,7 @@ type summary struct {
 type screen struct {
 	out, people io.Writer
 	json        bool
+	login       bool // the first key is saved for the client commands
 	began       time.Time
 	mu          sync.Mutex
 }
@@ -88,11 +91,30 @@ func (s *screen) ready(sum summary) error {
 	key := sum.APIKey
 	if key != "" {
 		line("API key", key+"   (shown once; `vigil keys create` makes another)")
+		if sum.context != "" {
+			line("", "saved as context "+sum.context+": `vigil status` works in another terminal")
+		}
 	} else {
 		key = "$VIGIL_API_KEY"
 		line("API key", "as printed at the first start; `vigil keys create` makes another")
 	}
-	fmt.Fprintf(&b, `
+	b.WriteString(firstCheck(sum, key))
+	_, err := io.WriteString(s.out, b.String())
+	return err
+}
+
+// firstCheck are lines to paste, which create a check and show its results.
+func firstCheck(sum summary, key string) string {
+	if sum.context != "" {
+		return fmt.Sprintf(`
+Create a check, then get its results:
+
+  vigil check create %s --name "My first check" --interval 10s --region %s; sleep 2
+  vigil check results "My first check"
+
+`, sum.target, sum.region)
+	}
+	return fmt.Sprintf(`
 Create a check, then get its results:
 
   ID=$(curl -s %[1]s/v1/checks -H "Authorization: Bearer %[2]s" -H "Content-Type: application/json" `+
@@ -101,6 +123,4 @@ Create a check, then get its results:
   curl -s %[1]s/v1/checks/$ID/results -H "Authorization: Bearer %[2]s"
 
 `, sum.APIURL, key, sum.region, sum.target)
-	_, err := io.WriteString(s.out, b.String())
-	return err
 }

@@ -47,6 +47,21 @@ func TestFirstCheck(t *testing.T) {
 	}
 }
 
+// Where the first key was saved for the client commands, they are what is shown.
+func TestFirstCheckOfASavedContext(t *testing.T) {
+	t.Parallel()
+	sum, _ := summaryOf(t, "--listen", "127.0.0.1:0", "--regions", "eu-central-fra")
+	sum.APIKey, sum.context = "vgl_x", "local"
+	var out bytes.Buffer
+	if err := newScreen(&out, &out, false).ready(sum); err != nil {
+		t.Fatal(err)
+	}
+	want := "vigil check create " + sum.target + ` --name "My first check" --interval 10s --region eu-central-fra; sleep 2`
+	if !strings.Contains(out.String(), want) || !strings.Contains(out.String(), "saved as context local") || strings.Contains(out.String(), "curl") {
+		t.Errorf("got %s", out.String())
+	}
+}
+
 // A wildcard address is not one that a client can reach.
 func TestWildcardAddressIsShownAsLoopback(t *testing.T) {
 	t.Parallel()

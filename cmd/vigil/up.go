@@ -11,12 +11,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vigil/cmd/vigil/cli"
 	"vigil/standalone"
 	"vigil/storage"
 )
 
 func newUpCommand() *cobra.Command {
-	var asJSON bool
+	var asJSON, noLogin bool
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Run the whole platform in this process",
@@ -29,10 +30,12 @@ func newUpCommand() *cobra.Command {
 				return err
 			}
 			show := newScreen(cmd.OutOrStdout(), cmd.ErrOrStderr(), asJSON)
+			show.login = !noLogin && !asJSON && cli.IsTerminal(cmd.OutOrStdout())
 			return up(cmd.Context(), s, show, newLogger(cmd.ErrOrStderr(), slog.Level(s.LogLevel)))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one line of JSON once ready, everything else to standard error")
+	cmd.Flags().BoolVar(&noLogin, "no-login", false, "on a terminal, do not save the first key as the context local of the client commands")
 	return cmd
 }
 
@@ -46,6 +49,12 @@ func up(ctx context.Context, s settings, show *screen, log *slog.Logger) error {
 			return nil // asked to stop while starting
 		}
 		return err
+	}
+	if err := describeInstance(p, summary); err != nil {
+		return err
+	}
+	if show.login && summary.APIKey != "" {
+		summary.context = saveLocalContext(summary, log)
 	}
 	if err := show.ready(summary); err != nil {
 		return err

@@ -1,0 +1,203 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"vigil/client"
+	"vigil/console"
+)
+
+// newCheck are the flags of `vigil check create`.
+type newCheck struct {
+	name, kind, interval, configFile string
+	regions, config, labels          []string
+	disabled, simultaneous           bool
+	rules, channels                  []string
+}
+
+func (a *app) checkCreateCommand() *cobra.Command {
+	var n newCheck
+	cmd := &cobra.Command{
+		Use:   "create [URL]",
+		Short: "Create a check",
+		Long: "Create a check. With a URL alone the type follows from its scheme, which may be http, https, http3, tcp, ping,\n" +
+			"dns or ssl, and the name is the host.",
+		Example: "  vigil check create https://shop.example/\n" +
+			"  vigil check create https://shop.example/ --interval 30s --rule failure_threshold=2 --channel oncall\n" +
+			"  vigil check create --name Database --type tcp --config host=db.example --config port=5432",
+		Args: cobra.MaximumNArgs(1),
+		RunE: a.does(func(ctx context.Context, s *session, args []string) error { return s.createCheck(ctx, n, args) }),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&n.name, "name", "", "`name` of the check (default: the host of the URL)")
+	flags.StringVar(&n.kind, "type", "", "`type` of the check (default: the scheme of the URL)")
+	flags.StringVar(&n.interval, "interval", "60s", "`duration` between two results of a region")
+	flags.StringSliceVar(&n.regions, "region", nil, "`region` to check from; may be repeated (default: that of the server)")
+	flags.BoolVar(&n.simultaneous, "simultaneous", false, "check from all regions at the same instants")
+	flags.StringArrayVar(&n.config, "config", nil, "member of the config, `key=value`; may be repeated")
+	flags.StringVar(&n.configFile, "config-file", "", "`file` with the config as JSON or YAML; -: standard input")
+	flags.StringArrayVar(&n.labels, "label", nil, "label, `key=value`; may be repeated")
+	flags.BoolVar(&n.disabled, "disabled", false, "create it paused")
+	flags.StringArrayVar(&n.rules, "rule", nil, "also create a rule with this `condition`, such as failure_threshold=2; may be repeated")
+	flags.StringArrayVar(&n.channels, "channel", nil, "`channel` that the rules notify; may be repeated")
+	complete(cmd, "region", a.regionKeys(cmd))
+	return cmd
+}
+
+func (s *session) createCheck(ctx context.Context, n newCheck, args []string) error {
+	body, err := n.body(s.Console, args)
+	if err != nil {
+		return err
+	}
+	if (len(n.channels) > 0) != (len(n.rules) > 0) {
+		return console.Errorf(console.Usage, "--rule and --channel belong together, such as --rule failure_threshold=2 --channel oncall")
+	}
+	rules, err := s.ruleBodies(ctx, n.rules, n.channels)
+	if err != nil {
+		return err
+	}
+	response, err := s.api.CreateCheckWithBody(ctx, nil, "application/json", bytes.NewReader(body), once())
+	answer, body, err := read[client.CheckAnswer](s, response, err)
+	if err != nil {
+		return err
+	}
+	made := answer.Data
+	if err := s.Print(console.Answer{Body: body, Parts: []console.Part{
+		console.List{Columns: checkColumns(), Rows: [][]console.Cell{checkRow(made)}},
+	}}); err != nil {
+		return err
+	}
+	for i, rule := range rules {
+		response, err := s.api.CreateAlertRuleWithBody(ctx, made.Id, nil, "application/json", bytes.NewReader(rule), once())
+		if _, _, err := read[client.AlertRuleAnswer](s, response, err); err != nil {
+			return console.Errorf(console.CodeOf(err), "the check was created, the rule %q was not: %w", n.rules[i], err)
+		}
+	}
+	return nil
+}
+
+// ruleBodies are the rules that are created with a check.
+func (s *session) ruleBodies(ctx context.Context, conditions, channels []string) ([][]byte, error) {
+	ids, err := s.channelIDs(ctx, channels)
+	if err != nil {
+		return nil, err
+	}
+	var bodies [][]byte
+	for _, text := range conditions {
+		condition, err := condition("--rule", text)
+		if err != nil {
+			return nil, err
+		}
+		body, err := json.Marshal(map[string]any{"name": text, "condition": condition, "notify_on": "both", "notification_channel_ids": ids})
+		if err != nil {
+			return nil, err
+		}
+		bodies = append(bodies, body)
+	}
+	return bodies, nil
+}
+
+// channelIDs finds channels.
+func (s *session) channelIDs(ctx context.Context, refs []string) ([]uuid.UUID, error) {
+	ids := []uuid.UUID{}
+	for _, ref := range refs {
+		found, err := s.channel(ctx, ref)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, found.ID)
+	}
+	return ids, nil
+}
+
+// body is the request that creates the check.
+func (n *newCheck) body(con *console.Console, args []string) ([]byte, error) {
+	config := map[string]any{}
+	if n.configFile != "" {
+		var err error
+		if config, err = object(con, n.configFile); err != nil {
+			return nil, err
+		}
+	}
+	kind, name := n.kind, n.name
+	if len(args) == 1 {
+		fromKind, fromName, err := fromTarget(args[0], kind, config)
+		if err != nil {
+			return nil, err
+		}
+		if kind == "" {
+			kind = fromKind
+		}
+		if name == "" {
+			name = fromName
+		}
+	}
+	for _, text := range n.config {
+		if err := assign("--config", config, text); err != nil {
+			return nil, err
+		}
+	}
+	if kind == "" || name == "" {
+		return nil, console.Errorf(console.Usage, "give a URL, or --type and --name with --config")
+	}
+	interval, err := seconds("--interval", n.interval)
+	if err != nil {
+		return nil, err
+	}
+	body := map[string]any{"name": name, "type": kind, "interval_seconds": interval, "config": config}
+	if len(n.regions) > 0 {
+		body["regions"] = n.regions
+	}
+	if n.simultaneous {
+		body["simultaneous_regions"] = true
+	}
+	if n.disabled {
+		body["enabled"] = false
+	}
+	given, err := labels(n.labels)
+	if err != nil {
+		return nil, err
+	}
+	if given != nil {
+		body["labels"] = given
+	}
+	return json.Marshal(body)
+}
+
+// fromTarget reads a URL: the type by its scheme, the name by its host, and what the
+// config says of the target.
+func fromTarget(text, kind string, config map[string]any) (inferred, name string, err error) {
+	parsed, err := url.Parse(text)
+	if err != nil || parsed.Host == "" {
+		return "", "", console.Errorf(console.Usage, "%q is no URL; an example is https://shop.example/", text)
+	}
+	if kind == "" {
+		kind = strings.ToLower(parsed.Scheme)
+	}
+	switch kind {
+	case "http", "https", "throughput":
+		config["url"] = text
+		return kind, parsed.Hostname(), nil
+	case "http3":
+		config["url"] = "https" + strings.TrimPrefix(text, parsed.Scheme)
+		return kind, parsed.Hostname(), nil
+	case "tcp", "ssl", "ping", "dns":
+		config["host"] = parsed.Hostname()
+		if _, port, err := net.SplitHostPort(parsed.Host); err == nil {
+			config["port"], _ = strconv.Atoi(port)
+		}
+		return kind, parsed.Hostname(), nil
+	}
+	return "", "", console.Errorf(
+		console.Usage, "no type follows from %q: the scheme must be http, https, http3, tcp, ping, dns or ssl, or give --type and --config", text,
+	)
+}

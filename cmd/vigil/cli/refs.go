@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"vigil/client"
+	"vigil/console"
+)
+
+// named is something that a command line names: by its ID, by the beginning of its ID or
+// by its name.
+type named struct {
+	ID   uuid.UUID `json:"id"`
+	Name string    `json:"name"`
+	// Slug and Email name status pages and members. Title and Channel are only shown, of
+	// incidents and deliveries.
+	Slug    string `json:"slug"`
+	Email   string `json:"email"`
+	Title   string `json:"title"`
+	Channel string `json:"channel_name"`
+}
+
+func (n named) label() string {
+	for _, name := range []string{n.Slug, n.Email, n.Name, n.Title, n.Channel} {
+		if name != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+// leastPrefix is how many characters of an ID are enough.
+const leastPrefix = 8
+
+// resolve finds one thing of a kind. The list is asked for those whose name contains the
+// text, or for all of them ("").
+func (s *session) resolve(kind, ref string, fetch func(query string) fetchPage) (named, error) {
+	if id, err := uuid.Parse(ref); err == nil && len(ref) == 36 {
+		return named{ID: id}, nil
+	}
+	if ref == "" {
+		return named{}, console.Errorf(console.Usage, "the %s has no name", kind)
+	}
+	query, prefix := ref, isPrefix(ref)
+	if prefix {
+		query = ""
+	}
+	all, err := list[named](s, maxScan, fetch(query))
+	if err != nil {
+		return named{}, err
+	}
+	matches := slices.DeleteFunc(all.data, func(n named) bool {
+		return n.Name != ref && n.Slug != ref && n.Email != ref && !(prefix && strings.HasPrefix(n.ID.String(), strings.ToLower(ref)))
+	})
+	switch len(matches) {
+	case 1:
+		return matches[0], nil
+	case 0:
+		return named{}, console.Errorf(
+			console.NotFound, "there is no %s %q: give its name, its id, or the first %d characters of its id", kind, ref, leastPrefix,
+		)
+	}
+	var candidates []string
+	for _, match := range matches[:min(len(matches), 10)] {
+		candidates = append(candidates, match.ID.String()+" "+console.Clean(match.label()))
+	}
+	return named{}, console.Errorf(
+		console.Usage, "%q may be any of %d %ss; give an id: %s", ref, len(matches), kind, strings.Join(candidates, ", "),
+	)
+}
+
+// maxScan bounds how many things are looked through for a name.
+const maxScan = 20_000
+
+// isPrefix reports whether a text can be the beginning of an ID.
+func isPrefix(text string) bool {
+	return len(text) >= leastPrefix && len(text) < 36 && strings.Trim(strings.ToLower(text), "0123456789abcdef-") == ""
+}
+
+// check finds a check.
+func (s *session) check(ctx context.Context, ref string) (named, error) {
+	return s.resolve("check", ref, func(query string) fetchPage {
+		params := &client.ListChecksParams{Query: optional(query)}
+		return func(page client.RequestEditorFn) (*http.Response, error) { return s.api.ListChecks(ctx, params, page) }
+	})
+}
+
+// channel finds a notification channel.
+func (s *session) channel(ctx context.Context, ref string) (named, error) {
+	return s.resolve("channel", ref, func(query string) fetchPage {
+		params := &client.ListNotificationChannelsParams{Query: optional(query)}
+		return func(page client.RequestEditorFn) (*http.Response, error) {
+			return s.api.ListNotificationChannels(ctx, params, page)
+		}
+	})
+}
+
+// rule finds an alert rule, among those of one check when there is one.
+func (s *session) rule(ctx context.Context, ref string, check *uuid.UUID) (named, error) {
+	return s.resolve("rule", ref, func(query string) fetchPage {
+		params := &client.ListAllAlertRulesParams{Query: optional(query), CheckId: check}
+		return func(page client.RequestEditorFn) (*http.Response, error) {
+			return s.api.ListAllAlertRules(ctx, params, page)
+		}
+	})
+}
+
+// incident finds an incident by its ID.
+func (s *session) incident(ctx context.Context, ref string) (named, error) {
+	return s.resolve("incident", ref, func(string) fetchPage {
+		return func(page client.RequestEditorFn) (*http.Response, error) {
+			return s.api.ListIncidents(ctx, &client.ListIncidentsParams{}, page)
+		}
+	})
+}
+
+// delivery finds a delivery by its ID.
+func (s *session) delivery(ctx context.Context, ref string) (named, error) {
+	return s.resolve("delivery", ref, func(string) fetchPage {
+		return func(page client.RequestEditorFn) (*http.Response, error) {
+			return s.api.ListDeliveries(ctx, &client.ListDeliveriesParams{}, page)
+		}
+	})
+}
+
+// key finds an API key.
+func (s *session) key(ctx context.Context, ref string) (named, error) {
+	return s.resolve("API key", ref, func(string) fetchPage {
+		return func(page client.RequestEditorFn) (*http.Response, error) {
+			return s.api.ListApiKeys(ctx, &client.ListApiKeysParams{}, page)
+		}
+	})
+}
+
+// optional returns nil for the zero value.
+func optional[T comparable](value T) *T {
+	var zero T
+	if value == zero {
+		return nil
+	}
+	return &value
+}

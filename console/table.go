@@ -1,0 +1,240 @@
+package console
+
+import (
+	"bytes"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Column is a column of a table.
+type Column struct {
+	Name string
+	Wide bool // shown with -o wide only
+}
+
+// Columns returns columns of the given names; a name that begins with + is shown with
+// -o wide only.
+func Columns(names ...string) []Column {
+	columns := make([]Column, len(names))
+	for i, name := range names {
+		columns[i].Name, columns[i].Wide = strings.CutPrefix(name, "+")
+	}
+	return columns
+}
+
+// List is a table with a row for each thing.
+type List struct {
+	Title   string // above the table on a terminal
+	Columns []Column
+	Rows    [][]Cell
+	Empty   string // what is noted when there is no row, such as "No checks."
+}
+
+// Field is a named value of one thing.
+type Field struct {
+	Name  string
+	Value Cell
+	Wide  bool // shown with -o wide only
+}
+
+// Fields are the values of one thing, a line each.
+type Fields []Field
+
+// Part is a part of an answer: List or Fields.
+type Part interface {
+	draw(p *painter)
+}
+
+// painter draws parts.
+type painter struct {
+	out           bytes.Buffer
+	notes         []string
+	terminal      bool
+	wide, colour  bool
+	width         int
+	now           time.Time
+	drawnSomePart bool
+}
+
+const (
+	columnGap = 2
+	// least is the width below which no column is shortened.
+	least = 12
+)
+
+func (l List) draw(p *painter) {
+	columns, rows := l.shown(p.wide)
+	if len(rows) == 0 && l.Empty != "" {
+		p.notes = append(p.notes, l.Empty)
+		return
+	}
+	if !p.terminal {
+		p.plain(rows)
+		return
+	}
+	if p.drawnSomePart {
+		p.out.WriteByte('\n')
+	}
+	if l.Title != "" {
+		p.out.WriteString(Clean(l.Title) + "\n")
+	}
+	names := make([]Cell, len(columns))
+	for i, column := range columns {
+		names[i] = Word(column.Name)
+	}
+	p.aligned(append([][]Cell{names}, rows...))
+	p.drawnSomePart = true
+}
+
+// shown returns what the format shows.
+func (l List) shown(wide bool) ([]Column, [][]Cell) {
+	if wide {
+		return l.Columns, l.Rows
+	}
+	var columns []Column
+	for _, column := range l.Columns {
+		if !column.Wide {
+			columns = append(columns, column)
+		}
+	}
+	rows := make([][]Cell, len(l.Rows))
+	for i, row := range l.Rows {
+		for j, cell := range row {
+			if !l.Columns[j].Wide {
+				rows[i] = append(rows[i], cell)
+			}
+		}
+	}
+	return columns, rows
+}
+
+func (f Fields) draw(p *painter) {
+	var rows [][]Cell
+	for _, field := range f {
+		if !field.Wide || p.wide {
+			rows = append(rows, []Cell{Word(field.Name), field.Value})
+		}
+	}
+	if !p.terminal {
+		p.plain(rows)
+		return
+	}
+	if p.drawnSomePart {
+		p.out.WriteByte('\n')
+	}
+	p.aligned(rows)
+	p.drawnSomePart = true
+}
+
+// plain writes rows for scripts.
+func (p *painter) plain(rows [][]Cell) {
+	for _, row := range rows {
+		for i, cell := range row {
+			if i > 0 {
+				p.out.WriteByte('\t')
+			}
+			p.out.WriteString(cell.whole())
+		}
+		p.out.WriteByte('\n')
+	}
+}
+
+// aligned writes rows for people.
+func (p *painter) aligned(rows [][]Cell) {
+	texts, widths := p.measure(rows)
+	p.shrink(rows, texts, widths)
+	for i, row := range rows {
+		var line strings.Builder
+		for j, cell := range row {
+			text := texts[i][j]
+			line.WriteString(p.paint(text, cell.tone))
+			if j < len(row)-1 {
+				line.WriteString(strings.Repeat(" ", widths[j]-utf8.RuneCountInString(text)+columnGap))
+			}
+		}
+		p.out.WriteString(strings.TrimRight(line.String(), " "))
+		p.out.WriteByte('\n')
+	}
+}
+
+func (p *painter) measure(rows [][]Cell) (texts [][]string, widths []int) {
+	texts = make([][]string, len(rows))
+	for i, row := range rows {
+		texts[i] = make([]string, len(row))
+		for j, cell := range row {
+			texts[i][j] = cell.brief(p.now)
+			if j == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[j] = max(widths[j], utf8.RuneCountInString(texts[i][j]))
+		}
+	}
+	return texts, widths
+}
+
+// shrink shortens the widest column that may be shortened until the rows fit.
+func (p *painter) shrink(rows [][]Cell, texts [][]string, widths []int) {
+	if p.width <= 0 {
+		return
+	}
+	shrinks := make([]bool, len(widths))
+	for _, row := range rows {
+		for j, cell := range row {
+			shrinks[j] = shrinks[j] || cell.shrinks
+		}
+	}
+	total := columnGap * (len(widths) - 1)
+	for _, width := range widths {
+		total += width
+	}
+	for ; total > p.width; total-- {
+		widest := -1
+		for j := range widths {
+			if shrinks[j] && widths[j] > least && (widest < 0 || widths[j] > widths[widest]) {
+				widest = j
+			}
+		}
+		if widest < 0 {
+			break
+		}
+		widths[widest]--
+	}
+	for i := range texts {
+		for j := range texts[i] {
+			if utf8.RuneCountInString(texts[i][j]) > widths[j] {
+				texts[i][j] = string([]rune(texts[i][j])[:widths[j]-1]) + "…"
+			}
+		}
+	}
+}
+
+// paint colours a text.
+func (p *painter) paint(text string, tone Tone) string {
+	codes := map[Tone]string{Good: "32", Bad: "31", Doubtful: "33", Faint: "2"}
+	if !p.colour || tone == Plain || text == "" {
+		return text
+	}
+	return "\x1b[" + codes[tone] + "m" + text + "\x1b[0m"
+}
+
+// Line prints one row at once, as those of a stream come one by one: on a terminal with
+// columns of at least the given widths, else with tabs.
+func (c *Console) Line(row []Cell, widths ...int) error {
+	p := &painter{terminal: c.OutTTY, colour: c.Colour, now: c.Now()}
+	if !p.terminal {
+		p.plain([][]Cell{row})
+		_, err := c.Out.Write(p.out.Bytes())
+		return err
+	}
+	var line strings.Builder
+	for i, cell := range row {
+		text := cell.brief(p.now)
+		line.WriteString(p.paint(text, cell.tone))
+		if i < len(row)-1 {
+			line.WriteString(strings.Repeat(" ", max(0, widths[i]-utf8.RuneCountInString(text))+columnGap))
+		}
+	}
+	_, err := c.Out.Write([]byte(strings.TrimRight(line.String(), " ") + "\n"))
+	return err
+}

@@ -1,0 +1,338 @@
+package e2e_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// dashboard is the platform with a browser that uses it, and what it checks and notifies.
+type dashboard struct {
+	t        *testing.T
+	p        *process
+	chromium *chromium
+	b        *browser
+	api      client // with a key that was made in the browser
+	service  *service
+	hook     *flakyHook
+	keyName  string
+
+	check, incident, delivery string // paths of their pages
+}
+
+// flakyHook is a webhook receiver that fails the first two posts after each reset.
+type flakyHook struct {
+	*httptest.Server
+	posts, failed atomic.Int64
+}
+
+func newFlakyHook(t *testing.T) *flakyHook {
+	t.Helper()
+	h := &flakyHook{}
+	h.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		h.posts.Add(1)
+		if h.failed.Add(1) <= 2 {
+			http.Error(w, "upstream connect error", http.StatusServiceUnavailable)
+			return
+		}
+		_, _ = w.Write([]byte(`{"ok":true}`))
+	}))
+	t.Cleanup(h.Close)
+	return h
+}
+
+const browserPassword = "a long password 1"
+
+// TestBrowserDashboard uses the dashboard as a person does, from an account to an incident
+// that is resolved. The steps are one story, in order.
+func TestBrowserDashboard(t *testing.T) {
+	t.Parallel()
+	c := startChromium(t)
+	d := &dashboard{t: t, chromium: c, service: newService(t), hook: newFlakyHook(t)}
+	d.p = up(t, dataDir(t), "VIGIL_REGIONS=eu-central-fra,na-east-ewr", "VIGIL_SIGNUP_TIER=enterprise", "VIGIL_DELIVERY_SCHEDULE=1s,2s,5s,10m")
+	for _, step := range []struct {
+		name string
+		run  func()
+	}{
+		{"SignUpWithAMistakeFirst", d.signUp},
+		{"EmptyPages", d.emptyPages},
+		{"KeyIsShownOnce", d.makeKey},
+		{"ChannelWithAMistakeFirst", d.makeChannel},
+		{"CheckAndItsRule", d.makeCheck},
+		{"IncidentOpens", d.seeItFail},
+		{"Acknowledge", d.acknowledge},
+		{"DeliveryIsRetriedAndDelivered", d.seeDelivery},
+		{"Redeliver", d.redeliver},
+		{"ResolveWithANote", d.resolve},
+		{"WithoutScripts", d.withoutScripts},
+		{"EveryPage", d.everyPage},
+		{"ARevokedKeyIsRefused", d.revokeKey},
+		{"SignOut", d.signOut},
+	} {
+		done := false
+		t.Run(step.name, func(t *testing.T) { //nolint:paralleltest // a story
+			d.t = t
+			if d.b == nil {
+				d.b = c.open(d.p.t, d.p.ready.APIURL)
+			}
+			d.b.t, d.api.t = t, t
+			step.run()
+			done = true
+			for _, problem := range d.b.found() {
+				t.Errorf("recorded by the browser on %s: %s", d.b.path(), problem)
+			}
+		})
+		if !done { // what follows needs it
+			return
+		}
+	}
+}
+
+func (d *dashboard) signUp() {
+	b := d.b
+	b.visit("/app")
+	b.until("the page to sign in", `location.pathname === "/app/sign-in"`)
+	b.judge("sign in")
+	b.press("Create one")
+	b.until("the page to sign up", `location.pathname === "/app/sign-up"`)
+	b.judge("sign up")
+	b.fill("Your name", "Mara")
+	b.fill("Organization", "Harbor")
+	b.fill("Email", "mara@harbor.example")
+	b.fill("Password", "short")
+	b.press("Create the account")
+	b.shows("No account made yet.")
+	b.axe("sign up with a mistake")
+	b.fill("Password", browserPassword)
+	b.press("Create the account")
+	b.until("the overview", `location.pathname === "/app"`)
+	b.shows("Watch your first address")
+}
+
+func (d *dashboard) emptyPages() {
+	for _, empty := range [][2]string{
+		{"/app/incidents", "No incident, ever"}, {"/app/deliveries", "Nothing was sent yet"}, {"/app/channels", "No channel yet"},
+		{"/app/rules", "No rule yet"}, {"/app/api-keys", "No API key"},
+	} {
+		d.b.visit(empty[0])
+		d.b.shows(empty[1])
+		d.b.judge("empty " + empty[0])
+	}
+}
+
+func (d *dashboard) makeKey() {
+	b := d.b
+	b.visit("/app/api-keys")
+	b.press("New key")
+	b.shows("What the key may do")
+	b.judge("new key")
+	d.keyName = "browser test"
+	b.fill("Name", d.keyName)
+	b.press("Create key")
+	b.shows("It is shown only once")
+	b.judge("the key that is shown once")
+	key := eval[string](b, `document.querySelector("pre").textContent.trim()`)
+	d.api = client{t: d.t, url: d.p.ready.APIURL, key: key}
+	d.api.into(nil, http.MethodGet, "/v1/checks", nil)
+	b.visit("/app/api-keys")
+	if eval[bool](b, `document.documentElement.textContent.includes(`+quote(key)+`)`) {
+		d.t.Error("the key is shown again")
+	}
+}
+
+func (d *dashboard) makeChannel() {
+	b := d.b
+	b.visit("/app/channels")
+	b.press("New channel")
+	b.shows("posts each event to a program")
+	for _, kind := range []string{"Email", "Push", "Chat", "Pager", "Webhook"} {
+		b.press(kind)
+		b.until("the fields of "+kind, `document.querySelector('.segment[aria-current]').textContent.trim() === `+quote(kind))
+		b.judge("new " + kind)
+	}
+	b.fill("Name", "ops-webhook")
+	b.fill("Address", "ftp://x")
+	b.press("Create channel")
+	b.shows("Not created yet.")
+	b.until("the message stands under the field", `document.querySelector("#f-config-url[aria-invalid=true][aria-describedby]")`)
+	b.judge("new channel with a mistake")
+	b.fill("Address", d.hook.URL)
+	b.press("Create channel")
+	b.shows("ops-webhook is created")
+	d.hook.failed.Store(0)
+	eval[bool](b, `window.stayed = true`)
+	b.press("Test ops-webhook")
+	b.shows("Test failed")
+	d.hook.failed.Store(9)
+	b.press("Test ops-webhook")
+	b.shows("Test delivered in")
+	if !eval[bool](b, `window.stayed === true`) {
+		d.t.Error("the page was loaded again for a test")
+	}
+	b.judge("channels")
+}
+
+func (d *dashboard) makeCheck() {
+	b := d.b
+	var made check
+	d.api.into(&made, http.MethodPost, "/v1/checks", httpCheck("Checkout API", d.service.URL+"/checkout", 1, "eu-central-fra", "na-east-ewr"))
+	d.check = "/app/checks/" + made.ID
+	b.visit(d.check + "/rules")
+	b.shows("Without a rule")
+	b.judge("no rule")
+	b.press("Add rule")
+	b.until("the form", `location.pathname.endsWith("/rules/new")`)
+	b.judge("new rule")
+	b.fill("Name", "Down")
+	b.fill("Failures in a row", "many")
+	b.press("Create rule")
+	b.shows("Not created yet.")
+	b.judge("new rule with a mistake")
+	b.fill("Failures in a row", "2")
+	b.choose("Regions", "more than half of the regions")
+	b.press("Create rule")
+	b.shows("After 2 failures in a row in more than half of the regions, notify ops-webhook; again when it resolves.")
+	b.judge("rules")
+	eventually(d.t, "the check is probed", func() bool { return d.service.hits("/checkout") > 2 })
+}
+
+func (d *dashboard) seeItFail() {
+	b := d.b
+	d.hook.failed.Store(0)
+	d.service.fail("/checkout")
+	var incidents []struct {
+		ID string `json:"id"`
+	}
+	eventually(d.t, "an incident opens", func() bool {
+		d.api.into(&incidents, http.MethodGet, "/v1/incidents?status=active", nil)
+		return len(incidents) == 1
+	})
+	d.incident = "/app/incidents/" + incidents[0].ID
+	b.visit("/app/incidents")
+	b.shows("Checkout API is failing")
+	b.shows("unacknowledged")
+	b.judge("incidents")
+	b.press("Checkout API is failing")
+	b.until("the page of the incident", `location.pathname === `+quote(d.incident))
+	b.shows("Incident triggered")
+	b.shows("votes: failing")
+	b.judge("an active incident")
+}
+
+func (d *dashboard) acknowledge() {
+	b := d.b
+	b.visit(d.incident)
+	b.press("Acknowledge")
+	b.shows("Incident acknowledged")
+	b.shows("Acknowledged by")
+	b.until("it cannot be acknowledged again", `!`+byName+`("Acknowledge")`)
+	b.judge("an acknowledged incident")
+}
+
+func (d *dashboard) seeDelivery() {
+	b := d.b
+	var deliveries []struct{ ID, Status string }
+	eventually(d.t, "the message is delivered", func() bool {
+		d.api.into(&deliveries, http.MethodGet, "/v1/deliveries?status=delivered", nil)
+		return len(deliveries) == 1
+	})
+	d.delivery = "/app/deliveries/" + deliveries[0].ID
+	b.visit("/app/deliveries")
+	b.judge("deliveries")
+	b.press("Checkout API is failing")
+	b.until("the page of the delivery", `location.pathname === `+quote(d.delivery))
+	b.shows("Delivered at attempt 3")
+	b.shows("failed: the receiver answered with status 503")
+	b.shows("The first message of this incident to a webhook.")
+	b.judge("a delivery")
+	b.visit(d.incident)
+	b.shows("ops-webhook delivered at attempt 3")
+}
+
+func (d *dashboard) redeliver() {
+	b := d.b
+	before := d.hook.posts.Load()
+	b.visit(d.delivery)
+	b.press("Redeliver")
+	b.shows("One more attempt is made now")
+	eventually(d.t, "the receiver gets it again", func() bool { return d.hook.posts.Load() > before })
+	eventually(d.t, "the page shows it", func() bool {
+		b.visit(d.delivery)
+		return strings.Contains(eval[string](b, `document.body.innerText`), "requested by hand")
+	})
+}
+
+func (d *dashboard) resolve() {
+	b := d.b
+	b.visit(d.incident)
+	b.press("Resolve…")
+	b.shows("What it was, for those who read the incident later")
+	b.judge("resolve")
+	b.fill("Note", "The database was full.")
+	b.press("Resolve")
+	b.until("back on the incident", `location.pathname === `+quote(d.incident))
+	b.shows("Resolved by")
+	b.shows("The database was full.")
+	b.judge("a resolved incident")
+	d.service.repair("/checkout")
+}
+
+// withoutScripts writes and deletes a rule in a browser that runs no scripts.
+func (d *dashboard) withoutScripts() {
+	b := d.b
+	b.scripts(false)
+	defer b.scripts(true)
+	b.visit(d.check + "/rules/new")
+	b.do("type", chromedp.SendKeys(chromedp.CSS("#f-name"), " slowly"), chromedp.Submit(chromedp.CSS("form.rule-form")))
+	eventually(d.t, "the rule is there", func() bool {
+		var rules []struct{ Name string }
+		d.api.into(&rules, http.MethodGet, strings.Replace(d.check, "/app/", "/v1/", 1)+"/alerts", nil)
+		return len(rules) == 2
+	})
+}
+
+// everyPage judges each page once more, with what the story left on them.
+func (d *dashboard) everyPage() {
+	b := d.b
+	for _, page := range []string{
+		"/app", d.check + "/rules", d.check + "/rules/new", "/app/rules", "/app/incidents", "/app/incidents?status=active", d.incident,
+		d.incident + "?show=vote", d.incident + "?show=delivery", "/app/deliveries", "/app/deliveries?status=exhausted", d.delivery,
+		"/app/channels", "/app/channels/new?type=pager", "/app/api-keys", "/app/api-keys/new", "/app/usage", "/app/audit-log",
+		"/app/audit-log?resource=channel", "/app/help", "/app/more", "/app/there-is-no-such-page",
+	} {
+		b.visit(page)
+		b.judge(page)
+	}
+	for name, page := range map[string]string{
+		"incident": d.incident, "incidents": "/app/incidents", "delivery": d.delivery, "deliveries": "/app/deliveries", "channels": "/app/channels",
+		"rules": d.check + "/rules", "usage": "/app/usage", "audit-log": "/app/audit-log", "api-keys": "/app/api-keys", "overview": "/app",
+	} {
+		b.visit(page)
+		b.picture(name+"-light", "light", 1440, false)
+		b.picture(name+"-dark", "dark", 1440, false)
+		b.picture(name+"-phone", "dark", 390, false)
+	}
+}
+
+func (d *dashboard) revokeKey() {
+	b := d.b
+	b.visit("/app/api-keys")
+	b.press("Revoke… " + d.keyName)
+	b.shows("are refused within seconds")
+	b.judge("revoke")
+	b.press("Revoke")
+	b.shows("The key is revoked")
+	eventually(d.t, "the key is refused", func() bool {
+		a, err := d.api.try(http.MethodGet, "/v1/checks", nil)
+		return err == nil && a.Status == http.StatusUnauthorized
+	})
+}
+
+func (d *dashboard) signOut() {
+	b := d.b
+	b.visit("/app/account")
+}

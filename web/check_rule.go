@@ -1,0 +1,154 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"vigil/client"
+)
+
+// firstRulePath is where the members of the first rule of a check stand in its form.
+const firstRulePath = "rule."
+
+// ruleView is the first rule of a check, as a sentence whose choices are controls.
+type ruleView struct {
+	Failures, Policy, Notify, Severity *field
+	Field                              *field // names what is wrong with the channels
+	Channels                           []ruleChannel
+}
+
+// ruleChannel is a channel to notify.
+type ruleChannel struct {
+	ID, Name string
+	Chosen   bool
+	Note     string // why it may not be notified
+}
+
+// beginRule fills in what a first rule begins with.
+func beginRule(typed url.Values) {
+	typed.Set(firstRulePath+"condition.failure_threshold", "2")
+	typed.Set(firstRulePath+"region_policy", "majority")
+	typed.Set(firstRulePath+"notify_on", "both")
+	typed.Set(firstRulePath+"condition.severity", "critical")
+}
+
+// rule makes the sentence.
+func (r *request) rule(f *form, typed url.Values) (*ruleView, error) {
+	c := &checkForm{form: f, typed: typed}
+	v := &ruleView{
+		Failures: c.input(field{Name: firstRulePath + "condition.failure_threshold", Label: "Failures in a row", Mode: "numeric"}),
+		Policy: c.input(field{Name: firstRulePath + "region_policy", Label: "Regions", Type: "select", Options: words(
+			"majority", "more than half", "any", "one", "all", "all",
+		)}),
+		Notify: c.input(field{Name: firstRulePath + "notify_on", Label: "When to notify", Type: "select", Options: words(
+			"both", "again when it resolves", "unhealthy", "not when it resolves", "healthy", "only when it resolves",
+		)}),
+		Severity: c.input(field{Name: firstRulePath + "condition.severity", Label: "Severity", Type: "select", Options: words(
+			"critical", "critical", "warning", "warning", "info", "info",
+		)}),
+		Field: &field{Name: firstRulePath + "notification_channel_ids", Label: "Channels", Type: "group"},
+	}
+	c.fields = append(c.fields, v.Field, &field{Name: "rule", Label: "Notify", Type: "group"})
+	limit := int64(100)
+	list, err := r.api.ListNotificationChannelsWithResponse(r.Context(), &client.ListNotificationChannelsParams{Limit: &limit})
+	if err != nil {
+		return nil, err
+	}
+	for i := range list.JSON200.Data {
+		known := &list.JSON200.Data[i]
+		choice := ruleChannel{ID: known.Id.String(), Name: known.Name}
+		choice.Chosen = slices.Contains(typed[v.Field.Name], choice.ID)
+		if !known.Enabled {
+			choice.Note = "disabled"
+		}
+		v.Channels = append(v.Channels, choice)
+	}
+	return v, nil
+}
+
+// Errors lists the fields of the sentence that are wrong, to be named below it.
+func (v *ruleView) Errors() []*field {
+	return slices.DeleteFunc([]*field{v.Failures, v.Policy, v.Notify, v.Severity, v.Field}, func(f *field) bool { return f.Error == "" })
+}
+
+// firstRuleMembers returns the rule that the form says, as the API takes it.
+func firstRuleMembers(typed url.Values) map[string]any {
+	failures := numberOf(strings.TrimSpace(typed.Get(firstRulePath + "condition.failure_threshold")))
+	name := typed.Get(firstRulePath+"condition.failure_threshold") + " failures in a row"
+	if name == "1 failures in a row" {
+		name = "A failure"
+	}
+	return map[string]any{
+		"name": name, "condition": map[string]any{"failure_threshold": failures, "severity": typed.Get(firstRulePath + "condition.severity")},
+		"region_policy": typed.Get(firstRulePath + "region_policy"), "notify_on": typed.Get(firstRulePath + "notify_on"),
+		"notification_channel_ids": typed[firstRulePath+"notification_channel_ids"],
+	}
+}
+
+// firstRuleView is the page of a check that was created without its rule.
+type firstRuleView struct {
+	Form         *form
+	Name         string
+	Action, Back string
+	Key          string
+	Rule         *ruleView
+}
+
+// firstRule creates the first rule of a check whose form could not.
+func (s *Server) firstRule(r *request) error {
+	id, err := uuid.Parse(r.PathValue("id"))
+	if err != nil {
+		return errNoPage()
+	}
+	typed, err := r.posted()
+	if err != nil {
+		return err
+	}
+	check, err := r.api.GetCheckWithResponse(r.Context(), id, nil)
+	if err != nil {
+		return err
+	}
+	if err := r.createRule(id, firstRuleMembers(typed), typed.Get(formKey)); err != nil {
+		return r.showFirstRule(id, check.JSON200.Data.Name, typed, err)
+	}
+	r.flash(flash{Mark: "up", Text: "The rule is created."})
+	return r.redirect("/app/checks/" + id.String())
+}
+
+// showFirstRule shows the rule with what was typed and what the API says of it. The check
+// is there: only the rule is sent again.
+func (r *request) showFirstRule(id uuid.UUID, name string, typed url.Values, err error) error {
+	f := newForm(r)
+	f.Heading = "The check is created and runs. Its rule is not created yet."
+	v := &firstRuleView{Form: f, Name: name, Back: "/app/checks/" + id.String()}
+	v.Action = v.Back + "/first-rule"
+	key := strings.TrimSuffix(typed.Get(formKey), "-rule")
+	if key != "" && !refusedKey(err) {
+		v.Key = key + "-rule"
+	}
+	var problem error
+	if v.Rule, problem = r.rule(f, typed); problem != nil {
+		return problem
+	}
+	if !f.refused(atRule(err)) {
+		f.Status, f.Message = http.StatusBadGateway, "The API did not create it: "+err.Error()
+	}
+	return r.render(f.Status, "check_rule", page{Title: "Rule of " + name, Nav: navChecks, Body: v})
+}
+
+// atRule returns an error of the API whose member is named as its field.
+func atRule(err error) error {
+	member, _ := detailsOf(err)["member"].(string)
+	if member == "" {
+		return err
+	}
+	c := checkForm{form: &form{}}
+	known := *c.located(err).(*APIError) //nolint:errorlint,forcetypeassert // located returns one for an error with details
+	known.Details = map[string]any{"member": firstRulePath + member}
+	known.Message, _, _ = strings.Cut(known.Message, ". Accepted forms:") // of the JSON, which is not written here
+	return &known
+}
