@@ -155,7 +155,7 @@ func (r *request) readCheckData(id uuid.UUID, view resultView) (*checkData, erro
 	})
 	work.Go(func() error {
 		from, limit := now.Add(-time.Hour), int64(200)
-		got, err := r.api.ListResultsWithResponse(ctx, id, &client.ListResultsParams{From: &from, Limit: &limit})
+		got, err := r.api.ListResultsWithResponse(ctx, id, &client.ListResultsParams{From: &from, Limit: &limit, Success: &yes})
 		return keep(err, func() { d.recent = got.JSON200.Data })
 	})
 	work.Go(func() error {

@@ -65,7 +65,7 @@ func open(t *testing.T, public string, options ...func(*api.Deps)) *site {
 	}
 	t.Cleanup(s.api.Close)
 	pages, err := web.New(web.Deps{
-		API: s.api, Sessions: s.store.Sessions(), Now: time.Now, Log: slog.New(slog.DiscardHandler), Config: web.Config{PublicURL: public},
+		API: s.api, Sessions: s.store.Sessions(), Changes: s.store, Now: time.Now, Log: slog.New(slog.DiscardHandler), Config: web.Config{PublicURL: public},
 		ActAs: func(ctx context.Context, who web.Identity) context.Context {
 			return rest.ActAs(ctx, who.UserID, who.Version)
 		},
