@@ -72,7 +72,8 @@ func TestStatusPages(t *testing.T) {
 		a.want(t, http.StatusOK, http.MethodPost, "/v1/checks/bulk", map[string]any{"ids": []any{third["id"]}, "action": "delete"})
 		page := a.want(t, http.StatusOK, http.MethodGet, path, nil).data(t)
 		groups := encoded(t, page["groups"])
-		if strings.Contains(groups, text(first, "id")) || strings.Contains(groups, text(third, "id")) || !strings.Contains(groups, text(second, "id")) {
+		if strings.Contains(groups, text(first, "id")) || strings.Contains(groups, text(third, "id")) ||
+			!strings.Contains(groups, text(second, "id")) {
 			t.Errorf("groups %s", groups)
 		}
 		if page["revision"] != 3.0 {

@@ -131,7 +131,8 @@ func TestChecksPage(t *testing.T) {
 		only.without(t, passing.String(), fresh.String())
 		f.b.get(t, http.StatusOK, "/app?query=b.exampel").shows(t, "No check matches “b.exampel”", "Clear filter", ">b.example</a>")
 		f.b.get(t, http.StatusOK, "/app?group=type").inOrder(t, `id="group-type-https"`, passing.String())
-		f.b.get(t, http.StatusOK, "/app?group=none&sort=-name").inOrder(t, `aria-sort="descending"`, fresh.String(), failing.String(), passing.String())
+		f.b.get(t, http.StatusOK, "/app?group=none&sort=-name").
+			inOrder(t, `aria-sort="descending"`, fresh.String(), failing.String(), passing.String())
 	})
 
 	t.Run("ALongListGoesOn", func(t *testing.T) {
@@ -186,7 +187,17 @@ func TestCheckPage(t *testing.T) {
 	t.Run("ShowsWhatIsKnown", func(t *testing.T) {
 		t.Parallel()
 		page := f.b.get(t, http.StatusOK, path)
-		page.inOrder(t, "GET https://a.example", "Uptime, 24 h", "Response time", "Last 90 days", "Newark", "Results", "503", "expected status 200, got 503")
+		page.inOrder(
+			t,
+			"GET https://a.example",
+			"Uptime, 24 h",
+			"Response time",
+			"Last 90 days",
+			"Newark",
+			"Results",
+			"503",
+			"expected status 200, got 503",
+		)
 		page.shows(t, `data-chart="`, "Show as table", "No rule watches this check", `hx-get="`+path+`/regions"`)
 	})
 
@@ -239,7 +250,12 @@ func TestPagesKeepToTheirPolicy(t *testing.T) {
 		if found := inline.FindString(page.text); found != "" {
 			t.Errorf("%s has %q", path, found)
 		}
-		if policy := page.header.Get("Content-Security-Policy"); !strings.Contains(policy, "default-src 'none'; script-src 'self'; style-src 'self'") {
+		if policy := page.header.Get(
+			"Content-Security-Policy",
+		); !strings.Contains(
+			policy,
+			"default-src 'none'; script-src 'self'; style-src 'self'",
+		) {
 			t.Errorf("%s has the policy %q", path, policy)
 		}
 		for _, asset := range regexp.MustCompile(`(?:href|src)="(/app/static/[^"]+)"`).FindAllStringSubmatch(page.text, -1) {

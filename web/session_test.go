@@ -127,7 +127,12 @@ func TestSigningIn(t *testing.T) {
 		page := b.get(t, http.StatusOK, "/app/sign-in")
 		_, rest, _ := strings.Cut(page.text, `<link rel="stylesheet" href="`)
 		path, _, _ := strings.Cut(rest, `"`)
-		if file := b.get(t, http.StatusOK, path); file.header.Get("Set-Cookie") != "" || !strings.Contains(file.header.Get("Cache-Control"), "immutable") {
+		if file := b.get(
+			t,
+			http.StatusOK,
+			path,
+		); file.header.Get("Set-Cookie") != "" ||
+			!strings.Contains(file.header.Get("Cache-Control"), "immutable") {
 			t.Errorf("headers %v", file.header)
 		}
 	})
@@ -172,7 +177,8 @@ func TestRecovering(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other.post(t, http.StatusOK, "/recover", url.Values{"token": {at.Query().Get("token")}, "password": {"analytical engine"}}).shows(t, "/app/sign-in")
+	other.post(t, http.StatusOK, "/recover", url.Values{"token": {at.Query().Get("token")}, "password": {"analytical engine"}}).
+		shows(t, "/app/sign-in")
 	b.get(t, http.StatusSeeOther, "/app/help") // the session has ended
 	s.signIn(t, email, "analytical engine").get(t, http.StatusOK, "/app/help")
 }
