@@ -23,11 +23,7 @@ import (
 var axeSource string
 
 // screenshots is the directory that the browser tests write pictures to.
-var screenshots = flag.String(
-	"screenshots",
-	"",
-	"directory for screenshots of the dashboard; none are taken without it",
-)
+var screenshots = flag.String("screenshots", "", "directory for screenshots of the dashboard") //nolint:gochecknoglobals // a flag
 
 // valueText returns the text of a value of the page.
 func valueText(o *runtime.RemoteObject) string {
