@@ -22,7 +22,8 @@ type CheckFilter struct {
 
 // Empty reports whether the filter selects all checks.
 func (f *CheckFilter) Empty() bool {
-	return f.IDs == nil && f.Query == "" && f.Type == "" && f.Health == "" && f.State == "" && f.Enabled == nil && f.Region == "" && len(f.Labels) == 0
+	return f.IDs == nil && f.Query == "" && f.Type == "" && f.Health == "" && f.State == "" && f.Enabled == nil && f.Region == "" &&
+		len(f.Labels) == 0
 }
 
 // CheckList selects a page of the checks that a filter selects.

@@ -24,9 +24,15 @@ func (m Precondition) Check(kind string, revision int64) error {
 		}
 		named = strings.Join(texts, ", ")
 	}
-	err := Errorf(CodePrecondition,
-		`The %s has changed: its revision is "%d", and If-Precondition names %s. Nothing was changed. Read the %s again, then repeat the request with its ETag.`,
-		kind, revision, named, kind)
+	err := Errorf(
+		CodePrecondition,
+		`The %s has changed: its revision is "%d", and If-Match names %s. Nothing was changed. `+
+			`Read the %s again, then repeat the request with its ETag.`,
+		kind,
+		revision,
+		named,
+		kind,
+	)
 	err.Details = map[string]any{"revision": revision}
 	return err
 }

@@ -32,9 +32,14 @@ type seriesInput struct {
 
 func (res *results) registerSeries(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: "/v1/checks/{id}/series", ID: "get-series", Tag: tagResults, Resource: resourceCheck,
+		Method:      http.MethodGet,
+		Path:        "/v1/checks/{id}/series",
+		ID:          "get-series",
+		Tag:         tagResults,
+		Resource:    resourceCheck,
 		Summary:     "Get the response times of a check over a period, for a chart",
-		Description: "Steps are 1 minute of 1h, 5 minutes of 24h, 1 hour of 7d, 4 hours of 30d and 12 hours of 90d. The newest one is not over yet.",
+		Description: "Steps are 1 minute of 1h, 5 minutes of 24h, 1 hour of 7d, 4 hours of 30d and 12 hours of 90d. " +
+			"The newest one is not over yet.",
 	}, res.series)
 }
 
@@ -69,7 +74,10 @@ func (res *results) series(ctx context.Context, in *seriesInput) (*rest.Answer[s
 
 func showSeries(period string, series vigil.Series) seriesView {
 	view := seriesView{
-		Period: period, Start: series.Start.UTC(), StepSeconds: int64(series.Step / time.Second), Regions: make([]regionSeriesView, len(series.Regions)),
+		Period:      period,
+		Start:       series.Start.UTC(),
+		StepSeconds: int64(series.Step / time.Second),
+		Regions:     make([]regionSeriesView, len(series.Regions)),
 	}
 	for i, region := range series.Regions {
 		n := len(region.Steps)

@@ -35,7 +35,12 @@ type sessionView struct {
 
 func showSession(s vigil.Session) sessionView {
 	return sessionView{
-		ID: s.ID, CreatedAt: s.CreatedAt.UTC(), LastUsedAt: s.SeenAt.UTC(), ExpiresAt: s.ExpiresAt.UTC(), Address: s.Address, UserAgent: s.UserAgent,
+		ID:         s.ID,
+		CreatedAt:  s.CreatedAt.UTC(),
+		LastUsedAt: s.SeenAt.UTC(),
+		ExpiresAt:  s.ExpiresAt.UTC(),
+		Address:    s.Address,
+		UserAgent:  s.UserAgent,
 	}
 }
 

@@ -81,10 +81,18 @@ func (s *statusPages) register(r *rest.Registrar) {
 		Summary: "List the status pages, newest first",
 	}, s.list)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: list, ID: "create-status-page", Tag: tagStatusPages, Scope: vigil.ScopeWrite,
-		Audit: "status_page.create", Status: http.StatusCreated, Idempotent: true, Revisioned: true,
-		Summary: "Create a status page",
-		Description: "The page shows the chosen checks to the public, at /status/ and its slug, under the names that are given here. It is also " +
+		Method:     http.MethodPost,
+		Path:       list,
+		ID:         "create-status-page",
+		Tag:        tagStatusPages,
+		Scope:      vigil.ScopeWrite,
+		Audit:      "status_page.create",
+		Status:     http.StatusCreated,
+		Idempotent: true,
+		Revisioned: true,
+		Summary:    "Create a status page",
+		Description: "The page shows the chosen checks to the public, at /status/ and its slug, under the names that are given here. " +
+			"It is also " +
 			"at .json and .atom, and each of its checks has a badge at /badge/{check_id}.svg.",
 		Errors: []int{http.StatusConflict, http.StatusForbidden},
 	}, s.create)

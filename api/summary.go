@@ -72,10 +72,16 @@ func showOpenIncident(i *vigil.Incident) *openIncidentView {
 }
 
 func showSummary(sum vigil.CheckSummary) *checkSummaryView {
-	view := &checkSummaryView{P95MS: sum.P95MS, State: sum.State, Incident: showOpenIncident(sum.Incident), SlowerThanMS: sum.SlowerThanMS, Slots: slotsView{
-		Start: sum.Start.UTC(), IntervalSeconds: int64(sum.Interval / time.Second),
-		Results: make([]int, len(sum.Slots)), Failures: make([]int, len(sum.Slots)), ResponseTimeMS: make([]*float64, len(sum.Slots)),
-	}}
+	view := &checkSummaryView{
+		P95MS:        sum.P95MS,
+		State:        sum.State,
+		Incident:     showOpenIncident(sum.Incident),
+		SlowerThanMS: sum.SlowerThanMS,
+		Slots: slotsView{
+			Start: sum.Start.UTC(), IntervalSeconds: int64(sum.Interval / time.Second),
+			Results: make([]int, len(sum.Slots)), Failures: make([]int, len(sum.Slots)), ResponseTimeMS: make([]*float64, len(sum.Slots)),
+		},
+	}
 	view.Regions = make([]regionSummaryView, len(sum.Regions))
 	for i, region := range sum.Regions {
 		view.Regions[i] = regionSummaryView{

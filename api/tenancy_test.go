@@ -73,8 +73,18 @@ func belongings(t *testing.T, b *testServer, a account) map[string]string {
 func snapshot(t *testing.T, a account) string {
 	t.Helper()
 	var all strings.Builder
-	paths := []string{"/v1/checks", "/v1/api-keys", "/v1/auth/me", "/v1/notification-channels", "/v1/incidents", "/v1/deliveries", "/v1/members", "/v1/status-pages",
-		"/v1/invitations", "/v1/auth/sessions"}
+	paths := []string{
+		"/v1/checks",
+		"/v1/api-keys",
+		"/v1/auth/me",
+		"/v1/notification-channels",
+		"/v1/incidents",
+		"/v1/deliveries",
+		"/v1/members",
+		"/v1/status-pages",
+		"/v1/invitations",
+		"/v1/auth/sessions",
+	}
 	for _, check := range a.want(t, http.StatusOK, http.MethodGet, "/v1/checks", nil).rows(t) {
 		paths = append(paths, "/v1/checks/"+text(check, "id")+"/alerts")
 	}

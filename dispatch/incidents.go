@@ -199,8 +199,12 @@ func (i *Incidents) signalWithStart(ctx context.Context, orgID, checkID uuid.UUI
 	options := client.StartWorkflowOptions{
 		TaskQueue:             vigil.ControlQueue,
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
-		TypedSearchAttributes: i.names.named(ctx, temporal.NewSearchAttributes(keyword(AttributeOrg, orgID), keyword(AttributeCheck, checkID)), name),
-		StaticSummary:         bounded(summary),
+		TypedSearchAttributes: i.names.named(
+			ctx,
+			temporal.NewSearchAttributes(keyword(AttributeOrg, orgID), keyword(AttributeCheck, checkID)),
+			name,
+		),
+		StaticSummary: bounded(summary),
 	}
 	_, err := i.temporal.SignalWithStartWorkflow(ctx, vigil.IncidentWorkflowID(checkID), signal, arg, options,
 		workflows.Incident, workflows.IncidentInput{CheckID: checkID})

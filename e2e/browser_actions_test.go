@@ -20,14 +20,14 @@ import (
 )
 
 //go:embed testdata/axe/axe.min.js
-var axeSource string //nolint:gochecknoglobals // embedded
+var axeSource string
 
 // screenshots is the directory that the browser tests write pictures to.
 var screenshots = flag.String(
 	"screenshots",
 	"",
 	"directory for screenshots of the dashboard; none are taken without it",
-) //nolint:gochecknoglobals // a flag
+)
 
 // valueText returns the text of a value of the page.
 func valueText(o *runtime.RemoteObject) string {
@@ -71,12 +71,6 @@ const byName = `((name, field) => {
 func (b *browser) press(name string) {
 	b.t.Helper()
 	b.clickAt("press "+name, byName+"("+quote(name)+")")
-}
-
-// click clicks the middle of the first element that matches a selector.
-func (b *browser) click(selector string) {
-	b.t.Helper()
-	b.clickAt("click "+selector, "document.querySelector("+quote(selector)+")")
 }
 
 func (b *browser) clickAt(what, element string) {
@@ -262,7 +256,7 @@ func (b *browser) picture(name, scheme string, width int64) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		b.t.Fatal(err)
 	}
-	if err := os.WriteFile(file, b.screenshot(), 0o644); err != nil { //nolint:gosec // a picture for the docs
+	if err := os.WriteFile(file, b.screenshot(), 0o644); err != nil {
 		b.t.Fatal(err)
 	}
 	b.theme("light")

@@ -81,7 +81,7 @@ func TestBrowserDashboard(t *testing.T) {
 		{"SignOutEverywhere", d.signOutEverywhere},
 	} {
 		done := false
-		t.Run(step.name, func(t *testing.T) { //nolint:paralleltest // a story
+		t.Run(step.name, func(t *testing.T) {
 			d.t = t
 			if d.b == nil {
 				d.b = c.open(d.p.t, d.p.ready.APIURL)
@@ -122,8 +122,11 @@ func (d *dashboard) signUp() {
 
 func (d *dashboard) emptyPages() {
 	for _, empty := range [][2]string{
-		{"/app/incidents", "No incident, ever"}, {"/app/deliveries", "Nothing was sent yet"}, {"/app/channels", "No channel yet"},
-		{"/app/rules", "No rule yet"}, {"/app/api-keys", "No API key"},
+		{"/app/incidents", "No incident, ever"},
+		{"/app/deliveries", "Nothing was sent yet"},
+		{"/app/channels", "No channel yet"},
+		{"/app/rules", "No rule yet"},
+		{"/app/api-keys", "No API key"},
 	} {
 		d.b.visit(empty[0])
 		d.b.shows(empty[1])
@@ -350,9 +353,13 @@ func (d *dashboard) everyPage() {
 		name, page, scheme string
 		width              int64
 	}{
-		{"incident-light", d.incident, "light", 1440}, {"incident-dark", d.incident, "dark", 1440}, {"incident-phone", d.incident, "dark", 390},
-		{"check-light", d.check, "light", 1440}, {"delivery-light", d.delivery, "light", 1440},
-		{"new-check-light", "/app/checks/new", "light", 1440}, {"rules-light", d.check + "/rules", "light", 1440},
+		{"incident-light", d.incident, "light", 1440},
+		{"incident-dark", d.incident, "dark", 1440},
+		{"incident-phone", d.incident, "dark", 390},
+		{"check-light", d.check, "light", 1440},
+		{"delivery-light", d.delivery, "light", 1440},
+		{"new-check-light", "/app/checks/new", "light", 1440},
+		{"rules-light", d.check + "/rules", "light", 1440},
 	} {
 		b.visit(p.page)
 		b.picture(p.name, p.scheme, p.width)

@@ -85,7 +85,7 @@ func TestBrowserStatusPage(t *testing.T) {
 	})
 	public.judge("a public page with an incident")
 	text := eval[string](public, "document.documentElement.outerHTML")
-	for _, private := range []string{"checkout prod", shop.URL, "eu-central-fra", email, "500"} {
+	for _, private := range []string{"checkout prod", shop.URL, "eu-central-fra", email, "Internal Server Error", "unexpected status"} {
 		if strings.Contains(text, private) {
 			t.Errorf("the public page shows %q", private)
 		}
@@ -98,7 +98,8 @@ func TestBrowserStatusPage(t *testing.T) {
 	public.visit("/status/harbor")
 	public.scripts(true)
 	for path, kind := range map[string]string{
-		"/status/harbor.json": "application/json", "/status/harbor.atom": "application/atom+xml; charset=utf-8", "/badge/" + checkout.ID + ".svg": "image/svg+xml",
+		"/status/harbor.json": "application/json", "/status/harbor.atom": "application/atom+xml; charset=utf-8",
+		"/badge/" + checkout.ID + ".svg": "image/svg+xml",
 	} {
 		res, err := http.Get(p.ready.APIURL + path)
 		if err != nil {

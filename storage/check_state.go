@@ -73,8 +73,12 @@ func (s *checkStates) where(query *bun.SelectQuery, state vigil.CheckState) *bun
 
 // rank is SQL for the place of a check among those sorted by state, one digit.
 func (s *checkStates) rank(alias string) string {
-	return fmt.Sprintf("(CASE WHEN NOT %[1]s.enabled THEN '3' WHEN %[1]s.id = ANY(%[2]s) THEN '0' WHEN %[1]s.id = ANY(%[3]s) THEN '1' ELSE '2' END)",
-		alias, literal(s.failing), literal(s.warning))
+	return fmt.Sprintf(
+		"(CASE WHEN NOT %[1]s.enabled THEN '3' WHEN %[1]s.id = ANY(%[2]s) THEN '0' WHEN %[1]s.id = ANY(%[3]s) THEN '1' ELSE '2' END)",
+		alias,
+		literal(s.failing),
+		literal(s.warning),
+	)
 }
 
 // literal writes ids as an SQL array.

@@ -71,7 +71,11 @@ func (r *incidentUpdateRow) update() vigil.IncidentUpdate {
 
 // IncidentUpdates returns a page of the public updates of an incident of the organization,
 // newest first, and the extent of the list.
-func (s *Store) IncidentUpdates(ctx context.Context, orgID, incidentID uuid.UUID, page vigil.Page) ([]vigil.IncidentUpdate, vigil.Extent, error) {
+func (s *Store) IncidentUpdates(
+	ctx context.Context,
+	orgID, incidentID uuid.UUID,
+	page vigil.Page,
+) ([]vigil.IncidentUpdate, vigil.Extent, error) {
 	if _, err := s.Incident(ctx, orgID, incidentID); err != nil {
 		return nil, vigil.Extent{}, err
 	}

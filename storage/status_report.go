@@ -146,7 +146,11 @@ func queueUpdates(batch *pgx.Batch, ids []string, since time.Time, into map[uuid
 
 // StatusDays counts the results of checks on each day (UTC) from the first to before the
 // second time, both at midnight. A check and day without a result is not in it.
-func (s *Store) StatusDays(ctx context.Context, checks []uuid.UUID, from, to time.Time) (map[uuid.UUID]map[time.Time]vigil.DayCount, error) {
+func (s *Store) StatusDays(
+	ctx context.Context,
+	checks []uuid.UUID,
+	from, to time.Time,
+) (map[uuid.UUID]map[time.Time]vigil.DayCount, error) {
 	days := make(map[uuid.UUID]map[time.Time]vigil.DayCount, len(checks))
 	for len(checks) > 0 {
 		n := min(len(checks), statusDayChecks)

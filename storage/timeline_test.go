@@ -79,8 +79,10 @@ func TestTimelineHasTheVotesThatStoodAlready(t *testing.T) {
 	base := a.slot
 	edge := func(region string, before time.Duration, firing string) {
 		t.Helper()
-		_, err := a.store.DB().NewRaw("INSERT INTO region_edges (check_id, slot, region, revision, failures, firing) VALUES (?, ?, ?, 1, 2, ?::uuid[])",
-			a.check.ID, base.Add(-before), region, firing).Exec(t.Context())
+		_, err := a.store.DB().
+			NewRaw("INSERT INTO region_edges (check_id, slot, region, revision, failures, firing) VALUES (?, ?, ?, 1, 2, ?::uuid[])",
+				a.check.ID, base.Add(-before), region, firing).
+			Exec(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

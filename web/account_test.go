@@ -19,7 +19,8 @@ func TestAccount(t *testing.T) {
 		b, email := s.signUp(t)
 		other := s.browser(t)
 		other.post(t, http.StatusSeeOther, "/app/sign-in", url.Values{"email": {email}, "password": {password}}, "User-Agent", firefox)
-		b.get(t, http.StatusOK, "/app/account").shows(t, email+", not confirmed", "Engines", "Owner", "paid", "Firefox on Linux", "This one", "127.0.0.1")
+		b.get(t, http.StatusOK, "/app/account").
+			shows(t, email+", not confirmed", "Engines", "Owner", "paid", "Firefox on Linux", "This one", "127.0.0.1")
 	})
 
 	t.Run("EndsOneSession", func(t *testing.T) {
@@ -140,7 +141,8 @@ func TestMembersPage(t *testing.T) {
 		if strings.Contains(page.text, "/remove") || strings.Contains(page.text, "Invite a person") {
 			t.Error("the page offers what the role does not allow")
 		}
-		editor.post(t, http.StatusForbidden, "/app/members", url.Values{"email": {"x@example.com"}, "role": {"owner"}}).shows(t, "Your role in the organization is editor")
+		editor.post(t, http.StatusForbidden, "/app/members", url.Values{"email": {"x@example.com"}, "role": {"owner"}}).
+			shows(t, "Your role in the organization is editor")
 		editor.post(t, http.StatusForbidden, path(t, "editor@example.com", "role"), url.Values{"role": {"owner"}})
 		editor.post(t, http.StatusForbidden, path(t, ownerEmail, "remove"), nil)
 	})
@@ -182,6 +184,7 @@ func TestMembersPage(t *testing.T) {
 		t.Parallel()
 		owner.post(t, http.StatusUnprocessableEntity, "/app/members", url.Values{"email": {"no address"}, "role": {"viewer"}}).
 			shows(t, "No invitation is made yet.", `id="f-email-error"`, `value="no address"`)
-		owner.post(t, http.StatusConflict, "/app/members", url.Values{"email": {ownerEmail}, "role": {"viewer"}}).shows(t, "is a member of the organization already")
+		owner.post(t, http.StatusConflict, "/app/members", url.Values{"email": {ownerEmail}, "role": {"viewer"}}).
+			shows(t, "is a member of the organization already")
 	})
 }

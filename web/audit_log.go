@@ -35,8 +35,13 @@ type auditRow struct {
 // and what people do.
 func auditResources() [][2]string {
 	return [][2]string{
-		{"check", "Checks"}, {"rule", "Rules"}, {"channel", "Channels"}, {"incident", "Incidents"}, {"delivery", "Deliveries"},
-		{"api_key", "API keys"}, {"account", "Account"},
+		{"check", "Checks"},
+		{"rule", "Rules"},
+		{"channel", "Channels"},
+		{"incident", "Incidents"},
+		{"delivery", "Deliveries"},
+		{"api_key", "API keys"},
+		{"account", "Account"},
 	}
 }
 
@@ -50,8 +55,10 @@ func (s *Server) auditLog(r *request) error {
 		kinds = append(kinds, kind[0])
 	}
 	kind, limit := r.oneOf("resource", kinds...), int64(listPage)
-	params := client.ListAuditLogParams{Limit: &limit, Cursor: r.cursor(), ResourceId: r.idParameter("resource_id"),
-		UserId: r.idParameter("user_id")}
+	params := client.ListAuditLogParams{
+		Limit: &limit, Cursor: r.cursor(), ResourceId: r.idParameter("resource_id"),
+		UserId: r.idParameter("user_id"),
+	}
 	if kind != "" {
 		params.Resource = &kind
 	}
@@ -77,8 +84,10 @@ func (s *Server) auditLog(r *request) error {
 		body.Empty = &empty{Icon: "list", Title: "Nothing was changed yet", Text: "Each change made by a person or with a key has a line here."}
 		if r.filtered("resource", "resource_id", "user_id") {
 			body.Empty = &empty{
-				Icon: "search", Title: "No change matches", Text: "The filter leaves none.", Action: &link{Text: "Clear filter",
-					Href: r.URL.Path}, Key: "Esc",
+				Icon: "search", Title: "No change matches", Text: "The filter leaves none.", Action: &link{
+					Text: "Clear filter",
+					Href: r.URL.Path,
+				}, Key: "Esc",
 			}
 		}
 	}

@@ -25,16 +25,25 @@ func channelTypes() []channelType {
 	return []channelType{
 		{"webhook", "Webhook", "posts each event to a program of yours", []field{
 			{Name: "config.url", Label: "Address", Mode: "url", Mono: true, Placeholder: "https://hooks.example.com/vigil", Required: true},
-			{Name: "config.secret", Label: "Secret", Mono: true, Autofill: "off",
-				Help: "Signs each request, so that the receiver can tell that it comes from here. It may stay empty."},
-			{Name: "config.method", Label: "Method", Type: "select", Options: []option{{Value: "POST", Text: "POST"}, {Value: "PUT", Text: "PUT"},
-				{Value: "PATCH", Text: "PATCH"}}},
-			{Name: "config.headers", Label: "Headers", Type: "textarea", Rows: 2, Mono: true, Placeholder: "X-Team: payments",
-				Help: "One on each line, as Name: value."},
+			{
+				Name: "config.secret", Label: "Secret", Mono: true, Autofill: "off",
+				Help: "Signs each request, so that the receiver can tell that it comes from here. It may stay empty.",
+			},
+			{Name: "config.method", Label: "Method", Type: "select", Options: []option{
+				{Value: "POST", Text: "POST"},
+				{Value: "PUT", Text: "PUT"},
+				{Value: "PATCH", Text: "PATCH"},
+			}},
+			{
+				Name: "config.headers", Label: "Headers", Type: "textarea", Rows: 2, Mono: true, Placeholder: "X-Team: payments",
+				Help: "One on each line, as Name: value.",
+			},
 		}},
 		{"email", "Email", "sends mail to people", []field{
-			{Name: "config.to", Label: "Addresses", Type: "textarea", Rows: 3, Mode: "email", Placeholder: "oncall@example.com", Required: true,
-				Help: "One on each line, up to 50."},
+			{
+				Name: "config.to", Label: "Addresses", Type: "textarea", Rows: 3, Mode: "email", Placeholder: "oncall@example.com", Required: true,
+				Help: "One on each line, up to 50.",
+			},
 		}},
 		{"push", "Push", "publishes to a topic of ntfy", []field{
 			{Name: "config.topic", Label: "Topic", Mono: true, Placeholder: "shop-alerts", Required: true},
@@ -43,8 +52,10 @@ func channelTypes() []channelType {
 			{Name: "config.password", Label: "Password or access token", Type: "text", Mono: true, Autofill: "off"},
 		}},
 		{"chat", "Chat", "posts to an incoming webhook of a chat product", []field{
-			{Name: "config.webhook_url", Label: "Incoming webhook", Mode: "url", Mono: true,
-				Placeholder: "https://chat.example.com/hooks/T000/B000/XXXX", Required: true},
+			{
+				Name: "config.webhook_url", Label: "Incoming webhook", Mode: "url", Mono: true,
+				Placeholder: "https://chat.example.com/hooks/T000/B000/XXXX", Required: true,
+			},
 		}},
 		{"pager", "Pager", "triggers and resolves alerts by the Events API v2", []field{
 			{Name: "config.routing_key", Label: "Integration key", Mono: true, Autofill: "off", Required: true},
@@ -57,8 +68,10 @@ func channelTypes() []channelType {
 func wordingFields() []field {
 	return []field{
 		{Name: "config.title_template", Label: "Title of messages", Placeholder: "{{severity}}: {{check_name}}"},
-		{Name: "config.body_template", Label: "Text of messages", Type: "textarea", Rows: 3,
-			Placeholder: "{{error_message}} in {{regions_down}}"},
+		{
+			Name: "config.body_template", Label: "Text of messages", Type: "textarea", Rows: 3,
+			Placeholder: "{{error_message}} in {{regions_down}}",
+		},
 	}
 }
 

@@ -112,6 +112,7 @@ func channelTarget(c *client.NotificationChannel) string {
 			return address
 		}
 		return "events.pagerduty.com"
+	default: // nothing more to do for the others
 	}
 	return text("url")
 }

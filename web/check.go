@@ -123,7 +123,11 @@ func (r *request) readCheckData(id uuid.UUID, view resultView) (*checkData, erro
 		return nil, err
 	}
 	if len(list.JSON200.Data) == 0 {
-		return nil, &APIError{Status: http.StatusNotFound, Code: "not_found", Message: "There is no check at this address. It may have been deleted."}
+		return nil, &APIError{
+			Status:  http.StatusNotFound,
+			Code:    "not_found",
+			Message: "There is no check at this address. It may have been deleted.",
+		}
 	}
 	d.check = list.JSON200.Data[0]
 	d.summary = d.check.Summary
@@ -155,7 +159,7 @@ func (r *request) readCheckData(id uuid.UUID, view resultView) (*checkData, erro
 	})
 	work.Go(func() error {
 		from, limit := now.Add(-time.Hour), int64(200)
-		got, err := r.api.ListResultsWithResponse(ctx, id, &client.ListResultsParams{From: &from, Limit: &limit})
+		got, err := r.api.ListResultsWithResponse(ctx, id, &client.ListResultsParams{From: &from, Limit: &limit, Success: &yes})
 		return keep(err, func() { d.recent = got.JSON200.Data })
 	})
 	work.Go(func() error {
@@ -222,7 +226,10 @@ func (r *request) checkBody(d *checkData, view resultView) *checkBody {
 	b.Figures = checkFigures(d)
 	for _, period := range []string{"1h", "24h", "7d", "30d", "90d"} {
 		number, unit := period[:len(period)-1], period[len(period)-1:]
-		b.Periods = append(b.Periods, choice{Text: number + " " + unit, Href: view.with(path, func(v *resultView) { v.Period = period }), Chosen: view.Period == period})
+		b.Periods = append(
+			b.Periods,
+			choice{Text: number + " " + unit, Href: view.with(path, func(v *resultView) { v.Period = period }), Chosen: view.Period == period},
+		)
 	}
 	b.Chart = r.newChart(d, view)
 	b.Phases = r.newPhases(d.recent)

@@ -90,7 +90,9 @@ func (s *Server) switchCheck(r *request) error {
 		return err
 	}
 	path := "/app/checks/" + id.String()
-	r.flash(flash{Mark: "done", Text: word, Post: true, Link: path + "/enabled", LinkText: "Undo", Fields: map[string][]string{"enabled": {undo}}})
+	r.flash(
+		flash{Mark: "done", Text: word, Post: true, Link: path + "/enabled", LinkText: "Undo", Fields: map[string][]string{"enabled": {undo}}},
+	)
 	return r.redirect(path)
 }
 

@@ -19,7 +19,18 @@ const firstEvery = time.Minute
 func firstForm(r *request) *firstBody {
 	f := newForm(r)
 	f.Heading = "Not created yet."
-	f.add(field{Name: "config.url", Label: "Address", Type: "url", Placeholder: "https://", Focus: true, Mono: true, Required: true, Autofill: "url"})
+	f.add(
+		field{
+			Name:        "config.url",
+			Label:       "Address",
+			Type:        "url",
+			Placeholder: "https://",
+			Focus:       true,
+			Mono:        true,
+			Required:    true,
+			Autofill:    "url",
+		},
+	)
 	command := "curl -s " + r.s.deps.Config.PublicURL + "/v1/checks \\\n  -H \"Authorization: Bearer $KEY\" \\\n" +
 		"  -d '{\"name\":\"Home page\",\"type\":\"https\",\n       \"interval_seconds\":60,\n       \"config\":{\"url\":\"https://www.example.com\"}}'"
 	return &firstBody{Form: f, Every: spanExact(firstEvery), Command: command}

@@ -287,7 +287,12 @@ type resultView struct {
 }
 
 func readResultView(values url.Values) resultView {
-	v := resultView{Period: values.Get("period"), Region: values.Get("region"), Failing: values.Get("results") == "failing", Cursor: values.Get("cursor")}
+	v := resultView{
+		Period:  values.Get("period"),
+		Region:  values.Get("region"),
+		Failing: values.Get("results") == "failing",
+		Cursor:  values.Get("cursor"),
+	}
 	if !slices.Contains([]string{"1h", "24h", "7d", "30d", "90d"}, v.Period) {
 		v.Period = "24h"
 	}

@@ -61,10 +61,15 @@ func (r *request) resultTable(d *checkData, v resultView, path string) resultTab
 		{Text: "Failing", Chosen: v.Failing, Href: v.with(path, func(v *resultView) { v.Failing = true }) + "#results"},
 	}
 	if len(d.check.Regions) > 1 {
-		t.Regions = []choice{{Text: "All regions", Chosen: v.Region == "", Href: v.with(path, func(v *resultView) { v.Region = "" }) + "#results"}}
+		t.Regions = []choice{
+			{Text: "All regions", Chosen: v.Region == "", Href: v.with(path, func(v *resultView) { v.Region = "" }) + "#results"},
+		}
 		for _, key := range d.check.Regions {
 			city := r.city(key)
-			t.Regions = append(t.Regions, choice{Text: city, Chosen: v.Region == key, Href: v.with(path, func(v *resultView) { v.Region = key }) + "#results"})
+			t.Regions = append(
+				t.Regions,
+				choice{Text: city, Chosen: v.Region == key, Href: v.with(path, func(v *resultView) { v.Region = key }) + "#results"},
+			)
 			if v.Region == key {
 				t.RegionText = city
 			}

@@ -161,7 +161,14 @@ func (s *Server) overview(r *request) error {
 	if meta.Counts != nil {
 		counts = *meta.Counts
 	}
-	body := &overviewBody{View: view, Query: view.Query, Total: totalOf(meta), Shown: len(data), Back: r.URL.RequestURI(), Columns: columns(view)}
+	body := &overviewBody{
+		View:    view,
+		Query:   view.Query,
+		Total:   totalOf(meta),
+		Shown:   len(data),
+		Back:    r.URL.RequestURI(),
+		Columns: columns(view),
+	}
 	body.Capped = meta.TotalCapped != nil && *meta.TotalCapped
 	body.Filters = filters(view, counts)
 	body.group(r, data, counts)
@@ -206,8 +213,13 @@ func columns(v checkView) []column {
 	}
 	return []column{
 		sorted(column{Text: "Check", Class: "name"}, "name"),
-		{Text: "Type", Class: "type"}, {Text: "Every", Class: "every num"}, {Text: "Last 60 results", Class: "last"},
-		{Text: "Up 24 h, %", Class: "up24 num"}, {Text: "p95, ms", Class: "p95 num"}, {Text: "Regions", Class: "regions"}, {Text: "Seen", Class: "seen num"},
+		{Text: "Type", Class: "type"},
+		{Text: "Every", Class: "every num"},
+		{Text: "Last 60 results", Class: "last"},
+		{Text: "Up 24 h, %", Class: "up24 num"},
+		{Text: "p95, ms", Class: "p95 num"},
+		{Text: "Regions", Class: "regions"},
+		{Text: "Seen", Class: "seen num"},
 	}
 }
 
@@ -296,7 +308,13 @@ func (b *overviewBody) more(v checkView, cursor string) {
 }
 
 func noMatch(v checkView) *empty {
-	e := &empty{Icon: "search", Title: "No check matches", Text: "No check is in this selection.", Action: &link{Text: "Clear filter", Href: "/app"}, Key: "Esc"}
+	e := &empty{
+		Icon:   "search",
+		Title:  "No check matches",
+		Text:   "No check is in this selection.",
+		Action: &link{Text: "Clear filter", Href: "/app"},
+		Key:    "Esc",
+	}
 	words := map[string]string{"failing": "failing", "warning": "warning", "passing": "passing", "unknown": "new", "disabled": "paused"}
 	if v.Query != "" {
 		e.Title = "No check matches “" + v.Query + "”"

@@ -26,7 +26,11 @@ func (s *Server) firstRunPage(r *request) error {
 	if err != nil {
 		return r.refuseLink(err)
 	}
-	return r.render(http.StatusOK, "firstrun", page{Title: "Continue on this machine", Outside: true, Body: firstRunBody{Token: token, Name: name}})
+	return r.render(
+		http.StatusOK,
+		"firstrun",
+		page{Title: "Continue on this machine", Outside: true, Body: firstRunBody{Token: token, Name: name}},
+	)
 }
 
 func (s *Server) firstRun(r *request) error {

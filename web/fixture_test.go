@@ -51,10 +51,19 @@ func open(t *testing.T, public string, options ...func(*api.Deps)) *site {
 		public = s.url
 	}
 	deps := api.Deps{
-		Store: s.store, Loops: noLoops{}, Mailer: s.mails, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		Store:    s.store,
+		Loops:    noLoops{},
+		Mailer:   s.mails,
+		Now:      time.Now,
+		Log:      slog.New(slog.DiscardHandler),
 		Probes:   probe.NewRegistry(egress.New(egress.Policy{AllowPrivate: true})),
 		Channels: notify.NewRegistry(egress.New(egress.Policy{AllowPrivate: true})),
-		Config:   api.Config{PublicURL: public, SigningKey: bytes.Repeat([]byte{7}, 32), EnterpriseMinInterval: time.Second, SignupTier: vigil.TierPaid},
+		Config: api.Config{
+			PublicURL:             public,
+			SigningKey:            bytes.Repeat([]byte{7}, 32),
+			EnterpriseMinInterval: time.Second,
+			SignupTier:            vigil.TierPaid,
+		},
 	}
 	for _, option := range options {
 		option(&deps)
@@ -65,7 +74,12 @@ func open(t *testing.T, public string, options ...func(*api.Deps)) *site {
 	}
 	t.Cleanup(s.api.Close)
 	pages, err := web.New(web.Deps{
-		API: s.api, Sessions: s.store.Sessions(), Now: time.Now, Log: slog.New(slog.DiscardHandler), Config: web.Config{PublicURL: public},
+		API:      s.api,
+		Sessions: s.store.Sessions(),
+		Changes:  s.store,
+		Now:      time.Now,
+		Log:      slog.New(slog.DiscardHandler),
+		Config:   web.Config{PublicURL: public},
 		ActAs: func(ctx context.Context, who web.Identity) context.Context {
 			return rest.ActAs(ctx, who.UserID, who.Version)
 		},
@@ -179,7 +193,9 @@ func (b *browser) get(t *testing.T, status int, path string, headers ...string) 
 // post sends a form as the page of the site does.
 func (b *browser) post(t *testing.T, status int, path string, form url.Values, headers ...string) answer {
 	t.Helper()
-	headers = append([]string{"Content-Type", "application/x-www-form-urlencoded", "Origin", b.site.url, "Sec-Fetch-Site", "same-origin"}, headers...)
+	headers = append(
+		[]string{"Content-Type", "application/x-www-form-urlencoded", "Origin", b.site.url, "Sec-Fetch-Site", "same-origin"},
+		headers...)
 	return b.send(t, status, http.MethodPost, path, strings.NewReader(form.Encode()), headers...)
 }
 

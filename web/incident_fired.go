@@ -137,8 +137,10 @@ func (s *Server) resolvePage(r *request) error {
 func resolveForm(r *request) *form {
 	f := newForm(r)
 	f.Heading = "Not resolved yet."
-	f.add(field{Name: "note", Label: "Note", Type: "textarea", Rows: 4,
-		Help: "What it was, for those who read the incident later. It may stay empty."})
+	f.add(field{
+		Name: "note", Label: "Note", Type: "textarea", Rows: 4,
+		Help: "What it was, for those who read the incident later. It may stay empty.",
+	})
 	return f
 }
 

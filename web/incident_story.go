@@ -69,8 +69,10 @@ func (s *story) first(result *client.Result) {
 	if result == nil {
 		return
 	}
-	e := entry{Distance: "first failure", Mark: newMark("first", ""), Subject: s.r.city(result.Region),
-		Links: s.resultLinks(result.Region, ""), Kind: "vote"}
+	e := entry{
+		Distance: "first failure", Mark: newMark("first", ""), Subject: s.r.city(result.Region),
+		Links: s.resultLinks(result.Region, ""), Kind: "vote",
+	}
 	switch {
 	case result.StatusCode != nil:
 		e.Text, e.Code = " answers ", fmt.Sprint(*result.StatusCode)
@@ -118,8 +120,10 @@ func (s *story) edge(t *client.TimelineEntry) {
 	before := len(s.firing[region]) > 0
 	s.firing[region] = firing
 	s.count()
-	e := entry{Subject: s.r.city(region), Links: s.resultLinks(region, s.runURL("check/"+s.incident.CheckId.String()+"/"+region)),
-		Kind: "vote"}
+	e := entry{
+		Subject: s.r.city(region), Links: s.resultLinks(region, s.runURL("check/"+s.incident.CheckId.String()+"/"+region)),
+		Kind: "vote",
+	}
 	if s.anchor.IsZero() {
 		s.anchor = t.Time
 	}
@@ -151,6 +155,7 @@ func (s *story) reason(firing []string, failures *int64) string {
 			text += "; it wants more than half of the regions"
 		case client.AlertRuleRegionPolicyAll:
 			text += "; it wants all regions"
+		default: // nothing more to do for the others
 		}
 	}
 	return text
@@ -201,6 +206,7 @@ func (s *story) met() bool {
 		return 2*s.votes > s.regions()
 	case client.AlertRuleRegionPolicyAll:
 		return s.votes == s.regions()
+	default: // nothing more to do for the others
 	}
 	return s.votes > 0
 }
@@ -254,8 +260,10 @@ func (s *story) resolvedHow(by string) string {
 // attempt is one try to deliver a message.
 func (s *story) attempt(t *client.TimelineEntry) {
 	d, a := t.Delivery, t.Attempt
-	e := entry{Subject: d.ChannelName, Kind: "delivery", recovery: d.EventType == client.DeliveryEventTypeIncidentResolved,
-		Links: []link{{Text: "Delivery", Href: "/app/deliveries/" + d.Id.String()}}}
+	e := entry{
+		Subject: d.ChannelName, Kind: "delivery", recovery: d.EventType == client.DeliveryEventTypeIncidentResolved,
+		Links: []link{{Text: "Delivery", Href: "/app/deliveries/" + d.Id.String()}},
+	}
 	if run := s.runURL(d.WorkflowId); run != "" && s.r.keptInTemporal(d.FinishedAt) {
 		e.Links = append(e.Links, link{Text: "Run", Href: run, Out: true})
 	}

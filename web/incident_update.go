@@ -28,8 +28,10 @@ func updateForm(r *request) *form {
 	f := newForm(r)
 	f.Heading = "Not published yet."
 	f.add(field{Name: "state", Label: "State", Type: "select", Value: "investigating", Options: []option{
-		{Value: "investigating", Text: "Investigating"}, {Value: "identified", Text: "Identified"},
-		{Value: "monitoring", Text: "Monitoring"}, {Value: "resolved", Text: "Resolved"},
+		{Value: "investigating", Text: "Investigating"},
+		{Value: "identified", Text: "Identified"},
+		{Value: "monitoring", Text: "Monitoring"},
+		{Value: "resolved", Text: "Resolved"},
 	}})
 	f.add(field{
 		Name: "text", Label: "Text", Type: "textarea", Rows: 3, Required: true,

@@ -2,7 +2,6 @@ package web
 
 import (
 	"net/http"
-
 	"time"
 
 	"golang.org/x/sync/errgroup"

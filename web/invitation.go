@@ -18,7 +18,9 @@ func invitationForm(r *request) *form {
 	f := newForm(r)
 	f.Heading = "Not accepted yet."
 	f.add(field{Name: "name", Label: "Your name", Autofill: "name", Required: true, Focus: true})
-	f.add(field{Name: "password", Label: "Password", Type: "password", Autofill: "new-password", Required: true, Help: "8 characters or more."})
+	f.add(
+		field{Name: "password", Label: "Password", Type: "password", Autofill: "new-password", Required: true, Help: "8 characters or more."},
+	)
 	return f
 }
 
@@ -39,7 +41,11 @@ func (r *request) renderInvitation(f *form, token string) error {
 	}
 	invited := answer.JSON200.Data
 	return r.render(f.Status, "invitation", page{Title: "Join " + invited.Organization, Outside: true, Body: invitedBody{
-		Token: token, Organization: invited.Organization, Email: string(invited.Email), Role: strings.ToLower(roleText(string(invited.Role))), Form: f,
+		Token:        token,
+		Organization: invited.Organization,
+		Email:        string(invited.Email),
+		Role:         strings.ToLower(roleText(string(invited.Role))),
+		Form:         f,
 	}})
 }
 

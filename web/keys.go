@@ -108,10 +108,14 @@ func (r *request) dayOf(t time.Time) stamp {
 func keyForm(r *request) *keyFormBody {
 	f := newForm(r)
 	f.Heading = "Not created yet."
-	f.add(field{Name: "name", Label: "Name", Required: true, Focus: true, Placeholder: "deployment",
-		Help: "What it is for, to recognize it later."})
-	f.add(field{Name: "expires_at", Label: "Expires on", Type: "date",
-		Help: "The key stops to work at the start of this day, UTC. Empty: never."})
+	f.add(field{
+		Name: "name", Label: "Name", Required: true, Focus: true, Placeholder: "deployment",
+		Help: "What it is for, to recognize it later.",
+	})
+	f.add(field{
+		Name: "expires_at", Label: "Expires on", Type: "date",
+		Help: "The key stops to work at the start of this day, UTC. Empty: never.",
+	})
 	f.add(field{Name: "scopes", Label: "What the key may do"})
 	body := &keyFormBody{Form: f, Scopes: scopeWords()}
 	for i := range body.Scopes {

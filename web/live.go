@@ -51,6 +51,13 @@ func (s *Server) stream(r *request) error {
 	if err := out.send("hello", r.now, "{}"); err != nil {
 		return nil //nolint:nilerr // the page is closed
 	}
+	if r.URL.Query().Get("page") == "check" {
+		if found, err := readChanged(r.Context(), []*livePage{p}, p.checks); err == nil {
+			for id, check := range found {
+				out.states[id] = string(check.Summary.State)
+			}
+		}
+	}
 	if r.Header.Get("Last-Event-Id") != "" || r.URL.Query().Get("again") != "" {
 		// The page missed something: it gets all of its rows.
 		if found, err := readChanged(r.Context(), []*livePage{p}, p.checks[:min(len(p.checks), liveBatch)]); err == nil {

@@ -56,16 +56,19 @@ func TestChannelForms(t *testing.T) {
 	}{
 		"webhook": {
 			url.Values{"config.url": {"ftp://x"}},
-			url.Values{"config.url": {"http://127.0.0.1:1/hook"}, "config.secret": {"a secret"}, "config.headers": {"X-Team: a"}}, "config-url",
+			url.Values{"config.url": {"http://127.0.0.1:1/hook"}, "config.secret": {"a secret"}, "config.headers": {"X-Team: a"}},
+			"config-url",
 		},
 		"email": {url.Values{"config.to": {"no address"}}, url.Values{"config.to": {"a@example.com\nb@example.com"}}, "config-to"},
 		"push": {
-			url.Values{"config.topic": {"no topic!"}}, url.Values{"config.topic": {"alerts"}, "config.server": {"http://127.0.0.1:1"}}, "config-topic",
+			url.Values{"config.topic": {"no topic!"}},
+			url.Values{"config.topic": {"alerts"}, "config.server": {"http://127.0.0.1:1"}}, "config-topic",
 		},
 		"chat": {url.Values{"config.webhook_url": {"x"}}, url.Values{"config.webhook_url": {"http://127.0.0.1:1/x"}}, "config-webhook_url"},
 		"pager": {
 			url.Values{"config.url": {"x"}, "config.routing_key": {"k"}},
-			url.Values{"config.routing_key": {"k"}, "config.url": {"http://127.0.0.1:1/x"}}, "config-url",
+			url.Values{"config.routing_key": {"k"}, "config.url": {"http://127.0.0.1:1/x"}},
+			"config-url",
 		},
 	} {
 		t.Run(kind, func(t *testing.T) {

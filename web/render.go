@@ -129,7 +129,13 @@ func (r *request) fail(err error) {
 		_ = r.toSignIn()
 		return
 	}
-	body := errorBody{Title: errorTitle(known.Status), Message: known.Message, RequestID: known.RequestID, Back: "/app", BackName: "Go to checks"}
+	body := errorBody{
+		Title:     errorTitle(known.Status),
+		Message:   known.Message,
+		RequestID: known.RequestID,
+		Back:      "/app",
+		BackName:  "Go to checks",
+	}
 	if r.partial() {
 		r.w.Header().Set("Hx-Reswap", "none")
 	}

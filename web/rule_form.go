@@ -42,10 +42,14 @@ type channelChoice struct {
 // conditionsFor lists the ways to fire that a type of checks has.
 func conditionsFor(checkType string) []ruleCondition {
 	all := []ruleCondition{
-		{Key: "failure_threshold", Before: "after", After: "failures in a row", Value: "2", Number: true, Min: 1, Max: 1000,
-			Label: "Failures in a row"},
-		{Key: "response_time_ms", Before: "when a response takes longer than", After: "ms", Value: "500", Number: true, Max: 86_400_000,
-			Label: "Milliseconds"},
+		{
+			Key: "failure_threshold", Before: "after", After: "failures in a row", Value: "2", Number: true, Min: 1, Max: 1000,
+			Label: "Failures in a row",
+		},
+		{
+			Key: "response_time_ms", Before: "when a response takes longer than", After: "ms", Value: "500", Number: true, Max: 86_400_000,
+			Label: "Milliseconds",
+		},
 	}
 	switch checkType {
 	case "http", "https", "http3", "multistep":
@@ -64,8 +68,10 @@ func conditionsFor(checkType string) []ruleCondition {
 		})
 	}
 	return append(all, ruleCondition{
-		Key: "health_status", Before: "when a result", Options: []option{{Value: "down", Text: "fails"},
-			{Value: "up", Text: "passes"}}, Value: "down",
+		Key: "health_status", Before: "when a result", Options: []option{
+			{Value: "down", Text: "fails"},
+			{Value: "up", Text: "passes"},
+		}, Value: "down",
 	})
 }
 
@@ -116,7 +122,8 @@ func newRuleForm(r *request, check *client.Check, known *client.AlertRule) (*rul
 		{Value: "critical", Text: "critical"}, {Value: "warning", Text: "warning"}, {Value: "info", Text: "info"},
 	}})
 	f.add(field{Name: "notify_on", Label: "Notify", Type: "select", Value: notify, Options: []option{
-		{Value: "unhealthy", Text: "when it opens"}, {Value: "both", Text: "when it opens and when it resolves by itself"},
+		{Value: "unhealthy", Text: "when it opens"},
+		{Value: "both", Text: "when it opens and when it resolves by itself"},
 		{Value: "healthy", Text: "only when it resolves by itself"},
 	}})
 	f.add(field{Name: "enabled", Label: "The rule is on", Type: "checkbox", Checked: enabled})

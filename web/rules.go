@@ -58,8 +58,10 @@ func (s *Server) allRules(r *request) error {
 	if err != nil {
 		return err
 	}
-	body := &rulesBody{Cards: ruleCards(list.JSON200.Data, channels, 0, nil),
-		Pager: r.pager(list.JSON200.Meta, len(list.JSON200.Data), "rule")}
+	body := &rulesBody{
+		Cards: ruleCards(list.JSON200.Data, channels, 0, nil),
+		Pager: r.pager(list.JSON200.Meta, len(list.JSON200.Data), "rule"),
+	}
 	names := make(map[string]string)
 	for k := range checks.JSON200.Data {
 		c := &checks.JSON200.Data[k]

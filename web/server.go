@@ -88,7 +88,10 @@ func New(deps Deps) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		deps: deps, sessions: newSessions(deps.Sessions, strings.HasPrefix(deps.Config.PublicURL, "https://")), nav: newNavCache(deps.Now), regions: &regionNames{now: deps.Now},
+		deps:     deps,
+		sessions: newSessions(deps.Sessions, strings.HasPrefix(deps.Config.PublicURL, "https://")),
+		nav:      newNavCache(deps.Now),
+		regions:  &regionNames{now: deps.Now},
 	}
 	if deps.Changes != nil {
 		s.live = newHub(deps.Changes, deps.Now, func(err error) {

@@ -132,6 +132,8 @@ func (s *Server) sessionFailed(w http.ResponseWriter, req *http.Request, err err
 	}
 	r := &request{Request: req, w: w, s: s, api: s.api, now: s.deps.Now(), prefs: readPreferences(req)}
 	r.fail(&APIError{
-		Status: http.StatusServiceUnavailable, Code: "unavailable", Message: "The database does not answer at the moment. Try again in a few seconds.",
+		Status:  http.StatusServiceUnavailable,
+		Code:    "unavailable",
+		Message: "The database does not answer at the moment. Try again in a few seconds.",
 	})
 }

@@ -115,7 +115,9 @@ func TestSigningIn(t *testing.T) {
 	t.Run("APageOfAnotherOriginChangesNothing", func(t *testing.T) {
 		t.Parallel()
 		b := s.signIn(t, email, password)
-		for _, headers := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Sec-Fetch-Site", "", "Origin", "https://evil.example"}} {
+		for _, headers := range [][]string{
+			{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Sec-Fetch-Site", "", "Origin", "https://evil.example"},
+		} {
 			b.post(t, http.StatusForbidden, "/app/sign-out", nil, headers...)
 		}
 		b.get(t, http.StatusOK, "/app/help")
@@ -127,7 +129,12 @@ func TestSigningIn(t *testing.T) {
 		page := b.get(t, http.StatusOK, "/app/sign-in")
 		_, rest, _ := strings.Cut(page.text, `<link rel="stylesheet" href="`)
 		path, _, _ := strings.Cut(rest, `"`)
-		if file := b.get(t, http.StatusOK, path); file.header.Get("Set-Cookie") != "" || !strings.Contains(file.header.Get("Cache-Control"), "immutable") {
+		if file := b.get(
+			t,
+			http.StatusOK,
+			path,
+		); file.header.Get("Set-Cookie") != "" ||
+			!strings.Contains(file.header.Get("Cache-Control"), "immutable") {
 			t.Errorf("headers %v", file.header)
 		}
 	})
@@ -172,7 +179,8 @@ func TestRecovering(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other.post(t, http.StatusOK, "/recover", url.Values{"token": {at.Query().Get("token")}, "password": {"analytical engine"}}).shows(t, "/app/sign-in")
+	other.post(t, http.StatusOK, "/recover", url.Values{"token": {at.Query().Get("token")}, "password": {"analytical engine"}}).
+		shows(t, "/app/sign-in")
 	b.get(t, http.StatusSeeOther, "/app/help") // the session has ended
 	s.signIn(t, email, "analytical engine").get(t, http.StatusOK, "/app/help")
 }

@@ -19,7 +19,9 @@ func signUpForm(r *request) *form {
 	f.add(field{Name: "name", Label: "Your name", Autofill: "name", Required: true, Focus: true})
 	f.add(field{Name: "organization_name", Label: "Organization", Autofill: "organization", Required: true})
 	f.add(field{Name: "email", Label: "Email", Type: "email", Autofill: "username", Required: true})
-	f.add(field{Name: "password", Label: "Password", Type: "password", Autofill: "new-password", Required: true, Help: "8 characters or more."})
+	f.add(
+		field{Name: "password", Label: "Password", Type: "password", Autofill: "new-password", Required: true, Help: "8 characters or more."},
+	)
 	return f
 }
 

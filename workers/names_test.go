@@ -76,7 +76,11 @@ func TestNamesInTemporal(t *testing.T) {
 	w.stop()
 	var sealed regionWorker // as with encrypted payloads
 	sealed.start(t, p, workers.RegionOptions{Name: "sealed", Regions: []string{newark}})
-	eventually(t, "the loop does not show the name any more", func() bool { return !slices.Contains(found(named("corner store")), "CheckLoop") })
+	eventually(
+		t,
+		"the loop does not show the name any more",
+		func() bool { return !slices.Contains(found(named("corner store")), "CheckLoop") },
+	)
 
 	other := p.Check
 	other.ID, other.Name = [16]byte{}, "hidden"

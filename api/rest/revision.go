@@ -184,7 +184,8 @@ func tagged[O any](ctx context.Context, out *O) (*O, error) {
 // documentRevision describes the ETag and 304.
 func documentRevision(method string, op *huma.Operation) {
 	tag := map[string]*huma.Header{tagHeader: {
-		Description: "The revision of the definition, in quotation marks, for If-Match and If-None-Match.", Schema: &huma.Schema{Type: huma.TypeString},
+		Description: "The revision of the definition, in quotation marks, for If-Match and If-None-Match.",
+		Schema:      &huma.Schema{Type: huma.TypeString},
 	}}
 	for status, success := range op.Responses {
 		if status[0] == '2' && success.Content != nil {

@@ -57,7 +57,8 @@ func TestFirstCheckOfASavedContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "vigil check create " + sum.target + ` --name "My first check" --interval 10s --region eu-central-fra; sleep 2`
-	if !strings.Contains(out.String(), want) || !strings.Contains(out.String(), "saved as context local") || strings.Contains(out.String(), "curl") {
+	if !strings.Contains(out.String(), want) || !strings.Contains(out.String(), "saved as context local") ||
+		strings.Contains(out.String(), "curl") {
 		t.Errorf("got %s", out.String())
 	}
 }

@@ -64,7 +64,9 @@ func (a *app) addFlags(cmd *cobra.Command) {
 	flags.BoolVar(&a.flags.yes, "yes", false, "confirm a change without being asked")
 	flags.BoolVar(&a.flags.noColor, "no-color", false, "no colours [NO_COLOR]")
 	flags.BoolVar(&a.flags.debug, "debug", false, "show each request on standard error: method, path, status, time and request ID")
-	flags.DurationVar(&a.flags.timeout, "timeout", standardTimeout, "longest `duration` of a request with its retries; of a test 100s by default")
+	flags.DurationVar(
+		&a.flags.timeout, "timeout", standardTimeout, "longest `duration` of a request with its retries; of a test 100s by default",
+	)
 	complete(cmd, "output", func() []string { return console.Formats() })
 	complete(cmd, "context", func() []string {
 		contexts, err := console.ReadContexts(configPath(), func(string, ...any) {})
