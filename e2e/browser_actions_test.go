@@ -20,14 +20,12 @@ import (
 )
 
 //go:embed testdata/axe/axe.min.js
-var axeSource string //nolint:gochecknoglobals // embedded
+var axeSource string
 
 // screenshots is the directory that the browser tests write pictures to.
-var screenshots = flag.String(
-	"screenshots",
-	"",
-	"directory for screenshots of the dashboard; none are taken without it",
-) //nolint:gochecknoglobals // a flag
+//
+//nolint:gochecknoglobals // a flag
+var screenshots = flag.String("screenshots", "", "directory for screenshots of the dashboard; none are taken without it")
 
 // valueText returns the text of a value of the page.
 func valueText(o *runtime.RemoteObject) string {

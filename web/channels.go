@@ -112,6 +112,7 @@ func channelTarget(c *client.NotificationChannel) string {
 			return address
 		}
 		return "events.pagerduty.com"
+	case client.NotificationChannelTypeWebhook:
 	}
 	return text("url")
 }

@@ -175,6 +175,7 @@ func deliveryMark(d *client.Delivery) mark {
 		return newMark("paused", "Superseded")
 	case client.DeliveryStatusCanceled:
 		return newMark("paused", "Canceled")
+	case client.DeliveryStatusPending:
 	}
 	if d.Attempts > 0 {
 		return newMark("warn", "Waiting for the next attempt")

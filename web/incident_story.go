@@ -155,6 +155,7 @@ func (s *story) reason(firing []string, failures *int64) string {
 			text += "; it wants more than half of the regions"
 		case client.AlertRuleRegionPolicyAll:
 			text += "; it wants all regions"
+		case client.AlertRuleRegionPolicyAny:
 		}
 	}
 	return text
@@ -205,6 +206,7 @@ func (s *story) met() bool {
 		return 2*s.votes > s.regions()
 	case client.AlertRuleRegionPolicyAll:
 		return s.votes == s.regions()
+	case client.AlertRuleRegionPolicyAny:
 	}
 	return s.votes > 0
 }

@@ -131,6 +131,7 @@ func policyWord(p client.AlertRuleRegionPolicy) string {
 		return "more than half"
 	case client.AlertRuleRegionPolicyAll:
 		return "all"
+	case client.AlertRuleRegionPolicyAny:
 	}
 	return "any"
 }
@@ -141,6 +142,7 @@ func policyRest(p client.AlertRuleRegionPolicy) string {
 		return " regions"
 	case client.AlertRuleRegionPolicyMajority:
 		return " of the regions"
+	case client.AlertRuleRegionPolicyAny:
 	}
 	return " region"
 }
