@@ -23,7 +23,9 @@ import (
 var axeSource string
 
 // screenshots is the directory that the browser tests write pictures to.
-var screenshots = flag.String("screenshots", "", "directory for screenshots of the dashboard") //nolint:gochecknoglobals // a flag
+//
+//nolint:gochecknoglobals // a flag
+var screenshots = flag.String("screenshots", "", "directory for screenshots of the dashboard; none are taken without it")
 
 // valueText returns the text of a value of the page.
 func valueText(o *runtime.RemoteObject) string {
@@ -67,6 +69,12 @@ const byName = `((name, field) => {
 func (b *browser) press(name string) {
 	b.t.Helper()
 	b.clickAt("press "+name, byName+"("+quote(name)+")")
+}
+
+// click clicks the middle of the first element that matches a selector.
+func (b *browser) click(selector string) {
+	b.t.Helper()
+	b.clickAt("click "+selector, "document.querySelector("+quote(selector)+")")
 }
 
 func (b *browser) clickAt(what, element string) {
@@ -252,7 +260,7 @@ func (b *browser) picture(name, scheme string, width int64) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		b.t.Fatal(err)
 	}
-	if err := os.WriteFile(file, b.screenshot(), 0o644); err != nil {
+	if err := os.WriteFile(file, b.screenshot(), 0o644); err != nil { //nolint:gosec // a picture for the docs
 		b.t.Fatal(err)
 	}
 	b.theme("light")

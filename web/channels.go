@@ -112,7 +112,7 @@ func channelTarget(c *client.NotificationChannel) string {
 			return address
 		}
 		return "events.pagerduty.com"
-	default: // nothing more to do for the others
+	case client.NotificationChannelTypeWebhook:
 	}
 	return text("url")
 }

@@ -72,6 +72,7 @@ func (s *Server) deliveryList(r *request) error {
 		Pager:   r.pager(list.JSON200.Meta, len(list.JSON200.Data), "delivery"),
 		Filters: []choice{{Text: "All", Href: r.filterURL("status", ""), Chosen: status == ""}},
 	}
+	body.Pager.Shown = strings.Replace(body.Pager.Shown, "deliverys", "deliveries", 1)
 	for _, state := range states {
 		body.Filters = append(body.Filters, choice{
 			Text: state.Text, State: state.State, Href: r.filterURL("status", state.Href), Chosen: status == state.Href,
@@ -174,7 +175,7 @@ func deliveryMark(d *client.Delivery) mark {
 		return newMark("paused", "Superseded")
 	case client.DeliveryStatusCanceled:
 		return newMark("paused", "Canceled")
-	default: // nothing more to do for the others
+	case client.DeliveryStatusPending:
 	}
 	if d.Attempts > 0 {
 		return newMark("warn", "Waiting for the next attempt")

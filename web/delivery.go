@@ -124,7 +124,7 @@ func deliveryBadge(d *client.Delivery, attempts []client.Attempt) badge {
 		return badge{State: "paused", Text: "Superseded"}
 	case client.DeliveryStatusCanceled:
 		return badge{State: "paused", Text: "Canceled"}
-	default: // nothing more to do for the others
+	case client.DeliveryStatusPending:
 	}
 	if d.Attempts > 0 {
 		return badge{State: "warn", Text: "Waiting for attempt " + number(d.Attempts+1)}
@@ -186,7 +186,7 @@ func deliveryEnd(d *client.Delivery, i *client.Incident, attempts []client.Attem
 		return "The incident ended before this message was delivered, so it was not sent any more."
 	case client.DeliveryStatusCanceled:
 		return "It was canceled, because its channel was disabled or deleted, or the check was removed."
-	default: // nothing more to do for the others
+	case client.DeliveryStatusPending:
 	}
 	if d.Attempts == 0 {
 		return "Its first attempt is about to be made."

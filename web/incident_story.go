@@ -155,7 +155,7 @@ func (s *story) reason(firing []string, failures *int64) string {
 			text += "; it wants more than half of the regions"
 		case client.AlertRuleRegionPolicyAll:
 			text += "; it wants all regions"
-		default: // nothing more to do for the others
+		case client.AlertRuleRegionPolicyAny:
 		}
 	}
 	return text
@@ -206,7 +206,7 @@ func (s *story) met() bool {
 		return 2*s.votes > s.regions()
 	case client.AlertRuleRegionPolicyAll:
 		return s.votes == s.regions()
-	default: // nothing more to do for the others
+	case client.AlertRuleRegionPolicyAny:
 	}
 	return s.votes > 0
 }

@@ -131,7 +131,7 @@ func policyWord(p client.AlertRuleRegionPolicy) string {
 		return "more than half"
 	case client.AlertRuleRegionPolicyAll:
 		return "all"
-	default: // nothing more to do for the others
+	case client.AlertRuleRegionPolicyAny:
 	}
 	return "any"
 }
@@ -142,7 +142,7 @@ func policyRest(p client.AlertRuleRegionPolicy) string {
 		return " regions"
 	case client.AlertRuleRegionPolicyMajority:
 		return " of the regions"
-	default: // nothing more to do for the others
+	case client.AlertRuleRegionPolicyAny:
 	}
 	return " region"
 }
