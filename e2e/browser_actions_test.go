@@ -254,7 +254,7 @@ func (b *browser) picture(name, scheme string, width int64) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		b.t.Fatal(err)
 	}
-	if err := os.WriteFile(file, b.screenshot(), 0o644); err != nil { //nolint:gosec // a picture for the docs
+	if err := os.WriteFile(file, b.screenshot(), 0o644); err != nil {
 		b.t.Fatal(err)
 	}
 	b.theme("light")

@@ -32,7 +32,8 @@ func firstForm(r *request) *firstBody {
 		},
 	)
 	command := "curl -s " + r.s.deps.Config.PublicURL + "/v1/checks \\\n  -H \"Authorization: Bearer $KEY\" \\\n" +
-		"  -d '{\"name\":\"Home page\",\"type\":\"https\",\n       \"interval_seconds\":60,\n       \"config\":{\"url\":\"https://www.example.com\"}}'"
+		"  -d '{\"name\":\"Home page\",\"type\":\"https\",\n" +
+		"       \"interval_seconds\":60,\n       \"config\":{\"url\":\"https://www.example.com\"}}'"
 	return &firstBody{Form: f, Every: spanExact(firstEvery), Command: command}
 }
 

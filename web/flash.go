@@ -30,7 +30,7 @@ func (r *request) flash(f flash) {
 }
 
 func (r *request) setFlash(value string, age int) {
-	http.SetCookie(r.w, &http.Cookie{
+	http.SetCookie(r.w, &http.Cookie{ //nolint:gosec // Secure where browsers use TLS
 		Name:     flashCookie,
 		Value:    value,
 		Path:     "/app",

@@ -52,7 +52,7 @@ func (p *preferences) cookie(secure bool) *http.Cookie {
 	if p.NoKeys {
 		values.Set("keys", "off")
 	}
-	return &http.Cookie{
+	return &http.Cookie{ //nolint:gosec // Secure where browsers use TLS
 		Name: preferencesCookie, Value: values.Encode(), Path: "/app", MaxAge: int(preferencesAge.Seconds()),
 		HttpOnly: true, Secure: secure, SameSite: http.SameSiteLaxMode,
 	}
