@@ -204,7 +204,8 @@ func TestCheckCounts(t *testing.T) {
 		t.Errorf("counts that nothing asked for: %v", plain.body["meta"])
 	}
 	got := a.want(t, http.StatusOK, http.MethodGet, "/v1/checks?counts=true&enabled=true", nil)
-	if encoded(t, got.meta("counts")) != `{"disabled":1,"healthy":0,"unhealthy":0,"unknown":1}` || len(got.rows(t)) != 1 {
+	const counts = `{"disabled":1,"failing":0,"healthy":0,"passing":0,"unhealthy":0,"unknown":1,"warning":0}`
+	if encoded(t, got.meta("counts")) != counts || len(got.rows(t)) != 1 {
 		t.Errorf("got %v", got.body["meta"])
 	}
 }
