@@ -26,7 +26,8 @@ func (m Precondition) Check(kind string, revision int64) error {
 	}
 	err := Errorf(
 		CodePrecondition,
-		`The %s has changed: its revision is "%d", and If-Precondition names %s. Nothing was changed. Read the %s again, then repeat the request with its ETag.`,
+		`The %s has changed: its revision is "%d", and If-Match names %s. Nothing was changed. `+
+			`Read the %s again, then repeat the request with its ETag.`,
 		kind,
 		revision,
 		named,

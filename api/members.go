@@ -53,16 +53,17 @@ func (m *members) register(r *rest.Registrar) {
 		return rest.NewListing(users, total, showUser), nil
 	})
 	rest.Register(r, rest.Operation{
-		Method:      http.MethodPut,
-		Path:        "/v1/members/{id}",
-		ID:          "update-member",
-		Tag:         tagMembers,
-		Scope:       vigil.ScopeAdmin,
-		Audit:       "member.update",
-		Resource:    resourceMember,
-		Errors:      []int{http.StatusConflict},
-		Summary:     "Change the role of a member",
-		Description: "Sessions and API keys of the member lose what the role does not allow, everywhere within 5 seconds. The last owner stays one.",
+		Method:   http.MethodPut,
+		Path:     "/v1/members/{id}",
+		ID:       "update-member",
+		Tag:      tagMembers,
+		Scope:    vigil.ScopeAdmin,
+		Audit:    "member.update",
+		Resource: resourceMember,
+		Errors:   []int{http.StatusConflict},
+		Summary:  "Change the role of a member",
+		Description: "Sessions and API keys of the member lose what the role does not allow, everywhere within 5 seconds. " +
+			"The last owner stays one.",
 	}, m.setRole)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodDelete, Path: "/v1/members/{id}", ID: "delete-member", Tag: tagMembers, Scope: vigil.ScopeAdmin,

@@ -13,9 +13,9 @@ import (
 
 // revisioned is a resource with a revision, as the tests of revisions use it.
 type revisioned struct {
-	kind, path string
-	create     any // the body of a POST to list
-	list       string
+	kind   string
+	create any // the body of a POST to list
+	list   string
 }
 
 func revisionedResources(t *testing.T, a account) []revisioned {

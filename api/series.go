@@ -32,13 +32,14 @@ type seriesInput struct {
 
 func (res *results) registerSeries(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
-		Method:      http.MethodGet,
-		Path:        "/v1/checks/{id}/series",
-		ID:          "get-series",
-		Tag:         tagResults,
-		Resource:    resourceCheck,
-		Summary:     "Get the response times of a check over a period, for a chart",
-		Description: "Steps are 1 minute of 1h, 5 minutes of 24h, 1 hour of 7d, 4 hours of 30d and 12 hours of 90d. The newest one is not over yet.",
+		Method:   http.MethodGet,
+		Path:     "/v1/checks/{id}/series",
+		ID:       "get-series",
+		Tag:      tagResults,
+		Resource: resourceCheck,
+		Summary:  "Get the response times of a check over a period, for a chart",
+		Description: "Steps are 1 minute of 1h, 5 minutes of 24h, 1 hour of 7d, 4 hours of 30d and 12 hours of 90d. " +
+			"The newest one is not over yet.",
 	}, res.series)
 }
 

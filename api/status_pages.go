@@ -91,7 +91,8 @@ func (s *statusPages) register(r *rest.Registrar) {
 		Idempotent: true,
 		Revisioned: true,
 		Summary:    "Create a status page",
-		Description: "The page shows the chosen checks to the public, at /status/ and its slug, under the names that are given here. It is also " +
+		Description: "The page shows the chosen checks to the public, at /status/ and its slug, under the names that are given here. " +
+			"It is also " +
 			"at .json and .atom, and each of its checks has a badge at /badge/{check_id}.svg.",
 		Errors: []int{http.StatusConflict, http.StatusForbidden},
 	}, s.create)

@@ -88,6 +88,9 @@ func TestStatusPages(t *testing.T) {
 		unknown := map[string]any{"id": uuid.NewString()}
 		const member = "groups[0].checks[1].check_id"
 		seen := make(map[string]bool)
+		named := func(name string) []any {
+			return []any{map[string]any{"name": "", "checks": []any{map[string]any{"check_id": check["id"], "name": name}}}}
+		}
 		for name, tt := range map[string]struct {
 			change func(map[string]any)
 			member string
@@ -101,8 +104,8 @@ func TestStatusPages(t *testing.T) {
 			"a hyphen at the end": {with("slug", "acme-"), "slug"},
 			"no title":            {with("title", " "), "title"},
 			"a line break":        {with("title", "a\nb"), "title"},
-			"a misleading name":   {with("groups", []any{map[string]any{"name": "", "checks": []any{map[string]any{"check_id": check["id"], "name": "\u202e"}}}}), "groups[0].checks[0].name"},
-			"no name":             {with("groups", []any{map[string]any{"name": "", "checks": []any{map[string]any{"check_id": check["id"], "name": ""}}}}), "groups[0].checks[0].name"},
+			"a misleading name":   {with("groups", named("\u202e")), "groups[0].checks[0].name"},
+			"no name":             {with("groups", named("")), "groups[0].checks[0].name"},
 			"a member it lacks":   {with("css", "*{}"), "css"},
 		} {
 			body := pageOf("acme-wrong", check)
@@ -173,7 +176,9 @@ func TestIncidentUpdates(t *testing.T) {
 	if status := a.want(t, http.StatusOK, http.MethodGet, "/v1/incidents/"+id.String(), nil).data(t)["status"]; status == "resolved" {
 		t.Error("an update has resolved the incident")
 	}
-	for _, wrong := range []map[string]any{{"text": "", "state": "resolved"}, {"text": " \n ", "state": "resolved"}, {"text": "x", "state": "over"}, {"text": "x"}} {
+	for _, wrong := range []map[string]any{
+		{"text": "", "state": "resolved"}, {"text": " \n ", "state": "resolved"}, {"text": "x", "state": "over"}, {"text": "x"},
+	} {
 		a.want(t, http.StatusBadRequest, http.MethodPost, path, wrong)
 	}
 	stranger := b.signup(t)

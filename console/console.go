@@ -63,7 +63,7 @@ func terminal(stream any) (int, bool) {
 	if !ok {
 		return 0, false
 	}
-	fd := int(file.Fd()) //nolint:gosec // a file descriptor is small
+	fd := int(file.Fd())
 	return fd, term.IsTerminal(fd)
 }
 

@@ -58,7 +58,7 @@ func TestContexts(t *testing.T) {
 	}
 
 	// What others could read is closed to them, with one warning each.
-	if err := errors.Join(os.Chmod(path, 0o644), os.Chmod(filepath.Dir(path), 0o755)); err != nil { //nolint:gosec // what it tests
+	if err := errors.Join(os.Chmod(path, 0o644), os.Chmod(filepath.Dir(path), 0o755)); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {

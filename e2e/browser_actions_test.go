@@ -71,12 +71,6 @@ func (b *browser) press(name string) {
 	b.clickAt("press "+name, byName+"("+quote(name)+")")
 }
 
-// click clicks the middle of the first element that matches a selector.
-func (b *browser) click(selector string) {
-	b.t.Helper()
-	b.clickAt("click "+selector, "document.querySelector("+quote(selector)+")")
-}
-
 func (b *browser) clickAt(what, element string) {
 	b.t.Helper()
 	b.until(what, element)

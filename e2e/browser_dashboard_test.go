@@ -81,7 +81,7 @@ func TestBrowserDashboard(t *testing.T) {
 		{"SignOutEverywhere", d.signOutEverywhere},
 	} {
 		done := false
-		t.Run(step.name, func(t *testing.T) { //nolint:paralleltest // a story
+		t.Run(step.name, func(t *testing.T) {
 			d.t = t
 			if d.b == nil {
 				d.b = c.open(d.p.t, d.p.ready.APIURL)

@@ -98,9 +98,14 @@ func TestBrowserStatusPage(t *testing.T) {
 	public.visit("/status/harbor")
 	public.scripts(true)
 	for path, kind := range map[string]string{
-		"/status/harbor.json": "application/json", "/status/harbor.atom": "application/atom+xml; charset=utf-8", "/badge/" + checkout.ID + ".svg": "image/svg+xml",
+		"/status/harbor.json": "application/json", "/status/harbor.atom": "application/atom+xml; charset=utf-8",
+		"/badge/" + checkout.ID + ".svg": "image/svg+xml",
 	} {
-		res, err := http.Get(p.ready.APIURL + path)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.ready.APIURL+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := http.DefaultClient.Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}

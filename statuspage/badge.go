@@ -18,9 +18,11 @@ const (
 const svgTemplate = `<svg xmlns="http://www.w3.org/2000/svg" width="{{.Width}}" height="20" role="img" aria-label="{{.Name}}: {{.Word}}">
 <title>{{.Name}}: {{.Word}}</title>
 <clipPath id="r"><rect width="{{.Width}}" height="20" rx="4"/></clipPath>
-<g clip-path="url(#r)"><rect width="{{.Left}}" height="20" fill="#32383f"/><rect x="{{.Left}}" width="{{.Right}}" height="20" fill="{{.Color}}"/></g>
+<g clip-path="url(#r)"><rect width="{{.Left}}" height="20" fill="#32383f"/>
+<rect x="{{.Left}}" width="{{.Right}}" height="20" fill="{{.Color}}"/></g>
 <g fill="#fff" font-family="Verdana,Geneva,DejaVu Sans,sans-serif" font-size="11" text-anchor="middle">
-<text x="{{.NameAt}}" y="14" textLength="{{.NameWidth}}">{{.Name}}</text><text x="{{.WordAt}}" y="14" textLength="{{.WordWidth}}">{{.Word}}</text>
+<text x="{{.NameAt}}" y="14" textLength="{{.NameWidth}}">{{.Name}}</text>
+<text x="{{.WordAt}}" y="14" textLength="{{.WordWidth}}">{{.Word}}</text>
 </g></svg>
 `
 

@@ -41,7 +41,8 @@ func (c *checkForm) command() (string, error) {
 	if c.stored != nil {
 		verb, path = "-X PUT ", path+"/"+c.stored.id.String()
 	}
-	return "curl -s " + verb + "$VIGIL" + path + " \\\n  -H \"Authorization: Bearer $KEY\" \\\n  -H 'Content-Type: application/json' \\\n  -d '" +
+	return "curl -s " + verb + "$VIGIL" + path +
+		" \\\n  -H \"Authorization: Bearer $KEY\" \\\n  -H 'Content-Type: application/json' \\\n  -d '" +
 		strings.ReplaceAll(
 			strings.TrimSpace(text.String()),
 			"'",

@@ -96,7 +96,7 @@ func detailsOf(err error) map[string]any {
 	return known.Details
 }
 
-var listIndex = regexp.MustCompile(`\.(\d+)(\.|$)`) //nolint:gochecknoglobals // compiled once
+var listIndex = regexp.MustCompile(`\.(\d+)(\.|$)`)
 
 // located returns an error of the API whose members are named as the fields of this form
 // are. When several secrets must be sent again, each is a problem of its own.

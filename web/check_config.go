@@ -208,6 +208,7 @@ func (m *member) enter(value any, given bool, around map[string]any, typed url.V
 		inner, _ := value.(map[string]any)
 		enterConfig(m.members, inner, typed, path)
 		return
+	default: // nothing more to do for the others
 	}
 	if !given {
 		return

@@ -243,6 +243,7 @@ func newDots(c *client.Check, sum *client.CheckSummary) dots {
 			passing++
 		case "unhealthy":
 			failing++
+		default: // nothing more to do for the others
 		}
 	}
 	all := len(c.Regions)

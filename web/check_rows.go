@@ -62,6 +62,7 @@ func compact(members []member, typed url.Values, path string) {
 			}
 		case asConfig:
 			compact(membersOf(typed.Get(path+".type")), typed, at)
+		default: // nothing more to do for the others
 		}
 	}
 }
@@ -112,6 +113,7 @@ func addRow(m *member, typed url.Values, path string) string {
 			enterConfig(membersOf(typed.Get(row+".type")), nil, typed, row+"."+inner.name)
 		case asText:
 			typed.Set(row+"."+inner.name, "")
+		default: // nothing more to do for the others
 		}
 	}
 	return row

@@ -202,6 +202,7 @@ func (c *checkForm) control(m *member, path string) control {
 		f.Type, f.Options = "select", slices.Clone(m.choices)
 	case asDecision:
 		f.Type, f.Options = "select", words("", "when both servers are given", "true", "yes", "false", "no")
+	default: // nothing more to do for the others
 	}
 	made.field = c.input(f)
 	return made
@@ -311,7 +312,7 @@ func (v *configView) reveal() {
 
 func anyWrong(controls []control) bool {
 	return slices.ContainsFunc(controls, func(each control) bool {
-		wrong := each.field.Error != "" || anyWrong(each.Inner)
+		wrong := each.Error != "" || anyWrong(each.Inner)
 		for _, row := range each.Rows {
 			wrong = wrong || row.field.Error != "" || anyWrong(row.Inner)
 		}

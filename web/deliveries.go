@@ -72,7 +72,6 @@ func (s *Server) deliveryList(r *request) error {
 		Pager:   r.pager(list.JSON200.Meta, len(list.JSON200.Data), "delivery"),
 		Filters: []choice{{Text: "All", Href: r.filterURL("status", ""), Chosen: status == ""}},
 	}
-	body.Pager.Shown = strings.Replace(body.Pager.Shown, "deliverys", "deliveries", 1)
 	for _, state := range states {
 		body.Filters = append(body.Filters, choice{
 			Text: state.Text, State: state.State, Href: r.filterURL("status", state.Href), Chosen: status == state.Href,

@@ -64,7 +64,15 @@ func counted(n int64, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
-	return number(n) + " " + noun + "s"
+	return number(n) + " " + plural(noun)
+}
+
+// plural is the plural of a noun that the pages count, such as delivery.
+func plural(noun string) string {
+	if stem, ok := strings.CutSuffix(noun, "y"); ok && !strings.ContainsAny(stem[len(stem)-1:], "aeiou") {
+		return stem + "ies"
+	}
+	return noun + "s"
 }
 
 // listed writes names as a sentence does: a, b and c.

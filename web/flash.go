@@ -31,7 +31,13 @@ func (r *request) flash(f flash) {
 
 func (r *request) setFlash(value string, age int) {
 	http.SetCookie(r.w, &http.Cookie{
-		Name: flashCookie, Value: value, Path: "/app", MaxAge: age, HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteLaxMode,
+		Name:     flashCookie,
+		Value:    value,
+		Path:     "/app",
+		MaxAge:   age,
+		HttpOnly: true,
+		Secure:   r.s.deps.Config.secure(),
+		SameSite: http.SameSiteLaxMode,
 	})
 }
 

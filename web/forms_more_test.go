@@ -163,7 +163,10 @@ func TestCheckForm(t *testing.T) {
 		p.enter(t, "config.assertions[0].target", `"ready"`)
 		p = p.press(t, "test")
 		aside := strings.Join(strings.Fields(textOf(p.byID("check-aside"))), " ")
-		for _, want := range []string{"Frankfurt", "200", `"warming"`, "No worker polls this region", "Fails. You can save it all the same.", "curl -s $VIGIL/v1/checks", "120 executions an hour"} {
+		for _, want := range []string{
+			"Frankfurt", "200", `"warming"`, "No worker polls this region", "Fails. You can save it all the same.",
+			"curl -s $VIGIL/v1/checks", "120 executions an hour",
+		} {
 			if !strings.Contains(aside, want) {
 				t.Errorf("no %q beside the form: %s", want, aside)
 			}

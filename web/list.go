@@ -1,10 +1,8 @@
 package web
 
 import (
-	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/google/uuid"
 
@@ -69,21 +67,6 @@ func (r *request) idParameter(name string) *uuid.UUID {
 // filtered reports whether the address selects some rows.
 func (r *request) filtered(names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return r.URL.Query().Get(name) != "" })
-}
-
-// withQuery returns a path with parameters in the order given, without those that are
-// empty.
-func withQuery(path string, pairs ...string) string {
-	var query []string
-	for i := 0; i+1 < len(pairs); i += 2 {
-		if pairs[i+1] != "" {
-			query = append(query, pairs[i]+"="+url.QueryEscape(pairs[i+1]))
-		}
-	}
-	if len(query) == 0 {
-		return path
-	}
-	return path + "?" + strings.Join(query, "&")
 }
 
 // ifMatch is the revision that the form was made from, as If-Match has it: a change that

@@ -62,7 +62,8 @@ func TestChannelForms(t *testing.T) {
 		"email": {url.Values{"config.to": {"no address"}}, url.Values{"config.to": {"a@example.com\nb@example.com"}}, "config-to"},
 		"push": {
 			url.Values{"config.topic": {"no topic!"}},
-			url.Values{"config.topic": {"alerts"}, "config.server": {"http://127.0.0.1:1"}}, "config-topic",
+			url.Values{"config.topic": {"alerts"}, "config.server": {"http://127.0.0.1:1"}},
+			"config-topic",
 		},
 		"chat": {url.Values{"config.webhook_url": {"x"}}, url.Values{"config.webhook_url": {"http://127.0.0.1:1/x"}}, "config-webhook_url"},
 		"pager": {

@@ -23,15 +23,6 @@ type mark struct {
 
 func newMark(state, word string) mark { return mark{State: state, Word: word} }
 
-// stateWord is the word of a mark that says no more than its state.
-func stateWord(state string) string {
-	words := map[string]string{
-		"up": "Passing", "down": "Failing", "warn": "Warning", "vote": "Votes failing", "unknown": "No result yet", "missed": "Missed",
-		"paused": "Paused", "done": "Delivered", "failed": "Attempt failed",
-	}
-	return words[state]
-}
-
 // badge is a tinted word with its mark: at most one in a header.
 type badge struct {
 	State string

@@ -41,7 +41,7 @@ func readPreferences(r *http.Request) preferences {
 	return p
 }
 
-func (p *preferences) cookie(r *http.Request) *http.Cookie {
+func (p *preferences) cookie(secure bool) *http.Cookie {
 	values := url.Values{}
 	if p.Theme != "" {
 		values.Set("theme", p.Theme)
@@ -54,7 +54,7 @@ func (p *preferences) cookie(r *http.Request) *http.Cookie {
 	}
 	return &http.Cookie{
 		Name: preferencesCookie, Value: values.Encode(), Path: "/app", MaxAge: int(preferencesAge.Seconds()),
-		HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteLaxMode,
+		HttpOnly: true, Secure: secure, SameSite: http.SameSiteLaxMode,
 	}
 }
 
@@ -79,6 +79,6 @@ func (s *Server) setPreferences(r *request) error {
 			r.prefs.Zone = time.UTC
 		}
 	}
-	http.SetCookie(r.w, r.prefs.cookie(r.Request))
+	http.SetCookie(r.w, r.prefs.cookie(r.s.deps.Config.secure()))
 	return r.redirect(form.Get("back"))
 }

@@ -90,7 +90,7 @@ func (r *request) execute(status int, name, part string, data any) error {
 	}
 	r.w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	r.w.WriteHeader(status)
-	_, _ = r.w.Write(body) // the client has gone
+	_, _ = r.w.Write(body) //nolint:gosec // html/template has escaped it; an error: the client has gone
 	return nil
 }
 

@@ -78,7 +78,7 @@ func (r *request) toSignIn() error {
 
 // redirect answers with 303, so that the browser reads the page of a path of ours.
 func (r *request) redirect(path string) error {
-	http.Redirect(r.w, r.Request, ownPath(path), http.StatusSeeOther)
+	http.Redirect(r.w, r.Request, ownPath(path), http.StatusSeeOther) //nolint:gosec // a path of ours
 	return nil
 }
 

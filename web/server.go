@@ -58,6 +58,9 @@ type Config struct {
 	TemporalRetention time.Duration
 }
 
+// secure reports whether browsers reach the platform by TLS, so that cookies need it.
+func (c *Config) secure() bool { return strings.HasPrefix(c.PublicURL, "https://") }
+
 func (d *Deps) validate() error {
 	if d.LinkUser == nil || d.UseLink == nil {
 		return errors.New("web: LinkUser and UseLink are required")
@@ -89,7 +92,7 @@ func New(deps Deps) (*Server, error) {
 	}
 	s := &Server{
 		deps:     deps,
-		sessions: newSessions(deps.Sessions, strings.HasPrefix(deps.Config.PublicURL, "https://")),
+		sessions: newSessions(deps.Sessions, deps.Config.secure()),
 		nav:      newNavCache(deps.Now),
 		regions:  &regionNames{now: deps.Now},
 	}

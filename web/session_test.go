@@ -115,7 +115,9 @@ func TestSigningIn(t *testing.T) {
 	t.Run("APageOfAnotherOriginChangesNothing", func(t *testing.T) {
 		t.Parallel()
 		b := s.signIn(t, email, password)
-		for _, headers := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Sec-Fetch-Site", "", "Origin", "https://evil.example"}} {
+		for _, headers := range [][]string{
+			{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Sec-Fetch-Site", "", "Origin", "https://evil.example"},
+		} {
 			b.post(t, http.StatusForbidden, "/app/sign-out", nil, headers...)
 		}
 		b.get(t, http.StatusOK, "/app/help")

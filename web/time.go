@@ -15,9 +15,6 @@ type stamp struct {
 // stamp shows a time as 12:04:12, with its date when that is not today.
 func (r *request) stamp(t time.Time) stamp { return r.stampAs(t, "15:04:05") }
 
-// stampMS shows tenths of a second as well, for what happens within one.
-func (r *request) stampMS(t time.Time) stamp { return r.stampAs(t, "15:04:05.0") }
-
 func (r *request) stampAs(t time.Time, clock string) stamp {
 	if t.IsZero() {
 		return stamp{}

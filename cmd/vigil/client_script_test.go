@@ -186,7 +186,7 @@ func newTargets() http.Handler {
 }
 
 // wholeKey finds an API key, of which only the beginning may be shown.
-var wholeKey = regexp.MustCompile(`vgl_[0-9A-Za-z]{20,}`) //nolint:gochecknoglobals // a pattern
+var wholeKey = regexp.MustCompile(`vgl_[0-9A-Za-z]{20,}`)
 
 // runClient is the script command `cli <exit code> <words of a vigil command>`. It fails
 // when the command ends with another code, or prints an API key other than as the answer

@@ -105,7 +105,7 @@ func describeInstance(p *process, sum summary) error {
 func saveLocalContext(sum summary, log *slog.Logger) string {
 	name, err := cli.SaveLocal(sum.APIURL, sum.APIKey, sum.DataDir)
 	if err != nil {
-		log.Warn("the API key is not saved for the client commands; `vigil login` makes another", "error", err) //nolint:sloglint // no context
+		log.Warn("the API key is not saved for the client commands; `vigil login` makes another", "error", err)
 	}
 	return name
 }
