@@ -228,9 +228,21 @@ func (b *browser) fits(what string) {
 	b.resize(1440, 900)
 }
 
+// layoutShift sums the shifts of the layout that no input caused.
+const layoutShift = `new Promise(done => {
+	let sum = 0;
+	new PerformanceObserver(list => {
+		for (const entry of list.getEntries()) if (!entry.hadRecentInput) sum += entry.value;
+	}).observe({type: "layout-shift", buffered: true});
+	setTimeout(() => done(sum), 50);
+})`
+
 // judge is what every page must withstand.
 func (b *browser) judge(what string) {
 	b.t.Helper()
+	if moved := eval[float64](b, layoutShift); moved > 0 {
+		b.t.Errorf("%s: the layout moved by %.4f after it was shown", what, moved)
+	}
 	b.axe(what)
 	b.fits(what)
 	for _, problem := range b.found() {

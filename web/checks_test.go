@@ -288,6 +288,10 @@ func TestLive(t *testing.T) {
 			t.Error("the events have a check that is not on the page")
 		}
 		events.until(t, "a.example: failing")
+		counts := events.until(t, `id="count-failing" hx-swap-oob="true">1<`)
+		if !strings.Contains(counts, `id="nav-incidents"`) {
+			t.Errorf("the events lack the number of open incidents: %s", counts)
+		}
 	})
 
 	t.Run("NeedsASession", func(t *testing.T) {

@@ -144,6 +144,7 @@ type events struct {
 	states  map[uuid.UUID]string // of the checks that changed while the page was open
 	seen    map[uuid.UUID]bool   // results that are on the page of a check
 	lines   []template.HTML      // of the timeline, as the page of an incident has them
+	counted countsSent
 	now     func() time.Time
 }
 
@@ -211,14 +212,16 @@ func (e *events) changes(r *request, p *livePage) error {
 			return err
 		}
 	}
-	if len(states) == 0 {
-		return nil
+	if len(states) > 0 {
+		text, err := json.Marshal(states)
+		if err != nil {
+			return err
+		}
+		if err := e.send("states", r.now, string(text)); err != nil {
+			return err
+		}
 	}
-	text, err := json.Marshal(states)
-	if err != nil {
-		return err
-	}
-	return e.send("states", r.now, string(text))
+	return e.counts(r, len(states) > 0)
 }
 
 // stateText words the state of a check: failing in 2 of 3 regions.

@@ -34,6 +34,19 @@
     }
   };
 
+  // Countdowns go on by the server's clock.
+  const loaded = $("main[data-now]");
+  const ahead = loaded ? Date.parse(loaded.dataset.now) - Date.now() : 0;
+  const span = (s) => s < 60 ? `${s} s` : s < 3600 ? `${Math.floor(s / 60)} min` : s < 172800 ? `${Math.floor(s / 3600)} h` : `${Math.floor(s / 86400)} d`;
+  setInterval(() => {
+    if (document.hidden) return;
+    for (const element of all("[data-countdown]")) {
+      const left = Math.ceil((Date.parse(element.dateTime) - Date.now() - ahead) / 1000);
+      const words = left > 0 ? `in ${span(left)}` : "now";
+      if (element.textContent !== words) element.textContent = words;
+    }
+  }, 1000);
+
   const prepare = (within) => { copies(within); filters(within); };
   prepare(document);
   // htmx:load is sent for each part that htmx adds, and for the page once.

@@ -115,7 +115,7 @@
     scrolled = setTimeout(open, 1000);
   }, { passive: true });
 
-  // Ages and countdowns go on by the server's clock.
+  // Ages go on by the server's clock.
   const span = (ms) => {
     const s = Math.max(0, Math.floor(ms / 1000));
     if (s < 60) return `${s} s`;
@@ -126,10 +126,6 @@
   const tick = () => {
     const at = now();
     for (const element of document.querySelectorAll("td.seen time")) write(element, span(at - Date.parse(element.dateTime)));
-    for (const element of document.querySelectorAll("[data-countdown]")) {
-      const left = Date.parse(element.dateTime) - at;
-      write(element, left > 0 ? `in ${span(left + 999)}` : "now");
-    }
   };
   setInterval(() => { if (!document.hidden) tick(); }, 1000);
   if (!document.hidden) open();
