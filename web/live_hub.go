@@ -67,8 +67,9 @@ func newHub(changes Changes, now func() time.Time, failed func(error)) *hub {
 	}
 }
 
-// maxLivePages is how many pages one user may have open in this process.
-const maxLivePages = 20
+// maxLivePages is how many pages one user may have open in this process: those of a person,
+// or of the screens on a wall.
+const maxLivePages = 100
 
 // join adds a page; ok is false when the user has too many, or the process shuts down.
 func (h *hub) join(p *livePage) (ok bool) {

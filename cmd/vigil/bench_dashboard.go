@@ -27,7 +27,7 @@ func newBenchDashboardCommand() *cobra.Command {
 	cmd.Flags().DurationVar(&o.Interval, "interval", time.Minute, "interval of every check")
 	cmd.Flags().DurationVar(&o.Settle, "settle", 2*time.Minute, "how long to wait at most until turns cover as many slots as they will")
 	cmd.Flags().IntVar(&o.Rounds, "rounds", 300, "how often the overview is read")
-	cmd.Flags().IntVar(&o.Viewers, "viewers", 20, "how many `browsers` keep the overview open, 20 at most, as a user may; 0 leaves it out")
+	cmd.Flags().IntVar(&o.Viewers, "viewers", 100, "how many `browsers` keep the overview open, 100 at most, as a user may; 0 leaves it out")
 	cmd.Flags().DurationVar(&o.Measure, "for", 30*time.Second, "for how long their CPU time is counted")
 	return cmd
 }
