@@ -210,7 +210,7 @@ func TestRollingRestart(t *testing.T) { // not parallel: it measures lateness
 			t.Logf("%d restarts by SIGTERM in turn, %d checks every %v, quiet window %v: %s; a stop took at most %v; %v",
 				d.rounds, d.checks, d.interval, d.window, &l, longest.Round(time.Millisecond), p)
 			l.exact(t)
-			l.punctual(t, 3*time.Second, d.interval, p)
+			l.punctual(t, 3*time.Second, d.interval, p, s.refusedTasks())
 		})
 	}
 }
@@ -294,7 +294,7 @@ func TestMassOutage(t *testing.T) { // not parallel: it measures lateness
 	l := s.audit(time.Now())
 	t.Logf("%d checks every %v fail at once and come back, quiet window %v: %s; %v", d.checks, d.interval, d.window, &l, p)
 	l.exact(t)
-	l.punctual(t, 5*time.Second, d.interval, p)
+	l.punctual(t, 5*time.Second, d.interval, p, 0)
 }
 
 // cpu returns the CPU time of Temporal and the workers so far, from proc(5); 0 on
