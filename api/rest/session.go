@@ -8,7 +8,7 @@ import (
 
 // SessionRate is how many requests a minute the sessions of one user may cause in one
 // process. They do not count in the rate of the organization: a page makes several.
-const SessionRate = 600
+const SessionRate = 3000
 
 // acting is the user whose session makes a request.
 type acting struct {
