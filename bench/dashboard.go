@@ -198,6 +198,7 @@ func readAnatomy(text string) (anatomy, error) {
 		return anatomy{}, err
 	}
 	var a anatomy
+	var rows []string
 	for n := range root.Descendants() {
 		if n.Type != html.ElementNode {
 			continue
@@ -209,8 +210,13 @@ func readAnatomy(text string) (anatomy, error) {
 				a.files = append(a.files, attribute.Val)
 			case attribute.Key == "data-live":
 				a.stream = attribute.Val
+			case n.Data == "tr" && attribute.Key == "data-check":
+				rows = append(rows, attribute.Val)
 			}
 		}
+	}
+	if a.stream != "" { // the page's script adds the rows that it shows
+		a.stream += "&rows=" + strings.Join(rows, ",")
 	}
 	return a, nil
 }
