@@ -50,18 +50,10 @@ func (r *request) readUpdates(id uuid.UUID) (*publicUpdates, error) {
 	part := &publicUpdates{ID: id.String(), Form: updateForm(r)}
 	for _, u := range list.JSON200.Data {
 		part.Updates = append(part.Updates, publicUpdate{
-			State: titled(string(u.State)), Text: u.Text, Author: u.Author, Time: r.stamp(u.CreatedAt),
+			State: capital(string(u.State)), Text: u.Text, Author: u.Author, Time: r.stamp(u.CreatedAt),
 		})
 	}
 	return part, nil
-}
-
-// titled is a word with a capital letter.
-func titled(word string) string {
-	if word == "" {
-		return ""
-	}
-	return string(word[0]-'a'+'A') + word[1:]
 }
 
 func (s *Server) publishUpdate(r *request) error {

@@ -38,10 +38,7 @@ func (e *events) counts(r *request, moved bool) error {
 	if err != nil {
 		return nil //nolint:nilerr // the cells go on; the counts are read again
 	}
-	var figures liveCounts
-	if known.incidents > 0 {
-		figures.Incidents = number(known.incidents)
-	}
+	figures := liveCounts{Incidents: known.open()}
 	if r.URL.Query().Get("page") == "checks" {
 		view, one := readCheckView(r.URL.Query()), int64(1)
 		params := view.params()

@@ -56,14 +56,10 @@ func (r *request) menu(current string) (nav, error) {
 		return nav{}, err
 	}
 	n := nav{Organization: known.organization, Incidents: known.incidents, Current: current}
-	incidents := ""
-	if known.incidents > 0 {
-		incidents = number(known.incidents)
-	}
 	n.Groups = []navGroup{
 		{Items: []navItem{
 			{Name: navChecks, Text: "Checks", Href: "/app", Icon: "checks", Count: number(known.checks)},
-			{Name: navIncidents, Text: "Incidents", Href: "/app/incidents", Icon: "incidents", Count: incidents, Alarm: true},
+			{Name: navIncidents, Text: "Incidents", Href: "/app/incidents", Icon: "incidents", Count: known.open(), Alarm: true},
 			{Name: navDeliveries, Text: "Deliveries", Href: "/app/deliveries", Icon: "deliveries"},
 			{Name: navChannels, Text: "Channels", Href: "/app/channels", Icon: "channels"},
 			{Name: navStatus, Text: "Status page", Href: "/app/status-pages", Icon: "status"},
@@ -105,6 +101,14 @@ type navFigures struct {
 	organization      string
 	checks, incidents int64
 	at                time.Time
+}
+
+// open is the number of open incidents as the navigation shows it; empty for none.
+func (f *navFigures) open() string {
+	if f.incidents == 0 {
+		return ""
+	}
+	return number(f.incidents)
 }
 
 const (

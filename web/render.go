@@ -37,8 +37,8 @@ type page struct {
 // parseTemplates returns the templates by the name of their page.
 func parseTemplates(a *assets) (map[string]*template.Template, error) {
 	funcs := template.FuncMap{
-		"asset": a.url, "has": func(name string) bool { return a.hashed[name] != "" },
-		"list": func(items ...any) []any { return items }, "icon": newIcon, "mark": newMark, "safeID": safeID,
+		"asset": a.url,
+		"list":  func(items ...any) []any { return items }, "icon": newIcon, "mark": newMark, "safeID": safeID,
 	}
 	base, err := template.New("").Funcs(funcs).Option("missingkey=error").ParseFS(files, "templates/layout.html", "templates/parts*.html")
 	if err != nil {

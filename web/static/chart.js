@@ -111,14 +111,4 @@
     plot = draw();
   }).observe(box);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => plot.redraw());
-
-  // The page replaces the newest values while it is open.
-  document.addEventListener("vigil:results", (event) => {
-    const at = Math.floor((event.detail.time - data.times[0]) / data.step);
-    const i = data.names.indexOf(event.detail.region);
-    if (i < 0 || at !== data.times.length - 1 || !event.detail.passed) return;
-    data.values[i][at] = event.detail.ms;
-    plot.setData([data.times, ...data.values]);
-    label(plot);
-  });
 })();
