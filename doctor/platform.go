@@ -61,6 +61,8 @@ type Regions struct {
 	ClockDifferences map[string]float64
 	// Unpingable are the regions where checks of type ping run and cannot.
 	Unpingable []string
+	// Instance: the server is a `vigil up`, which has the workers in itself.
+	Instance bool
 }
 
 // fewNames is how many names a message lists.
@@ -75,9 +77,13 @@ func (r Regions) Judge() []Finding {
 			if n == 1 {
 				use = "check uses"
 			}
+			worker := "vigil worker --region " + region
+			if r.Instance {
+				worker = "vigil up --regions all"
+			}
 			found = append(found, Finding{
 				Part: "regions", State: Fail, Message: fmt.Sprintf("%d %s %s, which no worker serves", n, use, region),
-				Remedies: []string{"vigil worker --region " + region, "vigil check list --region " + region},
+				Remedies: []string{worker, "vigil check list --region " + region},
 			})
 		}
 	}
@@ -121,6 +127,7 @@ type Exhausted struct {
 	More    bool      // there are more than were counted
 	Since   time.Time // the oldest of them
 	Reason  string    // of the last attempt of the newest; "": not known
+	Works   bool      // a later message was delivered
 }
 
 // Deliveries judges the exhausted deliveries of the last days.
@@ -138,10 +145,12 @@ func Deliveries(all []Exhausted, now time.Time) []Finding {
 		if e.Reason != "" {
 			message += " (" + e.Reason + ")"
 		}
-		found = append(found, Finding{
-			Part: "deliveries", State: Warn, Message: message,
-			Remedies: []string{"vigil delivery list --channel " + quote(e.Channel) + " --status exhausted", "vigil channel test " + quote(e.Channel)},
-		})
+		list := "vigil delivery list --channel " + quote(e.Channel) + " --status exhausted"
+		one := Finding{Part: "deliveries", State: Warn, Message: message, Remedies: []string{list, "vigil channel test " + quote(e.Channel)}}
+		if e.Works {
+			one.State, one.Message, one.Remedies = OK, message+"; it works again", []string{list}
+		}
+		found = append(found, one)
 	}
 	return found
 }

@@ -146,5 +146,8 @@ func short(d time.Duration) string {
 	case d >= 2*time.Minute:
 		return fmt.Sprintf("%d min", d/time.Minute)
 	}
+	if d > time.Second {
+		d = d.Round(time.Second)
+	}
 	return d.Round(time.Millisecond).String()
 }

@@ -57,9 +57,10 @@ func (t Temporal) Judge() Finding {
 		f.Message = fmt.Sprintf("the namespace %s lacks the search attributes %s", t.Namespace, strings.Join(t.Attributes, ", "))
 	case t.Wanted != 0 && t.Retention != t.Wanted:
 		f.State, f.Remedies = Warn, setup
-		f.Message = fmt.Sprintf("the namespace %s keeps closed workflows for %s; VIGIL_TEMPORAL_RETENTION is %s", t.Namespace, t.Retention, t.Wanted)
+		f.Message = fmt.Sprintf("the namespace %s keeps closed workflows for %s; VIGIL_TEMPORAL_RETENTION is %s",
+			t.Namespace, short(t.Retention), short(t.Wanted))
 	default:
-		f.Message = fmt.Sprintf("%s, namespace %s, closed workflows are kept for %s", t.Address, t.Namespace, t.Retention)
+		f.Message = fmt.Sprintf("%s, namespace %s, closed workflows are kept for %s", t.Address, t.Namespace, short(t.Retention))
 	}
 	return f
 }
@@ -124,18 +125,21 @@ func (m Metrics) Judge() Finding {
 
 // Applied is what `--apply` made of its files.
 type Applied struct {
-	Path    string
-	At      time.Time // of the last that succeeded; zero: none did
-	Problem string    // why the newest content could not be applied; "": it was
-	Now     time.Time
+	Path     string
+	At       time.Time // of the last that succeeded; zero: none did
+	Problems []string  // why the newest content is not applied
+	Now      time.Time
 }
 
 // Judge returns the finding about it.
 func (a Applied) Judge() Finding {
 	f := Finding{Part: "apply", State: OK}
 	switch {
-	case a.Problem != "":
-		f.State, f.Message = Fail, fmt.Sprintf("%s cannot be applied, what was applied before goes on: %s", a.Path, a.Problem)
+	case len(a.Problems) > 0:
+		f.State, f.Message = Fail, fmt.Sprintf("%s is not applied, what was applied before goes on: %s", a.Path, a.Problems[0])
+		if more := len(a.Problems) - 1; more > 0 {
+			f.Message += fmt.Sprintf(" (and %s)", count(more, "more error"))
+		}
 		f.Remedies = []string{"vigil validate -f " + quote(a.Path)}
 	case a.At.IsZero():
 		f.State, f.Message = Warn, a.Path+" is not applied yet"

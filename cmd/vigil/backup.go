@@ -130,6 +130,11 @@ func backUp(ctx context.Context, s *settings, file string, stdout, report io.Wri
 	} else if err := backup.Create(file, manifest, dir); err != nil {
 		return err
 	}
+	if len(s.SecretKeys) == 0 { // the key in the backup is that of the data directory
+		if err := noteBackup(s.DataDir, file, manifest.Time); err != nil {
+			fmt.Fprintf(report, "warning: `vigil doctor` will not know of this backup: %v\n", err)
+		}
+	}
 	_, err = fmt.Fprintf(report, "The backup is written: %s, in %s. It contains the secret key; keep it like a password.\n",
 		file, time.Since(began).Round(100*time.Millisecond))
 	return err
