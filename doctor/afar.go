@@ -89,8 +89,8 @@ func (a API) Judge() Finding {
 		f.Remedies = []string{"curl -sv " + a.URL + "/health", "vigil context list"}
 		return f
 	case a.Interface != spoken:
-		f.State, f.Message = Fail, fmt.Sprintf("%s is no server of Vigil, or speaks another version: %q instead of %s", a.URL, a.Interface, spoken)
-		f.Remedies = []string{"vigil context list"}
+		f.State, f.Remedies = Fail, []string{"vigil context list"}
+		f.Message = fmt.Sprintf("%s is no server of Vigil, or speaks another version: %q instead of %s", a.URL, a.Interface, spoken)
 		return f
 	}
 	f.Message = fmt.Sprintf("%s answers in %s, %s, ", a.URL, a.Took.Round(time.Millisecond), a.Interface)
