@@ -2,6 +2,7 @@ package console
 
 import (
 	"fmt"
+	"io"
 	"sync"
 	"time"
 )
@@ -50,6 +51,21 @@ func (p *Progress) Above(write func()) {
 	defer p.mu.Unlock()
 	p.clear()
 	write()
+}
+
+// Over returns a writer of whole lines to the terminal, which stand above the line that
+// moves.
+func (p *Progress) Over(w io.Writer) io.Writer { return over{p, w} }
+
+type over struct {
+	p *Progress
+	w io.Writer
+}
+
+// Write writes lines.
+func (o over) Write(text []byte) (n int, err error) {
+	o.p.Above(func() { n, err = o.w.Write(text) })
+	return n, err
 }
 
 // Done ends it and clears its line. It may be repeated.

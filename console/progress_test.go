@@ -60,7 +60,9 @@ func TestProgress(t *testing.T) {
 		out := progressed(t, true, func(p *console.Progress, out *bytes.Buffer) {
 			time.Sleep(1100 * time.Millisecond)
 			p.Above(func() { out.WriteString("first\n") })
-			p.Above(func() { out.WriteString("second\n") })
+			if n, err := p.Over(out).Write([]byte("second\n")); n != 7 || err != nil {
+				t.Errorf("writes %d bytes, %v", n, err)
+			}
 			time.Sleep(200 * time.Millisecond)
 		})
 		if want := "\r\x1b[Kreading 1 (1s)\r\x1b[Kfirst\nsecond\n\r\x1b[Kreading 1 (1s)\r\x1b[K"; out != want {
