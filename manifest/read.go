@@ -75,7 +75,7 @@ func Read(paths []string, o Options) (*Document, error) {
 	files, problems := find(paths)
 	sources, unread := open(files, o.Stdin)
 	if problems = append(problems, unread...); len(problems) > 0 {
-		return nil, problems.sorted()
+		return nil, problems.Sorted()
 	}
 	if len(sources) == 0 {
 		return nil, Problems{{Message: fmt.Sprintf("no *.yaml, *.yml or *.json file in %s", strings.Join(paths, ", "))}}
@@ -101,9 +101,9 @@ func parseSources(sources []source, o Options) (*Document, error) {
 		d.check(o, &problems)
 	}
 	if len(problems) > 0 {
-		return nil, problems.sorted()
+		return nil, problems.Sorted()
 	}
-	d.Warnings = d.Warnings.sorted()
+	d.Warnings = d.Warnings.Sorted()
 	return d, nil
 }
 
