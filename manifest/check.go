@@ -18,7 +18,7 @@ type checker struct {
 func (d *Document) check(o Options, problems *Problems) {
 	c := &checker{document: d, options: o, problems: problems}
 	if o.Rules.Schema != nil {
-		*problems = append(*problems, o.Rules.Schema.check(d.root)...)
+		*problems = append(*problems, o.Rules.Schema.check(d.filled())...)
 	}
 	c.references()
 	c.secrets()

@@ -36,6 +36,45 @@ func (d *Document) Trials() []Trial {
 	return trials
 }
 
+// filled returns the whole document with the defaults filled in.
+func (d *Document) filled() *node {
+	defaults := d.root.get(defaultsSection)
+	if defaults == nil {
+		return d.root
+	}
+	kinds := map[string]string{
+		channelsSection: "channel", checksSection: "check", maintenanceSection: "maintenance", pagesSection: "status_page", rulesSection: "rule",
+	}
+	root := newObject(d.root.at)
+	for _, section := range d.root.members {
+		if kind := kinds[section.name]; kind != "" && section.value.kind == objectKind {
+			section.value = filledSection(section.value, defaults.get(kind), defaults.get("rule"))
+		}
+		root.add(section)
+	}
+	return root
+}
+
+// filledSection fills the resources of a section, and the rules of its checks.
+func filledSection(section, defaults, ruleDefaults *node) *node {
+	all := newObject(section.at)
+	for _, one := range section.members {
+		if _, ok := one.value.find(rulesSection); ok {
+			check := newObject(one.value.at)
+			for _, m := range one.value.members {
+				if m.name == rulesSection && m.value.kind == objectKind {
+					m.value = filledSection(m.value, ruleDefaults, nil)
+				}
+				check.add(m)
+			}
+			one.value = check
+		}
+		one.value = filled(one.value, defaults)
+		all.add(one)
+	}
+	return all
+}
+
 // filled returns an object with what it lacks of the defaults: objects are merged, and
 // anything else replaces the default.
 func filled(given, defaults *node) *node {

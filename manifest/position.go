@@ -71,5 +71,7 @@ func (p Problems) Sorted() Problems {
 			cmp.Compare(a.Position.Column, b.Position.Column),
 		)
 	})
-	return slices.Compact(p)
+	return slices.CompactFunc(p, func(a, b Problem) bool {
+		return a == b || a.Position == b.Position && a.Position.Line > 0 && a.Message == b.Message // of a default
+	})
 }

@@ -54,10 +54,20 @@ func (c *schemaCheck) value(n *node, part *schema, path string) {
 		c.object(n, part, path)
 	default:
 	}
+	if part.If != nil && part.Then != nil && c.fits(n, part.If) {
+		c.value(n, part.Then, path)
+	}
 	for _, all := range part.AllOf {
 		c.value(n, all, path)
 	}
 	c.oneOf(n, append(slices.Clone(part.OneOf), part.AnyOf...), path)
+}
+
+// fits reports whether a value has no mistake.
+func (c *schemaCheck) fits(n *node, part *schema) bool {
+	attempt := &schemaCheck{Schema: c.Schema}
+	attempt.value(n, part, "")
+	return len(attempt.problems) == 0
 }
 
 func (t typeNames) accepts(n *node) bool {
