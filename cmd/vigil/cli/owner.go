@@ -49,11 +49,7 @@ func kindOf(name string) (ownedKind, error) {
 }
 
 // manager is what manages an object: the member managed_by.
-type manager struct {
-	Tool    string `json:"tool"`
-	Project string `json:"project"`
-	Key     string `json:"key"`
-}
+type manager = client.ManagedBy
 
 // fetch lists the objects of a kind whose name contains a text.
 func (s *session) fetch(ctx context.Context, kind ownedKind, editors ...client.RequestEditorFn) func(text string) fetchPage {

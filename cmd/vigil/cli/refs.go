@@ -70,7 +70,7 @@ func (s *session) resolve(kind, ref string, fetch func(query string) fetchPage) 
 		return matches[0], nil
 	case 0:
 		return named{}, console.Errorf(
-			console.NotFound, "there is no %s %q: give its name, its id, the first %d characters of its id, or its key such as shop/home", kind, ref, leastPrefix,
+			console.NotFound, "there is no %s %q: give its name, its id, or the first %d characters of its id", kind, ref, leastPrefix,
 		)
 	}
 	var candidates []string
