@@ -24,6 +24,10 @@ help: ## List the targets
 run: build ## Build and start the whole platform: vigil up
 	./bin/vigil up
 
+.PHONY: demo
+demo: build ## Build and start the platform with a shop that fails and recovers: vigil up --demo
+	./bin/vigil up --demo
+
 .PHONY: build
 build: postgres ## Build bin/vigil
 	go build -trimpath -ldflags "-X main.version=$(VERSION)" -o bin/vigil ./cmd/vigil

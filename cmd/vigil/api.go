@@ -77,6 +77,7 @@ func (p *platform) serveAPI(ctx context.Context, listener net.Listener) error {
 	if err != nil {
 		return err
 	}
+	p.api = server
 	dashboard, err := p.newDashboard(server)
 	if err != nil {
 		return err
