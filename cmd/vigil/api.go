@@ -33,7 +33,10 @@ func newAPICommand() *cobra.Command {
 			}
 			return runRole(cmd.Context(), p, s.listeningOn(listener), true, func(ctx context.Context, p *platform) error {
 				p.log.InfoContext(ctx, "api listens", "address", listener.Addr().String())
-				return p.serveAPI(ctx, listener)
+				if err := p.serveAPI(ctx, listener); err != nil {
+					return err
+				}
+				return p.startApplying(ctx, urlOf(listener))
 			})
 		},
 	}

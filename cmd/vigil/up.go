@@ -59,6 +59,10 @@ func up(ctx context.Context, s settings, show *screen, log *slog.Logger) error {
 	if err := describeInstance(p, summary); err != nil {
 		return err
 	}
+	cli.RemoveApplied(summary.DataDir) // of an earlier process
+	if err := built.startApplying(ctx, summary.APIURL); err != nil {
+		return err
+	}
 	if show.login && summary.APIKey != "" {
 		summary.context = saveLocalContext(summary, log)
 	}
