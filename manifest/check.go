@@ -71,7 +71,7 @@ func (c *checker) keys(list *node, path, kind string, known []string) {
 			continue
 		}
 		if !slices.Contains(known, at.text) {
-			c.problem(at.at, inner, "there is no %s %q in the files%s", kind, at.text, meant(at.text, known))
+			c.problem(at.at, inner, "there is no %s %q in the files%s", kind, at.text, vigil.Meant(at.text, known))
 		}
 	}
 }

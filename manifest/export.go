@@ -132,7 +132,7 @@ func (e *exporter) keyed(kind string, raw []json.RawMessage, checks map[string]s
 			continue
 		}
 		managed, _ := x.members["managed_by"].(map[string]any)
-		switch own := text(managed, "tool") == toolApply && text(managed, "project") == e.options.Project; {
+		switch own := text(managed, "tool") == vigil.ToolApply && text(managed, "project") == e.options.Project; {
 		case own:
 			x.key = text(managed, "key")
 			taken[x.key] = true
@@ -352,7 +352,7 @@ func (e *exporter) check(x exported, path string, rules []exported) object {
 	var own object
 	for _, rule := range rules {
 		if text(rule.members, "check_id") == x.id {
-			key := ruleKeyOf(rule.key)
+			key := vigil.RuleKeyOf(rule.key)
 			own = append(own, objectMember{key, e.rule(rule, path+"."+rulesSection+"."+key)})
 		}
 	}
@@ -442,7 +442,7 @@ func (e *exporter) duration(x exported, name string) {
 		return
 	}
 	if seconds, err := number.Int64(); err == nil {
-		x.members[name] = formatSeconds(seconds)
+		x.members[name] = vigil.FormatSeconds(seconds)
 		delete(x.members, name+"_seconds")
 	}
 }

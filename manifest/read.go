@@ -181,7 +181,7 @@ func (m *merger) section(name string, into, from *node) {
 func (m *merger) head(d *Document, allowEmpty bool) {
 	for _, one := range m.root.members {
 		if !slices.Contains(topMembers(), one.name) {
-			m.problem(one.at, "", "unknown member %q%s", one.name, meant(one.name, topMembers()))
+			m.problem(one.at, "", "unknown member %q%s", one.name, vigil.Meant(one.name, topMembers()))
 		}
 	}
 	file := Position{File: m.root.at.File}

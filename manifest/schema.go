@@ -30,8 +30,8 @@ type schema struct {
 	Default              json.RawMessage                       `json:"default"`
 	OneOf                []*schema                             `json:"oneOf"`
 	AnyOf                []*schema                             `json:"anyOf"`
-	If                   *schema            `json:"if"`
-	Then                 *schema            `json:"then"`
+	If                   *schema                               `json:"if"`
+	Then                 *schema                               `json:"then"`
 	AllOf                []*schema                             `json:"allOf"`
 	Defs                 map[string]*schema                    `json:"$defs"`
 	Definitions          map[string]*schema                    `json:"definitions"`

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"vigil"
 )
 
 // check returns what is wrong with a document.
@@ -138,7 +140,7 @@ func (c *schemaCheck) allowed(n *node, part *schema, path string) {
 	if !n.replaced {
 		is = fmt.Sprintf(", and is %q", n.text)
 	}
-	c.problem(n.at, path, "must be %s%s%s", listed(texts), is, meant(n.text, texts))
+	c.problem(n.at, path, "must be %s%s%s", listed(texts), is, vigil.Meant(n.text, texts))
 }
 
 func listed(texts []string) string {
@@ -189,7 +191,7 @@ func (c *schemaCheck) object(n *node, part *schema, path string) {
 			c.value(m.value, part.AdditionalProperties.schema, inner)
 		case !part.AdditionalProperties.allowed:
 			names := writable(part)
-			c.problem(m.at, path, "unknown member %q%s", m.name, meant(m.name, names))
+			c.problem(m.at, path, "unknown member %q%s", m.name, vigil.Meant(m.name, names))
 		}
 	}
 	for _, name := range part.Required {
