@@ -81,7 +81,7 @@ func (p *platform) serveAPI(ctx context.Context, listener net.Listener) error {
 	if err != nil {
 		return err
 	}
-	assistants, err := p.newMCP(server)
+	assistants, err := newMCP(server, string(s.PublicURL), p.log)
 	if err != nil {
 		return err
 	}

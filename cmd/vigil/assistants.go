@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"log/slog"
 
 	"vigil"
 	"vigil/api"
@@ -11,10 +12,10 @@ import (
 )
 
 // newMCP returns the tools for assistants at /mcp, which ask the API in this process.
-func (p *platform) newMCP(server *api.Server) (*mcp.Server, error) {
+func newMCP(server *api.Server, publicURL string, log *slog.Logger) (*mcp.Server, error) {
 	return mcp.New(mcp.Deps{
 		API: server, Authenticate: server.Authenticated, Refuse: rest.WriteError,
 		Scopes:    func(ctx context.Context) []vigil.Scope { return rest.CallerOf(ctx).Scopes() },
-		PublicURL: string(p.settings.PublicURL), Version: version, Docs: docs.Pages, Log: p.log,
+		PublicURL: publicURL, Version: version, Docs: docs.Pages, Log: log,
 	})
 }

@@ -45,7 +45,7 @@ func Commands(host Host) []*cobra.Command {
 		a.loginCommand(), a.logoutCommand(), a.authCommand(), a.contextCommand(),
 		a.statusCommand(), a.checkCommand(), a.ruleCommand(), a.channelCommand(), a.incidentCommand(), a.deliveryCommand(),
 		a.tailCommand(), a.statusPageCommand(), a.memberCommand(), a.keyCommand(), a.usageCommand(),
-		a.regionCommand(), a.auditCommand(), a.requestCommand(),
+		a.regionCommand(), a.auditCommand(), a.requestCommand(), a.mcpCommand(),
 	}
 	for _, cmd := range commands {
 		cmd.GroupID = GroupID
