@@ -1,0 +1,106 @@
+package storage
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
+
+	"vigil"
+)
+
+// covers is an SQL condition about a maintenance window, alias w, and a check of any
+// organization, alias c: the window covers the check.
+const covers = `(w.org_id = c.org_id AND (w.all_checks OR c.id = ANY(w.check_ids) OR EXISTS (
+	SELECT FROM unnest(w.labels) AS l
+	WHERE c.labels @> jsonb_build_object(split_part(l, '=', 1), substr(l, strpos(l, '=') + 1)))))`
+
+// spanRow is an occurrence with what its window covers and does.
+type spanRow struct {
+	bun.BaseModel `bun:"table:maintenance_occurrences,alias:o"`
+
+	WindowID  uuid.UUID   `bun:"window_id,pk,type:uuid"`
+	OrgID     uuid.UUID   `bun:"org_id,type:uuid"`
+	StartsAt  time.Time   `bun:"starts_at,pk"`
+	EndsAt    time.Time   `bun:"ends_at"`
+	Shifted   bool        `bun:"shifted"`
+	ChangedAt time.Time   `bun:"changed_at"`
+	RemovedAt *time.Time  `bun:"removed_at"`
+	Name      string      `bun:"name,scanonly"`
+	Timezone  string      `bun:"timezone,scanonly"`
+	All       bool        `bun:"all_checks,scanonly"`
+	CheckIDs  []uuid.UUID `bun:"check_ids,array,scanonly"`
+	Labels    []string    `bun:"labels,array,scanonly"`
+	Probing   string      `bun:"probing,scanonly"`
+	Uptime    string      `bun:"uptime,scanonly"`
+	CheckID   uuid.UUID   `bun:"check_id,scanonly"`
+}
+
+func (r *spanRow) span() vigil.MaintenanceSpan {
+	return vigil.MaintenanceSpan{
+		Occurrence: vigil.Occurrence{StartsAt: r.StartsAt.UTC(), EndsAt: r.EndsAt.UTC(), Shifted: r.Shifted},
+		WindowID:   r.WindowID, OrgID: r.OrgID, Name: r.Name, Timezone: r.Timezone,
+		Scope:   vigil.MaintenanceScope{All: r.All, CheckIDs: r.CheckIDs, Labels: r.Labels},
+		Probing: vigil.MaintenanceProbing(r.Probing), Uptime: vigil.MaintenanceUptime(r.Uptime),
+		ChangedAt: r.ChangedAt.UTC(), Removed: r.RemovedAt != nil,
+	}
+}
+
+func spansOf(rows []spanRow) []vigil.MaintenanceSpan {
+	spans := make([]vigil.MaintenanceSpan, len(rows))
+	for i := range rows {
+		spans[i] = rows[i].span()
+	}
+	return spans
+}
+
+func selectSpans(db bun.IDB, rows *[]spanRow) *bun.SelectQuery {
+	return db.NewSelect().Model(rows).
+		Column("o.window_id", "o.org_id", "o.starts_at", "o.ends_at", "o.shifted", "o.changed_at", "o.removed_at").
+		ColumnExpr("w.name, w.timezone, w.all_checks, w.check_ids, w.labels, w.probing, w.uptime").
+		Join("JOIN maintenance_windows AS w ON w.id = o.window_id")
+}
+
+// MaintenanceSpans returns the occurrences of all organizations that end after a time and
+// start before another one. With a zero since it leaves out removed ones; otherwise it returns
+// those that changed at or after since, removed ones included. A change of what a window
+// covers or does counts as one of its occurrences. Since is compared with the database's clock
+// (see Clock), and a caller must overlap its reads, as with Definitions.
+func (s *Store) MaintenanceSpans(ctx context.Context, endAfter, startBefore, since time.Time) ([]vigil.MaintenanceSpan, error) {
+	var rows []spanRow
+	query := selectSpans(s.db, &rows).Where("o.ends_at > ? AND o.starts_at < ?", micro(endAfter), micro(startBefore))
+	if since.IsZero() {
+		query = query.Where("o.removed_at IS NULL")
+	} else {
+		query = query.Where("o.changed_at >= ?", micro(since))
+	}
+	err := query.OrderExpr("o.starts_at, o.window_id").Scan(ctx)
+	return spansOf(rows), wrap("read maintenance", err)
+}
+
+// CheckMaintenance returns the occurrences that run at an instant and cover checks of the
+// organization, by the check; those that end last come first.
+func (s *Store) CheckMaintenance(
+	ctx context.Context, orgID uuid.UUID, at time.Time, checks ...uuid.UUID,
+) (map[uuid.UUID][]vigil.MaintenanceSpan, error) {
+	rows, err := runningSpans(ctx, s.db, orgID, at, checks)
+	if err != nil {
+		return nil, wrap("read the maintenance of checks", err)
+	}
+	byCheck := make(map[uuid.UUID][]vigil.MaintenanceSpan)
+	for i := range rows {
+		byCheck[rows[i].CheckID] = append(byCheck[rows[i].CheckID], rows[i].span())
+	}
+	return byCheck, nil
+}
+
+func runningSpans(ctx context.Context, db bun.IDB, orgID uuid.UUID, at time.Time, checks []uuid.UUID) ([]spanRow, error) {
+	var rows []spanRow
+	err := selectSpans(db, &rows).ColumnExpr("c.id AS check_id").
+		Join("JOIN checks AS c ON c.id = ANY(?) AND "+covers, pgdialect.Array(checks)).
+		Where("o.org_id = ? AND o.starts_at <= ? AND o.ends_at > ? AND o.removed_at IS NULL", orgID, micro(at), micro(at)).
+		OrderExpr("o.ends_at DESC, o.window_id").Scan(ctx)
+	return rows, err
+}

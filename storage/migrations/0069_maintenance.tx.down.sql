@@ -1,0 +1,2 @@
+DROP TABLE IF EXISTS maintenance_occurrences;
+DROP TABLE IF EXISTS maintenance_windows;

@@ -1,0 +1,53 @@
+-- Maintenance windows as people define them. starts_at and until are wall time of the time
+-- zone. labels are selectors of the form key=value. A deleted window stays, with deleted_at,
+-- as long as results of its occurrences are kept: it says what they covered.
+CREATE TABLE IF NOT EXISTS maintenance_windows (
+    id               uuid        PRIMARY KEY,
+    org_id           uuid        NOT NULL REFERENCES organizations ON DELETE CASCADE,
+    name             text        NOT NULL,
+    all_checks       boolean     NOT NULL,
+    check_ids        uuid[]      NOT NULL,
+    labels           text[]      NOT NULL,
+    starts_at        timestamp   NOT NULL,
+    timezone         text        NOT NULL,
+    duration_seconds bigint      NOT NULL,
+    rrule            text        NOT NULL,
+    cron             text        NOT NULL,
+    until            timestamp,
+    probing          text        NOT NULL,
+    uptime           text        NOT NULL,
+    enabled          boolean     NOT NULL,
+    version          bigint      NOT NULL DEFAULT 1,
+    created_at       timestamptz NOT NULL,
+    updated_at       timestamptz NOT NULL,
+    deleted_at       timestamptz
+);
+CREATE INDEX IF NOT EXISTS maintenance_windows_newest_idx ON maintenance_windows (org_id, created_at DESC, id DESC)
+    WHERE deleted_at IS NULL;
+CREATE INDEX IF NOT EXISTS maintenance_windows_checks_idx ON maintenance_windows USING gin (check_ids) WHERE deleted_at IS NULL;
+
+-- The spans [starts_at, ends_at) in which the windows are in force, up to 400 days ahead.
+-- changed_at is the database's time of the last change of the span, or of what its window
+-- covers or does. A removed occurrence was never in force, or is not any more, and stays for
+-- a day so that readers of changes see it. start_handled and end_handled: the sweep has looked
+-- at the checks when the occurrence began and when it ended.
+CREATE TABLE IF NOT EXISTS maintenance_occurrences (
+    window_id     uuid        NOT NULL REFERENCES maintenance_windows ON DELETE CASCADE,
+    org_id        uuid        NOT NULL,
+    starts_at     timestamptz NOT NULL,
+    ends_at       timestamptz NOT NULL,
+    shifted       boolean     NOT NULL DEFAULT false,
+    ended_early   boolean     NOT NULL DEFAULT false,
+    start_handled boolean     NOT NULL DEFAULT false,
+    end_handled   boolean     NOT NULL DEFAULT false,
+    changed_at    timestamptz NOT NULL DEFAULT now(),
+    removed_at    timestamptz,
+    PRIMARY KEY (window_id, starts_at)
+);
+CREATE INDEX IF NOT EXISTS maintenance_occurrences_org_idx ON maintenance_occurrences (org_id, ends_at) WHERE removed_at IS NULL;
+CREATE INDEX IF NOT EXISTS maintenance_occurrences_ends_idx ON maintenance_occurrences (ends_at) WHERE removed_at IS NULL;
+CREATE INDEX IF NOT EXISTS maintenance_occurrences_changed_idx ON maintenance_occurrences (changed_at);
+CREATE INDEX IF NOT EXISTS maintenance_occurrences_start_idx ON maintenance_occurrences (starts_at)
+    WHERE NOT start_handled AND removed_at IS NULL;
+CREATE INDEX IF NOT EXISTS maintenance_occurrences_end_idx ON maintenance_occurrences (ends_at)
+    WHERE NOT end_handled AND removed_at IS NULL;
