@@ -141,6 +141,7 @@ func TestWhatBelongsToAnotherOrganizationIsNotFound(t *testing.T) {
 		{"get_check", args{"check": "Shop"}},
 		{"get_results", args{"check": w.check}},
 		{"get_uptime", args{"checks": []string{w.check}}},
+		{"backtest_rules", args{"check": w.check, "rules": []any{args{"condition": args{"failure_threshold": 1}}}}},
 		{"get_incident", args{"incident": w.incident}},
 		{"try_check", args{"check": w.check}},
 		{"save_check", args{"id": w.check, "name": "Mine now"}},

@@ -112,7 +112,7 @@ func TestResourcesAndPromptsAreThere(t *testing.T) {
 		if !strings.Contains(text.Text, "the-value") || strings.Contains(text.Text, "{") {
 			t.Errorf("%s is %q", prompt.Name, text.Text)
 		}
-		for _, word := range regexp.MustCompile(`\b(get|list|save|try)_[a-z_]+`).FindAllString(text.Text, -1) {
+		for _, word := range regexp.MustCompile(`\b(get|list|save|try|backtest)_[a-z_]+`).FindAllString(text.Text, -1) {
 			if !slices.Contains(tools, word) {
 				t.Errorf("%s names %s, which is no tool", prompt.Name, word)
 			}

@@ -64,7 +64,7 @@ func does[In any](do func(c *call, in In) (object, error)) func(*call, json.RawM
 func (s *Server) allTools() []*tool {
 	return slices.Concat(
 		s.overviewTools(), s.checkTools(), s.incidentTools(), s.channelTools(), s.describeTools(),
-		s.definitionTools(), s.actionTools(),
+		s.backtestTools(), s.definitionTools(), s.actionTools(),
 	)
 }
 

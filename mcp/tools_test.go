@@ -19,8 +19,8 @@ var update = flag.Bool("update", false, "renew testdata/tools.json")
 // readers are the tools of a key that may only read.
 func readers() []string {
 	return []string{
-		"describe", "get_check", "get_incident", "get_overview", "get_results", "get_uptime", "list_changes", "list_channels",
-		"list_checks", "list_deliveries", "list_incidents",
+		"backtest_rules", "describe", "get_check", "get_incident", "get_overview", "get_results", "get_uptime", "list_changes",
+		"list_channels", "list_checks", "list_deliveries", "list_incidents",
 	}
 }
 

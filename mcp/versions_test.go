@@ -28,18 +28,18 @@ func TestEveryToolWorksAtEveryVersion(t *testing.T) {
 			if got, want := slices.Compact(used), names(c.tools()); !slices.Equal(got, want) {
 				t.Errorf("used %v of %v", got, want)
 			}
-			keepsSecrets(t, log.String(), w)
+			keepsSecrets(t, log.String(), w, "vgl_")
 		})
 	}
 }
 
 // keepsSecrets fails the test when a transcript has what no assistant may see.
-func keepsSecrets(t *testing.T, text string, w *world) {
+func keepsSecrets(t *testing.T, text string, w *world, more ...string) {
 	t.Helper()
 	if len(text) < 10_000 {
 		t.Errorf("the transcript has %d bytes only", len(text))
 	}
-	for _, hidden := range []string{"vgl_", secret, password, w.email} {
+	for _, hidden := range append([]string{w.key[:12], secret, password, w.email}, more...) {
 		if at := strings.Index(text, hidden); at >= 0 {
 			t.Errorf("the transcript shows %q: %s", hidden, text[max(0, at-200):at+len(hidden)])
 		}
@@ -65,6 +65,9 @@ func (w *world) readAll(t *testing.T, c *session) []string {
 		{"list_deliveries", args{"incident": w.incident}, []string{"deliveries"}},
 		{"list_channels", args{}, []string{"channels"}},
 		{"list_changes", args{"resource": "check"}, []string{"changes"}},
+		{"backtest_rules", args{"check": "Shop", "rules": []any{
+			args{"id": w.rule}, args{"name": "Later", "condition": args{"failure_threshold": 2}},
+		}}, []string{"period", "rules", "compare"}},
 		{"describe", args{"topic": "check_type:https"}, []string{"config", "example"}},
 	} {
 		result := c.use(use.tool, use.arguments)
