@@ -84,6 +84,7 @@ func (emptyStore) HoldTombstone(context.Context, vigil.Tombstone, func(context.C
 func (emptyStore) PurgeLoop(context.Context, vigil.Tombstone) (bool, error) { return true, nil }
 
 func (emptyStore) EnsurePartitions(context.Context, time.Time) error    { return nil }
+func (emptyStore) ExtendMaintenance(context.Context) error              { return nil }
 func (emptyStore) DropExpired(context.Context, time.Time) error         { return nil }
 func (emptyStore) ExpireChecks(context.Context, time.Time) (int, error) { return 0, nil }
 
@@ -220,6 +221,7 @@ type store interface {
 	HoldTombstone(ctx context.Context, stone vigil.Tombstone, do func(context.Context) error) error
 	PurgeLoop(ctx context.Context, stone vigil.Tombstone) (done bool, err error)
 	EnsurePartitions(ctx context.Context, now time.Time) error
+	ExtendMaintenance(ctx context.Context) error
 	DropExpired(ctx context.Context, now time.Time) error
 	ExpireChecks(ctx context.Context, now time.Time) (int, error)
 	StalledIncidents(ctx context.Context, now time.Time, shards []int, limit int) ([]vigil.Incident, error)

@@ -113,7 +113,7 @@ func (s *Sweep) keepHouse(ctx context.Context, _ work) error {
 	}
 	s.keptHouse = now
 	_, expired := s.housekeeping.ExpireChecks(ctx, now)
-	errs := []error{expired, s.housekeeping.EnsurePartitions(ctx, now)}
+	errs := []error{expired, s.housekeeping.EnsurePartitions(ctx, now), s.housekeeping.ExtendMaintenance(ctx)}
 	if s.keyEnds != nil {
 		errs = append(errs, s.keyEnds(ctx))
 	}

@@ -65,6 +65,7 @@ type loopStore interface {
 // expired.
 type housekeeping interface {
 	EnsurePartitions(ctx context.Context, now time.Time) error
+	ExtendMaintenance(ctx context.Context) error
 	DropExpired(ctx context.Context, now time.Time) error
 	ExpireChecks(ctx context.Context, now time.Time) (int, error)
 }
