@@ -113,7 +113,7 @@ func NewCatalogue(opts CatalogueOptions) *Catalogue {
 func (c *Catalogue) Load(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, catalogueFullTimeout)
 	defer cancel()
-	if err := c.loadMaintenance(ctx); err != nil {
+	if err := c.maintenance.load(ctx, c.now()); err != nil {
 		return err
 	}
 	defs, _, err := c.store.Definitions(ctx, c.regions, time.Time{})
@@ -135,17 +135,6 @@ func (c *Catalogue) Load(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-func (c *Catalogue) loadMaintenance(ctx context.Context) error {
-	if c.maintenance.store == nil {
-		return nil
-	}
-	at, err := c.clock(ctx)
-	if err != nil {
-		return err
-	}
-	return c.maintenance.load(ctx, at)
 }
 
 // Run keeps the catalogue up to date until ctx ends. While Postgres is unavailable the
@@ -178,7 +167,7 @@ func (c *Catalogue) Run(ctx context.Context) {
 			}
 		}
 		if err == nil {
-			err = errors.Join(c.refresh(polling, since.Add(-catalogueOverlap)), c.maintenance.refresh(polling, at, since.Add(-catalogueOverlap)))
+			err = errors.Join(c.refresh(polling, since.Add(-catalogueOverlap)), c.maintenance.refresh(polling, began, since.Add(-catalogueOverlap)))
 		}
 		cancel()
 		if err != nil {

@@ -34,7 +34,7 @@ type maintenance struct {
 	known atomic.Pointer[map[uuid.UUID][]vigil.MaintenanceSpan]
 }
 
-// load reads every occurrence around an instant of the database's clock.
+// load reads every occurrence around an instant.
 func (m *maintenance) load(ctx context.Context, at time.Time) error {
 	if m.store == nil {
 		return nil
@@ -47,7 +47,8 @@ func (m *maintenance) load(ctx context.Context, at time.Time) error {
 	return nil
 }
 
-// refresh reads the occurrences that changed since an instant.
+// refresh reads the occurrences around an instant that changed since another one of the
+// database's clock.
 func (m *maintenance) refresh(ctx context.Context, at, since time.Time) error {
 	if m.store == nil {
 		return nil

@@ -118,6 +118,7 @@ func TestWatchInMaintenance(t *testing.T) {
 			if len(result.State.Firing) != 1 || result.State.Failures != 1 || result.Restarted {
 				t.Errorf("inside: %+v", result)
 			}
+			time.Sleep(time.Second)
 			again := w.revise(def, func(d *vigil.Definition) { d.Starts = map[string]time.Time{region: time.Now()} })
 			result = w.must(w.watch(turnOf(again, result.State)))
 			if len(result.State.Firing) != 0 || result.State.Failures != 0 || !result.Restarted || len(w.runs) != 1 {
@@ -155,7 +156,7 @@ func TestWatchInMaintenance(t *testing.T) {
 			def := w.define(nil)
 			turn := w.started(def)
 			w.windows.put(spanOf(def, time.Now().Add(20*time.Hour), time.Now().Add(30*time.Hour), vigil.ProbingPause, vigil.UptimeExclude))
-			time.Sleep(20 * time.Hour)
+			time.Sleep(20*time.Hour + 2*time.Minute)
 			probes := len(w.runs)
 			if result := w.must(w.watch(turn)); len(w.runs) != probes || !result.State.Unstored {
 				t.Errorf("%d probes, state %+v", len(w.runs)-probes, result.State)

@@ -2167,6 +2167,24 @@ func (e GetUptimeParamsPeriod) Valid() bool {
 	}
 }
 
+// Defines values for GetUptimeParamsExcluded.
+const (
+	Count GetUptimeParamsExcluded = "count"
+	Omit  GetUptimeParamsExcluded = "omit"
+)
+
+// Valid indicates whether the value is a known member of the GetUptimeParamsExcluded enum.
+func (e GetUptimeParamsExcluded) Valid() bool {
+	switch e {
+	case Count:
+		return true
+	case Omit:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ListDeliveriesParamsStatus.
 const (
 	ListDeliveriesParamsStatusCanceled   ListDeliveriesParamsStatus = "canceled"
@@ -5036,6 +5054,9 @@ type Uptime struct {
 	// CoveragePercentage Share of the due results that exist.
 	CoveragePercentage float64 `json:"coverage_percentage"`
 
+	// ExcludedChecks How many results are in maintenance. No other number includes them, unless excluded is count.
+	ExcludedChecks int64 `json:"excluded_checks"`
+
 	// ExpectedChecks How many results were due, including those of manual tests.
 	ExpectedChecks int64 `json:"expected_checks"`
 	FailedChecks   int64 `json:"failed_checks"`
@@ -5095,6 +5116,9 @@ type UptimeNumbers struct {
 
 	// CoveragePercentage Share of the due results that exist.
 	CoveragePercentage float64 `json:"coverage_percentage"`
+
+	// ExcludedChecks How many results are in maintenance. No other number includes them, unless excluded is count.
+	ExcludedChecks int64 `json:"excluded_checks"`
 
 	// ExpectedChecks How many results were due, including those of manual tests.
 	ExpectedChecks int64 `json:"expected_checks"`
@@ -5547,10 +5571,16 @@ type TestCheckParams struct {
 type GetUptimeParams struct {
 	// Period How far to look back.
 	Period *GetUptimeParamsPeriod `form:"period,omitempty" json:"period,omitempty"`
+
+	// Excluded Whether results in maintenance count. Response times never include them.
+	Excluded *GetUptimeParamsExcluded `form:"excluded,omitempty" json:"excluded,omitempty"`
 }
 
 // GetUptimeParamsPeriod defines parameters for GetUptime.
 type GetUptimeParamsPeriod string
+
+// GetUptimeParamsExcluded defines parameters for GetUptime.
+type GetUptimeParamsExcluded string
 
 // ListUptimeDaysParams defines parameters for ListUptimeDays.
 type ListUptimeDaysParams struct {
@@ -13962,6 +13992,18 @@ func NewGetUptimeRequest(server string, id openapi_types.UUID, params *GetUptime
 		if params.Period != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "period", *params.Period, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Excluded != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "excluded", *params.Excluded, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {

@@ -19,6 +19,9 @@ const (
 	// maintenanceLateness is how long after the end of maintenance the incident of a check
 	// opens that still fails.
 	maintenanceLateness = 2 * time.Second
+	// maintenanceTakeover is that when the control process is killed at the end: another
+	// process takes its shards, and Temporal gives its workflows away after 2 s.
+	maintenanceTakeover = takeover + 2*time.Second + maintenanceLateness
 	// maintenanceLength is that of the windows, and maintenanceLead how long before they are
 	// stored.
 	maintenanceLength = 8 * time.Second
@@ -164,7 +167,7 @@ func (m *maintained) round(site *switchable, p *pauses, killed bool) {
 	site.broken.Store(true)
 	what, bound := "lateness after the end", maintenanceLateness
 	if killed {
-		what, bound = what+", control killed there", takeover+maintenanceLateness
+		what, bound = what+", control killed there", maintenanceTakeover
 		time.Sleep(time.Until(ends.Add(-100 * time.Millisecond)))
 		m.control.kill()
 		m.startControl()

@@ -140,6 +140,9 @@ func (s *Store) CreateMaintenanceWindow(ctx context.Context, w vigil.Maintenance
 		if err := s.storeOccurrences(ctx, tx, nil, &w); err != nil {
 			return err
 		}
+		if err := s.queueReclassification(ctx, tx, w.ID); err != nil {
+			return err
+		}
 		if created, err = readMaintenance(ctx, tx, w.OrgID, w.ID); err != nil {
 			return err
 		}

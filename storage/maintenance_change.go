@@ -54,10 +54,18 @@ func (s *Store) storeMaintenance(ctx context.Context, tx bun.Tx, before, after *
 			return err
 		}
 	}
-	if _, err := tx.NewUpdate().Model(rowOfMaintenance(after)).WherePK().ExcludeColumn("id", "org_id", "created_at").Exec(ctx); err != nil {
-		return unstorable(fmt.Errorf("store: %w", err))
+	store := func() error {
+		if _, err := tx.NewUpdate().Model(rowOfMaintenance(after)).WherePK().ExcludeColumn("id", "org_id", "created_at").Exec(ctx); err != nil {
+			return unstorable(fmt.Errorf("store: %w", err))
+		}
+		return s.storeOccurrences(ctx, tx, before, after)
 	}
-	return s.storeOccurrences(ctx, tx, before, after)
+	renamed := *after
+	renamed.Name = before.Name
+	if sameMaintenance(before, &renamed) {
+		return store()
+	}
+	return s.reclassifying(ctx, tx, after.ID, store)
 }
 
 func sameMaintenance(a, b *vigil.MaintenanceWindow) bool {
@@ -100,7 +108,11 @@ func (s *Store) EndMaintenance(ctx context.Context, orgID, id uuid.UUID, match v
 		if err := match.Check("maintenance window", window.Version); err != nil {
 			return err
 		}
-		ended, err := endRunning(ctx, tx, id, true)
+		var ended int64
+		err = s.reclassifying(ctx, tx, id, func() error {
+			ended, err = endRunning(ctx, tx, id, true)
+			return err
+		})
 		if err != nil {
 			return err
 		}
@@ -136,12 +148,14 @@ func (s *Store) DeleteMaintenanceWindow(ctx context.Context, orgID, id uuid.UUID
 		if err := match.Check("maintenance window", window.Version); err != nil {
 			return err
 		}
-		if _, err := tx.NewRaw("UPDATE maintenance_windows SET deleted_at = now(), enabled = false WHERE id = ?", id).Exec(ctx); err != nil {
-			return fmt.Errorf("delete: %w", err)
-		}
-		after := window
-		after.Enabled = false
-		return s.storeOccurrences(ctx, tx, &window, &after)
+		return s.reclassifying(ctx, tx, id, func() error {
+			if _, err := tx.NewRaw("UPDATE maintenance_windows SET deleted_at = now(), enabled = false WHERE id = ?", id).Exec(ctx); err != nil {
+				return fmt.Errorf("delete: %w", err)
+			}
+			after := window
+			after.Enabled = false
+			return s.storeOccurrences(ctx, tx, &window, &after)
+		})
 	})
 	return wrap("delete maintenance window", err)
 }

@@ -31,17 +31,18 @@ func excludedColumn(excluded bool) int16 {
 	return 0
 }
 
-// queueReclassification has the results marked again that an occurrence of a window covers
-// which has begun. Call it in the transaction of a change that concerns such results, before
-// and after it: what the window covered and what it covers are marked by what is in force
-// when the results are marked.
+// queueReclassification has the results marked again that occurrences of a window cover
+// which have begun, as one span of each loop. It is called in the transaction of a change that concerns such results,
+// before and after it: both what the window covered and what it covers are marked by what is
+// in force when the results are marked.
 func (s *Store) queueReclassification(ctx context.Context, tx bun.Tx, windowID uuid.UUID) error {
 	_, err := tx.NewRaw(`WITH clock AS MATERIALIZED (SELECT now, now + ?1 * interval '1 millisecond' AS due FROM (SELECT ?2::timestamptz AS now) AS t)
 		INSERT INTO result_reclassifications AS q (check_id, region, from_at, to_at, due_at)
-		SELECT r.check_id, r.region, o.starts_at, least(o.ends_at, clock.due), clock.due
+		SELECT r.check_id, r.region, min(o.starts_at), max(least(o.ends_at, clock.due)), clock.due
 		FROM clock, maintenance_windows AS w JOIN maintenance_occurrences AS o ON o.window_id = w.id AND o.removed_at IS NULL
 			JOIN checks AS c ON `+covers+` JOIN check_regions AS r ON r.check_id = c.id
 		WHERE w.id = ?0 AND o.starts_at < clock.due AND o.ends_at > clock.now - ?3 * interval '1 millisecond'
+		GROUP BY r.check_id, r.region, clock.due
 		ON CONFLICT (check_id, region, from_at) DO UPDATE SET to_at = greatest(q.to_at, excluded.to_at), due_at = excluded.due_at`,
 		windowID, milliseconds(reclassifyLag), s.maintenanceNow(), milliseconds(vigil.MaxMaintenancePast+vigil.MaxMaintenanceDuration)).
 		Exec(ctx)
@@ -49,6 +50,17 @@ func (s *Store) queueReclassification(ctx context.Context, tx bun.Tx, windowID u
 		return fmt.Errorf("queue results in maintenance: %w", err)
 	}
 	return nil
+}
+
+// reclassifying makes a change of a window that concerns results, and has them marked again.
+func (s *Store) reclassifying(ctx context.Context, tx bun.Tx, windowID uuid.UUID, change func() error) error {
+	if err := s.queueReclassification(ctx, tx, windowID); err != nil {
+		return err
+	}
+	if err := change(); err != nil {
+		return err
+	}
+	return s.queueReclassification(ctx, tx, windowID)
 }
 
 // DueReclassifications returns spans of loops of these shards whose results must be marked
@@ -87,15 +99,35 @@ func (s *Store) PutOffReclassification(ctx context.Context, lease vigil.SweepLea
 // changes nothing. The rollup of an hour of which a part of the results is past its
 // retention stays as it is. The span is done unless the lease is of an older fence.
 func (s *Store) Reclassify(ctx context.Context, lease vigil.SweepLease, one vigil.ResultSpan) error {
-	for from := hourOf(one.From); from.Before(one.To); from = from.Add(reclassifyHours * time.Hour) {
-		part := span{from, earlier(from.Add(reclassifyHours*time.Hour), hourOf(one.To.Add(time.Hour-1)))}
-		if err := s.reclassifyPart(ctx, one, part); err != nil {
+	hours, err := s.hoursToMark(ctx, one)
+	if err != nil {
+		return wrap("find results in maintenance", err)
+	}
+	for len(hours) > 0 {
+		n := 1
+		for n < len(hours) && hours[n].Sub(hours[0]) < reclassifyHours*time.Hour {
+			n++
+		}
+		if err := s.reclassifyPart(ctx, one, span{hours[0], hours[n-1].Add(time.Hour)}); err != nil {
 			return wrap("mark results in maintenance", err)
 		}
+		hours = hours[n:]
 	}
-	_, err := s.db.NewRaw("DELETE FROM result_reclassifications WHERE check_id = ? AND region = ? AND from_at = ? AND due_at = ? AND ?",
+	_, err = s.db.NewRaw("DELETE FROM result_reclassifications WHERE check_id = ? AND region = ? AND from_at = ? AND due_at = ? AND ?",
 		one.CheckID, one.Region, one.From, one.Due, fenced(lease)).Exec(ctx)
 	return wrap("record that results are marked", err)
+}
+
+// hoursToMark returns the hours of a span, in their order, that have results and either
+// marked ones or maintenance that marks them. A span may be months long and have few.
+func (s *Store) hoursToMark(ctx context.Context, one vigil.ResultSpan) (hours []time.Time, err error) {
+	err = s.db.NewRaw(`SELECT u.hour FROM result_rollups AS u JOIN checks AS c ON c.id = u.check_id
+		WHERE u.check_id = ? AND u.region = ? AND u.hour >= ? AND u.hour < ? AND (u.excluded > 0 OR EXISTS (
+			SELECT FROM maintenance_occurrences AS o JOIN maintenance_windows AS w ON w.id = o.window_id AND w.uptime = 'exclude'
+			WHERE o.org_id = c.org_id AND o.removed_at IS NULL AND o.ends_at > u.hour AND o.starts_at < u.hour + interval '1 hour'
+				AND o.ends_at < u.hour + interval '1 hour' + `+longestOccurrence+` AND `+covers+`))
+		ORDER BY u.hour`, one.CheckID, one.Region, hourOf(one.From), micro(one.To)).Scan(ctx, &hours)
+	return hours, err
 }
 
 // reclassifyPart marks the results of whole hours.
@@ -188,9 +220,9 @@ func sumAgain(ctx context.Context, tx pgx.Tx, one vigil.ResultSpan, part span) e
 		return nil
 	}
 	slices.SortFunc(order, func(a, b hourKey) int { return a.hour.Compare(b.hour) })
-	batch := &pgx.Batch{}
-	queueRollups(batch, order, sums)
-	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
+	statement, args := rollupWrite(order, sums)
+	// Ordinary connections do not ask for the types of parameters, which arrays of ids need.
+	if _, err := tx.Exec(ctx, statement, append([]any{pgx.QueryExecModeDescribeExec}, args...)...); err != nil {
 		return fmt.Errorf("store rollups: %w", err)
 	}
 	return nil

@@ -103,13 +103,14 @@ func (g *groupTx) addToRollups() {
 		sum.count(p.result.Success, p.result.ResponseTime, p.excluded)
 	}
 	if len(order) > 0 {
-		queueRollups(g.writes, order, g.sums)
+		statement, args := rollupWrite(order, g.sums)
+		g.writes.Queue(statement, args...)
 	}
 }
 
-// queueRollups stores the new sums. A Postgres array cannot hold arrays of different
-// lengths, so the statement takes histograms as text.
-func queueRollups(writes *pgx.Batch, order []hourKey, sums map[hourKey]*rollup) {
+// rollupWrite returns the statement that stores new sums, with its arguments. A Postgres
+// array cannot hold arrays of different lengths, so the statement takes histograms as text.
+func rollupWrite(order []hourKey, sums map[hourKey]*rollup) (statement string, args []any) {
 	var checks [][16]byte
 	var regions, buckets, counts []string
 	var hours []time.Time
@@ -123,7 +124,7 @@ func queueRollups(writes *pgx.Batch, order []hourKey, sums map[hourKey]*rollup) 
 		buckets, counts = append(buckets, arrayText(b)), append(counts, arrayText(n))
 		excluded, excludedSuccesses = append(excluded, sum.excluded), append(excludedSuccesses, sum.excludedSuccesses)
 	}
-	writes.Queue(`
+	return `
 		INSERT INTO result_rollups AS u (check_id, region, hour, total, successes, sum_ms, buckets, counts, excluded, excluded_successes)
 		SELECT n.check_id, n.region, n.hour, n.total, n.successes, n.sum_ms, n.buckets::int2[], n.counts::int4[], n.excluded,
 			n.excluded_successes
@@ -134,7 +135,7 @@ func queueRollups(writes *pgx.Batch, order []hourKey, sums map[hourKey]*rollup) 
 			total = excluded.total, successes = excluded.successes, sum_ms = excluded.sum_ms,
 			buckets = excluded.buckets, counts = excluded.counts,
 			excluded = excluded.excluded, excluded_successes = excluded.excluded_successes`,
-		checks, regions, hours, totals, successes, sumMS, buckets, counts, excluded, excludedSuccesses)
+		[]any{checks, regions, hours, totals, successes, sumMS, buckets, counts, excluded, excludedSuccesses}
 }
 
 // arrayText formats integers as the text of a Postgres array.
