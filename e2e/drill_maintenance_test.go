@@ -22,10 +22,8 @@ const (
 	// maintenanceTakeover is that when the control process is killed at the end: another
 	// process takes its shards, and Temporal gives its workflows away after 2 s.
 	maintenanceTakeover = takeover + 2*time.Second + maintenanceLateness
-	// maintenanceLength is that of the windows, and maintenanceLead how long before they are
-	// stored.
-	maintenanceLength = 8 * time.Second
-	maintenanceLead   = 3 * time.Second
+	// maintenanceLead is how long before their start windows are stored.
+	maintenanceLead = 3 * time.Second
 )
 
 // TestDrillMaintenance has all checks fail across the end of maintenance: half of them are
@@ -37,6 +35,7 @@ func TestDrillMaintenance(t *testing.T) { // not parallel: it measures lateness
 	s := newCluster(t)
 	s.seed(site.URL, d.checks, d.interval)
 	m := newMaintained(s)
+	m.length = 2*d.interval + 4*time.Second // every check is probed inside
 	p := notePauses(t)
 	m.round(site, p, false)
 	for range d.rounds - 1 {
@@ -44,7 +43,7 @@ func TestDrillMaintenance(t *testing.T) { // not parallel: it measures lateness
 	}
 	l := s.audit(time.Now())
 	t.Logf("%d checks every %v, half of them paused for %d times %v: %s, paused %d; %v",
-		d.checks, d.interval, d.rounds, maintenanceLength, &l, l.paused, p)
+		d.checks, d.interval, d.rounds, m.length, &l, l.paused, p)
 	l.exact(t)
 	figure(t, "slots that are no result, not missed and not paused", l.due-l.stored-l.missed-l.paused, 0, 0)
 	figure(t, "paused slots that were probed or count as missed", s.number(`
@@ -76,6 +75,7 @@ type maintained struct {
 	*cluster
 	org            uuid.UUID
 	probed, paused []uuid.UUID
+	length         time.Duration // of the windows
 }
 
 // newMaintained makes rules for all checks, which notify one channel.
@@ -160,7 +160,7 @@ func (m *maintained) round(site *switchable, p *pauses, killed bool) {
 	m.t.Helper()
 	all := len(m.probed) + len(m.paused)
 	starts := time.Now().Add(maintenanceLead).Truncate(time.Microsecond)
-	ends := starts.Add(maintenanceLength)
+	ends := starts.Add(m.length)
 	m.window(m.probed, "continue", starts, ends)
 	m.window(m.paused, "pause", starts, ends)
 	time.Sleep(time.Until(starts.Add(500 * time.Millisecond)))

@@ -96,12 +96,12 @@ func TestChangedMaintenanceMarksStoredResults(t *testing.T) {
 	change(window.ID, func(w *vigil.MaintenanceWindow) { w.Uptime = vigil.UptimeExclude; w.Duration = 3 * time.Hour })
 	reclassifyAll(t, s)
 	marked(20)
-	if _, err := s.EndMaintenance(t.Context(), org.ID, window.ID, vigil.Precondition{}); err != nil {
+	if _, err := s.EndMaintenance(t.Context(), org.ID, window.ID, nil); err != nil {
 		t.Fatal(err)
 	}
 	reclassifyAll(t, s)
 	marked(20)
-	if err := s.DeleteMaintenanceWindow(t.Context(), org.ID, window.ID, vigil.Precondition{}); err != nil {
+	if err := s.DeleteMaintenanceWindow(t.Context(), org.ID, window.ID, nil); err != nil {
 		t.Fatal(err)
 	}
 	reclassifyAll(t, s)

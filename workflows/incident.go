@@ -132,8 +132,8 @@ type incidents struct {
 	// stale: the context must be read again. refreshRequested: an update may
 	// have changed the decision. contextRead: the context was read at least once.
 	stale, refreshRequested, contextRead bool
-	// past: the decision was made by votes of an episode that is over, so the next one
-	// waits for the context.
+	// past: the decision was made by votes of an episode that is over, or it was refused, so
+	// the next one waits for the context.
 	past bool
 	// inMaintenance: no incident may open.
 	inMaintenance bool
@@ -340,8 +340,9 @@ func (i *incidents) open(ctx workflow.Context, in vigil.DecisionInput, d vigil.D
 		return fmt.Errorf("open the incident: %w", err)
 	}
 	i.in.Episode++
-	if head.ID == uuid.Nil { // the check or its rules have changed
+	if head.ID == uuid.Nil { // the check or its rules have changed, or it is in maintenance
 		i.stale = true
+		i.past = workflow.GetVersion(ctx, "wait-for-context-after-refusal", workflow.DefaultVersion, 1) >= 1
 		return nil
 	}
 	if head.Status != vigil.IncidentResolved {
