@@ -131,6 +131,7 @@ type Store interface {
 	timelineStore
 	incidentUpdateStore
 	statusPageStore
+	maintenanceStore
 	deliveryStore
 	rest.LeaseStore
 	rest.RepeatStore
