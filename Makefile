@@ -7,6 +7,7 @@ SHELL := /bin/bash
 export CGO_ENABLED = 0
 
 VERSION ?= $(shell git describe --always --dirty 2>/dev/null || echo unknown)
+COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null)
 TESTFLAGS ?=
 BIN := $(CURDIR)/.bin
 
@@ -26,7 +27,11 @@ run: build ## Build and start the whole platform: vigil up
 
 .PHONY: build
 build: postgres ## Build bin/vigil
-	go build -trimpath -ldflags "-X main.version=$(VERSION)" -o bin/vigil ./cmd/vigil
+	go build -trimpath -ldflags "-X main.version=$(VERSION) -X main.commit=$(COMMIT)" -o bin/vigil ./cmd/vigil
+
+.PHONY: release
+release: ## Build the archives of a release in dist, see docs/release.md
+	@.ci/release
 
 .PHONY: setup
 setup: postgres tools ## Install what the other targets need
@@ -132,7 +137,7 @@ vulnerabilities:
 
 .PHONY: clean
 clean: ## Remove what was built (never a data directory)
-	rm -rf bin
+	rm -rf bin dist
 
 .PHONY: tools
 tools: $(BIN)/golangci-lint-$(GOLANGCI_VERSION) $(BIN)/workflowcheck-$(WORKFLOWCHECK_VERSION)

@@ -102,7 +102,7 @@ func (c *checks) list(ctx context.Context, in *listChecksInput) (*rest.Listing[c
 	}
 	out := rest.NewPage(rows, extent, cursor, c.show)
 	if in.Summary {
-		if err := c.addSummaries(ctx, out.Body.Data); err != nil {
+		if out.Body.Data, err = c.addSummaries(ctx, out.Body.Data); err != nil {
 			return nil, err
 		}
 	}

@@ -107,22 +107,25 @@ func showSummary(sum vigil.CheckSummary) *checkSummaryView {
 // roundMS rounds to a tenth of a millisecond.
 func roundMS(ms float64) float64 { return math.Round(ms*10) / 10 }
 
-// addSummaries adds a summary to each check of a page.
-func (c *checks) addSummaries(ctx context.Context, views []checkView) error {
+// addSummaries returns the checks of a page, each with its summary. A check that was
+// deleted since the page was read has none and is left out.
+func (c *checks) addSummaries(ctx context.Context, views []checkView) ([]checkView, error) {
 	ids := make([]uuid.UUID, len(views))
 	for i := range views {
 		ids[i] = views[i].ID
 	}
 	sums, err := c.store.Summaries(ctx, rest.CallerOf(ctx).Org.ID, ids)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	kept := views[:0]
 	for i := range views {
-		if sum, ok := sums[views[i].ID]; ok { // not for a check that was deleted meanwhile
+		if sum, ok := sums[views[i].ID]; ok {
 			views[i].Summary = showSummary(sum)
+			kept = append(kept, views[i])
 		}
 	}
-	return nil
+	return kept, nil
 }
 
 // uptimeDayView is the uptime of a day.

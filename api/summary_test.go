@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"context"
 	"net/http"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"vigil"
+	"vigil/api"
 	"vigil/storage"
 )
 
@@ -82,4 +84,30 @@ func TestSummaries(t *testing.T) {
 		}
 	}
 	a.want(t, http.StatusBadRequest, http.MethodGet, "/v1/checks/"+text(check, "id")+"/uptime/days?days=0", nil)
+}
+
+// vanishing deletes a check between the read of a page and that of its summaries.
+type vanishing struct {
+	*storage.Store
+	check uuid.UUID
+}
+
+func (v *vanishing) Summaries(ctx context.Context, org uuid.UUID, ids []uuid.UUID) (map[uuid.UUID]vigil.CheckSummary, error) {
+	if _, err := v.DeleteCheck(ctx, org, v.check, nil); err != nil {
+		return nil, err
+	}
+	return v.Store.Summaries(ctx, org, ids)
+}
+
+func TestSummaryOfADeletedCheck(t *testing.T) {
+	t.Parallel()
+	store := &vanishing{}
+	b := setup(t, func(d *api.Deps) { store.Store = d.Store.(*storage.Store); d.Store = store })
+	a := b.signup(t)
+	kept := text(a.check(t), "id")
+	store.check = uuid.MustParse(text(a.check(t), "id"))
+	rows := a.want(t, http.StatusOK, http.MethodGet, "/v1/checks?summary=true", nil).rows(t)
+	if len(rows) != 1 || rows[0]["id"] != kept || rows[0]["summary"] == nil {
+		t.Errorf("the list has %v, want the check that is left with its summary", rows)
+	}
 }

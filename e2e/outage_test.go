@@ -81,12 +81,16 @@ func TestWorkersKilled(t *testing.T) { // not parallel: it measures lateness
 			s.seed(site.URL, d.checks, d.interval)
 			p := notePauses(t)
 			s.grow(d)
+			killed := time.Now()
 			for round := range d.rounds {
 				s.awaitWorkers()
+				// Each kill is an outage of its own: a loop that the second kill meets before it is back is silent for both.
+				s.awaitResults(killed)
 				// A random instant: the outcome must not depend on what the worker is doing.
 				time.Sleep(d.pause/2 + rand.N(d.pause/2))
 				i := rand.IntN(len(s.workers))
 				s.workers[i].kill()
+				killed = time.Now()
 				t.Logf("kill %d: worker %d", round+1, i)
 				s.startWorker(i)
 			}

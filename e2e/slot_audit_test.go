@@ -42,14 +42,20 @@ type observedLoop struct {
 	schedule vigil.Schedule
 }
 
+// awaitResults waits until every loop has the result of a slot after the given time.
+func (s *cluster) awaitResults(after time.Time) {
+	s.t.Helper()
+	eventually(s.t, "every loop has a newer result", func() bool {
+		return s.number("SELECT count(*) FROM check_regions WHERE active AND (last_scheduled IS NULL OR last_scheduled < $1)", after) == 0
+	})
+}
+
 // audit waits until every loop has a result for a slot at or after until, then
 // compares all slots of the drill before it. The slots of loops that were stopped are
 // left out: it depends on the instant of the stop which of them were due.
 func (s *cluster) audit(until time.Time) slotAudit {
 	s.t.Helper()
-	eventually(s.t, "every loop has a newer result", func() bool {
-		return s.number("SELECT count(*) FROM check_regions WHERE active AND (last_scheduled IS NULL OR last_scheduled < $1)", until) == 0
-	})
+	s.awaitResults(until)
 	// One snapshot: a slot that is recorded between two queries would be in neither.
 	tx, err := s.db.BeginTx(s.t.Context(), &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
 	if err != nil {

@@ -1,7 +1,6 @@
 package web_test
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"net/http"
@@ -21,6 +20,7 @@ import (
 type fleet struct {
 	*site
 	b       *browser
+	email   string
 	org     uuid.UUID
 	results *storage.ResultWriter
 }
@@ -33,7 +33,13 @@ func newFleet(t *testing.T) *fleet {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fleet{site: s, b: b, org: user.OrgID, results: storage.NewResultWriter(s.store, storage.WriterOptions{Delay: time.Millisecond})}
+	f := &fleet{
+		site:    s,
+		b:       b,
+		email:   email,
+		org:     user.OrgID,
+		results: storage.NewResultWriter(s.store, storage.WriterOptions{Delay: time.Millisecond}),
+	}
 	ran := make(chan error, 1)
 	ctx := context.WithoutCancel(t.Context())
 	go func() { ran <- f.results.Run(ctx) }()
@@ -264,125 +270,4 @@ func TestPagesKeepToTheirPolicy(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestLive holds that an open page gets what changes on it.
-func TestLive(t *testing.T) {
-	t.Parallel()
-	f := newFleet(t)
-	id, elsewhere := f.check(t, "a.example"), f.check(t, "b.example")
-	f.result(t, id, 5, "")
-
-	t.Run("CellsOfARowChange", func(t *testing.T) {
-		t.Parallel()
-		events := f.stream(t, "page=checks&rows="+id.String())
-		events.until(t, "event: hello")
-		f.keepFailing(t, id, 4, func() bool { return events.has("event: states") })
-		got := events.until(t, "event: states")
-		for _, text := range []string{`id="c-` + id.String() + `-mark"`, `hx-swap-oob="true"`, "m-down", `-strip`} {
-			if !strings.Contains(got, text) {
-				t.Errorf("the events lack %q: %s", text, got)
-			}
-		}
-		if strings.Contains(got, elsewhere.String()) {
-			t.Error("the events have a check that is not on the page")
-		}
-		events.until(t, "a.example: failing")
-		counts := events.until(t, `id="count-failing" hx-swap-oob="true">1<`)
-		if !strings.Contains(counts, `id="nav-incidents"`) {
-			t.Errorf("the events lack the number of open incidents: %s", counts)
-		}
-	})
-
-	t.Run("NeedsASession", func(t *testing.T) {
-		t.Parallel()
-		f.browser(t).get(t, http.StatusUnauthorized, "/app/stream?page=checks")
-	})
-}
-
-// keepFailing stores a failure, and another one each time that until is false a while
-// later: the first may come before the page is asked about.
-func (f *fleet) keepFailing(t *testing.T, id uuid.UUID, left int, until func() bool) {
-	t.Helper()
-	for n := left; n > -40; n-- {
-		f.result(t, id, n, "no answer")
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-		for tick := time.NewTicker(20 * time.Millisecond); ctx.Err() == nil; <-tick.C {
-			if until() {
-				cancel()
-				return
-			}
-		}
-		cancel()
-	}
-}
-
-// eventStream collects the events of a page.
-type eventStream struct {
-	lines chan string
-	text  strings.Builder
-}
-
-func (f *fleet) stream(t *testing.T, query string) *eventStream {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, f.url+"/app/stream?"+query, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := f.b.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if kind := res.Header.Get("Content-Type"); res.StatusCode != http.StatusOK || kind != "text/event-stream" {
-		t.Fatalf("status %d, %s", res.StatusCode, kind)
-	}
-	e := &eventStream{lines: make(chan string, 10_000)}
-	go func() {
-		defer close(e.lines)
-		lines := bufio.NewScanner(res.Body)
-		lines.Buffer(nil, 1<<20)
-		for lines.Scan() {
-			e.lines <- lines.Text()
-		}
-	}()
-	t.Cleanup(func() {
-		cancel()
-		_ = res.Body.Close()
-	})
-	return e
-}
-
-// has reads what has come and reports whether it has the text.
-func (e *eventStream) has(text string) bool {
-	for {
-		select {
-		case line, ok := <-e.lines:
-			if !ok {
-				return true
-			}
-			e.text.WriteString(line + "\n")
-		default:
-			return strings.Contains(e.text.String(), text)
-		}
-	}
-}
-
-// until waits for a text and returns everything up to it.
-func (e *eventStream) until(t *testing.T, text string) string {
-	t.Helper()
-	end := time.NewTimer(time.Minute)
-	defer end.Stop()
-	for !strings.Contains(e.text.String(), text) {
-		select {
-		case line, ok := <-e.lines:
-			if !ok {
-				t.Fatalf("the stream ended before %q", text)
-			}
-			e.text.WriteString(line + "\n")
-		case <-end.C:
-			t.Fatalf("no %q in %s", text, e.text.String())
-		}
-	}
-	return e.text.String()
 }

@@ -79,7 +79,7 @@ func open(t *testing.T, public string, options ...func(*api.Deps)) *site {
 		Changes:  s.store,
 		Now:      time.Now,
 		Log:      slog.New(slog.DiscardHandler),
-		Config:   web.Config{PublicURL: public},
+		Config:   web.Config{PublicURL: public, Beat: 100 * time.Millisecond},
 		ActAs: func(ctx context.Context, who web.Identity) context.Context {
 			return rest.ActAs(ctx, who.UserID, who.Version)
 		},

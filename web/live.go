@@ -20,7 +20,6 @@ func (s *Server) liveRoutes(on *routes) {
 }
 
 const (
-	streamBeat     = 15 * time.Second // between two signs of life, at which the session is looked at
 	streamDeadline = 10 * time.Second // for a client to take an event
 	maxStreamRows  = 300
 	freshResults   = 12 // newest results of a check among which new ones are looked for
@@ -64,7 +63,7 @@ func (s *Server) stream(r *request) error {
 			p.hand(p.checks, found)
 		}
 	}
-	beat := time.NewTicker(streamBeat)
+	beat := time.NewTicker(s.deps.Config.beat())
 	defer beat.Stop()
 	for {
 		select {
@@ -124,9 +123,10 @@ func idSet(list string) map[uuid.UUID]bool {
 
 // stillSignedIn reports whether the session goes on. It may have been ended elsewhere.
 func (r *request) stillSignedIn() bool {
-	ctx, cancel := context.WithTimeout(r.Context(), liveTimeout)
+	// A context that has a session is not loaded again, so it begins with an empty one.
+	ctx, cancel := context.WithTimeout(context.Background(), liveTimeout)
 	defer cancel()
-	loaded, err := r.s.sessions.manager.Load(context.WithoutCancel(ctx), r.s.sessions.manager.Token(r.Context()))
+	loaded, err := r.s.sessions.manager.Load(ctx, r.s.sessions.manager.Token(r.Context()))
 	if err != nil {
 		return true // the database does not answer; the next beat asks again
 	}

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"html/template"
@@ -56,7 +57,13 @@ type Config struct {
 	// TemporalRetention is how long Temporal keeps a workflow after it closed; 0 when that
 	// is not known. No link leads to one that is older.
 	TemporalRetention time.Duration
+	// Beat is the time between two signs of life of an open page, at which its session is
+	// looked at; 0 for 15 s. Shorter ones are for tests.
+	Beat time.Duration
 }
+
+// beat returns the time between two signs of life of an open page.
+func (c *Config) beat() time.Duration { return cmp.Or(c.Beat, 15*time.Second) }
 
 // secure reports whether browsers reach the platform by TLS, so that cookies need it.
 func (c *Config) secure() bool { return strings.HasPrefix(c.PublicURL, "https://") }

@@ -17,12 +17,6 @@ import (
 	"vigil/console"
 )
 
-// version is set by the build.
-var version = unknownVersion
-
-// unknownVersion is the version of a build that sets none.
-const unknownVersion = "unknown"
-
 // run is the program: it returns the exit code, and explains one other than 0 in one
 // sentence on stderr. The first SIGINT or SIGTERM cancels the context of the command; a
 // second one kills the process.
@@ -59,6 +53,7 @@ func newRootCommand() *cobra.Command {
 	root.SetCompletionCommandGroupID(cli.GroupID)
 	root.SetHelpCommandGroupID(cli.GroupID)
 	root.AddCommand(cli.Commands(cli.Host{Version: version, Now: time.Now, DataDir: dataDir(), LocalKey: localKey})...)
+	root.AddCommand(newVersionCommand())
 	root.AddCommand(serverCommands()...)
 	showSettings(root)
 	cli.UsageErrors(root)

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -18,65 +17,63 @@ import (
 )
 
 // settings are all settings of an operator. Each is an environment variable, and a flag
-// of the same name without VIGIL_ (VIGIL_DATA_DIR is --data-dir). The word between
-// tildes in a help text is the placeholder of the value.
+// of the same name without VIGIL_ (VIGIL_DATA_DIR is --data-dir). The tags are all that
+// the help and docs/settings.md say:
+//
+//   - help: the word between tildes is the placeholder of the value
+//   - min, max: the range of the value, which checkRanges holds; because: why it ends there
+//   - form: what else is accepted, in words
+//   - use: the commands that read the setting
+//   - section: the heading of docs/settings.md that begins with this field
+//   - more: the part of docs that explains it
 type settings struct {
-	Listen         hostPort       `env:"VIGIL_LISTEN" envDefault:"127.0.0.1:8080" help:"address of the API, as ~host:port~"`
-	DataDir        string         `env:"VIGIL_DATA_DIR" help:"~directory~ of the private Postgres and the secret key"`
-	DatabaseURL    string         `env:"DATABASE_URL" secret:"yes" help:"~URL~ of a Postgres to use instead of a private one"`
-	DatabasePooler storage.Pooler `env:"VIGIL_DATABASE_POOLER" envDefault:"auto" help:"~pooler~ between this process and Postgres: transaction (PgBouncer with pool_mode = transaction), none, or auto to detect one"`
+	DataDir           string         `env:"VIGIL_DATA_DIR" use:"up api worker keys orgs login-link migrate health backup restore restored" section:"Where data is" help:"~directory~ of the private Postgres and the secret key"`
+	DatabaseURL       string         `env:"DATABASE_URL" secret:"yes" use:"up api worker temporal keys orgs login-link migrate health backup restore restored" help:"~URL~ of a Postgres to use instead of a private one"`
+	DatabasePooler    storage.Pooler `env:"VIGIL_DATABASE_POOLER" envDefault:"auto" form:"auto, none or transaction" more:"operations.md#behind-pgbouncer" use:"up api worker keys orgs login-link migrate health backup restore restored" help:"~pooler~ between this process and Postgres: transaction (PgBouncer with pool_mode = transaction), none, or auto to detect one"`
+	TemporalAddress   string         `env:"TEMPORAL_ADDRESS" use:"up api worker temporal deployment backup restore" help:"~host:port~ of a Temporal server to use instead of the embedded one (TLS and keys: Temporal's own TEMPORAL_ variables)"`
+	TemporalNamespace string         `env:"TEMPORAL_NAMESPACE" envDefault:"vigil" use:"up api worker temporal deployment" help:"Temporal ~namespace~ of all workflows"`
 
-	TemporalAddress   string        `env:"TEMPORAL_ADDRESS" help:"~host:port~ of a Temporal server to use instead of the embedded one (TLS and keys: Temporal's own TEMPORAL_ variables)"`
-	TemporalNamespace string        `env:"TEMPORAL_NAMESPACE" envDefault:"vigil" help:"Temporal ~namespace~ of all workflows"`
-	TemporalListen    hostPort      `env:"VIGIL_TEMPORAL_LISTEN" envDefault:"127.0.0.1:7233" help:"address of the embedded Temporal server, as ~host:port~"`
-	UIListen          hostPort      `env:"VIGIL_UI_LISTEN" envDefault:"127.0.0.1:8233" help:"address of the embedded Temporal UI, as ~host:port~"`
-	TemporalRetention time.Duration `env:"VIGIL_TEMPORAL_RETENTION" envDefault:"72h" help:"~duration~ for which closed workflows stay in Temporal: the embedded one, or any that vigil temporal setup prepares"`
+	Listen         hostPort  `env:"VIGIL_LISTEN" envDefault:"127.0.0.1:8080" use:"up api worker health login-link" section:"Addresses" help:"address of the API, as ~host:port~"`
+	PublicURL      publicURL `env:"VIGIL_PUBLIC_URL" use:"up api worker temporal" help:"~URL~ under which people reach the API (default http:// and the address of the API)"`
+	TrustedProxies cidrList  `env:"VIGIL_TRUSTED_PROXIES" more:"operations.md#what-may-be-reached" use:"up api worker" help:"~networks~ of proxies whose X-Forwarded-For header is trusted, as CIDRs with commas"`
+	TemporalListen hostPort  `env:"VIGIL_TEMPORAL_LISTEN" envDefault:"127.0.0.1:7233" use:"up temporal" help:"address of the embedded Temporal server, as ~host:port~"`
+	UIListen       hostPort  `env:"VIGIL_UI_LISTEN" envDefault:"127.0.0.1:8233" use:"up temporal" help:"address of the embedded Temporal UI, as ~host:port~"`
+	MetricsListen  hostPort  `env:"VIGIL_METRICS_LISTEN" more:"operations.md#what-to-watch" use:"up api worker temporal" help:"address of the metrics and profiles of this process, as ~host:port~, for operators' networks only (default: none)"`
 
-	PayloadCodec     payloadCodec `env:"VIGIL_PAYLOAD_CODEC" envDefault:"off" help:"~codec~ of what Temporal stores: off, or encrypt, which encrypts it by VIGIL_SECRET_KEY; either reads both"`
-	TemporalUIOrigin webOrigin    `env:"VIGIL_TEMPORAL_UI_ORIGIN" help:"~origin~ of the Temporal UI that may use the codec endpoint of the API, such as https://temporal.example.com (default: that of the embedded UI)"`
+	SecretKeys       secretKeys   `env:"VIGIL_SECRET_KEY" secret:"yes" more:"operations.md#tls-and-keys" use:"up api worker keys backup restore" section:"Secrets" help:"~key~ of 32 bytes in hexadecimal or base64 that seals secrets; followed by older ones with commas (default: generated in the data directory)"`
+	PayloadCodec     payloadCodec `env:"VIGIL_PAYLOAD_CODEC" envDefault:"off" form:"off or encrypt" more:"temporal.md#encrypting-payloads" use:"up api worker temporal" help:"~codec~ of what Temporal stores: off, or encrypt, which encrypts it by VIGIL_SECRET_KEY; either reads both"`
+	TemporalUIOrigin webOrigin    `env:"VIGIL_TEMPORAL_UI_ORIGIN" more:"temporal.md#reading-payloads" use:"up api temporal" help:"~origin~ of the Temporal UI that may use the codec endpoint of the API, such as https://temporal.example.com (default: that of the embedded UI)"`
 
-	DeploymentName string `env:"VIGIL_DEPLOYMENT_NAME" help:"~name~ of the Worker Deployment that vigil worker belongs to, for Worker Versioning in Temporal (default: not versioned)"`
-	BuildID        string `env:"VIGIL_BUILD_ID" help:"~build~ of this program in the Worker Deployment (default: its version)"`
+	Regions             regionList    `env:"VIGIL_REGIONS" envDefault:"all" use:"up" section:"Probing" help:"~regions~ that vigil up probes from (vigil worker has --region): all, primary, or keys and cloud names with commas"`
+	AllowedPrivateCIDRs cidrList      `env:"VIGIL_ALLOWED_PRIVATE_CIDRS" more:"operations.md#what-may-be-reached" use:"up api worker" help:"private ~networks~ that may be probed although others can reach the API, as CIDRs with commas"`
+	MaxProbes           int           `env:"VIGIL_MAX_PROBES" envDefault:"4096" min:"64" max:"100000" more:"operations.md#too-much-to-probe" use:"up worker" help:"~probes~ that one process runs at the same time; each may take a file descriptor and 100 KiB of memory"`
+	TurnRate            float64       `env:"VIGIL_TURN_RATE" envDefault:"5" min:"0" max:"1000" more:"operations.md#turns" use:"up worker" help:"~activities~ a second that the loops of one worker process may start while nothing changes; with more slots than that one activity covers several; 0: one activity for each slot"`
+	QuietWindow         time.Duration `env:"VIGIL_QUIET_WINDOW" envDefault:"30m" min:"0" max:"1h" more:"operations.md#turns" use:"up worker" help:"longest ~duration~ that one activity may cover; 0: one activity for each slot"`
 
-	Regions     regionList    `env:"VIGIL_REGIONS" envDefault:"all" help:"~regions~ that vigil up probes from (vigil worker has --region): all, primary, or keys and cloud names with commas"`
-	TurnRate    float64       `env:"VIGIL_TURN_RATE" envDefault:"5" help:"~activities~ a second that the loops of one worker process may start while nothing changes; with more slots than that one activity covers several; 0: one activity for each slot"`
-	QuietWindow time.Duration `env:"VIGIL_QUIET_WINDOW" envDefault:"30m" help:"longest ~duration~ that one activity may cover; 0: one activity for each slot"`
+	SMTPURL          smtpURL          `env:"VIGIL_SMTP_URL" secret:"yes" use:"up api worker" section:"Messages" help:"~URL~ of the mail server, smtp:// or smtps://user:password@host:port?from=address (default: mail is written to the data directory)"`
+	DeliverySchedule deliverySchedule `env:"VIGIL_DELIVERY_SCHEDULE" envDefault:"5s,30s,2m,10m,30m,2h,5h,10h,14h,20h,24h" form:"1 to 11 durations with commas" use:"up api worker" help:"~waits~ between the attempts of a delivery, at most 11, as durations with commas; push, chat and pager use the first 5"`
 
-	MaxProbes int `env:"VIGIL_MAX_PROBES" envDefault:"4096" help:"~probes~ that one process runs at the same time; each may take a file descriptor and 100 KiB of memory"`
+	SignupTier             tier          `env:"VIGIL_SIGNUP_TIER" envDefault:"free" form:"free, paid or enterprise" use:"up api" section:"Organizations and their limits" help:"~tier~ of new organizations: free, paid or enterprise"`
+	EnterpriseMinInterval  time.Duration `env:"VIGIL_ENTERPRISE_MIN_INTERVAL" envDefault:"1s" form:"whole seconds, at least 1s" use:"up api" help:"smallest interval of the enterprise tier, as a ~duration~ of whole seconds"`
+	EnterpriseRate         int64         `env:"VIGIL_ENTERPRISE_RATE" envDefault:"0" min:"0" use:"up api" help:"~requests~ a minute that an organization of the enterprise tier may make; 0: any number"`
+	AddressRate            int           `env:"VIGIL_ADDRESS_RATE" envDefault:"20" min:"0" use:"up api" help:"~requests~ a minute that one address may make without a credential, in each process of the API; 0: any number, as while only this machine can reach the API"`
+	UnverifiedPerAddress   int           `env:"VIGIL_UNVERIFIED_PER_ADDRESS" envDefault:"100" min:"0" use:"up api" help:"~organizations~ without a verified address that one address may make in 14 days; 0: any number, as while only this machine can reach the API"`
+	UnverifiedTotal        int           `env:"VIGIL_UNVERIFIED_TOTAL" envDefault:"20000" min:"0" use:"up api" help:"~organizations~ without a verified address that may be made in 14 days in all; 0: any number, as while only this machine can reach the API"`
+	StreamsPerKey          int           `env:"VIGIL_STREAMS_PER_KEY" envDefault:"10" min:"1" use:"up api" help:"alert ~streams~ that one key may have open at a time in one process"`
+	StreamsPerOrganization int           `env:"VIGIL_STREAMS_PER_ORGANIZATION" envDefault:"50" min:"1" use:"up api" help:"alert ~streams~ that one organization may have open at a time in one process"`
 
-	PublicURL             publicURL     `env:"VIGIL_PUBLIC_URL" help:"~URL~ under which people reach the API (default http:// and the address of the API)"`
-	SignupTier            tier          `env:"VIGIL_SIGNUP_TIER" envDefault:"free" help:"~tier~ of new organizations: free, paid or enterprise"`
-	EnterpriseMinInterval time.Duration `env:"VIGIL_ENTERPRISE_MIN_INTERVAL" envDefault:"1s" help:"smallest interval of the enterprise tier, as a ~duration~ of whole seconds"`
+	ResultRetention   time.Duration `env:"VIGIL_RESULT_RETENTION" envDefault:"90d" min:"1d" because:"results are dropped by the day" more:"operations.md#retention" use:"up worker" section:"How long data is kept" help:"~duration~ for which results are kept"`
+	RollupRetention   time.Duration `env:"VIGIL_ROLLUP_RETENTION" envDefault:"396d" form:"at least VIGIL_RESULT_RETENTION" use:"up worker" help:"~duration~ for which hourly rollups of results are kept"`
+	EventRetention    time.Duration `env:"VIGIL_EVENT_RETENTION" envDefault:"7d" min:"1h" because:"a client that was cut off must be able to resume" use:"up worker" help:"~duration~ for which the alert stream can be resumed"`
+	AttemptRetention  time.Duration `env:"VIGIL_ATTEMPT_RETENTION" envDefault:"30d" min:"7d" because:"a delivery can take days" use:"up worker" help:"~duration~ for which attempts of deliveries are kept, and a delivery can be sent again"`
+	IncidentRetention time.Duration `env:"VIGIL_INCIDENT_RETENTION" envDefault:"400d" min:"7d" because:"a delivery can take days" use:"up worker" help:"~duration~ for which resolved incidents are kept, with their deliveries; VIGIL_ATTEMPT_RETENTION when that is longer"`
+	AuditRetention    time.Duration `env:"VIGIL_AUDIT_RETENTION" envDefault:"400d" min:"1d" use:"up worker" help:"~duration~ for which the audit log is kept"`
+	TemporalRetention time.Duration `env:"VIGIL_TEMPORAL_RETENTION" envDefault:"72h" min:"1h" because:"Temporal accepts no less" use:"up temporal" help:"~duration~ for which closed workflows stay in Temporal: the embedded one, or any that vigil temporal setup prepares"`
 
-	EnterpriseRate int64 `env:"VIGIL_ENTERPRISE_RATE" envDefault:"0" help:"~requests~ a minute that an organization of the enterprise tier may make; 0: any number"`
-	AddressRate    int   `env:"VIGIL_ADDRESS_RATE" envDefault:"20" help:"~requests~ a minute that one address may make without a credential, in each process of the API; 0: any number, as while only this machine can reach the API"`
+	DeploymentName string `env:"VIGIL_DEPLOYMENT_NAME" more:"temporal.md#rolling-out-a-build-of-the-workers" use:"worker deployment" section:"Builds of the workers" help:"~name~ of the Worker Deployment that vigil worker belongs to, for Worker Versioning in Temporal (default: not versioned)"`
+	BuildID        string `env:"VIGIL_BUILD_ID" use:"worker" help:"~build~ of this program in the Worker Deployment (default: its version)"`
 
-	UnverifiedPerAddress int `env:"VIGIL_UNVERIFIED_PER_ADDRESS" envDefault:"100" help:"~organizations~ without a verified address that one address may make in 14 days; 0: any number, as while only this machine can reach the API"`
-	UnverifiedTotal      int `env:"VIGIL_UNVERIFIED_TOTAL" envDefault:"20000" help:"~organizations~ without a verified address that may be made in 14 days in all; 0: any number, as while only this machine can reach the API"`
-
-	TrustedProxies cidrList `env:"VIGIL_TRUSTED_PROXIES" help:"~networks~ of proxies whose X-Forwarded-For header is trusted, as CIDRs with commas"`
-
-	StreamsPerKey          int `env:"VIGIL_STREAMS_PER_KEY" envDefault:"10" help:"alert ~streams~ that one key may have open at a time in one process"`
-	StreamsPerOrganization int `env:"VIGIL_STREAMS_PER_ORGANIZATION" envDefault:"50" help:"alert ~streams~ that one organization may have open at a time in one process"`
-
-	SMTPURL smtpURL `env:"VIGIL_SMTP_URL" secret:"yes" help:"~URL~ of the mail server, smtp:// or smtps://user:password@host:port?from=address (default: mail is written to the data directory)"`
-
-	DeliverySchedule deliverySchedule `env:"VIGIL_DELIVERY_SCHEDULE" envDefault:"5s,30s,2m,10m,30m,2h,5h,10h,14h,20h,24h" help:"~waits~ between the attempts of a delivery, at most 11, as durations with commas; push, chat and pager use the first 5"`
-
-	SecretKeys          secretKeys `env:"VIGIL_SECRET_KEY" secret:"yes" help:"~key~ of 32 bytes in hexadecimal or base64 that seals secrets; followed by older ones with commas (default: generated in the data directory)"`
-	AllowedPrivateCIDRs cidrList   `env:"VIGIL_ALLOWED_PRIVATE_CIDRS" help:"private ~networks~ that may be probed although others can reach the API, as CIDRs with commas"`
-
-	ResultRetention  time.Duration `env:"VIGIL_RESULT_RETENTION" envDefault:"90d" help:"~duration~ for which results are kept"`
-	RollupRetention  time.Duration `env:"VIGIL_ROLLUP_RETENTION" envDefault:"396d" help:"~duration~ for which hourly rollups of results are kept"`
-	EventRetention   time.Duration `env:"VIGIL_EVENT_RETENTION" envDefault:"7d" help:"~duration~ for which the alert stream can be resumed"`
-	AttemptRetention time.Duration `env:"VIGIL_ATTEMPT_RETENTION" envDefault:"30d" help:"~duration~ for which attempts of deliveries are kept, and a delivery can be sent again"`
-
-	IncidentRetention time.Duration `env:"VIGIL_INCIDENT_RETENTION" envDefault:"400d" help:"~duration~ for which resolved incidents are kept, with their deliveries; VIGIL_ATTEMPT_RETENTION when that is longer"`
-	AuditRetention    time.Duration `env:"VIGIL_AUDIT_RETENTION" envDefault:"400d" help:"~duration~ for which the audit log is kept"`
-
-	MetricsListen hostPort `env:"VIGIL_METRICS_LISTEN" help:"address of the metrics and profiles of this process, as ~host:port~, for operators' networks only (default: none)"`
-
-	LogLevel logLevel `env:"VIGIL_LOG_LEVEL" envDefault:"info" help:"lowest ~level~ of log lines: debug, info, warn or error"`
+	LogLevel logLevel `env:"VIGIL_LOG_LEVEL" envDefault:"info" form:"debug, info, warn or error" use:"up api worker temporal deployment" section:"Log" help:"lowest ~level~ of log lines: debug, info, warn or error"`
 }
 
 // setting describes one field of settings.
@@ -85,6 +82,7 @@ type setting struct {
 	fallback string
 	help     string
 	secret   bool // its value is never repeated
+	field    reflect.StructField
 }
 
 // flag is the setting's name on the command line.
@@ -103,6 +101,7 @@ func allSettings() []setting {
 			fallback: field.Tag.Get("envDefault"),
 			help:     strings.ReplaceAll(field.Tag.Get("help"), "~", "`"),
 			secret:   field.Tag.Get("secret") != "",
+			field:    field,
 		}
 		if all[i].variable == "VIGIL_DATA_DIR" {
 			all[i].fallback = defaultDataDir()
@@ -193,66 +192,21 @@ func wrongSetting(variable string, err error) error {
 
 // validate checks ranges, and settings that depend on each other.
 func (s *settings) validate() error {
-	var errs []error
+	errs := checkRanges(s)
 	wrong := func(variable, format string, args ...any) {
 		errs = append(errs, wrongSetting(variable, fmt.Errorf(format, args...)))
-	}
-	if s.TurnRate < 0 || s.TurnRate > 1000 || math.IsNaN(s.TurnRate) {
-		wrong("VIGIL_TURN_RATE", "is %v; it must lie between 0 and 1000", s.TurnRate)
-	}
-	if s.QuietWindow < 0 || s.QuietWindow > time.Hour {
-		wrong("VIGIL_QUIET_WINDOW", "is %v; it must lie between 0 and 1h", s.QuietWindow)
-	}
-	if s.MaxProbes < 64 || s.MaxProbes > 100_000 {
-		wrong("VIGIL_MAX_PROBES", "is %d; it must lie between 64 and 100000", s.MaxProbes)
-	}
-	if s.TemporalRetention < time.Hour {
-		wrong("VIGIL_TEMPORAL_RETENTION", "is %v; the least that Temporal accepts is 1h", s.TemporalRetention)
 	}
 	if d := s.EnterpriseMinInterval; d < time.Second || d%time.Second != 0 {
 		wrong("VIGIL_ENTERPRISE_MIN_INTERVAL", "is %v; it must be whole seconds, at least 1s", d)
 	}
-	if s.EnterpriseRate < 0 {
-		wrong("VIGIL_ENTERPRISE_RATE", "is %d; it must not be negative", s.EnterpriseRate)
-	}
-	if s.StreamsPerKey < 1 {
-		wrong("VIGIL_STREAMS_PER_KEY", "is %d; it must be at least 1", s.StreamsPerKey)
-	}
-	if s.StreamsPerOrganization < 1 {
-		wrong("VIGIL_STREAMS_PER_ORGANIZATION", "is %d; it must be at least 1", s.StreamsPerOrganization)
-	}
-	if s.AddressRate < 0 {
-		wrong("VIGIL_ADDRESS_RATE", "is %d; it must not be negative", s.AddressRate)
-	}
-	if s.UnverifiedPerAddress < 0 {
-		wrong("VIGIL_UNVERIFIED_PER_ADDRESS", "is %d; it must not be negative", s.UnverifiedPerAddress)
-	}
-	if s.UnverifiedTotal < 0 {
-		wrong("VIGIL_UNVERIFIED_TOTAL", "is %d; it must not be negative", s.UnverifiedTotal)
-	}
-	if s.ResultRetention < 24*time.Hour {
-		wrong("VIGIL_RESULT_RETENTION", "is %v; it must be at least 1d, since results are dropped by the day", s.ResultRetention)
-	}
 	if s.RollupRetention < s.ResultRetention {
 		wrong("VIGIL_ROLLUP_RETENTION", "is %v; it must not be less than VIGIL_RESULT_RETENTION, %v", s.RollupRetention, s.ResultRetention)
-	}
-	if s.EventRetention < time.Hour {
-		wrong("VIGIL_EVENT_RETENTION", "is %v; it must be at least 1h, so that a client that was cut off can resume", s.EventRetention)
 	}
 	if strings.ContainsAny(s.DeploymentName, ".:") || strings.HasPrefix(s.DeploymentName, "__") {
 		wrong("VIGIL_DEPLOYMENT_NAME", "is %q; Temporal accepts no name with . or : in it, or __ before it", s.DeploymentName)
 	}
 	if strings.HasPrefix(s.BuildID, "__") {
 		wrong("VIGIL_BUILD_ID", "is %q; Temporal accepts no build with __ before it", s.BuildID)
-	}
-	if s.AttemptRetention < minAttemptRetention {
-		wrong("VIGIL_ATTEMPT_RETENTION", "is %v; it must be at least 7d, since a delivery can take days", s.AttemptRetention)
-	}
-	if s.IncidentRetention < minAttemptRetention {
-		wrong("VIGIL_INCIDENT_RETENTION", "is %v; it must be at least 7d, since a delivery can take days", s.IncidentRetention)
-	}
-	if s.AuditRetention < 24*time.Hour {
-		wrong("VIGIL_AUDIT_RETENTION", "is %v; it must be at least 1d", s.AuditRetention)
 	}
 	if s.TemporalAddress == "" && s.TemporalListen.port() != "0" && s.TemporalListen == s.UIListen {
 		wrong("VIGIL_UI_LISTEN", "is %s, which is VIGIL_TEMPORAL_LISTEN too; choose another port for one of them", s.UIListen)
@@ -262,9 +216,6 @@ func (s *settings) validate() error {
 	}
 	return errors.Join(errs...)
 }
-
-// minAttemptRetention exceeds the schedule of a delivery, with delays of its attempts.
-const minAttemptRetention = 7 * 24 * time.Hour
 
 // retention is the default retention with that of the settings.
 func (s *settings) retention() storage.Retention {

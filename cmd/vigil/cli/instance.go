@@ -22,6 +22,7 @@ type Instance struct {
 	PID       int       `json:"pid"`
 	Version   string    `json:"version"`
 	StartedAt time.Time `json:"started_at"`
+	DemoURL   string    `json:"demo_url,omitempty"` // of the shop of `vigil up --demo`
 }
 
 // instanceFile is the file of the data directory that describes the running instance. It
@@ -34,12 +35,7 @@ func SaveInstance(dataDir string, instance Instance) error {
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(dataDir, instanceFile)
-	draft := path + ".new"
-	if err := os.WriteFile(draft, append(text, '\n'), 0o644); err != nil { //nolint:gosec // no secret, for every user
-		return fmt.Errorf("describe the instance: %w", err)
-	}
-	if err := os.Rename(draft, path); err != nil {
+	if err := writePublic(filepath.Join(dataDir, instanceFile), text); err != nil {
 		return fmt.Errorf("describe the instance: %w", err)
 	}
 	return nil

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+const settingsIntro = `# Settings
+
+<!-- Made from cmd/vigil/settings.go; renew it with: go test ./cmd/vigil -run TestSettingsDocument -update -->
+
+Each setting of the server commands is an environment variable, and a flag of the same name
+without ` + "`VIGIL_`" + `. The flag wins. An empty variable counts as not set. All server commands
+accept all settings, so that their processes can share one environment; the last column
+lists those that use one. Durations are written as ` + "`500ms`, `30s`, `72h` or `90d`" + `.
+
+`
+
+const settingsEnd = `
+## Variables of others
+
+| variable | what it is |
+|---|---|
+| ` + "`VIGIL_URL`, `VIGIL_API_KEY`, `VIGIL_CONTEXT`" + ` | the server and the key of the client commands: [cli.md](cli.md#log-in) |
+| ` + "`TEMPORAL_TLS`, `TEMPORAL_API_KEY`, `TEMPORAL_CONFIG_FILE` ..." + ` | how to connect to Temporal, as its own tools read them: [operations.md](operations.md#tls-and-keys) |
+| ` + "`GOMEMLIMIT`, `GOGC`" + ` | memory of Go's runtime: [operations.md](operations.md#memory) |
+| ` + "`XDG_CONFIG_HOME`, `XDG_DATA_HOME`" + ` | where the contexts of the client and the data directory are |
+`
+
+// TestSettingsDocument compares docs/settings.md with the settings; renew it with -update.
+func TestSettingsDocument(t *testing.T) {
+	t.Parallel()
+	const path = "../../docs/settings.md"
+	got := settingsDocument(allSettings())
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil || got != string(want) {
+		t.Errorf("docs/settings.md is not what the settings say (%v); renew it with: go test ./cmd/vigil -run TestSettingsDocument -update", err)
+	}
+}
+
+// Every setting says which commands use it and belongs to a section; what it links to is there.
+func TestSettingsAreDescribed(t *testing.T) {
+	t.Parallel()
+	var commands []string
+	for _, cmd := range serverCommands() {
+		commands = append(commands, cmd.Name())
+	}
+	for i, s := range allSettings() {
+		use := strings.Fields(s.field.Tag.Get("use"))
+		if len(use) == 0 || s.help == "" {
+			t.Errorf("%s has no use or no help", s.variable)
+		}
+		for _, name := range use {
+			if !slices.Contains(commands, name) {
+				t.Errorf("%s: there is no command %s", s.variable, name)
+			}
+		}
+		if i == 0 && s.field.Tag.Get("section") == "" {
+			t.Errorf("%s is the first setting and begins no section", s.variable)
+		}
+		if more := s.field.Tag.Get("more"); more != "" && !hasHeading(t, more) {
+			t.Errorf("%s: there is no %s in docs", s.variable, more)
+		}
+	}
+}
+
+// A value at the end of a range is accepted, one beyond it is named.
+func TestSettingsRanges(t *testing.T) {
+	t.Parallel()
+	tried := 0
+	for _, s := range allSettings() {
+		for name, past := range map[string]float64{"min": -1, "max": 1} {
+			end := s.field.Tag.Get(name)
+			if end == "" {
+				continue
+			}
+			tried++
+			if errs := checkRanges(withValue(t, s, end, 0)); len(errs) > 0 {
+				t.Errorf("%s %s: %v", s.variable, end, errs)
+			}
+			if errs := checkRanges(withValue(t, s, end, past)); len(errs) != 1 || !strings.Contains(errs[0].Error(), s.variable) {
+				t.Errorf("%s beyond %s: %v", s.variable, end, errs)
+			}
+		}
+	}
+	if tried < 15 {
+		t.Errorf("only %d ends of ranges were tried", tried)
+	}
+}
+
+// withValue returns the default settings with one replaced: by text, and past it by a unit.
+func withValue(t *testing.T, s setting, text string, past float64) *settings {
+	t.Helper()
+	read := settingsOf(t)
+	field := reflect.ValueOf(&read).Elem().FieldByIndex(s.field.Index)
+	unit := 1.0
+	if _, isDuration := field.Interface().(time.Duration); isDuration {
+		unit = float64(time.Second)
+	}
+	value := limit(field, text)*unit + past*unit
+	if field.CanInt() {
+		field.SetInt(int64(value))
+	} else {
+		field.SetFloat(value)
+	}
+	return &read
+}
+
+// hasHeading reports whether a link such as operations.md#turns leads to a heading in docs.
+func hasHeading(t *testing.T, link string) bool {
+	t.Helper()
+	file, anchor, _ := strings.Cut(link, "#")
+	text, err := os.ReadFile(filepath.Join("../../docs", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return anchor == "" || slices.Contains(anchorsOf(string(text)), anchor)
+}
+
+// anchorsOf are the anchors of the headings of a document, as GitHub makes them.
+func anchorsOf(text string) []string {
+	var anchors []string
+	dropped := regexp.MustCompile(`[^a-z0-9 _-]`)
+	for _, heading := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(text, -1) {
+		words := dropped.ReplaceAllString(strings.ToLower(heading[1]), "")
+		anchors = append(anchors, strings.ReplaceAll(words, " ", "-"))
+	}
+	return anchors
+}
+
+// settingsDocument is docs/settings.md.
+func settingsDocument(all []setting) string {
+	var doc, contents strings.Builder
+	for _, s := range all {
+		if section := s.field.Tag.Get("section"); section != "" {
+			fmt.Fprintf(&contents, "- [%s](#%s)\n", section, anchorsOf("# " + section)[0])
+			fmt.Fprintf(&doc, "\n## %s\n\n| variable and flag | default | range | what it is | used by |\n|---|---|---|---|---|\n", section)
+		}
+		doc.WriteString(settingsRow(s))
+	}
+	return settingsIntro + contents.String() + doc.String() + settingsEnd
+}
+
+var defaultInHelp = regexp.MustCompile(` \(default:? ([^)]*)\)`)
+
+func settingsRow(s setting) string {
+	help, fallback := strings.ReplaceAll(s.help, "`", ""), ""
+	if found := defaultInHelp.FindStringSubmatch(help); found != nil {
+		help, fallback = strings.Replace(help, found[0], "", 1), found[1]
+	} else if s.fallback != "" {
+		fallback = "`" + s.fallback + "`"
+	}
+	if s.variable == "VIGIL_DATA_DIR" {
+		fallback = "`~/.local/share/vigil`, for root `/var/lib/vigil`"
+	}
+	if s.secret {
+		help += "; a secret, so set the variable: others on the machine can see flags"
+	}
+	if more := s.field.Tag.Get("more"); more != "" {
+		file, _, _ := strings.Cut(more, "#")
+		help += " ([" + file + "](" + more + "))"
+	}
+	cells := []string{
+		"`" + s.variable + "` `--" + s.flag() + "`", fallback, rangeCell(s), help,
+		strings.Join(strings.Fields(s.field.Tag.Get("use")), ", "),
+	}
+	for i := range cells {
+		cells[i] = strings.ReplaceAll(cells[i], "|", `\|`)
+	}
+	return "| " + strings.Join(cells, " | ") + " |\n"
+}
+
+func rangeCell(s setting) string {
+	low, high := s.field.Tag.Get("min"), s.field.Tag.Get("max")
+	switch {
+	case high != "":
+		return low + " to " + high
+	case low != "":
+		return cmp.Or(s.field.Tag.Get("form"), "at least "+low)
+	default:
+		return s.field.Tag.Get("form")
+	}
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+	"time"
+)
+
+// checkRanges compares each setting with the tags min and max of its field.
+func checkRanges(s *settings) []error {
+	var errs []error
+	values := reflect.ValueOf(s).Elem()
+	for _, setting := range allSettings() {
+		low, high := setting.field.Tag.Get("min"), setting.field.Tag.Get("max")
+		value := values.FieldByIndex(setting.field.Index)
+		// Without the negations NaN would be in every range.
+		if (low == "" || number(value) >= limit(value, low)) && (high == "" || number(value) <= limit(value, high)) {
+			continue
+		}
+		errs = append(errs, wrongSetting(setting.variable, fmt.Errorf("is %v; it must %s", value, setting.rangeText())))
+	}
+	return errs
+}
+
+// rangeText completes "it must" with the range of the value.
+func (s setting) rangeText() string {
+	low, high := s.field.Tag.Get("min"), s.field.Tag.Get("max")
+	text := "be at least " + low
+	if high != "" {
+		text = fmt.Sprintf("lie between %s and %s", low, high)
+	}
+	if why := s.field.Tag.Get("because"); why != "" {
+		text += ", since " + why
+	}
+	return text
+}
+
+// number is the value of a setting that has a range: a number, or a duration in seconds.
+func number(value reflect.Value) float64 {
+	switch {
+	case value.Type() == reflect.TypeFor[time.Duration]():
+		return time.Duration(value.Int()).Seconds()
+	case value.CanInt():
+		return float64(value.Int())
+	default:
+		return value.Float()
+	}
+}
+
+// limit parses the end of a range. A tag that is wrong panics in every test of settings.
+func limit(value reflect.Value, text string) float64 {
+	if value.Type() == reflect.TypeFor[time.Duration]() {
+		if d, err := parseDuration(text); err == nil {
+			return d.Seconds()
+		}
+	} else if n, err := strconv.ParseFloat(text, 64); err == nil {
+		return n
+	}
+	panic(fmt.Sprintf("the range of a setting ends at %q", text))
+}
