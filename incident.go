@@ -225,6 +225,15 @@ type IncidentOutcome struct {
 	Held time.Duration `json:"-"`
 }
 
+// CheckMaintenance is the maintenance that a check is in.
+type CheckMaintenance struct {
+	WindowID uuid.UUID // of the occurrence that ends last
+	Name     string
+	Until    time.Time
+	// Probing is ProbingPause when one of the windows that cover the check pauses it.
+	Probing MaintenanceProbing
+}
+
 // MaintenanceHold is a check whose incident workflow knows that it is in maintenance.
 type MaintenanceHold struct {
 	CheckID uuid.UUID

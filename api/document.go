@@ -29,6 +29,7 @@ func newAPI(mux *http.ServeMux) huma.API {
 		{Name: tagRules, Description: "When an incident opens, and which channels are notified."},
 		{Name: tagChannels, Description: "Where notifications go: mail, webhooks, push, chat, pagers."},
 		{Name: tagStatusPages, Description: "Public pages about chosen checks."},
+		{Name: tagMaintenance, Description: "Planned work during which no incident opens."},
 		{Name: tagIncidents, Description: "What failed, since when, and who acknowledged it."},
 		{Name: tagDeliveries, Description: "Notifications and every attempt to deliver them."},
 		{Name: tagStream, Description: "Incidents as they happen."},

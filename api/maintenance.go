@@ -35,8 +35,8 @@ type maintenance struct {
 	now   func() time.Time
 }
 
-// maintenanceView is a maintenance window.
-type maintenanceView struct {
+// maintenanceWindowView is a maintenance window.
+type maintenanceWindowView struct {
 	ID       uuid.UUID            `json:"id" format:"uuid"`
 	Name     string               `json:"name" example:"Database upgrade"`
 	Scope    maintenanceScopeView `json:"scope" doc:"What is maintained: the union of its members."`
@@ -60,7 +60,7 @@ type maintenanceView struct {
 }
 
 // CurrentRevision is the window's, for its ETag.
-func (v maintenanceView) CurrentRevision() int64 { return v.Revision }
+func (v maintenanceWindowView) CurrentRevision() int64 { return v.Revision }
 
 // maintenanceScopeView is what a window covers.
 type maintenanceScopeView struct {
@@ -88,8 +88,8 @@ func showOccurrence(s *vigil.MaintenanceSchedule, o vigil.Occurrence) occurrence
 	}
 }
 
-func showMaintenance(w vigil.MaintenanceStatus) maintenanceView {
-	view := maintenanceView{
+func showMaintenance(w vigil.MaintenanceStatus) maintenanceWindowView {
+	view := maintenanceWindowView{
 		ID: w.ID, Name: w.Name, Scope: maintenanceScopeView{Labels: w.Scope.Labels, All: w.Scope.All},
 		StartsAt: vigil.FormatWallTime(w.StartsAt), Timezone: w.Timezone, Duration: int64(w.Duration / time.Second), RRule: w.RRule, Cron: w.Cron,
 		Probing: string(w.Probing), Uptime: string(w.Uptime), Enabled: w.Enabled, State: w.State, Next: make([]occurrenceView, len(w.Next)),
@@ -127,6 +127,7 @@ func (m *maintenance) register(r *rest.Registrar) {
 	}, m.create)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodPost, Path: list + "/preview", ID: "preview-maintenance-window", Tag: tagMaintenance,
+		Scope: vigil.ScopeRead, Audit: rest.NotAudited,
 		Summary: "Show when a maintenance window would occur",
 		Description: "The next 50 occurrences of a schedule. Nothing is stored. An occurrence that a change of the clock moves or " +
 			"stretches says so.",
@@ -164,7 +165,7 @@ type listMaintenanceInput struct {
 	CheckID string                 `query:"check_id" format:"uuid" doc:"Windows that cover this check."`
 }
 
-func (m *maintenance) list(ctx context.Context, in *listMaintenanceInput) (*rest.Listing[maintenanceView], error) {
+func (m *maintenance) list(ctx context.Context, in *listMaintenanceInput) (*rest.Listing[maintenanceWindowView], error) {
 	page, cursor, err := in.Open(rest.MaxPage, "maintenance-windows", string(in.State), in.CheckID)
 	if err != nil {
 		return nil, err
@@ -184,7 +185,7 @@ func (m *maintenance) list(ctx context.Context, in *listMaintenanceInput) (*rest
 	return rest.NewPage(rows, extent, cursor, showMaintenance), nil
 }
 
-func (m *maintenance) get(ctx context.Context, in *rest.IDPath) (*rest.Answer[maintenanceView], error) {
+func (m *maintenance) get(ctx context.Context, in *rest.IDPath) (*rest.Answer[maintenanceWindowView], error) {
 	id, err := in.Parse(resourceMaintenance)
 	if err != nil {
 		return nil, err
@@ -192,14 +193,14 @@ func (m *maintenance) get(ctx context.Context, in *rest.IDPath) (*rest.Answer[ma
 	return answerMaintenance(m.store.MaintenanceWindow(ctx, rest.CallerOf(ctx).Org.ID, id))
 }
 
-func answerMaintenance(w vigil.MaintenanceStatus, err error) (*rest.Answer[maintenanceView], error) {
+func answerMaintenance(w vigil.MaintenanceStatus, err error) (*rest.Answer[maintenanceWindowView], error) {
 	if err != nil {
 		return nil, err
 	}
 	return rest.NewAnswer(showMaintenance(w)), nil
 }
 
-func (m *maintenance) create(ctx context.Context, in *struct{ Body maintenanceCreate }) (*rest.Answer[maintenanceView], error) {
+func (m *maintenance) create(ctx context.Context, in *struct{ Body maintenanceWindowCreate }) (*rest.Answer[maintenanceWindowView], error) {
 	window := newMaintenance(rest.CallerOf(ctx).Org.ID)
 	err := in.Body.change(&window, m.now())
 	if err != nil {
@@ -213,7 +214,7 @@ func (m *maintenance) create(ctx context.Context, in *struct{ Body maintenanceCr
 	return answerMaintenance(m.store.CreateMaintenanceWindow(ctx, window))
 }
 
-func (m *maintenance) preview(_ context.Context, in *struct{ Body maintenancePreview }) (*rest.Answer[[]occurrenceView], error) {
+func (m *maintenance) preview(_ context.Context, in *struct{ Body maintenanceWindowPreview }) (*rest.Answer[[]occurrenceView], error) {
 	schedule := newMaintenance(uuid.Nil).MaintenanceSchedule
 	if err := in.Body.schedule(&schedule); err != nil {
 		return nil, err
@@ -232,10 +233,10 @@ func (m *maintenance) preview(_ context.Context, in *struct{ Body maintenancePre
 
 type updateMaintenanceInput struct {
 	rest.IDPath
-	Body maintenanceUpdate
+	Body maintenanceWindowUpdate
 }
 
-func (m *maintenance) update(ctx context.Context, in *updateMaintenanceInput) (*rest.Answer[maintenanceView], error) {
+func (m *maintenance) update(ctx context.Context, in *updateMaintenanceInput) (*rest.Answer[maintenanceWindowView], error) {
 	id, err := in.Parse(resourceMaintenance)
 	if err != nil {
 		return nil, err
@@ -248,7 +249,7 @@ func (m *maintenance) update(ctx context.Context, in *updateMaintenanceInput) (*
 	}))
 }
 
-func (m *maintenance) end(ctx context.Context, in *rest.IDPath) (*rest.Answer[maintenanceView], error) {
+func (m *maintenance) end(ctx context.Context, in *rest.IDPath) (*rest.Answer[maintenanceWindowView], error) {
 	id, err := in.Parse(resourceMaintenance)
 	if err != nil {
 		return nil, err

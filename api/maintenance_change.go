@@ -14,8 +14,8 @@ import (
 // MaintenanceMembers are the members of a maintenance window that can be written. What else a
 // window shows may come along and is ignored.
 type MaintenanceMembers struct {
-	Name  rest.Field[string]               `json:"name,omitzero" example:"Database upgrade"`
-	Scope rest.Field[maintenanceScopeView] `json:"scope,omitzero" doc:"Replaces what is maintained. At least one member is needed."`
+	Name  rest.Field[string]                  `json:"name,omitzero" example:"Database upgrade"`
+	Scope rest.Nullable[maintenanceScopeView] `json:"scope,omitzero" doc:"Replaces what is maintained. At least one member is needed."`
 
 	MaintenanceScheduleMembers
 
@@ -35,29 +35,41 @@ type MaintenanceMembers struct {
 
 // MaintenanceScheduleMembers say when a window is in force.
 type MaintenanceScheduleMembers struct {
-	StartsAt rest.Field[string]  `json:"starts_at,omitzero" doc:"When the first occurrence starts, as clocks in the time zone show it: 2026-12-01T22:00, without an offset. At most 90 days ago." example:"2026-12-01T22:00"`
-	Timezone rest.Field[string]  `json:"timezone,omitzero" doc:"An IANA time zone. A new window is in UTC." example:"Europe/Berlin"`
-	Duration rest.Field[int64]   `json:"duration_seconds,omitzero" minimum:"60" maximum:"1209600" doc:"How long an occurrence lasts, 60 to 1209600 (14 days), in elapsed time also when the clock changes." example:"1800"`
-	RRule    rest.Field[string]  `json:"rrule,omitzero" doc:"A recurrence rule of RFC 5545: FREQ of DAILY, WEEKLY, MONTHLY or YEARLY, with INTERVAL, BYDAY, BYMONTHDAY, BYMONTH, COUNT and UNTIL. Empty: the window occurs once, or as cron says." example:"FREQ=WEEKLY;BYDAY=TU"`
-	Cron     rest.Field[string]  `json:"cron,omitzero" doc:"A cron expression of five fields, instead of rrule." example:"0 22 * * 2"`
-	Until    rest.Field[*string] `json:"until,omitzero" doc:"No occurrence starts after this time, as clocks in the time zone show it. null removes it." example:"2027-12-31T23:59"`
+	StartsAt rest.Field[string]    `json:"starts_at,omitzero" doc:"When the first occurrence starts, as clocks in the time zone show it: 2026-12-01T22:00, without an offset. At most 90 days ago." example:"2026-12-01T22:00"`
+	Timezone rest.Field[string]    `json:"timezone,omitzero" doc:"An IANA time zone. A new window is in UTC." example:"Europe/Berlin"`
+	Duration rest.Field[int64]     `json:"duration_seconds,omitzero" minimum:"60" maximum:"1209600" doc:"How long an occurrence lasts, 60 to 1209600 (14 days), in elapsed time also when the clock changes." example:"1800"`
+	RRule    rest.Field[string]    `json:"rrule,omitzero" doc:"A recurrence rule of RFC 5545: FREQ of DAILY, WEEKLY, MONTHLY or YEARLY, with INTERVAL, BYDAY, BYMONTHDAY, BYMONTH, COUNT and UNTIL. Empty: the window occurs once, or as cron says." example:"FREQ=WEEKLY;BYDAY=TU"`
+	Cron     rest.Field[string]    `json:"cron,omitzero" doc:"A cron expression of five fields, instead of rrule." example:"0 22 * * 2"`
+	Until    rest.Nullable[string] `json:"until,omitzero" doc:"No occurrence starts after this time, as clocks in the time zone show it. null removes it." example:"2027-12-31T23:59"`
 }
 
 type (
-	maintenanceCreate  struct{ MaintenanceMembers }
-	maintenanceUpdate  struct{ MaintenanceMembers }
-	maintenancePreview struct{ MaintenanceMembers }
+	maintenanceWindowCreate  struct{ MaintenanceMembers }
+	maintenanceWindowUpdate  struct{ MaintenanceMembers }
+	maintenanceWindowPreview struct{ MaintenanceMembers }
 )
 
 // TransformSchema says what a new window needs.
-func (maintenanceCreate) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	s.Required = []string{"name", "scope", "starts_at", "duration_seconds"}
-	return s
+func (maintenanceWindowCreate) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	return withoutEnd(s, "name", "scope", "starts_at", "duration_seconds")
+}
+
+// TransformSchema says that the end may be removed.
+func (maintenanceWindowUpdate) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	return withoutEnd(s)
 }
 
 // TransformSchema says what a preview needs.
-func (maintenancePreview) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	s.Required = []string{"starts_at", "duration_seconds"}
+func (maintenanceWindowPreview) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	return withoutEnd(s, "starts_at", "duration_seconds")
+}
+
+// withoutEnd lets until be null, and names the members that are needed.
+func withoutEnd(s *huma.Schema, required ...string) *huma.Schema {
+	if until := s.Properties["until"]; until != nil {
+		until.Nullable = true
+	}
+	s.Required = required
 	return s
 }
 
@@ -78,6 +90,9 @@ func (m *MaintenanceMembers) change(w *vigil.MaintenanceWindow, now time.Time) (
 		}
 	}
 	if m.Scope.Given {
+		if m.Scope.Value == nil {
+			return vigil.Invalid("scope", "must not be null; leave it out instead")
+		}
 		if w.Scope, err = m.Scope.Value.scope(); err != nil {
 			return err
 		}
@@ -126,7 +141,7 @@ func (m *MaintenanceScheduleMembers) schedule(s *vigil.MaintenanceSchedule) (err
 	}
 	if m.Until.Given {
 		s.Until = nil
-		if m.Until.Value != nil {
+		if m.Until.Value != nil && *m.Until.Value != "" {
 			until, err := vigil.ParseWallTime("until", *m.Until.Value)
 			if err != nil {
 				return err

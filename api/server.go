@@ -113,6 +113,7 @@ func assemble(deps Deps) *Server {
 		&timelines{store: store, links: links},
 		&incidentUpdates{store: store},
 		&statusPages{store: store, publicURL: config.PublicURL},
+		&maintenance{store: store, now: deps.Now},
 		&deliveries{store: store, workflows: deps.Incidents, links: links, schedule: deps.Config.DeliverySchedule},
 		&alertStream{hub: s.hub, auth: auth},
 	} {

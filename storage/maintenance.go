@@ -131,16 +131,7 @@ func (s *Store) CreateMaintenanceWindow(ctx context.Context, w vigil.Maintenance
 		if err := checkLimit(ctx, tx, tier, vigil.LimitMaintenanceWindows, w.OrgID); err != nil {
 			return err
 		}
-		if err := checkScope(ctx, tx, &w, tier); err != nil {
-			return err
-		}
-		if _, err := tx.NewInsert().Model(rowOfMaintenance(&w)).Exec(ctx); err != nil {
-			return unstorable(fmt.Errorf("insert: %w", err))
-		}
-		if err := s.storeOccurrences(ctx, tx, nil, &w); err != nil {
-			return err
-		}
-		if err := s.queueReclassification(ctx, tx, w.ID); err != nil {
+		if err := s.insertMaintenance(ctx, tx, &w, tier); err != nil {
 			return err
 		}
 		if created, err = readMaintenance(ctx, tx, w.OrgID, w.ID); err != nil {
@@ -149,6 +140,20 @@ func (s *Store) CreateMaintenanceWindow(ctx context.Context, w vigil.Maintenance
 		return keepAnswer(ctx, tx, created)
 	})
 	return created, wrap("create maintenance window", err)
+}
+
+// insertMaintenance stores a new window whose ids and times are set.
+func (s *Store) insertMaintenance(ctx context.Context, tx bun.Tx, w *vigil.MaintenanceWindow, tier vigil.Tier) error {
+	if err := checkScope(ctx, tx, w, tier); err != nil {
+		return err
+	}
+	if _, err := tx.NewInsert().Model(rowOfMaintenance(w)).Exec(ctx); err != nil {
+		return unstorable(fmt.Errorf("insert: %w", err))
+	}
+	if err := s.storeOccurrences(ctx, tx, nil, w); err != nil {
+		return err
+	}
+	return s.queueReclassification(ctx, tx, w.ID)
 }
 
 // checkScope returns an error when a window covers what it may not.

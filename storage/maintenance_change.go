@@ -48,24 +48,28 @@ func (s *Store) UpdateMaintenanceWindow(
 	return status, wrap("update maintenance window", err)
 }
 
+// storeMaintenance stores the new definition of a window whose row is locked.
 func (s *Store) storeMaintenance(ctx context.Context, tx bun.Tx, before, after *vigil.MaintenanceWindow, tier vigil.Tier) error {
 	if !sameScope(&before.Scope, &after.Scope) {
 		if err := checkScope(ctx, tx, after, tier); err != nil {
 			return err
 		}
 	}
-	store := func() error {
-		if _, err := tx.NewUpdate().Model(rowOfMaintenance(after)).WherePK().ExcludeColumn("id", "org_id", "created_at").Exec(ctx); err != nil {
-			return unstorable(fmt.Errorf("store: %w", err))
-		}
-		return s.storeOccurrences(ctx, tx, before, after)
-	}
 	renamed := *after
 	renamed.Name = before.Name
-	if sameMaintenance(before, &renamed) {
-		return store()
+	changed := !sameMaintenance(before, &renamed)
+	if changed {
+		if err := s.queueReclassification(ctx, tx, after.ID); err != nil {
+			return err
+		}
 	}
-	return s.reclassifying(ctx, tx, after.ID, store)
+	if _, err := tx.NewUpdate().Model(rowOfMaintenance(after)).WherePK().ExcludeColumn("id", "org_id", "created_at").Exec(ctx); err != nil {
+		return unstorable(fmt.Errorf("store: %w", err))
+	}
+	if err := s.storeOccurrences(ctx, tx, before, after); err != nil || !changed {
+		return err
+	}
+	return s.queueReclassification(ctx, tx, after.ID)
 }
 
 func sameMaintenance(a, b *vigil.MaintenanceWindow) bool {
@@ -108,16 +112,18 @@ func (s *Store) EndMaintenance(ctx context.Context, orgID, id uuid.UUID, match v
 		if err := match.Check("maintenance window", window.Version); err != nil {
 			return err
 		}
-		var ended int64
-		err = s.reclassifying(ctx, tx, id, func() error {
-			ended, err = endRunning(ctx, tx, id, true)
+		if err := s.queueReclassification(ctx, tx, id); err != nil {
 			return err
-		})
+		}
+		ended, err := endRunning(ctx, tx, id)
 		if err != nil {
 			return err
 		}
 		if ended == 0 {
 			return vigil.Errorf(vigil.CodeConflict, "No occurrence of this maintenance window runs now, so there is nothing to end.")
+		}
+		if err := s.queueReclassification(ctx, tx, id); err != nil {
+			return err
 		}
 		status, err = readMaintenance(ctx, tx, orgID, id)
 		return err
@@ -127,9 +133,9 @@ func (s *Store) EndMaintenance(ctx context.Context, orgID, id uuid.UUID, match v
 
 // endRunning ends the occurrences of a window that run now, and returns how many there were.
 // The time of the transaction is their end, so that reading them in it finds them ended.
-func endRunning(ctx context.Context, tx bun.Tx, window uuid.UUID, early bool) (int64, error) {
-	result, err := tx.NewRaw(`UPDATE maintenance_occurrences SET ends_at = now(), ended_early = ?, end_handled = false, changed_at = now()
-		WHERE window_id = ? AND removed_at IS NULL AND starts_at < now() AND ends_at > now()`, early, window).Exec(ctx)
+func endRunning(ctx context.Context, tx bun.Tx, window uuid.UUID) (int64, error) {
+	result, err := tx.NewRaw(`UPDATE maintenance_occurrences SET ends_at = now(), ended_early = true, end_handled = false, changed_at = now()
+		WHERE window_id = ? AND removed_at IS NULL AND starts_at < now() AND ends_at > now()`, window).Exec(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("end the occurrences: %w", err)
 	}
@@ -148,14 +154,18 @@ func (s *Store) DeleteMaintenanceWindow(ctx context.Context, orgID, id uuid.UUID
 		if err := match.Check("maintenance window", window.Version); err != nil {
 			return err
 		}
-		return s.reclassifying(ctx, tx, id, func() error {
-			if _, err := tx.NewRaw("UPDATE maintenance_windows SET deleted_at = now(), enabled = false WHERE id = ?", id).Exec(ctx); err != nil {
-				return fmt.Errorf("delete: %w", err)
-			}
-			after := window
-			after.Enabled = false
-			return s.storeOccurrences(ctx, tx, &window, &after)
-		})
+		if err := s.queueReclassification(ctx, tx, id); err != nil {
+			return err
+		}
+		if _, err := tx.NewRaw("UPDATE maintenance_windows SET deleted_at = now(), enabled = false WHERE id = ?", id).Exec(ctx); err != nil {
+			return fmt.Errorf("delete: %w", err)
+		}
+		after := window
+		after.Enabled = false
+		if err := s.storeOccurrences(ctx, tx, &window, &after); err != nil {
+			return err
+		}
+		return s.queueReclassification(ctx, tx, id)
 	})
 	return wrap("delete maintenance window", err)
 }

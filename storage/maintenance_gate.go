@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"vigil"
 )
@@ -43,6 +44,34 @@ func (s *Store) runningMaintenance(ctx context.Context, tx bun.IDB, checkID uuid
 		return nil, wrap("read the maintenance of a check", err)
 	}
 	return &rows[0], nil
+}
+
+// InMaintenance returns those of the checks of an organization that are in maintenance now.
+func (s *Store) InMaintenance(ctx context.Context, orgID uuid.UUID, checks ...uuid.UUID) (map[uuid.UUID]vigil.CheckMaintenance, error) {
+	var rows []struct {
+		CheckID  uuid.UUID `bun:"check_id"`
+		WindowID uuid.UUID `bun:"window_id"`
+		Name     string    `bun:"name"`
+		EndsAt   time.Time `bun:"ends_at"`
+		Probing  string    `bun:"probing"`
+	}
+	err := s.db.NewRaw(`WITH clock AS MATERIALIZED (SELECT ?::timestamptz AS now)
+		SELECT c.id AS check_id, m.window_id, m.name, m.ends_at, m.probing FROM clock, checks AS c,
+			LATERAL (SELECT o.window_id, w.name, o.ends_at, w.probing `+runningOf+`) AS m
+		WHERE c.org_id = ? AND c.id = ANY(?) ORDER BY m.ends_at, m.window_id`,
+		s.maintenanceNow(), orgID, pgdialect.Array(append([]uuid.UUID{}, checks...))).Scan(ctx, &rows)
+	if err != nil {
+		return nil, wrap("read which checks are in maintenance", err)
+	}
+	found := make(map[uuid.UUID]vigil.CheckMaintenance)
+	for _, row := range rows { // the last one of a check stays
+		probing := vigil.MaintenanceProbing(row.Probing)
+		if found[row.CheckID].Probing == vigil.ProbingPause {
+			probing = vigil.ProbingPause
+		}
+		found[row.CheckID] = vigil.CheckMaintenance{WindowID: row.WindowID, Name: row.Name, Until: row.EndsAt.UTC(), Probing: probing}
+	}
+	return found, nil
 }
 
 // hold records that the incident workflow of a check is about to know that no incident may

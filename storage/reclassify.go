@@ -52,17 +52,6 @@ func (s *Store) queueReclassification(ctx context.Context, tx bun.Tx, windowID u
 	return nil
 }
 
-// reclassifying makes a change of a window that concerns results, and has them marked again.
-func (s *Store) reclassifying(ctx context.Context, tx bun.Tx, windowID uuid.UUID, change func() error) error {
-	if err := s.queueReclassification(ctx, tx, windowID); err != nil {
-		return err
-	}
-	if err := change(); err != nil {
-		return err
-	}
-	return s.queueReclassification(ctx, tx, windowID)
-}
-
 // DueReclassifications returns spans of loops of these shards whose results must be marked
 // again, the longest due first.
 func (s *Store) DueReclassifications(ctx context.Context, shards []int, limit int) ([]vigil.ResultSpan, error) {
