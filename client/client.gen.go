@@ -4347,18 +4347,7 @@ type MaintenanceWindowCreate struct {
 	Rrule *string `json:"rrule,omitempty"`
 
 	// Scope Replaces what is maintained. At least one member is needed.
-	Scope struct {
-		// All Every check of the organization, also later ones. Not on the free plan.
-		All *bool `json:"all,omitempty"`
-
-		// CheckIds Checks of the organization.
-		CheckIds *[]string `json:"check_ids,omitempty"`
-
-		// Labels Checks that have one of these labels, in the form key=value, also later ones.
-		//
-		// Examples: ["team=payments"]
-		Labels *[]string `json:"labels,omitempty"`
-	} `json:"scope"`
+	Scope MaintenanceScope `json:"scope"`
 
 	// StartsAt When the first occurrence starts, as clocks in the time zone show it: 2026-12-01T22:00, without an offset. At most 90 days ago.
 	//
@@ -4442,18 +4431,7 @@ type MaintenanceWindowPreview struct {
 	Rrule *string `json:"rrule,omitempty"`
 
 	// Scope Replaces what is maintained. At least one member is needed.
-	Scope *struct {
-		// All Every check of the organization, also later ones. Not on the free plan.
-		All *bool `json:"all,omitempty"`
-
-		// CheckIds Checks of the organization.
-		CheckIds *[]string `json:"check_ids,omitempty"`
-
-		// Labels Checks that have one of these labels, in the form key=value, also later ones.
-		//
-		// Examples: ["team=payments"]
-		Labels *[]string `json:"labels,omitempty"`
-	} `json:"scope,omitempty"`
+	Scope *MaintenanceScope `json:"scope,omitempty"`
 
 	// StartsAt When the first occurrence starts, as clocks in the time zone show it: 2026-12-01T22:00, without an offset. At most 90 days ago.
 	//
@@ -4531,18 +4509,7 @@ type MaintenanceWindowUpdate struct {
 	Rrule *string `json:"rrule,omitempty"`
 
 	// Scope Replaces what is maintained. At least one member is needed.
-	Scope *struct {
-		// All Every check of the organization, also later ones. Not on the free plan.
-		All *bool `json:"all,omitempty"`
-
-		// CheckIds Checks of the organization.
-		CheckIds *[]string `json:"check_ids,omitempty"`
-
-		// Labels Checks that have one of these labels, in the form key=value, also later ones.
-		//
-		// Examples: ["team=payments"]
-		Labels *[]string `json:"labels,omitempty"`
-	} `json:"scope,omitempty"`
+	Scope *MaintenanceScope `json:"scope,omitempty"`
 
 	// StartsAt When the first occurrence starts, as clocks in the time zone show it: 2026-12-01T22:00, without an offset. At most 90 days ago.
 	//
