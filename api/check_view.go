@@ -30,7 +30,7 @@ type checkView struct {
 	CreatedAt           time.Time         `json:"created_at"`
 	UpdatedAt           time.Time         `json:"updated_at"`
 
-	Maintenance *checkMaintenanceView `json:"maintenance" nullable:"true" doc:"The maintenance that the check is in, or null. While it lasts, no incident of the check opens."`
+	Maintenance *checkMaintenanceView `json:"maintenance" doc:"The maintenance that the check is in, or null. While it lasts, no incident of the check opens."`
 
 	Summary *checkSummaryView `json:"summary,omitempty" doc:"How the check did lately; in a list with summary=true only."`
 }
