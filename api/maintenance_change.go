@@ -26,7 +26,7 @@ type MaintenanceMembers struct {
 	ID            any `json:"id,omitempty" readOnly:"true" doc:"Ignored."`
 	State         any `json:"state,omitempty" readOnly:"true" doc:"Ignored."`
 	Next          any `json:"next,omitempty" readOnly:"true" doc:"Ignored."`
-	ActiveUntil   any `json:"active_until,omitempty" readOnly:"true" nullable:"true" doc:"Ignored."`
+	ActiveUntil   any `json:"active_until,omitempty" readOnly:"true" doc:"Ignored."`
 	ChecksCovered any `json:"checks_covered,omitempty" readOnly:"true" doc:"Ignored."`
 	Revision      any `json:"revision,omitempty" readOnly:"true" doc:"Ignored."`
 	CreatedAt     any `json:"created_at,omitempty" readOnly:"true" doc:"Ignored."`
