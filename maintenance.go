@@ -68,6 +68,10 @@ type MaintenanceWindow struct {
 	Probing MaintenanceProbing
 	Uptime  MaintenanceUptime
 	Enabled bool
+	// ManagedBy names the program that manages the window; nil when none does.
+	ManagedBy *ManagedBy
+	// AppliedVersion is the version that POST /v1/apply stored last; 0 for none.
+	AppliedVersion int64
 	// Version increases by one with every change; the API shows it as the revision.
 	Version   int64
 	CreatedAt time.Time
@@ -120,6 +124,7 @@ const (
 type MaintenanceFilter struct {
 	State   MaintenanceState
 	CheckID *uuid.UUID // windows that cover this check
+	Managed ManagedFilter
 	Page    Page
 }
 

@@ -104,7 +104,18 @@ func midnight(year, month, day int) time.Time {
 	return time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC)
 }
 
-func monthDays(year, month int) int { return midnight(year, month+1, 0).Day() }
+func monthDays(year, month int) int {
+	switch month {
+	case 4, 6, 9, 11:
+		return 30
+	case 2:
+		if year%4 == 0 && (year%100 != 0 || year%400 == 0) {
+			return 29
+		}
+		return 28
+	}
+	return 31
+}
 
 // daysFrom returns the days from that of a wall time to the end of a year, without the
 // months that the mask leaves out.
@@ -165,13 +176,16 @@ func weekNumber(day *civilDay) int {
 }
 
 func (r *recurrence) onDay(day *civilDay) bool {
-	onDate := r.days&(1<<day.day) != 0 || r.lastDays&(1<<(day.monthDays-day.day+1)) != 0
-	onWeekday := slices.ContainsFunc(r.weekdays, func(o ordinalDay) bool { return r.onWeekday(o, day) })
 	anyDate, anyWeekday := r.days == 0 && r.lastDays == 0, len(r.weekdays) == 0
+	onDate := r.days&(1<<day.day) != 0 || r.lastDays&(1<<(day.monthDays-day.day+1)) != 0
 	if r.either && !anyDate && !anyWeekday {
-		return onDate || onWeekday
+		return onDate || r.onOneOf(day)
 	}
-	return (anyDate || onDate) && (anyWeekday || onWeekday)
+	return (anyDate || onDate) && (anyWeekday || r.onOneOf(day))
+}
+
+func (r *recurrence) onOneOf(day *civilDay) bool {
+	return slices.ContainsFunc(r.weekdays, func(o ordinalDay) bool { return r.onWeekday(o, day) })
 }
 
 func (r *recurrence) onWeekday(o ordinalDay, day *civilDay) bool {

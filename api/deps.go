@@ -133,6 +133,7 @@ type Store interface {
 	incidentUpdateStore
 	statusPageStore
 	maintenanceStore
+	applyStore
 	deliveryStore
 	rest.LeaseStore
 	rest.RepeatStore

@@ -50,6 +50,8 @@ type maintenanceWindowView struct {
 	Uptime   string               `json:"uptime" enum:"exclude,include" doc:"Whether results during maintenance count for uptime."`
 	Enabled  bool                 `json:"enabled"`
 
+	ManagedBy *managedByView `json:"managed_by" doc:"The program that manages the window, such as a project of files; null when none does."`
+
 	State         vigil.MaintenanceState `json:"state" enum:"active,upcoming,ended,disabled" doc:"active: an occurrence runs. upcoming: the next one is planned. ended: there is none. disabled: the window is switched off."`
 	ActiveUntil   *time.Time             `json:"active_until" doc:"When the occurrence that runs ends; null when none does."`
 	Next          []occurrenceView       `json:"next" doc:"The occurrences that start later, at most 10, the earliest first."`
@@ -93,7 +95,7 @@ func showMaintenance(w vigil.MaintenanceStatus) maintenanceWindowView {
 		ID: w.ID, Name: w.Name, Scope: maintenanceScopeView{Labels: w.Scope.Labels, All: w.Scope.All},
 		StartsAt: vigil.FormatWallTime(w.StartsAt), Timezone: w.Timezone, Duration: int64(w.Duration / time.Second), RRule: w.RRule, Cron: w.Cron,
 		Probing: string(w.Probing), Uptime: string(w.Uptime), Enabled: w.Enabled, State: w.State, Next: make([]occurrenceView, len(w.Next)),
-		ChecksCovered: w.ChecksCovered, Revision: w.Version, CreatedAt: w.CreatedAt.UTC(), UpdatedAt: w.UpdatedAt.UTC(),
+		ManagedBy: showManagedBy(w.ManagedBy), ChecksCovered: w.ChecksCovered, Revision: w.Version, CreatedAt: w.CreatedAt.UTC(), UpdatedAt: w.UpdatedAt.UTC(),
 	}
 	for _, id := range w.Scope.CheckIDs {
 		view.Scope.CheckIDs = append(view.Scope.CheckIDs, id.String())
@@ -161,16 +163,18 @@ func (m *maintenance) register(r *rest.Registrar) {
 
 type listMaintenanceInput struct {
 	rest.ListQuery
+	ManagedSelection
+
 	State   vigil.MaintenanceState `query:"state" enum:"active,upcoming,ended,disabled" doc:"Windows in one state."`
 	CheckID string                 `query:"check_id" format:"uuid" doc:"Windows that cover this check."`
 }
 
 func (m *maintenance) list(ctx context.Context, in *listMaintenanceInput) (*rest.Listing[maintenanceWindowView], error) {
-	page, cursor, err := in.Open(rest.MaxPage, "maintenance-windows", string(in.State), in.CheckID)
+	page, cursor, err := in.Open(rest.MaxPage, append([]string{"maintenance-windows", string(in.State), in.CheckID}, in.managedBinding()...)...)
 	if err != nil {
 		return nil, err
 	}
-	filter := vigil.MaintenanceFilter{State: in.State, Page: page}
+	filter := vigil.MaintenanceFilter{State: in.State, Managed: in.managed(), Page: page}
 	if in.CheckID != "" {
 		id, err := filterID("check_id", in.CheckID)
 		if err != nil {

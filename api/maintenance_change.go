@@ -23,10 +23,12 @@ type MaintenanceMembers struct {
 	Uptime  rest.Field[string] `json:"uptime,omitzero" enum:"exclude,include" doc:"Whether results during maintenance count for uptime. A new window excludes them."`
 	Enabled rest.Field[bool]   `json:"enabled,omitzero" doc:"Whether the window is in force. A new window is enabled."`
 
+	ManagedBy managedMember `json:"managed_by,omitzero" doc:"The program that manages the window. Absent keeps it, and null releases the window."`
+
 	ID            any `json:"id,omitempty" readOnly:"true" doc:"Ignored."`
 	State         any `json:"state,omitempty" readOnly:"true" doc:"Ignored."`
 	Next          any `json:"next,omitempty" readOnly:"true" doc:"Ignored."`
-	ActiveUntil   any `json:"active_until,omitempty" readOnly:"true" nullable:"true" doc:"Ignored."`
+	ActiveUntil   any `json:"active_until,omitempty" readOnly:"true" doc:"Ignored."`
 	ChecksCovered any `json:"checks_covered,omitempty" readOnly:"true" doc:"Ignored."`
 	Revision      any `json:"revision,omitempty" readOnly:"true" doc:"Ignored."`
 	CreatedAt     any `json:"created_at,omitempty" readOnly:"true" doc:"Ignored."`
@@ -105,6 +107,9 @@ func (m *MaintenanceMembers) change(w *vigil.MaintenanceWindow, now time.Time) (
 	}
 	if m.Enabled.Given {
 		w.Enabled = m.Enabled.Value
+	}
+	if err := setManagedBy(&w.ManagedBy, m.ManagedBy); err != nil {
+		return err
 	}
 	started := w.StartsAt
 	if err := m.schedule(&w.MaintenanceSchedule); err != nil {

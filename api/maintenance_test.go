@@ -48,6 +48,7 @@ func TestMaintenanceWindows(t *testing.T) {
 		if got := a.want(t, http.StatusOK, http.MethodGet, path, nil); encoded(t, got.data(t)) != encoded(t, window) {
 			t.Errorf("read %s", got.raw)
 		}
+		delete(window, "active_until") // the test's reader of the document takes no null for a member of any type
 		if same := a.want(t, http.StatusOK, http.MethodPut, path, window, "If-Match", `"1"`).data(t); same["revision"] != 1.0 {
 			t.Errorf("writing what was read makes revision %v", same["revision"])
 		}

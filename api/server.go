@@ -25,6 +25,7 @@ type Server struct {
 	pages      *pages
 	codec      *codecEndpoint // nil: none
 	types      types
+	files      *fileSchemas
 	auth       *authenticator
 	loginLinks loginLinkStore
 	addresses  *rest.RateWindow
@@ -44,6 +45,9 @@ func New(deps Deps) (*Server, error) {
 		s.codec.serve(s.mux, s.pages)
 	}
 	if err := s.serveDocument(); err != nil {
+		return nil, err
+	}
+	if err := s.files.make(s.describe()); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -75,6 +79,7 @@ func assemble(deps Deps) *Server {
 	}
 	limiter := rest.NewLimiter(store, plans.rate, deps.Now)
 
+	s.files = &fileSchemas{}
 	r := &rest.Registrar{API: newAPI(mux), Repeats: store, Note: func(ctx context.Context) error { return store.RecordAudit(ctx) }}
 	r.Protected = append(r.Protected, auth.authenticate, limiter.LimitOrganization)
 	r.Open = append(r.Open, addresses.LimitAddress)
@@ -83,6 +88,7 @@ func assemble(deps Deps) *Server {
 	loads := newLoads(store, deps.Now)
 	verifications := &verifications{store: store, auth: auth, passwords: passwords, logins: logins, mail: mail, tasks: s.background}
 	checks := &checks{store: store, types: deps.Probes, plans: plans, notifier: notifier, mailer: deps.Mailer, loads: loads, now: deps.Now}
+	channels := newChannels(store, deps, notifier, s.mails)
 	runs := &checkRuns{store: store, loops: deps.Loops, plans: plans, loads: loads}
 	for _, resource := range []interface{ register(r *rest.Registrar) }{
 		newSystem(deps, loads),
@@ -107,11 +113,13 @@ func assemble(deps Deps) *Server {
 		&usage{store: store, plans: plans},
 		&rules{store: store, notifier: notifier},
 		&backtests{store: store, types: deps.Probes, now: deps.Now, running: make(map[uuid.UUID]int)},
-		newChannels(store, deps, notifier, s.mails),
+		channels,
 		templateVariables{},
 		&incidents{store: store, workflows: deps.Incidents, links: links},
 		&timelines{store: store, links: links},
 		&incidentUpdates{store: store},
+		s.files,
+		&applies{store: store, checks: checks, channels: channels},
 		&statusPages{store: store, publicURL: config.PublicURL},
 		&maintenance{store: store, now: deps.Now},
 		&deliveries{store: store, workflows: deps.Incidents, links: links, schedule: deps.Config.DeliverySchedule},
@@ -129,7 +137,7 @@ func assemble(deps Deps) *Server {
 		guarded := rest.GuardPrivate(next, deps.PrivateTargets, config.TrustedProxies, ownOriginRule()...)
 		return rest.Observe(guarded, deps.Log, config.TrustedProxies, cmp.Or(config.WriteDeadline, writeDeadline))
 	}
-	s.handler = s.outside(rest.Measure(rest.Routed(mux), deps.Now, deps.Answered))
+	s.handler = s.outside(rest.Measure(r.Routed(mux), deps.Now, deps.Answered))
 	return s
 }
 

@@ -36,6 +36,8 @@ type maintenanceRow struct {
 	CreatedAt time.Time   `bun:"created_at"`
 	UpdatedAt time.Time   `bun:"updated_at"`
 
+	managedRow
+
 	Covered     int64           `bun:"checks_covered,scanonly"`
 	Occurrences json.RawMessage `bun:"occurrences,scanonly"`
 }
@@ -60,7 +62,7 @@ func rowOfMaintenance(w *vigil.MaintenanceWindow) *maintenanceRow {
 		ID: w.ID, OrgID: w.OrgID, Name: w.Name, All: w.Scope.All, CheckIDs: append([]uuid.UUID{}, w.Scope.CheckIDs...),
 		Labels: append([]string{}, w.Scope.Labels...), StartsAt: w.StartsAt, Timezone: w.Timezone, Seconds: int64(w.Duration / time.Second),
 		RRule: w.RRule, Cron: w.Cron, Until: w.Until, Probing: string(w.Probing), Uptime: string(w.Uptime), Enabled: w.Enabled,
-		Version: w.Version, CreatedAt: w.CreatedAt, UpdatedAt: w.UpdatedAt,
+		Version: w.Version, CreatedAt: w.CreatedAt, UpdatedAt: w.UpdatedAt, managedRow: managedColumns(w.ManagedBy, w.AppliedVersion),
 	}
 }
 
@@ -72,6 +74,7 @@ func (r *maintenanceRow) window() vigil.MaintenanceWindow {
 		},
 		Probing: vigil.MaintenanceProbing(r.Probing), Uptime: vigil.MaintenanceUptime(r.Uptime), Enabled: r.Enabled,
 		Version: r.Version, CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
+		ManagedBy: r.managedBy(), AppliedVersion: r.Applied,
 	}
 	if r.Until != nil {
 		until := r.Until.UTC()
@@ -148,7 +151,7 @@ func (s *Store) insertMaintenance(ctx context.Context, tx bun.Tx, w *vigil.Maint
 		return err
 	}
 	if _, err := tx.NewInsert().Model(rowOfMaintenance(w)).Exec(ctx); err != nil {
-		return unstorable(fmt.Errorf("insert: %w", err))
+		return managedTaken(unstorable(fmt.Errorf("insert: %w", err)), "maintenance window", w.ManagedBy)
 	}
 	if err := s.storeOccurrences(ctx, tx, nil, w); err != nil {
 		return err
@@ -234,6 +237,7 @@ func (s *Store) MaintenanceWindows(
 
 func whereMaintenance(q *bun.SelectQuery, f vigil.MaintenanceFilter, now time.Time) *bun.SelectQuery {
 	const occurrence = "EXISTS (SELECT FROM maintenance_occurrences AS o WHERE o.window_id = w.id AND o.removed_at IS NULL AND o.ends_at > ?"
+	q = whereManaged(q, "w", f.Managed)
 	if f.CheckID != nil {
 		q = q.Where("EXISTS (SELECT FROM checks AS c WHERE c.id = ? AND "+covers+")", *f.CheckID)
 	}

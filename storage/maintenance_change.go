@@ -36,6 +36,7 @@ func (s *Store) UpdateMaintenanceWindow(
 			return err
 		}
 		after.ID, after.OrgID, after.CreatedAt = before.ID, before.OrgID, before.CreatedAt
+		after.AppliedVersion = managedChange(before.ManagedBy, after.ManagedBy, before.AppliedVersion)
 		if !sameMaintenance(&before, &after) {
 			after.Version, after.UpdatedAt = before.Version+1, s.instant()
 			if err := s.storeMaintenance(ctx, tx, &before, &after, tier); err != nil {
@@ -64,7 +65,7 @@ func (s *Store) storeMaintenance(ctx context.Context, tx bun.Tx, before, after *
 		}
 	}
 	if _, err := tx.NewUpdate().Model(rowOfMaintenance(after)).WherePK().ExcludeColumn("id", "org_id", "created_at").Exec(ctx); err != nil {
-		return unstorable(fmt.Errorf("store: %w", err))
+		return managedTaken(unstorable(fmt.Errorf("store: %w", err)), "maintenance window", after.ManagedBy)
 	}
 	if err := s.storeOccurrences(ctx, tx, before, after); err != nil || !changed {
 		return err
@@ -74,7 +75,7 @@ func (s *Store) storeMaintenance(ctx context.Context, tx bun.Tx, before, after *
 
 func sameMaintenance(a, b *vigil.MaintenanceWindow) bool {
 	return a.Name == b.Name && sameScope(&a.Scope, &b.Scope) && sameSchedule(&a.MaintenanceSchedule, &b.MaintenanceSchedule) &&
-		a.Probing == b.Probing && a.Uptime == b.Uptime && a.Enabled == b.Enabled
+		a.Probing == b.Probing && a.Uptime == b.Uptime && a.Enabled == b.Enabled && vigil.SameManager(a.ManagedBy, b.ManagedBy)
 }
 
 func sameScope(a, b *vigil.MaintenanceScope) bool {
