@@ -265,8 +265,11 @@ func (d *decider) channelsInUse() error {
 		}
 	}
 	for _, edit := range d.changes.Rules {
-		if edit.Before != nil {
+		switch {
+		case edit.Before != nil:
 			last[edit.Before.ID] = edit.After
+		default:
+			last[edit.After.ID] = edit.After
 		}
 	}
 	deleted := make(map[uuid.UUID]bool)

@@ -30,6 +30,7 @@ func newAPI(mux *http.ServeMux) huma.API {
 		{Name: tagChannels, Description: "Where notifications go: mail, webhooks, push, chat, pagers."},
 		{Name: tagApply, Description: "The definitions of a project as files."},
 		{Name: tagStatusPages, Description: "Public pages about chosen checks."},
+		{Name: tagMaintenance, Description: "Planned work during which no incident opens."},
 		{Name: tagIncidents, Description: "What failed, since when, and who acknowledged it."},
 		{Name: tagDeliveries, Description: "Notifications and every attempt to deliver them."},
 		{Name: tagStream, Description: "Incidents as they happen."},
