@@ -91,6 +91,7 @@ func describeNulls(schemas map[string]*huma.Schema) {
 		{"TimelineEntry", "attempt"},
 		{"CheckSummary", "incident"},
 		{"Backtest", "compare"},
+		{"Check", "maintenance"},
 	} {
 		nullObject(schemas[of.resource].Properties, of.member)
 	}
