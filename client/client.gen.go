@@ -631,6 +631,24 @@ func (e CheckHttpsType) Valid() bool {
 	}
 }
 
+// Defines values for CheckMaintenanceProbing.
+const (
+	CheckMaintenanceProbingContinue CheckMaintenanceProbing = "continue"
+	CheckMaintenanceProbingPause    CheckMaintenanceProbing = "pause"
+)
+
+// Valid indicates whether the value is a known member of the CheckMaintenanceProbing enum.
+func (e CheckMaintenanceProbing) Valid() bool {
+	switch e {
+	case CheckMaintenanceProbingContinue:
+		return true
+	case CheckMaintenanceProbingPause:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for CheckMultistepType.
 const (
 	CheckMultistepTypeMultistep CheckMultistepType = "multistep"
@@ -2458,6 +2476,24 @@ func (e GetUptimeParamsPeriod) Valid() bool {
 	}
 }
 
+// Defines values for GetUptimeParamsExcluded.
+const (
+	Count GetUptimeParamsExcluded = "count"
+	Omit  GetUptimeParamsExcluded = "omit"
+)
+
+// Valid indicates whether the value is a known member of the GetUptimeParamsExcluded enum.
+func (e GetUptimeParamsExcluded) Valid() bool {
+	switch e {
+	case Count:
+		return true
+	case Omit:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ListDeliveriesParamsStatus.
 const (
 	ListDeliveriesParamsStatusCanceled   ListDeliveriesParamsStatus = "canceled"
@@ -3234,6 +3270,9 @@ type Check struct {
 	// LastChecked When the latest result was taken; null before the first one.
 	LastChecked *time.Time `json:"last_checked"`
 
+	// Maintenance The maintenance that the check is in, or null. While it lasts, no incident of the check opens.
+	Maintenance CheckMaintenance `json:"maintenance"`
+
 	// ManagedBy The program that manages the check, such as a project of files; null when none does.
 	ManagedBy *ManagedBy `json:"managed_by"`
 
@@ -3404,6 +3443,22 @@ type CheckList struct {
 	Data []Check `json:"data"`
 	Meta Meta    `json:"meta"`
 }
+
+// CheckMaintenance defines model for CheckMaintenance.
+type CheckMaintenance struct {
+	// Id Of the window; of several, the one that ends last.
+	Id openapi_types.UUID `json:"id"`
+
+	// Name Of the window.
+	Name string `json:"name"`
+
+	// Probing Whether the check is probed meanwhile.
+	Probing CheckMaintenanceProbing `json:"probing"`
+	Until   time.Time               `json:"until"`
+}
+
+// CheckMaintenanceProbing Whether the check is probed meanwhile.
+type CheckMaintenanceProbing string
 
 // CheckMultistep What makes a check of type multistep.
 type CheckMultistep struct {
@@ -6038,6 +6093,9 @@ type Uptime struct {
 	// CoveragePercentage Share of the due results that exist.
 	CoveragePercentage float64 `json:"coverage_percentage"`
 
+	// ExcludedChecks How many results are in maintenance. No other number includes them, unless excluded is count.
+	ExcludedChecks int64 `json:"excluded_checks"`
+
 	// ExpectedChecks How many results were due, including those of manual tests.
 	ExpectedChecks int64 `json:"expected_checks"`
 	FailedChecks   int64 `json:"failed_checks"`
@@ -6097,6 +6155,9 @@ type UptimeNumbers struct {
 
 	// CoveragePercentage Share of the due results that exist.
 	CoveragePercentage float64 `json:"coverage_percentage"`
+
+	// ExcludedChecks How many results are in maintenance. No other number includes them, unless excluded is count.
+	ExcludedChecks int64 `json:"excluded_checks"`
 
 	// ExpectedChecks How many results were due, including those of manual tests.
 	ExpectedChecks int64 `json:"expected_checks"`
@@ -6573,10 +6634,16 @@ type TestCheckParams struct {
 type GetUptimeParams struct {
 	// Period How far to look back.
 	Period *GetUptimeParamsPeriod `form:"period,omitempty" json:"period,omitempty"`
+
+	// Excluded Whether results in maintenance count. Response times never include them.
+	Excluded *GetUptimeParamsExcluded `form:"excluded,omitempty" json:"excluded,omitempty"`
 }
 
 // GetUptimeParamsPeriod defines parameters for GetUptime.
 type GetUptimeParamsPeriod string
+
+// GetUptimeParamsExcluded defines parameters for GetUptime.
+type GetUptimeParamsExcluded string
 
 // ListUptimeDaysParams defines parameters for ListUptimeDays.
 type ListUptimeDaysParams struct {
@@ -7935,6 +8002,11 @@ func (t Check) MarshalJSON() ([]byte, error) {
 		return nil, fmt.Errorf("error marshaling 'last_checked': %w", err)
 	}
 
+	object["maintenance"], err = json.Marshal(t.Maintenance)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'maintenance': %w", err)
+	}
+
 	object["managed_by"], err = json.Marshal(t.ManagedBy)
 	if err != nil {
 		return nil, fmt.Errorf("error marshaling 'managed_by': %w", err)
@@ -8061,6 +8133,13 @@ func (t *Check) UnmarshalJSON(b []byte) error {
 		err = json.Unmarshal(raw, &t.LastChecked)
 		if err != nil {
 			return fmt.Errorf("error reading 'last_checked': %w", err)
+		}
+	}
+
+	if raw, found := object["maintenance"]; found {
+		err = json.Unmarshal(raw, &t.Maintenance)
+		if err != nil {
+			return fmt.Errorf("error reading 'maintenance': %w", err)
 		}
 	}
 
@@ -15769,6 +15848,18 @@ func NewGetUptimeRequest(server string, id openapi_types.UUID, params *GetUptime
 		if params.Period != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "period", *params.Period, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Excluded != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "excluded", *params.Excluded, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {

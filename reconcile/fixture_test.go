@@ -120,6 +120,28 @@ func (emptyStore) MarkSilence(context.Context, vigil.SweepLease, vigil.RegionSil
 	return nil
 }
 
+func (emptyStore) EndedHolds(context.Context, []int, int) ([]vigil.MaintenanceHold, error) {
+	return nil, nil
+}
+
+func (emptyStore) ReleaseHold(context.Context, vigil.SweepLease, vigil.MaintenanceHold) error {
+	return nil
+}
+
+func (emptyStore) PutOffHold(context.Context, vigil.SweepLease, vigil.MaintenanceHold) error {
+	return nil
+}
+
+func (emptyStore) DueReclassifications(context.Context, []int, int) ([]vigil.ResultSpan, error) {
+	return nil, nil
+}
+
+func (emptyStore) Reclassify(context.Context, vigil.SweepLease, vigil.ResultSpan) error { return nil }
+
+func (emptyStore) PutOffReclassification(context.Context, vigil.SweepLease, vigil.ResultSpan) error {
+	return nil
+}
+
 // workflows is a Temporal that counts what it is asked for, by what and check. fail
 // returns the error of a call; nil: none fails.
 type workflows struct {
@@ -210,6 +232,12 @@ type store interface {
 	MarkVoteSwept(ctx context.Context, lease vigil.SweepLease, vote vigil.UnhandledVote, at time.Time) error
 	Silences(ctx context.Context, now, since time.Time, shards []int, limit int) ([]vigil.RegionSilence, error)
 	MarkSilence(ctx context.Context, lease vigil.SweepLease, silence vigil.RegionSilence) error
+	EndedHolds(ctx context.Context, shards []int, limit int) ([]vigil.MaintenanceHold, error)
+	ReleaseHold(ctx context.Context, lease vigil.SweepLease, hold vigil.MaintenanceHold) error
+	PutOffHold(ctx context.Context, lease vigil.SweepLease, hold vigil.MaintenanceHold) error
+	DueReclassifications(ctx context.Context, shards []int, limit int) ([]vigil.ResultSpan, error)
+	Reclassify(ctx context.Context, lease vigil.SweepLease, span vigil.ResultSpan) error
+	PutOffReclassification(ctx context.Context, lease vigil.SweepLease, span vigil.ResultSpan) error
 }
 
 // sweepFor sweeps for a time and stops.

@@ -23,6 +23,9 @@ const (
 	startLimit       = 1000
 	startParallelism = 16
 	nudgeParallelism = 8
+	// reclassifyParallelism is how many loops are locked at a time to mark their results
+	// again, which no caller waits for.
+	reclassifyParallelism = 2
 )
 
 // The kinds of rows, for the log.
@@ -36,6 +39,9 @@ const (
 	kindDelivery  = "delivery"
 	kindAdmitted  = "admitted delivery"
 	kindSilence   = "silent region"
+
+	kindMaintenance  = "end of maintenance"
+	kindReclassified = "results in maintenance"
 )
 
 // applyLagging applies every revision that Temporal has not accepted.

@@ -185,6 +185,9 @@ func (s *Sweep) passes() []pass {
 		}
 	}
 	if s.incidents != nil {
+		all = append(all,
+			pass{"ends of maintenance", loopsInterval, passTimeout, ofChecks, s.incidents.endMaintenance},
+			pass{"results in maintenance", loopsInterval, passTimeout, ofChecks, s.incidents.reclassify})
 		all = append(all, pass{"places of deliveries", incidentsInterval, passTimeout, ofCommon, s.incidents.admitDeliveries})
 	}
 	if s.temporalStore != nil {

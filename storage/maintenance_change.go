@@ -56,13 +56,18 @@ func (s *Store) storeMaintenance(ctx context.Context, tx bun.Tx, before, after *
 			return err
 		}
 	}
-	if err := s.queueReclassification(ctx, tx, after.ID); err != nil {
-		return err
+	renamed := *after
+	renamed.Name = before.Name
+	changed := !sameMaintenance(before, &renamed)
+	if changed {
+		if err := s.queueReclassification(ctx, tx, after.ID); err != nil {
+			return err
+		}
 	}
 	if _, err := tx.NewUpdate().Model(rowOfMaintenance(after)).WherePK().ExcludeColumn("id", "org_id", "created_at").Exec(ctx); err != nil {
 		return managedTaken(unstorable(fmt.Errorf("store: %w", err)), "maintenance window", after.ManagedBy)
 	}
-	if err := s.storeOccurrences(ctx, tx, before, after); err != nil {
+	if err := s.storeOccurrences(ctx, tx, before, after); err != nil || !changed {
 		return err
 	}
 	return s.queueReclassification(ctx, tx, after.ID)
