@@ -155,20 +155,27 @@ func (s *Store) DeleteMaintenanceWindow(ctx context.Context, orgID, id uuid.UUID
 		if err := match.Check("maintenance window", window.Version); err != nil {
 			return err
 		}
-		if err := s.queueReclassification(ctx, tx, id); err != nil {
-			return err
-		}
-		if _, err := tx.NewRaw("UPDATE maintenance_windows SET deleted_at = now(), enabled = false WHERE id = ?", id).Exec(ctx); err != nil {
-			return fmt.Errorf("delete: %w", err)
-		}
-		after := window
-		after.Enabled = false
-		if err := s.storeOccurrences(ctx, tx, &window, &after); err != nil {
-			return err
-		}
-		return s.queueReclassification(ctx, tx, id)
+		return s.removeMaintenance(ctx, tx, &window)
 	})
 	return wrap("delete maintenance window", err)
+}
+
+// removeMaintenance ends and marks a window whose row is locked. Nothing manages it any more.
+func (s *Store) removeMaintenance(ctx context.Context, tx bun.Tx, window *vigil.MaintenanceWindow) error {
+	if err := s.queueReclassification(ctx, tx, window.ID); err != nil {
+		return err
+	}
+	_, err := tx.NewRaw(`UPDATE maintenance_windows SET deleted_at = now(), enabled = false,
+		managed_tool = NULL, managed_project = NULL, managed_key = NULL WHERE id = ?`, window.ID).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("delete: %w", err)
+	}
+	after := *window
+	after.Enabled = false
+	if err := s.storeOccurrences(ctx, tx, window, &after); err != nil {
+		return err
+	}
+	return s.queueReclassification(ctx, tx, window.ID)
 }
 
 // leaveMaintenance takes checks that are about to be deleted out of the windows that name
