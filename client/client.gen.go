@@ -3271,7 +3271,7 @@ type Check struct {
 	LastChecked *time.Time `json:"last_checked"`
 
 	// Maintenance The maintenance that the check is in, or null. While it lasts, no incident of the check opens.
-	Maintenance CheckMaintenance `json:"maintenance"`
+	Maintenance *CheckMaintenance `json:"maintenance"`
 
 	// ManagedBy The program that manages the check, such as a project of files; null when none does.
 	ManagedBy *ManagedBy `json:"managed_by"`
@@ -4490,7 +4490,7 @@ type MaintenanceWindow struct {
 	Id              openapi_types.UUID `json:"id"`
 
 	// ManagedBy The program that manages the window, such as a project of files; null when none does.
-	ManagedBy ManagedBy `json:"managed_by"`
+	ManagedBy *ManagedBy `json:"managed_by"`
 
 	// Name Examples: Database upgrade
 	Name string `json:"name"`
