@@ -3363,6 +3363,9 @@ type CheckCreate struct {
 	// LastChecked Ignored.
 	LastChecked *time.Time `json:"last_checked,omitempty"`
 
+	// Maintenance Ignored.
+	Maintenance *CheckMaintenance `json:"maintenance,omitempty"`
+
 	// ManagedBy The program that manages the check. Absent keeps it, and null releases the check.
 	ManagedBy *ManagedBy `json:"managed_by,omitempty"`
 
@@ -3567,6 +3570,9 @@ type CheckUpdate struct {
 
 	// LastChecked Ignored.
 	LastChecked *time.Time `json:"last_checked,omitempty"`
+
+	// Maintenance Ignored.
+	Maintenance *CheckMaintenance `json:"maintenance,omitempty"`
 
 	// ManagedBy The program that manages the check. Absent keeps it, and null releases the check.
 	ManagedBy *ManagedBy `json:"managed_by,omitempty"`
@@ -8682,6 +8688,13 @@ func (t CheckCreate) MarshalJSON() ([]byte, error) {
 		}
 	}
 
+	if t.Maintenance != nil {
+		object["maintenance"], err = json.Marshal(t.Maintenance)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'maintenance': %w", err)
+		}
+	}
+
 	if t.ManagedBy != nil {
 		object["managed_by"], err = json.Marshal(t.ManagedBy)
 		if err != nil {
@@ -8815,6 +8828,13 @@ func (t *CheckCreate) UnmarshalJSON(b []byte) error {
 		err = json.Unmarshal(raw, &t.LastChecked)
 		if err != nil {
 			return fmt.Errorf("error reading 'last_checked': %w", err)
+		}
+	}
+
+	if raw, found := object["maintenance"]; found {
+		err = json.Unmarshal(raw, &t.Maintenance)
+		if err != nil {
+			return fmt.Errorf("error reading 'maintenance': %w", err)
 		}
 	}
 
@@ -26109,6 +26129,8 @@ type UpdateMaintenanceWindowResponse struct {
 	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
 	// JSON412 the response for an HTTP 412 `application/json` response
 	JSON412 *PreconditionFailed
 	// JSON413 the response for an HTTP 413 `application/json` response
@@ -26146,6 +26168,11 @@ func (r UpdateMaintenanceWindowResponse) GetJSON403() *Forbidden {
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
 func (r UpdateMaintenanceWindowResponse) GetJSON404() *NotFound {
 	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r UpdateMaintenanceWindowResponse) GetJSON409() *Conflict {
+	return r.JSON409
 }
 
 // GetJSON412 returns the response for an HTTP 412 `application/json` response
@@ -36748,6 +36775,13 @@ func ParseUpdateMaintenanceWindowResponse(rsp *http.Response) (*UpdateMaintenanc
 			return nil, err
 		}
 		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 412:
 		var dest PreconditionFailed
