@@ -27,7 +27,8 @@ run: build ## Build and start the whole platform: vigil up
 
 .PHONY: build
 build: postgres ## Build bin/vigil
-	go build -trimpath -ldflags "-X main.version=$(VERSION) -X main.commit=$(COMMIT)" -o bin/vigil ./cmd/vigil
+	@.ci/progress "Building bin/vigil, the first time takes some minutes" \
+		go build -v -trimpath -ldflags "-X main.version=$(VERSION) -X main.commit=$(COMMIT)" -o bin/vigil ./cmd/vigil
 
 .PHONY: release
 release: ## Build the archives of a release in dist, see docs/release.md
@@ -43,6 +44,7 @@ postgres: # find Postgres binaries, or install the Debian package
 
 .PHONY: test
 test: postgres chromium ## Run all tests (TESTFLAGS are handed to go test)
+	@.ci/progress "Building, the first time takes some minutes" go build -v ./...
 	@rc=0; \
 	go test -timeout 20m $(TESTFLAGS) $$(go list ./... | grep -v '^vigil/e2e') || rc=1; \
 	go test -timeout 50m -p 1 $(TESTFLAGS) ./e2e/... || rc=1; \
@@ -78,6 +80,7 @@ bench: build ## Measure turns, CPU, lateness and memory on this machine
 	./bin/vigil bench incidents --checks 1000
 	./bin/vigil bench dashboard
 	go test ./api -run '^$$' -bench Throughput -benchtime 1x
+	go test ./api -run '^$$' -bench '^BenchmarkApply$$' -benchtime 3x
 	go test ./probe -run '^$$' -bench Types
 	go test ./storage -run '^$$' -bench OpenIncident -benchtime 10x
 

@@ -25,7 +25,6 @@ type Server struct {
 	pages      *pages
 	codec      *codecEndpoint // nil: none
 	types      types
-	files      *fileSchemas
 	auth       *authenticator
 	loginLinks loginLinkStore
 	addresses  *rest.RateWindow
@@ -45,9 +44,6 @@ func New(deps Deps) (*Server, error) {
 		s.codec.serve(s.mux, s.pages)
 	}
 	if err := s.serveDocument(); err != nil {
-		return nil, err
-	}
-	if err := s.files.make(s.describe()); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -79,7 +75,6 @@ func assemble(deps Deps) *Server {
 	}
 	limiter := rest.NewLimiter(store, plans.rate, deps.Now)
 
-	s.files = &fileSchemas{}
 	r := &rest.Registrar{API: newAPI(mux), Repeats: store, Note: func(ctx context.Context) error { return store.RecordAudit(ctx) }}
 	r.Protected = append(r.Protected, auth.authenticate, limiter.LimitOrganization)
 	r.Open = append(r.Open, addresses.LimitAddress)
@@ -112,12 +107,12 @@ func assemble(deps Deps) *Server {
 		&checkRegions{store: store, loops: deps.Loops, links: links},
 		&usage{store: store, plans: plans},
 		&rules{store: store, notifier: notifier},
+		&backtests{store: store, types: deps.Probes, now: deps.Now, running: make(map[uuid.UUID]int)},
 		channels,
 		templateVariables{},
 		&incidents{store: store, workflows: deps.Incidents, links: links},
 		&timelines{store: store, links: links},
 		&incidentUpdates{store: store},
-		s.files,
 		&applies{store: store, checks: checks, channels: channels},
 		&statusPages{store: store, publicURL: config.PublicURL},
 		&deliveries{store: store, workflows: deps.Incidents, links: links, schedule: deps.Config.DeliverySchedule},
