@@ -11197,13 +11197,6 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/regions (the `ListRegions` operationId).
 	ListRegions(ctx context.Context, params *ListRegionsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetFileSchema Get the JSON Schema of the files
-	//
-	// Editors check and complete the files of a project with it. It has every check and channel type of this server.
-	//
-	// Corresponds with GET /v1/schemas/vigil.json (the `GetFileSchema` operationId).
-	GetFileSchema(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
-
 	// ListStatusPages List the status pages, newest first
 	//
 	// Corresponds with GET /v1/status-pages (the `ListStatusPages` operationId).
@@ -13141,23 +13134,6 @@ func (c *Client) TestNotificationChannel(ctx context.Context, id openapi_types.U
 // Corresponds with GET /v1/regions (the `ListRegions` operationId).
 func (c *Client) ListRegions(ctx context.Context, params *ListRegionsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListRegionsRequest(c.Server, params)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// GetFileSchema Get the JSON Schema of the files
-//
-// Editors check and complete the files of a project with it. It has every check and channel type of this server.
-//
-// Corresponds with GET /v1/schemas/vigil.json (the `GetFileSchema` operationId).
-func (c *Client) GetFileSchema(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetFileSchemaRequest(c.Server)
 	if err != nil {
 		return nil, err
 	}
@@ -18075,33 +18051,6 @@ func NewListRegionsRequest(server string, params *ListRegionsParams) (*http.Requ
 	return req, nil
 }
 
-// NewGetFileSchemaRequest constructs an http.Request for the GetFileSchema method
-func NewGetFileSchemaRequest(server string) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/schemas/vigil.json")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
 // NewListStatusPagesRequest constructs an http.Request for the ListStatusPages method
 func NewListStatusPagesRequest(server string, params *ListStatusPagesParams) (*http.Request, error) {
 	var err error
@@ -19528,15 +19477,6 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/regions (the `ListRegions` operationId).
 	ListRegionsWithResponse(ctx context.Context, params *ListRegionsParams, reqEditors ...RequestEditorFn) (*ListRegionsResponse, error)
-
-	// GetFileSchemaWithResponse Get the JSON Schema of the files
-	//
-	// Editors check and complete the files of a project with it. It has every check and channel type of this server.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /v1/schemas/vigil.json (the `GetFileSchema` operationId).
-	GetFileSchemaWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetFileSchemaResponse, error)
 
 	// ListStatusPagesWithResponse List the status pages, newest first
 	//
@@ -27350,68 +27290,6 @@ func (r ListRegionsResponse) ContentType() string {
 	return ""
 }
 
-// GetFileSchemaResponse200Headers the declared response headers of an HTTP 200 response for GetFileSchema
-type GetFileSchemaResponse200Headers struct {
-	XRequestId *string
-}
-
-type GetFileSchemaResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *map[string]interface{}
-	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequest
-	// JSON500 the response for an HTTP 500 `application/json` response
-	JSON500 *InternalServerError
-	// Headers200 the parsed response headers for an HTTP 200 response
-	Headers200 *GetFileSchemaResponse200Headers
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r GetFileSchemaResponse) GetJSON200() *map[string]interface{} {
-	return r.JSON200
-}
-
-// GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r GetFileSchemaResponse) GetJSON400() *BadRequest {
-	return r.JSON400
-}
-
-// GetJSON500 returns the response for an HTTP 500 `application/json` response
-func (r GetFileSchemaResponse) GetJSON500() *InternalServerError {
-	return r.JSON500
-}
-
-// GetBody returns the raw response body bytes
-func (r GetFileSchemaResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r GetFileSchemaResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r GetFileSchemaResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r GetFileSchemaResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
 // ListStatusPagesResponse200Headers the declared response headers of an HTTP 200 response for ListStatusPages
 type ListStatusPagesResponse200Headers struct {
 	RateLimit       *string
@@ -29729,21 +29607,6 @@ func (c *ClientWithResponses) ListRegionsWithResponse(ctx context.Context, param
 		return nil, err
 	}
 	return ParseListRegionsResponse(rsp)
-}
-
-// GetFileSchemaWithResponse Get the JSON Schema of the files
-//
-// Editors check and complete the files of a project with it. It has every check and channel type of this server.
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with GET /v1/schemas/vigil.json (the `GetFileSchema` operationId).
-func (c *ClientWithResponses) GetFileSchemaWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetFileSchemaResponse, error) {
-	rsp, err := c.GetFileSchema(ctx, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseGetFileSchemaResponse(rsp)
 }
 
 // ListStatusPagesWithResponse List the status pages, newest first
@@ -38063,59 +37926,6 @@ func ParseListRegionsResponse(rsp *http.Response) (*ListRegionsResponse, error) 
 	switch {
 	case rsp.StatusCode == 200:
 		var headers ListRegionsResponse200Headers
-		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
-			var value string
-			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			}
-			headers.XRequestId = &value
-		}
-		response.Headers200 = &headers
-	}
-
-	return response, nil
-}
-
-// ParseGetFileSchemaResponse parses an HTTP response from a GetFileSchemaWithResponse call
-func ParseGetFileSchemaResponse(rsp *http.Response) (*GetFileSchemaResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &GetFileSchemaResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest map[string]interface{}
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest BadRequest
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON400 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
-		var dest InternalServerError
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON500 = &dest
-
-	}
-
-	switch {
-	case rsp.StatusCode == 200:
-		var headers GetFileSchemaResponse200Headers
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
