@@ -137,12 +137,14 @@ func parseRuleUntil(value string, zone *time.Location) (time.Time, error) {
 	if at, err := time.Parse("20060102T150405Z", value); err == nil {
 		return wallOf(at, zone), nil
 	}
-	return time.Time{}, Invalid("rrule", "UNTIL=%s must be a date such as 20271231, or a time such as 20271231T220000 or 20271231T210000Z", value)
+	const form = "UNTIL=%s must be a date such as 20271231, or a time such as 20271231T220000 or 20271231T210000Z"
+	return time.Time{}, Invalid("rrule", form, value)
 }
 
 // checkParts refuses parts that are missing or do not go together.
 func (r *recurrence) checkParts(seen map[string]bool) error {
 	ordinal := slices.ContainsFunc(r.weekdays, func(day ordinalDay) bool { return day.n != 0 })
+	beyond := slices.ContainsFunc(r.weekdays, func(day ordinalDay) bool { return day.n > 5 || day.n < -5 })
 	switch {
 	case r.freq < 0:
 		return Invalid("rrule", "FREQ is missing; use FREQ=DAILY, WEEKLY, MONTHLY or YEARLY")
@@ -152,7 +154,7 @@ func (r *recurrence) checkParts(seen map[string]bool) error {
 		return Invalid("rrule", "BYMONTHDAY cannot be used with FREQ=WEEKLY; use FREQ=MONTHLY, or FREQ=DAILY to have both conditions")
 	case ordinal && r.freq < monthly:
 		return Invalid("rrule", "BYDAY has a number, which needs FREQ=MONTHLY or FREQ=YEARLY")
-	case ordinal && (r.freq == monthly || r.months != 0) && slices.ContainsFunc(r.weekdays, func(d ordinalDay) bool { return d.n > 5 || d.n < -5 }):
+	case beyond && (r.freq == monthly || r.months != 0):
 		return Invalid("rrule", "BYDAY has a number beyond 5, and a month has at most 5 of a weekday")
 	}
 	return nil

@@ -23,7 +23,8 @@ func ParseWallTime(member, text string) (time.Time, error) {
 			return at, nil
 		}
 	}
-	return time.Time{}, Invalid(member, "must be a local time without an offset, such as 2026-12-01T22:00; its time zone is the member timezone")
+	const form = "must be a local time without an offset, such as 2026-12-01T22:00; its time zone is the member timezone"
+	return time.Time{}, Invalid(member, form)
 }
 
 // FormatWallTime writes a wall time as ParseWallTime reads it.

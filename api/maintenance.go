@@ -95,7 +95,8 @@ func showMaintenance(w vigil.MaintenanceStatus) maintenanceWindowView {
 		ID: w.ID, Name: w.Name, Scope: maintenanceScopeView{Labels: w.Scope.Labels, All: w.Scope.All},
 		StartsAt: vigil.FormatWallTime(w.StartsAt), Timezone: w.Timezone, Duration: int64(w.Duration / time.Second), RRule: w.RRule, Cron: w.Cron,
 		Probing: string(w.Probing), Uptime: string(w.Uptime), Enabled: w.Enabled, State: w.State, Next: make([]occurrenceView, len(w.Next)),
-		ManagedBy: showManagedBy(w.ManagedBy), ChecksCovered: w.ChecksCovered, Revision: w.Version, CreatedAt: w.CreatedAt.UTC(), UpdatedAt: w.UpdatedAt.UTC(),
+		ManagedBy: showManagedBy(w.ManagedBy), ChecksCovered: w.ChecksCovered, Revision: w.Version,
+		CreatedAt: w.CreatedAt.UTC(), UpdatedAt: w.UpdatedAt.UTC(),
 	}
 	for _, id := range w.Scope.CheckIDs {
 		view.Scope.CheckIDs = append(view.Scope.CheckIDs, id.String())
@@ -170,7 +171,8 @@ type listMaintenanceInput struct {
 }
 
 func (m *maintenance) list(ctx context.Context, in *listMaintenanceInput) (*rest.Listing[maintenanceWindowView], error) {
-	page, cursor, err := in.Open(rest.MaxPage, append([]string{"maintenance-windows", string(in.State), in.CheckID}, in.managedBinding()...)...)
+	binding := append([]string{"maintenance-windows", string(in.State), in.CheckID}, in.managedBinding()...)
+	page, cursor, err := in.Open(rest.MaxPage, binding...)
 	if err != nil {
 		return nil, err
 	}

@@ -163,7 +163,8 @@ func (s *Store) insertMaintenance(ctx context.Context, tx bun.Tx, w *vigil.Maint
 func checkScope(ctx context.Context, tx bun.Tx, w *vigil.MaintenanceWindow, tier vigil.Tier) error {
 	if w.Scope.All && !tier.MaintenanceOfAll() {
 		err := vigil.Errorf(vigil.CodePlanLimit,
-			"The %s plan has no maintenance of all checks. Name the checks in scope.check_ids or select them by scope.labels, or change the plan.", tier)
+			"The %s plan has no maintenance of all checks. Name the checks in scope.check_ids or select them by scope.labels, "+
+				"or change the plan.", tier)
 		err.Details = map[string]any{"member": "scope.all", "tier": string(tier)}
 		return err
 	}

@@ -263,8 +263,9 @@ func replaceOccurrences(ctx context.Context, tx bun.Tx, w *vigil.MaintenanceWind
 		return nil
 	}
 	// An occurrence that begins again is looked at again, at both edges.
-	_, err = tx.NewInsert().Model(&rows).On(`CONFLICT (window_id, starts_at) DO UPDATE SET ends_at = EXCLUDED.ends_at, shifted = EXCLUDED.shifted,
-		ended_early = false, end_handled = false, start_handled = o.start_handled AND o.removed_at IS NULL, changed_at = now(), removed_at = NULL`).
+	_, err = tx.NewInsert().Model(&rows).On(`CONFLICT (window_id, starts_at) DO UPDATE
+		SET ends_at = EXCLUDED.ends_at, shifted = EXCLUDED.shifted, ended_early = false, end_handled = false, start_handled = o.start_handled AND o.removed_at IS NULL,
+		changed_at = now(), removed_at = NULL`).
 		Where("? OR NOT o.ended_early", restart).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("store occurrences: %w", err)
@@ -346,8 +347,9 @@ func extendOccurrences(ctx context.Context, tx bun.Tx, w *vigil.MaintenanceWindo
 	if err != nil || len(rows) == 0 {
 		return err
 	}
-	_, err = tx.NewInsert().Model(&rows).On(`CONFLICT (window_id, starts_at) DO UPDATE SET ends_at = EXCLUDED.ends_at, shifted = EXCLUDED.shifted,
-		changed_at = now(), removed_at = NULL`).Where("o.removed_at IS NOT NULL OR o.ends_at <> EXCLUDED.ends_at OR o.shifted <> EXCLUDED.shifted").
+	_, err = tx.NewInsert().Model(&rows).On(`CONFLICT (window_id, starts_at) DO UPDATE
+		SET ends_at = EXCLUDED.ends_at, shifted = EXCLUDED.shifted, changed_at = now(), removed_at = NULL`).
+		Where("o.removed_at IS NOT NULL OR o.ends_at <> EXCLUDED.ends_at OR o.shifted <> EXCLUDED.shifted").
 		Exec(ctx)
 	return err
 }

@@ -114,7 +114,8 @@ func TestADeletedWindowEndsAndIsNotFound(t *testing.T) {
 	if err != nil || len(inside[check.ID]) != 1 || inside[check.ID][0].WindowID != window.ID {
 		t.Fatalf("in maintenance: %v, %v", inside, err)
 	}
-	if err := s.DeleteMaintenanceWindow(t.Context(), org.ID, window.ID, vigil.Precondition{7}); vigil.ErrorCode(err) != vigil.CodePrecondition {
+	err = s.DeleteMaintenanceWindow(t.Context(), org.ID, window.ID, vigil.Precondition{7})
+	if vigil.ErrorCode(err) != vigil.CodePrecondition {
 		t.Errorf("another revision: %v", err)
 	}
 	if err := s.DeleteMaintenanceWindow(t.Context(), org.ID, window.ID, nil); err != nil {
@@ -146,8 +147,10 @@ func TestHousekeepingStoresOccurrencesAhead(t *testing.T) {
 		t.Fatalf("%d spans", len(whole))
 	}
 	changeRows(t, s, "DELETE FROM maintenance_occurrences WHERE starts_at > now() + interval '300 days'")
-	changeRows(t, s, "UPDATE maintenance_occurrences SET ends_at = ends_at + interval '1 hour' WHERE starts_at BETWEEN now() AND now() + interval '2 days'")
-	changeRows(t, s, "UPDATE maintenance_occurrences SET starts_at = starts_at + interval '7 minutes' WHERE starts_at > now() + interval '299 days'")
+	changeRows(t, s, "UPDATE maintenance_occurrences SET ends_at = ends_at + interval '1 hour' "+
+		"WHERE starts_at BETWEEN now() AND now() + interval '2 days'")
+	changeRows(t, s, "UPDATE maintenance_occurrences SET starts_at = starts_at + interval '7 minutes' "+
+		"WHERE starts_at > now() + interval '299 days'")
 	if err := s.ExtendMaintenance(t.Context()); err != nil {
 		t.Fatal(err)
 	}

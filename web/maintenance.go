@@ -124,7 +124,8 @@ func maintenanceNotes(windows []client.MaintenanceWindow) []maintenanceNote {
 			continue // it has ended meanwhile
 		}
 		note := maintenanceNote{
-			Name: w.Name, Until: zoned(*w.ActiveUntil, w.Timezone), Does: "probing goes on, no incident opens", Href: "/app/maintenance/" + w.Id.String(),
+			Name: w.Name, Until: zoned(*w.ActiveUntil, w.Timezone), Does: "probing goes on, no incident opens",
+			Href: "/app/maintenance/" + w.Id.String(),
 		}
 		if w.Probing == client.MaintenanceWindowProbingPause {
 			note.Does = "probing pauses"
@@ -199,7 +200,8 @@ func (s *Server) updateMaintenance(r *request) error {
 	}
 	body, scope := f.body(), f.scope()
 	body.Name, body.Scope, body.Enabled = of(f.get("name")), &scope, f.checked("enabled")
-	body.Probing, body.Uptime = of(client.MaintenanceWindowUpdateProbing(f.get("probing"))), of(client.MaintenanceWindowUpdateUptime(f.get("uptime")))
+	body.Probing = of(client.MaintenanceWindowUpdateProbing(f.get("probing")))
+	body.Uptime = of(client.MaintenanceWindowUpdateUptime(f.get("uptime")))
 	_, err = r.api.UpdateMaintenanceWindowWithResponse(r.Context(), w.Id, &client.UpdateMaintenanceWindowParams{IfMatch: f.ifMatch()}, body)
 	if err != nil {
 		if f.refused(err) {

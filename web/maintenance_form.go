@@ -41,7 +41,8 @@ func (s *Server) maintenanceForm(r *request, w *client.MaintenanceWindow) *maint
 	zone := r.prefs.Zone.String()
 	stored := client.MaintenanceWindow{
 		Enabled: true, Timezone: zone, DurationSeconds: 3600, Probing: client.MaintenanceWindowProbingContinue,
-		Uptime: client.MaintenanceWindowUptimeExclude, StartsAt: r.now.In(r.prefs.Zone).Add(time.Hour).Truncate(time.Hour).Format("2006-01-02T15:04"),
+		Uptime:   client.MaintenanceWindowUptimeExclude,
+		StartsAt: r.now.In(r.prefs.Zone).Add(time.Hour).Truncate(time.Hour).Format("2006-01-02T15:04"),
 	}
 	if w != nil {
 		stored = *w
@@ -59,14 +60,16 @@ func (s *Server) maintenanceForm(r *request, w *client.MaintenanceWindow) *maint
 		Value: strconv.FormatFloat(float64(stored.DurationSeconds)/60, 'f', -1, 64), Help: "Elapsed time, also when the clock changes.",
 	})
 	f.addRecurrence(&stored)
-	f.add(field{Name: "scope.all", Label: "Every check of the organization", Type: "checkbox", Checked: stored.Scope.All != nil && *stored.Scope.All})
+	all := stored.Scope.All != nil && *stored.Scope.All
+	f.add(field{Name: "scope.all", Label: "Every check of the organization", Type: "checkbox", Checked: all})
 	labels := ""
 	if stored.Scope.Labels != nil {
 		labels = strings.Join(*stored.Scope.Labels, "\n")
 	}
 	f.add(field{
-		Name: "scope.labels", Label: "Checks with one of these labels", Type: "textarea", Rows: 2, Value: labels, Mono: true, Placeholder: "team=payments",
-		Help: "One key=value a line. Checks that get such a label later are covered too.",
+		Name: "scope.labels", Label: "Checks with one of these labels", Type: "textarea", Rows: 2, Value: labels, Mono: true,
+		Placeholder: "team=payments",
+		Help:        "One key=value a line. Checks that get such a label later are covered too.",
 	})
 	f.add(field{Name: "scope", Label: "What is maintained"})
 	f.add(field{Name: "probing", Label: "Probing", Type: "select", Value: string(stored.Probing), Options: []option{
@@ -85,7 +88,8 @@ func (f *maintenanceForm) addRecurrence(stored *client.MaintenanceWindow) {
 		Help: "Empty: once. FREQ of DAILY, WEEKLY, MONTHLY or YEARLY, with INTERVAL, BYDAY, BYMONTHDAY, BYMONTH, COUNT and UNTIL.",
 	})
 	f.add(field{
-		Name: "cron", Label: "Repeats by cron", Value: stored.Cron, Mono: true, Placeholder: "0 22 * * 2", Help: "Five fields, instead of a rule.",
+		Name: "cron", Label: "Repeats by cron", Value: stored.Cron, Mono: true, Placeholder: "0 22 * * 2",
+		Help: "Five fields, instead of a rule.",
 	})
 	until := ""
 	if stored.Until != nil {

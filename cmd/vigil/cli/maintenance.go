@@ -129,7 +129,8 @@ func (a *app) maintenanceGetCommand() *cobra.Command {
 		fields := fieldsOf(maintenanceColumns(), maintenanceRow(w))
 		fields[0].Value = console.Word(w.Id.String())
 		fields = append(fields, console.Field{Name: "covers", Value: console.Text(covered(w.Scope))},
-			console.Field{Name: "probing", Value: console.Word(string(w.Probing))}, console.Field{Name: "uptime", Value: console.Word(string(w.Uptime))})
+			console.Field{Name: "probing", Value: console.Word(string(w.Probing))},
+			console.Field{Name: "uptime", Value: console.Word(string(w.Uptime))})
 		return s.Print(console.Answer{Body: body, Parts: []console.Part{fields, occurrences(w.Next)}})
 	})
 	return cmd
