@@ -23,6 +23,8 @@ type named struct {
 	Email   string `json:"email"`
 	Title   string `json:"title"`
 	Channel string `json:"channel_name"`
+	// Regions are those of a check.
+	Regions []string `json:"regions"`
 }
 
 func (n named) label() string {
