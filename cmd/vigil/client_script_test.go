@@ -63,6 +63,12 @@ func TestClient(t *testing.T) {
 		scripts.Dir = "testdata/client"
 		testscript.Run(t, scripts)
 	})
+	t.Run("Commands", func(t *testing.T) {
+		t.Parallel()
+		scripts := scripts
+		scripts.Dir = commandScripts(t)
+		testscript.Run(t, scripts)
+	})
 	t.Run("Documents", func(t *testing.T) {
 		t.Parallel()
 		scripts := scripts

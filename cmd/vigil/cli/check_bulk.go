@@ -44,6 +44,7 @@ func (a *app) checkBulkCommand(what bulkAction) *cobra.Command {
 		Long: what.short + ".\nName checks, or select them with flags; --all selects every one.",
 	}
 	filter.addFlags(cmd)
+	a.regionFlag(cmd)
 	cmd.Flags().BoolVar(&all, "all", false, "every check of the organization")
 	cmd.Args = func(_ *cobra.Command, args []string) error {
 		if selectors := count(len(args) > 0, filter.given(), all); selectors != 1 {

@@ -41,7 +41,7 @@ func (a *app) checkTestCommand() *cobra.Command {
 	flags.BoolVar(&t.wait, "wait", false, "run in every region of the checks, and wait for each until --timeout (100s)")
 	flags.StringArrayVar(&filter.labels, "label", nil, "run those with a label, `key=value` or key; may be repeated")
 	flags.BoolVar(&t.all, "all", false, "run every enabled check of the organization")
-	complete(cmd, "region", a.regionKeys(cmd))
+	a.regionFlag(cmd)
 	cmd.Args = func(_ *cobra.Command, args []string) error {
 		if count(len(args) > 0, filter.given(), t.all) != 1 {
 			return console.Errorf(console.Usage, "name the checks to test, or select them with --label, or give --all: one of the three")
@@ -183,7 +183,8 @@ func (r *checkRun) row() []console.Cell {
 		return resultRow(r.result)
 	}
 	return []console.Cell{
-		console.Time(nil), console.Word(r.region), health("no result"), console.Word(""), console.Word(""), console.Text(r.reason), console.ID(""),
+		console.Time(nil), console.Word(r.region), health("no result"), console.Word(""), console.Word(""), console.Text(r.reason),
+		console.ID(""),
 	}
 }
 
