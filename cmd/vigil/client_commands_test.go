@@ -133,7 +133,7 @@ func commandScripts(t *testing.T) string {
 		for _, line := range lines {
 			fmt.Fprintf(&script, "cli 7 %s --timeout 100ms\n! stdout .\nstderr '^vigil: http://127.0.0.1:1 does not answer: '\n", line.words)
 		}
-		script.WriteString("\n-- nothing --\n")
+		script.WriteString("\n-- nothing --\n\n")
 		if err := os.WriteFile(filepath.Join(dir, noun+".txtar"), []byte(script.String()), 0o600); err != nil {
 			t.Fatal(err)
 		}

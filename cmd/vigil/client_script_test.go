@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -185,6 +186,15 @@ func newTargets() http.Handler {
 		default:
 			_, _ = fmt.Fprintf(w, `{"data": [], "meta": {"total": "0"}, "tries": %d, "keyed": %t}`, seen[name], key != "")
 		}
+	})
+	var busy sync.Map
+	mux.HandleFunc("/busy/{name}/", func(w http.ResponseWriter, r *http.Request) { // asks once for a second of patience
+		if _, again := busy.LoadOrStore(r.PathValue("name"), true); !again {
+			w.Header().Set("Retry-After", "1")
+			w.WriteHeader(http.StatusTooManyRequests)
+			return
+		}
+		_, _ = io.WriteString(w, `{"data": [], "meta": {"total": "0"}}`)
 	})
 	mux.HandleFunc("/away/", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "https://elsewhere.example/", http.StatusFound)
