@@ -39,6 +39,7 @@ func (a *app) checkTestCommand() *cobra.Command {
 	flags.StringVar(&t.region, "region", "", "`region` to run in (default: the first one of the check)")
 	flags.BoolVar(&t.dryRun, "dry-run", false, "neither store nor count the result")
 	flags.BoolVar(&t.wait, "wait", false, "run in every region of the checks, and wait for each until --timeout (100s)")
+	flags.StringVar(&filter.project, "project", "", "run those that the files of a `project` manage")
 	flags.StringArrayVar(&filter.labels, "label", nil, "run those with a label, `key=value` or key; may be repeated")
 	flags.BoolVar(&t.all, "all", false, "run every enabled check of the organization")
 	a.regionFlag(cmd)
