@@ -106,6 +106,7 @@ func assemble(deps Deps) *Server {
 		&checkRegions{store: store, loops: deps.Loops, links: links},
 		&usage{store: store, plans: plans},
 		&rules{store: store, notifier: notifier},
+		&backtests{store: store, types: deps.Probes, now: deps.Now, running: make(map[uuid.UUID]int)},
 		newChannels(store, deps, notifier, s.mails),
 		templateVariables{},
 		&incidents{store: store, workflows: deps.Incidents, links: links},
