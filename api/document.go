@@ -28,6 +28,7 @@ func newAPI(mux *http.ServeMux) huma.API {
 		{Name: tagResults, Description: "The outcome of probes."},
 		{Name: tagRules, Description: "When an incident opens, and which channels are notified."},
 		{Name: tagChannels, Description: "Where notifications go: mail, webhooks, push, chat, pagers."},
+		{Name: tagApply, Description: "The definitions of a project as files."},
 		{Name: tagStatusPages, Description: "Public pages about chosen checks."},
 		{Name: tagIncidents, Description: "What failed, since when, and who acknowledged it."},
 		{Name: tagDeliveries, Description: "Notifications and every attempt to deliver them."},

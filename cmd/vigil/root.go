@@ -52,7 +52,7 @@ func newRootCommand() *cobra.Command {
 	root.AddGroup(&cobra.Group{ID: cli.GroupID, Title: "Client commands:"}, &cobra.Group{ID: serverGroup, Title: "Server commands:"})
 	root.SetCompletionCommandGroupID(cli.GroupID)
 	root.SetHelpCommandGroupID(cli.GroupID)
-	root.AddCommand(cli.Commands(cli.Host{Version: version, Now: time.Now, DataDir: dataDir(), LocalKey: localKey})...)
+	root.AddCommand(cli.Commands(cli.Host{Version: version, Now: time.Now, DataDir: dataDir(), LocalKey: localKey, Machine: machine})...)
 	root.AddCommand(newVersionCommand())
 	root.AddCommand(serverCommands()...)
 	showSettings(root)

@@ -31,7 +31,7 @@ func newUpCommand() *cobra.Command {
 			}
 			show := newScreen(cmd.OutOrStdout(), cmd.ErrOrStderr(), asJSON)
 			show.login = !noLogin && !asJSON && cli.IsTerminal(cmd.OutOrStdout())
-			return up(cmd.Context(), s, show, newLogger(cmd.ErrOrStderr(), slog.Level(s.LogLevel)))
+			return up(cmd.Context(), s, show, newLogger(show.logs(cmd.ErrOrStderr()), slog.Level(s.LogLevel)))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one line of JSON once ready, everything else to standard error")

@@ -20,6 +20,8 @@ type Host struct {
 	// LocalKey makes an API key in the database of the instance of a data directory. No
 	// scopes are all.
 	LocalKey func(ctx context.Context, dataDir, name string, scopes []string) (string, error)
+	// Machine returns what doctor looks at on this machine, for a data directory.
+	Machine func(dataDir string) Machine
 }
 
 // GroupID is the group of the client commands in the help of the root.
@@ -45,7 +47,7 @@ func Commands(host Host) []*cobra.Command {
 		a.loginCommand(), a.logoutCommand(), a.authCommand(), a.contextCommand(),
 		a.statusCommand(), a.checkCommand(), a.ruleCommand(), a.channelCommand(), a.incidentCommand(), a.deliveryCommand(),
 		a.tailCommand(), a.statusPageCommand(), a.memberCommand(), a.keyCommand(), a.usageCommand(),
-		a.regionCommand(), a.auditCommand(), a.requestCommand(),
+		a.regionCommand(), a.auditCommand(), a.requestCommand(), a.doctorCommand(),
 	}
 	for _, cmd := range commands {
 		cmd.GroupID = GroupID
