@@ -25,6 +25,10 @@ help: ## List the targets
 run: build ## Build and start the whole platform: vigil up
 	./bin/vigil up
 
+.PHONY: demo
+demo: build ## Build and start the platform with a shop that fails and recovers: vigil up --demo
+	./bin/vigil up --demo
+
 .PHONY: build
 build: postgres ## Build bin/vigil
 	@.ci/progress "Building bin/vigil, the first time takes some minutes" \

@@ -53,7 +53,7 @@ func TestClient(t *testing.T) {
 	t.Run("Scripts", func(t *testing.T) {
 		t.Parallel()
 		testscript.Run(t, testscript.Params{
-			Dir: "testdata/client", RequireExplicitExec: true,
+			Dir: "testdata/client", RequireExplicitExec: true, ContinueOnError: true,
 			Setup: func(env *testscript.Env) error {
 				values, err := setup(env.WorkDir)
 				for name, value := range values {

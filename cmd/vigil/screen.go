@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"vigil/console"
+	"vigil/demo"
 )
 
 // summary describes a started platform; scripts read its JSON.
@@ -23,6 +24,7 @@ type summary struct {
 	MetricsURL      string `json:"metrics_url,omitempty"`
 	APIKey          string `json:"api_key,omitempty"`     // first start only
 	SignInURL       string `json:"sign_in_url,omitempty"` // valid once, for 10 minutes, on this machine
+	DemoURL         string `json:"demo_url,omitempty"`    // the shop of --demo
 	DataDir         string `json:"data_dir"`
 	PID             int    `json:"pid"`
 
@@ -39,6 +41,7 @@ type screen struct {
 	out, people io.Writer
 	json        bool
 	login       bool // the first key is saved for the client commands
+	withDemo    bool
 	began       time.Time
 	mu          sync.Mutex
 
@@ -152,9 +155,41 @@ func (s *screen) ready(sum summary) error {
 		key = "$VIGIL_API_KEY"
 		line("API key", "as printed at the first start; `vigil keys create` makes another")
 	}
-	b.WriteString(firstCheck(sum, key))
+	if s.withDemo {
+		b.WriteString(demoBegins)
+	} else {
+		b.WriteString(firstCheck(sum, key))
+	}
 	_, err := io.WriteString(s.out, b.String())
 	return err
+}
+
+const demoBegins = `
+Demo: a shop on this machine that fails and recovers, checked every few seconds, and a receiver that refuses its first message.
+
+`
+
+const demoEnds = `
+Kill this process while the shop is down and start it again: the story goes on.
+  vigil demo break      break the shop again
+  vigil demo repair     repair it
+  vigil tail            the same events, live
+  vigil demo remove     take it all away
+
+`
+
+// demo shows what happened in the demo: a line, in JSON for scripts.
+func (s *screen) demo(event demo.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.json {
+		_ = json.NewEncoder(s.out).Encode(event)
+		return
+	}
+	_, _ = fmt.Fprintln(s.out, event.Line())
+	if event.Kind == demo.KindDone {
+		_, _ = io.WriteString(s.out, demoEnds)
+	}
 }
 
 // firstCheck are lines to paste, which create a check and show its results.
