@@ -118,6 +118,7 @@ func assemble(deps Deps) *Server {
 		&incidentUpdates{store: store},
 		&applies{store: store, checks: checks, channels: channels},
 		&statusPages{store: store, publicURL: config.PublicURL},
+		&maintenance{store: store, now: deps.Now},
 		&deliveries{store: store, workflows: deps.Incidents, links: links, schedule: deps.Config.DeliverySchedule},
 		&alertStream{hub: s.hub, auth: auth},
 	} {
