@@ -34,7 +34,7 @@ func TestClient(t *testing.T) {
 	target := httptest.NewServer(newTargets())
 	t.Cleanup(target.Close)
 	scripts := testscript.Params{
-		RequireExplicitExec: true, ContinueOnError: true,
+		RequireExplicitExec: true,
 		Setup: func(env *testscript.Env) error {
 			account, err := signUp(p.APIURL)
 			if err != nil {
