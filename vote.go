@@ -108,6 +108,9 @@ type DecisionInput struct {
 	Open    bool
 	Latched bool
 	Quiet   []string
+	// InMaintenance is true while the check is in maintenance: no incident opens. Everything
+	// else is as outside of it.
+	InMaintenance bool
 }
 
 // Decision is what the incident workflow must do. At most one of Open, Resolve and
@@ -154,7 +157,7 @@ func Decide(in DecisionInput) Decision {
 	if in.Latched {
 		d.Quiet, d.Unlatch = quietRegions(in)
 	}
-	d.Open = !in.Open && (!in.Latched || d.Unlatch) && len(d.Rules) > 0
+	d.Open = !in.Open && !in.InMaintenance && (!in.Latched || d.Unlatch) && len(d.Rules) > 0
 	d.Resolve = in.Open && !d.Firing
 	if !d.Open {
 		d.Rules = nil

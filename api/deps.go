@@ -126,6 +126,7 @@ type Store interface {
 	checkRegionStore
 	usageStore
 	ruleStore
+	replayStore
 	channelStore
 	incidentStore
 	timelineStore

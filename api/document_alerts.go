@@ -72,6 +72,12 @@ func describeRules(schemas map[string]*huma.Schema) {
 		for _, name := range []string{"name", "condition_type", "threshold", "notify_on", "region_policy", "enabled"} {
 			body.Properties[name] = rule.Properties[name]
 		}
+	}
+	replayed := schemas["BacktestRule"]
+	for _, name := range []string{"condition_type", "threshold"} {
+		replayed.Properties[name] = rule.Properties[name]
+	}
+	for _, body := range []*huma.Schema{create, update, replayed} {
 		body.Properties["condition"] = &huma.Schema{OneOf: []*huma.Schema{rest.SchemaRef("Condition"), rest.SchemaRef("ConditionPair")}}
 	}
 }
@@ -80,7 +86,11 @@ func describeRules(schemas map[string]*huma.Schema) {
 // so of plain values only.
 func describeNulls(schemas map[string]*huma.Schema) {
 	for _, of := range []struct{ resource, member string }{
-		{"Trigger", "result"}, {"TimelineEntry", "delivery"}, {"TimelineEntry", "attempt"}, {"CheckSummary", "incident"},
+		{"Trigger", "result"},
+		{"TimelineEntry", "delivery"},
+		{"TimelineEntry", "attempt"},
+		{"CheckSummary", "incident"},
+		{"Backtest", "compare"},
 	} {
 		nullObject(schemas[of.resource].Properties, of.member)
 	}

@@ -292,6 +292,48 @@ func (e AssertionSource) Valid() bool {
 	}
 }
 
+// Defines values for BacktestRuleNotifyOn.
+const (
+	BacktestRuleNotifyOnBoth      BacktestRuleNotifyOn = "both"
+	BacktestRuleNotifyOnHealthy   BacktestRuleNotifyOn = "healthy"
+	BacktestRuleNotifyOnUnhealthy BacktestRuleNotifyOn = "unhealthy"
+)
+
+// Valid indicates whether the value is a known member of the BacktestRuleNotifyOn enum.
+func (e BacktestRuleNotifyOn) Valid() bool {
+	switch e {
+	case BacktestRuleNotifyOnBoth:
+		return true
+	case BacktestRuleNotifyOnHealthy:
+		return true
+	case BacktestRuleNotifyOnUnhealthy:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for BacktestRuleRegionPolicy.
+const (
+	BacktestRuleRegionPolicyAll      BacktestRuleRegionPolicy = "all"
+	BacktestRuleRegionPolicyAny      BacktestRuleRegionPolicy = "any"
+	BacktestRuleRegionPolicyMajority BacktestRuleRegionPolicy = "majority"
+)
+
+// Valid indicates whether the value is a known member of the BacktestRuleRegionPolicy enum.
+func (e BacktestRuleRegionPolicy) Valid() bool {
+	switch e {
+	case BacktestRuleRegionPolicyAll:
+		return true
+	case BacktestRuleRegionPolicyAny:
+		return true
+	case BacktestRuleRegionPolicyMajority:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for BulkResultAction.
 const (
 	BulkResultActionDelete  BulkResultAction = "delete"
@@ -2719,6 +2761,153 @@ type Auth struct {
 // AuthAnswer defines model for AuthAnswer.
 type AuthAnswer struct {
 	Data Auth `json:"data"`
+}
+
+// Backtest defines model for Backtest.
+type Backtest struct {
+	// Assumptions What the answer takes for granted.
+	Assumptions []string `json:"assumptions"`
+
+	// Compare The incidents of two rules side by side; null for one rule.
+	Compare *BacktestCompare `json:"compare"`
+	Period  BacktestPeriod   `json:"period"`
+
+	// Results How many stored results of the period were replayed.
+	Results int64 `json:"results"`
+
+	// Rules In the order of the request.
+	Rules []BacktestReport `json:"rules"`
+
+	// SlotsMissed How many slots of the period have no result.
+	SlotsMissed int64 `json:"slots_missed"`
+}
+
+// BacktestAnswer defines model for BacktestAnswer.
+type BacktestAnswer struct {
+	Data Backtest `json:"data"`
+}
+
+// BacktestCompare defines model for BacktestCompare.
+type BacktestCompare struct {
+	Both int64 `json:"both"`
+
+	// EarlierSecondsP50 Median of how much earlier the first rule opened what both opened; negative: later.
+	EarlierSecondsP50 float64 `json:"earlier_seconds_p50"`
+	OnlyFirst         int64   `json:"only_first"`
+	OnlySecond        int64   `json:"only_second"`
+}
+
+// BacktestIncident defines model for BacktestIncident.
+type BacktestIncident struct {
+	// DetectionSeconds From the first failure in a row to the opening.
+	DetectionSeconds float64 `json:"detection_seconds"`
+
+	// DurationSeconds Within the period.
+	DurationSeconds float64 `json:"duration_seconds"`
+
+	// Matched Keys of the condition that matched.
+	Matched []string `json:"matched"`
+
+	// OpenBefore The incident was open when the period began.
+	OpenBefore bool      `json:"open_before"`
+	OpenedAt   time.Time `json:"opened_at"`
+
+	// Regions In which the rule fired when the incident opened.
+	Regions []string `json:"regions"`
+
+	// ResolvedAt Null: open at the end of the period.
+	ResolvedAt *time.Time `json:"resolved_at"`
+
+	// TriggerResultId The result that opened it; null when none did, as at the end of maintenance.
+	TriggerResultId *openapi_types.UUID `json:"trigger_result_id"`
+}
+
+// BacktestPeriod defines model for BacktestPeriod.
+type BacktestPeriod struct {
+	From time.Time `json:"from"`
+	To   time.Time `json:"to"`
+}
+
+// BacktestReport defines model for BacktestReport.
+type BacktestReport struct {
+	// Id The stored rule; null for one that is not saved.
+	Id *openapi_types.UUID `json:"id"`
+
+	// Incidents Oldest first; the totals count all.
+	Incidents []BacktestIncident `json:"incidents"`
+	Name      string             `json:"name"`
+	Totals    BacktestTotals     `json:"totals"`
+}
+
+// BacktestRequest defines model for BacktestRequest.
+type BacktestRequest struct {
+	// From Start of the period; 7 days before its end when it is left out. It is moved to the oldest stored result.
+	From *time.Time `json:"from,omitempty"`
+
+	// Rules One rule, or two to compare. Each is replayed as if it were the only one.
+	Rules []BacktestRule `json:"rules"`
+
+	// To End of the period; now when it is left out.
+	To *time.Time `json:"to,omitempty"`
+}
+
+// BacktestRule defines model for BacktestRule.
+type BacktestRule struct {
+	Condition *BacktestRule_Condition `json:"condition,omitempty"`
+
+	// ConditionType The condition as one of consecutive_failures, response_time, status_code, ssl_expiry; null when none says the same.
+	//
+	// Examples: consecutive_failures
+	ConditionType *string `json:"condition_type,omitempty"`
+
+	// Id A rule of the check. What is sent beside it takes the place of what is stored.
+	Id *openapi_types.UUID `json:"id,omitempty"`
+
+	// Name What the answer calls the rule.
+	//
+	// Examples: Three failures in a row
+	Name *string `json:"name,omitempty"`
+
+	// NotificationChannelIds The channels whose messages are counted.
+	NotificationChannelIds *[]string `json:"notification_channel_ids,omitempty"`
+
+	// NotifyOn As in an alert rule; unhealthy when it is left out.
+	NotifyOn *BacktestRuleNotifyOn `json:"notify_on,omitempty"`
+
+	// RegionPolicy As in an alert rule; any when it is left out.
+	RegionPolicy *BacktestRuleRegionPolicy `json:"region_policy,omitempty"`
+
+	// Threshold The number of condition_type; null without one.
+	//
+	// Examples: 3
+	Threshold *float64 `json:"threshold,omitempty"`
+}
+
+// BacktestRule_Condition defines model for BacktestRule.Condition.
+type BacktestRule_Condition struct {
+	union json.RawMessage
+}
+
+// BacktestRuleNotifyOn As in an alert rule; unhealthy when it is left out.
+type BacktestRuleNotifyOn string
+
+// BacktestRuleRegionPolicy As in an alert rule; any when it is left out.
+type BacktestRuleRegionPolicy string
+
+// BacktestTotals defines model for BacktestTotals.
+type BacktestTotals struct {
+	// Flaps Incidents that opened within 10 minutes after the one before.
+	Flaps          int64   `json:"flaps"`
+	Incidents      int64   `json:"incidents"`
+	LongestSeconds float64 `json:"longest_seconds"`
+
+	// Messages That each channel would have received.
+	Messages    int64   `json:"messages"`
+	MinutesOpen float64 `json:"minutes_open"`
+
+	// PagesByChannel Messages by the id of the channel.
+	PagesByChannel  map[string]int64 `json:"pages_by_channel"`
+	ShortestSeconds float64          `json:"shortest_seconds"`
 }
 
 // BasicAuth defines model for BasicAuth.
@@ -6154,6 +6343,9 @@ type UpdateCheckJSONRequestBody = CheckUpdate
 // CreateAlertRuleJSONRequestBody defines body for CreateAlertRule for application/json ContentType.
 type CreateAlertRuleJSONRequestBody = AlertRuleCreate
 
+// BacktestAlertRulesJSONRequestBody defines body for BacktestAlertRules for application/json ContentType.
+type BacktestAlertRulesJSONRequestBody = BacktestRequest
+
 // UpdateAlertRuleJSONRequestBody defines body for UpdateAlertRule for application/json ContentType.
 type UpdateAlertRuleJSONRequestBody = AlertRuleUpdate
 
@@ -6597,6 +6789,68 @@ func (t AlertRuleUpdate_Condition) MarshalJSON() ([]byte, error) {
 }
 
 func (t *AlertRuleUpdate_Condition) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
+// AsCondition returns the union data inside the BacktestRule_Condition as a Condition
+func (t BacktestRule_Condition) AsCondition() (Condition, error) {
+	var body Condition
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromCondition overwrites any union data inside the BacktestRule_Condition as the provided Condition
+func (t *BacktestRule_Condition) FromCondition(v Condition) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeCondition performs a merge with any union data inside the BacktestRule_Condition, using the provided Condition
+func (t *BacktestRule_Condition) MergeCondition(v Condition) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsConditionPair returns the union data inside the BacktestRule_Condition as a ConditionPair
+func (t BacktestRule_Condition) AsConditionPair() (ConditionPair, error) {
+	var body ConditionPair
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromConditionPair overwrites any union data inside the BacktestRule_Condition as the provided ConditionPair
+func (t *BacktestRule_Condition) FromConditionPair(v ConditionPair) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeConditionPair performs a merge with any union data inside the BacktestRule_Condition, using the provided ConditionPair
+func (t *BacktestRule_Condition) MergeConditionPair(v ConditionPair) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t BacktestRule_Condition) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *BacktestRule_Condition) UnmarshalJSON(b []byte) error {
 	err := t.union.UnmarshalJSON(b)
 	return err
 }
@@ -9816,6 +10070,24 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/checks/{id}/alerts (the `CreateAlertRule` operationId).
 	CreateAlertRule(ctx context.Context, id openapi_types.UUID, params *CreateAlertRuleParams, body CreateAlertRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// BacktestAlertRulesWithBody Replay stored results through alert rules
+	//
+	// Answers which incidents one or two rules would have opened on the results that are stored, judged by the same code as live results. Nothing is stored, opened or sent. Times are those of slots. Up to 2,000,000 results are replayed at a time, and an organization runs two backtests at once.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/checks/{id}/alerts/backtest (the `BacktestAlertRules` operationId).
+	BacktestAlertRulesWithBody(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// BacktestAlertRules Replay stored results through alert rules
+	//
+	// Answers which incidents one or two rules would have opened on the results that are stored, judged by the same code as live results. Nothing is stored, opened or sent. Times are those of slots. Up to 2,000,000 results are replayed at a time, and an organization runs two backtests at once.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/checks/{id}/alerts/backtest (the `BacktestAlertRules` operationId).
+	BacktestAlertRules(ctx context.Context, id openapi_types.UUID, body BacktestAlertRulesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// DeleteAlertRule Delete an alert rule
 	//
 	// Corresponds with DELETE /v1/checks/{id}/alerts/{ruleID} (the `DeleteAlertRule` operationId).
@@ -11087,6 +11359,44 @@ func (c *Client) CreateAlertRuleWithBody(ctx context.Context, id openapi_types.U
 // Corresponds with POST /v1/checks/{id}/alerts (the `CreateAlertRule` operationId).
 func (c *Client) CreateAlertRule(ctx context.Context, id openapi_types.UUID, params *CreateAlertRuleParams, body CreateAlertRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCreateAlertRuleRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// BacktestAlertRulesWithBody Replay stored results through alert rules
+//
+// Answers which incidents one or two rules would have opened on the results that are stored, judged by the same code as live results. Nothing is stored, opened or sent. Times are those of slots. Up to 2,000,000 results are replayed at a time, and an organization runs two backtests at once.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/checks/{id}/alerts/backtest (the `BacktestAlertRules` operationId).
+func (c *Client) BacktestAlertRulesWithBody(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewBacktestAlertRulesRequestWithBody(c.Server, id, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// BacktestAlertRules Replay stored results through alert rules
+//
+// Answers which incidents one or two rules would have opened on the results that are stored, judged by the same code as live results. Nothing is stored, opened or sent. Times are those of slots. Up to 2,000,000 results are replayed at a time, and an organization runs two backtests at once.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/checks/{id}/alerts/backtest (the `BacktestAlertRules` operationId).
+func (c *Client) BacktestAlertRules(ctx context.Context, id openapi_types.UUID, body BacktestAlertRulesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewBacktestAlertRulesRequest(c.Server, id, body)
 	if err != nil {
 		return nil, err
 	}
@@ -13923,6 +14233,53 @@ func NewCreateAlertRuleRequestWithBody(server string, id openapi_types.UUID, par
 		}
 
 	}
+
+	return req, nil
+}
+
+// NewBacktestAlertRulesRequest calls the generic BacktestAlertRules builder with application/json body
+func NewBacktestAlertRulesRequest(server string, id openapi_types.UUID, body BacktestAlertRulesJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewBacktestAlertRulesRequestWithBody(server, id, "application/json", bodyReader)
+}
+
+// NewBacktestAlertRulesRequestWithBody constructs an http.Request for the BacktestAlertRules method, with any body, and a specified content type
+func NewBacktestAlertRulesRequestWithBody(server string, id openapi_types.UUID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/checks/%s/alerts/backtest", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	return req, nil
 }
@@ -17236,6 +17593,24 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/checks/{id}/alerts (the `CreateAlertRule` operationId).
 	CreateAlertRuleWithResponse(ctx context.Context, id openapi_types.UUID, params *CreateAlertRuleParams, body CreateAlertRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateAlertRuleResponse, error)
+
+	// BacktestAlertRulesWithBodyWithResponse Replay stored results through alert rules
+	//
+	// Answers which incidents one or two rules would have opened on the results that are stored, judged by the same code as live results. Nothing is stored, opened or sent. Times are those of slots. Up to 2,000,000 results are replayed at a time, and an organization runs two backtests at once.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/checks/{id}/alerts/backtest (the `BacktestAlertRules` operationId).
+	BacktestAlertRulesWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*BacktestAlertRulesResponse, error)
+
+	// BacktestAlertRulesWithResponse Replay stored results through alert rules
+	//
+	// Answers which incidents one or two rules would have opened on the results that are stored, judged by the same code as live results. Nothing is stored, opened or sent. Times are those of slots. Up to 2,000,000 results are replayed at a time, and an organization runs two backtests at once.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/checks/{id}/alerts/backtest (the `BacktestAlertRules` operationId).
+	BacktestAlertRulesWithResponse(ctx context.Context, id openapi_types.UUID, body BacktestAlertRulesJSONRequestBody, reqEditors ...RequestEditorFn) (*BacktestAlertRulesResponse, error)
 
 	// DeleteAlertRuleWithResponse Delete an alert rule
 	//
@@ -20911,6 +21286,112 @@ func (r CreateAlertRuleResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r CreateAlertRuleResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// BacktestAlertRulesResponse200Headers the declared response headers of an HTTP 200 response for BacktestAlertRules
+type BacktestAlertRulesResponse200Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// BacktestAlertRulesResponse429Headers the declared response headers of an HTTP 429 response for BacktestAlertRules
+type BacktestAlertRulesResponse429Headers struct {
+	RetryAfter *int
+}
+
+type BacktestAlertRulesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *BacktestAnswer
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *RequestEntityTooLarge
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *BacktestAlertRulesResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *BacktestAlertRulesResponse429Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r BacktestAlertRulesResponse) GetJSON200() *BacktestAnswer {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r BacktestAlertRulesResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r BacktestAlertRulesResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r BacktestAlertRulesResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r BacktestAlertRulesResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON413 returns the response for an HTTP 413 `application/json` response
+func (r BacktestAlertRulesResponse) GetJSON413() *RequestEntityTooLarge {
+	return r.JSON413
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r BacktestAlertRulesResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r BacktestAlertRulesResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r BacktestAlertRulesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r BacktestAlertRulesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r BacktestAlertRulesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r BacktestAlertRulesResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -26084,6 +26565,36 @@ func (c *ClientWithResponses) CreateAlertRuleWithResponse(ctx context.Context, i
 	return ParseCreateAlertRuleResponse(rsp)
 }
 
+// BacktestAlertRulesWithBodyWithResponse Replay stored results through alert rules
+//
+// Answers which incidents one or two rules would have opened on the results that are stored, judged by the same code as live results. Nothing is stored, opened or sent. Times are those of slots. Up to 2,000,000 results are replayed at a time, and an organization runs two backtests at once.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/checks/{id}/alerts/backtest (the `BacktestAlertRules` operationId).
+func (c *ClientWithResponses) BacktestAlertRulesWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*BacktestAlertRulesResponse, error) {
+	rsp, err := c.BacktestAlertRulesWithBody(ctx, id, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseBacktestAlertRulesResponse(rsp)
+}
+
+// BacktestAlertRulesWithResponse Replay stored results through alert rules
+//
+// Answers which incidents one or two rules would have opened on the results that are stored, judged by the same code as live results. Nothing is stored, opened or sent. Times are those of slots. Up to 2,000,000 results are replayed at a time, and an organization runs two backtests at once.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/checks/{id}/alerts/backtest (the `BacktestAlertRules` operationId).
+func (c *ClientWithResponses) BacktestAlertRulesWithResponse(ctx context.Context, id openapi_types.UUID, body BacktestAlertRulesJSONRequestBody, reqEditors ...RequestEditorFn) (*BacktestAlertRulesResponse, error) {
+	rsp, err := c.BacktestAlertRules(ctx, id, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseBacktestAlertRulesResponse(rsp)
+}
+
 // DeleteAlertRuleWithResponse Delete an alert rule
 //
 // Returns a wrapper object for the known response body format(s).
@@ -30215,6 +30726,118 @@ func ParseCreateAlertRuleResponse(rsp *http.Response) (*CreateAlertRuleResponse,
 		response.Headers201 = &headers
 	case rsp.StatusCode == 429:
 		var headers CreateAlertRuleResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseBacktestAlertRulesResponse parses an HTTP response from a BacktestAlertRulesWithResponse call
+func ParseBacktestAlertRulesResponse(rsp *http.Response) (*BacktestAlertRulesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &BacktestAlertRulesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest BacktestAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest RequestEntityTooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers BacktestAlertRulesResponse200Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers BacktestAlertRulesResponse429Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {

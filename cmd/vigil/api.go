@@ -33,7 +33,10 @@ func newAPICommand() *cobra.Command {
 			}
 			return runRole(cmd.Context(), p, s.listeningOn(listener), true, func(ctx context.Context, p *platform) error {
 				p.log.InfoContext(ctx, "api listens", "address", listener.Addr().String())
-				return p.serveAPI(ctx, listener)
+				if err := p.serveAPI(ctx, listener); err != nil {
+					return err
+				}
+				return p.startApplying(ctx, urlOf(listener))
 			})
 		},
 	}
@@ -77,14 +80,19 @@ func (p *platform) serveAPI(ctx context.Context, listener net.Listener) error {
 	if err != nil {
 		return err
 	}
+	p.api = server
 	dashboard, err := p.newDashboard(server)
+	if err != nil {
+		return err
+	}
+	assistants, err := newMCP(server, string(s.PublicURL), p.log)
 	if err != nil {
 		return err
 	}
 	p.metrics.Gauge("vigil_alert_streams_open", server.OpenStreams)
 	// The last part to start is the first to stop: answers end before the server.
 	p.onStop(func(context.Context) { server.Close() })
-	p.serve("the API", rest.JSONErrors(listener), mounted(server, dashboard), 3*time.Second).RegisterOnShutdown(func() {
+	p.serve("the API", rest.JSONErrors(listener), mounted(server, dashboard, assistants), 3*time.Second).RegisterOnShutdown(func() {
 		server.EndStreams()
 		dashboard.EndStreams()
 	})

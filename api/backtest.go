@@ -1,0 +1,250 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"vigil"
+	"vigil/api/rest"
+)
+
+const (
+	// defaultBacktest is the period of a backtest that names none, longestBacktest the longest.
+	defaultBacktest = 7 * 24 * time.Hour
+	longestBacktest = 400 * 24 * time.Hour
+	// backtestsAtOnce is how many backtests of one organization a process runs at a time, and
+	// backtestPause when another one is worth a try, in seconds.
+	backtestsAtOnce = 2
+	backtestPause   = 5
+	// backtestWarm is the fewest results of a region from which its state before the period is
+	// made; a rule that counts more failures needs more.
+	backtestWarm = 100
+	// silenceIntervals after its newest slot, and the deadline of the probe, a region is silent.
+	silenceIntervals = 3
+)
+
+// replayStore reads stored results again, and writes nothing.
+type replayStore interface {
+	ReplayExtent(ctx context.Context, orgID, checkID uuid.UUID, from, to time.Time) (vigil.ReplayExtent, error)
+	ReplayResults(ctx context.Context, checkID uuid.UUID, regions []string, from, to time.Time, warm int) iter.Seq2[vigil.BacktestRow, error]
+	PastMaintenance(ctx context.Context, orgID, checkID uuid.UUID, from, to time.Time) ([]vigil.Occurrence, error)
+	Check(ctx context.Context, orgID, id uuid.UUID) (vigil.Check, error)
+	Rule(ctx context.Context, orgID, checkID, id uuid.UUID) (vigil.Rule, error)
+}
+
+// backtests says which incidents a rule would have opened.
+type backtests struct {
+	store replayStore
+	types checkTypes
+	now   func() time.Time
+
+	mu      sync.Mutex
+	running map[uuid.UUID]int // by organization
+}
+
+// backtestRule is a rule to replay: a stored one by its id, or one that is not saved.
+type backtestRule struct {
+	ID                     *string            `json:"id,omitempty" format:"uuid" doc:"A rule of the check. What is sent beside it takes the place of what is stored."`
+	Name                   string             `json:"name,omitempty" maxLength:"200" doc:"What the answer calls the rule." example:"Three failures in a row"`
+	Condition              json.RawMessage    `json:"condition,omitempty" doc:"As in an alert rule."`
+	ConditionType          json.RawMessage    `json:"condition_type,omitempty" doc:"As in an alert rule."`
+	Threshold              json.RawMessage    `json:"threshold,omitempty" doc:"As in an alert rule."`
+	RegionPolicy           vigil.RegionPolicy `json:"region_policy,omitempty" enum:"any,majority,all" doc:"As in an alert rule; any when it is left out."`
+	NotifyOn               vigil.NotifyOn     `json:"notify_on,omitempty" enum:"unhealthy,healthy,both" doc:"As in an alert rule; unhealthy when it is left out."`
+	NotificationChannelIDs channelIDs         `json:"notification_channel_ids,omitempty" maxItems:"100" doc:"The channels whose messages are counted."`
+}
+
+// backtestBody is what to replay.
+type backtestBody struct {
+	Rules []backtestRule `json:"rules" minItems:"1" maxItems:"2" doc:"One rule, or two to compare. Each is replayed as if it were the only one."`
+	From  *time.Time     `json:"from,omitempty" doc:"Start of the period; 7 days before its end when it is left out. It is moved to the oldest stored result."`
+	To    *time.Time     `json:"to,omitempty" doc:"End of the period; now when it is left out."`
+}
+
+type backtestInput struct {
+	rest.IDPath
+	Body backtestBody
+}
+
+func (b *backtests) register(r *rest.Registrar) {
+	rest.Register(r, rest.Operation{
+		Method: http.MethodPost, Path: "/v1/checks/{id}/alerts/backtest", ID: "backtest-alert-rules", Tag: tagRules,
+		Scope: vigil.ScopeRead, Audit: rest.NotAudited, Resource: resourceCheck, Summary: "Replay stored results through alert rules",
+		Description: "Answers which incidents one or two rules would have opened on the results that are stored, judged by the same code as " +
+			"live results. Nothing is stored, opened or sent. Times are those of slots. Up to 2,000,000 results are replayed at a time, and " +
+			"an organization runs two backtests at once.",
+		Errors: []int{http.StatusTooManyRequests},
+	}, b.run)
+}
+
+func (b *backtests) run(ctx context.Context, in *backtestInput) (*rest.Answer[backtestView], error) {
+	id, err := in.Parse(resourceCheck)
+	if err != nil {
+		return nil, err
+	}
+	org := rest.CallerOf(ctx).Org.ID
+	check, err := b.store.Check(ctx, org, id)
+	if err != nil {
+		return nil, err
+	}
+	input := vigil.BacktestInput{Regions: check.Regions}
+	if input.Rules, err = b.rules(ctx, &check, in.Body.Rules); err != nil {
+		return nil, err
+	}
+	if input.Silence, err = b.silence(&check); err != nil {
+		return nil, err
+	}
+	done, err := b.begin(org)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	view := backtestView{Assumptions: assumptions()}
+	extent, err := b.period(ctx, &check, &in.Body, &input, &view)
+	if err != nil {
+		return nil, err
+	}
+	if input.Maintenance, err = b.store.PastMaintenance(ctx, org, id, input.From, input.To); err != nil {
+		return nil, err
+	}
+	warm := max(backtestWarm, vigil.MaxThreshold(input.Rules)+1)
+	reports, rows, err := vigil.Backtest(input, b.store.ReplayResults(ctx, id, input.Regions, input.From, input.To, warm))
+	if err != nil {
+		return nil, err
+	}
+	view.show(input.Rules, reports, rows, extent.Missed)
+	return rest.NewAnswer(view), nil
+}
+
+// rules reads the rules of a request.
+func (b *backtests) rules(ctx context.Context, check *vigil.Check, sent []backtestRule) ([]vigil.Rule, error) {
+	rules := make([]vigil.Rule, len(sent))
+	for i := range sent {
+		rule, err := b.rule(ctx, check, &sent[i])
+		if err != nil {
+			return nil, err
+		}
+		rules[i] = rule
+	}
+	return rules, nil
+}
+
+func (b *backtests) rule(ctx context.Context, check *vigil.Check, sent *backtestRule) (rule vigil.Rule, err error) {
+	rule = vigil.Rule{ID: uuid.New(), NotifyOn: vigil.NotifyUnhealthy, Policy: vigil.AnyRegion}
+	var stored *vigil.Condition
+	if sent.ID != nil {
+		id, err := rest.ParseID(*sent.ID, resourceRule)
+		if err != nil {
+			return rule, err
+		}
+		if rule, err = b.store.Rule(ctx, check.OrgID, check.ID, id); err != nil {
+			return rule, err
+		}
+		stored = &rule.Condition
+	}
+	form := RuleMembers{Condition: sent.Condition, ConditionType: sent.ConditionType, Threshold: sent.Threshold}
+	if rule.Condition, err = form.condition().Resolve(stored); err != nil {
+		return rule, err
+	}
+	if sent.Name != "" {
+		rule.Name = sent.Name
+	}
+	if sent.RegionPolicy != "" {
+		rule.Policy = sent.RegionPolicy
+	}
+	if sent.NotifyOn != "" {
+		rule.NotifyOn = sent.NotifyOn
+	}
+	if sent.NotificationChannelIDs != nil {
+		rule.Channels = nil
+		for _, text := range sent.NotificationChannelIDs {
+			channel, err := rest.ParseID(text, resourceChannel)
+			if err != nil {
+				return rule, err
+			}
+			rule.Channels = append(rule.Channels, channel)
+		}
+	}
+	return rule, nil
+}
+
+// silence returns how long after its newest slot a region has a vote.
+func (b *backtests) silence(check *vigil.Check) (time.Duration, error) {
+	parsed, err := b.types.Parse(check.Type, check.Config, check.Interval)
+	if err != nil {
+		return 0, err
+	}
+	return silenceIntervals*check.Interval + parsed.Deadline(), nil
+}
+
+// begin counts a backtest of an organization; done ends it.
+func (b *backtests) begin(org uuid.UUID) (done func(), err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.running[org] >= backtestsAtOnce {
+		return nil, rest.ErrTooMany("Two backtests of the organization run already", backtestPause)
+	}
+	b.running[org]++
+	return func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if b.running[org]--; b.running[org] == 0 {
+			delete(b.running, org)
+		}
+	}, nil
+}
+
+// period sets the period of the input and of the answer.
+func (b *backtests) period(
+	ctx context.Context, check *vigil.Check, body *backtestBody, input *vigil.BacktestInput, view *backtestView,
+) (extent vigil.ReplayExtent, err error) {
+	now := b.now().UTC()
+	input.To = now
+	if body.To != nil && body.To.Before(now) {
+		input.To = body.To.UTC()
+	}
+	input.From = input.To.Add(-defaultBacktest)
+	if body.From != nil {
+		input.From = body.From.UTC()
+	}
+	switch {
+	case !input.From.Before(input.To):
+		return extent, vigil.Invalid("from", "must be before the end of the period")
+	case input.To.Sub(input.From) > longestBacktest:
+		return extent, vigil.Invalid("from", "must be at most 400 days before the end of the period")
+	}
+	extent, err = b.store.ReplayExtent(ctx, check.OrgID, check.ID, input.From, input.To)
+	if err != nil {
+		return extent, err
+	}
+	if extent.Results > vigil.MaxBacktestResults {
+		days := input.To.Sub(input.From).Hours() / 24 * vigil.MaxBacktestResults / float64(extent.Results)
+		return extent, vigil.Invalid("from", "the period has %d results; at most %d are replayed, which is about %.1f days of this check",
+			extent.Results, vigil.MaxBacktestResults, days)
+	}
+	if extent.Oldest.After(input.From) && extent.Oldest.Before(input.To) {
+		input.From = extent.Oldest
+		view.Assumptions = append(
+			view.Assumptions,
+			fmt.Sprintf("The period begins with the oldest stored result, at %s.", input.From.Format(time.RFC3339)),
+		)
+	}
+	view.Period = backtestPeriod{From: input.From, To: input.To}
+	return extent, nil
+}
+
+// assumptions are what every backtest assumes.
+func assumptions() []string {
+	return []string{
+		"The check is judged as it is defined now.",
+		"No incident is acknowledged or resolved by hand.",
+		"Incidents open and resolve at the time of the slot; live ones do a moment later.",
+	}
+}

@@ -1,0 +1,186 @@
+package vigil_test
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"vigil"
+)
+
+// replayed is the input of a backtest of slots a minute apart, of regions a, b and c: each
+// word has a letter for each region, up (+), down (x) or without a result (.).
+func replayed(words string, rules ...vigil.Rule) (vigil.BacktestInput, iter.Seq2[vigil.BacktestRow, error]) {
+	slots := strings.Fields(words)
+	in := vigil.BacktestInput{Rules: rules, Silence: 3 * time.Minute, From: epoch(), To: minute(len(slots))}
+	for i := range slots[0] {
+		in.Regions = append(in.Regions, string(rune('a'+i)))
+	}
+	return in, func(yield func(vigil.BacktestRow, error) bool) {
+		for n, slot := range slots {
+			for i, letter := range slot {
+				row := vigil.BacktestRow{Region: string(rune('a' + i)), Result: up(nil)}
+				if letter == '.' {
+					continue
+				}
+				if letter == 'x' {
+					row.Result = down(nil)
+				}
+				row.Result.ID, row.Result.Slot = uuid.New(), minute(n)
+				if !yield(row, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func minute(n int) time.Time { return epoch().Add(time.Duration(n) * time.Minute) }
+
+// spans writes incidents as "opened-resolved", in minutes; "-" at the end for open ones.
+func spans(incidents []vigil.BacktestIncident) string {
+	var all []string
+	for _, i := range incidents {
+		text := fmt.Sprintf("%g-", i.OpenedAt.Sub(epoch()).Minutes())
+		if !i.ResolvedAt.IsZero() {
+			text += fmt.Sprintf("%g", i.ResolvedAt.Sub(epoch()).Minutes())
+		}
+		all = append(all, text)
+	}
+	return strings.Join(all, " ")
+}
+
+func TestBacktest(t *testing.T) {
+	t.Parallel()
+	down1 := ruleOf(vigil.Condition{HealthStatus: "down"})
+	twice := ruleOf(vigil.Condition{FailureThreshold: 2})
+	most, all := twice, down1
+	most.Policy, all.Policy = vigil.MostRegions, vigil.AllRegions
+	for name, test := range map[string]struct {
+		slots string
+		rule  vigil.Rule
+		from  int // minute
+		works []vigil.Occurrence
+		want  string
+	}{
+		"NothingFails":                       {slots: "+ + + +", rule: down1, want: ""},
+		"AFailureOpensAndASuccessResolves":   {slots: "+ x + +", rule: down1, want: "1-2"},
+		"TwoFailuresInARowOpen":              {slots: "x + x x x +", rule: twice, want: "3-5"},
+		"AnIncidentIsOpenAtTheEnd":           {slots: "+ x x", rule: twice, want: "2-"},
+		"AnyRegionIsEnough":                  {slots: "++ x+ +x ++", rule: down1, want: "1-2 2-3"},
+		"OneRegionGoesOnWhereAnotherBegan":   {slots: "++ xx +x ++", rule: down1, want: "1-3"},
+		"MoreThanHalfOfTheRegionsOpen":       {slots: "+++ x++ xx+ xxx x++ +++", rule: most, want: "3-5"},
+		"AllRegionsOpen":                     {slots: "++ x+ xx +x ++", rule: all, want: "2-4"},
+		"ASilentRegionHasNoVote":             {slots: "++ xx +. +. +. ++", rule: down1, want: "1-4"},
+		"ASilentRegionIsNotOneOfAll":         {slots: "++ x+ x. x. x. x+ ++", rule: all, want: "4-6"},
+		"ASilentCheckStaysAsItWas":           {slots: "+ x . . . . . +", rule: down1, want: "1-7"},
+		"FailuresBeforeThePeriodCount":       {slots: "+ x x x +", rule: twice, from: 3, want: "3-4"},
+		"ResultsBeforeThePeriodOpenNothing":  {slots: "x x + + +", rule: twice, from: 3, want: ""},
+		"NoIncidentOpensDuringMaintenance":   {slots: "+ x x + x +", rule: down1, works: []vigil.Occurrence{{StartsAt: minute(1), EndsAt: minute(3)}}, want: "4-5"},
+		"WhatFailsAfterMaintenanceOpens":     {slots: "+ x x x x +", rule: down1, works: []vigil.Occurrence{{StartsAt: minute(1), EndsAt: minute(3)}}, want: "3-5"},
+		"MaintenanceResolvesNothing":         {slots: "+ x x x +", rule: down1, works: []vigil.Occurrence{{StartsAt: minute(2), EndsAt: minute(9)}}, want: "1-4"},
+		"MaintenanceEndsBetweenTwoSlots":     {slots: "+ x x x", rule: down1, works: []vigil.Occurrence{{StartsAt: minute(1), EndsAt: minute(1).Add(30 * time.Second)}}, want: "1.5-"},
+		"ADisabledRuleIsReplayedAsIfEnabled": {slots: "+ x +", rule: disabledRule(down1), want: "1-2"},
+		"RegionsThatWereRemovedDoNotCount":   {slots: "+x +x", rule: down1, want: ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in, rows := replayed(test.slots, test.rule)
+			in.From, in.Maintenance = minute(test.from), test.works
+			if strings.HasPrefix(name, "RegionsThatWereRemoved") {
+				in.Regions = in.Regions[:1]
+			}
+			reports, _, err := vigil.Backtest(in, rows)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := spans(reports[0].Incidents); got != test.want {
+				t.Errorf("incidents %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func disabledRule(r vigil.Rule) vigil.Rule {
+	r.Enabled = false
+	return r
+}
+
+func TestBacktestReport(t *testing.T) {
+	t.Parallel()
+	rule := ruleOf(vigil.Condition{FailureThreshold: 2})
+	in, rows := replayed("++ x+ x+ xx ++ xx xx ++ ++ ++ ++ ++ ++ ++ ++ ++ ++ ++ ++ ++ xx xx", rule)
+	reports, count, err := vigil.Backtest(in, rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := reports[0]
+	if got := spans(r.Incidents); got != "2-4 6-7 21-" || count != 44 {
+		t.Fatalf("incidents %q of %d rows", got, count)
+	}
+	if r.Total != 3 || r.Opened != 3 || r.Recovered != 2 || r.Flaps != 1 {
+		t.Errorf("total %d, opened %d, recovered %d, flaps %d", r.Total, r.Opened, r.Recovered, r.Flaps)
+	}
+	if r.TimeOpen != 4*time.Minute || r.Longest != 2*time.Minute || r.Shortest != time.Minute {
+		t.Errorf("open for %v, longest %v, shortest %v", r.TimeOpen, r.Longest, r.Shortest)
+	}
+	if r.Pages(vigil.NotifyUnhealthy) != 3 || r.Pages(vigil.NotifyHealthy) != 2 || r.Pages(vigil.NotifyBoth) != 5 {
+		t.Errorf("messages %d, %d, %d", r.Pages(vigil.NotifyUnhealthy), r.Pages(vigil.NotifyHealthy), r.Pages(vigil.NotifyBoth))
+	}
+	first := r.Incidents[0]
+	if first.Detection != time.Minute || !slices.Equal(first.Regions, []string{"a"}) ||
+		!slices.Equal(first.Keys, []string{vigil.KeyFailureThreshold}) {
+		t.Errorf("the first incident is %+v", first)
+	}
+	if first.Trigger == uuid.Nil || first.OpenBefore {
+		t.Errorf("the first incident is %+v", first)
+	}
+	in.From = minute(3)
+	if reports, _, err = vigil.Backtest(in, rows); err != nil || !reports[0].Incidents[0].OpenBefore || reports[0].Opened != 2 {
+		t.Errorf("an incident that was open before: %+v, %v", reports, err)
+	}
+}
+
+func TestBacktestComparesRules(t *testing.T) {
+	t.Parallel()
+	in, rows := replayed("+ x + x x x +", ruleOf(vigil.Condition{HealthStatus: "down"}), ruleOf(vigil.Condition{FailureThreshold: 2}))
+	reports, _, err := vigil.Backtest(in, rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first, second := spans(reports[0].Incidents), spans(reports[1].Incidents); first != "1-2 3-6" || second != "4-6" {
+		t.Errorf("the first rule %q, the second %q", first, second)
+	}
+	c := vigil.CompareBacktests(reports[0], reports[1])
+	if c.Both != 1 || c.OnlyFirst != 1 || c.OnlySecond != 0 || c.EarlierP50 != time.Minute {
+		t.Errorf("compared: %+v", c)
+	}
+}
+
+func TestBacktestEndsWithTheError(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("the connection is lost")
+	in, _ := replayed("+", ruleOf(vigil.Condition{HealthStatus: "down"}))
+	_, _, err := vigil.Backtest(in, func(yield func(vigil.BacktestRow, error) bool) { yield(vigil.BacktestRow{}, broken) })
+	if !errors.Is(err, broken) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// BenchmarkBacktest prints how many stored results a second are replayed.
+func BenchmarkBacktest(b *testing.B) {
+	in, rows := replayed(strings.Repeat("+++ +++ x++ xx+ +++ ", 2000), ruleOf(vigil.Condition{FailureThreshold: 2}))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, _, err := vigil.Backtest(in, rows); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(30_000*b.N)/b.Elapsed().Seconds(), "results/s")
+}

@@ -1,0 +1,162 @@
+package workflows_test
+
+import (
+	"math/rand/v2"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"vigil"
+	"vigil/workflows"
+)
+
+// replayGrid is the time between two slots, and regionStep that between two regions of one
+// slot, so that the workflow receives votes one by one.
+const (
+	replayGrid = time.Minute
+	regionStep = time.Second
+)
+
+// TestBacktestAgreesWithTheWorkflow has random results of random checks judged twice: live,
+// by evaluation, votes and the workflow of incidents, and by a backtest of the stored rows.
+// Both open and resolve the same incidents at the same slots.
+func TestBacktestAgreesWithTheWorkflow(t *testing.T) {
+	t.Parallel()
+	sequences, seed := 2000, rand.Uint64()
+	if os.Getenv("VIGIL_DRILL") == "full" {
+		sequences = 10_000
+	}
+	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // test data
+	incidents := 0
+	for n := range sequences {
+		in, rows := randomReplay(random)
+		reports, _, err := vigil.Backtest(in, func(yield func(vigil.BacktestRow, error) bool) {
+			for _, row := range rows {
+				if !yield(row, nil) {
+					return
+				}
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var replayed []time.Time
+		for _, i := range reports[0].Incidents {
+			replayed = append(replayed, i.OpenedAt)
+			if !i.ResolvedAt.IsZero() {
+				replayed = append(replayed, i.ResolvedAt)
+			}
+		}
+		if lived := live(t, &in, rows); !slices.Equal(replayed, lived) {
+			t.Fatalf("seed %d, sequence %d, %+v:\nreplayed %v\nlived    %v", seed, n, in.Rules[0].Condition, replayed, lived)
+		}
+		incidents += reports[0].Total
+	}
+	t.Logf("%d sequences with %d incidents: backtest and workflow agree on each", sequences, incidents)
+	if incidents < sequences {
+		t.Errorf("%d incidents in %d sequences, so little is compared", incidents, sequences)
+	}
+}
+
+// randomReplay is a check of 1 to 3 regions with a rule, and its results: each region
+// changes its health now and then. The first slot of every region succeeds.
+func randomReplay(random *rand.Rand) (vigil.BacktestInput, []vigil.BacktestRow) {
+	rule := vigil.Rule{
+		ID:      uuid.New(),
+		Enabled: true,
+		Policy:  []vigil.RegionPolicy{vigil.AnyRegion, vigil.MostRegions, vigil.AllRegions}[random.IntN(3)],
+	}
+	switch random.IntN(3) {
+	case 0:
+		rule.Condition.HealthStatus = "down"
+	case 1:
+		rule.Condition.FailureThreshold = 1 + random.IntN(3)
+	default:
+		rule.Condition.ResponseTimeMS = new(100)
+	}
+	slots := 10 + random.IntN(30)
+	in := vigil.BacktestInput{
+		Rules: []vigil.Rule{rule}, Regions: []string{"a", "b", "c"}[:1+random.IntN(3)], Silence: time.Hour,
+		From: envStart, To: envStart.Add(time.Duration(slots) * replayGrid),
+	}
+	failing := make([]bool, len(in.Regions))
+	var rows []vigil.BacktestRow
+	for n := range slots {
+		for i, region := range in.Regions {
+			if n > 0 && random.IntN(3) == 0 {
+				failing[i] = !failing[i]
+			}
+			row := vigil.BacktestRow{Region: region, Result: vigil.Result{ID: uuid.New()}}
+			row.Result.Slot = envStart.Add(time.Duration(n)*replayGrid + time.Duration(i)*regionStep)
+			row.Result.Success, row.Result.ResponseTime = !failing[i], 50*time.Millisecond
+			if failing[i] && random.IntN(2) == 0 {
+				row.Result.ResponseTime = time.Second
+			}
+			rows = append(rows, row)
+		}
+	}
+	return in, rows
+}
+
+// live judges rows as a running platform does, and returns when incidents opened and
+// resolved, in turn.
+func live(t *testing.T, in *vigil.BacktestInput, rows []vigil.BacktestRow) []time.Time {
+	t.Helper()
+	votes := votesOf(in, rows)
+	var changed []time.Time
+	e := newIncidentTest(t, in.Rules[0].Policy, in.Regions...)
+	e.standing.Rules[0].ID = in.Rules[0].ID
+	for next := 0; next < len(votes); {
+		vote := votes[next]
+		next++
+		e.keep(vote)
+		if len(vote.Firing) == 0 { // no workflow runs, and this vote needs none
+			continue
+		}
+		// A run of its own store would forget the votes of the run before.
+		run := newIncidentTest(t, in.Rules[0].Policy)
+		run.standing, run.input.CheckID = e.standing, e.input.CheckID
+		run.env.SetStartTime(vote.Slot)
+		run.busy = func() { changed = append(changed, run.env.Now().UTC()) }
+		run.at(0, func() { run.env.SignalWorkflow(workflows.SignalVote, vote) })
+		for _, later := range votes[next:] {
+			run.at(later.Slot.Sub(vote.Slot), func() {
+				next++
+				run.keep(later)
+				run.env.SignalWorkflow(workflows.SignalVote, later)
+			})
+		}
+		run.run()
+		e = run
+	}
+	return changed
+}
+
+// keep stores a vote.
+func (e *incidentTest) keep(vote vigil.Vote) {
+	for i := range e.standing.Regions {
+		if r := &e.standing.Regions[i]; r.Region == vote.Region {
+			r.Voted, r.Vote = true, vote
+		}
+	}
+}
+
+// votesOf returns the votes that the loops of the regions report.
+func votesOf(in *vigil.BacktestInput, rows []vigil.BacktestRow) []vigil.Vote {
+	states := make(map[string]vigil.State)
+	var votes []vigil.Vote
+	for _, row := range rows {
+		before := states[row.Region]
+		state, _ := vigil.Evaluate(in.Rules, before, row.Result)
+		states[row.Region] = state
+		if before.Slot.IsZero() || !before.SameFiring(state) {
+			votes = append(votes, vigil.Vote{
+				Region: row.Region, Revision: 1, Slot: row.Result.Slot, Failures: state.Failures, Firing: state.Firing, Matches: state.Matches,
+			})
+		}
+	}
+	return votes
+}
