@@ -67,12 +67,17 @@ type Check struct {
 	Revision int64
 	// Version increases by one with every change of the check itself; the API shows it as
 	// the revision. At least 1 in storage.
-	Version     int64 `json:",omitempty"`
-	Health      Health
-	LastChecked *time.Time // nil before the first result
-	ExpiresAt   *time.Time // nil: permanent
-	CreatedAt   time.Time
-	UpdatedAt   time.Time
+	Version int64 `json:",omitempty"`
+	// ManagedBy is what manages the check; nil: nothing does.
+	ManagedBy *ManagedBy `json:"-"`
+	// AppliedVersion is the version that apply stored last; 0: none. A later Version was
+	// made by somebody else.
+	AppliedVersion int64 `json:"-"`
+	Health         Health
+	LastChecked    *time.Time // nil before the first result
+	ExpiresAt      *time.Time // nil: permanent
+	CreatedAt      time.Time
+	UpdatedAt      time.Time
 }
 
 // Offset returns the delay of a region's slots to the grid: zero for simultaneous

@@ -18,12 +18,13 @@ type CheckFilter struct {
 	Enabled *bool
 	Region  string // key
 	Labels  []LabelSelector
+	Managed ManagedFilter
 }
 
 // Empty reports whether the filter selects all checks.
 func (f *CheckFilter) Empty() bool {
 	return f.IDs == nil && f.Query == "" && f.Type == "" && f.Health == "" && f.State == "" && f.Enabled == nil && f.Region == "" &&
-		len(f.Labels) == 0
+		len(f.Labels) == 0 && f.Managed == (ManagedFilter{})
 }
 
 // CheckList selects a page of the checks that a filter selects.

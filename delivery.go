@@ -34,9 +34,14 @@ type Channel struct {
 	Labels         Labels `json:",omitempty"`
 	// Version increases by one with every change of the channel, also when the platform
 	// disables it. At least 1 in storage.
-	Version   int64 `json:",omitempty"`
-	CreatedAt time.Time
-	UpdatedAt time.Time
+	Version int64 `json:",omitempty"`
+	// ManagedBy is what manages the channel; nil: nothing does.
+	ManagedBy *ManagedBy `json:"-"`
+	// AppliedVersion is the version that apply stored last; 0: none. A later Version was
+	// made by somebody else.
+	AppliedVersion int64 `json:"-"`
+	CreatedAt      time.Time
+	UpdatedAt      time.Time
 }
 
 // ChannelFilter selects channels. Zero members select all.
@@ -45,6 +50,7 @@ type ChannelFilter struct {
 	Type    ChannelType
 	Enabled *bool
 	Labels  []LabelSelector
+	Managed ManagedFilter
 	Page
 }
 

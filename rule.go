@@ -96,6 +96,11 @@ type Rule struct {
 	Labels   Labels `json:",omitempty"`
 	// Version increases by one with every change of the rule. At least 1 in storage.
 	Version int64 `json:",omitempty"`
+	// ManagedBy is what manages the rule; nil: nothing does.
+	ManagedBy *ManagedBy `json:"-"`
+	// AppliedVersion is the version that apply stored last; 0: none. A later Version was
+	// made by somebody else.
+	AppliedVersion int64 `json:"-"`
 
 	CreatedAt time.Time
 	UpdatedAt time.Time
@@ -116,6 +121,7 @@ type RuleFilter struct {
 	Query     string    // a part of the name, in any case
 	Enabled   *bool
 	Labels    []LabelSelector
+	Managed   ManagedFilter
 	Page
 }
 

@@ -25,9 +25,20 @@ type StatusPage struct {
 	Enabled bool
 	// Version increases by one with every change of the page, also when one of its checks is
 	// deleted; the API shows it as the revision.
-	Version   int64
-	CreatedAt time.Time
-	UpdatedAt time.Time
+	Version int64
+	// ManagedBy is what manages the page; nil: nothing does.
+	ManagedBy *ManagedBy `json:"-"`
+	// AppliedVersion is the version that apply stored last; 0: none. A later Version was
+	// made by somebody else.
+	AppliedVersion int64 `json:"-"`
+	CreatedAt      time.Time
+	UpdatedAt      time.Time
+}
+
+// StatusPageFilter selects status pages. Zero members select all.
+type StatusPageFilter struct {
+	Managed ManagedFilter
+	Page
 }
 
 // StatusGroup is a heading of a status page and the checks below it.

@@ -12,11 +12,12 @@ import (
 // ChannelMembers are the members of a notification channel that can be written.
 // What else a channel shows may come along and is ignored.
 type ChannelMembers struct {
-	Name    rest.Field[string]            `json:"name,omitzero" example:"On call"`
-	Type    rest.Field[vigil.ChannelType] `json:"type,omitzero" doc:"How messages are sent." example:"webhook"`
-	Config  rest.Field[rest.Object]       `json:"config,omitzero" doc:"Where messages go; its members depend on the type. A secret that is written as *** is kept."`
-	Enabled rest.Field[bool]              `json:"enabled,omitzero" doc:"Whether messages are sent."`
-	Labels  rest.Field[vigil.Labels]      `json:"labels,omitzero" doc:"Replaces all labels: up to 20 names and values. A name has 1 to 63 characters of a-z, 0-9, ., _, / and -; a value has up to 200."`
+	Name      rest.Field[string]            `json:"name,omitzero" example:"On call"`
+	Type      rest.Field[vigil.ChannelType] `json:"type,omitzero" doc:"How messages are sent." example:"webhook"`
+	Config    rest.Field[rest.Object]       `json:"config,omitzero" doc:"Where messages go; its members depend on the type. A secret that is written as *** is kept."`
+	Enabled   rest.Field[bool]              `json:"enabled,omitzero" doc:"Whether messages are sent."`
+	Labels    rest.Field[vigil.Labels]      `json:"labels,omitzero" doc:"Replaces all labels: up to 20 names and values. A name has 1 to 63 characters of a-z, 0-9, ., _, / and -; a value has up to 200."`
+	ManagedBy managedMember                 `json:"managed_by,omitzero" doc:"The program that manages the channel. Absent keeps it, and null releases the channel."`
 
 	ID             any `json:"id,omitempty" readOnly:"true" doc:"Ignored."`
 	OrgID          any `json:"org_id,omitempty" readOnly:"true" doc:"Ignored."`
@@ -60,6 +61,9 @@ func (c *channels) change(channel *vigil.Channel, in *ChannelMembers) error {
 	}
 	if in.Labels.Given {
 		channel.Labels = in.Labels.Value
+	}
+	if err := setManagedBy(&channel.ManagedBy, in.ManagedBy); err != nil {
+		return err
 	}
 	parse := false
 	if in.Enabled.Given {

@@ -14,10 +14,11 @@ type listChannelsInput struct {
 	Type    vigil.ChannelType   `query:"type" doc:"Channels of one type."`
 	Enabled rest.Optional[bool] `query:"enabled" doc:"Only enabled channels, or only disabled ones."`
 	Label   []string            `query:"label,explode" doc:"Channels with a label: key=value, or key for any value. Given several times, all must match."`
+	ManagedSelection
 }
 
 func (c *channels) list(ctx context.Context, in *listChannelsInput) (*rest.Listing[notificationChannelView], error) {
-	filter := vigil.ChannelFilter{Query: in.Query, Type: in.Type, Enabled: in.Enabled.Pointer()}
+	filter := vigil.ChannelFilter{Query: in.Query, Type: in.Type, Enabled: in.Enabled.Pointer(), Managed: in.managed()}
 	if types := c.types.Types(); in.Type != "" && !slices.Contains(types, in.Type) {
 		return nil, vigil.Invalid("type", "must be one of %q", types)
 	}
@@ -25,7 +26,7 @@ func (c *channels) list(ctx context.Context, in *listChannelsInput) (*rest.Listi
 	if filter.Labels, err = vigil.ParseLabelSelectors("label", in.Label); err != nil {
 		return nil, err
 	}
-	bound := append([]string{"channels", in.Query, string(in.Type), optional(in.Enabled)}, in.Label...)
+	bound := append([]string{"channels", in.Query, string(in.Type), optional(in.Enabled)}, append(in.managedBinding(), in.Label...)...)
 	page, cursor, err := in.Open(rest.MaxPage, bound...)
 	if err != nil {
 		return nil, err

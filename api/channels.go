@@ -60,6 +60,7 @@ type notificationChannelView struct {
 	Config         channelConfig     `json:"config" doc:"Where messages go; its members depend on the type. Secrets are shown as ***."`
 	Enabled        bool              `json:"enabled" doc:"Whether messages are sent."`
 	Labels         map[string]string `json:"labels" doc:"Names and values that you give, to group and to filter."`
+	ManagedBy      *managedByView    `json:"managed_by" doc:"The program that manages the channel, such as a project of files; null when none does."`
 	DisabledReason *string           `json:"disabled_reason" doc:"Why the platform disabled the channel by itself; null when it did not."`
 	Recipients     []recipientView   `json:"recipients,omitempty" doc:"Of an email channel: who gets its mail. Absent where mail is not sent to people."`
 	Revision       int64             `json:"revision,omitempty" doc:"Grows by one with every change of the channel, also when the platform disables it; the ETag for If-Match."`
@@ -77,6 +78,7 @@ func (c *channels) show(channel vigil.Channel) notificationChannelView {
 	view := notificationChannelView{
 		ID: channel.ID, OrgID: channel.OrgID, Name: channel.Name, Type: channel.Type, Enabled: channel.Enabled,
 		Labels:    labelsView(channel.Labels),
+		ManagedBy: showManagedBy(channel.ManagedBy),
 		Config:    c.types.Secrets(channel.Type).Mask(channel.Config),
 		Revision:  channel.Version,
 		CreatedAt: channel.CreatedAt.UTC(), UpdatedAt: channel.UpdatedAt.UTC(),
@@ -109,6 +111,7 @@ func (c *channels) register(r *rest.Registrar) {
 		Summary: "Update a notification channel",
 		Description: "Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. " +
 			"The type of a channel cannot change.",
+		Errors: []int{http.StatusConflict},
 	}, c.update)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodDelete, Path: one, ID: "delete-notification-channel", Tag: tagChannels, Scope: vigil.ScopeWrite,

@@ -25,6 +25,7 @@ type CheckMembers struct {
 	Enabled             rest.Field[bool]            `json:"enabled,omitzero"`
 	SimultaneousRegions rest.Field[bool]            `json:"simultaneous_regions,omitzero" doc:"Whether all regions probe at the same instants; otherwise they are spread evenly over the interval."`
 	Labels              rest.Field[vigil.Labels]    `json:"labels,omitzero" doc:"Replaces all labels: up to 20 names and values. A name has 1 to 63 characters of a-z, 0-9, ., _, / and -; a value has up to 200."`
+	ManagedBy           managedMember               `json:"managed_by,omitzero" doc:"The program that manages the check. Absent keeps it, and null releases the check."`
 
 	ID           any `json:"id,omitempty" readOnly:"true" doc:"Ignored."`
 	OrgID        any `json:"org_id,omitempty" readOnly:"true" doc:"Ignored."`
@@ -66,11 +67,25 @@ func (m *CheckMembers) clean() (err error) {
 // newCheck makes the check that a request describes.
 func (c *checks) newCheck(in *CheckMembers, plan vigil.Plan) (vigil.Check, error) {
 	check := vigil.Check{Enabled: true, Simultaneous: true}
-	if !in.Regions.Given {
-		region, _ := vigil.RegionByKey(vigil.DefaultRegionAlias)
-		in.Regions = rest.Field[[]string]{Value: []string{region.Key}, Given: true}
-	}
+	in.fillRegions()
 	return check, c.change(&check, in, plan)
+}
+
+// fillRegions gives a check without regions the one of a new check.
+func (m *CheckMembers) fillRegions() {
+	if !m.Regions.Given {
+		region, _ := vigil.RegionByKey(vigil.DefaultRegionAlias)
+		m.Regions = rest.Field[[]string]{Value: []string{region.Key}, Given: true}
+	}
+}
+
+// fill gives every member that is left out, but enabled, what it is for a new check.
+func (m *CheckMembers) fill() {
+	m.fillRegions()
+	if !m.SimultaneousRegions.Given {
+		m.SimultaneousRegions = rest.Field[bool]{Value: true, Given: true}
+	}
+	m.Labels.Given = true
 }
 
 // change applies the members that were given. The others are not judged again: a
@@ -88,6 +103,9 @@ func (c *checks) change(check *vigil.Check, in *CheckMembers, plan vigil.Plan) e
 	}
 	if in.Labels.Given {
 		check.Labels = in.Labels.Value
+	}
+	if err := setManagedBy(&check.ManagedBy, in.ManagedBy); err != nil {
+		return err
 	}
 	if interval := time.Duration(in.IntervalSeconds.Value) * time.Second; in.IntervalSeconds.Given && interval != check.Interval {
 		if interval < plan.MinInterval {

@@ -23,11 +23,12 @@ type CheckSelection struct {
 	Region  string              `query:"region" doc:"Checks that run in one region, by its key or an alias."`
 	ID      []string            `query:"id,explode" maxItems:"100" doc:"Only these checks. Give it several times for several checks."`
 	Label   []string            `query:"label,explode" doc:"Checks with a label: key=value, or key for any value. Given several times, all must match."`
+	ManagedSelection
 }
 
 // filter returns the filter of a list of checks.
 func (c *checks) filter(in *CheckSelection) (vigil.CheckFilter, error) {
-	filter := vigil.CheckFilter{Query: in.Query, Type: in.Type, Health: in.Health, State: in.State, Enabled: in.Enabled.Pointer()}
+	filter := vigil.CheckFilter{Managed: in.managed(), Query: in.Query, Type: in.Type, Health: in.Health, State: in.State, Enabled: in.Enabled.Pointer()}
 	if types := c.types.Types(); in.Type != "" && !slices.Contains(types, in.Type) {
 		return filter, vigil.Invalid("type", "must be one of %q", types)
 	}
@@ -59,7 +60,7 @@ func (in *CheckSelection) binding() []string {
 	if in.State != "" || in.ID != nil { // cursors of lists without them stay valid
 		binding = append(binding, "state="+string(in.State), "id="+strings.Join(in.ID, ","))
 	}
-	return append(binding, in.Label...)
+	return append(append(binding, in.managedBinding()...), in.Label...)
 }
 
 // optional writes a parameter for the binding of a cursor.

@@ -21,6 +21,7 @@ type checkView struct {
 	Enabled             bool              `json:"enabled"`
 	SimultaneousRegions bool              `json:"simultaneous_regions" doc:"Whether all regions probe at the same instants; otherwise they are spread evenly over the interval."`
 	Labels              map[string]string `json:"labels" doc:"Names and values that you give, to group and to filter."`
+	ManagedBy           *managedByView    `json:"managed_by" doc:"The program that manages the check, such as a project of files; null when none does."`
 	HealthStatus        vigil.Health      `json:"health_status" enum:"healthy,unhealthy,unknown" doc:"What the latest result says; unknown before the first one."`
 	LastChecked         *time.Time        `json:"last_checked" doc:"When the latest result was taken; null before the first one."`
 	ExpiresAt           *time.Time        `json:"expires_at" doc:"When the check is deleted because its account was not verified; null for a permanent check."`
@@ -41,7 +42,7 @@ func (c *checks) show(check vigil.Check) checkView {
 	return checkView{
 		ID: check.ID, OrgID: check.OrgID, Name: check.Name, Type: check.Type, Config: c.types.Secrets(check.Type).Mask(check.Config),
 		IntervalSeconds: int64(check.Interval / time.Second), Regions: check.Regions, Enabled: check.Enabled,
-		SimultaneousRegions: check.Simultaneous, Labels: labelsView(check.Labels), HealthStatus: check.Health,
+		SimultaneousRegions: check.Simultaneous, Labels: labelsView(check.Labels), ManagedBy: showManagedBy(check.ManagedBy), HealthStatus: check.Health,
 		LastChecked: inUTC(check.LastChecked), ExpiresAt: inUTC(check.ExpiresAt),
 		Revision: check.Version, CreatedAt: check.CreatedAt.UTC(), UpdatedAt: check.UpdatedAt.UTC(),
 	}

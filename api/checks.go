@@ -57,7 +57,7 @@ func (c *checks) register(r *rest.Registrar) {
 		Summary:    "Create a check",
 		Description: "The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. " +
 			"While probing is late in one of the regions, the answer is 503 with Retry-After.",
-		Errors: []int{http.StatusForbidden, http.StatusServiceUnavailable},
+		Errors: []int{http.StatusConflict, http.StatusForbidden, http.StatusServiceUnavailable},
 	}, c.create)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Path: "/v1/checks/{id}", ID: "get-check", Tag: tagChecks, Resource: resourceCheck, Revisioned: true,
@@ -75,7 +75,7 @@ func (c *checks) register(r *rest.Registrar) {
 		Summary:    "Update a check",
 		Description: "Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. " +
 			"While probing is late in a region, a change that adds load there is answered with 503 and Retry-After.",
-		Errors: []int{http.StatusForbidden, http.StatusServiceUnavailable},
+		Errors: []int{http.StatusConflict, http.StatusForbidden, http.StatusServiceUnavailable},
 	}, c.update)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodDelete, Path: "/v1/checks/{id}", ID: "delete-check", Tag: tagChecks, Scope: vigil.ScopeWrite,

@@ -132,6 +132,7 @@ type Store interface {
 	timelineStore
 	incidentUpdateStore
 	statusPageStore
+	applyStore
 	deliveryStore
 	rest.LeaseStore
 	rest.RepeatStore

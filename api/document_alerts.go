@@ -92,10 +92,19 @@ func describeNulls(schemas map[string]*huma.Schema) {
 		{"CheckSummary", "incident"},
 		{"Backtest", "compare"},
 	} {
-		properties := schemas[of.resource].Properties
-		object := *properties[of.member]
-		description := object.Description
-		object.Description = ""
-		properties[of.member] = &huma.Schema{AnyOf: []*huma.Schema{&object, {Type: "null"}}, Description: description}
+		nullObject(schemas[of.resource].Properties, of.member)
 	}
+	for _, resource := range []string{"Check", "AlertRule", "NotificationChannel", "StatusPage"} {
+		for _, schema := range []string{resource, resource + "Create", resource + "Update"} {
+			nullObject(schemas[schema].Properties, "managed_by")
+		}
+	}
+}
+
+// nullObject describes a member as an object or null.
+func nullObject(properties map[string]*huma.Schema, member string) {
+	object := *properties[member]
+	description := object.Description
+	object.Description = ""
+	properties[member] = &huma.Schema{AnyOf: []*huma.Schema{&object, {Type: "null"}}, Description: description}
 }

@@ -27,6 +27,7 @@ type RuleMembers struct {
 	RegionPolicy           rest.Field[vigil.RegionPolicy] `json:"region_policy,omitzero" enum:"any,majority,all" doc:"In how many of the regions that have a vote the rule must fire: one, more than half, or all."`
 	Enabled                rest.Field[bool]               `json:"enabled,omitzero"`
 	Labels                 rest.Field[vigil.Labels]       `json:"labels,omitzero" doc:"Replaces all labels: up to 20 names and values. A name has 1 to 63 characters of a-z, 0-9, ., _, / and -; a value has up to 200."`
+	ManagedBy              managedMember                  `json:"managed_by,omitzero" doc:"The program that manages the rule. Absent keeps it, and null releases the rule."`
 
 	ID        any `json:"id,omitempty" readOnly:"true" doc:"Ignored."`
 	CheckID   any `json:"check_id,omitempty" readOnly:"true" doc:"Ignored."`
@@ -69,6 +70,9 @@ func (m *RuleMembers) clean() (err error) {
 		if m.Name.Value, err = rest.CleanName("name", m.Name.Value); err != nil {
 			return err
 		}
+	}
+	if _, err := readManagedBy(m.ManagedBy); err != nil {
+		return err
 	}
 	return m.Labels.Value.Validate()
 }
@@ -124,4 +128,5 @@ func (m *RuleMembers) apply(rule *vigil.Rule) {
 	if m.Labels.Given {
 		rule.Labels = m.Labels.Value
 	}
+	_ = setManagedBy(&rule.ManagedBy, m.ManagedBy) // clean has reported an error
 }

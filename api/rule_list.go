@@ -28,10 +28,11 @@ type allRulesInput struct {
 	Query     string              `query:"query" maxLength:"200" doc:"Rules whose name contains this text, in any case."`
 	Enabled   rest.Optional[bool] `query:"enabled" doc:"Only enabled rules, or only disabled ones."`
 	Label     []string            `query:"label,explode" doc:"Rules with a label: key=value, or key for any value. Given several times, all must match."`
+	ManagedSelection
 }
 
 func (in *allRulesInput) filter() (filter vigil.RuleFilter, err error) {
-	filter = vigil.RuleFilter{Query: in.Query, Enabled: in.Enabled.Pointer()}
+	filter = vigil.RuleFilter{Query: in.Query, Enabled: in.Enabled.Pointer(), Managed: in.managed()}
 	if filter.CheckID, err = filterID("check_id", in.CheckID); err != nil {
 		return filter, err
 	}
@@ -47,7 +48,7 @@ func (a *rules) listAll(ctx context.Context, in *allRulesInput) (*rest.Listing[a
 	if err != nil {
 		return nil, err
 	}
-	bound := append([]string{"all-rules", in.CheckID, in.ChannelID, in.Query, optional(in.Enabled)}, in.Label...)
+	bound := append([]string{"all-rules", in.CheckID, in.ChannelID, in.Query, optional(in.Enabled)}, append(in.managedBinding(), in.Label...)...)
 	page, cursor, err := in.Open(rest.MaxPage, bound...)
 	if err != nil {
 		return nil, err

@@ -46,6 +46,7 @@ type alertRuleView struct {
 	RegionPolicy           vigil.RegionPolicy   `json:"region_policy" enum:"any,majority,all" default:"any" doc:"In how many of the regions that have a vote the rule must fire: one, more than half, or all."`
 	Enabled                bool                 `json:"enabled" default:"true"`
 	Labels                 map[string]string    `json:"labels" doc:"Names and values that you give, to group and to filter."`
+	ManagedBy              *managedByView       `json:"managed_by" doc:"The program that manages the rule, such as a project of files; null when none does."`
 	Revision               int64                `json:"revision,omitempty" doc:"Grows by one with every change of the rule; the ETag for If-Match."`
 	CreatedAt              time.Time            `json:"created_at"`
 	UpdatedAt              time.Time            `json:"updated_at"`
@@ -70,7 +71,8 @@ func showRule(r vigil.Rule) alertRuleView {
 	view := alertRuleView{
 		ID: r.ID, CheckID: r.CheckID, Name: r.Name, Condition: conditionView(r.Condition),
 		NotificationChannelIDs: r.Channels, NotifyOn: r.NotifyOn, RegionPolicy: r.Policy, Enabled: r.Enabled, Labels: labelsView(r.Labels),
-		Revision: r.Version, CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
+		ManagedBy: showManagedBy(r.ManagedBy),
+		Revision:  r.Version, CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
 	}
 	if conditionType, threshold, ok := r.Condition.Reference(); ok {
 		view.ConditionType, view.Threshold = &conditionType, &threshold
@@ -111,7 +113,7 @@ func (a *rules) register(r *rest.Registrar) {
 		Summary: "Create an alert rule",
 		Description: "Set when it fires with `condition`, by its keys or as `type` and `threshold`, or with `condition_type` and `threshold`. " +
 			"The keys of a condition add up: the rule fires when any of them matches. A rule that could never fire is refused.",
-		Errors: []int{http.StatusForbidden},
+		Errors: []int{http.StatusConflict, http.StatusForbidden},
 	}, a.create)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Path: one, ID: "get-alert-rule", Tag: tagRules, Resource: resourceRule, Revisioned: true,
@@ -128,6 +130,7 @@ func (a *rules) register(r *rest.Registrar) {
 		Revisioned:  true,
 		Summary:     "Update an alert rule",
 		Description: "Members that are left out stay as they are; `condition` is replaced as a whole.",
+		Errors:      []int{http.StatusConflict},
 	}, a.update)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodDelete, Path: one, ID: "delete-alert-rule", Tag: tagRules, Scope: vigil.ScopeWrite,

@@ -86,6 +86,7 @@ func assemble(deps Deps) *Server {
 	loads := newLoads(store, deps.Now)
 	verifications := &verifications{store: store, auth: auth, passwords: passwords, logins: logins, mail: mail, tasks: s.background}
 	checks := &checks{store: store, types: deps.Probes, plans: plans, notifier: notifier, mailer: deps.Mailer, loads: loads, now: deps.Now}
+	channels := newChannels(store, deps, notifier, s.mails)
 	runs := &checkRuns{store: store, loops: deps.Loops, plans: plans, loads: loads}
 	for _, resource := range []interface{ register(r *rest.Registrar) }{
 		newSystem(deps, loads),
@@ -110,11 +111,12 @@ func assemble(deps Deps) *Server {
 		&usage{store: store, plans: plans},
 		&rules{store: store, notifier: notifier},
 		&backtests{store: store, types: deps.Probes, now: deps.Now, running: make(map[uuid.UUID]int)},
-		newChannels(store, deps, notifier, s.mails),
+		channels,
 		templateVariables{},
 		&incidents{store: store, workflows: deps.Incidents, links: links},
 		&timelines{store: store, links: links},
 		&incidentUpdates{store: store},
+		&applies{store: store, checks: checks, channels: channels},
 		&statusPages{store: store, publicURL: config.PublicURL},
 		&deliveries{store: store, workflows: deps.Incidents, links: links, schedule: deps.Config.DeliverySchedule},
 		&alertStream{hub: s.hub, auth: auth},
@@ -132,7 +134,7 @@ func assemble(deps Deps) *Server {
 		guarded := rest.GuardPrivate(next, deps.PrivateTargets, config.TrustedProxies, ownOriginRule()...)
 		return rest.Observe(guarded, deps.Log, config.TrustedProxies, cmp.Or(config.WriteDeadline, writeDeadline))
 	}
-	s.handler = s.outside(rest.Measure(rest.Routed(mux), deps.Now, deps.Answered))
+	s.handler = s.outside(rest.Measure(r.Routed(mux), deps.Now, deps.Answered))
 	return s
 }
 

@@ -13,11 +13,12 @@ import (
 // StatusPageMembers are the members of a status page that can be written. What else a page
 // shows may come along and is ignored.
 type StatusPageMembers struct {
-	Slug    rest.Field[string]            `json:"slug,omitzero" doc:"The last part of the page's address, unique among all organizations: 1 to 63 lower-case letters, digits and hyphens." example:"acme"`
-	Title   rest.Field[string]            `json:"title,omitzero" example:"Acme status"`
-	Groups  rest.Field[[]statusGroupView] `json:"groups,omitzero" maxItems:"50" doc:"Replaces the checks that the page shows: up to 50 groups with 200 checks in all."`
-	NoIndex rest.Field[bool]              `json:"noindex,omitzero" doc:"Whether search engines are asked to leave the page out. A new page is not left out."`
-	Enabled rest.Field[bool]              `json:"enabled,omitzero" doc:"Whether the public can see the page. A new page is enabled."`
+	Slug      rest.Field[string]            `json:"slug,omitzero" doc:"The last part of the page's address, unique among all organizations: 1 to 63 lower-case letters, digits and hyphens." example:"acme"`
+	Title     rest.Field[string]            `json:"title,omitzero" example:"Acme status"`
+	Groups    rest.Field[[]statusGroupView] `json:"groups,omitzero" maxItems:"50" doc:"Replaces the checks that the page shows: up to 50 groups with 200 checks in all."`
+	NoIndex   rest.Field[bool]              `json:"noindex,omitzero" doc:"Whether search engines are asked to leave the page out. A new page is not left out."`
+	Enabled   rest.Field[bool]              `json:"enabled,omitzero" doc:"Whether the public can see the page. A new page is enabled."`
+	ManagedBy managedMember                 `json:"managed_by,omitzero" doc:"The program that manages the page. Absent keeps it, and null releases the page."`
 
 	ID        any `json:"id,omitempty" readOnly:"true" doc:"Ignored."`
 	URL       any `json:"url,omitempty" readOnly:"true" doc:"Ignored."`
@@ -52,6 +53,9 @@ func (m *StatusPageMembers) change(page *vigil.StatusPage) (err error) {
 		if page.Title, err = rest.CleanName("title", m.Title.Value); err != nil {
 			return err
 		}
+	}
+	if err := setManagedBy(&page.ManagedBy, m.ManagedBy); err != nil {
+		return err
 	}
 	if m.NoIndex.Given {
 		page.NoIndex = m.NoIndex.Value

@@ -19,7 +19,7 @@ const (
 // statusPageStore keeps status pages.
 type statusPageStore interface {
 	CreateStatusPage(ctx context.Context, page vigil.StatusPage) (vigil.StatusPage, error)
-	StatusPages(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]vigil.StatusPage, vigil.Extent, error)
+	StatusPages(ctx context.Context, orgID uuid.UUID, filter vigil.StatusPageFilter) ([]vigil.StatusPage, vigil.Extent, error)
 	StatusPage(ctx context.Context, orgID, id uuid.UUID) (vigil.StatusPage, error)
 	UpdateStatusPage(ctx context.Context, orgID, id uuid.UUID, change func(*vigil.StatusPage) error) (vigil.StatusPage, error)
 	DeleteStatusPage(ctx context.Context, orgID, id uuid.UUID, match vigil.Precondition) error
@@ -38,6 +38,7 @@ type statusPageView struct {
 	Groups    []statusGroupView `json:"groups" doc:"The checks that the page shows, under headings."`
 	NoIndex   bool              `json:"noindex" doc:"Whether search engines are asked to leave the page out."`
 	Enabled   bool              `json:"enabled" doc:"Whether the public can see the page."`
+	ManagedBy *managedByView    `json:"managed_by" doc:"The program that manages the page, such as a project of files; null when none does."`
 	URL       string            `json:"url" doc:"Where the public sees the page."`
 	Revision  int64             `json:"revision,omitempty" doc:"Grows by one with every change of the page, also when one of its checks is deleted; the ETag for If-Match."`
 	CreatedAt time.Time         `json:"created_at"`
@@ -62,7 +63,7 @@ type statusCheckView struct {
 func (s *statusPages) show(page vigil.StatusPage) statusPageView {
 	view := statusPageView{
 		ID: page.ID, Slug: page.Slug, Title: page.Title, Groups: make([]statusGroupView, len(page.Groups)), NoIndex: page.NoIndex,
-		Enabled: page.Enabled, URL: s.publicURL + "/status/" + page.Slug, Revision: page.Version,
+		Enabled: page.Enabled, ManagedBy: showManagedBy(page.ManagedBy), URL: s.publicURL + "/status/" + page.Slug, Revision: page.Version,
 		CreatedAt: page.CreatedAt.UTC(), UpdatedAt: page.UpdatedAt.UTC(),
 	}
 	for i, group := range page.Groups {
@@ -114,12 +115,17 @@ func (s *statusPages) register(r *rest.Registrar) {
 	}, s.delete)
 }
 
-func (s *statusPages) list(ctx context.Context, in *rest.ListQuery) (*rest.Listing[statusPageView], error) {
-	page, cursor, err := in.Open(rest.MaxPage, "status-pages")
+type listStatusPagesInput struct {
+	rest.ListQuery
+	ManagedSelection
+}
+
+func (s *statusPages) list(ctx context.Context, in *listStatusPagesInput) (*rest.Listing[statusPageView], error) {
+	page, cursor, err := in.Open(rest.MaxPage, append([]string{"status-pages"}, in.managedBinding()...)...)
 	if err != nil {
 		return nil, err
 	}
-	rows, extent, err := s.store.StatusPages(ctx, rest.CallerOf(ctx).Org.ID, page)
+	rows, extent, err := s.store.StatusPages(ctx, rest.CallerOf(ctx).Org.ID, vigil.StatusPageFilter{Managed: in.managed(), Page: page})
 	if err != nil {
 		return nil, err
 	}

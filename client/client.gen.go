@@ -145,6 +145,87 @@ func (e AlertRuleUpdateRegionPolicy) Valid() bool {
 	}
 }
 
+// Defines values for ApplyActionAction.
+const (
+	ApplyActionActionChange  ApplyActionAction = "change"
+	ApplyActionActionCreate  ApplyActionAction = "create"
+	ApplyActionActionDelete  ApplyActionAction = "delete"
+	ApplyActionActionLeave   ApplyActionAction = "leave"
+	ApplyActionActionNone    ApplyActionAction = "none"
+	ApplyActionActionRelease ApplyActionAction = "release"
+	ApplyActionActionRestore ApplyActionAction = "restore"
+)
+
+// Valid indicates whether the value is a known member of the ApplyActionAction enum.
+func (e ApplyActionAction) Valid() bool {
+	switch e {
+	case ApplyActionActionChange:
+		return true
+	case ApplyActionActionCreate:
+		return true
+	case ApplyActionActionDelete:
+		return true
+	case ApplyActionActionLeave:
+		return true
+	case ApplyActionActionNone:
+		return true
+	case ApplyActionActionRelease:
+		return true
+	case ApplyActionActionRestore:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ApplyActionKind.
+const (
+	ApplyActionKindChannel     ApplyActionKind = "channel"
+	ApplyActionKindCheck       ApplyActionKind = "check"
+	ApplyActionKindMaintenance ApplyActionKind = "maintenance"
+	ApplyActionKindRule        ApplyActionKind = "rule"
+	ApplyActionKindStatusPage  ApplyActionKind = "status_page"
+)
+
+// Valid indicates whether the value is a known member of the ApplyActionKind enum.
+func (e ApplyActionKind) Valid() bool {
+	switch e {
+	case ApplyActionKindChannel:
+		return true
+	case ApplyActionKindCheck:
+		return true
+	case ApplyActionKindMaintenance:
+		return true
+	case ApplyActionKindRule:
+		return true
+	case ApplyActionKindStatusPage:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ApplyRequestMissing.
+const (
+	ApplyRequestMissingDelete  ApplyRequestMissing = "delete"
+	ApplyRequestMissingKeep    ApplyRequestMissing = "keep"
+	ApplyRequestMissingRelease ApplyRequestMissing = "release"
+)
+
+// Valid indicates whether the value is a known member of the ApplyRequestMissing enum.
+func (e ApplyRequestMissing) Valid() bool {
+	switch e {
+	case ApplyRequestMissingDelete:
+		return true
+	case ApplyRequestMissingKeep:
+		return true
+	case ApplyRequestMissingRelease:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for AssertionOperator.
 const (
 	Contains    AssertionOperator = "contains"
@@ -2287,6 +2368,9 @@ type AlertRule struct {
 	// Labels Names and values that you give, to group and to filter.
 	Labels map[string]string `json:"labels"`
 
+	// ManagedBy The program that manages the rule, such as a project of files; null when none does.
+	ManagedBy *ManagedBy `json:"managed_by"`
+
 	// Name Examples: Three failures in a row
 	Name string `json:"name"`
 
@@ -2340,6 +2424,9 @@ type AlertRuleCreate struct {
 
 	// Labels Replaces all labels: up to 20 names and values. A name has 1 to 63 characters of a-z, 0-9, ., _, / and -; a value has up to 200.
 	Labels *map[string]string `json:"labels,omitempty"`
+
+	// ManagedBy The program that manages the rule. Absent keeps it, and null releases the rule.
+	ManagedBy *ManagedBy `json:"managed_by,omitempty"`
 
 	// Name Examples: Three failures in a row
 	Name string `json:"name"`
@@ -2410,6 +2497,9 @@ type AlertRuleUpdate struct {
 	// Labels Replaces all labels: up to 20 names and values. A name has 1 to 63 characters of a-z, 0-9, ., _, / and -; a value has up to 200.
 	Labels *map[string]string `json:"labels,omitempty"`
 
+	// ManagedBy The program that manages the rule. Absent keeps it, and null releases the rule.
+	ManagedBy *ManagedBy `json:"managed_by,omitempty"`
+
 	// Name Examples: Three failures in a row
 	Name *string `json:"name,omitempty"`
 
@@ -2444,6 +2534,110 @@ type AlertRuleUpdateNotifyOn string
 
 // AlertRuleUpdateRegionPolicy In how many of the regions that have a vote the rule must fire: one, more than half, or all.
 type AlertRuleUpdateRegionPolicy string
+
+// ApplyAction defines model for ApplyAction.
+type ApplyAction struct {
+	// Action restore undoes what was changed outside of the files. leave: it is in no file any more, and stays.
+	Action ApplyActionAction `json:"action"`
+
+	// ChangedAt When that was.
+	ChangedAt *time.Time `json:"changed_at"`
+
+	// ChangedBy Who made the change that restore undoes; null where it is not known.
+	ChangedBy *string `json:"changed_by"`
+
+	// Id Null for what a dry run would create.
+	Id *openapi_types.UUID `json:"id"`
+
+	// Key The key in the project; that of a rule is check/rule.
+	//
+	// Examples: home
+	Key  string          `json:"key"`
+	Kind ApplyActionKind `json:"kind"`
+
+	// Members The members that differ.
+	Members []MemberChange `json:"members"`
+	Name    string         `json:"name"`
+
+	// Note What a person should know about it.
+	Note *string `json:"note,omitempty"`
+
+	// Source Where the definition comes from, as the request says.
+	Source *string `json:"source,omitempty"`
+}
+
+// ApplyActionAction restore undoes what was changed outside of the files. leave: it is in no file any more, and stays.
+type ApplyActionAction string
+
+// ApplyActionKind defines model for ApplyAction.Kind.
+type ApplyActionKind string
+
+// ApplyBudget defines model for ApplyBudget.
+type ApplyBudget struct {
+	// After What they need afterwards.
+	After float64 `json:"after"`
+
+	// Before Executions an hour that the enabled checks of the organization need.
+	Before float64 `json:"before"`
+
+	// Limit What the plan allows; null without a limit.
+	Limit *int64 `json:"limit"`
+}
+
+// ApplyRequest defines model for ApplyRequest.
+type ApplyRequest struct {
+	// Adopt Ids of definitions that nothing manages yet, by the paths under which the project takes them over.
+	//
+	// Examples: {"checks.api":"0191d2a7-6c1f-7000-8000-000000000001"}
+	Adopt *map[string]string `json:"adopt,omitempty"`
+
+	// Document What the files of the project say together, after variables are replaced; its schema is at /v1/schemas/vigil.json.
+	Document map[string]interface{} `json:"document"`
+
+	// DryRun Find every error and every action, and change nothing. It needs the scope read only; then secrets are not compared.
+	DryRun *bool `json:"dry_run,omitempty"`
+
+	// Expect The plan to carry out. When it is another one meanwhile, nothing changes and the answer is 409.
+	//
+	// Examples: 7f3a91c2
+	Expect *string `json:"expect,omitempty"`
+
+	// Missing What happens to definitions of the project that the document does not have: they stay, are no longer managed, or are deleted.
+	Missing *ApplyRequestMissing `json:"missing,omitempty"`
+
+	// Project The project. It owns the definitions that it makes: managed_by has the tool apply and this project.
+	//
+	// Examples: shop
+	Project string `json:"project"`
+
+	// Sources Where definitions come from, by their paths; the actions show it.
+	//
+	// Examples: {"checks.home":"monitoring/web.yaml:14"}
+	Sources *map[string]string `json:"sources,omitempty"`
+}
+
+// ApplyRequestMissing What happens to definitions of the project that the document does not have: they stay, are no longer managed, or are deleted.
+type ApplyRequestMissing string
+
+// ApplyResult defines model for ApplyResult.
+type ApplyResult struct {
+	// Actions An action for each definition of the project.
+	Actions []ApplyAction `json:"actions"`
+
+	// Applied Whether it was done; false for a dry run.
+	Applied           bool        `json:"applied"`
+	ExecutionsPerHour ApplyBudget `json:"executions_per_hour"`
+
+	// Plan Identifies the actions, and the revisions of what they touch.
+	//
+	// Examples: 7f3a91c2
+	Plan string `json:"plan"`
+}
+
+// ApplyResultAnswer defines model for ApplyResultAnswer.
+type ApplyResultAnswer struct {
+	Data ApplyResult `json:"data"`
+}
 
 // Assertion defines model for Assertion.
 type Assertion struct {
@@ -2848,6 +3042,9 @@ type Check struct {
 	// LastChecked When the latest result was taken; null before the first one.
 	LastChecked *time.Time `json:"last_checked"`
 
+	// ManagedBy The program that manages the check, such as a project of files; null when none does.
+	ManagedBy *ManagedBy `json:"managed_by"`
+
 	// Name Examples: Home page
 	Name  string             `json:"name"`
 	OrgId openapi_types.UUID `json:"org_id"`
@@ -2934,6 +3131,9 @@ type CheckCreate struct {
 
 	// LastChecked Ignored.
 	LastChecked *time.Time `json:"last_checked,omitempty"`
+
+	// ManagedBy The program that manages the check. Absent keeps it, and null releases the check.
+	ManagedBy *ManagedBy `json:"managed_by,omitempty"`
 
 	// Name Examples: Home page
 	Name string `json:"name"`
@@ -3120,6 +3320,9 @@ type CheckUpdate struct {
 
 	// LastChecked Ignored.
 	LastChecked *time.Time `json:"last_checked,omitempty"`
+
+	// ManagedBy The program that manages the check. Absent keeps it, and null releases the check.
+	ManagedBy *ManagedBy `json:"managed_by,omitempty"`
 
 	// Name Examples: Home page
 	Name *string `json:"name,omitempty"`
@@ -4006,6 +4209,24 @@ type MailPhases struct {
 	SmtpSendMs *float64 `json:"smtp_send_ms,omitempty"`
 }
 
+// ManagedBy defines model for ManagedBy.
+type ManagedBy struct {
+	// Key Identifies the definition in the project: 1 to 200 visible characters.
+	//
+	// Examples: home
+	Key string `json:"key"`
+
+	// Project A name for what is managed together: 1 to 63 letters, digits, ., _ and -.
+	//
+	// Examples: shop
+	Project string `json:"project"`
+
+	// Tool The program: 1 to 40 characters of a-z, 0-9, . and -.
+	//
+	// Examples: apply
+	Tool string `json:"tool"`
+}
+
 // Me defines model for Me.
 type Me struct {
 	// ApiKey The API key of the request; absent for a session token.
@@ -4026,6 +4247,24 @@ type MeScopes string
 // MeAnswer defines model for MeAnswer.
 type MeAnswer struct {
 	Data Me `json:"data"`
+}
+
+// MemberChange defines model for MemberChange.
+type MemberChange struct {
+	// From The value before; absent for none and for a secret.
+	From interface{} `json:"from,omitempty"`
+
+	// Path Examples: config.url
+	Path string `json:"path"`
+
+	// Secret The member is a secret, whose values are not shown.
+	Secret *bool `json:"secret,omitempty"`
+
+	// To The value afterwards; absent for none and for a secret.
+	To interface{} `json:"to,omitempty"`
+
+	// Unknown Whether the secret differs was not compared, since the key lacks the scope write.
+	Unknown *bool `json:"unknown,omitempty"`
 }
 
 // Message defines model for Message.
@@ -4121,6 +4360,9 @@ type NotificationChannel struct {
 	// Labels Names and values that you give, to group and to filter.
 	Labels map[string]string `json:"labels"`
 
+	// ManagedBy The program that manages the channel, such as a project of files; null when none does.
+	ManagedBy *ManagedBy `json:"managed_by"`
+
 	// Name Examples: On call
 	Name  string             `json:"name"`
 	OrgId openapi_types.UUID `json:"org_id"`
@@ -4168,6 +4410,9 @@ type NotificationChannelCreate struct {
 
 	// Labels Replaces all labels: up to 20 names and values. A name has 1 to 63 characters of a-z, 0-9, ., _, / and -; a value has up to 200.
 	Labels *map[string]string `json:"labels,omitempty"`
+
+	// ManagedBy The program that manages the channel. Absent keeps it, and null releases the channel.
+	ManagedBy *ManagedBy `json:"managed_by,omitempty"`
 
 	// Name Examples: On call
 	Name string `json:"name"`
@@ -4221,6 +4466,9 @@ type NotificationChannelUpdate struct {
 
 	// Labels Replaces all labels: up to 20 names and values. A name has 1 to 63 characters of a-z, 0-9, ., _, / and -; a value has up to 200.
 	Labels *map[string]string `json:"labels,omitempty"`
+
+	// ManagedBy The program that manages the channel. Absent keeps it, and null releases the channel.
+	ManagedBy *ManagedBy `json:"managed_by,omitempty"`
 
 	// Name Examples: On call
 	Name *string `json:"name,omitempty"`
@@ -4877,6 +5125,9 @@ type StatusPage struct {
 	Groups []StatusGroup      `json:"groups"`
 	Id     openapi_types.UUID `json:"id"`
 
+	// ManagedBy The program that manages the page, such as a project of files; null when none does.
+	ManagedBy *ManagedBy `json:"managed_by"`
+
 	// Noindex Whether search engines are asked to leave the page out.
 	Noindex bool `json:"noindex"`
 
@@ -4914,6 +5165,9 @@ type StatusPageCreate struct {
 
 	// Id Ignored.
 	Id interface{} `json:"id,omitempty"`
+
+	// ManagedBy The program that manages the page. Absent keeps it, and null releases the page.
+	ManagedBy *ManagedBy `json:"managed_by,omitempty"`
 
 	// Noindex Whether search engines are asked to leave the page out. A new page is not left out.
 	Noindex *bool `json:"noindex,omitempty"`
@@ -4955,6 +5209,9 @@ type StatusPageUpdate struct {
 
 	// Id Ignored.
 	Id interface{} `json:"id,omitempty"`
+
+	// ManagedBy The program that manages the page. Absent keeps it, and null releases the page.
+	ManagedBy *ManagedBy `json:"managed_by,omitempty"`
 
 	// Noindex Whether search engines are asked to leave the page out. A new page is not left out.
 	Noindex *bool `json:"noindex,omitempty"`
@@ -5508,6 +5765,15 @@ type ListAllAlertRulesParams struct {
 
 	// Label Rules with a label: key=value, or key for any value. Given several times, all must match.
 	Label *[]string `form:"label,omitempty" json:"label,omitempty"`
+
+	// Tool Managed by this program: managed_by.tool.
+	Tool *string `form:"tool,omitempty" json:"tool,omitempty"`
+
+	// Project Managed in this project: managed_by.project.
+	Project *string `form:"project,omitempty" json:"project,omitempty"`
+
+	// Key Managed under this key: managed_by.key.
+	Key *string `form:"key,omitempty" json:"key,omitempty"`
 }
 
 // GetAlertRuleByIdParams defines parameters for GetAlertRuleById.
@@ -5527,6 +5793,12 @@ type ListApiKeysParams struct {
 
 // CreateApiKeyParams defines parameters for CreateApiKey.
 type CreateApiKeyParams struct {
+	// IdempotencyKey A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again for 24 hours, with `Idempotent-Replayed: true`, and nothing is done twice.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
+// ApplyParams defines parameters for Apply.
+type ApplyParams struct {
 	// IdempotencyKey A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again for 24 hours, with `Idempotent-Replayed: true`, and nothing is done twice.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
@@ -5595,6 +5867,15 @@ type ListChecksParams struct {
 
 	// Label Checks with a label: key=value, or key for any value. Given several times, all must match.
 	Label *[]string `form:"label,omitempty" json:"label,omitempty"`
+
+	// Tool Managed by this program: managed_by.tool.
+	Tool *string `form:"tool,omitempty" json:"tool,omitempty"`
+
+	// Project Managed in this project: managed_by.project.
+	Project *string `form:"project,omitempty" json:"project,omitempty"`
+
+	// Key Managed under this key: managed_by.key.
+	Key *string `form:"key,omitempty" json:"key,omitempty"`
 
 	// Sort What to sort by; a minus reverses the order. Names are compared without their case. state puts what needs attention first: failing checks, then those with a warning, the other enabled ones and the disabled ones, each by name. type sorts by type, and by name within one.
 	Sort *ListChecksParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
@@ -5895,6 +6176,15 @@ type ListNotificationChannelsParams struct {
 
 	// Label Channels with a label: key=value, or key for any value. Given several times, all must match.
 	Label *[]string `form:"label,omitempty" json:"label,omitempty"`
+
+	// Tool Managed by this program: managed_by.tool.
+	Tool *string `form:"tool,omitempty" json:"tool,omitempty"`
+
+	// Project Managed in this project: managed_by.project.
+	Project *string `form:"project,omitempty" json:"project,omitempty"`
+
+	// Key Managed under this key: managed_by.key.
+	Key *string `form:"key,omitempty" json:"key,omitempty"`
 }
 
 // CreateNotificationChannelParams defines parameters for CreateNotificationChannel.
@@ -5949,6 +6239,15 @@ type ListStatusPagesParams struct {
 
 	// Cursor The next_cursor of a page, to get the page after it. Rows that are created or deleted meanwhile neither repeat nor hide others. Send the same filters and sort again; not together with offset.
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Tool Managed by this program: managed_by.tool.
+	Tool *string `form:"tool,omitempty" json:"tool,omitempty"`
+
+	// Project Managed in this project: managed_by.project.
+	Project *string `form:"project,omitempty" json:"project,omitempty"`
+
+	// Key Managed under this key: managed_by.key.
+	Key *string `form:"key,omitempty" json:"key,omitempty"`
 }
 
 // CreateStatusPageParams defines parameters for CreateStatusPage.
@@ -5995,6 +6294,9 @@ type ListTemplateVariablesParams struct {
 
 // CreateApiKeyJSONRequestBody defines body for CreateApiKey for application/json ContentType.
 type CreateApiKeyJSONRequestBody = KeyRequest
+
+// ApplyJSONRequestBody defines body for Apply for application/json ContentType.
+type ApplyJSONRequestBody = ApplyRequest
 
 // ChangeEmailJSONRequestBody defines body for ChangeEmail for application/json ContentType.
 type ChangeEmailJSONRequestBody = EmailRequest
@@ -6191,6 +6493,13 @@ func (t AlertRuleCreate) MarshalJSON() ([]byte, error) {
 		}
 	}
 
+	if t.ManagedBy != nil {
+		object["managed_by"], err = json.Marshal(t.ManagedBy)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'managed_by': %w", err)
+		}
+	}
+
 	object["name"], err = json.Marshal(t.Name)
 	if err != nil {
 		return nil, fmt.Errorf("error marshaling 'name': %w", err)
@@ -6298,6 +6607,13 @@ func (t *AlertRuleCreate) UnmarshalJSON(b []byte) error {
 		err = json.Unmarshal(raw, &t.Labels)
 		if err != nil {
 			return fmt.Errorf("error reading 'labels': %w", err)
+		}
+	}
+
+	if raw, found := object["managed_by"]; found {
+		err = json.Unmarshal(raw, &t.ManagedBy)
+		if err != nil {
+			return fmt.Errorf("error reading 'managed_by': %w", err)
 		}
 	}
 
@@ -7000,6 +7316,11 @@ func (t Check) MarshalJSON() ([]byte, error) {
 		return nil, fmt.Errorf("error marshaling 'last_checked': %w", err)
 	}
 
+	object["managed_by"], err = json.Marshal(t.ManagedBy)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'managed_by': %w", err)
+	}
+
 	object["name"], err = json.Marshal(t.Name)
 	if err != nil {
 		return nil, fmt.Errorf("error marshaling 'name': %w", err)
@@ -7121,6 +7442,13 @@ func (t *Check) UnmarshalJSON(b []byte) error {
 		err = json.Unmarshal(raw, &t.LastChecked)
 		if err != nil {
 			return fmt.Errorf("error reading 'last_checked': %w", err)
+		}
+	}
+
+	if raw, found := object["managed_by"]; found {
+		err = json.Unmarshal(raw, &t.ManagedBy)
+		if err != nil {
+			return fmt.Errorf("error reading 'managed_by': %w", err)
 		}
 	}
 
@@ -7656,6 +7984,13 @@ func (t CheckCreate) MarshalJSON() ([]byte, error) {
 		}
 	}
 
+	if t.ManagedBy != nil {
+		object["managed_by"], err = json.Marshal(t.ManagedBy)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'managed_by': %w", err)
+		}
+	}
+
 	object["name"], err = json.Marshal(t.Name)
 	if err != nil {
 		return nil, fmt.Errorf("error marshaling 'name': %w", err)
@@ -7782,6 +8117,13 @@ func (t *CheckCreate) UnmarshalJSON(b []byte) error {
 		err = json.Unmarshal(raw, &t.LastChecked)
 		if err != nil {
 			return fmt.Errorf("error reading 'last_checked': %w", err)
+		}
+	}
+
+	if raw, found := object["managed_by"]; found {
+		err = json.Unmarshal(raw, &t.ManagedBy)
+		if err != nil {
+			return fmt.Errorf("error reading 'managed_by': %w", err)
 		}
 	}
 
@@ -8318,6 +8660,11 @@ func (t NotificationChannel) MarshalJSON() ([]byte, error) {
 		}
 	}
 
+	object["managed_by"], err = json.Marshal(t.ManagedBy)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'managed_by': %w", err)
+	}
+
 	object["name"], err = json.Marshal(t.Name)
 	if err != nil {
 		return nil, fmt.Errorf("error marshaling 'name': %w", err)
@@ -8406,6 +8753,13 @@ func (t *NotificationChannel) UnmarshalJSON(b []byte) error {
 		err = json.Unmarshal(raw, &t.Labels)
 		if err != nil {
 			return fmt.Errorf("error reading 'labels': %w", err)
+		}
+	}
+
+	if raw, found := object["managed_by"]; found {
+		err = json.Unmarshal(raw, &t.ManagedBy)
+		if err != nil {
+			return fmt.Errorf("error reading 'managed_by': %w", err)
 		}
 	}
 
@@ -8718,6 +9072,13 @@ func (t NotificationChannelCreate) MarshalJSON() ([]byte, error) {
 		}
 	}
 
+	if t.ManagedBy != nil {
+		object["managed_by"], err = json.Marshal(t.ManagedBy)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'managed_by': %w", err)
+		}
+	}
+
 	object["name"], err = json.Marshal(t.Name)
 	if err != nil {
 		return nil, fmt.Errorf("error marshaling 'name': %w", err)
@@ -8809,6 +9170,13 @@ func (t *NotificationChannelCreate) UnmarshalJSON(b []byte) error {
 		err = json.Unmarshal(raw, &t.Labels)
 		if err != nil {
 			return fmt.Errorf("error reading 'labels': %w", err)
+		}
+	}
+
+	if raw, found := object["managed_by"]; found {
+		err = json.Unmarshal(raw, &t.ManagedBy)
+		if err != nil {
+			return fmt.Errorf("error reading 'managed_by': %w", err)
 		}
 	}
 
@@ -9373,6 +9741,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with DELETE /v1/api-keys/{id} (the `DeleteApiKey` operationId).
 	DeleteApiKey(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ApplyWithBody Make a project equal to its files
+	//
+	// Creates, changes and deletes the definitions of a project, all in one transaction: all of it, or nothing after an error. Every error of the document is in `details.errors`, with its path. Definitions of other projects and tools, and those that nothing manages, are not touched. A second apply of the same project waits for 30 s at most. The body may have 8 MiB. It needs the scope write, a dry run only read.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/apply (the `Apply` operationId).
+	ApplyWithBody(ctx context.Context, params *ApplyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// Apply Make a project equal to its files
+	//
+	// Creates, changes and deletes the definitions of a project, all in one transaction: all of it, or nothing after an error. Every error of the document is in `details.errors`, with its path. Definitions of other projects and tools, and those that nothing manages, are not touched. A second apply of the same project waits for 30 s at most. The body may have 8 MiB. It needs the scope write, a dry run only read.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/apply (the `Apply` operationId).
+	Apply(ctx context.Context, params *ApplyParams, body ApplyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListAuditLog List the audit log, newest first
 	//
@@ -10225,6 +10611,44 @@ func (c *Client) CreateApiKey(ctx context.Context, params *CreateApiKeyParams, b
 // Corresponds with DELETE /v1/api-keys/{id} (the `DeleteApiKey` operationId).
 func (c *Client) DeleteApiKey(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewDeleteApiKeyRequest(c.Server, id)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ApplyWithBody Make a project equal to its files
+//
+// Creates, changes and deletes the definitions of a project, all in one transaction: all of it, or nothing after an error. Every error of the document is in `details.errors`, with its path. Definitions of other projects and tools, and those that nothing manages, are not touched. A second apply of the same project waits for 30 s at most. The body may have 8 MiB. It needs the scope write, a dry run only read.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/apply (the `Apply` operationId).
+func (c *Client) ApplyWithBody(ctx context.Context, params *ApplyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewApplyRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// Apply Make a project equal to its files
+//
+// Creates, changes and deletes the definitions of a project, all in one transaction: all of it, or nothing after an error. Every error of the document is in `details.errors`, with its path. Definitions of other projects and tools, and those that nothing manages, are not touched. A second apply of the same project waits for 30 s at most. The body may have 8 MiB. It needs the scope write, a dry run only read.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/apply (the `Apply` operationId).
+func (c *Client) Apply(ctx context.Context, params *ApplyParams, body ApplyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewApplyRequest(c.Server, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -12121,6 +12545,42 @@ func NewListAllAlertRulesRequest(server string, params *ListAllAlertRulesParams)
 
 		}
 
+		if params.Tool != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "tool", *params.Tool, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Project != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "project", *params.Project, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Key != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "key", *params.Key, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if encoded := queryValues.Encode(); encoded != "" {
 			rawQueryFragments = append(rawQueryFragments, encoded)
 		}
@@ -12334,6 +12794,61 @@ func NewDeleteApiKeyRequest(server string, id openapi_types.UUID) (*http.Request
 	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewApplyRequest calls the generic Apply builder with application/json body
+func NewApplyRequest(server string, params *ApplyParams, body ApplyJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewApplyRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewApplyRequestWithBody constructs an http.Request for the Apply method, with any body, and a specified content type
+func NewApplyRequestWithBody(server string, params *ApplyParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/apply")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
 	}
 
 	return req, nil
@@ -13185,6 +13700,42 @@ func NewListChecksRequest(server string, params *ListChecksParams) (*http.Reques
 		if params.Label != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "label", *params.Label, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Tool != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "tool", *params.Tool, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Project != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "project", *params.Project, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Key != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "key", *params.Key, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -15680,6 +16231,42 @@ func NewListNotificationChannelsRequest(server string, params *ListNotificationC
 
 		}
 
+		if params.Tool != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "tool", *params.Tool, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Project != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "project", *params.Project, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Key != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "key", *params.Key, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if encoded := queryValues.Encode(); encoded != "" {
 			rawQueryFragments = append(rawQueryFragments, encoded)
 		}
@@ -16106,6 +16693,42 @@ func NewListStatusPagesRequest(server string, params *ListStatusPagesParams) (*h
 		if params.Cursor != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Tool != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "tool", *params.Tool, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Project != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "project", *params.Project, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Key != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "key", *params.Key, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -16622,6 +17245,24 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with DELETE /v1/api-keys/{id} (the `DeleteApiKey` operationId).
 	DeleteApiKeyWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*DeleteApiKeyResponse, error)
+
+	// ApplyWithBodyWithResponse Make a project equal to its files
+	//
+	// Creates, changes and deletes the definitions of a project, all in one transaction: all of it, or nothing after an error. Every error of the document is in `details.errors`, with its path. Definitions of other projects and tools, and those that nothing manages, are not touched. A second apply of the same project waits for 30 s at most. The body may have 8 MiB. It needs the scope write, a dry run only read.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/apply (the `Apply` operationId).
+	ApplyWithBodyWithResponse(ctx context.Context, params *ApplyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ApplyResponse, error)
+
+	// ApplyWithResponse Make a project equal to its files
+	//
+	// Creates, changes and deletes the definitions of a project, all in one transaction: all of it, or nothing after an error. Every error of the document is in `details.errors`, with its path. Definitions of other projects and tools, and those that nothing manages, are not touched. A second apply of the same project waits for 30 s at most. The body may have 8 MiB. It needs the scope write, a dry run only read.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/apply (the `Apply` operationId).
+	ApplyWithResponse(ctx context.Context, params *ApplyParams, body ApplyJSONRequestBody, reqEditors ...RequestEditorFn) (*ApplyResponse, error)
 
 	// ListAuditLogWithResponse List the audit log, newest first
 	//
@@ -18104,6 +18745,126 @@ func (r DeleteApiKeyResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r DeleteApiKeyResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ApplyResponse200Headers the declared response headers of an HTTP 200 response for Apply
+type ApplyResponse200Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// ApplyResponse429Headers the declared response headers of an HTTP 429 response for Apply
+type ApplyResponse429Headers struct {
+	RetryAfter *int
+}
+
+// ApplyResponse503Headers the declared response headers of an HTTP 503 response for Apply
+type ApplyResponse503Headers struct {
+	RetryAfter *int
+}
+
+type ApplyResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ApplyResultAnswer
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *RequestEntityTooLarge
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *ServiceUnavailable
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ApplyResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ApplyResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *ApplyResponse503Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ApplyResponse) GetJSON200() *ApplyResultAnswer {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ApplyResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ApplyResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r ApplyResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r ApplyResponse) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetJSON413 returns the response for an HTTP 413 `application/json` response
+func (r ApplyResponse) GetJSON413() *RequestEntityTooLarge {
+	return r.JSON413
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r ApplyResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r ApplyResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r ApplyResponse) GetJSON503() *ServiceUnavailable {
+	return r.JSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r ApplyResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ApplyResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ApplyResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ApplyResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -20214,6 +20975,8 @@ type UpdateCheckResponse struct {
 	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
 	// JSON412 the response for an HTTP 412 `application/json` response
 	JSON412 *PreconditionFailed
 	// JSON413 the response for an HTTP 413 `application/json` response
@@ -20255,6 +21018,11 @@ func (r UpdateCheckResponse) GetJSON403() *Forbidden {
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
 func (r UpdateCheckResponse) GetJSON404() *NotFound {
 	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r UpdateCheckResponse) GetJSON409() *Conflict {
+	return r.JSON409
 }
 
 // GetJSON412 returns the response for an HTTP 412 `application/json` response
@@ -20862,6 +21630,8 @@ type UpdateAlertRuleResponse struct {
 	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
 	// JSON412 the response for an HTTP 412 `application/json` response
 	JSON412 *PreconditionFailed
 	// JSON413 the response for an HTTP 413 `application/json` response
@@ -20899,6 +21669,11 @@ func (r UpdateAlertRuleResponse) GetJSON403() *Forbidden {
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
 func (r UpdateAlertRuleResponse) GetJSON404() *NotFound {
 	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r UpdateAlertRuleResponse) GetJSON409() *Conflict {
+	return r.JSON409
 }
 
 // GetJSON412 returns the response for an HTTP 412 `application/json` response
@@ -24007,6 +24782,8 @@ type UpdateNotificationChannelResponse struct {
 	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
 	// JSON412 the response for an HTTP 412 `application/json` response
 	JSON412 *PreconditionFailed
 	// JSON413 the response for an HTTP 413 `application/json` response
@@ -24044,6 +24821,11 @@ func (r UpdateNotificationChannelResponse) GetJSON403() *Forbidden {
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
 func (r UpdateNotificationChannelResponse) GetJSON404() *NotFound {
 	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r UpdateNotificationChannelResponse) GetJSON409() *Conflict {
+	return r.JSON409
 }
 
 // GetJSON412 returns the response for an HTTP 412 `application/json` response
@@ -25181,6 +25963,36 @@ func (c *ClientWithResponses) DeleteApiKeyWithResponse(ctx context.Context, id o
 		return nil, err
 	}
 	return ParseDeleteApiKeyResponse(rsp)
+}
+
+// ApplyWithBodyWithResponse Make a project equal to its files
+//
+// Creates, changes and deletes the definitions of a project, all in one transaction: all of it, or nothing after an error. Every error of the document is in `details.errors`, with its path. Definitions of other projects and tools, and those that nothing manages, are not touched. A second apply of the same project waits for 30 s at most. The body may have 8 MiB. It needs the scope write, a dry run only read.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/apply (the `Apply` operationId).
+func (c *ClientWithResponses) ApplyWithBodyWithResponse(ctx context.Context, params *ApplyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ApplyResponse, error) {
+	rsp, err := c.ApplyWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseApplyResponse(rsp)
+}
+
+// ApplyWithResponse Make a project equal to its files
+//
+// Creates, changes and deletes the definitions of a project, all in one transaction: all of it, or nothing after an error. Every error of the document is in `details.errors`, with its path. Definitions of other projects and tools, and those that nothing manages, are not touched. A second apply of the same project waits for 30 s at most. The body may have 8 MiB. It needs the scope write, a dry run only read.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/apply (the `Apply` operationId).
+func (c *ClientWithResponses) ApplyWithResponse(ctx context.Context, params *ApplyParams, body ApplyJSONRequestBody, reqEditors ...RequestEditorFn) (*ApplyResponse, error) {
+	rsp, err := c.Apply(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseApplyResponse(rsp)
 }
 
 // ListAuditLogWithResponse List the audit log, newest first
@@ -27267,6 +28079,135 @@ func ParseDeleteApiKeyResponse(rsp *http.Response) (*DeleteApiKeyResponse, error
 			headers.RetryAfter = &value
 		}
 		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseApplyResponse parses an HTTP response from a ApplyWithResponse call
+func ParseApplyResponse(rsp *http.Response) (*ApplyResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ApplyResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ApplyResultAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest RequestEntityTooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ServiceUnavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ApplyResponse200Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers ApplyResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers ApplyResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers503 = &headers
 	}
 
 	return response, nil
@@ -29466,6 +30407,13 @@ func ParseUpdateCheckResponse(rsp *http.Response) (*UpdateCheckResponse, error) 
 		}
 		response.JSON404 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 412:
 		var dest PreconditionFailed
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -30184,6 +31132,13 @@ func ParseUpdateAlertRuleResponse(rsp *http.Response) (*UpdateAlertRuleResponse,
 			return nil, err
 		}
 		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 412:
 		var dest PreconditionFailed
@@ -33533,6 +34488,13 @@ func ParseUpdateNotificationChannelResponse(rsp *http.Response) (*UpdateNotifica
 			return nil, err
 		}
 		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 412:
 		var dest PreconditionFailed

@@ -45,7 +45,7 @@ func (c *Console) Confirm(change Change) error {
 	}
 	n := len(change.Objects)
 	if n == 1 {
-		return c.expect("y", "%s the %s %s? [y/N] ", title(change.Action), change.Kind, change.Objects[0].label())
+		return c.Expect("y", "%s the %s %s? [y/N] ", title(change.Action), change.Kind, change.Objects[0].label())
 	}
 	for _, object := range change.Objects[:min(n, 10)] {
 		_, _ = fmt.Fprintf(c.Err, "  %s\n", object.label())
@@ -54,9 +54,9 @@ func (c *Console) Confirm(change Change) error {
 		_, _ = fmt.Fprintf(c.Err, "  and %s more\n", Thousands(int64(n-10)))
 	}
 	if n <= fewObjects {
-		return c.expect("y", "%s these %d %ss? [y/N] ", title(change.Action), n, change.Kind)
+		return c.Expect("y", "%s these %d %ss? [y/N] ", title(change.Action), n, change.Kind)
 	}
-	return c.expect(strconv.Itoa(n), "%s all %d %ss? Type their number to confirm: ", title(change.Action), n, change.Kind)
+	return c.Expect(strconv.Itoa(n), "%s all %d %ss? Type their number to confirm: ", title(change.Action), n, change.Kind)
 }
 
 func (o Object) label() string {
@@ -69,8 +69,8 @@ func (o Object) label() string {
 
 func title(word string) string { return strings.ToUpper(word[:1]) + word[1:] }
 
-// expect asks, and fails unless the answer begins with what confirms, or is the number.
-func (c *Console) expect(confirms, format string, args ...any) error {
+// Expect asks, and fails unless the answer is what confirms: "y", or the number of things.
+func (c *Console) Expect(confirms, format string, args ...any) error {
 	answer, err := c.Ask(fmt.Sprintf(format, args...))
 	if err != nil {
 		return err

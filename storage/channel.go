@@ -32,6 +32,8 @@ type channelRow struct {
 	Version        int64           `bun:"version"`
 	CreatedAt      time.Time       `bun:"created_at"`
 	UpdatedAt      time.Time       `bun:"updated_at"`
+
+	managedRow
 }
 
 // sealedChannel prepares a channel for storing.
@@ -50,6 +52,7 @@ func (s *Store) sealedChannel(c *vigil.Channel) (*channelRow, error) {
 		ID: c.ID, OrgID: c.OrgID, Name: c.Name, Type: string(c.Type), Config: sealed, Enabled: c.Enabled,
 		DisabledReason: c.DisabledReason, Labels: storedLabels(c.Labels), Version: c.Version,
 		CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt,
+		managedRow: managedColumns(c.ManagedBy, c.AppliedVersion),
 	}, nil
 }
 
@@ -68,6 +71,7 @@ func (s *Store) openedChannels(rows []channelRow) ([]vigil.Channel, error) {
 			ID: r.ID, OrgID: r.OrgID, Name: r.Name, Type: vigil.ChannelType(r.Type), Config: config, Enabled: r.Enabled,
 			DisabledReason: r.DisabledReason, Labels: labelsOf(r.Labels), Version: r.Version,
 			CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
+			ManagedBy: r.managedBy(), AppliedVersion: r.Applied,
 		}
 	}
 	return channels, nil
@@ -92,7 +96,7 @@ func (s *Store) CreateChannel(ctx context.Context, c vigil.Channel) (vigil.Chann
 			return err
 		}
 		if _, err = tx.NewInsert().Model(row).Exec(ctx); err != nil {
-			return unstorable(err)
+			return managedTaken(unstorable(err), "notification channel", c.ManagedBy)
 		}
 		return keepAnswer(ctx, tx, c)
 	})
@@ -163,7 +167,7 @@ func whereChannels(query *bun.SelectQuery, orgID uuid.UUID, f vigil.ChannelFilte
 	if f.Enabled != nil {
 		query = query.Where("ch.enabled = ?", *f.Enabled)
 	}
-	return whereLabels(query, "ch", f.Labels)
+	return whereManaged(whereLabels(query, "ch", f.Labels), "ch", f.Managed)
 }
 
 // ChannelsByID returns those of the given channels that the organization has, in
@@ -181,7 +185,7 @@ func (s *Store) ChannelsByID(ctx context.Context, orgID uuid.UUID, ids []uuid.UU
 
 // UpdateChannel changes a channel of the organization: change edits a copy of
 // what is stored, and may refuse with an error, which is returned as it is. Only
-// name, config and enabled can be changed; a change that leaves them equal is
+// name, config, enabled, labels and managed_by can be changed; a change that leaves them equal is
 // none. Enabling or disabling the channel clears the platform's reason for
 // disabling it.
 func (s *Store) UpdateChannel(ctx context.Context, orgID, id uuid.UUID, change func(*vigil.Channel) error) (vigil.Channel, error) {
@@ -198,11 +202,12 @@ func (s *Store) UpdateChannel(ctx context.Context, orgID, id uuid.UUID, change f
 		}
 		after = before
 		after.Name, after.Config, after.Enabled, after.Labels = draft.Name, draft.Config, draft.Enabled, draft.Labels
+		after.ManagedBy, after.AppliedVersion = draft.ManagedBy, managedChange(before.ManagedBy, draft.ManagedBy, before.AppliedVersion)
 		if after.Enabled != before.Enabled {
 			after.DisabledReason = ""
 		}
 		if after.Name == before.Name && after.Enabled == before.Enabled && maps.Equal(after.Labels, before.Labels) &&
-			sameConfig(after.Config, before.Config) {
+			sameConfig(after.Config, before.Config) && vigil.SameManager(after.ManagedBy, before.ManagedBy) {
 			after = before
 			return nil
 		}
@@ -211,10 +216,10 @@ func (s *Store) UpdateChannel(ctx context.Context, orgID, id uuid.UUID, change f
 		if err != nil {
 			return err
 		}
-		_, err = tx.NewUpdate().Model(row).WherePK().Column("name", "config", "enabled", "disabled_reason", "labels", "version", "updated_at").
-			Exec(ctx)
+		_, err = tx.NewUpdate().Model(row).WherePK().Column("name", "config", "enabled", "disabled_reason", "labels", "version", "updated_at",
+			"managed_tool", "managed_project", "managed_key", "applied_version").Exec(ctx)
 		if err != nil {
-			return unstorable(fmt.Errorf("store: %w", err))
+			return managedTaken(unstorable(fmt.Errorf("store: %w", err)), "notification channel", after.ManagedBy)
 		}
 		return nil
 	})

@@ -16,7 +16,7 @@ import (
 // fills in zero ids and times and sets anchor and revision. A check that exceeds the
 // plan's number of checks, its hourly budget of executions, or the hourly allowance of
 // creations, is a CodePlanLimit error with limit, current and requested values in its
-// details. An id that exists is a CodeConflict error.
+// details. An id, or a managed_by, that exists is a CodeConflict error.
 func (s *Store) CreateCheck(ctx context.Context, c vigil.Check, plan vigil.Plan, allow vigil.Allowance) (vigil.Check, error) {
 	now := s.instant()
 	c.ID = idOrNew(c.ID)
@@ -51,7 +51,7 @@ func (s *Store) CreateCheck(ctx context.Context, c vigil.Check, plan vigil.Plan,
 			if violates(err, "checks_pkey") {
 				return vigil.Errorf(vigil.CodeConflict, "A check with this id exists already.")
 			}
-			return unstorable(fmt.Errorf("insert: %w", err))
+			return managedTaken(unstorable(fmt.Errorf("insert: %w", err)), "check", c.ManagedBy)
 		}
 		if err := insertLoops(ctx, tx, &c, c.Regions, now); err != nil {
 			return err
@@ -89,11 +89,17 @@ func checkBudget(ctx context.Context, tx bun.Tx, c *vigil.Check, plan vigil.Plan
 // checks, in executions an hour.
 const hourlyCost = "coalesce(sum(3600000.0 / interval_ms * cardinality(regions)), 0)::float8"
 
+// creationWindow is the time in which creations are counted.
+const creationWindow = time.Hour
+
+const creationLimitText = "Creating %g more check would make more than the hour's allowance: " +
+	"%g of %d were created within the last hour on the %s plan. Try again later."
+
 // countCreation records a creation, or returns a CodePlanLimit error when the
 // allowance of the last hour is used up. Deleting a check does not restore the
 // allowance.
 func countCreation(ctx context.Context, tx bun.Tx, orgID uuid.UUID, tier vigil.Tier, allow vigil.Allowance, now time.Time) error {
-	since := now.Add(-time.Hour)
+	since := now.Add(-creationWindow)
 	if _, err := tx.NewRaw("DELETE FROM check_creations WHERE org_id = ? AND at <= ?", orgID, since).Exec(ctx); err != nil {
 		return fmt.Errorf("delete old creations: %w", err)
 	}
@@ -103,9 +109,7 @@ func countCreation(ctx context.Context, tx bun.Tx, orgID uuid.UUID, tier vigil.T
 			return fmt.Errorf("count creations: %w", err)
 		}
 		if n >= allow.CreationsPerHour {
-			return planLimit(tier, allow.CreationsPerHour, float64(n), 1,
-				"Creating %g more check would make more than the hour's allowance: "+
-					"%g of %d were created within the last hour on the %s plan. Try again later.")
+			return planLimit(tier, allow.CreationsPerHour, float64(n), 1, creationLimitText)
 		}
 	}
 	if _, err := tx.NewRaw("INSERT INTO check_creations (org_id, at) VALUES (?, ?)", orgID, now).Exec(ctx); err != nil {

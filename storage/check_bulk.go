@@ -153,7 +153,7 @@ func (s *Store) updateLocked(
 	}
 	if added > 0 {
 		// None of the changes is stored yet, so the sum has what the checks cost before.
-		if err := bulkBudget(ctx, tx, checks, added, plan); err != nil {
+		if err := bulkBudget(ctx, tx, checks[0].OrgID, added, plan); err != nil {
 			return nil, err
 		}
 	}
@@ -170,12 +170,12 @@ func (s *Store) updateLocked(
 
 // bulkBudget returns a CodePlanLimit error when the changes of an organization's checks
 // would raise the cost of its enabled checks above the hourly budget of its plan.
-func bulkBudget(ctx context.Context, tx bun.Tx, checks []vigil.Check, added float64, plan vigil.Plan) error {
+func bulkBudget(ctx context.Context, tx bun.Tx, orgID uuid.UUID, added float64, plan vigil.Plan) error {
 	if plan.ExecutionsPerHour == vigil.Unlimited {
 		return nil
 	}
 	var used float64
-	if err := tx.NewRaw("SELECT "+hourlyCost+" FROM checks WHERE org_id = ? AND enabled", checks[0].OrgID).Scan(ctx, &used); err != nil {
+	if err := tx.NewRaw("SELECT "+hourlyCost+" FROM checks WHERE org_id = ? AND enabled", orgID).Scan(ctx, &used); err != nil {
 		return fmt.Errorf("sum the budget: %w", err)
 	}
 	const tolerance = 1e-6 // the sum adds fractions

@@ -142,5 +142,5 @@ func whereChecks(query *bun.SelectQuery, orgID uuid.UUID, f vigil.CheckFilter) *
 	if f.Region != "" {
 		query = query.Where("? = ANY(c.regions)", f.Region)
 	}
-	return whereLabels(query, "c", f.Labels)
+	return whereManaged(whereLabels(query, "c", f.Labels), "c", f.Managed)
 }

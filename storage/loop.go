@@ -80,6 +80,15 @@ func insertLoops(ctx context.Context, tx bun.Tx, check *vigil.Check, regions []s
 	if len(regions) == 0 {
 		return nil
 	}
+	rows := newLoops(check, regions, start)
+	if _, err := tx.NewInsert().Model(&rows).Exec(ctx); err != nil {
+		return fmt.Errorf("insert loops: %w", err)
+	}
+	return nil
+}
+
+// newLoops returns the rows of new loops of a check, with slot 0 at start.
+func newLoops(check *vigil.Check, regions []string, start time.Time) []loopRow {
 	rows := make([]loopRow, len(regions))
 	for i, region := range regions {
 		rows[i] = loopRow{
@@ -88,10 +97,7 @@ func insertLoops(ctx context.Context, tx bun.Tx, check *vigil.Check, regions []s
 		}
 		rows[i].setSchedule(check, start)
 	}
-	if _, err := tx.NewInsert().Model(&rows).Exec(ctx); err != nil {
-		return fmt.Errorf("insert loops: %w", err)
-	}
-	return nil
+	return rows
 }
 
 // lockLoops reads and locks the loops of a check, in the lock order of the result

@@ -57,6 +57,11 @@ func lockOrganization(ctx context.Context, tx bun.Tx, orgID uuid.UUID) (vigil.Ti
 // locked, so that no other transaction adds one meanwhile. What exists above a limit
 // stays.
 func checkLimit(ctx context.Context, tx bun.Tx, tier vigil.Tier, kind vigil.Limited, owner uuid.UUID) error {
+	return checkRoom(ctx, tx, tier, kind, owner, 1)
+}
+
+// checkRoom is checkLimit for several more resources.
+func checkRoom(ctx context.Context, tx bun.Tx, tier vigil.Tier, kind vigil.Limited, owner uuid.UUID, more int64) error {
 	limit := tier.Limit(kind)
 	if limit == vigil.Unlimited {
 		return nil
@@ -66,10 +71,10 @@ func checkLimit(ctx context.Context, tx bun.Tx, tier vigil.Tier, kind vigil.Limi
 	if err := tx.NewRaw(resource.query, owner).Scan(ctx, &n); err != nil {
 		return fmt.Errorf("count the %s: %w", resource.noun, err)
 	}
-	if n < limit {
+	if n+more <= limit {
 		return nil
 	}
-	return planLimit(tier, limit, float64(n), 1, resource.where+" cannot have %g more: it has %g "+resource.noun+
+	return planLimit(tier, limit, float64(n), float64(more), resource.where+" cannot have %g more: it has %g "+resource.noun+
 		", and the %[4]s plan allows %[3]d. Delete one that is not needed, or change the plan.")
 }
 

@@ -32,6 +32,8 @@ type ruleRow struct {
 	Version    int64           `bun:"version" json:"version"`
 	CreatedAt  time.Time       `bun:"created_at" json:"created_at"`
 	UpdatedAt  time.Time       `bun:"updated_at" json:"updated_at"`
+
+	managedRow
 }
 
 func (r *ruleRow) rule() (vigil.Rule, error) {
@@ -39,6 +41,7 @@ func (r *ruleRow) rule() (vigil.Rule, error) {
 		ID: r.ID, OrgID: r.OrgID, CheckID: r.CheckID, Name: r.Name, Channels: r.ChannelIDs,
 		NotifyOn: vigil.NotifyOn(r.NotifyOn), Policy: vigil.RegionPolicy(r.Policy), Enabled: r.Enabled, Labels: labelsOf(r.Labels),
 		Version: r.Version, CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
+		ManagedBy: r.managedBy(), AppliedVersion: r.Applied,
 	}
 	if err := json.Unmarshal(r.Condition, &out.Condition); err != nil {
 		return vigil.Rule{}, fmt.Errorf("read the condition of rule %s: %w", r.ID, err)
@@ -55,6 +58,7 @@ func rowOfRule(r *vigil.Rule) (*ruleRow, error) {
 		ID: r.ID, OrgID: r.OrgID, CheckID: r.CheckID, Name: r.Name, Condition: condition, ChannelIDs: r.Channels,
 		NotifyOn: string(r.NotifyOn), Policy: string(r.Policy), Enabled: r.Enabled, Labels: storedLabels(r.Labels),
 		Version: r.Version, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
+		managedRow: managedColumns(r.ManagedBy, r.AppliedVersion),
 	}, nil
 }
 
@@ -96,7 +100,7 @@ func (s *Store) CreateRule(ctx context.Context, r vigil.Rule) (vigil.Rule, error
 			return err
 		}
 		if _, err := tx.NewInsert().Model(row).Exec(ctx); err != nil {
-			return unstorable(fmt.Errorf("insert: %w", err))
+			return managedTaken(unstorable(fmt.Errorf("insert: %w", err)), "alert rule", r.ManagedBy)
 		}
 		if err := raiseRevision(ctx, tx, r.CheckID); err != nil {
 			return err
@@ -147,6 +151,7 @@ func (s *Store) UpdateRule(ctx context.Context, orgID, checkID, id uuid.UUID, ch
 		after = before
 		after.Name, after.Condition, after.Channels = draft.Name, draft.Condition, draft.Channels
 		after.NotifyOn, after.Policy, after.Enabled, after.Labels = draft.NotifyOn, draft.Policy, draft.Enabled, draft.Labels
+		after.ManagedBy, after.AppliedVersion = draft.ManagedBy, managedChange(before.ManagedBy, draft.ManagedBy, before.AppliedVersion)
 		after.UpdatedAt = s.instant()
 		if !sameRule(&before, &after) {
 			after.Version++
@@ -159,7 +164,7 @@ func (s *Store) UpdateRule(ctx context.Context, orgID, checkID, id uuid.UUID, ch
 			return err
 		}
 		if _, err := tx.NewUpdate().Model(row).WherePK().ExcludeColumn("id", "org_id", "check_id", "created_at").Exec(ctx); err != nil {
-			return unstorable(fmt.Errorf("store: %w", err))
+			return managedTaken(unstorable(fmt.Errorf("store: %w", err)), "alert rule", after.ManagedBy)
 		}
 		return raiseRevision(ctx, tx, checkID)
 	})
@@ -171,7 +176,8 @@ func (s *Store) UpdateRule(ctx context.Context, orgID, checkID, id uuid.UUID, ch
 
 func sameRule(a, b *vigil.Rule) bool {
 	return a.Name == b.Name && reflect.DeepEqual(a.Condition, b.Condition) && slices.Equal(a.Channels, b.Channels) &&
-		a.NotifyOn == b.NotifyOn && a.Policy == b.Policy && a.Enabled == b.Enabled && maps.Equal(a.Labels, b.Labels)
+		a.NotifyOn == b.NotifyOn && a.Policy == b.Policy && a.Enabled == b.Enabled && maps.Equal(a.Labels, b.Labels) &&
+		vigil.SameManager(a.ManagedBy, b.ManagedBy)
 }
 
 // DeleteRule deletes an alert rule and raises the revision of its check. An unknown check

@@ -49,7 +49,7 @@ func whereRules(query *bun.SelectQuery, orgID uuid.UUID, f vigil.RuleFilter) *bu
 	if f.Enabled != nil {
 		query = query.Where("ar.enabled = ?", *f.Enabled)
 	}
-	return whereLabels(query, "ar", f.Labels)
+	return whereManaged(whereLabels(query, "ar", f.Labels), "ar", f.Managed)
 }
 
 // RuleByID finds an alert rule of the organization. An unknown rule is a CodeNotFound

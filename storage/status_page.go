@@ -28,6 +28,8 @@ type statusPageRow struct {
 	CreatedAt time.Time `bun:"created_at"`
 	UpdatedAt time.Time `bun:"updated_at"`
 
+	managedRow
+
 	Checks json.RawMessage `bun:"checks,scanonly"`
 }
 
@@ -39,6 +41,7 @@ func rowOfStatusPage(p *vigil.StatusPage) *statusPageRow {
 	row := &statusPageRow{
 		ID: p.ID, OrgID: p.OrgID, Slug: p.Slug, Title: p.Title, Groups: make([]string, len(p.Groups)), NoIndex: p.NoIndex, Enabled: p.Enabled,
 		Version: p.Version, CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
+		managedRow: managedColumns(p.ManagedBy, p.AppliedVersion),
 	}
 	for i, group := range p.Groups {
 		row.Groups[i] = group.Name
@@ -50,6 +53,7 @@ func (r *statusPageRow) page() (vigil.StatusPage, error) {
 	page := vigil.StatusPage{
 		ID: r.ID, OrgID: r.OrgID, Slug: r.Slug, Title: r.Title, Groups: make([]vigil.StatusGroup, len(r.Groups)), NoIndex: r.NoIndex,
 		Enabled: r.Enabled, Version: r.Version, CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
+		ManagedBy: r.managedBy(), AppliedVersion: r.Applied,
 	}
 	for i, name := range r.Groups {
 		page.Groups[i].Name = name
@@ -87,7 +91,7 @@ func (s *Store) CreateStatusPage(ctx context.Context, p vigil.StatusPage) (vigil
 			return err
 		}
 		if _, err := tx.NewInsert().Model(rowOfStatusPage(&p)).Exec(ctx); err != nil {
-			return slugTaken(err, p.Slug)
+			return slugTaken(err, &p)
 		}
 		if err := storePageChecks(ctx, tx, &p); err != nil {
 			return err
@@ -100,11 +104,14 @@ func (s *Store) CreateStatusPage(ctx context.Context, p vigil.StatusPage) (vigil
 	return p, nil
 }
 
-func slugTaken(err error, slug string) error {
+func slugTaken(err error, p *vigil.StatusPage) error {
+	if taken := managedTaken(err, "status page", p.ManagedBy); vigil.ErrorCode(taken) == vigil.CodeConflict {
+		return taken
+	}
 	if !violates(err, "status_pages_slug_key") {
 		return fmt.Errorf("store the page: %w", err)
 	}
-	taken := vigil.Errorf(vigil.CodeConflict, "slug: %q is taken by another status page; choose another one", slug)
+	taken := vigil.Errorf(vigil.CodeConflict, "slug: %q is taken by another status page; choose another one", p.Slug)
 	taken.Details = map[string]any{"member": "slug"}
 	return taken
 }
@@ -165,16 +172,18 @@ func readStatusPage(ctx context.Context, query *bun.SelectQuery, orgID, id uuid.
 	return page, wrap("read status page", err)
 }
 
-// StatusPages returns a page of the organization's status pages, newest first, and the
+// StatusPages returns a page of the organization's status pages that the filter selects, newest first, and the
 // extent of the list.
-func (s *Store) StatusPages(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]vigil.StatusPage, vigil.Extent, error) {
+func (s *Store) StatusPages(ctx context.Context, orgID uuid.UUID, f vigil.StatusPageFilter) ([]vigil.StatusPage, vigil.Extent, error) {
 	list := smallRows[statusPageRow]{
 		what: "status pages", alias: "sp", order: newestFirst(),
-		selected: func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("sp.org_id = ?", orgID) },
+		selected: func(q *bun.SelectQuery) *bun.SelectQuery {
+			return whereManaged(q.Where("sp.org_id = ?", orgID), "sp", f.Managed)
+		},
 		columns:  []string{"sp.*", pageChecks},
 		position: func(r *statusPageRow) vigil.PagePosition { return timePosition(r.CreatedAt, r.ID) },
 	}
-	rows, extent, err := list.page(ctx, s, page)
+	rows, extent, err := list.page(ctx, s, f.Page)
 	if err != nil {
 		return nil, vigil.Extent{}, err
 	}
@@ -209,23 +218,29 @@ func (s *Store) UpdateStatusPage(
 		}
 		after = before
 		after.Slug, after.Title, after.Groups, after.NoIndex, after.Enabled = draft.Slug, draft.Title, draft.Groups, draft.NoIndex, draft.Enabled
+		after.ManagedBy, after.AppliedVersion = draft.ManagedBy, managedChange(before.ManagedBy, draft.ManagedBy, before.AppliedVersion)
 		if samePage(&before, &after) {
 			return nil
 		}
 		after.Version, after.UpdatedAt = before.Version+1, s.instant()
-		_, err = tx.NewUpdate().Model(rowOfStatusPage(&after)).WherePK().ExcludeColumn("id", "org_id", "created_at").Exec(ctx)
-		if err != nil {
-			return slugTaken(err, after.Slug)
-		}
-		if _, err := tx.NewRaw("DELETE FROM status_page_checks WHERE page_id = ?", id).Exec(ctx); err != nil {
-			return fmt.Errorf("remove the checks: %w", err)
-		}
-		return storePageChecks(ctx, tx, &after)
+		return storePage(ctx, tx, &after)
 	})
 	if err != nil {
 		return vigil.StatusPage{}, wrap("update status page", err)
 	}
 	return after, nil
+}
+
+// storePage stores the new definition of a page whose row is locked.
+func storePage(ctx context.Context, tx bun.Tx, p *vigil.StatusPage) error {
+	_, err := tx.NewUpdate().Model(rowOfStatusPage(p)).WherePK().ExcludeColumn("id", "org_id", "created_at").Exec(ctx)
+	if err != nil {
+		return slugTaken(err, p)
+	}
+	if _, err := tx.NewRaw("DELETE FROM status_page_checks WHERE page_id = ?", p.ID).Exec(ctx); err != nil {
+		return fmt.Errorf("remove the checks: %w", err)
+	}
+	return storePageChecks(ctx, tx, p)
 }
 
 func lockStatusPage(ctx context.Context, tx bun.Tx, orgID, id uuid.UUID) error {
@@ -235,7 +250,7 @@ func lockStatusPage(ctx context.Context, tx bun.Tx, orgID, id uuid.UUID) error {
 }
 
 func samePage(a, b *vigil.StatusPage) bool {
-	return a.Slug == b.Slug && a.Title == b.Title && a.NoIndex == b.NoIndex && a.Enabled == b.Enabled &&
+	return a.Slug == b.Slug && a.Title == b.Title && a.NoIndex == b.NoIndex && a.Enabled == b.Enabled && vigil.SameManager(a.ManagedBy, b.ManagedBy) &&
 		slices.EqualFunc(a.Groups, b.Groups, func(x, y vigil.StatusGroup) bool {
 			return x.Name == y.Name && slices.Equal(x.Checks, y.Checks)
 		})

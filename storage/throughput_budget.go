@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
 	"vigil"
@@ -26,22 +27,27 @@ func checkThroughput(ctx context.Context, tx bun.Tx, c *vigil.Check, plan vigil.
 	if plan.ThroughputBytesPerHour == vigil.Unlimited || moves == 0 {
 		return nil
 	}
-	var used float64
-	err := tx.NewRaw("SELECT coalesce(sum("+hourlyBytes+"), 0) FROM checks AS c WHERE c.org_id = ? AND c.enabled AND c.id <> ?"+
-		" AND c.type IN ('throughput', 'multistep')", vigil.DefaultThroughputBytes, c.OrgID, c.ID).Scan(ctx, &used)
+	used, err := usedThroughput(ctx, tx, c.OrgID, c.ID)
 	if err != nil {
-		return fmt.Errorf("sum the bytes of throughput checks: %w", err)
+		return err
 	}
 	if used+moves <= float64(plan.ThroughputBytesPerHour)+1 { // the sum adds fractions
 		return nil
 	}
-	return planLimit(
-		plan.Tier,
-		plan.ThroughputBytesPerHour,
-		used,
-		moves,
-		"The check may move %.0f bytes an hour, and the organization's throughput checks already move up to %.0f "+
-			"of the %d that the %s plan allows. "+
-			"Lower max_bytes, choose a longer interval or fewer regions, or change the plan.",
-	)
+	return planLimit(plan.Tier, plan.ThroughputBytesPerHour, used, moves, throughputLimitText)
+}
+
+const throughputLimitText = "The check may move %.0f bytes an hour, and the organization's throughput checks already move up to %.0f " +
+	"of the %d that the %s plan allows. " +
+	"Lower max_bytes, choose a longer interval or fewer regions, or change the plan."
+
+// usedThroughput returns how many bytes an hour the enabled checks of an organization may
+// move, without one check.
+func usedThroughput(ctx context.Context, tx bun.Tx, orgID, without uuid.UUID) (used float64, err error) {
+	err = tx.NewRaw("SELECT coalesce(sum("+hourlyBytes+"), 0) FROM checks AS c WHERE c.org_id = ? AND c.enabled AND c.id <> ?"+
+		" AND c.type IN ('throughput', 'multistep')", vigil.DefaultThroughputBytes, orgID, without).Scan(ctx, &used)
+	if err != nil {
+		return 0, fmt.Errorf("sum the bytes of throughput checks: %w", err)
+	}
+	return used, nil
 }

@@ -17,7 +17,7 @@ import (
 // UpdateCheck changes a check of the organization: change edits a copy of the stored
 // check, and may return an error, which UpdateCheck returns unchanged. Only the
 // definition can be changed (name, type, config, target, interval, regions, enabled,
-// simultaneous, labels). When change leaves all of it equal, nothing is stored.
+// simultaneous, labels, managed_by). When change leaves all of it equal, nothing is stored.
 //
 // A change raises the revision and the version by one and updates the loops. The schedule restarts, with
 // slot 0 now, when the check is enabled, when its type, interval or Simultaneous changes,
@@ -45,8 +45,11 @@ func (s *Store) UpdateCheck(
 		if err != nil {
 			return err
 		}
-		if after, err = applyEdit(before, change); err != nil || sameDefinition(&before, &after) {
+		if after, err = applyEdit(before, change); err != nil {
 			return err
+		}
+		if sameDefinition(&before, &after) {
+			return s.storeManager(ctx, tx, &before, &after)
 		}
 		if after.HourlyCost() > before.HourlyCost() {
 			if err := checkBudget(ctx, tx, &after, plan); err != nil {
@@ -78,6 +81,7 @@ func applyEdit(before vigil.Check, change func(*vigil.Check) error) (vigil.Check
 	after.Name, after.Type, after.Config, after.Target = draft.Name, draft.Type, draft.Config, draft.Target
 	after.Interval, after.Regions = draft.Interval, draft.Regions
 	after.Enabled, after.Simultaneous, after.Labels = draft.Enabled, draft.Simultaneous, draft.Labels
+	after.ManagedBy, after.AppliedVersion = draft.ManagedBy, managedChange(before.ManagedBy, draft.ManagedBy, before.AppliedVersion)
 	return after, nil
 }
 
@@ -87,8 +91,39 @@ func sameDefinition(a, b *vigil.Check) bool {
 		slices.Equal(a.Regions, b.Regions) && maps.Equal(a.Labels, b.Labels) && sameConfig(a.Config, b.Config)
 }
 
-// storeDefinition stores the new definition and updates the loops.
+// storeManager stores what manages a check whose definition stays. No loop needs to know,
+// so only the version grows.
+func (s *Store) storeManager(ctx context.Context, tx bun.Tx, before, after *vigil.Check) error {
+	if vigil.SameManager(before.ManagedBy, after.ManagedBy) {
+		return nil
+	}
+	after.Version, after.UpdatedAt = before.Version+1, s.instant()
+	row := &checkRow{ID: after.ID, Version: after.Version, UpdatedAt: after.UpdatedAt}
+	row.managedRow = managedColumns(after.ManagedBy, after.AppliedVersion)
+	_, err := tx.NewUpdate().Model(row).WherePK().
+		Column("version", "updated_at", "managed_tool", "managed_project", "managed_key", "applied_version").Exec(ctx)
+	if err != nil {
+		return managedTaken(fmt.Errorf("store what manages the check: %w", err), "check", after.ManagedBy)
+	}
+	return nil
+}
+
+// storeDefinition stores the new definition, updates the loops, and reads the health, which
+// may change when a region is removed.
 func (s *Store) storeDefinition(ctx context.Context, tx bun.Tx, before, after *vigil.Check) error {
+	if err := s.changeDefinition(ctx, tx, before, after); err != nil {
+		return err
+	}
+	var stored checkRow
+	if err := selectChecks(tx, &stored).Where("c.id = ?", after.ID).Scan(ctx); err != nil {
+		return found("check", err)
+	}
+	after.Health, after.LastChecked = vigil.Health(stored.Health), stored.LastChecked
+	return nil
+}
+
+// changeDefinition stores the new definition and updates the loops.
+func (s *Store) changeDefinition(ctx context.Context, tx bun.Tx, before, after *vigil.Check) error {
 	now := s.instant()
 	after.Revision, after.Version, after.UpdatedAt = before.Revision+1, before.Version+1, now
 	restart := restarts(before, after)
@@ -102,17 +137,9 @@ func (s *Store) storeDefinition(ctx context.Context, tx bun.Tx, before, after *v
 	_, err = tx.NewUpdate().Model(row).WherePK().Value("changed_at", "clock_timestamp()").
 		ExcludeColumn("id", "org_id", "expires_at", "created_at").Exec(ctx)
 	if err != nil {
-		return unstorable(fmt.Errorf("store the definition: %w", err))
+		return managedTaken(unstorable(fmt.Errorf("store the definition: %w", err)), "check", after.ManagedBy)
 	}
-	if err := s.updateLoops(ctx, tx, before, after, restart, now); err != nil {
-		return err
-	}
-	var stored checkRow // its health may change when a region is removed
-	if err := selectChecks(tx, &stored).Where("c.id = ?", after.ID).Scan(ctx); err != nil {
-		return found("check", err)
-	}
-	after.Health, after.LastChecked = vigil.Health(stored.Health), stored.LastChecked
-	return nil
+	return s.updateLoops(ctx, tx, before, after, restart, now)
 }
 
 // restarts reports whether the change restarts the schedule of every region.

@@ -59,7 +59,7 @@ func server(t *testing.T, note func(entry *audit.Entry)) *httptest.Server {
 		}
 		return rest.NewAnswer(view), nil
 	})
-	listener := httptest.NewServer(rest.Observe(rest.Routed(mux), slog.New(slog.DiscardHandler), nil, time.Minute))
+	listener := httptest.NewServer(rest.Observe((&rest.Registrar{}).Routed(mux), slog.New(slog.DiscardHandler), nil, time.Minute))
 	t.Cleanup(listener.Close)
 	return listener
 }

@@ -116,7 +116,11 @@ func errMediaType() error {
 
 // Routed hands requests to the operations of a mux. It answers as JSON what the
 // mux would answer by itself in plain text or with a redirect.
-func Routed(mux *http.ServeMux) http.Handler {
+func (r *Registrar) Routed(mux *http.ServeMux) http.Handler {
+	return routed(mux, r.bodyLimit)
+}
+
+func routed(mux *http.ServeMux, limit func(path string) int64) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx := r.Context()
 		if !canonical(r.URL.Path) {
@@ -127,9 +131,9 @@ func Routed(mux *http.ServeMux) http.Handler {
 			unrouted(mux, w, r)
 			return
 		}
-		if r.ContentLength > MaxBody {
+		if most := limit(r.URL.Path); r.ContentLength > most {
 			w.Header().Set("Connection", "close")
-			WriteError(ctx, w, errTooLarge())
+			WriteError(ctx, w, errTooLarge(most))
 			return
 		}
 		mux.ServeHTTP(w, r)

@@ -1,7 +1,9 @@
 package rest
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"net/http"
 	"reflect"
 	"strings"
@@ -55,6 +57,8 @@ type Operation struct {
 	// answers have its ETag, GET takes If-None-Match, and PUT and DELETE take If-Match, which
 	// PreconditionOf returns.
 	Revisioned bool
+	// MaxBody is the largest body, in bytes; 0 for MaxBody.
+	MaxBody int64
 	// Errors are statuses that can happen besides those that follow from the
 	// other members.
 	Errors []int
@@ -71,7 +75,12 @@ type Registrar struct {
 	Repeats RepeatStore
 	// Note stores the audit entry of ctx, unless a transaction has done so.
 	Note func(ctx context.Context) error
+	// limits are the largest bodies of the paths that have a limit of their own.
+	limits map[string]int64
 }
+
+// bodyLimit returns the largest body of a path, in bytes.
+func (r *Registrar) bodyLimit(path string) int64 { return cmp.Or(r.limits[path], MaxBody) }
 
 // Document returns the OpenAPI document of what is registered.
 func (r *Registrar) Document() *huma.OpenAPI { return r.API.OpenAPI() }
@@ -88,6 +97,12 @@ func Register[I, O any](r *Registrar, op Operation, handle func(context.Context,
 	}
 	if !op.Open && op.Scope == "" {
 		panic(op.ID + " changes something and has no scope")
+	}
+	if op.MaxBody > 0 {
+		if r.limits == nil {
+			r.limits = make(map[string]int64)
+		}
+		r.limits[op.Path] = op.MaxBody
 	}
 	audited := op.Audit != "" && op.Audit != NotAudited
 	if op.Idempotent {
@@ -141,8 +156,8 @@ func (r *Registrar) describe(op Operation, members []string) huma.Operation {
 		Description:     op.Description,
 		Tags:            []string{op.Tag},
 		DefaultStatus:   op.Status,
-		MaxBodyBytes:    MaxBody + 1, // Huma refuses a body of exactly its limit
-		BodyReadTimeout: bodyDeadline,
+		MaxBodyBytes:    cmp.Or(op.MaxBody, MaxBody) + 1, // Huma refuses a body of exactly its limit
+		BodyReadTimeout: bodyDeadline * time.Duration(max(1, op.MaxBody/MaxBody)),
 		Metadata:        map[string]any{metaResource: op.Resource, metaMembers: members},
 	}
 	switch {
@@ -204,13 +219,23 @@ func bodyMembers(input reflect.Type) []string {
 	if t.Kind() != reflect.Struct {
 		return nil
 	}
+	return memberNames(t)
+}
+
+// memberNames returns the JSON names of the members of a struct, in their order.
+func memberNames(t reflect.Type) []string {
 	var names []string
 	for _, field := range reflect.VisibleFields(t) {
-		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" {
+		if name := jsonName(field); name != "" {
 			names = append(names, name)
 		}
 	}
 	return names
+}
+
+func jsonName(field reflect.StructField) string {
+	name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+	return name
 }
 
 // OperationAt finds a registered operation; nil when there is none.
@@ -232,10 +257,10 @@ func OperationAt(doc *huma.OpenAPI, method, path string) *huma.Operation {
 	return nil
 }
 
-func errTooLarge() error {
+func errTooLarge(limit int64) error {
 	return &vigil.Error{
 		Code:    vigil.CodeTooLarge,
-		Message: "The request body is larger than 1 MiB.",
-		Details: map[string]any{"limit": MaxBody},
+		Message: fmt.Sprintf("The request body is larger than %d MiB.", limit>>20),
+		Details: map[string]any{"limit": limit},
 	}
 }

@@ -66,7 +66,7 @@ func rejection(op *huma.Operation, status int, msg string, errs []error) error {
 	}
 	switch {
 	case status == http.StatusRequestEntityTooLarge:
-		return errTooLarge()
+		return errTooLarge(op.MaxBodyBytes - 1)
 	case status == http.StatusRequestTimeout:
 		return vigil.Invalid("body", "did not arrive in time")
 	case strings.HasPrefix(msg, "cannot read request body"):

@@ -33,7 +33,10 @@ func newAPICommand() *cobra.Command {
 			}
 			return runRole(cmd.Context(), p, s.listeningOn(listener), true, func(ctx context.Context, p *platform) error {
 				p.log.InfoContext(ctx, "api listens", "address", listener.Addr().String())
-				return p.serveAPI(ctx, listener)
+				if err := p.serveAPI(ctx, listener); err != nil {
+					return err
+				}
+				return p.startApplying(ctx, urlOf(listener))
 			})
 		},
 	}
@@ -77,6 +80,7 @@ func (p *platform) serveAPI(ctx context.Context, listener net.Listener) error {
 	if err != nil {
 		return err
 	}
+	p.api = server
 	dashboard, err := p.newDashboard(server)
 	if err != nil {
 		return err

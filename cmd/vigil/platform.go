@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"vigil/codec"
+	"vigil/demo"
 	"vigil/dispatch"
 	"vigil/egress"
 	"vigil/mail"
@@ -60,6 +62,8 @@ type platform struct {
 	channels  *notify.Registry
 	mailer    *mail.Mailer
 	private   *privateTargets
+	api       http.Handler // of /v1, once serveAPI was called
+	demo      *demo.Demo   // nil: none is played
 	// deployment is the version that the workers poll as; the zero value is unversioned.
 	deployment workers.Deployment
 }

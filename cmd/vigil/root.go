@@ -52,12 +52,19 @@ func newRootCommand() *cobra.Command {
 	root.AddGroup(&cobra.Group{ID: cli.GroupID, Title: "Client commands:"}, &cobra.Group{ID: serverGroup, Title: "Server commands:"})
 	root.SetCompletionCommandGroupID(cli.GroupID)
 	root.SetHelpCommandGroupID(cli.GroupID)
-	root.AddCommand(cli.Commands(cli.Host{Version: version, Now: time.Now, DataDir: dataDir(), LocalKey: localKey})...)
+	root.AddCommand(cli.Commands(clientHost())...)
 	root.AddCommand(newVersionCommand())
 	root.AddCommand(serverCommands()...)
 	showSettings(root)
 	cli.UsageErrors(root)
 	return root
+}
+
+// clientHost is what the client commands take from this program.
+func clientHost() cli.Host {
+	return cli.Host{
+		Version: version, Now: time.Now, DataDir: dataDir(), LocalKey: localKey, Machine: machine, Schema: fileSchema, Rules: fileRules,
+	}
 }
 
 // serverGroup is the group of the commands that run or administer the platform.

@@ -17,7 +17,7 @@ import (
 )
 
 func newUpCommand() *cobra.Command {
-	var asJSON, noLogin bool
+	var asJSON, noLogin, withDemo bool
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Run the whole platform in this process",
@@ -31,11 +31,17 @@ func newUpCommand() *cobra.Command {
 			}
 			show := newScreen(cmd.OutOrStdout(), cmd.ErrOrStderr(), asJSON)
 			show.login = !noLogin && !asJSON && cli.IsTerminal(cmd.OutOrStdout())
-			return up(cmd.Context(), s, show, newLogger(cmd.ErrOrStderr(), slog.Level(s.LogLevel)))
+			if show.withDemo = withDemo; withDemo {
+				if err := checkDemo(&s); err != nil {
+					return err
+				}
+			}
+			return up(cmd.Context(), s, show, newLogger(show.logs(cmd.ErrOrStderr()), slog.Level(s.LogLevel)))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one line of JSON once ready, everything else to standard error")
 	cmd.Flags().BoolVar(&noLogin, "no-login", false, "on a terminal, do not save the first key as the context local of the client commands")
+	cmd.Flags().BoolVar(&withDemo, "demo", false, "check a shop on this machine that fails and recovers, and show what Vigil does about it")
 	return cmd
 }
 
@@ -43,7 +49,7 @@ func newUpCommand() *cobra.Command {
 func up(ctx context.Context, s settings, show *screen, log *slog.Logger) error {
 	p := newProcess(log)
 	defer p.stop(ctx)
-	summary, err := startAll(ctx, p, s, show)
+	built, summary, err := startAll(ctx, p, s, show)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil // asked to stop while starting
@@ -53,11 +59,18 @@ func up(ctx context.Context, s settings, show *screen, log *slog.Logger) error {
 	if err := describeInstance(p, summary); err != nil {
 		return err
 	}
+	cli.RemoveApplied(summary.DataDir) // of an earlier process
+	if err := built.startApplying(ctx, summary.APIURL); err != nil {
+		return err
+	}
 	if show.login && summary.APIKey != "" {
 		summary.context = saveLocalContext(summary, log)
 	}
 	if err := show.ready(summary); err != nil {
 		return err
+	}
+	if built.demo != nil {
+		go built.runDemo(ctx)
 	}
 	err = p.wait(ctx)
 	if err == nil {
@@ -67,52 +80,60 @@ func up(ctx context.Context, s settings, show *screen, log *slog.Logger) error {
 }
 
 // startAll starts every part, each a step on the screen.
-func startAll(ctx context.Context, p *process, s settings, show *screen) (summary, error) {
+func startAll(ctx context.Context, p *process, s settings, show *screen) (*platform, summary, error) {
 	listener, err := p.listen(ctx, s.Listen, "VIGIL_LISTEN")
 	if err != nil {
-		return summary{}, err
+		return nil, summary{}, err
 	}
 	s = s.listeningOn(listener)
 	in := inputs{settings: s, privateTargets: s.local()}
 	if in.metrics, err = p.serveMetrics(ctx, s); err != nil {
-		return summary{}, err
+		return nil, summary{}, err
 	}
 	data, err := standalone.OpenDataDir(s.DataDir)
 	if err != nil {
-		return summary{}, err
+		return nil, summary{}, err
 	}
 	p.onStop(func(context.Context) { _ = data.Close() })
 	if in.secrets, err = openSecrets(&s, data); err != nil {
-		return summary{}, err
+		return nil, summary{}, err
 	}
 	if in.dsn, err = p.startPostgres(ctx, s, data, show); err != nil {
-		return summary{}, err
+		return nil, summary{}, err
 	}
 	if in.store, in.temporal, err = p.startServers(ctx, in, show); err != nil {
-		return summary{}, err
+		return nil, summary{}, err
 	}
 	built, err := newPlatform(ctx, p, in)
 	if err != nil {
-		return summary{}, err
+		return nil, summary{}, err
 	}
 	if err := built.serveAPI(ctx, listener); err != nil {
-		return summary{}, err
+		return nil, summary{}, err
+	}
+	if show.withDemo {
+		if err := built.openDemo(ctx, urlOf(listener), data.Path(), show); err != nil {
+			return nil, summary{}, err
+		}
 	}
 	if err := built.startWorkers(ctx, show); err != nil {
-		return summary{}, err
+		return nil, summary{}, err
 	}
 	key, err := bootstrap(ctx, in.store, bootstrapKey)
 	if err != nil {
-		return summary{}, err
+		return nil, summary{}, err
 	}
 	out := newSummary(s, listener, in.temporal)
 	if s.local() {
 		if out.SignInURL, err = operatorLink(ctx, in.store, out.APIURL); err != nil {
-			return summary{}, err
+			return nil, summary{}, err
 		}
 	}
 	out.MetricsURL, out.APIKey, out.DataDir = in.metrics.url(), key, data.Path()
-	return out, nil
+	if built.demo != nil {
+		out.DemoURL = built.demo.URL()
+	}
+	return built, out, nil
 }
 
 // startServers opens the database and starts Temporal in parallel: neither needs the

@@ -159,6 +159,7 @@ func (a *app) checkTestCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&region, "region", "", "`region` to run in (default: the first one of the check)")
 	flags.BoolVar(&dryRun, "dry-run", false, "neither store nor count the result")
+	flags.StringVar(&filter.project, "project", "", "run those that the files of a `project` manage")
 	flags.StringArrayVar(&filter.labels, "label", nil, "run those with a label, `key=value` or key; may be repeated")
 	flags.BoolVar(&all, "all", false, "run every enabled check of the organization")
 	complete(cmd, "region", a.regionKeys(cmd))

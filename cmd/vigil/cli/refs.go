@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -23,6 +24,10 @@ type named struct {
 	Email   string `json:"email"`
 	Title   string `json:"title"`
 	Channel string `json:"channel_name"`
+	// CheckID is the check of a rule.
+	CheckID uuid.UUID `json:"check_id"`
+	// ManagedBy names the project that manages it.
+	ManagedBy *manager `json:"managed_by"`
 }
 
 func (n named) label() string {
@@ -45,6 +50,9 @@ func (s *session) resolve(kind, ref string, fetch func(query string) fetchPage) 
 	}
 	if ref == "" {
 		return named{}, console.Errorf(console.Usage, "the %s has no name", kind)
+	}
+	if found, ok, err := s.managed(kind, ref, fetch); ok || err != nil {
+		return found, err
 	}
 	query, prefix := ref, isPrefix(ref)
 	if prefix {
@@ -72,6 +80,36 @@ func (s *session) resolve(kind, ref string, fetch func(query string) fetchPage) 
 	return named{}, console.Errorf(
 		console.Usage, "%q may be any of %d %ss; give an id: %s", ref, len(matches), kind, strings.Join(candidates, ", "),
 	)
+}
+
+// managed finds a thing by the key that it has in the files of a project, such as
+// shop/home. A name may have that form too, so it is no mistake when there is none.
+func (s *session) managed(kind, ref string, fetch func(query string) fetchPage) (named, bool, error) {
+	project, key, ok := strings.Cut(ref, "/")
+	if !ok || project == "" || key == "" || strings.ContainsAny(ref, " :") || !slices.Contains(managedKinds(), kind) {
+		return named{}, false, nil
+	}
+	all, err := list[named](s, maxScan, func(page client.RequestEditorFn) (*http.Response, error) {
+		return fetch("")(func(ctx context.Context, request *http.Request) error {
+			return errors.Join(page(ctx, request), query("project", project, "key", key)(ctx, request))
+		})
+	})
+	if err != nil || len(all.data) == 0 {
+		return named{}, false, err
+	}
+	if len(all.data) > 1 {
+		return named{}, false, console.Errorf(console.Usage, "%q is the key of %d %ss, of several programs; give an id", ref, len(all.data), kind)
+	}
+	return all.data[0], true, nil
+}
+
+// managedKinds are the kinds that a project can manage.
+func managedKinds() []string {
+	kinds := kindNames()
+	for i, kind := range kinds {
+		kinds[i] = strings.ReplaceAll(kind, "-", " ")
+	}
+	return kinds
 }
 
 // maxScan bounds how many things are looked through for a name.

@@ -84,14 +84,19 @@ func (t *transport) Do(request *http.Request) (*http.Response, error) {
 
 const (
 	standardTimeout = 30 * time.Second
-	// testTimeout is longer than the server waits for a test by hand.
+	// testTimeout is longer than the server waits for a test by hand, or for another apply.
 	testTimeout = 100 * time.Second
 )
 
 // limit is how long a request may take.
 func (t *transport) limit(request *http.Request) time.Duration {
-	if t.timeout == standardTimeout && strings.HasSuffix(request.URL.Path, "/test") {
-		return testTimeout
+	if t.timeout != standardTimeout {
+		return t.timeout
+	}
+	for _, slow := range []string{"/test", "/v1/checks/try", "/v1/apply"} {
+		if strings.HasSuffix(request.URL.Path, slow) {
+			return testTimeout
+		}
 	}
 	return t.timeout
 }

@@ -1,0 +1,293 @@
+package api
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"vigil"
+	"vigil/api/rest"
+)
+
+// storedProject is what is stored of a project and of what its document refers to.
+type storedProject struct {
+	inventory vigil.Inventory
+	// own are the ids of the project's definitions, by kind and key.
+	own map[vigil.Kind]map[string]uuid.UUID
+	// keys are those under which definitions are stored, which moved changes only later.
+	keys    map[uuid.UUID]string
+	adopted map[uuid.UUID]bool
+
+	channels map[uuid.UUID]*vigil.Channel
+	checks   map[uuid.UUID]*vigil.Check
+	rules    map[uuid.UUID]*vigil.Rule
+	pages    map[uuid.UUID]*vigil.StatusPage
+}
+
+func newStoredProject(inventory vigil.Inventory, project string) *storedProject {
+	s := &storedProject{
+		inventory: inventory, own: make(map[vigil.Kind]map[string]uuid.UUID), keys: make(map[uuid.UUID]string),
+		adopted: make(map[uuid.UUID]bool), channels: make(map[uuid.UUID]*vigil.Channel), checks: make(map[uuid.UUID]*vigil.Check),
+		rules: make(map[uuid.UUID]*vigil.Rule), pages: make(map[uuid.UUID]*vigil.StatusPage),
+	}
+	own := func(kind vigil.Kind, id uuid.UUID, by *vigil.ManagedBy, key string) {
+		if ownedBy(by, project) {
+			s.take(kind, key, id)
+			s.keys[id] = key
+		}
+	}
+	for i := range inventory.Channels {
+		one := &inventory.Channels[i]
+		s.channels[one.ID] = one
+		own(vigil.KindChannel, one.ID, one.ManagedBy, keyOf(one.ManagedBy))
+	}
+	for i := range inventory.Checks {
+		one := &inventory.Checks[i]
+		s.checks[one.ID] = one
+		own(vigil.KindCheck, one.ID, one.ManagedBy, keyOf(one.ManagedBy))
+	}
+	for i := range inventory.Rules {
+		one := &inventory.Rules[i]
+		s.rules[one.ID] = one
+		key := keyOf(one.ManagedBy)
+		if check := s.checks[one.CheckID]; check != nil && ownedBy(check.ManagedBy, project) {
+			key = vigil.RuleKey(check.ManagedBy.Key, vigil.RuleKeyOf(key))
+		}
+		own(vigil.KindRule, one.ID, one.ManagedBy, key)
+	}
+	for i := range inventory.Pages {
+		one := &inventory.Pages[i]
+		s.pages[one.ID] = one
+		own(vigil.KindStatusPage, one.ID, one.ManagedBy, keyOf(one.ManagedBy))
+	}
+	return s
+}
+
+func ownedBy(by *vigil.ManagedBy, project string) bool {
+	return by != nil && by.Tool == vigil.ToolApply && by.Project == project
+}
+
+func keyOf(by *vigil.ManagedBy) string {
+	if by == nil {
+		return ""
+	}
+	return by.Key
+}
+
+func (s *storedProject) take(kind vigil.Kind, key string, id uuid.UUID) {
+	if s.own[kind] == nil {
+		s.own[kind] = make(map[string]uuid.UUID)
+	}
+	s.own[kind][key] = id
+}
+
+// manager returns what manages a definition, and whether it was read.
+func (s *storedProject) manager(kind vigil.Kind, id uuid.UUID) (by *vigil.ManagedBy, known bool) {
+	switch kind {
+	case vigil.KindChannel:
+		if one := s.channels[id]; one != nil {
+			return one.ManagedBy, true
+		}
+	case vigil.KindCheck:
+		if one := s.checks[id]; one != nil {
+			return one.ManagedBy, true
+		}
+	case vigil.KindRule:
+		if one := s.rules[id]; one != nil {
+			return one.ManagedBy, true
+		}
+	case vigil.KindStatusPage:
+		if one := s.pages[id]; one != nil {
+			return one.ManagedBy, true
+		}
+	case vigil.KindMaintenance:
+	}
+	return nil, false
+}
+
+func (d *decider) caller() *rest.Caller { return rest.CallerOf(d.ctx) }
+
+// move gives stored definitions the keys that moved says. What was moved before is no
+// error, so that the lines can stay in the files.
+func (d *decider) move() {
+	for i, moved := range d.document.Moved {
+		path := "moved[" + itoa(i) + "]"
+		kind, from, ok := vigil.ParsePath(moved.From)
+		toKind, to, okTo := vigil.ParsePath(moved.To)
+		_, kept := d.ids[kind][from]
+		_, wanted := d.ids[kind][to]
+		id, stored := d.stored.own[kind][from]
+		_, taken := d.stored.own[kind][to]
+		switch {
+		case !ok:
+			d.problem(path+".from", "must be the path of a definition, such as checks.home or checks.home.rules.down")
+		case !okTo || kind != toKind:
+			d.problem(path+".to", "must be the path of a definition of the same kind as from")
+		case kept:
+			d.problem(path+".from", "is still in the document")
+		case !wanted:
+			d.problem(path+".to", "is not in the document")
+		case !stored: // it was moved before
+		case taken:
+			d.problem(path, "cannot be done: there is %q and %q already; delete one of them first", from, to)
+		default:
+			delete(d.stored.own[kind], from)
+			d.stored.take(kind, to, id)
+			if kind == vigil.KindCheck {
+				d.moveRules(from, to)
+			}
+		}
+	}
+}
+
+// moveRules takes the rules of a check along.
+func (d *decider) moveRules(from, to string) {
+	for _, key := range slices.Sorted(maps.Keys(d.stored.own[vigil.KindRule])) {
+		if rule, ok := strings.CutPrefix(key, from+"/"); ok {
+			id := d.stored.own[vigil.KindRule][key]
+			delete(d.stored.own[vigil.KindRule], key)
+			d.stored.take(vigil.KindRule, vigil.RuleKey(to, rule), id)
+		}
+	}
+}
+
+// adopt takes over definitions that nothing manages yet.
+func (d *decider) adopt() {
+	for _, path := range slices.Sorted(maps.Keys(d.body.Adopt)) {
+		member := "adopt." + path
+		kind, key, ok := vigil.ParsePath(path)
+		id, err := uuid.Parse(d.body.Adopt[path])
+		by, known := d.stored.manager(kind, id)
+		_, wanted := d.ids[kind][key]
+		owned, taken := d.stored.own[kind][key]
+		switch {
+		case !ok:
+			d.problem(member, "must be the path of a definition, such as checks.home or checks.home.rules.down")
+		case !wanted:
+			d.problem(member, "is not in the document")
+		case err != nil || !known:
+			d.problem(member, "must be the id of a %s of this organization", kind)
+		case taken && owned == id: // it was adopted before
+		case taken:
+			d.problem(member, "cannot be adopted: the project has a %s with this key already", kind)
+		case by != nil:
+			d.problem(member, "is managed by %s in the project %s, as %s; release it there first", by.Tool, by.Project, by.Key)
+		default:
+			d.stored.take(kind, key, id)
+			d.stored.adopted[id] = true
+		}
+	}
+}
+
+// managed is what manages a definition of the document.
+func (d *decider) managed(key string) *vigil.ManagedBy {
+	return &vigil.ManagedBy{Tool: vigil.ToolApply, Project: d.body.Project, Key: key}
+}
+
+// pairUp adds a pair. Item is the wanted definition, and stored the members of what is
+// stored; nil for nothing.
+func (d *decider) pairUp(
+	wanted, stored *vigil.Item, note string, store func(members []string, action vigil.ActionKind),
+) {
+	pair := vigil.Pair{Wanted: wanted, Stored: stored, Note: note}
+	if stored != nil {
+		pair.Adopted = d.stored.adopted[stored.ID]
+		stored.Key = d.stored.keys[stored.ID]
+	}
+	d.pairs = append(d.pairs, pairing{Pair: pair, store: store})
+}
+
+// miss pairs a definition that the document does not have any more.
+func (d *decider) miss(kind vigil.Kind, key string, id uuid.UUID) {
+	item := &vigil.Item{Kind: kind, Key: key, ID: id}
+	var store func([]string, vigil.ActionKind)
+	switch kind {
+	case vigil.KindChannel:
+		one := d.stored.channels[id]
+		item.Name, item.Version, item.Applied = one.Name, one.Version, one.AppliedVersion
+		store = missed(&d.changes.Channels, one, func(c *vigil.Channel) { c.ManagedBy = nil })
+	case vigil.KindCheck:
+		one := d.stored.checks[id]
+		item.Name, item.Version, item.Applied = one.Name, one.Version, one.AppliedVersion
+		store = missed(&d.changes.Checks, one, func(c *vigil.Check) { c.ManagedBy = nil })
+	case vigil.KindRule:
+		one := d.stored.rules[id]
+		item.Name, item.Version, item.Applied = one.Name, one.Version, one.AppliedVersion
+		store = missed(&d.changes.Rules, one, func(r *vigil.Rule) { r.ManagedBy = nil })
+	case vigil.KindStatusPage:
+		one := d.stored.pages[id]
+		item.Name, item.Version, item.Applied = one.Title, one.Version, one.AppliedVersion
+		store = missed(&d.changes.Pages, one, func(p *vigil.StatusPage) { p.ManagedBy = nil })
+	case vigil.KindMaintenance:
+		return
+	}
+	d.keys(item)
+	d.pairs = append(d.pairs, pairing{Pair: vigil.Pair{Stored: item}, store: store})
+}
+
+func (d *decider) keys(item *vigil.Item) {
+	if key := d.stored.keys[item.ID]; key != "" {
+		item.Key = key
+	}
+}
+
+// missed returns what deletes or releases a definition.
+func missed[T any](into *[]vigil.Edit[T], one *T, release func(*T)) func([]string, vigil.ActionKind) {
+	return func(_ []string, action vigil.ActionKind) {
+		edit := vigil.Edit[T]{Before: one}
+		if action == vigil.ActionRelease {
+			after := *one
+			release(&after)
+			edit.After, edit.Members = &after, []string{"managed_by"}
+		}
+		*into = append(*into, edit)
+	}
+}
+
+// channelsInUse returns a CodeConflict error when a channel that is about to be deleted
+// would still be notified by rules.
+func (d *decider) channelsInUse() error {
+	gone := make(map[uuid.UUID]string)
+	for _, edit := range d.changes.Channels {
+		if edit.After == nil {
+			gone[edit.Before.ID] = edit.Before.Name
+		}
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	last := make(map[uuid.UUID]*vigil.Rule)
+	for _, rules := range [][]vigil.Rule{d.stored.inventory.Rules, d.stored.inventory.Users} {
+		for i := range rules {
+			last[rules[i].ID] = &rules[i]
+		}
+	}
+	for _, edit := range d.changes.Rules {
+		if edit.Before != nil {
+			last[edit.Before.ID] = edit.After
+		}
+	}
+	deleted := make(map[uuid.UUID]bool)
+	for _, edit := range d.changes.Checks {
+		if edit.After == nil {
+			deleted[edit.Before.ID] = true
+		}
+	}
+	var users []string
+	for _, rule := range last {
+		if rule != nil && !deleted[rule.CheckID] && slices.ContainsFunc(rule.Channels, func(id uuid.UUID) bool { return gone[id] != "" }) {
+			users = append(users, rule.Name)
+		}
+	}
+	if len(users) == 0 {
+		return nil
+	}
+	slices.Sort(users)
+	err := vigil.Errorf(vigil.CodeConflict,
+		"Alert rules use channels that would be deleted: %s. Take the channels out of these rules first, or keep the channels.",
+		strings.Join(users[:min(len(users), 5)], ", "))
+	err.Details = map[string]any{"rules": users}
+	return err
+}

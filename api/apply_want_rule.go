@@ -1,0 +1,212 @@
+package api
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"vigil"
+)
+
+func (d *decider) wantRule(w *vigil.Wanted) error {
+	checkKey, _, _ := strings.Cut(w.Key, "/")
+	check := d.ids[vigil.KindCheck][checkKey]
+	id, exists := d.stored.own[vigil.KindRule][w.Key]
+	after := vigil.Rule{OrgID: d.caller().Org.ID, CheckID: check, NotifyOn: vigil.NotifyUnhealthy, Policy: vigil.AnyRegion, Enabled: true}
+	var before *vigil.Rule
+	if exists {
+		before = d.stored.rules[id]
+		enabled := before.Enabled
+		after = *before
+		after.NotifyOn, after.Policy, after.Enabled, after.Labels = vigil.NotifyUnhealthy, vigil.AnyRegion, enabled, nil
+		if before.CheckID != check {
+			d.problem(w.Path(), "is a rule of another check already; release or delete it first")
+			return nil
+		}
+	} else {
+		var err error
+		if after.ID, err = d.newID(vigil.KindRule, w.Key); err != nil {
+			return err
+		}
+	}
+	channels, found := d.channelsOf(w)
+	var in alertRuleCreate
+	given := maps.Clone(w.Members)
+	delete(w.Members, memberChannels)
+	if found {
+		w.Members[memberChannelIDs] = textTree(idTexts(channels))
+	}
+	usable := d.read(w, &in, memberChannels)
+	w.Members = given
+	if !usable || !found {
+		return nil
+	}
+	err := in.clean()
+	if err == nil {
+		after.Condition, err = in.condition().Resolve(nil)
+	}
+	if err != nil {
+		d.fault(w.Path(), err)
+		return nil
+	}
+	in.apply(&after)
+	after.ManagedBy = d.managed(w.Key)
+	d.pairRule(w, before, &after, in.Enabled.Given)
+	return nil
+}
+
+func (d *decider) pairRule(w *vigil.Wanted, before, after *vigil.Rule, enabledGiven bool) {
+	var stored *vigil.Item
+	note := ""
+	if before != nil {
+		stored = d.ruleItem(before, w.Key)
+		note = disabledNote(after.Enabled, enabledGiven)
+	}
+	d.pairUp(d.ruleItem(after, w.Key), stored, note, func(members []string, _ vigil.ActionKind) {
+		d.changes.Rules = append(d.changes.Rules, vigil.Edit[vigil.Rule]{Before: before, After: after, Members: members})
+	})
+}
+
+func idTexts(ids []uuid.UUID) []string {
+	texts := make([]string, len(ids))
+	for i, id := range ids {
+		texts[i] = id.String()
+	}
+	return texts
+}
+
+func (d *decider) ruleItem(r *vigil.Rule, key string) *vigil.Item {
+	condition, err := json.Marshal(r.Condition)
+	if err != nil {
+		condition = nil // a condition can be written
+	}
+	channels := make([]string, len(r.Channels))
+	for i, id := range r.Channels {
+		channels[i] = d.label(vigil.KindChannel, id)
+	}
+	return &vigil.Item{
+		Kind: vigil.KindRule, Key: key, ID: r.ID, Name: r.Name, Version: r.Version, Applied: r.AppliedVersion,
+		Members: vigil.Members{
+			"name": r.Name, "condition": tree(condition), "channels": textTree(channels), "notify_on": string(r.NotifyOn),
+			"region_policy": string(r.Policy), "enabled": r.Enabled, "labels": labelTree(r.Labels),
+		},
+	}
+}
+
+// label names a definition as a file refers to it: by its key in the project, or by its id.
+func (d *decider) label(kind vigil.Kind, id uuid.UUID) string {
+	if d.labels == nil {
+		d.labels = make(map[uuid.UUID]string)
+	}
+	if known := d.labels[id]; known != "" {
+		return known
+	}
+	label := "id:" + id.String()
+	for key, other := range d.ids[kind] {
+		if other == id {
+			label = key
+		}
+	}
+	d.labels[id] = label
+	return label
+}
+
+// channelsOf resolves the channels of a rule, and reports whether all of them were found.
+// A rule may also have the ids of the API instead.
+func (d *decider) channelsOf(w *vigil.Wanted) (ids []uuid.UUID, found bool) {
+	path := w.Path() + "." + memberChannels
+	value, given := w.Members[memberChannels]
+	list, isList := value.([]any)
+	_, both := w.Members[memberChannelIDs]
+	switch {
+	case both && given:
+		d.problem(path, "says the same as %s; give one of them", memberChannelIDs)
+		return nil, false
+	case both:
+		return d.channelsByID(w)
+	case !given:
+		d.problem(path, "is required: the channels that the rule notifies")
+		return nil, false
+	case !isList || len(list) == 0:
+		d.problem(path, "must be a list of channels, with at least one")
+		return nil, false
+	}
+	found = true
+	for i, item := range list {
+		id, ok := d.refer(vigil.KindChannel, item, path+"["+itoa(i)+"]")
+		found = found && ok
+		if ok && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids, found
+}
+
+func (d *decider) channelsByID(w *vigil.Wanted) (ids []uuid.UUID, found bool) {
+	for i, text := range texts(w.Members[memberChannelIDs]) {
+		id, ok := d.refer(vigil.KindChannel, "id:"+text, w.Path()+"."+memberChannelIDs+"["+itoa(i)+"]")
+		if !ok {
+			return nil, false
+		}
+		ids = append(ids, id)
+	}
+	return ids, true
+}
+
+// refer resolves a reference, or adds what is wrong with it.
+func (d *decider) refer(kind vigil.Kind, item any, path string) (uuid.UUID, bool) {
+	text, ok := item.(string)
+	if !ok {
+		d.problem(path, "must be a string")
+		return uuid.Nil, false
+	}
+	ref, err := vigil.ParseReference(text)
+	if err != nil {
+		d.problem(path, "%s", err.Error())
+		return uuid.Nil, false
+	}
+	switch {
+	case ref.Key != "":
+		id, inDocument := d.ids[kind][ref.Key]
+		if !inDocument {
+			d.problem(path, "no %s has the key %q in the document%s", kind, ref.Key, vigil.Meant(ref.Key, slices.Collect(maps.Keys(d.ids[kind]))))
+		}
+		return id, inDocument
+	case ref.ID != uuid.Nil:
+		if _, known := d.stored.manager(kind, ref.ID); !known {
+			d.problem(path, "is not a %s of this organization", kind)
+			return uuid.Nil, false
+		}
+		return ref.ID, true
+	}
+	return d.byName(kind, ref.Name, path)
+}
+
+func (d *decider) byName(kind vigil.Kind, name, path string) (uuid.UUID, bool) {
+	var matches []uuid.UUID
+	if kind == vigil.KindChannel {
+		for i := range d.stored.inventory.Channels {
+			if one := &d.stored.inventory.Channels[i]; one.Name == name {
+				matches = append(matches, one.ID)
+			}
+		}
+	} else {
+		for i := range d.stored.inventory.Checks {
+			if one := &d.stored.inventory.Checks[i]; one.Name == name {
+				matches = append(matches, one.ID)
+			}
+		}
+	}
+	switch len(matches) {
+	case 0:
+		d.problem(path, "no %s of this organization has the name %q", kind, name)
+		return uuid.Nil, false
+	case 1:
+		return matches[0], true
+	}
+	d.problem(path, "%d %ss have the name %q; refer to one by \"id:\" and its id", len(matches), kind, name)
+	return uuid.Nil, false
+}

@@ -1,0 +1,36 @@
+package api_test
+
+import (
+	"bytes"
+	"os"
+	"testing"
+
+	"vigil/api"
+	"vigil/egress"
+	"vigil/notify"
+	"vigil/probe"
+)
+
+// TestFileSchema holds the schema of the files to the one that is kept, which shows what a
+// change of the API means for files.
+func TestFileSchema(t *testing.T) {
+	t.Parallel()
+	guard := egress.New(egress.Policy{})
+	made, err := api.FileSchema(probe.NewRegistry(guard), notify.NewRegistry(guard))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const path = "testdata/vigil.schema.json"
+	if *update {
+		if err := os.MkdirAll("testdata", 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, made, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if kept, err := os.ReadFile(path); err != nil || !bytes.Equal(kept, made) {
+		t.Errorf("api/%s is not what is served (%v). Renew it with: go test ./api -run TestFileSchema -update", path, err)
+	}
+}

@@ -1,0 +1,60 @@
+package api
+
+import (
+	"vigil"
+	"vigil/api/rest"
+)
+
+// managedByView names the program that manages a definition.
+type managedByView struct {
+	Tool    string `json:"tool" example:"apply" doc:"The program: 1 to 40 characters of a-z, 0-9, . and -."`
+	Project string `json:"project" example:"shop" doc:"A name for what is managed together: 1 to 63 letters, digits, ., _ and -."`
+	Key     string `json:"key" example:"home" doc:"Identifies the definition in the project: 1 to 200 visible characters."`
+}
+
+// managedMember is the member managed_by of a body. Absent keeps what manages a definition,
+// and null releases it.
+type managedMember = rest.Nullable[managedByView]
+
+func showManagedBy(by *vigil.ManagedBy) *managedByView {
+	if by == nil {
+		return nil
+	}
+	return new(managedByView(*by))
+}
+
+// readManagedBy returns what a body says; nil when it says null.
+func readManagedBy(m managedMember) (*vigil.ManagedBy, error) {
+	if m.Value == nil {
+		return nil, nil //nolint:nilnil // null releases
+	}
+	by := vigil.ManagedBy(*m.Value)
+	return &by, by.Validate()
+}
+
+// setManagedBy applies the member, if it was given.
+func setManagedBy(into **vigil.ManagedBy, m managedMember) error {
+	if !m.Given {
+		return nil
+	}
+	by, err := readManagedBy(m)
+	*into = by
+	return err
+}
+
+// ManagedSelection are the filters of a list by what manages its definitions.
+type ManagedSelection struct {
+	Tool    string `query:"tool" maxLength:"40" doc:"Managed by this program: managed_by.tool." example:"apply"`
+	Project string `query:"project" maxLength:"63" doc:"Managed in this project: managed_by.project."`
+	Key     string `query:"key" maxLength:"200" doc:"Managed under this key: managed_by.key."`
+}
+
+func (in *ManagedSelection) managed() vigil.ManagedFilter { return vigil.ManagedFilter(*in) }
+
+// binding is what a cursor is bound to; cursors of lists without these filters stay valid.
+func (in *ManagedSelection) managedBinding() []string {
+	if in.managed() == (vigil.ManagedFilter{}) {
+		return nil
+	}
+	return []string{"tool=" + in.Tool, "project=" + in.Project, "key=" + in.Key}
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"vigil/demo"
+)
+
+// demoFile is the file of the data directory that has the state of the demo.
+const demoFile = "demo.json"
+
+// checkDemo refuses a demo where others could see it: its shop is on loopback.
+func checkDemo(s *settings) error {
+	if !s.local() {
+		return errors.New("--demo needs an API that only this machine can reach: leave out VIGIL_LISTEN, VIGIL_PUBLIC_URL " +
+			"and VIGIL_TRUSTED_PROXIES, or set them to addresses on loopback")
+	}
+	return nil
+}
+
+// openDemo serves the shop and the receiver of the demo until the process stops. They are
+// there before the workers, which would find the shop closed.
+func (p *platform) openDemo(ctx context.Context, baseURL, dataDir string, show *screen) (err error) {
+	p.demo, err = demo.Open(ctx, demo.Options{
+		API: p.serveInProcess(p.api, p.store), BaseURL: baseURL, File: filepath.Join(dataDir, demoFile),
+		Interval: max(demo.Interval, p.settings.EnterpriseMinInterval), Regions: demoRegions(p.settings.Regions),
+		Show: show.demo, Now: time.Now, Log: p.log,
+	})
+	if err == nil {
+		p.onStop(func(context.Context) { p.demo.Close() })
+	}
+	return err
+}
+
+// runDemo plays the demo until ctx ends, and reports that it cannot begin.
+func (p *platform) runDemo(ctx context.Context) {
+	if err := p.demo.Run(ctx); err != nil {
+		p.fail(err)
+	}
+}
+
+// demoRegions are the regions of the demo that this process probes from, else the first
+// ones that it does.
+func demoRegions(served []string) []string {
+	wanted := demo.Regions()
+	most := len(wanted)
+	wanted = slices.DeleteFunc(wanted, func(region string) bool { return !slices.Contains(served, region) })
+	if len(wanted) == 0 {
+		wanted = served[:min(most, len(served))]
+	}
+	return wanted
+}

@@ -1,0 +1,8 @@
+// Package demo is what `vigil up --demo` adds to a platform on this machine: a shop that
+// is checked and fails on command, a receiver of its messages, and a story that breaks the
+// shop, waits for the incident and its messages, and repairs it. It is a client of the
+// API: every line that it shows comes from the alert stream, an answer of the API, or a
+// request that the receiver got, so it cannot succeed when the platform fails.
+//
+// What it must know after a crash is in a file (see state): the story goes on where it was.
+package demo

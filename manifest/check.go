@@ -1,0 +1,169 @@
+package manifest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"vigil"
+)
+
+// checker looks for mistakes in a merged document.
+type checker struct {
+	document *Document
+	options  Options
+	problems *Problems
+}
+
+func (d *Document) check(o Options, problems *Problems) {
+	c := &checker{document: d, options: o, problems: problems}
+	if o.Rules.Schema != nil {
+		*problems = append(*problems, o.Rules.Schema.check(d.filled())...)
+	}
+	c.references()
+	c.secrets()
+}
+
+func (c *checker) problem(at Position, path, format string, args ...any) {
+	*c.problems = append(*c.problems, Problem{Position: at, Path: path, Message: fmt.Sprintf(format, args...)})
+}
+
+// references checks that each key that is named is in the files.
+func (c *checker) references() {
+	root := c.document.root
+	channels, checks := root.get(channelsSection).names(), root.get(checksSection).names()
+	defaultsPath := defaultsSection + ".rule." + channelsSection
+	c.keys(root.get(defaultsSection).get("rule").get(channelsSection), defaultsPath, "channel", channels)
+	for _, check := range root.get(checksSection).each() {
+		for _, rule := range check.value.get(rulesSection).each() {
+			path := strings.Join([]string{checksSection, check.name, rulesSection, rule.name, channelsSection}, ".")
+			c.keys(rule.value.get(channelsSection), path, "channel", channels)
+		}
+	}
+	for _, window := range root.get(maintenanceSection).each() {
+		path := maintenanceSection + "." + window.name + ".scope." + checksSection
+		c.keys(window.value.get("scope").get(checksSection), path, "check", checks)
+	}
+	for _, page := range root.get(pagesSection).each() {
+		groups := page.value.get("groups")
+		if groups == nil {
+			continue
+		}
+		for i, group := range groups.items {
+			path := fmt.Sprintf("%s.%s.groups[%d].%s", pagesSection, page.name, i, checksSection)
+			c.keys(group.get(checksSection), path, "check", checks)
+		}
+	}
+}
+
+// keys checks the keys of a list. A text with name: or id: names something outside the
+// project, and an object such as {check: home} names its key in the member.
+func (c *checker) keys(list *node, path, kind string, known []string) {
+	if list == nil || list.kind != listKind {
+		return
+	}
+	for i, item := range list.items {
+		at, inner := item, fmt.Sprintf("%s[%d]", path, i)
+		if item.kind == objectKind && item.get(kind) != nil {
+			at, inner = item.get(kind), inner+"."+kind
+		}
+		if at.kind != textKind || strings.HasPrefix(at.text, "name:") || strings.HasPrefix(at.text, "id:") {
+			continue
+		}
+		if !slices.Contains(known, at.text) {
+			c.problem(at.at, inner, "there is no %s %q in the files%s", kind, at.text, vigil.Meant(at.text, known))
+		}
+	}
+}
+
+// secrets reports the secrets that stand in the files.
+func (c *checker) secrets() {
+	for _, section := range []string{channelsSection, checksSection} {
+		for _, one := range c.document.root.get(section).each() {
+			kind := ""
+			if node := one.value.get("type"); node != nil {
+				kind = node.text
+			}
+			fields := c.options.Rules.Secrets.Check(vigil.CheckType(kind))
+			if section == channelsSection {
+				fields = c.options.Rules.Secrets.Channel(vigil.ChannelType(kind))
+			}
+			c.secretsIn(one.value.get("config"), fields, section+"."+one.name+".config")
+		}
+	}
+}
+
+func (c *checker) secretsIn(n *node, fields vigil.SecretFields, path string) {
+	if n == nil {
+		return
+	}
+	switch n.kind {
+	case textKind:
+		if fields.Secret && n.text != "" && n.raw == "" {
+			c.literal(n, path)
+		}
+	case listKind:
+		for i, item := range n.items {
+			c.secretsIn(item, fields, fmt.Sprintf("%s[%d]", path, i))
+		}
+	case objectKind:
+		for _, m := range n.members {
+			c.secretsIn(m.value, memberSecrets(fields, m.name, n), path+"."+m.name)
+		}
+	default:
+	}
+}
+
+// literal reports a secret that is not a variable.
+func (c *checker) literal(n *node, path string) {
+	write := "write a variable such as ${" + variableOf(path) + "}"
+	problem := Problem{Position: n.at, Path: path, Message: "a secret stands in the file; " + write}
+	switch {
+	case n.text == vigil.SecretMask:
+		problem.Message = "is *** in place of a secret, as the API shows it; " + write
+		fallthrough
+	case c.options.Strict:
+		*c.problems = append(*c.problems, problem)
+	default:
+		c.document.Warnings = append(c.document.Warnings, problem)
+	}
+}
+
+// memberSecrets returns what is secret in a member of an object.
+func memberSecrets(fields vigil.SecretFields, name string, object *node) vigil.SecretFields {
+	if fields.ByName {
+		return vigil.SecretFields{ByName: true, Secret: vigil.IsCredentialName(name)}
+	}
+	inner := fields.Members[name]
+	if inner.ByType == nil {
+		return inner
+	}
+	if kind := object.get("type"); kind != nil {
+		if of, ok := inner.ByType[vigil.CheckType(kind.text)]; ok {
+			return of
+		}
+	}
+	return vigil.SecretFields{ByName: true}
+}
+
+// variableOf returns the name of the variable for a secret: CHECK_HOME_PASSWORD for the
+// path checks.home.config.basic_auth.password.
+func variableOf(path string) string {
+	kind := map[string]string{
+		channelsSection: "CHANNEL", checksSection: "CHECK", maintenanceSection: "MAINTENANCE", pagesSection: "STATUS_PAGE",
+	}
+	parts := strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' })
+	if len(parts) < 2 {
+		return "SECRET"
+	}
+	name := kind[parts[0]] + "_" + parts[1] + "_" + parts[len(parts)-1]
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z':
+			return r - 'a' + 'A'
+		case r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_':
+			return r
+		}
+		return '_'
+	}, name)
+}

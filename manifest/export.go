@@ -1,0 +1,448 @@
+package manifest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"vigil"
+)
+
+// Objects are the definitions of an organization as the API lists them.
+type Objects struct {
+	Channels, Checks, Rules, Maintenance, StatusPages []json.RawMessage
+}
+
+// ExportOptions say what is exported.
+type ExportOptions struct {
+	// Project is the name of the project in the files. Keys are those of the objects that
+	// it manages; the others get keys from their names.
+	Project string
+	// All exports every object; otherwise only those of the project.
+	All    bool
+	Schema *Schema // says which members a file may have, and their defaults; nil: all but those of the server
+}
+
+// Export is a project as files have it.
+type Export struct {
+	// Sections of the document in the order of a file: the name, and the JSON of its value.
+	Sections []Section
+	// Secrets are the variables in the place of secrets, in the order of the file.
+	Secrets []Secret
+	// Keys are the keys of the objects, for taking them over.
+	Keys []ExportedKey
+}
+
+// Section is a part of an exported document.
+type Section struct {
+	Name string
+	JSON json.RawMessage
+}
+
+// Secret is a variable that stands for a secret.
+type Secret struct {
+	Variable string `json:"variable"`
+	Path     string `json:"path"` // such as "checks.home.config.basic_auth.password"
+}
+
+// ExportedKey is the key of an object.
+type ExportedKey struct {
+	Kind string // channel, check, rule, maintenance or status_page
+	ID   string
+	Name string
+	// Key in managed_by; of a rule that is "home/down".
+	Key string
+	// Managed: it has this key in the project already.
+	Managed bool
+}
+
+// exported is an object of the API.
+type exported struct {
+	members map[string]any
+	id, key string
+}
+
+// exporter turns objects into a document.
+type exporter struct {
+	options   ExportOptions
+	channels  map[string]string // key by id
+	checks    map[string]string
+	variables map[string]string // path by variable
+	out       Export
+}
+
+// NewExport writes objects in the format of the files. Sections, keys and members have a
+// stable order. A secret, which the API shows as ***, becomes a variable.
+func NewExport(objects Objects, o ExportOptions) (*Export, error) {
+	e := &exporter{options: o, variables: map[string]string{}}
+	channels, err := e.keyed("channel", objects.Channels, nil)
+	if err != nil {
+		return nil, err
+	}
+	checks, err := e.keyed("check", objects.Checks, nil)
+	if err != nil {
+		return nil, err
+	}
+	e.channels, e.checks = keysOf(channels), keysOf(checks)
+	rules, err := e.keyed("rule", objects.Rules, e.checks)
+	if err != nil {
+		return nil, err
+	}
+	windows, err := e.keyed("maintenance", objects.Maintenance, nil)
+	if err != nil {
+		return nil, err
+	}
+	pages, err := e.keyed("status_page", objects.StatusPages, nil)
+	if err != nil {
+		return nil, err
+	}
+	e.section(channelsSection, channels, e.channel)
+	e.section(checksSection, checks, func(x exported, path string) object { return e.check(x, path, rules) })
+	e.section(maintenanceSection, windows, e.window)
+	e.section(pagesSection, pages, e.page)
+	return &e.out, nil
+}
+
+func keysOf(objects []exported) map[string]string {
+	keys := make(map[string]string, len(objects))
+	for _, x := range objects {
+		keys[x.id] = x.key
+	}
+	return keys
+}
+
+// keyed decodes objects and gives each its key, sorted by it. Rules have the keys of
+// their checks before their own; those of other checks are left out.
+func (e *exporter) keyed(kind string, raw []json.RawMessage, checks map[string]string) ([]exported, error) {
+	var all []exported
+	taken := map[string]bool{}
+	var unmanaged []exported
+	for _, one := range raw {
+		decoder := json.NewDecoder(bytes.NewReader(one))
+		decoder.UseNumber()
+		var x exported
+		if err := decoder.Decode(&x.members); err != nil {
+			return nil, fmt.Errorf("read a %s: %w", kind, err)
+		}
+		x.id = text(x.members, "id")
+		if kind == "rule" && checks[text(x.members, "check_id")] == "" {
+			continue
+		}
+		managed, _ := x.members["managed_by"].(map[string]any)
+		switch own := text(managed, "tool") == vigil.ToolApply && text(managed, "project") == e.options.Project; {
+		case own:
+			x.key = text(managed, "key")
+			taken[x.key] = true
+			all = append(all, x)
+		case e.options.All || kind == "rule":
+			unmanaged = append(unmanaged, x)
+		}
+	}
+	slices.SortStableFunc(unmanaged, func(a, b exported) int {
+		return strings.Compare(label(a.members)+a.id, label(b.members)+b.id)
+	})
+	for _, x := range unmanaged {
+		if kind == "rule" && !e.options.All {
+			continue // made by hand on a check of the project, and stays so
+		}
+		prefix := ""
+		if kind == "rule" {
+			prefix = checks[text(x.members, "check_id")] + "/"
+		}
+		x.key = freeKey(prefix, label(x.members), kind, taken)
+		taken[x.key] = true
+		all = append(all, x)
+	}
+	slices.SortFunc(all, func(a, b exported) int { return strings.Compare(a.key, b.key) })
+	for _, x := range all {
+		managed, _ := x.members["managed_by"].(map[string]any)
+		e.out.Keys = append(e.out.Keys, ExportedKey{
+			Kind: kind, ID: x.id, Name: label(x.members), Key: x.key,
+			Managed: text(managed, "project") == e.options.Project && text(managed, "key") == x.key,
+		})
+	}
+	return all, nil
+}
+
+func text(members map[string]any, name string) string {
+	value, _ := members[name].(string)
+	return value
+}
+
+// label is the name of an object; of a status page its slug.
+func label(members map[string]any) string {
+	if name := text(members, "name"); name != "" {
+		return name
+	}
+	return text(members, "slug")
+}
+
+// freeKey makes a key of a name: home-page of "Home page", home-page-2 when that is taken.
+func freeKey(prefix, name, kind string, taken map[string]bool) string {
+	key := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return r - 'A' + 'a'
+		}
+		return ' '
+	}, name)
+	key = strings.Join(strings.Fields(key), "-")
+	if key == "" {
+		key = strings.ReplaceAll(kind, "_", "-")
+	}
+	key = prefix + strings.TrimRight(key[:min(len(key), maxKey)], "-")
+	for n, tried := 2, key; ; n++ {
+		if !taken[tried] {
+			return tried
+		}
+		tried = fmt.Sprintf("%s-%d", key, n)
+	}
+}
+
+// maxKey is the longest key that is made of a name.
+const maxKey = 50
+
+// object is an object with its members in order.
+type object []objectMember
+
+type objectMember struct {
+	name  string
+	value any
+}
+
+// MarshalJSON writes the members in order.
+func (o object) MarshalJSON() ([]byte, error) {
+	var out bytes.Buffer
+	out.WriteByte('{')
+	for i, m := range o {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		quote(&out, m.name)
+		out.WriteByte(':')
+		if err := encode(&out, m.value); err != nil {
+			return nil, err
+		}
+	}
+	out.WriteByte('}')
+	return out.Bytes(), nil
+}
+
+func encode(out *bytes.Buffer, value any) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return err
+	}
+	out.Truncate(out.Len() - 1)
+	return nil
+}
+
+func (e *exporter) section(name string, objects []exported, convert func(exported, string) object) {
+	if len(objects) == 0 {
+		return
+	}
+	var all object
+	for _, x := range objects {
+		all = append(all, objectMember{x.key, convert(x, name+"."+x.key)})
+	}
+	written, _ := all.MarshalJSON() // of values that were JSON
+	e.out.Sections = append(e.out.Sections, Section{Name: name, JSON: written})
+}
+
+// resource returns the members of an object that a file has: first the given ones, then
+// the others by name.
+func (e *exporter) resource(section string, x exported, path string, first ...string) object {
+	allowed := e.options.Schema.members(section)
+	var written object
+	names := slices.Concat(first, slices.Sorted(maps.Keys(x.members)))
+	seen := map[string]bool{}
+	for _, name := range names {
+		value := x.members[name]
+		standard, inFile := allowed[name]
+		if seen[name] || isEmpty(value) || serverMember(name) || allowed != nil && !inFile || same(value, standard) {
+			continue
+		}
+		seen[name] = true
+		if name == "enabled" && value == true {
+			continue // a file without it leaves what an operator paused as it is
+		}
+		written = append(written, objectMember{name, e.value(value, path+"."+name)})
+	}
+	return written
+}
+
+// serverMember reports whether a member is the server's, or says what another one says.
+func serverMember(name string) bool {
+	return slices.Contains([]string{
+		"id", "org_id", "check_id", "created_at", "updated_at", "revision", "health_status", "last_checked", "expires_at", "summary",
+		"condition_type", "threshold", "disabled_reason", "recipients", "url", "managed_by",
+	}, name)
+}
+
+func isEmpty(value any) bool {
+	switch value := value.(type) {
+	case nil:
+		return true
+	case map[string]any:
+		return len(value) == 0
+	case []any:
+		return len(value) == 0
+	}
+	return false
+}
+
+func same(value any, standard json.RawMessage) bool {
+	if standard == nil {
+		return false
+	}
+	text, err := json.Marshal(value)
+	return err == nil && string(text) == string(standard)
+}
+
+// value returns a value as a file has it: secrets are variables, and ${ is escaped.
+func (e *exporter) value(value any, path string) any {
+	switch value := value.(type) {
+	case string:
+		if value == vigil.SecretMask {
+			return "${" + e.variable(path) + "}"
+		}
+		return strings.ReplaceAll(value, "${", "$${")
+	case []any:
+		items := make([]any, len(value))
+		for i, item := range value {
+			items[i] = e.value(item, fmt.Sprintf("%s[%d]", path, i))
+		}
+		return items
+	case map[string]any:
+		var members object
+		for _, name := range slices.Sorted(maps.Keys(value)) {
+			if value[name] != nil {
+				members = append(members, objectMember{name, e.value(value[name], path+"."+name)})
+			}
+		}
+		return members
+	}
+	return value
+}
+
+// variable returns the variable for the secret at a path.
+func (e *exporter) variable(path string) string {
+	name := variableOf(path)
+	for n := 2; e.variables[name] != ""; n++ {
+		name = fmt.Sprintf("%s_%d", variableOf(path), n)
+	}
+	e.variables[name] = path
+	e.out.Secrets = append(e.out.Secrets, Secret{Variable: name, Path: path})
+	return name
+}
+
+func (e *exporter) channel(x exported, path string) object {
+	return e.resource(channelsSection, x, path, "name", "type", "enabled", "labels", "config")
+}
+
+func (e *exporter) check(x exported, path string, rules []exported) object {
+	e.duration(x, "interval")
+	written := e.resource(checksSection, x, path, "name", "type", "enabled", "interval", "regions", "simultaneous_regions", "labels", "config")
+	var own object
+	for _, rule := range rules {
+		if text(rule.members, "check_id") == x.id {
+			key := vigil.RuleKeyOf(rule.key)
+			own = append(own, objectMember{key, e.rule(rule, path+"."+rulesSection+"."+key)})
+		}
+	}
+	if own != nil {
+		written = append(written, objectMember{rulesSection, own})
+	}
+	return written
+}
+
+func (e *exporter) rule(x exported, path string) object {
+	x.members[channelsSection] = references(x.members["notification_channel_ids"], e.channels)
+	delete(x.members, "notification_channel_ids")
+	return e.resource(rulesSection, x, path, "name", "enabled", "condition", "region_policy", "notify_on", channelsSection, "labels")
+}
+
+func (e *exporter) window(x exported, path string) object {
+	e.duration(x, "duration")
+	if scope, ok := x.members["scope"].(map[string]any); ok {
+		if ids, ok := scope["check_ids"]; ok {
+			scope[checksSection] = references(ids, e.checks)
+			delete(scope, "check_ids")
+		}
+		maps.DeleteFunc(scope, func(_ string, value any) bool { return isEmpty(value) || value == false })
+	}
+	return e.resource(maintenanceSection, x, path, "name", "scope", "starts_at", "timezone", "duration", "rrule", "cron")
+}
+
+func (e *exporter) page(x exported, path string) object {
+	groups, _ := x.members["groups"].([]any)
+	var written []any
+	for _, one := range groups {
+		if group, ok := one.(map[string]any); ok {
+			written = append(written, e.group(group))
+		}
+	}
+	x.members["groups"] = written
+	return e.resource(pagesSection, x, path, "slug", "title", "enabled", "noindex", "groups")
+}
+
+// group names its checks by their keys. A check with a public name keeps it.
+func (e *exporter) group(group map[string]any) any {
+	checks, _ := group[checksSection].([]any)
+	var named []any
+	for _, one := range checks {
+		check, _ := one.(map[string]any)
+		if check == nil {
+			named = append(named, one)
+			continue
+		}
+		reference := referenceOf(text(check, "check_id"), e.checks)
+		delete(check, "check_id")
+		maps.DeleteFunc(check, func(_ string, value any) bool { return isEmpty(value) })
+		if len(check) == 0 {
+			named = append(named, reference)
+			continue
+		}
+		check["check"] = reference
+		named = append(named, check)
+	}
+	group[checksSection] = named
+	return group
+}
+
+// references names what ids lead to.
+func references(ids any, keys map[string]string) []any {
+	list, _ := ids.([]any)
+	named := make([]any, len(list))
+	for i, id := range list {
+		id, _ := id.(string)
+		named[i] = referenceOf(id, keys)
+	}
+	return named
+}
+
+// referenceOf names an object by its key, or by its id when it is not exported.
+func referenceOf(id string, keys map[string]string) string {
+	if key := keys[id]; key != "" {
+		return key
+	}
+	return "id:" + id
+}
+
+// duration replaces a number of seconds by a duration.
+func (e *exporter) duration(x exported, name string) {
+	number, ok := x.members[name+"_seconds"].(json.Number)
+	if !ok {
+		return
+	}
+	if seconds, err := number.Int64(); err == nil {
+		x.members[name] = vigil.FormatSeconds(seconds)
+		delete(x.members, name+"_seconds")
+	}
+}

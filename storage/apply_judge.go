@@ -1,0 +1,138 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+
+	"vigil"
+)
+
+// judge returns a CodePlanLimit error when the edits together exceed the plan.
+func (a *applyRun) judge(ctx context.Context, changes *vigil.Changes) error {
+	if err := a.judgeNumbers(ctx, changes); err != nil {
+		return err
+	}
+	if err := a.judgeBudgets(ctx, changes); err != nil {
+		return err
+	}
+	created, _ := countEdits(changes.Checks)
+	if created == 0 || a.request.Allow.CreationsPerHour == vigil.Unlimited {
+		return nil
+	}
+	var n int64
+	err := a.tx.NewRaw("SELECT count(*) FROM check_creations WHERE org_id = ? AND at > ?", a.request.OrgID, a.now.Add(-creationWindow)).
+		Scan(ctx, &n)
+	if err != nil {
+		return fmt.Errorf("count creations: %w", err)
+	}
+	if limit := a.request.Allow.CreationsPerHour; n+created > limit {
+		return planLimit(a.request.Plan.Tier, limit, float64(n), float64(created), creationLimitText)
+	}
+	return nil
+}
+
+// countEdits counts what is created and what is deleted.
+func countEdits[T any](edits []vigil.Edit[T]) (created, deleted int64) {
+	for _, edit := range edits {
+		switch {
+		case edit.Before == nil:
+			created++
+		case edit.After == nil:
+			deleted++
+		}
+	}
+	return created, deleted
+}
+
+// judgeNumbers compares how many definitions there are at the end with the plan.
+func (a *applyRun) judgeNumbers(ctx context.Context, changes *vigil.Changes) error {
+	type number struct {
+		kind             vigil.Limited
+		owner            uuid.UUID
+		created, deleted int64
+	}
+	org := a.request.OrgID
+	numbers := []number{{kind: vigil.LimitChannels, owner: org}, {kind: vigil.LimitChecks, owner: org}, {kind: vigil.LimitStatusPages, owner: org}}
+	numbers[0].created, numbers[0].deleted = countEdits(changes.Channels)
+	numbers[1].created, numbers[1].deleted = countEdits(changes.Checks)
+	numbers[2].created, numbers[2].deleted = countEdits(changes.Pages)
+	rules := make(map[uuid.UUID]*number)
+	var order []uuid.UUID
+	for _, edit := range changes.Rules {
+		rule := edit.After
+		if rule == nil {
+			rule = edit.Before
+		}
+		of := rules[rule.CheckID]
+		if of == nil {
+			of = &number{kind: vigil.LimitRulesPerCheck, owner: rule.CheckID}
+			rules[rule.CheckID], order = of, append(order, rule.CheckID)
+		}
+		created, deleted := countEdits([]vigil.Edit[vigil.Rule]{edit})
+		of.created, of.deleted = of.created+created, of.deleted+deleted
+	}
+	fresh := make(map[uuid.UUID]bool)
+	for _, edit := range changes.Checks {
+		if edit.Before == nil {
+			fresh[edit.After.ID] = true
+		}
+	}
+	for _, check := range order {
+		limit := a.request.Plan.Tier.Limit(vigil.LimitRulesPerCheck)
+		if !fresh[check] || limit != vigil.Unlimited && rules[check].created > limit { // else there is room without asking
+			numbers = append(numbers, *rules[check])
+		}
+	}
+	for _, one := range numbers {
+		if one.created <= one.deleted {
+			continue
+		}
+		if err := checkRoom(ctx, a.tx, a.request.Plan.Tier, one.kind, one.owner, one.created-one.deleted); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// judgeBudgets compares what the checks need at the end with the plan.
+func (a *applyRun) judgeBudgets(ctx context.Context, changes *vigil.Changes) error {
+	addedRuns, addedBytes := 0.0, 0.0
+	for _, edit := range changes.Checks {
+		if edit.Before != nil {
+			addedRuns, addedBytes = addedRuns-edit.Before.HourlyCost(), addedBytes-edit.Before.HourlyBytes()
+		}
+		if edit.After != nil {
+			addedRuns, addedBytes = addedRuns+edit.After.HourlyCost(), addedBytes+edit.After.HourlyBytes()
+		}
+	}
+	org := a.request.OrgID
+	used := 0.0
+	if err := a.tx.NewRaw("SELECT "+hourlyCost+" FROM checks WHERE org_id = ? AND enabled", org).Scan(ctx, &used); err != nil {
+		return fmt.Errorf("sum the budget: %w", err)
+	}
+	a.applied.ExecutionsBefore, a.applied.ExecutionsAfter = used, max(0, used+addedRuns)
+	if addedRuns > 0 {
+		if err := bulkBudget(ctx, a.tx, org, addedRuns, a.request.Plan); err != nil {
+			return err
+		}
+	}
+	if addedBytes > 0 {
+		return bulkThroughput(ctx, a.tx, org, addedBytes, a.request.Plan)
+	}
+	return nil
+}
+
+// bulkThroughput is checkThroughput for several changes.
+func bulkThroughput(ctx context.Context, tx bun.Tx, orgID uuid.UUID, added float64, plan vigil.Plan) error {
+	if plan.ThroughputBytesPerHour == vigil.Unlimited {
+		return nil
+	}
+	used, err := usedThroughput(ctx, tx, orgID, uuid.Nil)
+	if err != nil || used+added <= float64(plan.ThroughputBytesPerHour)+1 { // the sum adds fractions
+		return err
+	}
+	return planLimit(plan.Tier, plan.ThroughputBytesPerHour, used, added, throughputLimitText)
+}

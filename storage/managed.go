@@ -1,0 +1,72 @@
+package storage
+
+import (
+	"errors"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/uptrace/bun"
+
+	"vigil"
+)
+
+// managedRow are the columns of what manages a definition.
+type managedRow struct {
+	Tool    string `bun:"managed_tool,nullzero" json:"-"`
+	Project string `bun:"managed_project,nullzero" json:"-"`
+	Key     string `bun:"managed_key,nullzero" json:"-"`
+	Applied int64  `bun:"applied_version" json:"-"`
+}
+
+func managedColumns(by *vigil.ManagedBy, applied int64) managedRow {
+	if by == nil {
+		return managedRow{}
+	}
+	return managedRow{Tool: by.Tool, Project: by.Project, Key: by.Key, Applied: applied}
+}
+
+func (r *managedRow) managedBy() *vigil.ManagedBy {
+	if r.Tool == "" {
+		return nil
+	}
+	return &vigil.ManagedBy{Tool: r.Tool, Project: r.Project, Key: r.Key}
+}
+
+// managedChange returns the applied version of a definition after a change that is not made
+// by apply.
+func managedChange(before, after *vigil.ManagedBy, applied int64) int64 {
+	if !vigil.SameManager(before, after) {
+		return 0
+	}
+	return applied
+}
+
+// managedTaken turns the violation of a unique index of managed_by into a CodeConflict
+// error. Other errors pass unchanged.
+func managedTaken(err error, kind string, by *vigil.ManagedBy) error {
+	refused, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok || by == nil {
+		return err
+	}
+	switch refused.ConstraintName {
+	case "checks_managed_key", "alert_rules_managed_key", "channels_managed_key", "status_pages_managed_key":
+	default:
+		return err
+	}
+	taken := vigil.Errorf(vigil.CodeConflict, "managed_by: another %s is %q in the project %q of %s already. "+
+		"Choose another key, or release the other %s first with \"managed_by\": null.", kind, by.Key, by.Project, by.Tool, kind)
+	taken.Details = map[string]any{"member": "managed_by"}
+	return taken
+}
+
+// whereManaged adds a filter by what manages a definition to a query; alias is that of the
+// table.
+func whereManaged(query *bun.SelectQuery, alias string, f vigil.ManagedFilter) *bun.SelectQuery {
+	for _, of := range []struct{ column, value string }{
+		{"managed_tool", f.Tool}, {"managed_project", f.Project}, {"managed_key", f.Key},
+	} {
+		if of.value != "" {
+			query = query.Where("?.? = ?", bun.Ident(alias), bun.Ident(of.column), of.value)
+		}
+	}
+	return query
+}
