@@ -90,7 +90,7 @@ func (d *decider) ruleItem(r *vigil.Rule, key string) *vigil.Item {
 	return &vigil.Item{
 		Kind: vigil.KindRule, Key: key, ID: r.ID, Name: r.Name, Version: r.Version, Applied: r.AppliedVersion,
 		Members: vigil.Members{
-			"name": r.Name, "condition": tree(condition), "channels": textTree(channels), "notify_on": string(r.NotifyOn),
+			"name": r.Name, "condition": configTree(condition), "channels": textTree(channels), "notify_on": string(r.NotifyOn),
 			"region_policy": string(r.Policy), "enabled": r.Enabled, "labels": labelTree(r.Labels),
 		},
 	}

@@ -91,10 +91,11 @@ func describeNulls(schemas map[string]*huma.Schema) {
 		{"TimelineEntry", "attempt"},
 		{"CheckSummary", "incident"},
 		{"Backtest", "compare"},
+		{"Check", "maintenance"},
 	} {
 		nullObject(schemas[of.resource].Properties, of.member)
 	}
-	for _, resource := range []string{"Check", "AlertRule", "NotificationChannel", "StatusPage"} {
+	for _, resource := range []string{"Check", "AlertRule", "NotificationChannel", "StatusPage", "MaintenanceWindow"} {
 		for _, schema := range []string{resource, resource + "Create", resource + "Update"} {
 			nullObject(schemas[schema].Properties, "managed_by")
 		}

@@ -26,6 +26,7 @@ type Server struct {
 	pages      *pages
 	codec      *codecEndpoint // nil: none
 	types      types
+	files      *fileSchemas
 	auth       *authenticator
 	loginLinks loginLinkStore
 	addresses  *rest.RateWindow
@@ -47,6 +48,9 @@ func New(deps Deps) (*Server, error) {
 		s.codec.serve(s.mux, s.pages)
 	}
 	if err := s.serveDocument(); err != nil {
+		return nil, err
+	}
+	if err := s.files.make(s.describe()); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -78,6 +82,7 @@ func assemble(deps Deps) *Server {
 	}
 	limiter := rest.NewLimiter(store, plans.rate, deps.Now)
 
+	s.files = &fileSchemas{}
 	r := &rest.Registrar{API: newAPI(mux), Repeats: store, Note: func(ctx context.Context) error { return store.RecordAudit(ctx) }}
 	r.Protected = append(r.Protected, auth.authenticate, limiter.LimitOrganization)
 	r.Open = append(r.Open, addresses.LimitAddress)
@@ -116,8 +121,10 @@ func assemble(deps Deps) *Server {
 		&incidents{store: store, workflows: deps.Incidents, links: links},
 		&timelines{store: store, links: links},
 		&incidentUpdates{store: store},
+		s.files,
 		&applies{store: store, checks: checks, channels: channels},
 		&statusPages{store: store, publicURL: config.PublicURL},
+		&maintenance{store: store, now: deps.Now},
 		&deliveries{store: store, workflows: deps.Incidents, links: links, schedule: deps.Config.DeliverySchedule},
 		&alertStream{hub: s.hub, auth: auth},
 	} {
