@@ -50,6 +50,7 @@ func clientLines() map[string][]clientLine {
 				missing: "rule create --check nothing --condition failure_threshold=2 --channel oncall",
 			},
 			{words: "rule edit Down", missing: "rule edit " + noID},
+			{words: "rule backtest Down", missing: "rule backtest nothing"},
 			{words: "rule delete Down --yes", missing: "rule delete nothing --yes"},
 		},
 		"channel": {
