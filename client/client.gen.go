@@ -4490,7 +4490,7 @@ type MaintenanceWindow struct {
 	Id              openapi_types.UUID `json:"id"`
 
 	// ManagedBy The program that manages the window, such as a project of files; null when none does.
-	ManagedBy ManagedBy `json:"managed_by"`
+	ManagedBy *ManagedBy `json:"managed_by"`
 
 	// Name Examples: Database upgrade
 	Name string `json:"name"`
