@@ -36,7 +36,8 @@ type decider struct {
 	changes vigil.Changes
 	mailed  []vigil.Channel // that were created or changed
 	slugs   map[string]string
-	labels  map[uuid.UUID]string // of references, see label
+	labels  map[uuid.UUID]string                // of references, see label
+	known   map[vigil.Kind]map[uuid.UUID]string // names, see names
 }
 
 // pairing is a pair with what stores its edit.

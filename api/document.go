@@ -78,12 +78,7 @@ func (s *Server) serveDocument() error {
 		return fmt.Errorf("write the OpenAPI document: %w", err)
 	}
 	s.mux.HandleFunc("GET /openapi.json", serveBytes("application/json", asJSON))
-	schema, err := fileSchemaOf(doc)
-	if err != nil {
-		return err
-	}
 	s.mux.HandleFunc("GET /openapi.yaml", serveBytes("application/yaml", asYAML))
-	s.mux.HandleFunc("GET /v1/schemas/vigil.json", serveBytes("application/schema+json", schema))
 	return s.serveDocs()
 }
 

@@ -145,7 +145,7 @@ func (m *maintenance) register(r *rest.Registrar) {
 		Summary: "Update a maintenance window",
 		Description: "Members that are left out stay as they are; `scope` is replaced as a whole. Occurrences that have ended stay as " +
 			"they were, except in a window that occurs once.",
-		Errors: []int{http.StatusForbidden},
+		Errors: []int{http.StatusForbidden, http.StatusConflict},
 	}, m.update)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodDelete, Path: one, ID: "delete-maintenance-window", Tag: tagMaintenance, Scope: vigil.ScopeWrite,

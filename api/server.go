@@ -26,7 +26,6 @@ type Server struct {
 	pages      *pages
 	codec      *codecEndpoint // nil: none
 	types      types
-	files      *fileSchemas
 	auth       *authenticator
 	loginLinks loginLinkStore
 	addresses  *rest.RateWindow
@@ -48,9 +47,6 @@ func New(deps Deps) (*Server, error) {
 		s.codec.serve(s.mux, s.pages)
 	}
 	if err := s.serveDocument(); err != nil {
-		return nil, err
-	}
-	if err := s.files.make(s.describe()); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -82,7 +78,6 @@ func assemble(deps Deps) *Server {
 	}
 	limiter := rest.NewLimiter(store, plans.rate, deps.Now)
 
-	s.files = &fileSchemas{}
 	r := &rest.Registrar{API: newAPI(mux), Repeats: store, Note: func(ctx context.Context) error { return store.RecordAudit(ctx) }}
 	r.Protected = append(r.Protected, auth.authenticate, limiter.LimitOrganization)
 	r.Open = append(r.Open, addresses.LimitAddress)
@@ -121,7 +116,6 @@ func assemble(deps Deps) *Server {
 		&incidents{store: store, workflows: deps.Incidents, links: links},
 		&timelines{store: store, links: links},
 		&incidentUpdates{store: store},
-		s.files,
 		&applies{store: store, checks: checks, channels: channels},
 		&statusPages{store: store, publicURL: config.PublicURL},
 		&maintenance{store: store, now: deps.Now},

@@ -130,6 +130,8 @@ func TestTenancy(t *testing.T) {
 					"condition":                map[string]any{"health_status": "down"},
 					"notification_channel_ids": []string{owned["/v1/notification-channels"]},
 				}
+			case strings.HasSuffix(path, "/backtest"):
+				body = map[string]any{"rules": []any{map[string]any{"condition": map[string]any{"health_status": "down"}}}}
 			case prefix == "/v1/members":
 				body = map[string]any{"role": "viewer"}
 			case method == http.MethodPost || method == http.MethodPut:

@@ -3271,7 +3271,7 @@ type Check struct {
 	LastChecked *time.Time `json:"last_checked"`
 
 	// Maintenance The maintenance that the check is in, or null. While it lasts, no incident of the check opens.
-	Maintenance CheckMaintenance `json:"maintenance"`
+	Maintenance *CheckMaintenance `json:"maintenance"`
 
 	// ManagedBy The program that manages the check, such as a project of files; null when none does.
 	ManagedBy *ManagedBy `json:"managed_by"`
@@ -3362,6 +3362,9 @@ type CheckCreate struct {
 
 	// LastChecked Ignored.
 	LastChecked *time.Time `json:"last_checked,omitempty"`
+
+	// Maintenance Ignored.
+	Maintenance *CheckMaintenance `json:"maintenance,omitempty"`
 
 	// ManagedBy The program that manages the check. Absent keeps it, and null releases the check.
 	ManagedBy *ManagedBy `json:"managed_by,omitempty"`
@@ -3567,6 +3570,9 @@ type CheckUpdate struct {
 
 	// LastChecked Ignored.
 	LastChecked *time.Time `json:"last_checked,omitempty"`
+
+	// Maintenance Ignored.
+	Maintenance *CheckMaintenance `json:"maintenance,omitempty"`
 
 	// ManagedBy The program that manages the check. Absent keeps it, and null releases the check.
 	ManagedBy *ManagedBy `json:"managed_by,omitempty"`
@@ -8682,6 +8688,13 @@ func (t CheckCreate) MarshalJSON() ([]byte, error) {
 		}
 	}
 
+	if t.Maintenance != nil {
+		object["maintenance"], err = json.Marshal(t.Maintenance)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'maintenance': %w", err)
+		}
+	}
+
 	if t.ManagedBy != nil {
 		object["managed_by"], err = json.Marshal(t.ManagedBy)
 		if err != nil {
@@ -8815,6 +8828,13 @@ func (t *CheckCreate) UnmarshalJSON(b []byte) error {
 		err = json.Unmarshal(raw, &t.LastChecked)
 		if err != nil {
 			return fmt.Errorf("error reading 'last_checked': %w", err)
+		}
+	}
+
+	if raw, found := object["maintenance"]; found {
+		err = json.Unmarshal(raw, &t.Maintenance)
+		if err != nil {
+			return fmt.Errorf("error reading 'maintenance': %w", err)
 		}
 	}
 
@@ -11177,13 +11197,6 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/regions (the `ListRegions` operationId).
 	ListRegions(ctx context.Context, params *ListRegionsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetFileSchema Get the JSON Schema of the files
-	//
-	// Editors check and complete the files of a project with it. It has every check and channel type of this server.
-	//
-	// Corresponds with GET /v1/schemas/vigil.json (the `GetFileSchema` operationId).
-	GetFileSchema(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
-
 	// ListStatusPages List the status pages, newest first
 	//
 	// Corresponds with GET /v1/status-pages (the `ListStatusPages` operationId).
@@ -13121,23 +13134,6 @@ func (c *Client) TestNotificationChannel(ctx context.Context, id openapi_types.U
 // Corresponds with GET /v1/regions (the `ListRegions` operationId).
 func (c *Client) ListRegions(ctx context.Context, params *ListRegionsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListRegionsRequest(c.Server, params)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// GetFileSchema Get the JSON Schema of the files
-//
-// Editors check and complete the files of a project with it. It has every check and channel type of this server.
-//
-// Corresponds with GET /v1/schemas/vigil.json (the `GetFileSchema` operationId).
-func (c *Client) GetFileSchema(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetFileSchemaRequest(c.Server)
 	if err != nil {
 		return nil, err
 	}
@@ -18055,33 +18051,6 @@ func NewListRegionsRequest(server string, params *ListRegionsParams) (*http.Requ
 	return req, nil
 }
 
-// NewGetFileSchemaRequest constructs an http.Request for the GetFileSchema method
-func NewGetFileSchemaRequest(server string) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/schemas/vigil.json")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
 // NewListStatusPagesRequest constructs an http.Request for the ListStatusPages method
 func NewListStatusPagesRequest(server string, params *ListStatusPagesParams) (*http.Request, error) {
 	var err error
@@ -19508,15 +19477,6 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/regions (the `ListRegions` operationId).
 	ListRegionsWithResponse(ctx context.Context, params *ListRegionsParams, reqEditors ...RequestEditorFn) (*ListRegionsResponse, error)
-
-	// GetFileSchemaWithResponse Get the JSON Schema of the files
-	//
-	// Editors check and complete the files of a project with it. It has every check and channel type of this server.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /v1/schemas/vigil.json (the `GetFileSchema` operationId).
-	GetFileSchemaWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetFileSchemaResponse, error)
 
 	// ListStatusPagesWithResponse List the status pages, newest first
 	//
@@ -26109,6 +26069,8 @@ type UpdateMaintenanceWindowResponse struct {
 	JSON403 *Forbidden
 	// JSON404 the response for an HTTP 404 `application/json` response
 	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
 	// JSON412 the response for an HTTP 412 `application/json` response
 	JSON412 *PreconditionFailed
 	// JSON413 the response for an HTTP 413 `application/json` response
@@ -26146,6 +26108,11 @@ func (r UpdateMaintenanceWindowResponse) GetJSON403() *Forbidden {
 // GetJSON404 returns the response for an HTTP 404 `application/json` response
 func (r UpdateMaintenanceWindowResponse) GetJSON404() *NotFound {
 	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r UpdateMaintenanceWindowResponse) GetJSON409() *Conflict {
+	return r.JSON409
 }
 
 // GetJSON412 returns the response for an HTTP 412 `application/json` response
@@ -27317,68 +27284,6 @@ func (r ListRegionsResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ListRegionsResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-// GetFileSchemaResponse200Headers the declared response headers of an HTTP 200 response for GetFileSchema
-type GetFileSchemaResponse200Headers struct {
-	XRequestId *string
-}
-
-type GetFileSchemaResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *map[string]interface{}
-	// JSON400 the response for an HTTP 400 `application/json` response
-	JSON400 *BadRequest
-	// JSON500 the response for an HTTP 500 `application/json` response
-	JSON500 *InternalServerError
-	// Headers200 the parsed response headers for an HTTP 200 response
-	Headers200 *GetFileSchemaResponse200Headers
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r GetFileSchemaResponse) GetJSON200() *map[string]interface{} {
-	return r.JSON200
-}
-
-// GetJSON400 returns the response for an HTTP 400 `application/json` response
-func (r GetFileSchemaResponse) GetJSON400() *BadRequest {
-	return r.JSON400
-}
-
-// GetJSON500 returns the response for an HTTP 500 `application/json` response
-func (r GetFileSchemaResponse) GetJSON500() *InternalServerError {
-	return r.JSON500
-}
-
-// GetBody returns the raw response body bytes
-func (r GetFileSchemaResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r GetFileSchemaResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r GetFileSchemaResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r GetFileSchemaResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -29702,21 +29607,6 @@ func (c *ClientWithResponses) ListRegionsWithResponse(ctx context.Context, param
 		return nil, err
 	}
 	return ParseListRegionsResponse(rsp)
-}
-
-// GetFileSchemaWithResponse Get the JSON Schema of the files
-//
-// Editors check and complete the files of a project with it. It has every check and channel type of this server.
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with GET /v1/schemas/vigil.json (the `GetFileSchema` operationId).
-func (c *ClientWithResponses) GetFileSchemaWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetFileSchemaResponse, error) {
-	rsp, err := c.GetFileSchema(ctx, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseGetFileSchemaResponse(rsp)
 }
 
 // ListStatusPagesWithResponse List the status pages, newest first
@@ -36749,6 +36639,13 @@ func ParseUpdateMaintenanceWindowResponse(rsp *http.Response) (*UpdateMaintenanc
 		}
 		response.JSON404 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 412:
 		var dest PreconditionFailed
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -38029,59 +37926,6 @@ func ParseListRegionsResponse(rsp *http.Response) (*ListRegionsResponse, error) 
 	switch {
 	case rsp.StatusCode == 200:
 		var headers ListRegionsResponse200Headers
-		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
-			var value string
-			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			}
-			headers.XRequestId = &value
-		}
-		response.Headers200 = &headers
-	}
-
-	return response, nil
-}
-
-// ParseGetFileSchemaResponse parses an HTTP response from a GetFileSchemaWithResponse call
-func ParseGetFileSchemaResponse(rsp *http.Response) (*GetFileSchemaResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &GetFileSchemaResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest map[string]interface{}
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest BadRequest
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON400 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
-		var dest InternalServerError
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON500 = &dest
-
-	}
-
-	switch {
-	case rsp.StatusCode == 200:
-		var headers GetFileSchemaResponse200Headers
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
