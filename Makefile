@@ -31,7 +31,8 @@ demo: build ## Build and start the platform with a shop that fails and recovers:
 
 .PHONY: build
 build: postgres ## Build bin/vigil
-	go build -trimpath -ldflags "-X main.version=$(VERSION) -X main.commit=$(COMMIT)" -o bin/vigil ./cmd/vigil
+	@.ci/progress "Building bin/vigil, the first time takes some minutes" \
+		go build -v -trimpath -ldflags "-X main.version=$(VERSION) -X main.commit=$(COMMIT)" -o bin/vigil ./cmd/vigil
 
 .PHONY: release
 release: ## Build the archives of a release in dist, see docs/release.md
@@ -47,6 +48,7 @@ postgres: # find Postgres binaries, or install the Debian package
 
 .PHONY: test
 test: postgres chromium ## Run all tests (TESTFLAGS are handed to go test)
+	@.ci/progress "Building, the first time takes some minutes" go build -v ./...
 	@rc=0; \
 	go test -timeout 20m $(TESTFLAGS) $$(go list ./... | grep -v '^vigil/e2e') || rc=1; \
 	go test -timeout 50m -p 1 $(TESTFLAGS) ./e2e/... || rc=1; \

@@ -251,6 +251,7 @@ func (s *cluster) awaitDelivered(ctx context.Context, want int) error {
 		if delivered >= want {
 			return nil
 		}
+		at(ctx, "waiting for deliveries, %d of %d", delivered, want)
 		if err := timing.Sleep(ctx, 50*time.Millisecond); err != nil {
 			return err
 		}

@@ -29,6 +29,7 @@ func MeasureIdle(ctx context.Context, o IdleOptions) error {
 }
 
 func measureIdle(ctx context.Context, o IdleOptions, dir string) error {
+	at(ctx, "starting vigil up")
 	var ready struct{}
 	up, err := spawn(ctx, "vigil", []string{
 		"DATABASE_URL=", "TEMPORAL_ADDRESS=", "VIGIL_DATA_DIR=" + dir, "VIGIL_LISTEN=127.0.0.1:0", "VIGIL_TEMPORAL_LISTEN=127.0.0.1:0",
@@ -38,6 +39,7 @@ func measureIdle(ctx context.Context, o IdleOptions, dir string) error {
 		return err
 	}
 	defer up.stop()
+	at(ctx, "settling for %s", o.Settle)
 	if err := timing.Sleep(ctx, o.Settle); err != nil {
 		return err
 	}
@@ -46,6 +48,7 @@ func measureIdle(ctx context.Context, o IdleOptions, dir string) error {
 		return err
 	}
 	began := time.Now()
+	at(ctx, "measuring for %s", o.Measure)
 	if err := timing.Sleep(ctx, o.Measure); err != nil {
 		return err
 	}

@@ -71,6 +71,7 @@ type cluster struct {
 
 // startCluster starts all parts. It returns the parts that started with an error too.
 func startCluster(ctx context.Context, dir string, o LoopOptions) (*cluster, error) {
+	at(ctx, "starting Postgres, Temporal and a worker")
 	s := &cluster{}
 	var err error
 	if s.data, err = standalone.OpenDataDir(dir); err != nil {
@@ -166,6 +167,7 @@ func (s *cluster) seed(ctx context.Context, o LoopOptions) error {
 	}
 	plan := vigil.PlanOf(vigil.TierEnterprise, time.Second)
 	for i := range o.Loops {
+		at(ctx, "creating checks, %d of %d", i+1, o.Loops)
 		check := vigil.Check{
 			OrgID: org.ID, Name: fmt.Sprintf("bench %d", i), Type: vigil.TypeHTTP, Config: config, Target: "target",
 			Interval: o.Interval, Regions: []string{region}, Enabled: true, Simultaneous: true,
@@ -187,8 +189,10 @@ func (s *cluster) settle(ctx context.Context, o LoopOptions) error {
 			return err
 		}
 		if probing >= o.Loops {
+			at(ctx, "waiting until turns cover as many slots as they will")
 			return s.settleTurns(ctx, o)
 		}
+		at(ctx, "waiting for first results, %d of %d loops have one", probing, o.Loops)
 		if err := timing.Sleep(ctx, 200*time.Millisecond); err != nil {
 			return err
 		}
@@ -267,6 +271,7 @@ func (s *cluster) measure(ctx context.Context, o LoopOptions) (report, error) {
 	if r.before, err = s.costs(ctx); err != nil {
 		return r, err
 	}
+	at(ctx, "measuring for %s", o.Measure)
 	if err := timing.Sleep(ctx, o.Measure); err != nil {
 		return r, err
 	}

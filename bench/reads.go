@@ -101,6 +101,7 @@ func (r *reads) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	at(ctx, "filling the database")
 	began := time.Now()
 	r.data = newReadsData(r.ReadOptions, org.ID)
 	if err := r.data.fill(ctx, r.db, func(text string) { _, _ = fmt.Fprintf(r.Out, "  %s\n", text) }); err != nil {
@@ -135,6 +136,7 @@ type oneRead struct {
 }
 
 func (r *reads) measure(ctx context.Context) error {
+	at(ctx, "reading")
 	hook := &slowQueries{reads: r}
 	r.store.DB().AddQueryHook(hook) //nolint:staticcheck // it must be on the store's own handle
 	_, _ = fmt.Fprintf(r.Out, "  %-44s %8s %8s %8s   ms\n", "", "p50", "p95", "worst")

@@ -16,7 +16,8 @@ type Console struct {
 	// InTTY, OutTTY and ErrTTY say which of the three are terminals.
 	InTTY, OutTTY, ErrTTY bool
 	// Width is that of the terminal, in characters; 0: unknown, nothing is shortened.
-	Width int
+	Width    int
+	errWidth int // of the terminal of Err
 	// Colour: the answer is coloured.
 	Colour bool
 	// Now is the clock.
@@ -48,7 +49,12 @@ func Open(in io.Reader, out, errOut io.Writer, now func() time.Time) *Console {
 			c.Width = width
 		}
 	}
-	_, c.ErrTTY = terminal(errOut)
+	if fd, ok := terminal(errOut); ok {
+		c.ErrTTY = true
+		if width, _, err := term.GetSize(fd); err == nil {
+			c.errWidth = width
+		}
+	}
 	return c
 }
 

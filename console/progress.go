@@ -2,6 +2,7 @@ package console
 
 import (
 	"fmt"
+	"io"
 	"sync"
 	"time"
 )
@@ -14,9 +15,11 @@ type Progress struct {
 	began time.Time
 	stop  chan struct{}
 	ended sync.WaitGroup
+	once  sync.Once
 
-	mu   sync.Mutex
-	what string
+	mu    sync.Mutex
+	what  string
+	shown bool // the line that moves is on the terminal
 }
 
 const (
@@ -26,8 +29,8 @@ const (
 )
 
 // Progress begins to show what goes on. Its Done must be called.
-func (c *Console) Progress(what string) *Progress {
-	p := &Progress{c: c, began: c.Now(), stop: make(chan struct{}), what: what}
+func (c *Console) Progress(format string, args ...any) *Progress {
+	p := &Progress{c: c, began: c.Now(), stop: make(chan struct{}), what: fmt.Sprintf(format, args...)}
 	if !c.Quiet {
 		p.ended.Go(p.show)
 	}
@@ -41,10 +44,47 @@ func (p *Progress) Set(format string, args ...any) {
 	p.what = fmt.Sprintf(format, args...)
 }
 
-// Done ends it and clears its line. It may be called once.
+// Above calls a function that writes lines to the terminal: they stand where the line that
+// moves was, which goes on below them.
+func (p *Progress) Above(write func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.clear()
+	write()
+}
+
+// Over returns a writer of whole lines to the terminal, which stand above the line that
+// moves.
+func (p *Progress) Over(w io.Writer) io.Writer { return over{p, w} }
+
+type over struct {
+	p *Progress
+	w io.Writer
+}
+
+// Write writes lines.
+func (o over) Write(text []byte) (n int, err error) {
+	o.p.Above(func() { n, err = o.w.Write(text) })
+	return n, err
+}
+
+// Done ends it and clears its line. It may be repeated.
 func (p *Progress) Done() {
-	close(p.stop)
-	p.ended.Wait()
+	p.once.Do(func() {
+		close(p.stop)
+		p.ended.Wait()
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.clear()
+	})
+}
+
+// clear removes the line that moves.
+func (p *Progress) clear() {
+	if p.shown {
+		_, _ = fmt.Fprint(p.c.Err, "\r\x1b[K")
+		p.shown = false
+	}
 }
 
 func (p *Progress) show() {
@@ -54,28 +94,31 @@ func (p *Progress) show() {
 	}
 	tick := time.NewTicker(every)
 	defer tick.Stop()
-	shown := false
 	for {
 		select {
 		case <-p.stop:
-			if shown && p.c.ErrTTY {
-				_, _ = fmt.Fprint(p.c.Err, "\r\x1b[K")
-			}
 			return
 		case <-tick.C:
 		}
-		passed := p.c.Now().Sub(p.began)
-		if passed < progressAfter {
-			continue
-		}
-		p.mu.Lock()
-		line := fmt.Sprintf("%s (%s)", Clean(p.what), Span(passed))
-		p.mu.Unlock()
-		shown = true
-		if p.c.ErrTTY {
-			_, _ = fmt.Fprintf(p.c.Err, "\r\x1b[K%s", line)
-		} else {
-			_, _ = fmt.Fprintln(p.c.Err, line)
+		if passed := p.c.Now().Sub(p.began); passed >= progressAfter {
+			p.write(passed)
 		}
 	}
+}
+
+// write shows what goes on, and for how long. A line that a terminal would break could not
+// be replaced, so it is cut.
+func (p *Progress) write(passed time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	what, took := Clean(p.what), fmt.Sprintf(" (%s)", Span(passed))
+	if !p.c.ErrTTY {
+		_, _ = fmt.Fprintln(p.c.Err, what+took)
+		return
+	}
+	if most := p.c.errWidth - len(took) - 1; p.c.errWidth > 0 && len([]rune(what)) > most {
+		what = string([]rune(what)[:max(most-1, 0)]) + "…"
+	}
+	_, _ = fmt.Fprintf(p.c.Err, "\r\x1b[K%s%s", what, took)
+	p.shown = true
 }

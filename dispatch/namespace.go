@@ -117,3 +117,29 @@ func namesOf(attributes map[string]enumspb.IndexedValueType) []string {
 	}
 	return names
 }
+
+// Namespace is what a Temporal has of a platform.
+type Namespace struct {
+	Missing    bool
+	Retention  time.Duration // of closed workflows
+	Attributes []string      // search attributes that are missing
+}
+
+// InspectNamespace reads a namespace without changing it.
+func InspectNamespace(ctx context.Context, temporal client.Client, namespace string) (Namespace, error) {
+	described, err := temporal.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: namespace})
+	if _, missing := errors.AsType[*serviceerror.NamespaceNotFound](err); missing {
+		return Namespace{Missing: true}, nil
+	}
+	if err != nil {
+		return Namespace{}, fmt.Errorf("describe the namespace %q: %w", namespace, err)
+	}
+	found := Namespace{Retention: described.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration()}
+	listed, err := temporal.OperatorService().ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: namespace})
+	if err != nil {
+		return found, fmt.Errorf("list the search attributes of %q: %w", namespace, err)
+	}
+	missing, err := missingAttributes(listed.GetCustomAttributes())
+	found.Attributes = namesOf(missing)
+	return found, err
+}

@@ -206,3 +206,28 @@ func local(host string) bool {
 	addr, err := netip.ParseAddr(host)
 	return err == nil && addr.IsLoopback() || host == "localhost"
 }
+
+// Address is the host and port of the mail server, "" when mail is written to files.
+func (m *Mailer) Address() string {
+	if m.server == nil {
+		return ""
+	}
+	return m.server.address()
+}
+
+// Check connects to the mail server and signs in, as a mail would, and sends none. The
+// error is a *Error. It is nil when mail is written to files.
+func (m *Mailer) Check(ctx context.Context) error {
+	if m.server == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, defaultTimeout)
+	defer cancel()
+	client, err := m.server.connect(ctx)
+	if err != nil {
+		return m.server.explain(ctx, err)
+	}
+	_ = client.Quit() // it answered already
+	_ = client.Close()
+	return nil
+}

@@ -221,3 +221,14 @@ func awaitExit(ctx context.Context, pid int, dir string, limit time.Duration) bo
 	}
 	return true
 }
+
+// InspectCluster returns the Postgres programs that a start with the data directory would
+// use. The error is that of such a start: none was found, or not of the version that made
+// the cluster.
+func InspectCluster(ctx context.Context, dataDir string) (pgbin.Installation, error) {
+	major, err := clusterMajor(filepath.Join(dataDir, "postgres"))
+	if err != nil {
+		return pgbin.Installation{}, err
+	}
+	return findPostgres(ctx, nil, major)
+}

@@ -48,6 +48,7 @@ func (s *Store) patientMigrator(db *bun.DB) (*migrate.Migrator, error) {
 
 // begin is called in the transaction of every try.
 func (p *patientMigrations) begin(ctx context.Context, tx bun.IConn, step *migrate.Migration) error {
+	p.store.progress("migration " + step.String())
 	limits := fmt.Sprintf("SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = %d", milliseconds(migrationLockTimeout))
 	if _, err := tx.ExecContext(ctx, limits); err != nil {
 		return fmt.Errorf("set the lock timeout: %w", err)

@@ -89,6 +89,7 @@ func (s *Store) SealConfigs(ctx context.Context) (changed int, err error) {
 func (s *Store) rewriteConfigs(
 	ctx context.Context, change func(vigil.SecretFields, json.RawMessage) (json.RawMessage, error),
 ) (changed int, err error) {
+	read := 0
 	for _, table := range s.sealedTables() {
 		last := uuid.Nil
 		for {
@@ -116,6 +117,8 @@ func (s *Store) rewriteConfigs(
 					changed++
 				}
 			}
+			read += len(rows)
+			s.progress(fmt.Sprintf("%d configs read, %d sealed", read, changed))
 			if len(rows) < sealBatch {
 				break
 			}

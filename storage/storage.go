@@ -37,6 +37,9 @@ type Options struct {
 	MaxConns int
 	// Now is the clock of schedules; nil means time.Now.
 	Now func() time.Time
+	// Progress is called with what Migrate or Reseal is at, such as "migration 0067"; nil
+	// discards it.
+	Progress func(what string)
 	// Log receives background errors; nil discards them.
 	Log *slog.Logger
 }
@@ -60,6 +63,7 @@ type Store struct {
 	secrets  vigil.ConfigSecrets
 	policies vigil.DeliveryPolicies
 	now      func() time.Time
+	progress func(what string)
 	log      *slog.Logger
 	places   orgGates // of changes to delivery_places
 }
@@ -68,12 +72,15 @@ type Store struct {
 // a URL or a keyword string, as libpq takes it. Open does not create the schema; see
 // Migrate.
 func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
-	s := &Store{keys: opts.Keys, secrets: opts.Secrets, policies: opts.Policies, now: opts.Now, log: opts.Log}
+	s := &Store{keys: opts.Keys, secrets: opts.Secrets, policies: opts.Policies, now: opts.Now, progress: opts.Progress, log: opts.Log}
 	if s.now == nil {
 		s.now = time.Now //nolint:forbidigo // the default of an injected clock
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
+	}
+	if s.progress == nil {
+		s.progress = func(string) {}
 	}
 	conns := min(max(opts.MaxConns, 0), 1000)
 	if conns == 0 {

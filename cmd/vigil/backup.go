@@ -50,7 +50,7 @@ func newBackupCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&verify, "verify", false, "read FILE to its end, compare its checksums and print what it holds")
-	return cmd
+	return long(cmd, "reading")
 }
 
 // oneFile requires the name of a file.
@@ -123,12 +123,18 @@ func backUp(ctx context.Context, s *settings, file string, stdout, report io.Wri
 	if err != nil {
 		return err
 	}
+	stage(ctx, "writing the backup")
 	if file == "-" {
 		if err := backup.Write(stdout, manifest, dir); err != nil {
 			return err
 		}
 	} else if err := backup.Create(file, manifest, dir); err != nil {
 		return err
+	}
+	if len(s.SecretKeys) == 0 { // the key in the backup is that of the data directory
+		if err := noteBackup(s.DataDir, file, manifest.Time); err != nil {
+			fmt.Fprintf(report, "warning: `vigil doctor` will not know of this backup: %v\n", err)
+		}
 	}
 	_, err = fmt.Fprintf(report, "The backup is written: %s, in %s. It contains the secret key; keep it like a password.\n",
 		file, time.Since(began).Round(100*time.Millisecond))
@@ -168,7 +174,9 @@ func dumpAll(ctx context.Context, s *settings, dir string, report io.Writer) (ba
 		return backup.Manifest{}, err
 	}
 	manifest := backup.Manifest{Version: version, Time: time.Now().UTC().Truncate(time.Second), Postgres: server.Major, Schema: server.Schema}
-	for _, database := range databasesToDump(s, &server) {
+	all := databasesToDump(s, &server)
+	for i, database := range all {
+		stage(ctx, "dumping the database %s, %d of %d", database.Name, i+1, len(all))
 		file := filepath.Join(dir, database.Role.File())
 		if err := backup.Dump(ctx, program, onDatabase(dsn, database.Name), file); err != nil {
 			return manifest, fmt.Errorf("the database %s cannot be dumped: %w", database.Name, err)

@@ -10,9 +10,11 @@ import (
 )
 
 func newBenchCommand() *cobra.Command {
+	const what = "measuring"
 	return group("bench", "Measure the platform on this machine",
-		newBenchLoopsCommand(), newBenchAlertsCommand(), newBenchCreateCommand(), newBenchIncidentsCommand(),
-		newBenchReadsCommand(), newBenchIdleCommand(), newBenchDashboardCommand(), newBenchTargetCommand())
+		long(newBenchLoopsCommand(), what), long(newBenchAlertsCommand(), what), long(newBenchCreateCommand(), what),
+		long(newBenchIncidentsCommand(), what), long(newBenchReadsCommand(), what), long(newBenchIdleCommand(), what),
+		long(newBenchDashboardCommand(), what), newBenchTargetCommand())
 }
 
 func newBenchLoopsCommand() *cobra.Command {

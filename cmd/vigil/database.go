@@ -91,7 +91,8 @@ func commandStore(ctx context.Context, s *settings) (*storage.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	store, err := storage.Open(ctx, dsn, storage.Options{Pooler: s.DatabasePooler, MaxConns: 4})
+	progress := func(what string) { stage(ctx, "%s", what) }
+	store, err := storage.Open(ctx, dsn, storage.Options{Pooler: s.DatabasePooler, MaxConns: 4, Progress: progress})
 	if err != nil && s.DatabaseURL == "" {
 		return nil, fmt.Errorf("the private Postgres of %s does not answer; is `vigil up` running? %w", s.DataDir, err)
 	}

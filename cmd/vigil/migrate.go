@@ -53,5 +53,5 @@ func newMigrateCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&down, "down", false, "roll back the last group of migrations, with the data in the tables that it created")
 	cmd.Flags().StringVar(&to, "to", "", "revert the migrations after this `number`, such as 0032, with the data in what they created")
 	cmd.MarkFlagsMutuallyExclusive("down", "to")
-	return cmd
+	return long(cmd, "migrating the database")
 }

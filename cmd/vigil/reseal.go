@@ -12,7 +12,7 @@ import (
 )
 
 func newKeysResealCommand() *cobra.Command {
-	return &cobra.Command{
+	return long(&cobra.Command{
 		Use:   "reseal",
 		Short: "Seal every stored secret again with the current VIGIL_SECRET_KEY",
 		Long: "Seal every stored secret again with the current VIGIL_SECRET_KEY. Run it after putting a new key\n" +
@@ -33,6 +33,7 @@ func newKeysResealCommand() *cobra.Command {
 			}
 			store, err := storage.Open(cmd.Context(), dsn, storage.Options{
 				Keys: opened.keyring, Secrets: configSecrets(), Pooler: s.DatabasePooler, MaxConns: 4,
+				Progress: func(what string) { stage(cmd.Context(), "sealing secrets: %s", what) },
 			})
 			if err != nil {
 				return err
@@ -48,7 +49,7 @@ func newKeysResealCommand() *cobra.Command {
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d configs were sealed again.\n", changed)
 			return err
 		},
-	}
+	}, "sealing secrets")
 }
 
 // existingSecret reads secrets of a data directory, which a running platform may have

@@ -51,7 +51,7 @@ func newRestoreCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&force, "force", false,
 		"restore into a data directory that is in use by no process and not empty; what it holds is moved aside, not deleted")
-	return cmd
+	return long(cmd, "reading the backup")
 }
 
 // restore is a restore in progress.
@@ -192,7 +192,8 @@ func (r *restore) load(ctx context.Context, major int, platform string, dsn func
 	}
 	store, visibility := standalone.TemporalDatabases(platform)
 	names := map[backup.Role]string{backup.Platform: platform, backup.Temporal: store, backup.Visibility: visibility}
-	for _, database := range r.manifest.Databases {
+	for i, database := range r.manifest.Databases {
+		stage(ctx, "restoring the database %s, %d of %d", names[database.Role], i+1, len(r.manifest.Databases))
 		began := time.Now()
 		if err := backup.Load(ctx, program, dsn(names[database.Role]), filepath.Join(r.dir, database.Role.File())); err != nil {
 			return fmt.Errorf("the database %s cannot be restored: %w", names[database.Role], err)
@@ -202,6 +203,7 @@ func (r *restore) load(ctx context.Context, major int, platform string, dsn func
 			return err
 		}
 	}
+	stage(ctx, "migrating the database %s", platform)
 	return prepareStore(ctx, dsn(platform), r.settings.DatabasePooler)
 }
 

@@ -2,12 +2,15 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"vigil/console"
 	"vigil/demo"
 )
 
@@ -41,27 +44,77 @@ type screen struct {
 	withDemo    bool
 	began       time.Time
 	mu          sync.Mutex
+
+	// While steps run, the progress shows which.
+	console  *console.Console
+	running  []string
+	progress *console.Progress
 }
 
 func newScreen(out, errOut io.Writer, asJSON bool) *screen {
-	s := &screen{out: out, people: out, json: asJSON, began: time.Now()}
+	s := &screen{out: out, people: out, json: asJSON, began: time.Now(), console: console.Open(nil, out, errOut, time.Now)}
 	if asJSON {
 		s.people = errOut
 	}
 	return s
 }
 
-// step runs one part of the start and prints the text that it returns.
+// step runs one part of the start and prints the text that it returns. Parts may run at the
+// same time.
 func (s *screen) step(name string, run func() (string, error)) error {
+	s.begin(name)
 	began := time.Now()
 	what, err := run()
-	if err != nil {
-		return err
+	line := ""
+	if err == nil {
+		line = fmt.Sprintf("  %-10s %-44s %6.2f s\n", name, what, time.Since(began).Seconds())
 	}
+	return errors.Join(err, s.end(name, line))
+}
+
+// begin shows that a part starts.
+func (s *screen) begin(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, err = fmt.Fprintf(s.people, "  %-10s %-44s %6.2f s\n", name, what, time.Since(began).Seconds())
+	if s.progress == nil {
+		s.progress = s.console.Progress("starting")
+	}
+	s.running = append(s.running, name)
+	s.progress.Set("  starting %s", strings.Join(s.running, " and "))
+}
+
+// end shows that a part has started, by a line, or that it failed.
+func (s *screen) end(name, line string) (err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running = slices.DeleteFunc(s.running, func(running string) bool { return running == name })
+	if len(s.running) == 0 {
+		s.progress.Done()
+	}
+	s.progress.Set("  starting %s", strings.Join(s.running, " and "))
+	s.progress.Above(func() { _, err = io.WriteString(s.people, line) })
+	if len(s.running) == 0 {
+		s.progress = nil
+	}
 	return err
+}
+
+// logs returns a writer of log lines, which stand above the progress.
+func (s *screen) logs(w io.Writer) io.Writer { return screenLogs{s, w} }
+
+type screenLogs struct {
+	screen *screen
+	w      io.Writer
+}
+
+// Write writes a line.
+func (l screenLogs) Write(line []byte) (n int, err error) {
+	l.screen.mu.Lock()
+	defer l.screen.mu.Unlock()
+	if l.screen.progress == nil {
+		return l.w.Write(line)
+	}
+	return l.screen.progress.Over(l.w).Write(line)
 }
 
 // note prints a line.

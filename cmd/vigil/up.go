@@ -36,7 +36,7 @@ func newUpCommand() *cobra.Command {
 					return err
 				}
 			}
-			return up(cmd.Context(), s, show, newLogger(cmd.ErrOrStderr(), slog.Level(s.LogLevel)))
+			return up(cmd.Context(), s, show, newLogger(show.logs(cmd.ErrOrStderr()), slog.Level(s.LogLevel)))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one line of JSON once ready, everything else to standard error")

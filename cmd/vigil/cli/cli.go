@@ -25,6 +25,8 @@ type Host struct {
 	// files are compared with; nil: only their form is checked.
 	Schema func() ([]byte, error)
 	Rules  func() (manifest.Rules, error)
+	// Machine returns what doctor looks at on this machine, for a data directory.
+	Machine func(dataDir string) Machine
 }
 
 // GroupID is the group of the client commands in the help of the root.
@@ -50,7 +52,7 @@ func Commands(host Host) []*cobra.Command {
 		a.loginCommand(), a.logoutCommand(), a.authCommand(), a.contextCommand(),
 		a.statusCommand(), a.checkCommand(), a.ruleCommand(), a.channelCommand(), a.incidentCommand(), a.deliveryCommand(),
 		a.tailCommand(), a.statusPageCommand(), a.memberCommand(), a.keyCommand(), a.usageCommand(),
-		a.regionCommand(), a.auditCommand(), a.demoCommand(), a.requestCommand(),
+		a.regionCommand(), a.auditCommand(), a.demoCommand(), a.requestCommand(), a.doctorCommand(),
 		a.validateCommand(), a.planCommand(), a.applyCommand(), a.trialCommand(), a.exportCommand(), a.adoptCommand(), a.releaseCommand(),
 		a.schemaCommand(),
 	}

@@ -17,12 +17,17 @@ import (
 
 // Instance describes a platform that runs on this machine.
 type Instance struct {
-	APIURL    string    `json:"api_url"`
-	UIURL     string    `json:"ui_url,omitempty"` // of Temporal
-	PID       int       `json:"pid"`
-	Version   string    `json:"version"`
-	StartedAt time.Time `json:"started_at"`
-	DemoURL   string    `json:"demo_url,omitempty"` // of the shop of `vigil up --demo`
+	APIURL string `json:"api_url"`
+	UIURL  string `json:"ui_url,omitempty"` // of Temporal
+	// TemporalAddress and MetricsURL are where the instance reaches Temporal and serves its
+	// metrics; Namespace is the one that it uses.
+	TemporalAddress string    `json:"temporal_address,omitempty"`
+	Namespace       string    `json:"namespace,omitempty"`
+	MetricsURL      string    `json:"metrics_url,omitempty"`
+	PID             int       `json:"pid"`
+	Version         string    `json:"version"`
+	StartedAt       time.Time `json:"started_at"`
+	DemoURL         string    `json:"demo_url,omitempty"` // of the shop of `vigil up --demo`
 }
 
 // instanceFile is the file of the data directory that describes the running instance. It
@@ -60,6 +65,10 @@ func readInstance(dataDir string) (Instance, error) {
 	found.APIURL, err = serverURL(found.APIURL, instanceFile)
 	return found, err
 }
+
+// FindInstance returns the running instance of a data directory. With an error the
+// instance is the one that ended without removing its description, or the zero value.
+func FindInstance(dataDir string) (Instance, error) { return findInstance(dataDir) }
 
 // findInstance returns the running instance of a data directory. A description whose
 // process has ended is out of date.

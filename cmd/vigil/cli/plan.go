@@ -139,7 +139,7 @@ func (s *session) apply(
 	if dryRun {
 		what = "comparing"
 	}
-	progress := s.Progress(what + " " + contents(document))
+	progress := s.Progress("%s %s", what, contents(document))
 	defer progress.Done()
 	response, err := s.send(ctx, http.MethodPost, "/v1/apply", body)
 	if err == nil && response.StatusCode == http.StatusBadRequest {

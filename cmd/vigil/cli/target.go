@@ -22,6 +22,8 @@ type target struct {
 	Key, KeyFrom string
 	// Context is the name of the context in use, "" without one.
 	Context string
+	// DataDir is that of an instance on this machine which the context belongs to, or "".
+	DataDir string
 }
 
 // environment holds the variables of the client commands.
@@ -106,7 +108,7 @@ func fromContext(contexts *console.Contexts, name, source, path string) (target,
 	}
 	address, err := serverURL(saved.URL, "the URL of the context "+name)
 	from := fmt.Sprintf("context %s (%s)", name, source)
-	return target{URL: address, URLFrom: from, Key: saved.Key, KeyFrom: from, Context: name}, err
+	return target{URL: address, URLFrom: from, Key: saved.Key, KeyFrom: from, Context: name, DataDir: saved.DataDir}, err
 }
 
 // fromURL returns the target of an address: with the key of the environment, or that of

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// lastBackupFile is the file of the data directory that says when `vigil backup` was last
+// done, for `vigil doctor`. It has no secret.
+const lastBackupFile = "last-backup.json"
+
+// lastBackup describes a backup.
+type lastBackup struct {
+	At   time.Time `json:"at"`
+	File string    `json:"file"` // -: standard output
+}
+
+// noteBackup notes a backup in the data directory, where there is one.
+func noteBackup(dataDir, file string, at time.Time) error {
+	if _, err := os.Stat(dataDir); err != nil {
+		return nil //nolint:nilerr // the platform has its database elsewhere
+	}
+	if absolute, err := filepath.Abs(file); err == nil && file != "-" {
+		file = absolute
+	}
+	text, err := json.Marshal(lastBackup{At: at.UTC().Truncate(time.Second), File: file})
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(dataDir, lastBackupFile)
+	if err := os.WriteFile(path+".new", append(text, '\n'), 0o600); err != nil {
+		return fmt.Errorf("note the backup: %w", err)
+	}
+	return os.Rename(path+".new", path)
+}
+
+// readLastBackup reads what is known of the last backup.
+func readLastBackup(dataDir string) (made lastBackup, ok bool) {
+	text, err := os.ReadFile(filepath.Join(dataDir, lastBackupFile)) //nolint:gosec // a fixed name
+	if err != nil {
+		return made, false
+	}
+	return made, json.Unmarshal(text, &made) == nil && !made.At.IsZero()
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"debug/elf"
+	"debug/macho"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// smallProgram stands for the whole program, which takes minutes to build.
+const (
+	smallProgram = "package main\n\nvar version, commit string\n\nfunc main() { println(version, commit, kind) }\n"
+	smallFull    = "//go:build !slim\n\npackage main\n\nconst kind = \"full\"\n"
+	smallSlim    = "//go:build slim\n\npackage main\n\nconst kind = \"slim\"\n"
+)
+
+// TestRelease builds a release of a small program by the script of `make release`, twice.
+func TestRelease(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("cross-compiles")
+	}
+	if out, err := exec.CommandContext(t.Context(), "tar", "--version").Output(); err != nil || !bytes.Contains(out, []byte("GNU")) {
+		t.Skip("needs GNU tar")
+	}
+	first, second := release(t), release(t)
+	var want []string
+	for _, platform := range []string{"darwin_arm64", "linux_amd64", "linux_arm64"} {
+		for _, name := range []string{"vigil", "vigil-slim"} {
+			want = append(want, name+"_v1.2.0_"+platform+".tar.gz")
+		}
+	}
+	sums := string(first["SHA256SUMS"])
+	if len(first) != len(want)+1 || strings.Count(sums, "\n") != len(want) {
+		t.Fatalf("%d files, and the checksums are\n%s", len(first), sums)
+	}
+	for _, name := range want {
+		sum := sha256.Sum256(first[name])
+		if line := hex.EncodeToString(sum[:]) + "  " + name + "\n"; !strings.Contains(sums, line) {
+			t.Errorf("SHA256SUMS has no line %q:\n%s", line, sums)
+		}
+		if !bytes.Equal(first[name], second[name]) {
+			t.Errorf("%s has other bytes when it is built in another directory", name)
+		}
+		archived(t, name, first[name])
+	}
+}
+
+// release runs the script in a directory of its own and returns what it makes.
+func release(t *testing.T) map[string][]byte {
+	t.Helper()
+	dir := t.TempDir()
+	script, err := os.ReadFile("../../.ci/release")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		".ci/release": string(script), "go.mod": "module vigil\n\ngo 1.26\n", "README.md": "# Vigil\n", "cmd/vigil/main.go": smallProgram,
+		"cmd/vigil/full.go": smallFull, "cmd/vigil/slim.go": smallSlim,
+	} {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), "bash", filepath.Join(dir, ".ci/release"))
+	cmd.Env = append(os.Environ(), "VERSION=v1.2.0", "COMMIT=0123456789abcdef", "SOURCE_DATE_EPOCH=1790000000", "GOFLAGS=-tags=other")
+	if output, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	entries, err := os.ReadDir(filepath.Join(dir, "dist"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := map[string][]byte{}
+	for _, entry := range entries {
+		if made[entry.Name()], err = os.ReadFile(filepath.Join(dir, "dist", entry.Name())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return made
+}
+
+// archived looks at the entries of an archive and at the program in it.
+func archived(t *testing.T, name string, archive []byte) {
+	t.Helper()
+	unzipped, err := gzip.NewReader(bytes.NewReader(archive))
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries := ""
+	for reader := tar.NewReader(unzipped); ; {
+		header, err := reader.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		entries += fmt.Sprintf("%s %o %d %d ", header.Name, header.Mode, header.Uid, header.ModTime.Unix())
+		if header.Name != "vigil" {
+			continue
+		}
+		program, err := io.ReadAll(reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		isStatic(t, name, program)
+	}
+	if want := "README.md 644 0 1790000000 vigil 755 0 1790000000 "; entries != want {
+		t.Errorf("%s has %q, want %q", name, entries, want)
+	}
+}
+
+// isStatic compares a program with the platform in the name of its archive; the one of this
+// machine is run.
+func isStatic(t *testing.T, name string, program []byte) {
+	t.Helper()
+	if strings.Contains(name, "darwin_arm64") {
+		if file, err := macho.NewFile(bytes.NewReader(program)); err != nil || file.Cpu != macho.CpuArm64 {
+			t.Errorf("%s: not a program of macOS: %v", name, err)
+		}
+		return
+	}
+	machine := elf.EM_X86_64
+	if strings.Contains(name, "arm64") {
+		machine = elf.EM_AARCH64
+	}
+	file, err := elf.NewFile(bytes.NewReader(program))
+	if err != nil || file.Machine != machine {
+		t.Fatalf("%s: not a program of %v: %v", name, machine, err)
+	}
+	for _, part := range file.Progs {
+		if part.Type == elf.PT_INTERP {
+			t.Errorf("%s needs a dynamic linker", name)
+		}
+	}
+	if !strings.Contains(name, "linux_"+runtime.GOARCH) || runtime.GOOS != "linux" {
+		return
+	}
+	path := filepath.Join(t.TempDir(), "vigil")
+	if err := os.WriteFile(path, program, 0o700); err != nil { //nolint:gosec // a program
+		t.Fatal(err)
+	}
+	kind := "full"
+	if strings.HasPrefix(name, "vigil-slim") {
+		kind = "slim"
+	}
+	output, err := exec.CommandContext(t.Context(), path).CombinedOutput()
+	if want := "v1.2.0 0123456789abcdef " + kind + "\n"; err != nil || string(output) != want {
+		t.Errorf("%s prints %q, want %q (%v)", name, output, want, err)
+	}
+}

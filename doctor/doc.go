@@ -1,0 +1,3 @@
+// Package doctor judges what was seen of a platform: what works, what does not, and what
+// to do about it. The judgements are pure: commands look, and hand in what they saw.
+package doctor
