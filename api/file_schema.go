@@ -65,7 +65,9 @@ func (f *fileSchema) document() jsonObject {
 	channel, page, window := f.body("NotificationChannelCreate"), f.body("StatusPageCreate"), f.window()
 	f.groups()
 	defaults := jsonObject{}
-	for name, resource := range map[string]jsonObject{"check": check, "rule": rule, "channel": channel, "status_page": page, "maintenance": window} {
+	for name, resource := range map[string]jsonObject{
+		"check": check, "rule": rule, "channel": channel, "status_page": page, "maintenance": window,
+	} {
 		partial := maps.Clone(resource)
 		delete(partial, "required")
 		delete(partial, "allOf")
@@ -81,9 +83,11 @@ func (f *fileSchema) document() jsonObject {
 		"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Vigil: a file of a project",
 		"type": "object", "additionalProperties": false, "required": []string{"version", "project"},
 		"properties": jsonObject{
-			"$schema":      jsonObject{"type": "string"},
-			"version":      jsonObject{"const": 1, "description": "The version of the format."},
-			"project":      jsonObject{"type": "string", "pattern": `^[A-Za-z0-9._-]{1,63}$`, "description": "The owner of what the files describe."},
+			"$schema": jsonObject{"type": "string"},
+			"version": jsonObject{"const": 1, "description": "The version of the format."},
+			"project": jsonObject{
+				"type": "string", "pattern": `^[A-Za-z0-9._-]{1,63}$`, "description": "The owner of what the files describe.",
+			},
 			"defaults":     closed(defaults, "What definitions of a kind have unless they say something else."),
 			"channels":     f.section("Channel", channel, "Notification channels, by their keys."),
 			"checks":       f.section("Check", check, "Checks, by their keys."),

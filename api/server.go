@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"vigil"
 	"vigil/api/rest"
 	"vigil/api/stream"
 )
@@ -29,6 +30,8 @@ type Server struct {
 	loginLinks loginLinkStore
 	addresses  *rest.RateWindow
 	outside    func(http.Handler) http.Handler // see Guard
+	limiter    *rest.Limiter
+	rateOf     func(vigil.Tier) int64 // requests of an organization in a window
 }
 
 // New assembles the API. Call Close when no request is in flight any more.
@@ -115,6 +118,7 @@ func assemble(deps Deps) *Server {
 		&incidentUpdates{store: store},
 		&applies{store: store, checks: checks, channels: channels},
 		&statusPages{store: store, publicURL: config.PublicURL},
+		&maintenance{store: store, now: deps.Now},
 		&deliveries{store: store, workflows: deps.Incidents, links: links, schedule: deps.Config.DeliverySchedule},
 		&alertStream{hub: s.hub, auth: auth},
 	} {
@@ -126,6 +130,7 @@ func assemble(deps Deps) *Server {
 	s.codec = newCodecEndpoint(deps, auth, addresses)
 	servePublic(mux, deps)
 	s.auth, s.loginLinks, s.addresses = auth, store, addresses
+	s.limiter, s.rateOf = limiter, plans.rate
 	s.outside = func(next http.Handler) http.Handler {
 		guarded := rest.GuardPrivate(next, deps.PrivateTargets, config.TrustedProxies, ownOriginRule()...)
 		return rest.Observe(guarded, deps.Log, config.TrustedProxies, cmp.Or(config.WriteDeadline, writeDeadline))
@@ -133,11 +138,6 @@ func assemble(deps Deps) *Server {
 	s.handler = s.outside(rest.Measure(r.Routed(mux), deps.Now, deps.Answered))
 	return s
 }
-
-// Guard wraps pages that are served beside the API, below /app: they get the request ids,
-// the address of the client and the rules for private targets of the API. What they ask of
-// the API under the context of a request counts as made by the client of that request.
-func (s *Server) Guard(pages http.Handler) http.Handler { return s.outside(pages) }
 
 // Identify returns whose session token it is, and under which session version it was
 // made. A token that is not valid any more is a CodeUnauthorized error.
@@ -153,10 +153,10 @@ func (s *Server) Identify(ctx context.Context, token string) (userID uuid.UUID, 
 const writeDeadline = 2 * time.Minute
 
 // ownOriginRule are the beginnings of the paths that pages of other origins may post to:
-// the codec endpoint and the dashboard check origins themselves, and the forms of mailed links, which some
+// the codec endpoint, the dashboard and MCP check origins themselves, and the forms of mailed links, which some
 // browsers send without their origin, need a token that no other page knows.
 func ownOriginRule() []string {
-	return []string{"/codec", "/app", "/verify", "/recover", "/email-change", "/confirm-recipient", "/unsubscribe"}
+	return []string{"/codec", "/app", "/mcp", "/verify", "/recover", "/email-change", "/confirm-recipient", "/unsubscribe"}
 }
 
 // ServeHTTP answers one request.

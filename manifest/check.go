@@ -99,7 +99,7 @@ func (c *checker) secretsIn(n *node, fields vigil.SecretFields, path string) {
 	}
 	switch n.kind {
 	case textKind:
-		if fields.Secret && n.text != "" && !n.replaced {
+		if fields.Secret && n.text != "" && n.raw == "" {
 			c.literal(n, path)
 		}
 	case listKind:
@@ -116,10 +116,11 @@ func (c *checker) secretsIn(n *node, fields vigil.SecretFields, path string) {
 
 // literal reports a secret that is not a variable.
 func (c *checker) literal(n *node, path string) {
-	problem := Problem{Position: n.at, Path: path, Message: "a secret stands in the file; write a variable such as ${" + variableOf(path) + "}"}
+	write := "write a variable such as ${" + variableOf(path) + "}"
+	problem := Problem{Position: n.at, Path: path, Message: "a secret stands in the file; " + write}
 	switch {
 	case n.text == vigil.SecretMask:
-		problem.Message = "is *** in place of a secret, as the API shows it; write a variable such as ${" + variableOf(path) + "}"
+		problem.Message = "is *** in place of a secret, as the API shows it; " + write
 		fallthrough
 	case c.options.Strict:
 		*c.problems = append(*c.problems, problem)
@@ -148,7 +149,9 @@ func memberSecrets(fields vigil.SecretFields, name string, object *node) vigil.S
 // variableOf returns the name of the variable for a secret: CHECK_HOME_PASSWORD for the
 // path checks.home.config.basic_auth.password.
 func variableOf(path string) string {
-	kind := map[string]string{channelsSection: "CHANNEL", checksSection: "CHECK", maintenanceSection: "MAINTENANCE", pagesSection: "STATUS_PAGE"}
+	kind := map[string]string{
+		channelsSection: "CHANNEL", checksSection: "CHECK", maintenanceSection: "MAINTENANCE", pagesSection: "STATUS_PAGE",
+	}
 	parts := strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' })
 	if len(parts) < 2 {
 		return "SECRET"

@@ -15,8 +15,9 @@ func FuzzRead(f *testing.F) {
 	for _, text := range []string{
 		shop, "", "---\n...\n", "{", "[[[[", "a: &a [*a]", "&a a: *b", "<<: 1", "<<: *x", "? - a\n: b", "!!str 1: !!binary x", "a: |\n  x\n b",
 		"version: 1\nproject: shop\nchecks: {a: {name: \"${X:-${Y}}\"}}", "- - - - x", "a: .inf", "a: 0x1F", "\xff\xfe", "%YAML 1.2\n---\na: 1",
-		"checks: [a]\nmoved: {}\ndefaults: 1\nchannels: null", strings.Repeat("[", 100_000), strings.Repeat("- ", 100_000), "\t", "a:\n\t- b", "'", "\"\\u", "x: !<tag> y",
-		"status_pages: {a: {groups: [1, {checks: 2}]}}\nversion: 1\nproject: p", "maintenance: {a: {scope: 1}}\nversion: 1\nproject: p\nchecks: {c: {rules: [x]}}",
+		"checks: [a]\nmoved: {}\ndefaults: 1\nchannels: null", strings.Repeat("[", 100_000), strings.Repeat("- ", 100_000), "\t", "a:\n\t- b",
+		"'", "\"\\u", "x: !<tag> y", "status_pages: {a: {groups: [1, {checks: 2}]}}\nversion: 1\nproject: p",
+		"maintenance: {a: {scope: 1}}\nversion: 1\nproject: p\nchecks: {c: {rules: [x]}}",
 	} {
 		f.Add(text, false)
 		f.Add(text, true)

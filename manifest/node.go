@@ -24,11 +24,12 @@ type node struct {
 	kind kind
 	// text of a text, digits of a number, "true" or "false".
 	text string
-	// replaced: the text had a variable, so messages must not show it.
-	replaced bool
-	items    []*node
-	members  []member
-	index    map[string]int // of the members by name, when there are many
+	// raw is the text with its variables when it had any: messages show that, since a
+	// variable may be a secret.
+	raw     string
+	items   []*node
+	members []member
+	index   map[string]int // of the members by name, when there are many
 	// size is the number of values inside, itself included.
 	size int
 }

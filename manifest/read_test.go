@@ -96,9 +96,10 @@ func TestReadMergesFilesAndDirectories(t *testing.T) {
 	t.Parallel()
 	checks, rest, _ := strings.Cut(shop, "maintenance:\n")
 	dir := in(t, map[string]string{
-		"a.yaml":             checks,
-		"deep/b.yml":         "version: 1\nproject: shop\nmaintenance:\n" + rest,
-		"deep/c.json":        `{"$schema": "x", "project": "shop", "checks": {"db": {"name": "Database \ud83d\ude00", "type": "tcp", "config": {"port": 5432}}}}`,
+		"a.yaml":     checks,
+		"deep/b.yml": "version: 1\nproject: shop\nmaintenance:\n" + rest,
+		"deep/c.json": `{"$schema": "x", "project": "shop",
+			"checks": {"db": {"name": "Database \ud83d\ude00", "type": "tcp", "config": {"port": 5432}}}}`,
 		".hidden.yaml":       "nonsense: [",
 		".git/nonsense.yaml": "nonsense: [",
 		"README.md":          "nonsense",
@@ -139,7 +140,9 @@ func TestReadFindsMistakes(t *testing.T) {
 		want  []string
 	}{
 		"UnknownMemberNamesTheNearest": {
-			map[string]string{"a.yaml": head + "checks:\n  home:\n    name: Home\n    type: https\n    intervall: 60s\n    config: {url: x, header: {}}\n"},
+			map[string]string{
+				"a.yaml": head + "checks:\n  home:\n    name: Home\n    type: https\n    intervall: 60s\n    config: {url: x, header: {}}\n",
+			},
 			[]string{
 				`a.yaml:7:5: checks.home: unknown member "intervall"; did you mean "interval"?`,
 				`a.yaml:8:22: checks.home.config: unknown member "header"; did you mean "headers"?`,
@@ -158,7 +161,9 @@ func TestReadFindsMistakes(t *testing.T) {
 			[]string{`a.yaml:5:5: checks.home: lacks the member "name"`},
 		},
 		"WrongTypesAndValues": {
-			map[string]string{"a.yaml": head + "checks:\n  home: {name: 1, type: htps, enabled: yes}\n  db: {name: d, type: tcp, config: {port: 70000}}\n"},
+			map[string]string{
+				"a.yaml": head + "checks:\n  home: {name: 1, type: htps, enabled: yes}\n  db: {name: d, type: tcp, config: {port: 70000}}\n",
+			},
 			[]string{
 				`a.yaml:4:16: checks.home.name: must be a text, and is a number; put it in quotes`,
 				`a.yaml:4:25: checks.home.type: must be https or tcp, and is "htps"; did you mean "https"?`,
@@ -197,7 +202,10 @@ func TestReadFindsMistakes(t *testing.T) {
 			[]string{`a.yaml: no resource in the files; --allow-empty accepts that`},
 		},
 		"MissingVariablesAreListedAtOnce": {
-			map[string]string{"a.yaml": head + "checks:\n  a: {name: \"${A}\", type: tcp}\n  b: {name: \"${B} ${A}\", type: tcp}\n  c: {name: \"${b-x}\", type: tcp}\n  d: {name: \"${C\", type: tcp}\n"},
+			map[string]string{
+				"a.yaml": head + "checks:\n  a: {name: \"${A}\", type: tcp}\n  b: {name: \"${B} ${A}\", type: tcp}\n" +
+					"  c: {name: \"${b-x}\", type: tcp}\n  d: {name: \"${C\", type: tcp}\n",
+			},
 			[]string{
 				`a.yaml:4:13: the variable A is not set (used 2 times); set it, or write ${A:-default}`,
 				`a.yaml:5:13: the variable B is not set; set it, or write ${B:-default}`,

@@ -106,7 +106,7 @@ func (t typeNames) words() string {
 // hint helps with the mistakes that the form of YAML invites.
 func (n *node) hint(wanted typeNames) string {
 	switch {
-	case n.kind == textKind && n.replaced:
+	case n.kind == textKind && n.raw != "":
 		return " (a variable is always a text)"
 	case slices.Contains(wanted, "string") && (n.kind == numberKind || n.kind == boolKind):
 		return "; put it in quotes"
@@ -137,7 +137,7 @@ func (c *schemaCheck) allowed(n *node, part *schema, path string) {
 		texts = append(texts, text)
 	}
 	is := ""
-	if !n.replaced {
+	if n.raw == "" {
 		is = fmt.Sprintf(", and is %q", n.text)
 	}
 	c.problem(n.at, path, "must be %s%s%s", listed(texts), is, vigil.Meant(n.text, texts))

@@ -36,8 +36,8 @@ func word(n *node, name string) string {
 	switch {
 	case value == nil || value.kind == listKind || value.kind == objectKind:
 		return ""
-	case value.replaced:
-		return "${...}"
+	case value.raw != "":
+		return value.raw
 	}
 	return value.text
 }

@@ -39,7 +39,10 @@ func (p *parse) problem(at Position, format string, args ...any) {
 // text returns a text with its variables replaced.
 func (p *parse) text(at Position, text string) *node {
 	n := newText(at, text)
-	n.text, n.replaced = p.variables.replace(at, text)
+	replaced, found := p.variables.replace(at, text)
+	if n.text = replaced; found {
+		n.raw = text
+	}
 	return n
 }
 

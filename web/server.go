@@ -109,7 +109,7 @@ func New(deps Deps) (*Server, error) {
 		})
 	}
 	var err error
-	if s.api, err = client.NewClientWithResponses("http://api", client.WithHTTPClient(inProcess{deps.API})); err != nil {
+	if s.api, err = client.NewClientWithResponses("http://api", client.WithHTTPClient(client.InProcess(deps.API, asBrowser))); err != nil {
 		return nil, err
 	}
 	if s.assets, err = readAssets(); err != nil {
@@ -154,6 +154,7 @@ func (s *Server) routesOf() []func(*routes) {
 		s.incidentRoutes,
 		s.incidentUpdateRoutes,
 		s.statusPageRoutes,
+		s.maintenanceRoutes,
 		s.deliveryListRoutes,
 		s.deliveryRoutes,
 		s.channelRoutes,

@@ -67,7 +67,7 @@ func (l *Limiter) LimitOrganization(ctx huma.Context, next func(huma.Context)) {
 	ctx.SetHeader("RateLimit-Policy", fmt.Sprintf(`"org";q=%d;w=%d`, limit, int(vigil.RateWindow.Seconds())))
 	ctx.SetHeader("RateLimit", fmt.Sprintf(`"org";r=%d;t=%d`, rate.Left, rate.Resets))
 	if !rate.Admitted {
-		refuse(ctx, ErrTooMany("The organization made its "+strconv.FormatInt(limit, 10)+" requests of this minute", rate.Resets))
+		refuse(ctx, ErrRate(limit, rate))
 		return
 	}
 	next(ctx)
@@ -81,6 +81,11 @@ func ErrTooMany(what string, seconds int64) error {
 		Message: what + "; try again in " + Counted(int(seconds), "second") + ".",
 		Details: map[string]any{vigil.RetryDetail: int(seconds)},
 	}
+}
+
+// ErrRate is the error of an organization that made all requests of its window.
+func ErrRate(limit int64, rate Rate) error {
+	return ErrTooMany("The organization made its "+strconv.FormatInt(limit, 10)+" requests of this minute", rate.Resets)
 }
 
 // Rate is the state of an organization's window after a request.

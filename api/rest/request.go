@@ -141,8 +141,8 @@ func (a *answer) Flush() { _ = http.NewResponseController(a.ResponseWriter).Flus
 // in JSON even when next panics. X-Forwarded-For counts from the trusted
 // proxies only.
 //
-// A request that is made under the context of another one has the id, address and
-// User-Agent of that one.
+// A request that is made under the context of another one has the id and address of that
+// one, and its User-Agent unless it names one of its own.
 //
 // A client must take each part of an answer within writeDeadline; streams set a shorter
 // one of their own.

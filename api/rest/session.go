@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/google/uuid"
@@ -32,9 +33,10 @@ func ActingUser(ctx context.Context) (userID uuid.UUID, version int64, ok bool) 
 }
 
 // within gives a request that is made while another one is answered in this process the
-// id and the client of that one.
+// id and the client of that one. A User-Agent of its own stays: the outer request may act
+// for a program that it knows more about than its header says.
 func (r *Request) within(ctx context.Context) {
 	if outer, ok := ctx.Value(requestKey{}).(*Request); ok {
-		r.ID, r.Address, r.Local, r.agent = outer.ID, outer.Address, outer.Local, outer.agent
+		r.ID, r.Address, r.Local, r.agent = outer.ID, outer.Address, outer.Local, cmp.Or(r.agent, outer.agent)
 	}
 }

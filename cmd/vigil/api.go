@@ -85,10 +85,14 @@ func (p *platform) serveAPI(ctx context.Context, listener net.Listener) error {
 	if err != nil {
 		return err
 	}
+	assistants, err := newMCP(server, string(s.PublicURL), p.log)
+	if err != nil {
+		return err
+	}
 	p.metrics.Gauge("vigil_alert_streams_open", server.OpenStreams)
 	// The last part to start is the first to stop: answers end before the server.
 	p.onStop(func(context.Context) { server.Close() })
-	p.serve("the API", rest.JSONErrors(listener), mounted(server, dashboard), 3*time.Second).RegisterOnShutdown(func() {
+	p.serve("the API", rest.JSONErrors(listener), mounted(server, dashboard, assistants), 3*time.Second).RegisterOnShutdown(func() {
 		server.EndStreams()
 		dashboard.EndStreams()
 	})

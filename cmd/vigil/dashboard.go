@@ -9,6 +9,7 @@ import (
 
 	"vigil/api"
 	"vigil/api/rest"
+	"vigil/mcp"
 	"vigil/web"
 )
 
@@ -40,13 +41,22 @@ func (p *platform) newDashboard(server *api.Server) (*web.Server, error) {
 	})
 }
 
-// mounted answers /app with the dashboard and everything else with the API. A browser that
-// opens / is led to /app; every other client gets the API's answer.
-func mounted(server *api.Server, dashboard http.Handler) http.Handler {
-	pages := server.Guard(dashboard)
+// mounted answers /app with the dashboard, /mcp and the texts for assistants with the MCP
+// server, and everything else with the API. A browser that opens / is led to /app; every
+// other client gets the API's answer.
+func mounted(server *api.Server, dashboard http.Handler, assistants *mcp.Server) http.Handler {
+	pages, tools, texts := server.Guard(dashboard), server.Guard(assistants), server.Guard(http.HandlerFunc(assistants.ServeText))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/app" || strings.HasPrefix(r.URL.Path, "/app/") {
 			pages.ServeHTTP(w, r)
+			return
+		}
+		if r.URL.Path == "/mcp" {
+			tools.ServeHTTP(w, r)
+			return
+		}
+		if assistants.ServesText(r.URL.Path) {
+			texts.ServeHTTP(w, r)
 			return
 		}
 		if r.URL.Path == "/" && (r.Method == http.MethodGet || r.Method == http.MethodHead) {

@@ -46,7 +46,12 @@ func TestRootLeadsBrowsersToTheDashboard(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Close)
-	handler := mounted(server, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "page "+r.URL.Path) }))
+	assistants, err := newMCP(server, "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "page "+r.URL.Path) })
+	handler := mounted(server, pages, assistants)
 	for _, tt := range []struct {
 		method, path, accept string
 		status               int
@@ -63,8 +68,15 @@ func TestRootLeadsBrowsersToTheDashboard(t *testing.T) {
 		{http.MethodGet, "/app", "*/*", http.StatusOK, "page /app"},
 		{http.MethodGet, "/app/checks/new", "*/*", http.StatusOK, "page /app/checks/new"},
 		{http.MethodGet, "/application", "text/html", http.StatusNotFound, "{"},
+		{http.MethodGet, "/mcp", "text/html", http.StatusMethodNotAllowed, "{"},
+		{http.MethodPost, "/mcp", "application/json", http.StatusUnauthorized, "{"},
+		{http.MethodGet, "/mcp/more", "", http.StatusNotFound, "{"},
+		{http.MethodGet, "/llms.txt", "", http.StatusOK, "# Vigil"},
+		{http.MethodGet, "/llms-full.txt", "", http.StatusOK, "# Vigil"},
+		{http.MethodGet, "/docs/assistants.md", "", http.StatusOK, "# "},
+		{http.MethodGet, "/docs/unknown.md", "", http.StatusNotFound, "{"},
 	} {
-		req := httptest.NewRequestWithContext(t.Context(), tt.method, tt.path, http.NoBody)
+		req := httptest.NewRequestWithContext(t.Context(), tt.method, "http://localhost"+tt.path, http.NoBody)
 		if tt.accept != "" {
 			req.Header.Set("Accept", tt.accept)
 		}

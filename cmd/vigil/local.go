@@ -92,8 +92,7 @@ func ownerOf(path string) string {
 func describeInstance(p *process, sum summary) error {
 	err := cli.SaveInstance(sum.DataDir, cli.Instance{
 		APIURL: sum.APIURL, UIURL: sum.TemporalUIURL, PID: sum.PID, Version: version, StartedAt: time.Now().UTC(),
-		TemporalAddress: sum.TemporalAddress, Namespace: sum.Namespace, MetricsURL: sum.MetricsURL,
-		DemoURL: sum.DemoURL,
+		TemporalAddress: sum.TemporalAddress, Namespace: sum.Namespace, MetricsURL: sum.MetricsURL, DemoURL: sum.DemoURL,
 	})
 	if err != nil {
 		return err

@@ -62,7 +62,9 @@ func newRootCommand() *cobra.Command {
 
 // clientHost is what the client commands take from this program.
 func clientHost() cli.Host {
-	return cli.Host{Version: version, Now: time.Now, DataDir: dataDir(), LocalKey: localKey, Schema: fileSchema, Rules: fileRules, Machine: machine}
+	return cli.Host{
+		Version: version, Now: time.Now, DataDir: dataDir(), LocalKey: localKey, Machine: machine, Schema: fileSchema, Rules: fileRules,
+	}
 }
 
 // serverGroup is the group of the commands that run or administer the platform.

@@ -19,17 +19,18 @@ func (a *app) channelCommand() *cobra.Command {
 }
 
 func (a *app) channelListCommand() *cobra.Command {
-	var kind, query string
+	var kind, query, project string
 	var pairs []string
 	var limit int
 	cmd := &cobra.Command{Use: "list", Aliases: []string{"ls"}, Short: "List channels", Args: cobra.NoArgs}
 	cmd.Flags().StringVar(&kind, "type", "", "only those of a `type`, such as webhook")
 	cmd.Flags().StringVar(&query, "query", "", "only those whose name contains a `text`")
+	cmd.Flags().StringVar(&project, "project", "", "only those that the files of a `project` manage")
 	cmd.Flags().StringArrayVar(&pairs, "label", nil, "only those with a label, `key=value` or key; may be repeated")
 	limitFlag(cmd, &limit, unlimited)
 	a.watched(cmd, func(ctx context.Context, s *session, _ []string) error {
 		params := &client.ListNotificationChannelsParams{
-			Type: optional(kind), Query: optional(query),
+			Type: optional(kind), Query: optional(query), Project: optional(project),
 		}
 		if len(pairs) > 0 {
 			params.Label = &pairs
@@ -46,7 +47,7 @@ func (a *app) channelListCommand() *cobra.Command {
 }
 
 func channelColumns() []console.Column {
-	return console.Columns("ID", "NAME", "TYPE", "STATE", "REASON", "CREATED", "+LABELS")
+	return console.Columns("ID", "NAME", "TYPE", "STATE", "REASON", "CREATED", "MANAGED BY", "+LABELS")
 }
 
 func channelRow(c client.NotificationChannel) []console.Cell {
@@ -56,7 +57,7 @@ func channelRow(c client.NotificationChannel) []console.Cell {
 	}
 	return []console.Cell{
 		console.ID(c.Id.String()), console.Text(c.Name), console.Word(string(c.Type)), health(state), console.Text(value(c.DisabledReason)),
-		console.Time(&c.CreatedAt), console.Text(labelText(c.Labels)),
+		console.Time(&c.CreatedAt), managedBy(c.ManagedBy), console.Text(labelText(c.Labels)),
 	}
 }
 

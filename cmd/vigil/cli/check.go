@@ -22,10 +22,10 @@ func (a *app) checkCommand() *cobra.Command {
 
 // checkFilter selects checks by what they are.
 type checkFilter struct {
-	health, kind, query, region, sort string
-	labels                            []string
-	enabled                           bool
-	limit                             int
+	health, kind, query, region, sort, project string
+	labels                                     []string
+	enabled                                    bool
+	limit                                      int
 }
 
 func (f *checkFilter) addFlags(cmd *cobra.Command) {
@@ -34,18 +34,19 @@ func (f *checkFilter) addFlags(cmd *cobra.Command) {
 	flags.StringVar(&f.kind, "type", "", "only those of a `type`, such as https")
 	flags.StringVar(&f.query, "query", "", "only those whose name or target contains a `text`")
 	flags.StringVar(&f.region, "region", "", "only those that run in a `region`")
+	flags.StringVar(&f.project, "project", "", "only those that the files of a `project` manage")
 	flags.StringArrayVar(&f.labels, "label", nil, "only those with a label, `key=value` or key; may be repeated")
 	complete(cmd, "health", func() []string { return []string{"healthy", "unhealthy", "unknown"} })
 }
 
 // given reports whether the filter selects anything less than everything.
 func (f *checkFilter) given() bool {
-	return f.health+f.kind+f.query+f.region != "" || len(f.labels) > 0
+	return f.health+f.kind+f.query+f.region+f.project != "" || len(f.labels) > 0
 }
 
 func (f *checkFilter) params(cmd *cobra.Command) *client.ListChecksParams {
 	params := &client.ListChecksParams{
-		Query: optional(f.query), Type: optional(f.kind), Region: optional(f.region),
+		Query: optional(f.query), Type: optional(f.kind), Region: optional(f.region), Project: optional(f.project),
 		Health: optional(client.ListChecksParamsHealth(f.health)), Sort: optional(client.ListChecksParamsSort(f.sort)),
 	}
 	if len(f.labels) > 0 {
@@ -61,6 +62,7 @@ func (a *app) checkListCommand() *cobra.Command {
 	var filter checkFilter
 	cmd := &cobra.Command{Use: "list", Aliases: []string{"ls"}, Short: "List checks", Args: cobra.NoArgs}
 	filter.addFlags(cmd)
+	a.regionFlag(cmd)
 	cmd.Flags().BoolVar(&filter.enabled, "enabled", true, "only those that are enabled; --enabled=false: only those that are paused")
 	cmd.Flags().StringVar(&filter.sort, "sort", "", "`order`: name, created_at, updated_at or health; a minus before it reverses it")
 	limitFlag(cmd, &filter.limit, unlimited)
@@ -82,14 +84,14 @@ func (s *session) checks(ctx context.Context, params *client.ListChecksParams, l
 }
 
 func checkColumns() []console.Column {
-	return console.Columns("ID", "NAME", "TYPE", "EVERY", "REGIONS", "HEALTH", "LAST", "+LABELS", "+CREATED")
+	return console.Columns("ID", "NAME", "TYPE", "EVERY", "REGIONS", "HEALTH", "LAST", "MANAGED BY", "+LABELS", "+CREATED")
 }
 
 func checkRow(c client.Check) []console.Cell {
 	return []console.Cell{
 		console.ID(c.Id.String()), console.Text(c.Name), console.Word(string(c.Type)), console.Word(every(c.IntervalSeconds)),
 		console.Short(strings.Join(c.Regions, ","), fmt.Sprint(len(c.Regions))), checkHealth(c), console.Time(c.LastChecked),
-		console.Text(labelText(c.Labels)), console.Time(&c.CreatedAt),
+		managedBy(c.ManagedBy), console.Text(labelText(c.Labels)), console.Time(&c.CreatedAt),
 	}
 }
 
@@ -138,6 +140,7 @@ func checkFields(c client.Check) console.Fields {
 		{Name: "Every", Value: console.Word(every(c.IntervalSeconds))},
 		{Name: "Regions", Value: console.Text(strings.Join(c.Regions, ", "))},
 		{Name: "Labels", Value: console.Text(labelText(c.Labels))},
+		{Name: "Managed by", Value: managedBy(c.ManagedBy)},
 		{Name: "Created", Value: console.Time(&c.CreatedAt)},
 		{Name: "Changed", Value: console.Time(&c.UpdatedAt)},
 	}

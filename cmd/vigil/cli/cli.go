@@ -21,12 +21,12 @@ type Host struct {
 	// LocalKey makes an API key in the database of the instance of a data directory. No
 	// scopes are all.
 	LocalKey func(ctx context.Context, dataDir, name string, scopes []string) (string, error)
+	// Machine returns what doctor looks at on this machine, for a data directory.
+	Machine func(dataDir string) Machine
 	// Schema is the JSON Schema of the files of monitoring as code, and Rules is what the
 	// files are compared with; nil: only their form is checked.
 	Schema func() ([]byte, error)
 	Rules  func() (manifest.Rules, error)
-	// Machine returns what doctor looks at on this machine, for a data directory.
-	Machine func(dataDir string) Machine
 }
 
 // GroupID is the group of the client commands in the help of the root.
@@ -51,8 +51,8 @@ func Commands(host Host) []*cobra.Command {
 	commands := []*cobra.Command{
 		a.loginCommand(), a.logoutCommand(), a.authCommand(), a.contextCommand(),
 		a.statusCommand(), a.checkCommand(), a.ruleCommand(), a.channelCommand(), a.incidentCommand(), a.deliveryCommand(),
-		a.tailCommand(), a.statusPageCommand(), a.memberCommand(), a.keyCommand(), a.usageCommand(),
-		a.regionCommand(), a.auditCommand(), a.demoCommand(), a.requestCommand(), a.doctorCommand(),
+		a.tailCommand(), a.maintenanceCommand(), a.statusPageCommand(), a.memberCommand(), a.keyCommand(), a.usageCommand(),
+		a.regionCommand(), a.auditCommand(), a.requestCommand(), a.doctorCommand(), a.demoCommand(), a.mcpCommand(),
 		a.validateCommand(), a.planCommand(), a.applyCommand(), a.trialCommand(), a.exportCommand(), a.adoptCommand(), a.releaseCommand(),
 		a.schemaCommand(),
 	}

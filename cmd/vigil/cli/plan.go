@@ -90,7 +90,13 @@ func (f *projectFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVar(&f.prune, "prune", false, "delete what the project manages and no file has any more")
 	flags.BoolVar(&f.releaseMissing, "release-missing", false, "stop managing what no file has any more, and keep it")
-	cmd.MarkFlagsMutuallyExclusive("prune", "release-missing")
+	before := cmd.Args
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if f.prune && f.releaseMissing {
+			return console.Errorf(console.Usage, "--prune and --release-missing exclude each other")
+		}
+		return before(cmd, args)
+	}
 }
 
 // missing is what happens to objects that are in no file any more.

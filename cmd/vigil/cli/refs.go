@@ -24,6 +24,8 @@ type named struct {
 	Email   string `json:"email"`
 	Title   string `json:"title"`
 	Channel string `json:"channel_name"`
+	// Regions are those of a check.
+	Regions []string `json:"regions"`
 	// CheckID is the check of a rule.
 	CheckID uuid.UUID `json:"check_id"`
 	// ManagedBy names the project that manages it.
@@ -70,7 +72,7 @@ func (s *session) resolve(kind, ref string, fetch func(query string) fetchPage) 
 		return matches[0], nil
 	case 0:
 		return named{}, console.Errorf(
-			console.NotFound, "there is no %s %q: give its name, its id, the first %d characters of its id, or its key such as shop/home", kind, ref, leastPrefix,
+			console.NotFound, "there is no %s %q: give its name, its id, or the first %d characters of its id", kind, ref, leastPrefix,
 		)
 	}
 	var candidates []string

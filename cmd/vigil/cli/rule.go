@@ -18,7 +18,7 @@ import (
 
 func (a *app) ruleCommand() *cobra.Command {
 	return noun("rule", "List, read, create and change alert rules",
-		a.ruleListCommand(), a.ruleGetCommand(), a.ruleCreateCommand(), a.ruleEditCommand(), a.ruleDeleteCommand())
+		a.ruleListCommand(), a.ruleGetCommand(), a.ruleCreateCommand(), a.ruleEditCommand(), a.ruleDeleteCommand(), a.ruleBacktestCommand())
 }
 
 // checkFlag adds --check, and returns a function that finds its check; nil without one.
@@ -36,15 +36,17 @@ func (a *app) checkFlag(cmd *cobra.Command, help string) func(context.Context, *
 
 func (a *app) ruleListCommand() *cobra.Command {
 	var limit int
+	var project string
 	cmd := &cobra.Command{Use: "list", Aliases: []string{"ls"}, Short: "List alert rules", Args: cobra.NoArgs}
 	check := a.checkFlag(cmd, "only those of a `check`")
+	cmd.Flags().StringVar(&project, "project", "", "only those that the files of a `project` manage")
 	limitFlag(cmd, &limit, unlimited)
 	a.watched(cmd, func(ctx context.Context, s *session, _ []string) error {
 		id, err := check(ctx, s)
 		if err != nil {
 			return err
 		}
-		params := &client.ListAllAlertRulesParams{CheckId: id}
+		params := &client.ListAllAlertRulesParams{CheckId: id, Project: optional(project)}
 		all, err := list[client.AlertRule](s, limit, func(page client.RequestEditorFn) (*http.Response, error) {
 			return s.api.ListAllAlertRules(ctx, params, page)
 		})
@@ -57,7 +59,7 @@ func (a *app) ruleListCommand() *cobra.Command {
 }
 
 func ruleColumns() []console.Column {
-	return console.Columns("ID", "NAME", "CHECK", "CONDITION", "IN", "NOTIFIES ON", "CHANNELS", "STATE", "+LABELS")
+	return console.Columns("ID", "NAME", "CHECK", "CONDITION", "IN", "NOTIFIES ON", "CHANNELS", "STATE", "MANAGED BY", "+LABELS")
 }
 
 func ruleRow(r client.AlertRule) []console.Cell {
@@ -72,7 +74,8 @@ func ruleRow(r client.AlertRule) []console.Cell {
 	return []console.Cell{
 		console.ID(r.Id.String()), console.Text(r.Name), console.ID(r.CheckId.String()), console.Text(conditionText(r.Condition)),
 		console.Word(string(r.RegionPolicy)), console.Word(string(r.NotifyOn)),
-		console.Short(strings.Join(channels, ","), fmt.Sprint(len(channels))), health(state), console.Text(labelText(r.Labels)),
+		console.Short(strings.Join(channels, ","), fmt.Sprint(len(channels))), health(state), managedBy(r.ManagedBy),
+		console.Text(labelText(r.Labels)),
 	}
 }
 

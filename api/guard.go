@@ -1,0 +1,46 @@
+package api
+
+import (
+	"net/http"
+
+	"vigil"
+	"vigil/api/rest"
+)
+
+// Guard wraps pages that are served beside the API, such as those below /app: they get the
+// request ids, the address of the client and the rules for private targets of the API. What
+// they ask of the API under the context of a request counts as made by the client of that
+// request.
+func (s *Server) Guard(pages http.Handler) http.Handler { return s.outside(pages) }
+
+// Authenticated admits the callers that the operations of the API admit, with the same
+// credentials, within the rate of their organization, and answers others as the API does.
+// It belongs inside of Guard; rest.CallerOf returns the caller to what is behind it.
+func (s *Server) Authenticated(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx := r.Context()
+		who, err := s.auth.identify(ctx, r.Header.Get("Authorization"), r.Header.Get("X-API-Key"))
+		if err == nil {
+			err = s.admit(r, who)
+		}
+		if err != nil {
+			rest.WriteError(ctx, w, err)
+			return
+		}
+		rest.RequestOf(ctx).Caller = who
+		next.ServeHTTP(w, r)
+	})
+}
+
+// admit counts a request in the rate of its organization.
+func (s *Server) admit(r *http.Request, who *rest.Caller) error {
+	limit := s.rateOf(who.Org.Tier)
+	if limit == vigil.Unlimited {
+		return nil
+	}
+	rate, err := s.limiter.Admit(r.Context(), who.Org.ID, limit)
+	if err != nil || rate.Admitted {
+		return err
+	}
+	return rest.ErrRate(limit, rate)
+}

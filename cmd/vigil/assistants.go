@@ -1,0 +1,21 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+
+	"vigil"
+	"vigil/api"
+	"vigil/api/rest"
+	"vigil/docs"
+	"vigil/mcp"
+)
+
+// newMCP returns the tools for assistants at /mcp, which ask the API in this process.
+func newMCP(server *api.Server, publicURL string, log *slog.Logger) (*mcp.Server, error) {
+	return mcp.New(mcp.Deps{
+		API: server, Authenticate: server.Authenticated, Refuse: rest.WriteError,
+		Scopes:    func(ctx context.Context) []vigil.Scope { return rest.CallerOf(ctx).Scopes() },
+		PublicURL: publicURL, Version: version, Docs: docs.Pages, Log: log,
+	})
+}
