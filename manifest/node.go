@@ -26,10 +26,10 @@ type node struct {
 	text string
 	// raw is the text with its variables when it had any: messages show that, since a
 	// variable may be a secret.
-	raw string
-	items    []*node
-	members  []member
-	index    map[string]int // of the members by name, when there are many
+	raw     string
+	items   []*node
+	members []member
+	index   map[string]int // of the members by name, when there are many
 	// size is the number of values inside, itself included.
 	size int
 }

@@ -52,11 +52,10 @@ func (s *session) applyFiles(ctx context.Context, document *manifest.Document, f
 	if err != nil {
 		return err
 	}
-	if len(made.changing()) == 0 {
-		return s.printApplied(made, body)
-	}
-	if err := s.agree(made, document, flags, body); err != nil {
-		return err
+	if len(made.changing()) > 0 { // without a change, it is still remembered that the files were applied
+		if err := s.agree(made, document, flags, body); err != nil {
+			return err
+		}
 	}
 	done, body, err := s.apply(ctx, document, flags.missing(), false, made.Plan)
 	if err != nil {

@@ -175,7 +175,7 @@ func (a *app) releaseCommand() *cobra.Command {
 		Use:   "release [<kind> <object>...]",
 		Short: "Stop managing objects by files, and keep them",
 		Long: "Stop managing objects by the files of a project. The objects stay as they are. Name a kind and its objects, or\n" +
-			"release everything of a project with --project. The kinds are " + strings.Join(kindNames(), ", ") + ".",
+			"release everything of a project with --project. The rules of a check are released with it. The kinds are " + strings.Join(kindNames(), ", ") + ".",
 		Example: "  vigil release check shop/api\n  vigil release --project shop",
 		Args: func(_ *cobra.Command, args []string) error {
 			if (len(args) >= 2) == (project != "") || len(args) == 1 {
@@ -201,6 +201,13 @@ func (a *app) releaseCommand() *cobra.Command {
 				return err
 			}
 			all = append(all, ownedObject{kind, found})
+			if kind.name == "check" {
+				rules, err := s.managedRules(ctx, found.ID)
+				if err != nil {
+					return err
+				}
+				all = append(all, rules...)
+			}
 		}
 		return s.release(ctx, all)
 	})
@@ -210,6 +217,20 @@ func (a *app) releaseCommand() *cobra.Command {
 type ownedObject struct {
 	kind ownedKind
 	named
+}
+
+// managedRules lists the rules of a check that files manage: they do not outlive it there.
+func (s *session) managedRules(ctx context.Context, check uuid.UUID) ([]ownedObject, error) {
+	kind, err := kindOf("rule")
+	if err != nil {
+		return nil, err
+	}
+	found, err := list[named](s, maxScan, s.fetch(ctx, kind, query("check_id", check.String(), "tool", applyTool))(""))
+	var rules []ownedObject
+	for _, one := range found.data {
+		rules = append(rules, ownedObject{kind, one})
+	}
+	return rules, err
 }
 
 // releaseProject releases everything of a project after a confirmation.
