@@ -196,6 +196,8 @@ const (
 	LimitAPIKeys       Limited = "api_keys"
 	LimitStatusPages   Limited = "status_pages"
 	LimitMembers       Limited = "members" // open invitations included
+
+	LimitMaintenanceWindows Limited = "maintenance_windows"
 )
 
 // CountLimits returns how many resources of each kind the tiers allow: free, paid and
@@ -208,6 +210,8 @@ func CountLimits() map[Limited][3]int64 {
 		LimitAPIKeys:       {20, 200, 2_000},
 		LimitStatusPages:   {1, 20, 200},
 		LimitMembers:       {3, 50, 1_000},
+
+		LimitMaintenanceWindows: {3, 100, 1_000},
 	}
 }
 
@@ -224,6 +228,9 @@ func (t Tier) Limit(kind Limited) int64 {
 	}
 	return limits[0]
 }
+
+// MaintenanceOfAll reports whether one maintenance window may cover every check.
+func (t Tier) MaintenanceOfAll() bool { return t == TierPaid || t == TierEnterprise }
 
 // Allowance limits the checks that an organization may create in an hour.
 type Allowance struct {

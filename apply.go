@@ -27,6 +27,7 @@ type Inventory struct {
 	Checks   []Check // without their health
 	Rules    []Rule  // also those of the project's checks that it does not manage
 	Pages    []StatusPage
+	Windows  []MaintenanceWindow
 	// Users are rules outside of the project that notify one of its channels.
 	Users []Rule
 	// Slugs are the status pages, of any organization, that have a slug of the document.
@@ -53,6 +54,7 @@ type Changes struct {
 	Checks   []Edit[Check]
 	Rules    []Edit[Rule]
 	Pages    []Edit[StatusPage]
+	Windows  []Edit[MaintenanceWindow]
 	// Current are the definitions of the document that are stored already. Their present
 	// version becomes the one that was applied.
 	Current map[Kind][]uuid.UUID

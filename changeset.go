@@ -177,7 +177,12 @@ func (d *differ) ownership(pair Pair) {
 // touched is what the plan's hash has of an action; nil for one that touches nothing. A
 // definition with secrets always counts, since it may be changed because of them.
 func (d *differ) touched(pair Pair, action Action) any {
-	plain := slices.DeleteFunc(slices.Clone(d.found), func(m MemberChange) bool { return m.Secret })
+	plain := []MemberChange{} // not nil, which is written in another way
+	for _, member := range d.found {
+		if !member.Secret {
+			plain = append(plain, member)
+		}
+	}
 	entry := []any{action.Kind, action.Key}
 	switch action.Action {
 	case ActionLeave:

@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -112,7 +113,7 @@ func documentSections() []string {
 func (d *Document) readSection(p *problems, name string, value any) {
 	switch name {
 	case "version":
-		if number, ok := value.(json.Number); !ok || number.String() != fmt.Sprint(DocumentVersion) {
+		if number, ok := value.(json.Number); !ok || !sameNumber(number, json.Number(strconv.Itoa(DocumentVersion))) {
 			p.add(name, "must be %d, the only version of the format", DocumentVersion)
 		}
 	case "project":

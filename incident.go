@@ -116,6 +116,14 @@ type IncidentContext struct {
 	Incident *IncidentHead `json:"incident,omitempty"`
 	// Latch is that of the latched incident, or nil.
 	Latch *Latch `json:"latch,omitempty"`
+	// Maintenance is what the check is in when the context is read, or nil.
+	Maintenance *MaintenanceHead `json:"maintenance,omitempty"`
+}
+
+// MaintenanceHead is the part of a maintenance window that decisions need.
+type MaintenanceHead struct {
+	WindowID uuid.UUID `json:"window_id"`
+	Until    time.Time `json:"until"` // the end of the last occurrence that runs
 }
 
 // IncidentHead is the part of an incident that decisions need.
@@ -139,6 +147,9 @@ type OpenRequest struct {
 	Rules []uuid.UUID `json:"rules"`
 	// Votes with one of these rules firing, by region.
 	Votes []Vote `json:"votes"`
+	// Restored: the incident was open before the database was restored, so that maintenance
+	// does not keep it from opening.
+	Restored bool `json:"restored,omitempty"`
 	// PublicURL is the address of the API for links, set by the activity.
 	PublicURL string `json:"-"`
 }
@@ -209,6 +220,37 @@ type IncidentOutcome struct {
 	Changed bool `json:"changed,omitempty"`
 	// PendingDeliveries of the incident, one for each channel that has a message due.
 	PendingDeliveries []PendingDelivery `json:"errands,omitempty"`
+	// Held is how long the check is in maintenance yet, when no incident was opened because
+	// of it; 0 otherwise.
+	Held time.Duration `json:"-"`
+}
+
+// CheckMaintenance is the maintenance that a check is in.
+type CheckMaintenance struct {
+	WindowID uuid.UUID // of the occurrence that ends last
+	Name     string
+	Until    time.Time
+	// Probing is ProbingPause when one of the windows that cover the check pauses it.
+	Probing MaintenanceProbing
+}
+
+// MaintenanceHold is a check whose incident workflow knows that it is in maintenance.
+type MaintenanceHold struct {
+	CheckID uuid.UUID
+	OrgID   uuid.UUID
+	HeldAt  time.Time // when the workflow last read it
+	// CheckName and Target are for people who look at the workflow.
+	CheckName, Target string
+	// Firing: a rule fires in a region, so that the workflow must run.
+	Firing bool
+}
+
+// ResultSpan is a part of the results of a loop, with slots in [From, To).
+type ResultSpan struct {
+	CheckID  uuid.UUID
+	Region   string
+	From, To time.Time
+	Due      time.Time // when it is to be marked; another change of it makes it later
 }
 
 // TimelineEntry is one entry of an incident's timeline.

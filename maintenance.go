@@ -68,6 +68,10 @@ type MaintenanceWindow struct {
 	Probing MaintenanceProbing
 	Uptime  MaintenanceUptime
 	Enabled bool
+	// ManagedBy names the program that manages the window; nil when none does.
+	ManagedBy *ManagedBy
+	// AppliedVersion is the version that POST /v1/apply stored last; 0 for none.
+	AppliedVersion int64
 	// Version increases by one with every change; the API shows it as the revision.
 	Version   int64
 	CreatedAt time.Time
@@ -107,12 +111,22 @@ func (o Occurrence) Holds(t time.Time) bool { return !t.Before(o.StartsAt) && t.
 // MaintenanceState is where a window is in its life.
 type MaintenanceState string
 
-// States of a window. A window that is disabled and not ended is upcoming.
+// States of a window: an occurrence runs, the next one is known, there is none, or it is
+// switched off.
 const (
 	MaintenanceActive   MaintenanceState = "active"
 	MaintenanceUpcoming MaintenanceState = "upcoming"
 	MaintenanceEnded    MaintenanceState = "ended"
+	MaintenanceDisabled MaintenanceState = "disabled"
 )
+
+// MaintenanceFilter selects maintenance windows. Zero members select all.
+type MaintenanceFilter struct {
+	State   MaintenanceState
+	CheckID *uuid.UUID // windows that cover this check
+	Managed ManagedFilter
+	Page    Page
+}
 
 // MaintenanceStatus is a window with its occurrences around the present.
 type MaintenanceStatus struct {

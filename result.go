@@ -44,6 +44,8 @@ type ResultRow struct {
 	// Deadline is the longest duration of a probe of the check. A slot is overdue
 	// after this time.
 	Deadline time.Duration
+	// Excluded results do not count for uptime: the slot is in maintenance.
+	Excluded bool
 	// TurnSlots is how many slots a turn of the loop covers at the moment; 0 when that is
 	// not known.
 	TurnSlots int
@@ -94,6 +96,7 @@ func ResultID(checkID uuid.UUID, region string, slot time.Time) uuid.UUID {
 type Uptime struct {
 	Total, Successful, Failed int64
 	Missed                    int64 // due slots without a result
+	Excluded                  int64 // results in maintenance, whether they are counted or not
 	AvgMS, P50MS, P95MS       float64
 	P99MS                     float64
 	ByRegion                  map[string]Uptime // nil in its own entries

@@ -95,6 +95,19 @@ type StatusReport struct {
 	Checks map[uuid.UUID]ReportedCheck
 	// Incidents of the checks, newest first.
 	Incidents []PublicIncident
+	// Maintenance of the checks that runs or is announced, the earliest first.
+	Maintenance []PublicMaintenance
+}
+
+// MaintenanceAnnounced is how long before its start a status page shows maintenance.
+const MaintenanceAnnounced = 14 * 24 * time.Hour
+
+// PublicMaintenance is an occurrence of a maintenance window as a status page needs it. The
+// name of the window is not for the public.
+type PublicMaintenance struct {
+	StartsAt time.Time
+	EndsAt   time.Time
+	CheckIDs []uuid.UUID // of the page
 }
 
 // ReportedCheck is the present state of a check on a status page.

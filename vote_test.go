@@ -100,3 +100,41 @@ func TestLeadingVote(t *testing.T) {
 		t.Errorf("%+v leads for a rule that fires nowhere", vote)
 	}
 }
+
+// TestMaintenanceKeepsIncidentsFromOpeningAndNothingElse compares every decision with that
+// of the same input outside of maintenance.
+func TestMaintenanceKeepsIncidentsFromOpeningAndNothingElse(t *testing.T) {
+	t.Parallel()
+	rule := uuid.New()
+	opened := 0
+	for _, policy := range []vigil.RegionPolicy{vigil.AnyRegion, vigil.MostRegions, vigil.AllRegions} {
+		for bits := range 1 << 6 {
+			bit := func(n int) bool { return bits>>n&1 == 1 }
+			in := vigil.DecisionInput{
+				Enabled: bit(0), Open: bit(1), Latched: bit(2), Rules: []vigil.RulePolicy{{ID: rule, Policy: policy}},
+			}
+			for n, region := range []string{"a", "b"} {
+				vote := vigil.Vote{Region: region}
+				if bit(3 + n) {
+					vote.Firing = []uuid.UUID{rule}
+				}
+				in.Votes = append(in.Votes, vote)
+			}
+			if bit(5) {
+				in.Quiet = []string{"a"}
+			}
+			want := vigil.Decide(in)
+			if want.Open {
+				opened++
+			}
+			want.Open, want.Rules = false, nil
+			in.InMaintenance = true
+			if got := vigil.Decide(in); !reflect.DeepEqual(got, want) {
+				t.Errorf("%+v:\ngot  %+v\nwant %+v", in, got, want)
+			}
+		}
+	}
+	if opened == 0 {
+		t.Error("no input opens an incident outside of maintenance")
+	}
+}

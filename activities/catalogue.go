@@ -3,6 +3,7 @@ package activities
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -57,7 +58,8 @@ type Catalogue struct {
 	clock   func(context.Context) (time.Time, error) // the clock that stamps changes
 	log     *slog.Logger
 
-	restores restoreStore // nil: an older definition is never a restored one
+	restores    restoreStore // nil: an older definition is never a restored one
+	maintenance maintenance
 
 	mu      sync.Mutex
 	entries map[uuid.UUID]*entry
@@ -89,7 +91,9 @@ type CatalogueOptions struct {
 	// Restores raises the revisions of definitions that a restored Postgres has
 	// forgotten. Nil keeps the newer definition.
 	Restores restoreStore
-	Log      *slog.Logger
+	// Maintenance is where windows are read; nil: there are none.
+	Maintenance maintenanceStore
+	Log         *slog.Logger
 }
 
 // NewCatalogue returns an empty catalogue. Load fills it, and Run keeps it up to date.
@@ -100,7 +104,7 @@ func NewCatalogue(opts CatalogueOptions) *Catalogue {
 	}
 	return &Catalogue{
 		store: opts.Store, parser: opts.Parser, regions: opts.Regions, now: opts.Now, clock: clock, log: opts.Log, restores: opts.Restores,
-		entries: make(map[uuid.UUID]*entry),
+		entries: make(map[uuid.UUID]*entry), maintenance: maintenance{store: opts.Maintenance},
 	}
 }
 
@@ -109,6 +113,9 @@ func NewCatalogue(opts CatalogueOptions) *Catalogue {
 func (c *Catalogue) Load(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, catalogueFullTimeout)
 	defer cancel()
+	if err := c.maintenance.load(ctx, c.now()); err != nil {
+		return err
+	}
 	defs, _, err := c.store.Definitions(ctx, c.regions, time.Time{})
 	if err != nil {
 		return err
@@ -160,7 +167,7 @@ func (c *Catalogue) Run(ctx context.Context) {
 			}
 		}
 		if err == nil {
-			err = c.refresh(polling, since.Add(-catalogueOverlap))
+			err = errors.Join(c.refresh(polling, since.Add(-catalogueOverlap)), c.maintenance.refresh(polling, began, since.Add(-catalogueOverlap)))
 		}
 		cancel()
 		if err != nil {

@@ -34,6 +34,7 @@ type watchFixture struct {
 	watcher   *activities.Watcher
 	catalogue *activities.Catalogue
 	log       logBuffer
+	windows   windows
 
 	// clock stamps changes of definitions; nil is the machine's. Set it before Run.
 	clock func(context.Context) (time.Time, error)
@@ -106,7 +107,7 @@ func newIdleFixture(t *testing.T, options ...func(*activities.WatcherOptions)) *
 	w := &watchFixture{T: t, defs: make(map[uuid.UUID]vigil.Definition)}
 	logger := slog.New(slog.NewTextHandler(&w.log, nil))
 	w.catalogue = activities.NewCatalogue(activities.CatalogueOptions{
-		Store: w, Parser: w, Regions: []string{region}, Now: time.Now, Clock: w.clockOfChanges, Restores: w, Log: logger,
+		Store: w, Parser: w, Regions: []string{region}, Now: time.Now, Clock: w.clockOfChanges, Restores: w, Maintenance: &w.windows, Log: logger,
 	})
 	opts := activities.WatcherOptions{
 		Catalogue: w.catalogue, Results: w, History: w,

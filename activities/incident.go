@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"time"
 
 	"github.com/google/uuid"
 
 	"vigil"
+	"vigil/timing"
 )
 
 // incidentStore stores incidents. Each change is one transaction with its event and
@@ -69,16 +71,24 @@ func (i *Incidents) ReadContext(ctx context.Context, checkID uuid.UUID) (vigil.I
 }
 
 // Open opens an incident and starts its deliveries. The result has a zero ID when
-// the check or its rules were removed or disabled meanwhile.
+// the check or its rules were removed or disabled meanwhile, or it is in maintenance.
 func (i *Incidents) Open(ctx context.Context, request vigil.OpenRequest) (vigil.IncidentHead, error) {
 	request.PublicURL = i.PublicURL
 	out, err := i.Store.OpenIncident(ctx, request)
 	if vigil.ErrorCode(err) == vigil.CodeNotFound {
 		return vigil.IncidentHead{}, nil // the next ReadContext returns Deleted
 	}
+	if out.Held > 0 {
+		// The workflow reads its context again at once. One of an older version does not
+		// know maintenance and repeats the request: it does so once a second.
+		return vigil.IncidentHead{}, timing.Sleep(ctx, min(out.Held, heldPause))
+	}
 	countOpened(ctx, out, err)
 	return i.startDeliveries(ctx, out, err)
 }
+
+// heldPause bounds how often a workflow asks to open an incident during maintenance.
+const heldPause = time.Second
 
 // Acknowledge acknowledges an incident.
 func (i *Incidents) Acknowledge(ctx context.Context, a Acknowledgement) (vigil.IncidentHead, error) {

@@ -109,7 +109,9 @@ func (w *Watcher) test(ctx context.Context, request TestRequest) (vigil.Result, 
 		result.Metadata["test"] = true
 		return result, nil
 	}
-	stored, err := w.Results.Write(ctx, vigil.ResultRow{Result: result, Worker: w.Worker, Deadline: e.deadline()})
+	stored, err := w.Results.Write(ctx, vigil.ResultRow{
+		Result: result, Worker: w.Worker, Deadline: e.deadline(), Excluded: w.excluded(e, now),
+	})
 	if err != nil {
 		return vigil.Result{}, fmt.Errorf("store the result: %w", err)
 	}

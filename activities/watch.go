@@ -205,6 +205,7 @@ type turnRun struct {
 	state   vigil.State
 	fence   int64 // of the lease under which the turn began
 	covered int
+	passed  bool          // the last slot is in maintenance and was not probed
 	most    int           // slots that the turn may cover
 	slots   int           // that it covers
 	until   time.Time     // the last of them
@@ -254,7 +255,10 @@ func (t *turnRun) run(ctx context.Context) (*TurnResult, error) {
 			return t.end(Gone, e, vigil.Schedule{}), nil
 		}
 		t.count(schedule.Interval)
-		if t.behind || t.revote || t.complete(e, schedule) {
+		switch complete := t.complete(e, schedule); {
+		case complete && t.passed && !t.behind && !t.revote:
+			return t.end(Covered, e, schedule), nil
+		case complete, t.behind, t.revote:
 			return t.end(Changed, e, schedule), nil
 		}
 		slot := schedule.Due(t.state.Slot, t.Now())
@@ -265,6 +269,9 @@ func (t *turnRun) run(ctx context.Context) (*TurnResult, error) {
 		}
 		why := t.await(ctx, slot, e)
 		var place *fair.Place
+		if why == due && t.passOver(e, schedule, slot) {
+			continue
+		}
 		if why == due {
 			place, why = t.acquire(ctx, e, schedule)
 		}
@@ -281,9 +288,13 @@ func (t *turnRun) run(ctx context.Context) (*TurnResult, error) {
 			continue
 		case due:
 		}
-		before, delay := t.state.Health, t.delay(schedule)
 		// After a wait for the place a newer slot may be due; those before it are missed.
-		switch err := t.probeApart(ctx, e, schedule.Due(t.state.Slot, t.Now()), place); {
+		if slot = schedule.Due(t.state.Slot, t.Now()); t.passOver(e, schedule, slot) {
+			place.Leave()
+			continue
+		}
+		before, delay := t.state.Health, t.delay(schedule)
+		switch err := t.probeApart(ctx, e, slot, place); {
 		case vigil.ErrorCode(err) == vigil.CodeNotFound:
 			return t.end(Gone, e, schedule), nil
 		case vigil.ErrorCode(err) == vigil.CodeConflict:
@@ -292,7 +303,7 @@ func (t *turnRun) run(ctx context.Context) (*TurnResult, error) {
 			return nil, err
 		}
 		t.measure(e, delay)
-		t.covered++
+		t.covered, t.passed = t.covered+1, false
 		if t.revote {
 			continue // it ends with the definition as it is now
 		}
@@ -302,47 +313,6 @@ func (t *turnRun) run(ctx context.Context) (*TurnResult, error) {
 		if t.complete(e, schedule) {
 			return t.end(Covered, e, schedule), nil
 		}
-	}
-}
-
-// waitResult is the reason why a wait ended.
-type waitResult int
-
-const (
-	due        waitResult = iota // the slot has come
-	late                         // the planned time is over
-	replaced                     // the definition changed
-	stopping                     // the worker stops
-	superseded                   // a newer turn wants the place
-	cancelled                    // the context ended
-)
-
-// await waits until the time of a slot, or until another event ends the wait.
-func (t *turnRun) await(ctx context.Context, slot time.Time, e *entry) waitResult {
-	timer := time.NewTimer(slot.Sub(t.Now()))
-	defer timer.Stop()
-	if why := wait(ctx, t, e, timer.C, nil); why != due {
-		return why
-	}
-	return t.awaitLease(ctx, e)
-}
-
-// wait returns due when ready is, late when the time is over, which a nil channel never
-// is, and otherwise why the turn must not wait for longer.
-func wait[T any](ctx context.Context, t *turnRun, e *entry, ready <-chan T, over <-chan time.Time) waitResult {
-	select {
-	case <-ready:
-		return due
-	case <-over:
-		return late
-	case <-t.lock.superseded:
-		return superseded
-	case <-e.replaced:
-		return replaced
-	case <-t.stop:
-		return stopping
-	case <-ctx.Done():
-		return cancelled
 	}
 }
 
@@ -383,6 +353,7 @@ func (t *turnRun) probe(ctx context.Context, e *entry, slot time.Time, place *fa
 	}
 	stored, err := t.Results.Write(ctx, vigil.ResultRow{
 		Result: result, Worker: t.Worker, Deadline: e.deadline(), TurnSlots: t.most, MaxDelay: t.writeDelay(e, result),
+		Excluded: t.excluded(e, slot),
 	})
 	if err != nil {
 		return fmt.Errorf("store the result: %w", err)

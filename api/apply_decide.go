@@ -36,7 +36,8 @@ type decider struct {
 	changes vigil.Changes
 	mailed  []vigil.Channel // that were created or changed
 	slugs   map[string]string
-	labels  map[uuid.UUID]string // of references, see label
+	labels  map[uuid.UUID]string                // of references, see label
+	known   map[vigil.Kind]map[uuid.UUID]string // names, see names
 }
 
 // pairing is a pair with what stores its edit.
@@ -122,6 +123,9 @@ func (d *decider) request() vigil.ApplyRequest {
 				refer(vigil.KindCheck, check)
 			}
 		case vigil.KindMaintenance:
+			for _, check := range windowReferences(one.Members) {
+				refer(vigil.KindCheck, check)
+			}
 		}
 	}
 	for path, text := range d.body.Adopt {
@@ -191,7 +195,7 @@ func (d *decider) want(w *vigil.Wanted) error {
 	case vigil.KindStatusPage:
 		return d.wantPage(w)
 	case vigil.KindMaintenance:
-		d.problem(w.Path(), "cannot be applied by this version")
+		return d.wantWindow(w)
 	}
 	return nil
 }
@@ -218,7 +222,7 @@ func (d *decider) edits() {
 
 // missing pairs what the document does not have any more.
 func (d *decider) missing() {
-	for _, kind := range []vigil.Kind{vigil.KindRule, vigil.KindStatusPage, vigil.KindCheck, vigil.KindChannel} {
+	for _, kind := range []vigil.Kind{vigil.KindRule, vigil.KindStatusPage, vigil.KindMaintenance, vigil.KindCheck, vigil.KindChannel} {
 		for _, key := range slices.Sorted(maps.Keys(d.stored.own[kind])) {
 			if _, wanted := d.ids[kind][key]; wanted {
 				continue

@@ -24,6 +24,7 @@ type storedProject struct {
 	checks   map[uuid.UUID]*vigil.Check
 	rules    map[uuid.UUID]*vigil.Rule
 	pages    map[uuid.UUID]*vigil.StatusPage
+	windows  map[uuid.UUID]*vigil.MaintenanceWindow
 }
 
 func newStoredProject(inventory vigil.Inventory, project string) *storedProject {
@@ -31,6 +32,7 @@ func newStoredProject(inventory vigil.Inventory, project string) *storedProject 
 		inventory: inventory, own: make(map[vigil.Kind]map[string]uuid.UUID), keys: make(map[uuid.UUID]string),
 		adopted: make(map[uuid.UUID]bool), channels: make(map[uuid.UUID]*vigil.Channel), checks: make(map[uuid.UUID]*vigil.Check),
 		rules: make(map[uuid.UUID]*vigil.Rule), pages: make(map[uuid.UUID]*vigil.StatusPage),
+		windows: make(map[uuid.UUID]*vigil.MaintenanceWindow),
 	}
 	own := func(kind vigil.Kind, id uuid.UUID, by *vigil.ManagedBy, key string) {
 		if ownedBy(by, project) {
@@ -61,6 +63,11 @@ func newStoredProject(inventory vigil.Inventory, project string) *storedProject 
 		one := &inventory.Pages[i]
 		s.pages[one.ID] = one
 		own(vigil.KindStatusPage, one.ID, one.ManagedBy, keyOf(one.ManagedBy))
+	}
+	for i := range inventory.Windows {
+		one := &inventory.Windows[i]
+		s.windows[one.ID] = one
+		own(vigil.KindMaintenance, one.ID, one.ManagedBy, keyOf(one.ManagedBy))
 	}
 	return s
 }
@@ -103,6 +110,9 @@ func (s *storedProject) manager(kind vigil.Kind, id uuid.UUID) (by *vigil.Manage
 			return one.ManagedBy, true
 		}
 	case vigil.KindMaintenance:
+		if one := s.windows[id]; one != nil {
+			return one.ManagedBy, true
+		}
 	}
 	return nil, false
 }
@@ -221,7 +231,9 @@ func (d *decider) miss(kind vigil.Kind, key string, id uuid.UUID) {
 		item.Name, item.Version, item.Applied = one.Title, one.Version, one.AppliedVersion
 		store = missed(&d.changes.Pages, one, func(p *vigil.StatusPage) { p.ManagedBy = nil })
 	case vigil.KindMaintenance:
-		return
+		one := d.stored.windows[id]
+		item.Name, item.Version, item.Applied = one.Name, one.Version, one.AppliedVersion
+		store = missed(&d.changes.Windows, one, func(w *vigil.MaintenanceWindow) { w.ManagedBy = nil })
 	}
 	d.keys(item)
 	d.pairs = append(d.pairs, pairing{Pair: vigil.Pair{Stored: item}, store: store})
@@ -265,8 +277,11 @@ func (d *decider) channelsInUse() error {
 		}
 	}
 	for _, edit := range d.changes.Rules {
-		if edit.Before != nil {
+		switch {
+		case edit.Before != nil:
 			last[edit.Before.ID] = edit.After
+		default:
+			last[edit.After.ID] = edit.After
 		}
 	}
 	deleted := make(map[uuid.UUID]bool)

@@ -119,13 +119,13 @@ func channelItem(c *vigil.Channel, key string, secrets vigil.SecretFields) *vigi
 	return &vigil.Item{
 		Kind: vigil.KindChannel, Key: key, ID: c.ID, Name: c.Name, Version: c.Version, Applied: c.AppliedVersion, Secrets: secrets,
 		Members: vigil.Members{
-			"name": c.Name, "type": string(c.Type), "config": tree(c.Config), "enabled": c.Enabled, "labels": labelTree(c.Labels),
+			"name": c.Name, "type": string(c.Type), "config": configTree(c.Config), "enabled": c.Enabled, "labels": labelTree(c.Labels),
 		},
 	}
 }
 
-// tree is a config as a changeset compares it.
-func tree(config json.RawMessage) any { return map[string]any(vigil.DecodeMembers(config)) }
+// configTree is a config as a changeset compares it.
+func configTree(config json.RawMessage) any { return map[string]any(vigil.DecodeMembers(config)) }
 
 func labelTree(labels vigil.Labels) any {
 	members := make(map[string]any, len(labels))
@@ -234,8 +234,8 @@ func (d *decider) pairCheck(w *vigil.Wanted, before, after *vigil.Check, enabled
 		stored = checkItem(before, w.Key, secrets)
 		note = disabledNote(after.Enabled, enabledGiven)
 		if before.Type != after.Type { // the secrets of the one type are not those of the other
-			stored.Members["config"] = tree(types.Secrets(before.Type).Mask(before.Config))
-			wanted.Members["config"] = tree(secrets.Mask(after.Config))
+			stored.Members["config"] = configTree(types.Secrets(before.Type).Mask(before.Config))
+			wanted.Members["config"] = configTree(secrets.Mask(after.Config))
 			wanted.Secrets = vigil.SecretFields{}
 		}
 	} else {
@@ -251,7 +251,7 @@ func checkItem(c *vigil.Check, key string, secrets vigil.SecretFields) *vigil.It
 	return &vigil.Item{
 		Kind: vigil.KindCheck, Key: key, ID: c.ID, Name: c.Name, Version: c.Version, Applied: c.AppliedVersion, Secrets: secrets,
 		Members: vigil.Members{
-			"name": c.Name, "type": string(c.Type), "config": tree(c.Config), "interval": vigil.FormatSeconds(int64(c.Interval / time.Second)),
+			"name": c.Name, "type": string(c.Type), "config": configTree(c.Config), "interval": vigil.FormatSeconds(int64(c.Interval / time.Second)),
 			"regions": textTree(c.Regions), "simultaneous_regions": c.Simultaneous, "enabled": c.Enabled, "labels": labelTree(c.Labels),
 		},
 	}

@@ -36,9 +36,10 @@ func (d *decider) wantRule(w *vigil.Wanted) error {
 	var in alertRuleCreate
 	given := maps.Clone(w.Members)
 	delete(w.Members, memberChannels)
-	if found {
-		w.Members[memberChannelIDs] = textTree(idTexts(channels))
+	if !found {
+		channels = []uuid.UUID{after.ID} // what is wrong with them is known; the other members are still read
 	}
+	w.Members[memberChannelIDs] = textTree(idTexts(channels))
 	usable := d.read(w, &in, memberChannels)
 	w.Members = given
 	if !usable || !found {
@@ -90,7 +91,7 @@ func (d *decider) ruleItem(r *vigil.Rule, key string) *vigil.Item {
 	return &vigil.Item{
 		Kind: vigil.KindRule, Key: key, ID: r.ID, Name: r.Name, Version: r.Version, Applied: r.AppliedVersion,
 		Members: vigil.Members{
-			"name": r.Name, "condition": tree(condition), "channels": textTree(channels), "notify_on": string(r.NotifyOn),
+			"name": r.Name, "condition": configTree(condition), "channels": textTree(channels), "notify_on": string(r.NotifyOn),
 			"region_policy": string(r.Policy), "enabled": r.Enabled, "labels": labelTree(r.Labels),
 		},
 	}
@@ -185,19 +186,40 @@ func (d *decider) refer(kind vigil.Kind, item any, path string) (uuid.UUID, bool
 	return d.byName(kind, ref.Name, path)
 }
 
-func (d *decider) byName(kind vigil.Kind, name, path string) (uuid.UUID, bool) {
-	var matches []uuid.UUID
+// names returns the names of the channels or checks that can be referred to, as they will
+// be afterwards.
+func (d *decider) names(kind vigil.Kind) map[uuid.UUID]string {
+	if known := d.known[kind]; known != nil {
+		return known
+	}
+	names := make(map[uuid.UUID]string)
 	if kind == vigil.KindChannel {
 		for i := range d.stored.inventory.Channels {
-			if one := &d.stored.inventory.Channels[i]; one.Name == name {
-				matches = append(matches, one.ID)
-			}
+			names[d.stored.inventory.Channels[i].ID] = d.stored.inventory.Channels[i].Name
 		}
 	} else {
 		for i := range d.stored.inventory.Checks {
-			if one := &d.stored.inventory.Checks[i]; one.Name == name {
-				matches = append(matches, one.ID)
-			}
+			names[d.stored.inventory.Checks[i].ID] = d.stored.inventory.Checks[i].Name
+		}
+	}
+	for i := range d.wanted {
+		if one := &d.wanted[i]; one.Kind == kind {
+			text, _ := one.Members["name"].(string)
+			names[d.ids[kind][one.Key]] = strings.TrimSpace(text)
+		}
+	}
+	if d.known == nil {
+		d.known = make(map[vigil.Kind]map[uuid.UUID]string)
+	}
+	d.known[kind] = names
+	return names
+}
+
+func (d *decider) byName(kind vigil.Kind, name, path string) (uuid.UUID, bool) {
+	var matches []uuid.UUID
+	for id, other := range d.names(kind) {
+		if other == name {
+			matches = append(matches, id)
 		}
 	}
 	switch len(matches) {

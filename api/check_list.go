@@ -102,6 +102,13 @@ func (c *checks) list(ctx context.Context, in *listChecksInput) (*rest.Listing[c
 		return nil, err
 	}
 	out := rest.NewPage(rows, extent, cursor, c.show)
+	views := make([]*checkView, len(out.Body.Data))
+	for i := range out.Body.Data {
+		views[i] = &out.Body.Data[i]
+	}
+	if err := c.addMaintenance(ctx, views...); err != nil {
+		return nil, err
+	}
 	if in.Summary {
 		if out.Body.Data, err = c.addSummaries(ctx, out.Body.Data); err != nil {
 			return nil, err

@@ -1,12 +1,14 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"time"
 
 	"github.com/google/uuid"
 
 	"vigil"
+	"vigil/api/rest"
 )
 
 // checkView is a Check (spec section 2).
@@ -29,11 +31,48 @@ type checkView struct {
 	CreatedAt           time.Time         `json:"created_at"`
 	UpdatedAt           time.Time         `json:"updated_at"`
 
+	Maintenance *checkMaintenanceView `json:"maintenance" doc:"The maintenance that the check is in, or null. While it lasts, no incident of the check opens."`
+
 	Summary *checkSummaryView `json:"summary,omitempty" doc:"How the check did lately; in a list with summary=true only."`
 }
 
 // CurrentRevision is the check's, for its ETag.
 func (v checkView) CurrentRevision() int64 { return v.Revision }
+
+// checkMaintenanceView is the maintenance that a check is in.
+type checkMaintenanceView struct {
+	ID      uuid.UUID                `json:"id" format:"uuid" doc:"Of the window; of several, the one that ends last."`
+	Name    string                   `json:"name" doc:"Of the window."`
+	Until   time.Time                `json:"until"`
+	Probing vigil.MaintenanceProbing `json:"probing" enum:"continue,pause" doc:"Whether the check is probed meanwhile."`
+}
+
+// addMaintenance adds to checks of the caller's organization the maintenance that they are in.
+func (c *checks) addMaintenance(ctx context.Context, views ...*checkView) error {
+	ids := make([]uuid.UUID, len(views))
+	for i, view := range views {
+		ids[i] = view.ID
+	}
+	found, err := c.store.InMaintenance(ctx, rest.CallerOf(ctx).Org.ID, ids...)
+	if err != nil {
+		return err
+	}
+	for _, view := range views {
+		if m, ok := found[view.ID]; ok {
+			view.Maintenance = &checkMaintenanceView{ID: m.WindowID, Name: m.Name, Until: m.Until, Probing: m.Probing}
+		}
+	}
+	return nil
+}
+
+// answer shows a check with the maintenance that it is in.
+func (c *checks) answer(ctx context.Context, check vigil.Check) (*rest.Answer[checkView], error) {
+	view := c.show(check)
+	if err := c.addMaintenance(ctx, &view); err != nil {
+		return nil, err
+	}
+	return rest.NewAnswer(view), nil
+}
 
 // checkConfig is a config as it is shown.
 type checkConfig = json.RawMessage

@@ -29,6 +29,8 @@ type checkStore interface {
 	UpdateCheck(ctx context.Context, orgID, id uuid.UUID, plan vigil.Plan, change func(*vigil.Check) error) (vigil.Check, error)
 	DeleteCheck(ctx context.Context, orgID, id uuid.UUID, match vigil.Precondition) (regions []string, err error)
 	Verified(ctx context.Context, orgID uuid.UUID) (bool, error)
+	// InMaintenance returns those of the checks that are in maintenance now.
+	InMaintenance(ctx context.Context, orgID uuid.UUID, checks ...uuid.UUID) (map[uuid.UUID]vigil.CheckMaintenance, error)
 }
 
 type checks struct {
@@ -89,7 +91,7 @@ func (c *checks) get(ctx context.Context, in *rest.IDPath) (*rest.Answer[checkVi
 	if err != nil {
 		return nil, err
 	}
-	return rest.NewAnswer(c.show(check)), nil
+	return c.answer(ctx, check)
 }
 
 // findCheck reads a check of the caller's organization.
@@ -134,7 +136,7 @@ func (c *checks) create(ctx context.Context, in *struct{ Body checkCreate }) (*r
 		return nil, err
 	}
 	c.notifier.applyLoops(ctx, check, nil)
-	return rest.NewAnswer(c.show(check)), nil
+	return c.answer(ctx, check)
 }
 
 // verified reports whether an address of the caller's organization is verified.
@@ -191,7 +193,7 @@ func (c *checks) update(ctx context.Context, in *updateCheckInput) (*rest.Answer
 		c.notifier.applyLoops(ctx, check, before.Regions)
 		c.notifier.refreshIncident(ctx, check.ID)
 	}
-	return rest.NewAnswer(c.show(check)), nil
+	return c.answer(ctx, check)
 }
 
 func (c *checks) delete(ctx context.Context, in *rest.IDPath) (*struct{}, error) {

@@ -132,6 +132,7 @@ type Store interface {
 	timelineStore
 	incidentUpdateStore
 	statusPageStore
+	maintenanceStore
 	applyStore
 	deliveryStore
 	rest.LeaseStore

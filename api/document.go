@@ -30,6 +30,7 @@ func newAPI(mux *http.ServeMux) huma.API {
 		{Name: tagChannels, Description: "Where notifications go: mail, webhooks, push, chat, pagers."},
 		{Name: tagApply, Description: "The definitions of a project as files."},
 		{Name: tagStatusPages, Description: "Public pages about chosen checks."},
+		{Name: tagMaintenance, Description: "Planned work during which no incident opens."},
 		{Name: tagIncidents, Description: "What failed, since when, and who acknowledged it."},
 		{Name: tagDeliveries, Description: "Notifications and every attempt to deliver them."},
 		{Name: tagStream, Description: "Incidents as they happen."},
@@ -77,12 +78,7 @@ func (s *Server) serveDocument() error {
 		return fmt.Errorf("write the OpenAPI document: %w", err)
 	}
 	s.mux.HandleFunc("GET /openapi.json", serveBytes("application/json", asJSON))
-	schema, err := fileSchemaOf(doc)
-	if err != nil {
-		return err
-	}
 	s.mux.HandleFunc("GET /openapi.yaml", serveBytes("application/yaml", asYAML))
-	s.mux.HandleFunc("GET /v1/schemas/vigil.json", serveBytes("application/schema+json", schema))
 	return s.serveDocs()
 }
 

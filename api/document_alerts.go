@@ -91,10 +91,13 @@ func describeNulls(schemas map[string]*huma.Schema) {
 		{"TimelineEntry", "attempt"},
 		{"CheckSummary", "incident"},
 		{"Backtest", "compare"},
+		{"Check", "maintenance"},
+		{"CheckCreate", "maintenance"},
+		{"CheckUpdate", "maintenance"},
 	} {
 		nullObject(schemas[of.resource].Properties, of.member)
 	}
-	for _, resource := range []string{"Check", "AlertRule", "NotificationChannel", "StatusPage"} {
+	for _, resource := range []string{"Check", "AlertRule", "NotificationChannel", "StatusPage", "MaintenanceWindow"} {
 		for _, schema := range []string{resource, resource + "Create", resource + "Update"} {
 			nullObject(schemas[schema].Properties, "managed_by")
 		}
@@ -104,7 +107,7 @@ func describeNulls(schemas map[string]*huma.Schema) {
 // nullObject describes a member as an object or null.
 func nullObject(properties map[string]*huma.Schema, member string) {
 	object := *properties[member]
-	description := object.Description
-	object.Description = ""
-	properties[member] = &huma.Schema{AnyOf: []*huma.Schema{&object, {Type: "null"}}, Description: description}
+	description, readOnly := object.Description, object.ReadOnly
+	object.Description, object.ReadOnly = "", false
+	properties[member] = &huma.Schema{AnyOf: []*huma.Schema{&object, {Type: "null"}}, Description: description, ReadOnly: readOnly}
 }

@@ -18,7 +18,9 @@ func TestManagedBy(t *testing.T) {
 	a := b.tier(t, b.signup(t), vigil.TierPaid)
 	resources := append(revisionedResources(t, a), revisioned{
 		kind: "status page", list: "/v1/status-pages", create: map[string]any{"slug": "managed", "title": "Managed"},
-	})
+	}, revisioned{kind: "maintenance window", list: windows, create: map[string]any{
+		"name": "Managed", "scope": map[string]any{"all": true}, "starts_at": localTime(0), "duration_seconds": 60,
+	}})
 	for _, r := range resources {
 		t.Run(r.kind, func(t *testing.T) {
 			t.Parallel()

@@ -16,7 +16,7 @@ const tagResults = "Results"
 // resultStore reads the results of checks.
 type resultStore interface {
 	Results(ctx context.Context, orgID, checkID uuid.UUID, filter vigil.ResultFilter) ([]vigil.Result, vigil.Extent, error)
-	Uptime(ctx context.Context, orgID, checkID uuid.UUID, period time.Duration) (vigil.Uptime, error)
+	Uptime(ctx context.Context, orgID, checkID uuid.UUID, period time.Duration, withExcluded bool) (vigil.Uptime, error)
 	summaryStore
 }
 
@@ -141,6 +141,7 @@ type UptimeNumbers struct {
 	ExpectedChecks     int64   `json:"expected_checks" doc:"How many results were due, including those of manual tests."`
 	MissedChecks       int64   `json:"missed_checks" doc:"How many of the due results are missing."`
 	CoveragePercentage float64 `json:"coverage_percentage" minimum:"0" maximum:"100" doc:"Share of the due results that exist."`
+	ExcludedChecks     int64   `json:"excluded_checks" doc:"How many results are in maintenance. No other number includes them, unless excluded is count."`
 }
 
 // uptimeView is an UptimeStats (spec section 2).
@@ -155,12 +156,14 @@ func showUptimeNumbers(u vigil.Uptime) UptimeNumbers {
 		UptimePercentage: u.Percentage(), TotalChecks: u.Total, SuccessfulChecks: u.Successful, FailedChecks: u.Failed,
 		AvgResponseTimeMS: u.AvgMS, P50ResponseTimeMS: u.P50MS, P95ResponseTimeMS: u.P95MS, P99ResponseTimeMS: u.P99MS,
 		ExpectedChecks: u.Expected(), MissedChecks: u.Missed, CoveragePercentage: u.Coverage(),
+		ExcludedChecks: u.Excluded,
 	}
 }
 
 type uptimeInput struct {
 	rest.IDPath
-	Period string `query:"period" enum:"1h,24h,7d,30d,90d" default:"24h" doc:"How far to look back."`
+	Period   string `query:"period" enum:"1h,24h,7d,30d,90d" default:"24h" doc:"How far to look back."`
+	Excluded string `query:"excluded" enum:"omit,count" default:"omit" doc:"Whether results in maintenance count. Response times never include them."`
 }
 
 // periods are the spans that uptime is summed up over, by their names.
@@ -184,7 +187,7 @@ func (res *results) uptime(ctx context.Context, in *uptimeInput) (*rest.Answer[u
 	if err != nil {
 		return nil, err
 	}
-	uptime, err := res.store.Uptime(ctx, rest.CallerOf(ctx).Org.ID, id, periods(in.Period))
+	uptime, err := res.store.Uptime(ctx, rest.CallerOf(ctx).Org.ID, id, periods(in.Period), in.Excluded == "count")
 	if err != nil {
 		return nil, err
 	}

@@ -125,6 +125,18 @@ func TestUptime(t *testing.T) {
 			t.Errorf("%s: by_region %v", period, regions)
 		}
 	}
+	if _, err := b.store.DB().NewRaw("UPDATE results SET excluded = 1 WHERE NOT success").Exec(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for query, want := range map[string]float64{"": 1, "?excluded=omit": 1, "?excluded=count": 2} {
+		stats := a.want(t, http.StatusOK, http.MethodGet, path+query, nil).data(t)
+		if stats["excluded_checks"] != 1.0 || stats["total_checks"] != want || stats["uptime_percentage"] != 100/want {
+			t.Errorf("%q: %v", query, stats)
+		}
+	}
+	if r := a.want(t, http.StatusBadRequest, http.MethodGet, path+"?excluded=all", nil); r.detail("member") != "excluded" {
+		t.Errorf("an unknown value of excluded: %s", r.raw)
+	}
 	for _, period := range []string{"1d", "25h", "", "24H"} {
 		if r := a.want(t, http.StatusBadRequest, http.MethodGet, path+"?period="+period, nil); r.detail("member") != "period" {
 			t.Errorf("%q: %s", period, r.raw)

@@ -60,6 +60,7 @@ func belongings(t *testing.T, b *testServer, a account) map[string]string {
 		"/v1/notification-channels": e.channel.String(),
 		"/v1/alert-rules":           e.rule.String(),
 		"/v1/status-pages":          text(a.want(t, http.StatusCreated, http.MethodPost, "/v1/status-pages", pageOf("tenant")).data(t), "id"),
+		"/v1/maintenance-windows":   text(a.want(t, http.StatusCreated, http.MethodPost, "/v1/maintenance-windows", windowOf(e.check.String())).data(t), "id"),
 		"/v1/members":               a.user.String(),
 		"/v1/invitations":           text(invitation, "id"),
 		"/v1/auth/sessions":         sessionOf(t, b, a),
@@ -82,6 +83,7 @@ func snapshot(t *testing.T, a account) string {
 		"/v1/deliveries",
 		"/v1/members",
 		"/v1/status-pages",
+		"/v1/maintenance-windows",
 		"/v1/invitations",
 		"/v1/auth/sessions",
 	}
@@ -128,6 +130,8 @@ func TestTenancy(t *testing.T) {
 					"condition":                map[string]any{"health_status": "down"},
 					"notification_channel_ids": []string{owned["/v1/notification-channels"]},
 				}
+			case strings.HasSuffix(path, "/backtest"):
+				body = map[string]any{"rules": []any{map[string]any{"condition": map[string]any{"health_status": "down"}}}}
 			case prefix == "/v1/members":
 				body = map[string]any{"role": "viewer"}
 			case method == http.MethodPost || method == http.MethodPut:

@@ -248,7 +248,7 @@ func (r *reads) ofResults() []oneRead {
 			if err != nil {
 				return err
 			}
-			_, err = r.store.Uptime(ctx, r.data.org, id, period)
+			_, err = r.store.Uptime(ctx, r.data.org, id, period, false)
 			return err
 		}
 	}

@@ -631,6 +631,24 @@ func (e CheckHttpsType) Valid() bool {
 	}
 }
 
+// Defines values for CheckMaintenanceProbing.
+const (
+	CheckMaintenanceProbingContinue CheckMaintenanceProbing = "continue"
+	CheckMaintenanceProbingPause    CheckMaintenanceProbing = "pause"
+)
+
+// Valid indicates whether the value is a known member of the CheckMaintenanceProbing enum.
+func (e CheckMaintenanceProbing) Valid() bool {
+	switch e {
+	case CheckMaintenanceProbingContinue:
+		return true
+	case CheckMaintenanceProbingPause:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for CheckMultistepType.
 const (
 	CheckMultistepTypeMultistep CheckMultistepType = "multistep"
@@ -1549,6 +1567,174 @@ func (e LoopTurnReason) Valid() bool {
 	}
 }
 
+// Defines values for MaintenanceWindowProbing.
+const (
+	MaintenanceWindowProbingContinue MaintenanceWindowProbing = "continue"
+	MaintenanceWindowProbingPause    MaintenanceWindowProbing = "pause"
+)
+
+// Valid indicates whether the value is a known member of the MaintenanceWindowProbing enum.
+func (e MaintenanceWindowProbing) Valid() bool {
+	switch e {
+	case MaintenanceWindowProbingContinue:
+		return true
+	case MaintenanceWindowProbingPause:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for MaintenanceWindowState.
+const (
+	MaintenanceWindowStateActive   MaintenanceWindowState = "active"
+	MaintenanceWindowStateDisabled MaintenanceWindowState = "disabled"
+	MaintenanceWindowStateEnded    MaintenanceWindowState = "ended"
+	MaintenanceWindowStateUpcoming MaintenanceWindowState = "upcoming"
+)
+
+// Valid indicates whether the value is a known member of the MaintenanceWindowState enum.
+func (e MaintenanceWindowState) Valid() bool {
+	switch e {
+	case MaintenanceWindowStateActive:
+		return true
+	case MaintenanceWindowStateDisabled:
+		return true
+	case MaintenanceWindowStateEnded:
+		return true
+	case MaintenanceWindowStateUpcoming:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for MaintenanceWindowUptime.
+const (
+	MaintenanceWindowUptimeExclude MaintenanceWindowUptime = "exclude"
+	MaintenanceWindowUptimeInclude MaintenanceWindowUptime = "include"
+)
+
+// Valid indicates whether the value is a known member of the MaintenanceWindowUptime enum.
+func (e MaintenanceWindowUptime) Valid() bool {
+	switch e {
+	case MaintenanceWindowUptimeExclude:
+		return true
+	case MaintenanceWindowUptimeInclude:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for MaintenanceWindowCreateProbing.
+const (
+	MaintenanceWindowCreateProbingContinue MaintenanceWindowCreateProbing = "continue"
+	MaintenanceWindowCreateProbingPause    MaintenanceWindowCreateProbing = "pause"
+)
+
+// Valid indicates whether the value is a known member of the MaintenanceWindowCreateProbing enum.
+func (e MaintenanceWindowCreateProbing) Valid() bool {
+	switch e {
+	case MaintenanceWindowCreateProbingContinue:
+		return true
+	case MaintenanceWindowCreateProbingPause:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for MaintenanceWindowCreateUptime.
+const (
+	MaintenanceWindowCreateUptimeExclude MaintenanceWindowCreateUptime = "exclude"
+	MaintenanceWindowCreateUptimeInclude MaintenanceWindowCreateUptime = "include"
+)
+
+// Valid indicates whether the value is a known member of the MaintenanceWindowCreateUptime enum.
+func (e MaintenanceWindowCreateUptime) Valid() bool {
+	switch e {
+	case MaintenanceWindowCreateUptimeExclude:
+		return true
+	case MaintenanceWindowCreateUptimeInclude:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for MaintenanceWindowPreviewProbing.
+const (
+	MaintenanceWindowPreviewProbingContinue MaintenanceWindowPreviewProbing = "continue"
+	MaintenanceWindowPreviewProbingPause    MaintenanceWindowPreviewProbing = "pause"
+)
+
+// Valid indicates whether the value is a known member of the MaintenanceWindowPreviewProbing enum.
+func (e MaintenanceWindowPreviewProbing) Valid() bool {
+	switch e {
+	case MaintenanceWindowPreviewProbingContinue:
+		return true
+	case MaintenanceWindowPreviewProbingPause:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for MaintenanceWindowPreviewUptime.
+const (
+	MaintenanceWindowPreviewUptimeExclude MaintenanceWindowPreviewUptime = "exclude"
+	MaintenanceWindowPreviewUptimeInclude MaintenanceWindowPreviewUptime = "include"
+)
+
+// Valid indicates whether the value is a known member of the MaintenanceWindowPreviewUptime enum.
+func (e MaintenanceWindowPreviewUptime) Valid() bool {
+	switch e {
+	case MaintenanceWindowPreviewUptimeExclude:
+		return true
+	case MaintenanceWindowPreviewUptimeInclude:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for MaintenanceWindowUpdateProbing.
+const (
+	MaintenanceWindowUpdateProbingContinue MaintenanceWindowUpdateProbing = "continue"
+	MaintenanceWindowUpdateProbingPause    MaintenanceWindowUpdateProbing = "pause"
+)
+
+// Valid indicates whether the value is a known member of the MaintenanceWindowUpdateProbing enum.
+func (e MaintenanceWindowUpdateProbing) Valid() bool {
+	switch e {
+	case MaintenanceWindowUpdateProbingContinue:
+		return true
+	case MaintenanceWindowUpdateProbingPause:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for MaintenanceWindowUpdateUptime.
+const (
+	MaintenanceWindowUpdateUptimeExclude MaintenanceWindowUpdateUptime = "exclude"
+	MaintenanceWindowUpdateUptimeInclude MaintenanceWindowUpdateUptime = "include"
+)
+
+// Valid indicates whether the value is a known member of the MaintenanceWindowUpdateUptime enum.
+func (e MaintenanceWindowUpdateUptime) Valid() bool {
+	switch e {
+	case MaintenanceWindowUpdateUptimeExclude:
+		return true
+	case MaintenanceWindowUpdateUptimeInclude:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for MeScopes.
 const (
 	MeScopesAdmin   MeScopes = "admin"
@@ -2290,6 +2476,24 @@ func (e GetUptimeParamsPeriod) Valid() bool {
 	}
 }
 
+// Defines values for GetUptimeParamsExcluded.
+const (
+	Count GetUptimeParamsExcluded = "count"
+	Omit  GetUptimeParamsExcluded = "omit"
+)
+
+// Valid indicates whether the value is a known member of the GetUptimeParamsExcluded enum.
+func (e GetUptimeParamsExcluded) Valid() bool {
+	switch e {
+	case Count:
+		return true
+	case Omit:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ListDeliveriesParamsStatus.
 const (
 	ListDeliveriesParamsStatusCanceled   ListDeliveriesParamsStatus = "canceled"
@@ -2332,6 +2536,30 @@ func (e ListIncidentsParamsStatus) Valid() bool {
 	case ListIncidentsParamsStatusActive:
 		return true
 	case ListIncidentsParamsStatusResolved:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ListMaintenanceWindowsParamsState.
+const (
+	ListMaintenanceWindowsParamsStateActive   ListMaintenanceWindowsParamsState = "active"
+	ListMaintenanceWindowsParamsStateDisabled ListMaintenanceWindowsParamsState = "disabled"
+	ListMaintenanceWindowsParamsStateEnded    ListMaintenanceWindowsParamsState = "ended"
+	ListMaintenanceWindowsParamsStateUpcoming ListMaintenanceWindowsParamsState = "upcoming"
+)
+
+// Valid indicates whether the value is a known member of the ListMaintenanceWindowsParamsState enum.
+func (e ListMaintenanceWindowsParamsState) Valid() bool {
+	switch e {
+	case ListMaintenanceWindowsParamsStateActive:
+		return true
+	case ListMaintenanceWindowsParamsStateDisabled:
+		return true
+	case ListMaintenanceWindowsParamsStateEnded:
+		return true
+	case ListMaintenanceWindowsParamsStateUpcoming:
 		return true
 	default:
 		return false
@@ -3042,6 +3270,9 @@ type Check struct {
 	// LastChecked When the latest result was taken; null before the first one.
 	LastChecked *time.Time `json:"last_checked"`
 
+	// Maintenance The maintenance that the check is in, or null. While it lasts, no incident of the check opens.
+	Maintenance *CheckMaintenance `json:"maintenance"`
+
 	// ManagedBy The program that manages the check, such as a project of files; null when none does.
 	ManagedBy *ManagedBy `json:"managed_by"`
 
@@ -3132,6 +3363,9 @@ type CheckCreate struct {
 	// LastChecked Ignored.
 	LastChecked *time.Time `json:"last_checked,omitempty"`
 
+	// Maintenance Ignored.
+	Maintenance *CheckMaintenance `json:"maintenance,omitempty"`
+
 	// ManagedBy The program that manages the check. Absent keeps it, and null releases the check.
 	ManagedBy *ManagedBy `json:"managed_by,omitempty"`
 
@@ -3212,6 +3446,22 @@ type CheckList struct {
 	Data []Check `json:"data"`
 	Meta Meta    `json:"meta"`
 }
+
+// CheckMaintenance defines model for CheckMaintenance.
+type CheckMaintenance struct {
+	// Id Of the window; of several, the one that ends last.
+	Id openapi_types.UUID `json:"id"`
+
+	// Name Of the window.
+	Name string `json:"name"`
+
+	// Probing Whether the check is probed meanwhile.
+	Probing CheckMaintenanceProbing `json:"probing"`
+	Until   time.Time               `json:"until"`
+}
+
+// CheckMaintenanceProbing Whether the check is probed meanwhile.
+type CheckMaintenanceProbing string
 
 // CheckMultistep What makes a check of type multistep.
 type CheckMultistep struct {
@@ -3320,6 +3570,9 @@ type CheckUpdate struct {
 
 	// LastChecked Ignored.
 	LastChecked *time.Time `json:"last_checked,omitempty"`
+
+	// Maintenance Ignored.
+	Maintenance *CheckMaintenance `json:"maintenance,omitempty"`
 
 	// ManagedBy The program that manages the check. Absent keeps it, and null releases the check.
 	ManagedBy *ManagedBy `json:"managed_by,omitempty"`
@@ -4209,6 +4462,344 @@ type MailPhases struct {
 	SmtpSendMs *float64 `json:"smtp_send_ms,omitempty"`
 }
 
+// MaintenanceScope defines model for MaintenanceScope.
+type MaintenanceScope struct {
+	// All Every check of the organization, also later ones. Not on the free plan.
+	All *bool `json:"all,omitempty"`
+
+	// CheckIds Checks of the organization.
+	CheckIds *[]string `json:"check_ids,omitempty"`
+
+	// Labels Checks that have one of these labels, in the form key=value, also later ones.
+	//
+	// Examples: ["team=payments"]
+	Labels *[]string `json:"labels,omitempty"`
+}
+
+// MaintenanceWindow defines model for MaintenanceWindow.
+type MaintenanceWindow struct {
+	// ActiveUntil When the occurrence that runs ends; null when none does.
+	ActiveUntil *time.Time `json:"active_until"`
+
+	// ChecksCovered How many checks the scope covers now.
+	ChecksCovered int64     `json:"checks_covered"`
+	CreatedAt     time.Time `json:"created_at"`
+
+	// Cron The cron expression; empty for none.
+	Cron string `json:"cron"`
+
+	// DurationSeconds How long an occurrence lasts, in elapsed time.
+	//
+	// Examples: 1800
+	DurationSeconds int64              `json:"duration_seconds"`
+	Enabled         bool               `json:"enabled"`
+	Id              openapi_types.UUID `json:"id"`
+
+	// ManagedBy The program that manages the window, such as a project of files; null when none does.
+	ManagedBy *ManagedBy `json:"managed_by"`
+
+	// Name Examples: Database upgrade
+	Name string `json:"name"`
+
+	// Next The occurrences that start later, at most 10, the earliest first.
+	Next []Occurrence `json:"next"`
+
+	// Probing Whether the checks are probed during maintenance.
+	Probing MaintenanceWindowProbing `json:"probing"`
+
+	// Revision Grows by one with every change of the window, also when one of its checks is deleted; the ETag for If-Match.
+	Revision int64 `json:"revision"`
+
+	// Rrule The recurrence rule; empty for none.
+	//
+	// Examples: FREQ=WEEKLY;BYDAY=TU
+	Rrule string `json:"rrule"`
+
+	// Scope What is maintained: the union of its members.
+	Scope MaintenanceScope `json:"scope"`
+
+	// StartsAt When the first occurrence starts, as clocks in the time zone show it.
+	//
+	// Examples: 2026-12-01T22:00
+	StartsAt string `json:"starts_at"`
+
+	// State active: an occurrence runs. upcoming: the next one is planned. ended: there is none. disabled: the window is switched off.
+	State MaintenanceWindowState `json:"state"`
+
+	// Timezone Examples: Europe/Berlin
+	Timezone string `json:"timezone"`
+
+	// Until No occurrence starts after this time, as clocks in the time zone show it; null for no end.
+	Until     *string   `json:"until"`
+	UpdatedAt time.Time `json:"updated_at"`
+
+	// Uptime Whether results during maintenance count for uptime.
+	Uptime MaintenanceWindowUptime `json:"uptime"`
+}
+
+// MaintenanceWindowProbing Whether the checks are probed during maintenance.
+type MaintenanceWindowProbing string
+
+// MaintenanceWindowState active: an occurrence runs. upcoming: the next one is planned. ended: there is none. disabled: the window is switched off.
+type MaintenanceWindowState string
+
+// MaintenanceWindowUptime Whether results during maintenance count for uptime.
+type MaintenanceWindowUptime string
+
+// MaintenanceWindowAnswer defines model for MaintenanceWindowAnswer.
+type MaintenanceWindowAnswer struct {
+	Data MaintenanceWindow `json:"data"`
+}
+
+// MaintenanceWindowCreate defines model for MaintenanceWindowCreate.
+type MaintenanceWindowCreate struct {
+	// ActiveUntil Ignored.
+	ActiveUntil interface{} `json:"active_until,omitempty"`
+
+	// ChecksCovered Ignored.
+	ChecksCovered interface{} `json:"checks_covered,omitempty"`
+
+	// CreatedAt Ignored.
+	CreatedAt interface{} `json:"created_at,omitempty"`
+
+	// Cron A cron expression of five fields, instead of rrule.
+	//
+	// Examples: 0 22 * * 2
+	Cron *string `json:"cron,omitempty"`
+
+	// DurationSeconds How long an occurrence lasts, 60 to 1209600 (14 days), in elapsed time also when the clock changes.
+	//
+	// Examples: 1800
+	DurationSeconds int64 `json:"duration_seconds"`
+
+	// Enabled Whether the window is in force. A new window is enabled.
+	Enabled *bool `json:"enabled,omitempty"`
+
+	// Id Ignored.
+	Id interface{} `json:"id,omitempty"`
+
+	// ManagedBy The program that manages the window. Absent keeps it, and null releases the window.
+	ManagedBy *ManagedBy `json:"managed_by,omitempty"`
+
+	// Name Examples: Database upgrade
+	Name string `json:"name"`
+
+	// Next Ignored.
+	Next interface{} `json:"next,omitempty"`
+
+	// Probing Whether the checks are probed during maintenance. A new window continues.
+	Probing *MaintenanceWindowCreateProbing `json:"probing,omitempty"`
+
+	// Revision Ignored.
+	Revision interface{} `json:"revision,omitempty"`
+
+	// Rrule A recurrence rule of RFC 5545: FREQ of DAILY, WEEKLY, MONTHLY or YEARLY, with INTERVAL, BYDAY, BYMONTHDAY, BYMONTH, COUNT and UNTIL. Empty: the window occurs once, or as cron says.
+	//
+	// Examples: FREQ=WEEKLY;BYDAY=TU
+	Rrule *string `json:"rrule,omitempty"`
+
+	// Scope Replaces what is maintained. At least one member is needed.
+	Scope MaintenanceScope `json:"scope"`
+
+	// StartsAt When the first occurrence starts, as clocks in the time zone show it: 2026-12-01T22:00, without an offset. At most 90 days ago.
+	//
+	// Examples: 2026-12-01T22:00
+	StartsAt string `json:"starts_at"`
+
+	// State Ignored.
+	State interface{} `json:"state,omitempty"`
+
+	// Timezone An IANA time zone. A new window is in UTC.
+	//
+	// Examples: Europe/Berlin
+	Timezone *string `json:"timezone,omitempty"`
+
+	// Until No occurrence starts after this time, as clocks in the time zone show it. null removes it.
+	//
+	// Examples: 2027-12-31T23:59
+	Until *string `json:"until,omitempty"`
+
+	// UpdatedAt Ignored.
+	UpdatedAt interface{} `json:"updated_at,omitempty"`
+
+	// Uptime Whether results during maintenance count for uptime. A new window excludes them.
+	Uptime *MaintenanceWindowCreateUptime `json:"uptime,omitempty"`
+}
+
+// MaintenanceWindowCreateProbing Whether the checks are probed during maintenance. A new window continues.
+type MaintenanceWindowCreateProbing string
+
+// MaintenanceWindowCreateUptime Whether results during maintenance count for uptime. A new window excludes them.
+type MaintenanceWindowCreateUptime string
+
+// MaintenanceWindowList defines model for MaintenanceWindowList.
+type MaintenanceWindowList struct {
+	Data []MaintenanceWindow `json:"data"`
+	Meta Meta                `json:"meta"`
+}
+
+// MaintenanceWindowPreview defines model for MaintenanceWindowPreview.
+type MaintenanceWindowPreview struct {
+	// ActiveUntil Ignored.
+	ActiveUntil interface{} `json:"active_until,omitempty"`
+
+	// ChecksCovered Ignored.
+	ChecksCovered interface{} `json:"checks_covered,omitempty"`
+
+	// CreatedAt Ignored.
+	CreatedAt interface{} `json:"created_at,omitempty"`
+
+	// Cron A cron expression of five fields, instead of rrule.
+	//
+	// Examples: 0 22 * * 2
+	Cron *string `json:"cron,omitempty"`
+
+	// DurationSeconds How long an occurrence lasts, 60 to 1209600 (14 days), in elapsed time also when the clock changes.
+	//
+	// Examples: 1800
+	DurationSeconds int64 `json:"duration_seconds"`
+
+	// Enabled Whether the window is in force. A new window is enabled.
+	Enabled *bool `json:"enabled,omitempty"`
+
+	// Id Ignored.
+	Id interface{} `json:"id,omitempty"`
+
+	// ManagedBy The program that manages the window. Absent keeps it, and null releases the window.
+	ManagedBy *ManagedBy `json:"managed_by,omitempty"`
+
+	// Name Examples: Database upgrade
+	Name *string `json:"name,omitempty"`
+
+	// Next Ignored.
+	Next interface{} `json:"next,omitempty"`
+
+	// Probing Whether the checks are probed during maintenance. A new window continues.
+	Probing *MaintenanceWindowPreviewProbing `json:"probing,omitempty"`
+
+	// Revision Ignored.
+	Revision interface{} `json:"revision,omitempty"`
+
+	// Rrule A recurrence rule of RFC 5545: FREQ of DAILY, WEEKLY, MONTHLY or YEARLY, with INTERVAL, BYDAY, BYMONTHDAY, BYMONTH, COUNT and UNTIL. Empty: the window occurs once, or as cron says.
+	//
+	// Examples: FREQ=WEEKLY;BYDAY=TU
+	Rrule *string `json:"rrule,omitempty"`
+
+	// Scope Replaces what is maintained. At least one member is needed.
+	Scope *MaintenanceScope `json:"scope,omitempty"`
+
+	// StartsAt When the first occurrence starts, as clocks in the time zone show it: 2026-12-01T22:00, without an offset. At most 90 days ago.
+	//
+	// Examples: 2026-12-01T22:00
+	StartsAt string `json:"starts_at"`
+
+	// State Ignored.
+	State interface{} `json:"state,omitempty"`
+
+	// Timezone An IANA time zone. A new window is in UTC.
+	//
+	// Examples: Europe/Berlin
+	Timezone *string `json:"timezone,omitempty"`
+
+	// Until No occurrence starts after this time, as clocks in the time zone show it. null removes it.
+	//
+	// Examples: 2027-12-31T23:59
+	Until *string `json:"until,omitempty"`
+
+	// UpdatedAt Ignored.
+	UpdatedAt interface{} `json:"updated_at,omitempty"`
+
+	// Uptime Whether results during maintenance count for uptime. A new window excludes them.
+	Uptime *MaintenanceWindowPreviewUptime `json:"uptime,omitempty"`
+}
+
+// MaintenanceWindowPreviewProbing Whether the checks are probed during maintenance. A new window continues.
+type MaintenanceWindowPreviewProbing string
+
+// MaintenanceWindowPreviewUptime Whether results during maintenance count for uptime. A new window excludes them.
+type MaintenanceWindowPreviewUptime string
+
+// MaintenanceWindowUpdate defines model for MaintenanceWindowUpdate.
+type MaintenanceWindowUpdate struct {
+	// ActiveUntil Ignored.
+	ActiveUntil interface{} `json:"active_until,omitempty"`
+
+	// ChecksCovered Ignored.
+	ChecksCovered interface{} `json:"checks_covered,omitempty"`
+
+	// CreatedAt Ignored.
+	CreatedAt interface{} `json:"created_at,omitempty"`
+
+	// Cron A cron expression of five fields, instead of rrule.
+	//
+	// Examples: 0 22 * * 2
+	Cron *string `json:"cron,omitempty"`
+
+	// DurationSeconds How long an occurrence lasts, 60 to 1209600 (14 days), in elapsed time also when the clock changes.
+	//
+	// Examples: 1800
+	DurationSeconds *int64 `json:"duration_seconds,omitempty"`
+
+	// Enabled Whether the window is in force. A new window is enabled.
+	Enabled *bool `json:"enabled,omitempty"`
+
+	// Id Ignored.
+	Id interface{} `json:"id,omitempty"`
+
+	// ManagedBy The program that manages the window. Absent keeps it, and null releases the window.
+	ManagedBy *ManagedBy `json:"managed_by,omitempty"`
+
+	// Name Examples: Database upgrade
+	Name *string `json:"name,omitempty"`
+
+	// Next Ignored.
+	Next interface{} `json:"next,omitempty"`
+
+	// Probing Whether the checks are probed during maintenance. A new window continues.
+	Probing *MaintenanceWindowUpdateProbing `json:"probing,omitempty"`
+
+	// Revision Ignored.
+	Revision interface{} `json:"revision,omitempty"`
+
+	// Rrule A recurrence rule of RFC 5545: FREQ of DAILY, WEEKLY, MONTHLY or YEARLY, with INTERVAL, BYDAY, BYMONTHDAY, BYMONTH, COUNT and UNTIL. Empty: the window occurs once, or as cron says.
+	//
+	// Examples: FREQ=WEEKLY;BYDAY=TU
+	Rrule *string `json:"rrule,omitempty"`
+
+	// Scope Replaces what is maintained. At least one member is needed.
+	Scope *MaintenanceScope `json:"scope,omitempty"`
+
+	// StartsAt When the first occurrence starts, as clocks in the time zone show it: 2026-12-01T22:00, without an offset. At most 90 days ago.
+	//
+	// Examples: 2026-12-01T22:00
+	StartsAt *string `json:"starts_at,omitempty"`
+
+	// State Ignored.
+	State interface{} `json:"state,omitempty"`
+
+	// Timezone An IANA time zone. A new window is in UTC.
+	//
+	// Examples: Europe/Berlin
+	Timezone *string `json:"timezone,omitempty"`
+
+	// Until No occurrence starts after this time, as clocks in the time zone show it. null removes it.
+	//
+	// Examples: 2027-12-31T23:59
+	Until *string `json:"until,omitempty"`
+
+	// UpdatedAt Ignored.
+	UpdatedAt interface{} `json:"updated_at,omitempty"`
+
+	// Uptime Whether results during maintenance count for uptime. A new window excludes them.
+	Uptime *MaintenanceWindowUpdateUptime `json:"uptime,omitempty"`
+}
+
+// MaintenanceWindowUpdateProbing Whether the checks are probed during maintenance. A new window continues.
+type MaintenanceWindowUpdateProbing string
+
+// MaintenanceWindowUpdateUptime Whether results during maintenance count for uptime. A new window excludes them.
+type MaintenanceWindowUpdateUptime string
+
 // ManagedBy defines model for ManagedBy.
 type ManagedBy struct {
 	// Key Identifies the definition in the project: 1 to 200 visible characters.
@@ -4500,6 +5091,32 @@ type NotificationChannelUpdate_Config struct {
 //
 // Examples: webhook
 type NotificationChannelUpdateType string
+
+// Occurrence defines model for Occurrence.
+type Occurrence struct {
+	// ClockChangeSeconds How far clocks are set forward (or, when negative, back) during the occurrence; its local times differ by so much from its duration.
+	ClockChangeSeconds int64     `json:"clock_change_seconds"`
+	EndsAt             time.Time `json:"ends_at"`
+
+	// LocalEndsAt The end as clocks in the time zone show it.
+	//
+	// Examples: 2026-12-01T22:30
+	LocalEndsAt string `json:"local_ends_at"`
+
+	// LocalStartsAt The start as clocks in the time zone show it.
+	//
+	// Examples: 2026-12-01T22:00
+	LocalStartsAt string `json:"local_starts_at"`
+
+	// Shifted The planned time does not exist on this day, because clocks are set forward; the occurrence starts at the first instant after the gap.
+	Shifted  bool      `json:"shifted"`
+	StartsAt time.Time `json:"starts_at"`
+}
+
+// OccurrenceAnswer defines model for OccurrenceAnswer.
+type OccurrenceAnswer struct {
+	Data []Occurrence `json:"data"`
+}
 
 // OpenIncident defines model for OpenIncident.
 type OpenIncident struct {
@@ -5482,6 +6099,9 @@ type Uptime struct {
 	// CoveragePercentage Share of the due results that exist.
 	CoveragePercentage float64 `json:"coverage_percentage"`
 
+	// ExcludedChecks How many results are in maintenance. No other number includes them, unless excluded is count.
+	ExcludedChecks int64 `json:"excluded_checks"`
+
 	// ExpectedChecks How many results were due, including those of manual tests.
 	ExpectedChecks int64 `json:"expected_checks"`
 	FailedChecks   int64 `json:"failed_checks"`
@@ -5542,6 +6162,9 @@ type UptimeNumbers struct {
 	// CoveragePercentage Share of the due results that exist.
 	CoveragePercentage float64 `json:"coverage_percentage"`
 
+	// ExcludedChecks How many results are in maintenance. No other number includes them, unless excluded is count.
+	ExcludedChecks int64 `json:"excluded_checks"`
+
 	// ExpectedChecks How many results were due, including those of manual tests.
 	ExpectedChecks int64 `json:"expected_checks"`
 	FailedChecks   int64 `json:"failed_checks"`
@@ -5564,7 +6187,7 @@ type Usage struct {
 	Checks            int64      `json:"checks"`
 	ExecutionsPerHour Executions `json:"executions_per_hour"`
 
-	// Limits What the tier limits by number: checks, channels, rules_per_check (used: by the check with the most), api_keys, status_pages and members (open invitations included).
+	// Limits What the tier limits by number: checks, channels, rules_per_check (used: by the check with the most), api_keys, status_pages, maintenance_windows and members (open invitations included).
 	Limits    map[string]Limit `json:"limits"`
 	RateLimit Rate             `json:"rate_limit"`
 	Tier      UsageTier        `json:"tier"`
@@ -6017,10 +6640,16 @@ type TestCheckParams struct {
 type GetUptimeParams struct {
 	// Period How far to look back.
 	Period *GetUptimeParamsPeriod `form:"period,omitempty" json:"period,omitempty"`
+
+	// Excluded Whether results in maintenance count. Response times never include them.
+	Excluded *GetUptimeParamsExcluded `form:"excluded,omitempty" json:"excluded,omitempty"`
 }
 
 // GetUptimeParamsPeriod defines parameters for GetUptime.
 type GetUptimeParamsPeriod string
+
+// GetUptimeParamsExcluded defines parameters for GetUptime.
+type GetUptimeParamsExcluded string
 
 // ListUptimeDaysParams defines parameters for ListUptimeDays.
 type ListUptimeDaysParams struct {
@@ -6143,6 +6772,60 @@ type ListInvitationsParams struct {
 type CreateInvitationParams struct {
 	// IdempotencyKey A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again for 24 hours, with `Idempotent-Replayed: true`, and nothing is done twice.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
+// ListMaintenanceWindowsParams defines parameters for ListMaintenanceWindows.
+type ListMaintenanceWindowsParams struct {
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
+	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Offset How many to skip, counted from the newest.
+	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
+
+	// Cursor The next_cursor of a page, to get the page after it. Rows that are created or deleted meanwhile neither repeat nor hide others. Send the same filters and sort again; not together with offset.
+	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Tool Managed by this program: managed_by.tool.
+	Tool *string `form:"tool,omitempty" json:"tool,omitempty"`
+
+	// Project Managed in this project: managed_by.project.
+	Project *string `form:"project,omitempty" json:"project,omitempty"`
+
+	// Key Managed under this key: managed_by.key.
+	Key *string `form:"key,omitempty" json:"key,omitempty"`
+
+	// State Windows in one state.
+	State *ListMaintenanceWindowsParamsState `form:"state,omitempty" json:"state,omitempty"`
+
+	// CheckId Windows that cover this check.
+	CheckId *openapi_types.UUID `form:"check_id,omitempty" json:"check_id,omitempty"`
+}
+
+// ListMaintenanceWindowsParamsState defines parameters for ListMaintenanceWindows.
+type ListMaintenanceWindowsParamsState string
+
+// CreateMaintenanceWindowParams defines parameters for CreateMaintenanceWindow.
+type CreateMaintenanceWindowParams struct {
+	// IdempotencyKey A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again for 24 hours, with `Idempotent-Replayed: true`, and nothing is done twice.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
+// DeleteMaintenanceWindowParams defines parameters for DeleteMaintenanceWindow.
+type DeleteMaintenanceWindowParams struct {
+	// IfMatch The ETag that the change is based on. When the resource has another revision meanwhile, nothing changes and the answer is 412. Without the header, the change is made in any case.
+	IfMatch *string `json:"If-Match,omitempty"`
+}
+
+// GetMaintenanceWindowParams defines parameters for GetMaintenanceWindow.
+type GetMaintenanceWindowParams struct {
+	// IfNoneMatch The ETag of an earlier answer. While the definition has that revision, the answer is 304 without a body. Health and results change no revision.
+	IfNoneMatch *string `json:"If-None-Match,omitempty"`
+}
+
+// UpdateMaintenanceWindowParams defines parameters for UpdateMaintenanceWindow.
+type UpdateMaintenanceWindowParams struct {
+	// IfMatch The ETag that the change is based on. When the resource has another revision meanwhile, nothing changes and the answer is 412. Without the header, the change is made in any case.
+	IfMatch *string `json:"If-Match,omitempty"`
 }
 
 // ListMembersParams defines parameters for ListMembers.
@@ -6363,6 +7046,15 @@ type AcceptInvitationJSONRequestBody = AcceptRequest
 
 // InspectInvitationJSONRequestBody defines body for InspectInvitation for application/json ContentType.
 type InspectInvitationJSONRequestBody = TokenRequest
+
+// CreateMaintenanceWindowJSONRequestBody defines body for CreateMaintenanceWindow for application/json ContentType.
+type CreateMaintenanceWindowJSONRequestBody = MaintenanceWindowCreate
+
+// PreviewMaintenanceWindowJSONRequestBody defines body for PreviewMaintenanceWindow for application/json ContentType.
+type PreviewMaintenanceWindowJSONRequestBody = MaintenanceWindowPreview
+
+// UpdateMaintenanceWindowJSONRequestBody defines body for UpdateMaintenanceWindow for application/json ContentType.
+type UpdateMaintenanceWindowJSONRequestBody = MaintenanceWindowUpdate
 
 // UpdateMemberJSONRequestBody defines body for UpdateMember for application/json ContentType.
 type UpdateMemberJSONRequestBody = RoleRequest
@@ -7316,6 +8008,11 @@ func (t Check) MarshalJSON() ([]byte, error) {
 		return nil, fmt.Errorf("error marshaling 'last_checked': %w", err)
 	}
 
+	object["maintenance"], err = json.Marshal(t.Maintenance)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'maintenance': %w", err)
+	}
+
 	object["managed_by"], err = json.Marshal(t.ManagedBy)
 	if err != nil {
 		return nil, fmt.Errorf("error marshaling 'managed_by': %w", err)
@@ -7442,6 +8139,13 @@ func (t *Check) UnmarshalJSON(b []byte) error {
 		err = json.Unmarshal(raw, &t.LastChecked)
 		if err != nil {
 			return fmt.Errorf("error reading 'last_checked': %w", err)
+		}
+	}
+
+	if raw, found := object["maintenance"]; found {
+		err = json.Unmarshal(raw, &t.Maintenance)
+		if err != nil {
+			return fmt.Errorf("error reading 'maintenance': %w", err)
 		}
 	}
 
@@ -7984,6 +8688,13 @@ func (t CheckCreate) MarshalJSON() ([]byte, error) {
 		}
 	}
 
+	if t.Maintenance != nil {
+		object["maintenance"], err = json.Marshal(t.Maintenance)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'maintenance': %w", err)
+		}
+	}
+
 	if t.ManagedBy != nil {
 		object["managed_by"], err = json.Marshal(t.ManagedBy)
 		if err != nil {
@@ -8117,6 +8828,13 @@ func (t *CheckCreate) UnmarshalJSON(b []byte) error {
 		err = json.Unmarshal(raw, &t.LastChecked)
 		if err != nil {
 			return fmt.Errorf("error reading 'last_checked': %w", err)
+		}
+	}
+
+	if raw, found := object["maintenance"]; found {
+		err = json.Unmarshal(raw, &t.Maintenance)
+		if err != nil {
+			return fmt.Errorf("error reading 'maintenance': %w", err)
 		}
 	}
 
@@ -10310,6 +11028,84 @@ type ClientInterface interface {
 	// Corresponds with DELETE /v1/invitations/{id} (the `DeleteInvitation` operationId).
 	DeleteInvitation(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListMaintenanceWindows List the maintenance windows, newest first
+	//
+	// Corresponds with GET /v1/maintenance-windows (the `ListMaintenanceWindows` operationId).
+	ListMaintenanceWindows(ctx context.Context, params *ListMaintenanceWindowsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateMaintenanceWindowWithBody Create a maintenance window
+	//
+	// During its occurrences no incident of a check that it covers opens. A check that still fails at the end of an occurrence opens one then. An incident that is open stays, and its recovery is notified.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/maintenance-windows (the `CreateMaintenanceWindow` operationId).
+	CreateMaintenanceWindowWithBody(ctx context.Context, params *CreateMaintenanceWindowParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateMaintenanceWindow Create a maintenance window
+	//
+	// During its occurrences no incident of a check that it covers opens. A check that still fails at the end of an occurrence opens one then. An incident that is open stays, and its recovery is notified.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/maintenance-windows (the `CreateMaintenanceWindow` operationId).
+	CreateMaintenanceWindow(ctx context.Context, params *CreateMaintenanceWindowParams, body CreateMaintenanceWindowJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PreviewMaintenanceWindowWithBody Show when a maintenance window would occur
+	//
+	// The next 50 occurrences of a schedule. Nothing is stored. An occurrence that a change of the clock moves or stretches says so.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/maintenance-windows/preview (the `PreviewMaintenanceWindow` operationId).
+	PreviewMaintenanceWindowWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PreviewMaintenanceWindow Show when a maintenance window would occur
+	//
+	// The next 50 occurrences of a schedule. Nothing is stored. An occurrence that a change of the clock moves or stretches says so.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/maintenance-windows/preview (the `PreviewMaintenanceWindow` operationId).
+	PreviewMaintenanceWindow(ctx context.Context, body PreviewMaintenanceWindowJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteMaintenanceWindow Delete a maintenance window
+	//
+	// An occurrence that runs ends now. What past occurrences excluded from uptime stays excluded.
+	//
+	// Corresponds with DELETE /v1/maintenance-windows/{id} (the `DeleteMaintenanceWindow` operationId).
+	DeleteMaintenanceWindow(ctx context.Context, id openapi_types.UUID, params *DeleteMaintenanceWindowParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetMaintenanceWindow Get a maintenance window
+	//
+	// Corresponds with GET /v1/maintenance-windows/{id} (the `GetMaintenanceWindow` operationId).
+	GetMaintenanceWindow(ctx context.Context, id openapi_types.UUID, params *GetMaintenanceWindowParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateMaintenanceWindowWithBody Update a maintenance window
+	//
+	// Members that are left out stay as they are; `scope` is replaced as a whole. Occurrences that have ended stay as they were, except in a window that occurs once.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /v1/maintenance-windows/{id} (the `UpdateMaintenanceWindow` operationId).
+	UpdateMaintenanceWindowWithBody(ctx context.Context, id openapi_types.UUID, params *UpdateMaintenanceWindowParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateMaintenanceWindow Update a maintenance window
+	//
+	// Members that are left out stay as they are; `scope` is replaced as a whole. Occurrences that have ended stay as they were, except in a window that occurs once.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /v1/maintenance-windows/{id} (the `UpdateMaintenanceWindow` operationId).
+	UpdateMaintenanceWindow(ctx context.Context, id openapi_types.UUID, params *UpdateMaintenanceWindowParams, body UpdateMaintenanceWindowJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// EndMaintenance End the maintenance that runs now
+	//
+	// The occurrence that runs ends now; later ones stay. When none runs, the answer is 409.
+	//
+	// Corresponds with POST /v1/maintenance-windows/{id}/end (the `EndMaintenance` operationId).
+	EndMaintenance(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListMembers List the members of the organization, oldest first
 	//
 	// Corresponds with GET /v1/members (the `ListMembers` operationId).
@@ -11939,6 +12735,184 @@ func (c *Client) InspectInvitation(ctx context.Context, body InspectInvitationJS
 // Corresponds with DELETE /v1/invitations/{id} (the `DeleteInvitation` operationId).
 func (c *Client) DeleteInvitation(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewDeleteInvitationRequest(c.Server, id)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListMaintenanceWindows List the maintenance windows, newest first
+//
+// Corresponds with GET /v1/maintenance-windows (the `ListMaintenanceWindows` operationId).
+func (c *Client) ListMaintenanceWindows(ctx context.Context, params *ListMaintenanceWindowsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListMaintenanceWindowsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateMaintenanceWindowWithBody Create a maintenance window
+//
+// During its occurrences no incident of a check that it covers opens. A check that still fails at the end of an occurrence opens one then. An incident that is open stays, and its recovery is notified.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/maintenance-windows (the `CreateMaintenanceWindow` operationId).
+func (c *Client) CreateMaintenanceWindowWithBody(ctx context.Context, params *CreateMaintenanceWindowParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateMaintenanceWindowRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateMaintenanceWindow Create a maintenance window
+//
+// During its occurrences no incident of a check that it covers opens. A check that still fails at the end of an occurrence opens one then. An incident that is open stays, and its recovery is notified.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/maintenance-windows (the `CreateMaintenanceWindow` operationId).
+func (c *Client) CreateMaintenanceWindow(ctx context.Context, params *CreateMaintenanceWindowParams, body CreateMaintenanceWindowJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateMaintenanceWindowRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PreviewMaintenanceWindowWithBody Show when a maintenance window would occur
+//
+// The next 50 occurrences of a schedule. Nothing is stored. An occurrence that a change of the clock moves or stretches says so.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/maintenance-windows/preview (the `PreviewMaintenanceWindow` operationId).
+func (c *Client) PreviewMaintenanceWindowWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPreviewMaintenanceWindowRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PreviewMaintenanceWindow Show when a maintenance window would occur
+//
+// The next 50 occurrences of a schedule. Nothing is stored. An occurrence that a change of the clock moves or stretches says so.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/maintenance-windows/preview (the `PreviewMaintenanceWindow` operationId).
+func (c *Client) PreviewMaintenanceWindow(ctx context.Context, body PreviewMaintenanceWindowJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPreviewMaintenanceWindowRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteMaintenanceWindow Delete a maintenance window
+//
+// An occurrence that runs ends now. What past occurrences excluded from uptime stays excluded.
+//
+// Corresponds with DELETE /v1/maintenance-windows/{id} (the `DeleteMaintenanceWindow` operationId).
+func (c *Client) DeleteMaintenanceWindow(ctx context.Context, id openapi_types.UUID, params *DeleteMaintenanceWindowParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteMaintenanceWindowRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetMaintenanceWindow Get a maintenance window
+//
+// Corresponds with GET /v1/maintenance-windows/{id} (the `GetMaintenanceWindow` operationId).
+func (c *Client) GetMaintenanceWindow(ctx context.Context, id openapi_types.UUID, params *GetMaintenanceWindowParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetMaintenanceWindowRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateMaintenanceWindowWithBody Update a maintenance window
+//
+// Members that are left out stay as they are; `scope` is replaced as a whole. Occurrences that have ended stay as they were, except in a window that occurs once.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /v1/maintenance-windows/{id} (the `UpdateMaintenanceWindow` operationId).
+func (c *Client) UpdateMaintenanceWindowWithBody(ctx context.Context, id openapi_types.UUID, params *UpdateMaintenanceWindowParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateMaintenanceWindowRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateMaintenanceWindow Update a maintenance window
+//
+// Members that are left out stay as they are; `scope` is replaced as a whole. Occurrences that have ended stay as they were, except in a window that occurs once.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /v1/maintenance-windows/{id} (the `UpdateMaintenanceWindow` operationId).
+func (c *Client) UpdateMaintenanceWindow(ctx context.Context, id openapi_types.UUID, params *UpdateMaintenanceWindowParams, body UpdateMaintenanceWindowJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateMaintenanceWindowRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// EndMaintenance End the maintenance that runs now
+//
+// The occurrence that runs ends now; later ones stay. When none runs, the answer is 409.
+//
+// Corresponds with POST /v1/maintenance-windows/{id}/end (the `EndMaintenance` operationId).
+func (c *Client) EndMaintenance(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewEndMaintenanceRequest(c.Server, id)
 	if err != nil {
 		return nil, err
 	}
@@ -14879,6 +15853,18 @@ func NewGetUptimeRequest(server string, id openapi_types.UUID, params *GetUptime
 
 		}
 
+		if params.Excluded != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "excluded", *params.Excluded, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if encoded := queryValues.Encode(); encoded != "" {
 			rawQueryFragments = append(rawQueryFragments, encoded)
 		}
@@ -15965,6 +16951,433 @@ func NewDeleteInvitationRequest(server string, id openapi_types.UUID) (*http.Req
 	}
 
 	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListMaintenanceWindowsRequest constructs an http.Request for the ListMaintenanceWindows method
+func NewListMaintenanceWindowsRequest(server string, params *ListMaintenanceWindowsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/maintenance-windows")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Offset != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "offset", *params.Offset, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Tool != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "tool", *params.Tool, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Project != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "project", *params.Project, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Key != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "key", *params.Key, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.State != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "state", *params.State, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.CheckId != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "check_id", *params.CheckId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "uuid"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCreateMaintenanceWindowRequest calls the generic CreateMaintenanceWindow builder with application/json body
+func NewCreateMaintenanceWindowRequest(server string, params *CreateMaintenanceWindowParams, body CreateMaintenanceWindowJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateMaintenanceWindowRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCreateMaintenanceWindowRequestWithBody constructs an http.Request for the CreateMaintenanceWindow method, with any body, and a specified content type
+func NewCreateMaintenanceWindowRequestWithBody(server string, params *CreateMaintenanceWindowParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/maintenance-windows")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewPreviewMaintenanceWindowRequest calls the generic PreviewMaintenanceWindow builder with application/json body
+func NewPreviewMaintenanceWindowRequest(server string, body PreviewMaintenanceWindowJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPreviewMaintenanceWindowRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewPreviewMaintenanceWindowRequestWithBody constructs an http.Request for the PreviewMaintenanceWindow method, with any body, and a specified content type
+func NewPreviewMaintenanceWindowRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/maintenance-windows/preview")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewDeleteMaintenanceWindowRequest constructs an http.Request for the DeleteMaintenanceWindow method
+func NewDeleteMaintenanceWindowRequest(server string, id openapi_types.UUID, params *DeleteMaintenanceWindowParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/maintenance-windows/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewGetMaintenanceWindowRequest constructs an http.Request for the GetMaintenanceWindow method
+func NewGetMaintenanceWindowRequest(server string, id openapi_types.UUID, params *GetMaintenanceWindowParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/maintenance-windows/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IfNoneMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-None-Match", *params.IfNoneMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-None-Match", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewUpdateMaintenanceWindowRequest calls the generic UpdateMaintenanceWindow builder with application/json body
+func NewUpdateMaintenanceWindowRequest(server string, id openapi_types.UUID, params *UpdateMaintenanceWindowParams, body UpdateMaintenanceWindowJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateMaintenanceWindowRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewUpdateMaintenanceWindowRequestWithBody constructs an http.Request for the UpdateMaintenanceWindow method, with any body, and a specified content type
+func NewUpdateMaintenanceWindowRequestWithBody(server string, id openapi_types.UUID, params *UpdateMaintenanceWindowParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/maintenance-windows/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewEndMaintenanceRequest constructs an http.Request for the EndMaintenance method
+func NewEndMaintenanceRequest(server string, id openapi_types.UUID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/maintenance-windows/%s/end", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -17873,6 +19286,92 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with DELETE /v1/invitations/{id} (the `DeleteInvitation` operationId).
 	DeleteInvitationWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*DeleteInvitationResponse, error)
+
+	// ListMaintenanceWindowsWithResponse List the maintenance windows, newest first
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/maintenance-windows (the `ListMaintenanceWindows` operationId).
+	ListMaintenanceWindowsWithResponse(ctx context.Context, params *ListMaintenanceWindowsParams, reqEditors ...RequestEditorFn) (*ListMaintenanceWindowsResponse, error)
+
+	// CreateMaintenanceWindowWithBodyWithResponse Create a maintenance window
+	//
+	// During its occurrences no incident of a check that it covers opens. A check that still fails at the end of an occurrence opens one then. An incident that is open stays, and its recovery is notified.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/maintenance-windows (the `CreateMaintenanceWindow` operationId).
+	CreateMaintenanceWindowWithBodyWithResponse(ctx context.Context, params *CreateMaintenanceWindowParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateMaintenanceWindowResponse, error)
+
+	// CreateMaintenanceWindowWithResponse Create a maintenance window
+	//
+	// During its occurrences no incident of a check that it covers opens. A check that still fails at the end of an occurrence opens one then. An incident that is open stays, and its recovery is notified.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/maintenance-windows (the `CreateMaintenanceWindow` operationId).
+	CreateMaintenanceWindowWithResponse(ctx context.Context, params *CreateMaintenanceWindowParams, body CreateMaintenanceWindowJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateMaintenanceWindowResponse, error)
+
+	// PreviewMaintenanceWindowWithBodyWithResponse Show when a maintenance window would occur
+	//
+	// The next 50 occurrences of a schedule. Nothing is stored. An occurrence that a change of the clock moves or stretches says so.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/maintenance-windows/preview (the `PreviewMaintenanceWindow` operationId).
+	PreviewMaintenanceWindowWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PreviewMaintenanceWindowResponse, error)
+
+	// PreviewMaintenanceWindowWithResponse Show when a maintenance window would occur
+	//
+	// The next 50 occurrences of a schedule. Nothing is stored. An occurrence that a change of the clock moves or stretches says so.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/maintenance-windows/preview (the `PreviewMaintenanceWindow` operationId).
+	PreviewMaintenanceWindowWithResponse(ctx context.Context, body PreviewMaintenanceWindowJSONRequestBody, reqEditors ...RequestEditorFn) (*PreviewMaintenanceWindowResponse, error)
+
+	// DeleteMaintenanceWindowWithResponse Delete a maintenance window
+	//
+	// An occurrence that runs ends now. What past occurrences excluded from uptime stays excluded.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/maintenance-windows/{id} (the `DeleteMaintenanceWindow` operationId).
+	DeleteMaintenanceWindowWithResponse(ctx context.Context, id openapi_types.UUID, params *DeleteMaintenanceWindowParams, reqEditors ...RequestEditorFn) (*DeleteMaintenanceWindowResponse, error)
+
+	// GetMaintenanceWindowWithResponse Get a maintenance window
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/maintenance-windows/{id} (the `GetMaintenanceWindow` operationId).
+	GetMaintenanceWindowWithResponse(ctx context.Context, id openapi_types.UUID, params *GetMaintenanceWindowParams, reqEditors ...RequestEditorFn) (*GetMaintenanceWindowResponse, error)
+
+	// UpdateMaintenanceWindowWithBodyWithResponse Update a maintenance window
+	//
+	// Members that are left out stay as they are; `scope` is replaced as a whole. Occurrences that have ended stay as they were, except in a window that occurs once.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/maintenance-windows/{id} (the `UpdateMaintenanceWindow` operationId).
+	UpdateMaintenanceWindowWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateMaintenanceWindowParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateMaintenanceWindowResponse, error)
+
+	// UpdateMaintenanceWindowWithResponse Update a maintenance window
+	//
+	// Members that are left out stay as they are; `scope` is replaced as a whole. Occurrences that have ended stay as they were, except in a window that occurs once.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/maintenance-windows/{id} (the `UpdateMaintenanceWindow` operationId).
+	UpdateMaintenanceWindowWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateMaintenanceWindowParams, body UpdateMaintenanceWindowJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateMaintenanceWindowResponse, error)
+
+	// EndMaintenanceWithResponse End the maintenance that runs now
+	//
+	// The occurrence that runs ends now; later ones stay. When none runs, the answer is 409.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/maintenance-windows/{id}/end (the `EndMaintenance` operationId).
+	EndMaintenanceWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*EndMaintenanceResponse, error)
 
 	// ListMembersWithResponse List the members of the organization, oldest first
 	//
@@ -24040,6 +25539,738 @@ func (r DeleteInvitationResponse) ContentType() string {
 	return ""
 }
 
+// ListMaintenanceWindowsResponse200Headers the declared response headers of an HTTP 200 response for ListMaintenanceWindows
+type ListMaintenanceWindowsResponse200Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// ListMaintenanceWindowsResponse429Headers the declared response headers of an HTTP 429 response for ListMaintenanceWindows
+type ListMaintenanceWindowsResponse429Headers struct {
+	RetryAfter *int
+}
+
+type ListMaintenanceWindowsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *MaintenanceWindowList
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ListMaintenanceWindowsResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ListMaintenanceWindowsResponse429Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListMaintenanceWindowsResponse) GetJSON200() *MaintenanceWindowList {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ListMaintenanceWindowsResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListMaintenanceWindowsResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r ListMaintenanceWindowsResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r ListMaintenanceWindowsResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r ListMaintenanceWindowsResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r ListMaintenanceWindowsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListMaintenanceWindowsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListMaintenanceWindowsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListMaintenanceWindowsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// CreateMaintenanceWindowResponse201Headers the declared response headers of an HTTP 201 response for CreateMaintenanceWindow
+type CreateMaintenanceWindowResponse201Headers struct {
+	ETag            *string
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// CreateMaintenanceWindowResponse429Headers the declared response headers of an HTTP 429 response for CreateMaintenanceWindow
+type CreateMaintenanceWindowResponse429Headers struct {
+	RetryAfter *int
+}
+
+type CreateMaintenanceWindowResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *MaintenanceWindowAnswer
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *RequestEntityTooLarge
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers201 the parsed response headers for an HTTP 201 response
+	Headers201 *CreateMaintenanceWindowResponse201Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *CreateMaintenanceWindowResponse429Headers
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateMaintenanceWindowResponse) GetJSON201() *MaintenanceWindowAnswer {
+	return r.JSON201
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r CreateMaintenanceWindowResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r CreateMaintenanceWindowResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r CreateMaintenanceWindowResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r CreateMaintenanceWindowResponse) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetJSON413 returns the response for an HTTP 413 `application/json` response
+func (r CreateMaintenanceWindowResponse) GetJSON413() *RequestEntityTooLarge {
+	return r.JSON413
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r CreateMaintenanceWindowResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r CreateMaintenanceWindowResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateMaintenanceWindowResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateMaintenanceWindowResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateMaintenanceWindowResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateMaintenanceWindowResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// PreviewMaintenanceWindowResponse200Headers the declared response headers of an HTTP 200 response for PreviewMaintenanceWindow
+type PreviewMaintenanceWindowResponse200Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// PreviewMaintenanceWindowResponse429Headers the declared response headers of an HTTP 429 response for PreviewMaintenanceWindow
+type PreviewMaintenanceWindowResponse429Headers struct {
+	RetryAfter *int
+}
+
+type PreviewMaintenanceWindowResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OccurrenceAnswer
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *RequestEntityTooLarge
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *PreviewMaintenanceWindowResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *PreviewMaintenanceWindowResponse429Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PreviewMaintenanceWindowResponse) GetJSON200() *OccurrenceAnswer {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r PreviewMaintenanceWindowResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r PreviewMaintenanceWindowResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r PreviewMaintenanceWindowResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON413 returns the response for an HTTP 413 `application/json` response
+func (r PreviewMaintenanceWindowResponse) GetJSON413() *RequestEntityTooLarge {
+	return r.JSON413
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r PreviewMaintenanceWindowResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r PreviewMaintenanceWindowResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r PreviewMaintenanceWindowResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PreviewMaintenanceWindowResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PreviewMaintenanceWindowResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PreviewMaintenanceWindowResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// DeleteMaintenanceWindowResponse204Headers the declared response headers of an HTTP 204 response for DeleteMaintenanceWindow
+type DeleteMaintenanceWindowResponse204Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// DeleteMaintenanceWindowResponse429Headers the declared response headers of an HTTP 429 response for DeleteMaintenanceWindow
+type DeleteMaintenanceWindowResponse429Headers struct {
+	RetryAfter *int
+}
+
+type DeleteMaintenanceWindowResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON412 the response for an HTTP 412 `application/json` response
+	JSON412 *PreconditionFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers204 the parsed response headers for an HTTP 204 response
+	Headers204 *DeleteMaintenanceWindowResponse204Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *DeleteMaintenanceWindowResponse429Headers
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r DeleteMaintenanceWindowResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r DeleteMaintenanceWindowResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r DeleteMaintenanceWindowResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r DeleteMaintenanceWindowResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON412 returns the response for an HTTP 412 `application/json` response
+func (r DeleteMaintenanceWindowResponse) GetJSON412() *PreconditionFailed {
+	return r.JSON412
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r DeleteMaintenanceWindowResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r DeleteMaintenanceWindowResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteMaintenanceWindowResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteMaintenanceWindowResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteMaintenanceWindowResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteMaintenanceWindowResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetMaintenanceWindowResponse200Headers the declared response headers of an HTTP 200 response for GetMaintenanceWindow
+type GetMaintenanceWindowResponse200Headers struct {
+	ETag            *string
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// GetMaintenanceWindowResponse304Headers the declared response headers of an HTTP 304 response for GetMaintenanceWindow
+type GetMaintenanceWindowResponse304Headers struct {
+	ETag *string
+}
+
+// GetMaintenanceWindowResponse429Headers the declared response headers of an HTTP 429 response for GetMaintenanceWindow
+type GetMaintenanceWindowResponse429Headers struct {
+	RetryAfter *int
+}
+
+type GetMaintenanceWindowResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *MaintenanceWindowAnswer
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *GetMaintenanceWindowResponse200Headers
+	// Headers304 the parsed response headers for an HTTP 304 response
+	Headers304 *GetMaintenanceWindowResponse304Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *GetMaintenanceWindowResponse429Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetMaintenanceWindowResponse) GetJSON200() *MaintenanceWindowAnswer {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r GetMaintenanceWindowResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r GetMaintenanceWindowResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r GetMaintenanceWindowResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r GetMaintenanceWindowResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r GetMaintenanceWindowResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r GetMaintenanceWindowResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r GetMaintenanceWindowResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetMaintenanceWindowResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetMaintenanceWindowResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetMaintenanceWindowResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// UpdateMaintenanceWindowResponse200Headers the declared response headers of an HTTP 200 response for UpdateMaintenanceWindow
+type UpdateMaintenanceWindowResponse200Headers struct {
+	ETag            *string
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// UpdateMaintenanceWindowResponse429Headers the declared response headers of an HTTP 429 response for UpdateMaintenanceWindow
+type UpdateMaintenanceWindowResponse429Headers struct {
+	RetryAfter *int
+}
+
+type UpdateMaintenanceWindowResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *MaintenanceWindowAnswer
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+	// JSON412 the response for an HTTP 412 `application/json` response
+	JSON412 *PreconditionFailed
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *RequestEntityTooLarge
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *UpdateMaintenanceWindowResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *UpdateMaintenanceWindowResponse429Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r UpdateMaintenanceWindowResponse) GetJSON200() *MaintenanceWindowAnswer {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r UpdateMaintenanceWindowResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r UpdateMaintenanceWindowResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r UpdateMaintenanceWindowResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r UpdateMaintenanceWindowResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r UpdateMaintenanceWindowResponse) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetJSON412 returns the response for an HTTP 412 `application/json` response
+func (r UpdateMaintenanceWindowResponse) GetJSON412() *PreconditionFailed {
+	return r.JSON412
+}
+
+// GetJSON413 returns the response for an HTTP 413 `application/json` response
+func (r UpdateMaintenanceWindowResponse) GetJSON413() *RequestEntityTooLarge {
+	return r.JSON413
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r UpdateMaintenanceWindowResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r UpdateMaintenanceWindowResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateMaintenanceWindowResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateMaintenanceWindowResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateMaintenanceWindowResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateMaintenanceWindowResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// EndMaintenanceResponse200Headers the declared response headers of an HTTP 200 response for EndMaintenance
+type EndMaintenanceResponse200Headers struct {
+	ETag            *string
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// EndMaintenanceResponse429Headers the declared response headers of an HTTP 429 response for EndMaintenance
+type EndMaintenanceResponse429Headers struct {
+	RetryAfter *int
+}
+
+type EndMaintenanceResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *MaintenanceWindowAnswer
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *EndMaintenanceResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *EndMaintenanceResponse429Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r EndMaintenanceResponse) GetJSON200() *MaintenanceWindowAnswer {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r EndMaintenanceResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r EndMaintenanceResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r EndMaintenanceResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r EndMaintenanceResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r EndMaintenanceResponse) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r EndMaintenanceResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r EndMaintenanceResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r EndMaintenanceResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r EndMaintenanceResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r EndMaintenanceResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r EndMaintenanceResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // ListMembersResponse200Headers the declared response headers of an HTTP 200 response for ListMembers
 type ListMembersResponse200Headers struct {
 	RateLimit       *string
@@ -27047,6 +29278,152 @@ func (c *ClientWithResponses) DeleteInvitationWithResponse(ctx context.Context, 
 		return nil, err
 	}
 	return ParseDeleteInvitationResponse(rsp)
+}
+
+// ListMaintenanceWindowsWithResponse List the maintenance windows, newest first
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/maintenance-windows (the `ListMaintenanceWindows` operationId).
+func (c *ClientWithResponses) ListMaintenanceWindowsWithResponse(ctx context.Context, params *ListMaintenanceWindowsParams, reqEditors ...RequestEditorFn) (*ListMaintenanceWindowsResponse, error) {
+	rsp, err := c.ListMaintenanceWindows(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListMaintenanceWindowsResponse(rsp)
+}
+
+// CreateMaintenanceWindowWithBodyWithResponse Create a maintenance window
+//
+// During its occurrences no incident of a check that it covers opens. A check that still fails at the end of an occurrence opens one then. An incident that is open stays, and its recovery is notified.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/maintenance-windows (the `CreateMaintenanceWindow` operationId).
+func (c *ClientWithResponses) CreateMaintenanceWindowWithBodyWithResponse(ctx context.Context, params *CreateMaintenanceWindowParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateMaintenanceWindowResponse, error) {
+	rsp, err := c.CreateMaintenanceWindowWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateMaintenanceWindowResponse(rsp)
+}
+
+// CreateMaintenanceWindowWithResponse Create a maintenance window
+//
+// During its occurrences no incident of a check that it covers opens. A check that still fails at the end of an occurrence opens one then. An incident that is open stays, and its recovery is notified.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/maintenance-windows (the `CreateMaintenanceWindow` operationId).
+func (c *ClientWithResponses) CreateMaintenanceWindowWithResponse(ctx context.Context, params *CreateMaintenanceWindowParams, body CreateMaintenanceWindowJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateMaintenanceWindowResponse, error) {
+	rsp, err := c.CreateMaintenanceWindow(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateMaintenanceWindowResponse(rsp)
+}
+
+// PreviewMaintenanceWindowWithBodyWithResponse Show when a maintenance window would occur
+//
+// The next 50 occurrences of a schedule. Nothing is stored. An occurrence that a change of the clock moves or stretches says so.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/maintenance-windows/preview (the `PreviewMaintenanceWindow` operationId).
+func (c *ClientWithResponses) PreviewMaintenanceWindowWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PreviewMaintenanceWindowResponse, error) {
+	rsp, err := c.PreviewMaintenanceWindowWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePreviewMaintenanceWindowResponse(rsp)
+}
+
+// PreviewMaintenanceWindowWithResponse Show when a maintenance window would occur
+//
+// The next 50 occurrences of a schedule. Nothing is stored. An occurrence that a change of the clock moves or stretches says so.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/maintenance-windows/preview (the `PreviewMaintenanceWindow` operationId).
+func (c *ClientWithResponses) PreviewMaintenanceWindowWithResponse(ctx context.Context, body PreviewMaintenanceWindowJSONRequestBody, reqEditors ...RequestEditorFn) (*PreviewMaintenanceWindowResponse, error) {
+	rsp, err := c.PreviewMaintenanceWindow(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePreviewMaintenanceWindowResponse(rsp)
+}
+
+// DeleteMaintenanceWindowWithResponse Delete a maintenance window
+//
+// An occurrence that runs ends now. What past occurrences excluded from uptime stays excluded.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/maintenance-windows/{id} (the `DeleteMaintenanceWindow` operationId).
+func (c *ClientWithResponses) DeleteMaintenanceWindowWithResponse(ctx context.Context, id openapi_types.UUID, params *DeleteMaintenanceWindowParams, reqEditors ...RequestEditorFn) (*DeleteMaintenanceWindowResponse, error) {
+	rsp, err := c.DeleteMaintenanceWindow(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteMaintenanceWindowResponse(rsp)
+}
+
+// GetMaintenanceWindowWithResponse Get a maintenance window
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/maintenance-windows/{id} (the `GetMaintenanceWindow` operationId).
+func (c *ClientWithResponses) GetMaintenanceWindowWithResponse(ctx context.Context, id openapi_types.UUID, params *GetMaintenanceWindowParams, reqEditors ...RequestEditorFn) (*GetMaintenanceWindowResponse, error) {
+	rsp, err := c.GetMaintenanceWindow(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetMaintenanceWindowResponse(rsp)
+}
+
+// UpdateMaintenanceWindowWithBodyWithResponse Update a maintenance window
+//
+// Members that are left out stay as they are; `scope` is replaced as a whole. Occurrences that have ended stay as they were, except in a window that occurs once.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/maintenance-windows/{id} (the `UpdateMaintenanceWindow` operationId).
+func (c *ClientWithResponses) UpdateMaintenanceWindowWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateMaintenanceWindowParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateMaintenanceWindowResponse, error) {
+	rsp, err := c.UpdateMaintenanceWindowWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateMaintenanceWindowResponse(rsp)
+}
+
+// UpdateMaintenanceWindowWithResponse Update a maintenance window
+//
+// Members that are left out stay as they are; `scope` is replaced as a whole. Occurrences that have ended stay as they were, except in a window that occurs once.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/maintenance-windows/{id} (the `UpdateMaintenanceWindow` operationId).
+func (c *ClientWithResponses) UpdateMaintenanceWindowWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateMaintenanceWindowParams, body UpdateMaintenanceWindowJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateMaintenanceWindowResponse, error) {
+	rsp, err := c.UpdateMaintenanceWindow(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateMaintenanceWindowResponse(rsp)
+}
+
+// EndMaintenanceWithResponse End the maintenance that runs now
+//
+// The occurrence that runs ends now; later ones stay. When none runs, the answer is 409.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/maintenance-windows/{id}/end (the `EndMaintenance` operationId).
+func (c *ClientWithResponses) EndMaintenanceWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*EndMaintenanceResponse, error) {
+	rsp, err := c.EndMaintenance(ctx, id, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseEndMaintenanceResponse(rsp)
 }
 
 // ListMembersWithResponse List the members of the organization, oldest first
@@ -33645,6 +36022,813 @@ func ParseDeleteInvitationResponse(rsp *http.Response) (*DeleteInvitationRespons
 		response.Headers204 = &headers
 	case rsp.StatusCode == 429:
 		var headers DeleteInvitationResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListMaintenanceWindowsResponse parses an HTTP response from a ListMaintenanceWindowsWithResponse call
+func ParseListMaintenanceWindowsResponse(rsp *http.Response) (*ListMaintenanceWindowsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListMaintenanceWindowsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest MaintenanceWindowList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ListMaintenanceWindowsResponse200Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers ListMaintenanceWindowsResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseCreateMaintenanceWindowResponse parses an HTTP response from a CreateMaintenanceWindowWithResponse call
+func ParseCreateMaintenanceWindowResponse(rsp *http.Response) (*CreateMaintenanceWindowResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateMaintenanceWindowResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest MaintenanceWindowAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest RequestEntityTooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 201:
+		var headers CreateMaintenanceWindowResponse201Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers201 = &headers
+	case rsp.StatusCode == 429:
+		var headers CreateMaintenanceWindowResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParsePreviewMaintenanceWindowResponse parses an HTTP response from a PreviewMaintenanceWindowWithResponse call
+func ParsePreviewMaintenanceWindowResponse(rsp *http.Response) (*PreviewMaintenanceWindowResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PreviewMaintenanceWindowResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OccurrenceAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest RequestEntityTooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers PreviewMaintenanceWindowResponse200Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers PreviewMaintenanceWindowResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseDeleteMaintenanceWindowResponse parses an HTTP response from a DeleteMaintenanceWindowWithResponse call
+func ParseDeleteMaintenanceWindowResponse(rsp *http.Response) (*DeleteMaintenanceWindowResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteMaintenanceWindowResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 412:
+		var dest PreconditionFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON412 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		var headers DeleteMaintenanceWindowResponse204Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers204 = &headers
+	case rsp.StatusCode == 429:
+		var headers DeleteMaintenanceWindowResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetMaintenanceWindowResponse parses an HTTP response from a GetMaintenanceWindowWithResponse call
+func ParseGetMaintenanceWindowResponse(rsp *http.Response) (*GetMaintenanceWindowResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetMaintenanceWindowResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest MaintenanceWindowAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case rsp.StatusCode == 304:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers GetMaintenanceWindowResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 304:
+		var headers GetMaintenanceWindowResponse304Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		response.Headers304 = &headers
+	case rsp.StatusCode == 429:
+		var headers GetMaintenanceWindowResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseUpdateMaintenanceWindowResponse parses an HTTP response from a UpdateMaintenanceWindowWithResponse call
+func ParseUpdateMaintenanceWindowResponse(rsp *http.Response) (*UpdateMaintenanceWindowResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateMaintenanceWindowResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest MaintenanceWindowAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 412:
+		var dest PreconditionFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON412 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest RequestEntityTooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers UpdateMaintenanceWindowResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers UpdateMaintenanceWindowResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseEndMaintenanceResponse parses an HTTP response from a EndMaintenanceWithResponse call
+func ParseEndMaintenanceResponse(rsp *http.Response) (*EndMaintenanceResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &EndMaintenanceResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest MaintenanceWindowAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers EndMaintenanceResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers EndMaintenanceResponse429Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {

@@ -43,8 +43,8 @@ func TestProgress(t *testing.T) {
 			p.Set("reading %d", 2)
 			time.Sleep(time.Second)
 		})
-		want := []string{"", "reading 1 (1s)", "reading 1 (1s)", "reading 1 (1s)", "reading 2 (1s)", "reading 2 (2s)", "reading 2 (2s)", "reading 2 (2s)", ""}
-		if got := strings.Split(out, "\r\x1b[K"); strings.Join(got, "|") != strings.Join(want, "|") {
+		const want = "|reading 1 (1s)|reading 1 (1s)|reading 1 (1s)|reading 2 (1s)|reading 2 (2s)|reading 2 (2s)|reading 2 (2s)|"
+		if got := strings.ReplaceAll(out, "\r\x1b[K", "|"); got != want {
 			t.Errorf("shows %q, want %q", got, want)
 		}
 	})
@@ -88,7 +88,10 @@ func TestRemarks(t *testing.T) {
 	t.Parallel()
 	remarks := console.Remarks{
 		{State: console.Word("ok").Toned(console.Good), Name: "api", Text: "answers"},
-		{State: console.Word("fail"), Name: "regions", Text: "3 checks use af-south-jnb, which no\x1b[2J worker serves", Hints: []string{"one", "two"}},
+		{
+			State: console.Word("fail"), Name: "regions", Text: "3 checks use af-south-jnb, which no\x1b[2J worker serves",
+			Hints: []string{"one", "two"},
+		},
 	}
 	var out bytes.Buffer
 	con := &console.Console{Out: &out, Err: &out, Format: console.Table, OutTTY: true, Width: 36, Now: time.Now}
@@ -109,7 +112,8 @@ func TestRemarks(t *testing.T) {
 	if err := con.Print(console.Answer{Parts: []console.Part{remarks}}); err != nil {
 		t.Fatal(err)
 	}
-	if want := "ok\tapi\tanswers\t\nfail\tregions\t3 checks use af-south-jnb, which no[2J worker serves\tone   or   two\n"; out.String() != want {
+	want = "ok\tapi\tanswers\t\nfail\tregions\t3 checks use af-south-jnb, which no[2J worker serves\tone   or   two\n"
+	if out.String() != want {
 		t.Errorf("prints %q, want %q", out.String(), want)
 	}
 }

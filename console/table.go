@@ -134,7 +134,7 @@ func (p *painter) plain(rows [][]Cell) {
 			if i > 0 {
 				p.out.WriteByte('\t')
 			}
-			p.out.WriteString(cell.whole())
+			p.out.WriteString(p.paint(cell.whole(), cell.tone))
 		}
 		p.out.WriteByte('\n')
 	}

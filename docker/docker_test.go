@@ -72,7 +72,7 @@ func build(t *testing.T, name string) string {
 			}
 			cmd := exec.CommandContext(t.Context(), "sh", "-c", strings.ReplaceAll(line[1], "/out/", out+"/"))
 			cmd.Dir = ".."
-			cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "VERSION=tried")
+			cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "VERSION=tried", "COMMIT=0123456789abcdef")
 			if output, err := cmd.CombinedOutput(); err != nil {
 				t.Fatalf("RUN %s: %v\n%s", line[1], err, output)
 			}
@@ -106,8 +106,8 @@ func TestDockerfile(t *testing.T) {
 				t.Error("the binary needs a dynamic linker, which the image does not have")
 			}
 		}
-		output, err := exec.CommandContext(t.Context(), binary, "--version").Output()
-		if err != nil || !strings.Contains(string(output), "tried") {
+		output, err := exec.CommandContext(t.Context(), binary, "version").Output()
+		if text := string(output); err != nil || !strings.Contains(text, "vigil tried, commit 0123456789ab, ") || !strings.Contains(text, "slim") {
 			t.Errorf("%s, %v", output, err)
 		}
 	})

@@ -6,4 +6,4 @@ import "embed"
 // Pages are the pages for people who use and operate Vigil, as Markdown.
 //
 //go:embed *.md
-var Pages embed.FS //nolint:gochecknoglobals // embedded files
+var Pages embed.FS

@@ -42,6 +42,7 @@ type cluster struct {
 	env      []string
 	apiURL   string
 	began    time.Time // start of the drill; earlier slots belong to the setup
+	pauses   []pausedTime
 
 	temporal, api, control *process
 	workers                [2]*process

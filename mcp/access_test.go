@@ -58,7 +58,8 @@ func TestRequestsThatAreRefusedAreAnsweredAsTheAPIDoes(t *testing.T) {
 		{"ForeignHost", http.MethodPost, ping, []string{"Authorization", bearer, "Host", "attacker.example"}, http.StatusForbidden, "forbidden"},
 		{
 			"ForeignOrigin", http.MethodPost, ping,
-			[]string{"Authorization", bearer, "Origin", "https://attacker.example", "Sec-Fetch-Site", "cross-site"}, http.StatusForbidden, "forbidden",
+			[]string{"Authorization", bearer, "Origin", "https://attacker.example", "Sec-Fetch-Site", "cross-site"},
+			http.StatusForbidden, "forbidden",
 		},
 		{
 			"LargeBody", http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"` + strings.Repeat("x", 1<<20) + `"}}`,
@@ -145,7 +146,9 @@ func TestWhatBelongsToAnotherOrganizationIsNotFound(t *testing.T) {
 		{"get_incident", args{"incident": w.incident}},
 		{"try_check", args{"check": w.check}},
 		{"save_check", args{"id": w.check, "name": "Mine now"}},
-		{"save_rule", args{"check": w.check, "name": "Mine", "condition": args{"failure_threshold": 1}, "notification_channel_ids": []any{channel}}},
+		{"save_rule", args{
+			"check": w.check, "name": "Mine", "condition": args{"failure_threshold": 1}, "notification_channel_ids": []any{channel},
+		}},
 		{"save_channel", args{"id": w.channel, "name": "Mine now"}},
 		{"set_checks_enabled", args{"checks": []string{w.check}, "enabled": false}},
 		{"delete_object", args{"kind": "check", "id": w.check, "confirm": "Shop"}},

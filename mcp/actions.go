@@ -14,8 +14,9 @@ func (s *Server) actionTools() []*tool {
 		{
 			name: "try_check", title: "Try a check", effect: sends, scopes: []vigil.Scope{vigil.ScopeWrite, vigil.ScopeRespond},
 			run: does(tryCheck),
-			input: s.schemas.members().own("check", text("A check that exists: its id or its exact name. Needs the scope respond.")).
-				component("CheckCreate", "type").open("config", "Without check: what to probe. describe shows its form: check_type:https. Needs the scope write.").
+			input: s.schemas.members().own("check", text("A check that exists: its id, key or exact name. Needs the scope respond.")).
+				component("CheckCreate", "type").
+				open("config", "Without check: what to probe. describe shows its form: check_type:https. Needs the scope write.").
 				own("regions", textList("Regions that probe; one by default.", 3)),
 			description: "Probes a target now, from up to 3 regions, and shows the results. Nothing is stored. Give a check that exists, " +
 				"or type and config to see whether they work before save_check.",
@@ -32,16 +33,16 @@ func (s *Server) actionTools() []*tool {
 			name: "delete_object", title: "Delete", effect: deletes, scopes: write(), run: does(deleteObject),
 			input: s.schemas.members().own("kind", oneOf("What to delete.", "check", "rule", "channel")).own("id", text("Its id.")).
 				own("confirm", text("Its exact name, which the user confirmed.")).require("kind", "id", "confirm"),
-			description: "Deletes a check with its results, a rule, or a channel that no rule uses. It cannot be undone: ask the user and give the " +
-				"exact name as confirm. Use set_checks_enabled to pause a check instead.",
+			description: "Deletes a check with its results, a rule, or a channel that no rule uses. It cannot be undone: ask the user and " +
+				"give the exact name as confirm. Use set_checks_enabled to pause a check instead.",
 		},
 		{
 			name: "update_incident", title: "Acknowledge or resolve", effect: sets, scopes: respond(), run: does(updateIncident),
 			input: s.schemas.members().own("incident", text("The id of the incident.")).
 				own("action", oneOf("What to do.", "acknowledge", "resolve")).own("note", text("With resolve: what was done.")).
 				require("incident", "action"),
-			description: "Acknowledges an incident, so that others see that someone works on it, or resolves it by hand. An incident resolves by itself " +
-				"when its check is healthy again; resolving earlier keeps another one from opening until then.",
+			description: "Acknowledges an incident, so that others see that someone works on it, or resolves it by hand. An incident resolves " +
+				"by itself when its check is healthy again; resolving earlier keeps another one from opening until then.",
 		},
 		{
 			name: "send_message", title: "Test a channel or redeliver", effect: sends, scopes: respond(), run: does(sendMessage),

@@ -19,8 +19,8 @@ func (s *Server) backtestTools() []*tool {
 	input.missing = append(input.missing, rule.missing...)
 	return []*tool{{
 		name: "backtest_rules", title: "Backtest rules", effect: reads, scopes: read(), input: input, run: does(backtestRules),
-		description: "Shows which incidents one or two rules would have opened on the stored results of a check, how often each channel would have " +
-			"been notified, and how the rules compare. Nothing is opened or sent. Use it before save_rule.",
+		description: "Shows which incidents one or two rules would have opened on the stored results of a check, how often each channel " +
+			"would have been notified, and how the rules compare. Nothing is opened or sent. Use it before save_rule.",
 	}}
 }
 

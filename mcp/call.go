@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -24,8 +25,6 @@ type call struct {
 	ctx context.Context //nolint:containedctx // it lives as long as the call
 	s   *Server
 	api *client.Client
-	// id is the request id that the API uses for the call; empty when nothing was asked yet.
-	id string
 }
 
 // callerKey is the key of the caller's request in the context of a call.
@@ -98,7 +97,7 @@ func decode(response *http.Response, err error) (envelope, error) {
 	}
 	decoder := json.NewDecoder(response.Body)
 	decoder.UseNumber()
-	if err := decoder.Decode(&answer); err != nil && err != io.EOF { //nolint:errorlint // no body is no wrapped error
+	if err := decoder.Decode(&answer); err != nil && !errors.Is(err, io.EOF) {
 		return answer, fmt.Errorf("read an answer of the API: %w", err)
 	}
 	return answer, nil

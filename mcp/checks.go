@@ -47,7 +47,9 @@ func (s *Server) checkTools() []*tool {
 }
 
 // checkMember is the schema of a check in an input.
-func checkMember() object { return text("The check: its id or its exact name.") }
+func checkMember() object {
+	return text("The check: its id, its key such as shop/home, or its exact name.")
+}
 
 type checksInput struct {
 	Health, Type, Query, Label, Cursor string
@@ -64,7 +66,8 @@ func listChecks(c *call, in checksInput) (object, error) {
 		params.Limit = &limit
 		return list(c.api.ListChecks(c.ctx, &params))
 	}, func(check object) (object, error) {
-		row := pick(check, "id", "name", "type", "enabled", "health_status", "last_checked", "interval_seconds", "regions", "labels")
+		row := pick(check, "id", "name", "type", "enabled", "health_status", "last_checked", "interval_seconds", "regions", "labels",
+			"managed_by")
 		row["target"] = targetOf(check)
 		return cleanObject(row), nil
 	})
@@ -98,6 +101,13 @@ func (c *call) check(name string) (uuid.UUID, error) {
 	}
 	if strings.TrimSpace(name) == "" {
 		return uuid.Nil, vigil.Invalid("check", "must be an id or a name")
+	}
+	if project, key, ok := strings.Cut(name, "/"); ok {
+		part, err := list(c.api.ListChecks(c.ctx, &client.ListChecksParams{Project: &project, Key: &key, Limit: new(int64(2))}))
+		if err == nil && len(part.rows) == 1 {
+			id, _ := part.rows[0]["id"].(string)
+			return parseID("check", id)
+		}
 	}
 	part, err := list(c.api.ListChecks(c.ctx, &client.ListChecksParams{Query: &name, Limit: new(int64(100))}))
 	if err != nil {

@@ -14,7 +14,7 @@ func (s *Server) describeTools() []*tool {
 		name: "describe", title: "Describe", effect: reads, scopes: read(), run: does(describe),
 		input: s.schemas.members().own("topic", text("Such as check_type:https; without it the topics are listed.")),
 		description: "Explains what can be written: the config of a check type or a channel type, conditions of rules, regions, " +
-			"template variables. Use it before save_check, save_rule, save_channel and try_check.",
+			"template variables, files of monitoring as code. Use it before save_check, save_rule, save_channel, try_check and plan_changes.",
 	}}
 }
 
@@ -23,6 +23,7 @@ const (
 	topicConditions = "conditions"
 	topicRegions    = "regions"
 	topicVariables  = "template_variables"
+	topicFile       = "apply_file"
 	topicCheck      = "check_type:"
 	topicChannel    = "channel_type:"
 )
@@ -36,6 +37,13 @@ func describe(c *call, in struct{ Topic string }) (object, error) {
 			"schema":  c.s.schemas.inline(c.s.schemas.components["Condition"]),
 			"example": object{"failure_threshold": 3, "severity": "critical"},
 			"notes":   "A rule fires when one member of its condition matches; severity alone never does.",
+		}, nil
+	case in.Topic == topicFile:
+		return object{
+			"example": applyExample(),
+			"notes": "Keys of maps identify definitions; names may change. Members are those of save_check, save_rule and save_channel, with " +
+				"interval and timeout as durations and channels by key. Other parts are maintenance, status_pages and moved.",
+			"schema": "The resource " + filesAddress + ", also at " + filesPath + ".",
 		}, nil
 	case in.Topic == topicRegions:
 		part, err := list(c.api.ListRegions(c.ctx, &client.ListRegionsParams{Limit: new(int64(100))}))
@@ -64,7 +72,7 @@ func describe(c *call, in struct{ Topic string }) (object, error) {
 
 // topics lists what describe explains.
 func (s *schemas) topics() []string {
-	return append(slices.Sorted(maps.Keys(s.types())), topicConditions, topicRegions, topicVariables)
+	return append(slices.Sorted(maps.Keys(s.types())), topicConditions, topicRegions, topicVariables, topicFile)
 }
 
 // types returns the components that describe a type of check or channel, by topic.

@@ -18,16 +18,16 @@ func (s *Server) incidentTools() []*tool {
 		{
 			name: "get_incident", title: "Incident", effect: reads, scopes: read(), run: does(getIncident),
 			input: s.schemas.members().own("incident", text("The id of the incident.")).require("incident"),
-			description: "Shows one incident: why it opened, with the failing result, its timeline, its notifications and a link to its workflow. " +
-				"Use get_results for what the check saw before and after.",
+			description: "Shows one incident: why it opened, with the failing result, its timeline, its notifications and a link to its " +
+				"workflow. Use get_results for what the check saw before and after.",
 		},
 		{
 			name: "list_deliveries", title: "Deliveries", effect: reads, scopes: read(), run: does(listDeliveries),
 			input: s.schemas.members().own("incident", text("Deliveries of one incident, by its id.")).
 				own("channel", channelMember()).query("list-deliveries", "status").
 				own("limit", number("How many to show; 10 by default.", 1, 25)).own("cursor", cursorMember()),
-			description: "Lists notifications, newest first, each with its last attempt: what the receiver answered, and when the next attempt is. " +
-				"Use send_message to try an exhausted one again.",
+			description: "Lists notifications, newest first, each with its last attempt: what the receiver answered, and when the next attempt " +
+				"is. Use send_message to try an exhausted one again.",
 		},
 	}
 }

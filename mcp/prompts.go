@@ -39,17 +39,18 @@ func prompts() []prompt {
 		{
 			name: "weekly_report", title: "Report", argument: "period", about: "How far to look back: 24h, 7d, 30d or 90d.", otherwise: "7d",
 			description: "Report uptime, incidents and changes of a period.",
-			text: "Write a report of the last {period}. Use get_overview, get_uptime with this period for the checks of list_checks, list_incidents " +
-				"and list_changes. Start with two sentences for managers. Then: uptime by check, the lowest first, with the coverage where it is below " +
-				"99 %; each incident with its length and cause; deliveries that failed; changes that matter. Change nothing.",
+			text: "Write a report of the last {period}. Use get_overview, get_uptime with this period for the checks of list_checks, " +
+				"list_incidents and list_changes. Start with two sentences for managers. Then: uptime by check, the lowest first, with the " +
+				"coverage where it is below 99 %; each incident with its length and cause; deliveries that failed; changes that " +
+				"matter. Change nothing.",
 		},
 		{
 			name: "reduce_noise", title: "Reduce noise", argument: "check", about: "The check: its id or its exact name.",
 			description: "Find rules of a check that notify too often.",
-			text: "Find out whether the rules of the check {check} notify too often. Read the check and its rules with get_check, its incidents of the " +
-				"last 30 days with list_incidents, and the failures around them with get_results. Which incidents were over before somebody could act? " +
-				"Propose changes of failure_threshold, region_policy or thresholds, and compare each with the rule that there is by backtest_rules: " +
-				"say which incidents would not have opened, and how much later real ones would have. Save nothing before I agree.",
+			text: "Find out whether the rules of the check {check} notify too often. Read the check and its rules with get_check, its " +
+				"incidents of the last 30 days with list_incidents, and the failures around them with get_results. Which incidents were over " +
+				"before somebody could act? Propose changes of failure_threshold, region_policy or thresholds, and compare each with the rule that " +
+				"there is by backtest_rules: say which incidents would not have opened, and how much later real ones would have. Save nothing before I agree.",
 		},
 	}
 }

@@ -16,6 +16,7 @@ import (
 const (
 	checkAddress    = "vigil://checks/"
 	incidentAddress = "vigil://incidents/"
+	filesAddress    = "vigil://schema/apply"
 )
 
 // addResources adds what clients can read without a tool.
@@ -28,6 +29,7 @@ func (s *Server) addResources(server *mcp.Server) {
 	}
 	fixed("vigil://docs", "docs", "What Vigil is, and where its documentation is.", "text/markdown", s.texts[indexPath])
 	fixed("vigil://openapi", "openapi", "The OpenAPI document of the API.", jsonType, s.schemas.document)
+	fixed(filesAddress, "apply-schema", "The JSON Schema of the files of monitoring as code.", "application/schema+json", s.schemas.files)
 	template := func(address, name, description string, tool func(*call, json.RawMessage) (object, error)) {
 		server.AddResourceTemplate(
 			&mcp.ResourceTemplate{URITemplate: address + "{id}", Name: name, Description: description, MIMEType: jsonType},

@@ -14,13 +14,20 @@ import (
 // schemas are the parts of the OpenAPI document that tools show.
 type schemas struct {
 	document   []byte
+	files      []byte            // the schema of the files of monitoring as code
 	components object            // schemas by name
 	operations map[string]object // by operationId
 }
 
-// readDocument asks the API for its OpenAPI document.
-func readDocument(api http.Handler) ([]byte, error) {
-	request, err := http.NewRequest(http.MethodGet, "http://api/openapi.json", http.NoBody) //nolint:noctx // answered in this process
+// Paths of the documents of the API.
+const (
+	documentPath = "/openapi.json"
+	filesPath    = "/v1/schemas/vigil.json"
+)
+
+// readDocument asks the API for a document that needs no credential.
+func readDocument(api http.Handler, path string) ([]byte, error) {
+	request, err := http.NewRequest(http.MethodGet, "http://api"+path, http.NoBody) //nolint:noctx // answered in this process
 	if err != nil {
 		return nil, err
 	}
@@ -28,14 +35,14 @@ func readDocument(api http.Handler) ([]byte, error) {
 	request.Host = "localhost"
 	response, err := client.InProcess(api, nil).Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("read the OpenAPI document: %w", err)
+		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	return io.ReadAll(response.Body)
 }
 
-// newSchemas reads the OpenAPI document.
-func newSchemas(document []byte) (*schemas, error) {
+// newSchemas reads the OpenAPI document, and takes the schema of the files as it is.
+func newSchemas(document, files []byte) (*schemas, error) {
 	var doc struct {
 		Components struct {
 			Schemas object `json:"schemas"`
@@ -45,7 +52,7 @@ func newSchemas(document []byte) (*schemas, error) {
 	if err := json.Unmarshal(document, &doc); err != nil {
 		return nil, fmt.Errorf("read the OpenAPI document: %w", err)
 	}
-	s := &schemas{document: document, components: doc.Components.Schemas, operations: make(map[string]object)}
+	s := &schemas{document: document, files: files, components: doc.Components.Schemas, operations: make(map[string]object)}
 	for path, item := range doc.Paths {
 		for method, raw := range item {
 			var operation object

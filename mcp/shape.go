@@ -21,7 +21,7 @@ func outside(name string) bool {
 	switch name {
 	case "name", "channel_name", "incident_title", "title", "description", "note", "text", "author", "error", "error_message",
 		"message", "response_body", "body", "metadata", "user_name", "user_agent", "disabled_reason", "acknowledged_by",
-		"resolved_by", "by", "labels", "config", "target":
+		"resolved_by", "changed_by", "by", "labels", "config", "target":
 		return true
 	}
 	return false
@@ -39,7 +39,11 @@ func private(name string) bool {
 
 // person reports whether a member names who did something: by name, or by address.
 func person(name string) bool {
-	return name == "acknowledged_by" || name == "resolved_by" || name == "by" || name == "author"
+	switch name {
+	case "acknowledged_by", "resolved_by", "changed_by", "by", "author":
+		return true
+	}
+	return false
 }
 
 // withoutDomain returns the part of an address of mail before the @, and other texts as they are.

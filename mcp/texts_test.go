@@ -78,7 +78,8 @@ func TestResourcesAndPromptsAreThere(t *testing.T) {
 	w, log := s.world(t), &transcript{}
 	c := s.connect(t, "", &sender{key: w.key, log: log})
 	for uri, has := range map[string]string{
-		"vigil://docs": "# Vigil", "vigil://openapi": `"openapi"`, "vigil://checks/" + w.check: `"untrusted_name":"Shop"`,
+		"vigil://docs": "# Vigil", "vigil://openapi": `"openapi"`, "vigil://schema/apply": `"properties"`,
+		"vigil://checks/" + w.check:       `"untrusted_name":"Shop"`,
 		"vigil://incidents/" + w.incident: `"timeline"`,
 	} {
 		read, err := c.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: uri})

@@ -64,7 +64,7 @@ func does[In any](do func(c *call, in In) (object, error)) func(*call, json.RawM
 func (s *Server) allTools() []*tool {
 	return slices.Concat(
 		s.overviewTools(), s.checkTools(), s.incidentTools(), s.channelTools(), s.describeTools(),
-		s.backtestTools(), s.definitionTools(), s.actionTools(),
+		s.backtestTools(), s.planTools(), s.definitionTools(), s.actionTools(),
 	)
 }
 
@@ -78,8 +78,8 @@ func (s *Server) addTool(server *mcp.Server, t *tool) error {
 	definition := &mcp.Tool{
 		Name: t.name, Title: t.title, Description: t.description, InputSchema: schema, Annotations: t.effect.hints(t.title),
 	}
-	mcp.AddTool(server, definition, func(ctx context.Context, req *mcp.CallToolRequest, arguments json.RawMessage) (*mcp.CallToolResult, any, error) {
-		result, err := t.run(s.newCall(ctx, req.ClientInfo()), arguments)
+	mcp.AddTool(server, definition, func(ctx context.Context, req *mcp.CallToolRequest, in json.RawMessage) (*mcp.CallToolResult, any, error) {
+		result, err := t.run(s.newCall(ctx, req.ClientInfo()), in)
 		if err != nil {
 			return failed(err), nil, nil
 		}

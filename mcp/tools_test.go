@@ -13,14 +13,13 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-//nolint:gochecknoglobals // a flag of the tests
-var update = flag.Bool("update", false, "renew testdata/tools.json")
+var update = flag.Bool("update", false, "renew testdata/tools.json") //nolint:gochecknoglobals // a flag
 
 // readers are the tools of a key that may only read.
 func readers() []string {
 	return []string{
 		"backtest_rules", "describe", "get_check", "get_incident", "get_overview", "get_results", "get_uptime", "list_changes",
-		"list_channels", "list_checks", "list_deliveries", "list_incidents",
+		"list_channels", "list_checks", "list_deliveries", "list_incidents", "plan_changes",
 	}
 }
 

@@ -68,6 +68,9 @@ func (w *world) readAll(t *testing.T, c *session) []string {
 		{"backtest_rules", args{"check": "Shop", "rules": []any{
 			args{"id": w.rule}, args{"name": "Later", "condition": args{"failure_threshold": 2}},
 		}}, []string{"period", "rules", "compare"}},
+		{"plan_changes", args{
+			"project": "shop", "document": c.use("describe", args{"topic": "apply_file"})["example"],
+		}, []string{"actions", "plan"}},
 		{"describe", args{"topic": "check_type:https"}, []string{"config", "example"}},
 	} {
 		result := c.use(use.tool, use.arguments)
@@ -137,7 +140,8 @@ func (w *world) changeAll(t *testing.T, c *session) []string {
 	}
 
 	made := member(t, c.use("save_check", args{
-		"name": "Cart", "type": "http", "interval_seconds": 60, "config": args{"url": w.target.URL, "headers": args{"Authorization": secret}}, "enabled": true,
+		"name": "Cart", "type": "http", "interval_seconds": 60, "enabled": true,
+		"config": args{"url": w.target.URL, "headers": args{"Authorization": secret}},
 	}), "check")
 	c.use("save_check", args{"id": made["id"], "name": "Basket", "revision": made["revision"]})
 	if stale := c.refused("save_check", args{"id": made["id"], "name": "Trolley", "revision": 999}); stale["code"] != "precondition_failed" {

@@ -84,6 +84,7 @@ func (emptyStore) HoldTombstone(context.Context, vigil.Tombstone, func(context.C
 func (emptyStore) PurgeLoop(context.Context, vigil.Tombstone) (bool, error) { return true, nil }
 
 func (emptyStore) EnsurePartitions(context.Context, time.Time) error    { return nil }
+func (emptyStore) ExtendMaintenance(context.Context) error              { return nil }
 func (emptyStore) DropExpired(context.Context, time.Time) error         { return nil }
 func (emptyStore) ExpireChecks(context.Context, time.Time) (int, error) { return 0, nil }
 
@@ -116,6 +117,28 @@ func (emptyStore) Silences(context.Context, time.Time, time.Time, []int, int) ([
 }
 
 func (emptyStore) MarkSilence(context.Context, vigil.SweepLease, vigil.RegionSilence) error {
+	return nil
+}
+
+func (emptyStore) EndedHolds(context.Context, []int, int) ([]vigil.MaintenanceHold, error) {
+	return nil, nil
+}
+
+func (emptyStore) ReleaseHold(context.Context, vigil.SweepLease, vigil.MaintenanceHold) error {
+	return nil
+}
+
+func (emptyStore) PutOffHold(context.Context, vigil.SweepLease, vigil.MaintenanceHold) error {
+	return nil
+}
+
+func (emptyStore) DueReclassifications(context.Context, []int, int) ([]vigil.ResultSpan, error) {
+	return nil, nil
+}
+
+func (emptyStore) Reclassify(context.Context, vigil.SweepLease, vigil.ResultSpan) error { return nil }
+
+func (emptyStore) PutOffReclassification(context.Context, vigil.SweepLease, vigil.ResultSpan) error {
 	return nil
 }
 
@@ -198,6 +221,7 @@ type store interface {
 	HoldTombstone(ctx context.Context, stone vigil.Tombstone, do func(context.Context) error) error
 	PurgeLoop(ctx context.Context, stone vigil.Tombstone) (done bool, err error)
 	EnsurePartitions(ctx context.Context, now time.Time) error
+	ExtendMaintenance(ctx context.Context) error
 	DropExpired(ctx context.Context, now time.Time) error
 	ExpireChecks(ctx context.Context, now time.Time) (int, error)
 	StalledIncidents(ctx context.Context, now time.Time, shards []int, limit int) ([]vigil.Incident, error)
@@ -208,6 +232,12 @@ type store interface {
 	MarkVoteSwept(ctx context.Context, lease vigil.SweepLease, vote vigil.UnhandledVote, at time.Time) error
 	Silences(ctx context.Context, now, since time.Time, shards []int, limit int) ([]vigil.RegionSilence, error)
 	MarkSilence(ctx context.Context, lease vigil.SweepLease, silence vigil.RegionSilence) error
+	EndedHolds(ctx context.Context, shards []int, limit int) ([]vigil.MaintenanceHold, error)
+	ReleaseHold(ctx context.Context, lease vigil.SweepLease, hold vigil.MaintenanceHold) error
+	PutOffHold(ctx context.Context, lease vigil.SweepLease, hold vigil.MaintenanceHold) error
+	DueReclassifications(ctx context.Context, shards []int, limit int) ([]vigil.ResultSpan, error)
+	Reclassify(ctx context.Context, lease vigil.SweepLease, span vigil.ResultSpan) error
+	PutOffReclassification(ctx context.Context, lease vigil.SweepLease, span vigil.ResultSpan) error
 }
 
 // sweepFor sweeps for a time and stops.

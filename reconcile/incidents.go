@@ -30,6 +30,7 @@ type incidentStore interface {
 	MarkVoteSwept(ctx context.Context, lease vigil.SweepLease, vote vigil.UnhandledVote, at time.Time) error
 	Silences(ctx context.Context, now, since time.Time, shards []int, limit int) ([]vigil.RegionSilence, error)
 	MarkSilence(ctx context.Context, lease vigil.SweepLease, silence vigil.RegionSilence) error
+	maintenanceStore
 }
 
 // incidentRepair restarts the incident and delivery workflows that were lost, and

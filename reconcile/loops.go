@@ -23,6 +23,9 @@ const (
 	startLimit       = 1000
 	startParallelism = 16
 	nudgeParallelism = 8
+	// reclassifyParallelism is how many loops are locked at a time to mark their results
+	// again, which no caller waits for.
+	reclassifyParallelism = 2
 )
 
 // The kinds of rows, for the log.
@@ -36,6 +39,9 @@ const (
 	kindDelivery  = "delivery"
 	kindAdmitted  = "admitted delivery"
 	kindSilence   = "silent region"
+
+	kindMaintenance  = "end of maintenance"
+	kindReclassified = "results in maintenance"
 )
 
 // applyLagging applies every revision that Temporal has not accepted.
@@ -107,7 +113,7 @@ func (s *Sweep) keepHouse(ctx context.Context, _ work) error {
 	}
 	s.keptHouse = now
 	_, expired := s.housekeeping.ExpireChecks(ctx, now)
-	errs := []error{expired, s.housekeeping.EnsurePartitions(ctx, now)}
+	errs := []error{expired, s.housekeeping.EnsurePartitions(ctx, now), s.housekeeping.ExtendMaintenance(ctx)}
 	if s.keyEnds != nil {
 		errs = append(errs, s.keyEnds(ctx))
 	}

@@ -65,6 +65,7 @@ type loopStore interface {
 // expired.
 type housekeeping interface {
 	EnsurePartitions(ctx context.Context, now time.Time) error
+	ExtendMaintenance(ctx context.Context) error
 	DropExpired(ctx context.Context, now time.Time) error
 	ExpireChecks(ctx context.Context, now time.Time) (int, error)
 }
@@ -184,6 +185,9 @@ func (s *Sweep) passes() []pass {
 		}
 	}
 	if s.incidents != nil {
+		all = append(all,
+			pass{"ends of maintenance", loopsInterval, passTimeout, ofChecks, s.incidents.endMaintenance},
+			pass{"results in maintenance", loopsInterval, passTimeout, ofChecks, s.incidents.reclassify})
 		all = append(all, pass{"places of deliveries", incidentsInterval, passTimeout, ofCommon, s.incidents.admitDeliveries})
 	}
 	if s.temporalStore != nil {

@@ -15,6 +15,14 @@ type jsonPage struct {
 	UpdatedAt time.Time      `json:"updated_at"`
 	Groups    []jsonGroup    `json:"groups"`
 	Incidents []jsonIncident `json:"incidents"`
+	// Maintenance runs, or starts within 14 days.
+	Maintenance []jsonMaintenance `json:"maintenance"`
+}
+
+type jsonMaintenance struct {
+	Services []string  `json:"services"`
+	StartsAt time.Time `json:"starts_at"`
+	EndsAt   time.Time `json:"ends_at"`
 }
 
 type jsonGroup struct {
@@ -56,7 +64,10 @@ type jsonUpdate struct {
 func (v *view) json() ([]byte, error) {
 	page := jsonPage{
 		Title: v.Page.Title, URL: v.URL, State: v.State.String(), Headline: v.Headline, Detail: v.Detail, UpdatedAt: v.At,
-		Groups: []jsonGroup{}, Incidents: []jsonIncident{},
+		Groups: []jsonGroup{}, Incidents: []jsonIncident{}, Maintenance: []jsonMaintenance{},
+	}
+	for _, one := range v.Maintenance {
+		page.Maintenance = append(page.Maintenance, jsonMaintenance{Services: one.names, StartsAt: one.Start, EndsAt: one.End})
 	}
 	for _, g := range v.Groups {
 		group := jsonGroup{Name: g.Name}

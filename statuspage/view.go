@@ -26,10 +26,12 @@ type view struct {
 	Detail   string
 	Groups   []group
 	Open     []incident // that have updates or say more than the headline
-	Days     []incidentDay
-	all      []*service
-	byID     map[uuid.UUID]*service
-	entries  []incident // newest first, for feed and JSON
+	// Maintenance runs or is announced, the earliest first.
+	Maintenance []maintenance
+	Days        []incidentDay
+	all         []*service
+	byID        map[uuid.UUID]*service
+	entries     []incident // newest first, for feed and JSON
 }
 
 type group struct {
@@ -83,6 +85,9 @@ func newView(report *vigil.StatusReport, days map[uuid.UUID]map[time.Time]vigil.
 		}
 	}
 	v.decide()
+	for i := range report.Maintenance {
+		v.addMaintenance(&report.Maintenance[i])
+	}
 	for i := range report.Incidents {
 		v.addIncident(&report.Incidents[i], v.byID[report.Incidents[i].CheckID])
 	}

@@ -17,7 +17,7 @@ import (
 func (a *applyRun) inventory(ctx context.Context) (vigil.Inventory, error) {
 	var inv vigil.Inventory
 	for _, read := range []func(context.Context, *vigil.Inventory) error{
-		a.readChecks, a.readChannels, a.readPages, a.readRules, a.readOutside,
+		a.readChecks, a.readChannels, a.readPages, a.readWindows, a.readRules, a.readOutside,
 	} {
 		if err := read(ctx, &inv); err != nil {
 			return vigil.Inventory{}, err
@@ -186,6 +186,9 @@ func (a *applyRun) readOutside(ctx context.Context, inv *vigil.Inventory) error 
 	}
 	for i := range inv.Pages {
 		add(inv.Pages[i].ID, inv.Pages[i].Version, inv.Pages[i].AppliedVersion)
+	}
+	for i := range inv.Windows {
+		add(inv.Windows[i].ID, inv.Windows[i].Version, inv.Windows[i].AppliedVersion)
 	}
 	if len(changed) == 0 {
 		return nil

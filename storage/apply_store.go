@@ -17,13 +17,14 @@ import (
 func managedTables() map[vigil.Kind]string {
 	return map[vigil.Kind]string{
 		vigil.KindChannel: "channels", vigil.KindCheck: "checks", vigil.KindRule: "alert_rules", vigil.KindStatusPage: "status_pages",
+		vigil.KindMaintenance: "maintenance_windows",
 	}
 }
 
 // applyChanges stores the edits: what others refer to first, and deletions last.
 func (s *Store) applyChanges(ctx context.Context, a *applyRun, changes *vigil.Changes) error {
 	for _, step := range []func(context.Context, *vigil.Changes) error{
-		a.freeKeys, a.storeChannels, a.createChecks, a.updateChecks, a.storeRules, a.storePages, a.deleteRest, a.settle,
+		a.freeKeys, a.storeChannels, a.createChecks, a.updateChecks, a.storeRules, a.storePages, a.storeWindows, a.deleteRest, a.settle,
 	} {
 		if err := step(ctx, changes); err != nil {
 			return err
@@ -59,6 +60,11 @@ func (a *applyRun) freeKeys(ctx context.Context, changes *vigil.Changes) error {
 	for _, edit := range changes.Pages {
 		if edit.Before != nil && edit.After != nil {
 			note(vigil.KindStatusPage, edit.Before.ID, edit.Before.ManagedBy, edit.After.ManagedBy)
+		}
+	}
+	for _, edit := range changes.Windows {
+		if edit.Before != nil && edit.After != nil {
+			note(vigil.KindMaintenance, edit.Before.ID, edit.Before.ManagedBy, edit.After.ManagedBy)
 		}
 	}
 	for kind, ids := range moved {
@@ -316,6 +322,9 @@ func (a *applyRun) deleteRest(ctx context.Context, changes *vigil.Changes) error
 			}
 		}
 	}
+	if err := a.deleteWindows(ctx, changes); err != nil {
+		return err
+	}
 	if err := a.deleteChecks(ctx, changes); err != nil {
 		return err
 	}
@@ -346,6 +355,9 @@ func (a *applyRun) deleteChecks(ctx context.Context, changes *vigil.Changes) err
 		ids[i] = edit.Before.ID
 	}
 	if err := a.store.leavePages(ctx, a.tx, ids...); err != nil {
+		return err
+	}
+	if err := a.store.leaveMaintenance(ctx, a.tx, ids...); err != nil {
 		return err
 	}
 	for _, edit := range gone {

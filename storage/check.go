@@ -145,6 +145,9 @@ func (s *Store) DeleteCheck(ctx context.Context, orgID, id uuid.UUID, match vigi
 		if err := s.leavePages(ctx, tx, id); err != nil {
 			return err
 		}
+		if err := s.leaveMaintenance(ctx, tx, id); err != nil {
+			return err
+		}
 		regions, err = deleteLocked(ctx, tx, id)
 		return err
 	})
@@ -227,6 +230,9 @@ func (s *Store) expire(ctx context.Context, orgID, id uuid.UUID, now time.Time) 
 			return err
 		}
 		if err := s.leavePages(ctx, tx, id); err != nil {
+			return err
+		}
+		if err := s.leaveMaintenance(ctx, tx, id); err != nil {
 			return err
 		}
 		_, err = deleteLocked(ctx, tx, id)

@@ -50,6 +50,9 @@ func (s *Store) DeleteChecks(ctx context.Context, orgID uuid.UUID, f vigil.Check
 		if err := s.leavePages(ctx, tx, ids...); err != nil {
 			return nil, err
 		}
+		if err := s.leaveMaintenance(ctx, tx, ids...); err != nil {
+			return nil, err
+		}
 		edits = make([]vigil.CheckEdit, len(checks))
 		for i, check := range checks {
 			edits[i] = vigil.CheckEdit{Before: check, Changed: true}

@@ -300,7 +300,7 @@ func TestTenancy(t *testing.T) {
 				_, _, err := s.Results(t.Context(), other.ID, id, vigil.ResultFilter{Page: vigil.Page{Limit: 1}})
 				return err
 			},
-			"Uptime": func() error { _, err := s.Uptime(t.Context(), other.ID, id, time.Hour); return err },
+			"Uptime": func() error { _, err := s.Uptime(t.Context(), other.ID, id, time.Hour, false); return err },
 			"UpdateCheck of no organization": func() error {
 				_, err := s.UpdateCheck(t.Context(), uuid.New(), id, unlimited(), func(*vigil.Check) error { return nil })
 				return err

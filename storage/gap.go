@@ -34,6 +34,48 @@ func gapsBetween(s vigil.Schedule, from, to time.Time) []gap {
 	return append(gaps, gap{First: low, Last: low.Add(time.Duration(steps) * s.Interval), Step: s.Interval, Count: steps + 1})
 }
 
+// span is the time [from, to).
+type span struct{ from, to time.Time }
+
+// gapsOutside is gapsBetween without the slots in pauses, which are in their order and do
+// not overlap.
+func gapsOutside(s vigil.Schedule, from, to time.Time, pauses []span) []gap {
+	var gaps []gap
+	for _, pause := range pauses {
+		if pause.from.After(from) {
+			gaps = append(gaps, gapsBetween(s, from, earlier(pause.from, to))...)
+		}
+		from = later(from, pause.to)
+	}
+	if from.Before(to) {
+		gaps = append(gaps, gapsBetween(s, from, to)...)
+	}
+	return gaps
+}
+
+// countOutside returns how many slots in [from, to) are outside of pauses.
+func countOutside(s vigil.Schedule, from, to time.Time, pauses []span) int64 {
+	n := s.Count(from, to)
+	for _, pause := range pauses {
+		n -= s.Count(later(from, pause.from), earlier(to, pause.to))
+	}
+	return n
+}
+
+// joined sorts spans and joins those that touch or overlap.
+func joined(spans []span) []span {
+	slices.SortFunc(spans, func(a, b span) int { return a.from.Compare(b.from) })
+	var out []span
+	for _, one := range spans {
+		if last := len(out) - 1; last >= 0 && !one.from.After(out[last].to) {
+			out[last].to = later(out[last].to, one.to)
+			continue
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
 // totalCount is the number of slots of several gaps.
 func totalCount(gaps []gap) int64 {
 	var n int64

@@ -257,7 +257,7 @@ func TestUptimeCountsTheMissedSlotsOfItsWindow(t *testing.T) {
 			{"EndsAfterTheGap", slots[7], slots[9].Add(5 * ms), 2},
 		} {
 			clk.set(test.to)
-			up, err := s.Uptime(t.Context(), org.ID, c.ID, test.to.Sub(test.from))
+			up, err := s.Uptime(t.Context(), org.ID, c.ID, test.to.Sub(test.from), false)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -16,8 +16,9 @@ import (
 // OpenIncident opens an incident and stores its event and deliveries, in one
 // transaction. It returns an existing incident when one has the ID of the request or
 // is open for the check, so a retry is safe. The outcome has a zero incident ID when
-// the check is disabled or none of the rules is enabled any more. It fails with
-// CodeNotFound when the check was deleted.
+// the check is disabled or none of the rules is enabled any more, and also when the check
+// is in maintenance: Held then says for how long yet. It fails with CodeNotFound when the
+// check was deleted.
 func (s *Store) OpenIncident(ctx context.Context, o vigil.OpenRequest) (vigil.IncidentOutcome, error) {
 	var out vigil.IncidentOutcome
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
@@ -37,6 +38,15 @@ func (s *Store) OpenIncident(ctx context.Context, o vigil.OpenRequest) (vigil.In
 		rules, err := enabledRules(ctx, tx, o)
 		if err != nil || !check.Enabled || len(rules) == 0 {
 			return err
+		}
+		// The request may follow from a context that was read before the maintenance began.
+		in, err := s.runningMaintenance(ctx, tx, o.CheckID)
+		if err != nil {
+			return err
+		}
+		if in != nil && !o.Restored {
+			out.Held = in.EndsAt.Sub(in.Now)
+			return nil
 		}
 		out, err = s.insertIncident(ctx, tx, o, check, org, rules)
 		return err
@@ -109,6 +119,11 @@ func (s *Store) insertIncident(
 		incident.StartedAt = cause.Result.Time
 	}
 	incident.Title, incident.Description = cause.Describe(check.Name)
+	ended, err := s.maintenanceBefore(ctx, tx, check.ID, incident.StartedAt)
+	if err != nil {
+		return vigil.IncidentOutcome{}, err
+	}
+	ended.delay(&incident)
 	row, err := rowOfIncident(&incident, recipients)
 	if err != nil {
 		return vigil.IncidentOutcome{}, err

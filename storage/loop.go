@@ -44,6 +44,9 @@ type loopRow struct {
 	Name       string `bun:"name,scanonly"`
 	Target     string `bun:"target,scanonly"`
 	Generation int64  `bun:"store_generation,scanonly"`
+
+	// Pauses are the maintenance that pauses probing where slots are counted.
+	Pauses []span `bun:"-"`
 }
 
 // defaultDeadline is the probe deadline of a loop without a result: the longest timeout
@@ -177,7 +180,7 @@ func (s *Store) MarkApplied(ctx context.Context, loop vigil.Loop) error {
 // Overdue returns up to limit active loops of these regions and shards that have no
 // result although their next slot, its probe deadline and grace are over, the longest
 // overdue first. A loop that was nudged is skipped until its backoff ends (see
-// MarkNudged).
+// MarkNudged), and so is one whose probing is paused, until it had time to go on.
 func (s *Store) Overdue(
 	ctx context.Context, now time.Time, grace time.Duration, regions []string, shards []int, limit int,
 ) ([]vigil.Loop, error) {
@@ -185,6 +188,7 @@ func (s *Store) Overdue(
 	err := s.selectLoops(&rows).
 		Where("r.region = ANY(?::text[])", pgdialect.Array(append([]string{}, regions...))).
 		Where("r.active AND r.next_due + (r.deadline_ms + ?) * interval '1 millisecond' < ?", milliseconds(grace), micro(now)).
+		Where("NOT "+paused, micro(now), milliseconds(grace)).
 		Where("r.nudged_at IS NULL OR r.nudged_at + r.nudge_wait_ms * interval '1 millisecond' <= clock_timestamp()").
 		Where("?", inShards("r.check_id", shards)).
 		OrderExpr("r.next_due, r.check_id, r.region").Limit(int64(limit)).Scan(ctx)

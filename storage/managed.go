@@ -48,7 +48,8 @@ func managedTaken(err error, kind string, by *vigil.ManagedBy) error {
 		return err
 	}
 	switch refused.ConstraintName {
-	case "checks_managed_key", "alert_rules_managed_key", "channels_managed_key", "status_pages_managed_key":
+	case "checks_managed_key", "alert_rules_managed_key", "channels_managed_key", "status_pages_managed_key",
+		"maintenance_windows_managed_key":
 	default:
 		return err
 	}

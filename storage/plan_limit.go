@@ -39,6 +39,10 @@ func limitedResources() map[vigil.Limited]counted {
 			query: "SELECT count(*) FROM (SELECT org_id FROM users UNION ALL SELECT org_id FROM invitations) AS m WHERE m.org_id = ?",
 			where: "The organization", noun: "members and invitations",
 		},
+		vigil.LimitMaintenanceWindows: {
+			query: "SELECT count(*) FROM maintenance_windows WHERE org_id = ? AND deleted_at IS NULL",
+			where: "The organization", noun: "maintenance windows",
+		},
 		vigil.LimitAPIKeys: {query: "SELECT count(*) FROM api_keys WHERE org_id = ?", where: "The organization", noun: "API keys"},
 	}
 }

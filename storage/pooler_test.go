@@ -55,7 +55,7 @@ func TestBehindPgBouncer(t *testing.T) {
 			wg.Go(func() {
 				for i, slot := range slots {
 					write(t, []*storage.ResultWriter{w, other}[i%2], ok(c, newark, slot))
-					if _, err := s.Uptime(t.Context(), org.ID, c.ID, time.Hour); err != nil {
+					if _, err := s.Uptime(t.Context(), org.ID, c.ID, time.Hour, false); err != nil {
 						t.Error(err)
 					}
 				}

@@ -78,11 +78,11 @@ func (w *resultWalk) rollups(since time.Time) *bun.SelectQuery {
 func (w *resultWalk) counted() string {
 	switch {
 	case w.f.Success == nil:
-		return "u.total"
+		return "u.total + u.excluded"
 	case *w.f.Success:
-		return "u.successes"
+		return "u.successes + u.excluded_successes"
 	}
-	return "u.total - u.successes"
+	return "u.total + u.excluded - u.successes - u.excluded_successes"
 }
 
 // findKept finds the first day that has a partition of its own, or the floor when that is

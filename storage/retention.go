@@ -102,6 +102,9 @@ func (s *Store) expiredRows(keep Retention) []expired {
 		{"drop mail quotas", "mail_quotas", "t.started_at < ?", maxQuotaWindow},
 		{"drop idempotency keys", "idempotency_keys", "t.started_at < ?", idempotencyRetention},
 		{"drop trials", "check_trials", "t.ends < ?", time.Hour},
+		{"drop removed occurrences", "maintenance_occurrences", "t.removed_at < ?", 24 * time.Hour},
+		{"drop old occurrences", "maintenance_occurrences", "t.ends_at < ?", keep.Results},
+		{"drop deleted maintenance windows", "maintenance_windows", "t.deleted_at < ?", keep.Results},
 		{"drop running tests", "running_tests", "t.ends < ?", time.Hour},
 	} {
 		kinds = append(kinds, expired{rows.what, rows.keep, func(ctx context.Context, before time.Time) error {

@@ -14,11 +14,31 @@ type hourKey struct {
 }
 
 // rollup sums the results of a loop whose slots are in one hour (UTC). sumMS and times
-// count successful results only.
+// count successful results only. Results in maintenance are in excluded and
+// excludedSuccesses, and in nothing else.
 type rollup struct {
-	total, successes int64
-	sumMS            float64
-	times            histogram
+	total, successes            int64
+	sumMS                       float64
+	times                       histogram
+	excluded, excludedSuccesses int64
+}
+
+// count adds a result.
+func (r *rollup) count(success bool, response time.Duration, excluded bool) {
+	switch {
+	case excluded:
+		r.excluded++
+		if success {
+			r.excludedSuccesses++
+		}
+	case success:
+		r.total++
+		r.successes++
+		r.sumMS += responseMS(response)
+		r.times[bucketOf(response)]++
+	default:
+		r.total++
+	}
 }
 
 func hourOf(slot time.Time) time.Time { return slot.UTC().Truncate(time.Hour) }
@@ -38,7 +58,7 @@ func (g *groupTx) queueRollups(batch *pgx.Batch) {
 	}
 	g.sums = make(map[hourKey]*rollup, len(asked))
 	batch.Queue(`
-		SELECT u.check_id, u.region, u.hour, u.total, u.successes, u.sum_ms, u.buckets, u.counts
+		SELECT u.check_id, u.region, u.hour, u.total, u.successes, u.sum_ms, u.buckets, u.counts, u.excluded, u.excluded_successes
 		FROM result_rollups AS u JOIN unnest($1::uuid[], $2::text[], $3::timestamptz[]) AS k (check_id, region, hour)
 			ON u.check_id = k.check_id AND u.region = k.region AND u.hour = k.hour`, checks, regions, hours).
 		Query(func(found pgx.Rows) error {
@@ -46,7 +66,10 @@ func (g *groupTx) queueRollups(batch *pgx.Batch) {
 			var stored rollup
 			var buckets []int16
 			var counts []int32
-			into := []any{&key.loop.check, &key.loop.region, &key.hour, &stored.total, &stored.successes, &stored.sumMS, &buckets, &counts}
+			into := []any{
+				&key.loop.check, &key.loop.region, &key.hour, &stored.total, &stored.successes, &stored.sumMS, &buckets, &counts,
+				&stored.excluded, &stored.excludedSuccesses,
+			}
 			_, err := pgx.ForEachRow(found, into, func() error {
 				sum := stored
 				sum.times = histogramOf(buckets, counts)
@@ -77,42 +100,42 @@ func (g *groupTx) addToRollups() {
 			sum = &rollup{times: make(histogram)}
 			g.sums[key] = sum
 		}
-		sum.total++
-		if p.result.Success {
-			sum.successes++
-			sum.sumMS += responseMS(p.result.ResponseTime)
-			sum.times[bucketOf(p.result.ResponseTime)]++
-		}
+		sum.count(p.result.Success, p.result.ResponseTime, p.excluded)
 	}
 	if len(order) > 0 {
-		g.writeRollups(order)
+		statement, args := rollupWrite(order, g.sums)
+		g.writes.Queue(statement, args...)
 	}
 }
 
-// writeRollups stores the new sums. A Postgres array cannot hold arrays of different
-// lengths, so the statement takes histograms as text.
-func (g *groupTx) writeRollups(order []hourKey) {
+// rollupWrite returns the statement that stores new sums, with its arguments. A Postgres
+// array cannot hold arrays of different lengths, so the statement takes histograms as text.
+func rollupWrite(order []hourKey, sums map[hourKey]*rollup) (statement string, args []any) {
 	var checks [][16]byte
 	var regions, buckets, counts []string
 	var hours []time.Time
-	var totals, successes []int64
+	var totals, successes, excluded, excludedSuccesses []int64
 	var sumMS []float64
 	for _, key := range order {
-		sum := g.sums[key]
+		sum := sums[key]
 		b, n := sum.times.columns()
 		checks, regions, hours = append(checks, key.loop.check), append(regions, key.loop.region), append(hours, key.hour)
 		totals, successes, sumMS = append(totals, sum.total), append(successes, sum.successes), append(sumMS, sum.sumMS)
 		buckets, counts = append(buckets, arrayText(b)), append(counts, arrayText(n))
+		excluded, excludedSuccesses = append(excluded, sum.excluded), append(excludedSuccesses, sum.excludedSuccesses)
 	}
-	g.writes.Queue(`
-		INSERT INTO result_rollups AS u (check_id, region, hour, total, successes, sum_ms, buckets, counts)
-		SELECT n.check_id, n.region, n.hour, n.total, n.successes, n.sum_ms, n.buckets::int2[], n.counts::int4[]
-		FROM unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::int8[], $5::int8[], $6::float8[], $7::text[], $8::text[])
-			AS n (check_id, region, hour, total, successes, sum_ms, buckets, counts)
+	return `
+		INSERT INTO result_rollups AS u (check_id, region, hour, total, successes, sum_ms, buckets, counts, excluded, excluded_successes)
+		SELECT n.check_id, n.region, n.hour, n.total, n.successes, n.sum_ms, n.buckets::int2[], n.counts::int4[], n.excluded,
+			n.excluded_successes
+		FROM unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::int8[], $5::int8[], $6::float8[], $7::text[], $8::text[],
+			$9::int8[], $10::int8[])
+			AS n (check_id, region, hour, total, successes, sum_ms, buckets, counts, excluded, excluded_successes)
 		ON CONFLICT (check_id, region, hour) DO UPDATE SET
 			total = excluded.total, successes = excluded.successes, sum_ms = excluded.sum_ms,
-			buckets = excluded.buckets, counts = excluded.counts`,
-		checks, regions, hours, totals, successes, sumMS, buckets, counts)
+			buckets = excluded.buckets, counts = excluded.counts,
+			excluded = excluded.excluded, excluded_successes = excluded.excluded_successes`,
+		[]any{checks, regions, hours, totals, successes, sumMS, buckets, counts, excluded, excludedSuccesses}
 }
 
 // arrayText formats integers as the text of a Postgres array.

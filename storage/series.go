@@ -12,7 +12,7 @@ import (
 )
 
 // Series sums the results of a check of the organization in steps of a period, for each of
-// its regions. Steps are counted from the newest one, which is not over yet. From a step of
+// its regions, without those in maintenance. Steps are counted from the newest one, which is not over yet. From a step of
 // an hour on, the numbers are those of hourly rollups. An unknown check is a CodeNotFound
 // error.
 func (s *Store) Series(ctx context.Context, orgID, checkID uuid.UUID, period, step time.Duration) (vigil.Series, error) {
@@ -33,7 +33,7 @@ func (s *Store) Series(ctx context.Context, orgID, checkID uuid.UUID, period, st
 		SELECT k.region, r.n, r.total, r.failed, r.ms FROM unnest($2::text[]) AS k (region) CROSS JOIN LATERAL (
 			SELECT floor(extract(epoch FROM slot - $3) / $5)::bigint AS n, count(*) AS total, count(*) FILTER (WHERE NOT success) AS failed,
 				coalesce(sum(response_time_ms) FILTER (WHERE success), 0) AS ms
-			FROM results WHERE check_id = $1 AND region = k.region AND slot >= $3 AND slot < $4 GROUP BY 1
+			FROM results WHERE check_id = $1 AND region = k.region AND slot >= $3 AND slot < $4 AND excluded = 0 GROUP BY 1
 		) AS r`
 	if step >= time.Hour {
 		query = `

@@ -37,6 +37,7 @@ func (s *Store) StatusReport(ctx context.Context, slug string, since time.Time) 
 	batch := &pgx.Batch{}
 	queueStates(batch, ids, report.Checks)
 	queuePublicIncidents(batch, ids, since, &report.Incidents)
+	queuePublicMaintenance(batch, page.OrgID, ids, &report.Maintenance)
 	updates := make(map[uuid.UUID][]vigil.IncidentUpdate)
 	queueUpdates(batch, ids, since, updates)
 	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {

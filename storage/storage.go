@@ -37,6 +37,9 @@ type Options struct {
 	MaxConns int
 	// Now is the clock of schedules; nil means time.Now.
 	Now func() time.Time
+	// Maintenance is the clock by which maintenance begins and ends, for tests; nil means
+	// the clock of the database.
+	Maintenance func() time.Time
 	// Progress is called with what Migrate or Reseal is at, such as "migration 0067"; nil
 	// discards it.
 	Progress func(what string)
@@ -63,6 +66,7 @@ type Store struct {
 	secrets  vigil.ConfigSecrets
 	policies vigil.DeliveryPolicies
 	now      func() time.Time
+	edges    func() time.Time // nil: the clock of the database
 	progress func(what string)
 	log      *slog.Logger
 	places   orgGates // of changes to delivery_places
@@ -72,7 +76,10 @@ type Store struct {
 // a URL or a keyword string, as libpq takes it. Open does not create the schema; see
 // Migrate.
 func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
-	s := &Store{keys: opts.Keys, secrets: opts.Secrets, policies: opts.Policies, now: opts.Now, progress: opts.Progress, log: opts.Log}
+	s := &Store{
+		keys: opts.Keys, secrets: opts.Secrets, policies: opts.Policies, now: opts.Now, edges: opts.Maintenance, progress: opts.Progress,
+		log: opts.Log,
+	}
 	if s.now == nil {
 		s.now = time.Now //nolint:forbidigo // the default of an injected clock
 	}

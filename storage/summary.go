@@ -160,9 +160,9 @@ func (c checkSums) queueResults(batch *pgx.Batch, now time.Time) {
 	}
 	// The bounds of all slots leave few partitions to plan for.
 	batch.Queue(`
-		SELECT k.n, r.slot, r.success, r.response_time_ms
+		SELECT k.n, r.slot, r.success, r.response_time_ms, r.excluded <> 0
 		FROM unnest($1::text[], $2::text[], $3::timestamptz[]) WITH ORDINALITY AS k (check_id, region, since, n) CROSS JOIN LATERAL (
-			SELECT r.slot, r.success, r.response_time_ms FROM results AS r
+			SELECT r.slot, r.success, r.response_time_ms, r.excluded FROM results AS r
 			WHERE r.check_id = k.check_id::uuid AND r.region = k.region AND r.slot >= k.since AND r.slot >= $4 AND r.slot < $5
 			ORDER BY r.slot DESC LIMIT $6
 		) AS r`, loops.checks, loops.regions, loops.since,
@@ -170,9 +170,9 @@ func (c checkSums) queueResults(batch *pgx.Batch, now time.Time) {
 		Query(func(found pgx.Rows) error {
 			var loop int64
 			var slot time.Time
-			var success bool
+			var success, excluded bool
 			var ms float64
-			_, err := pgx.ForEachRow(found, []any{&loop, &slot, &success, &ms}, func() error {
+			_, err := pgx.ForEachRow(found, []any{&loop, &slot, &success, &ms, &excluded}, func() error {
 				sum := loops.sums[loop-1]
 				n := sum.slot(slot) - sum.first
 				if n < 0 || n >= int64(len(sum.slots)) {
@@ -182,7 +182,9 @@ func (c checkSums) queueResults(batch *pgx.Batch, now time.Time) {
 				into.Results++
 				if success {
 					into.SumMS += ms
-					sum.times = append(sum.times, ms)
+					if !excluded {
+						sum.times = append(sum.times, ms)
+					}
 				} else {
 					into.Failures++
 				}
@@ -202,7 +204,7 @@ func (c checkSums) queueRollups(batch *pgx.Batch) {
 		loops.since[i] = hourOf(loops.since[i])
 	}
 	batch.Queue(`
-		SELECT k.n, u.hour, u.total, u.successes, u.sum_ms, u.buckets, u.counts
+		SELECT k.n, u.hour, u.total + u.excluded, u.successes + u.excluded_successes, u.sum_ms, u.buckets, u.counts
 		FROM unnest($1::text[], $2::text[], $3::timestamptz[]) WITH ORDINALITY AS k (check_id, region, since, n)
 		JOIN result_rollups AS u ON u.check_id = k.check_id::uuid AND u.region = k.region AND u.hour >= k.since
 		WHERE u.hour >= $4`, loops.checks, loops.regions, loops.since, slices.MinFunc(loops.since, time.Time.Compare)).

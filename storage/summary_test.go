@@ -143,7 +143,7 @@ func TestUptimeDays(t *testing.T) {
 			t.Errorf("day %d is %v, after %v", i, one.Day, days[i-1].Day)
 		}
 	}
-	whole, err := s.Uptime(t.Context(), org.ID, c.ID, 90*24*time.Hour)
+	whole, err := s.Uptime(t.Context(), org.ID, c.ID, 90*24*time.Hour, false)
 	if err != nil {
 		t.Fatal(err)
 	}

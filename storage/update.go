@@ -243,9 +243,15 @@ func (r *loopRow) setSchedule(check *vigil.Check, start time.Time) {
 }
 
 // closeSchedule ends the schedule of a locked loop: its past slots without a result
-// become gaps. When a slot is still being probed, its result later fills the gap.
+// become gaps, except those in maintenance that pauses probing. When a slot is still being probed, its result later fills the gap.
 func closeSchedule(ctx context.Context, tx bun.Tx, loop *loopRow, now time.Time) error {
-	for _, g := range gapsBetween(loop.schedule(), loop.CountedUntil, now) {
+	if len(gapsBetween(loop.schedule(), loop.CountedUntil, now)) > 0 {
+		var err error
+		if loop.Pauses, err = pausesOf(ctx, tx, loop.CheckID, loop.CountedUntil, now); err != nil {
+			return err
+		}
+	}
+	for _, g := range gapsOutside(loop.schedule(), loop.CountedUntil, now, loop.Pauses) {
 		_, err := tx.NewRaw("INSERT INTO result_gaps (check_id, region, first_slot, last_slot, step_ms, count) VALUES (?, ?, ?, ?, ?, ?)",
 			loop.CheckID, loop.Region, g.First, g.Last, milliseconds(g.Step), g.Count).Exec(ctx)
 		if err != nil {

@@ -151,7 +151,7 @@ func TestUpdateCheck(t *testing.T) {
 		if err != nil || len(tombstones) != 1 || tombstones[0].Region != frankfurt || tombstones[0].CheckID != c.ID {
 			t.Fatalf("tombstones %+v, %v", tombstones, err)
 		}
-		up, err := s.Uptime(t.Context(), c.OrgID, c.ID, time.Hour)
+		up, err := s.Uptime(t.Context(), c.OrgID, c.ID, time.Hour, false)
 		if err != nil || up.ByRegion[frankfurt].Total != 1 || up.ByRegion[frankfurt].Missed < 8 {
 			t.Errorf("the removed region is in the uptime as %+v, %v", up.ByRegion[frankfurt], err)
 		}

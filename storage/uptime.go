@@ -20,9 +20,12 @@ const maxRawPeriod = 24 * time.Hour
 // its first hour (UTC), and its percentiles are read from hourly histograms, with an
 // error of up to 2 %. A due slot without a result counts as missed after its probe
 // deadline. An unknown check is a CodeNotFound error.
-func (s *Store) Uptime(ctx context.Context, orgID, checkID uuid.UUID, period time.Duration) (vigil.Uptime, error) {
+//
+// Results in maintenance are left out unless withExcluded is true. Response times never
+// include them.
+func (s *Store) Uptime(ctx context.Context, orgID, checkID uuid.UUID, period time.Duration, withExcluded bool) (vigil.Uptime, error) {
 	now := s.instant()
-	w := window{check: checkID, from: now.Add(-period), to: now}
+	w := window{check: checkID, from: now.Add(-period), to: now, withExcluded: withExcluded}
 	if period > maxRawPeriod {
 		w.from = hourOf(w.from)
 	}
@@ -34,6 +37,8 @@ func (s *Store) Uptime(ctx context.Context, orgID, checkID uuid.UUID, period tim
 type window struct {
 	check    uuid.UUID
 	from, to time.Time
+	// withExcluded: results in maintenance count too.
+	withExcluded bool
 }
 
 // allRegions is the key of the sum over all regions; no region has an empty name.
@@ -91,13 +96,13 @@ func missedSlots(ctx context.Context, tx pgx.Tx, orgID uuid.UUID, w window) (map
 	return missed, nil
 }
 
-// missedBetween counts the slots in [from, to) that no result and no gap has, and whose
-// probe deadline is over at now.
+// missedBetween counts the slots in [from, to) that no result and no gap has, whose probe
+// deadline is over at now, and in which probing is not paused.
 func (r *loopRow) missedBetween(from, to, now time.Time) int64 {
 	if !r.Active {
 		return 0
 	}
-	return r.schedule().Count(later(r.CountedUntil, from), earlier(to, now.Add(-fromMilliseconds(r.DeadlineMS))))
+	return countOutside(r.schedule(), later(r.CountedUntil, from), earlier(to, now.Add(-fromMilliseconds(r.DeadlineMS))), r.Pauses)
 }
 
 // regionGap is a gap of a region.
@@ -130,6 +135,9 @@ func readMissed(ctx context.Context, tx pgx.Tx, orgID uuid.UUID, w window) (loop
 	if len(loops) == 0 {
 		return nil, nil, vigil.NotFound("check") // every check has a region
 	}
+	if err := addPauses(ctx, tx, loops, w); err != nil {
+		return nil, nil, err
+	}
 	found, err = tx.Query(ctx, `
 		SELECT region, first_slot, last_slot, step_ms, count FROM result_gaps
 		WHERE check_id = $1 AND last_slot >= $2 AND first_slot < $3`, w.check, w.from, w.to)
@@ -152,9 +160,11 @@ func readMissed(ctx context.Context, tx pgx.Tx, orgID uuid.UUID, w window) (loop
 // rawUptime sums results, for each region and over all regions.
 func rawUptime(ctx context.Context, tx pgx.Tx, w window) (map[string]vigil.Uptime, error) {
 	found, err := tx.Query(ctx, `
-		SELECT coalesce(region, ''), count(*), count(*) FILTER (WHERE success),
-			coalesce(avg(response_time_ms) FILTER (WHERE success), 0),
-			coalesce(percentile_disc(ARRAY[0.5, 0.95, 0.99]) WITHIN GROUP (ORDER BY response_time_ms) FILTER (WHERE success), '{0,0,0}')
+		SELECT coalesce(region, ''), count(*) FILTER (WHERE excluded = 0), count(*) FILTER (WHERE success AND excluded = 0),
+			coalesce(avg(response_time_ms) FILTER (WHERE success AND excluded = 0), 0),
+			coalesce(percentile_disc(ARRAY[0.5, 0.95, 0.99]) WITHIN GROUP (ORDER BY response_time_ms)
+				FILTER (WHERE success AND excluded = 0), '{0,0,0}'),
+			count(*) FILTER (WHERE excluded <> 0), count(*) FILTER (WHERE success AND excluded <> 0)
 		FROM results WHERE check_id = $1 AND slot >= $2 AND slot < $3
 		GROUP BY GROUPING SETS ((region), ())`, w.check, w.from, w.to)
 	if err != nil {
@@ -164,8 +174,10 @@ func rawUptime(ctx context.Context, tx pgx.Tx, w window) (map[string]vigil.Uptim
 	var region string
 	var up vigil.Uptime
 	var percentiles []float64
-	_, err = pgx.ForEachRow(found, []any{&region, &up.Total, &up.Successful, &up.AvgMS, &percentiles}, func() error {
-		up.Failed = up.Total - up.Successful
+	var excluded, excludedSuccesses int64
+	into := []any{&region, &up.Total, &up.Successful, &up.AvgMS, &percentiles, &excluded, &excludedSuccesses}
+	_, err = pgx.ForEachRow(found, into, func() error {
+		w.addExcluded(&up, excluded, excludedSuccesses)
 		up.P50MS, up.P95MS, up.P99MS = percentiles[0], percentiles[1], percentiles[2]
 		byRegion[region] = up
 		return nil
@@ -179,7 +191,7 @@ func rawUptime(ctx context.Context, tx pgx.Tx, w window) (map[string]vigil.Uptim
 // rollupUptime sums rollups, for each region and over all regions.
 func rollupUptime(ctx context.Context, tx pgx.Tx, w window) (map[string]vigil.Uptime, error) {
 	found, err := tx.Query(ctx, `
-		SELECT region, total, successes, sum_ms, buckets, counts FROM result_rollups
+		SELECT region, total, successes, sum_ms, buckets, counts, excluded, excluded_successes FROM result_rollups
 		WHERE check_id = $1 AND hour >= $2 AND hour < $3`, w.check, w.from, w.to)
 	if err != nil {
 		return nil, fmt.Errorf("sum rollups: %w", err)
@@ -189,7 +201,10 @@ func rollupUptime(ctx context.Context, tx pgx.Tx, w window) (map[string]vigil.Up
 	var hour rollup
 	var buckets []int16
 	var counts []int32
-	_, err = pgx.ForEachRow(found, []any{&region, &hour.total, &hour.successes, &hour.sumMS, &buckets, &counts}, func() error {
+	into := []any{
+		&region, &hour.total, &hour.successes, &hour.sumMS, &buckets, &counts, &hour.excluded, &hour.excludedSuccesses,
+	}
+	_, err = pgx.ForEachRow(found, into, func() error {
 		if sums[region] == nil {
 			sums[region] = &rollup{times: make(histogram)}
 		}
@@ -203,15 +218,50 @@ func rollupUptime(ctx context.Context, tx pgx.Tx, w window) (map[string]vigil.Up
 	}
 	byRegion := make(map[string]vigil.Uptime, len(sums))
 	for region, sum := range sums {
-		byRegion[region] = sum.uptime()
+		up := sum.uptime()
+		w.addExcluded(&up, sum.excluded, sum.excludedSuccesses)
+		byRegion[region] = up
 	}
 	return byRegion, nil
+}
+
+// addExcluded adds the results in maintenance to sums without them.
+func (w window) addExcluded(up *vigil.Uptime, excluded, successes int64) {
+	up.Excluded = excluded
+	if w.withExcluded {
+		up.Total += excluded
+		up.Successful += successes
+	}
+	up.Failed = up.Total - up.Successful
+}
+
+// addPauses reads the maintenance that pauses probing, when loops of a check have slots in
+// the window that may be missed since their newest results.
+func addPauses(ctx context.Context, tx pgx.Tx, loops []loopRow, w window) error {
+	open := false
+	for i := range loops {
+		open = open || loops[i].missedBetween(w.from, w.to, w.to) > 0
+	}
+	if !open {
+		return nil
+	}
+	found, err := tx.Query(ctx, pausedSpans+" WHERE c.id = $3", w.from, w.to, w.check)
+	if err != nil {
+		return fmt.Errorf("read pauses: %w", err)
+	}
+	byCheck, err := collectSpans(found)
+	for i := range loops {
+		loops[i].Pauses = byCheck[w.check]
+	}
+	return err
 }
 
 func (r *rollup) add(other rollup) {
 	r.total += other.total
 	r.successes += other.successes
 	r.sumMS += other.sumMS
+	r.excluded += other.excluded
+	r.excludedSuccesses += other.excludedSuccesses
 	for bucket, n := range other.times {
 		r.times[bucket] += n
 	}

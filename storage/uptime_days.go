@@ -13,7 +13,7 @@ import (
 
 // UptimeDays sums the results of a check of the organization for each of the last days
 // (UTC), newest first; today is the first. The numbers are those of Uptime, without
-// response times. An unknown check is a CodeNotFound error.
+// response times and without results in maintenance. An unknown check is a CodeNotFound error.
 func (s *Store) UptimeDays(ctx context.Context, orgID, checkID uuid.UUID, days int) ([]vigil.UptimeDay, error) {
 	now := s.instant()
 	today := dayOf(now)
@@ -49,15 +49,15 @@ func (s *Store) uptimeDays(ctx context.Context, orgID uuid.UUID, w window, list 
 		}
 	}
 	found, err := tx.Query(ctx, `
-		SELECT floor(extract(epoch FROM hour) / 86400)::bigint, sum(total)::bigint, sum(successes)::bigint
+		SELECT floor(extract(epoch FROM hour) / 86400)::bigint, sum(total)::bigint, sum(successes)::bigint, sum(excluded)::bigint
 		FROM result_rollups WHERE check_id = $1 AND hour >= $2 AND hour < $3 GROUP BY 1`, w.check, w.from, w.to)
 	if err != nil {
 		return fmt.Errorf("sum rollups: %w", err)
 	}
-	var n, total, successes int64
-	_, err = pgx.ForEachRow(found, []any{&n, &total, &successes}, func() error {
+	var n, total, successes, excluded int64
+	_, err = pgx.ForEachRow(found, []any{&n, &total, &successes, &excluded}, func() error {
 		one := &list[dayOf(w.to)-n]
-		one.Total, one.Successful, one.Failed = total, successes, total-successes
+		one.Total, one.Successful, one.Failed, one.Excluded = total, successes, total-successes, excluded
 		return nil
 	})
 	if err != nil {

@@ -80,7 +80,7 @@ func TestUptime(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			up, err := s.Uptime(t.Context(), org.ID, c.ID, tt.period)
+			up, err := s.Uptime(t.Context(), org.ID, c.ID, tt.period, false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -108,7 +108,7 @@ func TestUptime(t *testing.T) {
 		t.Parallel()
 		fresh := newCheck(t, s, draft(org.ID, newark))
 		for _, period := range []time.Duration{hour, 7 * 24 * hour} {
-			up, err := s.Uptime(t.Context(), org.ID, fresh.ID, period)
+			up, err := s.Uptime(t.Context(), org.ID, fresh.ID, period, false)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -122,10 +122,12 @@ func dropVotes(ctx context.Context, tx bun.Tx, checkID uuid.UUID) error {
 // uses the aliases r (check_regions) and v (region_votes).
 const silentRegion = "coalesce(v.silent AND r.next_due + (2 * r.interval_ms + r.deadline_ms) * interval '1 millisecond' < ?, false)"
 
-// IncidentContext reads the context of a check's incidents in one snapshot. It fails
-// with CodeNotFound when the check does not exist.
+// IncidentContext reads the context of a check's incidents in one snapshot, and records
+// that its reader knows of the maintenance that the check is in. It fails with CodeNotFound
+// when the check does not exist.
 func (s *Store) IncidentContext(ctx context.Context, checkID uuid.UUID) (vigil.IncidentContext, error) {
 	var read vigil.IncidentContext
+	var in *running
 	err := s.transact(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}, func(ctx context.Context, tx bun.Tx) error {
 		var check checkRow
 		err := tx.NewSelect().Model(&check).Column("id", "org_id", "enabled", "revision").Where("c.id = ?", checkID).Scan(ctx)
@@ -141,8 +143,15 @@ func (s *Store) IncidentContext(ctx context.Context, checkID uuid.UUID) (vigil.I
 		if err := s.readRegions(ctx, tx, checkID, &read); err != nil {
 			return err
 		}
+		if in, err = s.runningMaintenance(ctx, tx, checkID); err != nil {
+			return err
+		}
 		return readIncidentHeads(ctx, tx, checkID, &read)
 	})
+	if err == nil && in != nil {
+		read.Maintenance = &vigil.MaintenanceHead{WindowID: in.WindowID, Until: in.EndsAt.UTC()}
+		err = s.hold(ctx, checkID, read.OrgID, in)
+	}
 	return read, wrap("read an incident context", err)
 }
 
@@ -202,7 +211,7 @@ func readIncidentHeads(ctx context.Context, tx bun.Tx, checkID uuid.UUID, read *
 // Silences returns regions that became silent or ceased to be, of checks of these shards
 // with a firing rule or an open or latched incident. A region is silent when its next slot is
 // overdue by two intervals and the deadline. The time before since, when the
-// platform itself was down, does not count.
+// platform itself was down, does not count, nor does the time when probing is paused.
 func (s *Store) Silences(ctx context.Context, now, since time.Time, shards []int, limit int) ([]vigil.RegionSilence, error) {
 	var rows []struct {
 		CheckID uuid.UUID `bun:"check_id"`
@@ -211,13 +220,14 @@ func (s *Store) Silences(ctx context.Context, now, since time.Time, shards []int
 		Silent  bool      `bun:"silent"`
 	}
 	err := s.db.NewRaw(`SELECT v.check_id, r.org_id, v.region, NOT v.silent AS silent
-		FROM region_votes AS v JOIN check_regions AS r USING (check_id, region),
+		FROM region_votes AS v JOIN check_regions AS r USING (check_id, region) JOIN checks AS c ON c.id = v.check_id,
 			LATERAL (SELECT (2 * r.interval_ms + r.deadline_ms) * interval '1 millisecond' AS grace) AS g
 		WHERE r.active AND ?3
-			AND CASE WHEN v.silent THEN r.next_due + g.grace >= ?0 ELSE greatest(r.next_due, ?1) + g.grace < ?0 END
+			AND CASE WHEN v.silent THEN r.next_due + g.grace >= ?0 ELSE greatest(r.next_due, ?1) + g.grace < ?0 AND NOT ?4 END
 			AND (EXISTS (SELECT FROM incidents AS i WHERE i.check_id = v.check_id AND (i.status <> 'resolved' OR i.latched))
 				OR EXISTS (SELECT FROM region_votes AS f WHERE f.check_id = v.check_id AND f.firing <> '{}'))
-		ORDER BY v.check_id, v.region LIMIT ?2`, micro(now), micro(since), limit, inShards("v.check_id", shards)).Scan(ctx, &rows)
+		ORDER BY v.check_id, v.region LIMIT ?2`, micro(now), micro(since), limit, inShards("v.check_id", shards),
+		bun.SafeQuery(paused, micro(now), 0)).Scan(ctx, &rows)
 	if err != nil {
 		return nil, wrap("find silent regions", err)
 	}

@@ -72,6 +72,7 @@ type pendingRow struct {
 	worker   string
 	deadline time.Duration
 	slots    int   // that a turn of the loop covers
+	excluded bool  // in maintenance
 	missed   int64 // slots before it without a result
 	maxDelay time.Duration
 	came     time.Time    // when the writer accepted it
@@ -121,7 +122,7 @@ func (w *ResultWriter) Write(ctx context.Context, row vigil.ResultRow) (vigil.St
 	}
 	p := &pendingRow{
 		ctx: ctx, result: result, metadata: metadata,
-		worker: cleanText(row.Worker), deadline: row.Deadline, slots: row.TurnSlots, maxDelay: max(row.MaxDelay, w.delay),
+		worker: cleanText(row.Worker), deadline: row.Deadline, slots: row.TurnSlots, excluded: row.Excluded, maxDelay: max(row.MaxDelay, w.delay),
 		outcome: make(chan outcome, 1),
 	}
 	w.waiting.Add(1)

@@ -85,7 +85,7 @@ func (g *groupTx) store(ctx context.Context, limits string) error {
 	if err := g.insert(ctx, limits); err != nil {
 		return err
 	}
-	for _, step := range []func(context.Context) error{g.findSkipped, g.readExisting, g.fillGaps} {
+	for _, step := range []func(context.Context) error{g.findSkipped, g.readExisting, g.readPauses, g.fillGaps} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -156,8 +156,9 @@ func errTooLate() error {
 const insertSQL = `
 	WITH n AS MATERIALIZED (
 		SELECT * FROM unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::uuid[], $5::timestamptz[], $6::bool[], $7::bool[],
-			$8::float8[], $9::int4[], $10::text[], $11::text[], $14::text[])
-			AS n (check_id, region, slot, id, time, manual, success, response_time_ms, status_code, error_message, metadata, worker)
+			$8::float8[], $9::int4[], $10::text[], $11::text[], $14::text[], $15::int2[])
+			AS n (check_id, region, slot, id, time, manual, success, response_time_ms, status_code, error_message, metadata, worker,
+				excluded)
 	), l AS MATERIALIZED (
 		SELECT r.check_id, r.region, r.active, r.start_at, r.anchor, r.interval_ms, r.offset_ms, r.counted_until,
 			r.last_slot, r.last_time, r.last_scheduled, r.next_due, r.deadline_ms, r.health, r.missed, r.worker, r.turn_slots
@@ -165,9 +166,10 @@ const insertSQL = `
 			ON r.check_id = k.check_id AND r.region = k.region
 		FOR UPDATE OF r SKIP LOCKED
 	), i AS (
-		INSERT INTO results (check_id, region, slot, id, time, manual, success, response_time_ms, status_code, error_message, metadata)
+		INSERT INTO results (check_id, region, slot, id, time, manual, success, response_time_ms, status_code, error_message, metadata,
+			excluded)
 		SELECT n.check_id, n.region, n.slot, n.id, n.time, n.manual, n.success, n.response_time_ms, n.status_code, n.error_message,
-			n.metadata::jsonb
+			n.metadata::jsonb, n.excluded
 		FROM n JOIN l ON n.check_id = l.check_id AND n.region = l.region
 			AND (n.manual OR l.worker IN ('', n.worker) OR l.last_slot IS NULL OR n.slot >= l.last_slot)
 		ON CONFLICT (check_id, region, slot) DO NOTHING
@@ -188,7 +190,7 @@ func (g *groupTx) insert(ctx context.Context, limits string) error {
 	}
 	g.loops, g.inserted = make(map[loopKey]*loopProgress, len(keys.checks)), make(map[slotKey]bool, len(g.rows))
 	batch.Queue(insertSQL, c.checks, c.regions, c.slots, c.ids, c.times, c.manual, c.success, c.responses, c.statuses, c.errors, c.metadata,
-		keys.checks, keys.regions, c.workers).Query(g.scanInserted)
+		keys.checks, keys.regions, c.workers, c.excluded).Query(g.scanInserted)
 	g.queueRollups(batch)
 	if err := g.conn.SendBatch(ctx, batch).Close(); err != nil {
 		return fmt.Errorf("insert results: %w", err)
@@ -291,6 +293,7 @@ type columns struct {
 	errors          []*string
 	metadata        []*string
 	workers         []string
+	excluded        []int16
 }
 
 func newColumns(rows []*pendingRow) columns {
@@ -303,6 +306,7 @@ func newColumns(rows []*pendingRow) columns {
 		c.responses = append(c.responses, responseMS(r.ResponseTime))
 		c.statuses, c.errors = append(c.statuses, vigil.NilIfZero(r.StatusCode)), append(c.errors, vigil.NilIfZero(r.Error))
 		c.metadata, c.workers = append(c.metadata, vigil.NilIfZero(string(p.metadata))), append(c.workers, p.worker)
+		c.excluded = append(c.excluded, excludedColumn(p.excluded))
 	}
 	return c
 }

@@ -27,6 +27,7 @@ type loopProgress struct {
 	turnSlots              int32
 	health, worker         string
 	clearNudge             bool // a scheduled result came, so the backoff of nudges ends
+	pauses                 []span
 	newGaps                []gap
 }
 
@@ -68,7 +69,7 @@ func (l *loopProgress) advance(p *pendingRow) (counted bool) {
 	if !l.active {
 		return true // nothing is due while the check is disabled
 	}
-	gaps := gapsBetween(l.schedule, l.countedUntil, r.Slot)
+	gaps := gapsOutside(l.schedule, l.countedUntil, r.Slot, l.pauses)
 	l.newGaps = append(l.newGaps, gaps...)
 	p.missed = totalCount(gaps)
 	l.missed += p.missed

@@ -24,30 +24,31 @@ func (s *Server) checkRoutes(on *routes) {
 
 // checkBody is what the page of a check shows.
 type checkBody struct {
-	ID, Name  string
-	Path      string
-	Badge     *badge
-	Facts     []string // what it is, in one line
-	Target    string
-	Enabled   bool
-	Regions   []choice // to test from; none for a check of one region
-	Banner    *checkBanner
-	Figures   []figure
-	Periods   []choice
-	Chart     *chart
-	Phases    *phases
-	Days      dayBars
-	DaysNote  string
-	Loops     loopTable
-	Results   resultTable
-	Rules     []ruleCard
-	AddRule   string
-	Waiting   *empty
-	Tested    *testOutcome
-	ShowAll   string
-	Revision  string
-	Back      string
-	ReadyRows bool
+	ID, Name    string
+	Path        string
+	Badge       *badge
+	Facts       []string // what it is, in one line
+	Target      string
+	Enabled     bool
+	Regions     []choice // to test from; none for a check of one region
+	Banner      *checkBanner
+	Maintenance []maintenanceNote
+	Figures     []figure
+	Periods     []choice
+	Chart       *chart
+	Phases      *phases
+	Days        dayBars
+	DaysNote    string
+	Loops       loopTable
+	Results     resultTable
+	Rules       []ruleCard
+	AddRule     string
+	Waiting     *empty
+	Tested      *testOutcome
+	ShowAll     string
+	Revision    string
+	Back        string
+	ReadyRows   bool
 }
 
 // checkBanner is the open incident.
@@ -77,6 +78,7 @@ type checkData struct {
 	rules     []client.AlertRule
 	channels  map[string]string
 	incidents []client.Incident
+	windows   []client.MaintenanceWindow
 	delivered int
 }
 
@@ -170,6 +172,11 @@ func (r *request) readCheckData(id uuid.UUID, view resultView) (*checkData, erro
 		got, err := r.api.ListIncidentsWithResponse(ctx, &client.ListIncidentsParams{CheckId: &id, Limit: &many})
 		return keep(err, func() { d.incidents = got.JSON200.Data })
 	})
+	work.Go(func() error {
+		active := client.ListMaintenanceWindowsParamsStateActive
+		got, err := r.api.ListMaintenanceWindowsWithResponse(ctx, &client.ListMaintenanceWindowsParams{CheckId: &id, State: &active, Limit: &many})
+		return keep(err, func() { d.windows = got.JSON200.Data })
+	})
 	work.Go(func() error { return r.readDelivered(ctx, d) })
 	work.Go(func() (err error) {
 		d.channels, err = r.channelNames()
@@ -222,7 +229,7 @@ func (r *request) checkBody(d *checkData, view resultView) *checkBody {
 			b.Regions = append(b.Regions, choice{Text: r.city(key), Href: key})
 		}
 	}
-	b.Banner = r.checkBanner(d)
+	b.Banner, b.Maintenance = r.checkBanner(d), maintenanceNotes(d.windows)
 	b.Figures = checkFigures(d)
 	for _, period := range []string{"1h", "24h", "7d", "30d", "90d"} {
 		number, unit := period[:len(period)-1], period[len(period)-1:]

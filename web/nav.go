@@ -14,17 +14,18 @@ import (
 
 // Items of the navigation.
 const (
-	navChecks     = "checks"
-	navIncidents  = "incidents"
-	navDeliveries = "deliveries"
-	navChannels   = "channels"
-	navStatus     = "status-pages"
-	navKeys       = "api-keys"
-	navUsage      = "usage"
-	navAudit      = "audit-log"
-	navMembers    = "members"
-	navAccount    = "account"
-	navMore       = "more"
+	navChecks      = "checks"
+	navIncidents   = "incidents"
+	navDeliveries  = "deliveries"
+	navChannels    = "channels"
+	navStatus      = "status-pages"
+	navMaintenance = "maintenance"
+	navKeys        = "api-keys"
+	navUsage       = "usage"
+	navAudit       = "audit-log"
+	navMembers     = "members"
+	navAccount     = "account"
+	navMore        = "more"
 )
 
 // nav is the navigation of a page.
@@ -62,6 +63,7 @@ func (r *request) menu(current string) (nav, error) {
 			{Name: navIncidents, Text: "Incidents", Href: "/app/incidents", Icon: "incidents", Count: known.open(), Alarm: true},
 			{Name: navDeliveries, Text: "Deliveries", Href: "/app/deliveries", Icon: "deliveries"},
 			{Name: navChannels, Text: "Channels", Href: "/app/channels", Icon: "channels"},
+			{Name: navMaintenance, Text: "Maintenance", Href: "/app/maintenance", Icon: "pause"},
 			{Name: navStatus, Text: "Status page", Href: "/app/status-pages", Icon: "status"},
 		}},
 		{Title: "Organization", Items: []navItem{

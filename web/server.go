@@ -154,6 +154,7 @@ func (s *Server) routesOf() []func(*routes) {
 		s.incidentRoutes,
 		s.incidentUpdateRoutes,
 		s.statusPageRoutes,
+		s.maintenanceRoutes,
 		s.deliveryListRoutes,
 		s.deliveryRoutes,
 		s.channelRoutes,

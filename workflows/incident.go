@@ -132,9 +132,11 @@ type incidents struct {
 	// stale: the context must be read again. refreshRequested: an update may
 	// have changed the decision. contextRead: the context was read at least once.
 	stale, refreshRequested, contextRead bool
-	// past: the decision was made by votes of an episode that is over, so the next one
-	// waits for the context.
+	// past: the decision was made by votes of an episode that is over, or it was refused, so
+	// the next one waits for the context.
 	past bool
+	// inMaintenance: no incident may open.
+	inMaintenance bool
 	// mutex serializes the changes that votes and updates make to an incident.
 	mutex    workflow.Mutex
 	activity workflow.Context // carries the options of activities
@@ -230,6 +232,7 @@ func (i *incidents) refresh(ctx workflow.Context, votes *[]vigil.Vote) ([]vigil.
 	}
 	known := i.context
 	i.context, i.contextRead, i.past = read, true, false
+	i.inMaintenance = suppressed(ctx, &read)
 	if err := i.restoreForgotten(ctx, known); err != nil {
 		return nil, err
 	}
@@ -279,7 +282,9 @@ func (i *incidents) applyVote(vote vigil.Vote) {
 
 // decisionInput returns the input of the next decision.
 func (i *incidents) decisionInput() vigil.DecisionInput {
-	in := vigil.DecisionInput{Enabled: i.context.Enabled, Rules: i.context.Rules, Open: i.context.Incident != nil}
+	in := vigil.DecisionInput{
+		Enabled: i.context.Enabled, Rules: i.context.Rules, Open: i.context.Incident != nil, InMaintenance: i.inMaintenance,
+	}
 	for _, region := range i.context.Regions {
 		if vote, ok := i.votes[region.Region]; ok && !region.Silent {
 			in.Votes = append(in.Votes, vote)
@@ -335,8 +340,9 @@ func (i *incidents) open(ctx workflow.Context, in vigil.DecisionInput, d vigil.D
 		return fmt.Errorf("open the incident: %w", err)
 	}
 	i.in.Episode++
-	if head.ID == uuid.Nil { // the check or its rules have changed
+	if head.ID == uuid.Nil { // the check or its rules have changed, or it is in maintenance
 		i.stale = true
+		i.past = workflow.GetVersion(ctx, "wait-for-context-after-refusal", workflow.DefaultVersion, 1) >= 1
 		return nil
 	}
 	if head.Status != vigil.IncidentResolved {
@@ -376,25 +382,4 @@ func (i *incidents) change(ctx workflow.Context, act, arg, into any) error {
 func isKind(err error, code vigil.Code) bool {
 	failed, ok := errors.AsType[*temporal.ApplicationError](err)
 	return ok && failed.Type() == string(code)
-}
-
-// describe sets the workflow's details for operators.
-func (i *incidents) describe(ctx workflow.Context) {
-	text := "no incident"
-	switch {
-	case i.context.Incident != nil:
-		text = fmt.Sprintf("**%s** incident %s", i.context.Incident.Status, i.context.Incident.ID)
-	case i.context.Latch != nil:
-		text = fmt.Sprintf("**latched**: incident %s was resolved by hand, its episode is not over", i.context.Latch.IncidentID)
-	}
-	for _, region := range i.context.Regions {
-		vote, voted := i.votes[region.Region]
-		switch {
-		case region.Silent:
-			text += fmt.Sprintf("\n\n- %s is silent", region.Region)
-		case voted && len(vote.Firing) > 0:
-			text += fmt.Sprintf("\n\n- %s fires %d rules since %s", region.Region, len(vote.Firing), vote.Slot.Format(time.RFC3339))
-		}
-	}
-	workflow.SetCurrentDetails(ctx, text)
 }

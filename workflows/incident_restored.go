@@ -23,6 +23,7 @@ func (i *incidents) restoreForgotten(ctx workflow.Context, known vigil.IncidentC
 		return nil
 	}
 	request := i.openRequest(id, i.decisionInput().Votes, i.firingRules())
+	request.Restored = true
 	var acts *activities.Incidents
 	for {
 		var head vigil.IncidentHead
@@ -62,7 +63,7 @@ func heldIncident(c vigil.IncidentContext) uuid.UUID {
 // policy is met, or all of them when none is.
 func (i *incidents) firingRules() []uuid.UUID {
 	in := i.decisionInput()
-	in.Open, in.Latched = false, false
+	in.Open, in.Latched, in.InMaintenance = false, false, false
 	if d := vigil.Decide(in); len(d.Rules) > 0 {
 		return d.Rules
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -50,10 +51,9 @@ func TestClient(t *testing.T) {
 			"NAME": filepath.Base(dir), "EDITOR": "", "VISUAL": "", "TERM": "xterm",
 		}, os.WriteFile(filepath.Join(config, "vigil", "config.yaml"), []byte(text), 0o600)
 	}
-	t.Run("Scripts", func(t *testing.T) {
-		t.Parallel()
-		testscript.Run(t, testscript.Params{
-			Dir: "testdata/client", RequireExplicitExec: true,
+	params := func(dir string) testscript.Params {
+		return testscript.Params{
+			Dir: dir, RequireExplicitExec: true, ContinueOnError: true,
 			Setup: func(env *testscript.Env) error {
 				values, err := setup(env.WorkDir)
 				for name, value := range values {
@@ -62,7 +62,15 @@ func TestClient(t *testing.T) {
 				return err
 			},
 			Cmds: map[string]func(*testscript.TestScript, bool, []string){"cli": runClient, "eventually": eventually},
-		})
+		}
+	}
+	t.Run("Scripts", func(t *testing.T) {
+		t.Parallel()
+		testscript.Run(t, params("testdata/client"))
+	})
+	t.Run("Commands", func(t *testing.T) {
+		t.Parallel()
+		testscript.Run(t, params(commandScripts(t)))
 	})
 	for _, path := range documents(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
@@ -180,6 +188,15 @@ func newTargets() http.Handler {
 		default:
 			_, _ = fmt.Fprintf(w, `{"data": [], "meta": {"total": "0"}, "tries": %d, "keyed": %t}`, seen[name], key != "")
 		}
+	})
+	var busy sync.Map
+	mux.HandleFunc("/busy/{name}/", func(w http.ResponseWriter, r *http.Request) { // asks once for a second of patience
+		if _, again := busy.LoadOrStore(r.PathValue("name"), true); !again {
+			w.Header().Set("Retry-After", "1")
+			w.WriteHeader(http.StatusTooManyRequests)
+			return
+		}
+		_, _ = io.WriteString(w, `{"data": [], "meta": {"total": "0"}}`)
 	})
 	mux.HandleFunc("/away/", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "https://elsewhere.example/", http.StatusFound)

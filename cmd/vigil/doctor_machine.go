@@ -60,7 +60,7 @@ func (m *machineExam) judgeDisk(context.Context) *doctor.Finding {
 	if err := syscall.Statfs(path, &of); err != nil {
 		return &doctor.Finding{Part: "disk", State: doctor.Warn, Message: fmt.Sprintf("not known: %s: %v", path, err)}
 	}
-	size := uint64(of.Bsize) //nolint:gosec,unconvert,nolintlint // its type is another one on each system
+	size := uint64(of.Bsize) //nolint:gosec // its type is another one on each system
 	return new(doctor.Disk{Path: path, Free: of.Bavail * size, Total: of.Blocks * size}.Judge())
 }
 

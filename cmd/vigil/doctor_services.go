@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -57,6 +58,12 @@ func (m *machineExam) judgeMigrations(ctx context.Context) *doctor.Finding {
 		judged.Schema = server.Schema
 		return err
 	})
+	if errors.Is(err, os.ErrPermission) {
+		return &doctor.Finding{
+			Part: "migrations", State: doctor.Warn, Message: "not known: " + sentence(err),
+			Remedies: []string{"sudo -u " + ownerOf(m.settings.DataDir) + " vigil doctor"},
+		}
+	}
 	if err != nil {
 		judged.Problem = sentence(err)
 	}
@@ -142,7 +149,7 @@ func answersMetrics(ctx context.Context, address string) error {
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return fmt.Errorf("%s", strings.TrimPrefix(sentence(err), `Get "`+address+`": `))
+		return errors.New(strings.TrimPrefix(sentence(err), `Get "`+address+`": `))
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {

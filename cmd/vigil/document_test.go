@@ -30,7 +30,7 @@ type command struct {
 
 // commandsOf returns the commands in the blocks of sh of a document. Where lines begin
 // with "$ " those are the commands and the others their output; elsewhere every line is
-// part of a command. A comment "# exit code N" says how one ends, "# until TEXT" that it is
+// part of a command. A comment "# exit code N", or "N|M", says how one ends, "# until TEXT" that it is
 // repeated until it prints that.
 func commandsOf(t *testing.T, path string) []command {
 	t.Helper()

@@ -158,8 +158,8 @@ func TestDocumentsLinkToWhatExists(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	others := append(records, "../../CONTRIBUTING.md", "../../ARCHITECTURE.md", "../../SECURITY.md")
-	for _, path := range append(documents(t), others...) {
+	others := []string{"../../CONTRIBUTING.md", "../../ARCHITECTURE.md", "../../SECURITY.md"}
+	for _, path := range slices.Concat(documents(t), records, others) {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)

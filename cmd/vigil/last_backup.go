@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"vigil/standalone"
 )
 
 // lastBackupFile is the file of the data directory that says when `vigil backup` was last
@@ -31,7 +33,7 @@ func noteBackup(dataDir, file string, at time.Time) error {
 		return err
 	}
 	path := filepath.Join(dataDir, lastBackupFile)
-	if err := os.WriteFile(path+".new", append(text, '\n'), 0o600); err != nil {
+	if err := standalone.WritePrivate(path+".new", string(text)+"\n"); err != nil {
 		return fmt.Errorf("note the backup: %w", err)
 	}
 	return os.Rename(path+".new", path)

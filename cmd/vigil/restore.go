@@ -113,6 +113,11 @@ func (r *restore) intoDataDir(ctx context.Context, file string, in io.Reader) er
 	if err := r.putInPlace(data.Path(), draft); err != nil {
 		return err
 	}
+	if !several { // the backup has the key of the data directory
+		if err := noteBackup(data.Path(), file, r.manifest.Time); err != nil {
+			return err
+		}
+	}
 	_, err = fmt.Fprintf(r.report, "%d databases and the secret key are restored in %s. Start it with `vigil up`.\n",
 		len(r.manifest.Databases), data.Path())
 	return err

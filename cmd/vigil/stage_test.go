@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"os/exec"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -38,6 +39,23 @@ func TestLong(t *testing.T) {
 	})
 	if out.String() != "done\n" || errOut.String() != "reading (10s)\ndumping the database vigil (20s)\na warning\n" {
 		t.Errorf("prints %q and %q", out.String(), errOut.String())
+	}
+}
+
+// The build of make keeps what the compiler says, and its exit code; the packages that it
+// compiles are only counted.
+func TestBuildProgress(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip("there is no bash")
+	}
+	var out, errOut bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), "../../.ci/progress", "Building", "sh", "-c",
+		"echo vigil/api >&2; echo './x.go:1:2: an error' >&2; echo out; exit 3")
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	ended, ok := errors.AsType[*exec.ExitError](cmd.Run())
+	if !ok || ended.ExitCode() != 3 || out.String() != "out\n" || errOut.String() != "./x.go:1:2: an error\n" {
+		t.Errorf("ends with %v, prints %q and %q", ended, out.String(), errOut.String())
 	}
 }
 

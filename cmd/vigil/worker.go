@@ -78,7 +78,8 @@ func (p *platform) startRegions(ctx context.Context, regions []string) (<-chan s
 		}
 	}()
 	catalogue := activities.NewCatalogue(activities.CatalogueOptions{
-		Store: p.store, Parser: p.probes, Regions: regions, Now: time.Now, Clock: p.store.Clock, Restores: p.store, Log: p.log,
+		Store: p.store, Parser: p.probes, Regions: regions, Now: time.Now, Clock: p.store.Clock, Restores: p.store,
+		Maintenance: p.store, Log: p.log,
 	})
 	if err := catalogue.Load(ctx); err != nil {
 		cancel()

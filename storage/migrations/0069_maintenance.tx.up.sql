@@ -1,6 +1,7 @@
 -- Maintenance windows as people define them. starts_at and until are wall time of the time
 -- zone. labels are selectors of the form key=value. A deleted window stays, with deleted_at,
--- as long as results of its occurrences are kept: it says what they covered.
+-- as long as results of its occurrences are kept: it says what they covered. extended_at is
+-- when its occurrences were stored ahead last.
 CREATE TABLE IF NOT EXISTS maintenance_windows (
     id               uuid        PRIMARY KEY,
     org_id           uuid        NOT NULL REFERENCES organizations ON DELETE CASCADE,
@@ -18,12 +19,19 @@ CREATE TABLE IF NOT EXISTS maintenance_windows (
     uptime           text        NOT NULL,
     enabled          boolean     NOT NULL,
     version          bigint      NOT NULL DEFAULT 1,
+    managed_tool     text,
+    managed_project  text,
+    managed_key      text,
+    applied_version  bigint      NOT NULL DEFAULT 0,
     created_at       timestamptz NOT NULL,
     updated_at       timestamptz NOT NULL,
-    deleted_at       timestamptz
+    deleted_at       timestamptz,
+    extended_at      timestamptz NOT NULL DEFAULT now()
 );
 CREATE INDEX IF NOT EXISTS maintenance_windows_newest_idx ON maintenance_windows (org_id, created_at DESC, id DESC)
     WHERE deleted_at IS NULL;
+CREATE UNIQUE INDEX IF NOT EXISTS maintenance_windows_managed_key
+    ON maintenance_windows (org_id, managed_tool, managed_project, managed_key) WHERE managed_tool IS NOT NULL AND deleted_at IS NULL;
 CREATE INDEX IF NOT EXISTS maintenance_windows_checks_idx ON maintenance_windows USING gin (check_ids) WHERE deleted_at IS NULL;
 
 -- The spans [starts_at, ends_at) in which the windows are in force, up to 400 days ahead.

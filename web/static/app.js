@@ -37,7 +37,13 @@
   // Countdowns go on by the server's clock.
   const loaded = $("main[data-now]");
   const ahead = loaded ? Date.parse(loaded.dataset.now) - Date.now() : 0;
-  const span = (s) => s < 60 ? `${s} s` : s < 3600 ? `${Math.floor(s / 60)} min` : s < 172800 ? `${Math.floor(s / 3600)} h` : `${Math.floor(s / 86400)} d`;
+  // A number of seconds in words, as span of time.go writes it; live.js uses it too.
+  const span = (s) => {
+    if (s < 60) return `${s} s`;
+    if (s < 3600) return `${Math.floor(s / 60)} min`;
+    return s < 172800 ? `${Math.floor(s / 3600)} h` : `${Math.floor(s / 86400)} d`;
+  };
+  window.vigil = { span };
   setInterval(() => {
     if (document.hidden) return;
     for (const element of all("[data-countdown]")) {

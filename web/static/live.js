@@ -116,16 +116,11 @@
   }, { passive: true });
 
   // Ages go on by the server's clock.
-  const span = (ms) => {
-    const s = Math.max(0, Math.floor(ms / 1000));
-    if (s < 60) return `${s} s`;
-    if (s < 3600) return `${Math.floor(s / 60)} min`;
-    return s < 172800 ? `${Math.floor(s / 3600)} h` : `${Math.floor(s / 86400)} d`;
-  };
+  const { span } = window.vigil; // of app.js, which every page has
+  const age = (since) => span(Math.max(0, Math.floor((now() - since) / 1000)));
   const write = (element, words) => { if (element.textContent !== words) element.textContent = words; };
   const tick = () => {
-    const at = now();
-    for (const element of document.querySelectorAll("td.seen time")) write(element, span(at - Date.parse(element.dateTime)));
+    for (const element of document.querySelectorAll("td.seen time")) write(element, age(Date.parse(element.dateTime)));
   };
   setInterval(() => { if (!document.hidden) tick(); }, 1000);
   if (!document.hidden) open();

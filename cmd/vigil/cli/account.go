@@ -97,7 +97,9 @@ func scopesOf(words []string) []client.KeyRequestScopes {
 }
 
 func (a *app) keyRevokeCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "revoke <key>", Short: "Revoke an API key, by its name or ID", Args: oneOf("an API key")}
+	cmd := &cobra.Command{
+		Use: "revoke <key>", Short: "Revoke an API key, by its name or ID", Args: oneOf("an API key"), ValidArgsFunction: a.suggest(suggestKeys),
+	}
 	cmd.RunE = a.does(func(ctx context.Context, s *session, args []string) error {
 		found, err := s.key(ctx, args[0])
 		if err != nil {

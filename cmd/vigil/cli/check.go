@@ -62,6 +62,7 @@ func (a *app) checkListCommand() *cobra.Command {
 	var filter checkFilter
 	cmd := &cobra.Command{Use: "list", Aliases: []string{"ls"}, Short: "List checks", Args: cobra.NoArgs}
 	filter.addFlags(cmd)
+	a.regionFlag(cmd)
 	cmd.Flags().BoolVar(&filter.enabled, "enabled", true, "only those that are enabled; --enabled=false: only those that are paused")
 	cmd.Flags().StringVar(&filter.sort, "sort", "", "`order`: name, created_at, updated_at or health; a minus before it reverses it")
 	limitFlag(cmd, &filter.limit, unlimited)

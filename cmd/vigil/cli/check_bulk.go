@@ -44,6 +44,7 @@ func (a *app) checkBulkCommand(what bulkAction) *cobra.Command {
 		Long: what.short + ".\nName checks, or select them with flags; --all selects every one.",
 	}
 	filter.addFlags(cmd)
+	a.regionFlag(cmd)
 	cmd.Flags().BoolVar(&all, "all", false, "every check of the organization")
 	cmd.Args = func(_ *cobra.Command, args []string) error {
 		if selectors := count(len(args) > 0, filter.given(), all); selectors != 1 {
@@ -99,7 +100,7 @@ func (s *session) selectChecks(ctx context.Context, refs []string, params *clien
 			if err != nil {
 				return nil, err
 			}
-			found.Name = answer.Data.Name
+			found.Name, found.Regions = answer.Data.Name, answer.Data.Regions
 		}
 		if !slices.ContainsFunc(selected, func(n named) bool { return n.ID == found.ID }) {
 			selected = append(selected, found)
@@ -144,90 +145,4 @@ func (s *session) changeChecks(ctx context.Context, selected []named, what bulkA
 		table.Rows = append(table.Rows, []console.Cell{console.ID(check.Id.String()), console.Text(check.Name), console.Word(did)})
 	}
 	return s.Print(console.Answer{Body: body, Names: ids, Parts: []console.Part{table}})
-}
-
-func (a *app) checkTestCommand() *cobra.Command {
-	var region string
-	var dryRun, all bool
-	var filter checkFilter
-	cmd := &cobra.Command{
-		Use: "test [<check>...]", Short: "Run checks now and show the results; exit code 3 when one failed",
-		Long: "Run checks now and wait for the results. The exit code is 3 when one failed.\n" +
-			"A result counts for the health of the check, unless --dry-run is given.",
-		ValidArgsFunction: a.suggest(suggestChecks),
-	}
-	flags := cmd.Flags()
-	flags.StringVar(&region, "region", "", "`region` to run in (default: the first one of the check)")
-	flags.BoolVar(&dryRun, "dry-run", false, "neither store nor count the result")
-	flags.StringVar(&filter.project, "project", "", "run those that the files of a `project` manage")
-	flags.StringArrayVar(&filter.labels, "label", nil, "run those with a label, `key=value` or key; may be repeated")
-	flags.BoolVar(&all, "all", false, "run every enabled check of the organization")
-	complete(cmd, "region", a.regionKeys(cmd))
-	cmd.Args = func(_ *cobra.Command, args []string) error {
-		if count(len(args) > 0, filter.given(), all) != 1 {
-			return console.Errorf(console.Usage, "name the checks to test, or select them with --label, or give --all: one of the three")
-		}
-		return nil
-	}
-	cmd.RunE = a.does(func(ctx context.Context, s *session, args []string) error {
-		params := filter.params(cmd)
-		if len(args) == 0 {
-			params.Enabled = new(true)
-		}
-		selected, err := s.selectChecks(ctx, args, params)
-		if err != nil {
-			return err
-		}
-		return s.testChecks(ctx, selected, &client.TestCheckParams{Region: optional(region), DryRun: optional(dryRun)}, len(args) == 1)
-	})
-	return cmd
-}
-
-// testChecks runs checks. One alone is answered as the API answers it, several as a list.
-func (s *session) testChecks(ctx context.Context, selected []named, params *client.TestCheckParams, alone bool) error {
-	table := console.List{Columns: append(console.Columns("CHECK"), resultColumns()...), Empty: "No checks."}
-	bodies, failed := []json.RawMessage{}, 0
-	progress := s.Progress("testing")
-	for i, check := range selected {
-		progress.Set("testing %s, %d of %d", check.Name, i+1, len(selected))
-		response, err := s.api.TestCheck(ctx, check.ID, params, once())
-		answer, body, err := read[client.ResultAnswer](s, response, err)
-		if err != nil {
-			progress.Done()
-			return err
-		}
-		if !answer.Data.Success {
-			failed++
-		}
-		table.Rows = append(table.Rows, append([]console.Cell{console.Text(check.Name)}, resultRow(answer.Data)...))
-		if alone {
-			bodies = append(bodies, body)
-			continue
-		}
-		var envelope struct {
-			Data json.RawMessage `json:"data"`
-		}
-		if err := json.Unmarshal(body, &envelope); err != nil {
-			progress.Done()
-			return err
-		}
-		bodies = append(bodies, envelope.Data)
-	}
-	progress.Done()
-	body := bodiesOf(bodies, alone)
-	if err := s.Print(console.Answer{Body: body, Parts: []console.Part{table}}); err != nil {
-		return err
-	}
-	if failed > 0 {
-		return console.Silent(console.No)
-	}
-	return nil
-}
-
-func bodiesOf(bodies []json.RawMessage, alone bool) []byte {
-	if alone {
-		return bodies[0]
-	}
-	body, _ := json.Marshal(map[string]any{"data": bodies}) // of JSON that was decoded before
-	return body
 }

@@ -52,7 +52,7 @@ func (a *app) checkResultsCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&failed, "failed", false, "only failures")
 	cmd.Flags().StringVar(&since, "since", "", "only those of the last `duration`, such as 1h")
 	limitFlag(cmd, &limit, recent)
-	complete(cmd, "region", a.regionKeys(cmd))
+	a.regionFlag(cmd)
 	a.watched(cmd, func(ctx context.Context, s *session, args []string) error {
 		found, err := s.check(ctx, args[0])
 		if err != nil {

@@ -49,7 +49,7 @@ func (a *app) checkCreateCommand() *cobra.Command {
 	flags.BoolVar(&n.disabled, "disabled", false, "create it paused")
 	flags.StringArrayVar(&n.rules, "rule", nil, "also create a rule with this `condition`, such as failure_threshold=2; may be repeated")
 	flags.StringArrayVar(&n.channels, "channel", nil, "`channel` that the rules notify; may be repeated")
-	complete(cmd, "region", a.regionKeys(cmd))
+	a.regionFlag(cmd)
 	return cmd
 }
 

@@ -102,6 +102,21 @@ func suggestRules(ctx context.Context, s *session, typed string) ([]string, erro
 	})
 }
 
+func suggestDeliveries(ctx context.Context, s *session, _ string) ([]string, error) {
+	return suggestNamed(s, func(page client.RequestEditorFn) (*http.Response, error) {
+		return s.api.ListDeliveries(ctx, &client.ListDeliveriesParams{}, page)
+	})
+}
+
+func suggestKeys(ctx context.Context, s *session, _ string) ([]string, error) {
+	return suggestNamed(s, func(page client.RequestEditorFn) (*http.Response, error) {
+		return s.api.ListApiKeys(ctx, &client.ListApiKeysParams{}, page)
+	})
+}
+
+// regionFlag completes the flag --region.
+func (a *app) regionFlag(cmd *cobra.Command) { complete(cmd, "region", a.regionKeys(cmd)) }
+
 func suggestIncidents(ctx context.Context, s *session, _ string) ([]string, error) {
 	return suggestNamed(s, func(page client.RequestEditorFn) (*http.Response, error) {
 		return s.api.ListIncidents(ctx, &client.ListIncidentsParams{}, page)

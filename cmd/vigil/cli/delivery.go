@@ -71,7 +71,10 @@ func deliveryRow(d client.Delivery) []console.Cell {
 }
 
 func (a *app) deliveryGetCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "get <delivery>", Short: "Show a delivery and each attempt", Args: oneOf("a delivery")}
+	cmd := &cobra.Command{
+		Use: "get <delivery>", Short: "Show a delivery and each attempt", Args: oneOf("a delivery"),
+		ValidArgsFunction: a.suggest(suggestDeliveries),
+	}
 	a.watched(cmd, func(ctx context.Context, s *session, args []string) error {
 		found, err := s.delivery(ctx, args[0])
 		if err != nil {
@@ -104,7 +107,10 @@ func (a *app) deliveryGetCommand() *cobra.Command {
 }
 
 func (a *app) redeliverCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "redeliver <delivery>", Short: "Send a delivery again", Args: oneOf("a delivery")}
+	cmd := &cobra.Command{
+		Use: "redeliver <delivery>", Short: "Send a delivery again", Args: oneOf("a delivery"),
+		ValidArgsFunction: a.suggest(suggestDeliveries),
+	}
 	cmd.RunE = a.does(func(ctx context.Context, s *session, args []string) error {
 		found, err := s.delivery(ctx, args[0])
 		if err != nil {

@@ -24,6 +24,8 @@ type named struct {
 	Email   string `json:"email"`
 	Title   string `json:"title"`
 	Channel string `json:"channel_name"`
+	// Regions are those of a check.
+	Regions []string `json:"regions"`
 	// CheckID is the check of a rule.
 	CheckID uuid.UUID `json:"check_id"`
 	// ManagedBy names the project that manages it.

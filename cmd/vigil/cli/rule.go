@@ -18,7 +18,7 @@ import (
 
 func (a *app) ruleCommand() *cobra.Command {
 	return noun("rule", "List, read, create and change alert rules",
-		a.ruleListCommand(), a.ruleGetCommand(), a.ruleCreateCommand(), a.ruleEditCommand(), a.ruleDeleteCommand())
+		a.ruleListCommand(), a.ruleGetCommand(), a.ruleCreateCommand(), a.ruleEditCommand(), a.ruleDeleteCommand(), a.ruleBacktestCommand())
 }
 
 // checkFlag adds --check, and returns a function that finds its check; nil without one.

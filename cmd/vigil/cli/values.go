@@ -132,7 +132,7 @@ func health(state string) console.Cell {
 		"healthy": console.Good, "online": console.Good, "resolved": console.Good, "delivered": console.Good,
 		"running": console.Good, "ok": console.Good,
 		"unhealthy": console.Bad, "offline": console.Bad, "active": console.Bad, "exhausted": console.Bad,
-		"critical": console.Bad, "failed": console.Bad,
+		"critical": console.Bad, "failed": console.Bad, "no result": console.Bad,
 		"unknown": console.Doubtful, "warning": console.Doubtful, "acknowledged": console.Doubtful, "pending": console.Doubtful,
 		"paused": console.Faint, "disabled": console.Faint,
 	}

@@ -1,0 +1,168 @@
+package activities_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+
+	"vigil"
+	"vigil/activities"
+)
+
+// windows is a store of maintenance in memory.
+type windows struct {
+	mu    sync.Mutex
+	spans []vigil.MaintenanceSpan
+}
+
+func (m *windows) MaintenanceSpans(_ context.Context, endAfter, startBefore, since time.Time) ([]vigil.MaintenanceSpan, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(m.spans), func(span vigil.MaintenanceSpan) bool {
+		return !span.EndsAt.After(endAfter) || !span.StartsAt.Before(startBefore) || span.ChangedAt.Before(since) ||
+			since.IsZero() && span.Removed
+	}), nil
+}
+
+// put stores an occurrence, or changes the one with its window and start.
+func (m *windows) put(span vigil.MaintenanceSpan) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	span.ChangedAt = time.Now()
+	m.spans = slices.DeleteFunc(m.spans, func(s vigil.MaintenanceSpan) bool {
+		return s.WindowID == span.WindowID && s.StartsAt.Equal(span.StartsAt)
+	})
+	m.spans = append(m.spans, span)
+}
+
+// spanOf is an occurrence about a check.
+func spanOf(
+	def vigil.Definition, starts, ends time.Time, probing vigil.MaintenanceProbing, uptime vigil.MaintenanceUptime,
+) vigil.MaintenanceSpan {
+	return vigil.MaintenanceSpan{
+		Occurrence: vigil.Occurrence{StartsAt: starts, EndsAt: ends}, WindowID: uuid.New(), OrgID: def.Check.OrgID,
+		Scope: vigil.MaintenanceScope{CheckIDs: []uuid.UUID{def.Check.ID}}, Probing: probing, Uptime: uptime,
+	}
+}
+
+func TestWatchInMaintenance(t *testing.T) {
+	t.Parallel()
+
+	t.Run("PassesOverPausedSlotsFromTheStartToBeforeTheEnd", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			w := newWatchFixture(t)
+			def := w.define(nil)
+			turn := w.started(def)
+			first := scheduleOf(def).Next(def.Starts[region])
+			slots := []time.Time{first}
+			for len(slots) < 5 {
+				slots = append(slots, scheduleOf(def).Next(slots[len(slots)-1]))
+			}
+			// Slots 1 and 2 are inside: one at the start, one 1 µs before the end. Slot 3 is at the end of another.
+			w.windows.put(spanOf(def, slots[1], slots[2].Add(time.Microsecond), vigil.ProbingPause, vigil.UptimeExclude))
+			w.windows.put(spanOf(def, slots[0].Add(time.Microsecond), slots[3], vigil.ProbingContinue, vigil.UptimeInclude))
+			for i := range slots {
+				result := w.must(w.watch(turn))
+				if !result.State.Slot.Equal(slots[i]) || result.End != activities.Covered {
+					t.Errorf("turn %d: slot %v, want %v; end %s", i, result.State.Slot, slots[i], result.End)
+				}
+				turn = turnOf(def, result.State)
+			}
+			want := []time.Time{def.Starts[region], slots[0], slots[3], slots[4]}
+			if !slices.EqualFunc(w.runs, want, time.Time.Equal) || len(w.written) != len(want) {
+				t.Errorf("probed at %v, want %v", w.runs, want)
+			}
+			if turn.State.Unstored || turn.State.Health != vigil.Healthy {
+				t.Errorf("state %+v", turn.State)
+			}
+		})
+	})
+
+	t.Run("GoesOnWhenItIsEndedOrDeleted", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			w := newWatchFixture(t)
+			def := w.define(nil)
+			turn := w.started(def)
+			deleted := spanOf(def, time.Now(), time.Now().Add(24*time.Hour), vigil.ProbingPause, vigil.UptimeExclude)
+			ended := deleted
+			ended.WindowID = uuid.New()
+			w.windows.put(deleted)
+			w.windows.put(ended)
+			turn = turnOf(def, w.must(w.watch(turn)).State)
+			if len(w.runs) != 1 || !turn.State.Unstored {
+				t.Errorf("%d probes, state %+v", len(w.runs), turn.State)
+			}
+			deleted.Removed, ended.EndsAt = true, time.Now().Add(time.Second)
+			w.windows.put(deleted)
+			w.windows.put(ended)
+			if result := w.must(w.watch(turn)); len(w.runs) != 2 || result.State.Unstored {
+				t.Errorf("%d probes, state %+v", len(w.runs), result.State)
+			}
+		})
+	})
+
+	t.Run("KeepsWhatFiresButNotFromBeforeTheCheckWasEnabled", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			w := newWatchFixture(t)
+			def := w.define(firing(vigil.Condition{FailureThreshold: 1}))
+			w.observe = fails
+			turn := w.started(def)
+			w.windows.put(spanOf(def, time.Now(), time.Now().Add(24*time.Hour), vigil.ProbingPause, vigil.UptimeExclude))
+			result := w.must(w.watch(turn))
+			if len(result.State.Firing) != 1 || result.State.Failures != 1 || result.Restarted {
+				t.Errorf("inside: %+v", result)
+			}
+			time.Sleep(time.Second)
+			again := w.revise(def, func(d *vigil.Definition) { d.Starts = map[string]time.Time{region: time.Now()} })
+			result = w.must(w.watch(turnOf(again, result.State)))
+			if len(result.State.Firing) != 0 || result.State.Failures != 0 || !result.Restarted || len(w.runs) != 1 {
+				t.Errorf("enabled again: %+v after %d probes", result, len(w.runs))
+			}
+		})
+	})
+
+	t.Run("MarksResultsByTheirSlots", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			w := newWatchFixture(t)
+			def := w.define(nil)
+			turn := w.started(def)
+			slot := scheduleOf(def).Next(def.Starts[region])
+			w.windows.put(spanOf(def, slot, slot.Add(time.Microsecond), vigil.ProbingContinue, vigil.UptimeExclude))
+			w.windows.put(spanOf(def, slot.Add(time.Second), slot.Add(time.Hour), vigil.ProbingContinue, vigil.UptimeInclude))
+			for range 2 {
+				turn = turnOf(def, w.must(w.watch(turn)).State)
+			}
+			var marks []bool
+			for _, row := range w.written {
+				marks = append(marks, row.Excluded)
+			}
+			if want := []bool{false, true, false}; !slices.Equal(marks, want) {
+				t.Errorf("excluded %v, want %v", marks, want)
+			}
+		})
+	})
+
+	t.Run("LoadsOccurrencesThatComeNearWithoutAChange", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			w := newWatchFixture(t)
+			def := w.define(nil)
+			turn := w.started(def)
+			w.windows.put(spanOf(def, time.Now().Add(20*time.Hour), time.Now().Add(30*time.Hour), vigil.ProbingPause, vigil.UptimeExclude))
+			time.Sleep(20*time.Hour + 2*time.Minute)
+			probes := len(w.runs)
+			if result := w.must(w.watch(turn)); len(w.runs) != probes || !result.State.Unstored {
+				t.Errorf("%d probes, state %+v", len(w.runs)-probes, result.State)
+			}
+		})
+	})
+}

@@ -1,0 +1,101 @@
+package api
+
+import (
+	"maps"
+	"time"
+
+	"vigil"
+)
+
+func (d *decider) wantWindow(w *vigil.Wanted) error {
+	id, exists := d.stored.own[vigil.KindMaintenance][w.Key]
+	d.ids[vigil.KindMaintenance][w.Key] = id
+	after := newMaintenance(d.caller().Org.ID)
+	var before *vigil.MaintenanceWindow
+	if exists {
+		before = d.stored.windows[id]
+		after.ID, after.Version, after.AppliedVersion = before.ID, before.Version, before.AppliedVersion
+		after.CreatedAt, after.UpdatedAt = before.CreatedAt, before.UpdatedAt
+		// How long ago a start may be matters only when it changes.
+		after.StartsAt, after.Enabled = before.StartsAt, before.Enabled
+	} else {
+		var err error
+		if after.ID, err = d.newID(vigil.KindMaintenance, w.Key); err != nil {
+			return err
+		}
+	}
+	count := len(d.problems)
+	given := w.Members
+	w.Members = maps.Clone(given)
+	if scope, ok := given["scope"].(map[string]any); ok {
+		w.Members["scope"] = d.windowScope(w.Path()+".scope", scope)
+	}
+	var in maintenanceWindowCreate
+	usable := len(d.problems) == count && d.read(w, &in)
+	w.Members = given
+	if !usable {
+		return nil
+	}
+	if err := in.change(&after, d.applies.checks.now()); err != nil {
+		d.fault(w.Path(), err)
+		return nil
+	}
+	after.ManagedBy = d.managed(w.Key)
+	var stored *vigil.Item
+	note := ""
+	if before != nil {
+		stored = d.windowItem(before, w.Key)
+		note = disabledNote(after.Enabled, in.Enabled.Given)
+	}
+	d.pairUp(d.windowItem(&after, w.Key), stored, note, func(members []string, _ vigil.ActionKind) {
+		d.changes.Windows = append(d.changes.Windows, vigil.Edit[vigil.MaintenanceWindow]{Before: before, After: &after, Members: members})
+	})
+	return nil
+}
+
+// windowScope returns a scope as the API has it, with the ids of the checks.
+func (d *decider) windowScope(path string, scope map[string]any) map[string]any {
+	checks, ok := scope["checks"].([]any)
+	if !ok {
+		return scope // reading says what is wrong
+	}
+	scope = maps.Clone(scope)
+	delete(scope, "checks")
+	ids, _ := scope["check_ids"].([]any)
+	for i, item := range checks {
+		if id, found := d.refer(vigil.KindCheck, item, path+".checks["+itoa(i)+"]"); found {
+			ids = append(ids, id.String())
+		}
+	}
+	scope["check_ids"] = ids
+	return scope
+}
+
+// windowReferences returns the references to checks of a window's members.
+func windowReferences(members vigil.Members) []string {
+	scope, _ := members["scope"].(map[string]any)
+	found := texts(scope["checks"])
+	for _, id := range texts(scope["check_ids"]) {
+		found = append(found, "id:"+id)
+	}
+	return found
+}
+
+func (d *decider) windowItem(w *vigil.MaintenanceWindow, key string) *vigil.Item {
+	checks := make([]any, len(w.Scope.CheckIDs))
+	for i, id := range w.Scope.CheckIDs {
+		checks[i] = d.label(vigil.KindCheck, id)
+	}
+	until := any(nil)
+	if w.Until != nil {
+		until = vigil.FormatWallTime(*w.Until)
+	}
+	return &vigil.Item{
+		Kind: vigil.KindMaintenance, Key: key, ID: w.ID, Name: w.Name, Version: w.Version, Applied: w.AppliedVersion,
+		Members: vigil.Members{
+			"name": w.Name, "scope": map[string]any{"checks": checks, "labels": textTree(w.Scope.Labels), "all": w.Scope.All},
+			"starts_at": vigil.FormatWallTime(w.StartsAt), "timezone": w.Timezone, "duration": vigil.FormatSeconds(int64(w.Duration / time.Second)),
+			"rrule": w.RRule, "cron": w.Cron, "until": until, "probing": string(w.Probing), "uptime": string(w.Uptime), "enabled": w.Enabled,
+		},
+	}
+}

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// clientLine is how one client command is run for what all of them have in common.
+type clientLine struct {
+	words string
+	// reads: it prints an answer without a change. On a terminal that contains a text, the
+	// header of a table, the name of a field, or the note that there is none.
+	reads string
+	// missing are the words with which it names something that does not exist.
+	missing string
+	// open: the API answers it without a key.
+	open bool
+}
+
+const (
+	noID   = "00000000-0000-4000-8000-000000000000"
+	noPage = "no-such-page"
+)
+
+// clientLines are the commands of each noun.
+func clientLines() map[string][]clientLine {
+	return map[string][]clientLine{
+		"status": {{words: "status", reads: "budget"}},
+		"auth":   {{words: "auth status", reads: "WHAT"}},
+		"check": {
+			{words: "check list", reads: "HEALTH"},
+			{words: "check get Shop", reads: "config.url", missing: "check get nothing"},
+			{words: "check results Shop", reads: "STATUS", missing: "check results " + noID},
+			{words: "check uptime Shop", reads: "P95", missing: "check uptime " + noID},
+			{words: "check regions Shop", reads: "WORKFLOW", missing: "check regions " + noID},
+			{words: "check create http://127.0.0.1/"},
+			{words: "check edit Shop", missing: "check edit " + noID},
+			{words: "check pause Shop", missing: "check pause nothing"},
+			{words: "check resume Shop", missing: "check resume " + noID},
+			{words: "check delete Shop --yes", missing: "check delete nothing --yes"},
+			{words: "check test Shop --dry-run", reads: "TOOK", missing: "check test " + noID},
+		},
+		"rule": {
+			{words: "rule list", reads: "CONDITION"},
+			{words: "rule get Down", reads: "NAME", missing: "rule get " + noID},
+			{
+				words:   "rule create --check Shop --condition failure_threshold=2 --channel oncall",
+				missing: "rule create --check nothing --condition failure_threshold=2 --channel oncall",
+			},
+			{words: "rule edit Down", missing: "rule edit " + noID},
+			{words: "rule backtest Down", missing: "rule backtest nothing"},
+			{words: "rule delete Down --yes", missing: "rule delete nothing --yes"},
+		},
+		"channel": {
+			{words: "channel list", reads: "NAME"},
+			{words: "channel get oncall", reads: "config.url", missing: "channel get " + noID},
+			{words: "channel create webhook http://127.0.0.1/"},
+			{words: "channel edit oncall", missing: "channel edit nothing"},
+			{words: "channel test oncall", reads: "STATUS", missing: "channel test " + noID},
+			{words: "channel enable oncall", missing: "channel enable " + noID},
+			{words: "channel disable oncall", missing: "channel disable " + noID},
+			{words: "channel delete oncall --yes", missing: "channel delete nothing --yes"},
+		},
+		"incident": {
+			{words: "incident list", reads: "No incidents"},
+			{words: "incident get " + noID, missing: "incident get " + noID},
+			{words: "incident ack " + noID, missing: "incident ack " + noID},
+			{words: "incident resolve " + noID, missing: "incident resolve " + noID},
+		},
+		"delivery": {
+			{words: "delivery list", reads: "No deliveries"},
+			{words: "delivery get " + noID, missing: "delivery get " + noID},
+			{words: "delivery redeliver " + noID, missing: "delivery redeliver " + noID},
+		},
+		"tail": {{words: "tail"}},
+		"status-page": {
+			{words: "status-page list", reads: "SLUG"},
+			{words: "status-page get $SLUG", reads: "Shop status", missing: "status-page get " + noPage},
+			{words: "status-page create another-$SLUG", missing: "status-page create another-$SLUG --check nothing"},
+			{words: "status-page edit $SLUG", missing: "status-page edit " + noPage},
+			{words: "status-page delete $SLUG --yes", missing: "status-page delete " + noPage + " --yes"},
+		},
+		"member": {
+			{words: "member list", reads: "EMAIL"},
+			{words: "member invitations", reads: "No "},
+			{words: "member invite grace@example.com"},
+			{words: "member role $EMAIL viewer", missing: "member role grace@example.com viewer"},
+			{words: "member remove $EMAIL --yes", missing: "member remove grace@example.com --yes"},
+		},
+		"api-key": {
+			{words: "api-key list", reads: "BEGINS WITH"},
+			{words: "api-key create other"},
+			{words: "api-key revoke reader --yes", missing: "api-key revoke nothing --yes"},
+		},
+		"usage":   {{words: "usage", reads: "executions an hour"}},
+		"region":  {{words: "region list", reads: "CANNOT RUN", open: true}},
+		"audit":   {{words: "audit", reads: "ACTION"}},
+		"request": {{words: "request GET /v1/checks", reads: `"data"`, missing: "request GET /v1/nothing"}},
+	}
+}
+
+// ready makes what the lines name.
+const ready = `
+cli 0 channel create webhook $TARGET/status/200 --name oncall
+cli 0 check create $TARGET/status/200 --name Shop --rule failure_threshold=3 --channel oncall
+cli 0 rule create --check Shop --condition failure_threshold=2 --channel oncall --name Down
+cli 0 status-page create $SLUG --title 'Shop status' --check Shop
+cli 0 api-key create reader --scopes read
+eventually '\tok\t' check results Shop
+eventually 'check.create' audit
+`
+
+// commandScripts writes a script for each noun, which runs each of its commands: as a table on
+// a terminal, as rows in a pipe, as JSON and YAML, with a wrong flag, without a key that is
+// accepted, with a name that does not exist, and without a server. The command cli fails
+// when a key is shown.
+func commandScripts(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for noun, lines := range clientLines() {
+		requireAll(t, noun, lines)
+		var script strings.Builder
+		script.WriteString(ready)
+		for _, line := range lines {
+			line.write(&script)
+		}
+		script.WriteString("\nenv VIGIL_URL=$API\nenv VIGIL_API_KEY=vgl_0000000000000000000000000000000000000x\nenv EDITOR=true\n")
+		for _, line := range lines {
+			if line.open {
+				continue
+			}
+			fmt.Fprintf(&script, "cli 4 %s\n! stdout '\\t'\nstderr 'unauthorized, request'\n", line.words)
+		}
+		script.WriteString("\nenv VIGIL_URL=http://127.0.0.1:1\nenv VIGIL_API_KEY=$KEY\n")
+		for _, line := range lines {
+			fmt.Fprintf(&script, "cli 7 %s --timeout 100ms\n! stdout .\nstderr '^vigil: http://127.0.0.1:1 does not answer: '\n", line.words)
+		}
+		script.WriteString("\n-- nothing --\n\n")
+		if err := os.WriteFile(filepath.Join(dir, noun+".txtar"), []byte(script.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// write writes what a command does while the server answers.
+func (l clientLine) write(script *strings.Builder) {
+	fmt.Fprintf(script, "\n# vigil %s\ncli 2 %s --no-such-flag\n! stdout .\nstderr '^vigil: unknown flag: --no-such-flag$'\n", l.words, l.words)
+	if l.missing != "" {
+		fmt.Fprintf(script, "env EDITOR=true\ncli 5 %s\n! stdout '\\t'\nenv EDITOR=\n", l.missing)
+	}
+	if l.reads == "" {
+		return
+	}
+	fmt.Fprintf(script, "cli 0 %s\n! stdout '^[A-Z ]+(\t[A-Z ]+)+$'\n", l.words)
+	fmt.Fprintf(script, "cli 0 %s -o json\nstdout '^\\{\\s*\"data\": ?[\\[{]'\n", l.words)
+	fmt.Fprintf(script, "cli 0 %s -o yaml\nstdout '^data:'\n", l.words)
+	fmt.Fprintf(script, "cli 0 %s --jq '.data | type'\nstdout '^(array|object)$'\n", l.words)
+	fmt.Fprintf(script, "cli 2 %s -o xml\n", l.words)
+	if runtime.GOOS == "linux" { // where testscript has terminals
+		quoted := strings.ReplaceAll(l.words, "'", "''")
+		fmt.Fprintf(script, "ttyin -stdin nothing\nexec sh -c 'vigil %s --no-color >/dev/tty 2>&1'\nttyout '%s'\n", quoted, l.reads)
+	}
+}
+
+// requireAll fails for a command of a noun that has no line.
+func requireAll(t *testing.T, noun string, lines []clientLine) {
+	t.Helper()
+	cmd, _, err := newRootCommand().Find([]string{noun})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, below := range cmd.Commands() {
+		found := false
+		for _, line := range lines {
+			found = found || strings.HasPrefix(line.words+" ", noun+" "+below.Name()+" ")
+		}
+		if !found && below.Name() != "help" {
+			t.Errorf("`vigil %s %s` has no line in clientLines", noun, below.Name())
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/uptrace/bun"
+
+	"vigil"
+)
+
+// longestOccurrence bounds the search for occurrences that reach into a time.
+//
+//nolint:gochecknoglobals // a constant
+var longestOccurrence = fmt.Sprintf("interval '%d seconds'", int64(vigil.MaxMaintenanceDuration/time.Second))
+
+// paused is the SQL condition that the next slot of a loop, alias r, of the check, alias c,
+// is late because of maintenance that pauses probing: it began before the slot was overdue,
+// and goes on or has ended so lately that the loop had no time to go on, which is two
+// intervals, the deadline and the grace of its arguments. These are the present and the
+// grace in milliseconds.
+//
+//nolint:gochecknoglobals // a constant
+var paused = `EXISTS (SELECT FROM (SELECT ?0::timestamptz AS now,
+		(2 * r.interval_ms + r.deadline_ms + ?1) * interval '1 millisecond' AS grace) AS t,
+		maintenance_occurrences AS o JOIN maintenance_windows AS w ON w.id = o.window_id
+	WHERE o.org_id = c.org_id AND o.removed_at IS NULL AND w.probing = 'pause'
+		AND o.starts_at <= r.next_due + t.grace AND o.starts_at <= t.now
+		AND o.ends_at >= t.now - t.grace AND o.ends_at <= t.now + ` + longestOccurrence + ` AND ` + covers + `)`
+
+// pausedSpans selects the occurrences, alias o, that pause the probing of a check, alias c,
+// and overlap [$1, $2).
+const pausedSpans = `SELECT c.id, greatest(o.starts_at, $1), o.ends_at FROM checks AS c
+	JOIN maintenance_occurrences AS o
+		ON o.org_id = c.org_id AND o.removed_at IS NULL AND o.starts_at < $2 AND o.ends_at > $1
+	JOIN maintenance_windows AS w ON w.id = o.window_id AND w.probing = 'pause' AND ` + covers
+
+// readPauses reads the maintenance that pauses probing, when a loop has slots without a
+// result: these slots are not missed.
+func (g *groupTx) readPauses(ctx context.Context) error {
+	ids, from, to := g.checksWithGaps()
+	if len(ids) == 0 {
+		return nil
+	}
+	found, err := g.conn.Query(ctx, pausedSpans+" WHERE c.id = ANY($3::uuid[])", from, to, ids)
+	if err != nil {
+		return fmt.Errorf("read pauses: %w", err)
+	}
+	byCheck, err := collectSpans(found)
+	if err != nil {
+		return err
+	}
+	for key, loop := range g.loops {
+		loop.pauses = byCheck[key.check]
+	}
+	return nil
+}
+
+// checksWithGaps returns the checks of active loops that have slots without a result before
+// one of the group, and the time in which these lie.
+func (g *groupTx) checksWithGaps() (ids [][16]byte, from, to time.Time) {
+	counted := make(map[loopKey]time.Time)
+	for _, p := range g.rows {
+		key, slot := p.key(), p.result.Slot
+		loop := g.loops[key]
+		until, known := counted[key]
+		if !known {
+			until = loop.countedUntil
+		}
+		if !g.inserted[p.slotKey()] || p.result.Manual || !loop.active || slot.Before(until) {
+			continue
+		}
+		if loop.schedule.Count(until, slot) > 0 {
+			ids = append(ids, key.check)
+			if from.IsZero() {
+				from = until
+			}
+			from, to = earlier(from, until), later(to, slot)
+		}
+		counted[key] = slot.Add(time.Microsecond)
+	}
+	return ids, from, to
+}
+
+func collectSpans(found pgx.Rows) (map[uuid.UUID][]span, error) {
+	byCheck := make(map[uuid.UUID][]span)
+	var id uuid.UUID
+	var one span
+	_, err := pgx.ForEachRow(found, []any{&id, &one.from, &one.to}, func() error {
+		byCheck[id] = append(byCheck[id], one)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read pauses: %w", err)
+	}
+	for id, spans := range byCheck {
+		byCheck[id] = joined(spans)
+	}
+	return byCheck, nil
+}
+
+// pausesOf is the part of [from, to) in which the probing of a check is paused.
+func pausesOf(ctx context.Context, tx bun.Tx, checkID uuid.UUID, from, to time.Time) ([]span, error) {
+	var rows []struct {
+		From time.Time `bun:"from_at"`
+		To   time.Time `bun:"to_at"`
+	}
+	err := tx.NewRaw(`SELECT greatest(o.starts_at, ?0) AS from_at, o.ends_at AS to_at FROM checks AS c
+		JOIN maintenance_occurrences AS o ON o.org_id = c.org_id AND o.removed_at IS NULL AND o.starts_at < ?1 AND o.ends_at > ?0
+		JOIN maintenance_windows AS w ON w.id = o.window_id AND w.probing = 'pause' AND `+covers+`
+		WHERE c.id = ?2`, micro(from), micro(to), checkID).Scan(ctx, &rows)
+	if err != nil {
+		return nil, fmt.Errorf("read pauses: %w", err)
+	}
+	spans := make([]span, len(rows))
+	for i, row := range rows {
+		spans[i] = span{row.From, row.To}
+	}
+	return joined(spans), nil
+}

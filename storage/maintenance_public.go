@@ -1,0 +1,49 @@
+package storage
+
+import (
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"vigil"
+)
+
+// reportMaintenance bounds the maintenance on a status page.
+const reportMaintenance = 20
+
+// queuePublicMaintenance reads, of each window that covers checks of a status page, the
+// occurrences that run and the next one that is near.
+func queuePublicMaintenance(batch *pgx.Batch, org uuid.UUID, ids []string, into *[]vigil.PublicMaintenance) {
+	batch.Queue(`
+		SELECT o.starts_at, o.ends_at, array_agg(c.id::text ORDER BY c.id)
+		FROM (
+			SELECT f.*, row_number() OVER (PARTITION BY f.window_id, f.starts_at > now() ORDER BY f.starts_at) AS place
+			FROM maintenance_occurrences AS f
+			WHERE f.org_id = $2 AND f.removed_at IS NULL AND f.ends_at > now() AND f.starts_at < now() + make_interval(secs => $3)
+		) AS o JOIN maintenance_windows AS w ON w.id = o.window_id AND w.deleted_at IS NULL
+			JOIN checks AS c ON c.id = ANY($1::text[]::uuid[]) AND `+covers+`
+		WHERE o.starts_at <= now() OR o.place = 1
+		GROUP BY o.window_id, o.starts_at, o.ends_at ORDER BY o.starts_at, o.ends_at, o.window_id LIMIT $4`,
+		ids, org, vigil.MaintenanceAnnounced.Seconds(), reportMaintenance).
+		Query(func(found pgx.Rows) error {
+			var one vigil.PublicMaintenance
+			var checks []string
+			_, err := pgx.ForEachRow(found, []any{&one.StartsAt, &one.EndsAt, &checks}, func() error {
+				shown := vigil.PublicMaintenance{StartsAt: one.StartsAt.UTC(), EndsAt: one.EndsAt.UTC()}
+				for _, text := range checks {
+					id, err := uuid.Parse(text)
+					if err != nil {
+						return err
+					}
+					shown.CheckIDs = append(shown.CheckIDs, id)
+				}
+				*into, checks = append(*into, shown), nil
+				return nil
+			})
+			if err != nil {
+				return fmt.Errorf("read the maintenance of a status page: %w", err)
+			}
+			return nil
+		})
+}

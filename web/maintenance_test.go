@@ -1,0 +1,53 @@
+package web_test
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestMaintenanceForms plans a window by its form, with mistakes first, looks when it occurs,
+// changes, ends and deletes it.
+func TestMaintenanceForms(t *testing.T) {
+	t.Parallel()
+	s := open(t, "")
+	b, email := s.signUp(t)
+	b.get(t, http.StatusOK, "/app/maintenance").shows(t, "No maintenance window yet", `href="/app/maintenance/new"`)
+	check, _ := s.statusCheck(t, email, "checkout prod")
+	b.get(t, http.StatusOK, "/app/maintenance/new").shows(t, "checkout prod", `value="`+check.String()+`"`, "Plan maintenance")
+	form := url.Values{
+		"name": {"Upgrade"}, "starts_at": {time.Now().UTC().Add(-10 * time.Minute).Format("2006-01-02T15:04")}, "timezone": {"UTC"},
+		"duration_seconds": {"90"}, "rrule": {"FREQ=HOURLY"}, "probing": {"continue"}, "uptime": {"exclude"}, "enabled": {"true"},
+	}
+	b.post(t, http.StatusUnprocessableEntity, "/app/maintenance", form).shows(t, "Not planned yet.", `id="f-scope"`, "must name what is maintained")
+	form.Set("check", check.String())
+	b.post(t, http.StatusUnprocessableEntity, "/app/maintenance", form).shows(t, `id="f-rrule-error"`, "FREQ=HOURLY is not supported",
+		`value="`+check.String()+`" checked`)
+	form.Set("rrule", "FREQ=DAILY")
+	form.Set("preview", "true")
+	shown := b.post(t, http.StatusOK, "/app/maintenance", form)
+	shown.shows(t, "It would occur")
+	if n := strings.Count(shown.text, "<tr><td>"); n != 10 {
+		t.Errorf("%d occurrences are shown", n)
+	}
+	form.Del("preview")
+	made := b.follow(t, "/app/maintenance", form)
+	made.shows(t, "Upgrade is planned", "In maintenance", "Next occurrences", "End now", `name="revision" value="1"`)
+	path := regexp.MustCompile(`/app/maintenance/[0-9a-f-]{36}`).FindString(made.text)
+	b.get(t, http.StatusOK, "/app/maintenance?state=active").shows(t, "Upgrade", "FREQ=DAILY", "1 h 30 min", "1 check", "until ")
+	b.get(t, http.StatusOK, "/app/maintenance?state=ended").shows(t, "No window is in this state.")
+	b.get(t, http.StatusOK, "/app/checks/"+check.String()).shows(t, "In maintenance", "“Upgrade” until ", `href="`+path+`"`)
+
+	form.Set("revision", "1")
+	form.Set("name", "Upgrade 2")
+	form.Set("scope.labels", "team=payments\n team=mail ")
+	b.follow(t, path, form).shows(t, "Saved", `value="Upgrade 2"`, "team=mail\nteam=payments")
+	b.post(t, http.StatusPreconditionFailed, path, form).shows(t, "Not saved yet.")
+	b.follow(t, path+"/end", url.Values{}).shows(t, "Upgrade 2 has ended", "Upcoming")
+	b.get(t, http.StatusOK, path+"/delete").shows(t, "Delete the maintenance window “Upgrade 2”?")
+	b.follow(t, path+"/delete", url.Values{}).shows(t, "Upgrade 2 is deleted", "No maintenance window yet")
+	b.get(t, http.StatusNotFound, path)
+}
