@@ -88,7 +88,7 @@ type Action struct {
 type Changeset struct {
 	// Plan identifies the changeset: eight hexadecimal digits. It is a hash of the actions
 	// and of the versions of what they touch. It does not depend on the values of secrets,
-	// so that nobody can find out one by trying.
+	// so that a secret cannot be found out by trying.
 	Plan    string
 	Actions []Action // in the order of the pairs
 }

@@ -207,42 +207,6 @@ func freeKey(prefix, name, kind string, taken map[string]bool) string {
 // maxKey is the longest key that is made of a name.
 const maxKey = 50
 
-// object is an object with its members in order.
-type object []objectMember
-
-type objectMember struct {
-	name  string
-	value any
-}
-
-// MarshalJSON writes the members in order.
-func (o object) MarshalJSON() ([]byte, error) {
-	var out bytes.Buffer
-	out.WriteByte('{')
-	for i, m := range o {
-		if i > 0 {
-			out.WriteByte(',')
-		}
-		quote(&out, m.name)
-		out.WriteByte(':')
-		if err := encode(&out, m.value); err != nil {
-			return nil, err
-		}
-	}
-	out.WriteByte('}')
-	return out.Bytes(), nil
-}
-
-func encode(out *bytes.Buffer, value any) error {
-	encoder := json.NewEncoder(out)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
-		return err
-	}
-	out.Truncate(out.Len() - 1)
-	return nil
-}
-
 func (e *exporter) section(name string, objects []exported, convert func(exported, string) object) {
 	if len(objects) == 0 {
 		return
@@ -303,43 +267,6 @@ func same(value any, standard json.RawMessage) bool {
 	}
 	text, err := json.Marshal(value)
 	return err == nil && string(text) == string(standard)
-}
-
-// value returns a value as a file has it: secrets are variables, and ${ is escaped.
-func (e *exporter) value(value any, path string) any {
-	switch value := value.(type) {
-	case string:
-		if value == vigil.SecretMask {
-			return "${" + e.variable(path) + "}"
-		}
-		return strings.ReplaceAll(value, "${", "$${")
-	case []any:
-		items := make([]any, len(value))
-		for i, item := range value {
-			items[i] = e.value(item, fmt.Sprintf("%s[%d]", path, i))
-		}
-		return items
-	case map[string]any:
-		var members object
-		for _, name := range slices.Sorted(maps.Keys(value)) {
-			if value[name] != nil {
-				members = append(members, objectMember{name, e.value(value[name], path+"."+name)})
-			}
-		}
-		return members
-	}
-	return value
-}
-
-// variable returns the variable for the secret at a path.
-func (e *exporter) variable(path string) string {
-	name := variableOf(path)
-	for n := 2; e.variables[name] != ""; n++ {
-		name = fmt.Sprintf("%s_%d", variableOf(path), n)
-	}
-	e.variables[name] = path
-	e.out.Secrets = append(e.out.Secrets, Secret{Variable: name, Path: path})
-	return name
 }
 
 func (e *exporter) channel(x exported, path string) object {
