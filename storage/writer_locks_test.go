@@ -139,10 +139,11 @@ func TestRoundTripsOfAGroup(t *testing.T) {
 	org, _ := newOrg(t, s)
 	c, other := newCheck(t, s, draft(org.ID, newark)), newCheck(t, s, draft(org.ID, newark))
 	w := newWriter(t, s, storage.WriterOptions{})
-	slot := epoch()
-	both := func() {
-		slot = slot.Add(10 * time.Second)
-		write(t, w, ok(c, newark, slot), ok(other, newark, slot))
+	first, second := scheduleOf(t, s, c, newark), scheduleOf(t, s, other, newark)
+	slots := [2]time.Time{first.First(), second.First()}
+	both := func() { // one slot after the other: gaps would cost a round trip more
+		write(t, w, ok(c, newark, slots[0]), ok(other, newark, slots[1]))
+		slots = [2]time.Time{first.Next(slots[0]), second.Next(slots[1])}
 	}
 	both() // prepares the statements
 	before := link.trips.Load()

@@ -107,7 +107,8 @@ func accepted(args []string, whole bool) error {
 }
 
 // runDocument runs the commands of a document in one shell, in a directory of its own and
-// for an organization of its own. Addresses of examples are those of the test's servers.
+// for an organization of its own. Addresses of examples are those of the test's servers,
+// which have no TLS.
 func runDocument(t *testing.T, commands []command, p summary, target string, setup func(dir string) (map[string]string, error)) {
 	t.Helper()
 	dir := readableDir(t)
@@ -118,7 +119,7 @@ func runDocument(t *testing.T, commands []command, p summary, target string, set
 	replaced := strings.NewReplacer(
 		"https://shop.example/", target+"/status/200", "https://hooks.example/", target+"/status/200",
 		"http://127.0.0.1:8080", p.APIURL, "https://vigil.example.com", p.APIURL,
-		"/backups/", dir+"/", "$(date +%F)", "2026-11-22", "/var/lib/", dir+"/",
+		"type: https", "type: http", "/backups/", dir+"/", "$(date +%F)", "2026-11-22", "/var/lib/", dir+"/",
 	)
 	writeRelease(t, dir)
 	var script strings.Builder
