@@ -21,18 +21,22 @@ func checkSpecimens() map[vigil.CheckType][]doc {
 		"url": "https://example.com/health?a=1&b=<x>", "method": "POST", "expected_status_codes": []any{"2xx", "3xx"},
 		"headers": doc{"Authorization": "Bearer hunter2", "X-Team": "web"}, "body": "{\"a\": \"\u00e4\u2028\"}", "follow_redirects": false,
 		"verify_tls": false, "basic_auth": doc{"username": "ada", "password": "hunter2"}, "ip_version": "4", "timeout": "9s",
-		"assertions": []any{doc{"source": "json", "property": "$.status", "operator": "eq", "target": 1}, doc{"source": "body", "operator": "exists"}},
+		"assertions": []any{
+			doc{"source": "json", "property": "$.status", "operator": "eq", "target": 1}, doc{"source": "body", "operator": "exists"},
+		},
 	}
 	delete(web, "basic_auth") // excluded by the header
 	secure := doc{"url": "https://example.com/", "basic_auth": doc{"username": "ada", "password": "hunter2"}, "expected_status_code": 200}
 	return map[vigil.CheckType][]doc{
 		vigil.TypeHTTP: {with3(web, "url", "http://example.com/"), {"url": "http://example.com/"}}, vigil.TypeHTTPS: {web, secure},
 		vigil.TypeHTTP3: {{"url": "https://example.com/", "timeout_seconds": 5}},
-		vigil.TypeTCP:   {{"host": "db.example.com", "port": 5432, "send": "PING\n", "expect": "PONG", "timeout": "5s"}, {"host": "db.example.com", "port": 5432}},
-		vigil.TypePing:  {{"host": "example.com", "packet_count": 5, "max_packet_loss_percent": 12.5}, {"host": "example.com"}},
+		vigil.TypeTCP: {
+			{"host": "db.example.com", "port": 5432, "send": "PING\n", "expect": "PONG", "timeout": "5s"}, {"host": "db.example.com", "port": 5432},
+		},
+		vigil.TypePing: {{"host": "example.com", "packet_count": 5, "max_packet_loss_percent": 12.5}, {"host": "example.com"}},
 		vigil.TypeDNS: {{
-			"host": "example.com", "record_type": "MX", "resolvers": []any{"1.1.1.1"}, "protocol": "tcp", "expected_values": []any{"10 mx.example.com."},
-			"match": "all",
+			"host": "example.com", "record_type": "MX", "resolvers": []any{"1.1.1.1"}, "protocol": "tcp",
+			"expected_values": []any{"10 mx.example.com."}, "match": "all",
 		}, {"host": "example.com"}},
 		vigil.TypeSSL: {{"host": "example.com", "port": 8443, "alert_days_before": 0, "server_name": "example.com"}, {"host": "example.com"}},
 		vigil.TypeThroughput: {{
@@ -68,7 +72,9 @@ func channelSpecimens() map[vigil.ChannelType][]doc {
 			"url": "https://hooks.example.com/x", "method": "PUT", "secret": "hunter2",
 			"headers": doc{"Authorization": "Bearer hunter2", "X-Team": "web"}, "title_template": "{{severity}}: {{check_name}}",
 		}, {"url": "https://hooks.example.com/x"}},
-		vigil.ChannelPush:  {{"topic": "alerts", "server": "https://push.example.com", "username": "u", "password": "hunter2"}, {"topic": "alerts"}},
+		vigil.ChannelPush: {
+			{"topic": "alerts", "server": "https://push.example.com", "username": "u", "password": "hunter2"}, {"topic": "alerts"},
+		},
 		vigil.ChannelChat:  {{"webhook_url": "https://chat.example.com/hooks/1"}},
 		vigil.ChannelPager: {{"routing_key": "R0123456789012345678901234567890"}},
 	}
@@ -145,7 +151,9 @@ func (w writer) check(kind vigil.CheckType, config doc, rules doc) (check, defau
 			defaults[name] = value
 		}
 	}
-	place("regions", []any{w.pick("eu-central-1", "europe-west3", "eu-central-fra"), w.pick("us-east-1", "eastus", "na-east-ewr"), "us-east-1"})
+	place("regions", []any{
+		w.pick("eu-central-1", "europe-west3", "eu-central-fra"), w.pick("us-east-1", "eastus", "na-east-ewr"), "us-east-1",
+	})
 	place("labels", doc{"team": "shop", "a/b": ""})
 	if w.IntN(2) == 0 { // as the API has it by default
 		check["simultaneous_regions"] = true

@@ -18,8 +18,8 @@ func (b *testServer) rows(t *testing.T, a account) string {
 	var all []string
 	for _, table := range []string{"checks", "alert_rules", "channels", "status_pages"} {
 		var rows []json.RawMessage
-		err := b.store.DB().NewRaw("SELECT to_jsonb(x) FROM "+table+" AS x WHERE org_id = ? AND managed_project IS DISTINCT FROM 'shop' ORDER BY id", a.org).
-			Scan(t.Context(), &rows)
+		err := b.store.DB().NewRaw("SELECT to_jsonb(x) FROM "+table+
+			" AS x WHERE org_id = ? AND managed_project IS DISTINCT FROM 'shop' ORDER BY id", a.org).Scan(t.Context(), &rows)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,5 +119,32 @@ func TestBodiesOfApplyMayBeLarge(t *testing.T) {
 	other := a.want(t, http.StatusRequestEntityTooLarge, http.MethodPost, "/v1/checks", padded(2<<20))
 	if !strings.Contains(other.problem(), "larger than 1 MiB") {
 		t.Errorf("refused with %s", other.raw)
+	}
+}
+
+func TestApplyScopes(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	a := b.tier(t, b.signup(t), vigil.TierPaid)
+	a.apply(t, http.StatusOK, shop())
+	made := a.want(t, http.StatusCreated, http.MethodPost, "/v1/api-keys", map[string]any{"name": "ci", "scopes": []any{"read"}}).data(t)
+	reader := a
+	reader.client = a.as(text(made, "api_key"))
+	refused := reader.apply(t, http.StatusForbidden, shop())
+	if refused.detail("required") != "write" {
+		t.Errorf("refused with %s", refused.raw)
+	}
+	right := reader.apply(t, http.StatusOK, shop(), with("dry_run", true))
+	wrong := reader.apply(t, http.StatusOK, shop(at("channels.oncall.config.secret", "guessed")), with("dry_run", true))
+	if string(right.raw) != string(wrong.raw) || !strings.Contains(string(right.raw), `"path":"config.secret","secret":true,"unknown":true`) {
+		t.Errorf("a reader learns whether a secret is right:\n%s\n%s", right.raw, wrong.raw)
+	}
+	plan := a.apply(t, http.StatusOK, shop(), with("dry_run", true))
+	if plan.data(t)["plan"] != right.data(t)["plan"] || strings.Contains(string(plan.raw), "unknown") {
+		t.Errorf("the plan of a writer is %s", plan.raw)
+	}
+	changed := a.apply(t, http.StatusOK, shop(at("channels.oncall.config.secret", "changed")))
+	if !strings.Contains(string(changed.raw), `"action":"change","members":[{"path":"config.secret","secret":true}]`) {
+		t.Errorf("changed with %s", changed.raw)
 	}
 }
