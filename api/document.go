@@ -77,8 +77,13 @@ func (s *Server) serveDocument() error {
 	if err != nil {
 		return fmt.Errorf("write the OpenAPI document: %w", err)
 	}
+	schema, err := fileSchemaOf(doc)
+	if err != nil {
+		return err
+	}
 	s.mux.HandleFunc("GET /openapi.json", serveBytes("application/json", asJSON))
 	s.mux.HandleFunc("GET /openapi.yaml", serveBytes("application/yaml", asYAML))
+	s.mux.HandleFunc("GET /v1/schemas/vigil.json", serveBytes("application/schema+json", schema))
 	return s.serveDocs()
 }
 

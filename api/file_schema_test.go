@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"bytes"
+	"net/http"
 	"os"
 	"testing"
 
@@ -32,5 +33,19 @@ func TestFileSchema(t *testing.T) {
 	}
 	if kept, err := os.ReadFile(path); err != nil || !bytes.Equal(kept, made) {
 		t.Errorf("api/%s is not what is served (%v). Renew it with: go test ./api -run TestFileSchema -update", path, err)
+	}
+}
+
+func TestFileSchemaIsServed(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	guard := egress.New(egress.Policy{})
+	made, err := api.FileSchema(probe.NewRegistry(guard), notify.NewRegistry(guard))
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := b.do(t, http.MethodGet, "/v1/schemas/vigil.json", nil)
+	if kind := served.header.Get("Content-Type"); served.status != http.StatusOK || kind != "application/schema+json" || !bytes.Equal(served.raw, made) {
+		t.Errorf("status %d, %s, %d bytes; want the %d bytes of the schema, without a credential", served.status, kind, len(served.raw), len(made))
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -16,7 +17,7 @@ import (
 
 // serverLog is the server's logger: warnings and errors go to Vigil's own, and all else
 // is dropped. While the server starts and stops, its services warn that they cannot
-// reach each other; those lines are logged as debug.
+// reach each other; those lines are logged as debug, and so is what it repeats by itself.
 type serverLog struct {
 	to      *slog.Logger
 	phase   *atomic.Int32
@@ -87,8 +88,12 @@ func (l *serverLog) With(tags ...tag.Tag) log.Logger {
 	return &serverLog{to: l.to.With(attributes(tags)...), phase: l.phase, failure: l.failure}
 }
 
+// raced is part of the error of the second of two starts of one workflow at the same time.
+// The server repeats that start, which then finds the workflow: nothing is wrong.
+const raced = "current_executions_pkey"
+
 func (l *serverLog) write(level slog.Level, msg string, tags []tag.Tag) {
-	if l.phase.Load() != running {
+	if l.phase.Load() != running || strings.Contains(causeIn(tags), raced) {
 		level = slog.LevelDebug
 	}
 	if !l.to.Enabled(context.Background(), level) {
