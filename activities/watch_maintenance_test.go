@@ -41,7 +41,9 @@ func (m *windows) put(span vigil.MaintenanceSpan) {
 }
 
 // spanOf is an occurrence about a check.
-func spanOf(def vigil.Definition, starts, ends time.Time, probing vigil.MaintenanceProbing, uptime vigil.MaintenanceUptime) vigil.MaintenanceSpan {
+func spanOf(
+	def vigil.Definition, starts, ends time.Time, probing vigil.MaintenanceProbing, uptime vigil.MaintenanceUptime,
+) vigil.MaintenanceSpan {
 	return vigil.MaintenanceSpan{
 		Occurrence: vigil.Occurrence{StartsAt: starts, EndsAt: ends}, WindowID: uuid.New(), OrgID: def.Check.OrgID,
 		Scope: vigil.MaintenanceScope{CheckIDs: []uuid.UUID{def.Check.ID}}, Probing: probing, Uptime: uptime,

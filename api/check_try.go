@@ -39,6 +39,13 @@ type tries struct {
 	now    func() time.Time
 }
 
+func newTries(store tryStore, runs *checkRuns, deps Deps, plans plans) *tries {
+	return &tries{
+		runs: runs, store: store, types: deps.Probes, plans: plans,
+		window: rest.NewRateWindow(triesPerMinute, time.Minute, deps.Now), now: deps.Now,
+	}
+}
+
 // tryBody is a config to try.
 type tryBody struct {
 	Type    vigil.CheckType `json:"type" doc:"How the target is probed." example:"https"`

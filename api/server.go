@@ -68,9 +68,7 @@ func assemble(deps Deps) *Server {
 	notifier := &notifier{store: store, loops: deps.Loops, incidents: deps.Incidents, tasks: s.changes}
 	auth := newAuthenticator(store, newSigner(config.SigningKey, config.OlderSigningKeys, deps.Now), s.background, deps.Now)
 	passwords := newPasswords()
-	mail := &accountMail{
-		store: store, mailer: deps.Mailer, tasks: s.mails, publicURL: config.PublicURL, now: deps.Now,
-	}
+	mail := &accountMail{store: store, mailer: deps.Mailer, tasks: s.mails, publicURL: config.PublicURL, now: deps.Now}
 	logins := logins{store: store, passwords: passwords, tasks: s.background}
 	addresses := rest.NewRateWindow(config.AddressRate, time.Minute, deps.Now)
 	if deps.PrivateTargets != nil {
@@ -103,10 +101,7 @@ func assemble(deps Deps) *Server {
 		checks,
 		&results{store: store},
 		runs,
-		&tries{
-			runs: runs, store: store, types: deps.Probes, plans: plans,
-			window: rest.NewRateWindow(triesPerMinute, time.Minute, deps.Now), now: deps.Now,
-		},
+		newTries(store, runs, deps, plans),
 		&checkRegions{store: store, loops: deps.Loops, links: links},
 		&usage{store: store, plans: plans},
 		&rules{store: store, notifier: notifier},

@@ -112,7 +112,7 @@ func (r *Report) Hide(credentials []string) {
 	}
 }
 
-// Summary is the last line of a report, such as "1 problem, 2 warnings."
+// Summary is the last line of a report: how many problems and warnings it has.
 func (r *Report) Summary() string {
 	if r.Problems+r.Warnings == 0 {
 		return "Everything is fine."

@@ -99,7 +99,7 @@ func TestApplyIsAllOrNothing(t *testing.T) {
 		return count("SELECT count(*) FROM checks WHERE managed_project = 'end'") > 0
 	})
 	p.kill()
-	<-ended // with an answer or without one
+	_ = <-ended // with an answer or without one
 	_, c = begin(key)
 	if got, want := rows("end"), [3]int{1, 1000, 1000}; got != want {
 		t.Errorf("an apply that was committed has made %v channels, checks and rules, want %v", got, want)

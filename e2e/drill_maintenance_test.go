@@ -177,7 +177,8 @@ func (m *maintained) round(site *switchable, p *pauses, killed bool) {
 	})
 	late := m.lateness(ends)
 	m.t.Logf("%s: median %v, worst %v of %d", what, late[len(late)/2], late[len(late)-1], len(late))
-	figure(m.t, "incidents opened inside", m.number("SELECT count(*) FROM incidents WHERE created_at >= $1 AND created_at < $2", starts, ends), 0, 0)
+	inside := m.number("SELECT count(*) FROM incidents WHERE created_at >= $1 AND created_at < $2", starts, ends)
+	figure(m.t, "incidents opened inside", inside, 0, 0)
 	figure(m.t, "incidents missing after the end", all-m.number("SELECT count(*) FROM incidents WHERE created_at >= $1", ends), 0, 0)
 	figure(m.t, what+", 99 of 100", late[len(late)*99/100], bound, p.longest())
 	if early := m.number("SELECT count(*) FROM incidents WHERE created_at >= $1 AND started_at < $1", ends); early != 0 {

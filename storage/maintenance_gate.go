@@ -75,7 +75,7 @@ func (s *Store) InMaintenance(ctx context.Context, orgID uuid.UUID, checks ...uu
 }
 
 // hold records that the incident workflow of a check is about to know that no incident may
-// open: when the maintenance is over, for whatever reason, the sweep wakes it.
+// open: when the maintenance is over, for any reason, the sweep wakes it.
 func (s *Store) hold(ctx context.Context, checkID, orgID uuid.UUID, in *running) error {
 	_, err := s.db.NewRaw(`INSERT INTO maintenance_holds AS h (check_id, org_id, held_at, until_at, swept_at) VALUES (?0, ?1, ?2, ?3, ?2)
 		ON CONFLICT (check_id) DO UPDATE SET held_at = greatest(h.held_at + interval '1 microsecond', excluded.held_at),

@@ -239,11 +239,12 @@ func TestHolds(t *testing.T) {
 		}
 	})
 
-	t.Run("EndWithWhateverTakesTheCheckOutOfMaintenance", func(t *testing.T) {
+	t.Run("EndWhenTheCheckLeavesMaintenanceInAnyWay", func(t *testing.T) {
 		t.Parallel()
 		for what, change := range map[string]func(a *alerts, window uuid.UUID){
 			"the window is ended": func(a *alerts, window uuid.UUID) {
-				execute(a.T, a.store, "UPDATE maintenance_occurrences SET ends_at = ?, changed_at = now() WHERE window_id = ?", starts.Add(time.Second), window)
+				execute(a.T, a.store, "UPDATE maintenance_occurrences SET ends_at = ?, changed_at = now() WHERE window_id = ?",
+					starts.Add(time.Second), window)
 			},
 			"its occurrence is removed": func(a *alerts, window uuid.UUID) {
 				execute(a.T, a.store, "UPDATE maintenance_occurrences SET removed_at = now(), changed_at = now() WHERE window_id = ?", window)

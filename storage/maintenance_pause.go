@@ -13,19 +13,23 @@ import (
 )
 
 // longestOccurrence bounds the search for occurrences that reach into a time.
-var longestOccurrence = fmt.Sprintf("interval '%d seconds'", int64(vigil.MaxMaintenanceDuration/time.Second)) //nolint:gochecknoglobals // constant
+//
+//nolint:gochecknoglobals // a constant
+var longestOccurrence = fmt.Sprintf("interval '%d seconds'", int64(vigil.MaxMaintenanceDuration/time.Second))
 
 // paused is the SQL condition that the next slot of a loop, alias r, of the check, alias c,
 // is late because of maintenance that pauses probing: it began before the slot was overdue,
 // and goes on or has ended so lately that the loop had no time to go on, which is two
 // intervals, the deadline and the grace of its arguments. These are the present and the
 // grace in milliseconds.
+//
+//nolint:gochecknoglobals // a constant
 var paused = `EXISTS (SELECT FROM (SELECT ?0::timestamptz AS now,
 		(2 * r.interval_ms + r.deadline_ms + ?1) * interval '1 millisecond' AS grace) AS t,
 		maintenance_occurrences AS o JOIN maintenance_windows AS w ON w.id = o.window_id
 	WHERE o.org_id = c.org_id AND o.removed_at IS NULL AND w.probing = 'pause'
 		AND o.starts_at <= r.next_due + t.grace AND o.starts_at <= t.now
-		AND o.ends_at >= t.now - t.grace AND o.ends_at <= t.now + ` + longestOccurrence + ` AND ` + covers + `)` //nolint:gochecknoglobals // constant
+		AND o.ends_at >= t.now - t.grace AND o.ends_at <= t.now + ` + longestOccurrence + ` AND ` + covers + `)`
 
 // pausedSpans selects the occurrences, alias o, that pause the probing of a check, alias c,
 // and overlap [$1, $2).

@@ -231,7 +231,8 @@ func TestReclassify(t *testing.T) {
 		}
 		instant := func(what string) time.Time {
 			if rapid.Bool().Draw(rt, what+" at a slot") {
-				return rows[rapid.IntRange(0, n-1).Draw(rt, what+" slot")].slot.Add(time.Duration(rapid.IntRange(-1, 1).Draw(rt, "µs")) * time.Microsecond)
+				at := rows[rapid.IntRange(0, n-1).Draw(rt, what+" slot")].slot
+				return at.Add(time.Duration(rapid.IntRange(-1, 1).Draw(rt, "µs")) * time.Microsecond)
 			}
 			return epoch().Add(time.Duration(rapid.IntRange(0, 1200).Draw(rt, what)) * time.Minute)
 		}
@@ -268,7 +269,8 @@ func TestReclassify(t *testing.T) {
 			}
 			for what, query := range map[string]string{
 				"results": "SELECT slot, success, excluded FROM results WHERE check_id = ?",
-				"rollups": "SELECT hour, total, successes, round(sum_ms::numeric, 3), buckets, counts, excluded, excluded_successes FROM result_rollups WHERE check_id = ?",
+				"rollups": `SELECT hour, total, successes, round(sum_ms::numeric, 3), buckets, counts, excluded, excluded_successes
+					FROM result_rollups WHERE check_id = ?`,
 			} {
 				differ := count(t, s, "SELECT count(*) FROM (("+query+" EXCEPT "+query+") UNION ALL ("+query+" EXCEPT "+query+")) AS d",
 					c.ID, twin.ID, twin.ID, c.ID)

@@ -36,7 +36,9 @@ func excludedColumn(excluded bool) int16 {
 // before and after it: both what the window covered and what it covers are marked by what is
 // in force when the results are marked.
 func (s *Store) queueReclassification(ctx context.Context, tx bun.Tx, windowID uuid.UUID) error {
-	_, err := tx.NewRaw(`WITH clock AS MATERIALIZED (SELECT now, now + ?1 * interval '1 millisecond' AS due FROM (SELECT ?2::timestamptz AS now) AS t)
+	_, err := tx.NewRaw(`WITH clock AS MATERIALIZED (
+			SELECT now, now + ?1 * interval '1 millisecond' AS due FROM (SELECT ?2::timestamptz AS now) AS t
+		)
 		INSERT INTO result_reclassifications AS q (check_id, region, from_at, to_at, due_at)
 		SELECT r.check_id, r.region, min(o.starts_at), max(least(o.ends_at, clock.due)), clock.due
 		FROM clock, maintenance_windows AS w JOIN maintenance_occurrences AS o ON o.window_id = w.id AND o.removed_at IS NULL

@@ -67,7 +67,10 @@ func TestReplayResults(t *testing.T) {
 
 	t.Run("EndWhenTheReaderEnds", func(t *testing.T) {
 		t.Parallel()
-		for range s.ReplayResults(t.Context(), c.ID, []string{newark}, stored[0], stored[9], 0) {
+		for row, err := range s.ReplayResults(t.Context(), c.ID, []string{newark}, stored[0], stored[9], 0) {
+			if err != nil || !row.Result.Slot.Equal(stored[0]) {
+				t.Errorf("%+v, %v", row, err)
+			}
 			break
 		}
 	})
