@@ -269,7 +269,8 @@ func (d *Demo) finish(ctx context.Context) error {
 	if delivered < len(deliveries) {
 		lost = fmt.Sprintf("%s of them delivered", count(delivered, "message"))
 	}
-	text := fmt.Sprintf("%s, %s, %s, %s", count(now.Incidents, "incident"), count(len(deliveries), "message"), count(attempts, "attempt"), lost)
+	text := fmt.Sprintf("%s, %s, %s, %s",
+		count(now.Incidents, "incident"), count(len(deliveries), "message"), count(attempts, "attempt"), lost)
 	messages := len(deliveries)
 	if err := d.enter(phaseDone, nil); err != nil {
 		return err

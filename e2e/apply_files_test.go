@@ -111,7 +111,8 @@ func TestAppliesFiles(t *testing.T) {
 	has("Home", "Search")
 
 	// What only the server finds has a place in the files as well.
-	files.set(document("Home", "Search", "Cart") + "  wrong: {name: Wrong, type: http, interval: 60s, config: {url: \"ftp://shop.example\"}}\n")
+	files.set(document("Home", "Search", "Cart") +
+		"  wrong: {name: Wrong, type: http, interval: 60s, config: {url: \"ftp://shop.example\"}}\n")
 	invalid := state("invalid")
 	if len(invalid.Errors) != 1 || !strings.Contains(invalid.Errors[0], "shop.yaml:9:") || !strings.Contains(invalid.Errors[0], "config.url") {
 		t.Errorf("the mistake is shown as %q", invalid.Errors)
@@ -124,7 +125,8 @@ func TestAppliesFiles(t *testing.T) {
 	files.set("checks: [\n")
 	eventually(t, "the file that is no YAML is reported", func() bool {
 		found := appliedIn(t, dir)
-		return found.State == "invalid" && len(found.Errors) > 0 && strings.Contains(found.Errors[0], "shop.yaml:") && found.Errors[0] != invalid.Errors[0]
+		return found.State == "invalid" && len(found.Errors) > 0 &&
+			strings.Contains(found.Errors[0], "shop.yaml:") && found.Errors[0] != invalid.Errors[0]
 	})
 
 	files.set(document("Home", "Search", "Cart"))

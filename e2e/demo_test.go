@@ -198,7 +198,8 @@ func TestDemo(t *testing.T) {
 	client := func(words ...string) string {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), binary, words...)
-		cmd.Env = append(os.Environ(), "VIGIL_DATA_DIR="+dir, "VIGIL_URL="+d.ready.APIURL, "VIGIL_API_KEY="+d.ready.APIKey, "XDG_CONFIG_HOME="+dir)
+		cmd.Env = append(os.Environ(), "VIGIL_DATA_DIR="+dir,
+			"VIGIL_URL="+d.ready.APIURL, "VIGIL_API_KEY="+d.ready.APIKey, "XDG_CONFIG_HOME="+dir)
 		said, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Fatalf("vigil %v: %v\n%s", words, err, said)
