@@ -99,8 +99,10 @@ func TestChangeset(t *testing.T) {
 		},
 		"SecretsAreUnknownWhenHidden": {
 			pair: func(t *testing.T) vigil.Pair {
-				return vigil.Pair{Stored: item(t, "home", `{"config":{"password":"old"}}`, storedAt(1, 1)),
-					Wanted: item(t, "home", `{"config":{"password":"new"}}`)}
+				return vigil.Pair{
+					Stored: item(t, "home", `{"config":{"password":"old"}}`, storedAt(1, 1)),
+					Wanted: item(t, "home", `{"config":{"password":"new"}}`),
+				}
 			},
 			hide: true, want: "none config.password secret unknown",
 		},
@@ -112,8 +114,10 @@ func TestChangeset(t *testing.T) {
 		},
 		"StepsAreComparedOneByOne": {
 			pair: func(t *testing.T) vigil.Pair {
-				return vigil.Pair{Stored: item(t, "home", `{"config":{"steps":[{"a":1},{"a":2}]}}`, storedAt(1, 1)),
-					Wanted: item(t, "home", `{"config":{"steps":[{"a":1},{"a":3}]}}`)}
+				return vigil.Pair{
+					Stored: item(t, "home", `{"config":{"steps":[{"a":1},{"a":2}]}}`, storedAt(1, 1)),
+					Wanted: item(t, "home", `{"config":{"steps":[{"a":1},{"a":3}]}}`),
+				}
 			},
 			want: "change config.steps[1].a[2,3]",
 		},

@@ -197,7 +197,8 @@ func TestARuleThatIsNotSupportedIsRefusedByItsPart(t *testing.T) {
 func refused(t *testing.T, what string, err error, member, part string) {
 	t.Helper()
 	var invalid *vigil.Error
-	if !errors.As(err, &invalid) || invalid.Code != vigil.CodeInvalid || invalid.Details["member"] != member || !strings.Contains(invalid.Message, part) {
+	if !errors.As(err, &invalid) || invalid.Code != vigil.CodeInvalid || invalid.Details["member"] != member ||
+		!strings.Contains(invalid.Message, part) {
 		t.Errorf("%s: %v, want an error about %s that names %q", what, err, member, part)
 	}
 }

@@ -38,7 +38,11 @@ func TestApplyMaintenance(t *testing.T) {
 	if restored := a.apply(t, http.StatusOK, shop(deploys())); actions(t, restored)["maintenance deploys"] != "restore" {
 		t.Errorf("after a change by hand: %s", restored.raw)
 	}
-	changed := a.apply(t, http.StatusOK, shop(deploys(at("scope", doc{"all": false, "labels": []any{"team=shop"}}), at("until", "2100-01-01T00:00"))))
+	changed := a.apply(
+		t,
+		http.StatusOK,
+		shop(deploys(at("scope", doc{"all": false, "labels": []any{"team=shop"}}), at("until", "2100-01-01T00:00"))),
+	)
 	if actions(t, changed)["maintenance deploys"] != "change" || !strings.Contains(string(changed.raw), `"path":"until"`) {
 		t.Errorf("changed %s", changed.raw)
 	}

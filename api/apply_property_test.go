@@ -82,12 +82,18 @@ func channelSpecimens() map[vigil.ChannelType][]doc {
 
 func ruleForms() []doc {
 	return []doc{
-		{"condition": doc{"failure_threshold": 2}}, {"condition": doc{"health_status": "down", "severity": "warning"}},
-		{"condition": doc{"health_status": "healthy"}}, {"condition": doc{"response_time_ms": 0}},
-		{"condition": doc{"status_code": 500, "failure_threshold": 3, "severity": "info"}}, {"condition": doc{"dns_changed": true}},
-		{"condition": doc{"ssl_days_remaining": 14}}, {"condition": doc{"type": "consecutive_failures", "threshold": 4, "operator": "gte"}},
-		{"condition": doc{"type": "ssl_expiry", "threshold": 7}}, {"condition_type": "response_time", "threshold": 900},
-		{"condition_type": "status_code", "threshold": 500}, {"condition_type": "ssl_expiry", "threshold": 0},
+		{"condition": doc{"failure_threshold": 2}},
+		{"condition": doc{"health_status": "down", "severity": "warning"}},
+		{"condition": doc{"health_status": "healthy"}},
+		{"condition": doc{"response_time_ms": 0}},
+		{"condition": doc{"status_code": 500, "failure_threshold": 3, "severity": "info"}},
+		{"condition": doc{"dns_changed": true}},
+		{"condition": doc{"ssl_days_remaining": 14}},
+		{"condition": doc{"type": "consecutive_failures", "threshold": 4, "operator": "gte"}},
+		{"condition": doc{"type": "ssl_expiry", "threshold": 7}},
+		{"condition_type": "response_time", "threshold": 900},
+		{"condition_type": "status_code", "threshold": 500},
+		{"condition_type": "ssl_expiry", "threshold": 0},
 		{"condition": doc{"failure_threshold": 2}, "condition_type": "consecutive_failures", "threshold": 2},
 	}
 }

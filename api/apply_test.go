@@ -124,7 +124,7 @@ func TestApplyMistakes(t *testing.T) {
 		refused := a.apply(t, http.StatusBadRequest, shop(
 			at("checks.home.config.url", "ftp://x"), at("checks.home.regions", []any{"nowhere"}),
 			at("checks.api.confg", doc{}), at("checks.api.config.port", "many"),
-			at("checks.home.rules.down.channels", []any{"oncal", "name:Nobody", "id:7"}), at("checks.home.rules.slow.severity", "x"),
+			at("checks.home.rules.down.channels", []any{"oncal", "name:none", "id:7"}), at("checks.home.rules.slow.severity", "x"),
 			at("checks.home.id", "7"), at("channels.oncall.type", "fax"), at("status_pages.public.groups", []any{doc{"checks": []any{"hom"}}}),
 			at("status_pages.public.slug", "A"), at("moved", []any{doc{"from": "checks.home", "to": "checks.api"}}), at("colour", "red"),
 		))
@@ -140,7 +140,7 @@ func TestApplyMistakes(t *testing.T) {
 			`checks.api.confg: is not a member of this resource; did you mean "config"?`,
 			`checks.home.id: is set by the platform`,
 			`checks.home.rules.down.channels[0]: no channel has the key "oncal" in the document; did you mean "oncall"?`,
-			`checks.home.rules.down.channels[1]: no channel of this organization has the name "Nobody"`,
+			`checks.home.rules.down.channels[1]: no channel of this organization has the name "none"`,
 			`checks.home.rules.down.channels[2]: must be a key`, `checks.home.rules.slow.severity: is not a member`,
 			`status_pages.public.groups[0].checks[0]: no check has the key "hom"`,
 		} {
@@ -268,7 +268,13 @@ func TestApplyChanges(t *testing.T) {
 		a.apply(t, http.StatusOK, shop())
 		wanted := shop(at("checks.api.name", "The API"))
 		plan := a.apply(t, http.StatusOK, wanted, with("dry_run", true)).data(t)["plan"]
-		a.want(t, http.StatusOK, http.MethodPut, "/v1/checks/"+text(find(t, a, "/v1/checks", "api"), "id"), map[string]any{"labels": map[string]any{"x": "y"}})
+		a.want(
+			t,
+			http.StatusOK,
+			http.MethodPut,
+			"/v1/checks/"+text(find(t, a, "/v1/checks", "api"), "id"),
+			map[string]any{"labels": map[string]any{"x": "y"}},
+		)
 		refused := a.apply(t, http.StatusConflict, wanted, with("expect", plan))
 		if refused.detail("plan") == plan || refused.detail("actions") == nil {
 			t.Errorf("refused with %s", refused.raw)
@@ -288,9 +294,14 @@ func TestApplyChanges(t *testing.T) {
 		if got := encoded(t, actions(t, released)); got != `{"status_page public":"release"}` {
 			t.Errorf("released with %s", got)
 		}
-		used := a.apply(t, http.StatusConflict, shop(at("channels", nil), at("checks.home", nil), at("status_pages", nil), at("checks.api.rules", doc{
-			"down": doc{"condition": doc{"failure_threshold": 1}, "channels": []any{"name:On call"}},
-		})), with("missing", "delete"))
+		used := a.apply(
+			t,
+			http.StatusConflict,
+			shop(at("channels", nil), at("checks.home", nil), at("status_pages", nil), at("checks.api.rules", doc{
+				"down": doc{"condition": doc{"failure_threshold": 1}, "channels": []any{"name:On call"}},
+			})),
+			with("missing", "delete"),
+		)
 		if !strings.Contains(used.problem(), "Alert rules use channels that would be deleted: down") {
 			t.Errorf("refused with %s", used.raw)
 		}

@@ -28,7 +28,14 @@ type CheckSelection struct {
 
 // filter returns the filter of a list of checks.
 func (c *checks) filter(in *CheckSelection) (vigil.CheckFilter, error) {
-	filter := vigil.CheckFilter{Managed: in.managed(), Query: in.Query, Type: in.Type, Health: in.Health, State: in.State, Enabled: in.Enabled.Pointer()}
+	filter := vigil.CheckFilter{
+		Managed: in.managed(),
+		Query:   in.Query,
+		Type:    in.Type,
+		Health:  in.Health,
+		State:   in.State,
+		Enabled: in.Enabled.Pointer(),
+	}
 	if types := c.types.Types(); in.Type != "" && !slices.Contains(types, in.Type) {
 		return filter, vigil.Invalid("type", "must be one of %q", types)
 	}

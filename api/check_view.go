@@ -79,10 +79,22 @@ type checkConfig = json.RawMessage
 
 func (c *checks) show(check vigil.Check) checkView {
 	return checkView{
-		ID: check.ID, OrgID: check.OrgID, Name: check.Name, Type: check.Type, Config: c.types.Secrets(check.Type).Mask(check.Config),
-		IntervalSeconds: int64(check.Interval / time.Second), Regions: check.Regions, Enabled: check.Enabled,
-		SimultaneousRegions: check.Simultaneous, Labels: labelsView(check.Labels), ManagedBy: showManagedBy(check.ManagedBy), HealthStatus: check.Health,
-		LastChecked: inUTC(check.LastChecked), ExpiresAt: inUTC(check.ExpiresAt),
-		Revision: check.Version, CreatedAt: check.CreatedAt.UTC(), UpdatedAt: check.UpdatedAt.UTC(),
+		ID:                  check.ID,
+		OrgID:               check.OrgID,
+		Name:                check.Name,
+		Type:                check.Type,
+		Config:              c.types.Secrets(check.Type).Mask(check.Config),
+		IntervalSeconds:     int64(check.Interval / time.Second),
+		Regions:             check.Regions,
+		Enabled:             check.Enabled,
+		SimultaneousRegions: check.Simultaneous,
+		Labels:              labelsView(check.Labels),
+		ManagedBy:           showManagedBy(check.ManagedBy),
+		HealthStatus:        check.Health,
+		LastChecked:         inUTC(check.LastChecked),
+		ExpiresAt:           inUTC(check.ExpiresAt),
+		Revision:            check.Version,
+		CreatedAt:           check.CreatedAt.UTC(),
+		UpdatedAt:           check.UpdatedAt.UTC(),
 	}
 }

@@ -45,7 +45,16 @@ func TestFileSchemaIsServed(t *testing.T) {
 		t.Fatal(err)
 	}
 	served := b.do(t, http.MethodGet, "/v1/schemas/vigil.json", nil)
-	if kind := served.header.Get("Content-Type"); served.status != http.StatusOK || kind != "application/schema+json" || !bytes.Equal(served.raw, made) {
-		t.Errorf("status %d, %s, %d bytes; want the %d bytes of the schema, without a credential", served.status, kind, len(served.raw), len(made))
+	if kind := served.header.Get(
+		"Content-Type",
+	); served.status != http.StatusOK || kind != "application/schema+json" ||
+		!bytes.Equal(served.raw, made) {
+		t.Errorf(
+			"status %d, %s, %d bytes; want the %d bytes of the schema, without a credential",
+			served.status,
+			kind,
+			len(served.raw),
+			len(made),
+		)
 	}
 }

@@ -200,7 +200,12 @@ func TestAPreviewShowsWhatClocksDo(t *testing.T) {
 		return a.want(t, http.StatusOK, http.MethodPost, windows+"/preview", body).rows(t)
 	}
 	rows := preview(map[string]any{
-		"starts_at": day.AddDate(0, 0, -1).Format("2006-01-02") + "T02:30", "timezone": "Europe/Berlin", "duration_seconds": 3600, "rrule": "FREQ=DAILY",
+		"starts_at": day.AddDate(0, 0, -1).
+			Format("2006-01-02") +
+			"T02:30",
+		"timezone":         "Europe/Berlin",
+		"duration_seconds": 3600,
+		"rrule":            "FREQ=DAILY",
 	})
 	if len(rows) != 50 || rows[0]["shifted"] != false || rows[1]["shifted"] != true || rows[2]["shifted"] != false {
 		t.Fatalf("%d occurrences, %v", len(rows), rows[:3])
@@ -217,5 +222,11 @@ func TestAPreviewShowsWhatClocksDo(t *testing.T) {
 	if past := preview(map[string]any{"starts_at": "2020-01-01T00:00", "duration_seconds": 60}); len(past) != 0 {
 		t.Errorf("the past: %v", past)
 	}
-	a.want(t, http.StatusBadRequest, http.MethodPost, windows+"/preview", map[string]any{"starts_at": "2020-01-01T00:00", "duration_seconds": 60, "cron": "0"})
+	a.want(
+		t,
+		http.StatusBadRequest,
+		http.MethodPost,
+		windows+"/preview",
+		map[string]any{"starts_at": "2020-01-01T00:00", "duration_seconds": 60, "cron": "0"},
+	)
 }

@@ -48,7 +48,9 @@ func (a *rules) listAll(ctx context.Context, in *allRulesInput) (*rest.Listing[a
 	if err != nil {
 		return nil, err
 	}
-	bound := append([]string{"all-rules", in.CheckID, in.ChannelID, in.Query, optional(in.Enabled)}, append(in.managedBinding(), in.Label...)...)
+	bound := append(
+		[]string{"all-rules", in.CheckID, in.ChannelID, in.Query, optional(in.Enabled)},
+		append(in.managedBinding(), in.Label...)...)
 	page, cursor, err := in.Open(rest.MaxPage, bound...)
 	if err != nil {
 		return nil, err

@@ -60,13 +60,16 @@ func belongings(t *testing.T, b *testServer, a account) map[string]string {
 		"/v1/notification-channels": e.channel.String(),
 		"/v1/alert-rules":           e.rule.String(),
 		"/v1/status-pages":          text(a.want(t, http.StatusCreated, http.MethodPost, "/v1/status-pages", pageOf("tenant")).data(t), "id"),
-		"/v1/maintenance-windows":   text(a.want(t, http.StatusCreated, http.MethodPost, "/v1/maintenance-windows", windowOf(e.check.String())).data(t), "id"),
-		"/v1/members":               a.user.String(),
-		"/v1/invitations":           text(invitation, "id"),
-		"/v1/auth/sessions":         sessionOf(t, b, a),
-		"/v1/incidents":             incident.String(),
-		"/v1/deliveries":            deliveries[0].ID.String(),
-		"ruleID":                    e.rule.String(),
+		"/v1/maintenance-windows": text(
+			a.want(t, http.StatusCreated, http.MethodPost, "/v1/maintenance-windows", windowOf(e.check.String())).data(t),
+			"id",
+		),
+		"/v1/members":       a.user.String(),
+		"/v1/invitations":   text(invitation, "id"),
+		"/v1/auth/sessions": sessionOf(t, b, a),
+		"/v1/incidents":     incident.String(),
+		"/v1/deliveries":    deliveries[0].ID.String(),
+		"ruleID":            e.rule.String(),
 	}
 }
 

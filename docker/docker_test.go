@@ -107,7 +107,10 @@ func TestDockerfile(t *testing.T) {
 			}
 		}
 		output, err := exec.CommandContext(t.Context(), binary, "version").Output()
-		if text := string(output); err != nil || !strings.Contains(text, "vigil tried, commit 0123456789ab, ") || !strings.Contains(text, "slim") {
+		if text := string(
+			output,
+		); err != nil || !strings.Contains(text, "vigil tried, commit 0123456789ab, ") ||
+			!strings.Contains(text, "slim") {
 			t.Errorf("%s, %v", output, err)
 		}
 	})

@@ -18,7 +18,9 @@ func projectOf(project string) object {
 		}
 	}
 	return object{"project": project, "document": object{
-		"version": 1, "checks": checks, "channels": object{"hook": object{"type": "webhook", "config": object{"url": "https://hooks.example.com/x"}}},
+		"version":  1,
+		"checks":   checks,
+		"channels": object{"hook": object{"type": "webhook", "config": object{"url": "https://hooks.example.com/x"}}},
 	}}
 }
 

@@ -55,7 +55,9 @@ func checkSummary(check *node) string {
 	}
 	var parts []string
 	for _, part := range []struct{ before, text, after string }{
-		{"", target, ""}, {"every ", word(check, "interval"), ""}, {"every ", word(check, "interval_seconds"), "s"},
+		{"", target, ""},
+		{"every ", word(check, "interval"), ""},
+		{"every ", word(check, "interval_seconds"), "s"},
 		{"from ", texts(check.get("regions")), ""},
 	} {
 		if part.text != "" {

@@ -63,7 +63,8 @@ func TestRequestsThatAreRefusedAreAnsweredAsTheAPIDoes(t *testing.T) {
 		},
 		{
 			"LargeBody", http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"` + strings.Repeat("x", 1<<20) + `"}}`,
-			[]string{"Authorization", bearer}, http.StatusRequestEntityTooLarge, "payload_too_large",
+			[]string{"Authorization", bearer},
+			http.StatusRequestEntityTooLarge, "payload_too_large",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

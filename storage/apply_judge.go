@@ -55,8 +55,12 @@ func (a *applyRun) judgeNumbers(ctx context.Context, changes *vigil.Changes) err
 		created, deleted int64
 	}
 	org := a.request.OrgID
-	numbers := []number{{kind: vigil.LimitChannels, owner: org}, {kind: vigil.LimitChecks, owner: org}, {kind: vigil.LimitStatusPages, owner: org},
-		{kind: vigil.LimitMaintenanceWindows, owner: org}}
+	numbers := []number{
+		{kind: vigil.LimitChannels, owner: org},
+		{kind: vigil.LimitChecks, owner: org},
+		{kind: vigil.LimitStatusPages, owner: org},
+		{kind: vigil.LimitMaintenanceWindows, owner: org},
+	}
 	numbers[0].created, numbers[0].deleted = countEdits(changes.Channels)
 	numbers[1].created, numbers[1].deleted = countEdits(changes.Checks)
 	numbers[2].created, numbers[2].deleted = countEdits(changes.Pages)

@@ -250,7 +250,8 @@ func lockStatusPage(ctx context.Context, tx bun.Tx, orgID, id uuid.UUID) error {
 }
 
 func samePage(a, b *vigil.StatusPage) bool {
-	return a.Slug == b.Slug && a.Title == b.Title && a.NoIndex == b.NoIndex && a.Enabled == b.Enabled && vigil.SameManager(a.ManagedBy, b.ManagedBy) &&
+	return a.Slug == b.Slug && a.Title == b.Title && a.NoIndex == b.NoIndex && a.Enabled == b.Enabled &&
+		vigil.SameManager(a.ManagedBy, b.ManagedBy) &&
 		slices.EqualFunc(a.Groups, b.Groups, func(x, y vigil.StatusGroup) bool {
 			return x.Name == y.Name && slices.Equal(x.Checks, y.Checks)
 		})

@@ -174,7 +174,10 @@ func (r *request) readCheckData(id uuid.UUID, view resultView) (*checkData, erro
 	})
 	work.Go(func() error {
 		active := client.ListMaintenanceWindowsParamsStateActive
-		got, err := r.api.ListMaintenanceWindowsWithResponse(ctx, &client.ListMaintenanceWindowsParams{CheckId: &id, State: &active, Limit: &many})
+		got, err := r.api.ListMaintenanceWindowsWithResponse(
+			ctx,
+			&client.ListMaintenanceWindowsParams{CheckId: &id, State: &active, Limit: &many},
+		)
 		return keep(err, func() { d.windows = got.JSON200.Data })
 	})
 	work.Go(func() error { return r.readDelivered(ctx, d) })

@@ -22,7 +22,8 @@ func TestMaintenanceForms(t *testing.T) {
 		"name": {"Upgrade"}, "starts_at": {time.Now().UTC().Add(-10 * time.Minute).Format("2006-01-02T15:04")}, "timezone": {"UTC"},
 		"duration_seconds": {"90"}, "rrule": {"FREQ=HOURLY"}, "probing": {"continue"}, "uptime": {"exclude"}, "enabled": {"true"},
 	}
-	b.post(t, http.StatusUnprocessableEntity, "/app/maintenance", form).shows(t, "Not planned yet.", `id="f-scope"`, "must name what is maintained")
+	b.post(t, http.StatusUnprocessableEntity, "/app/maintenance", form).
+		shows(t, "Not planned yet.", `id="f-scope"`, "must name what is maintained")
 	form.Set("check", check.String())
 	b.post(t, http.StatusUnprocessableEntity, "/app/maintenance", form).shows(t, `id="f-rrule-error"`, "FREQ=HOURLY is not supported",
 		`value="`+check.String()+`" checked`)

@@ -149,7 +149,12 @@ func commandScripts(t *testing.T) string {
 
 // write writes what a command does while the server answers.
 func (l clientLine) write(script *strings.Builder) {
-	fmt.Fprintf(script, "\n# vigil %s\ncli 2 %s --no-such-flag\n! stdout .\nstderr '^vigil: unknown flag: --no-such-flag$'\n", l.words, l.words)
+	fmt.Fprintf(
+		script,
+		"\n# vigil %s\ncli 2 %s --no-such-flag\n! stdout .\nstderr '^vigil: unknown flag: --no-such-flag$'\n",
+		l.words,
+		l.words,
+	)
 	if l.missing != "" {
 		fmt.Fprintf(script, "env EDITOR=true\ncli 5 %s\n! stdout '\\t'\nenv EDITOR=\n", l.missing)
 	}

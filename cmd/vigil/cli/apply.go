@@ -68,7 +68,12 @@ func (s *session) applyFiles(ctx context.Context, document *manifest.Document, f
 func (s *session) agree(made plan, document *manifest.Document, flags applyFlags, body []byte) error {
 	deletes := made.count(actionDelete)
 	if flags.pruneLimit >= 0 && deletes > flags.pruneLimit {
-		return console.Errorf(console.Usage, "nothing was changed: %s to delete, and --prune-limit is %d", counted(deletes, "object"), flags.pruneLimit)
+		return console.Errorf(
+			console.Usage,
+			"nothing was changed: %s to delete, and --prune-limit is %d",
+			counted(deletes, "object"),
+			flags.pruneLimit,
+		)
 	}
 	many := flags.pruneLimit < 0 && isMany(deletes, len(made.Actions))
 	if !s.Interactive() && (many || !s.Yes && flags.plan == "") {

@@ -29,7 +29,12 @@ func (a *app) ruleBacktestCommand() *cobra.Command {
 	}
 	check := a.checkFlag(cmd, "`check` whose results are replayed; a saved rule names its own")
 	flags := cmd.Flags()
-	flags.StringArrayVar(&conditions, "condition", nil, "`members` of a condition that is not saved, such as failure_threshold=2; may be repeated")
+	flags.StringArrayVar(
+		&conditions,
+		"condition",
+		nil,
+		"`members` of a condition that is not saved, such as failure_threshold=2; may be repeated",
+	)
 	flags.StringVar(&policy, "region-policy", "", "in how many regions --condition must match: any, majority or all")
 	flags.StringVar(&since, "since", "7d", "how far to look back, a `duration` such as 24h or 30d")
 	cmd.RunE = a.does(func(ctx context.Context, s *session, args []string) error {
@@ -111,7 +116,8 @@ func backtestParts(b *client.Backtest) []console.Part {
 	parts := append([]console.Part{totals}, lists...)
 	if c := b.Compare; c != nil {
 		parts = append(parts, console.Fields{
-			{Name: "BOTH", Value: console.Number(c.Both)}, {Name: "ONLY THE FIRST", Value: console.Number(c.OnlyFirst)},
+			{Name: "BOTH", Value: console.Number(c.Both)},
+			{Name: "ONLY THE FIRST", Value: console.Number(c.OnlyFirst)},
 			{Name: "ONLY THE SECOND", Value: console.Number(c.OnlySecond)},
 			{Name: "FIRST IS EARLIER BY", Value: span(c.EarlierSecondsP50)},
 		})

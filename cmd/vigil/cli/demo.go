@@ -28,8 +28,9 @@ func (a *app) demoCommand() *cobra.Command {
 		a.demoCommandOf(&dir, "repair", "Repair the shop: it answers 200 again"),
 		a.demoRemoveCommand(&dir),
 	)
-	cmd.PersistentFlags().StringVar(&dir, "data-dir", "", "`directory` of the instance that plays the demo (default: that of the context, else "+
-		"that of this user)")
+	cmd.PersistentFlags().
+		StringVar(&dir, "data-dir", "", "`directory` of the instance that plays the demo (default: that of the context, else "+
+			"that of this user)")
 	return cmd
 }
 

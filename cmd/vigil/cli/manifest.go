@@ -177,7 +177,10 @@ func printValidation(con *console.Console, document *manifest.Document, problems
 		for _, warning := range document.Warnings {
 			lines = append(lines, console.Line{Text: "warning: " + warning.String(), Tone: console.Doubtful})
 		}
-		lines = append(lines, console.Line{Text: fmt.Sprintf("Project %s is valid: %s.", document.Project, contents(document)), Tone: console.Good})
+		lines = append(
+			lines,
+			console.Line{Text: fmt.Sprintf("Project %s is valid: %s.", document.Project, contents(document)), Tone: console.Good},
+		)
 	}
 	body, err := json.Marshal(map[string]any{"data": data})
 	if err != nil {

@@ -21,7 +21,10 @@ type ownedKind struct {
 
 func ownedKinds() []ownedKind {
 	return []ownedKind{
-		{"check", "/v1/checks"}, {"rule", "/v1/alert-rules"}, {"channel", "/v1/notification-channels"}, {"status-page", "/v1/status-pages"},
+		{"check", "/v1/checks"},
+		{"rule", "/v1/alert-rules"},
+		{"channel", "/v1/notification-channels"},
+		{"status-page", "/v1/status-pages"},
 		{"maintenance", "/v1/maintenance-windows"},
 	}
 }

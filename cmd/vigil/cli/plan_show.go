@@ -45,7 +45,10 @@ func tone(mark string) console.Tone {
 func (v *planView) lines() console.Lines {
 	lines := console.Lines{{Text: fmt.Sprintf("Project %s on %s: %s", v.document.Project, v.where, contents(v.document))}}
 	for _, line := range v.body() {
-		lines = append(lines, console.Line{Text: strings.Repeat("    ", line.depth) + "  " + pad(line.mark, 2) + line.text, Tone: tone(line.mark)})
+		lines = append(
+			lines,
+			console.Line{Text: strings.Repeat("    ", line.depth) + "  " + pad(line.mark, 2) + line.text, Tone: tone(line.mark)},
+		)
 	}
 	lines = append(lines, console.Line{Text: v.summary()})
 	if len(v.plan.changing()) > 0 && !v.drift && !v.plan.Applied {
@@ -61,7 +64,13 @@ func (v *planView) markdown() []byte {
 	if body := v.body(); len(body) > 0 {
 		out.WriteString("```diff\n")
 		for _, line := range body {
-			fmt.Fprintf(&out, "%s%s%s\n", pad(line.mark, 2), strings.Repeat("    ", line.depth), console.Clean(strings.ReplaceAll(line.text, "```", "'''")))
+			fmt.Fprintf(
+				&out,
+				"%s%s%s\n",
+				pad(line.mark, 2),
+				strings.Repeat("    ", line.depth),
+				console.Clean(strings.ReplaceAll(line.text, "```", "'''")),
+			)
 		}
 		out.WriteString("```\n\n")
 	}
