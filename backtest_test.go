@@ -65,8 +65,8 @@ func TestBacktest(t *testing.T) {
 	for name, test := range map[string]struct {
 		slots string
 		rule  vigil.Rule
-		from  int // minute
-		works []vigil.Occurrence
+		from  int        // minute
+		works [2]float64 // minutes of maintenance
 		want  string
 	}{
 		"NothingFails":                       {slots: "+ + + +", rule: down1, want: ""},
@@ -82,17 +82,19 @@ func TestBacktest(t *testing.T) {
 		"ASilentCheckStaysAsItWas":           {slots: "+ x . . . . . +", rule: down1, want: "1-7"},
 		"FailuresBeforeThePeriodCount":       {slots: "+ x x x +", rule: twice, from: 3, want: "3-4"},
 		"ResultsBeforeThePeriodOpenNothing":  {slots: "x x + + +", rule: twice, from: 3, want: ""},
-		"NoIncidentOpensDuringMaintenance":   {slots: "+ x x + x +", rule: down1, works: []vigil.Occurrence{{StartsAt: minute(1), EndsAt: minute(3)}}, want: "4-5"},
-		"WhatFailsAfterMaintenanceOpens":     {slots: "+ x x x x +", rule: down1, works: []vigil.Occurrence{{StartsAt: minute(1), EndsAt: minute(3)}}, want: "3-5"},
-		"MaintenanceResolvesNothing":         {slots: "+ x x x +", rule: down1, works: []vigil.Occurrence{{StartsAt: minute(2), EndsAt: minute(9)}}, want: "1-4"},
-		"MaintenanceEndsBetweenTwoSlots":     {slots: "+ x x x", rule: down1, works: []vigil.Occurrence{{StartsAt: minute(1), EndsAt: minute(1).Add(30 * time.Second)}}, want: "1.5-"},
+		"NoIncidentOpensDuringMaintenance":   {slots: "+ x x + x +", rule: down1, works: [2]float64{1, 3}, want: "4-5"},
+		"WhatFailsAfterMaintenanceOpens":     {slots: "+ x x x x +", rule: down1, works: [2]float64{1, 3}, want: "3-5"},
+		"MaintenanceResolvesNothing":         {slots: "+ x x x +", rule: down1, works: [2]float64{2, 9}, want: "1-4"},
+		"MaintenanceEndsBetweenTwoSlots":     {slots: "+ x x x", rule: down1, works: [2]float64{1, 1.5}, want: "1.5-"},
 		"ADisabledRuleIsReplayedAsIfEnabled": {slots: "+ x +", rule: disabledRule(down1), want: "1-2"},
 		"RegionsThatWereRemovedDoNotCount":   {slots: "+x +x", rule: down1, want: ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			in, rows := replayed(test.slots, test.rule)
-			in.From, in.Maintenance = minute(test.from), test.works
+			in.From = minute(test.from)
+			at := func(minutes float64) time.Time { return epoch().Add(time.Duration(minutes * float64(time.Minute))) }
+			in.Maintenance = []vigil.Occurrence{{StartsAt: at(test.works[0]), EndsAt: at(test.works[1])}}
 			if strings.HasPrefix(name, "RegionsThatWereRemoved") {
 				in.Regions = in.Regions[:1]
 			}

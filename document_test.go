@@ -30,10 +30,10 @@ func TestReadDocument(t *testing.T) {
 			`{"version":1,"checks":{"a":{"rules":{"b":1}}}}`:                                 "checks.a.rules.b: must be an object",
 			`{"version":1,"checks":{"a":{"rules":[]}}}`:                                      "checks.a.rules: must be an object",
 			`{"version":1,"moved":[{"from":"x","two":"y"}]}`:                                 "moved: must be a list",
-			`{"version":1,"checks":{"a":{"interval":60}}}`:                                   "checks.a.interval: must be a duration such as 30s, 5m or 1h30m; interval_seconds takes a number",
+			`{"version":1,"checks":{"a":{"interval":60}}}`:                                   "checks.a.interval: must be a duration such as",
 			`{"version":1,"checks":{"a":{"interval":"1x"}}}`:                                 "checks.a.interval: must be a duration",
-			`{"version":1,"checks":{"a":{"interval":"1.5s"}}}`:                               "checks.a.interval: must be a duration of whole seconds",
-			`{"version":1,"checks":{"a":{"interval":"1m","interval_seconds":60}}}`:           "checks.a.interval: says the same as interval_seconds",
+			`{"version":1,"checks":{"a":{"interval":"1.5s"}}}`:                               "checks.a.interval: must be a duration of whole",
+			`{"version":1,"checks":{"a":{"interval":"1m","interval_seconds":60}}}`:           "checks.a.interval: says the same",
 			`{"version":1,"checks":{"a":{"config":{"timeout":"x"}}}}`:                        "checks.a.config.timeout: must be a duration",
 			`{"version":1,"checks":{"a":{"config":{"steps":[{"config":{"timeout":"x"}}]}}}}`: "checks.a.config.steps[0].config.timeout: must be",
 		} {
@@ -63,7 +63,8 @@ func TestReadDocument(t *testing.T) {
 			got = append(got, fmt.Sprintf("%s %s %s", w.Kind, w.Path(), text))
 		}
 		want := []string{
-			`check checks.home {"config":{"timeout_seconds":9},"interval_seconds":3600,"labels":{"team":"shop","tier":"2"},"name":"home","regions":["c"]}`,
+			`check checks.home {"config":{"timeout_seconds":9},"interval_seconds":3600,"labels":{"team":"shop","tier":"2"},` +
+				`"name":"home","regions":["c"]}`,
 			`rule checks.home.rules.down {"name":"Down","notify_on":"both"}`,
 			`rule checks.home.rules.slow {"name":"slow","notify_on":"both"}`,
 		}

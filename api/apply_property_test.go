@@ -188,7 +188,7 @@ func TestSecondPlanIsEmpty(t *testing.T) {
 		t.Helper()
 		a := b.tier(t, b.signup(t), vigil.TierPaid)
 		for round := range uint64(6) {
-			w := writer{rand.New(rand.NewPCG(round, 7))} //nolint:gosec // any numbers will do
+			w := writer{rand.New(rand.NewPCG(round, 7))}
 			body := fmt.Sprintf(`{"project":"shop","document":%s}`, w.write(document(w)))
 			applied := a.want(t, http.StatusOK, http.MethodPost, "/v1/apply", body)
 			if did := actions(t, applied); round > 0 && len(did) > 0 {

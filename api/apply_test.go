@@ -363,7 +363,9 @@ func TestApplyChanges(t *testing.T) {
 		foreign := a.check(t, with("managed_by", managedBy("other", "x")))
 		refused := a.apply(t, http.StatusBadRequest, shop(at("checks.new", doc{"type": "ping", "config": doc{"host": "example.com"}})),
 			with("adopt", map[string]any{"checks.new": foreign["id"], "checks.home": byHand["id"], "checks.nine": byHand["id"]}))
-		for _, want := range []string{"adopt.checks.new", "is managed by terraform in the project other, as x", "adopt.checks.home", "adopt.checks.nine"} {
+		for _, want := range []string{
+			"adopt.checks.new", "is managed by terraform in the project other, as x", "adopt.checks.home", "adopt.checks.nine",
+		} {
 			if !strings.Contains(string(refused.raw), want) {
 				t.Errorf("%s does not have %s", refused.raw, want)
 			}
@@ -383,7 +385,9 @@ func TestApplyChanges(t *testing.T) {
 			}
 		}
 		all := strings.Join(got, "\n")
-		for _, want := range []string{"check.create", "rule.create", "channel.create", "status_page.create", `check.update ["name"]`, "rule.delete []"} {
+		for _, want := range []string{
+			"check.create", "rule.create", "channel.create", "status_page.create", `check.update ["name"]`, "rule.delete []",
+		} {
 			if !strings.Contains(all, want) {
 				t.Errorf("no entry %s in\n%s", want, all)
 			}

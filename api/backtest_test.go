@@ -68,7 +68,8 @@ func TestBacktest(t *testing.T) {
 			t.Fatalf("the first rule: %v", first)
 		}
 		incident := second["incidents"].([]any)[0].(map[string]any)
-		if incident["opened_at"] != results[8].Slot.Format(time.RFC3339Nano) || incident["resolved_at"] != results[10].Slot.Format(time.RFC3339Nano) ||
+		if incident["opened_at"] != results[8].Slot.Format(time.RFC3339Nano) ||
+			incident["resolved_at"] != results[10].Slot.Format(time.RFC3339Nano) ||
 			incident["trigger_result_id"] != results[8].ID.String() ||
 			incident["detection_seconds"] != 120.0 ||
 			incident["duration_seconds"] != 120.0 {

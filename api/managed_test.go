@@ -41,7 +41,7 @@ func TestManagedBy(t *testing.T) {
 			if encoded(t, one["managed_by"]) != encoded(t, managedBy("shop", "one")) {
 				t.Errorf("created with managed_by %v", one["managed_by"])
 			}
-			t.Run("IsKeptWhenAbsentAndReleasedByNull", func(t *testing.T) {
+			t.Run("IsKeptWhenAbsentAndReleasedByNull", func(t *testing.T) { //nolint:paralleltest // the steps build on each other
 				kept := a.want(t, http.StatusOK, http.MethodPut, path, map[string]any{"enabled": true}).data(t)
 				if encoded(t, kept["managed_by"]) != encoded(t, managedBy("shop", "one")) || kept["revision"] != 1.0 {
 					t.Errorf("an absent member made %v", kept)
@@ -55,7 +55,7 @@ func TestManagedBy(t *testing.T) {
 					t.Errorf("taken as %v", taken)
 				}
 			})
-			t.Run("IsTakenOnce", func(t *testing.T) {
+			t.Run("IsTakenOnce", func(t *testing.T) { //nolint:paralleltest // the steps build on each other
 				two := a.want(t, http.StatusCreated, http.MethodPost, r.list, create("two")).data(t)
 				again := create("two")
 				if r.kind == "status page" {
@@ -71,7 +71,7 @@ func TestManagedBy(t *testing.T) {
 				}
 				a.want(t, http.StatusOK, http.MethodPut, r.list+"/"+text(two, "id"), map[string]any{"managed_by": managedBy("other", "two")})
 			})
-			t.Run("FiltersLists", func(t *testing.T) {
+			t.Run("FiltersLists", func(t *testing.T) { //nolint:paralleltest // the steps build on each other
 				for query, want := range map[string]int{
 					"tool=terraform": 2, "tool=apply": 0, "project=shop": 1, "project=other&key=two": 1, "key=one": 1, "tool=terraform&key=nine": 0,
 				} {
@@ -80,7 +80,7 @@ func TestManagedBy(t *testing.T) {
 					}
 				}
 			})
-			t.Run("NamesWhatIsWrong", func(t *testing.T) {
+			t.Run("NamesWhatIsWrong", func(t *testing.T) { //nolint:paralleltest // the steps build on each other
 				for member, wrong := range map[string]any{
 					"managed_by.tool":    map[string]any{"tool": "Terra form", "project": "p", "key": "k"},
 					"managed_by.project": map[string]any{"tool": "t", "project": "a/b", "key": "k"},

@@ -101,7 +101,9 @@ func TestApplyIsAllOrNothing(t *testing.T) {
 		return count("SELECT count(*) FROM checks WHERE managed_project = 'end'") > 0
 	})
 	p.kill()
-	_ = <-ended // with an answer or without one
+	if err := <-ended; err != nil {
+		t.Logf("the apply has no answer: %v", err) // the kill was faster
+	}
 	_, c = begin(key)
 	if got, want := rows("end"), [3]int{1, 1000, 1000}; got != want {
 		t.Errorf("an apply that was committed has made %v channels, checks and rules, want %v", got, want)

@@ -130,7 +130,7 @@ func TestAssistantsWorkThroughAKill(t *testing.T) {
 	})
 	older.use("update_incident", map[string]any{"incident": incident["id"], "action": "acknowledge"})
 	p.kill()
-	p = up(t, dir, env...)
+	up(t, dir, env...)
 	shown := part(t, stateless.use("get_incident", map[string]any{"incident": incident["id"]}), "incident")
 	if shown["status"] != "acknowledged" || shown["run_url"] == nil {
 		t.Errorf("after a kill the incident is %v", shown)

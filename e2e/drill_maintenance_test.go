@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -214,7 +213,7 @@ func (m *maintained) lateness(ends time.Time) (late []time.Duration) {
 	}
 	slices.Sort(late)
 	if len(late) == 0 {
-		m.t.Fatal(fmt.Sprintf("no incident after %v", ends))
+		m.t.Fatalf("no incident after %v", ends)
 	}
 	return late
 }

@@ -3,7 +3,6 @@ package manifest
 import (
 	"bytes"
 	"encoding/json"
-	"strconv"
 )
 
 // kind is the type of a value, as JSON has it.
@@ -137,10 +136,6 @@ func newText(at Position, text string) *node {
 
 func newObject(at Position) *node { return &node{at: at, kind: objectKind, size: 1} }
 
-func newInteger(at Position, number int64) *node {
-	return &node{at: at, kind: numberKind, text: strconv.FormatInt(number, 10), size: 1}
-}
-
 // add adds a member to an object.
 func (n *node) add(m member) {
 	n.members = append(n.members, m)
@@ -158,6 +153,3 @@ func (n *node) add(m member) {
 
 // manyMembers is the number from which members are found by an index.
 const manyMembers = 24
-
-// set sets a member that a program made, which has no position of its own.
-func (n *node) set(name string, value *node) { n.add(member{name: name, at: n.at, value: value}) }

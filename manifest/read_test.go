@@ -35,15 +35,15 @@ status_pages:
 moved: [{from: checks.frontpage, to: checks.home}]
 `
 
-func rules(t testing.TB) manifest.Rules {
-	t.Helper()
+func rules(tb testing.TB) manifest.Rules {
+	tb.Helper()
 	text, err := os.ReadFile("testdata/schema.json")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	schema, err := manifest.ParseSchema(text)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	headers := vigil.SecretFields{ByName: true}
 	password := vigil.SecretFields{Members: map[string]vigil.SecretFields{"password": {Secret: true}}}
@@ -56,23 +56,24 @@ func rules(t testing.TB) manifest.Rules {
 }
 
 // in writes files into a directory and returns it.
-func in(t testing.TB, files map[string]string) string {
-	t.Helper()
-	dir := t.TempDir()
+func in(tb testing.TB, files map[string]string) string {
+	tb.Helper()
+	dir := tb.TempDir()
 	for name, text := range files {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 	}
 	return dir
 }
 
-func options(t testing.TB, env map[string]string) manifest.Options {
-	return manifest.Options{Rules: rules(t), Env: func(name string) (string, bool) {
+func options(tb testing.TB, env map[string]string) manifest.Options {
+	tb.Helper()
+	return manifest.Options{Rules: rules(tb), Env: func(name string) (string, bool) {
 		value, ok := env[name]
 		return value, ok
 	}}

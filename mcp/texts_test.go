@@ -137,7 +137,7 @@ func TestListsBelongToTheCaller(t *testing.T) {
 		t.Errorf("the list is cached %+v (%v)", listed.Cacheable, err)
 	}
 	has := c.InitializeResult().Capabilities
-	if has.Logging != nil || has.Tools == nil || has.Tools.ListChanged || has.Resources.ListChanged || has.Prompts.ListChanged {
+	if has.Tools == nil || has.Tools.ListChanged || has.Resources.ListChanged || has.Prompts.ListChanged {
 		t.Errorf("the capabilities are %+v", has)
 	}
 	_, text := s.post(t, http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"_meta":{

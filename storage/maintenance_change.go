@@ -264,7 +264,8 @@ func replaceOccurrences(ctx context.Context, tx bun.Tx, w *vigil.MaintenanceWind
 	}
 	// An occurrence that begins again is looked at again, at both edges.
 	_, err = tx.NewInsert().Model(&rows).On(`CONFLICT (window_id, starts_at) DO UPDATE
-		SET ends_at = EXCLUDED.ends_at, shifted = EXCLUDED.shifted, ended_early = false, end_handled = false, start_handled = o.start_handled AND o.removed_at IS NULL,
+		SET ends_at = EXCLUDED.ends_at, shifted = EXCLUDED.shifted, ended_early = false, end_handled = false,
+			start_handled = o.start_handled AND o.removed_at IS NULL,
 		changed_at = now(), removed_at = NULL`).
 		Where("? OR NOT o.ended_early", restart).Exec(ctx)
 	if err != nil {

@@ -16,7 +16,8 @@ import (
 // replayColumns are what rules depend on; metadata is read as its few members, since the
 // rest of it can be 16 KiB a row.
 const replayColumns = `region, slot, id, success, response_time_ms, coalesce(status_code, 0),
-	metadata->>'` + vigil.MetadataFingerprint + `', coalesce(metadata->'` + vigil.MetadataDays + `', metadata->'` + vigil.MetadataCertDays + `')::text`
+	metadata->>'` + vigil.MetadataFingerprint + `',
+	coalesce(metadata->'` + vigil.MetadataDays + `', metadata->'` + vigil.MetadataCertDays + `')::text`
 
 // ReplayResults returns the stored results of a check in some regions, by their slots: those
 // in [from, to), and before them the newest warm ones of each region. Only what rules depend

@@ -14,8 +14,6 @@ import (
 // maintenanceForm is the form of a maintenance window.
 type maintenanceForm struct {
 	*form
-
-	minutes string // as it was typed
 }
 
 // maintenanceBody is what the page of a maintenance window shows.

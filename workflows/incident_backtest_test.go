@@ -29,7 +29,7 @@ func TestBacktestAgreesWithTheWorkflow(t *testing.T) {
 	if os.Getenv("VIGIL_DRILL") == "full" {
 		sequences = 10_000
 	}
-	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // test data
+	random := rand.New(rand.NewPCG(seed, 1))
 	incidents := 0
 	for n := range sequences {
 		in, rows := randomReplay(random)

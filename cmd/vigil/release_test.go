@@ -150,7 +150,7 @@ func isStatic(t *testing.T, name string, program []byte) {
 		return
 	}
 	path := filepath.Join(t.TempDir(), "vigil")
-	if err := os.WriteFile(path, program, 0o700); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(path, program, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	kind := "full"

@@ -30,7 +30,8 @@ const settingsEnd = `
 | variable | what it is |
 |---|---|
 | ` + "`VIGIL_URL`, `VIGIL_API_KEY`, `VIGIL_CONTEXT`" + ` | the server and the key of the client commands: [cli.md](cli.md#log-in) |
-| ` + "`TEMPORAL_TLS`, `TEMPORAL_API_KEY`, `TEMPORAL_CONFIG_FILE` ..." + ` | how to connect to Temporal, as its own tools read them: [operations.md](operations.md#tls-and-keys) |
+| ` + "`TEMPORAL_TLS`, `TEMPORAL_API_KEY`, `TEMPORAL_CONFIG_FILE` ..." + ` |` +
+	` how to connect to Temporal, as its own tools read them: [operations.md](operations.md#tls-and-keys) |
 | ` + "`GOMEMLIMIT`, `GOGC`" + ` | memory of Go's runtime: [operations.md](operations.md#memory) |
 | ` + "`XDG_CONFIG_HOME`, `XDG_DATA_HOME`" + ` | where the contexts of the client and the data directory are |
 `

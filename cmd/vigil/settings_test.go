@@ -164,24 +164,6 @@ func TestHostPort(t *testing.T) {
 	}
 }
 
-// The README has a row for every setting.
-func TestReadmeListsEverySetting(t *testing.T) {
-	t.Parallel()
-	text, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range allSettings() {
-		row := "| `" + s.variable + "` | "
-		if s.fallback != "" && s.variable != "VIGIL_DATA_DIR" {
-			row += "`" + s.fallback + "`"
-		}
-		if !bytes.Contains(text, []byte("\n"+row)) {
-			t.Errorf("README.md has no line that begins with %q", row)
-		}
-	}
-}
-
 // memory stores secrets for one test.
 type memory map[string]string
 

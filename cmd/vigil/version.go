@@ -13,8 +13,8 @@ import (
 
 // version and commit are set by the build.
 var (
-	version = unknownVersion //nolint:gochecknoglobals // the linker sets it
-	commit  = ""             //nolint:gochecknoglobals // the linker sets it
+	version = unknownVersion
+	commit  = "" //nolint:gochecknoglobals // the linker sets it
 )
 
 // unknownVersion is the version of a build that sets none.

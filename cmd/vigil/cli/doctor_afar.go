@@ -90,8 +90,8 @@ func (a *afar) isAllowed(ctx context.Context) bool {
 	}
 }
 
-// halfSecond is half of the second to which the header Date is exact.
-const halfSecond = 500 * time.Millisecond
+// dateHalf is half of the unit of the header Date, a second.
+const dateHalf = 500 * time.Millisecond
 
 // welcome asks for what needs no key, and compares the clocks.
 func (a *afar) welcome(ctx context.Context) []doctor.Finding {
@@ -115,7 +115,7 @@ func (a *afar) welcome(ctx context.Context) []doctor.Finding {
 	}
 	if dateErr == nil {
 		middle := began.Add(judged.Took / 2)
-		a.clock = &doctor.Clock{Ahead: date.Add(halfSecond).Sub(middle), Exact: halfSecond + judged.Took/2}
+		a.clock = &doctor.Clock{Ahead: date.Add(dateHalf).Sub(middle), Exact: dateHalf + judged.Took/2}
 	}
 	judged.Interface, judged.Build = answer.Data.Version, answer.Data.Build
 	a.answers = true

@@ -13,7 +13,7 @@ import (
 // usedRegions asks which regions no worker serves although checks use them, and where
 // checks of type ping cannot run.
 func (a *afar) usedRegions(ctx context.Context) ([]doctor.Finding, error) {
-	all, err := a.session.regions(ctx)
+	all, err := a.regions(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -178,7 +178,8 @@ func (a *app) releaseCommand() *cobra.Command {
 		Use:   "release [<kind> <object>...]",
 		Short: "Stop managing objects by files, and keep them",
 		Long: "Stop managing objects by the files of a project. The objects stay as they are. Name a kind and its objects, or\n" +
-			"release everything of a project with --project. The rules of a check are released with it. The kinds are " + strings.Join(kindNames(), ", ") + ".",
+			"release everything of a project with --project. The rules of a check are released with it. " +
+			"The kinds are " + strings.Join(kindNames(), ", ") + ".",
 		Example: "  vigil release check shop/api\n  vigil release --project shop",
 		Args: func(_ *cobra.Command, args []string) error {
 			if (len(args) >= 2) == (project != "") || len(args) == 1 {
