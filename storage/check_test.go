@@ -131,7 +131,7 @@ func TestBudget(t *testing.T) {
 		}
 		equal(t, usage, vigil.Usage{ExecutionsPerHour: 1800, Counts: map[vigil.Limited]int64{
 			vigil.LimitChecks: 5, vigil.LimitChannels: 0, vigil.LimitRulesPerCheck: 0, vigil.LimitAPIKeys: 0, vigil.LimitMembers: 1,
-			vigil.LimitStatusPages: 0,
+			vigil.LimitStatusPages: 0, vigil.LimitMaintenanceWindows: 0,
 		}})
 		_, err = s.CreateCheck(t.Context(), draft(org.ID, newark), plan, vigil.Allowance{})
 		refused, isRefusal := errors.AsType[*vigil.Error](err)

@@ -17,17 +17,22 @@ func newWindow(tb testing.TB, s *storage.Store, check *vigil.Check, from time.Du
 	if err != nil {
 		tb.Fatal(err)
 	}
-	stored, err := s.CreateMaintenanceWindow(tb.Context(), vigil.MaintenanceWindow{
-		OrgID: check.OrgID, Name: "Upgrade", Scope: vigil.MaintenanceScope{CheckIDs: []uuid.UUID{check.ID}}, Enabled: true,
-		MaintenanceSchedule: vigil.MaintenanceSchedule{
-			StartsAt: now.UTC().Add(from).Truncate(time.Second), Timezone: "UTC", Duration: time.Hour, RRule: rrule,
-		},
-		Probing: vigil.ProbingContinue, Uptime: vigil.UptimeExclude,
-	})
+	stored, err := s.CreateMaintenanceWindow(tb.Context(), windowOf(check, now.Add(from), rrule))
 	if err != nil {
 		tb.Fatal(err)
 	}
 	return stored
+}
+
+// windowOf is a window of an hour that covers a check.
+func windowOf(check *vigil.Check, start time.Time, rrule string) vigil.MaintenanceWindow {
+	return vigil.MaintenanceWindow{
+		OrgID: check.OrgID, Name: "Upgrade", Scope: vigil.MaintenanceScope{CheckIDs: []uuid.UUID{check.ID}}, Enabled: true,
+		MaintenanceSchedule: vigil.MaintenanceSchedule{
+			StartsAt: start.UTC().Truncate(time.Second), Timezone: "UTC", Duration: time.Hour, RRule: rrule,
+		},
+		Probing: vigil.ProbingContinue, Uptime: vigil.UptimeExclude,
+	}
 }
 
 // windowSpans are the occurrences of all windows, removed ones left out.

@@ -82,6 +82,14 @@ func limitedResources(t *testing.T, s *storage.Store) []limited {
 			},
 		},
 		{
+			kind: vigil.LimitMaintenanceWindows, details: details(3), org: org,
+			create: func(t *testing.T, s *storage.Store) error {
+				t.Helper()
+				_, err := s.CreateMaintenanceWindow(t.Context(), windowOf(&c, time.Now().Add(time.Hour), ""))
+				return err
+			},
+		},
+		{
 			kind: vigil.LimitMembers, details: details(3), org: org,
 			create: func(t *testing.T, s *storage.Store) error {
 				t.Helper()
