@@ -212,6 +212,20 @@ func TestDemo(t *testing.T) {
 	if again := d.await("done", 2); again.Incidents != 1 || again.Deliveries != 2 {
 		t.Errorf("the second story says %+v", again)
 	}
+
+	// A start without the demo pauses its check, and the next one with it plays on.
+	d.stop()
+	plain := up(t, dir, freePorts(dir)...)
+	d.ready.APIURL = plain.ready.APIURL
+	if paused := client("check", "list", "--enabled=false", "-o", "name"); strings.Count(paused, "\n") != 1 {
+		t.Errorf("without the demo these checks are paused: %q", paused)
+	}
+	plain.stop()
+	key := d.ready.APIKey
+	d = upDemo(t, dir)
+	d.ready.APIKey = key
+	d.await("done", 1)
+
 	client("demo", "remove")
 	d.await("removed", 1)
 	if left := client("check", "list", "-o", "name") + client("channel", "list", "-o", "name"); left != "" {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -32,6 +33,19 @@ func (p *platform) openDemo(ctx context.Context, baseURL, dataDir string, show *
 	})
 	if err == nil {
 		p.onStop(func(context.Context) { p.demo.Close() })
+	}
+	return err
+}
+
+// pauseDemo pauses the check of a demo that an earlier start played: its shop is not served
+// now, so that it would fail until its owner finds out why.
+func (p *platform) pauseDemo(ctx context.Context, baseURL, dataDir string, show *screen) error {
+	if _, err := os.Stat(filepath.Join(dataDir, demoFile)); err != nil {
+		return nil //nolint:nilerr // no demo was played here
+	}
+	paused, err := demo.Pause(ctx, p.serveInProcess(p.api, p.store), baseURL)
+	if err == nil && paused > 0 {
+		show.note("the check of the demo is paused: `vigil up --demo` goes on with it, and `vigil demo remove` deletes it then")
 	}
 	return err
 }

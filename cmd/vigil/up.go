@@ -111,10 +111,12 @@ func startAll(ctx context.Context, p *process, s settings, show *screen) (*platf
 	if err := built.serveAPI(ctx, listener); err != nil {
 		return nil, summary{}, err
 	}
+	withOrWithout := built.pauseDemo
 	if show.withDemo {
-		if err := built.openDemo(ctx, urlOf(listener), data.Path(), show); err != nil {
-			return nil, summary{}, err
-		}
+		withOrWithout = built.openDemo
+	}
+	if err := withOrWithout(ctx, urlOf(listener), data.Path(), show); err != nil {
+		return nil, summary{}, err
 	}
 	if err := built.startWorkers(ctx, show); err != nil {
 		return nil, summary{}, err
