@@ -122,10 +122,10 @@ func TestDrillHangingTargets(t *testing.T) { // not parallel: it measures latene
 			one, two := s.organization("one"), s.organization("two")
 			hanging := group{one, "hanging", d.checks, timeout, int(timeout.Seconds()), targets.urls}
 			good := map[string]group{
-				"same organization":    {one, "good", 20, 2 * time.Second, 2, []string{site.URL}},
+				"the same organization":    {one, "good", 20, 2 * time.Second, 2, []string{site.URL}},
 				"another organization": {two, "good", 20, 2 * time.Second, 2, []string{site.URL}},
 			}
-			s.seedGroups(hanging, good["same organization"], good["another organization"])
+			s.seedGroups(hanging, good["the same organization"], good["another organization"])
 			time.Sleep(timeout) // the first turns of 640 loops are a load of their own
 			p := notePauses(t)
 			s.began = time.Now().Truncate(time.Microsecond)
@@ -140,9 +140,9 @@ func TestDrillHangingTargets(t *testing.T) { // not parallel: it measures latene
 			l.exact(t)
 			for whose, g := range good {
 				late, worst, missed := s.lateness(g, s.began, 0.99)
-				t.Logf("good checks of the %s: late %v at p99, %v at most, %d missed", whose, late, worst, missed)
-				figure(t, "good checks of the "+whose+": late at p99", late, 250*time.Millisecond, p.longest())
-				figure(t, "good checks of the "+whose+": missed", missed, 0, g.checks*p.slots(g.interval))
+				t.Logf("good checks of %s: late %v at p99, %v at most, %d missed", whose, late, worst, missed)
+				figure(t, "good checks of "+whose+": late at p99", late, 250*time.Millisecond, p.longest())
+				figure(t, "good checks of "+whose+": missed", missed, 0, g.checks*p.slots(g.interval))
 			}
 			if probed := s.number(
 				"SELECT count(DISTINCT check_id) FROM results WHERE NOT success AND slot >= $1",

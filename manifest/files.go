@@ -69,9 +69,10 @@ func filesOf(path string) ([]string, error) {
 	if err != nil || !info.IsDir() {
 		return []string{path}, err
 	}
+	path += string(filepath.Separator) // so that a link to a directory is followed
 	var files []string
 	err = filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
-		switch hidden := strings.HasPrefix(entry.Name(), ".") && name != path; {
+		switch hidden := strings.HasPrefix(filepath.Base(name), ".") && name != path; {
 		case err != nil:
 			return err
 		case hidden && entry.IsDir():

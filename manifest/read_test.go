@@ -306,9 +306,15 @@ func TestLinksToFilesAreFollowed(t *testing.T) {
 	if err := os.Symlink("..data/a.yaml", filepath.Join(dir, "a.yaml")); err != nil {
 		t.Fatal(err)
 	}
-	read, err := manifest.Read([]string{dir}, options(t, nil))
-	if err != nil || read.Files != 1 || read.Count("checks") != 1 {
-		t.Fatalf("%+v, %v", read, err)
+	link := filepath.Join(t.TempDir(), "vigil") // the directory itself may be named by a link
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{dir, link} {
+		read, err := manifest.Read([]string{path}, options(t, nil))
+		if err != nil || read.Files != 1 || read.Count("checks") != 1 {
+			t.Errorf("%s: %+v, %v", path, read, err)
+		}
 	}
 }
 

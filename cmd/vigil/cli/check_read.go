@@ -100,25 +100,29 @@ func resultRow(r client.Result) []console.Cell {
 }
 
 func (a *app) checkUptimeCommand() *cobra.Command {
-	var period string
+	var period, excluded string
 	cmd := &cobra.Command{
 		Use: "uptime <check>", Short: "Show uptime and response times of a check", Args: oneOf("a check"),
 		ValidArgsFunction: a.suggest(suggestChecks),
 	}
 	cmd.Flags().StringVar(&period, "period", "24h", "how far to look back: 1h, 24h, 7d, 30d or 90d")
 	complete(cmd, "period", func() []string { return []string{"1h", "24h", "7d", "30d", "90d"} })
+	cmd.Flags().StringVar(&excluded, "excluded", "", "what becomes of results in maintenance: omit (the default) or count")
+	complete(cmd, "excluded", func() []string { return []string{"omit", "count"} })
 	cmd.RunE = a.does(func(ctx context.Context, s *session, args []string) error {
 		found, err := s.check(ctx, args[0])
 		if err != nil {
 			return err
 		}
-		response, err := s.api.GetUptime(ctx, found.ID, &client.GetUptimeParams{Period: optional(client.GetUptimeParamsPeriod(period))})
+		response, err := s.api.GetUptime(ctx, found.ID, &client.GetUptimeParams{
+			Period: optional(client.GetUptimeParamsPeriod(period)), Excluded: optional(client.GetUptimeParamsExcluded(excluded)),
+		})
 		answer, body, err := read[client.UptimeAnswer](s, response, err)
 		if err != nil {
 			return err
 		}
 		up := answer.Data
-		table := console.List{Columns: console.Columns("REGION", "UPTIME", "RESULTS", "FAILED", "MISSED", "P50", "P95", "P99", "+COVERAGE")}
+		table := console.List{Columns: console.Columns("REGION", "UPTIME", "RESULTS", "FAILED", "MISSED", "P50", "P95", "P99", "+COVERAGE", "+EXCLUDED")}
 		var regions []string
 		for region := range up.ByRegion {
 			regions = append(regions, region)
@@ -130,7 +134,7 @@ func (a *app) checkUptimeCommand() *cobra.Command {
 		table.Rows = append(table.Rows, uptimeRow("all", client.UptimeNumbers{
 			UptimePercentage: up.UptimePercentage, TotalChecks: up.TotalChecks, FailedChecks: up.FailedChecks, MissedChecks: up.MissedChecks,
 			P50ResponseTimeMs: up.P50ResponseTimeMs, P95ResponseTimeMs: up.P95ResponseTimeMs, P99ResponseTimeMs: up.P99ResponseTimeMs,
-			CoveragePercentage: up.CoveragePercentage,
+			CoveragePercentage: up.CoveragePercentage, ExcludedChecks: up.ExcludedChecks,
 		}))
 		return s.Print(console.Answer{Body: body, Names: []string{found.ID.String()}, Parts: []console.Part{table}})
 	})
@@ -143,6 +147,7 @@ func uptimeRow(region string, u client.UptimeNumbers) []console.Cell {
 		console.Word(region), console.Word(fmt.Sprintf("%.3f%%", u.UptimePercentage)), console.Number(u.TotalChecks),
 		console.Number(u.FailedChecks), console.Number(u.MissedChecks), ms(u.P50ResponseTimeMs), ms(u.P95ResponseTimeMs),
 		ms(u.P99ResponseTimeMs), console.Word(fmt.Sprintf("%.2f%%", u.CoveragePercentage)),
+		console.Number(u.ExcludedChecks),
 	}
 }
 
