@@ -44,7 +44,7 @@ func suggestMaintenance(ctx context.Context, s *session, _ string) ([]string, er
 }
 
 func maintenanceColumns() []console.Column {
-	return console.Columns("ID", "NAME", "STATE", "NEXT", "DURATION", "REPEATS", "CHECKS", "TIMEZONE")
+	return console.Columns("ID", "NAME", "STATE", "NEXT", "DURATION", "REPEATS", "CHECKS", "TIMEZONE", "+MANAGED BY")
 }
 
 func maintenanceRow(w client.MaintenanceWindow) []console.Cell {
@@ -62,6 +62,7 @@ func maintenanceRow(w client.MaintenanceWindow) []console.Cell {
 	return []console.Cell{
 		console.ID(w.Id.String()), console.Text(w.Name), maintenanceState(string(w.State)), console.Word(next),
 		console.Word(every(w.DurationSeconds)), console.Text(repeats), console.Number(w.ChecksCovered), console.Word(w.Timezone),
+		managedBy(w.ManagedBy),
 	}
 }
 
@@ -81,15 +82,16 @@ func (s *session) printMaintenance(answer client.MaintenanceWindowAnswer, body [
 
 func (a *app) maintenanceListCommand() *cobra.Command {
 	var limit int
-	var state, check string
+	var state, check, project string
 	cmd := &cobra.Command{Use: "list", Aliases: []string{"ls"}, Short: "List maintenance windows", Args: cobra.NoArgs}
 	limitFlag(cmd, &limit, unlimited)
 	cmd.Flags().StringVar(&state, "state", "", "only windows in this `state`: active, upcoming, ended or disabled")
 	cmd.Flags().StringVar(&check, "check", "", "only windows that cover this `check`")
+	cmd.Flags().StringVar(&project, "project", "", "only those that the files of a `project` manage")
 	complete(cmd, "state", func() []string { return []string{"active", "upcoming", "ended", "disabled"} })
 	_ = cmd.RegisterFlagCompletionFunc("check", a.suggest(suggestChecks))
 	a.watched(cmd, func(ctx context.Context, s *session, _ []string) error {
-		var params client.ListMaintenanceWindowsParams
+		params := client.ListMaintenanceWindowsParams{Project: optional(project)}
 		if state != "" {
 			wanted := client.ListMaintenanceWindowsParamsState(state)
 			params.State = &wanted

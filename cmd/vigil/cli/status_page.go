@@ -20,19 +20,19 @@ func (a *app) statusPageCommand() *cobra.Command {
 }
 
 // statusPages returns what lists status pages.
-func (s *session) statusPages(ctx context.Context) fetchPage {
+func (s *session) statusPages(ctx context.Context, params client.ListStatusPagesParams) fetchPage {
 	return func(page client.RequestEditorFn) (*http.Response, error) {
-		return s.api.ListStatusPages(ctx, &client.ListStatusPagesParams{}, page)
+		return s.api.ListStatusPages(ctx, &params, page)
 	}
 }
 
 // statusPage finds a status page by its ID or its slug.
 func (s *session) statusPage(ctx context.Context, ref string) (named, error) {
-	return s.resolve("status page", ref, func(string) fetchPage { return s.statusPages(ctx) })
+	return s.resolve("status page", ref, func(string) fetchPage { return s.statusPages(ctx, client.ListStatusPagesParams{}) })
 }
 
 func suggestPages(ctx context.Context, s *session, _ string) ([]string, error) {
-	all, err := list[client.StatusPage](s, suggested, s.statusPages(ctx))
+	all, err := list[client.StatusPage](s, suggested, s.statusPages(ctx, client.ListStatusPagesParams{}))
 	var slugs []string
 	for _, page := range all.data {
 		slugs = append(slugs, page.Slug)
@@ -41,7 +41,7 @@ func suggestPages(ctx context.Context, s *session, _ string) ([]string, error) {
 }
 
 func pageColumns() []console.Column {
-	return console.Columns("ID", "SLUG", "TITLE", "STATE", "CHECKS", "URL")
+	return console.Columns("ID", "SLUG", "TITLE", "STATE", "CHECKS", "URL", "+MANAGED BY")
 }
 
 func pageRow(p client.StatusPage) []console.Cell {
@@ -54,6 +54,7 @@ func pageRow(p client.StatusPage) []console.Cell {
 	}
 	return []console.Cell{
 		console.ID(p.Id.String()), console.Word(p.Slug), console.Text(p.Title), health(state), console.Number(int64(checks)), console.Word(p.Url),
+		managedBy(p.ManagedBy),
 	}
 }
 
@@ -68,10 +69,12 @@ func (s *session) printPage(answer client.StatusPageAnswer, body []byte, err err
 
 func (a *app) pageListCommand() *cobra.Command {
 	var limit int
+	var project string
 	cmd := &cobra.Command{Use: "list", Aliases: []string{"ls"}, Short: "List status pages", Args: cobra.NoArgs}
 	limitFlag(cmd, &limit, unlimited)
+	cmd.Flags().StringVar(&project, "project", "", "only those that the files of a `project` manage")
 	a.watched(cmd, func(ctx context.Context, s *session, _ []string) error {
-		all, err := list[client.StatusPage](s, limit, s.statusPages(ctx))
+		all, err := list[client.StatusPage](s, limit, s.statusPages(ctx, client.ListStatusPagesParams{Project: optional(project)}))
 		if err != nil {
 			return err
 		}
