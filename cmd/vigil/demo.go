@@ -45,7 +45,7 @@ func (p *platform) pauseDemo(ctx context.Context, baseURL, dataDir string, show 
 	}
 	paused, err := demo.Pause(ctx, p.serveInProcess(p.api, p.store), baseURL)
 	if err == nil && paused > 0 {
-		show.note("the check of the demo is paused: `vigil up --demo` goes on with it, and `vigil demo remove` deletes it then")
+		show.note("the check of the demo is paused: `vigil up --demo` goes on with it, `vigil demo remove` deletes it")
 	}
 	return err
 }
