@@ -122,8 +122,8 @@ func TestDrillHangingTargets(t *testing.T) { // not parallel: it measures latene
 			one, two := s.organization("one"), s.organization("two")
 			hanging := group{one, "hanging", d.checks, timeout, int(timeout.Seconds()), targets.urls}
 			good := map[string]group{
-				"the same organization":    {one, "good", 20, 2 * time.Second, 2, []string{site.URL}},
-				"another organization": {two, "good", 20, 2 * time.Second, 2, []string{site.URL}},
+				"the same organization": {one, "good", 20, 2 * time.Second, 2, []string{site.URL}},
+				"another organization":  {two, "good", 20, 2 * time.Second, 2, []string{site.URL}},
 			}
 			s.seedGroups(hanging, good["the same organization"], good["another organization"])
 			time.Sleep(timeout) // the first turns of 640 loops are a load of their own

@@ -122,7 +122,9 @@ func (a *app) checkUptimeCommand() *cobra.Command {
 			return err
 		}
 		up := answer.Data
-		table := console.List{Columns: console.Columns("REGION", "UPTIME", "RESULTS", "FAILED", "MISSED", "P50", "P95", "P99", "+COVERAGE", "+EXCLUDED")}
+		table := console.List{
+			Columns: console.Columns("REGION", "UPTIME", "RESULTS", "FAILED", "MISSED", "P50", "P95", "P99", "+COVERAGE", "+EXCLUDED"),
+		}
 		var regions []string
 		for region := range up.ByRegion {
 			regions = append(regions, region)
