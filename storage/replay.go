@@ -27,12 +27,12 @@ func (s *Store) ReplayResults(
 	ctx context.Context, checkID uuid.UUID, regions []string, from, to time.Time, warm int,
 ) iter.Seq2[vigil.BacktestRow, error] {
 	return func(yield func(vigil.BacktestRow, error) bool) {
-		tx, err := s.pool.BeginTx(ctx, pgx.TxOptions{BeginQuery: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" + s.localLimits()})
+		tx, end, err := s.snapshot(ctx)
 		if err != nil {
 			yield(vigil.BacktestRow{}, wrap("replay results", err))
 			return
 		}
-		defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }() // nothing was written
+		defer end()
 		r := replayReader{tx: tx, yield: yield}
 		if !r.read(ctx, `SELECT * FROM (SELECT `+replayColumns+` FROM unnest($2::text[]) AS of(name), LATERAL (
 				SELECT * FROM results WHERE check_id = $1 AND region = of.name AND slot < $3 ORDER BY slot DESC LIMIT $4) AS newest
@@ -109,11 +109,11 @@ func (s *Store) ReplayExtent(ctx context.Context, orgID, checkID uuid.UUID, from
 }
 
 func (s *Store) replayExtent(ctx context.Context, orgID uuid.UUID, w window) (extent vigil.ReplayExtent, err error) {
-	tx, err := s.pool.BeginTx(ctx, pgx.TxOptions{BeginQuery: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" + s.localLimits()})
+	tx, end, err := s.snapshot(ctx)
 	if err != nil {
-		return extent, fmt.Errorf("begin: %w", err)
+		return extent, err
 	}
-	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }() // nothing was written
+	defer end()
 	missed, err := missedSlots(ctx, tx, orgID, w)
 	if err != nil {
 		return extent, err

@@ -179,6 +179,16 @@ func lockName(ctx context.Context, tx bun.Tx, name string) error {
 	return err
 }
 
+// snapshot begins a transaction that reads one snapshot and writes nothing. Its end must be
+// called; there is nothing to commit.
+func (s *Store) snapshot(ctx context.Context) (tx pgx.Tx, end func(), err error) {
+	tx, err = s.pool.BeginTx(ctx, pgx.TxOptions{BeginQuery: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" + s.localLimits()})
+	if err != nil {
+		return nil, nil, fmt.Errorf("begin: %w", err)
+	}
+	return tx, func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }, nil
+}
+
 // localLimits is the SQL that follows the BEGIN of an ordinary transaction, empty where the
 // session has the limits.
 func (s *Store) localLimits() string {

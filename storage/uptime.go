@@ -47,13 +47,11 @@ const allRegions = ""
 func (s *Store) uptime(ctx context.Context, orgID uuid.UUID, w window, rolledUp bool) (vigil.Uptime, error) {
 	// One snapshot for all statements: otherwise a result that arrives in between
 	// could count both as a result and as missed.
-	tx, err := s.pool.BeginTx(ctx, pgx.TxOptions{BeginQuery: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" + s.localLimits()})
+	tx, end, err := s.snapshot(ctx)
 	if err != nil {
-		return vigil.Uptime{}, fmt.Errorf("begin: %w", err)
+		return vigil.Uptime{}, err
 	}
-	defer func() {
-		_ = tx.Rollback(context.WithoutCancel(ctx)) // the transaction is read-only
-	}()
+	defer end()
 	missed, err := missedSlots(ctx, tx, orgID, w)
 	if err != nil {
 		return vigil.Uptime{}, err

@@ -27,13 +27,11 @@ func (s *Store) UptimeDays(ctx context.Context, orgID, checkID uuid.UUID, days i
 
 // uptimeDays adds to the days of a window, which are in list, newest first.
 func (s *Store) uptimeDays(ctx context.Context, orgID uuid.UUID, w window, list []vigil.UptimeDay) error {
-	tx, err := s.pool.BeginTx(ctx, pgx.TxOptions{BeginQuery: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" + s.localLimits()})
+	tx, end, err := s.snapshot(ctx)
 	if err != nil {
-		return fmt.Errorf("begin: %w", err)
+		return err
 	}
-	defer func() {
-		_ = tx.Rollback(context.WithoutCancel(ctx)) // the transaction is read-only
-	}()
+	defer end()
 	loops, gaps, err := readMissed(ctx, tx, orgID, w)
 	if err != nil {
 		return err
