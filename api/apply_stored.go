@@ -209,6 +209,20 @@ func (d *decider) pairUp(
 	d.pairs = append(d.pairs, pairing{Pair: pair, store: store})
 }
 
+// pairChange pairs a definition with what is stored, nil for nothing. Item makes the items
+// that are compared, and note is about what is stored.
+func pairChange[T any](d *decider, into *[]vigil.Edit[T], before, after *T, item func(*T) *vigil.Item, note string) {
+	var stored *vigil.Item
+	if before == nil {
+		note = ""
+	} else {
+		stored = item(before)
+	}
+	d.pairUp(item(after), stored, note, func(members []string, _ vigil.ActionKind) {
+		*into = append(*into, vigil.Edit[T]{Before: before, After: after, Members: members})
+	})
+}
+
 // miss pairs a definition that the document does not have any more.
 func (d *decider) miss(kind vigil.Kind, key string, id uuid.UUID) {
 	item := &vigil.Item{Kind: kind, Key: key, ID: id}

@@ -48,15 +48,8 @@ func (d *decider) wantPage(w *vigil.Wanted) error {
 	}
 	d.slugs[after.Slug] = w.Path()
 	after.ManagedBy = d.managed(w.Key)
-	var stored *vigil.Item
-	note := ""
-	if before != nil {
-		stored = d.pageItem(before, w.Key)
-		note = disabledNote(after.Enabled, in.Enabled.Given)
-	}
-	d.pairUp(d.pageItem(&after, w.Key), stored, note, func(members []string, _ vigil.ActionKind) {
-		d.changes.Pages = append(d.changes.Pages, vigil.Edit[vigil.StatusPage]{Before: before, After: &after, Members: members})
-	})
+	item := func(p *vigil.StatusPage) *vigil.Item { return d.pageItem(p, w.Key) }
+	pairChange(d, &d.changes.Pages, before, &after, item, disabledNote(after.Enabled, in.Enabled.Given))
 	return nil
 }
 

@@ -55,20 +55,9 @@ func (d *decider) wantRule(w *vigil.Wanted) error {
 	}
 	in.apply(&after)
 	after.ManagedBy = d.managed(w.Key)
-	d.pairRule(w, before, &after, in.Enabled.Given)
+	item := func(r *vigil.Rule) *vigil.Item { return d.ruleItem(r, w.Key) }
+	pairChange(d, &d.changes.Rules, before, &after, item, disabledNote(after.Enabled, in.Enabled.Given))
 	return nil
-}
-
-func (d *decider) pairRule(w *vigil.Wanted, before, after *vigil.Rule, enabledGiven bool) {
-	var stored *vigil.Item
-	note := ""
-	if before != nil {
-		stored = d.ruleItem(before, w.Key)
-		note = disabledNote(after.Enabled, enabledGiven)
-	}
-	d.pairUp(d.ruleItem(after, w.Key), stored, note, func(members []string, _ vigil.ActionKind) {
-		d.changes.Rules = append(d.changes.Rules, vigil.Edit[vigil.Rule]{Before: before, After: after, Members: members})
-	})
 }
 
 func idTexts(ids []uuid.UUID) []string {

@@ -41,15 +41,8 @@ func (d *decider) wantWindow(w *vigil.Wanted) error {
 		return nil
 	}
 	after.ManagedBy = d.managed(w.Key)
-	var stored *vigil.Item
-	note := ""
-	if before != nil {
-		stored = d.windowItem(before, w.Key)
-		note = disabledNote(after.Enabled, in.Enabled.Given)
-	}
-	d.pairUp(d.windowItem(&after, w.Key), stored, note, func(members []string, _ vigil.ActionKind) {
-		d.changes.Windows = append(d.changes.Windows, vigil.Edit[vigil.MaintenanceWindow]{Before: before, After: &after, Members: members})
-	})
+	item := func(m *vigil.MaintenanceWindow) *vigil.Item { return d.windowItem(m, w.Key) }
+	pairChange(d, &d.changes.Windows, before, &after, item, disabledNote(after.Enabled, in.Enabled.Given))
 	return nil
 }
 
