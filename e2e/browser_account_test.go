@@ -61,7 +61,7 @@ func (d *dashboard) bulkPause() {
 	b.until("two are selected", `document.querySelectorAll('.checks input[name="id"]:checked').length === 2`)
 	b.judge("selected checks")
 	b.keys("p")
-	b.until("the overview again", `document.querySelector(".toast")`)
+	b.shows("2 checks paused")
 	if got := paused(); got != before+2 {
 		d.t.Errorf("%d checks are paused, want %d", got, before+2)
 	}

@@ -334,6 +334,8 @@ func (d *dashboard) withoutScripts() {
 		d.api.into(&rules, http.MethodGet, strings.Replace(d.check, "/app/", "/v1/", 1)+"/alerts", nil)
 		return len(rules) == 2
 	})
+	// The answer's page has come before the next step leaves it: its message belongs to it.
+	b.until("the rules of the check", `location.pathname.endsWith("/rules") && document.querySelector(".toast")`)
 }
 
 // everyPage judges each page once more, with what the story left on them.
