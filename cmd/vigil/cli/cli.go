@@ -60,7 +60,7 @@ func Commands(host Host) []*cobra.Command {
 		cmd.GroupID = GroupID
 		a.addFlags(cmd)
 	}
-	return append(commands, exitCodesTopic())
+	return append(commands, a.importCommand(), exitCodesTopic())
 }
 
 func (a *app) addFlags(cmd *cobra.Command) {
