@@ -39,5 +39,5 @@ type Options struct {
 
 // Sources returns the programs whose configuration can be imported.
 func Sources() []Source {
-	return []Source{gatus()}
+	return []Source{gatus(), kuma()}
 }
