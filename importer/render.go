@@ -209,6 +209,7 @@ func (r *Result) Finish() error {
 		return nil
 	}
 	r.finalised = true
+	r.judge()
 	r.hideSecrets()
 	for {
 		problems, err := r.problems()
