@@ -260,6 +260,12 @@ func between(pattern string) (string, bool) {
 	return inner, ok && inner != "" && !strings.ContainsAny(inner, `*?[\`)
 }
 
+// Expressions that match line breaks, too.
+const (
+	anyText      = `(?s:.*)`
+	anyCharacter = `(?s:.)`
+)
+
 // patternExpression is the regular expression of a pattern of file names; false for one that
 // is malformed or has a variable.
 func patternExpression(pattern, space string) (string, bool) {
@@ -270,9 +276,9 @@ func patternExpression(pattern, space string) (string, bool) {
 	for rest := []rune(pattern); len(rest) > 0; {
 		switch r := rest[0]; r {
 		case '*':
-			out.WriteString(".*")
+			out.WriteString(anyText)
 		case '?':
-			out.WriteByte('.')
+			out.WriteString(anyCharacter)
 		case '\\':
 			if len(rest) < 2 {
 				return "", false
@@ -293,10 +299,7 @@ func patternExpression(pattern, space string) (string, bool) {
 		rest = rest[1:]
 	}
 	text := "^" + space + out.String() + space + "$"
-	text = strings.TrimSuffix(strings.TrimPrefix(text, "^"+space+".*"), ".*"+space+"$")
-	if strings.Contains(text, ".") {
-		text = "(?s)" + text
-	}
+	text = strings.TrimSuffix(strings.TrimPrefix(text, "^"+space+anyText), anyText+space+"$")
 	return text, true
 }
 

@@ -167,6 +167,19 @@ func (m *members) drop(reason string, names ...string) {
 	}
 }
 
+// dropTogether reports the members that are there as one loss.
+func (m *members) dropTogether(reason string, names ...string) {
+	var there []string
+	for _, name := range names {
+		if m.take(name) != nil {
+			there = append(there, m.path+name)
+		}
+	}
+	if len(there) > 0 {
+		m.lose(strings.Join(there, ", "), "%s", reason)
+	}
+}
+
 // finish reports the members that nothing has read.
 func (m *members) finish() {
 	for _, one := range m.members {
@@ -182,7 +195,7 @@ const maxBrief = 60
 // brief is a scalar behind a colon, for reports; nothing for what could hold a secret.
 func brief(name string, v *value) string {
 	if v.kind != scalarKind || v.text == "" || len(v.text) > maxBrief || strings.Contains(v.text, "\n") ||
-		vigil.IsCredentialName(name) || strings.Contains(name, "url") || strings.Contains(name, "user") {
+		vigil.IsCredentialName(name) || name == "body" || strings.Contains(name, "url") || strings.Contains(name, "user") {
 		return ""
 	}
 	return ": " + shown(v.text)

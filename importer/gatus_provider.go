@@ -242,7 +242,7 @@ func (p *gatusProvider) ntfy(m *members) (vigil.ChannelType, Object, string) {
 		config.Set("password", token)
 	}
 	m.drop("Vigil chooses the priority by the severity", "priority")
-	m.drop("Vigil has no such setting of a channel", "email", "click", "disable-firebase", "disable-cache")
+	m.dropTogether("Vigil has no such setting of a channel", "email", "click", "disable-firebase", "disable-cache")
 	return vigil.ChannelPush, config, ""
 }
 
@@ -256,7 +256,7 @@ func (p *gatusProvider) email(m *members) (vigil.ChannelType, Object, string) {
 	if len(to) == 0 {
 		return "", nil, "it has no to"
 	}
-	m.drop("Vigil sends mail through the SMTP server of its own settings", "from", "username", "password", "host", "port", "client")
+	m.dropTogether("Vigil sends mail through the SMTP server of its own settings", "from", "username", "password", "host", "port", "client")
 	return vigil.ChannelEmail, Object{{"to", to}}, ""
 }
 
@@ -288,7 +288,7 @@ func (p *gatusProvider) custom(m *members) (vigil.ChannelType, Object, string) {
 			m.lose("url and headers", "what Gatus replaces, such as %s...], is sent as it is written", name)
 		}
 	}
-	m.drop("Vigil sends its own message, which it can sign", "body", "placeholders")
+	m.dropTogether("Vigil sends its own message, which it can sign", "body", "placeholders")
 	m.drop("Vigil has no such setting of a channel", "client")
 	return vigil.ChannelWebhook, config, ""
 }
