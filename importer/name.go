@@ -17,10 +17,8 @@ const (
 	maxName       = 200
 	maxLabelValue = 200
 	maxLabelKey   = 63
-	// minInterval is the shortest interval that the files get: the one of the first tier.
-	// The server's plan may allow a shorter one.
-	minInterval = 10 * time.Second
-	maxInterval = 24 * time.Hour
+	minInterval   = time.Second
+	maxInterval   = 30 * 24 * time.Hour
 	maxTimeout  = 60 * time.Second
 )
 
@@ -105,14 +103,17 @@ func (c *Resource) SetLabel(name, value string) {
 	c.Set("labels", labels)
 }
 
-// SetInterval sets the interval of a check: whole seconds within the limits.
-func (c *Resource) SetInterval(given time.Duration) {
-	used := min(max(given.Truncate(time.Second), minInterval), maxInterval)
+// SetInterval sets the interval of a check: whole seconds within the limits. It returns what
+// it set.
+func (c *Resource) SetInterval(given time.Duration) time.Duration {
+	shortest := max(c.result.options.MinInterval.Truncate(time.Second), minInterval)
+	used := min(max(given.Truncate(time.Second), shortest), maxInterval)
 	if used != given {
-		c.Lose("interval "+given.String(), "Vigil checks every %s: an interval has whole seconds from %s to %s",
-			vigil.FormatSeconds(int64(used/time.Second)), seconds(minInterval), seconds(maxInterval))
+		c.Lose("interval: "+given.String(), "Vigil checks every %s: an interval has whole seconds from %s to %s",
+			seconds(used), seconds(shortest), seconds(maxInterval))
 	}
 	c.Set("interval", seconds(used))
+	return used
 }
 
 func seconds(d time.Duration) string { return vigil.FormatSeconds(int64(d / time.Second)) }
@@ -120,10 +121,10 @@ func seconds(d time.Duration) string { return vigil.FormatSeconds(int64(d / time
 // Timeout returns a timeout in whole seconds within the limits, at most the interval. What
 // differs is a loss.
 func (c *Resource) Timeout(given, interval time.Duration) int {
-	longest := min(maxTimeout, max(interval, minInterval).Truncate(time.Second))
+	longest := min(maxTimeout, max(interval.Truncate(time.Second), time.Second))
 	used := min(max((given+time.Second-1).Truncate(time.Second), time.Second), longest)
 	if used != given {
-		c.Lose("timeout "+given.String(), "Vigil waits %s: a timeout has whole seconds from 1s to %s, at most the interval",
+		c.Lose("timeout: "+given.String(), "Vigil waits %s: a timeout has whole seconds from 1s to %s, at most the interval",
 			seconds(used), seconds(maxTimeout))
 	}
 	return int(used / time.Second)

@@ -185,6 +185,9 @@ func blockText() *regexp.Regexp {
 // plainText matches texts that need no quotes.
 func plainText() *regexp.Regexp { return regexp.MustCompile(`^[\p{L}_/]([\p{L}0-9_./@+,=%?&~ -]|:[\p{L}0-9_./])*$`) }
 
+// plainDuration matches durations, which no reader takes for a number.
+func plainDuration() *regexp.Regexp { return regexp.MustCompile(`^[0-9]+[smh]$`) }
+
 func isYAMLWord(text string) bool {
 	words := []string{"true", "false", "yes", "no", "on", "off", "y", "n", "null", "nan", "inf"}
 	return slices.Contains(words, strings.ToLower(text))
@@ -192,7 +195,7 @@ func isYAMLWord(text string) bool {
 
 // yamlText writes a text on one line, in quotes where YAML needs them.
 func yamlText(text string) string {
-	if plainText().MatchString(text) && !strings.HasSuffix(text, " ") && !isYAMLWord(text) {
+	if plainText().MatchString(text) && !strings.HasSuffix(text, " ") && !isYAMLWord(text) || plainDuration().MatchString(text) {
 		return text
 	}
 	var out bytes.Buffer
@@ -209,6 +212,7 @@ func (r *Result) Finish() error {
 		return nil
 	}
 	r.finalised = true
+	r.judge()
 	r.hideSecrets()
 	for {
 		problems, err := r.problems()

@@ -45,6 +45,8 @@ type Resource struct {
 	Rules   []*Resource // of a check
 	// Losses are what the source says of the resource and the files do not, or not alike.
 	Losses []Loss
+
+	result *Result
 }
 
 // Loss is a member of a resource that is not carried over, or not alike.
@@ -84,7 +86,7 @@ func (r *Result) Read(n int, noun string) {
 // the name and differs from those of the others.
 func (r *Result) Add(kind vigil.Kind, origin, name string) *Resource {
 	list := r.list(kind)
-	added := &Resource{Kind: kind, Key: freeKey(name, string(kind), *list), Origin: origin}
+	added := &Resource{Kind: kind, Key: freeKey(name, string(kind), *list), Origin: oneLine(origin), result: r}
 	*list = append(*list, added)
 	return added
 }
@@ -112,7 +114,7 @@ func (r *Result) Remove(resource *Resource, format string, args ...any) {
 // AddRule adds a rule to a check. Its key is made of the name and differs from those of the
 // other rules of the check.
 func (c *Resource) AddRule(name string) *Resource {
-	rule := &Resource{Kind: vigil.KindRule, Key: freeKey(name, "rule", c.Rules), Origin: c.Origin}
+	rule := &Resource{Kind: vigil.KindRule, Key: freeKey(name, "rule", c.Rules), Origin: c.Origin, result: c.result}
 	c.Rules = append(c.Rules, rule)
 	return rule
 }

@@ -2,6 +2,7 @@ package importer
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	"vigil"
@@ -31,12 +32,28 @@ func (r *Result) hideSecrets() {
 			default:
 				continue
 			}
+			fields = withWebhooks(one.Kind, fields)
 			if config, ok := one.Members.Get("config").(Object); ok {
 				path := section.name + "." + one.Key + ".config"
 				one.Set("config", r.hide(config, fields, path))
 			}
 		}
 	}
+}
+
+// withWebhooks also takes the webhook of a chat for a secret: who knows it can post there. The
+// API shows it, but a file may be public.
+func withWebhooks(kind vigil.Kind, fields vigil.SecretFields) vigil.SecretFields {
+	if kind != vigil.KindChannel || fields.ByName {
+		return fields
+	}
+	members := maps.Clone(fields.Members)
+	if members == nil {
+		members = map[string]vigil.SecretFields{}
+	}
+	members["webhook_url"] = vigil.SecretFields{Secret: true}
+	fields.Members = members
+	return fields
 }
 
 // hide returns a value with variables in the place of its secrets. A text that has a

@@ -1,8 +1,10 @@
 package importer
 
 import (
+	"encoding/json"
 	"time"
 
+	"vigil"
 	"vigil/manifest"
 )
 
@@ -31,10 +33,22 @@ type Options struct {
 	Project string
 	// Now is the time of the import. Repeating maintenance windows start on its day.
 	Now time.Time
+	// MinInterval is the shortest interval that checks get; the tier of the organization on the
+	// server says what that may be. 0: one second.
+	MinInterval time.Duration
 	// Switches are the names of the switches that are on.
 	Switches map[string]bool
 	// Rules say what a file may hold, and which members are secret.
 	Rules manifest.Rules
+	// Judge returns why a server would refuse the config of a check or a channel, whose
+	// variables have some value; nil: only the schema is asked.
+	Judge Judge
+}
+
+// Judge reads configs as a server does.
+type Judge interface {
+	Check(kind vigil.CheckType, config json.RawMessage, interval time.Duration) error
+	Channel(kind vigil.ChannelType, config json.RawMessage) error
 }
 
 // Sources returns the programs whose configuration can be imported.

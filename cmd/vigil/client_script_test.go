@@ -35,6 +35,10 @@ func TestClient(t *testing.T) {
 	p := startPlatform(t)
 	target := httptest.NewServer(newTargets())
 	t.Cleanup(target.Close)
+	gatus, err := filepath.Abs("../../importer/testdata/gatus")
+	if err != nil {
+		t.Fatal(err)
+	}
 	setup := func(dir string) (map[string]string, error) {
 		account, err := signUp(p.APIURL)
 		if err != nil {
@@ -47,7 +51,7 @@ func TestClient(t *testing.T) {
 		text := fmt.Sprintf("current: test\ncontexts:\n  test: {url: %q, key: %s}\n", p.APIURL, account.key)
 		return map[string]string{
 			"XDG_CONFIG_HOME": config, "HOME": dir, "API": p.APIURL, "KEY": account.key, "EMAIL": account.email,
-			"DATA": p.DataDir, "SLUG": "shop-" + strings.ToLower(account.key[4:12]), "TARGET": target.URL,
+			"DATA": p.DataDir, "SLUG": "shop-" + strings.ToLower(account.key[4:12]), "TARGET": target.URL, "GATUS": gatus,
 			"NAME": filepath.Base(dir), "EDITOR": "", "VISUAL": "", "TERM": "xterm",
 		}, os.WriteFile(filepath.Join(config, "vigil", "config.yaml"), []byte(text), 0o600)
 	}

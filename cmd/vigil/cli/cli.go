@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"vigil/console"
+	"vigil/importer"
 	"vigil/manifest"
 )
 
@@ -27,6 +28,8 @@ type Host struct {
 	// files are compared with; nil: only their form is checked.
 	Schema func() ([]byte, error)
 	Rules  func() (manifest.Rules, error)
+	// Judge returns what reads the configs that an import writes as a server does.
+	Judge func() importer.Judge
 }
 
 // GroupID is the group of the client commands in the help of the root.

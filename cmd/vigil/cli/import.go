@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +16,7 @@ import (
 type importFlags struct {
 	dir, project  string
 	strict, force bool
+	minInterval   time.Duration
 	switches      map[string]*bool
 }
 
@@ -42,6 +44,7 @@ func (a *app) importSource(source importer.Source) *cobra.Command {
 	set.StringVarP(&flags.dir, "output", "o", "", "`directory` to write")
 	_ = cmd.MarkFlagDirname("output")
 	set.StringVar(&flags.project, "project", source.Name, "`name` of the project in the files")
+	set.DurationVar(&flags.minInterval, "min-interval", time.Second, "raise shorter intervals to this `duration`, such as the least of your tier")
 	set.BoolVar(&flags.strict, "strict", false, "exit code 3 when anything is lost")
 	set.BoolVar(&flags.force, "force", false, "replace files that exist")
 	set.BoolVar(&a.flags.yes, "yes", false, "the same as --force")
@@ -74,7 +77,9 @@ func (a *app) runImport(con *console.Console, source importer.Source, path strin
 	for name, on := range flags.switches {
 		switches[name] = *on
 	}
-	result, err := source.Read(path, importer.Options{Project: flags.project, Now: a.host.Now(), Switches: switches, Rules: rules})
+	result, err := source.Read(path, importer.Options{
+		Project: flags.project, Now: a.host.Now(), MinInterval: flags.minInterval, Switches: switches, Rules: rules, Judge: a.host.Judge(),
+	})
 	if err != nil {
 		return console.Errorf(console.Failed, "%w", err)
 	}
