@@ -167,7 +167,7 @@ func (h *httpImport) credentials(given bool) {
 			auth.Set("password", Literal(password))
 		}
 		h.config.Set("basic_auth", auth)
-	case method == "bearer" && isHeaderValue(m.line("bearer_token")):
+	case method == "bearer" && m.line("bearer_token") != "" && isHeaderValue(m.line("bearer_token")):
 		h.header["Authorization"] = "Bearer " + m.line("bearer_token")
 	default:
 		h.lose("auth_method: "+method, "a check authenticates with basic_auth or with headers")

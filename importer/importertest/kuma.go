@@ -1,41 +1,45 @@
-package importer_test
+package importertest
 
 import (
 	"database/sql"
+	"embed"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	_ "modernc.org/sqlite"
+	_ "modernc.org/sqlite" // the driver named sqlite
 )
 
-// kumaVersions are the versions whose databases are tested: the last one of 1.x, the first
+//go:embed kuma/schema-*.txt
+var schemas embed.FS
+
+// KumaVersions are the versions whose databases are tested: the last one of 1.x, the first
 // one of 2.x and a late one.
-func kumaVersions() []string { return []string{"1.23.17", "2.0.0", "2.5.3"} }
+func KumaVersions() []string { return []string{"1.23.17", "2.0.0", "2.5.3"} }
 
-// table is the rows of a table in a fixture.
-type table map[string][]map[string]any
+// Rows are the rows of tables, by their names.
+type Rows map[string][]map[string]any
 
-// kumaDatabase makes a database of a version with rows, and returns its path. The columns are
+// KumaDatabase makes a database of a version with rows, and returns its path. The columns are
 // those that the version's own migrations make: they were run with Node.js, and what SQLite
-// then says of the tables is in testdata/kuma. Rows leave out what the version does not have.
-func kumaDatabase(t testing.TB, version string, rows table) string {
+// then says of the tables is in kuma/schema-*.txt. Rows leave out what the version does not have.
+func KumaDatabase(t testing.TB, version string, rows Rows) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kuma.db")
-	db := openDatabase(t, path)
-	createTables(t, db, version)
-	insert(t, db, rows)
+	db := OpenDatabase(t, path)
+	CreateTables(t, db, version)
+	Insert(t, db, rows)
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
 	return path
 }
 
-func openDatabase(t testing.TB, path string) *sql.DB {
+// OpenDatabase opens a database until the end of the test.
+func OpenDatabase(t testing.TB, path string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)
 	if err != nil {
@@ -46,22 +50,19 @@ func openDatabase(t testing.TB, path string) *sql.DB {
 	return db
 }
 
-func exec(t testing.TB, db *sql.DB, query string, args ...any) {
+// Exec executes a statement.
+func Exec(t testing.TB, db *sql.DB, query string, args ...any) {
 	t.Helper()
 	if _, err := db.ExecContext(t.Context(), query, args...); err != nil {
 		t.Fatalf("%s: %v", query, err)
 	}
 }
 
-// createTables makes the tables of a version, with the types and defaults of their columns.
-func createTables(t testing.TB, db *sql.DB, version string) {
+// CreateTables makes the tables of a version, with the types and defaults of their columns.
+func CreateTables(t testing.TB, db *sql.DB, version string) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata/kuma", "schema-"+version+".txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	tables := map[string][]string{}
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(KumaSchema(t, version)) {
 		if strings.HasPrefix(line, "#") {
 			continue
 		}
@@ -77,12 +78,23 @@ func createTables(t testing.TB, db *sql.DB, version string) {
 		tables[name] = append(tables[name], definition)
 	}
 	for _, name := range slices.Sorted(maps.Keys(tables)) {
-		exec(t, db, fmt.Sprintf("CREATE TABLE `%s` (%s)", name, strings.Join(tables[name], ", ")))
+		Exec(t, db, fmt.Sprintf("CREATE TABLE `%s` (%s)", name, strings.Join(tables[name], ", ")))
 	}
 }
 
-// insert inserts rows, without the columns and tables that the database lacks.
-func insert(t testing.TB, db *sql.DB, rows table) {
+// KumaSchema returns the columns of the tables of a version, a line each: the table, the
+// column, its type, NOT NULL and its default.
+func KumaSchema(t testing.TB, version string) string {
+	t.Helper()
+	text, err := schemas.ReadFile("kuma/schema-" + version + ".txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// Insert inserts rows, without the columns and tables that the database lacks.
+func Insert(t testing.TB, db *sql.DB, rows Rows) {
 	t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(rows)) {
 		has := map[string]bool{}
@@ -115,14 +127,14 @@ func insert(t testing.TB, db *sql.DB, rows table) {
 					columns, places, values = append(columns, "`"+column+"`"), append(places, "?"), append(values, row[column])
 				}
 			}
-			exec(t, db, fmt.Sprintf("INSERT INTO `%s` (%s) VALUES (%s)", name, strings.Join(columns, ", "), strings.Join(places, ", ")), values...)
+			Exec(t, db, fmt.Sprintf("INSERT INTO `%s` (%s) VALUES (%s)", name, strings.Join(columns, ", "), strings.Join(places, ", ")), values...)
 		}
 	}
 }
 
-// sampleRows are those of a small shop.
-func sampleRows() table {
-	return table{
+// KumaSample is a small shop.
+func KumaSample() Rows {
+	return Rows{
 		"user": {{"id": 1, "username": "ada"}},
 		"monitor": {
 			{"id": 1, "name": "Shop", "type": "group", "user_id": 1, "interval": 60},
