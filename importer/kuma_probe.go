@@ -52,7 +52,7 @@ func (k *kumaImport) probeOf(m kumaRow) (set func(*Resource), kind vigil.CheckTy
 	case "smtp":
 		return kumaSMTP(m)
 	case "push":
-		return nil, "", "type push: Vigil has no heartbeat checks yet; let the job report a failure itself, or check what it leaves behind"
+		return nil, "", "type push: Vigil has no heartbeat checks yet"
 	default:
 		return k.otherType(m)
 	}
