@@ -39,7 +39,8 @@ func TestKumaMaintenance(t *testing.T) {
 		},
 		"Weekdays": {
 			object{"strategy": "recurring-weekday", "start_time": "23:00", "end_time": "01:00", "weekdays": "[1,0]", "timezone": "America/New_York"},
-			`{"duration":"2h","name":"W","rrule":"FREQ=WEEKLY;BYDAY=MO,SU","scope":{"checks":["it"]},"starts_at":"2026-11-22T23:00","timezone":"America/New_York"}`,
+			`{"duration":"2h","name":"W","rrule":"FREQ=WEEKLY;BYDAY=MO,SU","scope":{"checks":["it"]},` +
+				`"starts_at":"2026-11-22T23:00","timezone":"America/New_York"}`,
 			"",
 		},
 		"WeekdaysUntil": {
@@ -47,7 +48,8 @@ func TestKumaMaintenance(t *testing.T) {
 				"strategy": "recurring-weekday", "start_date": "2026-12-01 00:00:00", "end_date": "2027-12-31 23:59:00", "start_time": "10:00:00",
 				"end_time": "11:00:00", "weekdays": "[5]", "timezone": "UTC",
 			},
-			`{"duration":"1h","name":"W","rrule":"FREQ=WEEKLY;BYDAY=FR","scope":{"checks":["it"]},"starts_at":"2026-12-04T10:00","timezone":"UTC","until":"2027-12-31T23:59"}`,
+			`{"duration":"1h","name":"W","rrule":"FREQ=WEEKLY;BYDAY=FR","scope":{"checks":["it"]},` +
+				`"starts_at":"2026-12-04T10:00","timezone":"UTC","until":"2027-12-31T23:59"}`,
 			"",
 		},
 		"WeekdaysThatEnded": {
@@ -57,14 +59,16 @@ func TestKumaMaintenance(t *testing.T) {
 			}, "", "it has ended on 2025-12-31",
 		},
 		"NoWeekday": {
-			object{"strategy": "recurring-weekday", "start_time": "10:00", "end_time": "11:00", "weekdays": "[]", "timezone": "UTC"}, "", "it has no day",
+			object{"strategy": "recurring-weekday", "start_time": "10:00", "end_time": "11:00", "weekdays": "[]", "timezone": "UTC"}, "",
+			"it has no day",
 		},
 		"DaysOfMonth": {
 			object{
 				"strategy": "recurring-day-of-month", "start_time": "10:00", "end_time": "11:00", "days_of_month": `[1,15,"lastDay1","lastDay2"]`,
 				"timezone": "UTC",
 			},
-			`{"duration":"1h","name":"W","rrule":"FREQ=MONTHLY;BYMONTHDAY=1,15,-1","scope":{"checks":["it"]},"starts_at":"2026-11-22T10:00","timezone":"UTC"}`,
+			`{"duration":"1h","name":"W","rrule":"FREQ=MONTHLY;BYMONTHDAY=1,15,-1","scope":{"checks":["it"]},` +
+				`"starts_at":"2026-11-22T10:00","timezone":"UTC"}`,
 			"daysOfMonth lastDay2",
 		},
 		"Interval": {
@@ -72,14 +76,16 @@ func TestKumaMaintenance(t *testing.T) {
 				"strategy": "recurring-interval", "start_date": "2026-11-01 00:00:00", "start_time": "02:00", "end_time": "03:00", "interval_day": 4,
 				"timezone": "UTC",
 			},
-			`{"duration":"1h","name":"W","rrule":"FREQ=DAILY;INTERVAL=4","scope":{"checks":["it"]},"starts_at":"2026-11-25T02:00","timezone":"UTC"}`, "",
+			`{"duration":"1h","name":"W","rrule":"FREQ=DAILY;INTERVAL=4","scope":{"checks":["it"]},` +
+				`"starts_at":"2026-11-25T02:00","timezone":"UTC"}`, "",
 		},
 		"IntervalFromTheLatestStart": {
 			object{
 				"strategy": "recurring-interval", "start_date": "2026-11-01 00:00:00", "last_start_date": "2026-11-20 02:00:00",
 				"start_time": "02:00", "end_time": "03:00", "interval_day": 4, "timezone": "UTC",
 			},
-			`{"duration":"1h","name":"W","rrule":"FREQ=DAILY;INTERVAL=4","scope":{"checks":["it"]},"starts_at":"2026-11-24T02:00","timezone":"UTC"}`, "",
+			`{"duration":"1h","name":"W","rrule":"FREQ=DAILY;INTERVAL=4","scope":{"checks":["it"]},` +
+				`"starts_at":"2026-11-24T02:00","timezone":"UTC"}`, "",
 		},
 		"Cron": {
 			object{"strategy": "cron", "cron": "30 3 * * *", "duration": 3600, "timezone": "UTC"},
@@ -89,9 +95,12 @@ func TestKumaMaintenance(t *testing.T) {
 			object{"strategy": "cron", "cron": "0 30 3 ? * 1", "duration": 3600, "timezone": "UTC"},
 			`{"cron":"30 3 * * 1","duration":"1h","name":"W","scope":{"checks":["it"]},"starts_at":"2026-11-22T00:00","timezone":"UTC"}`, "",
 		},
-		"OtherCron":       {object{"strategy": "cron", "cron": "0 3 L * *", "duration": 3600, "timezone": "UTC"}, "", "strategy cron"},
-		"Manual":          {object{"strategy": "manual"}, "", "strategy manual"},
-		"UnknownTimezone": {object{"strategy": "cron", "cron": "0 3 * * *", "duration": 60, "timezone": "Mars/Base"}, "", "timezone \"Mars/Base\" is not known"},
+		"OtherCron": {object{"strategy": "cron", "cron": "0 3 L * *", "duration": 3600, "timezone": "UTC"}, "", "strategy cron"},
+		"Manual":    {object{"strategy": "manual"}, "", "strategy manual"},
+		"UnknownTimezone": {
+			object{"strategy": "cron", "cron": "0 3 * * *", "duration": 60, "timezone": "Mars/Base"}, "",
+			"timezone \"Mars/Base\" is not known",
+		},
 		"TimezoneOfTheServer": {
 			object{"strategy": "cron", "cron": "30 3 * * *", "duration": 3600, "timezone": "SAME_AS_SERVER"},
 			`{"cron":"30 3 * * *","duration":"1h","name":"W","scope":{"checks":["it"]},"starts_at":"2026-11-22T00:00","timezone":"UTC"}`,

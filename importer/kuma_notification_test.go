@@ -108,7 +108,9 @@ func TestKumaNotifications(t *testing.T) {
 			kind: "webhook", want: `{"headers":{"X-Team":"shop","X-Token":"$CHANNEL_N_X_TOKEN"},"url":"https://hooks.example/x"}`,
 			env: []string{"s3cret"}, lost: []string{"webhookCustomBody", "httpMethod", "webhookContentType", "header Host"},
 		},
-		"WebhookWithCredentials": {config: object{"type": "webhook", "webhookURL": "https://a:s3cret@hooks.example/"}, lost: []string{"user name or a password"}},
+		"WebhookWithCredentials": {
+			config: object{"type": "webhook", "webhookURL": "https://a:s3cret@hooks.example/"}, lost: []string{"user name or a password"},
+		},
 		"SMTP": {
 			config: object{
 				"type": "smtp", "smtpHost": "m.example", "smtpPort": 25, "smtpUsername": "u", "smtpPassword": "s3cret",

@@ -48,25 +48,27 @@ func TestKumaSamples(t *testing.T) {
 				t.Errorf("the checks are %q, expected %q", checks, want)
 			}
 			for path, want := range map[string]string{
-				"checks.home-page.type":                               `"https"`,
-				"checks.home-page.labels":                             `{"group":"Shop","team":"web","tier-one":""}`,
-				"checks.home-page.config.headers":                     `{"X-Api-Key":"$CHECK_HOME_PAGE_X_API_KEY","X-Team":"shop"}`,
-				"checks.home-page.config.expected_status_codes":       `["2xx",301]`,
-				"checks.home-page.rules.down-team-chat.condition":     `{"failure_threshold":3}`,
-				"checks.home-page.rules.down-mail.channels":           `["mail"]`,
-				"checks.checkout.config.follow_redirects":             `false`,
-				"checks.checkout.config.basic_auth":                   `{"password":"$CHECK_CHECKOUT_PASSWORD","username":"probe"}`,
-				"checks.checkout.rules.down-team-chat.condition":      `{"failure_threshold":1}`,
-				"checks.checkout.rules.down-team-chat.notify_on":      `"both"`,
-				"checks.database.enabled":                             `false`,
-				"channels.team-chat.config.webhook_url":               `"$CHANNEL_TEAM_CHAT_WEBHOOK_URL"`,
-				"channels.mail.config.to":                             `["ada@shop.example","grace@shop.example"]`,
-				"maintenance.deploys.scope.checks":                    `["home-page","checkout","api"]`,
-				"maintenance.deploys.starts_at":                       `"2026-11-24T22:00"`,
-				"maintenance.deploys.rrule":                           `"FREQ=WEEKLY;BYDAY=TU,TH"`,
-				"maintenance.deploys.duration":                        `"150m"`,
-				"status_pages.shop.title":                             `"Shop"`,
-				"status_pages.shop.groups":                            `[{"checks":[{"check":"home-page","name":"Home page"},{"check":"checkout","name":"Checkout"}],"name":"First"},{"checks":[{"check":"api","name":"API"}],"name":"Second"}]`,
+				"checks.home-page.type":                           `"https"`,
+				"checks.home-page.labels":                         `{"group":"Shop","team":"web","tier-one":""}`,
+				"checks.home-page.config.headers":                 `{"X-Api-Key":"$CHECK_HOME_PAGE_X_API_KEY","X-Team":"shop"}`,
+				"checks.home-page.config.expected_status_codes":   `["2xx",301]`,
+				"checks.home-page.rules.down-team-chat.condition": `{"failure_threshold":3}`,
+				"checks.home-page.rules.down-mail.channels":       `["mail"]`,
+				"checks.checkout.config.follow_redirects":         `false`,
+				"checks.checkout.config.basic_auth":               `{"password":"$CHECK_CHECKOUT_PASSWORD","username":"probe"}`,
+				"checks.checkout.rules.down-team-chat.condition":  `{"failure_threshold":1}`,
+				"checks.checkout.rules.down-team-chat.notify_on":  `"both"`,
+				"checks.database.enabled":                         `false`,
+				"channels.team-chat.config.webhook_url":           `"$CHANNEL_TEAM_CHAT_WEBHOOK_URL"`,
+				"channels.mail.config.to":                         `["ada@shop.example","grace@shop.example"]`,
+				"maintenance.deploys.scope.checks":                `["home-page","checkout","api"]`,
+				"maintenance.deploys.starts_at":                   `"2026-11-24T22:00"`,
+				"maintenance.deploys.rrule":                       `"FREQ=WEEKLY;BYDAY=TU,TH"`,
+				"maintenance.deploys.duration":                    `"150m"`,
+				"status_pages.shop.title":                         `"Shop"`,
+				"status_pages.shop.groups": `[{"checks":[{"check":"home-page","name":"Home page"},` +
+					`{"check":"checkout","name":"Checkout"}],"name":"First"},` +
+					`{"checks":[{"check":"api","name":"API"}],"name":"Second"}]`,
 				"checks.name-servers.config.resolvers":                `["10.0.0.53","10.0.0.54"]`,
 				"checks.api.config.method":                            `"POST"`,
 				"checks.api.config.body":                              `"{\"deep\": true}"`,
@@ -111,7 +113,9 @@ func TestKumaVersionsDiffer(t *testing.T) {
 	old := kuma(t, importertest.KumaDatabase(t, "1.23.17", importertest.KumaSample()))
 	late := kuma(t, importertest.KumaDatabase(t, "2.5.3", importertest.KumaSample()))
 	for path, want := range map[string][2]string{
-		"checks.router.config":                       {`{"host":"10.0.0.1","packet_count":1}`, `{"host":"10.0.0.1","max_packet_loss_percent":99,"packet_count":3,"timeout_seconds":48}`},
+		"checks.router.config": {
+			`{"host":"10.0.0.1","packet_count":1}`, `{"host":"10.0.0.1","max_packet_loss_percent":99,"packet_count":3,"timeout_seconds":48}`,
+		},
 		"checks.name-servers.config.expected_values": {`null`, `["10.0.0.10"]`},
 		"checks.api.config.headers": {
 			`{"Content-Type":"application/json"}`, `{"Authorization":"$CHECK_API_AUTHORIZATION","Content-Type":"application/json"}`,
@@ -153,7 +157,8 @@ func TestKumaBackup(t *testing.T) {
 		}
 	}
 	for _, lost := range []string{
-		"status pages, maintenance, proxies", "resend\\_interval: 10", "type mqtt: mqtt\\_topic, mqtt\\_success\\_message", "Nightly backup", "Phone",
+		"status pages, maintenance, proxies", "resend\\_interval: 10", "type mqtt: mqtt\\_topic, mqtt\\_success\\_message",
+		"Nightly backup", "Phone",
 		"expiry\\_notification: 7, 14 days",
 	} {
 		if !strings.Contains(got.report, lost) {
