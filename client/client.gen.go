@@ -679,6 +679,24 @@ func (e CheckPingType) Valid() bool {
 	}
 }
 
+// Defines values for CheckRetryOn.
+const (
+	CheckRetryOnAny     CheckRetryOn = "any"
+	CheckRetryOnNetwork CheckRetryOn = "network"
+)
+
+// Valid indicates whether the value is a known member of the CheckRetryOn enum.
+func (e CheckRetryOn) Valid() bool {
+	switch e {
+	case CheckRetryOnAny:
+		return true
+	case CheckRetryOnNetwork:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for CheckSmtpImapType.
 const (
 	CheckSmtpImapTypeSmtpImap CheckSmtpImapType = "smtp-imap"
@@ -3168,8 +3186,11 @@ type BulkMembers struct {
 	Regions *[]string `json:"regions,omitempty"`
 
 	// RemoveLabels Keys of labels to remove.
-	RemoveLabels        *[]string `json:"remove_labels,omitempty"`
-	SimultaneousRegions *bool     `json:"simultaneous_regions,omitempty"`
+	RemoveLabels *[]string `json:"remove_labels,omitempty"`
+
+	// Retry Replaces the whole member; null tries nothing again.
+	Retry               *CheckRetry `json:"retry,omitempty"`
+	SimultaneousRegions *bool       `json:"simultaneous_regions,omitempty"`
 }
 
 // BulkResult defines model for BulkResult.
@@ -3283,6 +3304,9 @@ type Check struct {
 	// Regions Keys of the regions that the check runs in.
 	Regions []string `json:"regions"`
 
+	// Retry What happens before a failure is stored: the probe is tried again in the same region. All attempts with the delays between them must fit the interval.
+	Retry CheckRetry `json:"retry"`
+
 	// Revision Grows by one with every change of the definition; the ETag for If-Match. Health and results do not change it.
 	Revision *int64 `json:"revision,omitempty"`
 
@@ -3377,6 +3401,9 @@ type CheckCreate struct {
 
 	// Regions Keys or aliases of the regions that the check runs in.
 	Regions *[]string `json:"regions,omitempty"`
+
+	// Retry What happens before a failure is stored: the probe is tried again in the same region. null tries nothing again.
+	Retry *CheckRetry `json:"retry,omitempty"`
 
 	// Revision Ignored.
 	Revision *int64 `json:"revision,omitempty"`
@@ -3480,6 +3507,24 @@ type CheckPing struct {
 
 // CheckPingType defines model for CheckPing.Type.
 type CheckPingType string
+
+// CheckRetry What happens before a failure is stored: the probe is tried again in the same region. All attempts with the delays between them must fit the interval.
+type CheckRetry struct {
+	// Attempts How many times a failing probe is tried again.
+	Attempts *int64 `json:"attempts,omitempty"`
+
+	// DelaySeconds Seconds between two attempts.
+	DelaySeconds *int64 `json:"delay_seconds,omitempty"`
+
+	// On Which failures are tried again: any, or network for name resolution, connecting, TLS and timeouts only.
+	On *CheckRetryOn `json:"on,omitempty"`
+
+	// Unsafe Permits to repeat probes that may change something at the target: HTTP methods other than GET, HEAD and OPTIONS, uploads, smtp-imap, and multistep checks with such a step.
+	Unsafe *bool `json:"unsafe,omitempty"`
+}
+
+// CheckRetryOn Which failures are tried again: any, or network for name resolution, connecting, TLS and timeouts only.
+type CheckRetryOn string
 
 // CheckSmtpImap What makes a check of type smtp-imap.
 type CheckSmtpImap struct {
@@ -3585,6 +3630,9 @@ type CheckUpdate struct {
 
 	// Regions Keys or aliases of the regions that the check runs in.
 	Regions *[]string `json:"regions,omitempty"`
+
+	// Retry What happens before a failure is stored: the probe is tried again in the same region. null tries nothing again.
+	Retry *CheckRetry `json:"retry,omitempty"`
 
 	// Revision Ignored.
 	Revision *int64 `json:"revision,omitempty"`
@@ -5506,7 +5554,7 @@ type Result struct {
 	StatusCode *int64 `json:"status_code"`
 	Success    bool   `json:"success"`
 
-	// Time When the probe began.
+	// Time When the probe began: its first attempt.
 	Time time.Time `json:"time"`
 }
 
@@ -8035,6 +8083,11 @@ func (t Check) MarshalJSON() ([]byte, error) {
 		}
 	}
 
+	object["retry"], err = json.Marshal(t.Retry)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'retry': %w", err)
+	}
+
 	if t.Revision != nil {
 		object["revision"], err = json.Marshal(t.Revision)
 		if err != nil {
@@ -8174,6 +8227,13 @@ func (t *Check) UnmarshalJSON(b []byte) error {
 		err = json.Unmarshal(raw, &t.Regions)
 		if err != nil {
 			return fmt.Errorf("error reading 'regions': %w", err)
+		}
+	}
+
+	if raw, found := object["retry"]; found {
+		err = json.Unmarshal(raw, &t.Retry)
+		if err != nil {
+			return fmt.Errorf("error reading 'retry': %w", err)
 		}
 	}
 
@@ -8721,6 +8781,13 @@ func (t CheckCreate) MarshalJSON() ([]byte, error) {
 		}
 	}
 
+	if t.Retry != nil {
+		object["retry"], err = json.Marshal(t.Retry)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'retry': %w", err)
+		}
+	}
+
 	if t.Revision != nil {
 		object["revision"], err = json.Marshal(t.Revision)
 		if err != nil {
@@ -8863,6 +8930,13 @@ func (t *CheckCreate) UnmarshalJSON(b []byte) error {
 		err = json.Unmarshal(raw, &t.Regions)
 		if err != nil {
 			return fmt.Errorf("error reading 'regions': %w", err)
+		}
+	}
+
+	if raw, found := object["retry"]; found {
+		err = json.Unmarshal(raw, &t.Retry)
+		if err != nil {
+			return fmt.Errorf("error reading 'retry': %w", err)
 		}
 	}
 
