@@ -188,4 +188,3 @@ func testResult(request TestRequest, now time.Time) vigil.Result {
 		Slot: now, Time: now, Manual: true,
 	}
 }
-

@@ -215,7 +215,7 @@ type turnRun struct {
 	// not the stored one, and the turn ends to have another reported.
 	reported vigil.State
 	revote   bool
-	calmVote bool // the loop is new, and no rule fires in the stored vote
+	calmVote bool         // the loop is new, and no rule fires in the stored vote
 	failed   *failedProbe // set by an attempt that another one follows
 	lock     *turnLock
 	stop     <-chan struct{}

@@ -56,7 +56,7 @@ type BulkMembers struct {
 	Regions             rest.Field[[]string]     `json:"regions,omitzero" doc:"Keys or aliases of the regions that the checks run in."`
 	Enabled             rest.Field[bool]         `json:"enabled,omitzero"`
 	SimultaneousRegions rest.Field[bool]         `json:"simultaneous_regions,omitzero"`
-	Retry               retryMember              `json:"retry,omitzero" doc:"Replaces the whole member; null tries nothing again."`
+	Retry               retryMember              `json:"retry,omitzero" doc:"Replaces the whole member. What it leaves out has its default."`
 	Labels              rest.Field[vigil.Labels] `json:"labels,omitzero" doc:"Replaces all labels."`
 	AddLabels           rest.Field[vigil.Labels] `json:"add_labels,omitzero" doc:"Labels to add, or to give another value. The others stay."`
 	RemoveLabels        rest.Field[[]string]     `json:"remove_labels,omitzero" maxItems:"20" doc:"Keys of labels to remove."`

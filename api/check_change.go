@@ -25,7 +25,7 @@ type CheckMembers struct {
 	Regions             rest.Field[[]string]        `json:"regions,omitzero" doc:"Keys or aliases of the regions that the check runs in."`
 	Enabled             rest.Field[bool]            `json:"enabled,omitzero"`
 	SimultaneousRegions rest.Field[bool]            `json:"simultaneous_regions,omitzero" doc:"Whether all regions probe at the same instants; otherwise they are spread evenly over the interval."`
-	Retry               retryMember                 `json:"retry,omitzero" doc:"What happens before a failure is stored: the probe is tried again in the same region. null tries nothing again."`
+	Retry               retryMember                 `json:"retry,omitzero" doc:"Replaces the whole member. What it leaves out has its default."`
 	Labels              rest.Field[vigil.Labels]    `json:"labels,omitzero" doc:"Replaces all labels: up to 20 names and values. A name has 1 to 63 characters of a-z, 0-9, ., _, / and -; a value has up to 200."`
 	ManagedBy           managedMember               `json:"managed_by,omitzero" doc:"The program that manages the check. Absent keeps it, and null releases the check."`
 

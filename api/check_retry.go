@@ -30,8 +30,8 @@ func (checkRetryView) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Sch
 	return s
 }
 
-// retryMember is the member retry of a body. Absent keeps what is stored, and null tries
-// nothing again.
+// retryMember is the member retry of a body. Absent keeps what is stored, and null stands
+// for the defaults.
 type retryMember = rest.Nullable[checkRetryView]
 
 func showRetry(r vigil.Retry) checkRetryView {

@@ -55,8 +55,9 @@ func (c *checkRuns) register(r *rest.Registrar) {
 		Audit:      "check.test",
 		Idempotent: true,
 		Summary:    "Run a check now",
-		Description: "Runs in the check's first region, or in `region`. On an enabled check it counts as an execution. " +
-			"With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`. " +
+		Description: "Runs in the check's first region, or in `region`. On an enabled check it counts as an execution, and a failure is tried " +
+			"again as the check's `retry` says. " +
+			"With `dry_run`, and on a disabled check, the target is probed once, nothing is stored and the metadata has `test: true`. " +
 			"An organization may run a few tests at the same time, 5, 20 or 50 by its tier; more are answered with 429. " +
 			"A request that is given up ends its test.",
 		Errors: []int{http.StatusTooManyRequests, http.StatusServiceUnavailable},

@@ -3188,7 +3188,7 @@ type BulkMembers struct {
 	// RemoveLabels Keys of labels to remove.
 	RemoveLabels *[]string `json:"remove_labels,omitempty"`
 
-	// Retry Replaces the whole member; null tries nothing again.
+	// Retry Replaces the whole member. What it leaves out has its default.
 	Retry               *CheckRetry `json:"retry,omitempty"`
 	SimultaneousRegions *bool       `json:"simultaneous_regions,omitempty"`
 }
@@ -3402,7 +3402,7 @@ type CheckCreate struct {
 	// Regions Keys or aliases of the regions that the check runs in.
 	Regions *[]string `json:"regions,omitempty"`
 
-	// Retry What happens before a failure is stored: the probe is tried again in the same region. null tries nothing again.
+	// Retry Replaces the whole member. What it leaves out has its default.
 	Retry *CheckRetry `json:"retry,omitempty"`
 
 	// Revision Ignored.
@@ -3631,7 +3631,7 @@ type CheckUpdate struct {
 	// Regions Keys or aliases of the regions that the check runs in.
 	Regions *[]string `json:"regions,omitempty"`
 
-	// Retry What happens before a failure is stored: the probe is tried again in the same region. null tries nothing again.
+	// Retry Replaces the whole member. What it leaves out has its default.
 	Retry *CheckRetry `json:"retry,omitempty"`
 
 	// Revision Ignored.
@@ -3778,6 +3778,9 @@ type DNSConfigRecordType string
 type DNSMetadata struct {
 	// Answers Values of the records of the type asked for, sorted; at most 50
 	Answers []string `json:"answers"`
+
+	// Attempts The attempts before the one that the result shows, oldest first; absent when it shows the first.
+	Attempts *[]FailedAttempt `json:"attempts,omitempty"`
 
 	// Fingerprint Hash of the question, a colon, and one of the whole record set, regardless of order and time to live: it changes when the records do
 	Fingerprint *string `json:"fingerprint,omitempty"`
@@ -3982,6 +3985,15 @@ type Extraction struct {
 // ExtractionSource Where the value is
 type ExtractionSource string
 
+// FailedAttempt An attempt of a check with `retry` that failed and was followed by another one.
+type FailedAttempt struct {
+	// Error Why it failed.
+	Error string `json:"error"`
+
+	// ResponseTimeMs How long it took, ms.
+	ResponseTimeMs float64 `json:"response_time_ms"`
+}
+
 // HTTPConfig defines model for HTTPConfig.
 type HTTPConfig struct {
 	// Assertions What the answer must be like; all must hold
@@ -4035,6 +4047,9 @@ type HTTPConfigMethod string
 type HTTPMetadata struct {
 	// AltSvc Other ways to reach the service, as the answer advertises them (RFC 7838)
 	AltSvc *string `json:"alt_svc,omitempty"`
+
+	// Attempts The attempts before the one that the result shows, oldest first; absent when it shows the first.
+	Attempts *[]FailedAttempt `json:"attempts,omitempty"`
 
 	// BodyBytes Bytes of the body that were read, after decompression
 	BodyBytes int64 `json:"body_bytes"`
@@ -4479,6 +4494,9 @@ type MailConfig struct {
 
 // MailMetadata defines model for MailMetadata.
 type MailMetadata struct {
+	// Attempts The attempts before the one that the result shows, oldest first; absent when it shows the first.
+	Attempts *[]FailedAttempt `json:"attempts,omitempty"`
+
 	// Deleted The message was removed from the mailbox
 	Deleted *bool `json:"deleted,omitempty"`
 
@@ -4941,6 +4959,9 @@ type MultistepConfig struct {
 
 // MultistepMetadata defines model for MultistepMetadata.
 type MultistepMetadata struct {
+	// Attempts The attempts before the one that the result shows, oldest first; absent when it shows the first.
+	Attempts *[]FailedAttempt `json:"attempts,omitempty"`
+
 	// Steps The steps that ran
 	Steps []StepResult `json:"steps"`
 }
@@ -5274,6 +5295,9 @@ type PingConfig struct {
 
 // PingMetadata defines model for PingMetadata.
 type PingMetadata struct {
+	// Attempts The attempts before the one that the result shows, oldest first; absent when it shows the first.
+	Attempts *[]FailedAttempt `json:"attempts,omitempty"`
+
 	// DnsMs Resolving the name, ms
 	DnsMs *float64 `json:"dns_ms,omitempty"`
 
@@ -5639,6 +5663,9 @@ type SSLConfig struct {
 
 // SSLMetadata defines model for SSLMetadata.
 type SSLMetadata struct {
+	// Attempts The attempts before the one that the result shows, oldest first; absent when it shows the first.
+	Attempts *[]FailedAttempt `json:"attempts,omitempty"`
+
 	// ChainValid The certificate is valid for the host and leads to a known authority
 	ChainValid bool `json:"chain_valid"`
 
@@ -5966,6 +5993,9 @@ type TCPConfig struct {
 
 // TCPMetadata defines model for TCPMetadata.
 type TCPMetadata struct {
+	// Attempts The attempts before the one that the result shows, oldest first; absent when it shows the first.
+	Attempts *[]FailedAttempt `json:"attempts,omitempty"`
+
 	// BytesReceived Bytes read while looking for the expected text
 	BytesReceived *int64 `json:"bytes_received,omitempty"`
 
@@ -6030,6 +6060,9 @@ type ThroughputConfigDirection string
 
 // ThroughputMetadata defines model for ThroughputMetadata.
 type ThroughputMetadata struct {
+	// Attempts The attempts before the one that the result shows, oldest first; absent when it shows the first.
+	Attempts *[]FailedAttempt `json:"attempts,omitempty"`
+
 	// Bytes Bytes of the body that were measured
 	Bytes int64 `json:"bytes"`
 
@@ -10927,7 +10960,7 @@ type ClientInterface interface {
 
 	// TestCheck Run a check now
 	//
-	// Runs in the check's first region, or in `region`. On an enabled check it counts as an execution. With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`. An organization may run a few tests at the same time, 5, 20 or 50 by its tier; more are answered with 429. A request that is given up ends its test.
+	// Runs in the check's first region, or in `region`. On an enabled check it counts as an execution, and a failure is tried again as the check's `retry` says. With `dry_run`, and on a disabled check, the target is probed once, nothing is stored and the metadata has `test: true`. An organization may run a few tests at the same time, 5, 20 or 50 by its tier; more are answered with 429. A request that is given up ends its test.
 	//
 	// Corresponds with POST /v1/checks/{id}/test (the `TestCheck` operationId).
 	TestCheck(ctx context.Context, id openapi_types.UUID, params *TestCheckParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -12394,7 +12427,7 @@ func (c *Client) GetSeries(ctx context.Context, id openapi_types.UUID, params *G
 
 // TestCheck Run a check now
 //
-// Runs in the check's first region, or in `region`. On an enabled check it counts as an execution. With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`. An organization may run a few tests at the same time, 5, 20 or 50 by its tier; more are answered with 429. A request that is given up ends its test.
+// Runs in the check's first region, or in `region`. On an enabled check it counts as an execution, and a failure is tried again as the check's `retry` says. With `dry_run`, and on a disabled check, the target is probed once, nothing is stored and the metadata has `test: true`. An organization may run a few tests at the same time, 5, 20 or 50 by its tier; more are answered with 429. A request that is given up ends its test.
 //
 // Corresponds with POST /v1/checks/{id}/test (the `TestCheck` operationId).
 func (c *Client) TestCheck(ctx context.Context, id openapi_types.UUID, params *TestCheckParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -19156,7 +19189,7 @@ type ClientWithResponsesInterface interface {
 
 	// TestCheckWithResponse Run a check now
 	//
-	// Runs in the check's first region, or in `region`. On an enabled check it counts as an execution. With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`. An organization may run a few tests at the same time, 5, 20 or 50 by its tier; more are answered with 429. A request that is given up ends its test.
+	// Runs in the check's first region, or in `region`. On an enabled check it counts as an execution, and a failure is tried again as the check's `retry` says. With `dry_run`, and on a disabled check, the target is probed once, nothing is stored and the metadata has `test: true`. An organization may run a few tests at the same time, 5, 20 or 50 by its tier; more are answered with 429. A request that is given up ends its test.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -28999,7 +29032,7 @@ func (c *ClientWithResponses) GetSeriesWithResponse(ctx context.Context, id open
 
 // TestCheckWithResponse Run a check now
 //
-// Runs in the check's first region, or in `region`. On an enabled check it counts as an execution. With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`. An organization may run a few tests at the same time, 5, 20 or 50 by its tier; more are answered with 429. A request that is given up ends its test.
+// Runs in the check's first region, or in `region`. On an enabled check it counts as an execution, and a failure is tried again as the check's `retry` says. With `dry_run`, and on a disabled check, the target is probed once, nothing is stored and the metadata has `test: true`. An organization may run a few tests at the same time, 5, 20 or 50 by its tier; more are answered with 429. A request that is given up ends its test.
 //
 // Returns a wrapper object for the known response body format(s).
 //

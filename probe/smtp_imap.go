@@ -252,7 +252,9 @@ func (p mailProbe) hides() *redact.Redactor { return p.hidden }
 func (p mailProbe) Deadline() time.Duration { return p.deadline }
 
 // Changes says so of every such check, since even a login may count against a limit.
-func (p mailProbe) Changes() string { return "a check of this type logs in to mail servers or sends mail" }
+func (p mailProbe) Changes() string {
+	return "a check of this type logs in to mail servers or sends mail"
+}
 
 func (p mailProbe) Target() string {
 	if p.smtp.address != "" {
