@@ -128,7 +128,7 @@ func TestRetry(t *testing.T) {
 			"Download": {"throughput", url("max_bytes", 1000), ""},
 			"Upload":   {"throughput", url("max_bytes", 1000, "direction", "upload"), "config.direction is upload"},
 			"Mail": {"smtp-imap", map[string]any{"imap": map[string]any{
-				"host": "mail.example.com", "port": 993, "encryption": "tls", "username": "a", "password": "b",
+				"host": "mail.example.com", "port": 993, "security": "tls", "username": "a", "password": "b",
 			}}, "a check of this type"},
 			"Steps":       {"multistep", step("GET"), ""},
 			"UnsafeSteps": {"multistep", step("POST"), `in step \"order\" config.method is POST`},
@@ -168,7 +168,7 @@ func TestRetry(t *testing.T) {
 				t.Errorf("the changes lack %s: %s", want, changed.raw)
 			}
 		}
-		if did := actions(t, apply(http.StatusOK, `{"attempts":1,"delay_seconds":7}`)); len(did) != 0 {
+		if did := actions(t, apply(http.StatusOK, `{"attempts":1,"delay":"0m7s","unsafe":false}`)); len(did) != 0 {
 			t.Errorf("the same again did %v", did)
 		}
 		for retry, want := range map[string]string{
