@@ -49,7 +49,8 @@ func TestRetry(t *testing.T) {
 		t.Parallel()
 		retry := vigil.Retry{Attempts: 1}
 		err := retry.Admit(time.Second, time.Minute, "config.method is POST")
-		const want = "retry.unsafe: must be true to retry this check: config.method is POST, so repeating the probe may change something at the target"
+		const want = "retry.unsafe: must be true to retry this check: config.method is POST, " +
+			"so repeating the probe may change something at the target"
 		if vigil.ErrorCode(err) != vigil.CodeInvalid || err.Error() != want {
 			t.Errorf("got %v", err)
 		}

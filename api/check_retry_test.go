@@ -156,14 +156,17 @@ func TestRetry(t *testing.T) {
 		t.Parallel()
 		a := b.tier(t, b.signup(t), vigil.TierPaid)
 		apply := func(status int, retry string) answer {
-			return a.want(t, status, http.MethodPost, "/v1/apply", `{"project":"shop","document":{"version":1,"defaults":{"check":{"retry":{"delay":"2s"}}},
+			return a.want(t, status, http.MethodPost, "/v1/apply", `{"project":"shop","document":{"version":1,
+				"defaults":{"check":{"retry":{"delay":"2s"}}},
 				"checks":{"home":{"type":"https","interval":"1m","config":{"url":"https://example.com/"},"retry":`+retry+`}}}}`)
 		}
 		apply(http.StatusOK, `{"attempts":2,"on":"network"}`)
 		check := a.want(t, http.StatusOK, http.MethodGet, "/v1/checks", nil).rows(t)[0]
 		same(t, check, shown(2, 2, "network", false))
 		changed := apply(http.StatusOK, `{"attempts":1,"delay":"7s"}`)
-		for _, want := range []string{`"path":"retry.attempts","from":2,"to":1`, `"path":"retry.delay","from":"2s","to":"7s"`, `"path":"retry.on","from":"network"`} {
+		for _, want := range []string{
+			`"path":"retry.attempts","from":2,"to":1`, `"path":"retry.delay","from":"2s","to":"7s"`, `"path":"retry.on","from":"network"`,
+		} {
 			if !strings.Contains(string(changed.raw), want) {
 				t.Errorf("the changes lack %s: %s", want, changed.raw)
 			}

@@ -16,8 +16,10 @@ func TestExportOfRetry(t *testing.T) {
 		`{"attempts":1,"delay_seconds":5,"on":"network","unsafe":false}`: `"retry":{"attempts":1,"delay":"5s","on":"network"},`,
 		`{"attempts":0,"delay_seconds":30,"on":"any","unsafe":true}`:     `"retry":{"delay":"30s","unsafe":true},`,
 	} {
-		check := `{"id":"0b5c1f5e-0000-4000-8000-000000000000","name":"Home","type":"tcp","interval_seconds":60,"config":{"port":80},"retry":` + retry + `}`
-		made, err := manifest.NewExport(manifest.Objects{Checks: []json.RawMessage{json.RawMessage(check)}}, manifest.ExportOptions{Project: "shop", All: true})
+		check := json.RawMessage(`{"id":"0b5c1f5e-0000-4000-8000-000000000000","name":"Home","type":"tcp","interval_seconds":60,
+			"config":{"port":80},"retry":` + retry + `}`)
+		objects := manifest.Objects{Checks: []json.RawMessage{check}}
+		made, err := manifest.NewExport(objects, manifest.ExportOptions{Project: "shop", All: true})
 		if err != nil {
 			t.Fatal(err)
 		}

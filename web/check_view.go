@@ -293,7 +293,8 @@ func (c *checkForm) step(m *member, at string) *stepView {
 // reveal opens the parts of the form that have something wrong in them.
 func (c *checkForm) reveal(v *checkFormView) {
 	v.Config.reveal()
-	v.MoreOpen = v.MoreOpen || anyWrong(v.Config.More) || anyWrong([]control{v.Retry, v.Labels}) || v.Enabled.Error != "" || v.Together.Error != ""
+	v.MoreOpen = v.MoreOpen || anyWrong(v.Config.More) || anyWrong([]control{v.Retry, v.Labels}) ||
+		v.Enabled.Error != "" || v.Together.Error != ""
 	for _, continent := range v.Regions.Others {
 		for _, region := range continent.Regions {
 			v.Regions.Open = v.Regions.Open || region.Chosen
