@@ -29,7 +29,7 @@ const (
 	// costs twice as much, so that gcCheap is less than half of gcBudget.
 	gcBudget, gcCheap = 0.025, 0.01
 	// While the heap grows by less than smallGrowth between two runs, memory saves little,
-	// and the budget is a fourth.
+	// and the budget is a third.
 	smallGrowth = 24 << 20
 	gcInterval  = 10 * time.Second
 
@@ -147,7 +147,7 @@ func processTime() time.Duration {
 func nextGCPercent(percent int, share float64, live uint64) int {
 	part := func(percent int) float64 {
 		if live*uint64(percent)/100 < smallGrowth {
-			return 0.25
+			return 1. / 3
 		}
 		return 1
 	}
