@@ -328,13 +328,17 @@ func (e *gatusEndpoint) matches(base Object, expression string) ([]Object, bool)
 // maxProperty is the longest path of an assertion, in bytes.
 const maxProperty = 256
 
+// The parts of a path that need no quotes.
+var (
+	pathName  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	pathIndex = regexp.MustCompile(`^\[\d{1,9}\]`)
+)
+
 // jsonPath is the JSONPath of a path of Gatus, such as $.data[0]['user-id'] of
 // data[0].user-id; false for one that has no such path.
 func jsonPath(path string) (string, bool) {
 	var out strings.Builder
 	out.WriteByte('$')
-	name := regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	index := regexp.MustCompile(`^\[(\d{1,9})\]`)
 	for part := range strings.SplitSeq(path, ".") {
 		key, rest := part, ""
 		if i := strings.IndexByte(part, '['); i >= 0 {
@@ -344,7 +348,7 @@ func jsonPath(path string) (string, bool) {
 		case key == "" && (rest == "" || out.Len() > 1):
 			return "", false
 		case key == "":
-		case name.MatchString(key):
+		case pathName.MatchString(key):
 			out.WriteString("." + key)
 		case strings.ContainsAny(key, `'"\$~,?@()`):
 			return "", false
@@ -352,7 +356,7 @@ func jsonPath(path string) (string, bool) {
 			out.WriteString("['" + key + "']")
 		}
 		for rest != "" {
-			match := index.FindString(rest)
+			match := pathIndex.FindString(rest)
 			if match == "" {
 				return "", false
 			}

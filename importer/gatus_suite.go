@@ -188,7 +188,7 @@ func (s *gatusSuite) placeholder(path string) string {
 }
 
 // contextPath matches what Gatus replaces in the texts of an endpoint of a suite.
-func contextPath() *regexp.Regexp { return regexp.MustCompile(`\[CONTEXT\]\.[\w.\-]+`) }
+var contextPath = regexp.MustCompile(`\[CONTEXT\]\.[\w.\-]+`)
 
 // context replaces [CONTEXT].path in a text with marks: by the placeholder of a value that
 // an earlier step stores, or by the constant of the initial context.
@@ -196,7 +196,7 @@ func (e *gatusEndpoint) context(text string) string {
 	if e.suite == nil {
 		return text
 	}
-	return contextPath().ReplaceAllStringFunc(text, func(match string) string {
+	return contextPath.ReplaceAllStringFunc(text, func(match string) string {
 		path := strings.TrimPrefix(match, "[CONTEXT].")
 		if name, ok := e.suite.names[path]; ok {
 			return "{{" + name + "}}"
@@ -215,7 +215,7 @@ func (e *gatusEndpoint) constants(text string) string {
 	if e.suite == nil {
 		return text
 	}
-	return contextPath().ReplaceAllStringFunc(text, func(match string) string {
+	return contextPath.ReplaceAllStringFunc(text, func(match string) string {
 		path := strings.TrimPrefix(match, "[CONTEXT].")
 		if _, stored := e.suite.names[path]; stored {
 			return match
@@ -237,4 +237,3 @@ func (s *gatusSuite) constant(path string) (string, bool) {
 	}
 	return current.text, current.kind == scalarKind
 }
-

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
 )
 
 // targetMembers matches the members of a config that say what is probed.
@@ -80,8 +79,9 @@ func TestGatusAlertsTakeTheDefaultOfTheirProviderAndTheOverrideOfTheirGroup(t *t
 		"channels/pagerduty/config/routing_key":           `"$PAGERDUTY_KEY"`,
 		"channels/slack/config/webhook_url":               `"$CHANNEL_SLACK_WEBHOOK_URL"`,
 		"checks/core-front-end/labels":                    `{"group":"core"}`,
-		"checks/dns/config":                               `{"expected_values":["93.184.215.14"],"host":"shop.example","record_type":"A","resolvers":["8.8.8.8"]}`,
-		"checks/redis/interval":                           `"30s"`,
+		"checks/dns/config": `{"expected_values":["93.184.215.14"],"host":"shop.example","record_type":"A",` +
+			`"resolvers":["8.8.8.8"]}`,
+		"checks/redis/interval": `"30s"`,
 	})
 	if !strings.Contains(at(t, got.document, "checks", "core-front-end", "rules", "slack", "condition"), `"failure_threshold":5`) {
 		t.Error("the rule lacks the failure-threshold of the default alert")
@@ -166,11 +166,11 @@ func TestGatusMergesTheFilesOfADirectory(t *testing.T) {
 	t.Parallel()
 	got := fixture(t, "directory")
 	want(t, got, map[string]string{
-		"channels/slack/config/webhook_url":   `"$SLACK_URL"`,
-		"channels/ntfy/config":                `{"topic":"front"}`,
-		"checks/backend-website/config/url":   `"https://$HOST/health"`,
-		"checks/backend-website/config/body":  `null`,
-		"checks/backend-website/rules/ntfy":   at(t, got.document, "checks", "backend-website", "rules", "ntfy"),
+		"channels/slack/config/webhook_url":                   `"$SLACK_URL"`,
+		"channels/ntfy/config":                                `{"topic":"front"}`,
+		"checks/backend-website/config/url":                   `"https://$HOST/health"`,
+		"checks/backend-website/config/body":                  `null`,
+		"checks/backend-website/rules/ntfy":                   at(t, got.document, "checks", "backend-website", "rules", "ntfy"),
 		"checks/frontend-make-sure-html-rendering-works/name": `"make-sure-html-rendering-works"`,
 	})
 	if !slices.Equal(got.result.Variables, []string{"SLACK_URL", "HOST", "TOKEN", "STATE"}) {
@@ -178,7 +178,9 @@ func TestGatusMergesTheFilesOfADirectory(t *testing.T) {
 	}
 
 	dir := t.TempDir()
-	for name, text := range map[string]string{"a.yaml": "ui: {title: A}\n", "b.yaml": "ui: {title: B}\nendpoints: [{name: x, url: 'icmp://a'}]\n"} {
+	for name, text := range map[string]string{
+		"a.yaml": "ui: {title: A}\n", "b.yaml": "ui: {title: B}\nendpoints: [{name: x, url: 'icmp://a'}]\n",
+	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -249,47 +251,49 @@ endpoints:
 // TestGatusLosses holds that each member that Vigil does not have is reported.
 func TestGatusLosses(t *testing.T) {
 	t.Parallel()
+	const plain = `{name: x, url: "https://a.example"}`
+	suite := func(endpoints string) string { return "\nsuites: [{name: s, endpoints: [" + endpoints + "]}]" }
 	for lost, text := range map[string]string{
-		"type udp":                 `{name: x, url: "udp://a:1"}`,
-		"type sctp":                `{name: x, url: "sctp://a:1"}`,
-		"type ssh":                 `{name: x, url: "ssh://a:22"}`,
-		"type grpc":                `{name: x, url: "grpc://a:1"}`,
-		"type websocket":           `{name: x, url: "ws://a"}`,
-		"type gopher":              `{name: x, url: "gopher://a"}`,
-		"has no url":               `{name: x}`,
-		"expects that no":          `{name: x, url: "tcp://a:1", conditions: ["[CONNECTED] == false"]}`,
-		"record type ANY":          `{name: x, url: 8.8.8.8, dns: {query-name: a, query-type: ANY}}`,
-		"no host:port":             `{name: x, url: "tcp://a"}`,
-		"needs an IP address":      `{name: x, url: dns.example, dns: {query-name: a.example, query-type: A}}`,
-		"method TRACE":             `{name: x, url: "https://a.example", method: TRACE}`,
-		"client.oauth2":            `{name: x, url: "https://a.example", client: {oauth2: {token-url: a}}}`,
-		"client.tls":               `{name: x, url: "https://a.example", client: {tls: {certificate-file: a}}}`,
-		"client.identity":          `{name: x, url: "https://a.example", client: {identity-aware-proxy: {audience: a}}}`,
-		"client.dns-resolver":      `{name: x, url: "https://a.example", client: {dns-resolver: "tcp://8.8.8.8:53"}}`,
-		"client.store-cookies":     `{name: x, url: "https://a.example", client: {store-cookies: true}}`,
-		"client.network":           `{name: x, url: "icmp://a.example", client: {network: ip6}}`,
-		"RANDOM_STRING_8":          `{name: x, url: "https://a.example", body: "[RANDOM_STRING_8]"}`,
-		"always verify":            `{name: x, url: "tls://a.example:443", client: {insecure: true}}`,
-		"send nothing":             `{name: x, url: "tls://a.example:443", body: a}`,
-		"future: is":               `{name: x, url: "https://a.example", future: 1}`,
-		"client.future":            `{name: x, url: "https://a.example", client: {future: 1}}`,
-		"no provider slack":        `{name: x, url: "https://a.example", alerts: [{type: slack}]}`,
-		"alerts.future":            `{name: x, url: "https://a.example", alerts: [{type: ntfy, future: 1}]}`,
-		"interval: 500ms":          `{name: x, url: "https://a.example", interval: 500ms}`,
-		"timeout: 1m30s":           `{name: x, url: "https://a.example", interval: 5m, client: {timeout: 90s}}`,
-		"no such day":              `{name: x, url: "https://a.example", maintenance-windows: [{start: "01:00", duration: 1h, every: [Tue]}]}`,
-		"no time such as":          `{name: x, url: "https://a.example", maintenance-windows: [{start: "1am", duration: 1h}]}`,
-		"time zone Mars":           `{name: x, url: "https://a.example", maintenance-windows: [{start: "01:00", duration: 1h, timezone: Mars}]}`,
-		"spent on":                 `{name: x, url: "https://a.example", store: {a: "[STATUS]"}}`,
-		"at most 10 steps":         `{name: x, url: "https://a.example"}` + "\nsuites: [{name: s, endpoints: [" + strings.Repeat(`{name: a, url: "https://a.example"},`, 11) + "]}]",
-		"continue the host":        `{name: x, url: "https://a.example"}` + "\nsuites: [{name: s, endpoints: [{name: a, url: 'https://a.example', store: {h: '[BODY].h'}}, {name: b, url: 'https://a.[CONTEXT].h/'}]}]",
-		"no earlier step":          `{name: x, url: "https://a.example"}` + "\nsuites: [{name: s, endpoints: [{name: a, url: 'https://a.example/[CONTEXT].h'}]}]",
-		"not a valid header":       `{name: x, url: "https://a.example", headers: {"bad name": a}}`,
-		"waits for at most 1000":   `{name: x, url: "https://a.example", alerts: [{type: ntfy, failure-threshold: 5000}]}`,
-		"security: Vigil has":      `{name: x, url: "https://a.example"}` + "\nsecurity: {basic: {username: a}}",
-		"remote: a Vigil":          `{name: x, url: "https://a.example"}` + "\nremote: {instances: []}",
-		"frobnicate":               `{name: x, url: "https://a.example"}` + "\nfrobnicate: 1",
-		"behind its first":         `{name: x, url: "https://a.example"}` + "\n---\nendpoints: []",
+		"type udp":               `{name: x, url: "udp://a:1"}`,
+		"type sctp":              `{name: x, url: "sctp://a:1"}`,
+		"type ssh":               `{name: x, url: "ssh://a:22"}`,
+		"type grpc":              `{name: x, url: "grpc://a:1"}`,
+		"type websocket":         `{name: x, url: "ws://a"}`,
+		"type gopher":            `{name: x, url: "gopher://a"}`,
+		"has no url":             `{name: x}`,
+		"expects that no":        `{name: x, url: "tcp://a:1", conditions: ["[CONNECTED] == false"]}`,
+		"record type ANY":        `{name: x, url: 8.8.8.8, dns: {query-name: a, query-type: ANY}}`,
+		"no host:port":           `{name: x, url: "tcp://a"}`,
+		"needs an IP address":    `{name: x, url: dns.example, dns: {query-name: a.example, query-type: A}}`,
+		"method TRACE":           `{name: x, url: "https://a.example", method: TRACE}`,
+		"client.oauth2":          `{name: x, url: "https://a.example", client: {oauth2: {token-url: a}}}`,
+		"client.tls":             `{name: x, url: "https://a.example", client: {tls: {certificate-file: a}}}`,
+		"client.identity":        `{name: x, url: "https://a.example", client: {identity-aware-proxy: {audience: a}}}`,
+		"client.dns-resolver":    `{name: x, url: "https://a.example", client: {dns-resolver: "tcp://8.8.8.8:53"}}`,
+		"client.store-cookies":   `{name: x, url: "https://a.example", client: {store-cookies: true}}`,
+		"client.network":         `{name: x, url: "icmp://a.example", client: {network: ip6}}`,
+		"RANDOM_STRING_8":        `{name: x, url: "https://a.example", body: "[RANDOM_STRING_8]"}`,
+		"always verify":          `{name: x, url: "tls://a.example:443", client: {insecure: true}}`,
+		"send nothing":           `{name: x, url: "tls://a.example:443", body: a}`,
+		"future: is":             `{name: x, url: "https://a.example", future: 1}`,
+		"client.future":          `{name: x, url: "https://a.example", client: {future: 1}}`,
+		"no provider slack":      `{name: x, url: "https://a.example", alerts: [{type: slack}]}`,
+		"alerts.future":          `{name: x, url: "https://a.example", alerts: [{type: ntfy, future: 1}]}`,
+		"interval: 500ms":        `{name: x, url: "https://a.example", interval: 500ms}`,
+		"timeout: 1m30s":         `{name: x, url: "https://a.example", interval: 5m, client: {timeout: 90s}}`,
+		"no such day":            `{name: x, url: "https://a.example", maintenance-windows: [{start: "01:00", duration: 1h, every: [Tue]}]}`,
+		"no time such as":        `{name: x, url: "https://a.example", maintenance-windows: [{start: "1am", duration: 1h}]}`,
+		"time zone Mars":         `{name: x, url: "https://a.example", maintenance-windows: [{start: "01:00", duration: 1h, timezone: Mars}]}`,
+		"spent on":               `{name: x, url: "https://a.example", store: {a: "[STATUS]"}}`,
+		"at most 10 steps":       plain + suite(strings.Repeat(`{name: a, url: "https://a.example"},`, 11)),
+		"continue the host":      plain + suite(`{name: a, url: "https://a.example", store: {h: "[BODY].h"}}, {name: b, url: "https://a.[CONTEXT].h/"}`),
+		"no earlier step":        plain + suite(`{name: a, url: "https://a.example/[CONTEXT].h"}`),
+		"not a valid header":     `{name: x, url: "https://a.example", headers: {"bad name": a}}`,
+		"waits for at most 1000": `{name: x, url: "https://a.example", alerts: [{type: ntfy, failure-threshold: 5000}]}`,
+		"security: Vigil has":    plain + "\nsecurity: {basic: {username: a}}",
+		"remote: a Vigil":        plain + "\nremote: {instances: []}",
+		"frobnicate":             plain + "\nfrobnicate: 1",
+		"behind its first":       plain + "\n---\nendpoints: []",
 	} {
 		t.Run(lost, func(t *testing.T) {
 			t.Parallel()
@@ -315,13 +319,13 @@ func TestGatusLosses(t *testing.T) {
 func TestGatusRefusesWhatIsNoConfiguration(t *testing.T) {
 	t.Parallel()
 	for reason, text := range map[string]string{
-		"has no endpoints":        "a: b\n",
-		"it has no endpoints":     "- a\n",
-		"is no configuration":     "",
-		`:2: "a" is there twice`:  "endpoints: [{name: x}]\nui: {a: 1, a: 2}\n",
-		"not known here":          "endpoints: *nothing\n",
-		"config.yaml:":            "endpoints: [\n",
-		"nests too deep":          strings.Repeat("[", 3000),
+		"has no endpoints":       "a: b\n",
+		"it has no endpoints":    "- a\n",
+		"is no configuration":    "",
+		`:2: "a" is there twice`: "endpoints: [{name: x}]\nui: {a: 1, a: 2}\n",
+		"not known here":         "endpoints: *nothing\n",
+		"config.yaml:":           "endpoints: [\n",
+		"nests too deep":         strings.Repeat("[", 3000),
 	} {
 		path := filepath.Join(t.TempDir(), "config.yaml")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -354,4 +358,3 @@ func FuzzGatus(f *testing.F) {
 		}
 	})
 }
-

@@ -19,7 +19,7 @@ const (
 	maxLabelKey   = 63
 	minInterval   = time.Second
 	maxInterval   = 30 * 24 * time.Hour
-	maxTimeout  = 60 * time.Second
+	maxTimeout    = 60 * time.Second
 )
 
 // freeKey makes a key of a name that none of the others has: core-bastion of

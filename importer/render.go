@@ -144,7 +144,7 @@ func inlineList(items []any) (string, bool) {
 			if err != nil || strings.Contains(item, "\n") {
 				return "", false
 			}
-			if plainWord().MatchString(item) && !isYAMLWord(item) {
+			if plainWord.MatchString(item) && !isYAMLWord(item) {
 				text = []byte(item)
 			}
 			parts = append(parts, string(text))
@@ -159,11 +159,11 @@ func inlineList(items []any) (string, bool) {
 }
 
 // plainWord matches texts that need no quotes, also between brackets.
-func plainWord() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_./-]*$`) }
+var plainWord = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_./-]*$`)
 
 // text writes a text; one of several lines stands below as a block.
 func (w *yamlWriter) text(text, indent string) {
-	if !blockText().MatchString(text) {
+	if !blockText.MatchString(text) {
 		w.out.WriteString(" " + yamlText(text) + "\n")
 		return
 	}
@@ -178,15 +178,13 @@ func (w *yamlWriter) text(text, indent string) {
 }
 
 // blockText matches texts of several lines that a block keeps as they are.
-func blockText() *regexp.Regexp {
-	return regexp.MustCompile(`^[\x21-\x7e][\x20-\x7e]*(\n[\x21-\x7e][\x20-\x7e]*)+\n?$`)
-}
+var blockText = regexp.MustCompile(`^[\x21-\x7e][\x20-\x7e]*(\n[\x21-\x7e][\x20-\x7e]*)+\n?$`)
 
 // plainText matches texts that need no quotes.
-func plainText() *regexp.Regexp { return regexp.MustCompile(`^[\p{L}_/]([\p{L}0-9_./@+,=%?&~ -]|:[\p{L}0-9_./])*$`) }
+var plainText = regexp.MustCompile(`^[\p{L}_/]([\p{L}0-9_./@+,=%?&~ -]|:[\p{L}0-9_./])*$`)
 
 // plainDuration matches durations, which no reader takes for a number.
-func plainDuration() *regexp.Regexp { return regexp.MustCompile(`^[0-9]+[smh]$`) }
+var plainDuration = regexp.MustCompile(`^[0-9]+[smh]$`)
 
 func isYAMLWord(text string) bool {
 	words := []string{"true", "false", "yes", "no", "on", "off", "y", "n", "null", "nan", "inf"}
@@ -195,7 +193,7 @@ func isYAMLWord(text string) bool {
 
 // yamlText writes a text on one line, in quotes where YAML needs them.
 func yamlText(text string) string {
-	if plainText().MatchString(text) && !strings.HasSuffix(text, " ") && !isYAMLWord(text) || plainDuration().MatchString(text) {
+	if plainText.MatchString(text) && !strings.HasSuffix(text, " ") && !isYAMLWord(text) || plainDuration.MatchString(text) {
 		return text
 	}
 	var out bytes.Buffer

@@ -2,6 +2,7 @@ package importer
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -176,8 +177,8 @@ func (r *Result) reportVariables(out *strings.Builder) {
 		out.WriteByte('\n')
 	}
 	if len(r.Variables) > 0 {
-		fmt.Fprintf(out, "## Variables\n\n%s takes these from its environment. Set them, in `.env` or elsewhere, before the files are planned:\n\n",
-			r.Source.Product)
+		const text = "## Variables\n\n%s takes these from its environment. Set them, in `.env` or elsewhere, before `vigil plan`:\n\n"
+		fmt.Fprintf(out, text, r.Source.Product)
 		for _, name := range r.Variables {
 			fmt.Fprintf(out, "- `%s`\n", name)
 		}
@@ -199,7 +200,10 @@ func kindWord(kind vigil.Kind) string {
 // cell writes a text in a table of Markdown.
 func cell(text string) string { return strings.ReplaceAll(markdown(text), "|", `\|`) }
 
+// markdownMarks matches what Markdown does not show as it is.
+var markdownMarks = regexp.MustCompile("[\\\\`*_\\[\\]<>#]")
+
 // markdown writes a text so that Markdown shows it as it is.
 func markdown(text string) string {
-	return strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "<", `\<`, ">", `\>`, "#", `\#`).Replace(text)
+	return markdownMarks.ReplaceAllString(text, `\$0`)
 }

@@ -103,9 +103,11 @@ func parseYAML(name string, text []byte) (first *value, others int, err error) {
 	return first, max(0, read-1), nil
 }
 
+// indicators matches a line that begins with many levels.
+var indicators = regexp.MustCompile(`^\s*(?:[-?:!&*][^\s]*\s+){100}`)
+
 // tooDeep reports whether a file nests deeper than the parser should follow, and where.
 func tooDeep(text []byte) (int, bool) {
-	indicators := regexp.MustCompile(`^\s*(?:[-?:!&*][^\s]*\s+){100}`)
 	opened, number := 0, 0
 	for line := range bytes.Lines(text) {
 		number++

@@ -44,7 +44,7 @@ func (a *app) importSource(source importer.Source) *cobra.Command {
 	set.StringVarP(&flags.dir, "output", "o", "", "`directory` to write")
 	_ = cmd.MarkFlagDirname("output")
 	set.StringVar(&flags.project, "project", source.Name, "`name` of the project in the files")
-	set.DurationVar(&flags.minInterval, "min-interval", time.Second, "raise shorter intervals to this `duration`, such as the least of your tier")
+	set.DurationVar(&flags.minInterval, "min-interval", time.Second, "raise shorter intervals to this `duration`, the least of your tier")
 	set.BoolVar(&flags.strict, "strict", false, "exit code 3 when anything is lost")
 	set.BoolVar(&flags.force, "force", false, "replace files that exist")
 	set.BoolVar(&a.flags.yes, "yes", false, "the same as --force")
