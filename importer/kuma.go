@@ -64,12 +64,12 @@ func (k *kumaImport) loseRest() {
 		{"stat_minutely", "", "uptime begins with the first result of Vigil"},
 		{"stat_hourly", "", "uptime begins with the first result of Vigil"},
 		{"stat_daily", "", "uptime begins with the first result of Vigil"},
-		{"proxy", "proxy settings", "checks connect without a proxy"},
-		{"docker_host", "Docker hosts", "there is no check of a container"},
-		{"remote_browser", "remote browsers", "there is no check with a browser"},
-		{"api_key", "API keys", "make new ones with `vigil api-key create`"},
-		{"incident", "announcements of status pages", "write an update of an incident instead"},
-		{"user", "users", "accounts are not carried over; invite people with `vigil member invite`"},
+		{"proxy", "setting", "checks connect without a proxy"},
+		{"docker_host", "Docker host", "there is no check of a container"},
+		{"remote_browser", "remote browser", "there is no check with a browser"},
+		{"api_key", "API key", "make new ones with `vigil api-key create`"},
+		{"incident", "announcement", "write an update of an incident instead"},
+		{"user", "user", "accounts are not carried over; invite people with `vigil member invite`"},
 	}
 	for _, one := range reasons {
 		switch n := k.data.others[one.table]; {
@@ -77,7 +77,7 @@ func (k *kumaImport) loseRest() {
 		case one.noun == "":
 			k.LoseSetting(one.table, "%s", one.reason)
 		default:
-			k.LoseSetting(one.table, "%d %s: %s", n, one.noun, one.reason)
+			k.LoseSetting(one.table, "%s: %s", counted(int(n), one.noun), one.reason)
 		}
 	}
 	for _, m := range k.data.monitors {
