@@ -60,6 +60,7 @@ func TestBacktest(t *testing.T) {
 	t.Parallel()
 	down1 := ruleOf(vigil.Condition{HealthStatus: "down"})
 	twice := ruleOf(vigil.Condition{FailureThreshold: 2})
+	held := ruleOf(vigil.Condition{HealthStatus: "down", RecoveryThreshold: 3})
 	most, all := twice, down1
 	most.Policy, all.Policy = vigil.MostRegions, vigil.AllRegions
 	for name, test := range map[string]struct {
@@ -72,6 +73,8 @@ func TestBacktest(t *testing.T) {
 		"NothingFails":                       {slots: "+ + + +", rule: down1, want: ""},
 		"AFailureOpensAndASuccessResolves":   {slots: "+ x + +", rule: down1, want: "1-2"},
 		"TwoFailuresInARowOpen":              {slots: "x + x x x +", rule: twice, want: "3-5"},
+		"ARecoveryThresholdJoinsAFlap":       {slots: "+ x + x + + + x +", rule: held, want: "1-6 7-"},
+		"ItsResultsBeforeThePeriodCount":     {slots: "x + + + +", rule: held, from: 2, want: "2-3"},
 		"AnIncidentIsOpenAtTheEnd":           {slots: "+ x x", rule: twice, want: "2-"},
 		"AnyRegionIsEnough":                  {slots: "++ x+ +x ++", rule: down1, want: "1-2 2-3"},
 		"OneRegionGoesOnWhereAnotherBegan":   {slots: "++ xx +x ++", rule: down1, want: "1-3"},

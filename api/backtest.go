@@ -24,7 +24,7 @@ const (
 	backtestsAtOnce = 2
 	backtestPause   = 5
 	// backtestWarm is the fewest results of a region from which its state before the period is
-	// made; a rule that counts more failures needs more.
+	// made; a rule that counts more results needs more.
 	backtestWarm = 100
 	// silenceIntervals after its newest slot, and the deadline of the probe, a region is silent.
 	silenceIntervals = 3
@@ -114,7 +114,7 @@ func (b *backtests) run(ctx context.Context, in *backtestInput) (*rest.Answer[ba
 	if input.Maintenance, err = b.store.PastMaintenance(ctx, org, id, input.From, input.To); err != nil {
 		return nil, err
 	}
-	warm := max(backtestWarm, vigil.MaxThreshold(input.Rules)+1)
+	warm := max(backtestWarm, vigil.RebuildResults(input.Rules))
 	reports, rows, err := vigil.Backtest(input, b.store.ReplayResults(ctx, id, input.Regions, input.From, input.To, warm))
 	if err != nil {
 		return nil, err

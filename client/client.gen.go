@@ -3628,6 +3628,9 @@ type Condition struct {
 	// HealthStatus Fires on a failing result (down, unhealthy) or on a succeeding one (up, healthy).
 	HealthStatus *ConditionHealthStatus `json:"health_status,omitempty"`
 
+	// RecoveryThreshold A rule that fires goes on until so many results in a row do not match; 1 when it is left out. It never makes the rule fire.
+	RecoveryThreshold *int64 `json:"recovery_threshold,omitempty"`
+
 	// ResponseTimeMs Fires on a response that takes longer, in milliseconds.
 	ResponseTimeMs *int64 `json:"response_time_ms,omitempty"`
 
