@@ -19,6 +19,8 @@ type ruleForm struct {
 	NoChannel  bool
 	ConditionError, ChannelError,
 	ConditionID string
+	Try    string            // where the form asks what its rule would have done
+	Tried  *ruleTried        // nil until it asked
 	stored map[string]string // of the condition that the form began with
 }
 
@@ -203,8 +205,8 @@ func (f *ruleForm) refused(err error) bool {
 	return true
 }
 
-// json is the body of a request that writes the rule.
-func (f *ruleForm) json() (string, error) {
+// condition is that of the rule, as the API takes it.
+func (f *ruleForm) condition() map[string]any {
 	condition := map[string]any{"severity": f.get("severity")}
 	for _, c := range f.Conditions {
 		if c.On {
@@ -214,12 +216,17 @@ func (f *ruleForm) json() (string, error) {
 	if text := strings.TrimSpace(f.get(recoveryName)); text != "" && (text != "1" || f.stored["recovery_threshold"] != "") {
 		condition["recovery_threshold"] = numberOr(text)
 	}
+	return condition
+}
+
+// json is the body of a request that writes the rule.
+func (f *ruleForm) json() (string, error) {
 	channels := f.values["notification_channel_ids"]
 	if channels == nil {
 		channels = []string{}
 	}
 	body := map[string]any{
-		"name": f.get("name"), "condition": condition, "notification_channel_ids": channels,
+		"name": f.get("name"), "condition": f.condition(), "notification_channel_ids": channels,
 		"notify_on": f.get("notify_on"), "enabled": f.values.Has("enabled"),
 	}
 	if policy := f.get("region_policy"); policy != "" {
