@@ -56,7 +56,8 @@ func TestRecoveryThreshold(t *testing.T) {
 
 	t.Run("IsCountedForEachRule", func(t *testing.T) {
 		t.Parallel()
-		short, long := ruleOf(vigil.Condition{HealthStatus: "down", RecoveryThreshold: 2}), ruleOf(vigil.Condition{StatusCode: 500, RecoveryThreshold: 3})
+		short := ruleOf(vigil.Condition{HealthStatus: "down", RecoveryThreshold: 2})
+		long := ruleOf(vigil.Condition{StatusCode: 500, RecoveryThreshold: 3})
 		failed := resultAt(1, false)
 		failed.StatusCode = 500
 		state := evaluateAll([]vigil.Rule{short, long}, vigil.State{}, []vigil.Result{failed, resultAt(2, true), resultAt(3, true)})

@@ -94,7 +94,8 @@ func (b *backtests) labeled(ctx context.Context, org uuid.UUID, label string) ([
 	if err != nil {
 		return nil, err
 	}
-	list := vigil.CheckList{CheckFilter: vigil.CheckFilter{Labels: labels}, Sort: vigil.SortName, Page: vigil.Page{Limit: vigil.MaxBacktestChecks}}
+	list := vigil.CheckList{Sort: vigil.SortName, Page: vigil.Page{Limit: vigil.MaxBacktestChecks}}
+	list.Labels = labels
 	var checks []vigil.Check
 	for {
 		rows, extent, err := b.store.Checks(ctx, org, list)

@@ -116,7 +116,8 @@ func showRecorded(recorded []vigil.Incident, total int64, first vigil.BacktestRe
 		incident := &recorded[i]
 		shown := recordedIncidentView{
 			ID: incident.ID, Title: incident.Title, Severity: incident.Severity, AlertRuleID: incident.RuleID,
-			OpenedAt: incident.StartedAt.UTC(), Regions: append([]string{}, incident.Regions...), Matched: append([]string{}, incident.Trigger.Matched...), ByFirstRule: both[i],
+			OpenedAt: incident.StartedAt.UTC(), ByFirstRule: both[i],
+			Regions: append([]string{}, incident.Regions...), Matched: append([]string{}, incident.Trigger.Matched...),
 		}
 		until := end
 		if incident.ResolvedAt != nil {

@@ -53,7 +53,8 @@ func TestToolsAskTheUser(t *testing.T) {
 			var ids []string
 			for n := range checks {
 				ids = append(ids, a.create(t, "/v1/checks", map[string]any{
-					"name": fmt.Sprintf("Check %d", n), "type": "http", "interval_seconds": 3600, "config": args{"url": s.url}, "labels": args{"team": "shop"},
+					"name": fmt.Sprintf("Check %d", n), "type": "http", "interval_seconds": 3600,
+					"config": args{"url": s.url}, "labels": args{"team": "shop"},
 				}))
 			}
 			remove, pause := args{"kind": "check", "id": ids[0]}, args{"label": "team=shop", "enabled": false}
@@ -69,7 +70,9 @@ func TestToolsAskTheUser(t *testing.T) {
 				}
 				return
 			}
-			for _, no := range []sdk.ElicitResult{{Action: "decline"}, {Action: "cancel"}, {Action: "accept", Content: map[string]any{"confirm": false}}} {
+			for _, no := range []sdk.ElicitResult{
+				{Action: "decline"}, {Action: "cancel"}, {Action: "accept", Content: map[string]any{"confirm": false}},
+			} {
 				user.answer = no
 				if refused := c.refused("delete_object", remove); refused["code"] != "conflict" {
 					t.Errorf("the user answered %q: %v", no.Action, refused)

@@ -141,8 +141,8 @@ func TestRuleForm(t *testing.T) {
 
 	form := url.Values{
 		"name": {"Slow"}, "when": {"response_time_ms", "failure_threshold"}, "condition.response_time_ms": {"soon"},
-		"condition.failure_threshold": {"3"}, "condition.recovery_threshold": {"200"}, "severity": {"warning"}, "notify_on": {"both"}, "notification_channel_ids": {channel},
-		"region_policy": {"all"}, "enabled": {"true"},
+		"condition.failure_threshold": {"3"}, "condition.recovery_threshold": {"200"}, "severity": {"warning"}, "notify_on": {"both"},
+		"notification_channel_ids": {channel}, "region_policy": {"all"}, "enabled": {"true"},
 	}
 	b.post(t, http.StatusUnprocessableEntity, rules, form).shows(t, `value="soon"`, `value="Slow"`, "Not created yet.")
 	form.Set("condition.response_time_ms", "500")

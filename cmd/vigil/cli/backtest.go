@@ -147,7 +147,9 @@ func (s *session) backtestLabel(ctx context.Context, f *backtestFlags, members m
 
 // labelParts are the totals of each rule: of all checks, and below them of each check.
 func labelParts(b *client.LabelBacktest) []console.Part {
-	all := console.List{Columns: console.Columns("RULE", "CHECKS", "INCIDENTS", "MESSAGES", "OPEN FOR", "LONGEST", "FLAPS", "+RESULTS", "+MISSED")}
+	all := console.List{
+		Columns: console.Columns("RULE", "CHECKS", "INCIDENTS", "MESSAGES", "OPEN FOR", "LONGEST", "FLAPS", "+RESULTS", "+MISSED"),
+	}
 	each := console.List{
 		Title:   "By check",
 		Columns: console.Columns("CHECK", "RULE", "INCIDENTS", "MESSAGES", "OPEN FOR", "LONGEST", "FLAPS", "+RESULTS", "+MISSED"),
