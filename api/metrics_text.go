@@ -132,7 +132,9 @@ func (e *exposition) labels(c *vigil.CheckFigures) string {
 //nolint:gochecknoglobals // a constant
 var labelEscapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 
-func escapeLabel(value string) string { return labelEscapes.Replace(strings.ToValidUTF8(value, "\uFFFD")) }
+func escapeLabel(value string) string {
+	return labelEscapes.Replace(strings.ToValidUTF8(value, "\uFFFD"))
+}
 
 // family begins a family of gauges.
 func (e *exposition) family(w *bufio.Writer, name, help string) {

@@ -2920,6 +2920,9 @@ type Attempt struct {
 
 	// StatusCode Status of the answer; null when there was none.
 	StatusCode *int64 `json:"status_code"`
+
+	// TraceId The trace of the incident.
+	TraceId string `json:"trace_id"`
 }
 
 // AttemptAnswer defines model for AttemptAnswer.
@@ -4097,7 +4100,12 @@ type Incident struct {
 	Status    IncidentStatus   `json:"status"`
 
 	// Title Examples: Home page is failing
-	Title   string  `json:"title"`
+	Title string `json:"title"`
+
+	// TraceId The trace from the probe that failed to each delivery attempt, as in logs, in the Temporal UI and in OpenTelemetry.
+	//
+	// Examples: 8f3a1c526f0e5c1b9a6e0d6f4e1b7a31
+	TraceId string  `json:"trace_id"`
 	Trigger Trigger `json:"trigger"`
 
 	// WorkflowId The workflow that manages the incidents of the check.
@@ -6296,6 +6304,9 @@ type WebhookConfig struct {
 	//
 	// Examples: {{severity}}: {{check_name}}
 	TitleTemplate *string `json:"title_template,omitempty"`
+
+	// Traceparent Sends the header traceparent of W3C Trace Context, with the trace of the incident and the span of the attempt. A header of that name in headers takes its place.
+	Traceparent *bool `json:"traceparent,omitempty"`
 
 	// Url Address that events are posted to.
 	//
