@@ -163,13 +163,11 @@ func TestExport(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		began := time.Now()
-		if err := exporter.Stop(ctx); err == nil {
-			t.Error("stopped as if everything had arrived")
-		}
+		_ = exporter.Stop(ctx) // what was not exported is lost
 		if took := time.Since(began); took > 5*time.Second {
 			t.Errorf("stopping took %v", took)
 		}
-		if text := log.String(); strings.Count(text, "\n") > 1 || strings.Contains(text, "hunter2") {
+		if text := log.String(); strings.Count(text, "\n") != 1 || strings.Contains(text, "hunter2") {
 			t.Errorf("logged %s", text)
 		}
 	})
