@@ -2,7 +2,6 @@ package activities
 
 import (
 	"context"
-	"log/slog"
 	"strconv"
 	"time"
 
@@ -68,7 +67,7 @@ func (i *Incidents) traceIncident(ctx context.Context, name string, out *vigil.I
 	if err != nil || trace == "" {
 		return
 	}
-	i.Log.InfoContext(ctx, name, "incident", out.Incident.ID, "status", out.Incident.Status,
+	i.Log.InfoContext(ctx, "incident changed", "change", name, "incident", out.Incident.ID, "status", out.Incident.Status,
 		"deliveries", len(out.PendingDeliveries), "trace_id", trace)
 	span := vigil.Span{
 		TraceID: trace, ID: vigil.SpanID(trace, name), Name: name, Parent: vigil.SpanID(trace, vigil.SpanOpen),
@@ -98,7 +97,7 @@ func (d *Deliveries) traceAttempt(ctx context.Context, next *vigil.NextAttempt, 
 	if attempt.ErrorCode != "" {
 		log = append(log, "error_code", attempt.ErrorCode)
 	}
-	d.Log.Log(ctx, slog.LevelInfo, vigil.SpanAttempt, append(log, "trace_id", next.TraceID)...)
+	d.Log.InfoContext(ctx, "delivery attempt", append(log, "trace_id", next.TraceID)...)
 	record(ctx, d.Spans, &vigil.Span{
 		TraceID: next.TraceID, ID: attemptSpan(attempt), Name: vigil.SpanAttempt, Parent: vigil.SpanID(next.TraceID, vigil.SpanOpen),
 		Start: attempt.StartedAt, Error: attempt.ErrorCode,

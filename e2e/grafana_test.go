@@ -49,9 +49,9 @@ type board struct {
 	} `json:"panels"`
 }
 
-// dashboard proves that a dashboard has what Grafana needs, and that its queries use metrics
+// checkBoard proves that a dashboard has what Grafana needs, and that its queries use metrics
 // of these families only, and all of the platform.
-func dashboard(t *testing.T, file string, families map[string]bool) {
+func checkBoard(t *testing.T, file string, families map[string]bool) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "docs", "grafana", file))
 	if err != nil {

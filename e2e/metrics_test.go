@@ -72,7 +72,7 @@ func TestMetrics(t *testing.T) {
 	})
 
 	t.Run("DashboardsUseMetricsThatExist", func(t *testing.T) {
-		dashboard(t, "vigil.json", families(shown.text))
+		checkBoard(t, "vigil.json", families(shown.text))
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.ready.APIURL+"/v1/metrics", nil)
 		if err != nil {
 			t.Fatal(err)
@@ -87,7 +87,7 @@ func TestMetrics(t *testing.T) {
 		if err != nil || response.StatusCode != http.StatusOK {
 			t.Fatalf("status %d, %v", response.StatusCode, err)
 		}
-		dashboard(t, "checks.json", families(string(text)))
+		checkBoard(t, "checks.json", families(string(text)))
 	})
 
 	t.Run("ShowsNoTenantData", func(t *testing.T) {

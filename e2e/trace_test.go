@@ -91,7 +91,8 @@ func TestOneTraceOfAnIncident(t *testing.T) {
 	})
 	c.into(&made, http.MethodPost, "/v1/checks", httpCheck("traced", site.URL, 1, "eu-central-fra"))
 	c.into(nil, http.MethodPost, "/v1/checks/"+made.ID+"/alerts", map[string]any{
-		"name": "down", "condition": map[string]any{"failure_threshold": 2}, "notification_channel_ids": []string{channel.ID}, "notify_on": "both",
+		"name": "down", "condition": map[string]any{"failure_threshold": 2},
+		"notification_channel_ids": []string{channel.ID}, "notify_on": "both",
 	})
 	site.broken.Store(true)
 	var list []tracedIncident

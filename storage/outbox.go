@@ -102,7 +102,8 @@ func unfinishedAttempt(ctx context.Context, tx bun.Tx, box []deliveryRow) (*atte
 func (s *Store) decide(ctx context.Context, tx bun.Tx, box []deliveryRow) (vigil.NextAttempt, error) {
 	now, head := s.instant(), &box[0]
 	var incident incidentRow
-	err := tx.NewSelect().Model(&incident).Column("id", "status", "severity").ColumnExpr(incidentTrace+" AS trace_id").Where("i.id = ?", head.IncidentID).Scan(ctx)
+	err := tx.NewSelect().Model(&incident).Column("id", "status", "severity").ColumnExpr(incidentTrace+" AS trace_id").
+		Where("i.id = ?", head.IncidentID).Scan(ctx)
 	if err != nil {
 		return vigil.NextAttempt{}, found("incident", err)
 	}

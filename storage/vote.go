@@ -32,7 +32,8 @@ func (s *Store) SaveVote(ctx context.Context, checkID uuid.UUID, v vigil.Vote) (
 		err := tx.NewRaw(`SELECT c.org_id, c.name, c.target,
 				EXISTS (SELECT FROM incidents AS i WHERE i.check_id = c.id AND (i.status <> 'resolved' OR i.latched)) AS open,
 				EXISTS (SELECT FROM region_votes AS v WHERE v.check_id = c.id AND v.region = r.region) AS voted,
-				coalesce((SELECT `+incidentTrace+` FROM incidents AS i WHERE i.check_id = c.id AND i.status <> 'resolved' LIMIT 1), '') AS trace
+				coalesce((SELECT `+incidentTrace+` FROM incidents AS i
+					WHERE i.check_id = c.id AND i.status <> 'resolved' LIMIT 1), '') AS trace
 			FROM checks AS c JOIN check_regions AS r ON r.check_id = c.id
 			WHERE c.id = ? AND r.region = ? AND r.active AND r.start_at <= ?
 			FOR SHARE OF r`, checkID, v.Region, micro(v.Slot)).Scan(ctx, &row)

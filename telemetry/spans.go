@@ -36,13 +36,13 @@ func (chosenIDs) NewSpanID(ctx context.Context, _ trace.TraceID) trace.SpanID {
 
 // Record queues a span. It never waits: a span for which the queue has no room is dropped.
 // One whose IDs are not valid is dropped too.
-func (e *Exporter) Record(_ context.Context, span vigil.Span) {
+func (e *Exporter) Record(ctx context.Context, span vigil.Span) {
 	ids, ok := parse(span.TraceID, span.ID)
 	if !ok {
 		return
 	}
 	// The context of the activity may have ended; the span has all that it needs of it.
-	ctx := context.WithValue(context.Background(), chosenKey{}, ids)
+	ctx = context.WithValue(context.WithoutCancel(ctx), chosenKey{}, ids)
 	if parent, ok := parse(span.TraceID, span.Parent); ok {
 		ctx = trace.ContextWithRemoteSpanContext(ctx, spanContext(parent))
 	}

@@ -97,7 +97,9 @@ func newPlatform(ctx context.Context, p *process, in inputs) (*platform, error) 
 		channels = append(channels, notify.WithRecipients(in.store, string(in.settings.PublicURL)))
 	}
 	return &platform{
-		process: p, settings: in.settings, secrets: in.secrets, store: in.store, temporal: in.temporal, metrics: in.metrics.metrics, exporter: in.metrics.exporter,
+		process: p, settings: in.settings, secrets: in.secrets, store: in.store, temporal: in.temporal,
+		metrics:   in.metrics.metrics,
+		exporter:  in.metrics.exporter,
 		loops:     loops,
 		incidents: incidents,
 		names:     names,

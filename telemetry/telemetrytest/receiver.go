@@ -143,7 +143,8 @@ func (r *Receiver) Spans() []Span {
 		spans[i] = Span{
 			Name: span.GetName(), TraceID: hex.EncodeToString(span.GetTraceId()), ID: hex.EncodeToString(span.GetSpanId()),
 			Parent: hex.EncodeToString(span.GetParentSpanId()), Attributes: texts(span.GetAttributes()),
-			Start: time.Unix(0, int64(span.GetStartTimeUnixNano())), End: time.Unix(0, int64(span.GetEndTimeUnixNano())), //nolint:gosec // times of a test
+			Start:  time.Unix(0, int64(span.GetStartTimeUnixNano())), //nolint:gosec // a time
+			End:    time.Unix(0, int64(span.GetEndTimeUnixNano())),   //nolint:gosec // a time
 			Failed: span.GetStatus().GetCode() == tracespb.Status_STATUS_CODE_ERROR,
 		}
 		for _, link := range span.GetLinks() {
