@@ -31,8 +31,8 @@ func (e *exposition) write(w *bufio.Writer) {
 	e.sample(w, "vigil_checks_omitted", "", float64(max(0, e.total-int64(len(e.checks)))))
 	e.family(w, "vigil_budget_executions_used", "Executions per hour of the enabled checks.")
 	e.sample(w, "vigil_budget_executions_used", "", e.used)
+	e.family(w, "vigil_budget_executions_limit", "Executions per hour that the tier allows; absent without a limit.")
 	if e.limit != nil {
-		e.family(w, "vigil_budget_executions_limit", "Executions per hour that the tier allows.")
 		e.sample(w, "vigil_budget_executions_limit", "", float64(*e.limit))
 	}
 	labels := make([]string, len(e.checks))
