@@ -2959,6 +2959,9 @@ type Attempt struct {
 
 	// StatusCode Status of the answer; null when there was none.
 	StatusCode *int64 `json:"status_code"`
+
+	// TraceId The trace of the incident.
+	TraceId string `json:"trace_id"`
 }
 
 // AttemptAnswer defines model for AttemptAnswer.
@@ -4220,7 +4223,12 @@ type Incident struct {
 	Status    IncidentStatus   `json:"status"`
 
 	// Title Examples: Home page is failing
-	Title   string  `json:"title"`
+	Title string `json:"title"`
+
+	// TraceId The trace from the probe that failed to each delivery attempt, as in logs, in the Temporal UI and in OpenTelemetry.
+	//
+	// Examples: 8f3a1c526f0e5c1b9a6e0d6f4e1b7a31
+	TraceId string  `json:"trace_id"`
 	Trigger Trigger `json:"trigger"`
 
 	// WorkflowId The workflow that manages the incidents of the check.
@@ -6521,6 +6529,9 @@ type WebhookConfig struct {
 	// Examples: {{severity}}: {{check_name}}
 	TitleTemplate *string `json:"title_template,omitempty"`
 
+	// Traceparent Sends the header traceparent of W3C Trace Context, with the trace of the incident and the span of the attempt. A header of that name in headers takes its place.
+	Traceparent *bool `json:"traceparent,omitempty"`
+
 	// Url Address that events are posted to.
 	//
 	// Examples: https://hooks.example.com/vigil
@@ -7059,6 +7070,12 @@ type ListMembersParams struct {
 
 	// Offset How many to skip, counted from the newest.
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
+}
+
+// GetMetricsParams defines parameters for GetMetrics.
+type GetMetricsParams struct {
+	// Labels Keys of labels of checks to show as label_*, separated by commas, at most 10. Other characters than a-z, 0-9 and _ become _. A label without a value is left out.
+	Labels *string `form:"labels,omitempty" json:"labels,omitempty"`
 }
 
 // ListNotificationChannelsParams defines parameters for ListNotificationChannels.
@@ -11407,6 +11424,13 @@ type ClientInterface interface {
 	// Corresponds with PUT /v1/members/{id} (the `UpdateMember` operationId).
 	UpdateMember(ctx context.Context, id openapi_types.UUID, body UpdateMemberJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetMetrics Get the checks as metrics for Prometheus
+	//
+	// The text format of Prometheus. vigil_check_up and the other series of a region are those of its newest result: a check that is disabled, and a region without a result, has none. Series have the labels check (id), name and type, those of a region region too, and label_* for the labels that are asked for. At most 20000 checks are shown, the oldest first; vigil_checks_omitted says how many are not. Two requests of an organization may be under way.
+	//
+	// Corresponds with GET /v1/metrics (the `GetMetrics` operationId).
+	GetMetrics(ctx context.Context, params *GetMetricsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListNotificationChannels List the notification channels, newest first
 	//
 	// Corresponds with GET /v1/notification-channels (the `ListNotificationChannels` operationId).
@@ -13292,6 +13316,23 @@ func (c *Client) UpdateMemberWithBody(ctx context.Context, id openapi_types.UUID
 // Corresponds with PUT /v1/members/{id} (the `UpdateMember` operationId).
 func (c *Client) UpdateMember(ctx context.Context, id openapi_types.UUID, body UpdateMemberJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewUpdateMemberRequest(c.Server, id, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetMetrics Get the checks as metrics for Prometheus
+//
+// The text format of Prometheus. vigil_check_up and the other series of a region are those of its newest result: a check that is disabled, and a region without a result, has none. Series have the labels check (id), name and type, those of a region region too, and label_* for the labels that are asked for. At most 20000 checks are shown, the oldest first; vigil_checks_omitted says how many are not. Two requests of an organization may be under way.
+//
+// Corresponds with GET /v1/metrics (the `GetMetrics` operationId).
+func (c *Client) GetMetrics(ctx context.Context, params *GetMetricsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetMetricsRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -17881,6 +17922,60 @@ func NewUpdateMemberRequestWithBody(server string, id openapi_types.UUID, conten
 	return req, nil
 }
 
+// NewGetMetricsRequest constructs an http.Request for the GetMetrics method
+func NewGetMetricsRequest(server string, params *GetMetricsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/metrics")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Labels != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "labels", *params.Labels, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListNotificationChannelsRequest constructs an http.Request for the ListNotificationChannels method
 func NewListNotificationChannelsRequest(server string, params *ListNotificationChannelsParams) (*http.Request, error) {
 	var err error
@@ -19773,6 +19868,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with PUT /v1/members/{id} (the `UpdateMember` operationId).
 	UpdateMemberWithResponse(ctx context.Context, id openapi_types.UUID, body UpdateMemberJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateMemberResponse, error)
+
+	// GetMetricsWithResponse Get the checks as metrics for Prometheus
+	//
+	// The text format of Prometheus. vigil_check_up and the other series of a region are those of its newest result: a check that is disabled, and a region without a result, has none. Series have the labels check (id), name and type, those of a region region too, and label_* for the labels that are asked for. At most 20000 checks are shown, the oldest first; vigil_checks_omitted says how many are not. Two requests of an organization may be under way.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/metrics (the `GetMetrics` operationId).
+	GetMetricsWithResponse(ctx context.Context, params *GetMetricsParams, reqEditors ...RequestEditorFn) (*GetMetricsResponse, error)
 
 	// ListNotificationChannelsWithResponse List the notification channels, newest first
 	//
@@ -27048,6 +27152,91 @@ func (r UpdateMemberResponse) ContentType() string {
 	return ""
 }
 
+// GetMetricsResponse200Headers the declared response headers of an HTTP 200 response for GetMetrics
+type GetMetricsResponse200Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// GetMetricsResponse429Headers the declared response headers of an HTTP 429 response for GetMetrics
+type GetMetricsResponse429Headers struct {
+	RetryAfter *int
+}
+
+type GetMetricsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *GetMetricsResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *GetMetricsResponse429Headers
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r GetMetricsResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r GetMetricsResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r GetMetricsResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r GetMetricsResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r GetMetricsResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r GetMetricsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetMetricsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetMetricsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetMetricsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // ListNotificationChannelsResponse200Headers the declared response headers of an HTTP 200 response for ListNotificationChannels
 type ListNotificationChannelsResponse200Headers struct {
 	RateLimit       *string
@@ -29985,6 +30174,21 @@ func (c *ClientWithResponses) UpdateMemberWithResponse(ctx context.Context, id o
 		return nil, err
 	}
 	return ParseUpdateMemberResponse(rsp)
+}
+
+// GetMetricsWithResponse Get the checks as metrics for Prometheus
+//
+// The text format of Prometheus. vigil_check_up and the other series of a region are those of its newest result: a check that is disabled, and a region without a result, has none. Series have the labels check (id), name and type, those of a region region too, and label_* for the labels that are asked for. At most 20000 checks are shown, the oldest first; vigil_checks_omitted says how many are not. Two requests of an organization may be under way.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/metrics (the `GetMetrics` operationId).
+func (c *ClientWithResponses) GetMetricsWithResponse(ctx context.Context, params *GetMetricsParams, reqEditors ...RequestEditorFn) (*GetMetricsResponse, error) {
+	rsp, err := c.GetMetrics(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetMetricsResponse(rsp)
 }
 
 // ListNotificationChannelsWithResponse List the notification channels, newest first
@@ -37769,6 +37973,97 @@ func ParseUpdateMemberResponse(rsp *http.Response) (*UpdateMemberResponse, error
 		response.Headers200 = &headers
 	case rsp.StatusCode == 429:
 		var headers UpdateMemberResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetMetricsResponse parses an HTTP response from a GetMetricsWithResponse call
+func ParseGetMetricsResponse(rsp *http.Response) (*GetMetricsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetMetricsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers GetMetricsResponse200Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers GetMetricsResponse429Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
