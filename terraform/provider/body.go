@@ -19,7 +19,7 @@ func (s *shape) body(from sources, change bool) map[string]any {
 	members.encodeMembers(body, from)
 	for _, one := range members.Members {
 		_, has := body[one.JSON]
-		if !change || has || one.Required || one.Kept || one.Type != "" || one.Form == formObject {
+		if !change || has || one.Required || one.Kept || one.Type != "" || one.Form == formObject && !one.Nullable {
 			continue
 		}
 		body[one.JSON] = one.Default

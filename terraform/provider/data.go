@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/uuid"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
@@ -39,7 +40,7 @@ type filter struct {
 func sourcesOfData() []*listed {
 	label := filter{Name: "label", Doc: "A label that it has: `name=value`, or `name` for any value.", Query: "label"}
 	name := filter{Name: "name", Doc: "Its name.", Query: "query"}
-	one := []filter{{Name: "id", Doc: "Its id."}, name, label}
+	one := []filter{{Name: idName, Doc: "Its id.", Query: idName}, name, label}
 	kind := filter{Name: "type", Doc: "Only those of a type.", Query: "type"}
 	enabled := filter{Name: "enabled", Doc: "Only enabled ones, or only disabled ones.", Form: formBoolean, Query: "enabled"}
 	text := filter{Name: "query", Doc: "Only those whose name contains the text; for checks also the target.", Query: "query"}
@@ -75,14 +76,23 @@ func sourcesOfData() []*listed {
 	return all
 }
 
-// listOf returns the function that lists the objects of a resource.
+// listOf returns the function that lists the objects of a resource, or gets one by its id.
 func listOf(name string) func(context.Context, *api, url.Values) ([]map[string]any, error) {
 	return func(ctx context.Context, a *api, query url.Values) ([]map[string]any, error) {
+		if id, err := uuid.Parse(query.Get(idName)); err == nil {
+			one, err := shapes()[name].get(ctx, a, place{ID: id})
+			if one == nil {
+				return nil, err
+			}
+			return []map[string]any{one}, err
+		}
 		return shapes()[name].find(ctx, a, query)
 	}
 }
 
-func regionList(ctx context.Context, a *api, _ url.Values) ([]map[string]any, error) { return a.regions(ctx) }
+func regionList(ctx context.Context, a *api, _ url.Values) ([]map[string]any, error) {
+	return a.regions(ctx)
+}
 
 func organization(ctx context.Context, a *api, _ url.Values) ([]map[string]any, error) {
 	me, err := data[map[string]any](a.client.GetMe(ctx))
@@ -110,7 +120,7 @@ func (d *listed) members() []*field {
 		property := answer.Properties[name]
 		switch {
 		case name == "config" && answer.Alternative != nil:
-			fields = append(fields, alternativesOf(d.Answer)...)
+			fields = append(fields, alternativesOf(d.Answer, "")...)
 		case name == "summary", name == "recipients": // in other requests only
 		default:
 			fields = append(fields, fieldOf(name, property, adjustments()[d.Answer+"."+name]))
@@ -221,7 +231,10 @@ func (s *source) Read(ctx context.Context, request datasource.ReadRequest, respo
 // parameter for, or finds by a part only.
 func (d *listed) matches(one map[string]any, config map[string]tftypes.Value) bool {
 	for _, by := range d.Filters {
-		given := textOf0(by, config[by.Name])
+		given := ""
+		if by.Form == formText {
+			given = textOf(config[by.Name])
+		}
 		switch {
 		case given == "" || by.Query != "" && by.Name != "name":
 		case by.Name == "alias":
@@ -234,13 +247,6 @@ func (d *listed) matches(one map[string]any, config map[string]tftypes.Value) bo
 		}
 	}
 	return true
-}
-
-func textOf0(by filter, value tftypes.Value) string {
-	if by.Form != formText {
-		return ""
-	}
-	return textOf(value)
 }
 
 // value returns the state of the data source.

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"reflect"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
@@ -25,7 +26,7 @@ func (f *field) decode(r reading, got any, prior tftypes.Value) tftypes.Value {
 		}
 		return f.null()
 	}
-	if !r.Import && !f.Computed && prior.IsNull() && f.meansDefault(got) {
+	if !r.Import && !f.Computed && !f.Required && prior.IsNull() && f.meansDefault(got) {
 		return prior
 	}
 	switch f.Form {
@@ -49,6 +50,11 @@ func (f *field) decode(r reading, got any, prior tftypes.Value) tftypes.Value {
 	}
 	if f.Instant && !prior.IsNull() && sameInstant(textOf(prior), plain(got)) {
 		return prior
+	}
+	if f.JSON == "name" || f.JSON == "title" { // the API removes space around them
+		if strings.TrimSpace(textOf(prior)) == got {
+			return prior
+		}
 	}
 	return text(plain(got))
 }

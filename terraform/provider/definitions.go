@@ -94,5 +94,6 @@ func (d *definition) kind() string {
 // nullable reports whether null is a value of the member.
 func (d *definition) nullable() bool {
 	types, _ := d.Type.([]any)
-	return slices.Contains(types, any("null"))
+	return slices.Contains(types, any("null")) ||
+		slices.ContainsFunc(d.AnyOf, func(one *definition) bool { return one.Type == "null" })
 }

@@ -94,12 +94,12 @@ func reduce(schema map[string]any, wanted *[]string) map[string]any {
 		switch value := value.(type) {
 		case map[string]any:
 			if keyword == "properties" || keyword == "mapping" {
-				out[keyword] = each(value, wanted)
+				out[keyword] = eachSchema(value, wanted)
 			} else {
 				out[keyword] = reduce(value, wanted)
 			}
 		case []any:
-			out[keyword] = items(value, wanted)
+			out[keyword] = listSchemas(value, wanted)
 		case bool:
 			if keyword != "additionalProperties" {
 				out[keyword] = value
@@ -114,7 +114,7 @@ func reduce(schema map[string]any, wanted *[]string) map[string]any {
 	return out
 }
 
-func each(all map[string]any, wanted *[]string) map[string]any {
+func eachSchema(all map[string]any, wanted *[]string) map[string]any {
 	out := map[string]any{}
 	for name, one := range all {
 		switch one := one.(type) {
@@ -128,7 +128,7 @@ func each(all map[string]any, wanted *[]string) map[string]any {
 	return out
 }
 
-func items(all []any, wanted *[]string) []any {
+func listSchemas(all []any, wanted *[]string) []any {
 	out := make([]any, len(all))
 	for i, one := range all {
 		out[i] = one

@@ -46,19 +46,18 @@ type field struct {
 	Kept     bool // absent in the configuration: it stays as it is
 	Replace  bool // another value needs another object
 	// Default is what the absence of the member means to the API; nil: not known.
-	Default any
+	Default  any
 	Nullable bool // null removes it
-	Instant bool // a time: written differently it is still the same
-	Secret  secretPart
-	Of      string // of a secret: the name without _wo and _wo_version
+	Instant  bool // a time: written differently it is still the same
+	Secret   secretPart
+	Of       string // of a secret: the name without _wo and _wo_version
 
 	Elem    *field   // of lists, sets and maps
 	Members []*field // of objects, by name
 
-	// Union marks an object whose members "type" and "config" in the API are one nested
-	// attribute for each type in Terraform; Type is the type of such a member.
-	Union bool
-	Type  string
+	// Type is a value of the API's member "type": such a field is the member "config" of
+	// the objects of that type, as a nested attribute.
+	Type string
 }
 
 // adjustment changes what the document says of a member, where Terraform needs more.
@@ -108,7 +107,7 @@ func members(schema string, d *definition) []*field {
 		case change.Skip:
 			continue
 		case change.Union != "":
-			fields = append(fields, union(change.Union)...)
+			fields = append(fields, alternativesOf(change.Union, "multistep")...)
 			continue
 		}
 		one := fieldOf(name, property, change)
@@ -120,9 +119,10 @@ func members(schema string, d *definition) []*field {
 
 // fieldOf makes a field from a property.
 func fieldOf(name string, d *definition, change adjustment) *field {
+	nullable := d.nullable()
 	schema, d := d.resolve()
 	f := &field{Name: name, JSON: name, Doc: describe(d), Default: d.Default, Instant: d.Format == "date-time"}
-	f.Nullable = d.nullable()
+	f.Nullable = nullable || d.nullable()
 	if change.Name != "" {
 		f.Name = change.Name
 	}
@@ -141,19 +141,26 @@ func fieldOf(name string, d *definition, change adjustment) *field {
 		if change.Set {
 			f.Form = formSet
 		}
-		f.Elem = fieldOf("", d.Items, adjustment{Scalar: change.Scalar})
+		f.Elem = elementOf(d.Items, change.Scalar)
 		f.Default = orEmpty(f.Default, []any{})
 	case kind == "object" && d.Values != nil && len(d.Properties) == 0:
-		f.Form, f.Elem = formMap, fieldOf("", d.Values, adjustment{})
+		f.Form, f.Elem = formMap, elementOf(d.Values, false)
 		f.Default = orEmpty(f.Default, map[string]any{})
 	case kind == "object":
 		f.Form, f.Members = formObject, members(schema, d)
-		f.Union = slices.ContainsFunc(f.Members, func(m *field) bool { return m.Type != "" })
 	case change.Scalar:
 		f.Form = formScalar
 	default:
 		f.Default = orEmpty(f.Default, "")
 	}
+	return f
+}
+
+// elementOf returns the field of the items of a list, or of the values of a map: an empty
+// one is not absent.
+func elementOf(d *definition, scalar bool) *field {
+	f := fieldOf("", d, adjustment{Scalar: scalar})
+	f.Default = nil
 	return f
 }
 
@@ -164,19 +171,15 @@ func orEmpty(given, empty any) any {
 	return given
 }
 
-// union returns a nested attribute for each type of a schema, except that a step of a
-// multistep check has no steps.
-func union(schema string) []*field {
-	all := alternativesOf(schema)
-	return slices.DeleteFunc(all, func(f *field) bool { return f.Type == "multistep" })
-}
-
-// alternativesOf returns a nested attribute for each type of a schema.
-func alternativesOf(schema string) []*field {
+// alternativesOf returns a nested attribute for each type of a schema, except one: a step
+// of a multistep check has no steps.
+func alternativesOf(schema, except string) []*field {
 	d := schemas()[schema]
 	var fields []*field
 	for _, kind := range slices.Sorted(maps.Keys(d.Alternative.Mapping)) {
-		fields = append(fields, alternative(kind, d.Alternative.Mapping[kind]))
+		if kind != except {
+			fields = append(fields, alternative(kind, d.Alternative.Mapping[kind]))
+		}
 	}
 	return fields
 }

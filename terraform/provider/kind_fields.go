@@ -56,7 +56,7 @@ func (k *kind) fields() []*field {
 		fields = append(fields, k.ruled(one))
 	}
 	if schemas()[k.Create].Alternative != nil {
-		fields = append(fields, alternativesOf(k.Create)...)
+		fields = append(fields, alternativesOf(k.Create, "")...)
 		fields = append(fields, &field{Name: typeName, Computed: true, Doc: "The type, as the nested attribute says it."})
 	}
 	return append(fields, k.added()...)
@@ -76,7 +76,9 @@ func (k *kind) ruled(f *field) *field {
 	case k.Name == "api_key" && f.Name == "scopes":
 		f.Required = true
 	case k.Name == "api_key" && f.Name == "expires_at":
-		f.Computed, f.Kept = true, true
+		f.Computed, f.Kept, f.Default = true, true, nil
+	case k.Name == "alert_rule" && f.Name == "condition":
+		f.Required = true
 	case f.Name == "regions":
 		f.Doc = "Keys of the regions that the check runs in. Their order decides the offsets when `simultaneous_regions` is false. " +
 			"Default: the first region."

@@ -38,10 +38,11 @@ func itemsOf(v tftypes.Value) []tftypes.Value {
 	return items
 }
 
-// partsOf returns the members of an object or a map; nil when it is absent or unknown.
+// partsOf returns the members of an object or a map; nil when it is absent, unknown, or
+// something else.
 func partsOf(v tftypes.Value) map[string]tftypes.Value {
 	var parts map[string]tftypes.Value
-	if known(v) {
+	if known(v) && (v.Type().Is(tftypes.Object{}) || v.Type().Is(tftypes.Map{})) {
 		must(v.As(&parts))
 	}
 	return parts
