@@ -152,7 +152,8 @@ func TestBuiltProviderIsInstalledFromAMirror(t *testing.T) {
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // a directory of a test
 		t.Fatal(err)
 	}
-	if err := os.Symlink(filepath.Join(programs, "terraform-provider-vigil"), filepath.Join(dir, "terraform-provider-vigil_v0.1.0")); err != nil {
+	program := filepath.Join(programs, "terraform-provider-vigil")
+	if err := os.Symlink(program, filepath.Join(dir, "terraform-provider-vigil_v0.1.0")); err != nil {
 		t.Fatal(err)
 	}
 	config := example(t, "provider/provider.tf") + example(t, "resources/vigil_check/resource.tf")

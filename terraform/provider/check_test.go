@@ -89,8 +89,10 @@ func specimens() map[string]specimen {
     timeout_seconds = 3
   }`,
 			after: `{
-    smtp = { host = "smtp2.example", port = 465, security = "tls", username = "grace", password_wo = "wo-smtp", password_wo_version = 1 }
-    imap = { host = "imap2.example", port = 143, security = "starttls", username = "grace", password_wo = "wo-imap", password_wo_version = 1, mailbox = "INBOX" }
+    smtp = { host = "smtp2.example", port = 465, security = "tls", username = "grace",
+      password_wo = "wo-smtp", password_wo_version = 1 }
+    imap = { host = "imap2.example", port = 143, security = "starttls", username = "grace", mailbox = "INBOX",
+      password_wo = "wo-imap", password_wo_version = 1 }
     from = "c@shop.example"
     to = "d@shop.example"
     round_trip = false
@@ -99,8 +101,10 @@ func specimens() map[string]specimen {
   }`,
 		},
 		"throughput": {
-			before: `{ url = "https://shop.example/10MB.bin", direction = "download", max_bytes = 1000, max_duration_seconds = 3, min_mbps = 0.1, timeout_seconds = 3 }`,
-			after:  `{ url = "https://shop.example/upload", direction = "upload", max_bytes = 2000, max_duration_seconds = 4, min_mbps = 12.25, timeout_seconds = 4 }`,
+			before: `{ url = "https://shop.example/10MB.bin", direction = "download", max_bytes = 1000,
+    max_duration_seconds = 3, min_mbps = 0.1, timeout_seconds = 3 }`,
+			after: `{ url = "https://shop.example/upload", direction = "upload", max_bytes = 2000,
+    max_duration_seconds = 4, min_mbps = 12.25, timeout_seconds = 4 }`,
 		},
 		"multistep": {
 			before: `{ steps = [
@@ -110,7 +114,8 @@ func specimens() map[string]specimen {
   ] }`,
 			after: `{ steps = [
     { name = "connect", ping = { host = "shop.example" } },
-    { name = "log in", https = { url = "https://shop.example/login", basic_auth = { username = "ada", password_wo = "wo-step", password_wo_version = 1 } },
+    { name = "log in", https = { url = "https://shop.example/login", basic_auth = {
+      username = "ada", password_wo = "wo-step", password_wo_version = 1 } },
       extract = [{ name = "session", source = "header", property = "X-Session" }] },
   ] }`,
 		},
@@ -122,7 +127,8 @@ func config(project string, attributes string, pick func(specimen) string) strin
 	var text strings.Builder
 	fmt.Fprintf(&text, "provider \"vigil\" {\n  project = %q\n  default_labels = { by = \"terraform\" }\n}\n", project)
 	for _, name := range slices.Sorted(maps.Keys(specimens())) {
-		fmt.Fprintf(&text, "resource \"vigil_check\" %q {\n  name = \"%s of %s\"\n%s\n  %s = %s\n}\n", name, name, project, attributes, name, pick(specimens()[name]))
+		fmt.Fprintf(&text, "resource \"vigil_check\" %[1]q {\n  name = \"%[1]s of %[2]s\"\n%[3]s\n  %[1]s = %[4]s\n}\n",
+			name, project, attributes, pick(specimens()[name]))
 	}
 	return text.String()
 }
@@ -137,7 +143,7 @@ func each(action plancheck.ResourceActionType) resource.ConfigPlanChecks {
 }
 
 const (
-	attributesBefore = "  key = \"KEY\"\n  interval_seconds = 300\n  enabled = false\n"
+	attributesBefore = "  interval_seconds = 300\n  enabled = false\n"
 	attributesAfter  = "  interval_seconds = 600\n  regions = [\"eu-central-fra\", \"na-east-ewr\"]\n  simultaneous_regions = false\n" +
 		"  enabled = false\n  labels = { team = \"shop\" }\n"
 )
@@ -146,7 +152,7 @@ func TestCheckOfEachTypeLives(t *testing.T) {
 	t.Parallel()
 	needsTerraform(t)
 	project := unique("types")
-	before := config(project, strings.ReplaceAll(attributesBefore, "  key = \"KEY\"\n", ""), func(s specimen) string { return s.before })
+	before := config(project, attributesBefore, func(s specimen) string { return s.before })
 	after := config(project, attributesAfter, func(s specimen) string { return s.after })
 	steps := []resource.TestStep{
 		{Config: before, ConfigPlanChecks: each(plancheck.ResourceActionCreate)},

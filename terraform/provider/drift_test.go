@@ -13,7 +13,13 @@ import (
 
 // small is a configuration with one check.
 func small(project, attributes string) string {
-	return fmt.Sprintf("provider \"vigil\" { project = %q }\nresource \"vigil_check\" \"a\" {\n  name = \"a of %s\"\n%s\n}\n", project, project, attributes)
+	return fmt.Sprintf(`
+provider "vigil" { project = %[1]q }
+resource "vigil_check" "a" {
+  name = "a of %[1]s"
+%[2]s
+}
+`, project, attributes)
 }
 
 const tcp = "  interval_seconds = 600\n  enabled = false\n  tcp = { host = \"a.example\", port = 1 }"
@@ -32,7 +38,10 @@ func TestMistakeIsAtItsAttribute(t *testing.T) {
 		{"NoType", "  interval_seconds = 60", `(?s)No attribute specified`},
 		{"TwoTypes", tcp + "\n  ping = { host = \"a.example\" }", `(?s)2[\s│]+attributes[\s│]+specified`},
 		{"Alias", tcp + "\n  regions = [\"us-east-1\"]", `(?s)regions = \["us-east-1"\].*Write[\s│]+"na-east-ewr"`},
-		{"Member", "  interval_seconds = 60\n  tcp = { host = \"a.example\", port = 99999 }", `(?s)with vigil_check.a,.*port = 99999.*config\.port`},
+		{
+			"Member", "  interval_seconds = 60\n  tcp = { host = \"a.example\", port = 99999 }",
+			`(?s)with vigil_check.a,.*tcp = \{ host.*config\.port`,
+		},
 		{
 			"MemberOfAStep",
 			"  interval_seconds = 60\n  multistep = { steps = [{ name = \"x\", https = {\n    url = \"nowhere\"\n  } }] }",
@@ -188,7 +197,8 @@ resource "vigil_status_page" "p" {
 		}
 	}
 	wrong := imported("vigil_check.a", "shop")
-	wrong.ImportStateVerify, wrong.ExpectError = false, regexp.MustCompile(`(?s)its[\s│]+id,[\s│]+or[\s│]+key:PROJECT/KEY,[\s│]+or[\s│]+name:NAME`)
+	wrong.ImportStateVerify = false
+	wrong.ExpectError = regexp.MustCompile(`(?s)its[\s│]+id,[\s│]+or[\s│]+key:PROJECT/KEY,[\s│]+or[\s│]+name:NAME`)
 	missing := imported("vigil_check.a", "key:"+project+"/nothing")
 	missing.ImportStateVerify, missing.ExpectError = false, regexp.MustCompile(`There[\s│]+is[\s│]+no[\s│]+check`)
 	steps(t, resource.TestStep{Config: config}, imported("vigil_check.a", "key:"+project+"/home"),

@@ -64,7 +64,8 @@ resource "vigil_api_key" "reader" {
   expires_at = "2030-01-01T01:00:00+01:00"
 }
 `, project, pick("", "changed"),
-		pick(`{ url = "https://hooks.example/a", method = "PUT", headers = { X-A = "1" }, secret = "sesame-hook", title_template = "a", body_template = "b" }`,
+		pick(`{ url = "https://hooks.example/a", method = "PUT", headers = { X-A = "1" }, secret = "sesame-hook",
+    title_template = "a", body_template = "b" }`,
 			`{ url = "https://hooks.example/b", secret_headers = { Authorization = "sesame-auth" }, secret_wo = "wo-hook", secret_wo_version = 1 }`),
 		pick(`{ to = ["b@shop.example", "a@shop.example"], title_template = "a" }`, `{ email = "c@shop.example", body_template = "b" }`),
 		pick(`{ topic = "a", server = "https://ntfy.example", username = "ada", password = "sesame-push" }`,
@@ -74,7 +75,8 @@ resource "vigil_api_key" "reader" {
 		pick(`{ routing_key = "sesame-pager" }`, `{ routing_key_wo = "wo-pager", routing_key_wo_version = 2, url = "https://pager.example/" }`),
 		pick(`  condition     = { failure_threshold = 2, dns_changed = false, severity = "critical" }
   channel_ids   = [vigil_notification_channel.chat.id, vigil_notification_channel.push.id, vigil_notification_channel.email.id]`,
-			`  condition     = { response_time_ms = 500, ssl_days_remaining = 0, status_code = 500, health_status = "down", severity = "info", dns_changed = true }
+			`  condition = { response_time_ms = 500, ssl_days_remaining = 0, status_code = 500, health_status = "down",
+    severity = "info", dns_changed = true }
   channel_ids   = [vigil_notification_channel.email.id, vigil_notification_channel.chat.id]
   notify_on     = "both"
   region_policy = "majority"
@@ -213,15 +215,16 @@ data "vigil_organization" "mine" {}
 data "vigil_usage" "now" {}
 data "vigil_template_variables" "all" {}
 `
-	is := resource.TestCheckResourceAttr
+	is, set := resource.TestCheckResourceAttr, resource.TestCheckResourceAttrSet
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: inProcess(),
 		Steps: []resource.TestStep{{Config: config, Check: resource.ComposeAggregateTestCheckFunc(
 			is("data.vigil_check.a", "health_status", "unknown"), is("data.vigil_check.a", "tcp.host", "a.example"),
-			is("data.vigil_checks.all", "checks.#", "1"), is("data.vigil_notification_channel.chat", "chat.webhook_url", "https://hooks.example/chat"),
+			is("data.vigil_checks.all", "checks.#", "1"),
+			is("data.vigil_notification_channel.chat", "chat.webhook_url", "https://hooks.example/chat"),
 			is("data.vigil_notification_channels.all", "channels.#", "1"), is("data.vigil_region.virginia", "key", "na-east-ewr"),
 			is("data.vigil_regions.all", "regions.0.key", "na-east-ewr"), is("data.vigil_organization.mine", "slug", "operator"),
-			is("data.vigil_usage.now", "tier", "enterprise"), is("data.vigil_template_variables.all", "variables.0.type", "string"),
+			is("data.vigil_usage.now", "tier", "enterprise"), set("data.vigil_template_variables.all", "variables.0.placeholder"),
 		)}},
 	})
 }

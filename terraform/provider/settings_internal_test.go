@@ -20,7 +20,10 @@ func TestServerAndKeyAreChosen(t *testing.T) {
 	}{
 		{name: "CurrentContext", address: "http://127.0.0.1:8080", key: "local-key"},
 		{name: "Environment", env: given{url: "https://a.example/", key: "k"}, address: "https://a.example", key: "k"},
-		{name: "ConfigurationWins", config: given{url: "https://b.example", key: "c"}, env: given{url: "https://a.example", key: "k"}, address: "https://b.example", key: "c"},
+		{
+			name: "ConfigurationWins", config: given{url: "https://b.example", key: "c"}, env: given{url: "https://a.example", key: "k"},
+			address: "https://b.example", key: "c",
+		},
 		{name: "NamedContext", config: given{context: "prod"}, env: given{key: "k"}, address: "https://vigil.example.com", key: "prod-key"},
 		{name: "ContextOfTheEnvironment", env: given{context: "prod"}, address: "https://vigil.example.com", key: "prod-key"},
 		{name: "KeyOfTheSameServer", config: given{url: "https://vigil.example.com/"}, address: "https://vigil.example.com", key: "prod-key"},
