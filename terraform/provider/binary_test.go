@@ -194,7 +194,7 @@ func TestKilledServerInACreateLeavesEachCheckOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	project := unique("many")
+	project, key := unique("many"), p.Key
 	w := overridden(t, p, header(project)+fmt.Sprintf(`
 resource "vigil_check" "many" {
   count            = %d
@@ -218,6 +218,7 @@ resource "vigil_check" "many" {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { p.stop() })
+	p.Key = key // shown at the first start only
 	before := count(t, p, project)
 	began := time.Now()
 	w.run("apply", "-auto-approve", "-no-color")

@@ -19,12 +19,16 @@ func (s *shape) body(from sources, change bool) map[string]any {
 	members.encodeMembers(body, from)
 	for _, one := range members.Members {
 		_, has := body[one.JSON]
-		if !change || has || one.Required || one.Kept || one.Type != "" || one.Form == formObject && !one.Nullable {
+		if !change || has || one.Required || one.Kept || one.Type != "" {
 			continue
 		}
-		body[one.JSON] = one.Default
-		if one.Nullable {
+		switch {
+		case one.Nullable:
 			body[one.JSON] = nil
+		case one.hasDefault():
+			body[one.JSON] = map[string]any{}
+		case one.Form != formObject:
+			body[one.JSON] = one.Default
 		}
 	}
 	for _, name := range []string{managedName, allName} {

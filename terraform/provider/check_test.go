@@ -143,8 +143,9 @@ func each(action plancheck.ResourceActionType) resource.ConfigPlanChecks {
 }
 
 const (
-	attributesBefore = "  interval_seconds = 300\n  enabled = false\n"
-	attributesAfter  = "  interval_seconds = 600\n  regions = [\"eu-central-fra\", \"na-east-ewr\"]\n  simultaneous_regions = false\n" +
+	attributesBefore = "  interval_seconds = 300\n  enabled = false\n" +
+		"  retry = { attempts = 1, delay_seconds = 2, on = \"network\", unsafe = true }\n"
+	attributesAfter = "  interval_seconds = 600\n  regions = [\"eu-central-fra\", \"na-east-ewr\"]\n  simultaneous_regions = false\n" +
 		"  enabled = false\n  labels = { team = \"shop\" }\n"
 )
 
@@ -231,4 +232,4 @@ func hasNoSecret(secrets ...string) resource.TestCheckFunc {
 
 // extras are nested attributes of a check that are no types; the attributes of the
 // specimens have them.
-func extras() []string { return nil }
+func extras() []string { return []string{"retry"} }

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
@@ -26,7 +27,7 @@ func (f *field) decode(r reading, got any, prior tftypes.Value) tftypes.Value {
 		}
 		return f.null()
 	}
-	if !r.Import && !f.Computed && !f.Required && prior.IsNull() && f.meansDefault(got) {
+	if (!r.Import || f.Form == formObject) && !f.Computed && !f.Required && prior.IsNull() && f.meansDefault(got) {
 		return prior
 	}
 	switch f.Form {
@@ -51,7 +52,7 @@ func (f *field) decode(r reading, got any, prior tftypes.Value) tftypes.Value {
 	if f.Instant && !prior.IsNull() && sameInstant(textOf(prior), plain(got)) {
 		return prior
 	}
-	if f.JSON == "name" || f.JSON == "title" { // the API removes space around them
+	if !prior.IsNull() && (f.JSON == "name" || f.JSON == "title") { // the API removes space around them
 		if strings.TrimSpace(textOf(prior)) == got {
 			return prior
 		}
@@ -173,6 +174,14 @@ func plainHeaders(got any, before map[string]tftypes.Value, name string) any {
 	return out
 }
 
+// hasDefault reports whether the absence of an object means an empty one: all of its
+// members have defaults.
+func (f *field) hasDefault() bool {
+	return f.Form == formObject && !slices.ContainsFunc(f.Members, func(one *field) bool {
+		return one.Default == nil || one.Required || one.Secret != notSecret
+	})
+}
+
 // isDefault reports whether a value is what the absence of the member means.
 func (f *field) isDefault(v tftypes.Value) bool {
 	if !known(v) {
@@ -184,7 +193,14 @@ func (f *field) isDefault(v tftypes.Value) bool {
 
 // meansDefault is isDefault for a value of the API.
 func (f *field) meansDefault(value any) bool {
-	if f.Default == nil || f.Form == formObject {
+	if f.Form == formObject {
+		members, _ := value.(map[string]any)
+		return f.hasDefault() && !slices.ContainsFunc(f.Members, func(one *field) bool {
+			got, has := members[one.JSON]
+			return has && !one.meansDefault(got)
+		})
+	}
+	if f.Default == nil {
 		return false
 	}
 	if a, isNumber := number(f.Default); isNumber && (f.Form == formInteger || f.Form == formNumber) {

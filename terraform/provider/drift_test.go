@@ -40,12 +40,12 @@ func TestMistakeIsAtItsAttribute(t *testing.T) {
 		{"Alias", tcp + "\n  regions = [\"us-east-1\"]", `(?s)regions = \["us-east-1"\].*Write[\s│]+"na-east-ewr"`},
 		{
 			"Member", "  interval_seconds = 60\n  tcp = { host = \"a.example\", port = 99999 }",
-			`(?s)with vigil_check.a,.*tcp = \{ host.*config\.port`,
+			`(?s)with vigil_check.a,.*tcp = \{ host.*tcp\.port: must be a whole number`,
 		},
 		{
 			"MemberOfAStep",
 			"  interval_seconds = 60\n  multistep = { steps = [{ name = \"x\", https = {\n    url = \"nowhere\"\n  } }] }",
-			`(?s)url = "nowhere".*url`,
+			`(?s)multistep = \{ steps.*multistep\.steps\[0\]\.https\.url: must begin`,
 		},
 		{"VersionMissing", `  interval_seconds = 60
   https = { url = "https://shop.example/", basic_auth = { username = "a", password_wo = "b" } }`, `(?s)password_wo_version`},

@@ -24,14 +24,20 @@ func (s *shape) diagnose(doing string, err error, values tftypes.Value) diag.Dia
 	if f.Status == http.StatusPreconditionFailed {
 		detail = "The " + s.Noun + " was changed since the plan was made. Nothing was changed now; plan again to see the difference."
 	}
+	member, _ := f.Details["member"].(string)
+	at := s.pathOf(member, values)
+	if rest, found := strings.CutPrefix(detail, member+": "); found && len(at.Steps()) > 0 {
+		detail = at.String() + ": " + rest
+	}
 	if f.RequestID != "" {
 		detail += fmt.Sprintf("\n\nThe request has the id %s.", f.RequestID)
 	}
-	member, _ := f.Details["member"].(string)
-	if at := s.pathOf(member, values); len(at.Steps()) > 0 {
-		return diag.Diagnostics{diag.NewAttributeErrorDiagnostic(at, summary, detail)}
+	if len(at.Steps()) == 0 {
+		return diag.Diagnostics{diag.NewErrorDiagnostic(summary, detail)}
 	}
-	return diag.Diagnostics{diag.NewErrorDiagnostic(summary, detail)}
+	// Terraform 1.11 finds the line of an attribute of the resource, and not of one in it.
+	root := path.Root(at.Steps()[0].String())
+	return diag.Diagnostics{diag.NewAttributeErrorDiagnostic(root, summary, detail)}
 }
 
 // memberStep is a name or an index of a path such as config.assertions[0].property.

@@ -62,7 +62,8 @@ func (r *object) Create(ctx context.Context, request resource.CreateRequest, res
 	}, r.shape.body(from, false))
 	if err != nil {
 		response.Diagnostics.Append(r.shape.diagnose("create", err, request.Config.Raw)...)
-		if code := status(err); r.shape.Managed && (code == 0 || code >= http.StatusInternalServerError) {
+		code := status(err)
+		if r.shape.Managed && (code == 0 && !neverSent(err) || code >= http.StatusInternalServerError) {
 			response.State.Raw = r.shape.object(withoutUnknown(plan))
 		}
 		return

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strconv"
+	"sync/atomic"
 	"time"
 )
 
@@ -25,6 +27,8 @@ type transport struct {
 	client  *http.Client
 	key     string
 	version string
+
+	gone atomic.Bool // the last request found no server: the others try once
 }
 
 // Do answers a request; it never returns an answer of 429 or 503 before its patience ends.
@@ -33,10 +37,18 @@ func (t *transport) Do(request *http.Request) (*http.Response, error) {
 	request.Header.Set("User-Agent", "terraform-provider-vigil/"+t.version)
 	request.Header.Set("Accept", contentType)
 	deadline := time.Now().Add(patience)
+	var lost error // the request was sent, and its answer did not come
 	for try := 1; ; try++ {
 		answer, err := t.client.Do(request)
+		if err != nil && lost == nil && !neverSent(err) {
+			lost = err
+		}
 		wait, again := next(answer, err, try)
-		if !again || time.Now().Add(wait).After(deadline) {
+		if !again || t.gone.Load() && err != nil || time.Now().Add(wait).After(deadline) {
+			t.gone.Store(err != nil)
+			if err != nil && lost != nil {
+				err = lost
+			}
 			return answer, err
 		}
 		if answer != nil {
@@ -53,6 +65,12 @@ func (t *transport) Do(request *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
+}
+
+// neverSent reports whether a request failed before any part of it was sent.
+func neverSent(err error) bool {
+	failed, ok := errors.AsType[*net.OpError](err)
+	return ok && failed.Op == "dial"
 }
 
 // next says whether a request is sent again, and after which wait.
