@@ -27,7 +27,7 @@ func (f *field) decode(r reading, got any, prior tftypes.Value) tftypes.Value {
 		}
 		return f.null()
 	}
-	if (!r.Import || f.Form == formObject) && !f.Computed && !f.Required && prior.IsNull() && f.meansDefault(got) {
+	if (!r.Import || f.Form == formObject || f.Blank) && !f.Computed && !f.Required && prior.IsNull() && f.meansDefault(got) {
 		return prior
 	}
 	switch f.Form {

@@ -44,6 +44,7 @@ type field struct {
 	Required bool
 	Computed bool // the API decides, unless Default or Kept say otherwise
 	Kept     bool // absent in the configuration: it stays as it is
+	Blank    bool // the API shows an empty text when it is absent
 	Replace  bool // another value needs another object
 	// Default is what the absence of the member means to the API; nil: not known.
 	Default  any
@@ -189,6 +190,7 @@ func alternative(kind, ref string) *field {
 	_, d := (&definition{Ref: ref}).resolve()
 	f := fieldOf(strings.ReplaceAll(kind, "-", "_"), d.Properties["config"], adjustment{})
 	f.JSON, f.Type = "config", kind
+	f.Doc = "The config of the type `" + kind + "`. One of the types is given."
 	return f
 }
 

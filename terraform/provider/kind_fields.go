@@ -68,6 +68,8 @@ func (k *kind) ruled(f *field) *field {
 		f.Default = means
 	}
 	switch {
+	case f.Name == "name" && f.Doc == "":
+		f.Doc = "A name for people."
 	case f.Name == enabledName:
 		f.Computed, f.Kept, f.Default = true, true, nil
 		f.Doc = "Whether it is in use. A new one is. Left out, it stays as it is, so that what somebody paused stays paused."
@@ -86,6 +88,7 @@ func (k *kind) ruled(f *field) *field {
 	case !f.Required && f.Default != nil && f.Default != "" && f.Form != formMap && f.Form != formObject:
 		f.Computed = true
 	}
+	f.Blank = f.Form == formText && f.Default == ""
 	f.Replace = slices.Contains(k.Replace, f.Name)
 	return f
 }
