@@ -84,6 +84,7 @@ func adjustments() map[string]adjustment {
 		"AlertRule.notification_channel_ids":       {Name: "channel_ids", Set: true},
 		"Condition.severity":                       {Default: "critical"},
 		"Condition.dns_changed":                    {Default: false},
+		"Condition.recovery_threshold":             {Default: 1},
 		"MaintenanceScope.all":                     {Default: false},
 		"MaintenanceScope.check_ids":               {Set: true},
 		"KeyRequest.scopes":                        {Set: true},

@@ -76,7 +76,7 @@ resource "vigil_api_key" "reader" {
 		pick(`  condition     = { failure_threshold = 2, dns_changed = false, severity = "critical" }
   channel_ids   = [vigil_notification_channel.chat.id, vigil_notification_channel.push.id, vigil_notification_channel.email.id]`,
 			`  condition = { response_time_ms = 500, ssl_days_remaining = 0, status_code = 500, health_status = "down",
-    severity = "info", dns_changed = true }
+    severity = "info", dns_changed = true, recovery_threshold = 3 }
   channel_ids   = [vigil_notification_channel.email.id, vigil_notification_channel.chat.id]
   notify_on     = "both"
   region_policy = "majority"
