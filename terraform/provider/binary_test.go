@@ -244,7 +244,7 @@ func count(t *testing.T, p *platform, project string) int {
 // waitFor waits until a condition holds.
 func waitFor(t *testing.T, what string, fact func() bool) {
 	t.Helper()
-	tick := time.NewTicker(50 * time.Millisecond)
+	tick := time.NewTicker(250 * time.Millisecond)
 	defer tick.Stop()
 	deadline := time.After(startLimit)
 	for !fact() {
