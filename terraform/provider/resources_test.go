@@ -65,7 +65,7 @@ resource "vigil_api_key" "reader" {
 }
 `, project, pick("", "changed"),
 		pick(`{ url = "https://hooks.example/a", method = "PUT", headers = { X-A = "1" }, secret = "sesame-hook",
-    title_template = "a", body_template = "b" }`,
+    title_template = "a", body_template = "b", traceparent = true }`,
 			`{ url = "https://hooks.example/b", secret_headers = { Authorization = "sesame-auth" }, secret_wo = "wo-hook", secret_wo_version = 1 }`),
 		pick(`{ to = ["b@shop.example", "a@shop.example"], title_template = "a" }`, `{ email = "c@shop.example", body_template = "b" }`),
 		pick(`{ topic = "a", server = "https://ntfy.example", username = "ada", password = "sesame-push" }`,
