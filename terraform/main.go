@@ -13,7 +13,7 @@ import (
 )
 
 // version is set by the build of a release.
-var version = "dev" //nolint:gochecknoglobals // set by the linker
+var version = "dev"
 
 func main() {
 	debug := flag.Bool("debug", false, "run for a debugger")

@@ -14,7 +14,7 @@ import (
 )
 
 // providerBinary builds the provider once and returns the directory of the program.
-var providerBinary = sync.OnceValues(func() (string, error) { //nolint:gochecknoglobals // built once
+var providerBinary = sync.OnceValues(func() (string, error) {
 	dir := filepath.Join(binaries.dir, "provider")
 	return dir, build("..", filepath.Join(dir, "terraform-provider-vigil"), ".")
 })
@@ -51,7 +51,7 @@ func newWorkspace(t *testing.T, p *platform, config, installation string) worksp
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // a directory of a test
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -64,7 +64,7 @@ func (w workspace) command(args ...string) *exec.Cmd {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.t.Context()), 5*time.Minute)
 	w.t.Cleanup(cancel)
 	program := first(os.Getenv("TF_ACC_TERRAFORM_PATH"), "terraform")
-	cmd := exec.CommandContext(ctx, program, args...) //nolint:gosec // the program that the tests are for
+	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir, cmd.Env = w.dir, w.env
 	return cmd
 }
@@ -98,7 +98,7 @@ func first(all ...string) string {
 // example returns an example of terraform/examples.
 func example(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("../examples", path)) //nolint:gosec // a file of this project
+	text, err := os.ReadFile(filepath.Join("../examples", path))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestBuiltProviderIsInstalledFromAMirror(t *testing.T) {
 	}
 	mirror := t.TempDir()
 	dir := filepath.Join(mirror, "registry.terraform.io/vigil/vigil/0.1.0", runtime.GOOS+"_"+runtime.GOARCH)
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // a directory of a test
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	program := filepath.Join(programs, "terraform-provider-vigil")

@@ -11,7 +11,7 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-var update = flag.Bool("update", false, "write the files that are made from others") //nolint:gochecknoglobals // a flag
+var update = flag.Bool("update", false, "write the files that are made from others")
 
 // roots are the schemas that the provider reads; those that they use come along.
 func roots() []string {

@@ -25,7 +25,7 @@ func TestDocsAreThoseOfTheSchema(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "go", "tool", "tfplugindocs", "generate", //nolint:gosec // a pinned tool
+	cmd := exec.CommandContext(ctx, "go", "tool", "tfplugindocs", "generate",
 		"--provider-dir", made, "--provider-name", "vigil", "--rendered-provider-name", "Vigil", "--providers-schema", at)
 	cmd.Dir, cmd.Env = "../tools", append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -58,7 +58,7 @@ func files(t *testing.T, dir string) map[string]string {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		text, err := os.ReadFile(path) //nolint:gosec // a file of this project
+		text, err := os.ReadFile(path)
 		all[strings.TrimPrefix(path, dir+"/")] = string(text)
 		return err
 	})

@@ -31,10 +31,10 @@ const startLimit = 2 * time.Minute
 func acceptance() bool { return os.Getenv("TF_ACC") != "" }
 
 // binaries are the programs under test, built once.
-var binaries struct{ dir, vigil string } //nolint:gochecknoglobals // set by TestMain before any test runs
+var binaries struct{ dir, vigil string }
 
 // shared is the platform that most tests use.
-var shared *platform //nolint:gochecknoglobals // set by TestMain before any test runs
+var shared *platform
 
 // TestMain builds Vigil and starts it once; the tests without TF_ACC need neither.
 func TestMain(m *testing.M) {
@@ -49,7 +49,7 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		defer func() { _ = os.RemoveAll(dir) }()
-		_ = os.Chmod(dir, 0o755) //nolint:gosec // Postgres runs as another user
+		_ = os.Chmod(dir, 0o755)
 		binaries.dir, binaries.vigil = dir, filepath.Join(dir, "vigil")
 		if err := build("../..", binaries.vigil, "./cmd/vigil"); err != nil {
 			fmt.Fprintln(os.Stderr, "build:", err)
@@ -71,7 +71,7 @@ func TestMain(m *testing.M) {
 func build(dir, out, what string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", out, what) //nolint:gosec // a program of this project
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", out, what)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	return cmd.Run()
@@ -90,7 +90,7 @@ type platform struct {
 // start runs `vigil up` with a directory of data and waits until it is ready.
 func start(data, listen string, env ...string) (*platform, error) {
 	p := &platform{exited: make(chan struct{}), log: &bytes.Buffer{}}
-	p.cmd = exec.CommandContext(context.Background(), binaries.vigil, "up", "--json") //nolint:gosec // the program under test
+	p.cmd = exec.CommandContext(context.Background(), binaries.vigil, "up", "--json")
 	p.cmd.Env = append(os.Environ(),
 		"VIGIL_LISTEN="+listen, "VIGIL_TEMPORAL_LISTEN=127.0.0.1:0", "VIGIL_UI_LISTEN=127.0.0.1:0", "VIGIL_DATA_DIR="+data,
 		"VIGIL_ALLOWED_PRIVATE_CIDRS=", "VIGIL_REGIONS=primary")
@@ -217,7 +217,7 @@ func freeAddress(t *testing.T) string {
 }
 
 // numbers counts, so that names of one run differ.
-var numbers struct { //nolint:gochecknoglobals // of the whole run
+var numbers struct {
 	sync.Mutex
 
 	n int
