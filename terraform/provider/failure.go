@@ -41,7 +41,7 @@ func (s *shape) diagnose(doing string, err error, values tftypes.Value) diag.Dia
 }
 
 // memberStep is a name or an index of a path such as config.assertions[0].property.
-var memberStep = regexp.MustCompile(`[^.\[\]]+|\[\d+\]`) //nolint:gochecknoglobals // compiled once
+var memberStep = regexp.MustCompile(`[^.\[\]]+|\[\d+\]`)
 
 // pathOf returns the attribute for a member that the API names; a part that Terraform does
 // not have ends the path.
