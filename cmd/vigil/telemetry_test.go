@@ -1,0 +1,50 @@
+package main
+
+import (
+	"log/slog"
+	"maps"
+	"runtime"
+	"strings"
+	"testing"
+
+	"vigil/telemetry/telemetrytest"
+)
+
+func TestHeaderList(t *testing.T) {
+	t.Parallel()
+	var headers headerList
+	err := headers.UnmarshalText([]byte("authorization=Bearer%20hunter2, X-Scope-OrgID=a%2Cb=c"))
+	want := headerList{"authorization": "Bearer hunter2", "X-Scope-OrgID": "a,b=c"}
+	if err != nil || !maps.Equal(headers, want) {
+		t.Errorf("got %v, %v", headers, err)
+	}
+	for _, wrong := range []string{"hunter2", "a b=hunter2", "a=hunter2%zz", "a=hunter2%0A", "=hunter2", "a=b,hunter2"} {
+		if err := headers.UnmarshalText([]byte(wrong)); err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%q: %v", wrong, err)
+		}
+	}
+}
+
+//nolint:paralleltest // it counts the goroutines of the process
+func TestExportOnlyToAnEndpoint(t *testing.T) {
+	before := runtime.NumGoroutine()
+	p := newProcess(slog.New(slog.DiscardHandler))
+	none, err := p.exportMetrics(t.Context(), settings{})
+	if err != nil || none.exporter != nil || none.metrics != nil || p.stops != nil || runtime.NumGoroutine() > before {
+		t.Errorf("without an endpoint: %+v, %v, %d goroutines of %d", none, err, runtime.NumGoroutine(), before)
+	}
+	if spans := (&platform{}).spans(); spans != nil {
+		t.Errorf("without an endpoint spans are recorded by %v", spans)
+	}
+	receiver := telemetrytest.Start(t)
+	exported, err := p.exportMetrics(t.Context(), settings{
+		OTLPEndpoint: publicURL(receiver.URL), OTLPHeaders: headerList{"authorization": "Bearer hunter2"}, OTLPInterval: 1 << 40,
+	})
+	if err != nil || exported.exporter == nil || exported.metrics == nil {
+		t.Fatalf("%+v, %v", exported, err)
+	}
+	p.stop(t.Context())
+	if _, ok := receiver.Gauge("vigil_build_info", "version", version); !ok || receiver.Header("Authorization") != "Bearer hunter2" {
+		t.Error("a process that stops does not export what is left")
+	}
+}
