@@ -89,15 +89,9 @@ func (w *Watcher) test(ctx context.Context, request TestRequest) (vigil.Result, 
 	if err != nil {
 		return vigil.Result{}, err
 	}
-	now := w.Now().Truncate(time.Microsecond) // the precision of Postgres
-	result := vigil.Result{
-		ID:      vigil.ResultID(request.CheckID, request.Region, now),
-		CheckID: request.CheckID, Region: request.Region,
-		Slot: now, Time: now, Manual: true,
-		Observation: e.observeIn(ctx, place),
-	}
-	if ctx.Err() != nil {
-		return vigil.Result{}, ctx.Err()
+	result, err := w.observeTest(ctx, e, request, place)
+	if err != nil {
+		return vigil.Result{}, err
 	}
 	if result.Unavailable {
 		return result, nil // it says nothing about the target, so it is not stored
@@ -110,7 +104,7 @@ func (w *Watcher) test(ctx context.Context, request TestRequest) (vigil.Result, 
 		return result, nil
 	}
 	stored, err := w.Results.Write(ctx, vigil.ResultRow{
-		Result: result, Worker: w.Worker, Deadline: e.deadline(), Excluded: w.excluded(e, now),
+		Result: result, Worker: w.Worker, Deadline: e.deadline(), Excluded: w.excluded(e, result.Slot),
 	})
 	if err != nil {
 		return vigil.Result{}, fmt.Errorf("store the result: %w", err)

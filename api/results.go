@@ -32,7 +32,7 @@ type resultView struct {
 	StatusCode     *int           `json:"status_code" doc:"Status of the HTTP answer; null for other types and when there was none."`
 	ErrorMessage   *string        `json:"error_message" doc:"Why the probe failed; null on success."`
 	Metadata       map[string]any `json:"metadata" nullable:"true" doc:"Details that depend on the check's type; null when there are none."`
-	Time           time.Time      `json:"time" doc:"When the probe began."`
+	Time           time.Time      `json:"time" doc:"When the probe began: its first attempt."`
 }
 
 func showResult(r vigil.Result) resultView {
