@@ -32,7 +32,7 @@ func (s *Store) CreateCheck(ctx context.Context, c vigil.Check, plan vigil.Plan,
 		return vigil.Check{}, wrap("create check", err)
 	}
 	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
-		if _, err := lockOrganization(ctx, tx, c.OrgID); err != nil {
+		if err := lockForCheck(ctx, tx, c.OrgID, plan, allow); err != nil {
 			return err
 		}
 		if err := checkLimit(ctx, tx, plan.Tier, vigil.LimitChecks, c.OrgID); err != nil {
@@ -100,7 +100,10 @@ const creationLimitText = "Creating %g more check would make more than the hour'
 // allowance.
 func countCreation(ctx context.Context, tx bun.Tx, orgID uuid.UUID, tier vigil.Tier, allow vigil.Allowance, now time.Time) error {
 	since := now.Add(-creationWindow)
-	if _, err := tx.NewRaw("DELETE FROM check_creations WHERE org_id = ? AND at <= ?", orgID, since).Exec(ctx); err != nil {
+	// Creations without a limit run at the same time, and leave each other's rows alone.
+	_, err := tx.NewRaw(`DELETE FROM check_creations WHERE ctid = ANY(ARRAY(
+		SELECT ctid FROM check_creations WHERE org_id = ? AND at <= ? FOR UPDATE SKIP LOCKED))`, orgID, since).Exec(ctx)
+	if err != nil {
 		return fmt.Errorf("delete old creations: %w", err)
 	}
 	if allow.CreationsPerHour != vigil.Unlimited {

@@ -51,8 +51,25 @@ func limitedResources() map[vigil.Limited]counted {
 // to what its plan limits, and returns its tier. It must be the first lock of such a
 // transaction, which prevents deadlocks.
 func lockOrganization(ctx context.Context, tx bun.Tx, orgID uuid.UUID) (vigil.Tier, error) {
+	return lockTier(ctx, tx, orgID, "NO KEY UPDATE")
+}
+
+// lockForCheck locks an organization before a check is created. Where its plan limits
+// nothing that is counted, other checks are created at the same time; the transactions
+// that change the organization still wait for it.
+func lockForCheck(ctx context.Context, tx bun.Tx, orgID uuid.UUID, plan vigil.Plan, allow vigil.Allowance) error {
+	mode := "NO KEY UPDATE"
+	if plan.Tier.Limit(vigil.LimitChecks) == vigil.Unlimited && plan.ExecutionsPerHour == vigil.Unlimited &&
+		plan.ThroughputBytesPerHour == vigil.Unlimited && allow.CreationsPerHour == vigil.Unlimited {
+		mode = "SHARE"
+	}
+	_, err := lockTier(ctx, tx, orgID, mode)
+	return err
+}
+
+func lockTier(ctx context.Context, tx bun.Tx, orgID uuid.UUID, mode string) (vigil.Tier, error) {
 	var tier string
-	err := tx.NewRaw("SELECT tier FROM organizations WHERE id = ? FOR NO KEY UPDATE", orgID).Scan(ctx, &tier)
+	err := tx.NewRaw("SELECT tier FROM organizations WHERE id = ? FOR "+mode, orgID).Scan(ctx, &tier)
 	return vigil.Tier(tier), found("organization", err)
 }
 
