@@ -60,7 +60,9 @@ type Check struct {
 	// Simultaneous regions probe at the same instants; otherwise they are staggered
 	// evenly across the interval.
 	Simultaneous bool
-	Labels       Labels `json:",omitempty"`
+	// NoEvidence: failed results keep no evidence.
+	NoEvidence bool   `json:",omitempty"`
+	Labels     Labels `json:",omitempty"`
 	// Anchor is the origin of the slot grid that all regions share.
 	Anchor time.Time
 	// Revision increases by one with every change of the check or its rules.

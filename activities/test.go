@@ -11,6 +11,7 @@ import (
 
 	"vigil"
 	"vigil/fair"
+	"vigil/probe"
 	"vigil/timing"
 )
 
@@ -54,6 +55,9 @@ func (w *Watcher) SealAnswers(seal func([]byte) ([]byte, error)) { w.tests.seal 
 func (w *Watcher) Test(ctx context.Context, request TestRequest) (TestAnswer, error) {
 	result, err := w.test(ctx, request)
 	answer := TestAnswer{Result: result}
+	if !request.Sealed || w.tests.seal == nil {
+		answer.Evidence = nil // what a target sent is not for readers of a history
+	}
 	if err != nil || !request.Sealed || w.tests.seal == nil {
 		return answer, err
 	}
@@ -86,6 +90,10 @@ func (w *Watcher) test(ctx context.Context, request TestRequest) (vigil.Result, 
 	defer cancel()
 	go keepCancellable(ctx)
 	place, err := w.acquireTest(ctx, e)
+	probing := ctx
+	if !e.Check.NoEvidence {
+		probing = probe.KeepEvidence(ctx, nil) // somebody waits for it
+	}
 	if err != nil {
 		return vigil.Result{}, err
 	}
@@ -94,11 +102,12 @@ func (w *Watcher) test(ctx context.Context, request TestRequest) (vigil.Result, 
 		ID:      vigil.ResultID(request.CheckID, request.Region, now),
 		CheckID: request.CheckID, Region: request.Region,
 		Slot: now, Time: now, Manual: true,
-		Observation: e.observeIn(ctx, place),
+		Observation: e.observeIn(probing, place),
 	}
 	if ctx.Err() != nil {
 		return vigil.Result{}, ctx.Err()
 	}
+	result.Evidence = vigil.BoundEvidence(result.Evidence, result.Metadata)
 	if result.Unavailable {
 		return result, nil // it says nothing about the target, so it is not stored
 	}
@@ -116,6 +125,9 @@ func (w *Watcher) test(ctx context.Context, request TestRequest) (vigil.Result, 
 		return vigil.Result{}, fmt.Errorf("store the result: %w", err)
 	}
 	countResult(ctx, e.Check.Type, stored)
+	if stored.Inserted {
+		stored.Result.Evidence = result.Evidence
+	}
 	return stored.Result, nil
 }
 

@@ -339,7 +339,7 @@ func (t *turnRun) probe(ctx context.Context, e *entry, slot time.Time, place *fa
 		ID:      vigil.ResultID(t.turn.CheckID, t.turn.Region, slot),
 		CheckID: t.turn.CheckID, Region: t.turn.Region,
 		Slot: slot, Time: t.Now(),
-		Observation: e.observeIn(ctx, place),
+		Observation: e.observeIn(t.evidenceIn(ctx, e, slot), place),
 	}
 	if ctx.Err() != nil {
 		return ctx.Err() // the probe was interrupted: its result says nothing about the target

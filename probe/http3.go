@@ -129,8 +129,10 @@ func (d *quicDialer) dialOne(ctx context.Context, addr netip.AddrPort, secure *t
 	d.timeline.enter(phaseTLS)
 	d.timeline.step("in the QUIC handshake")
 	conn, err := transport.Dial(ctx, net.UDPAddrFromAddrPort(addr), secure, config)
+	d.timeline.witness.connected(addr.String(), err)
 	if err != nil {
 		return nil, fmt.Errorf("quic: %w", err)
 	}
+	d.timeline.witness.certificates(conn.ConnectionState().TLS.PeerCertificates)
 	return conn, nil
 }

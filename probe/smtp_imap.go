@@ -259,7 +259,7 @@ func (p mailProbe) Target() string {
 }
 
 func (p mailProbe) Run(ctx context.Context) vigil.Observation {
-	return observe(ctx, p.deadline, p.hidden, func(ctx context.Context, t *timeline) outcome {
+	return observe(ctx, p.guard, p.deadline, p.hidden, func(ctx context.Context, t *timeline) outcome {
 		var seen MailMetadata
 		err := p.exchange(ctx, t, &seen)
 		return outcome{metadata: seen, err: err}
@@ -317,6 +317,7 @@ type limitedConn struct {
 
 	left  int
 	depth int
+	notes dialogNotes
 }
 
 var (
@@ -330,6 +331,7 @@ func (r *limitedConn) Read(p []byte) (int, error) {
 	}
 	n, err := r.Conn.Read(p[:min(len(p), r.left)])
 	r.left -= n
+	r.notes.add(p[:n])
 	for _, c := range p[:n] {
 		switch c {
 		case '(':
