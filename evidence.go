@@ -12,7 +12,7 @@ type Evidence struct {
 	Step             string                `json:"step,omitempty" doc:"Step of a multistep check that failed; everything else is of this step." example:"log in"`
 	StatusLine       string                `json:"status_line,omitempty" doc:"First line of the answer." example:"HTTP/1.1 503 Service Unavailable"`
 	Headers          []EvidenceHeader      `json:"headers,omitempty" doc:"Headers of the answer, sorted by name. The value of one whose name says credential, such as Set-Cookie, is ***."`
-	Body             *EvidenceBody         `json:"body,omitempty" doc:"Beginning of what the target sent: of the body, or of the answer of a TCP server."`
+	Body             *EvidenceContent      `json:"body,omitempty" doc:"Beginning of what the target sent: of the body, or of the answer of a TCP server."`
 	DNS              []EvidenceLookup      `json:"dns,omitempty" doc:"Names that were looked up, with the answers."`
 	Address          string                `json:"address,omitempty" doc:"Address and port that the probe reached last." example:"203.0.113.7:443"`
 	Attempts         []EvidenceAttempt     `json:"attempts,omitempty" doc:"Addresses that the probe could not connect to."`
@@ -30,8 +30,8 @@ type EvidenceHeader struct {
 	Value string `json:"value"`
 }
 
-// EvidenceBody is the beginning of what a target sent.
-type EvidenceBody struct {
+// EvidenceContent is the beginning of what a target sent.
+type EvidenceContent struct {
 	Text        string `json:"text,omitempty" doc:"The first 2 KiB, when it is text. Control characters are replaced."`
 	Bytes       int64  `json:"bytes" doc:"How many bytes the probe read; the body may be longer when truncated is true."`
 	Truncated   bool   `json:"truncated,omitempty" doc:"The body is longer than text."`
@@ -136,7 +136,7 @@ func evidenceCuts() []func(*Evidence) {
 }
 
 // cut returns the body with at most limit bytes of its text.
-func (b *EvidenceBody) cut(limit int) *EvidenceBody {
+func (b *EvidenceContent) cut(limit int) *EvidenceContent {
 	if b == nil || len(b.Text) <= limit {
 		return b
 	}

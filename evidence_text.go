@@ -95,7 +95,7 @@ func (c EvidenceCertificate) line() string {
 	return text
 }
 
-func (b *EvidenceBody) lines() []string {
+func (b *EvidenceContent) lines() []string {
 	switch {
 	case b == nil:
 		return nil
@@ -111,7 +111,7 @@ func (b *EvidenceBody) lines() []string {
 	return append([]string{head}, strings.Split(strings.TrimRight(b.Text, "\n"), "\n")...)
 }
 
-func (b *EvidenceBody) size() string {
+func (b *EvidenceContent) size() string {
 	if b.Bytes == 1 {
 		return "1 byte"
 	}

@@ -3929,7 +3929,7 @@ type Evidence struct {
 	Attempts *[]EvidenceAttempt `json:"attempts,omitempty"`
 
 	// Body Beginning of what the target sent: of the body, or of the answer of a TCP server.
-	Body *EvidenceRequest `json:"body,omitempty"`
+	Body *EvidenceContent `json:"body,omitempty"`
 
 	// CertificateError Why the certificate chain could not be verified.
 	CertificateError *string `json:"certificate_error,omitempty"`
@@ -3987,6 +3987,26 @@ type EvidenceCertificate struct {
 	Subject string    `json:"subject"`
 }
 
+// EvidenceContent defines model for EvidenceContent.
+type EvidenceContent struct {
+	// Binary It is not text, so nothing of it is kept.
+	Binary *bool `json:"binary,omitempty"`
+
+	// Bytes How many bytes the probe read; the body may be longer when truncated is true.
+	Bytes int64 `json:"bytes"`
+
+	// ContentType Type of the body, as the answer says.
+	//
+	// Examples: text/html
+	ContentType *string `json:"content_type,omitempty"`
+
+	// Text The first 2 KiB, when it is text. Control characters are replaced.
+	Text *string `json:"text,omitempty"`
+
+	// Truncated The body is longer than text.
+	Truncated *bool `json:"truncated,omitempty"`
+}
+
 // EvidenceHeader defines model for EvidenceHeader.
 type EvidenceHeader struct {
 	Name  string `json:"name"`
@@ -4029,26 +4049,6 @@ type EvidenceRedirect struct {
 
 	// To Address that it led to, without its query.
 	To string `json:"to"`
-}
-
-// EvidenceRequest defines model for EvidenceRequest.
-type EvidenceRequest struct {
-	// Binary It is not text, so nothing of it is kept.
-	Binary *bool `json:"binary,omitempty"`
-
-	// Bytes How many bytes the probe read; the body may be longer when truncated is true.
-	Bytes int64 `json:"bytes"`
-
-	// ContentType Type of the body, as the answer says.
-	//
-	// Examples: text/html
-	ContentType *string `json:"content_type,omitempty"`
-
-	// Text The first 2 KiB, when it is text. Control characters are replaced.
-	Text *string `json:"text,omitempty"`
-
-	// Truncated The body is longer than text.
-	Truncated *bool `json:"truncated,omitempty"`
 }
 
 // Executions defines model for Executions.

@@ -275,7 +275,7 @@ func (e *exporter) channel(x exported, path string) object {
 
 func (e *exporter) check(x exported, path string, rules []exported) object {
 	e.duration(x, "interval")
-	written := e.resource(checksSection, x, path, "name", "type", "enabled", "interval", "regions", "simultaneous_regions", "labels", "config")
+	written := e.resource(checksSection, x, path, "name", "type", "enabled", "interval", "regions", "simultaneous_regions", "evidence", "labels", "config")
 	var own object
 	for _, rule := range rules {
 		if text(rule.members, "check_id") == x.id {

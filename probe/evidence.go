@@ -354,7 +354,7 @@ func (w *witness) describeAnswer(e *vigil.Evidence, hide hider) {
 	if !w.hasBody {
 		return
 	}
-	e.Body = &vigil.EvidenceBody{Bytes: w.bytes, ContentType: hide.text(contentType)}
+	e.Body = &vigil.EvidenceContent{Bytes: w.bytes, ContentType: hide.text(contentType)}
 	if isBinary(w.body, contentType) {
 		e.Body.Binary = true
 		return
