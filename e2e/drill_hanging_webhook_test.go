@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -125,6 +126,7 @@ func TestDrillHangingWebhook(t *testing.T) { // not parallel: it measures load a
 	eventually(t, "every loop has a result", func() bool {
 		return s.number("SELECT count(*) FROM check_regions WHERE last_slot IS NULL") == 0
 	})
+	eventually(t, "the loops have started", func() bool { return len(s.latest(time.Now().Add(-3*time.Second), 200*time.Millisecond)) == 0 })
 	s.began = time.Now().Truncate(time.Microsecond)
 	p := notePauses(t)
 
@@ -164,6 +166,9 @@ func TestDrillHangingWebhook(t *testing.T) { // not parallel: it measures load a
 		incidents, 100*calm, 100*hanging, attempts, hangSpan, &slots, got.opened+got.resolved, drained.Round(time.Millisecond), p)
 	figure(t, "load beyond calm, % of the machine", math.Round(1000*(hanging-calm))/10, 5, 0)
 	figure(t, "worst lateness of a slot", slots.lateness(1), time.Second, p.longest())
+	if late := s.latest(s.began, time.Second); len(late) > 0 {
+		t.Logf("slots later than a second, or missed:\n%s", strings.Join(late, "\n"))
+	}
 	figure(t, "another organization's message", latency, time.Second, p.longest())
 	figure(t, "requests in flight to the channel", int(hung.most.Load()), 8, 0)
 	figure(t, "messages lost", 2*incidents-got.opened-got.resolved, 0, 0)
@@ -181,4 +186,31 @@ func TestDrillHangingWebhook(t *testing.T) { // not parallel: it measures load a
 	}
 	slots = s.audit(time.Now())
 	slots.exact(t)
+}
+
+// latest describes the slots since an instant that were later than a bound or missed: of
+// which check, how long after that instant, and how late.
+func (s *cluster) latest(since time.Time, bound time.Duration) (found []string) {
+	s.t.Helper()
+	rows, err := s.db.QueryContext(s.t.Context(), `SELECT c.name, extract(epoch FROM l.slot - $1::timestamptz), l.late
+		FROM (SELECT check_id, slot, extract(epoch FROM time - slot)::numeric(9, 2) || ' s late' AS late FROM results
+				WHERE NOT manual AND slot >= $1 AND time - slot > make_interval(secs => $2)
+			UNION ALL SELECT check_id, first_slot, count || ' missed' FROM result_gaps WHERE first_slot >= $1) AS l
+		JOIN checks AS c ON c.id = l.check_id ORDER BY l.slot LIMIT 50`, since, bound.Seconds())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var name, late string
+		var at float64
+		if err := rows.Scan(&name, &at, &late); err != nil {
+			s.t.Fatal(err)
+		}
+		found = append(found, fmt.Sprintf("%s after %.1f s: %s", name, at, late))
+	}
+	if err := rows.Err(); err != nil {
+		s.t.Fatal(err)
+	}
+	return found
 }

@@ -19,6 +19,15 @@ const (
 	deliverySlots = 1000
 )
 
+// Workflow tasks that the control worker runs at a time, of incidents and of deliveries.
+// They never wait, so a few keep the processors busy, and when hundreds of incidents open
+// together the rest of them waits in its task queue: what Temporal does for the loops is not
+// behind all of it.
+const (
+	incidentTasks = 8
+	deliveryTasks = 16
+)
+
 // ControlOptions configure the control worker. Incidents and Deliveries are required.
 type ControlOptions struct {
 	Name       string // of the process, shown as the worker's identity
@@ -41,7 +50,7 @@ type Control struct {
 // NewControl returns the workers; Start starts them.
 func NewControl(temporal client.Client, opts ControlOptions) *Control {
 	sizeCache()
-	control := worker.New(temporal, vigil.ControlQueue, controlOptions(opts, controlSlots))
+	control := worker.New(temporal, vigil.ControlQueue, controlOptions(opts, controlSlots, incidentTasks))
 	control.RegisterWorkflowWithOptions(workflows.Incident, registered("Incident"))
 	for name, act := range map[string]any{
 		activities.NameReadContext: opts.Incidents.ReadContext, "Open": opts.Incidents.Open, "Acknowledge": opts.Incidents.Acknowledge,
@@ -49,16 +58,16 @@ func NewControl(temporal client.Client, opts ControlOptions) *Control {
 	} {
 		control.RegisterActivityWithOptions(act, activity.RegisterOptions{Name: name})
 	}
-	delivery := worker.New(temporal, vigil.DeliveryQueue, controlOptions(opts, cmp.Or(opts.DeliverySlots, deliverySlots)))
+	delivery := worker.New(temporal, vigil.DeliveryQueue, controlOptions(opts, cmp.Or(opts.DeliverySlots, deliverySlots), deliveryTasks))
 	delivery.RegisterWorkflowWithOptions(workflows.Delivery, registered("Delivery"))
 	delivery.RegisterActivityWithOptions(opts.Deliveries.Deliver, activity.RegisterOptions{Name: "Deliver"})
 	return &Control{workers: []worker.Worker{control, delivery}}
 }
 
-func controlOptions(opts ControlOptions, slots int) worker.Options {
+func controlOptions(opts ControlOptions, slots, tasks int) worker.Options {
 	options := workerOptions(opts.Name, opts.Deployment, opts.OnFatal)
 	options.MaxConcurrentActivityExecutionSize = slots
-	options.MaxConcurrentWorkflowTaskExecutionSize = workflowSlots
+	options.MaxConcurrentWorkflowTaskExecutionSize = tasks
 	return options
 }
 
