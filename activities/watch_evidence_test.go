@@ -11,11 +11,11 @@ import (
 	"vigil/probe"
 )
 
-// refused is a probe that fails without a network, and has evidence where it is wanted.
+// refused is a probe of a port on which nothing listens, which has evidence where it is wanted.
 func refused(t *testing.T) func(context.Context) vigil.Observation {
 	t.Helper()
-	parsed, err := probe.NewRegistry(egress.New(egress.Policy{})).Parse(vigil.TypeMultistep, []byte(`{"steps": [
-		{"name": "connect", "type": "tcp", "config": {"host": "no-such-host.onion", "port": 80}}]}`), time.Minute)
+	parsed, err := probe.NewRegistry(egress.New(egress.Policy{AllowPrivate: true})).Parse(vigil.TypeMultistep, []byte(`{"steps": [
+		{"name": "connect", "type": "tcp", "config": {"host": "127.0.0.1", "port": 1}}]}`), time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}

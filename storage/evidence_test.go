@@ -113,8 +113,8 @@ func TestEvidenceOfAnIncident(t *testing.T) {
 	if err != nil || len(listed) != 1 || !listed[0].Trigger.Result.HasEvidence || listed[0].Trigger.Result.Evidence != nil {
 		t.Errorf("%+v, %v", listed, err)
 	}
-	var variables, envelope []byte
-	if err := a.store.DB().NewRaw("SELECT variables, envelope FROM events WHERE incident_id = ?", id).Scan(t.Context(), &variables, &envelope); err != nil {
+	var variables, envelope string
+	if err := a.store.DB().NewRaw("SELECT variables::text, convert_from(envelope, 'UTF8') FROM events WHERE incident_id = ?", id).Scan(t.Context(), &variables, &envelope); err != nil {
 		t.Fatal(err)
 	}
 	var values map[string]string
@@ -125,13 +125,13 @@ func TestEvidenceOfAnIncident(t *testing.T) {
 			} `json:"result"`
 		} `json:"data"`
 	}
-	if err := json.Unmarshal(variables, &values); err != nil {
+	if err := json.Unmarshal([]byte(variables), &values); err != nil {
 		t.Fatal(err)
 	}
 	if want := "HTTP/1.1 503 Service Unavailable\nAddress: 203.0.113.7:443\nBody (18 bytes):\nupstream timed out"; values["evidence"] != want {
 		t.Errorf("message %q", values["evidence"])
 	}
-	if err := json.Unmarshal(envelope, &body); err != nil || body.Data.Result.Evidence == nil ||
+	if err := json.Unmarshal([]byte(envelope), &body); err != nil || body.Data.Result.Evidence == nil ||
 		body.Data.Result.Evidence.StatusLine != "HTTP/1.1 503 Service Unavailable" {
 		t.Errorf("%s, %v", envelope, err)
 	}
