@@ -114,7 +114,7 @@ func TestEvidenceOfAnIncident(t *testing.T) {
 		t.Errorf("%+v, %v", listed, err)
 	}
 	var variables, envelope string
-	if err := a.store.DB().NewRaw("SELECT variables::text, convert_from(envelope, 'UTF8') FROM events WHERE incident_id = ?", id).Scan(t.Context(), &variables, &envelope); err != nil {
+	if err := a.store.DB().NewRaw("SELECT variables::text, envelope FROM events WHERE incident_id = ?", id).Scan(t.Context(), &variables, &envelope); err != nil {
 		t.Fatal(err)
 	}
 	var values map[string]string
