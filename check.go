@@ -60,6 +60,8 @@ type Check struct {
 	// Simultaneous regions probe at the same instants; otherwise they are staggered
 	// evenly across the interval.
 	Simultaneous bool
+	// Retry is what happens before a failure is stored.
+	Retry Retry `json:",omitzero"`
 	// NoEvidence: failed results keep no evidence.
 	NoEvidence bool   `json:",omitempty"`
 	Labels     Labels `json:",omitempty"`
@@ -115,7 +117,8 @@ func (c *Check) HourlyCost() float64 {
 const DefaultThroughputBytes = 10 << 20
 
 // HourlyBytes returns the bytes per hour that the throughput measurements of the check
-// may move, in all regions; 0 when disabled and for a check that measures none.
+// may move, in all regions and with every retry; 0 when disabled and for a check that
+// measures none.
 func (c *Check) HourlyBytes() float64 {
 	type measurement struct {
 		MaxBytes *float64 `json:"max_bytes"`
@@ -137,8 +140,9 @@ func (c *Check) HourlyBytes() float64 {
 		}
 		return *m.MaxBytes
 	}
+	probes := c.HourlyCost() * float64(1+c.Retry.Attempts)
 	if c.Type == TypeThroughput {
-		return c.HourlyCost() * bytesOf(config.measurement)
+		return probes * bytesOf(config.measurement)
 	}
 	sum := 0.0
 	for _, step := range config.Steps {
@@ -146,7 +150,7 @@ func (c *Check) HourlyBytes() float64 {
 			sum += bytesOf(step.Config)
 		}
 	}
-	return c.HourlyCost() * sum
+	return probes * sum
 }
 
 // Definition is a check as workers run it, with its rules and secrets in clear text.

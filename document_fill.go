@@ -95,6 +95,8 @@ func convertDurations(p *problems, path string, kind Kind, members Members) {
 	switch kind {
 	case KindCheck:
 		convertDuration(p, path, members, "interval")
+		retry, _ := members["retry"].(map[string]any)
+		convertDuration(p, path+".retry", retry, "delay")
 		config, _ := members["config"].(map[string]any)
 		convertDuration(p, path+".config", config, "timeout")
 		steps, _ := config["steps"].([]any)

@@ -1,6 +1,7 @@
 package vigil
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 )
@@ -86,10 +87,7 @@ func EncodeEvidence(e *Evidence, metadata int) []byte {
 	limit := min(MaxEvidence, MaxMetadata-metadata)
 	rest := *e
 	for _, shorten := range evidenceCuts() {
-		text, err := json.Marshal(rest)
-		if err != nil {
-			return nil // only strings, numbers and booleans: it does not happen
-		}
+		text := rest.json()
 		if size := len(text) + separatorsIn(text); size <= limit {
 			return text
 		}
@@ -97,6 +95,17 @@ func EncodeEvidence(e *Evidence, metadata int) []byte {
 		shorten(&rest)
 	}
 	return nil
+}
+
+// json encodes evidence without escapes for HTML, which would triple the size of a page.
+func (e *Evidence) json() []byte {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(e); err != nil {
+		return nil // it has only texts, numbers and booleans: this does not happen
+	}
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
 }
 
 // BoundEvidence returns evidence as it is stored beside metadata; see EncodeEvidence.

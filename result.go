@@ -21,6 +21,10 @@ type Observation struct {
 	// Unavailable is true when the machine cannot run this type of probe. Such an
 	// observation is not about the target and is not stored.
 	Unavailable bool
+	// NetworkFailure is true when the probe failed before there was an answer to judge: at
+	// name resolution, connecting, TLS, or a timeout. It is known to the process that
+	// probed only.
+	NetworkFailure bool `json:"-"`
 }
 
 // Result is the observation of a check in a region at a slot. At most one is stored
@@ -29,7 +33,7 @@ type Result struct {
 	ID      uuid.UUID
 	CheckID uuid.UUID
 	Region  string
-	// Slot is when the probe was due, Time when it began.
+	// Slot is when the probe was due, Time when it began: its first attempt.
 	Slot, Time time.Time
 	// Manual results were requested by a user and have no slot of the schedule.
 	Manual bool
@@ -45,8 +49,8 @@ type ResultRow struct {
 	Worker string
 	// MaxDelay is how long the row may wait for others to be stored with it; 0: at once.
 	MaxDelay time.Duration
-	// Deadline is the longest duration of a probe of the check. A slot is overdue
-	// after this time.
+	// Deadline is the longest duration of a probe of the check, with all its attempts. A
+	// slot is overdue after this time.
 	Deadline time.Duration
 	// Excluded results do not count for uptime: the slot is in maintenance.
 	Excluded bool

@@ -90,22 +90,16 @@ func (w *Watcher) test(ctx context.Context, request TestRequest) (vigil.Result, 
 	defer cancel()
 	go keepCancellable(ctx)
 	place, err := w.acquireTest(ctx, e)
+	if err != nil {
+		return vigil.Result{}, err
+	}
 	probing := ctx
 	if !e.Check.NoEvidence {
 		probing = probe.KeepEvidence(ctx, nil) // somebody waits for it
 	}
+	result, err := w.observeTest(probing, e, request, place)
 	if err != nil {
 		return vigil.Result{}, err
-	}
-	now := w.Now().Truncate(time.Microsecond) // the precision of Postgres
-	result := vigil.Result{
-		ID:      vigil.ResultID(request.CheckID, request.Region, now),
-		CheckID: request.CheckID, Region: request.Region,
-		Slot: now, Time: now, Manual: true,
-		Observation: e.observeIn(probing, place),
-	}
-	if ctx.Err() != nil {
-		return vigil.Result{}, ctx.Err()
 	}
 	result.Evidence = vigil.BoundEvidence(result.Evidence, result.Metadata)
 	if result.Unavailable {
@@ -119,7 +113,7 @@ func (w *Watcher) test(ctx context.Context, request TestRequest) (vigil.Result, 
 		return result, nil
 	}
 	stored, err := w.Results.Write(ctx, vigil.ResultRow{
-		Result: result, Worker: w.Worker, Deadline: e.deadline(), Excluded: w.excluded(e, now),
+		Result: result, Worker: w.Worker, Deadline: e.deadline(), Excluded: w.excluded(e, result.Slot),
 	})
 	if err != nil {
 		return vigil.Result{}, fmt.Errorf("store the result: %w", err)

@@ -221,7 +221,8 @@ type turnRun struct {
 	// not the stored one, and the turn ends to have another reported.
 	reported vigil.State
 	revote   bool
-	calmVote bool // the loop is new, and no rule fires in the stored vote
+	calmVote bool         // the loop is new, and no rule fires in the stored vote
+	failed   *failedProbe // set by an attempt that another one follows
 	lock     *turnLock
 	stop     <-chan struct{}
 }
@@ -282,17 +283,11 @@ func (t *turnRun) run(ctx context.Context) (*TurnResult, error) {
 			place, why = t.acquire(ctx, e, schedule)
 		}
 		switch why {
-		case superseded:
-			return nil, ErrSuperseded
-		case cancelled:
-			return nil, ctx.Err()
-		case stopping:
-			return t.end(HandOver, e, schedule), nil
-		case late:
-			return t.end(Late, e, schedule), nil
+		case due:
 		case replaced:
 			continue
-		case due:
+		default:
+			return t.interrupted(ctx, why, e, schedule)
 		}
 		// After a wait for the place a newer slot may be due; those before it are missed.
 		if slot = schedule.Due(t.state.Slot, t.Now()); t.passOver(e, schedule, slot) {
@@ -300,7 +295,11 @@ func (t *turnRun) run(ctx context.Context) (*TurnResult, error) {
 			continue
 		}
 		before, delay := t.state.Health, t.delay(schedule)
-		switch err := t.probeApart(ctx, e, slot, place); {
+		switch why, err := t.probeSlot(ctx, e, schedule, slot, place); {
+		case why == replaced:
+			continue
+		case why != due:
+			return t.interrupted(ctx, why, e, schedule)
 		case vigil.ErrorCode(err) == vigil.CodeNotFound:
 			return t.end(Gone, e, schedule), nil
 		case vigil.ErrorCode(err) == vigil.CodeConflict:
@@ -322,14 +321,28 @@ func (t *turnRun) run(ctx context.Context) (*TurnResult, error) {
 	}
 }
 
-// probeApart is probe on a goroutine of its own. A probe needs a stack of 16 KB or more,
-// which a turn that ran it on its own goroutine would keep for all the time that it waits.
-// A panic of the probe continues in the turn.
-func (t *turnRun) probeApart(ctx context.Context, e *entry, slot time.Time, place *fair.Place) (err error) {
+// interrupted is the end of a turn whose wait ended for another reason than the slot.
+func (t *turnRun) interrupted(ctx context.Context, why waitResult, e *entry, schedule vigil.Schedule) (*TurnResult, error) {
+	switch why {
+	case superseded:
+		return nil, ErrSuperseded
+	case cancelled:
+		return nil, ctx.Err()
+	case late:
+		return t.end(Late, e, schedule), nil
+	case due, replaced, stopping:
+	}
+	return t.end(HandOver, e, schedule), nil
+}
+
+// probeApart runs an attempt on a goroutine of its own. A probe needs a stack of 16 KB or
+// more, which a turn that ran it on its own goroutine would keep for all the time that it
+// waits. A panic of the probe continues in the turn.
+func (t *turnRun) probeApart(attempt func() error) (err error) {
 	ended := make(chan any, 1)
 	go func() {
 		defer func() { ended <- recover() }()
-		err = t.probe(ctx, e, slot, place)
+		err = attempt()
 	}()
 	if failed := <-ended; failed != nil {
 		panic(failed)
@@ -337,41 +350,41 @@ func (t *turnRun) probeApart(ctx context.Context, e *entry, slot time.Time, plac
 	return err
 }
 
-// probe runs the check for a slot, stores the result and evaluates the stored row. When
-// the slot already has a result, that one is evaluated instead. The place of the probe is
-// given back when it has ended.
+// probe makes the first attempt for a slot, and stores its result unless another attempt
+// follows: then it sets t.failed. The place of the probe is given back when it has ended.
 func (t *turnRun) probe(ctx context.Context, e *entry, slot time.Time, place *fair.Place) error {
 	result := vigil.Result{
 		ID:      vigil.ResultID(t.turn.CheckID, t.turn.Region, slot),
 		CheckID: t.turn.CheckID, Region: t.turn.Region,
 		Slot: slot, Time: t.Now(),
-		Observation: e.observeIn(t.evidenceIn(ctx, e, slot), place),
+		Observation: e.observeIn(ctx, place),
 	}
 	if ctx.Err() != nil {
 		return ctx.Err() // the probe was interrupted: its result says nothing about the target
 	}
+	if t.failed = e.retries(result); t.failed != nil {
+		return nil
+	}
+	return t.store(ctx, e, result)
+}
+
+// store stores the result of a slot and evaluates the stored row. When the slot already has
+// a result, that one is evaluated instead.
+func (t *turnRun) store(ctx context.Context, e *entry, result vigil.Result) error {
 	if result.Unavailable {
 		// It says nothing about the target either: the slot counts as missed.
 		t.Log.WarnContext(ctx, "this machine cannot run the check",
 			"check", t.turn.CheckID, "type", e.Check.Type, "reason", result.Error)
-		t.state.Slot, t.state.Unstored = slot, true
+		t.state.Slot, t.state.Unstored = result.Slot, true
 		return nil
 	}
 	stored, err := t.Results.Write(ctx, vigil.ResultRow{
 		Result: result, Worker: t.Worker, Deadline: e.deadline(), TurnSlots: t.most, MaxDelay: t.writeDelay(e, result),
-		Excluded: t.excluded(e, slot),
+		Excluded: t.excluded(e, result.Slot),
 	})
 	if err != nil {
 		return fmt.Errorf("store the result: %w", err)
 	}
 	countResult(ctx, e.Check.Type, stored)
 	return t.include(ctx, e, stored)
-}
-
-// deadline is how long a probe may take, 0 when the config cannot run.
-func (e *entry) deadline() time.Duration {
-	if e.probe == nil {
-		return 0
-	}
-	return e.probe.Deadline()
 }

@@ -161,6 +161,14 @@ func (w writer) check(kind vigil.CheckType, config doc, rules doc) (check, defau
 		w.pick("eu-central-1", "europe-west3", "eu-central-fra"), w.pick("us-east-1", "eastus", "na-east-ewr"), "us-east-1",
 	})
 	place("labels", doc{"team": "shop", "a/b": ""})
+	again := 1
+	if kind == vigil.TypeSMTPIMAP { // whose two attempts do not fit
+		again = 0
+	}
+	place("retry", w.pick(
+		doc{"attempts": again, "delay": "5s", "unsafe": true},
+		doc{"attempts": again, "delay_seconds": 5, "unsafe": true, "on": "any"},
+	))
 	if w.IntN(2) == 0 { // as the API has it by default
 		check["simultaneous_regions"] = true
 	}

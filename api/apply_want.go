@@ -199,7 +199,7 @@ func (d *decider) wantCheck(w *vigil.Wanted) error {
 		err = d.applies.checks.change(&after, &in.CheckMembers, d.plan)
 	}
 	if err == nil && d.hide { // whether it is parsed must not say whether a secret differs
-		_, err = d.applies.checks.types.Parse(after.Type, after.Config, after.Interval)
+		err = d.applies.checks.permit(&after)
 	}
 	if err != nil {
 		d.fault(w.Path(), err)
@@ -252,8 +252,8 @@ func checkItem(c *vigil.Check, key string, secrets vigil.SecretFields) *vigil.It
 		Kind: vigil.KindCheck, Key: key, ID: c.ID, Name: c.Name, Version: c.Version, Applied: c.AppliedVersion, Secrets: secrets,
 		Members: vigil.Members{
 			"name": c.Name, "type": string(c.Type), "config": configTree(c.Config), "interval": vigil.FormatSeconds(int64(c.Interval / time.Second)),
-			"regions": textTree(c.Regions), "simultaneous_regions": c.Simultaneous, "enabled": c.Enabled, "labels": labelTree(c.Labels),
-			"evidence": !c.NoEvidence,
+			"regions": textTree(c.Regions), "simultaneous_regions": c.Simultaneous, "retry": retryTree(c.Retry), "enabled": c.Enabled,
+			"labels": labelTree(c.Labels), "evidence": !c.NoEvidence,
 		},
 	}
 }

@@ -181,7 +181,7 @@ func (b *backtests) silence(check *vigil.Check) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	return silenceIntervals*check.Interval + parsed.Deadline(), nil
+	return silenceIntervals*check.Interval + check.Retry.Deadline(parsed.Deadline()), nil
 }
 
 // begin counts a backtest of an organization; done ends it.

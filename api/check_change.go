@@ -12,6 +12,7 @@ import (
 
 	"vigil"
 	"vigil/api/rest"
+	"vigil/probe"
 )
 
 // CheckMembers are the members of a check that can be written. What else a check
@@ -25,6 +26,7 @@ type CheckMembers struct {
 	Enabled             rest.Field[bool]            `json:"enabled,omitzero"`
 	SimultaneousRegions rest.Field[bool]            `json:"simultaneous_regions,omitzero" doc:"Whether all regions probe at the same instants; otherwise they are spread evenly over the interval."`
 	Evidence            rest.Field[bool]            `json:"evidence,omitzero" doc:"Whether failed results keep what the probe saw: status line, headers, the beginning of the body, DNS answers and certificates. false switches it off."`
+	Retry               retryMember                 `json:"retry,omitzero" doc:"Replaces the whole member. What it leaves out has its default."`
 	Labels              rest.Field[vigil.Labels]    `json:"labels,omitzero" doc:"Replaces all labels: up to 20 names and values. A name has 1 to 63 characters of a-z, 0-9, ., _, / and -; a value has up to 200."`
 	ManagedBy           managedMember               `json:"managed_by,omitzero" doc:"The program that manages the check. Absent keeps it, and null releases the check."`
 
@@ -90,7 +92,7 @@ func (m *CheckMembers) fill() {
 	if !m.Evidence.Given {
 		m.Evidence = rest.Field[bool]{Value: true, Given: true}
 	}
-	m.Labels.Given = true
+	m.Retry.Given, m.Labels.Given = true, true
 }
 
 // change applies the members that were given. The others are not judged again: a
@@ -111,6 +113,9 @@ func (c *checks) change(check *vigil.Check, in *CheckMembers, plan vigil.Plan) e
 	}
 	if in.Labels.Given {
 		check.Labels = in.Labels.Value
+	}
+	if err := setRetry(&check.Retry, in.Retry); err != nil {
+		return err
 	}
 	if err := setManagedBy(&check.ManagedBy, in.ManagedBy); err != nil {
 		return err
@@ -151,16 +156,22 @@ func (c *checks) changeTarget(check *vigil.Check, before vigil.Check, in *CheckM
 			check.Config = config
 		}
 	}
-	same := check.Type == before.Type && bytes.Equal(check.Config, before.Config) && check.Interval == before.Interval
+	same := check.Type == before.Type && bytes.Equal(check.Config, before.Config) && check.Interval == before.Interval &&
+		check.Retry == before.Retry
 	if same && (before.Enabled || !check.Enabled) {
 		return nil
 	}
-	probe, err := c.types.Parse(check.Type, check.Config, check.Interval)
+	return c.permit(check)
+}
+
+// permit returns an error when the check cannot be probed as it says. It sets the target.
+func (c *checks) permit(check *vigil.Check) error {
+	parsed, err := c.types.Parse(check.Type, check.Config, check.Interval)
 	if err != nil {
 		return err
 	}
-	check.Target = probe.Target()
-	return nil
+	check.Target = parsed.Target()
+	return check.Retry.Admit(parsed.Deadline(), check.Interval, probe.ChangesOf(parsed))
 }
 
 // checkStepNames refuses names of steps that a person could take for others. It is not part

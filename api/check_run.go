@@ -30,7 +30,8 @@ type testStore interface {
 }
 
 const (
-	// testLongest is how long a test counts at most, as when this process dies.
+	// testLongest is how long a test of one attempt counts at most, as when this process
+	// dies.
 	testLongest = 90 * time.Second
 	// testRetry is the Retry-After, in seconds, when too many tests run.
 	testRetry = 2
@@ -55,8 +56,9 @@ func (c *checkRuns) register(r *rest.Registrar) {
 		Audit:      "check.test",
 		Idempotent: true,
 		Summary:    "Run a check now",
-		Description: "Runs in the check's first region, or in `region`. On an enabled check it counts as an execution. " +
-			"With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`. " +
+		Description: "Runs in the check's first region, or in `region`. On an enabled check it counts as an execution, and a failure is tried " +
+			"again as the check's `retry` says. " +
+			"With `dry_run`, and on a disabled check, the target is probed once, nothing is stored and the metadata has `test: true`. " +
 			"An organization may run a few tests at the same time, 5, 20 or 50 by its tier; more are answered with 429. " +
 			"A request that is given up ends its test.",
 		Errors: []int{http.StatusTooManyRequests, http.StatusServiceUnavailable},
@@ -101,14 +103,18 @@ func (c *checkRuns) run(ctx context.Context, in *testInput) (*rest.Answer[result
 // test runs a test unless too many of the organization's run.
 func (c *checkRuns) test(ctx context.Context, check vigil.Check, region string, dryRun bool) (vigil.Result, error) {
 	id, limit := uuid.New(), c.plans.of(rest.CallerOf(ctx)).TestsInFlight
-	admitted, err := c.store.BeginTest(ctx, check.OrgID, id, region, limit, testLongest)
+	longest := testLongest
+	if !dryRun {
+		longest += check.Retry.Deadline(time.Minute) - time.Minute // its other attempts
+	}
+	admitted, err := c.store.BeginTest(ctx, check.OrgID, id, region, limit, longest)
 	if err != nil {
 		return vigil.Result{}, err
 	}
 	if !admitted {
 		return vigil.Result{}, rest.ErrTooMany(fmt.Sprintf("%d tests of the organization run already", limit), testRetry)
 	}
-	defer func() { _ = c.store.EndTest(context.WithoutCancel(ctx), check.OrgID, id) }() // else it ends after testLongest
+	defer func() { _ = c.store.EndTest(context.WithoutCancel(ctx), check.OrgID, id) }() // else it ends by itself
 	return c.loops.Test(ctx, check, region, dryRun)
 }
 

@@ -103,8 +103,22 @@ func withSchema(refs []*huma.Schema, ref *huma.Schema) []*huma.Schema {
 // types. Each may have more members than its type promises: what a manual run
 // adds, and what a later version does.
 func describeMetadata(schemas map[string]*huma.Schema, seen []*huma.Schema) {
+	schemas["FailedAttempt"] = &huma.Schema{
+		Type:        huma.TypeObject,
+		Description: "An attempt of a check with `retry` that failed and was followed by another one.",
+		Properties: map[string]*huma.Schema{
+			"error":            {Type: huma.TypeString, Description: "Why it failed."},
+			"response_time_ms": {Type: huma.TypeNumber, Format: "double", Description: "How long it took, ms."},
+		},
+		Required: []string{"error", "response_time_ms"},
+	}
 	for _, ref := range seen {
-		schemas[strings.TrimPrefix(ref.Ref, rest.SchemaPrefix)].AdditionalProperties = nil
+		of := schemas[strings.TrimPrefix(ref.Ref, rest.SchemaPrefix)]
+		of.AdditionalProperties = nil
+		of.Properties[vigil.MetadataAttempts] = &huma.Schema{
+			Type: huma.TypeArray, Items: rest.SchemaRef("FailedAttempt"),
+			Description: "The attempts before the one that the result shows, oldest first; absent when it shows the first.",
+		}
 	}
 	schemas["RunMetadata"] = &huma.Schema{
 		Type:        huma.TypeObject,

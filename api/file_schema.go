@@ -58,6 +58,9 @@ const (
 func (f *fileSchema) document() jsonObject {
 	check, rule := f.body("CheckCreate"), f.body("AlertRuleCreate")
 	f.durations(check, "interval")
+	if retry, _ := f.defs["CheckRetry"].(jsonObject); retry != nil {
+		f.durations(retry, "delay")
+	}
 	replaceMember(rule, "notification_channel_ids", "channels", jsonObject{
 		"type": "array", "items": reference(), "minItems": 1, "maxItems": 100,
 		"description": `The channels that are notified: keys of the files, or "name:" or "id:" with a channel outside of them.`,

@@ -32,7 +32,7 @@ type resultView struct {
 	StatusCode     *int           `json:"status_code" doc:"Status of the HTTP answer; null for other types and when there was none."`
 	ErrorMessage   *string        `json:"error_message" doc:"Why the probe failed; null on success."`
 	Metadata       map[string]any `json:"metadata" nullable:"true" doc:"Details that depend on the check's type; null when there are none."`
-	Time           time.Time      `json:"time" doc:"When the probe began."`
+	Time           time.Time      `json:"time" doc:"When the probe began: its first attempt."`
 
 	HasEvidence bool            `json:"has_evidence" doc:"Whether the failure keeps what the probe saw of the target. The first 3 failures of an episode do, then one with a changed error, and else one an hour."`
 	Evidence    *vigil.Evidence `json:"evidence,omitempty" doc:"What the probe saw of the target, as text from outside; secrets of the config are ***. Only where it is asked for: in a list with evidence=true, of an incident, and after a test or a try."`

@@ -679,6 +679,24 @@ func (e CheckPingType) Valid() bool {
 	}
 }
 
+// Defines values for CheckRetryOn.
+const (
+	CheckRetryOnAny     CheckRetryOn = "any"
+	CheckRetryOnNetwork CheckRetryOn = "network"
+)
+
+// Valid indicates whether the value is a known member of the CheckRetryOn enum.
+func (e CheckRetryOn) Valid() bool {
+	switch e {
+	case CheckRetryOnAny:
+		return true
+	case CheckRetryOnNetwork:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for CheckSmtpImapType.
 const (
 	CheckSmtpImapTypeSmtpImap CheckSmtpImapType = "smtp-imap"
@@ -3171,8 +3189,11 @@ type BulkMembers struct {
 	Regions *[]string `json:"regions,omitempty"`
 
 	// RemoveLabels Keys of labels to remove.
-	RemoveLabels        *[]string `json:"remove_labels,omitempty"`
-	SimultaneousRegions *bool     `json:"simultaneous_regions,omitempty"`
+	RemoveLabels *[]string `json:"remove_labels,omitempty"`
+
+	// Retry Replaces the whole member. What it leaves out has its default.
+	Retry               *CheckRetry `json:"retry,omitempty"`
+	SimultaneousRegions *bool       `json:"simultaneous_regions,omitempty"`
 }
 
 // BulkResult defines model for BulkResult.
@@ -3289,6 +3310,9 @@ type Check struct {
 	// Regions Keys of the regions that the check runs in.
 	Regions []string `json:"regions"`
 
+	// Retry What happens before a failure is stored: the probe is tried again in the same region. All attempts with the delays between them must fit the interval.
+	Retry CheckRetry `json:"retry"`
+
 	// Revision Grows by one with every change of the definition; the ETag for If-Match. Health and results do not change it.
 	Revision *int64 `json:"revision,omitempty"`
 
@@ -3386,6 +3410,9 @@ type CheckCreate struct {
 
 	// Regions Keys or aliases of the regions that the check runs in.
 	Regions *[]string `json:"regions,omitempty"`
+
+	// Retry Replaces the whole member. What it leaves out has its default.
+	Retry *CheckRetry `json:"retry,omitempty"`
 
 	// Revision Ignored.
 	Revision *int64 `json:"revision,omitempty"`
@@ -3489,6 +3516,24 @@ type CheckPing struct {
 
 // CheckPingType defines model for CheckPing.Type.
 type CheckPingType string
+
+// CheckRetry What happens before a failure is stored: the probe is tried again in the same region. All attempts with the delays between them must fit the interval.
+type CheckRetry struct {
+	// Attempts How many times a failing probe is tried again.
+	Attempts *int64 `json:"attempts,omitempty"`
+
+	// DelaySeconds Seconds between two attempts.
+	DelaySeconds *int64 `json:"delay_seconds,omitempty"`
+
+	// On Which failures are tried again: any, or network for name resolution, connecting, TLS and timeouts only.
+	On *CheckRetryOn `json:"on,omitempty"`
+
+	// Unsafe Permits to repeat probes that may change something at the target: HTTP methods other than GET, HEAD and OPTIONS, uploads, smtp-imap, and multistep checks with such a step.
+	Unsafe *bool `json:"unsafe,omitempty"`
+}
+
+// CheckRetryOn Which failures are tried again: any, or network for name resolution, connecting, TLS and timeouts only.
+type CheckRetryOn string
 
 // CheckSmtpImap What makes a check of type smtp-imap.
 type CheckSmtpImap struct {
@@ -3597,6 +3642,9 @@ type CheckUpdate struct {
 
 	// Regions Keys or aliases of the regions that the check runs in.
 	Regions *[]string `json:"regions,omitempty"`
+
+	// Retry Replaces the whole member. What it leaves out has its default.
+	Retry *CheckRetry `json:"retry,omitempty"`
 
 	// Revision Ignored.
 	Revision *int64 `json:"revision,omitempty"`
@@ -3742,6 +3790,9 @@ type DNSConfigRecordType string
 type DNSMetadata struct {
 	// Answers Values of the records of the type asked for, sorted; at most 50
 	Answers []string `json:"answers"`
+
+	// Attempts The attempts before the one that the result shows, oldest first; absent when it shows the first.
+	Attempts *[]FailedAttempt `json:"attempts,omitempty"`
 
 	// Fingerprint Hash of the question, a colon, and one of the whole record set, regardless of order and time to live: it changes when the records do
 	Fingerprint *string `json:"fingerprint,omitempty"`
@@ -4079,6 +4130,15 @@ type Extraction struct {
 // ExtractionSource Where the value is
 type ExtractionSource string
 
+// FailedAttempt An attempt of a check with `retry` that failed and was followed by another one.
+type FailedAttempt struct {
+	// Error Why it failed.
+	Error string `json:"error"`
+
+	// ResponseTimeMs How long it took, ms.
+	ResponseTimeMs float64 `json:"response_time_ms"`
+}
+
 // HTTPConfig defines model for HTTPConfig.
 type HTTPConfig struct {
 	// Assertions What the answer must be like; all must hold
@@ -4132,6 +4192,9 @@ type HTTPConfigMethod string
 type HTTPMetadata struct {
 	// AltSvc Other ways to reach the service, as the answer advertises them (RFC 7838)
 	AltSvc *string `json:"alt_svc,omitempty"`
+
+	// Attempts The attempts before the one that the result shows, oldest first; absent when it shows the first.
+	Attempts *[]FailedAttempt `json:"attempts,omitempty"`
 
 	// BodyBytes Bytes of the body that were read, after decompression
 	BodyBytes int64 `json:"body_bytes"`
@@ -4576,6 +4639,9 @@ type MailConfig struct {
 
 // MailMetadata defines model for MailMetadata.
 type MailMetadata struct {
+	// Attempts The attempts before the one that the result shows, oldest first; absent when it shows the first.
+	Attempts *[]FailedAttempt `json:"attempts,omitempty"`
+
 	// Deleted The message was removed from the mailbox
 	Deleted *bool `json:"deleted,omitempty"`
 
@@ -5038,6 +5104,9 @@ type MultistepConfig struct {
 
 // MultistepMetadata defines model for MultistepMetadata.
 type MultistepMetadata struct {
+	// Attempts The attempts before the one that the result shows, oldest first; absent when it shows the first.
+	Attempts *[]FailedAttempt `json:"attempts,omitempty"`
+
 	// Steps The steps that ran
 	Steps []StepResult `json:"steps"`
 }
@@ -5371,6 +5440,9 @@ type PingConfig struct {
 
 // PingMetadata defines model for PingMetadata.
 type PingMetadata struct {
+	// Attempts The attempts before the one that the result shows, oldest first; absent when it shows the first.
+	Attempts *[]FailedAttempt `json:"attempts,omitempty"`
+
 	// DnsMs Resolving the name, ms
 	DnsMs *float64 `json:"dns_ms,omitempty"`
 
@@ -5657,7 +5729,7 @@ type Result struct {
 	StatusCode *int64 `json:"status_code"`
 	Success    bool   `json:"success"`
 
-	// Time When the probe began.
+	// Time When the probe began: its first attempt.
 	Time time.Time `json:"time"`
 }
 
@@ -5742,6 +5814,9 @@ type SSLConfig struct {
 
 // SSLMetadata defines model for SSLMetadata.
 type SSLMetadata struct {
+	// Attempts The attempts before the one that the result shows, oldest first; absent when it shows the first.
+	Attempts *[]FailedAttempt `json:"attempts,omitempty"`
+
 	// ChainValid The certificate is valid for the host and leads to a known authority
 	ChainValid bool `json:"chain_valid"`
 
@@ -6069,6 +6144,9 @@ type TCPConfig struct {
 
 // TCPMetadata defines model for TCPMetadata.
 type TCPMetadata struct {
+	// Attempts The attempts before the one that the result shows, oldest first; absent when it shows the first.
+	Attempts *[]FailedAttempt `json:"attempts,omitempty"`
+
 	// BytesReceived Bytes read while looking for the expected text
 	BytesReceived *int64 `json:"bytes_received,omitempty"`
 
@@ -6133,6 +6211,9 @@ type ThroughputConfigDirection string
 
 // ThroughputMetadata defines model for ThroughputMetadata.
 type ThroughputMetadata struct {
+	// Attempts The attempts before the one that the result shows, oldest first; absent when it shows the first.
+	Attempts *[]FailedAttempt `json:"attempts,omitempty"`
+
 	// Bytes Bytes of the body that were measured
 	Bytes int64 `json:"bytes"`
 
@@ -8194,6 +8275,11 @@ func (t Check) MarshalJSON() ([]byte, error) {
 		}
 	}
 
+	object["retry"], err = json.Marshal(t.Retry)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'retry': %w", err)
+	}
+
 	if t.Revision != nil {
 		object["revision"], err = json.Marshal(t.Revision)
 		if err != nil {
@@ -8340,6 +8426,13 @@ func (t *Check) UnmarshalJSON(b []byte) error {
 		err = json.Unmarshal(raw, &t.Regions)
 		if err != nil {
 			return fmt.Errorf("error reading 'regions': %w", err)
+		}
+	}
+
+	if raw, found := object["retry"]; found {
+		err = json.Unmarshal(raw, &t.Retry)
+		if err != nil {
+			return fmt.Errorf("error reading 'retry': %w", err)
 		}
 	}
 
@@ -8894,6 +8987,13 @@ func (t CheckCreate) MarshalJSON() ([]byte, error) {
 		}
 	}
 
+	if t.Retry != nil {
+		object["retry"], err = json.Marshal(t.Retry)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'retry': %w", err)
+		}
+	}
+
 	if t.Revision != nil {
 		object["revision"], err = json.Marshal(t.Revision)
 		if err != nil {
@@ -9043,6 +9143,13 @@ func (t *CheckCreate) UnmarshalJSON(b []byte) error {
 		err = json.Unmarshal(raw, &t.Regions)
 		if err != nil {
 			return fmt.Errorf("error reading 'regions': %w", err)
+		}
+	}
+
+	if raw, found := object["retry"]; found {
+		err = json.Unmarshal(raw, &t.Retry)
+		if err != nil {
+			return fmt.Errorf("error reading 'retry': %w", err)
 		}
 	}
 
@@ -11033,7 +11140,7 @@ type ClientInterface interface {
 
 	// TestCheck Run a check now
 	//
-	// Runs in the check's first region, or in `region`. On an enabled check it counts as an execution. With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`. An organization may run a few tests at the same time, 5, 20 or 50 by its tier; more are answered with 429. A request that is given up ends its test.
+	// Runs in the check's first region, or in `region`. On an enabled check it counts as an execution, and a failure is tried again as the check's `retry` says. With `dry_run`, and on a disabled check, the target is probed once, nothing is stored and the metadata has `test: true`. An organization may run a few tests at the same time, 5, 20 or 50 by its tier; more are answered with 429. A request that is given up ends its test.
 	//
 	// Corresponds with POST /v1/checks/{id}/test (the `TestCheck` operationId).
 	TestCheck(ctx context.Context, id openapi_types.UUID, params *TestCheckParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -12500,7 +12607,7 @@ func (c *Client) GetSeries(ctx context.Context, id openapi_types.UUID, params *G
 
 // TestCheck Run a check now
 //
-// Runs in the check's first region, or in `region`. On an enabled check it counts as an execution. With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`. An organization may run a few tests at the same time, 5, 20 or 50 by its tier; more are answered with 429. A request that is given up ends its test.
+// Runs in the check's first region, or in `region`. On an enabled check it counts as an execution, and a failure is tried again as the check's `retry` says. With `dry_run`, and on a disabled check, the target is probed once, nothing is stored and the metadata has `test: true`. An organization may run a few tests at the same time, 5, 20 or 50 by its tier; more are answered with 429. A request that is given up ends its test.
 //
 // Corresponds with POST /v1/checks/{id}/test (the `TestCheck` operationId).
 func (c *Client) TestCheck(ctx context.Context, id openapi_types.UUID, params *TestCheckParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -19274,7 +19381,7 @@ type ClientWithResponsesInterface interface {
 
 	// TestCheckWithResponse Run a check now
 	//
-	// Runs in the check's first region, or in `region`. On an enabled check it counts as an execution. With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`. An organization may run a few tests at the same time, 5, 20 or 50 by its tier; more are answered with 429. A request that is given up ends its test.
+	// Runs in the check's first region, or in `region`. On an enabled check it counts as an execution, and a failure is tried again as the check's `retry` says. With `dry_run`, and on a disabled check, the target is probed once, nothing is stored and the metadata has `test: true`. An organization may run a few tests at the same time, 5, 20 or 50 by its tier; more are answered with 429. A request that is given up ends its test.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -29117,7 +29224,7 @@ func (c *ClientWithResponses) GetSeriesWithResponse(ctx context.Context, id open
 
 // TestCheckWithResponse Run a check now
 //
-// Runs in the check's first region, or in `region`. On an enabled check it counts as an execution. With `dry_run`, and on a disabled check, nothing is stored and the metadata has `test: true`. An organization may run a few tests at the same time, 5, 20 or 50 by its tier; more are answered with 429. A request that is given up ends its test.
+// Runs in the check's first region, or in `region`. On an enabled check it counts as an execution, and a failure is tried again as the check's `retry` says. With `dry_run`, and on a disabled check, the target is probed once, nothing is stored and the metadata has `test: true`. An organization may run a few tests at the same time, 5, 20 or 50 by its tier; more are answered with 429. A request that is given up ends its test.
 //
 // Returns a wrapper object for the known response body format(s).
 //

@@ -59,6 +59,10 @@ func TestTypes(t *testing.T) {
 			s.run(t, c, kind)
 		})
 	}
+	t.Run("Retry", func(t *testing.T) {
+		t.Parallel()
+		retries(t, client{t: t, url: p.ready.APIURL, key: p.ready.APIKey})
+	})
 }
 
 // run creates the check and waits until it is healthy, then until it fails.

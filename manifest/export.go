@@ -275,7 +275,11 @@ func (e *exporter) channel(x exported, path string) object {
 
 func (e *exporter) check(x exported, path string, rules []exported) object {
 	e.duration(x, "interval")
-	written := e.resource(checksSection, x, path, "name", "type", "enabled", "interval", "regions", "simultaneous_regions", "evidence", "labels", "config")
+	e.retry(x)
+	written := e.resource(
+		checksSection, x, path, "name", "type", "enabled", "interval", "regions", "simultaneous_regions", "retry", "evidence", "labels",
+		"config",
+	)
 	var own object
 	for _, rule := range rules {
 		if text(rule.members, "check_id") == x.id {
@@ -360,6 +364,18 @@ func referenceOf(id string, keys map[string]string) string {
 		return key
 	}
 	return "id:" + id
+}
+
+// retry leaves the members out that say what a check without them does.
+func (e *exporter) retry(x exported) {
+	retry, ok := x.members["retry"].(map[string]any)
+	if !ok {
+		return
+	}
+	e.duration(exported{members: retry}, "delay")
+	maps.DeleteFunc(retry, func(_ string, value any) bool {
+		return value == json.Number("0") || value == "0s" || value == string(vigil.RetryAny) || value == false
+	})
 }
 
 // duration replaces a number of seconds by a duration.

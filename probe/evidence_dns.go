@@ -22,7 +22,8 @@ func (p dnsProbe) noteAnswer(ctx context.Context, t *timeline, server string, sy
 	found := p.lookupOf(server, system)
 	switch {
 	case err != nil:
-		found.Error = clip(explain(ctx, t, err), maxEvidenceText)
+		reason, _ := explain(ctx, t, err)
+		found.Error = clip(reason, maxEvidenceText)
 	case p.disclosesInside(reply):
 		found.Error = "the answer holds private addresses"
 	default:

@@ -193,6 +193,15 @@ func (p httpProbe) Deadline() time.Duration { return p.request.deadline }
 
 func (p httpProbe) Target() string { return p.request.url.Host }
 
+// Changes says so of every method that is not safe (RFC 9110, section 9.2.1).
+func (p httpProbe) Changes() string {
+	switch p.request.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions:
+		return ""
+	}
+	return "config.method is " + p.request.Method
+}
+
 func (p httpProbe) Run(ctx context.Context) vigil.Observation {
 	seen, _ := p.runForAnswer(ctx, false)
 	return seen

@@ -85,6 +85,9 @@ func (p multistepProber) Parse(given json.RawMessage, interval time.Duration) (P
 		}
 		probe.steps[i] = parsed
 		probe.deadline += sample.Deadline()
+		if changes := ChangesOf(sample); changes != "" && probe.changes == "" {
+			probe.changes = fmt.Sprintf("in step %q %s", one.Name, changes)
+		}
 		if probe.target == "" && !placeholder.MatchString(fmt.Sprint(one.Config["url"], one.Config["host"])) {
 			probe.target = sample.Target()
 		}
@@ -171,10 +174,14 @@ type multistepProbe struct {
 	hidden   *redact.Redactor
 	steps    []step
 	target   string
+	changes  string // what makes a step unsafe to repeat
 	deadline time.Duration
 }
 
 func (p multistepProbe) Deadline() time.Duration { return p.deadline }
+
+// Changes are those of the first step that has any.
+func (p multistepProbe) Changes() string { return p.changes }
 
 // Target is that of the first step whose target is known beforehand.
 func (p multistepProbe) Target() string {
@@ -198,8 +205,12 @@ func (p multistepProbe) Run(ctx context.Context) vigil.Observation {
 			unavailable = unavailable || observed.Unavailable
 			found.Steps = append(found.Steps, result)
 			if !result.Success {
+				failed := fail
+				if observed.NetworkFailure {
+					failed = failUnanswered
+				}
 				return outcome{
-					metadata: found, err: fail("step %q: %s", one.name, result.Error),
+					metadata: found, err: failed("step %q: %s", one.name, result.Error),
 					evidence: evidenceOfStep(one.name, observed.Evidence, &memory),
 				}
 			}

@@ -214,10 +214,10 @@ func (p pingProbe) judge(stats *probing.Statistics, seen *PingMetadata) error {
 		seen.RTTMin, seen.RTTAvg, seen.RTTMax = &low, &mean, &high
 	}
 	if stats.PacketsRecv == 0 {
-		return fail("none of %d echo requests was answered within %s", p.config.PacketCount, humanDuration(p.deadline))
+		return failUnanswered("none of %d echo requests was answered within %s", p.config.PacketCount, humanDuration(p.deadline))
 	}
 	if seen.PacketLossPercent > p.config.MaxPacketLossPercent {
-		return fail("%d of %d packets were lost (%.0f %%), at most %.0f %% are allowed",
+		return failUnanswered("%d of %d packets were lost (%.0f %%), at most %.0f %% are allowed",
 			lost, p.config.PacketCount, seen.PacketLossPercent, p.config.MaxPacketLossPercent)
 	}
 	return nil

@@ -43,6 +43,21 @@ type Probe interface {
 	Run(ctx context.Context) vigil.Observation
 }
 
+// Changing is a Probe that may change something at its target, such as one that sends mail.
+type Changing interface {
+	// Changes says what makes it unsafe to repeat the probe, such as "config.method is
+	// POST"; empty when nothing does.
+	Changes() string
+}
+
+// ChangesOf returns what makes it unsafe to repeat a probe, empty for a safe one.
+func ChangesOf(p Probe) string {
+	if changing, ok := p.(Changing); ok {
+		return changing.Changes()
+	}
+	return ""
+}
+
 // Registry holds all check types.
 type Registry struct {
 	probers map[vigil.CheckType]Prober

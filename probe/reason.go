@@ -24,25 +24,41 @@ func (v verdict) Error() string { return string(v) }
 
 func fail(format string, args ...any) error { return verdict(fmt.Sprintf(format, args...)) }
 
-// explain turns an error into a sentence for people. Nothing of a URL but its
-// host appears in it.
-func explain(ctx context.Context, t *timeline, err error) string {
+// unanswered is a verdict about the network: there was no answer to judge.
+type unanswered struct{ verdict }
+
+func (u unanswered) Unwrap() error { return u.verdict }
+
+func failUnanswered(format string, args ...any) error {
+	return unanswered{verdict(fmt.Sprintf(format, args...))}
+}
+
+// judged is what a probe finds wrong with an answer, worded as an error of the network.
+type judged struct{ error }
+
+func (j judged) Unwrap() error { return j.error }
+
+// explain turns an error into a sentence for people, and reports whether it is a failure
+// of the network. Nothing of a URL but its host appears in the sentence.
+func explain(ctx context.Context, t *timeline, err error) (sentence string, network bool) {
 	if known, ok := errors.AsType[verdict](err); ok {
-		return string(known)
+		_, network = errors.AsType[unanswered](err)
+		return string(known), network
 	}
 	elapsed := time.Since(t.began)
 	if own, ok := errors.AsType[expiry](context.Cause(ctx)); ok {
 		elapsed = time.Duration(own) // not what a busy machine made of it
 	}
 	exchange := neterr.Exchange{Peer: "the server", Doing: t.doing(), Waited: humanDuration(elapsed)}
-	if _, sentence := exchange.Explain(ctx, err); sentence != "" {
-		return sentence
+	if code, sentence := exchange.Explain(ctx, err); sentence != "" {
+		_, answered := errors.AsType[judged](err)
+		return sentence, !answered && code != neterr.Forbidden && code != neterr.Canceled
 	}
 	// The URL around an HTTP client's error holds path and query.
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
 	}
-	return explainHTTP(err)
+	return explainHTTP(err), false
 }
 
 // explainHTTP words what the HTTP client finds wrong. Its errors quote what the

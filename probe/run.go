@@ -45,7 +45,8 @@ func observe(
 		found = exchange(t.witness.trace(t.trace(ctx)), t)
 	}
 	if found.err != nil {
-		seen.Error = clip(hidden.Text(explain(ctx, t, found.err)), maxReason)
+		reason, network := explain(ctx, t, found.err)
+		seen.Error, seen.NetworkFailure = clip(hidden.Text(reason), maxReason), network
 	}
 	seen.Success = found.err == nil
 	seen.StatusCode = found.status

@@ -251,6 +251,11 @@ func (p mailProbe) hides() *redact.Redactor { return p.hidden }
 
 func (p mailProbe) Deadline() time.Duration { return p.deadline }
 
+// Changes says so of every such check, since even a login may count against a limit.
+func (p mailProbe) Changes() string {
+	return "a check of this type logs in to mail servers or sends mail"
+}
+
 func (p mailProbe) Target() string {
 	if p.smtp.address != "" {
 		return p.smtp.address
@@ -296,7 +301,7 @@ func limited(ctx context.Context, limit time.Duration, t *timeline, part func(co
 	defer cancel()
 	err := part(within)
 	if err != nil && ctx.Err() == nil && errors.Is(within.Err(), context.DeadlineExceeded) {
-		return fail("timed out after %s while %s", humanDuration(limit), t.doing())
+		return failUnanswered("timed out after %s while %s", humanDuration(limit), t.doing())
 	}
 	return err
 }

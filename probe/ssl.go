@@ -172,7 +172,7 @@ func (p sslProbe) judge(state tls.ConnectionState, seen *SSLMetadata) error {
 		if seen.Problem == problemSelfSigned {
 			return fail("the certificate is signed by itself")
 		}
-		return err
+		return judged{err}
 	}
 	seen.ChainValid = true
 	if limit := p.config.AlertDaysBefore; limit != nil && days <= *limit {

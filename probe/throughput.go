@@ -24,6 +24,8 @@ const (
 	// minMeasure is the shortest time that a rate is computed over: below it
 	// the clock, not the network, would be measured.
 	minMeasure = time.Millisecond
+
+	directionUpload = "upload"
 )
 
 // ThroughputConfig is the config of throughput checks.
@@ -103,6 +105,14 @@ func (p throughputProbe) Deadline() time.Duration { return p.deadline }
 
 func (p throughputProbe) Target() string { return p.url.Host }
 
+// Changes says so of an upload, which is a POST request.
+func (p throughputProbe) Changes() string {
+	if p.config.Direction == directionUpload {
+		return "config.direction is " + directionUpload
+	}
+	return ""
+}
+
 func (p throughputProbe) Run(ctx context.Context) vigil.Observation {
 	return observe(ctx, p.guard, p.deadline, p.hidden, func(ctx context.Context, t *timeline) outcome {
 		client := p.guard.Client(ctx, egress.ClientOptions{
@@ -111,7 +121,7 @@ func (p throughputProbe) Run(ctx context.Context) vigil.Observation {
 		t.witness.follow(client)
 		var seen ThroughputMetadata
 		transfer := p.download
-		if p.config.Direction == "upload" {
+		if p.config.Direction == directionUpload {
 			transfer = p.upload
 		}
 		status, err := transfer(ctx, t, client, &seen)
@@ -160,7 +170,7 @@ func (p throughputProbe) download(ctx context.Context, t *timeline, client *http
 	case err != nil && !timeUp:
 		return response.StatusCode, fmt.Errorf("download: %w", err)
 	case n == 0:
-		return response.StatusCode, fail("not one byte came within %s", humanDuration(time.Since(began)))
+		return response.StatusCode, failUnanswered("not one byte came within %s", humanDuration(time.Since(began)))
 	}
 	return response.StatusCode, nil
 }

@@ -38,6 +38,7 @@ type checkRow struct {
 	CreatedAt    time.Time       `bun:"created_at"`
 	UpdatedAt    time.Time       `bun:"updated_at"`
 
+	retryRow
 	managedRow
 
 	Health      string     `bun:"health,scanonly"`
@@ -83,7 +84,7 @@ func (s *Store) sealedRow(c *vigil.Check) (*checkRow, error) {
 		IntervalMS: milliseconds(c.Interval), Regions: c.Regions, Enabled: c.Enabled, Simultaneous: c.Simultaneous,
 		Evidence: !c.NoEvidence, Labels: storedLabels(c.Labels),
 		Anchor: c.Anchor, Revision: c.Revision, Version: c.Version, ExpiresAt: c.ExpiresAt, CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt,
-		managedRow: managedColumns(c.ManagedBy, c.AppliedVersion),
+		retryRow: retryColumns(c.Retry), managedRow: managedColumns(c.ManagedBy, c.AppliedVersion),
 	}, nil
 }
 
@@ -99,7 +100,8 @@ func (s *Store) opened(r *checkRow) (vigil.Check, error) {
 	check := vigil.Check{
 		ID: r.ID, OrgID: r.OrgID, Name: r.Name, Type: vigil.CheckType(r.Type), Config: config, Target: r.Target,
 		Interval: fromMilliseconds(r.IntervalMS), Regions: r.Regions, Enabled: r.Enabled, Simultaneous: r.Simultaneous,
-		NoEvidence: !r.Evidence, Labels: labelsOf(r.Labels), Anchor: r.Anchor, Revision: r.Revision, Version: r.Version,
+		Retry: r.retry(), NoEvidence: !r.Evidence,
+		Labels: labelsOf(r.Labels), Anchor: r.Anchor, Revision: r.Revision, Version: r.Version,
 		Health: vigil.Health(r.Health), LastChecked: r.LastChecked, ExpiresAt: r.ExpiresAt, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 		ManagedBy: r.managedBy(), AppliedVersion: r.Applied,
 	}

@@ -49,8 +49,8 @@ type loopRow struct {
 	Pauses []span `bun:"-"`
 }
 
-// defaultDeadline is the probe deadline of a loop without a result: the longest timeout
-// that a check may have.
+// defaultDeadline is the deadline of one attempt of a loop without a result: the longest
+// timeout that a check may have.
 const defaultDeadline = time.Minute
 
 func (r *loopRow) schedule() vigil.Schedule {
@@ -96,7 +96,7 @@ func newLoops(check *vigil.Check, regions []string, start time.Time) []loopRow {
 	for i, region := range regions {
 		rows[i] = loopRow{
 			CheckID: check.ID, Region: region, OrgID: check.OrgID, Desired: check.Revision, Active: check.Enabled,
-			DeadlineMS: milliseconds(defaultDeadline), Health: string(vigil.Unknown),
+			DeadlineMS: milliseconds(expectedDeadline(check)), Health: string(vigil.Unknown),
 		}
 		rows[i].setSchedule(check, start)
 	}

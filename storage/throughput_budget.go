@@ -11,7 +11,7 @@ import (
 )
 
 // hourlyBytes is an SQL expression of a check c: vigil.Check.HourlyBytes of an enabled one.
-const hourlyBytes = `3600000.0 / c.interval_ms * cardinality(c.regions) * (
+const hourlyBytes = `3600000.0 / c.interval_ms * cardinality(c.regions) * (1 + c.retry_attempts) * (
 	SELECT coalesce(sum(coalesce((m.config->>'max_bytes')::float8, ?)), 0) FROM (
 		SELECT c.type AS type, c.config AS config
 		UNION ALL
@@ -39,7 +39,7 @@ func checkThroughput(ctx context.Context, tx bun.Tx, c *vigil.Check, plan vigil.
 
 const throughputLimitText = "The check may move %.0f bytes an hour, and the organization's throughput checks already move up to %.0f " +
 	"of the %d that the %s plan allows. " +
-	"Lower max_bytes, choose a longer interval or fewer regions, or change the plan."
+	"Lower max_bytes or retry.attempts, choose a longer interval or fewer regions, or change the plan."
 
 // usedThroughput returns how many bytes an hour the enabled checks of an organization may
 // move, without one check.

@@ -46,10 +46,15 @@ func TestThroughputBudget(t *testing.T) {
 	}
 	wantCode(t, change(small, func(c *vigil.Check) { c.Interval = 30 * time.Second }), vigil.CodePlanLimit)
 	wantCode(t, change(small, func(c *vigil.Check) { c.Regions = []string{newark, frankfurt} }), vigil.CodePlanLimit)
+	wantCode(t, change(small, func(c *vigil.Check) { c.Retry.Attempts = 1 }), vigil.CodePlanLimit)
 	if err := change(first, func(c *vigil.Check) { c.Enabled = false }); err != nil {
 		t.Errorf("a check that stops: %v", err)
 	}
-	if err := change(small, func(c *vigil.Check) { c.Interval = 30 * time.Second }); err != nil {
+	if err := change(small, func(c *vigil.Check) { c.Retry.Attempts = 1 }); err != nil {
+		t.Errorf("a retry within what another one left: %v", err)
+	}
+	wantCode(t, change(first, func(c *vigil.Check) { c.Enabled = true }), vigil.CodePlanLimit)
+	if err := change(small, func(c *vigil.Check) { c.Interval, c.Retry = 30*time.Second, vigil.Retry{} }); err != nil {
 		t.Errorf("within what another one left: %v", err)
 	}
 	wantCode(t, change(first, func(c *vigil.Check) { c.Enabled = true }), vigil.CodePlanLimit)

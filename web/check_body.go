@@ -24,6 +24,7 @@ type checkMembers struct {
 	Regions             []string       `json:"regions"`
 	Config              map[string]any `json:"config,omitempty"`
 	Labels              any            `json:"labels,omitempty"`
+	Retry               any            `json:"retry,omitempty"`
 	SimultaneousRegions *bool          `json:"simultaneous_regions,omitempty"`
 	Evidence            *bool          `json:"evidence,omitempty"`
 	Enabled             *bool          `json:"enabled,omitempty"`
@@ -34,6 +35,7 @@ func (c *checkForm) body() checkMembers {
 	body := checkMembers{
 		Name: c.typed.Get("name"), Type: c.kind, IntervalSeconds: numberOf(strings.TrimSpace(c.typed.Get("interval_seconds"))),
 		Regions: slices.Clone(c.typed["regions"]), Config: configOf(membersOf(c.kind), c.typed, "config"), Labels: pairsOf(c.typed, "labels"),
+		Retry: c.retryOf(),
 	}
 	if body.Regions == nil {
 		body.Regions = []string{}
@@ -196,6 +198,7 @@ func (s *storedCheck) entered() url.Values {
 			typed.Set(name, "true")
 		}
 	}
+	s.enterRetry(typed)
 	labels := member{input: asPairs}
 	labels.enter(s.members["labels"], s.members["labels"] != nil, nil, typed, "labels")
 	config, _ := s.members["config"].(map[string]any)

@@ -38,6 +38,9 @@ func checkFacts(c *client.Check, recent []client.Result) []string {
 		}
 	}
 	facts = append(facts, where)
+	if again := retryFact(c); again != "" {
+		facts = append(facts, again)
+	}
 	for i := range recent {
 		if days, ok := metadataOf(&recent[i])["cert_days_remaining"].(float64); ok {
 			return append(facts, "certificate "+counted(int64(days), "day"))

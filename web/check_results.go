@@ -131,6 +131,9 @@ func (r *request) resultRow(result *client.Result, perMS float64) resultRow {
 // passedText says what a result that passed found.
 func passedText(m map[string]any) string {
 	var words []string
+	if failed := len(failedAttempts(m)); failed > 0 {
+		words = append(words, fmt.Sprintf("attempt %d", failed+1))
+	}
 	for _, name := range []string{"tls_version", "protocol", "rcode", "ip"} {
 		if text, _ := m[name].(string); text != "" {
 			words = append(words, text)

@@ -67,6 +67,7 @@ type checkFormView struct {
 	Title    *field // the name of the check
 	Every    *field
 	Regions  regionsView
+	Retry    control
 	Labels   control
 	Enabled  *field
 	Together *field // all regions at the same instants
@@ -98,6 +99,8 @@ func (c *checkForm) view() (*checkFormView, error) {
 	v.Title = c.input(field{Name: "name", Label: "Name", Autofill: "off", Placeholder: "Orders API"})
 	v.Config = c.config(membersOf(c.kind), "config")
 	v.Every = c.input(field{Name: "interval_seconds", Label: "Every, in seconds", Mode: "numeric"})
+	retry := retryMember()
+	v.Retry = c.control(&retry, memberRetry)
 	v.Labels = c.control(
 		&member{name: "labels", label: "Labels", input: asPairs, add: "Add label", help: "To group and to filter checks."},
 		"labels",
@@ -107,7 +110,8 @@ func (c *checkForm) view() (*checkFormView, error) {
 	v.Together.Help = "Otherwise they are spread evenly over the interval."
 	v.Evidence = c.toggle("evidence", "Keep evidence of failures")
 	v.Evidence.Help = "Status line, headers, the beginning of the body, DNS answers and certificates."
-	v.MoreOpen = v.Config.MoreOpen || len(v.Labels.Rows) > 0 || !v.Enabled.Checked || !v.Together.Checked || !v.Evidence.Checked
+	v.MoreOpen = v.Config.MoreOpen || c.filled(&retry, memberRetry) || len(v.Labels.Rows) > 0 || !v.Enabled.Checked || !v.Together.Checked ||
+		!v.Evidence.Checked
 	var err error
 	if v.Regions, err = c.regions(); err != nil {
 		return nil, err
@@ -293,8 +297,8 @@ func (c *checkForm) step(m *member, at string) *stepView {
 // reveal opens the parts of the form that have something wrong in them.
 func (c *checkForm) reveal(v *checkFormView) {
 	v.Config.reveal()
-	v.MoreOpen = v.MoreOpen || anyWrong(v.Config.More) || anyWrong([]control{v.Labels}) || v.Enabled.Error != "" || v.Together.Error != "" ||
-		v.Evidence.Error != ""
+	v.MoreOpen = v.MoreOpen || anyWrong(v.Config.More) || anyWrong([]control{v.Retry, v.Labels}) ||
+		v.Enabled.Error != "" || v.Together.Error != "" || v.Evidence.Error != ""
 	for _, continent := range v.Regions.Others {
 		for _, region := range continent.Regions {
 			v.Regions.Open = v.Regions.Open || region.Chosen

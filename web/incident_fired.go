@@ -68,7 +68,7 @@ func resultFacts(result *client.Result) []fact {
 		add("Packet loss", loss+" %", false)
 	}
 	add("Certificate", text("problem"), false)
-	return facts
+	return append(facts, failedAttempts(m)...)
 }
 
 // dayTime shows a day and a time without the year.

@@ -130,6 +130,24 @@ func (a *app) checkGetCommand() *cobra.Command {
 	return cmd
 }
 
+// retryText writes a retry as the flag --retry takes it; empty for none.
+func retryText(r client.CheckRetry) string {
+	if value(r.Attempts) == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("attempts=%d", *r.Attempts)
+	if delay := value(r.DelaySeconds); delay > 0 {
+		text += fmt.Sprintf(",delay=%ds", delay)
+	}
+	if on := value(r.On); on != client.CheckRetryOnAny {
+		text += ",on=" + string(on)
+	}
+	if value(r.Unsafe) {
+		text += ",unsafe=true"
+	}
+	return text
+}
+
 func checkFields(c client.Check) console.Fields {
 	fields := console.Fields{
 		{Name: "ID", Value: console.Word(c.Id.String())},
@@ -139,6 +157,7 @@ func checkFields(c client.Check) console.Fields {
 		{Name: "Last result", Value: console.Time(c.LastChecked)},
 		{Name: "Every", Value: console.Word(every(c.IntervalSeconds))},
 		{Name: "Regions", Value: console.Text(strings.Join(c.Regions, ", "))},
+		{Name: "Retry", Value: console.Text(retryText(c.Retry))},
 		{Name: "Labels", Value: console.Text(labelText(c.Labels))},
 		{Name: "Managed by", Value: managedBy(c.ManagedBy)},
 		{Name: "Created", Value: console.Time(&c.CreatedAt)},

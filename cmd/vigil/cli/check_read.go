@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -89,7 +90,7 @@ func (a *app) checkResultsCommand() *cobra.Command {
 }
 
 func resultColumns() []console.Column {
-	return console.Columns("TIME", "REGION", "RESULT", "STATUS", "TOOK", "ERROR", "+EVIDENCE", "+ID")
+	return console.Columns("TIME", "REGION", "RESULT", "STATUS", "TOOK", "ERROR", "+ATTEMPTS", "+EVIDENCE", "+ID")
 }
 
 func resultRow(r client.Result) []console.Cell {
@@ -107,9 +108,24 @@ func resultRow(r client.Result) []console.Cell {
 	}
 	return []console.Cell{
 		console.Time(&r.Time), console.Word(r.Region), health(outcome), console.Word(status),
-		console.Word(fmt.Sprintf("%dms", r.ResponseTimeMs)), console.Text(value(r.ErrorMessage)),
+		console.Word(fmt.Sprintf("%dms", r.ResponseTimeMs)), console.Text(value(r.ErrorMessage)), attemptsOf(r),
 		console.Word(evidence), console.ID(r.Id.String()),
 	}
+}
+
+// attemptsOf says how many attempts a result took, and why those before the last one failed.
+func attemptsOf(r client.Result) console.Cell {
+	var metadata struct {
+		Attempts []client.FailedAttempt `json:"attempts"`
+	}
+	if raw, err := json.Marshal(r.Metadata); err != nil || json.Unmarshal(raw, &metadata) != nil || len(metadata.Attempts) == 0 {
+		return console.Number(1)
+	}
+	reasons := make([]string, len(metadata.Attempts))
+	for i, failed := range metadata.Attempts {
+		reasons[i] = failed.Error
+	}
+	return console.Text(fmt.Sprintf("%d (failed before: %s)", len(reasons)+1, strings.Join(reasons, "; ")))
 }
 
 func (a *app) checkUptimeCommand() *cobra.Command {

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net"
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -22,6 +24,7 @@ type newCheck struct {
 	regions, config, labels          []string
 	disabled, simultaneous           bool
 	noEvidence                       bool
+	retry                            string
 	rules, channels                  []string
 }
 
@@ -47,6 +50,8 @@ func (a *app) checkCreateCommand() *cobra.Command {
 	flags.BoolVar(&n.noEvidence, "no-evidence", false, "do not keep what probes saw of the target when they fail")
 	flags.StringArrayVar(&n.config, "config", nil, "member of the config, `key=value`; may be repeated")
 	flags.StringVar(&n.configFile, "config-file", "", "`file` with the config as JSON or YAML; -: standard input")
+	flags.StringVar(&n.retry, "retry", "", "try a failing probe again before the failure is stored, such as `attempts=2,delay=5s`;\n"+
+		"on=network: failures of the network only")
 	flags.StringArrayVar(&n.labels, "label", nil, "label, `key=value`; may be repeated")
 	flags.BoolVar(&n.disabled, "disabled", false, "create it paused")
 	flags.StringArrayVar(&n.rules, "rule", nil, "also create a rule with this `condition`, such as failure_threshold=2; may be repeated")
@@ -168,6 +173,11 @@ func (n *newCheck) body(con *console.Console, args []string) ([]byte, error) {
 	if n.disabled {
 		body["enabled"] = false
 	}
+	if n.retry != "" {
+		if body["retry"], err = retry("--retry", n.retry); err != nil {
+			return nil, err
+		}
+	}
 	given, err := labels(n.labels)
 	if err != nil {
 		return nil, err
@@ -176,6 +186,28 @@ func (n *newCheck) body(con *console.Console, args []string) ([]byte, error) {
 		body["labels"] = given
 	}
 	return json.Marshal(body)
+}
+
+// retry reads members of retry such as attempts=2,delay=5s.
+func retry(flag, text string) (map[string]any, error) {
+	read, err := condition(flag, text)
+	if err != nil {
+		return nil, err
+	}
+	given, ok := read["delay"]
+	if !ok {
+		return read, nil
+	}
+	delete(read, "delay")
+	delay, err := duration(flag+" delay", fmt.Sprint(given))
+	if err != nil {
+		return nil, err
+	}
+	if delay%time.Second != 0 {
+		return nil, console.Errorf(console.Usage, "%s: delay is %v; it must be whole seconds, such as 5s", flag, given)
+	}
+	read["delay_seconds"] = int64(delay / time.Second)
+	return read, nil
 }
 
 // fromTarget reads a URL: the type by its scheme, the name by its host, and what the
