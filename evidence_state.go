@@ -12,7 +12,7 @@ import (
 const (
 	// evidenceFirst is how many failures at the beginning of an episode keep evidence.
 	evidenceFirst = 3
-	// evidenceEvery is the time after which a failure keeps evidence whatever its error is.
+	// evidenceEvery is the time after which a failure keeps evidence with any error.
 	evidenceEvery = time.Hour
 	// evidenceErrors is how many errors of an episode a loop remembers: one of these is not a
 	// changed error.

@@ -100,7 +100,8 @@ func TestEvidenceIsKept(t *testing.T) {
 	t.Run("OnceForAStateOfAnOlderRelease", func(t *testing.T) {
 		t.Parallel()
 		e := newEpisode(time.Minute)
-		if err := json.Unmarshal([]byte(`{"type":"http","slot":"2026-03-01T00:00:00Z","health":"unhealthy","failures":40}`), &e.state); err != nil {
+		older := `{"type":"http","slot":"2026-03-01T00:00:00Z","health":"unhealthy","failures":40}`
+		if err := json.Unmarshal([]byte(older), &e.state); err != nil {
 			t.Fatal(err)
 		}
 		if got := e.kept("a", "a", "a"); got != "x.." {
@@ -131,7 +132,7 @@ func TestEvidenceIsKept(t *testing.T) {
 }
 
 // TestEvidenceStateIsSmall holds that a healthy loop's state is as it was before evidence, and
-// that it is bounded whatever a target says.
+// that it is bounded for every target.
 func TestEvidenceStateIsSmall(t *testing.T) {
 	t.Parallel()
 	e := newEpisode(30 * time.Second)
@@ -199,11 +200,15 @@ func TestEvidenceOfADayIsBounded(t *testing.T) {
 }
 
 func typicalEvidence() *vigil.Evidence {
+	page := strings.Repeat("<p>upstream</p>\n", 128) // 2 KiB
 	e := &vigil.Evidence{
 		StatusLine: "HTTP/1.1 503 Service Unavailable", Address: "203.0.113.7:443",
-		DNS:          []vigil.EvidenceLookup{{Name: "shop.example.com", Answers: []string{"203.0.113.7", "203.0.113.8"}}},
-		Body:         &vigil.EvidenceContent{Text: strings.Repeat("<p>upstream</p>\n", 128), Bytes: 9000, Truncated: true, ContentType: "text/html"},
-		Certificates: []vigil.EvidenceCertificate{{Subject: "CN=shop.example.com", Issuer: "CN=R11,O=Let's Encrypt,C=US", NotBefore: "2026-01-01T00:00:00Z", NotAfter: "2026-04-01T00:00:00Z"}},
+		DNS:  []vigil.EvidenceLookup{{Name: "shop.example.com", Answers: []string{"203.0.113.7", "203.0.113.8"}}},
+		Body: &vigil.EvidenceContent{Text: page, Bytes: 9000, Truncated: true, ContentType: "text/html"},
+		Certificates: []vigil.EvidenceCertificate{{
+			Subject: "CN=shop.example.com", Issuer: "CN=R11,O=Let's Encrypt,C=US",
+			NotBefore: "2026-01-01T00:00:00Z", NotAfter: "2026-04-01T00:00:00Z",
+		}},
 	}
 	for i := range 12 {
 		e.Headers = append(e.Headers, vigil.EvidenceHeader{Name: fmt.Sprint("X-Header-", i), Value: strings.Repeat("v", 20)})
@@ -241,7 +246,8 @@ func TestEncodeEvidence(t *testing.T) {
 			if len(text)+metadata > vigil.MaxMetadata || len(text) > vigil.MaxEvidence {
 				t.Fatalf("%d bytes beside metadata of %d", len(text), metadata)
 			}
-			if got, err := vigil.DecodeEvidence(text); err != nil || got != nil && !got.Truncated || got == nil && vigil.MaxMetadata-metadata > 20 {
+			got, err := vigil.DecodeEvidence(text)
+			if err != nil || got != nil && !got.Truncated || got == nil && vigil.MaxMetadata-metadata > 20 {
 				t.Fatalf("beside metadata of %d: %+v, %v", metadata, got, err)
 			}
 		}
@@ -265,7 +271,8 @@ func TestEvidenceText(t *testing.T) {
 	t.Parallel()
 	e := typicalEvidence()
 	text := e.Text(vigil.MaxEvidenceText)
-	if len(text) > vigil.MaxEvidenceText || !strings.HasSuffix(text, "…") || !strings.HasPrefix(text, e.StatusLine+"\nAddress: 203.0.113.7:443\n") {
+	if len(text) > vigil.MaxEvidenceText || !strings.HasSuffix(text, "…") ||
+		!strings.HasPrefix(text, e.StatusLine+"\nAddress: 203.0.113.7:443\n") {
 		t.Errorf("%d bytes: %s", len(text), text)
 	}
 	e.Body = &vigil.EvidenceContent{Bytes: 4008, Binary: true}

@@ -35,7 +35,8 @@ func (s *Server) checkTools() []*tool {
 				own("failed_only", flag("Only failures.")).own("limit", number("How many to show; 20 by default.", 1, 100)).
 				own("cursor", cursorMember()),
 			description: "Lists results of a check, newest first, with the time that each phase took and the error of a failure. " +
-				"With evidence, failures that have has_evidence show what the probe saw of the target. Use get_uptime for percentages and response times over a period.",
+				"With evidence, failures that have has_evidence show what the probe saw of the target. " +
+				"Use get_uptime for percentages and response times over a period.",
 		},
 		{
 			name: "get_uptime", title: "Uptime", effect: reads, scopes: read(), run: does(getUptime),

@@ -106,7 +106,8 @@ func TestEvidenceOfAnIncident(t *testing.T) {
 	down := vigil.Observation{Error: "status 503", StatusCode: 503, Evidence: seen("upstream timed out")}
 	id := a.open(a.evaluated(down)).Incident.ID
 	incident, err := a.store.Incident(t.Context(), a.org.ID, id)
-	if got := incident.Trigger.Result; err != nil || !got.HasEvidence || got.Evidence == nil || got.Evidence.Body.Text != "upstream timed out" {
+	got := incident.Trigger.Result
+	if err != nil || !got.HasEvidence || got.Evidence == nil || got.Evidence.Body.Text != "upstream timed out" {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	listed, _, err := a.store.Incidents(t.Context(), a.org.ID, vigil.IncidentFilter{Page: vigil.Page{Limit: 10}})
@@ -114,7 +115,8 @@ func TestEvidenceOfAnIncident(t *testing.T) {
 		t.Errorf("%+v, %v", listed, err)
 	}
 	var variables, envelope string
-	if err := a.store.DB().NewRaw("SELECT variables::text, envelope FROM events WHERE incident_id = ?", id).Scan(t.Context(), &variables, &envelope); err != nil {
+	err = a.store.DB().NewRaw("SELECT variables::text, envelope FROM events WHERE incident_id = ?", id).Scan(t.Context(), &variables, &envelope)
+	if err != nil {
 		t.Fatal(err)
 	}
 	var values map[string]string

@@ -90,7 +90,8 @@ func (s *Store) ResultsAfter(ctx context.Context, checkID uuid.UUID, region stri
 	var rows []resultRow
 	// Rounded as the stored slot is: otherwise the row of this very slot could compare
 	// as newer.
-	err := s.db.NewSelect().Model(&rows).ColumnExpr(resultColumns).Where("r.check_id = ? AND r.region = ? AND r.slot > ?", checkID, region, micro(slot)).
+	err := s.db.NewSelect().Model(&rows).ColumnExpr(resultColumns).
+		Where("r.check_id = ? AND r.region = ? AND r.slot > ?", checkID, region, micro(slot)).
 		OrderExpr("r.slot").Limit(int64(limit)).Scan(ctx)
 	if err != nil {
 		return nil, wrap("read newer results", err)
