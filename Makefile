@@ -72,7 +72,9 @@ e2e: build ## Run the end-to-end tests only, with all their output
 
 .PHONY: bench
 bench: build ## Measure turns, CPU, lateness and memory on this machine
-	./bin/vigil bench loops --loops 300 --interval 60s --for 2m
+	./bin/vigil bench loops --up --loops 300 --interval 60s --for 2m
+	./bin/vigil bench loops --loops 100 --interval 60s --for 2m
+	./bin/vigil bench loops --loops 1000 --interval 60s --settle 20m --for 3m
 	./bin/vigil bench loops --loops 1000 --interval 10s --for 30s
 	./bin/vigil bench loops --loops 1000 --interval 1s --for 30s
 	./bin/vigil bench loops --loops 3000 --interval 1s --for 30s

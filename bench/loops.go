@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"time"
 
@@ -30,6 +32,7 @@ type LoopOptions struct {
 	Settle   time.Duration // how long to wait at most until turns cover as many slots as they will
 	Measure  time.Duration // how long, after that
 	Restart  bool          // kill worker and Temporal afterwards, and measure until every loop probes
+	InOne    bool          // run Temporal, the API and the workers in one process, as vigil up does
 	Out      io.Writer     // where the report goes
 }
 
@@ -59,7 +62,7 @@ func MeasureLoops(ctx context.Context, o LoopOptions) error {
 type cluster struct {
 	data     *standalone.DataDir
 	postgres *standalone.Postgres
-	temporal *part
+	temporal *part // nil: the worker's process has Temporal too
 	worker   *part
 	target   *part
 	url      string   // of the target
@@ -106,8 +109,11 @@ func startCluster(ctx context.Context, dir string, o LoopOptions) (*cluster, err
 		"VIGIL_TURN_RATE=" + strconv.FormatFloat(o.TurnRate, 'g', -1, 64),
 		"VIGIL_ALLOWED_PRIVATE_CIDRS=127.0.0.0/8",
 	}
-	if s.temporal, err = spawn(ctx, "temporal", s.env, &served, "temporal", "--json"); err != nil {
-		return s, err
+	if !o.InOne {
+		if s.temporal, err = spawn(ctx, "temporal", s.env, &served, "temporal", "--json"); err != nil {
+			return s, err
+		}
+		s.env = append(s.env, "TEMPORAL_ADDRESS="+served.Address)
 	}
 	var target struct {
 		URL string `json:"url"`
@@ -116,7 +122,6 @@ func startCluster(ctx context.Context, dir string, o LoopOptions) (*cluster, err
 		return s, err
 	}
 	s.url = target.URL
-	s.env = append(s.env, "TEMPORAL_ADDRESS="+served.Address)
 	store, _ := standalone.TemporalDatabases("vigil")
 	if s.history, err = sql.Open("pgx", s.postgres.DSN(store)); err != nil {
 		return s, err
@@ -125,7 +130,14 @@ func startCluster(ctx context.Context, dir string, o LoopOptions) (*cluster, err
 	return s, err
 }
 
+// startWorker starts the process that probes, which is everything but Postgres where there
+// is no other process for Temporal.
 func (s *cluster) startWorker(ctx context.Context) (*part, error) {
+	if s.temporal == nil {
+		var ready struct{}
+		return spawn(ctx, "vigil", append(slices.Clone(s.env), "TEMPORAL_ADDRESS=", "VIGIL_LISTEN=127.0.0.1:0",
+			"VIGIL_DATA_DIR="+filepath.Join(s.data.Path(), "up")), &ready, "up", "--json")
+	}
 	return spawn(ctx, "worker", s.env, nil, "worker", "--control", "--region", region)
 }
 
@@ -245,16 +257,23 @@ func (s *cluster) costs(ctx context.Context) (costs, error) {
 	if c.written, err = s.writes(ctx); err != nil {
 		return c, err
 	}
+	temporal := 0
+	if s.temporal != nil {
+		temporal = s.temporal.pid()
+	}
 	for _, one := range []struct {
 		into *usage
 		pid  int
 		tree bool
 	}{
 		{&c.vigil, s.worker.pid(), false},
-		{&c.temporal, s.temporal.pid(), false},
+		{&c.temporal, temporal, false},
 		{&c.pg, s.postgres.PID(), true},
 		{&c.aimed, s.target.pid(), false},
 	} {
+		if one.pid == 0 {
+			continue
+		}
 		used, err := usageOf(one.pid, one.tree)
 		if err != nil {
 			return c, err

@@ -57,8 +57,23 @@ func (r report) print(w io.Writer) error {
 		)
 	}
 	fmt.Fprintf(&b, "  CPU of the machine   %.0f %%\n", 100*all.Seconds()/took.Seconds()/float64(r.cores))
-	fmt.Fprintf(&b, "  resident memory      vigil %d MiB, temporal %d MiB, postgres %d MiB\n\n",
+	fmt.Fprintf(&b, "  resident memory      vigil %d MiB, temporal %d MiB, postgres %d MiB\n",
 		r.after.vigil.mem>>20, r.after.temporal.mem>>20, r.after.pg.mem>>20)
+	fmt.Fprintf(&b, "  row                  %s\n\n", r.row(all, target, took))
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// row is the line of the table in docs/benchmarks.md.
+func (r report) row(all, target, took time.Duration) string {
+	results := max(float64(r.stored), 1)
+	where := "a process for each part"
+	if r.InOne {
+		where = "vigil up"
+	}
+	memory := r.after.vigil.mem + r.after.temporal.mem + r.after.pg.mem
+	return fmt.Sprintf("| %d at %v, %s | %.1f ms = %.1f x %.2f ms | %.1f %% of %d cores | %d | %.0f ms | %d MiB | %d of %.0f |",
+		r.Loops, r.Interval, where, 1000*all.Seconds()/results, all.Seconds()/max(target.Seconds(), 0.01), 1000*target.Seconds()/results,
+		100*all.Seconds()/took.Seconds()/float64(r.cores), r.cores, r.turns.mostly, r.lateP99, memory>>20,
+		r.stored, float64(r.Loops)*took.Seconds()/r.Interval.Seconds())
 }

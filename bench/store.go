@@ -35,17 +35,21 @@ func (s *cluster) writes(ctx context.Context) (written, error) {
 // loop has its turn on the new worker, and then until each has a result.
 func (s *cluster) restart(ctx context.Context, o LoopOptions) error {
 	for _, p := range []*part{s.worker, s.temporal} {
-		_ = p.cmd.Process.Kill()
-		<-p.done
+		if p != nil {
+			_ = p.cmd.Process.Kill()
+			<-p.done
+		}
 	}
 	began := time.Now()
-	var served struct {
-		Address string `json:"temporal_address"`
-	}
 	var err error
-	s.temporal, err = spawn(ctx, "temporal", append(s.env, "VIGIL_TEMPORAL_LISTEN="+s.address()), &served, "temporal", "--json")
-	if err != nil {
-		return err
+	if s.temporal != nil {
+		var served struct {
+			Address string `json:"temporal_address"`
+		}
+		s.temporal, err = spawn(ctx, "temporal", append(s.env, "VIGIL_TEMPORAL_LISTEN="+s.address()), &served, "temporal", "--json")
+		if err != nil {
+			return err
+		}
 	}
 	if s.worker, err = s.startWorker(ctx); err != nil {
 		return err

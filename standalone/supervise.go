@@ -141,7 +141,7 @@ func (p *Postgres) arguments(dir string) []string {
 		"random_page_cost=1.1",
 
 		// Temporal's rows live for seconds: dead ones must not pile up.
-		"autovacuum_naptime=15s",
+		"autovacuum_naptime=30s",
 		"autovacuum_vacuum_scale_factor=0.05",
 		"autovacuum_analyze_scale_factor=0.1",
 

@@ -71,6 +71,28 @@ func (r *definitionRow) rules() ([]vigil.Rule, error) {
 func (s *Store) Definitions(
 	ctx context.Context, regions []string, since time.Time,
 ) (defs []vigil.Definition, gone []vigil.Tombstone, err error) {
+	newDefs, newGone := true, true
+	if !since.IsZero() {
+		if newDefs, newGone, err = s.changedSince(ctx, since); err != nil {
+			return nil, nil, wrap("read definitions", err)
+		}
+	}
+	if newDefs {
+		if defs, err = s.definitionsSince(ctx, regions, since); err != nil {
+			return nil, nil, err
+		}
+	}
+	if since.IsZero() || !newGone {
+		return defs, nil, nil
+	}
+	var tombstones []tombstoneRow
+	err = s.db.NewSelect().Model(&tombstones).Column("check_id", "region", "org_id", "revision", "created_at").
+		Where("t.created_at >= ? AND t.region = ANY(?::text[])", micro(since), pgdialect.Array(append([]string{}, regions...))).
+		OrderExpr("t.created_at").Scan(ctx)
+	return defs, tombstonesOf(tombstones), wrap("read tombstones", err)
+}
+
+func (s *Store) definitionsSince(ctx context.Context, regions []string, since time.Time) ([]vigil.Definition, error) {
 	var rows []definitionRow
 	query := s.selectDefinitions(&rows).Where("c.regions && ?::text[]", pgdialect.Array(append([]string{}, regions...)))
 	if since.IsZero() {
@@ -79,15 +101,16 @@ func (s *Store) Definitions(
 		query = query.Where("c.changed_at >= ?", micro(since))
 	}
 	query = query.OrderExpr("c.id")
+	var err error
 	if since.IsZero() {
 		err = s.readAll(ctx, query)
 	} else {
 		err = query.Scan(ctx)
 	}
 	if err != nil {
-		return nil, nil, wrap("read definitions", err)
+		return nil, wrap("read definitions", err)
 	}
-	defs = make([]vigil.Definition, 0, len(rows))
+	defs := make([]vigil.Definition, 0, len(rows))
 	for i := range rows {
 		def, err := s.definition(&rows[i])
 		if err != nil {
@@ -96,14 +119,7 @@ func (s *Store) Definitions(
 		}
 		defs = append(defs, def)
 	}
-	if since.IsZero() {
-		return defs, nil, nil
-	}
-	var tombstones []tombstoneRow
-	err = s.db.NewSelect().Model(&tombstones).Column("check_id", "region", "org_id", "revision", "created_at").
-		Where("t.created_at >= ? AND t.region = ANY(?::text[])", micro(since), pgdialect.Array(append([]string{}, regions...))).
-		OrderExpr("t.created_at").Scan(ctx)
-	return defs, tombstonesOf(tombstones), wrap("read tombstones", err)
+	return defs, nil
 }
 
 // definitionsLimit is how long reading every definition of a region may take.

@@ -13,12 +13,12 @@ import (
 	"vigil"
 )
 
-// live is the condition of a live lease, with its timeout in milliseconds as argument: it
-// was renewed in time, by a worker whose clock can be used.
-//
-//nolint:gochecknoglobals // a constant that Go cannot spell as one
-var live = fmt.Sprintf("(renewed_at >= clock_timestamp() - ? * interval '1 millisecond' AND abs(clock_difference_ms) <= %d)",
-	milliseconds(vigil.ClockLimit))
+// live is the condition of a live lease, with the placeholder of its timeout in
+// milliseconds: it was renewed in time, by a worker whose clock can be used.
+func live(timeout string) string {
+	return fmt.Sprintf("(renewed_at >= clock_timestamp() - %s * interval '1 millisecond' AND abs(clock_difference_ms) <= %d)",
+		timeout, milliseconds(vigil.ClockLimit))
+}
 
 // RenewLease renews a worker's leases, stamped by the database's clock, on a connection
 // of their own. A lease that was revoked or deleted gets a new fence; while the clock of
@@ -40,7 +40,7 @@ func (s *Store) RenewLease(ctx context.Context, r vigil.Renewal) (vigil.Grant, e
 				RETURNING region, fence
 			)
 			SELECT region, fence, clock_timestamp() FROM renewed`,
-			r.Worker, append([]string{}, r.Regions...), names(r.Unavailable), milliseconds(r.ClockDifference),
+			s.connector.steadyMode(), r.Worker, append([]string{}, r.Regions...), names(r.Unavailable), milliseconds(r.ClockDifference),
 			milliseconds(vigil.ClockLimit))
 		if err != nil {
 			return err
@@ -80,9 +80,8 @@ func (s *Store) ReleaseLease(ctx context.Context, worker string) error {
 // for longer than silence, or held by a worker whose clock is wrong by more than
 // vigil.ClockLimit.
 func (s *Store) SilentLeases(ctx context.Context, silence time.Duration) ([]vigil.Lease, error) {
-	var rows []leaseRow
-	err := s.db.NewRaw("SELECT worker, region FROM worker_leases WHERE NOT "+live+" ORDER BY worker, region",
-		milliseconds(silence)).Scan(ctx, &rows)
+	rows, err := steadyRows[leaseRow](ctx, s,
+		"SELECT worker, region FROM worker_leases WHERE NOT "+live("$1")+" ORDER BY worker, region", milliseconds(silence))
 	return leasesOf(rows), wrap("find silent leases", err)
 }
 
@@ -90,7 +89,7 @@ func (s *Store) SilentLeases(ctx context.Context, silence time.Duration) ([]vigi
 // workers whose clocks can be used.
 func (s *Store) LiveLeases(ctx context.Context, silence time.Duration) ([]vigil.Lease, error) {
 	var rows []leaseRow
-	err := s.db.NewRaw("SELECT worker, region FROM worker_leases WHERE "+live+" ORDER BY worker, region",
+	err := s.db.NewRaw("SELECT worker, region FROM worker_leases WHERE "+live("?")+" ORDER BY worker, region",
 		milliseconds(silence)).Scan(ctx, &rows)
 	return leasesOf(rows), wrap("find live leases", err)
 }
@@ -100,7 +99,7 @@ func (s *Store) LiveLeases(ctx context.Context, silence time.Duration) ([]vigil.
 // one. The loops of a worker may be given to others only after that.
 func (s *Store) RevokeLease(ctx context.Context, lease vigil.Lease, silence time.Duration) (bool, error) {
 	res, err := s.db.NewRaw(`UPDATE worker_leases SET revoked_at = coalesce(revoked_at, clock_timestamp())
-		WHERE worker = ? AND region = ? AND NOT `+live, lease.Worker, lease.Region, milliseconds(silence)).Exec(ctx)
+		WHERE worker = ? AND region = ? AND NOT `+live("?"), lease.Worker, lease.Region, milliseconds(silence)).Exec(ctx)
 	if err != nil {
 		return false, wrap("revoke a lease", err)
 	}
@@ -180,7 +179,7 @@ func (s *Store) AbandonedLoops(
 	var rows []loopRow
 	err := s.selectLoops(&rows).
 		Join("JOIN worker_leases AS l ON l.worker = ?0 AND l.region = ?1 AND "+abandoned, lease.Worker, lease.Region).
-		Where("NOT "+live, milliseconds(silence)).
+		Where("NOT "+live("?"), milliseconds(silence)).
 		Where("?", inShards("r.check_id", shards)).
 		OrderExpr("r.next_due, r.check_id").Limit(int64(limit)).Scan(ctx)
 	return loopsOf(rows), wrap("read abandoned loops", err)
@@ -189,14 +188,12 @@ func (s *Store) AbandonedLoops(
 // LiveRegions returns the regions with a live lease. Each maps to the
 // check types, sorted, that at least one of its workers cannot run.
 func (s *Store) LiveRegions(ctx context.Context, silence time.Duration) (map[string][]vigil.CheckType, error) {
-	var rows []struct {
+	rows, err := steadyRows[struct {
 		Region      string
-		Unavailable []vigil.CheckType `bun:",array"`
-	}
-	err := s.db.NewRaw(`SELECT region, coalesce(array_agg(DISTINCT type) FILTER (WHERE type IS NOT NULL), '{}') AS unavailable
+		Unavailable []vigil.CheckType
+	}](ctx, s, `SELECT region, coalesce(array_agg(DISTINCT type) FILTER (WHERE type IS NOT NULL), '{}') AS unavailable
 		FROM worker_leases LEFT JOIN LATERAL unnest(unavailable_types) AS type ON true
-		WHERE `+live+` GROUP BY region`,
-		milliseconds(silence)).Scan(ctx, &rows)
+		WHERE `+live("$1")+` GROUP BY region`, milliseconds(silence))
 	live := make(map[string][]vigil.CheckType, len(rows))
 	for _, row := range rows {
 		live[row.Region] = row.Unavailable

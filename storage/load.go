@@ -23,13 +23,11 @@ func (s *Store) ReportLoad(ctx context.Context, worker string, load vigil.Load) 
 // count: those that were not renewed within silence, and those of workers whose clocks
 // cannot be used, which do not probe.
 func (s *Store) OverloadedRegions(ctx context.Context, silence time.Duration) (map[string]time.Duration, error) {
-	var rows []struct {
+	rows, err := steadyRows[struct {
 		Region     string
-		LatenessMS int64 `bun:"lateness_ms"`
-	}
-	err := s.db.NewRaw(`SELECT region, max(lateness_ms) AS lateness_ms FROM worker_leases
-		WHERE `+live+`
-		GROUP BY region HAVING 2 * count(*) FILTER (WHERE overloaded) >= count(*)`, milliseconds(silence)).Scan(ctx, &rows)
+		LatenessMS int64
+	}](ctx, s, `SELECT region, max(lateness_ms) FROM worker_leases WHERE `+live("$1")+`
+		GROUP BY region HAVING 2 * count(*) FILTER (WHERE overloaded) >= count(*)`, milliseconds(silence))
 	regions := make(map[string]time.Duration, len(rows))
 	for _, row := range rows {
 		regions[row.Region] = fromMilliseconds(row.LatenessMS)

@@ -145,14 +145,24 @@ func (s *Store) Loops(ctx context.Context, orgID, checkID uuid.UUID) ([]vigil.Lo
 	return loopsOf(rows), nil
 }
 
+// anyLagging reads the generation of Temporal's store, and whether any loop is behind its
+// revision, or was accepted by an older generation. Each is the first entry of an index,
+// which no estimate of Postgres turns into a scan of all loops.
+const anyLagging = `SELECT g.generation,
+		(SELECT check_id FROM check_regions WHERE desired > applied ORDER BY check_id, region LIMIT 1) IS NOT NULL,
+		coalesce((SELECT min(generation) FROM check_regions WHERE active) < g.generation, false)
+	FROM temporal_generation AS g`
+
 // Lagging returns up to limit loops of these shards whose newest revision Temporal has
 // not accepted, active or not, and active ones that an older generation of Temporal's
 // store accepted, which lost them. The order is random, so that loops that cannot be
 // repaired do not block the others.
 func (s *Store) Lagging(ctx context.Context, shards []int, limit int) ([]vigil.Loop, error) {
-	generation, err := s.TemporalGeneration(ctx)
-	if err != nil {
-		return nil, err
+	var generation int64
+	var behind, older bool
+	err := s.steadyRow(ctx, anyLagging, nil, &generation, &behind, &older)
+	if err != nil || !behind && !older {
+		return nil, wrap("find lagging loops", err)
 	}
 	// Each part has an index of its own. The generation is a literal, so that the planner
 	// knows that few rows have an older one.
@@ -184,9 +194,12 @@ func (s *Store) MarkApplied(ctx context.Context, loop vigil.Loop) error {
 func (s *Store) Overdue(
 	ctx context.Context, now time.Time, grace time.Duration, regions []string, shards []int, limit int,
 ) ([]vigil.Loop, error) {
+	if len(regions) == 0 {
+		return nil, nil
+	}
 	var rows []loopRow
 	err := s.selectLoops(&rows).
-		Where("r.region = ANY(?::text[])", pgdialect.Array(append([]string{}, regions...))).
+		Where("r.region = ANY(?::text[])", pgdialect.Array(regions)).
 		Where("r.active AND r.next_due + (r.deadline_ms + ?) * interval '1 millisecond' < ?", milliseconds(grace), micro(now)).
 		Where("NOT "+paused, micro(now), milliseconds(grace)).
 		Where("r.nudged_at IS NULL OR r.nudged_at + r.nudge_wait_ms * interval '1 millisecond' <= clock_timestamp()").

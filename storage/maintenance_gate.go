@@ -92,6 +92,10 @@ func (s *Store) hold(ctx context.Context, checkID, orgID uuid.UUID, in *running)
 // deleted or was changed, or the labels of the check were. One whose repair failed is left
 // out for its wait.
 func (s *Store) EndedHolds(ctx context.Context, shards []int, limit int) ([]vigil.MaintenanceHold, error) {
+	held, err := s.anyOf(ctx, "SELECT EXISTS (SELECT FROM maintenance_holds)")
+	if err != nil || !held {
+		return nil, wrap("find the checks whose maintenance is over", err)
+	}
 	var rows []struct {
 		CheckID   uuid.UUID `bun:"check_id"`
 		OrgID     uuid.UUID `bun:"org_id"`
@@ -100,7 +104,7 @@ func (s *Store) EndedHolds(ctx context.Context, shards []int, limit int) ([]vigi
 		Target    string    `bun:"target"`
 		Firing    bool      `bun:"firing"`
 	}
-	err := s.db.NewRaw(`WITH clock AS MATERIALIZED (SELECT ?::timestamptz AS now)
+	err = s.db.NewRaw(`WITH clock AS MATERIALIZED (SELECT ?::timestamptz AS now)
 		SELECT h.check_id, h.org_id, h.held_at, c.name, c.target,
 			EXISTS (SELECT FROM region_votes AS v WHERE v.check_id = c.id AND v.firing <> '{}') AS firing
 		FROM clock, maintenance_holds AS h JOIN checks AS c ON c.id = h.check_id

@@ -69,6 +69,12 @@ func selectSpans(db bun.IDB, rows *[]spanRow) *bun.SelectQuery {
 // covers or does counts as one of its occurrences. Since is compared with the database's clock
 // (see Clock), and a caller must overlap its reads, as with Definitions.
 func (s *Store) MaintenanceSpans(ctx context.Context, endAfter, startBefore, since time.Time) ([]vigil.MaintenanceSpan, error) {
+	if !since.IsZero() {
+		changed, err := s.anyOf(ctx, "SELECT coalesce((SELECT max(changed_at) FROM maintenance_occurrences) >= $1, false)", micro(since))
+		if err != nil || !changed {
+			return nil, wrap("read maintenance", err)
+		}
+	}
 	var rows []spanRow
 	query := selectSpans(s.db, &rows).Where("o.ends_at > ? AND o.starts_at < ?", micro(endAfter), micro(startBefore))
 	if since.IsZero() {

@@ -57,6 +57,10 @@ func (s *Store) queueReclassification(ctx context.Context, tx bun.Tx, windowID u
 // DueReclassifications returns spans of loops of these shards whose results must be marked
 // again, the longest due first.
 func (s *Store) DueReclassifications(ctx context.Context, shards []int, limit int) ([]vigil.ResultSpan, error) {
+	queued, err := s.anyOf(ctx, "SELECT EXISTS (SELECT FROM result_reclassifications)")
+	if err != nil || !queued {
+		return nil, wrap("find results in maintenance", err)
+	}
 	var rows []struct {
 		CheckID uuid.UUID `bun:"check_id"`
 		Region  string    `bun:"region"`
@@ -64,7 +68,7 @@ func (s *Store) DueReclassifications(ctx context.Context, shards []int, limit in
 		To      time.Time `bun:"to_at"`
 		Due     time.Time `bun:"due_at"`
 	}
-	err := s.db.NewRaw(`SELECT check_id, region, from_at, to_at, due_at FROM result_reclassifications
+	err = s.db.NewRaw(`SELECT check_id, region, from_at, to_at, due_at FROM result_reclassifications
 		WHERE due_at <= ? AND ? ORDER BY due_at, check_id, region, from_at LIMIT ?`,
 		s.maintenanceNow(), inShards("check_id", shards), limit).Scan(ctx, &rows)
 	if err != nil {

@@ -133,7 +133,7 @@ func (s *Store) DB() *bun.DB { return s.db }
 // leases.
 func (s *Store) Clock(ctx context.Context) (time.Time, error) {
 	var now time.Time
-	err := s.db.NewRaw("SELECT clock_timestamp()").Scan(ctx, &now)
+	err := s.steadyRow(ctx, "SELECT clock_timestamp()", nil, &now)
 	return now, wrap("read the database's clock", err)
 }
 

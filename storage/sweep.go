@@ -99,7 +99,7 @@ func fenced(lease vigil.SweepLease) schema.QueryWithArgs {
 // is known.
 func (s *Store) TemporalGeneration(ctx context.Context) (int64, error) {
 	var generation int64
-	err := s.db.NewRaw("SELECT generation FROM temporal_generation").Scan(ctx, &generation)
+	err := s.steadyRow(ctx, "SELECT generation FROM temporal_generation", nil, &generation)
 	return generation, wrap("read the generation of Temporal's store", err)
 }
 

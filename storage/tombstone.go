@@ -83,8 +83,12 @@ func (s *Store) HoldTombstone(ctx context.Context, tombstone vigil.Tombstone, do
 // Tombstones returns the tombstones of loops of these shards that have not ended, oldest
 // first.
 func (s *Store) Tombstones(ctx context.Context, shards []int, limit int) ([]vigil.Tombstone, error) {
+	open, err := s.anyOf(ctx, "SELECT EXISTS (SELECT FROM loop_tombstones WHERE done_at IS NULL)")
+	if err != nil || !open {
+		return nil, wrap("read tombstones", err)
+	}
 	var rows []tombstoneRow
-	err := s.db.NewSelect().Model(&rows).Column("check_id", "region", "org_id", "revision", "created_at").Where("t.done_at IS NULL").
+	err = s.db.NewSelect().Model(&rows).Column("check_id", "region", "org_id", "revision", "created_at").Where("t.done_at IS NULL").
 		Where("?", inShards("t.check_id", shards)).
 		OrderExpr("t.created_at, t.check_id, t.region").Limit(int64(limit)).Scan(ctx)
 	return tombstonesOf(rows), wrap("read tombstones", err)

@@ -22,6 +22,9 @@ const (
 	activitySlots = 100_000
 	workflowSlots = 1_000
 	maxPollers    = 15
+	// regionPollers is how many polls for workflow tasks of a region are open at least. A
+	// task that finds none is written to the database and read again.
+	regionPollers = 4
 	// stopTimeout is how long turns may take to hand over, and probes in flight to
 	// be stored.
 	stopTimeout = 10 * time.Second
@@ -99,6 +102,7 @@ func NewRegions(temporal client.Client, opts RegionOptions) *Regions {
 func newRegionWorker(temporal client.Client, region string, opts RegionOptions) worker.Worker {
 	options := workerOptions(opts.Name, opts.Deployment, opts.OnFatal)
 	options.Tuner = newTuner(opts.Watcher.Lease, region)
+	options.WorkflowTaskPollerBehavior = pollers(regionPollers)
 	w := worker.New(temporal, vigil.RegionQueue(region), options)
 	w.RegisterWorkflowWithOptions(workflows.CheckLoop, registered("CheckLoop"))
 	w.RegisterActivityWithOptions(opts.Watcher.Watch, activity.RegisterOptions{Name: "Watch"})
@@ -115,8 +119,8 @@ func sizeCache() { worker.SetStickyWorkflowCacheSize(activitySlots) }
 func workerOptions(identity string, deployment Deployment, onFatal func(error)) worker.Options {
 	return worker.Options{
 		Identity:                     identity,
-		WorkflowTaskPollerBehavior:   pollers(),
-		ActivityTaskPollerBehavior:   pollers(),
+		WorkflowTaskPollerBehavior:   pollers(1),
+		ActivityTaskPollerBehavior:   pollers(1),
 		StickyScheduleToStartTimeout: stickyTimeout,
 		MaxHeartbeatThrottleInterval: activities.HeartbeatInterval,
 		WorkerStopTimeout:            stopTimeout,
@@ -125,8 +129,10 @@ func workerOptions(identity string, deployment Deployment, onFatal func(error)) 
 	}
 }
 
-func pollers() worker.PollerBehavior {
-	return worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{MaximumNumberOfPollers: maxPollers})
+func pollers(least int) worker.PollerBehavior {
+	return worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{
+		MinimumNumberOfPollers: least, MaximumNumberOfPollers: maxPollers,
+	})
 }
 
 // Start starts polling and renewing the lease; the first renewal is done when it

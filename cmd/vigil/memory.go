@@ -28,7 +28,10 @@ const (
 	// runs less often, and gcCheap that below which it runs more often. Twice as often
 	// costs twice as much, so that gcCheap is less than half of gcBudget.
 	gcBudget, gcCheap = 0.025, 0.01
-	gcInterval        = 10 * time.Second
+	// While the heap grows by less than smallGrowth between two runs, memory saves little,
+	// and the budget is a third.
+	smallGrowth = 24 << 20
+	gcInterval  = 10 * time.Second
 
 	// startSettled is how long after the start the memory that only starting needs is
 	// given back.
@@ -76,7 +79,7 @@ func adaptCollector(ctx context.Context) {
 			return
 		case <-tick.C:
 			now := readEffort()
-			if next := nextGCPercent(percent, now.share(last)); next != percent {
+			if next := nextGCPercent(percent, now.share(last), now.live); next != percent {
 				percent = next
 				debug.SetGCPercent(percent)
 			}
@@ -92,6 +95,7 @@ type effort struct {
 	// that other processes had the processors. Only their relation counts.
 	collector, busy float64
 	cpu             time.Duration // of the process, as the system counted it
+	live            uint64        // bytes of the heap that the last run of the collector found in use
 }
 
 func readEffort() effort {
@@ -110,6 +114,10 @@ func readEffort() effort {
 		if e.busy += sample.Value.Float64(); i < len(samples)-1 {
 			e.collector += sample.Value.Float64()
 		}
+	}
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	if metrics.Read(live); live[0].Value.Kind() == metrics.KindUint64 {
+		e.live = live[0].Value.Uint64()
 	}
 	return e
 }
@@ -135,12 +143,18 @@ func processTime() time.Duration {
 }
 
 // nextGCPercent returns the percentage that follows one with which the collector took a
-// share of the machine's CPU time.
-func nextGCPercent(percent int, share float64) int {
+// share of the machine's CPU time. live is the heap in use in bytes.
+func nextGCPercent(percent int, share float64, live uint64) int {
+	part := func(percent int) float64 {
+		if live*uint64(percent)/100 < smallGrowth {
+			return 1. / 3
+		}
+		return 1
+	}
 	switch {
-	case share > gcBudget:
+	case share > gcBudget*part(percent):
 		return min(2*percent, maxGCPercent)
-	case share < gcCheap:
+	case share < gcCheap*part(percent/2):
 		return max(percent/2, minGCPercent)
 	default:
 		return percent

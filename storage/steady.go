@@ -1,0 +1,56 @@
+package storage
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// This file has what the queries share that run each second for as long as a process lives,
+// also while there is nothing to do. Bun would write their values into the SQL, which
+// Postgres then parses and plans each time: several times what it takes to find nothing.
+
+// steady runs such a query, as a prepared statement of its connection. Behind a pooler only
+// the types of its parameters are kept.
+func (s *Store) steady(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	return s.pool.Query(ctx, sql, slices.Concat([]any{s.connector.steadyMode()}, args)...)
+}
+
+// steadyMode is how a connection runs a query that is repeated for good.
+func (c *connector) steadyMode() pgx.QueryExecMode {
+	if c.pooled {
+		return pgx.QueryExecModeCacheDescribe
+	}
+	return pgx.QueryExecModeCacheStatement
+}
+
+// steadyRow scans the only row of such a query.
+func (s *Store) steadyRow(ctx context.Context, sql string, args []any, into ...any) error {
+	return s.pool.QueryRow(ctx, sql, slices.Concat([]any{s.connector.steadyMode()}, args)...).Scan(into...)
+}
+
+// steadyRows collects the rows of such a query by the names of their columns.
+func steadyRows[T any](ctx context.Context, s *Store, sql string, args ...any) ([]T, error) {
+	rows, err := s.steady(ctx, sql, args...)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[T])
+}
+
+// anyOf reports whether a query for one boolean finds true. A query that is written for
+// many rows, with joins and an order, runs only after that.
+func (s *Store) anyOf(ctx context.Context, sql string, args ...any) (found bool, err error) {
+	err = s.steadyRow(ctx, sql, args, &found)
+	return found, err
+}
+
+// changedSince reports whether a definition changed, or a tombstone was created, at or after
+// an instant. The newest of each is the end of an index.
+func (s *Store) changedSince(ctx context.Context, since time.Time) (defs, gone bool, err error) {
+	err = s.steadyRow(ctx, `SELECT coalesce((SELECT max(changed_at) FROM checks) >= $1, false),
+		coalesce((SELECT max(created_at) FROM loop_tombstones) >= $1, false)`, []any{micro(since)}, &defs, &gone)
+	return defs, gone, err
+}
