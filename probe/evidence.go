@@ -196,17 +196,28 @@ func (w *witness) status(response *http.Response) {
 	w.note(func() { w.response = response })
 }
 
-// readFirst reads the beginning of a body, nothing when nothing is collected.
-func (w *witness) readFirst(body io.Reader) ([]byte, error) {
-	if w == nil {
+// readFirst reads the beginning of a body, of which the answer says its length or -1. It reads
+// nothing when nothing is collected.
+func (w *witness) readFirst(body io.Reader, length int64) ([]byte, error) {
+	if w == nil || length == 0 {
 		return nil, nil
 	}
-	first := make([]byte, readEvidenceBody)
-	n, err := io.ReadFull(body, first)
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		err = nil
+	size := int64(readEvidenceBody)
+	if length > 0 {
+		size = min(size, length)
 	}
-	return first[:n], err
+	first, n := make([]byte, size), 0
+	for n < len(first) { // io.ReadFull hides that a body is shorter than the answer says
+		got, err := body.Read(first[n:])
+		n += got
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return first[:n], err
+		}
+	}
+	return first[:n], nil
 }
 
 // received notes what a server sent that does not speak HTTP.

@@ -117,6 +117,21 @@ func TestEvidenceOfAnAnswer(t *testing.T) {
 	})
 }
 
+// TestEvidenceOfABodyThatEndsEarly holds that collecting evidence does not hide that a body is
+// shorter than its answer says.
+func TestEvidenceOfABodyThatEndsEarly(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	server := tcp(t, func(conn net.Conn) {
+		_, _ = conn.Read(make([]byte, 1024))
+		_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly this")
+	})
+	e := w.witness(t, vigil.TypeHTTP, object{"url": "http://" + server})
+	if e.StatusLine != "HTTP/1.1 200 OK" || e.Body == nil || e.Body.Text != "only this" || !e.Body.Truncated {
+		t.Errorf("%+v, body %+v", e, e.Body)
+	}
+}
+
 // TestEvidenceReadsItsBoundOfALargeBody holds that the body of an answer is read up to the same
 // bound with evidence as without.
 func TestEvidenceReadsItsBoundOfALargeBody(t *testing.T) {

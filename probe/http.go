@@ -302,7 +302,7 @@ func (r *httpRequest) roundTrip(ctx context.Context, t *timeline, client *http.C
 func (r *httpRequest) readBody(w *witness, response *http.Response, seen *HTTPMetadata) ([]byte, error) {
 	var kept bytes.Buffer
 	bounded := io.LimitReader(response.Body, maxBody)
-	first, err := w.readFirst(bounded)
+	first, err := w.readFirst(bounded, response.ContentLength)
 	n := int64(len(first))
 	if err == nil {
 		sink := io.Discard

@@ -215,7 +215,7 @@ func (p throughputProbe) expectSuccess(t *timeline, response *http.Response) err
 		return nil
 	}
 	if t.witness != nil {
-		first, _ := t.witness.readFirst(response.Body)
+		first, _ := t.witness.readFirst(response.Body, response.ContentLength)
 		t.witness.answered(response, first, int64(len(first)), len(first) < readEvidenceBody)
 	}
 	return fail("status %d, expected 2xx", status)
