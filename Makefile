@@ -62,6 +62,18 @@ chromium: # find a Chromium, or install the Debian package
 test-browser: postgres chromium ## Run the browser tests only (a part of make test); SCREENSHOTS=1 renews docs/images
 	go test -count=1 -v -timeout 10m -run '^TestBrowser' $(TESTFLAGS) ./e2e $(if $(SCREENSHOTS),-screenshots $(CURDIR)/docs/images)
 
+.PHONY: test-terraform
+test-terraform: postgres ## Run the acceptance tests of the Terraform provider (needs the terraform program)
+	@command -v terraform >/dev/null || { \
+		echo "test-terraform: terraform 1.11 or newer is needed: https://developer.hashicorp.com/terraform/install"; exit 1; }
+	cd terraform && TF_ACC=1 TF_ACC_TERRAFORM_PATH=$$(command -v terraform) CHECKPOINT_DISABLE=1 \
+		go test -count=1 -timeout 20m $(TESTFLAGS) ./...
+
+.PHONY: terraform-docs
+terraform-docs: # write terraform/docs and the provider's copy of the OpenAPI document again
+	cd terraform && go test ./provider -run TestDefinitions -update
+	cd terraform && TF_ACC=1 TF_ACC_TERRAFORM_PATH=$$(command -v terraform) CHECKPOINT_DISABLE=1 go test ./provider -run TestDocs -update
+
 .PHONY: test-race
 test-race: postgres ## Run all tests with the race detector (needs a C compiler)
 	CGO_ENABLED=1 go test -race -timeout 40m $(TESTFLAGS) ./...
@@ -95,7 +107,7 @@ chaos: build ## Kill, freeze, cut and overload every part, with the counts of a 
 	VIGIL_DRILL=full go test -count=1 -v -timeout 150m -run 'Killed|RollingRestart|MassOutage|Drill' ./e2e/
 
 .PHONY: check
-check: format vet lint words arrows openapi tidy size vendored vulnerabilities ## Everything that CI runs besides the tests
+check: format vet lint terraform words arrows openapi tidy size vendored vulnerabilities ## Everything that CI runs besides the tests
 
 .PHONY: format
 format: $(BIN)/golangci-lint-$(GOLANGCI_VERSION) ## Show what gofumpt and goimports would change
@@ -110,6 +122,10 @@ vet:
 lint: tools ## Run golangci-lint and workflowcheck
 	$(GOLANGCI) run ./...
 	$(WORKFLOWCHECK) ./workflows/...
+
+.PHONY: terraform
+terraform: $(BIN)/golangci-lint-$(GOLANGCI_VERSION) ## Vet, lint and test the module of the Terraform provider, without terraform
+	cd terraform && go vet ./... && $(GOLANGCI) run ./... && go test $(TESTFLAGS) ./...
 
 .PHONY: arrows
 arrows: $(BIN)/golangci-lint-$(GOLANGCI_VERSION) ## Show that a wrong import fails the lint
@@ -126,7 +142,8 @@ openapi: ## Compare api/openapi.yaml with what the code says
 
 .PHONY: tidy
 tidy:
-	@go mod tidy -diff || { echo "tidy: run go mod tidy"; exit 1; }
+	@for module in . terraform terraform/tools; do \
+		(cd $$module && go mod tidy -diff) || { echo "tidy: run go mod tidy in $$module"; exit 1; }; done
 
 .PHONY: size
 size:

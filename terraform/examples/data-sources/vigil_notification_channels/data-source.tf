@@ -1,0 +1,3 @@
+data "vigil_notification_channels" "webhooks" {
+  type = "webhook"
+}
