@@ -67,7 +67,8 @@ func TestAChangeOfAnIncidentThatIsRepeatedHasTheSameSpan(t *testing.T) {
 	if len(list.spans) != 2 || list.spans[0].ID != list.spans[1].ID || list.spans[0].TraceID != trace {
 		t.Fatalf("spans %+v", list.spans)
 	}
-	if first, again := list.spans[0].Attributes, list.spans[1].Attributes; first["vigil.repeated"] != "false" || again["vigil.repeated"] != "true" {
+	if first, again := list.spans[0].Attributes, list.spans[1].Attributes; first["vigil.repeated"] != "false" ||
+		again["vigil.repeated"] != "true" {
 		t.Errorf("the spans say %v and %v", first, again)
 	}
 }

@@ -105,11 +105,15 @@ func TestWatchRetry(t *testing.T) {
 				twice, []vigil.Observation{failure("one"), success}, "", attempts("one"), []time.Duration{0, 6 * time.Second},
 			},
 			"AllFail": {
-				twice, []vigil.Observation{failure("one"), failure("two"), failure("three")}, "three", attempts("one", "two"),
+				twice,
+				[]vigil.Observation{failure("one"), failure("two"), failure("three")},
+				"three", attempts("one", "two"),
 				[]time.Duration{0, 6 * time.Second, 12 * time.Second},
 			},
 			"WithoutDelay": {
-				vigil.Retry{Attempts: 1}, []vigil.Observation{failure("one"), failure("two")}, "two", attempts("one"),
+				vigil.Retry{Attempts: 1},
+				[]vigil.Observation{failure("one"), failure("two")},
+				"two", attempts("one"),
 				[]time.Duration{0, time.Second},
 			},
 			"NoRetry": {vigil.Retry{Delay: time.Second}, []vigil.Observation{failure("one")}, "one", nil, []time.Duration{0}},
@@ -117,11 +121,16 @@ func TestWatchRetry(t *testing.T) {
 				vigil.Retry{Attempts: 2, On: vigil.RetryNetwork}, []vigil.Observation{failure("status 500")}, "status 500", nil, []time.Duration{0},
 			},
 			"NetworkThenWrongAnswer": {
-				vigil.Retry{Attempts: 2, On: vigil.RetryNetwork}, []vigil.Observation{refused, failure("status 500")}, "status 500",
-				attempts("refused"), []time.Duration{0, time.Second},
+				vigil.Retry{Attempts: 2, On: vigil.RetryNetwork},
+				[]vigil.Observation{refused, failure("status 500")},
+				"status 500",
+				attempts("refused"),
+				[]time.Duration{0, time.Second},
 			},
 			"UnavailableOnRetry": {
-				vigil.Retry{Attempts: 2}, []vigil.Observation{failure("one"), {Error: "no permission", Unavailable: true}}, "one", nil,
+				vigil.Retry{Attempts: 2},
+				[]vigil.Observation{failure("one"), {Error: "no permission", Unavailable: true}},
+				"one", nil,
 				[]time.Duration{0, time.Second},
 			},
 		} {

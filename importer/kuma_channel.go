@@ -33,7 +33,8 @@ type kumaNotifier struct {
 func kumaNotifiers() map[string]kumaNotifier {
 	return map[string]kumaNotifier{
 		"slack": {
-			vigil.ChannelChat, chatOf("slackwebhookURL", ""), []string{"slack"},
+			vigil.ChannelChat, chatOf("slackwebhookURL", ""),
+			[]string{"slack"},
 			[]string{"slackrichmessage", "slackIncludeGroupName", "slackbutton"},
 		},
 		"discord": {

@@ -25,7 +25,8 @@ func TestKumaMaintenance(t *testing.T) {
 			`{"duration":"2h","name":"W","scope":{"checks":["it"]},"starts_at":"2027-03-28T01:00","timezone":"Europe/Berlin"}`, "",
 		},
 		"SingleThatEnded": {
-			object{"strategy": "single", "start_date": "2026-11-01 22:00:00", "end_date": "2026-11-02 00:30:00", "timezone": "UTC"}, "",
+			object{"strategy": "single", "start_date": "2026-11-01 22:00:00", "end_date": "2026-11-02 00:30:00", "timezone": "UTC"},
+			"",
 			"it has ended on 2026-11-02",
 		},
 		"LongSingle": {
@@ -59,7 +60,8 @@ func TestKumaMaintenance(t *testing.T) {
 			}, "", "it has ended on 2025-12-31",
 		},
 		"NoWeekday": {
-			object{"strategy": "recurring-weekday", "start_time": "10:00", "end_time": "11:00", "weekdays": "[]", "timezone": "UTC"}, "",
+			object{"strategy": "recurring-weekday", "start_time": "10:00", "end_time": "11:00", "weekdays": "[]", "timezone": "UTC"},
+			"",
 			"it has no day",
 		},
 		"DaysOfMonth": {
@@ -98,7 +100,8 @@ func TestKumaMaintenance(t *testing.T) {
 		"OtherCron": {object{"strategy": "cron", "cron": "0 3 L * *", "duration": 3600, "timezone": "UTC"}, "", "strategy cron"},
 		"Manual":    {object{"strategy": "manual"}, "", "strategy manual"},
 		"UnknownTimezone": {
-			object{"strategy": "cron", "cron": "0 3 * * *", "duration": 60, "timezone": "Mars/Base"}, "",
+			object{"strategy": "cron", "cron": "0 3 * * *", "duration": 60, "timezone": "Mars/Base"},
+			"",
 			"timezone \"Mars/Base\" is not known",
 		},
 		"TimezoneOfTheServer": {

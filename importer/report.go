@@ -101,8 +101,11 @@ func kindCounts(resources []*Resource) string {
 		kind vigil.Kind
 		noun string
 	}{
-		{vigil.KindCheck, "check"}, {vigil.KindChannel, "channel"}, {vigil.KindRule, "rule"},
-		{vigil.KindMaintenance, "maintenance window"}, {vigil.KindStatusPage, "status page"},
+		{vigil.KindCheck, "check"},
+		{vigil.KindChannel, "channel"},
+		{vigil.KindRule, "rule"},
+		{vigil.KindMaintenance, "maintenance window"},
+		{vigil.KindStatusPage, "status page"},
 	} {
 		n := 0
 		for _, one := range resources {

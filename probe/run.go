@@ -28,7 +28,11 @@ type outcome struct {
 // The exchange moves the timeline, obeys ctx and opens everything under it, so
 // that all it leaves open is closed when it returns.
 func observe(
-	ctx context.Context, guard *egress.Guard, deadline time.Duration, hidden *redact.Redactor, exchange func(context.Context, *timeline) outcome,
+	ctx context.Context,
+	guard *egress.Guard,
+	deadline time.Duration,
+	hidden *redact.Redactor,
+	exchange func(context.Context, *timeline) outcome,
 ) (seen vigil.Observation) {
 	ctx, cancel := context.WithTimeoutCause(ctx, deadline, expiry(deadline))
 	defer cancel()

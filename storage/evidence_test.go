@@ -115,7 +115,9 @@ func TestEvidenceOfAnIncident(t *testing.T) {
 		t.Errorf("%+v, %v", listed, err)
 	}
 	var variables, envelope string
-	err = a.store.DB().NewRaw("SELECT variables::text, envelope FROM events WHERE incident_id = ?", id).Scan(t.Context(), &variables, &envelope)
+	err = a.store.DB().
+		NewRaw("SELECT variables::text, envelope FROM events WHERE incident_id = ?", id).
+		Scan(t.Context(), &variables, &envelope)
 	if err != nil {
 		t.Fatal(err)
 	}

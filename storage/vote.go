@@ -40,7 +40,13 @@ func (s *Store) SaveVote(ctx context.Context, checkID uuid.UUID, v vigil.Vote) (
 		if err != nil {
 			return found("check", err)
 		}
-		ack = vigil.VoteAck{Relevant: row.Open || len(v.Firing) > 0, OrgID: row.OrgID, CheckName: row.Name, Target: row.Target, TraceID: row.Trace}
+		ack = vigil.VoteAck{
+			Relevant:  row.Open || len(v.Firing) > 0,
+			OrgID:     row.OrgID,
+			CheckName: row.Name,
+			Target:    row.Target,
+			TraceID:   row.Trace,
+		}
 		return s.storeVote(ctx, tx, checkID, v, row.Voted || len(v.Firing) > 0)
 	})
 	return ack, wrap("store a vote", err)

@@ -26,7 +26,7 @@ type Rows map[string][]map[string]any
 // KumaDatabase makes a database of a version with rows, and returns its path. The columns are
 // those that the version's own migrations make: they were run with Node.js, and what SQLite
 // then says of the tables is in kuma/schema-*.txt. Rows leave out what the version does not have.
-func KumaDatabase(t testing.TB, version string, rows Rows) string {
+func KumaDatabase(tb testing.TB, version string, rows Rows) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kuma.db")
 	db := OpenDatabase(t, path)
@@ -39,7 +39,7 @@ func KumaDatabase(t testing.TB, version string, rows Rows) string {
 }
 
 // OpenDatabase opens a database until the end of the test.
-func OpenDatabase(t testing.TB, path string) *sql.DB {
+func OpenDatabase(tb testing.TB, path string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)
 	if err != nil {
@@ -51,7 +51,7 @@ func OpenDatabase(t testing.TB, path string) *sql.DB {
 }
 
 // Exec executes a statement.
-func Exec(t testing.TB, db *sql.DB, query string, args ...any) {
+func Exec(tb testing.TB, db *sql.DB, query string, args ...any) {
 	t.Helper()
 	if _, err := db.ExecContext(t.Context(), query, args...); err != nil {
 		t.Fatalf("%s: %v", query, err)
@@ -59,7 +59,7 @@ func Exec(t testing.TB, db *sql.DB, query string, args ...any) {
 }
 
 // CreateTables makes the tables of a version, with the types and defaults of their columns.
-func CreateTables(t testing.TB, db *sql.DB, version string) {
+func CreateTables(tb testing.TB, db *sql.DB, version string) {
 	t.Helper()
 	tables := map[string][]string{}
 	for line := range strings.Lines(KumaSchema(t, version)) {
@@ -84,7 +84,7 @@ func CreateTables(t testing.TB, db *sql.DB, version string) {
 
 // KumaSchema returns the columns of the tables of a version, a line each: the table, the
 // column, its type, NOT NULL and its default.
-func KumaSchema(t testing.TB, version string) string {
+func KumaSchema(tb testing.TB, version string) string {
 	t.Helper()
 	text, err := schemas.ReadFile("kuma/schema-" + version + ".txt")
 	if err != nil {
@@ -94,7 +94,7 @@ func KumaSchema(t testing.TB, version string) string {
 }
 
 // Insert inserts rows, without the columns and tables that the database lacks.
-func Insert(t testing.TB, db *sql.DB, rows Rows) {
+func Insert(tb testing.TB, db *sql.DB, rows Rows) {
 	t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(rows)) {
 		has := map[string]bool{}
@@ -175,8 +175,11 @@ func KumaSample() Rows {
 			{"id": 3, "name": "Phone", "config": `{"type":"telegram","name":"Phone","telegramBotToken":"123:abc"}`},
 		},
 		"monitor_notification": {
-			{"monitor_id": 2, "notification_id": 1}, {"monitor_id": 2, "notification_id": 2}, {"monitor_id": 3, "notification_id": 1},
-			{"monitor_id": 3, "notification_id": 3}, {"monitor_id": 8, "notification_id": 1},
+			{"monitor_id": 2, "notification_id": 1},
+			{"monitor_id": 2, "notification_id": 2},
+			{"monitor_id": 3, "notification_id": 1},
+			{"monitor_id": 3, "notification_id": 3},
+			{"monitor_id": 8, "notification_id": 1},
 		},
 		"tag":         {{"id": 1, "name": "team", "color": "#4B5563"}, {"id": 2, "name": "Tier One", "color": "#DC2626"}},
 		"monitor_tag": {{"monitor_id": 2, "tag_id": 1, "value": "web"}, {"monitor_id": 2, "tag_id": 2, "value": ""}},
@@ -189,8 +192,10 @@ func KumaSample() Rows {
 		"monitor_maintenance":     {{"monitor_id": 1, "maintenance_id": 1}, {"monitor_id": 4, "maintenance_id": 1}},
 		"maintenance_status_page": {{"status_page_id": 1, "maintenance_id": 1}},
 		"status_page": {
-			{"id": 1, "slug": "shop", "title": "Shop", "description": "All about us", "icon": "/icon.svg", "theme": "auto", "published": 1,
-				"custom_css": "body {\n  \n}"},
+			{
+				"id": 1, "slug": "shop", "title": "Shop", "description": "All about us", "icon": "/icon.svg", "theme": "auto", "published": 1,
+				"custom_css": "body {\n  \n}",
+			},
 		},
 		"status_page_cname": {{"status_page_id": 1, "domain": "status.shop.example"}},
 		"group": {
@@ -198,8 +203,10 @@ func KumaSample() Rows {
 			{"id": 2, "name": "First", "public": 1, "weight": 1, "status_page_id": 1},
 		},
 		"monitor_group": {
-			{"monitor_id": 4, "group_id": 1, "weight": 1}, {"monitor_id": 8, "group_id": 1, "weight": 2},
-			{"monitor_id": 3, "group_id": 2, "weight": 2, "send_url": 1}, {"monitor_id": 2, "group_id": 2, "weight": 1},
+			{"monitor_id": 4, "group_id": 1, "weight": 1},
+			{"monitor_id": 8, "group_id": 1, "weight": 2},
+			{"monitor_id": 3, "group_id": 2, "weight": 2, "send_url": 1},
+			{"monitor_id": 2, "group_id": 2, "weight": 1},
 		},
 		"setting":   {{"key": "serverTimezone", "value": `"Europe/Berlin"`}, {"key": "tlsExpiryNotifyDays", "value": "[7,14,21]"}},
 		"heartbeat": {{"monitor_id": 2, "status": 1, "msg": "200 - OK", "time": "2026-11-22 20:00:00.000", "important": 1}},

@@ -52,7 +52,8 @@ func (a *app) checkResultsCommand() *cobra.Command {
 	cmd.Flags().StringVar(&region, "region", "", "only those of a `region`")
 	cmd.Flags().BoolVar(&failed, "failed", false, "only failures")
 	cmd.Flags().StringVar(&since, "since", "", "only those of the last `duration`, such as 1h")
-	cmd.Flags().BoolVar(&evidence, "evidence", false, "also show what the probe saw of the target, of failures that keep it (-o json and yaml always do)")
+	cmd.Flags().
+		BoolVar(&evidence, "evidence", false, "also show what the probe saw of the target, of failures that keep it (-o json and yaml always do)")
 	limitFlag(cmd, &limit, recent)
 	a.regionFlag(cmd)
 	a.watched(cmd, func(ctx context.Context, s *session, args []string) error {
