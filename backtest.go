@@ -20,6 +20,8 @@ const (
 	MaxBacktestIncidents = 500
 	// FlapGap is the time within which an incident that opens after another counts as a flap.
 	FlapGap = 10 * time.Minute
+	// MaxBacktestChecks is over how many checks one backtest goes.
+	MaxBacktestChecks = 50
 )
 
 // BacktestInput is what a backtest replays. The results themselves come row by row.
@@ -41,6 +43,7 @@ type ReplayExtent struct {
 	Results int64     // stored in the period, to the hour
 	Missed  int64     // slots of the period without a result
 	Oldest  time.Time // slot of the check's oldest stored result; zero without one
+	Changed time.Time // when the schedule of the check changed last, in one of its regions
 }
 
 // BacktestRow is a stored result of a region.
@@ -315,44 +318,4 @@ func (r *replay) finish() BacktestReport {
 		r.close(r.in.To)
 	}
 	return r.report
-}
-
-// BacktestComparison lays the incidents of two rules side by side. Incidents that overlap
-// are the same.
-type BacktestComparison struct {
-	Both, OnlyFirst, OnlySecond int
-	// EarlierP50 is the median of how much earlier the first rule opened what both opened;
-	// negative when it opened later.
-	EarlierP50 time.Duration
-}
-
-// CompareBacktests compares the incidents that two reports list.
-func CompareBacktests(first, second BacktestReport) BacktestComparison {
-	var c BacktestComparison
-	var earlier []time.Duration
-	for i := range first.Incidents {
-		at := slices.IndexFunc(second.Incidents, func(other BacktestIncident) bool { return overlap(&first.Incidents[i], &other) })
-		if at < 0 {
-			c.OnlyFirst++
-			continue
-		}
-		c.Both++
-		earlier = append(earlier, second.Incidents[at].OpenedAt.Sub(first.Incidents[i].OpenedAt))
-	}
-	for i := range second.Incidents {
-		if !slices.ContainsFunc(first.Incidents, func(other BacktestIncident) bool { return overlap(&second.Incidents[i], &other) }) {
-			c.OnlySecond++
-		}
-	}
-	if len(earlier) > 0 {
-		slices.Sort(earlier)
-		c.EarlierP50 = earlier[len(earlier)/2]
-	}
-	return c
-}
-
-// overlap reports whether two incidents were open at the same time, or met at an instant.
-func overlap(a, b *BacktestIncident) bool {
-	before := func(x, y *BacktestIncident) bool { return !x.ResolvedAt.IsZero() && x.ResolvedAt.Before(y.OpenedAt) }
-	return !before(a, b) && !before(b, a)
 }

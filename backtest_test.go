@@ -60,6 +60,7 @@ func TestBacktest(t *testing.T) {
 	t.Parallel()
 	down1 := ruleOf(vigil.Condition{HealthStatus: "down"})
 	twice := ruleOf(vigil.Condition{FailureThreshold: 2})
+	held := ruleOf(vigil.Condition{HealthStatus: "down", RecoveryThreshold: 3})
 	most, all := twice, down1
 	most.Policy, all.Policy = vigil.MostRegions, vigil.AllRegions
 	for name, test := range map[string]struct {
@@ -72,6 +73,8 @@ func TestBacktest(t *testing.T) {
 		"NothingFails":                       {slots: "+ + + +", rule: down1, want: ""},
 		"AFailureOpensAndASuccessResolves":   {slots: "+ x + +", rule: down1, want: "1-2"},
 		"TwoFailuresInARowOpen":              {slots: "x + x x x +", rule: twice, want: "3-5"},
+		"ARecoveryThresholdJoinsAFlap":       {slots: "+ x + x + + + x +", rule: held, want: "1-6 7-"},
+		"ItsResultsBeforeThePeriodCount":     {slots: "x + + + +", rule: held, from: 2, want: "2-3"},
 		"AnIncidentIsOpenAtTheEnd":           {slots: "+ x x", rule: twice, want: "2-"},
 		"AnyRegionIsEnough":                  {slots: "++ x+ +x ++", rule: down1, want: "1-2 2-3"},
 		"OneRegionGoesOnWhereAnotherBegan":   {slots: "++ xx +x ++", rule: down1, want: "1-3"},
@@ -160,8 +163,39 @@ func TestBacktestComparesRules(t *testing.T) {
 		t.Errorf("the first rule %q, the second %q", first, second)
 	}
 	c := vigil.CompareBacktests(reports[0], reports[1])
-	if c.Both != 1 || c.OnlyFirst != 1 || c.OnlySecond != 0 || c.EarlierP50 != time.Minute {
+	if c.Both != 1 || c.OnlyFirst != 1 || c.OnlySecond != 0 || c.EarlierP50() != time.Minute {
 		t.Errorf("compared: %+v", c)
+	}
+	// Of several checks the counts add up, and the median is over all incidents.
+	c.Add(vigil.CompareBacktests(reports[1], reports[0]))
+	if c.Both != 2 || c.OnlyFirst != 1 || c.OnlySecond != 1 || c.EarlierP50() != time.Minute {
+		t.Errorf("of two checks: %+v", c)
+	}
+	sum := reports[1]
+	sum.Add(reports[0])
+	if sum.Total != 3 || sum.Opened != 3 || sum.Recovered != 3 || sum.TimeOpen != 6*time.Minute ||
+		sum.Longest != 3*time.Minute || sum.Shortest != time.Minute || sum.Flaps != reports[0].Flaps {
+		t.Errorf("the sum is %+v", sum)
+	}
+}
+
+func TestBacktestComparesWithWhatWasRecorded(t *testing.T) {
+	t.Parallel()
+	in, rows := replayed("+ x + x x x +", ruleOf(vigil.Condition{FailureThreshold: 2}))
+	reports, _, err := vigil.Backtest(in, rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	recorded := []vigil.Incident{{StartedAt: minute(1), ResolvedAt: new(minute(2))}, {StartedAt: minute(3), ResolvedAt: new(minute(6))}}
+	both, only := vigil.CompareRecorded(recorded, reports[0])
+	if !slices.Equal(both, []bool{false, true}) || only != 0 {
+		t.Errorf("the rule has %v of the recorded incidents, and %d others", both, only)
+	}
+	if both, only = vigil.CompareRecorded([]vigil.Incident{{StartedAt: minute(6)}}, reports[0]); !both[0] || only != 0 {
+		t.Error("incidents that meet at an instant are not the same")
+	}
+	if both, only = vigil.CompareRecorded(recorded[:1], reports[0]); both[0] || only != 1 {
+		t.Errorf("the rule has %v of the recorded incidents, and %d others", both, only)
 	}
 }
 

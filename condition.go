@@ -27,17 +27,23 @@ const (
 	KeyStatusCode       = "status_code"
 	KeyDNSChanged       = "dns_changed"
 	KeySSLDaysRemaining = "ssl_days_remaining"
-	KeySeverity         = "severity"
+)
+
+// Keys of the keyed form that never make a rule fire.
+const (
+	KeyRecoveryThreshold = "recovery_threshold"
+	KeySeverity          = "severity"
 )
 
 // Bounds of the numbers in a condition, inclusive. A rule beyond them could never
 // fire, or would need more results than a state is rebuilt from.
 const (
-	MaxFailureThreshold = 1000
-	MaxResponseTimeMS   = 24 * 60 * 60 * 1000
-	MinStatusCode       = 100
-	MaxStatusCode       = 999
-	MaxSSLDays          = 36500
+	MaxFailureThreshold  = 1000
+	MaxRecoveryThreshold = 100
+	MaxResponseTimeMS    = 24 * 60 * 60 * 1000
+	MinStatusCode        = 100
+	MaxStatusCode        = 999
+	MaxSSLDays           = 36500
 )
 
 // Condition fires when any of its keys matches (spec section 2, Alert conditions).
@@ -57,6 +63,9 @@ type Condition struct {
 	DNSChanged bool `json:"dns_changed,omitempty"`
 	// SSLDaysRemaining fires while the certificate has this many days left, or fewer.
 	SSLDaysRemaining *int `json:"ssl_days_remaining,omitempty"`
+	// RecoveryThreshold N: a rule that fires goes on until N results in a row on which no
+	// key matched. 0: not present, as 1. It never makes the rule fire.
+	RecoveryThreshold int `json:"recovery_threshold,omitempty"`
 	// Severity of the incident; empty means critical.
 	Severity Severity `json:"severity,omitempty"`
 }
@@ -65,8 +74,8 @@ type Condition struct {
 func acceptedForms() []string {
 	return []string{
 		`condition {health_status: "down"|"up", failure_threshold: N, response_time_ms: N, ` +
-			`status_code: N, dns_changed: true, ssl_days_remaining: N, severity: "critical"|"warning"|"info"} ` +
-			`with at least one key besides severity`,
+			`status_code: N, dns_changed: true, ssl_days_remaining: N, recovery_threshold: N, ` +
+			`severity: "critical"|"warning"|"info"} with at least one key besides recovery_threshold and severity`,
 		`condition {type: "consecutive_failures"|"response_time"|"ssl_expiry", threshold: N, operator: "gte" (optional)}`,
 		`condition_type "consecutive_failures"|"response_time"|"status_code"|"ssl_expiry" with threshold: N`,
 	}
@@ -132,10 +141,10 @@ func pairCondition(kindMember, numberMember string, kind ConditionType, threshol
 }
 
 // Reference returns the equivalent condition_type and threshold, or false when there
-// is no such pair. It ignores the severity.
+// is no such pair. It ignores the recovery threshold and the severity, which do not make a
+// rule fire.
 func (c Condition) Reference() (ConditionType, float64, bool) {
-	bare := c
-	bare.Severity = ""
+	bare := c.like(Condition{})
 	switch {
 	case bare.equal(Condition{FailureThreshold: c.FailureThreshold}) && c.FailureThreshold > 0:
 		return ConsecutiveFailures, float64(c.FailureThreshold), true
@@ -192,12 +201,11 @@ func (in ConditionInput) Resolve(stored *Condition) (Condition, error) {
 	case !object:
 		return Condition{}, malformed("condition", "is missing")
 	}
-	severity := fromObject.Severity
-	fromPair.Severity = severity
+	fromPair = fromPair.like(fromObject)
 	switch {
-	case fromObject.equal(fromPair), stored != nil && fromPair.equal(stored.with(severity)):
+	case fromObject.equal(fromPair), stored != nil && fromPair.equal(stored.like(fromObject)):
 		return fromObject, nil
-	case stored != nil && fromObject.equal(stored.with(severity)):
+	case stored != nil && fromObject.equal(stored.like(fromObject)):
 		return fromPair, nil
 	}
 	return Condition{}, malformed("condition", "says something else than condition_type and threshold")
@@ -224,7 +232,7 @@ func (in ConditionInput) pair(stored *Condition) (Condition, error) {
 	}
 	c, err := ReferenceCondition(*kind, *threshold)
 	if err == nil && stored != nil {
-		c.Severity = stored.Severity
+		c = c.like(*stored)
 	}
 	return c, err
 }
@@ -273,6 +281,8 @@ func (c *Condition) setMember(key string, value json.RawMessage) (err error) {
 		c.ResponseTimeMS, err = pointer(parseWholeNumber(member, value, 0, MaxResponseTimeMS))
 	case KeyStatusCode:
 		c.StatusCode, err = parseWholeNumber(member, value, MinStatusCode, MaxStatusCode)
+	case KeyRecoveryThreshold:
+		c.RecoveryThreshold, err = parseWholeNumber(member, value, 1, MaxRecoveryThreshold)
 	case KeySSLDaysRemaining:
 		c.SSLDaysRemaining, err = pointer(parseWholeNumber(member, value, 0, MaxSSLDays))
 	case KeyDNSChanged:
@@ -290,7 +300,13 @@ func (c *Condition) setMember(key string, value json.RawMessage) (err error) {
 // maxShownKey is the longest unknown key that an error repeats, in bytes.
 const maxShownKey = 64
 
+// recoverySeconds is not a key: results are counted, so that a state is a fold over them.
+const recoverySeconds = "recovery_seconds"
+
 func unknownKey(key string) error {
+	if key == recoverySeconds {
+		return malformed("condition."+key, "is not a key of a condition; use %s, which counts results in a row", KeyRecoveryThreshold)
+	}
 	if len(key) > maxShownKey {
 		return malformed("condition", "has an unknown key")
 	}
@@ -333,11 +349,12 @@ func pointer(n int, err error) (*int, error) {
 	return &n, nil
 }
 
-// empty reports whether the condition has no key besides severity.
-func (c Condition) empty() bool { return c.with("").equal(Condition{}) }
+// empty reports whether the condition has no key that could make the rule fire.
+func (c Condition) empty() bool { return c.like(Condition{}).equal(Condition{}) }
 
-func (c Condition) with(severity Severity) Condition {
-	c.Severity = severity
+// like returns c with the keys of other that do not make a rule fire.
+func (c Condition) like(other Condition) Condition {
+	c.RecoveryThreshold, c.Severity = other.RecoveryThreshold, other.Severity
 	return c
 }
 
@@ -345,7 +362,7 @@ func (c Condition) equal(other Condition) bool {
 	return c.HealthStatus == other.HealthStatus && c.FailureThreshold == other.FailureThreshold &&
 		same(c.ResponseTimeMS, other.ResponseTimeMS) && c.StatusCode == other.StatusCode &&
 		c.DNSChanged == other.DNSChanged && same(c.SSLDaysRemaining, other.SSLDaysRemaining) &&
-		c.Severity == other.Severity
+		c.RecoveryThreshold == other.RecoveryThreshold && c.Severity == other.Severity
 }
 
 func same(a, b *int) bool {

@@ -46,6 +46,22 @@ func TestConditionInput(t *testing.T) {
 			&three,
 			&vigil.Condition{FailureThreshold: 5, Severity: vigil.Warning},
 		},
+		{
+			"ThresholdAloneKeepsTheRecoveryThreshold",
+			vigil.ConditionInput{Threshold: new(5.0)},
+			&vigil.Condition{FailureThreshold: 3, RecoveryThreshold: 4},
+			&vigil.Condition{FailureThreshold: 5, RecoveryThreshold: 4},
+		},
+		{
+			"RecoveryThresholdBesideTheSamePair",
+			vigil.ConditionInput{
+				Condition: json.RawMessage(`{"failure_threshold":3,"recovery_threshold":4,"severity":"warning"}`),
+				Type:      kind("consecutive_failures"),
+				Threshold: new(3.0),
+			},
+			&three,
+			&vigil.Condition{FailureThreshold: 3, RecoveryThreshold: 4, Severity: vigil.Warning},
+		},
 		{"OtherTypeNeedsItsThreshold", vigil.ConditionInput{Type: kind("response_time")}, &three, nil},
 		{
 			"ReadAndWrittenBack",

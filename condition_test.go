@@ -42,6 +42,8 @@ func TestParseCondition(t *testing.T) {
 			"AllAtOnce", `{"health_status":"up","failure_threshold":1,"response_time_ms":2,"dns_changed":false,"severity":"info"}`,
 			vigil.Condition{HealthStatus: "up", FailureThreshold: 1, ResponseTimeMS: new(2), Severity: vigil.Info},
 		},
+		{"Recovery", `{"failure_threshold":3,"recovery_threshold":2}`, vigil.Condition{FailureThreshold: 3, RecoveryThreshold: 2}},
+		{"RecoveryBounds", `{"status_code":500,"recovery_threshold":100}`, vigil.Condition{StatusCode: 500, RecoveryThreshold: 100}},
 		{"HealthyIsASynonymOfUp", `{"health_status":"healthy"}`, vigil.Condition{HealthStatus: "healthy"}},
 		{"UnhealthyIsASynonymOfDown", `{"health_status":"unhealthy"}`, vigil.Condition{HealthStatus: "unhealthy"}},
 		{"SmallestNumbers", `{"failure_threshold":1,"status_code":100}`, vigil.Condition{FailureThreshold: 1, StatusCode: 100}},
@@ -67,20 +69,25 @@ func TestParseCondition(t *testing.T) {
 	}
 
 	for text, member := range map[string]string{
-		`null`:                                                       "condition",
-		`{}`:                                                         "condition",
-		`{"failures":2}`:                                             "condition",
-		`{"failure_threshold":"3"}`:                                  "condition.failure_threshold",
-		`{"failure_threshold":1001}`:                                 "condition.failure_threshold",
-		`{"response_time_ms":null}`:                                  "condition.response_time_ms",
-		`{"response_time_ms":-1}`:                                    "condition.response_time_ms",
-		`{"status_code":99}`:                                         "condition.status_code",
-		`{"ssl_days_remaining":-1}`:                                  "condition.ssl_days_remaining",
-		`{"dns_changed":null}`:                                       "condition.dns_changed",
-		`{"dns_changed":"yes"}`:                                      "condition.dns_changed",
-		`{"health_status":null}`:                                     "condition.health_status",
-		`{"health_status":1}`:                                        "condition.health_status",
-		`{"severity":"fatal"}`:                                       "condition.severity",
+		`null`:                       "condition",
+		`{}`:                         "condition",
+		`{"failures":2}`:             "condition",
+		`{"failure_threshold":"3"}`:  "condition.failure_threshold",
+		`{"failure_threshold":1001}`: "condition.failure_threshold",
+		`{"response_time_ms":null}`:  "condition.response_time_ms",
+		`{"response_time_ms":-1}`:    "condition.response_time_ms",
+		`{"status_code":99}`:         "condition.status_code",
+		`{"ssl_days_remaining":-1}`:  "condition.ssl_days_remaining",
+		`{"dns_changed":null}`:       "condition.dns_changed",
+		`{"dns_changed":"yes"}`:      "condition.dns_changed",
+		`{"health_status":null}`:     "condition.health_status",
+		`{"health_status":1}`:        "condition.health_status",
+		`{"severity":"fatal"}`:       "condition.severity",
+		`{"failure_threshold":1,"recovery_threshold":0}`:             "condition.recovery_threshold",
+		`{"failure_threshold":1,"recovery_threshold":101}`:           "condition.recovery_threshold",
+		`{"failure_threshold":1,"recovery_threshold":null}`:          "condition.recovery_threshold",
+		`{"failure_threshold":1,"recovery_seconds":60}`:              "condition.recovery_seconds",
+		`{"type":"ssl_expiry","threshold":5,"recovery_seconds":5}`:   "condition.recovery_seconds",
 		`{"type":"ssl_expiry"}`:                                      "condition.threshold",
 		`{"type":"ssl_expiry","threshold":-5}`:                       "condition.threshold",
 		`{"type":"ssl_expiry","threshold":null}`:                     "condition.threshold",
@@ -105,6 +112,14 @@ func TestParseCondition(t *testing.T) {
 		wantRefused(t, err, "condition.severity")
 	})
 
+	t.Run("RecoveryInSecondsNamesTheKeyToUse", func(t *testing.T) {
+		t.Parallel()
+		_, err := vigil.ParseCondition(json.RawMessage(`{"failure_threshold":1,"recovery_seconds":60}`))
+		if text := vigil.ErrorMessage(err); !strings.Contains(text, "use recovery_threshold") {
+			t.Errorf("the sentence is %q", text)
+		}
+	})
+
 	t.Run("UnknownKeyIsQuotedUnlessItIsLong", func(t *testing.T) {
 		t.Parallel()
 		for length, quoted := range map[int]bool{64: true, 65: false} {
@@ -123,6 +138,7 @@ func TestParseCondition(t *testing.T) {
 		"Broken":              `{`,
 		"Empty":               `{}`,
 		"OnlySeverity":        `{"severity":"critical"}`,
+		"OnlyRecovery":        `{"recovery_threshold":3,"severity":"critical"}`,
 		"OnlyDNSUnchanged":    `{"dns_changed":false}`,
 		"UnknownKey":          `{"failure_threshold":1,"failures":2}`,
 		"WrongType":           `{"failure_threshold":"3"}`,

@@ -22,6 +22,8 @@ type Attempt struct {
 	ResponseBody  string // its beginning
 	NextAttemptAt *time.Time
 	Manual        bool // requested by a user
+	// TraceID is that of the incident's trace. It is set where attempts are shown.
+	TraceID string
 }
 
 // AttemptUnknown is the error code of an attempt whose process died before the
@@ -53,6 +55,8 @@ type NextAttempt struct {
 	Body     []byte
 	Severity Severity
 	Merged   bool
+	// TraceID is that of the incident's trace.
+	TraceID string
 	// Last is the status of the delivery that ended last, for NextAttemptNone;
 	// empty without deliveries.
 	Last DeliveryStatus

@@ -75,10 +75,17 @@ type Match struct {
 	// PreviousAnswer is the slot of the DNS answer before the change. It is zero
 	// unless dns_changed is in Keys, and after a state without DNSSlot.
 	PreviousAnswer time.Time `json:"previous_answer,omitzero"`
+	// Slot of the newest result on which the condition matched and the failures in a row
+	// up to it, for a rule with a recovery threshold. Since is how many results came after
+	// it: the rule fires although the newest result does not match.
+	Slot     time.Time `json:"slot,omitzero"`
+	Failures int       `json:"failures,omitempty"`
+	Since    int       `json:"since,omitempty"`
 }
 
 // Evaluate folds a result into the state and returns the matches of the enabled rules
-// that fire, by rule ID. A result that is not newer than the state changes nothing
+// that fire, by rule ID. A rule fires when its condition matches the result, or one of the
+// results before it that its recovery threshold counts. A result that is not newer than the state changes nothing
 // and returns no match, so folding the same rows twice is safe.
 func Evaluate(rules []Rule, state State, result Result) (State, []Match) {
 	if !result.Slot.After(state.Slot) {
@@ -87,7 +94,11 @@ func Evaluate(rules []Rule, state State, result Result) (State, []Match) {
 	next, facts := fold(state, result)
 	var matches []Match
 	for i := range rules {
-		if match, fires := rules[i].match(facts); fires {
+		match, fires := rules[i].match(facts)
+		if !fires {
+			match, fires = rules[i].hold(state)
+		}
+		if fires {
 			matches = append(matches, match)
 		}
 	}
@@ -112,7 +123,25 @@ func (r *Rule) match(f facts) (match Match, fires bool) {
 	if slices.Contains(keys, KeyDNSChanged) {
 		match.PreviousAnswer = f.previousAnswer
 	}
+	if r.Condition.RecoveryThreshold > 1 {
+		match.Slot, match.Failures = f.result.Slot, f.failures
+	}
 	return match, true
+}
+
+// hold returns the match of a rule that fired in the state before and whose condition does
+// not match the next result, while its recovery threshold is not reached.
+func (r *Rule) hold(before State) (match Match, fires bool) {
+	if !r.Enabled || r.Condition.RecoveryThreshold < 2 || !slices.Contains(before.Firing, r.ID) {
+		return Match{}, false
+	}
+	// A state of an older release may not say why the rule fires.
+	match = Match{Rule: r.ID}
+	if at := slices.IndexFunc(before.Matches, func(m Match) bool { return m.Rule == r.ID }); at >= 0 {
+		match = before.Matches[at]
+	}
+	match.Since++
+	return match, match.Since < r.Condition.RecoveryThreshold
 }
 
 // facts are the values that conditions compare.

@@ -166,6 +166,8 @@ func drawRule(t *rapid.T) vigil.Rule {
 		FailureThreshold: rapid.IntRange(0, 4).Draw(t, "threshold"),
 		StatusCode:       rapid.SampledFrom([]int{0, 400, 500}).Draw(t, "status"),
 		DNSChanged:       rapid.Bool().Draw(t, "dns"),
+
+		RecoveryThreshold: rapid.IntRange(0, 4).Draw(t, "recovery"),
 	})
 	if rapid.Bool().Draw(t, "has days") {
 		rule.Condition.SSLDaysRemaining = new(rapid.IntRange(0, 30).Draw(t, "days"))

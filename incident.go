@@ -46,6 +46,9 @@ type Incident struct {
 	// Regions in which a rule fired when the incident opened, sorted.
 	Regions []string
 
+	// TraceID is that of the trace of the incident; see SlotTrace.
+	TraceID string
+
 	StartedAt      time.Time
 	AcknowledgedAt *time.Time
 	ResolvedAt     *time.Time
@@ -130,6 +133,8 @@ type MaintenanceHead struct {
 type IncidentHead struct {
 	ID     uuid.UUID      `json:"id"`
 	Status IncidentStatus `json:"status"`
+	// TraceID is that of the trace of the incident; an older version gives none.
+	TraceID string `json:"trace_id,omitempty"`
 }
 
 // Latch keeps the check of an incident that a user resolved from opening another one

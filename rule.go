@@ -137,12 +137,13 @@ func SortRules(rules []Rule) {
 // CompareIDs orders ids by their bytes, as Postgres does.
 func CompareIDs(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) }
 
-// MaxThreshold returns the largest failure threshold of the rules, at least 1. A
-// state is rebuilt from that many results and one more.
-func MaxThreshold(rules []Rule) int {
-	largest := 1
+// RebuildResults returns how many of the newest results of a region must be evaluated to
+// know which of the rules fire, at least 2: for each rule its failure threshold before the
+// oldest result by which it can fire yet, and one more.
+func RebuildResults(rules []Rule) int {
+	most := 1
 	for _, rule := range rules {
-		largest = max(largest, rule.Condition.FailureThreshold)
+		most = max(most, max(1, rule.Condition.FailureThreshold)+max(1, rule.Condition.RecoveryThreshold)-1)
 	}
-	return largest
+	return most + 1
 }

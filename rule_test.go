@@ -156,7 +156,7 @@ func TestRegionPolicy(t *testing.T) {
 	}
 }
 
-func TestDeepestThreshold(t *testing.T) {
+func TestRebuildResults(t *testing.T) {
 	t.Parallel()
 	thresholds := func(counts ...int) []vigil.Rule {
 		var rules []vigil.Rule
@@ -165,17 +165,21 @@ func TestDeepestThreshold(t *testing.T) {
 		}
 		return rules
 	}
+	held := ruleOf(vigil.Condition{FailureThreshold: 20, RecoveryThreshold: 100})
+	slow := ruleOf(vigil.Condition{ResponseTimeMS: new(5), RecoveryThreshold: 7})
 	for name, test := range map[string]struct {
 		rules []vigil.Rule
 		want  int
 	}{
-		"OneWithoutRules":             {nil, 1},
-		"OneWhenNoRuleCountsFailures": {thresholds(0, 0), 1},
-		"LargestOfAllRules":           {thresholds(3, 150, 7), 150},
+		"TwoWithoutRules":            {nil, 2},
+		"TwoWhenNoRuleCountsResults": {thresholds(0, 0), 2},
+		"LargestOfAllRules":          {thresholds(3, 150, 7), 151},
+		"BothThresholdsOfARule":      {append(thresholds(110), held), 120},
+		"ARecoveryWithoutFailures":   {[]vigil.Rule{slow}, 8},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := vigil.MaxThreshold(test.rules); got != test.want {
+			if got := vigil.RebuildResults(test.rules); got != test.want {
 				t.Errorf("got %d, want %d", got, test.want)
 			}
 		})

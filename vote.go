@@ -67,6 +67,8 @@ type VoteAck struct {
 	OrgID    uuid.UUID
 	// CheckName and Target are for people who look at the workflow.
 	CheckName, Target string
+	// TraceID is that of the open incident; empty: none is open.
+	TraceID string
 }
 
 // RegionSilence is a region that became silent, so that its vote does not count, or

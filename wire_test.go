@@ -24,7 +24,8 @@ func TestWireWords(t *testing.T) {
 		"ssl_expiry":    string(vigil.SSLExpiry),
 		"health_status": vigil.KeyHealthStatus, "failure_threshold": vigil.KeyFailureThreshold, "response_time_ms": vigil.KeyResponseTime,
 		"dns_changed": vigil.KeyDNSChanged, "ssl_days_remaining": vigil.KeySSLDaysRemaining, "severity": vigil.KeySeverity,
-		"fingerprint": vigil.MetadataFingerprint, "days_remaining": vigil.MetadataDays, "cert_days_remaining": vigil.MetadataCertDays,
+		"recovery_threshold": vigil.KeyRecoveryThreshold,
+		"fingerprint":        vigil.MetadataFingerprint, "days_remaining": vigil.MetadataDays, "cert_days_remaining": vigil.MetadataCertDays,
 		":": vigil.FingerprintSeparator,
 	} {
 		if got != want {

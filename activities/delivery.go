@@ -48,6 +48,8 @@ type DeliveriesOptions struct {
 	Schedule vigil.RetrySchedule
 	// PublicURL is the address of the API, without a trailing slash.
 	PublicURL string
+	// Spans receives the steps of traces; nil: none does.
+	Spans spanRecorder
 	// Random returns a number from [0, 1), for the jitter of waits.
 	Random func() float64
 	Now    func() time.Time
@@ -77,6 +79,8 @@ type DeliveryReport struct {
 	Failures int                  `json:"failures,omitempty"`
 	// Text describes the outcome for people.
 	Text string `json:"text,omitempty"`
+	// TraceID is that of the incident; empty where no attempt was made.
+	TraceID string `json:"trace_id,omitempty"`
 }
 
 // disabledReason is the reason of a channel that its receiver disabled.
@@ -160,6 +164,7 @@ func (d *Deliveries) message(next vigil.NextAttempt) notify.Message {
 		Event: e.ID, Type: e.Type, Delivery: next.Delivery.ID, Organization: next.Delivery.OrgID, Attempt: next.Attempt.Number, Time: e.Time,
 		Incident: e.IncidentID, Severity: next.Severity, Title: e.Title, Body: e.Body,
 		Variables: e.Variables, Envelope: e.Envelope, Merged: next.Merged,
+		Traceparent: vigil.Traceparent(next.TraceID, attemptSpan(&next.Attempt)),
 	}
 }
 
@@ -201,9 +206,10 @@ func (d *Deliveries) record(
 	}
 	d.signal(ctx, remaining.Admitted)
 	countAttempt(ctx, next.Delivery.ChannelType, outcome, remaining)
+	d.traceAttempt(ctx, &next, &attempt, &remaining)
 	return DeliveryReport{
 		Done: !remaining.Pending, Next: remaining.Until, Status: remaining.Status, Failures: remaining.Failures,
-		Text: attemptText(next.Delivery.EventType, attempt),
+		Text: attemptText(next.Delivery.EventType, attempt), TraceID: next.TraceID,
 	}, nil
 }
 

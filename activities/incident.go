@@ -28,14 +28,16 @@ type deliveryStarter interface {
 	Send(ctx context.Context, delivery vigil.PendingDelivery) error
 }
 
-// IncidentsOptions configure Incidents. All members but PublicURL are required.
+// IncidentsOptions configure Incidents. All members but PublicURL and Spans are required.
 type IncidentsOptions struct {
 	Store      incidentStore
 	Deliveries deliveryStarter
 	// PublicURL is the address of the API, without a trailing slash, for links in
 	// messages. Without it messages have no links.
 	PublicURL string
-	Log       *slog.Logger
+	// Spans receives the steps of traces; nil: none does.
+	Spans spanRecorder
+	Log   *slog.Logger
 }
 
 // Incidents implements the activities of the incident workflow.
@@ -84,6 +86,7 @@ func (i *Incidents) Open(ctx context.Context, request vigil.OpenRequest) (vigil.
 		return vigil.IncidentHead{}, timing.Sleep(ctx, min(out.Held, heldPause))
 	}
 	countOpened(ctx, out, err)
+	i.traceIncident(ctx, vigil.SpanOpen, &out, err)
 	return i.startDeliveries(ctx, out, err)
 }
 
@@ -93,6 +96,7 @@ const heldPause = time.Second
 // Acknowledge acknowledges an incident.
 func (i *Incidents) Acknowledge(ctx context.Context, a Acknowledgement) (vigil.IncidentHead, error) {
 	out, err := i.Store.AcknowledgeIncident(ctx, vigil.AcknowledgeRequest{ID: a.ID, By: a.By, TextID: a.TextID, PublicURL: i.PublicURL})
+	i.traceIncident(ctx, vigil.SpanAcknowledge, &out, err)
 	return i.startDeliveries(ctx, out, err)
 }
 
@@ -101,6 +105,7 @@ func (i *Incidents) Resolve(ctx context.Context, request vigil.ResolveRequest) (
 	request.PublicURL = i.PublicURL
 	out, err := i.Store.ResolveIncident(ctx, request)
 	countResolved(ctx, request.Resolution, out, err)
+	i.traceIncident(ctx, vigil.SpanResolve, &out, err)
 	return i.startDeliveries(ctx, out, err)
 }
 

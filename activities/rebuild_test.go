@@ -32,6 +32,24 @@ func TestRebuild(t *testing.T) {
 		})
 	})
 
+	t.Run("ReadsAsManyResultsAsBothThresholdsNeed", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			w := newWatchFixture(t)
+			def := w.define(firing(vigil.Condition{FailureThreshold: 50, RecoveryThreshold: 100}))
+			for i := range 200 { // 50 failures, and 98 results after them
+				row := vigil.Result{CheckID: def.Check.ID, Region: region, Slot: def.Starts[region].Add(time.Duration(i) * time.Second)}
+				row.Success = i < 52 || i > 101
+				w.rows = append(w.rows, row)
+			}
+			w.observe = func(context.Context) vigil.Observation { return vigil.Observation{Success: true} }
+			state := w.must(w.watch(turnOf(def, vigil.State{}))).State
+			if len(state.Matches) != 1 || state.Matches[0].Since < 98 || state.Matches[0].Failures != 50 {
+				t.Errorf("matches %+v, want the rule held for at least 98 results after 50 failures", state.Matches)
+			}
+		})
+	})
+
 	succeeds := func(context.Context) vigil.Observation { return vigil.Observation{Success: true} }
 	for name, test := range map[string]struct {
 		voted   time.Duration // slot of the stored vote since the start of the schedule

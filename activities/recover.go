@@ -10,7 +10,7 @@ import (
 )
 
 // rebuildRows is the minimum number of stored results from which the state of a loop is
-// rebuilt; rules that count more failures need more results.
+// rebuilt; rules that count more results need more.
 const rebuildRows = 100
 
 // recoverPage is how many stored results recover reads at once.
@@ -47,7 +47,7 @@ func (t *turnRun) recover(ctx context.Context) error {
 // last one matters. From an earlier schedule it takes the last DNS answer and nothing
 // else, because the check was disabled or changed in between.
 func (t *turnRun) rebuild(ctx context.Context, e *entry, start time.Time) error {
-	n := max(rebuildRows, vigil.MaxThreshold(e.Rules)+1)
+	n := max(rebuildRows, vigil.RebuildResults(e.Rules))
 	rows, err := t.History.LatestResults(ctx, t.turn.CheckID, t.turn.Region, n)
 	if err != nil {
 		return err

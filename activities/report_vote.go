@@ -41,5 +41,9 @@ func (w *Watcher) ReportVote(ctx context.Context, checkID uuid.UUID, vote vigil.
 	if err != nil {
 		return err
 	}
-	return w.Incidents.Vote(ctx, checkID, vote, ack)
+	err = w.Incidents.Vote(ctx, checkID, vote, ack)
+	if err == nil && w.Spans != nil {
+		w.traceVote(ctx, vigil.Span{TraceID: vigil.SlotTrace(checkID, vote.Region, vote.Slot)}, &vote, &ack)
+	}
+	return err
 }

@@ -91,7 +91,7 @@ type resultHistory interface {
 }
 
 // WatcherOptions are the dependencies of a Watcher. All members but Lease, TurnRate,
-// QuietWindow, Votes, Incidents and Restores are required.
+// QuietWindow, Votes, Incidents, Restores and Spans are required.
 type WatcherOptions struct {
 	Catalogue *Catalogue
 	Results   resultWriter
@@ -116,6 +116,8 @@ type WatcherOptions struct {
 	// Restores is asked when a turn finds that Postgres or Temporal was restored from
 	// a backup. Without it the state of a loop is believed.
 	Restores restoreStore
+	// Spans receives the steps of traces; nil: none does.
+	Spans spanRecorder
 	// ShowNames reports whether workflows show the names of checks; nil: they must not.
 	ShowNames func(ctx context.Context) bool
 	Now       func() time.Time
@@ -179,6 +181,9 @@ func (w *Watcher) Watch(ctx context.Context, turn *Turn) (*TurnResult, error) {
 		return nil, err
 	}
 	result, err := t.run(ctx)
+	if result != nil && t.firingChanged() {
+		t.traceNews(ctx)
+	}
 	t.nameIn(ctx, result)
 	countTurn(ctx, result, err)
 	return result, err

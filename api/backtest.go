@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"iter"
 	"net/http"
 	"sync"
@@ -24,7 +23,7 @@ const (
 	backtestsAtOnce = 2
 	backtestPause   = 5
 	// backtestWarm is the fewest results of a region from which its state before the period is
-	// made; a rule that counts more failures needs more.
+	// made; a rule that counts more results needs more.
 	backtestWarm = 100
 	// silenceIntervals after its newest slot, and the deadline of the probe, a region is silent.
 	silenceIntervals = 3
@@ -37,6 +36,9 @@ type replayStore interface {
 	PastMaintenance(ctx context.Context, orgID, checkID uuid.UUID, from, to time.Time) ([]vigil.Occurrence, error)
 	Check(ctx context.Context, orgID, id uuid.UUID) (vigil.Check, error)
 	Rule(ctx context.Context, orgID, checkID, id uuid.UUID) (vigil.Rule, error)
+	RuleByID(ctx context.Context, orgID, id uuid.UUID) (vigil.Rule, error)
+	Checks(ctx context.Context, orgID uuid.UUID, list vigil.CheckList) ([]vigil.Check, vigil.Extent, error)
+	RecordedIncidents(ctx context.Context, orgID, checkID uuid.UUID, from, to time.Time, limit int) ([]vigil.Incident, int64, error)
 }
 
 // backtests says which incidents a rule would have opened.
@@ -63,9 +65,10 @@ type backtestRule struct {
 
 // backtestBody is what to replay.
 type backtestBody struct {
-	Rules []backtestRule `json:"rules" minItems:"1" maxItems:"2" doc:"One rule, or two to compare. Each is replayed as if it were the only one."`
-	From  *time.Time     `json:"from,omitempty" doc:"Start of the period; 7 days before its end when it is left out. It is moved to the oldest stored result."`
-	To    *time.Time     `json:"to,omitempty" doc:"End of the period; now when it is left out."`
+	Rules  []backtestRule `json:"rules" minItems:"1" maxItems:"2" doc:"One rule, or two to compare. Each is replayed as if it were the only one."`
+	From   *time.Time     `json:"from,omitempty" doc:"Start of the period; 7 days before its end when it is left out. It is moved to the oldest stored result."`
+	To     *time.Time     `json:"to,omitempty" doc:"End of the period; now when it is left out."`
+	Actual bool           `json:"actual,omitempty" doc:"Whether to answer with the incidents of the check that were recorded in the period, too."`
 }
 
 type backtestInput struct {
@@ -82,6 +85,13 @@ func (b *backtests) register(r *rest.Registrar) {
 			"an organization runs two backtests at once.",
 		Errors: []int{http.StatusTooManyRequests},
 	}, b.run)
+	rest.Register(r, rest.Operation{
+		Method: http.MethodPost, Path: "/v1/backtest", ID: "backtest-checks", Tag: tagRules,
+		Scope: vigil.ScopeRead, Audit: rest.NotAudited, Summary: "Replay the stored results of several checks through alert rules",
+		Description: "Answers how many incidents one or two rules would have opened for each check with a label, and in all. It is the " +
+			"backtest of one check for at most 50 checks, with totals only; all their results count for its limit.",
+		Errors: []int{http.StatusTooManyRequests, http.StatusNotFound},
+	}, b.runLabel)
 }
 
 func (b *backtests) run(ctx context.Context, in *backtestInput) (*rest.Answer[backtestView], error) {
@@ -94,11 +104,12 @@ func (b *backtests) run(ctx context.Context, in *backtestInput) (*rest.Answer[ba
 	if err != nil {
 		return nil, err
 	}
-	input := vigil.BacktestInput{Regions: check.Regions}
-	if input.Rules, err = b.rules(ctx, &check, in.Body.Rules); err != nil {
+	rules, err := b.rules(ctx, org, &check, in.Body.Rules)
+	if err != nil {
 		return nil, err
 	}
-	if input.Silence, err = b.silence(&check); err != nil {
+	period, err := replayPeriod(in.Body.From, in.Body.To, b.now())
+	if err != nil {
 		return nil, err
 	}
 	done, err := b.begin(org)
@@ -106,28 +117,34 @@ func (b *backtests) run(ctx context.Context, in *backtestInput) (*rest.Answer[ba
 		return nil, err
 	}
 	defer done()
-	view := backtestView{Assumptions: assumptions()}
-	extent, err := b.period(ctx, &check, &in.Body, &input, &view)
+	replay, err := b.measure(ctx, check, rules, period)
 	if err != nil {
 		return nil, err
 	}
-	if input.Maintenance, err = b.store.PastMaintenance(ctx, org, id, input.From, input.To); err != nil {
+	if err := limitResults([]*checkReplay{replay}, period); err != nil {
 		return nil, err
 	}
-	warm := max(backtestWarm, vigil.MaxThreshold(input.Rules)+1)
-	reports, rows, err := vigil.Backtest(input, b.store.ReplayResults(ctx, id, input.Regions, input.From, input.To, warm))
-	if err != nil {
+	if err := replay.run(ctx, b.store); err != nil {
 		return nil, err
 	}
-	view.show(input.Rules, reports, rows, extent.Missed)
+	view := backtestView{Assumptions: append(assumptions(), replay.notes()...)}
+	view.show(replay)
+	if in.Body.Actual {
+		recorded, total, err := b.store.RecordedIncidents(ctx, org, id, replay.From, replay.To, vigil.MaxBacktestIncidents)
+		if err != nil {
+			return nil, err
+		}
+		view.Actual = showRecorded(recorded, total, replay.reports[0], replay.To)
+	}
 	return rest.NewAnswer(view), nil
 }
 
-// rules reads the rules of a request.
-func (b *backtests) rules(ctx context.Context, check *vigil.Check, sent []backtestRule) ([]vigil.Rule, error) {
+// rules reads the rules of a request. A stored one is of the check, or without one of any
+// check of the organization.
+func (b *backtests) rules(ctx context.Context, org uuid.UUID, check *vigil.Check, sent []backtestRule) ([]vigil.Rule, error) {
 	rules := make([]vigil.Rule, len(sent))
 	for i := range sent {
-		rule, err := b.rule(ctx, check, &sent[i])
+		rule, err := b.rule(ctx, org, check, &sent[i])
 		if err != nil {
 			return nil, err
 		}
@@ -136,7 +153,7 @@ func (b *backtests) rules(ctx context.Context, check *vigil.Check, sent []backte
 	return rules, nil
 }
 
-func (b *backtests) rule(ctx context.Context, check *vigil.Check, sent *backtestRule) (rule vigil.Rule, err error) {
+func (b *backtests) rule(ctx context.Context, org uuid.UUID, check *vigil.Check, sent *backtestRule) (rule vigil.Rule, err error) {
 	rule = vigil.Rule{ID: uuid.New(), NotifyOn: vigil.NotifyUnhealthy, Policy: vigil.AnyRegion}
 	var stored *vigil.Condition
 	if sent.ID != nil {
@@ -144,7 +161,12 @@ func (b *backtests) rule(ctx context.Context, check *vigil.Check, sent *backtest
 		if err != nil {
 			return rule, err
 		}
-		if rule, err = b.store.Rule(ctx, check.OrgID, check.ID, id); err != nil {
+		if check == nil {
+			rule, err = b.store.RuleByID(ctx, org, id)
+		} else {
+			rule, err = b.store.Rule(ctx, org, check.ID, id)
+		}
+		if err != nil {
 			return rule, err
 		}
 		stored = &rule.Condition
@@ -199,45 +221,6 @@ func (b *backtests) begin(org uuid.UUID) (done func(), err error) {
 			delete(b.running, org)
 		}
 	}, nil
-}
-
-// period sets the period of the input and of the answer.
-func (b *backtests) period(
-	ctx context.Context, check *vigil.Check, body *backtestBody, input *vigil.BacktestInput, view *backtestView,
-) (extent vigil.ReplayExtent, err error) {
-	now := b.now().UTC()
-	input.To = now
-	if body.To != nil && body.To.Before(now) {
-		input.To = body.To.UTC()
-	}
-	input.From = input.To.Add(-defaultBacktest)
-	if body.From != nil {
-		input.From = body.From.UTC()
-	}
-	switch {
-	case !input.From.Before(input.To):
-		return extent, vigil.Invalid("from", "must be before the end of the period")
-	case input.To.Sub(input.From) > longestBacktest:
-		return extent, vigil.Invalid("from", "must be at most 400 days before the end of the period")
-	}
-	extent, err = b.store.ReplayExtent(ctx, check.OrgID, check.ID, input.From, input.To)
-	if err != nil {
-		return extent, err
-	}
-	if extent.Results > vigil.MaxBacktestResults {
-		days := input.To.Sub(input.From).Hours() / 24 * vigil.MaxBacktestResults / float64(extent.Results)
-		return extent, vigil.Invalid("from", "the period has %d results; at most %d are replayed, which is about %.1f days of this check",
-			extent.Results, vigil.MaxBacktestResults, days)
-	}
-	if extent.Oldest.After(input.From) && extent.Oldest.Before(input.To) {
-		input.From = extent.Oldest
-		view.Assumptions = append(
-			view.Assumptions,
-			fmt.Sprintf("The period begins with the oldest stored result, at %s.", input.From.Format(time.RFC3339)),
-		)
-	}
-	view.Period = backtestPeriod{From: input.From, To: input.To}
-	return extent, nil
 }
 
 // assumptions are what every backtest assumes.

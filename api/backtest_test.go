@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"net/http"
 	"strings"
@@ -100,6 +101,46 @@ func TestBacktest(t *testing.T) {
 		}
 	})
 
+	t.Run("HoldsARuleForItsRecoveryThreshold", func(t *testing.T) {
+		t.Parallel()
+		held := map[string]any{"condition": map[string]any{"health_status": "down", "recovery_threshold": 3}}
+		data := a.want(t, http.StatusOK, http.MethodPost, path, map[string]any{"rules": []any{held}}).data(t)
+		incidents := data["rules"].([]any)[0].(map[string]any)["incidents"].([]any)
+		if len(incidents) != 1 || incidents[0].(map[string]any)["resolved_at"] != results[12].Slot.Format(time.RFC3339Nano) {
+			t.Errorf("incidents %v, want one that joins both failures", incidents)
+		}
+	})
+
+	t.Run("ShowsTheRecordedIncidentsBesideThem", func(t *testing.T) {
+		t.Parallel()
+		mine := text(a.check(t), "id")
+		rule := uuid.MustParse(text(a.rule(t, mine, text(a.channel(t), "id")), "id"))
+		stored := b.history(t, a.org, mine, "+x+xx+")
+		id := uuid.New()
+		_, err := b.store.OpenIncident(t.Context(), vigil.OpenRequest{
+			ID: id, CheckID: uuid.MustParse(mine), Rules: []uuid.UUID{rule}, Votes: []vigil.Vote{{
+				Region: stored[3].Region, Slot: stored[3].Slot, Failures: 1, Firing: []uuid.UUID{rule},
+				Matches: []vigil.Match{{Rule: rule, Keys: []string{vigil.KeyHealthStatus}}},
+			}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		body := map[string]any{"rules": []any{down}, "actual": true}
+		data := a.want(t, http.StatusOK, http.MethodPost, "/v1/checks/"+mine+"/alerts/backtest", body).data(t)
+		actual := data["actual"].(map[string]any)
+		recorded := actual["incidents"].([]any)[0].(map[string]any)
+		if actual["total"] != 1.0 || actual["both"] != 1.0 || actual["only_actual"] != 0.0 || actual["only_first"] != 1.0 ||
+			recorded["id"] != id.String() || recorded["trigger_result_id"] != stored[3].ID.String() ||
+			recorded["by_first_rule"] != true || recorded["resolved_at"] != nil {
+			t.Errorf("recorded: %v", actual)
+		}
+		body["actual"] = false
+		if data = a.want(t, http.StatusOK, http.MethodPost, "/v1/checks/"+mine+"/alerts/backtest", body).data(t); data["actual"] != nil {
+			t.Errorf("recorded incidents that were not asked for: %v", data["actual"])
+		}
+	})
+
 	t.Run("RefusesWhatItCannotReplay", func(t *testing.T) {
 		t.Parallel()
 		for member, body := range map[string]map[string]any{
@@ -117,6 +158,96 @@ func TestBacktest(t *testing.T) {
 		other := b.signup(t)
 		other.want(t, http.StatusNotFound, http.MethodPost, path, map[string]any{"rules": []any{down}})
 		a.want(t, http.StatusNotFound, http.MethodPost, path, map[string]any{"rules": []any{map[string]any{"id": uuid.NewString()}}})
+	})
+}
+
+// labeled creates a check with a label.
+func (a *account) labeled(t *testing.T, name, label string) string {
+	t.Helper()
+	key, value, _ := strings.Cut(label, "=")
+	return text(a.want(t, http.StatusCreated, http.MethodPost, "/v1/checks", map[string]any{
+		"name": name, "type": "http", "config": map[string]any{"url": "http://example.com/"}, "interval_seconds": 60, "enabled": false,
+		"labels": map[string]any{key: value},
+	}).data(t), "id")
+}
+
+func TestBacktestOfTheChecksWithALabel(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	a := b.signup(t)
+	channel := text(a.channel(t), "id")
+	first, second, other := a.labeled(t, "A shop", "team=shop"), a.labeled(t, "B shop", "team=shop"), a.labeled(t, "Other", "team=mail")
+	b.history(t, a.org, first, "+x+xxx+")
+	b.history(t, a.org, second, "++xx+++")
+	b.history(t, a.org, other, "xxxxxxx")
+	rule := text(a.rule(t, other, channel), "id")
+	rules := []any{
+		map[string]any{"id": rule, "condition": map[string]any{"health_status": "down"}, "notify_on": "both"},
+		map[string]any{"name": "Later", "condition": map[string]any{"failure_threshold": 2}},
+	}
+
+	t.Run("AddsUpTheirTotals", func(t *testing.T) {
+		t.Parallel()
+		data := a.want(t, http.StatusOK, http.MethodPost, "/v1/backtest", map[string]any{"label": "team=shop", "rules": rules}).data(t)
+		checks := data["checks"].([]any)
+		if len(checks) != 2 || data["results"] != 14.0 {
+			t.Fatalf("the answer is %v", data)
+		}
+		for i, want := range []float64{2, 1} {
+			check := checks[i].(map[string]any)
+			if totals := check["totals"].([]any)[0].(map[string]any); totals["incidents"] != want || check["id"] != []string{first, second}[i] {
+				t.Errorf("check %d: %v, want %v incidents", i, check, want)
+			}
+		}
+		sum := data["rules"].([]any)
+		down, later := sum[0].(map[string]any), sum[1].(map[string]any)
+		totals := down["totals"].(map[string]any)
+		if down["id"] != rule || totals["incidents"] != 3.0 || totals["messages"] != 6.0 ||
+			totals["pages_by_channel"].(map[string]any)[channel] != 6.0 || totals["minutes_open"] != 6.0 ||
+			totals["longest_seconds"] != 180.0 || totals["shortest_seconds"] != 60.0 {
+			t.Errorf("the sum of the first rule: %v", down)
+		}
+		if later["name"] != "Later" || later["totals"].(map[string]any)["incidents"] != 2.0 {
+			t.Errorf("the sum of the second rule: %v", later)
+		}
+		if c := data["compare"].(map[string]any); c["both"] != 2.0 || c["only_first"] != 1.0 || c["earlier_seconds_p50"] != 60.0 {
+			t.Errorf("compared: %v", c)
+		}
+	})
+
+	t.Run("RefusesALabelWithoutChecks", func(t *testing.T) {
+		t.Parallel()
+		for _, label := range []string{"team=none", "", "team=Shop=x y", "Team!"} {
+			refused := a.want(t, http.StatusBadRequest, http.MethodPost, "/v1/backtest", map[string]any{"label": label, "rules": rules})
+			if !strings.Contains(string(refused.raw), "label") {
+				t.Errorf("label %q: %s", label, refused.raw)
+			}
+		}
+	})
+
+	t.Run("SeesNothingOfAnotherOrganization", func(t *testing.T) {
+		t.Parallel()
+		stranger := b.signup(t)
+		plain := []any{map[string]any{"condition": map[string]any{"health_status": "down"}}}
+		stranger.want(t, http.StatusBadRequest, http.MethodPost, "/v1/backtest", map[string]any{"label": "team=shop", "rules": plain})
+		stranger.labeled(t, "Mine", "team=shop")
+		stranger.want(t, http.StatusNotFound, http.MethodPost, "/v1/backtest", map[string]any{"label": "team=shop", "rules": rules})
+		data := stranger.want(t, http.StatusOK, http.MethodPost, "/v1/backtest", map[string]any{"label": "team=shop", "rules": plain}).data(t)
+		if len(data["checks"].([]any)) != 1 || data["results"] != 0.0 {
+			t.Errorf("the stranger's answer is %v", data)
+		}
+	})
+
+	t.Run("RefusesMoreThanFiftyChecks", func(t *testing.T) {
+		t.Parallel()
+		crowd := b.signup(t)
+		for n := range 51 {
+			crowd.labeled(t, fmt.Sprintf("Check %d", n), "many=yes")
+		}
+		refused := crowd.want(t, http.StatusBadRequest, http.MethodPost, "/v1/backtest", map[string]any{"label": "many", "rules": rules[1:]})
+		if !strings.Contains(string(refused.raw), "51 checks have this label; at most 50") {
+			t.Errorf("51 checks: %s", refused.raw)
+		}
 	})
 }
 

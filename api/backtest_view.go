@@ -15,7 +15,33 @@ type backtestView struct {
 	SlotsMissed int64                `json:"slots_missed" doc:"How many slots of the period have no result."`
 	Rules       []backtestReportView `json:"rules" doc:"In the order of the request."`
 	Compare     *backtestCompareView `json:"compare" doc:"The incidents of two rules side by side; null for one rule."`
+	Actual      *backtestActualView  `json:"actual" doc:"The incidents that were recorded, with all rules of the check; null unless they are asked for."`
 	Assumptions []string             `json:"assumptions" doc:"What the answer takes for granted."`
+}
+
+// backtestActualView are the recorded incidents of a check, beside those of the first rule.
+// Incidents that overlap are the same.
+type backtestActualView struct {
+	Incidents  []recordedIncidentView `json:"incidents" maxItems:"500" doc:"Those that were open in the period, oldest first."`
+	Total      int64                  `json:"total"`
+	Both       int                    `json:"both" doc:"Of the incidents here, those that the first rule would have opened, too."`
+	OnlyActual int                    `json:"only_actual" doc:"Those that it would not have opened."`
+	OnlyFirst  int                    `json:"only_first" doc:"Incidents of the first rule that were not recorded."`
+}
+
+// recordedIncidentView is an incident that was recorded.
+type recordedIncidentView struct {
+	ID              uuid.UUID      `json:"id" format:"uuid"`
+	Title           string         `json:"title"`
+	Severity        vigil.Severity `json:"severity" enum:"critical,warning,info"`
+	AlertRuleID     uuid.UUID      `json:"alert_rule_id" format:"uuid" doc:"The rule that names the incident; it may have been deleted since."`
+	OpenedAt        time.Time      `json:"opened_at"`
+	ResolvedAt      *time.Time     `json:"resolved_at" doc:"Null: it is open."`
+	DurationSeconds float64        `json:"duration_seconds" doc:"Until it was resolved, or until the end of the period."`
+	Regions         []string       `json:"regions" doc:"In which a rule fired when it opened."`
+	Matched         []string       `json:"matched" doc:"Keys of the rule's condition that matched."`
+	TriggerResultID *uuid.UUID     `json:"trigger_result_id" format:"uuid" nullable:"true" doc:"The result that opened it; null when it is not known any more."`
+	ByFirstRule     bool           `json:"by_first_rule" doc:"Whether the first rule would have opened it, too."`
 }
 
 type backtestPeriod struct {
@@ -62,18 +88,54 @@ type backtestCompareView struct {
 	EarlierSecondsP50 float64 `json:"earlier_seconds_p50" doc:"Median of how much earlier the first rule opened what both opened; negative: later."`
 }
 
-// show fills the answer with reports.
-func (v *backtestView) show(rules []vigil.Rule, reports []vigil.BacktestReport, rows int, missed int64) {
-	v.Results, v.SlotsMissed = rows, missed
-	for i := range reports {
-		v.Rules = append(v.Rules, showBacktest(&rules[i], &reports[i], v.Period.To))
+// show fills the answer with the reports of a replay.
+func (v *backtestView) show(r *checkReplay) {
+	v.Period = backtestPeriod{From: r.From, To: r.To}
+	v.Results, v.SlotsMissed = r.rows, r.extent.Missed
+	for i := range r.reports {
+		v.Rules = append(v.Rules, showBacktest(&r.Rules[i], &r.reports[i], r.To))
 	}
-	if len(reports) == vigil.MaxBacktestRules {
-		c := vigil.CompareBacktests(reports[0], reports[1])
-		v.Compare = &backtestCompareView{
-			OnlyFirst: c.OnlyFirst, OnlySecond: c.OnlySecond, Both: c.Both, EarlierSecondsP50: c.EarlierP50.Seconds(),
+	if len(r.reports) == vigil.MaxBacktestRules {
+		c := vigil.CompareBacktests(r.reports[0], r.reports[1])
+		v.Compare = showComparison(&c)
+	}
+}
+
+func showComparison(c *vigil.BacktestComparison) *backtestCompareView {
+	return &backtestCompareView{
+		OnlyFirst: c.OnlyFirst, OnlySecond: c.OnlySecond, Both: c.Both, EarlierSecondsP50: c.EarlierP50().Seconds(),
+	}
+}
+
+// showRecorded shows the recorded incidents of a period that ends at an instant, beside the
+// report of the first rule.
+func showRecorded(recorded []vigil.Incident, total int64, first vigil.BacktestReport, end time.Time) *backtestActualView {
+	both, only := vigil.CompareRecorded(recorded, first)
+	view := &backtestActualView{Incidents: make([]recordedIncidentView, len(recorded)), Total: total, OnlyFirst: only}
+	for i := range recorded {
+		incident := &recorded[i]
+		shown := recordedIncidentView{
+			ID: incident.ID, Title: incident.Title, Severity: incident.Severity, AlertRuleID: incident.RuleID,
+			OpenedAt: incident.StartedAt.UTC(), ByFirstRule: both[i],
+			Regions: append([]string{}, incident.Regions...), Matched: append([]string{}, incident.Trigger.Matched...),
 		}
+		until := end
+		if incident.ResolvedAt != nil {
+			until = incident.ResolvedAt.UTC()
+			shown.ResolvedAt = &until
+		}
+		shown.DurationSeconds = until.Sub(shown.OpenedAt).Seconds()
+		if id := incident.Trigger.Result.ID; id != uuid.Nil {
+			shown.TriggerResultID = &id
+		}
+		if both[i] {
+			view.Both++
+		} else {
+			view.OnlyActual++
+		}
+		view.Incidents[i] = shown
 	}
+	return view
 }
 
 func showBacktest(rule *vigil.Rule, report *vigil.BacktestReport, end time.Time) backtestReportView {
@@ -84,15 +146,20 @@ func showBacktest(rule *vigil.Rule, report *vigil.BacktestReport, end time.Time)
 	for i := range report.Incidents {
 		view.Incidents[i] = showBacktestIncident(&report.Incidents[i], end)
 	}
-	view.Totals = backtestTotals{
+	view.Totals = showTotals(rule, report)
+	return view
+}
+
+func showTotals(rule *vigil.Rule, report *vigil.BacktestReport) backtestTotals {
+	totals := backtestTotals{
 		Incidents: report.Total, Messages: report.Pages(rule.NotifyOn), PagesByChannel: make(map[string]int, len(rule.Channels)),
 		MinutesOpen: report.TimeOpen.Minutes(), LongestSeconds: report.Longest.Seconds(), ShortestSeconds: report.Shortest.Seconds(),
 		Flaps: report.Flaps,
 	}
 	for _, channel := range rule.Channels {
-		view.Totals.PagesByChannel[channel.String()] = view.Totals.Messages
+		totals.PagesByChannel[channel.String()] = totals.Messages
 	}
-	return view
+	return totals
 }
 
 func showBacktestIncident(i *vigil.BacktestIncident, end time.Time) backtestIncidentView {

@@ -88,6 +88,7 @@ type attemptView struct {
 	ResponseBody  *string    `json:"response_body" doc:"The first 4 KiB of the answer."`
 	NextAttemptAt *time.Time `json:"next_attempt_at" doc:"When the next attempt was due; null when none was."`
 	Manual        bool       `json:"manual" doc:"Whether it was requested through the API."`
+	TraceID       string     `json:"trace_id" pattern:"^[0-9a-f]{32}$" doc:"The trace of the incident."`
 }
 
 func showAttempt(a vigil.Attempt) attemptView {
@@ -105,6 +106,7 @@ func showAttempt(a vigil.Attempt) attemptView {
 		ResponseBody:  vigil.NilIfZero(a.ResponseBody),
 		NextAttemptAt: inUTC(a.NextAttemptAt),
 		Manual:        a.Manual,
+		TraceID:       a.TraceID,
 	}
 }
 

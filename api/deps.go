@@ -125,6 +125,7 @@ type Store interface {
 	resultStore
 	checkRegionStore
 	usageStore
+	figureStore
 	ruleStore
 	replayStore
 	channelStore

@@ -91,6 +91,8 @@ func describeNulls(schemas map[string]*huma.Schema) {
 		{"TimelineEntry", "attempt"},
 		{"CheckSummary", "incident"},
 		{"Backtest", "compare"},
+		{"Backtest", "actual"},
+		{"LabelBacktest", "compare"},
 		{"Check", "maintenance"},
 		{"CheckCreate", "maintenance"},
 		{"CheckUpdate", "maintenance"},

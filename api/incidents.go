@@ -47,6 +47,7 @@ type incidentView struct {
 	Note           *string              `json:"note" doc:"The note that was given when it was resolved."`
 	Regions        []string             `json:"regions" doc:"The regions in which a rule fired when it opened."`
 	Trigger        triggerView          `json:"trigger"`
+	TraceID        string               `json:"trace_id" pattern:"^[0-9a-f]{32}$" doc:"The trace from the probe that failed to each delivery attempt, as in logs, in the Temporal UI and in OpenTelemetry." example:"8f3a1c526f0e5c1b9a6e0d6f4e1b7a31"`
 	WorkflowID     string               `json:"workflow_id" doc:"The workflow that manages the incidents of the check."`
 	RunURL         *string              `json:"run_url" doc:"The workflow in the Temporal UI; null where there is no UI."`
 }
@@ -68,6 +69,7 @@ func (i *incidents) show(incident vigil.Incident) incidentView {
 		Resolution: vigil.NilIfZero(string(incident.Resolution)), Note: vigil.NilIfZero(incident.Note),
 		Regions:    append([]string{}, incident.Regions...),
 		Trigger:    triggerView{Matched: append([]string{}, incident.Trigger.Matched...), FailureCount: incident.Trigger.FailureCount},
+		TraceID:    incident.TraceID,
 		WorkflowID: workflow, RunURL: i.links.of(workflow, ""),
 	}
 	if !incident.Trigger.Result.Slot.IsZero() {

@@ -37,7 +37,7 @@ type alertRuleView struct {
 	ID      uuid.UUID `json:"id" format:"uuid"`
 	CheckID uuid.UUID `json:"check_id" format:"uuid"`
 	Name    string    `json:"name" minLength:"1" maxLength:"200" example:"Three failures in a row"`
-	// The pair is there when it says all of the condition but its severity.
+	// The pair is there when it says all of the condition but its recovery threshold and its severity.
 	ConditionType          *vigil.ConditionType `json:"condition_type" doc:"The condition as one of consecutive_failures, response_time, status_code, ssl_expiry; null when none says the same." example:"consecutive_failures"`
 	Threshold              *float64             `json:"threshold" doc:"The number of condition_type; null without one." example:"3"`
 	Condition              conditionView        `json:"condition"`
@@ -58,13 +58,14 @@ func (v alertRuleView) CurrentRevision() int64 { return v.Revision }
 // conditionView documents a condition in keyed form. Its fields are those of
 // vigil.Condition.
 type conditionView struct {
-	HealthStatus     string         `json:"health_status,omitempty" enum:"down,unhealthy,up,healthy" doc:"Fires on a failing result (down, unhealthy) or on a succeeding one (up, healthy)."`
-	FailureThreshold int            `json:"failure_threshold,omitempty" minimum:"1" maximum:"1000" doc:"Fires after so many failures in a row."`
-	ResponseTimeMS   *int           `json:"response_time_ms,omitempty" minimum:"0" maximum:"86400000" doc:"Fires on a response that takes longer, in milliseconds."`
-	StatusCode       int            `json:"status_code,omitempty" minimum:"100" maximum:"999" doc:"Fires on this status code and higher ones."`
-	DNSChanged       bool           `json:"dns_changed,omitempty" doc:"Fires for the result whose DNS records differ from the ones before."`
-	SSLDaysRemaining *int           `json:"ssl_days_remaining,omitempty" minimum:"0" maximum:"36500" doc:"Fires while the certificate expires within so many days."`
-	Severity         vigil.Severity `json:"severity,omitempty" enum:"critical,warning,info" doc:"Severity of the incidents; critical when it is left out. It never makes the rule fire."`
+	HealthStatus      string         `json:"health_status,omitempty" enum:"down,unhealthy,up,healthy" doc:"Fires on a failing result (down, unhealthy) or on a succeeding one (up, healthy)."`
+	FailureThreshold  int            `json:"failure_threshold,omitempty" minimum:"1" maximum:"1000" doc:"Fires after so many failures in a row."`
+	ResponseTimeMS    *int           `json:"response_time_ms,omitempty" minimum:"0" maximum:"86400000" doc:"Fires on a response that takes longer, in milliseconds."`
+	StatusCode        int            `json:"status_code,omitempty" minimum:"100" maximum:"999" doc:"Fires on this status code and higher ones."`
+	DNSChanged        bool           `json:"dns_changed,omitempty" doc:"Fires for the result whose DNS records differ from the ones before."`
+	SSLDaysRemaining  *int           `json:"ssl_days_remaining,omitempty" minimum:"0" maximum:"36500" doc:"Fires while the certificate expires within so many days."`
+	RecoveryThreshold int            `json:"recovery_threshold,omitempty" minimum:"1" maximum:"100" doc:"A rule that fires goes on until so many results in a row do not match; 1 when it is left out. It never makes the rule fire."`
+	Severity          vigil.Severity `json:"severity,omitempty" enum:"critical,warning,info" doc:"Severity of the incidents; critical when it is left out. It never makes the rule fire."`
 }
 
 func showRule(r vigil.Rule) alertRuleView {

@@ -104,6 +104,7 @@ func assemble(deps Deps) *Server {
 		newTries(store, runs, deps, plans),
 		&checkRegions{store: store, loops: deps.Loops, links: links},
 		&usage{store: store, plans: plans},
+		&checkMetrics{store: store, usage: store, plans: plans, running: make(map[uuid.UUID]int)},
 		&rules{store: store, notifier: notifier},
 		&backtests{store: store, types: deps.Probes, now: deps.Now, running: make(map[uuid.UUID]int)},
 		channels,

@@ -1987,6 +1987,27 @@ func (e ReadyStatus) Valid() bool {
 	}
 }
 
+// Defines values for RecordedIncidentSeverity.
+const (
+	RecordedIncidentSeverityCritical RecordedIncidentSeverity = "critical"
+	RecordedIncidentSeverityInfo     RecordedIncidentSeverity = "info"
+	RecordedIncidentSeverityWarning  RecordedIncidentSeverity = "warning"
+)
+
+// Valid indicates whether the value is a known member of the RecordedIncidentSeverity enum.
+func (e RecordedIncidentSeverity) Valid() bool {
+	switch e {
+	case RecordedIncidentSeverityCritical:
+		return true
+	case RecordedIncidentSeverityInfo:
+		return true
+	case RecordedIncidentSeverityWarning:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for RegionStatus.
 const (
 	Offline RegionStatus = "offline"
@@ -2938,6 +2959,9 @@ type Attempt struct {
 
 	// StatusCode Status of the answer; null when there was none.
 	StatusCode *int64 `json:"status_code"`
+
+	// TraceId The trace of the incident.
+	TraceId string `json:"trace_id"`
 }
 
 // AttemptAnswer defines model for AttemptAnswer.
@@ -3011,6 +3035,9 @@ type AuthAnswer struct {
 
 // Backtest defines model for Backtest.
 type Backtest struct {
+	// Actual The incidents that were recorded, with all rules of the check; null unless they are asked for.
+	Actual *BacktestActual `json:"actual"`
+
 	// Assumptions What the answer takes for granted.
 	Assumptions []string `json:"assumptions"`
 
@@ -3026,6 +3053,22 @@ type Backtest struct {
 
 	// SlotsMissed How many slots of the period have no result.
 	SlotsMissed int64 `json:"slots_missed"`
+}
+
+// BacktestActual defines model for BacktestActual.
+type BacktestActual struct {
+	// Both Of the incidents here, those that the first rule would have opened, too.
+	Both int64 `json:"both"`
+
+	// Incidents Those that were open in the period, oldest first.
+	Incidents []RecordedIncident `json:"incidents"`
+
+	// OnlyActual Those that it would not have opened.
+	OnlyActual int64 `json:"only_actual"`
+
+	// OnlyFirst Incidents of the first rule that were not recorded.
+	OnlyFirst int64 `json:"only_first"`
+	Total     int64 `json:"total"`
 }
 
 // BacktestAnswer defines model for BacktestAnswer.
@@ -3087,6 +3130,9 @@ type BacktestReport struct {
 
 // BacktestRequest defines model for BacktestRequest.
 type BacktestRequest struct {
+	// Actual Whether to answer with the incidents of the check that were recorded in the period, too.
+	Actual *bool `json:"actual,omitempty"`
+
 	// From Start of the period; 7 days before its end when it is left out. It is moved to the oldest stored result.
 	From *time.Time `json:"from,omitempty"`
 
@@ -3335,6 +3381,20 @@ type CheckType string
 // CheckAnswer defines model for CheckAnswer.
 type CheckAnswer struct {
 	Data Check `json:"data"`
+}
+
+// CheckBacktest defines model for CheckBacktest.
+type CheckBacktest struct {
+	Id   openapi_types.UUID `json:"id"`
+	Name string             `json:"name"`
+
+	// Period It begins with the oldest stored result, where that is later.
+	Period      BacktestPeriod `json:"period"`
+	Results     int64          `json:"results"`
+	SlotsMissed int64          `json:"slots_missed"`
+
+	// Totals Of each rule, in the order of the request.
+	Totals []BacktestTotals `json:"totals"`
 }
 
 // CheckBulkRequest defines model for CheckBulkRequest.
@@ -3675,6 +3735,9 @@ type Condition struct {
 
 	// HealthStatus Fires on a failing result (down, unhealthy) or on a succeeding one (up, healthy).
 	HealthStatus *ConditionHealthStatus `json:"health_status,omitempty"`
+
+	// RecoveryThreshold A rule that fires goes on until so many results in a row do not match; 1 when it is left out. It never makes the rule fire.
+	RecoveryThreshold *int64 `json:"recovery_threshold,omitempty"`
 
 	// ResponseTimeMs Fires on a response that takes longer, in milliseconds.
 	ResponseTimeMs *int64 `json:"response_time_ms,omitempty"`
@@ -4160,7 +4223,12 @@ type Incident struct {
 	Status    IncidentStatus   `json:"status"`
 
 	// Title Examples: Home page is failing
-	Title   string  `json:"title"`
+	Title string `json:"title"`
+
+	// TraceId The trace from the probe that failed to each delivery attempt, as in logs, in the Temporal UI and in OpenTelemetry.
+	//
+	// Examples: 8f3a1c526f0e5c1b9a6e0d6f4e1b7a31
+	TraceId string  `json:"trace_id"`
 	Trigger Trigger `json:"trigger"`
 
 	// WorkflowId The workflow that manages the incidents of the check.
@@ -4388,6 +4456,50 @@ type KeySummary struct {
 
 	// Name Examples: deployment
 	Name string `json:"name"`
+}
+
+// LabelBacktest defines model for LabelBacktest.
+type LabelBacktest struct {
+	// Assumptions What the answer takes for granted.
+	Assumptions []string `json:"assumptions"`
+
+	// Checks By name.
+	Checks []CheckBacktest `json:"checks"`
+
+	// Compare The incidents of two rules side by side; null for one rule.
+	Compare *BacktestCompare `json:"compare"`
+	Period  BacktestPeriod   `json:"period"`
+
+	// Results How many stored results were replayed.
+	Results int64 `json:"results"`
+
+	// Rules Over all checks, in the order of the request.
+	Rules []RuleTotals `json:"rules"`
+
+	// SlotsMissed How many slots of the period have no result.
+	SlotsMissed int64 `json:"slots_missed"`
+}
+
+// LabelBacktestAnswer defines model for LabelBacktestAnswer.
+type LabelBacktestAnswer struct {
+	Data LabelBacktest `json:"data"`
+}
+
+// LabelBacktestRequest defines model for LabelBacktestRequest.
+type LabelBacktestRequest struct {
+	// From Start of the period; 7 days before its end when it is left out. It is moved to the oldest stored result.
+	From *time.Time `json:"from,omitempty"`
+
+	// Label A label that the checks have: key=value, or key for any value. At most 50 checks may have it.
+	//
+	// Examples: team=shop
+	Label string `json:"label"`
+
+	// Rules One rule, or two to compare. Each is replayed for every check as if it were the only one; an id may be that of a rule of any check.
+	Rules []BacktestRule `json:"rules"`
+
+	// To End of the period; now when it is left out.
+	To *time.Time `json:"to,omitempty"`
 }
 
 // Limit defines model for Limit.
@@ -5454,6 +5566,37 @@ type Recipient struct {
 	UnsubscribedAt *time.Time `json:"unsubscribed_at"`
 }
 
+// RecordedIncident defines model for RecordedIncident.
+type RecordedIncident struct {
+	// AlertRuleId The rule that names the incident; it may have been deleted since.
+	AlertRuleId openapi_types.UUID `json:"alert_rule_id"`
+
+	// ByFirstRule Whether the first rule would have opened it, too.
+	ByFirstRule bool `json:"by_first_rule"`
+
+	// DurationSeconds Until it was resolved, or until the end of the period.
+	DurationSeconds float64            `json:"duration_seconds"`
+	Id              openapi_types.UUID `json:"id"`
+
+	// Matched Keys of the rule's condition that matched.
+	Matched  []string  `json:"matched"`
+	OpenedAt time.Time `json:"opened_at"`
+
+	// Regions In which a rule fired when it opened.
+	Regions []string `json:"regions"`
+
+	// ResolvedAt Null: it is open.
+	ResolvedAt *time.Time               `json:"resolved_at"`
+	Severity   RecordedIncidentSeverity `json:"severity"`
+	Title      string                   `json:"title"`
+
+	// TriggerResultId The result that opened it; null when it is not known any more.
+	TriggerResultId *openapi_types.UUID `json:"trigger_result_id"`
+}
+
+// RecordedIncidentSeverity defines model for RecordedIncident.Severity.
+type RecordedIncidentSeverity string
+
 // RecoverRequest defines model for RecoverRequest.
 type RecoverRequest struct {
 	// Email Examples: ada@example.com
@@ -5606,6 +5749,14 @@ type RoleRequest struct {
 
 // RoleRequestRole What the member may do: owner (everything), editor (read, respond, write), responder (read, respond) or viewer (read).
 type RoleRequestRole string
+
+// RuleTotals defines model for RuleTotals.
+type RuleTotals struct {
+	// Id The stored rule; null for one that is not saved.
+	Id     *openapi_types.UUID `json:"id"`
+	Name   string              `json:"name"`
+	Totals BacktestTotals      `json:"totals"`
+}
 
 // RunMetadata The metadata of a run that did not reach the target.
 type RunMetadata struct {
@@ -6378,6 +6529,9 @@ type WebhookConfig struct {
 	// Examples: {{severity}}: {{check_name}}
 	TitleTemplate *string `json:"title_template,omitempty"`
 
+	// Traceparent Sends the header traceparent of W3C Trace Context, with the trace of the incident and the span of the attempt. A header of that name in headers takes its place.
+	Traceparent *bool `json:"traceparent,omitempty"`
+
 	// Url Address that events are posted to.
 	//
 	// Examples: https://hooks.example.com/vigil
@@ -6918,6 +7072,12 @@ type ListMembersParams struct {
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
 }
 
+// GetMetricsParams defines parameters for GetMetrics.
+type GetMetricsParams struct {
+	// Labels Keys of labels of checks to show as label_*, separated by commas, at most 10. Other characters than a-z, 0-9 and _ become _. A label without a value is left out.
+	Labels *string `form:"labels,omitempty" json:"labels,omitempty"`
+}
+
 // ListNotificationChannelsParams defines parameters for ListNotificationChannels.
 type ListNotificationChannelsParams struct {
 	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
@@ -7091,6 +7251,9 @@ type VerifyEmailJSONRequestBody = VerifyRequest
 
 // InspectVerificationJSONRequestBody defines body for InspectVerification for application/json ContentType.
 type InspectVerificationJSONRequestBody = TokenRequest
+
+// BacktestChecksJSONRequestBody defines body for BacktestChecks for application/json ContentType.
+type BacktestChecksJSONRequestBody = LabelBacktestRequest
 
 // CreateCheckJSONRequestBody defines body for CreateCheck for application/json ContentType.
 type CreateCheckJSONRequestBody = CheckCreate
@@ -10783,6 +10946,24 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/auth/verify/inspect (the `InspectVerification` operationId).
 	InspectVerification(ctx context.Context, body InspectVerificationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// BacktestChecksWithBody Replay the stored results of several checks through alert rules
+	//
+	// Answers how many incidents one or two rules would have opened for each check with a label, and in all. It is the backtest of one check for at most 50 checks, with totals only; all their results count for its limit.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/backtest (the `BacktestChecks` operationId).
+	BacktestChecksWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// BacktestChecks Replay the stored results of several checks through alert rules
+	//
+	// Answers how many incidents one or two rules would have opened for each check with a label, and in all. It is the backtest of one check for at most 50 checks, with totals only; all their results count for its limit.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/backtest (the `BacktestChecks` operationId).
+	BacktestChecks(ctx context.Context, body BacktestChecksJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListChecks List the checks, newest first
 	//
 	// Filters combine: a check must match all of them.
@@ -11242,6 +11423,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with PUT /v1/members/{id} (the `UpdateMember` operationId).
 	UpdateMember(ctx context.Context, id openapi_types.UUID, body UpdateMemberJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetMetrics Get the checks as metrics for Prometheus
+	//
+	// The text format of Prometheus. vigil_check_up and the other series of a region are those of its newest result: a check that is disabled, and a region without a result, has none. Series have the labels check (id), name and type, those of a region region too, and label_* for the labels that are asked for. At most 20000 checks are shown, the oldest first; vigil_checks_omitted says how many are not. Two requests of an organization may be under way.
+	//
+	// Corresponds with GET /v1/metrics (the `GetMetrics` operationId).
+	GetMetrics(ctx context.Context, params *GetMetricsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListNotificationChannels List the notification channels, newest first
 	//
@@ -12010,6 +12198,44 @@ func (c *Client) InspectVerificationWithBody(ctx context.Context, contentType st
 // Corresponds with POST /v1/auth/verify/inspect (the `InspectVerification` operationId).
 func (c *Client) InspectVerification(ctx context.Context, body InspectVerificationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewInspectVerificationRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// BacktestChecksWithBody Replay the stored results of several checks through alert rules
+//
+// Answers how many incidents one or two rules would have opened for each check with a label, and in all. It is the backtest of one check for at most 50 checks, with totals only; all their results count for its limit.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/backtest (the `BacktestChecks` operationId).
+func (c *Client) BacktestChecksWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewBacktestChecksRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// BacktestChecks Replay the stored results of several checks through alert rules
+//
+// Answers how many incidents one or two rules would have opened for each check with a label, and in all. It is the backtest of one check for at most 50 checks, with totals only; all their results count for its limit.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/backtest (the `BacktestChecks` operationId).
+func (c *Client) BacktestChecks(ctx context.Context, body BacktestChecksJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewBacktestChecksRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -13090,6 +13316,23 @@ func (c *Client) UpdateMemberWithBody(ctx context.Context, id openapi_types.UUID
 // Corresponds with PUT /v1/members/{id} (the `UpdateMember` operationId).
 func (c *Client) UpdateMember(ctx context.Context, id openapi_types.UUID, body UpdateMemberJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewUpdateMemberRequest(c.Server, id, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetMetrics Get the checks as metrics for Prometheus
+//
+// The text format of Prometheus. vigil_check_up and the other series of a region are those of its newest result: a check that is disabled, and a region without a result, has none. Series have the labels check (id), name and type, those of a region region too, and label_* for the labels that are asked for. At most 20000 checks are shown, the oldest first; vigil_checks_omitted says how many are not. Two requests of an organization may be under way.
+//
+// Corresponds with GET /v1/metrics (the `GetMetrics` operationId).
+func (c *Client) GetMetrics(ctx context.Context, params *GetMetricsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetMetricsRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -14611,6 +14854,46 @@ func NewInspectVerificationRequestWithBody(server string, contentType string, bo
 	}
 
 	operationPath := fmt.Sprintf("/v1/auth/verify/inspect")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewBacktestChecksRequest calls the generic BacktestChecks builder with application/json body
+func NewBacktestChecksRequest(server string, body BacktestChecksJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewBacktestChecksRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewBacktestChecksRequestWithBody constructs an http.Request for the BacktestChecks method, with any body, and a specified content type
+func NewBacktestChecksRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/backtest")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -17639,6 +17922,60 @@ func NewUpdateMemberRequestWithBody(server string, id openapi_types.UUID, conten
 	return req, nil
 }
 
+// NewGetMetricsRequest constructs an http.Request for the GetMetrics method
+func NewGetMetricsRequest(server string, params *GetMetricsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/metrics")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Labels != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "labels", *params.Labels, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListNotificationChannelsRequest constructs an http.Request for the ListNotificationChannels method
 func NewListNotificationChannelsRequest(server string, params *ListNotificationChannelsParams) (*http.Request, error) {
 	var err error
@@ -18994,6 +19331,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/auth/verify/inspect (the `InspectVerification` operationId).
 	InspectVerificationWithResponse(ctx context.Context, body InspectVerificationJSONRequestBody, reqEditors ...RequestEditorFn) (*InspectVerificationResponse, error)
 
+	// BacktestChecksWithBodyWithResponse Replay the stored results of several checks through alert rules
+	//
+	// Answers how many incidents one or two rules would have opened for each check with a label, and in all. It is the backtest of one check for at most 50 checks, with totals only; all their results count for its limit.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/backtest (the `BacktestChecks` operationId).
+	BacktestChecksWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*BacktestChecksResponse, error)
+
+	// BacktestChecksWithResponse Replay the stored results of several checks through alert rules
+	//
+	// Answers how many incidents one or two rules would have opened for each check with a label, and in all. It is the backtest of one check for at most 50 checks, with totals only; all their results count for its limit.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/backtest (the `BacktestChecks` operationId).
+	BacktestChecksWithResponse(ctx context.Context, body BacktestChecksJSONRequestBody, reqEditors ...RequestEditorFn) (*BacktestChecksResponse, error)
+
 	// ListChecksWithResponse List the checks, newest first
 	//
 	// Filters combine: a check must match all of them.
@@ -19513,6 +19868,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with PUT /v1/members/{id} (the `UpdateMember` operationId).
 	UpdateMemberWithResponse(ctx context.Context, id openapi_types.UUID, body UpdateMemberJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateMemberResponse, error)
+
+	// GetMetricsWithResponse Get the checks as metrics for Prometheus
+	//
+	// The text format of Prometheus. vigil_check_up and the other series of a region are those of its newest result: a check that is disabled, and a region without a result, has none. Series have the labels check (id), name and type, those of a region region too, and label_* for the labels that are asked for. At most 20000 checks are shown, the oldest first; vigil_checks_omitted says how many are not. Two requests of an organization may be under way.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/metrics (the `GetMetrics` operationId).
+	GetMetricsWithResponse(ctx context.Context, params *GetMetricsParams, reqEditors ...RequestEditorFn) (*GetMetricsResponse, error)
 
 	// ListNotificationChannelsWithResponse List the notification channels, newest first
 	//
@@ -21892,6 +22256,112 @@ func (r InspectVerificationResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r InspectVerificationResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// BacktestChecksResponse200Headers the declared response headers of an HTTP 200 response for BacktestChecks
+type BacktestChecksResponse200Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// BacktestChecksResponse429Headers the declared response headers of an HTTP 429 response for BacktestChecks
+type BacktestChecksResponse429Headers struct {
+	RetryAfter *int
+}
+
+type BacktestChecksResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *LabelBacktestAnswer
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *RequestEntityTooLarge
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *BacktestChecksResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *BacktestChecksResponse429Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r BacktestChecksResponse) GetJSON200() *LabelBacktestAnswer {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r BacktestChecksResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r BacktestChecksResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r BacktestChecksResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r BacktestChecksResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON413 returns the response for an HTTP 413 `application/json` response
+func (r BacktestChecksResponse) GetJSON413() *RequestEntityTooLarge {
+	return r.JSON413
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r BacktestChecksResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r BacktestChecksResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r BacktestChecksResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r BacktestChecksResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r BacktestChecksResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r BacktestChecksResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -26682,6 +27152,91 @@ func (r UpdateMemberResponse) ContentType() string {
 	return ""
 }
 
+// GetMetricsResponse200Headers the declared response headers of an HTTP 200 response for GetMetrics
+type GetMetricsResponse200Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// GetMetricsResponse429Headers the declared response headers of an HTTP 429 response for GetMetrics
+type GetMetricsResponse429Headers struct {
+	RetryAfter *int
+}
+
+type GetMetricsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *GetMetricsResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *GetMetricsResponse429Headers
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r GetMetricsResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r GetMetricsResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r GetMetricsResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r GetMetricsResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r GetMetricsResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r GetMetricsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetMetricsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetMetricsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetMetricsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // ListNotificationChannelsResponse200Headers the declared response headers of an HTTP 200 response for ListNotificationChannels
 type ListNotificationChannelsResponse200Headers struct {
 	RateLimit       *string
@@ -28699,6 +29254,36 @@ func (c *ClientWithResponses) InspectVerificationWithResponse(ctx context.Contex
 	return ParseInspectVerificationResponse(rsp)
 }
 
+// BacktestChecksWithBodyWithResponse Replay the stored results of several checks through alert rules
+//
+// Answers how many incidents one or two rules would have opened for each check with a label, and in all. It is the backtest of one check for at most 50 checks, with totals only; all their results count for its limit.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/backtest (the `BacktestChecks` operationId).
+func (c *ClientWithResponses) BacktestChecksWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*BacktestChecksResponse, error) {
+	rsp, err := c.BacktestChecksWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseBacktestChecksResponse(rsp)
+}
+
+// BacktestChecksWithResponse Replay the stored results of several checks through alert rules
+//
+// Answers how many incidents one or two rules would have opened for each check with a label, and in all. It is the backtest of one check for at most 50 checks, with totals only; all their results count for its limit.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/backtest (the `BacktestChecks` operationId).
+func (c *ClientWithResponses) BacktestChecksWithResponse(ctx context.Context, body BacktestChecksJSONRequestBody, reqEditors ...RequestEditorFn) (*BacktestChecksResponse, error) {
+	rsp, err := c.BacktestChecks(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseBacktestChecksResponse(rsp)
+}
+
 // ListChecksWithResponse List the checks, newest first
 //
 // Filters combine: a check must match all of them.
@@ -29589,6 +30174,21 @@ func (c *ClientWithResponses) UpdateMemberWithResponse(ctx context.Context, id o
 		return nil, err
 	}
 	return ParseUpdateMemberResponse(rsp)
+}
+
+// GetMetricsWithResponse Get the checks as metrics for Prometheus
+//
+// The text format of Prometheus. vigil_check_up and the other series of a region are those of its newest result: a check that is disabled, and a region without a result, has none. Series have the labels check (id), name and type, those of a region region too, and label_* for the labels that are asked for. At most 20000 checks are shown, the oldest first; vigil_checks_omitted says how many are not. Two requests of an organization may be under way.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/metrics (the `GetMetrics` operationId).
+func (c *ClientWithResponses) GetMetricsWithResponse(ctx context.Context, params *GetMetricsParams, reqEditors ...RequestEditorFn) (*GetMetricsResponse, error) {
+	rsp, err := c.GetMetrics(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetMetricsResponse(rsp)
 }
 
 // ListNotificationChannelsWithResponse List the notification channels, newest first
@@ -32111,6 +32711,118 @@ func ParseInspectVerificationResponse(rsp *http.Response) (*InspectVerificationR
 		response.Headers200 = &headers
 	case rsp.StatusCode == 429:
 		var headers InspectVerificationResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseBacktestChecksResponse parses an HTTP response from a BacktestChecksWithResponse call
+func ParseBacktestChecksResponse(rsp *http.Response) (*BacktestChecksResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &BacktestChecksResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest LabelBacktestAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest RequestEntityTooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers BacktestChecksResponse200Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers BacktestChecksResponse429Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
@@ -37261,6 +37973,97 @@ func ParseUpdateMemberResponse(rsp *http.Response) (*UpdateMemberResponse, error
 		response.Headers200 = &headers
 	case rsp.StatusCode == 429:
 		var headers UpdateMemberResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetMetricsResponse parses an HTTP response from a GetMetricsWithResponse call
+func ParseGetMetricsResponse(rsp *http.Response) (*GetMetricsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetMetricsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers GetMetricsResponse200Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers GetMetricsResponse429Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {

@@ -71,6 +71,25 @@ func TestMetrics(t *testing.T) {
 		}
 	})
 
+	t.Run("DashboardsUseMetricsThatExist", func(t *testing.T) {
+		checkBoard(t, "vigil.json", families(shown.text))
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.ready.APIURL+"/v1/metrics", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Authorization", "Bearer "+p.ready.APIKey)
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = response.Body.Close() }()
+		text, err := io.ReadAll(response.Body)
+		if err != nil || response.StatusCode != http.StatusOK {
+			t.Fatalf("status %d, %v", response.StatusCode, err)
+		}
+		checkBoard(t, "checks.json", families(string(text)))
+	})
+
 	t.Run("ShowsNoTenantData", func(t *testing.T) {
 		for _, secret := range []string{d.checks[0], "episode 0", d.service.URL, d.receiver.URL, receiverSecret, p.ready.APIKey, dsn} {
 			if strings.Contains(shown.text, secret) {

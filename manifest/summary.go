@@ -89,6 +89,11 @@ func ruleSummary(rule *node) string {
 			if m.value.text == "1" {
 				text = "1 failure"
 			}
+		case "recovery_threshold":
+			text = "resolves after " + m.value.text + " good results"
+			if m.value.text == "1" {
+				text = "resolves after 1 good result"
+			}
 		case "response_time_ms":
 			text = "slower than " + m.value.text + "ms"
 		case "ssl_days_remaining":

@@ -25,16 +25,18 @@ func (s *Server) actionTools() []*tool {
 			name: "set_checks_enabled", title: "Pause or resume checks", effect: sets, scopes: write(), run: does(setEnabled),
 			input: s.schemas.members().own("checks", textList("Checks, by id or exact name.", 50)).
 				own("label", text("Checks with a label: key=value, or key for any value.")).own("enabled", flag("Whether they run.")).
-				own("confirm", number("For more than 10 checks: how many they are.", 1, 1000)).require("enabled"),
+				own("confirm", number("For more than 10 checks, where the user is not asked by the client: how many they are.", 1, 1000)).
+				require("enabled"),
 			description: "Pauses or resumes checks, by name or by label. While a check is paused nothing is probed and no incident opens. " +
-				"For more than 10 checks the answer asks to confirm their number first.",
+				"For more than 10 checks the user is asked first, or the answer asks to confirm their number.",
 		},
 		{
 			name: "delete_object", title: "Delete", effect: deletes, scopes: write(), run: does(deleteObject),
 			input: s.schemas.members().own("kind", oneOf("What to delete.", "check", "rule", "channel")).own("id", text("Its id.")).
-				own("confirm", text("Its exact name, which the user confirmed.")).require("kind", "id", "confirm"),
-			description: "Deletes a check with its results, a rule, or a channel that no rule uses. It cannot be undone: ask the user and " +
-				"give the exact name as confirm. Use set_checks_enabled to pause a check instead.",
+				own("confirm", text("Its exact name, which the user confirmed; not needed where the client asks the user.")).
+				require("kind", "id"),
+			description: "Deletes a check with its results, a rule, or a channel that no rule uses. It cannot be undone: the user is asked " +
+				"first, or ask and give the exact name as confirm. Use set_checks_enabled to pause a check instead.",
 		},
 		{
 			name: "update_incident", title: "Acknowledge or resolve", effect: sets, scopes: respond(), run: does(updateIncident),
@@ -129,11 +131,9 @@ func setEnabled(c *call, in enabledInput) (object, error) {
 	if err != nil {
 		return nil, err
 	}
-	if matched := intOf(would["matched"]); matched > confirmFrom && in.Confirm != matched {
-		return nil, &vigil.Error{
-			Code:    vigil.CodeConflict,
-			Message: fmt.Sprintf("These are %d checks. Ask the user, and give confirm: %d to change them all.", matched, matched),
-			Details: map[string]any{"matched": matched, "checks": clean(would["checks"])},
+	if matched := intOf(would["matched"]); matched > confirmFrom {
+		if err := c.confirmMany(in, matched, would["checks"]); err != nil {
+			return nil, err
 		}
 	}
 	members["dry_run"] = false
@@ -143,6 +143,24 @@ func setEnabled(c *call, in enabledInput) (object, error) {
 	}
 	result, _ := clean(answer).(object)
 	return result, nil
+}
+
+// confirmMany asks whether many checks are to be paused or resumed.
+func (c *call) confirmMany(in enabledInput, matched int64, checks any) error {
+	switch verb := map[bool]string{true: "Resume", false: "Pause"}[in.Enabled]; {
+	case c.canAsk():
+		return c.ask(question{
+			text:  fmt.Sprintf("%s %d checks?", verb, matched),
+			about: fmt.Sprintf("%s %d checks %s %q", verb, matched, in.Label, in.Checks),
+		})
+	case in.Confirm != matched:
+		return &vigil.Error{
+			Code:    vigil.CodeConflict,
+			Message: fmt.Sprintf("These are %d checks. Ask the user, and give confirm: %d to change them all.", matched, matched),
+			Details: map[string]any{"matched": matched, "checks": clean(checks)},
+		}
+	}
+	return nil
 }
 
 type deleteInput struct{ Kind, ID, Confirm string }
@@ -156,8 +174,18 @@ func deleteObject(c *call, in deleteInput) (object, error) {
 	if err != nil {
 		return nil, err
 	}
-	if found["name"] != in.Confirm {
+	asks := c.canAsk()
+	if found["name"] != in.Confirm && (in.Confirm != "" || !asks) {
 		return nil, vigil.Invalid("confirm", "must be the exact name of what is deleted; it is not the name of this %s", in.Kind)
+	}
+	if asks {
+		err := c.ask(question{
+			text:  fmt.Sprintf("Delete the %s %q? It cannot be undone.", in.Kind, found["name"]),
+			about: fmt.Sprintf("delete %s %s %v", in.Kind, id, found["revision"]),
+		})
+		if err != nil {
+			return nil, err
+		}
 	}
 	if err := remove(found); err != nil {
 		return nil, err

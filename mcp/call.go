@@ -25,6 +25,7 @@ type call struct {
 	ctx context.Context //nolint:containedctx // it lives as long as the call
 	s   *Server
 	api *client.Client
+	req *mcp.CallToolRequest // nil for a resource
 }
 
 // callerKey is the key of the caller's request in the context of a call.

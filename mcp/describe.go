@@ -35,8 +35,8 @@ func describe(c *call, in struct{ Topic string }) (object, error) {
 	case in.Topic == topicConditions:
 		return object{
 			"schema":  c.s.schemas.inline(c.s.schemas.components["Condition"]),
-			"example": object{"failure_threshold": 3, "severity": "critical"},
-			"notes":   "A rule fires when one member of its condition matches; severity alone never does.",
+			"example": object{"failure_threshold": 3, "recovery_threshold": 2, "severity": "critical"},
+			"notes":   "A rule fires when one member of its condition matches; recovery_threshold and severity alone never do.",
 		}, nil
 	case in.Topic == topicFile:
 		return object{

@@ -49,8 +49,9 @@ func prompts() []prompt {
 			description: "Find rules of a check that notify too often.",
 			text: "Find out whether the rules of the check {check} notify too often. Read the check and its rules with get_check, its " +
 				"incidents of the last 30 days with list_incidents, and the failures around them with get_results. Which incidents were over " +
-				"before somebody could act? Propose changes of failure_threshold, region_policy or thresholds, and compare each with the rule that " +
-				"there is by backtest_rules: say which incidents would not have opened, and how much later real ones would have. " +
+				"before somebody could act? Propose changes of failure_threshold, recovery_threshold, region_policy or thresholds, and compare " +
+				"each with the rule that there is by backtest_rules with actual: say which incidents would not have opened, and how much later real " +
+				"ones would have. " +
 				"Save nothing before I agree.",
 		},
 	}

@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -79,7 +80,12 @@ func (s *Server) addTool(server *mcp.Server, t *tool) error {
 		Name: t.name, Title: t.title, Description: t.description, InputSchema: schema, Annotations: t.effect.hints(t.title),
 	}
 	mcp.AddTool(server, definition, func(ctx context.Context, req *mcp.CallToolRequest, in json.RawMessage) (*mcp.CallToolResult, any, error) {
-		result, err := t.run(s.newCall(ctx, req.ClientInfo()), in)
+		c := s.newCall(ctx, req.ClientInfo())
+		c.req = req
+		result, err := t.run(c, in)
+		if asks, ok := errors.AsType[*question](err); ok {
+			return asks.result(), nil, nil
+		}
 		if err != nil {
 			return failed(err), nil, nil
 		}

@@ -37,15 +37,17 @@ type Metrics struct {
 // Everything goes through OpenTelemetry, to which contrib/opentelemetry binds the
 // SDK. The other binding, contrib/tally, was last made for SDK 1.12, and could
 // neither leave out a label nor explain a figure, as views do.
-func New(version string, log *slog.Logger) (*Metrics, error) {
+//
+// others add readers beside Prometheus, and the resource that describes the process to them.
+func New(version string, log *slog.Logger, others ...sdkmetric.Option) (*Metrics, error) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	reader, err := exporter.New(exporter.WithRegisterer(registry), exporter.WithoutScopeInfo(), exporter.WithoutTargetInfo())
 	if err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
-	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader), sdkmetric.WithView(views()...),
-		sdkmetric.WithExemplarFilter(exemplar.AlwaysOffFilter))
+	provider := sdkmetric.NewMeterProvider(append(others, sdkmetric.WithReader(reader), sdkmetric.WithView(views()...),
+		sdkmetric.WithExemplarFilter(exemplar.AlwaysOffFilter))...)
 	m := &Metrics{registry: registry, meter: provider.Meter("vigil"), log: log}
 
 	var errs [5]error

@@ -44,6 +44,8 @@ type Message struct {
 	Variables map[string]string
 	// Envelope is a webhook's body, sent as it is on every attempt.
 	Envelope []byte
+	// Traceparent continues the trace of the incident at a receiver; empty for a test.
+	Traceparent string
 	// Merged: one message for an incident that has already ended.
 	Merged bool
 }

@@ -22,10 +22,11 @@ type webhookType struct{ *environment }
 
 // webhookConfig is the config of a webhook (spec section 2).
 type webhookConfig struct {
-	URL     string            `json:"url" place:"url" minLength:"1" maxLength:"2048" format:"uri" doc:"Address that events are posted to." example:"https://hooks.example.com/vigil"`
-	Method  string            `json:"method,omitempty" enum:"POST,PUT,PATCH" default:"POST" doc:"Method of the requests."`
-	Headers map[string]string `json:"headers,omitempty" secret:"by-name" doc:"Headers added to the requests."`
-	Secret  string            `json:"secret,omitempty" secret:"true" maxLength:"1024" doc:"Signs the requests: X-Service-Signature is sha256= and the hexadecimal HMAC-SHA256 of the body; webhook-signature follows Standard Webhooks."`
+	URL         string            `json:"url" place:"url" minLength:"1" maxLength:"2048" format:"uri" doc:"Address that events are posted to." example:"https://hooks.example.com/vigil"`
+	Method      string            `json:"method,omitempty" enum:"POST,PUT,PATCH" default:"POST" doc:"Method of the requests."`
+	Headers     map[string]string `json:"headers,omitempty" secret:"by-name" doc:"Headers added to the requests."`
+	Secret      string            `json:"secret,omitempty" secret:"true" maxLength:"1024" doc:"Signs the requests: X-Service-Signature is sha256= and the hexadecimal HMAC-SHA256 of the body; webhook-signature follows Standard Webhooks."`
+	Traceparent bool              `json:"traceparent,omitempty" default:"false" doc:"Sends the header traceparent of W3C Trace Context, with the trace of the incident and the span of the attempt. A header of that name in headers takes its place."`
 	Wording
 }
 
@@ -54,6 +55,9 @@ func (t webhookType) Parse(given json.RawMessage) (Sender, error) {
 	return w, w.config.check()
 }
 
+// headerTraceparent is a header of W3C Trace Context.
+const headerTraceparent = "Traceparent"
+
 type webhook struct {
 	*environment
 
@@ -78,6 +82,9 @@ func (w *webhook) Send(ctx context.Context, m Message) Outcome {
 	header.Set("X-Service-Attempt", strconv.Itoa(m.Attempt))
 	header.Set(headerWebhookID, m.Event.String())
 	header.Set(headerWebhookTimestamp, strconv.FormatInt(now.Unix(), 10))
+	if w.config.Traceparent && m.Traceparent != "" && header.Get(headerTraceparent) == "" {
+		header.Set(headerTraceparent, m.Traceparent)
+	}
 	if w.config.Secret != "" {
 		sign(header, w.config.Secret, m.Event.String(), now, m.Envelope)
 	}

@@ -55,6 +55,28 @@ func TestWebhook(t *testing.T) {
 		}
 	})
 
+	t.Run("ContinuesTheTraceOnlyWhenItIsConfigured", func(t *testing.T) {
+		t.Parallel()
+		const parent = "00-8f3a1c526f0e5c1b9a6e0d6f4e1b7a31-0102030405060708-01"
+		own := map[string]string{"traceparent": "mine"}
+		for _, test := range []struct {
+			config map[string]any
+			want   string
+		}{
+			{map[string]any{}, ""},
+			{map[string]any{"traceparent": true}, parent},
+			{map[string]any{"traceparent": true, "headers": own}, "mine"},
+		} {
+			r, m := receive(t, nil), message()
+			m.Traceparent = parent
+			test.config["url"] = r.url
+			parse(t, registry(), vigil.ChannelWebhook, test.config).Send(t.Context(), m)
+			if got := r.only(t).header.Get("Traceparent"); got != test.want {
+				t.Errorf("with %v the header is %q", test.config, got)
+			}
+		}
+	})
+
 	t.Run("UsesTheMethodOfTheConfig", func(t *testing.T) {
 		t.Parallel()
 		for _, method := range []string{"PUT", "PATCH"} {

@@ -147,6 +147,11 @@ func New(opts Options) *Sweep {
 // Shards returns how many shards of the sweep this process has, 0 to vigil.SweepShards+1.
 func (s *Sweep) Shards() int { return s.shards.count() }
 
+// Leads reports whether this process has the common shard, as one process does at a time.
+func (s *Sweep) Leads() bool {
+	return s.shards.fence(vigil.CommonShard) != 0
+}
+
 // scope is which processes run a pass.
 type scope int
 

@@ -265,8 +265,13 @@ func (s *Store) Deliveries(ctx context.Context, orgID uuid.UUID, f vigil.Deliver
 // Attempts lists the attempts of a delivery of the organization, newest first,
 // and counts them all.
 func (s *Store) Attempts(ctx context.Context, orgID, deliveryID uuid.UUID, page vigil.Page) ([]vigil.Attempt, int, error) {
-	if _, err := s.Delivery(ctx, orgID, deliveryID); err != nil {
+	delivery, err := s.Delivery(ctx, orgID, deliveryID)
+	if err != nil {
 		return nil, 0, err
+	}
+	trace, err := readTrace(ctx, s.db, delivery.IncidentID)
+	if err != nil {
+		return nil, 0, wrap("list attempts", err)
 	}
 	var rows []attemptRow
 	total, err := s.db.NewSelect().Model(&rows).Where("a.delivery_id = ?", deliveryID).
@@ -274,7 +279,11 @@ func (s *Store) Attempts(ctx context.Context, orgID, deliveryID uuid.UUID, page 
 	if err != nil {
 		return nil, 0, wrap("list attempts", err)
 	}
-	return attemptsOf(rows), int(total), nil
+	attempts := attemptsOf(rows)
+	for i := range attempts {
+		attempts[i].TraceID = trace
+	}
+	return attempts, int(total), nil
 }
 
 // RequestRedelivery requests one more attempt of a delivery in any status. A second

@@ -86,7 +86,7 @@ func (s *Store) changeIncident(ctx context.Context, id uuid.UUID, change func(*i
 		if c.check, c.org, err = s.lockForIncident(ctx, tx, checkID); err != nil {
 			return err
 		}
-		if err := tx.NewSelect().Model(&c.row).Where("i.id = ?", id).For("UPDATE").Scan(ctx); err != nil {
+		if err := selectTraced(tx, &c.row).Where("i.id = ?", id).For("UPDATE").Scan(ctx); err != nil {
 			return found("incident", err)
 		}
 		if err := change(&c); err != nil {

@@ -76,7 +76,7 @@ func (s *Store) lockForIncident(ctx context.Context, tx bun.Tx, checkID uuid.UUI
 // or the one that is open for the check, or nil.
 func existingIncident(ctx context.Context, tx bun.Tx, o vigil.OpenRequest) (*incidentRow, error) {
 	var rows []incidentRow
-	err := tx.NewSelect().Model(&rows).Where("i.id = ? OR (i.check_id = ? AND i.status <> 'resolved')", o.ID, o.CheckID).
+	err := selectTraced(tx, &rows).Where("i.id = ? OR (i.check_id = ? AND i.status <> 'resolved')", o.ID, o.CheckID).
 		OrderExpr("(i.id = ?) DESC", o.ID).Limit(1).Scan(ctx)
 	if err != nil || len(rows) == 0 {
 		return nil, wrap("find the incident", err)
@@ -113,7 +113,7 @@ func (s *Store) insertIncident(
 	}
 	incident := vigil.Incident{
 		ID: o.ID, OrgID: check.OrgID, CheckID: check.ID, RuleID: lead.ID, Status: vigil.IncidentActive, Severity: lead.Severity(),
-		Trigger: cause, Regions: firingRegions(o.Votes), StartedAt: now, CreatedAt: now,
+		Trigger: cause, Regions: firingRegions(o.Votes), StartedAt: now, CreatedAt: now, TraceID: o.TraceID(),
 	}
 	if !cause.Result.Time.IsZero() && cause.Result.Time.Before(now) {
 		incident.StartedAt = cause.Result.Time
@@ -140,13 +140,13 @@ func (s *Store) insertIncident(
 	}
 	notified := vigil.OpeningRecipients(recipients)
 	return vigil.IncidentOutcome{
-		Incident: vigil.IncidentHead{ID: incident.ID, Status: incident.Status}, Changed: true,
+		Incident: vigil.IncidentHead{ID: incident.ID, Status: incident.Status, TraceID: incident.TraceID}, Changed: true,
 		PendingDeliveries: pendingDeliveriesTo(&incident, check.Name, notified),
 	}, s.publish(ctx, tx, event, notified)
 }
 
 func rowOfIncident(i *vigil.Incident, recipients []vigil.Recipient) (*incidentRow, error) {
-	trigger, err := encodeTrigger(&i.Trigger)
+	trigger, err := encodeTrigger(&i.Trigger, i.TraceID)
 	if err != nil {
 		return nil, err
 	}

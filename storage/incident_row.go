@@ -38,6 +38,8 @@ type incidentRow struct {
 	Quiet          []string        `bun:"quiet,array"`
 	SweptAt        time.Time       `bun:"swept_at"`
 	SweepWaitMS    int64           `bun:"sweep_wait_ms"`
+
+	TraceID string `bun:"trace_id,scanonly"` // where incidentTrace is selected
 }
 
 // triggerRow is a trigger as it rests: a copy of the result, because results
@@ -49,6 +51,7 @@ type triggerRow struct {
 	Days         *int           `json:"days,omitempty"`
 	DNSPrevious  string         `json:"dns_previous,omitempty"`
 	DNSCurrent   string         `json:"dns_current,omitempty"`
+	TraceID      string         `json:"trace_id,omitempty"` // of the incident; older rows have none
 }
 
 type triggerResult struct {
@@ -64,9 +67,18 @@ type triggerResult struct {
 	Metadata       map[string]any `json:"metadata,omitempty"`
 }
 
-func encodeTrigger(t *vigil.Trigger) (json.RawMessage, error) {
+// incidentTrace is the SQL of vigil.Incident.TraceID, for the alias i.
+const incidentTrace = "coalesce(i.trigger->>'trace_id', replace(coalesce(i.trigger->'result'->>'id', i.id::text), '-', ''))"
+
+// selectTraced starts a query for incidents with their traces.
+func selectTraced(db bun.IDB, into any) *bun.SelectQuery {
+	return db.NewSelect().Model(into).ColumnExpr("i.*").ColumnExpr(incidentTrace + " AS trace_id")
+}
+
+func encodeTrigger(t *vigil.Trigger, traceID string) (json.RawMessage, error) {
 	row := triggerRow{
 		Matched: t.Matched, FailureCount: t.FailureCount, Days: t.Days, DNSPrevious: t.DNSPrevious, DNSCurrent: t.DNSCurrent,
+		TraceID: traceID,
 	}
 	if r := &t.Result; !r.Slot.IsZero() {
 		row.Result = &triggerResult{
@@ -81,12 +93,12 @@ func encodeTrigger(t *vigil.Trigger) (json.RawMessage, error) {
 	return text, nil
 }
 
-func decodeTrigger(text json.RawMessage, checkID uuid.UUID) (vigil.Trigger, error) {
+func decodeTrigger(text json.RawMessage, checkID uuid.UUID) (t vigil.Trigger, traceID string, err error) {
 	var row triggerRow
 	if err := json.Unmarshal(text, &row); err != nil {
-		return vigil.Trigger{}, fmt.Errorf("decode a trigger: %w", err)
+		return t, "", fmt.Errorf("decode a trigger: %w", err)
 	}
-	t := vigil.Trigger{
+	t = vigil.Trigger{
 		Matched: row.Matched, FailureCount: row.FailureCount, Days: row.Days, DNSPrevious: row.DNSPrevious, DNSCurrent: row.DNSCurrent,
 	}
 	if r := row.Result; r != nil {
@@ -98,26 +110,30 @@ func decodeTrigger(text json.RawMessage, checkID uuid.UUID) (vigil.Trigger, erro
 			},
 		}
 	}
-	return t, nil
+	return t, row.TraceID, nil
 }
 
 func (r *incidentRow) incident() (vigil.Incident, error) {
-	trigger, err := decodeTrigger(r.Trigger, r.CheckID)
+	trigger, traceID, err := decodeTrigger(r.Trigger, r.CheckID)
 	if err != nil {
 		return vigil.Incident{}, err
 	}
-	return vigil.Incident{
+	incident := vigil.Incident{
 		ID: r.ID, OrgID: r.OrgID, CheckID: r.CheckID, RuleID: r.RuleID,
 		Status: vigil.IncidentStatus(r.Status), Severity: vigil.Severity(r.Severity), Title: r.Title, Description: r.Description,
 		Trigger: trigger, Regions: r.Regions,
 		StartedAt: r.StartedAt, AcknowledgedAt: r.AcknowledgedAt, ResolvedAt: r.ResolvedAt, CreatedAt: r.CreatedAt,
 		AcknowledgedBy: r.AcknowledgedBy, ResolvedBy: r.ResolvedBy, Resolution: vigil.Resolution(r.Resolution), Note: r.Note,
-		Latched: r.Latched,
-	}, nil
+		Latched: r.Latched, TraceID: traceID,
+	}
+	if traceID == "" {
+		incident.TraceID = incident.LegacyTraceID()
+	}
+	return incident, nil
 }
 
 func (r *incidentRow) head() vigil.IncidentHead {
-	return vigil.IncidentHead{ID: r.ID, Status: vigil.IncidentStatus(r.Status)}
+	return vigil.IncidentHead{ID: r.ID, Status: vigil.IncidentStatus(r.Status), TraceID: r.TraceID}
 }
 
 // recipients returns the frozen audience. Recipients that an older version stored

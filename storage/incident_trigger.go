@@ -21,15 +21,27 @@ func trigger(ctx context.Context, tx bun.Tx, o vigil.OpenRequest, lead vigil.Rul
 	}
 	t := vigil.Trigger{FailureCount: vote.Failures}
 	var err error
-	t.Result, err = resultAt(ctx, tx, o, vote.Region, vote.Slot)
-	if err != nil || t.Result.Slot.IsZero() {
+	if t.Result, err = resultAt(ctx, tx, o, vote.Region, vote.Slot); err != nil {
 		return t, err
 	}
 	match, ok := vote.MatchOf(lead.ID)
-	if !ok {
+	if !ok || len(match.Keys) == 0 {
+		if t.Result.Slot.IsZero() {
+			return t, nil
+		}
 		if match, err = matchFromHistory(ctx, tx, &t, lead); err != nil {
 			return t, err
 		}
+	}
+	// A rule with a recovery threshold may have matched on an earlier result only.
+	if !match.Slot.IsZero() && !match.Slot.Equal(vote.Slot) {
+		t.FailureCount = match.Failures
+		if t.Result, err = resultAt(ctx, tx, o, vote.Region, match.Slot); err != nil {
+			return t, err
+		}
+	}
+	if t.Result.Slot.IsZero() {
+		return t, nil
 	}
 	t.Matched, t.Days = match.Keys, match.Days
 	if !slices.Contains(match.Keys, vigil.KeyDNSChanged) {
@@ -73,38 +85,75 @@ func resultOf(row *resultRow, err error) (vigil.Result, error) {
 	return row.result()
 }
 
+// resultsUpTo reads a result and the newest before it of its check and region, at most n
+// in all, oldest first.
+func resultsUpTo(ctx context.Context, tx bun.Tx, r *vigil.Result, n int) ([]vigil.Result, error) {
+	var rows []resultRow
+	err := tx.NewSelect().Model(&rows).Where("r.check_id = ? AND r.region = ? AND r.slot <= ?", r.CheckID, r.Region, r.Slot).
+		OrderExpr("r.slot DESC").Limit(int64(n)).Scan(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the results before: %w", err)
+	}
+	results := make([]vigil.Result, len(rows))
+	for i := range rows {
+		if results[len(rows)-1-i], err = rows[i].result(); err != nil {
+			return nil, err
+		}
+	}
+	return results, nil
+}
+
 // matchFromHistory evaluates the leading rule again, for a vote that does not say
 // what matched. It may read the whole history of the check in the region.
 func matchFromHistory(ctx context.Context, tx bun.Tx, t *vigil.Trigger, lead vigil.Rule) (vigil.Match, error) {
-	before := vigil.State{Failures: max(0, t.FailureCount-1)}
-	if lead.Condition.DNSChanged {
-		previous, err := newestWith(ctx, tx, &t.Result, vigil.MetadataFingerprint)
-		if err != nil {
+	rows, state := []vigil.Result{t.Result}, vigil.State{Failures: max(0, t.FailureCount-1)}
+	if lead.Condition.RecoveryThreshold > 1 {
+		var err error
+		rows, err = resultsUpTo(ctx, tx, &t.Result, vigil.RebuildResults([]vigil.Rule{lead}))
+		if err != nil || len(rows) == 0 {
 			return vigil.Match{}, err
 		}
-		before.DNS, _ = previous.Metadata[vigil.MetadataFingerprint].(string)
-		before.DNSSlot = previous.Slot
+		state.Failures = 0
 	}
-	if lead.Condition.SSLDaysRemaining != nil {
-		for _, key := range []string{vigil.MetadataDays, vigil.MetadataCertDays} {
-			previous, err := newestWith(ctx, tx, &t.Result, key)
-			if err != nil {
-				return vigil.Match{}, err
-			}
-			if n, ok := previous.Metadata[key].(float64); ok && before.Days == nil {
-				before.Days = new(int(n))
-			}
-		}
+	if err := stateBefore(ctx, tx, &rows[0], &lead.Condition, &state); err != nil {
+		return vigil.Match{}, err
 	}
-	after, matches := vigil.Evaluate([]vigil.Rule{lead}, before, t.Result)
+	var matches []vigil.Match
+	for _, row := range rows {
+		state, matches = vigil.Evaluate([]vigil.Rule{lead}, state, row)
+	}
 	if len(matches) == 1 {
 		return matches[0], nil
 	}
 	match := vigil.Match{Rule: lead.ID}
 	if lead.Condition.SSLDaysRemaining != nil {
-		match.Days = after.Days
+		match.Days = state.Days
 	}
 	return match, nil
+}
+
+// stateBefore adds to a state what a condition needs to know from before a result.
+func stateBefore(ctx context.Context, tx bun.Tx, first *vigil.Result, c *vigil.Condition, state *vigil.State) error {
+	if c.DNSChanged {
+		previous, err := newestWith(ctx, tx, first, vigil.MetadataFingerprint)
+		if err != nil {
+			return err
+		}
+		state.DNS, _ = previous.Metadata[vigil.MetadataFingerprint].(string)
+		state.DNSSlot = previous.Slot
+	}
+	if c.SSLDaysRemaining != nil {
+		for _, key := range []string{vigil.MetadataDays, vigil.MetadataCertDays} {
+			previous, err := newestWith(ctx, tx, first, key)
+			if err != nil {
+				return err
+			}
+			if n, ok := previous.Metadata[key].(float64); ok && state.Days == nil {
+				state.Days = new(int(n))
+			}
+		}
+	}
+	return nil
 }
 
 // answers are the records of a DNS result, for people.

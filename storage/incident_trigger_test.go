@@ -89,6 +89,27 @@ func TestTrigger(t *testing.T) {
 			"home page: the DNS records changed",
 			[]string{vigil.KeyDNSChanged},
 		},
+		{
+			"OfFailuresBeforeAHeldRule",
+			vigil.Condition{FailureThreshold: 2, StatusCode: 500, RecoveryThreshold: 4},
+			[]vigil.Observation{failed, failed, {Success: true}, {Success: true}},
+			"home page is failing",
+			[]string{vigil.KeyFailureThreshold},
+		},
+		{
+			"OfTheNewestMatchOfAHeldRule",
+			vigil.Condition{FailureThreshold: 2, StatusCode: 500, RecoveryThreshold: 4},
+			[]vigil.Observation{{Error: "status 503", StatusCode: 503}, failed, {Success: true}, failed},
+			"home page is failing",
+			[]string{vigil.KeyFailureThreshold},
+		},
+		{
+			"OfRecordsThatChangedBeforeAHeldRule",
+			vigil.Condition{DNSChanged: true, RecoveryThreshold: 3},
+			[]vigil.Observation{dnsAnswer("192.0.2.1"), dnsAnswer("192.0.2.2"), dnsAnswer("192.0.2.2"), failed},
+			"home page: the DNS records changed",
+			[]string{vigil.KeyDNSChanged},
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -108,6 +129,10 @@ func TestTrigger(t *testing.T) {
 			vote.Matches = nil
 			if old := a.opened(vote); old.Title != i.Title || old.Description != i.Description || !reflect.DeepEqual(old.Trigger, i.Trigger) {
 				t.Errorf("by the vote %+v, by the history %+v", i, old)
+			}
+			vote.Matches = []vigil.Match{{Rule: a.rule.ID, Since: 1}} // held by a state that did not say why
+			if old := a.opened(vote); !reflect.DeepEqual(old.Trigger, i.Trigger) {
+				t.Errorf("by the vote %+v, by the history of a held rule %+v", i, old)
 			}
 		})
 	}
@@ -134,6 +159,23 @@ func TestTrigger(t *testing.T) {
 		vote.Matches[0].PreviousAnswer = epoch().Add(-time.Hour) // past its retention
 		if trigger := a.opened(vote).Trigger; trigger.DNSPrevious != "" || trigger.DNSCurrent != "192.0.2.3" {
 			t.Errorf("trigger %+v with an answer that is gone", trigger)
+		}
+	})
+
+	t.Run("IsTheLastResultThatMatchedAHeldRule", func(t *testing.T) {
+		t.Parallel()
+		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
+		if _, err := a.store.UpdateRule(t.Context(), a.org.ID, a.check.ID, a.rule.ID, func(r *vigil.Rule) error {
+			r.Condition = vigil.Condition{FailureThreshold: 2, RecoveryThreshold: 5}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		vote := a.evaluated(failed, failed, failed, vigil.Observation{Success: true}, failed)
+		i := a.opened(vote)
+		if i.Trigger.Result.Success || !i.Trigger.Result.Slot.Equal(vote.Slot.Add(-20*time.Second)) || i.Trigger.FailureCount != 3 ||
+			i.Description != "timeout. Matched failure_threshold. 3 failures in a row. Seen from "+newark+"." {
+			t.Errorf("trigger %+v, %q", i.Trigger, i.Description)
 		}
 	})
 

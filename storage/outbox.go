@@ -41,7 +41,8 @@ func (s *Store) ClaimAttempt(ctx context.Context, incidentID, channelID uuid.UUI
 		if lost != nil {
 			out.State, out.Attempt = vigil.NextAttemptUnknown, lost.attempt()
 			out.Delivery = box[slices.IndexFunc(box, func(d deliveryRow) bool { return d.ID == lost.DeliveryID })].delivery()
-			return nil
+			out.TraceID, err = readTrace(ctx, tx, incidentID)
+			return err
 		}
 		out, err = s.decide(ctx, tx, box)
 		return err
@@ -101,7 +102,8 @@ func unfinishedAttempt(ctx context.Context, tx bun.Tx, box []deliveryRow) (*atte
 func (s *Store) decide(ctx context.Context, tx bun.Tx, box []deliveryRow) (vigil.NextAttempt, error) {
 	now, head := s.instant(), &box[0]
 	var incident incidentRow
-	err := tx.NewSelect().Model(&incident).Column("id", "status", "severity").Where("i.id = ?", head.IncidentID).Scan(ctx)
+	err := tx.NewSelect().Model(&incident).Column("id", "status", "severity").ColumnExpr(incidentTrace+" AS trace_id").
+		Where("i.id = ?", head.IncidentID).Scan(ctx)
 	if err != nil {
 		return vigil.NextAttempt{}, found("incident", err)
 	}
@@ -130,9 +132,17 @@ func (s *Store) decide(ctx context.Context, tx bun.Tx, box []deliveryRow) (vigil
 		return vigil.NextAttempt{State: vigil.NextAttemptLater, Until: decision.NotBefore, Admitted: admitted}, err
 	default:
 		out, err := s.startAttempt(ctx, tx, &box[at], decision, now)
-		out.Severity = vigil.Severity(incident.Severity)
+		out.Severity, out.TraceID = vigil.Severity(incident.Severity), incident.TraceID
 		return out, err
 	}
+}
+
+// readTrace returns the ID of the trace of an incident.
+func readTrace(ctx context.Context, db bun.IDB, incidentID uuid.UUID) (id string, err error) {
+	if err := db.NewRaw("SELECT "+incidentTrace+" FROM incidents AS i WHERE id = ?", incidentID).Scan(ctx, &id); err != nil {
+		return "", found("incident", err)
+	}
+	return id, nil
 }
 
 func endUnsent(ctx context.Context, tx bun.Tx, ids []uuid.UUID, status vigil.DeliveryStatus, now time.Time) error {

@@ -126,17 +126,41 @@ func (s *Store) replayExtent(ctx context.Context, orgID uuid.UUID, w window) (ex
 	if err != nil {
 		return extent, fmt.Errorf("count the results: %w", err)
 	}
-	var oldest *time.Time
-	err = tx.QueryRow(ctx, `SELECT min(slot) FROM check_regions AS r, LATERAL (
-		SELECT slot FROM results WHERE check_id = r.check_id AND region = r.region ORDER BY slot LIMIT 1) AS first
-		WHERE r.check_id = $1`, w.check).Scan(&oldest)
+	var oldest, changed *time.Time
+	err = tx.QueryRow(ctx, `SELECT min(slot), max(r.start_at) FROM check_regions AS r LEFT JOIN LATERAL (
+		SELECT slot FROM results WHERE check_id = r.check_id AND region = r.region ORDER BY slot LIMIT 1) AS first ON true
+		WHERE r.check_id = $1`, w.check).Scan(&oldest, &changed)
 	if err != nil {
 		return extent, fmt.Errorf("find the oldest result: %w", err)
 	}
 	if oldest != nil {
 		extent.Oldest = oldest.UTC()
 	}
+	if changed != nil {
+		extent.Changed = changed.UTC()
+	}
 	return extent, nil
+}
+
+// RecordedIncidents returns the oldest incidents of a check of the organization that were
+// open at some time in [from, to), at most limit, and how many there are.
+func (s *Store) RecordedIncidents(
+	ctx context.Context, orgID, checkID uuid.UUID, from, to time.Time, limit int,
+) ([]vigil.Incident, int64, error) {
+	var rows []incidentRow
+	total, err := s.db.NewSelect().Model(&rows).Where("i.org_id = ? AND i.check_id = ?", orgID, checkID).
+		Where("i.started_at < ? AND coalesce(i.resolved_at, 'infinity') > ?", micro(to), micro(from)).
+		OrderExpr("i.started_at, i.id").Limit(int64(limit)).ScanAndCount(ctx)
+	if err != nil {
+		return nil, 0, wrap("read recorded incidents", err)
+	}
+	incidents := make([]vigil.Incident, len(rows))
+	for i := range rows {
+		if incidents[i], err = rows[i].incident(); err != nil {
+			return nil, 0, wrap("read recorded incidents", err)
+		}
+	}
+	return incidents, total, nil
 }
 
 // PastMaintenance returns the spans in [from, to) in which a check of the organization is in

@@ -94,6 +94,11 @@ func (s *Store) Timeline(ctx context.Context, orgID, id uuid.UUID, page vigil.Pa
 		return nil, 0, wrap("read the timeline", err)
 	}
 	entries, err := s.timelineEntries(ctx, rows, states)
+	for i := range entries {
+		if attempt := entries[i].Attempt; attempt != nil {
+			attempt.TraceID = incident.TraceID
+		}
+	}
 	return entries, total, wrap("read the timeline", err)
 }
 

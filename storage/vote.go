@@ -27,17 +27,20 @@ func (s *Store) SaveVote(ctx context.Context, checkID uuid.UUID, v vigil.Vote) (
 			Target string    `bun:"target"`
 			Open   bool      `bun:"open"`
 			Voted  bool      `bun:"voted"`
+			Trace  string    `bun:"trace"`
 		}
 		err := tx.NewRaw(`SELECT c.org_id, c.name, c.target,
 				EXISTS (SELECT FROM incidents AS i WHERE i.check_id = c.id AND (i.status <> 'resolved' OR i.latched)) AS open,
-				EXISTS (SELECT FROM region_votes AS v WHERE v.check_id = c.id AND v.region = r.region) AS voted
+				EXISTS (SELECT FROM region_votes AS v WHERE v.check_id = c.id AND v.region = r.region) AS voted,
+				coalesce((SELECT `+incidentTrace+` FROM incidents AS i
+					WHERE i.check_id = c.id AND i.status <> 'resolved' LIMIT 1), '') AS trace
 			FROM checks AS c JOIN check_regions AS r ON r.check_id = c.id
 			WHERE c.id = ? AND r.region = ? AND r.active AND r.start_at <= ?
 			FOR SHARE OF r`, checkID, v.Region, micro(v.Slot)).Scan(ctx, &row)
 		if err != nil {
 			return found("check", err)
 		}
-		ack = vigil.VoteAck{Relevant: row.Open || len(v.Firing) > 0, OrgID: row.OrgID, CheckName: row.Name, Target: row.Target}
+		ack = vigil.VoteAck{Relevant: row.Open || len(v.Firing) > 0, OrgID: row.OrgID, CheckName: row.Name, Target: row.Target, TraceID: row.Trace}
 		return s.storeVote(ctx, tx, checkID, v, row.Voted || len(v.Firing) > 0)
 	})
 	return ack, wrap("store a vote", err)
@@ -193,7 +196,7 @@ func (s *Store) readRegions(ctx context.Context, tx bun.Tx, checkID uuid.UUID, r
 // readIncidentHeads fills in the open incident and the latch.
 func readIncidentHeads(ctx context.Context, tx bun.Tx, checkID uuid.UUID, read *vigil.IncidentContext) error {
 	var rows []incidentRow
-	err := tx.NewSelect().Model(&rows).Column("id", "status", "latched", "quiet").
+	err := tx.NewSelect().Model(&rows).Column("id", "status", "latched", "quiet").ColumnExpr(incidentTrace+" AS trace_id").
 		Where("i.check_id = ? AND (i.status <> 'resolved' OR i.latched)", checkID).Scan(ctx)
 	if err != nil {
 		return fmt.Errorf("read the open incident: %w", err)
@@ -202,7 +205,7 @@ func readIncidentHeads(ctx context.Context, tx bun.Tx, checkID uuid.UUID, read *
 		if rows[i].Latched {
 			read.Latch = &vigil.Latch{IncidentID: rows[i].ID, Quiet: rows[i].Quiet}
 		} else {
-			read.Incident = &vigil.IncidentHead{ID: rows[i].ID, Status: vigil.IncidentStatus(rows[i].Status)}
+			read.Incident = new(rows[i].head())
 		}
 	}
 	return nil

@@ -1,10 +1,41 @@
 package web_test
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"vigil"
+	"vigil/storage"
 )
+
+// retried stores a result of a check that succeeded at its second attempt.
+func (o *office) retried(t *testing.T, check string) {
+	t.Helper()
+	def, err := o.site.store.Definition(t.Context(), uuid.MustParse(check))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	results := storage.NewResultWriter(o.site.store, storage.WriterOptions{})
+	go func() { _ = results.Run(ctx) }()
+	region := def.Check.Regions[0]
+	schedule, _ := def.Schedule(region)
+	slot := schedule.First()
+	failed := []vigil.FailedAttempt{{Error: "connection refused", ResponseTime: 3 * time.Millisecond}}
+	seen := vigil.Observation{Success: true, ResponseTime: 20 * time.Millisecond, Metadata: vigil.WithAttempts(nil, failed)}
+	_, err = results.Write(t.Context(), vigil.ResultRow{Worker: "w1", Deadline: 5 * time.Second, Result: vigil.Result{
+		ID: vigil.ResultID(def.Check.ID, region, slot), CheckID: def.Check.ID, Region: region, Slot: slot, Time: slot, Observation: seen,
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
 
 // TestRetryByForm creates a check that retries, with a mistake first, and takes the retry
 // back.
@@ -34,6 +65,13 @@ func TestRetryByForm(t *testing.T) {
 	path := p.location
 	if page := o.view(t, path); !strings.Contains(page.raw, "tried again up to 2 times after 5 s, failures of the network only") {
 		t.Error("the page of the check does not say that it retries")
+	}
+	o.retried(t, strings.TrimPrefix(path, "/app/checks/"))
+	page := o.view(t, path)
+	for _, want := range []string{"attempt 2", "Attempt 1", "connection refused (3 ms)"} {
+		if !strings.Contains(page.raw, want) {
+			t.Errorf("the result does not show %q", want)
+		}
 	}
 	p = o.view(t, path+"/edit")
 	for field, want := range map[string]string{"retry.attempts": "2", "retry.delay_seconds": "5", "retry.on": "network", "retry.unsafe": ""} {

@@ -149,6 +149,13 @@ func atRule(err error) error {
 	c := checkForm{form: &form{}}
 	known := *c.located(err).(*APIError) //nolint:errorlint,forcetypeassert // located returns one for an error with details
 	known.Details = map[string]any{"member": firstRulePath + member}
-	known.Message, _, _ = strings.Cut(known.Message, ". Accepted forms:") // of the JSON, which is not written here
+	known.Message = withoutForms(known.Message)
 	return &known
+}
+
+// withoutForms leaves the accepted forms of the JSON, which is not written in a form, out of
+// the API's message about a condition.
+func withoutForms(message string) string {
+	message, _, _ = strings.Cut(message, ". Accepted forms:")
+	return message
 }

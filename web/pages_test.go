@@ -141,17 +141,21 @@ func TestRuleForm(t *testing.T) {
 
 	form := url.Values{
 		"name": {"Slow"}, "when": {"response_time_ms", "failure_threshold"}, "condition.response_time_ms": {"soon"},
-		"condition.failure_threshold": {"3"}, "severity": {"warning"}, "notify_on": {"both"}, "notification_channel_ids": {channel},
-		"region_policy": {"all"}, "enabled": {"true"},
+		"condition.failure_threshold": {"3"}, "condition.recovery_threshold": {"200"}, "severity": {"warning"}, "notify_on": {"both"},
+		"notification_channel_ids": {channel}, "region_policy": {"all"}, "enabled": {"true"},
 	}
 	b.post(t, http.StatusUnprocessableEntity, rules, form).shows(t, `value="soon"`, `value="Slow"`, "Not created yet.")
 	form.Set("condition.response_time_ms", "500")
+	b.post(t, http.StatusUnprocessableEntity, rules, form).shows(t, `value="200"`, `-error">`, "from 1 to 100")
+	form.Set("condition.recovery_threshold", "4")
 	list := b.follow(t, rules, form)
+	list.shows(t, "It resolves after <b>4 good results</b> in a row.")
 	list.shows(t, "<b>3 failures</b> in a row", "<b>500 ms</b>", "again when it resolves", "Hook")
 	path := linkOf(t, list.text, rules+`/[0-9a-f-]{36}`, "Slow")
 	b.get(t, http.StatusOK, path).shows(t, `value="500"`, `value="warning" selected`)
 
 	form.Set("when", "failure_threshold")
+	form.Set("condition.recovery_threshold", "1")
 	form.Del("enabled")
 	b.follow(t, path, form).shows(t, "Saved", "off")
 	form.Del("when")

@@ -2,6 +2,7 @@ package web
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,7 +19,13 @@ type ruleForm struct {
 	NoChannel  bool
 	ConditionError, ChannelError,
 	ConditionID string
+	Try    string            // where the form asks what its rule would have done
+	Tried  *ruleTried        // nil until it asked
+	stored map[string]string // of the condition that the form began with
 }
+
+// recoveryName is the control of a condition's recovery threshold.
+const recoveryName = "condition.recovery_threshold"
 
 // ruleCondition is one way to fire: a box, words, and what is chosen.
 type ruleCondition struct {
@@ -126,6 +133,12 @@ func newRuleForm(r *request, check *client.Check, known *client.AlertRule) (*rul
 		{Value: "both", Text: "when it opens and when it resolves by itself"},
 		{Value: "healthy", Text: "only when it resolves by itself"},
 	}})
+	recovery := stored["recovery_threshold"]
+	if recovery == "" {
+		recovery = "1"
+	}
+	f.add(field{Name: recoveryName, Label: "Results in a row to resolve", Value: recovery, Mode: "numeric", Autofill: "off"})
+	f.stored = stored
 	f.add(field{Name: "enabled", Label: "The rule is on", Type: "checkbox", Checked: enabled})
 	f.declareConditions(conditionsFor(string(check.Type)), stored)
 	return f, f.declareChannels(r, chosen)
@@ -180,6 +193,11 @@ func (f *ruleForm) declareChannels(r *request, chosen []string) error {
 func (f *ruleForm) refused(err error) bool {
 	condition := f.add(field{Name: "condition", Label: "When it fires"})
 	channels := f.add(field{Name: "notification_channel_ids", Label: "Channels"})
+	if known, ok := errors.AsType[*APIError](err); ok {
+		plain := *known
+		plain.Message = withoutForms(known.Message)
+		err = &plain
+	}
 	if !f.form.refused(err) {
 		return false
 	}
@@ -187,20 +205,28 @@ func (f *ruleForm) refused(err error) bool {
 	return true
 }
 
-// json is the body of a request that writes the rule.
-func (f *ruleForm) json() (string, error) {
+// condition is that of the rule, as the API takes it.
+func (f *ruleForm) condition() map[string]any {
 	condition := map[string]any{"severity": f.get("severity")}
 	for _, c := range f.Conditions {
 		if c.On {
 			condition[c.Key] = conditionValue(&c)
 		}
 	}
+	if text := strings.TrimSpace(f.get(recoveryName)); text != "" && (text != "1" || f.stored["recovery_threshold"] != "") {
+		condition["recovery_threshold"] = numberOr(text)
+	}
+	return condition
+}
+
+// json is the body of a request that writes the rule.
+func (f *ruleForm) json() (string, error) {
 	channels := f.values["notification_channel_ids"]
 	if channels == nil {
 		channels = []string{}
 	}
 	body := map[string]any{
-		"name": f.get("name"), "condition": condition, "notification_channel_ids": channels,
+		"name": f.get("name"), "condition": f.condition(), "notification_channel_ids": channels,
 		"notify_on": f.get("notify_on"), "enabled": f.values.Has("enabled"),
 	}
 	if policy := f.get("region_policy"); policy != "" {
@@ -215,15 +241,19 @@ func (f *ruleForm) json() (string, error) {
 func conditionValue(c *ruleCondition) any {
 	switch {
 	case c.Number:
-		text := strings.TrimSpace(c.Value)
-		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
-			return n
-		}
-		return text
+		return numberOr(strings.TrimSpace(c.Value))
 	case len(c.Options) > 0:
 		return c.Value
 	}
 	return true
+}
+
+// numberOr is the number that a text says, or the text.
+func numberOr(text string) any {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return n
+	}
+	return text
 }
 
 // Plain is the form without the sentence, for the summary of errors.

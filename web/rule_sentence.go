@@ -94,6 +94,11 @@ func ruleSentence(rule *client.AlertRule, channels map[string]string, regions in
 		say("; again when it resolves")
 	}
 	say(".")
+	if n := rule.Condition.RecoveryThreshold; n != nil && *n > 1 {
+		say(" It resolves after ")
+		parts = append(parts, sentencePart{Text: counted(*n, "good result"), Bold: true})
+		say(" in a row.")
+	}
 	return parts
 }
 

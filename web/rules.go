@@ -36,6 +36,8 @@ func (s *Server) ruleRoutes(on *routes) {
 	on.page("GET /app/checks/{id}/rules", s.checkRules)
 	on.page("GET /app/checks/{id}/rules/new", s.newRule)
 	on.page("POST /app/checks/{id}/rules", s.createRule)
+	on.page("POST /app/checks/{id}/rules/try", s.tryNewRule)
+	on.page("POST /app/checks/{id}/rules/{rule}/try", s.tryRule)
 	on.page("GET /app/checks/{id}/rules/{rule}", s.rulePage)
 	on.page("POST /app/checks/{id}/rules/{rule}", s.updateRule)
 	on.page("GET /app/checks/{id}/rules/{rule}/delete", s.confirmRuleDelete)
@@ -162,6 +164,7 @@ func (r *request) renderRule(status int, check *client.Check, rule *client.Alert
 		body.Title, body.Action, body.Button = rule.Name, rulePath(check.Id, rule.Id), "Save"
 		body.Delete, body.Sentence = body.Action+"/delete", ruleSentence(rule, channels, len(check.Regions))
 	}
+	f.Try = body.Action + "/try"
 	return r.render(status, "rule", page{Title: body.Title + " of " + check.Name, Nav: navChecks, Body: body})
 }
 

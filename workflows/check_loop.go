@@ -166,7 +166,7 @@ func (l *checkLoop) reportVote(ctx workflow.Context) {
 		return
 	}
 	options := retryForever(10 * time.Second)
-	options.Summary = fmt.Sprintf("%d rules fire", len(state.Firing))
+	options.Summary = fmt.Sprintf("%d rules fire, trace %s", len(state.Firing), vigil.SlotTrace(l.in.CheckID, l.in.Region, state.Slot))
 	reportCtx, cancel := workflow.WithCancel(workflow.WithActivityOptions(ctx, options))
 	defer cancel()
 	reported := workflow.ExecuteActivity(reportCtx, activities.NameReportVote, l.in.CheckID, vigil.Vote{

@@ -177,7 +177,8 @@ func TestCheckLoopReportsAVoteUntilItIsStored(t *testing.T) {
 	if len(options) != 1 || len(l.votes) != 4 {
 		t.Fatalf("%d reports with %d attempts, want one with four", len(options), len(l.votes))
 	}
-	if options[0].StartToCloseTimeout != 10*time.Second || options[0].Summary != "2 rules fire" {
+	summary := "2 rules fire, trace " + vigil.SlotTrace(l.input.CheckID, l.input.Region, l.votes[0].Slot)
+	if options[0].StartToCloseTimeout != 10*time.Second || options[0].Summary != summary {
 		t.Errorf("reported with the options %+v", options[0])
 	}
 	want := temporal.RetryPolicy{InitialInterval: 200 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: 15 * time.Second}

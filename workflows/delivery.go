@@ -73,6 +73,7 @@ type delivery struct {
 	in             DeliveryInput
 	refreshSignals workflow.ReceiveChannel
 	pause          time.Duration // after a failed activity, or a busy channel
+	trace          string        // of the incident, for operators
 }
 
 // drainRefreshSignals discards pending signals: the next attempt reads everything.
@@ -153,6 +154,12 @@ func (d *delivery) describe(ctx workflow.Context, report activities.DeliveryRepo
 	text := report.Text
 	if !report.Next.IsZero() {
 		text += fmt.Sprintf(", next attempt at %s", report.Next.Format(time.RFC3339))
+	}
+	if report.TraceID != "" {
+		d.trace = report.TraceID
+	}
+	if text != "" && d.trace != "" {
+		text += "\n\ntrace " + d.trace
 	}
 	if text != "" {
 		workflow.SetCurrentDetails(ctx, text)

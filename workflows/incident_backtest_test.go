@@ -77,6 +77,7 @@ func randomReplay(random *rand.Rand) (vigil.BacktestInput, []vigil.BacktestRow) 
 	default:
 		rule.Condition.ResponseTimeMS = new(100)
 	}
+	rule.Condition.RecoveryThreshold = random.IntN(5)
 	slots := 10 + random.IntN(30)
 	in := vigil.BacktestInput{
 		Rules: []vigil.Rule{rule}, Regions: []string{"a", "b", "c"}[:1+random.IntN(3)], Silence: time.Hour,
@@ -159,4 +160,29 @@ func votesOf(in *vigil.BacktestInput, rows []vigil.BacktestRow) []vigil.Vote {
 		}
 	}
 	return votes
+}
+
+// A target that flaps opens one incident of a rule with a recovery threshold, and one for each
+// failure without.
+func TestRecoveryThresholdMakesOneIncidentOfAFlap(t *testing.T) {
+	t.Parallel()
+	for recovery, want := range map[int]int{0: 4, 2: 4, 3: 1} {
+		rule := vigil.Rule{ID: uuid.New(), Enabled: true, Policy: vigil.AnyRegion}
+		rule.Condition = vigil.Condition{HealthStatus: "down", RecoveryThreshold: recovery}
+		in := vigil.BacktestInput{Rules: []vigil.Rule{rule}, Regions: []string{"a"}}
+		var rows []vigil.BacktestRow
+		for n, letter := range "+x++x++x++x++++" {
+			row := vigil.BacktestRow{Region: "a", Result: vigil.Result{ID: uuid.New(), Slot: envStart.Add(time.Duration(n) * replayGrid)}}
+			row.Result.Success = letter == '+'
+			rows = append(rows, row)
+		}
+		changed := live(t, &in, rows)
+		if len(changed) != 2*want {
+			t.Fatalf("recovery threshold %d: incidents opened and resolved at %v, want %d", recovery, changed, want)
+		}
+		quiet := max(1, recovery)
+		if end, wantEnd := changed[len(changed)-1], envStart.Add(time.Duration(10+quiet)*replayGrid); !end.Equal(wantEnd) {
+			t.Errorf("recovery threshold %d: the last incident resolved at %v, want %v", recovery, end, wantEnd)
+		}
+	}
 }

@@ -22,6 +22,9 @@ func (i *incidents) describe(ctx workflow.Context) {
 	switch {
 	case i.context.Incident != nil:
 		text = fmt.Sprintf("**%s** incident %s", i.context.Incident.Status, i.context.Incident.ID)
+		if trace := i.context.Incident.TraceID; trace != "" {
+			text += ", trace " + trace
+		}
 	case i.context.Latch != nil:
 		text = fmt.Sprintf("**latched**: incident %s was resolved by hand, its episode is not over", i.context.Latch.IncidentID)
 	}

@@ -32,6 +32,7 @@ func (p *platform) startControl(ctx context.Context) error {
 		Log:           p.log,
 	})
 	p.metrics.Gauge("vigil_sweep_shards", func() int64 { return int64(sweep.Shards()) })
+	p.exportChecks(sweep.Leads)
 	if err := sweep.Start(ctx); err != nil {
 		return err
 	}
@@ -43,12 +44,12 @@ func (p *platform) startControl(ctx context.Context) error {
 	opts := workers.ControlOptions{
 		Name: name, OnFatal: p.workerFailed, Deployment: p.deployment,
 		Incidents: activities.NewIncidents(activities.IncidentsOptions{
-			Store: p.store, Deliveries: p.incidents, PublicURL: string(p.settings.PublicURL), Log: p.log,
+			Store: p.store, Deliveries: p.incidents, PublicURL: string(p.settings.PublicURL), Spans: p.spans(), Log: p.log,
 		}),
 		Deliveries: activities.NewDeliveries(activities.DeliveriesOptions{
 			Store: p.store, Workflows: p.incidents, Channels: p.channels, Notices: notices{p.store, p.mailer},
 			Schedule:  vigil.RetrySchedule(p.settings.DeliverySchedule),
-			PublicURL: string(p.settings.PublicURL), Random: rand.Float64, Now: time.Now, Log: p.log,
+			PublicURL: string(p.settings.PublicURL), Spans: p.spans(), Random: rand.Float64, Now: time.Now, Log: p.log,
 		}),
 	}
 	started := workers.KeepStarting(context.WithoutCancel(ctx), func(context.Context) (func(context.Context), error) {

@@ -7,12 +7,14 @@ import (
 
 	"vigil/api/rest"
 	"vigil/metrics"
+	"vigil/telemetry"
 )
 
 // metricsServer serves the metrics of this process; the zero value serves none.
 type metricsServer struct {
-	metrics *metrics.Metrics // nil measures nothing
-	address string           // host:port on which it listens
+	metrics  *metrics.Metrics    // nil measures nothing
+	exporter *telemetry.Exporter // nil exports nothing
+	address  string              // host:port on which it listens
 }
 
 // url is where the metrics are served, "" when they are not.
@@ -24,28 +26,31 @@ func (m metricsServer) url() string {
 }
 
 // serveMetrics serves the metrics of this process at VIGIL_METRICS_LISTEN, if it is
-// set, until the process stops.
+// set, and exports them to VIGIL_OTLP_ENDPOINT, until the process stops.
 func (p *process) serveMetrics(ctx context.Context, s settings) (metricsServer, error) {
 	if s.MetricsListen == "" {
-		return metricsServer{}, nil
+		return p.exportMetrics(ctx, s)
 	}
 	listener, err := p.listen(ctx, s.MetricsListen, "VIGIL_METRICS_LISTEN")
 	if err != nil {
 		return metricsServer{}, err
 	}
-	m, err := metrics.New(version, p.log)
+	out, err := p.exportMetrics(ctx, s)
+	if err == nil && out.metrics == nil {
+		out.metrics, err = metrics.New(version, p.log)
+	}
 	if err != nil {
 		return metricsServer{}, err
 	}
-	address := listener.Addr().String()
+	out.address = listener.Addr().String()
 	// A profile may take a minute; stopping does not wait for it.
-	handler := m.Handler(s.MetricsListen.loopback())
+	handler := out.metrics.Handler(s.MetricsListen.loopback())
 	if s.MetricsListen.loopback() {
 		handler = loopbackHosts(handler)
 	}
 	p.serve("the metrics", listener, handler, 200*time.Millisecond)
-	p.log.InfoContext(ctx, "metrics are served", "address", address)
-	return metricsServer{metrics: m, address: address}, nil
+	p.log.InfoContext(ctx, "metrics are served", "address", out.address)
+	return out, nil
 }
 
 // loopbackHosts serves only requests whose Host header names this machine, so that no web

@@ -24,6 +24,7 @@ import (
 	"vigil/notify"
 	"vigil/probe"
 	"vigil/storage"
+	"vigil/telemetry"
 	"vigil/workers"
 )
 
@@ -54,7 +55,8 @@ type platform struct {
 	secrets   secrets
 	store     *storage.Store
 	temporal  temporalServer
-	metrics   *metrics.Metrics // nil measures nothing
+	metrics   *metrics.Metrics    // nil measures nothing
+	exporter  *telemetry.Exporter // nil exports nothing
 	loops     *dispatch.Loops
 	incidents *dispatch.Incidents
 	names     *dispatch.Names // nil: workflows do not show the names of checks
@@ -95,7 +97,9 @@ func newPlatform(ctx context.Context, p *process, in inputs) (*platform, error) 
 		channels = append(channels, notify.WithRecipients(in.store, string(in.settings.PublicURL)))
 	}
 	return &platform{
-		process: p, settings: in.settings, secrets: in.secrets, store: in.store, temporal: in.temporal, metrics: in.metrics.metrics,
+		process: p, settings: in.settings, secrets: in.secrets, store: in.store, temporal: in.temporal,
+		metrics:   in.metrics.metrics,
+		exporter:  in.metrics.exporter,
 		loops:     loops,
 		incidents: incidents,
 		names:     names,

@@ -76,6 +76,10 @@ type settings struct {
 	BuildID        string `env:"VIGIL_BUILD_ID" use:"worker" help:"~build~ of this program in the Worker Deployment (default: its version)"`
 
 	LogLevel logLevel `env:"VIGIL_LOG_LEVEL" envDefault:"info" form:"debug, info, warn or error" use:"up api worker temporal deployment" section:"Log" help:"lowest ~level~ of log lines: debug, info, warn or error"`
+
+	OTLPEndpoint publicURL     `env:"VIGIL_OTLP_ENDPOINT" more:"operations.md#opentelemetry" use:"up api worker temporal" section:"OpenTelemetry" help:"base ~URL~ of an OTLP/HTTP receiver for the metrics and traces of this process, such as http://otel-collector:4318 (default: none, and nothing is recorded)"`
+	OTLPHeaders  headerList    `env:"VIGIL_OTLP_HEADERS" secret:"yes" form:"name=value with commas" more:"operations.md#opentelemetry" use:"up api worker temporal" help:"~headers~ of the requests to it, such as a credential, as name=value with commas; %2C is a comma in a value"`
+	OTLPInterval time.Duration `env:"VIGIL_OTLP_INTERVAL" envDefault:"30s" min:"1s" max:"10m" more:"operations.md#opentelemetry" use:"up api worker temporal" help:"~duration~ between two exports of metrics"`
 }
 
 // setting describes one field of settings.

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/net/http/httpguts"
+
 	"vigil"
 	"vigil/mail"
 )
@@ -287,4 +289,22 @@ func parseDuration(text string) (time.Duration, error) {
 		return 0, fmt.Errorf("is %q; it must be a duration such as 500ms, 30s, 72h or 90d", text)
 	}
 	return d, nil
+}
+
+// headerList are headers of requests, as name=value with commas. Values may be credentials, so
+// no error repeats one.
+type headerList map[string]string
+
+func (h *headerList) UnmarshalText(text []byte) error {
+	*h = headerList{}
+	for pair := range strings.SplitSeq(string(text), ",") {
+		name, value, ok := strings.Cut(pair, "=")
+		name = strings.TrimSpace(name)
+		decoded, err := url.PathUnescape(strings.TrimSpace(value))
+		if !ok || !httpguts.ValidHeaderFieldName(name) || err != nil || !httpguts.ValidHeaderFieldValue(decoded) {
+			return errors.New("must be name=value with commas, and % in a value must be %25")
+		}
+		(*h)[name] = decoded
+	}
+	return nil
 }

@@ -96,7 +96,7 @@ func (p *platform) startRegions(ctx context.Context, regions []string) (<-chan s
 		Catalogue: catalogue, Results: writer, History: p.store,
 		Probes: fair.New(fair.DefaultLimits(p.settings.MaxProbes)), Worker: name, Lease: lease,
 		TurnRate: p.settings.TurnRate, QuietWindow: p.settings.QuietWindow,
-		Votes: p.store, Incidents: p.incidents, Restores: p.store, ShowNames: showNames, Now: time.Now, Log: p.log,
+		Votes: p.store, Incidents: p.incidents, Restores: p.store, Spans: p.spans(), ShowNames: showNames, Now: time.Now, Log: p.log,
 	})
 	watcher.SealAnswers(p.secrets.sealAnswer)
 	p.metrics.Gauge("vigil_probes_in_flight", watcher.Probing)

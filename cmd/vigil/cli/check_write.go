@@ -52,7 +52,7 @@ func (a *app) checkCreateCommand() *cobra.Command {
 		"on=network: failures of the network only")
 	flags.StringArrayVar(&n.labels, "label", nil, "label, `key=value`; may be repeated")
 	flags.BoolVar(&n.disabled, "disabled", false, "create it paused")
-	flags.StringArrayVar(&n.rules, "rule", nil, "also create a rule with this `condition`, such as failure_threshold=2; may be repeated")
+	flags.StringArrayVar(&n.rules, "rule", nil, "also create a rule with this `condition`, such as failure_threshold=2,recovery_threshold=3; may be repeated")
 	flags.StringArrayVar(&n.channels, "channel", nil, "`channel` that the rules notify; may be repeated")
 	a.regionFlag(cmd)
 	return cmd

@@ -156,7 +156,7 @@ func (a *app) ruleCreateCommand() *cobra.Command {
 	check := a.checkFlag(cmd, "`check` that the rule is for")
 	flags := cmd.Flags()
 	flags.StringVar(&name, "name", "", "`name` of the rule (default: its condition)")
-	flags.StringVar(&conditions, "condition", "", "`members` of the condition, such as failure_threshold=2,severity=warning")
+	flags.StringVar(&conditions, "condition", "", "`members` of the condition, such as failure_threshold=2,recovery_threshold=3,severity=warning")
 	flags.StringVar(&policy, "region-policy", "", "in how many regions it must match: any, majority or all")
 	flags.StringVar(&notifyOn, "notify-on", "both", "what is notified: unhealthy, healthy or both")
 	flags.StringArrayVar(&channels, "channel", nil, "`channel` to notify; may be repeated")

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+
+	"vigil"
+	"vigil/metrics"
+	"vigil/telemetry"
+)
+
+const (
+	// exportGrace bounds the last export of a process that stops.
+	exportGrace = 2 * time.Second
+	// exportedChecks is how many checks of all organizations are exported at most.
+	exportedChecks = 20_000
+)
+
+// exportMetrics exports the metrics of this process to VIGIL_OTLP_ENDPOINT, if it is set,
+// until the process stops. Without it nothing of OpenTelemetry's exporters is created.
+func (p *process) exportMetrics(ctx context.Context, s settings) (metricsServer, error) {
+	if s.OTLPEndpoint == "" {
+		return metricsServer{}, nil
+	}
+	exporter, err := telemetry.New(ctx, telemetry.Options{
+		Endpoint: string(s.OTLPEndpoint), Headers: s.OTLPHeaders, Interval: s.OTLPInterval,
+		Version: version, Instance: workerName(), Now: time.Now, Log: p.log,
+	})
+	if err != nil {
+		return metricsServer{}, err
+	}
+	measured, err := metrics.New(version, p.log, sdkmetric.WithReader(exporter.Reader()), sdkmetric.WithResource(exporter.Resource()))
+	if err != nil {
+		return metricsServer{}, err
+	}
+	p.onStop(func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, exportGrace)
+		defer cancel()
+		if err := exporter.Stop(ctx); err != nil {
+			p.log.WarnContext(ctx, "the last metrics and traces were not exported", "error", err)
+		}
+	})
+	p.log.InfoContext(ctx, "metrics and traces are exported", "endpoint", string(s.OTLPEndpoint))
+	return metricsServer{metrics: measured, exporter: exporter}, nil
+}
+
+// spanRecorder receives the steps of traces.
+type spanRecorder interface {
+	Record(ctx context.Context, span vigil.Span)
+}
+
+// spans receives the steps of traces; nil while they are not exported.
+func (p *platform) spans() spanRecorder {
+	if p.exporter == nil {
+		return nil
+	}
+	return p.exporter
+}
+
+// exportChecks exports the figures of the checks of all organizations from the process that
+// leads, so that each is exported once.
+func (p *platform) exportChecks(leads func() bool) {
+	if p.exporter == nil {
+		return
+	}
+	p.exporter.Checks(func(ctx context.Context) ([]vigil.CheckFigures, error) {
+		if !leads() {
+			return nil, nil
+		}
+		return p.store.CheckFigures(ctx, uuid.Nil, nil, exportedChecks)
+	})
+}

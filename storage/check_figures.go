@@ -1,0 +1,84 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"vigil"
+)
+
+// days is the number of a member of the metadata of a result, alias res, in SQL.
+func days(member string) string {
+	return fmt.Sprintf("CASE WHEN jsonb_typeof(res.metadata->'%[1]s') = 'number' THEN (res.metadata->>'%[1]s')::float8 END", member)
+}
+
+// figuresQuery reads checks, the oldest first, with their loops. The checks in maintenance
+// and those with an open incident are few, and found once. The results are looked up by
+// their key: a loop knows the slot of its newest one.
+//
+//nolint:gochecknoglobals // a constant
+var figuresQuery = `WITH clock AS MATERIALIZED (SELECT coalesce($4::timestamptz, clock_timestamp()) AS now),
+	open AS MATERIALIZED (SELECT DISTINCT check_id FROM incidents WHERE ($1::uuid IS NULL OR org_id = $1) AND status <> 'resolved'),
+	shown AS MATERIALIZED (
+		SELECT c.id, c.org_id, c.name, c.type, c.enabled, c.created_at, c.id IN (SELECT check_id FROM open) AS open,
+			EXISTS (SELECT ` + runningOf + `) AS held, ARRAY(SELECT coalesce(c.labels->>k, '') FROM unnest($2::text[]) AS k) AS labels
+		FROM clock, checks AS c WHERE ($1::uuid IS NULL OR c.org_id = $1) ORDER BY c.created_at, c.id LIMIT $3
+	)
+	SELECT s.id, s.org_id, s.name, s.type, s.enabled, s.open, s.held, s.labels, r.region, r.health, r.last_time,
+		res.response_time_ms, coalesce(` + days(vigil.MetadataDays) + `, ` + days(vigil.MetadataCertDays) + `)
+	FROM shown AS s LEFT JOIN check_regions AS r ON r.check_id = s.id AND r.active AND s.enabled
+		LEFT JOIN LATERAL (SELECT n.response_time_ms, n.metadata FROM results AS n
+			WHERE n.check_id = r.check_id AND n.region = r.region AND n.slot = r.last_slot) AS res ON true
+	ORDER BY s.created_at, s.id, r.region`
+
+// CheckFigures returns the figures of up to limit checks of an organization, of all
+// organizations for uuid.Nil, the oldest checks first, with the values of these labels. It is
+// one statement, however many checks there are.
+func (s *Store) CheckFigures(ctx context.Context, orgID uuid.UUID, labels []string, limit int) ([]vigil.CheckFigures, error) {
+	var org *uuid.UUID
+	if orgID != uuid.Nil {
+		org = &orgID
+	}
+	var now *time.Time
+	if s.edges != nil {
+		now = new(micro(s.edges()))
+	}
+	found, err := s.pool.Query(ctx, figuresQuery, org, append([]string{}, labels...), limit, now)
+	if err != nil {
+		return nil, wrap("read the figures of checks", err)
+	}
+	var figures []vigil.CheckFigures
+	var row vigil.CheckFigures
+	var kind string
+	var region, health *string
+	var at *time.Time
+	var ms, left *float64
+	into := []any{
+		&row.ID, &row.OrgID, &row.Name, &kind, &row.Enabled, &row.IncidentOpen, &row.InMaintenance, &row.Labels,
+		&region, &health, &at, &ms, &left,
+	}
+	_, err = pgx.ForEachRow(found, into, func() error {
+		if n := len(figures); n == 0 || figures[n-1].ID != row.ID {
+			row.Type = vigil.CheckType(kind)
+			figures = append(figures, row)
+		}
+		if region == nil {
+			return nil
+		}
+		one := vigil.RegionFigures{Region: *region, Health: vigil.Health(*health), Time: zeroIfNil(at).UTC(), Response: -1}
+		if ms != nil {
+			one.Response = responseTime(*ms)
+		}
+		if left != nil {
+			one.SSLDays = new(*left)
+		}
+		last := &figures[len(figures)-1]
+		last.Regions = append(last.Regions, one)
+		return nil
+	})
+	return figures, wrap("read the figures of checks", err)
+}
