@@ -14,10 +14,6 @@ const (
 	gatusSuccessThreshold = 2
 )
 
-// recoveryThreshold is the member of a condition that says how many successes in a row end
-// an incident. Empty: this version has none, and an incident ends with the first.
-const recoveryThreshold = ""
-
 // gatusAlert is an alert with the defaults of its provider.
 type gatusAlert struct {
 	kind             string
@@ -125,16 +121,12 @@ func (c *Resource) setAlert(g *gatusImport, a *gatusAlert) {
 		c.Lose(fmt.Sprintf("failure-threshold: %d", a.failures), "a rule waits for at most %d failures", failures)
 	}
 	condition := Object{{"failure_threshold", failures}}
-	switch {
-	case a.successes == 1:
-	case recoveryThreshold == "":
-		c.Lose(fmt.Sprintf("success-threshold: %d", a.successes), "Vigil resolves at the first success")
-	default:
-		successes := min(a.successes, maxRecoveryThreshold)
+	if a.successes > 1 {
+		successes := min(a.successes, vigil.MaxRecoveryThreshold)
 		if successes != a.successes {
 			c.Lose(fmt.Sprintf("success-threshold: %d", a.successes), "a rule waits for at most %d successes", successes)
 		}
-		condition.Set(recoveryThreshold, successes)
+		condition.Set(vigil.KeyRecoveryThreshold, successes)
 	}
 	c.Set("condition", condition)
 	notify := "unhealthy"
@@ -146,9 +138,6 @@ func (c *Resource) setAlert(g *gatusImport, a *gatusAlert) {
 		c.Lose("minimum-reminder-interval: "+a.reminder.String(), "Vigil sends no reminders")
 	}
 }
-
-// maxRecoveryThreshold is the largest number of successes that a rule waits for.
-const maxRecoveryThreshold = 100
 
 // hasRule reports whether a check has a rule like another one, with the same channel.
 func (c *Resource) hasRule(rule *Resource, channel string) bool {
