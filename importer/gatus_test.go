@@ -286,7 +286,7 @@ func TestGatusLosses(t *testing.T) {
 		"time zone Mars":         `{name: x, url: "https://a.example", maintenance-windows: [{start: "01:00", duration: 1h, timezone: Mars}]}`,
 		"spent on":               `{name: x, url: "https://a.example", store: {a: "[STATUS]"}}`,
 		"at most 10 steps":       plain + suite(strings.Repeat(`{name: a, url: "https://a.example"},`, 11)),
-		"continue the host":      plain + suite(`{name: a, url: "https://a.example", store: {h: "[BODY].h"}}, {name: b, url: "https://a.[CONTEXT].h/"}`),
+		"continue the host":      plain + suite(`{name: a, url: "http://a.ex", store: {h: "[BODY].h"}}, {name: b, url: "http://a.[CONTEXT].h"}`),
 		"no earlier step":        plain + suite(`{name: a, url: "https://a.example/[CONTEXT].h"}`),
 		"not a valid header":     `{name: x, url: "https://a.example", headers: {"bad name": a}}`,
 		"waits for at most 1000": `{name: x, url: "https://a.example", alerts: [{type: ntfy, failure-threshold: 5000}]}`,

@@ -30,8 +30,7 @@ func (r *Result) files() []file {
 	return all
 }
 
-// head is the first line of each file that an import writes, which tells such a file from
-// others.
+// head is the first line of each file that an import writes; it identifies such a file.
 func (r *Result) head() string {
 	return fmt.Sprintf("# Written by vigil import %s; what was lost is in IMPORT.md.\n", r.Source.Name)
 }
