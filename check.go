@@ -61,8 +61,10 @@ type Check struct {
 	// evenly across the interval.
 	Simultaneous bool
 	// Retry is what happens before a failure is stored.
-	Retry  Retry  `json:",omitzero"`
-	Labels Labels `json:",omitempty"`
+	Retry Retry `json:",omitzero"`
+	// NoEvidence: failed results keep no evidence.
+	NoEvidence bool   `json:",omitempty"`
+	Labels     Labels `json:",omitempty"`
 	// Anchor is the origin of the slot grid that all regions share.
 	Anchor time.Time
 	// Revision increases by one with every change of the check or its rules.

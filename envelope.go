@@ -76,6 +76,7 @@ type envelopeResult struct {
 	ErrorMessage   *string        `json:"error_message"`
 	Metadata       map[string]any `json:"metadata"`
 	Time           time.Time      `json:"time"`
+	Evidence       *Evidence      `json:"evidence,omitempty"`
 }
 
 type envelopeOrganization struct {
@@ -92,8 +93,8 @@ type envelopeMessage struct {
 // bytes, so that all of them together stay within MaxEnvelope.
 const maxEnvelopeText = 1024
 
-// envelope encodes the event. Metadata of the result that would make it too large
-// is left out.
+// envelope encodes the event. What would make it too large is left out: the evidence of the
+// result, then also its metadata.
 func (s *EventContext) envelope(title, body string) ([]byte, error) {
 	i := &s.Incident
 	out := envelope{
@@ -124,9 +125,14 @@ func (s *EventContext) envelope(title, body string) ([]byte, error) {
 		out.Data.Result = &envelopeResult{
 			ID: r.ID, CheckID: r.CheckID, Region: r.Region, Success: r.Success, ResponseTimeMS: r.ResponseTime.Milliseconds(),
 			StatusCode: NilIfZero(r.StatusCode), ErrorMessage: NilIfZero(truncate(r.Error)), Metadata: r.Metadata, Time: r.Time.UTC(),
+			Evidence: r.Evidence,
 		}
 	}
 	text, err := json.Marshal(out)
+	if err == nil && len(text) > MaxEnvelope && out.Data.Result != nil {
+		out.Data.Result.Evidence = nil
+		text, err = json.Marshal(out)
+	}
 	if err == nil && len(text) > MaxEnvelope && out.Data.Result != nil {
 		out.Data.Result.Metadata = nil
 		text, err = json.Marshal(out)

@@ -45,6 +45,9 @@ type State struct {
 	// Matches describe why they fire, in the same order. A state of an older release
 	// has none.
 	Matches []Match `json:"matches,omitempty"`
+	// Evidence is what the loop remembers of the evidence of its results; nil while nothing
+	// failed lately, and after a worker of an older release.
+	Evidence *EvidenceState `json:"evidence,omitempty"`
 }
 
 // For returns the state for a check of type t. A state of another type is reset to
@@ -162,6 +165,7 @@ func fold(state State, result Result) (State, facts) {
 	if !result.Success {
 		next.Failures = state.Failures + 1
 	}
+	next.Evidence = foldEvidence(state.Evidence, result)
 	// A result without a certificate leaves the days unchanged; otherwise a network
 	// failure would resolve the incident of a certificate.
 	if days, ok := wholeNumber(result.Metadata, MetadataDays, MetadataCertDays); ok {

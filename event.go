@@ -155,6 +155,7 @@ func (s *EventContext) variables() map[string]string {
 	for name, value := range map[string]string{
 		"check_id": i.CheckID.String(), "check_name": s.Check.Name, "check_type": string(s.Check.Type), "check_target": s.Check.Target,
 		"region": r.Region, "regions_down": strings.Join(s.Regions, ", "), "error_message": r.Error,
+		"evidence":    r.Evidence.Text(MaxEvidenceText),
 		"incident_id": i.ID.String(), "incident_title": i.Title, "incident_status": string(i.Status), "severity": string(i.Severity),
 		"started_at": stamp(i.StartedAt), "duration": s.duration(),
 		"rule_id": i.RuleID.String(), "rule_name": s.Rule.Name,

@@ -50,6 +50,15 @@ func BoundMetadata(metadata map[string]any) (bounded map[string]any, changed boo
 	return object(append(kept, append(fill(bySize(rest), left), mark)...)), true
 }
 
+// MetadataSize is how many bytes of MaxMetadata metadata takes, or a little more; 0 without
+// any.
+func MetadataSize(metadata map[string]any) int {
+	if len(metadata) == 0 {
+		return 0
+	}
+	return jsonSize(metadata)
+}
+
 // Postgres writes a space behind each comma and colon. The last element has no comma;
 // it is counted as if it had one.
 const (

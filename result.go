@@ -16,6 +16,8 @@ type Observation struct {
 	StatusCode   int    // HTTP types only, 0 otherwise
 	Error        string // empty on success; never holds a secret
 	Metadata     map[string]any
+	// Evidence of a failure; nil for a success, and when none was kept or read.
+	Evidence *Evidence `json:",omitempty"`
 	// Unavailable is true when the machine cannot run this type of probe. Such an
 	// observation is not about the target and is not stored.
 	Unavailable bool
@@ -35,6 +37,8 @@ type Result struct {
 	Slot, Time time.Time
 	// Manual results were requested by a user and have no slot of the schedule.
 	Manual bool
+	// HasEvidence: evidence is stored with the result, whether it was read or not.
+	HasEvidence bool `json:",omitempty"`
 	Observation
 }
 
@@ -127,5 +131,7 @@ type ResultFilter struct {
 	From, To *time.Time // of Result.Time; From is included, To is not
 	Region   string
 	Success  *bool
+	// WithEvidence reads the evidence of the results, too.
+	WithEvidence bool
 	Page
 }

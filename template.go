@@ -38,6 +38,12 @@ func Variables() []Variable {
 		{"status_code", "integer", "HTTP status of the result; empty where there is none.", "503"},
 		{"response_time_ms", "integer", "Response time of the result in milliseconds.", "842"},
 		{"error_message", "string", "What the result says went wrong; empty for a success.", "expected status 200, got 503"},
+		{
+			"evidence", "string",
+			"What the failed probe saw of the target, at most 1 KiB: status line, addresses, certificates, headers, the beginning of the body. " +
+				"Text of the target with the secrets of the check replaced; empty where none is kept, and for a recovery.",
+			"HTTP/1.1 503 Service Unavailable\nAddress: 203.0.113.7:443\nBody (19 bytes):\nupstream timed out",
+		},
 		{"failure_count", "integer", "Failed results in a row, in that region.", "3"},
 		{"incident_id", "uuid", "Id of the incident.", "c1b0a0de-64e3-5a0c-9a35-7a6a0f0f6f52"},
 		{"incident_title", "string", "Title of the incident.", "Checkout API is failing"},

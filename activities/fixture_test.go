@@ -280,6 +280,7 @@ func (w *watchFixture) Write(_ context.Context, row vigil.ResultRow) (vigil.Stor
 			return vigil.StoredResult{Result: stored, Previous: previous}, nil
 		}
 	}
+	row.Result.HasEvidence = row.Result.Evidence != nil
 	w.written = append(w.written, row)
 	w.rows = append(w.rows, row.Result)
 	return vigil.StoredResult{Result: row.Result, Inserted: true, Previous: previous}, nil

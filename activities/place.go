@@ -8,6 +8,7 @@ import (
 
 	"vigil"
 	"vigil/fair"
+	"vigil/probe"
 )
 
 // TurnSlack is how much longer than its slots and its last probe a turn may take before
@@ -91,6 +92,18 @@ func (w *Watcher) Waiting() int64 { return w.Probes.Waiting() + w.tests.places.W
 
 // Load returns how late the slots of this process are.
 func (w *Watcher) Load() vigil.Load { return w.lateness.Load(w.Now()) }
+
+// evidenceIn makes a probe of the turn's loop collect evidence, as far as the check wants it.
+// Whether a failure keeps it follows from the loop's state.
+func (t *turnRun) evidenceIn(ctx context.Context, e *entry, slot time.Time) context.Context {
+	if e.Check.NoEvidence {
+		return ctx
+	}
+	state, rules := t.state.For(e.Check.Type), e.Rules
+	return probe.KeepEvidence(ctx, func(seen vigil.Observation) bool {
+		return state.WantsEvidence(rules, vigil.Result{Slot: slot, Observation: seen})
+	})
+}
 
 // observe runs the probe. A config that cannot run is a failed observation with the reason.
 func (e *entry) observe(ctx context.Context) vigil.Observation {

@@ -67,6 +67,7 @@ func (f *failedProbe) final() vigil.Result {
 //
 // Between two attempts only this goroutine waits, with its small stack.
 func (t *turnRun) probeSlot(ctx context.Context, e *entry, schedule vigil.Schedule, slot time.Time, place *fair.Place) (waitResult, error) {
+	ctx = t.evidenceIn(ctx, e, slot)
 	err := t.probeApart(func() error { return t.probe(ctx, e, slot, place) })
 	failed := t.failed
 	t.failed = nil

@@ -11,6 +11,7 @@ import (
 
 	"vigil"
 	"vigil/fair"
+	"vigil/probe"
 	"vigil/timing"
 )
 
@@ -54,6 +55,9 @@ func (w *Watcher) SealAnswers(seal func([]byte) ([]byte, error)) { w.tests.seal 
 func (w *Watcher) Test(ctx context.Context, request TestRequest) (TestAnswer, error) {
 	result, err := w.test(ctx, request)
 	answer := TestAnswer{Result: result}
+	if !request.Sealed || w.tests.seal == nil {
+		answer.Evidence = nil // what a target sent is not for readers of a history
+	}
 	if err != nil || !request.Sealed || w.tests.seal == nil {
 		return answer, err
 	}
@@ -89,10 +93,15 @@ func (w *Watcher) test(ctx context.Context, request TestRequest) (vigil.Result, 
 	if err != nil {
 		return vigil.Result{}, err
 	}
-	result, err := w.observeTest(ctx, e, request, place)
+	probing := ctx
+	if !e.Check.NoEvidence {
+		probing = probe.KeepEvidence(ctx, nil) // somebody waits for it
+	}
+	result, err := w.observeTest(probing, e, request, place)
 	if err != nil {
 		return vigil.Result{}, err
 	}
+	result.Evidence = vigil.BoundEvidence(result.Evidence, result.Metadata)
 	if result.Unavailable {
 		return result, nil // it says nothing about the target, so it is not stored
 	}
@@ -110,6 +119,9 @@ func (w *Watcher) test(ctx context.Context, request TestRequest) (vigil.Result, 
 		return vigil.Result{}, fmt.Errorf("store the result: %w", err)
 	}
 	countResult(ctx, e.Check.Type, stored)
+	if stored.Inserted {
+		stored.Result.Evidence = result.Evidence
+	}
 	return stored.Result, nil
 }
 

@@ -253,7 +253,7 @@ func checkItem(c *vigil.Check, key string, secrets vigil.SecretFields) *vigil.It
 		Members: vigil.Members{
 			"name": c.Name, "type": string(c.Type), "config": configTree(c.Config), "interval": vigil.FormatSeconds(int64(c.Interval / time.Second)),
 			"regions": textTree(c.Regions), "simultaneous_regions": c.Simultaneous, "retry": retryTree(c.Retry), "enabled": c.Enabled,
-			"labels": labelTree(c.Labels),
+			"labels": labelTree(c.Labels), "evidence": !c.NoEvidence,
 		},
 	}
 }

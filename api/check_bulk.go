@@ -56,6 +56,7 @@ type BulkMembers struct {
 	Regions             rest.Field[[]string]     `json:"regions,omitzero" doc:"Keys or aliases of the regions that the checks run in."`
 	Enabled             rest.Field[bool]         `json:"enabled,omitzero"`
 	SimultaneousRegions rest.Field[bool]         `json:"simultaneous_regions,omitzero"`
+	Evidence            rest.Field[bool]         `json:"evidence,omitzero" doc:"Whether failed results keep what the probe saw."`
 	Retry               retryMember              `json:"retry,omitzero" doc:"Replaces the whole member. What it leaves out has its default."`
 	Labels              rest.Field[vigil.Labels] `json:"labels,omitzero" doc:"Replaces all labels."`
 	AddLabels           rest.Field[vigil.Labels] `json:"add_labels,omitzero" doc:"Labels to add, or to give another value. The others stay."`
@@ -204,14 +205,14 @@ func withMember(details map[string]any, path string) map[string]any {
 
 func (m *BulkMembers) given() bool {
 	return m.IntervalSeconds.Given || m.Regions.Given || m.Enabled.Given || m.SimultaneousRegions.Given ||
-		m.Retry.Given || m.Labels.Given || m.AddLabels.Given || m.RemoveLabels.Given
+		m.Retry.Given || m.Evidence.Given || m.Labels.Given || m.AddLabels.Given || m.RemoveLabels.Given
 }
 
 // checkMembers returns the members as those of a single edit.
 func (m *BulkMembers) checkMembers() CheckMembers {
 	return CheckMembers{
 		IntervalSeconds: m.IntervalSeconds, Regions: m.Regions, Enabled: m.Enabled, SimultaneousRegions: m.SimultaneousRegions,
-		Retry: m.Retry, Labels: m.Labels,
+		Retry: m.Retry, Evidence: m.Evidence, Labels: m.Labels,
 	}
 }
 

@@ -25,6 +25,7 @@ type CheckMembers struct {
 	Regions             rest.Field[[]string]        `json:"regions,omitzero" doc:"Keys or aliases of the regions that the check runs in."`
 	Enabled             rest.Field[bool]            `json:"enabled,omitzero"`
 	SimultaneousRegions rest.Field[bool]            `json:"simultaneous_regions,omitzero" doc:"Whether all regions probe at the same instants; otherwise they are spread evenly over the interval."`
+	Evidence            rest.Field[bool]            `json:"evidence,omitzero" doc:"Whether failed results keep what the probe saw: status line, headers, the beginning of the body, DNS answers and certificates. false switches it off."`
 	Retry               retryMember                 `json:"retry,omitzero" doc:"Replaces the whole member. What it leaves out has its default."`
 	Labels              rest.Field[vigil.Labels]    `json:"labels,omitzero" doc:"Replaces all labels: up to 20 names and values. A name has 1 to 63 characters of a-z, 0-9, ., _, / and -; a value has up to 200."`
 	ManagedBy           managedMember               `json:"managed_by,omitzero" doc:"The program that manages the check. Absent keeps it, and null releases the check."`
@@ -88,6 +89,9 @@ func (m *CheckMembers) fill() {
 	if !m.SimultaneousRegions.Given {
 		m.SimultaneousRegions = rest.Field[bool]{Value: true, Given: true}
 	}
+	if !m.Evidence.Given {
+		m.Evidence = rest.Field[bool]{Value: true, Given: true}
+	}
 	m.Retry.Given, m.Labels.Given = true, true
 }
 
@@ -103,6 +107,9 @@ func (c *checks) change(check *vigil.Check, in *CheckMembers, plan vigil.Plan) e
 	}
 	if in.SimultaneousRegions.Given {
 		check.Simultaneous = in.SimultaneousRegions.Value
+	}
+	if in.Evidence.Given {
+		check.NoEvidence = !in.Evidence.Value
 	}
 	if in.Labels.Given {
 		check.Labels = in.Labels.Value

@@ -22,6 +22,7 @@ type checkView struct {
 	Regions             []string          `json:"regions" doc:"Keys of the regions that the check runs in."`
 	Enabled             bool              `json:"enabled"`
 	SimultaneousRegions bool              `json:"simultaneous_regions" doc:"Whether all regions probe at the same instants; otherwise they are spread evenly over the interval."`
+	Evidence            bool              `json:"evidence" doc:"Whether failed results keep what the probe saw: status line, headers, the beginning of the body, DNS answers and certificates."`
 	Retry               checkRetryView    `json:"retry"`
 	Labels              map[string]string `json:"labels" doc:"Names and values that you give, to group and to filter."`
 	ManagedBy           *managedByView    `json:"managed_by" doc:"The program that manages the check, such as a project of files; null when none does."`
@@ -89,6 +90,7 @@ func (c *checks) show(check vigil.Check) checkView {
 		Regions:             check.Regions,
 		Enabled:             check.Enabled,
 		SimultaneousRegions: check.Simultaneous,
+		Evidence:            !check.NoEvidence,
 		Retry:               showRetry(check.Retry),
 		Labels:              labelsView(check.Labels),
 		ManagedBy:           showManagedBy(check.ManagedBy),

@@ -62,6 +62,7 @@ func (t types) describeChecks(registry huma.Registry) {
 		body.Properties["type"].Enum = names
 		body.Properties["enabled"].Default = true
 		body.Properties["simultaneous_regions"].Default = true
+		body.Properties["evidence"].Default = true
 		body.Properties["regions"].Default = []string{region.Key}
 	}
 }

@@ -33,12 +33,16 @@ type resultView struct {
 	ErrorMessage   *string        `json:"error_message" doc:"Why the probe failed; null on success."`
 	Metadata       map[string]any `json:"metadata" nullable:"true" doc:"Details that depend on the check's type; null when there are none."`
 	Time           time.Time      `json:"time" doc:"When the probe began: its first attempt."`
+
+	HasEvidence bool            `json:"has_evidence" doc:"Whether the failure keeps what the probe saw of the target. The first 3 failures of an episode do, then one with a changed error, and else one an hour."`
+	Evidence    *vigil.Evidence `json:"evidence,omitempty" doc:"What the probe saw of the target, as text from outside; secrets of the config are ***. Only where it is asked for: in a list with evidence=true, of an incident, and after a test or a try."`
 }
 
 func showResult(r vigil.Result) resultView {
 	view := resultView{
 		ID: r.ID, CheckID: r.CheckID, Region: r.Region, Success: r.Success,
 		ResponseTimeMS: r.ResponseTime.Milliseconds(), Metadata: r.Metadata, Time: r.Time.UTC(),
+		HasEvidence: r.HasEvidence || r.Evidence != nil, Evidence: r.Evidence,
 	}
 	if r.StatusCode != 0 {
 		view.StatusCode = &r.StatusCode
@@ -68,9 +72,12 @@ type resultsInput struct {
 	To      rest.Optional[time.Time] `query:"to" doc:"Results taken before this instant."`
 	Region  string                   `query:"region" doc:"Results of one region, by its key or an alias."`
 	Success rest.Optional[bool]      `query:"success" doc:"Only successes, or only failures."`
-	Cursor  string                   `query:"cursor" maxLength:"2000" doc:"The next_cursor of a page, to get the page after it: as fast on the last page as on the first. Send the same filters again; not together with offset."`
-	Limit   int64                    `query:"limit" default:"100" minimum:"1" doc:"How many to show. More than 1000 is read as 1000. A page of very large results (8 MiB) has fewer: go on at offset plus the number of results received."`
-	Offset  int64                    `query:"offset" default:"0" minimum:"0" doc:"How many to pass over, counted from the newest."`
+	// Evidence is read only when it is asked for: it is large.
+	Evidence bool `query:"evidence" doc:"Add the evidence of the failures that keep some. A page of 8 MiB has fewer results."`
+
+	Cursor string `query:"cursor" maxLength:"2000" doc:"The next_cursor of a page, to get the page after it: as fast on the last page as on the first. Send the same filters again; not together with offset."`
+	Limit  int64  `query:"limit" default:"100" minimum:"1" doc:"How many to show. More than 1000 is read as 1000. A page of very large results (8 MiB) has fewer: go on at offset plus the number of results received."`
+	Offset int64  `query:"offset" default:"0" minimum:"0" doc:"How many to pass over, counted from the newest."`
 }
 
 // maxResults is the largest page of results (spec section 8).
@@ -78,7 +85,7 @@ const maxResults = 1000
 
 func (in *resultsInput) filter() (vigil.ResultFilter, error) {
 	filter := vigil.ResultFilter{
-		From: in.From.Pointer(), To: in.To.Pointer(), Success: in.Success.Pointer(),
+		From: in.From.Pointer(), To: in.To.Pointer(), Success: in.Success.Pointer(), WithEvidence: in.Evidence,
 	}
 	if filter.From != nil && filter.To != nil && filter.To.Before(*filter.From) {
 		return filter, vigil.Invalid("to", "must not be before from")

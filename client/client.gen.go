@@ -3221,9 +3221,12 @@ type BulkCheck struct {
 // BulkMembers defines model for BulkMembers.
 type BulkMembers struct {
 	// AddLabels Labels to add, or to give another value. The others stay.
-	AddLabels       *map[string]string `json:"add_labels,omitempty"`
-	Enabled         *bool              `json:"enabled,omitempty"`
-	IntervalSeconds *int64             `json:"interval_seconds,omitempty"`
+	AddLabels *map[string]string `json:"add_labels,omitempty"`
+	Enabled   *bool              `json:"enabled,omitempty"`
+
+	// Evidence Whether failed results keep what the probe saw.
+	Evidence        *bool  `json:"evidence,omitempty"`
+	IntervalSeconds *int64 `json:"interval_seconds,omitempty"`
 
 	// Labels Replaces all labels.
 	Labels *map[string]string `json:"labels,omitempty"`
@@ -3318,6 +3321,9 @@ type Check struct {
 	Config    map[string]interface{} `json:"config"`
 	CreatedAt time.Time              `json:"created_at"`
 	Enabled   bool                   `json:"enabled"`
+
+	// Evidence Whether failed results keep what the probe saw: status line, headers, the beginning of the body, DNS answers and certificates.
+	Evidence bool `json:"evidence"`
 
 	// ExpiresAt When the check is deleted because its account was not verified; null for a permanent check.
 	ExpiresAt *time.Time `json:"expires_at"`
@@ -3426,6 +3432,9 @@ type CheckCreate struct {
 	// CreatedAt Ignored.
 	CreatedAt *time.Time `json:"created_at,omitempty"`
 	Enabled   *bool      `json:"enabled,omitempty"`
+
+	// Evidence Whether failed results keep what the probe saw: status line, headers, the beginning of the body, DNS answers and certificates. false switches it off.
+	Evidence *bool `json:"evidence,omitempty"`
 
 	// ExpiresAt Ignored.
 	ExpiresAt *time.Time `json:"expires_at,omitempty"`
@@ -3655,6 +3664,9 @@ type CheckUpdate struct {
 	// CreatedAt Ignored.
 	CreatedAt *time.Time `json:"created_at,omitempty"`
 	Enabled   *bool      `json:"enabled,omitempty"`
+
+	// Evidence Whether failed results keep what the probe saw: status line, headers, the beginning of the body, DNS answers and certificates. false switches it off.
+	Evidence *bool `json:"evidence,omitempty"`
 
 	// ExpiresAt Ignored.
 	ExpiresAt *time.Time `json:"expires_at,omitempty"`
@@ -4019,6 +4031,139 @@ type Error struct {
 //
 // Examples: not_found
 type ErrorCode string
+
+// Evidence defines model for Evidence.
+type Evidence struct {
+	// Address Address and port that the probe reached last.
+	//
+	// Examples: 203.0.113.7:443
+	Address *string `json:"address,omitempty"`
+
+	// Attempts Addresses that the probe could not connect to.
+	Attempts *[]EvidenceAttempt `json:"attempts,omitempty"`
+
+	// Body Beginning of what the target sent: of the body, or of the answer of a TCP server.
+	Body *EvidenceContent `json:"body,omitempty"`
+
+	// CertificateError Why the certificate chain could not be verified.
+	CertificateError *string `json:"certificate_error,omitempty"`
+
+	// Certificates Certificate chain as the server sent it, its own certificate first; at most 4.
+	Certificates *[]EvidenceCertificate `json:"certificates,omitempty"`
+
+	// Dialog Last lines of a mail server, the newest last; what was sent to it is left out.
+	Dialog *[]string `json:"dialog,omitempty"`
+
+	// Dns Names that were looked up, with the answers.
+	Dns *[]EvidenceLookup `json:"dns,omitempty"`
+
+	// Headers Headers of the answer, sorted by name. The value of one whose name says credential, such as Set-Cookie, is ***.
+	Headers *[]EvidenceHeader `json:"headers,omitempty"`
+
+	// Packets Echo requests of a ping, with what became of each.
+	Packets *[]string `json:"packets,omitempty"`
+
+	// Redirects Redirects in their order.
+	Redirects *[]EvidenceRedirect `json:"redirects,omitempty"`
+
+	// StatusLine First line of the answer.
+	//
+	// Examples: HTTP/1.1 503 Service Unavailable
+	StatusLine *string `json:"status_line,omitempty"`
+
+	// Step Step of a multistep check that failed; everything else is of this step.
+	//
+	// Examples: log in
+	Step *string `json:"step,omitempty"`
+
+	// Truncated Parts are cut or left out, so that the result stays within its size.
+	Truncated *bool `json:"truncated,omitempty"`
+}
+
+// EvidenceAttempt defines model for EvidenceAttempt.
+type EvidenceAttempt struct {
+	Address string `json:"address"`
+	Error   string `json:"error"`
+}
+
+// EvidenceCertificate defines model for EvidenceCertificate.
+type EvidenceCertificate struct {
+	Issuer string `json:"issuer"`
+
+	// NotAfter Last instant of validity, in UTC.
+	NotAfter string `json:"not_after"`
+
+	// NotBefore First instant of validity, in UTC.
+	NotBefore string `json:"not_before"`
+
+	// Sans Names and addresses that the certificate is for, at most 20.
+	Sans    *[]string `json:"sans,omitempty"`
+	Subject string    `json:"subject"`
+}
+
+// EvidenceContent defines model for EvidenceContent.
+type EvidenceContent struct {
+	// Binary It is not text, so nothing of it is kept.
+	Binary *bool `json:"binary,omitempty"`
+
+	// Bytes How many bytes the probe read; the body may be longer when truncated is true.
+	Bytes int64 `json:"bytes"`
+
+	// ContentType Type of the body, as the answer says.
+	//
+	// Examples: text/html
+	ContentType *string `json:"content_type,omitempty"`
+
+	// Text The first 2 KiB, when it is text. Control characters are replaced.
+	Text *string `json:"text,omitempty"`
+
+	// Truncated The body is longer than text.
+	Truncated *bool `json:"truncated,omitempty"`
+}
+
+// EvidenceHeader defines model for EvidenceHeader.
+type EvidenceHeader struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// EvidenceLookup defines model for EvidenceLookup.
+type EvidenceLookup struct {
+	// Answers Addresses, or values of the records.
+	Answers *[]string `json:"answers,omitempty"`
+
+	// Error Why there is no answer.
+	//
+	// Examples: no such host
+	Error *string `json:"error,omitempty"`
+	Name  string  `json:"name"`
+
+	// Rcode Response code of the answer to a DNS check.
+	//
+	// Examples: NXDOMAIN
+	Rcode *string `json:"rcode,omitempty"`
+
+	// Server Name server that a DNS check asked; system for those of the region.
+	Server *string `json:"server,omitempty"`
+
+	// Type Type of the records that a DNS check asked for.
+	//
+	// Examples: A
+	Type *string `json:"type,omitempty"`
+}
+
+// EvidenceRedirect defines model for EvidenceRedirect.
+type EvidenceRedirect struct {
+	// Failed The redirect was not followed, or the request that it led to failed.
+	Failed *bool `json:"failed,omitempty"`
+
+	// From Address that answered, without its query.
+	From   string `json:"from"`
+	Status int64  `json:"status"`
+
+	// To Address that it led to, without its query.
+	To string `json:"to"`
+}
 
 // Executions defines model for Executions.
 type Executions struct {
@@ -5707,8 +5852,14 @@ type Result struct {
 	CheckId openapi_types.UUID `json:"check_id"`
 
 	// ErrorMessage Why the probe failed; null on success.
-	ErrorMessage *string            `json:"error_message"`
-	Id           openapi_types.UUID `json:"id"`
+	ErrorMessage *string `json:"error_message"`
+
+	// Evidence What the probe saw of the target, as text from outside; secrets of the config are ***. Only where it is asked for: in a list with evidence=true, of an incident, and after a test or a try.
+	Evidence *Evidence `json:"evidence,omitempty"`
+
+	// HasEvidence Whether the failure keeps what the probe saw of the target. The first 3 failures of an episode do, then one with a changed error, and else one an hour.
+	HasEvidence bool               `json:"has_evidence"`
+	Id          openapi_types.UUID `json:"id"`
 
 	// Metadata Details that depend on the check's type; null when there are none.
 	Metadata *Result_Metadata `json:"metadata"`
@@ -6839,6 +6990,9 @@ type ListResultsParams struct {
 
 	// Success Only successes, or only failures.
 	Success *bool `form:"success,omitempty" json:"success,omitempty"`
+
+	// Evidence Add the evidence of the failures that keep some. A page of 8 MiB has fewer results.
+	Evidence *bool `form:"evidence,omitempty" json:"evidence,omitempty"`
 
 	// Cursor The next_cursor of a page, to get the page after it: as fast on the last page as on the first. Send the same filters again; not together with offset.
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
@@ -8220,6 +8374,11 @@ func (t Check) MarshalJSON() ([]byte, error) {
 		return nil, fmt.Errorf("error marshaling 'enabled': %w", err)
 	}
 
+	object["evidence"], err = json.Marshal(t.Evidence)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'evidence': %w", err)
+	}
+
 	object["expires_at"], err = json.Marshal(t.ExpiresAt)
 	if err != nil {
 		return nil, fmt.Errorf("error marshaling 'expires_at': %w", err)
@@ -8346,6 +8505,13 @@ func (t *Check) UnmarshalJSON(b []byte) error {
 		err = json.Unmarshal(raw, &t.Enabled)
 		if err != nil {
 			return fmt.Errorf("error reading 'enabled': %w", err)
+		}
+	}
+
+	if raw, found := object["evidence"]; found {
+		err = json.Unmarshal(raw, &t.Evidence)
+		if err != nil {
+			return fmt.Errorf("error reading 'evidence': %w", err)
 		}
 	}
 
@@ -8904,6 +9070,13 @@ func (t CheckCreate) MarshalJSON() ([]byte, error) {
 		}
 	}
 
+	if t.Evidence != nil {
+		object["evidence"], err = json.Marshal(t.Evidence)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'evidence': %w", err)
+		}
+	}
+
 	if t.ExpiresAt != nil {
 		object["expires_at"], err = json.Marshal(t.ExpiresAt)
 		if err != nil {
@@ -9049,6 +9222,13 @@ func (t *CheckCreate) UnmarshalJSON(b []byte) error {
 		err = json.Unmarshal(raw, &t.Enabled)
 		if err != nil {
 			return fmt.Errorf("error reading 'enabled': %w", err)
+		}
+	}
+
+	if raw, found := object["evidence"]; found {
+		err = json.Unmarshal(raw, &t.Evidence)
+		if err != nil {
+			return fmt.Errorf("error reading 'evidence': %w", err)
 		}
 	}
 
@@ -15988,6 +16168,18 @@ func NewListResultsRequest(server string, id openapi_types.UUID, params *ListRes
 		if params.Success != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "success", *params.Success, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Evidence != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "evidence", *params.Evidence, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {

@@ -277,7 +277,8 @@ func (e *exporter) check(x exported, path string, rules []exported) object {
 	e.duration(x, "interval")
 	e.retry(x)
 	written := e.resource(
-		checksSection, x, path, "name", "type", "enabled", "interval", "regions", "simultaneous_regions", "retry", "labels", "config",
+		checksSection, x, path, "name", "type", "enabled", "interval", "regions", "simultaneous_regions", "retry", "evidence", "labels",
+		"config",
 	)
 	var own object
 	for _, rule := range rules {

@@ -26,14 +26,16 @@ func (s *Server) checkTools() []*tool {
 			name: "get_check", title: "Check", effect: reads, scopes: read(), run: does(getCheck),
 			input: s.schemas.members().own("check", checkMember()).require("check"),
 			description: "Shows one check: its definition and revision, its rules, its loop in each region with a link to the workflow, " +
-				"the last 5 results and the uptime of 24 hours. Use get_results for more results.",
+				"the last 5 results with the newest evidence of a failure, and the uptime of 24 hours. Use get_results for more results.",
 		},
 		{
 			name: "get_results", title: "Results", effect: reads, scopes: read(), run: does(getResults),
-			input: s.schemas.members().own("check", checkMember()).require("check").query("list-results", "region", "from", "to").
+			input: s.schemas.members().own("check", checkMember()).require("check").
+				query("list-results", "region", "from", "to", "evidence").
 				own("failed_only", flag("Only failures.")).own("limit", number("How many to show; 20 by default.", 1, 100)).
 				own("cursor", cursorMember()),
 			description: "Lists results of a check, newest first, with the time that each phase took and the error of a failure. " +
+				"With evidence, failures that have has_evidence show what the probe saw of the target. " +
 				"Use get_uptime for percentages and response times over a period.",
 		},
 		{
@@ -159,7 +161,8 @@ func getCheck(c *call, in struct{ Check string }) (object, error) {
 			return list(c.api.ListCheckRegions(c.ctx, id, &client.ListCheckRegionsParams{Limit: new(int64(40))}))
 		}},
 		{"results", func() (page, error) {
-			return list(c.api.ListResults(c.ctx, id, &client.ListResultsParams{Limit: new(int64(5))}))
+			found, err := list(c.api.ListResults(c.ctx, id, &client.ListResultsParams{Limit: new(int64(5)), Evidence: new(true)}))
+			return newestEvidence(found), err
 		}},
 	} {
 		rows, err := part.read()
@@ -180,6 +183,18 @@ func getCheck(c *call, in struct{ Check string }) (object, error) {
 	return result, nil
 }
 
+// newestEvidence leaves the evidence of one result only, since it is long.
+func newestEvidence(results page) page {
+	found := false
+	for _, row := range results.rows {
+		if found {
+			delete(row, "evidence")
+		}
+		found = found || row["evidence"] != nil
+	}
+	return results
+}
+
 // cleanRows cleans the rows of a list and leaves out members that the result says elsewhere.
 func cleanRows(rows []object, without ...string) []any {
 	out := make([]any, 0, len(rows))
@@ -196,6 +211,7 @@ type resultsInput struct {
 	Check, Region, Cursor string
 	From, To              time.Time
 	FailedOnly            bool `json:"failed_only"`
+	Evidence              bool
 	Limit                 int64
 }
 
@@ -207,6 +223,9 @@ func getResults(c *call, in resultsInput) (object, error) {
 	params := client.ListResultsParams{Cursor: given(in.Cursor), Region: given(in.Region), From: given(in.From), To: given(in.To)}
 	if in.FailedOnly {
 		params.Success = new(false)
+	}
+	if in.Evidence {
+		params.Evidence = &in.Evidence
 	}
 	result, err := listing("results", or(in.Limit, 20), func(limit int64) (page, error) {
 		params.Limit = &limit

@@ -17,7 +17,8 @@ func revisionMember() object {
 
 func (s *Server) definitionTools() []*tool {
 	check := s.schemas.members().own("id", text("The id of the check to change; without it a check is created.")).
-		component("CheckCreate", "name", "type", "interval_seconds", "regions", "simultaneous_regions", "retry", "labels", "enabled").
+		component("CheckCreate", "name", "type", "interval_seconds", "regions", "simultaneous_regions", "retry", "evidence", "labels",
+			"enabled").
 		open("config", "What is probed. describe shows its form: check_type:https. A secret that is written as *** is kept.").
 		own("revision", revisionMember())
 	rule := s.schemas.members().own("check", checkMember()).require("check").

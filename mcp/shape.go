@@ -11,6 +11,8 @@ const (
 	maxText   = 500  // characters of a text
 	maxConfig = 4000 // characters of a text within a config, which is written back
 	maxItems  = 50   // of a list within untrusted data
+
+	maxEvidence = 2100 // characters of a text within evidence, such as the beginning of a body
 )
 
 // untrustedPrefix begins the names of members with text that people or targets wrote.
@@ -25,6 +27,11 @@ func outside(name string) bool {
 		return true
 	}
 	return false
+}
+
+func isObject(value any) bool {
+	_, ok := value.(object)
+	return ok
 }
 
 // private reports whether a member of the API's answers is left out: addresses of people, the
@@ -74,8 +81,11 @@ func cleanObject(v object) object {
 	for name, value := range v {
 		switch {
 		case value == nil || private(name):
-		case outside(name):
+		case outside(name), name == "evidence" && isObject(value):
 			limit := maxText
+			if name == "evidence" {
+				limit = maxEvidence
+			}
 			if person(name) {
 				value = withoutDomain(value)
 			}

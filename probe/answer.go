@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/ohler55/ojg/oj"
+
+	"vigil"
+	"vigil/redact"
 )
 
 // answer is an HTTP answer, for assertions and extractions.
@@ -19,10 +22,19 @@ type answer struct {
 	truncated bool
 	certDays  *int
 	took      time.Duration
+	witness   *witness // of the exchange; nil: nothing is collected
 
 	parsed bool // whether json and isJSON are set
 	json   any
 	isJSON bool
+}
+
+// evidence returns what the exchange saw, nil when nothing was collected.
+func (a *answer) evidence(hidden *redact.Redactor) *vigil.Evidence {
+	if a.witness == nil {
+		return nil
+	}
+	return a.witness.evidence(nil, hidden)
 }
 
 // document returns the body as JSON, parsed once; false when it is none.

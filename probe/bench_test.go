@@ -1,11 +1,13 @@
 package probe_test
 
 import (
+	"context"
 	"syscall"
 	"testing"
 	"time"
 
 	"vigil"
+	"vigil/probe"
 )
 
 // BenchmarkTypes runs every type against its healthy target. The CPU time is
@@ -23,6 +25,26 @@ func BenchmarkTypes(b *testing.B) {
 			before := cpu(b)
 			for b.Loop() {
 				if seen := parsed.Run(b.Context()); !seen.Success {
+					b.Fatal(seen.Error)
+				}
+			}
+			b.ReportMetric(float64((cpu(b)-before).Microseconds())/float64(b.N), "cpu-µs/op")
+		})
+	}
+}
+
+// BenchmarkEvidence is what it costs to be ready for a failure that does not come.
+func BenchmarkEvidence(b *testing.B) {
+	w := newWorld(b)
+	parsed := w.must(vigil.TypeHTTP, fixtureHTTP(w).healthy)
+	for name, ctx := range map[string]context.Context{
+		"Without": b.Context(), "Ready": probe.KeepEvidence(b.Context(), func(vigil.Observation) bool { return true }),
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			before := cpu(b)
+			for b.Loop() {
+				if seen := parsed.Run(ctx); !seen.Success {
 					b.Fatal(seen.Error)
 				}
 			}

@@ -172,7 +172,7 @@ func (p dnsProbe) Deadline() time.Duration { return p.deadline }
 func (p dnsProbe) Target() string { return strings.TrimSuffix(p.name, ".") }
 
 func (p dnsProbe) Run(ctx context.Context) vigil.Observation {
-	return observe(ctx, p.deadline, p.hidden, func(ctx context.Context, t *timeline) outcome {
+	return observe(ctx, p.guard, p.deadline, p.hidden, func(ctx context.Context, t *timeline) outcome {
 		seen := DNSMetadata{Answers: []string{}}
 		if p.asksInside() { // private targets may be closed by now
 			return outcome{metadata: seen, err: fail("the question is about a private address, which this instance does not ask")}
@@ -200,6 +200,7 @@ func (p dnsProbe) queryServers(ctx context.Context, t *timeline, seen *DNSMetada
 		part, cancel := share(ctx, len(servers)-i)
 		got, err := p.queryServer(part, t, server, system)
 		cancel()
+		p.noteAnswer(part, t, server, system, got, err)
 		if err != nil {
 			failure = err
 			continue

@@ -223,7 +223,7 @@ type clientMaker func(context.Context, *timeline, egress.ClientOptions) (*http.C
 func (p httpProbe) runWith(ctx context.Context, keepBody bool, makeClient clientMaker) (seen vigil.Observation, got answer) {
 	r := &p.request
 	r.keepBody = keepBody || r.needsBody()
-	seen = observe(ctx, r.deadline, r.hidden, func(ctx context.Context, t *timeline) outcome {
+	seen = observe(ctx, p.guard, r.deadline, r.hidden, func(ctx context.Context, t *timeline) outcome {
 		client, closeClient := makeClient(ctx, t, egress.ClientOptions{
 			TLS:         r.tls(),
 			NoRedirects: !r.FollowRedirects,
@@ -231,9 +231,14 @@ func (p httpProbe) runWith(ctx context.Context, keepBody bool, makeClient client
 			UserAgent:   userAgent,
 		})
 		defer closeClient()
+		t.witness.follow(client)
 		var metadata HTTPMetadata
 		var err error
-		if got, err = r.roundTrip(ctx, t, client, &metadata); err == nil {
+		got, err = r.roundTrip(ctx, t, client, &metadata)
+		if got.witness = t.witness; got.witness != nil {
+			got.witness.got = &got
+		}
+		if err == nil {
 			got.took = t.stop()
 			err = r.judge(ctx, t, &got, &metadata)
 		}
@@ -275,6 +280,7 @@ func (r *httpRequest) roundTrip(ctx context.Context, t *timeline, client *http.C
 	if err != nil {
 		if response != nil { // a redirect that was not followed
 			_ = response.Body.Close()
+			t.witness.status(response)
 			return answer{status: response.StatusCode}, fmt.Errorf("redirect: %w", err)
 		}
 		return answer{}, fmt.Errorf("request: %w", err)
@@ -283,23 +289,40 @@ func (r *httpRequest) roundTrip(ctx context.Context, t *timeline, client *http.C
 	found := answer{status: response.StatusCode, header: response.Header}
 	seen.describe(response, r.url)
 	found.certDays = seen.CertDaysRemaining
-	var kept bytes.Buffer
-	sink := io.Discard
-	if r.keepBody {
-		sink = &kept
-	}
 	t.step("reading the body")
-	n, err := io.Copy(sink, io.LimitReader(response.Body, maxBody))
+	found.body, err = r.readBody(t.witness, response, seen)
+	found.truncated = seen.BodyTruncated
+	if err != nil {
+		return found, fmt.Errorf("read the body: %w", err)
+	}
+	return found, nil
+}
+
+// readBody reads a bounded part of the body, and returns it when it is needed.
+func (r *httpRequest) readBody(w *witness, response *http.Response, seen *HTTPMetadata) ([]byte, error) {
+	var kept bytes.Buffer
+	bounded := io.LimitReader(response.Body, maxBody)
+	first, err := w.readFirst(bounded, response.ContentLength)
+	n := int64(len(first))
+	if err == nil {
+		sink := io.Discard
+		if r.keepBody {
+			sink = &kept
+			kept.Write(first)
+		}
+		var rest int64
+		rest, err = io.Copy(sink, bounded)
+		n += rest
+	}
 	seen.BodyBytes = int(n)
 	if err == nil && n == maxBody {
 		more, _ := io.ReadFull(response.Body, make([]byte, 1))
 		seen.BodyTruncated = more > 0
 	}
-	found.body, found.truncated = kept.Bytes(), seen.BodyTruncated
-	if err != nil {
-		return found, fmt.Errorf("read the body: %w", err)
+	if w != nil {
+		w.answered(response, first, n, err == nil && n == int64(len(first)))
 	}
-	return found, nil
+	return kept.Bytes(), err
 }
 
 func (r *httpRequest) needsBody() bool {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -129,8 +130,15 @@ func (d *quicDialer) dialOne(ctx context.Context, addr netip.AddrPort, secure *t
 	d.timeline.enter(phaseTLS)
 	d.timeline.step("in the QUIC handshake")
 	conn, err := transport.Dial(ctx, net.UDPAddrFromAddrPort(addr), secure, config)
+	_, answered := errors.AsType[*tls.CertificateVerificationError](err)
+	if err == nil || answered {
+		d.timeline.witness.connected(addr.String(), nil)
+	} else {
+		d.timeline.witness.connected(addr.String(), err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("quic: %w", err)
 	}
+	d.timeline.witness.certificates(conn.ConnectionState().TLS.PeerCertificates)
 	return conn, nil
 }

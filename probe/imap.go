@@ -94,13 +94,13 @@ func (p mailProbe) openMailbox(ctx context.Context, t *timeline, seen *MailMetad
 
 // greetIMAP connects and waits for the greeting, through STARTTLS if asked.
 func (p mailProbe) greetIMAP(ctx context.Context, t *timeline) (*imapclient.Client, error) {
-	conn, secure, err := p.connect(ctx, t, p.imap)
+	conn, secure, err := p.connect(ctx, t, "IMAP", p.imap)
 	if err != nil {
 		return nil, err
 	}
 	t.step("waiting for the IMAP server's greeting")
 	if p.imap.security == "starttls" {
-		if conn, err = startTLS(ctx, conn, secure); err != nil {
+		if conn, err = startTLS(ctx, t, conn, secure); err != nil {
 			return nil, imapError(err)
 		}
 	}
@@ -115,9 +115,11 @@ func (p mailProbe) greetIMAP(ctx context.Context, t *timeline) (*imapclient.Clie
 // startTLS secures a connection that was greeted in clear (RFC 9051, section
 // 6.2.1). The library could, but would then read from below the bounds. Nothing
 // that came in clear reaches what reads on: lines are read byte by byte.
-func startTLS(ctx context.Context, conn *limitedConn, secure *tls.Config) (*limitedConn, error) {
+func startTLS(ctx context.Context, t *timeline, conn *limitedConn, secure *tls.Config) (*limitedConn, error) {
 	secured := tls.Client(conn, secure)
 	err := askStartTLS(conn)
+	notes := conn.notes
+	conn.notes.over = true
 	if err == nil {
 		err = secured.HandshakeContext(ctx)
 	}
@@ -125,7 +127,8 @@ func startTLS(ctx context.Context, conn *limitedConn, secure *tls.Config) (*limi
 		_ = conn.Close()
 		return nil, err
 	}
-	return &limitedConn{Conn: &greeted{Conn: secured, greeting: "* OK secured\r\n"}, left: maxSessionBytes}, nil
+	t.witness.noteChain(secured)
+	return &limitedConn{Conn: &greeted{Conn: secured, greeting: "* OK secured\r\n"}, left: maxSessionBytes, notes: notes}, nil
 }
 
 func askStartTLS(conn net.Conn) error {

@@ -195,9 +195,9 @@ func (p multistepProbe) Target() string {
 func (p multistepProbe) Run(ctx context.Context) vigil.Observation {
 	var took time.Duration
 	unavailable := false
-	seen := observe(ctx, p.deadline, p.hidden, func(ctx context.Context, t *timeline) outcome {
+	seen := observe(ctx, nil, p.deadline, p.hidden, func(ctx context.Context, t *timeline) outcome {
 		found := MultistepMetadata{Steps: []StepResult{}}
-		memory := memory{values: make(map[string]string), hidden: p.hidden}
+		memory := memory{values: make(map[string]string), hidden: p.hidden, evidence: p.hidden}
 		for _, one := range p.steps {
 			t.step("in step " + one.name)
 			result, observed := one.run(ctx, &memory)
@@ -209,7 +209,10 @@ func (p multistepProbe) Run(ctx context.Context) vigil.Observation {
 				if observed.NetworkFailure {
 					failed = failUnanswered
 				}
-				return outcome{metadata: found, err: failed("step %q: %s", one.name, result.Error)}
+				return outcome{
+					metadata: found, err: failed("step %q: %s", one.name, result.Error),
+					evidence: evidenceOfStep(one.name, observed.Evidence, &memory),
+				}
 			}
 		}
 		return outcome{metadata: found}
@@ -221,10 +224,21 @@ func (p multistepProbe) Run(ctx context.Context) vigil.Observation {
 	return seen
 }
 
+// evidenceOfStep is the evidence of a check whose step failed.
+func evidenceOfStep(name string, e *vigil.Evidence, m *memory) *vigil.Evidence {
+	if e == nil {
+		e = &vigil.Evidence{}
+	}
+	e.Step = hider{m.evidence}.text(name)
+	return e
+}
+
 // memory is what the steps of a run hand on.
 type memory struct {
 	values map[string]string
 	hidden *redact.Redactor // of all steps so far: a target may repeat another's
+	// evidence hides more, also short values that were extracted.
+	evidence *redact.Redactor
 }
 
 // run does one step and extracts its values.
@@ -240,19 +254,20 @@ func (s step) run(ctx context.Context, m *memory) (StepResult, vigil.Observation
 		return result, vigil.Observation{}
 	}
 	if hiding, ok := probe.(interface{ hides() *redact.Redactor }); ok {
-		m.hidden = m.hidden.Join(hiding.hides())
+		m.hidden, m.evidence = m.hidden.Join(hiding.hides()), m.evidence.Join(hiding.hides())
 	}
 	var seen vigil.Observation
 	if withAnswer, ok := probe.(answering); ok {
 		var got answer
-		seen, got = withAnswer.runForAnswer(ctx, len(s.extract) > 0)
+		seen, got = withAnswer.runForAnswer(forStep(ctx, m.evidence, s.extract), len(s.extract) > 0)
 		if seen.Success {
 			if err := m.extract(s.extract, &got); err != nil {
 				seen.Success, seen.Error = false, err.Error()
+				seen.Evidence = got.evidence(m.hidden)
 			}
 		}
 	} else {
-		seen = probe.Run(ctx)
+		seen = probe.Run(forStep(ctx, m.evidence, nil))
 	}
 	result.Success, result.StatusCode, result.ResponseTimeMS = seen.Success, seen.StatusCode, milliseconds(seen.ResponseTime)
 	result.Error = m.hidden.Text(seen.Error)
@@ -270,6 +285,9 @@ func (m *memory) extract(wanted []extraction, got *answer) error {
 		m.values[one.Name] = value
 		if len(value) >= minExtracted {
 			m.hidden = m.hidden.With(value)
+		}
+		if len(value) >= minSecret {
+			m.evidence = m.evidence.With(value)
 		}
 	}
 	return nil

@@ -136,7 +136,7 @@ func (p pingProbe) Target() string { return p.host }
 // says nothing about the target.
 func (p pingProbe) Run(ctx context.Context) vigil.Observation {
 	unavailable := false
-	seen := observe(ctx, p.deadline, p.hidden, func(ctx context.Context, t *timeline) outcome {
+	seen := observe(ctx, p.guard, p.deadline, p.hidden, func(ctx context.Context, t *timeline) outcome {
 		var seen PingMetadata
 		err := p.ping(ctx, t, &seen)
 		unavailable = errors.Is(err, errNoICMP)
@@ -165,14 +165,17 @@ func (p pingProbe) ping(ctx context.Context, t *timeline, seen *PingMetadata) er
 	t.enter(phaseConnect)
 	t.step("waiting for echo replies")
 	seen.IP = addr.String()
+	t.witness.connected(seen.IP, nil)
 	pinger := newPinger(addr, privileged)
 	pinger.Count = p.config.PacketCount
 	pinger.Interval = min(200*time.Millisecond, p.deadline/time.Duration(2*p.config.PacketCount))
 	// The last replies are judged before the deadline of the whole run.
 	pinger.Timeout = p.replyTimeout(ctx)
+	noteReplies := notePackets(t.witness, pinger, p.config.PacketCount)
 	if err := pinger.RunWithContext(ctx); err != nil {
 		return fmt.Errorf("ping: %w", err)
 	}
+	noteReplies()
 	return p.judge(pinger.Statistics(), seen)
 }
 

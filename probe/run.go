@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"vigil"
+	"vigil/egress"
 	"vigil/redact"
 )
 
@@ -20,17 +21,19 @@ type outcome struct {
 	status   int
 	metadata any // the type's documented struct, or nil
 	err      error
+	evidence *vigil.Evidence // of the step that failed; nil: of this exchange
 }
 
 // observe runs one exchange under its deadline and makes an observation of it.
 // The exchange moves the timeline, obeys ctx and opens everything under it, so
 // that all it leaves open is closed when it returns.
 func observe(
-	ctx context.Context, deadline time.Duration, hidden *redact.Redactor, exchange func(context.Context, *timeline) outcome,
+	ctx context.Context, guard *egress.Guard, deadline time.Duration, hidden *redact.Redactor, exchange func(context.Context, *timeline) outcome,
 ) (seen vigil.Observation) {
 	ctx, cancel := context.WithTimeoutCause(ctx, deadline, expiry(deadline))
 	defer cancel()
 	t := newTimeline()
+	t.witness = newWitness(ctx, guard)
 	defer func() {
 		if broken := recover(); broken != nil {
 			reason := clip(hidden.Text(fmt.Sprintf("the probe itself broke: %v", broken)), maxReason)
@@ -39,7 +42,7 @@ func observe(
 	}()
 	found := outcome{err: ctx.Err()}
 	if found.err == nil {
-		found = exchange(t.trace(ctx), t)
+		found = exchange(t.witness.trace(t.trace(ctx)), t)
 	}
 	if found.err != nil {
 		reason, network := explain(ctx, t, found.err)
@@ -49,6 +52,7 @@ func observe(
 	seen.StatusCode = found.status
 	seen.ResponseTime = t.stop()
 	seen.Metadata = members(found.metadata, hidden)
+	seen.Evidence = t.witness.keep(seen, found, hidden)
 	return seen
 }
 

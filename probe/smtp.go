@@ -23,7 +23,7 @@ const (
 )
 
 // connect opens a connection to a mail server, secured at once for tls.
-func (p mailProbe) connect(ctx context.Context, t *timeline, server mailServer) (*limitedConn, *tls.Config, error) {
+func (p mailProbe) connect(ctx context.Context, t *timeline, protocol string, server mailServer) (*limitedConn, *tls.Config, error) {
 	secure := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: p.roots, ServerName: server.host}
 	conn, err := p.guard.DialContext(ctx, "tcp", server.address)
 	if err != nil {
@@ -36,9 +36,10 @@ func (p mailProbe) connect(ctx context.Context, t *timeline, server mailServer) 
 			_ = conn.Close()
 			return nil, nil, err
 		}
+		t.witness.noteChain(secured)
 		conn = secured
 	}
-	return &limitedConn{Conn: conn, left: maxSessionBytes}, secure, nil
+	return &limitedConn{Conn: conn, left: maxSessionBytes, notes: dialogNotes{witness: t.witness, server: protocol}}, secure, nil
 }
 
 // send logs in to the SMTP server and, for a round trip, hands over a message
@@ -47,7 +48,7 @@ func (p mailProbe) send(ctx context.Context, t *timeline, marker string, seen *M
 	return limited(ctx, p.dialog, t, func(ctx context.Context) error {
 		t.step("connecting to the SMTP server")
 		since := time.Now()
-		conn, secure, err := p.connect(ctx, t, p.smtp)
+		conn, secure, err := p.connect(ctx, t, "SMTP", p.smtp)
 		if err != nil {
 			return err
 		}
@@ -58,14 +59,14 @@ func (p mailProbe) send(ctx context.Context, t *timeline, marker string, seen *M
 			return smtpError(err)
 		}
 		defer func() { _ = conn.Close() }()
-		if err := p.greet(client, secure); err != nil {
-			return smtpError(err)
+		if err := p.greet(client, secure, conn); err != nil {
+			return t.smtpError(err)
 		}
 		seen.Phases.SMTPConnect = lap(&since)
 		if p.smtp.username != "" {
 			t.step("logging in to the SMTP server")
 			if err := client.Auth(p.authentication(client)); err != nil {
-				return smtpError(err)
+				return t.smtpError(err)
 			}
 			seen.Phases.SMTPAuth = lap(&since)
 		}
@@ -75,7 +76,7 @@ func (p mailProbe) send(ctx context.Context, t *timeline, marker string, seen *M
 		if p.roundTrip {
 			t.step("sending the message")
 			if err := p.deliver(client, marker); err != nil {
-				return smtpError(err)
+				return t.smtpError(err)
 			}
 			seen.Phases.SMTPSend = lap(&since)
 		}
@@ -91,7 +92,7 @@ func (p mailProbe) isPublic(remote net.Addr) bool {
 	return err != nil || p.guard.IsPublic(addr.Addr())
 }
 
-func (p mailProbe) greet(client *smtp.Client, secure *tls.Config) error {
+func (p mailProbe) greet(client *smtp.Client, secure *tls.Config, conn *limitedConn) error {
 	if err := client.Hello(heloName); err != nil {
 		return err
 	}
@@ -101,6 +102,7 @@ func (p mailProbe) greet(client *smtp.Client, secure *tls.Config) error {
 	if offered, _ := client.Extension("STARTTLS"); !offered {
 		return fail("the SMTP server does not offer STARTTLS")
 	}
+	conn.notes.over = true
 	return client.StartTLS(secure)
 }
 
@@ -145,6 +147,12 @@ func (p mailProbe) deliver(client *smtp.Client, marker string) error {
 		return fmt.Errorf("write: %w", err)
 	}
 	return body.Close()
+}
+
+// smtpError is smtpError that notes the answer for evidence.
+func (t *timeline) smtpError(err error) error {
+	t.witness.noteReply(err)
+	return smtpError(err)
 }
 
 // smtpError words what the server answered.

@@ -264,7 +264,7 @@ func (p mailProbe) Target() string {
 }
 
 func (p mailProbe) Run(ctx context.Context) vigil.Observation {
-	return observe(ctx, p.deadline, p.hidden, func(ctx context.Context, t *timeline) outcome {
+	return observe(ctx, p.guard, p.deadline, p.hidden, func(ctx context.Context, t *timeline) outcome {
 		var seen MailMetadata
 		err := p.exchange(ctx, t, &seen)
 		return outcome{metadata: seen, err: err}
@@ -322,6 +322,7 @@ type limitedConn struct {
 
 	left  int
 	depth int
+	notes dialogNotes
 }
 
 var (
@@ -335,6 +336,7 @@ func (r *limitedConn) Read(p []byte) (int, error) {
 	}
 	n, err := r.Conn.Read(p[:min(len(p), r.left)])
 	r.left -= n
+	r.notes.add(p[:n])
 	for _, c := range p[:n] {
 		switch c {
 		case '(':

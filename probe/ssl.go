@@ -115,13 +115,15 @@ func (p sslProbe) Deadline() time.Duration { return p.deadline }
 func (p sslProbe) Target() string { return p.target }
 
 func (p sslProbe) Run(ctx context.Context) vigil.Observation {
-	return observe(ctx, p.deadline, p.hidden, func(ctx context.Context, t *timeline) outcome {
+	return observe(ctx, p.guard, p.deadline, p.hidden, func(ctx context.Context, t *timeline) outcome {
 		var seen SSLMetadata
 		state, err := p.handshake(ctx, t)
 		t.stop()
 		seen.Timings, seen.IP = t.timings(), t.address()
 		if err == nil {
+			t.witness.certificates(state.PeerCertificates)
 			err = p.judge(state, &seen)
+			t.witness.noteVerification(err, seen.Problem)
 		}
 		return outcome{metadata: seen, err: err}
 	})

@@ -72,7 +72,7 @@ func (p tcpProbe) Deadline() time.Duration { return p.deadline }
 func (p tcpProbe) Target() string { return p.target }
 
 func (p tcpProbe) Run(ctx context.Context) vigil.Observation {
-	return observe(ctx, p.deadline, p.hidden, func(ctx context.Context, t *timeline) outcome {
+	return observe(ctx, p.guard, p.deadline, p.hidden, func(ctx context.Context, t *timeline) outcome {
 		var seen TCPMetadata
 		err := p.exchange(ctx, t, &seen)
 		t.stop()
@@ -101,11 +101,12 @@ func (p tcpProbe) exchange(ctx context.Context, t *timeline, seen *TCPMetadata) 
 		return nil
 	}
 	t.step("waiting for the expected text")
-	return p.expect(conn, seen)
+	return p.expect(conn, t, seen)
 }
 
-func (p tcpProbe) expect(conn net.Conn, seen *TCPMetadata) error {
+func (p tcpProbe) expect(conn net.Conn, t *timeline, seen *TCPMetadata) error {
 	var got []byte
+	defer func() { t.witness.received(got, false) }()
 	part := make([]byte, 4<<10)
 	for len(got) < maxExpectBytes {
 		n, err := conn.Read(part[:min(len(part), maxExpectBytes-len(got))])

@@ -114,10 +114,11 @@ func (p throughputProbe) Changes() string {
 }
 
 func (p throughputProbe) Run(ctx context.Context) vigil.Observation {
-	return observe(ctx, p.deadline, p.hidden, func(ctx context.Context, t *timeline) outcome {
+	return observe(ctx, p.guard, p.deadline, p.hidden, func(ctx context.Context, t *timeline) outcome {
 		client := p.guard.Client(ctx, egress.ClientOptions{
 			TLS: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: p.roots}, UserAgent: userAgent,
 		})
+		t.witness.follow(client)
 		var seen ThroughputMetadata
 		transfer := p.download
 		if p.config.Direction == directionUpload {
@@ -155,7 +156,7 @@ func (p throughputProbe) download(ctx context.Context, t *timeline, client *http
 		return 0, fmt.Errorf("request: %w", err)
 	}
 	defer func() { _ = response.Body.Close() }()
-	if err := expectSuccess(response.StatusCode); err != nil {
+	if err := p.expectSuccess(t, response); err != nil {
 		return response.StatusCode, err
 	}
 	t.step("downloading")
@@ -203,14 +204,21 @@ func (p throughputProbe) upload(ctx context.Context, t *timeline, client *http.C
 	}
 	defer func() { _ = response.Body.Close() }()
 	seen.Complete = n == int64(p.config.MaxBytes)
-	return response.StatusCode, expectSuccess(response.StatusCode)
+	return response.StatusCode, p.expectSuccess(t, response)
 }
 
-func expectSuccess(status int) error {
-	if status < http.StatusOK || status >= http.StatusMultipleChoices {
-		return fail("status %d, expected 2xx", status)
+// expectSuccess returns why an answer is a failure, or nil. The body of one is for evidence.
+func (p throughputProbe) expectSuccess(t *timeline, response *http.Response) error {
+	t.witness.status(response)
+	status := response.StatusCode
+	if status >= http.StatusOK && status < http.StatusMultipleChoices {
+		return nil
 	}
-	return nil
+	if t.witness != nil {
+		first, _ := t.witness.readFirst(response.Body, response.ContentLength)
+		t.witness.answered(response, first, int64(len(first)), len(first) < readEvidenceBody)
+	}
+	return fail("status %d, expected 2xx", status)
 }
 
 // noise is a body that does not compress. It notes when the first byte is

@@ -65,6 +65,8 @@ type timeline struct {
 	// words override the phase's own where a protocol has better ones.
 	words string
 	peer  net.Addr // of the newest connection; nil before the first
+
+	witness *witness // nil: nothing is collected
 }
 
 func newTimeline() *timeline {

@@ -132,9 +132,19 @@ func (r *Redactor) Tree(value any) any {
 func (r *Redactor) Excerpt(answer []byte, whole bool, limit int) string {
 	text := r.Text(string(answer))
 	if !whole && r != nil && len(r.spellings) > 0 {
-		text = text[:max(0, len(text)-len(r.spellings[0]))]
+		text = text[:max(0, len(text)-r.longest())]
 	}
 	return vigil.Truncate(strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", ""), limit)
+}
+
+// longest is the length of the longest form in which a secret is recognized, in bytes: that in
+// which every character is percent-encoded.
+func (r *Redactor) longest() int {
+	n := len(r.spellings[0])
+	for _, secret := range r.secrets {
+		n = max(n, len("%00")*len(secret))
+	}
+	return n
 }
 
 // spellings lists the forms in which a secret is recognized.

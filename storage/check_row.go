@@ -29,6 +29,7 @@ type checkRow struct {
 	Regions      []string        `bun:"regions,array"`
 	Enabled      bool            `bun:"enabled"`
 	Simultaneous bool            `bun:"simultaneous"`
+	Evidence     bool            `bun:"evidence"`
 	Labels       vigil.Labels    `bun:"labels,type:jsonb"`
 	Anchor       time.Time       `bun:"anchor"`
 	Revision     int64           `bun:"revision"`
@@ -81,7 +82,7 @@ func (s *Store) sealedRow(c *vigil.Check) (*checkRow, error) {
 	return &checkRow{
 		ID: c.ID, OrgID: c.OrgID, Name: c.Name, Type: string(c.Type), Config: sealed, Target: c.Target,
 		IntervalMS: milliseconds(c.Interval), Regions: c.Regions, Enabled: c.Enabled, Simultaneous: c.Simultaneous,
-		Labels: storedLabels(c.Labels),
+		Evidence: !c.NoEvidence, Labels: storedLabels(c.Labels),
 		Anchor: c.Anchor, Revision: c.Revision, Version: c.Version, ExpiresAt: c.ExpiresAt, CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt,
 		retryRow: retryColumns(c.Retry), managedRow: managedColumns(c.ManagedBy, c.AppliedVersion),
 	}, nil
@@ -99,7 +100,8 @@ func (s *Store) opened(r *checkRow) (vigil.Check, error) {
 	check := vigil.Check{
 		ID: r.ID, OrgID: r.OrgID, Name: r.Name, Type: vigil.CheckType(r.Type), Config: config, Target: r.Target,
 		Interval: fromMilliseconds(r.IntervalMS), Regions: r.Regions, Enabled: r.Enabled, Simultaneous: r.Simultaneous,
-		Retry: r.retry(), Labels: labelsOf(r.Labels), Anchor: r.Anchor, Revision: r.Revision, Version: r.Version,
+		Retry: r.retry(), NoEvidence: !r.Evidence,
+		Labels: labelsOf(r.Labels), Anchor: r.Anchor, Revision: r.Revision, Version: r.Version,
 		Health: vigil.Health(r.Health), LastChecked: r.LastChecked, ExpiresAt: r.ExpiresAt, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 		ManagedBy: r.managedBy(), AppliedVersion: r.Applied,
 	}

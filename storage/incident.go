@@ -11,6 +11,7 @@ import (
 )
 
 // Incident returns an incident of the organization, or CodeNotFound.
+// The result that triggered it has its evidence.
 func (s *Store) Incident(ctx context.Context, orgID, id uuid.UUID) (vigil.Incident, error) {
 	var row incidentRow
 	err := s.db.NewSelect().Model(&row).Where("i.id = ? AND i.org_id = ?", id, orgID).Where(checkOfIncident).Scan(ctx)
@@ -18,7 +19,25 @@ func (s *Store) Incident(ctx context.Context, orgID, id uuid.UUID) (vigil.Incide
 		return vigil.Incident{}, found("incident", err)
 	}
 	incident, err := row.incident()
+	if err == nil && incident.Trigger.Result.HasEvidence {
+		incident.Trigger.Result.Evidence, err = s.evidence(ctx, &incident.Trigger.Result)
+		incident.Trigger.Result.HasEvidence = incident.Trigger.Result.Evidence != nil
+	}
 	return incident, wrap("read incident", err)
+}
+
+// evidence reads the evidence of a result; nil when the result is not stored any more.
+func (s *Store) evidence(ctx context.Context, r *vigil.Result) (*vigil.Evidence, error) {
+	var text []byte
+	err := s.db.NewRaw("SELECT evidence FROM results WHERE check_id = ? AND region = ? AND slot = ?", r.CheckID, r.Region, micro(r.Slot)).
+		Scan(ctx, &text)
+	if isNoRow(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return vigil.DecodeEvidence(text)
 }
 
 // checkOfIncident and checkOfDelivery are SQL conditions: the check still exists. What a

@@ -65,6 +65,8 @@ type triggerResult struct {
 	StatusCode     int            `json:"status_code,omitempty"`
 	Error          string         `json:"error,omitempty"`
 	Metadata       map[string]any `json:"metadata,omitempty"`
+	// HasEvidence: the evidence itself is kept with the result only.
+	HasEvidence bool `json:"has_evidence,omitempty"`
 }
 
 // incidentTrace is the SQL of vigil.Incident.TraceID, for the alias i.
@@ -84,6 +86,7 @@ func encodeTrigger(t *vigil.Trigger, traceID string) (json.RawMessage, error) {
 		row.Result = &triggerResult{
 			ID: r.ID, Region: r.Region, Slot: r.Slot, Time: r.Time, Manual: r.Manual, Success: r.Success,
 			ResponseTimeMS: responseMS(r.ResponseTime), StatusCode: r.StatusCode, Error: r.Error, Metadata: r.Metadata,
+			HasEvidence: r.HasEvidence,
 		}
 	}
 	text, err := json.Marshal(row)
@@ -104,6 +107,7 @@ func decodeTrigger(text json.RawMessage, checkID uuid.UUID) (t vigil.Trigger, tr
 	if r := row.Result; r != nil {
 		t.Result = vigil.Result{
 			ID: r.ID, CheckID: checkID, Region: r.Region, Slot: r.Slot, Time: r.Time, Manual: r.Manual,
+			HasEvidence: r.HasEvidence,
 			Observation: vigil.Observation{
 				Success: r.Success, ResponseTime: responseTime(r.ResponseTimeMS), StatusCode: r.StatusCode,
 				Error: r.Error, Metadata: r.Metadata,

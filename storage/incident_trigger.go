@@ -61,7 +61,8 @@ func trigger(ctx context.Context, tx bun.Tx, o vigil.OpenRequest, lead vigil.Rul
 // resultAt reads the result of a slot. The zero result: none is stored any more.
 func resultAt(ctx context.Context, tx bun.Tx, o vigil.OpenRequest, region string, slot time.Time) (vigil.Result, error) {
 	var row resultRow
-	err := tx.NewSelect().Model(&row).Where("r.check_id = ? AND r.region = ? AND r.slot = ?", o.CheckID, region, micro(slot)).Scan(ctx)
+	err := tx.NewSelect().Model(&row).ColumnExpr(resultColumns).ColumnExpr("r.evidence").
+		Where("r.check_id = ? AND r.region = ? AND r.slot = ?", o.CheckID, region, micro(slot)).Scan(ctx)
 	return resultOf(&row, err)
 }
 

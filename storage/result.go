@@ -29,11 +29,20 @@ type resultRow struct {
 	StatusCode     *int            `bun:"status_code"`
 	ErrorMessage   *string         `bun:"error_message"`
 	Metadata       json.RawMessage `bun:"metadata,type:jsonb"`
+	HasEvidence    bool            `bun:"has_evidence,scanonly"`
+	// Evidence is read by the queries that name it, since it is large.
+	Evidence json.RawMessage `bun:"evidence,scanonly"`
 }
+
+// resultColumns are the columns of results that every reader needs. That there is evidence is
+// found without reading it, and without its part of the table.
+const resultColumns = "r.check_id, r.region, r.slot, r.id, r.time, r.manual, r.success, r.response_time_ms, r.status_code, " +
+	"r.error_message, r.metadata, r.evidence IS NOT NULL AS has_evidence"
 
 func (r *resultRow) result() (vigil.Result, error) {
 	out := vigil.Result{
 		ID: r.ID, CheckID: r.CheckID, Region: r.Region, Slot: r.Slot.UTC(), Time: r.Time.UTC(), Manual: r.Manual,
+		HasEvidence: r.HasEvidence,
 		Observation: vigil.Observation{Success: r.Success, ResponseTime: responseTime(r.ResponseTimeMS)},
 	}
 	if r.StatusCode != nil {
@@ -46,6 +55,10 @@ func (r *resultRow) result() (vigil.Result, error) {
 		if err := json.Unmarshal(r.Metadata, &out.Metadata); err != nil {
 			return vigil.Result{}, fmt.Errorf("read the metadata of result %s: %w", r.ID, err)
 		}
+	}
+	var err error
+	if out.Evidence, err = vigil.DecodeEvidence(r.Evidence); err != nil {
+		return vigil.Result{}, fmt.Errorf("read the evidence of result %s: %w", r.ID, err)
 	}
 	return out, nil
 }
@@ -77,7 +90,8 @@ func (s *Store) ResultsAfter(ctx context.Context, checkID uuid.UUID, region stri
 	var rows []resultRow
 	// Rounded as the stored slot is: otherwise the row of this very slot could compare
 	// as newer.
-	err := s.db.NewSelect().Model(&rows).Where("r.check_id = ? AND r.region = ? AND r.slot > ?", checkID, region, micro(slot)).
+	err := s.db.NewSelect().Model(&rows).ColumnExpr(resultColumns).
+		Where("r.check_id = ? AND r.region = ? AND r.slot > ?", checkID, region, micro(slot)).
 		OrderExpr("r.slot").Limit(int64(limit)).Scan(ctx)
 	if err != nil {
 		return nil, wrap("read newer results", err)
@@ -89,7 +103,7 @@ func (s *Store) ResultsAfter(ctx context.Context, checkID uuid.UUID, region stri
 // LatestResults returns the newest n results of a check in a region, oldest first.
 func (s *Store) LatestResults(ctx context.Context, checkID uuid.UUID, region string, n int) ([]vigil.Result, error) {
 	var rows []resultRow
-	err := s.db.NewSelect().Model(&rows).Where("r.check_id = ? AND r.region = ?", checkID, region).
+	err := s.db.NewSelect().Model(&rows).ColumnExpr(resultColumns).Where("r.check_id = ? AND r.region = ?", checkID, region).
 		OrderExpr("r.slot DESC").Limit(int64(n)).Scan(ctx)
 	if err != nil {
 		return nil, wrap("read the latest results", err)

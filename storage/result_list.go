@@ -207,7 +207,7 @@ func (w *resultWalk) days(from, to int64) *bun.SelectQuery {
 // where returns the query for the newest results whose slots are in a range of days.
 func (w *resultWalk) where(slots string, args ...any) *bun.SelectQuery {
 	const dayNumber = "floor(extract(epoch FROM r.slot) / 86400)::bigint"
-	query := w.filtered().ColumnExpr("r.*").ColumnExpr(dayNumber+" AS day").Where(slots, args...).Limit(int64(w.f.Limit) + 1)
+	query := w.filtered().ColumnExpr(dayNumber+" AS day").Where(slots, args...).Limit(int64(w.f.Limit) + 1)
 	if len(args) == 2 && args[1].(time.Time).Sub(args[0].(time.Time)) == day { //nolint:forcetypeassert,gosec // bounds of days
 		return query.OrderExpr("r.time DESC, r.id DESC") // an index has this order
 	}
@@ -230,7 +230,7 @@ func (w *resultWalk) read(ctx context.Context, members []*bun.SelectQuery, befor
 	var rows []listedResultRow
 	const order = "day DESC, time DESC, id DESC"
 	err := w.s.db.NewRaw(`SELECT * FROM (
-			SELECT p.*, row_number() OVER w AS page_row, ? + sum(`+resultSize+`) OVER w AS page_bytes,
+			SELECT p.*, row_number() OVER w AS page_row, ? + sum(`+w.size()+`) OVER w AS page_bytes,
 				count(*) OVER () - row_number() OVER w AS page_left
 			FROM (SELECT * FROM (?) AS days ORDER BY `+order+` LIMIT ?) AS p WINDOW w AS (ORDER BY `+order+` ROWS UNBOUNDED PRECEDING)
 		) AS bounded WHERE page_row = 1 OR page_bytes <= ? ORDER BY page_row`, used, all, limit, maxPageBytes).Scan(ctx, &rows)
@@ -240,12 +240,20 @@ func (w *resultWalk) read(ctx context.Context, members []*bun.SelectQuery, befor
 // resultSize is SQL for the bytes of the large columns of a result.
 const resultSize = "coalesce(octet_length(p.metadata::text), 0) + coalesce(octet_length(p.error_message), 0)"
 
+// size is SQL for the bytes of the large columns of a result that are read.
+func (w *resultWalk) size() string {
+	if w.f.WithEvidence {
+		return resultSize + " + coalesce(octet_length(p.evidence::text), 0)"
+	}
+	return resultSize
+}
+
 // pageAtOffset is the page of a client that counts rows: it passes over all rows before.
 func (w *resultWalk) pageAtOffset(ctx context.Context) ([]listedResultRow, vigil.Extent, error) {
 	var rows []listedResultRow
-	page := w.filtered().ColumnExpr("r.*").ColumnExpr("floor(extract(epoch FROM r.slot) / 86400)::bigint AS day").
+	page := w.filtered().ColumnExpr("floor(extract(epoch FROM r.slot) / 86400)::bigint AS day").
 		OrderExpr("r.time DESC, r.id DESC").Limit(int64(w.f.Limit) + 1).Offset(int64(w.f.Offset))
-	if err := w.s.boundedPage(page, "p.time DESC, p.id DESC", resultSize).Scan(ctx, &rows); err != nil {
+	if err := w.s.boundedPage(page, "p.time DESC, p.id DESC", w.size()).Scan(ctx, &rows); err != nil {
 		return nil, vigil.Extent{}, err
 	}
 	return w.finish(rows)
@@ -263,7 +271,10 @@ func (w *resultWalk) finish(rows []listedResultRow) ([]listedResultRow, vigil.Ex
 }
 
 func (w *resultWalk) filtered() *bun.SelectQuery {
-	query := w.s.db.NewSelect().TableExpr("results AS r").Where("r.check_id = ?", w.check)
+	query := w.s.db.NewSelect().TableExpr("results AS r").ColumnExpr(resultColumns).Where("r.check_id = ?", w.check)
+	if w.f.WithEvidence {
+		query = query.ColumnExpr("r.evidence")
+	}
 	if w.f.From != nil {
 		query = query.Where("r.time >= ?", *w.f.From).Where("r.slot >= ?", w.f.From.Add(-maxLate))
 	}

@@ -12,6 +12,23 @@ import (
 	"vigil"
 )
 
+// storableEvidence returns the evidence of a result as Postgres can keep it, as JSON that fits
+// beside metadata of the bytes that JSON needs; nil when there is none.
+func storableEvidence(e *vigil.Evidence, metadata map[string]any) ([]byte, error) {
+	if e == nil {
+		return nil, nil
+	}
+	raw := vigil.EncodeEvidence(e, vigil.MetadataSize(metadata))
+	if !bytes.Contains(raw, []byte(`\u0000`)) {
+		return raw, nil
+	}
+	var tree any
+	if err := json.Unmarshal(raw, &tree); err != nil {
+		return nil, fmt.Errorf("decode evidence: %w", err)
+	}
+	return json.Marshal(withoutNUL(tree))
+}
+
 // storable returns a result as Postgres can keep it: instants in whole
 // microseconds, text without NUL and invalid UTF-8, error and metadata within their
 // bounds, metadata as JSON (nil when there is none).

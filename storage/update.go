@@ -17,7 +17,8 @@ import (
 // UpdateCheck changes a check of the organization: change edits a copy of the stored
 // check, and may return an error, which UpdateCheck returns unchanged. Only the
 // definition can be changed (name, type, config, target, interval, regions, enabled,
-// simultaneous, retry, labels, managed_by). When change leaves all of it equal, nothing is stored.
+// simultaneous, retry, evidence, labels, managed_by). When change leaves all of it equal,
+// nothing is stored.
 //
 // A change raises the revision and the version by one and updates the loops. The schedule restarts, with
 // slot 0 now, when the check is enabled, when its type, interval or Simultaneous changes,
@@ -81,6 +82,7 @@ func applyEdit(before vigil.Check, change func(*vigil.Check) error) (vigil.Check
 	after.Name, after.Type, after.Config, after.Target = draft.Name, draft.Type, draft.Config, draft.Target
 	after.Interval, after.Regions = draft.Interval, draft.Regions
 	after.Enabled, after.Simultaneous, after.Retry, after.Labels = draft.Enabled, draft.Simultaneous, draft.Retry, draft.Labels
+	after.NoEvidence = draft.NoEvidence
 	after.ManagedBy, after.AppliedVersion = draft.ManagedBy, managedChange(before.ManagedBy, draft.ManagedBy, before.AppliedVersion)
 	return after, nil
 }
@@ -88,6 +90,7 @@ func applyEdit(before vigil.Check, change func(*vigil.Check) error) (vigil.Check
 func sameDefinition(a, b *vigil.Check) bool {
 	return a.Name == b.Name && a.Type == b.Type && a.Target == b.Target && a.Interval == b.Interval &&
 		a.Enabled == b.Enabled && a.Simultaneous == b.Simultaneous && a.Retry.Normal() == b.Retry.Normal() &&
+		a.NoEvidence == b.NoEvidence &&
 		slices.Equal(a.Regions, b.Regions) && maps.Equal(a.Labels, b.Labels) && sameConfig(a.Config, b.Config)
 }
 

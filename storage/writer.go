@@ -69,6 +69,7 @@ type pendingRow struct {
 	ctx      context.Context //nolint:containedctx // the row lives as long as its Write waits
 	result   vigil.Result
 	metadata []byte
+	evidence []byte // JSON, nil: none
 	worker   string
 	deadline time.Duration
 	slots    int   // that a turn of the loop covers
@@ -120,8 +121,13 @@ func (w *ResultWriter) Write(ctx context.Context, row vigil.ResultRow) (vigil.St
 	if err != nil {
 		return vigil.StoredResult{}, wrap("store result", err)
 	}
+	evidence, err := storableEvidence(result.Evidence, result.Metadata)
+	if err != nil {
+		return vigil.StoredResult{}, wrap("store result", err)
+	}
+	result.HasEvidence, result.Evidence = evidence != nil, nil
 	p := &pendingRow{
-		ctx: ctx, result: result, metadata: metadata,
+		ctx: ctx, result: result, metadata: metadata, evidence: evidence,
 		worker: cleanText(row.Worker), deadline: row.Deadline, slots: row.TurnSlots, excluded: row.Excluded, maxDelay: max(row.MaxDelay, w.delay),
 		outcome: make(chan outcome, 1),
 	}

@@ -156,9 +156,9 @@ func errTooLate() error {
 const insertSQL = `
 	WITH n AS MATERIALIZED (
 		SELECT * FROM unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::uuid[], $5::timestamptz[], $6::bool[], $7::bool[],
-			$8::float8[], $9::int4[], $10::text[], $11::text[], $14::text[], $15::int2[])
+			$8::float8[], $9::int4[], $10::text[], $11::text[], $14::text[], $15::int2[], $16::text[])
 			AS n (check_id, region, slot, id, time, manual, success, response_time_ms, status_code, error_message, metadata, worker,
-				excluded)
+				excluded, evidence)
 	), l AS MATERIALIZED (
 		SELECT r.check_id, r.region, r.active, r.start_at, r.anchor, r.interval_ms, r.offset_ms, r.counted_until,
 			r.last_slot, r.last_time, r.last_scheduled, r.next_due, r.deadline_ms, r.health, r.missed, r.worker, r.turn_slots
@@ -167,9 +167,9 @@ const insertSQL = `
 		FOR UPDATE OF r SKIP LOCKED
 	), i AS (
 		INSERT INTO results (check_id, region, slot, id, time, manual, success, response_time_ms, status_code, error_message, metadata,
-			excluded)
+			excluded, evidence)
 		SELECT n.check_id, n.region, n.slot, n.id, n.time, n.manual, n.success, n.response_time_ms, n.status_code, n.error_message,
-			n.metadata::jsonb, n.excluded
+			n.metadata::jsonb, n.excluded, n.evidence::jsonb
 		FROM n JOIN l ON n.check_id = l.check_id AND n.region = l.region
 			AND (n.manual OR l.worker IN ('', n.worker) OR l.last_slot IS NULL OR n.slot >= l.last_slot)
 		ON CONFLICT (check_id, region, slot) DO NOTHING
@@ -190,7 +190,7 @@ func (g *groupTx) insert(ctx context.Context, limits string) error {
 	}
 	g.loops, g.inserted = make(map[loopKey]*loopProgress, len(keys.checks)), make(map[slotKey]bool, len(g.rows))
 	batch.Queue(insertSQL, c.checks, c.regions, c.slots, c.ids, c.times, c.manual, c.success, c.responses, c.statuses, c.errors, c.metadata,
-		keys.checks, keys.regions, c.workers, c.excluded).Query(g.scanInserted)
+		keys.checks, keys.regions, c.workers, c.excluded, c.evidence).Query(g.scanInserted)
 	g.queueRollups(batch)
 	if err := g.conn.SendBatch(ctx, batch).Close(); err != nil {
 		return fmt.Errorf("insert results: %w", err)
@@ -257,7 +257,7 @@ func (g *groupTx) readExisting(ctx context.Context) error {
 	c := newColumns(slices.DeleteFunc(slices.Clone(g.rows), func(p *pendingRow) bool { return g.inserted[p.slotKey()] }))
 	found, err := g.conn.Query(ctx, `
 		SELECT r.check_id, r.region, r.slot, r.id, r.time, r.manual, r.success,
-			r.response_time_ms, r.status_code, r.error_message, r.metadata
+			r.response_time_ms, r.status_code, r.error_message, r.metadata, r.evidence IS NOT NULL
 		FROM results AS r JOIN unnest($1::uuid[], $2::text[], $3::timestamptz[]) AS k (check_id, region, slot)
 			ON r.check_id = k.check_id AND r.region = k.region AND r.slot = k.slot`, c.checks, c.regions, c.slots)
 	if err != nil {
@@ -266,7 +266,7 @@ func (g *groupTx) readExisting(ctx context.Context) error {
 	existing, err := pgx.CollectRows(found, func(row pgx.CollectableRow) (vigil.Result, error) {
 		var r resultRow
 		err := row.Scan(&r.CheckID, &r.Region, &r.Slot, &r.ID, &r.Time, &r.Manual, &r.Success,
-			&r.ResponseTimeMS, &r.StatusCode, &r.ErrorMessage, &r.Metadata)
+			&r.ResponseTimeMS, &r.StatusCode, &r.ErrorMessage, &r.Metadata, &r.HasEvidence)
 		if err != nil {
 			return vigil.Result{}, err
 		}
@@ -292,6 +292,7 @@ type columns struct {
 	statuses        []*int
 	errors          []*string
 	metadata        []*string
+	evidence        []*string
 	workers         []string
 	excluded        []int16
 }
@@ -306,6 +307,7 @@ func newColumns(rows []*pendingRow) columns {
 		c.responses = append(c.responses, responseMS(r.ResponseTime))
 		c.statuses, c.errors = append(c.statuses, vigil.NilIfZero(r.StatusCode)), append(c.errors, vigil.NilIfZero(r.Error))
 		c.metadata, c.workers = append(c.metadata, vigil.NilIfZero(string(p.metadata))), append(c.workers, p.worker)
+		c.evidence = append(c.evidence, vigil.NilIfZero(string(p.evidence)))
 		c.excluded = append(c.excluded, excludedColumn(p.excluded))
 	}
 	return c

@@ -26,6 +26,7 @@ type checkMembers struct {
 	Labels              any            `json:"labels,omitempty"`
 	Retry               any            `json:"retry,omitempty"`
 	SimultaneousRegions *bool          `json:"simultaneous_regions,omitempty"`
+	Evidence            *bool          `json:"evidence,omitempty"`
 	Enabled             *bool          `json:"enabled,omitempty"`
 }
 
@@ -45,6 +46,9 @@ func (c *checkForm) body() checkMembers {
 	// What a new check has without a word about it is left out.
 	if on := c.typed.Has("simultaneous_regions"); !on || c.stored != nil {
 		body.SimultaneousRegions = &on
+	}
+	if on := c.typed.Has("evidence"); !on || c.stored != nil {
+		body.Evidence = &on
 	}
 	if on := c.typed.Has("enabled"); !on || c.stored != nil {
 		body.Enabled = &on
@@ -189,7 +193,7 @@ func (s *storedCheck) entered() url.Values {
 			typed.Add("regions", key)
 		}
 	}
-	for _, name := range []string{"enabled", "simultaneous_regions"} {
+	for _, name := range []string{"enabled", "simultaneous_regions", "evidence"} {
 		if s.members[name] == true {
 			typed.Set(name, "true")
 		}

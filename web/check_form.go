@@ -93,6 +93,7 @@ func (c *checkForm) begin(kind string) {
 	c.typed.Set("interval_seconds", "60")
 	c.typed.Set("enabled", "true")
 	c.typed.Set("simultaneous_regions", "true")
+	c.typed.Set("evidence", "true")
 	c.typed.Set(formKey, rand.Text())
 	beginRule(c.typed)
 }

@@ -15,7 +15,8 @@ const resultsShown = 30
 
 func (v *resultView) params() *client.ListResultsParams {
 	limit := int64(resultsShown)
-	p := &client.ListResultsParams{Limit: &limit}
+	evidence := true
+	p := &client.ListResultsParams{Limit: &limit, Evidence: &evidence}
 	if v.Region != "" {
 		p.Region = &v.Region
 	}
@@ -48,7 +49,8 @@ type resultRow struct {
 	MS       string
 	Bar      *phaseBar
 	Facts    []fact
-	Detail   string // the metadata as JSON
+	Evidence *evidenceView // nil: none is kept
+	Detail   string        // the metadata as JSON
 }
 
 // widest is how many milliseconds the bar of a result shows at most.
@@ -104,6 +106,7 @@ func (r *request) resultRow(result *client.Result, perMS float64) resultRow {
 	row := resultRow{
 		ID: "r-" + result.Id.String(), City: r.city(result.Region), Time: r.stamp(result.Time), Mark: newMark("up", "Passing"), Status: "–",
 		MS: number(result.ResponseTimeMs) + " ms", Facts: resultFacts(result),
+		Evidence: evidenceOf(result),
 	}
 	if result.StatusCode != nil {
 		row.Status = fmt.Sprint(*result.StatusCode)

@@ -71,6 +71,7 @@ type checkFormView struct {
 	Labels   control
 	Enabled  *field
 	Together *field // all regions at the same instants
+	Evidence *field
 	MoreOpen bool
 	Rule     *ruleView
 	Differ   []difference
@@ -107,7 +108,10 @@ func (c *checkForm) view() (*checkFormView, error) {
 	v.Enabled = c.toggle("enabled", "Enabled")
 	v.Together = c.toggle("simultaneous_regions", "All regions at the same instants")
 	v.Together.Help = "Otherwise they are spread evenly over the interval."
-	v.MoreOpen = v.Config.MoreOpen || c.filled(&retry, memberRetry) || len(v.Labels.Rows) > 0 || !v.Enabled.Checked || !v.Together.Checked
+	v.Evidence = c.toggle("evidence", "Keep evidence of failures")
+	v.Evidence.Help = "Status line, headers, the beginning of the body, DNS answers and certificates."
+	v.MoreOpen = v.Config.MoreOpen || c.filled(&retry, memberRetry) || len(v.Labels.Rows) > 0 || !v.Enabled.Checked || !v.Together.Checked ||
+		!v.Evidence.Checked
 	var err error
 	if v.Regions, err = c.regions(); err != nil {
 		return nil, err
@@ -294,7 +298,7 @@ func (c *checkForm) step(m *member, at string) *stepView {
 func (c *checkForm) reveal(v *checkFormView) {
 	v.Config.reveal()
 	v.MoreOpen = v.MoreOpen || anyWrong(v.Config.More) || anyWrong([]control{v.Retry, v.Labels}) ||
-		v.Enabled.Error != "" || v.Together.Error != ""
+		v.Enabled.Error != "" || v.Together.Error != "" || v.Evidence.Error != ""
 	for _, continent := range v.Regions.Others {
 		for _, region := range continent.Regions {
 			v.Regions.Open = v.Regions.Open || region.Chosen

@@ -39,6 +39,7 @@ type incidentBody struct {
 type firedResult struct {
 	Where, Error, Code string
 	Facts              []fact
+	Evidence           *evidenceView // nil: none is kept
 }
 
 // incidentData is what the API knows of an incident.

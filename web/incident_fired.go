@@ -24,6 +24,7 @@ func fired(r *request, i *client.Incident) *firedResult {
 		f.Error = *result.ErrorMessage
 	}
 	f.Facts = resultFacts(result)
+	f.Evidence = evidenceOf(result)
 	return f
 }
 

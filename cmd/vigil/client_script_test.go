@@ -23,6 +23,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"vigil/importer/importertest"
 )
 
 // TestClient runs the client commands against one platform: `vigil up` of this program.
@@ -35,6 +37,11 @@ func TestClient(t *testing.T) {
 	p := startPlatform(t)
 	target := httptest.NewServer(newTargets())
 	t.Cleanup(target.Close)
+	gatus, err := filepath.Abs("../../importer/testdata/gatus")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kuma := kumaFiles(t)
 	setup := func(dir string) (map[string]string, error) {
 		account, err := signUp(p.APIURL)
 		if err != nil {
@@ -47,7 +54,8 @@ func TestClient(t *testing.T) {
 		text := fmt.Sprintf("current: test\ncontexts:\n  test: {url: %q, key: %s}\n", p.APIURL, account.key)
 		return map[string]string{
 			"XDG_CONFIG_HOME": config, "HOME": dir, "API": p.APIURL, "KEY": account.key, "EMAIL": account.email,
-			"DATA": p.DataDir, "SLUG": "shop-" + strings.ToLower(account.key[4:12]), "TARGET": target.URL,
+			"DATA": p.DataDir, "SLUG": "shop-" + strings.ToLower(account.key[4:12]), "TARGET": target.URL, "GATUS": gatus,
+			"KUMA": kuma,
 			"NAME": filepath.Base(dir), "EDITOR": "", "VISUAL": "", "TERM": "xterm",
 		}, os.WriteFile(filepath.Join(config, "vigil", "config.yaml"), []byte(text), 0o600)
 	}
@@ -78,6 +86,27 @@ func TestClient(t *testing.T) {
 			runDocument(t, commandsOf(t, path), p, target.URL, setup)
 		})
 	}
+}
+
+// kumaFiles makes a directory with databases of Uptime Kuma and a backup.
+func kumaFiles(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, version := range importertest.KumaVersions() {
+		rows := importertest.KumaSample()
+		rows["status_page"][0]["slug"] = "kuma-" + strings.ReplaceAll(version, ".", "-")
+		if err := os.Rename(importertest.KumaDatabase(t, version, rows), filepath.Join(dir, version+".db")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile("../../importer/testdata/kuma/backup-1.23.16.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "backup.json"), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 // startPlatform starts `vigil up` and stops it at the end of the test.

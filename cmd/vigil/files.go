@@ -1,8 +1,13 @@
 package main
 
 import (
+	"encoding/json"
+	"time"
+
+	"vigil"
 	"vigil/api"
 	"vigil/egress"
+	"vigil/importer"
 	"vigil/manifest"
 	"vigil/notify"
 	"vigil/probe"
@@ -22,4 +27,26 @@ func fileRules() (manifest.Rules, error) {
 	}
 	schema, err := manifest.ParseSchema(text)
 	return manifest.Rules{Schema: schema, Secrets: configSecrets()}, err
+}
+
+// fileJudge reads the configs that an import writes as a server does that may reach private
+// addresses: whether it may is a setting of the server.
+type fileJudge struct {
+	probes   *probe.Registry
+	channels *notify.Registry
+}
+
+func newFileJudge() importer.Judge {
+	guard := egress.New(egress.Policy{AllowPrivate: true})
+	return fileJudge{probe.NewRegistry(guard), notify.NewRegistry(guard)}
+}
+
+func (j fileJudge) Check(kind vigil.CheckType, config json.RawMessage, interval time.Duration) error {
+	_, err := j.probes.Parse(kind, config, interval)
+	return err
+}
+
+func (j fileJudge) Channel(kind vigil.ChannelType, config json.RawMessage) error {
+	_, err := j.channels.Parse(kind, config)
+	return err
 }

@@ -64,6 +64,7 @@ func newRootCommand() *cobra.Command {
 func clientHost() cli.Host {
 	return cli.Host{
 		Version: version, Now: time.Now, DataDir: dataDir(), LocalKey: localKey, Machine: machine, Schema: fileSchema, Rules: fileRules,
+		Judge: newFileJudge,
 	}
 }
 

@@ -43,7 +43,7 @@ func compact(value any) string {
 
 func (a *app) checkResultsCommand() *cobra.Command {
 	var region, since string
-	var failed bool
+	var failed, evidence bool
 	var limit int
 	cmd := &cobra.Command{
 		Use: "results <check>", Short: "List the results of a check, the newest first", Args: oneOf("a check"),
@@ -52,6 +52,7 @@ func (a *app) checkResultsCommand() *cobra.Command {
 	cmd.Flags().StringVar(&region, "region", "", "only those of a `region`")
 	cmd.Flags().BoolVar(&failed, "failed", false, "only failures")
 	cmd.Flags().StringVar(&since, "since", "", "only those of the last `duration`, such as 1h")
+	cmd.Flags().BoolVar(&evidence, "evidence", false, "also show what the probe saw of the target, of failures that keep it (-o json and yaml always do)")
 	limitFlag(cmd, &limit, recent)
 	a.regionFlag(cmd)
 	a.watched(cmd, func(ctx context.Context, s *session, args []string) error {
@@ -62,6 +63,9 @@ func (a *app) checkResultsCommand() *cobra.Command {
 		params := &client.ListResultsParams{Region: optional(region)}
 		if failed {
 			params.Success = new(false)
+		}
+		if evidence || s.Format == console.JSON || s.Format == console.YAML {
+			params.Evidence = new(true)
 		}
 		if since != "" {
 			back, err := duration("--since", since)
@@ -76,13 +80,17 @@ func (a *app) checkResultsCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return show(s, all, console.List{Columns: resultColumns(), Empty: "No results."}, resultRow)
+		table := console.List{Columns: resultColumns(), Empty: "No results."}
+		if evidence {
+			return show(s, all, table, resultRow, evidenceParts(all.data)...)
+		}
+		return show(s, all, table, resultRow)
 	})
 	return cmd
 }
 
 func resultColumns() []console.Column {
-	return console.Columns("TIME", "REGION", "RESULT", "STATUS", "TOOK", "ERROR", "+ATTEMPTS", "+ID")
+	return console.Columns("TIME", "REGION", "RESULT", "STATUS", "TOOK", "ERROR", "+ATTEMPTS", "+EVIDENCE", "+ID")
 }
 
 func resultRow(r client.Result) []console.Cell {
@@ -94,9 +102,14 @@ func resultRow(r client.Result) []console.Cell {
 	if !r.Success {
 		outcome = "failed"
 	}
+	evidence := "no"
+	if r.HasEvidence {
+		evidence = "yes"
+	}
 	return []console.Cell{
 		console.Time(&r.Time), console.Word(r.Region), health(outcome), console.Word(status),
-		console.Word(fmt.Sprintf("%dms", r.ResponseTimeMs)), console.Text(value(r.ErrorMessage)), attemptsOf(r), console.ID(r.Id.String()),
+		console.Word(fmt.Sprintf("%dms", r.ResponseTimeMs)), console.Text(value(r.ErrorMessage)), attemptsOf(r),
+		console.Word(evidence), console.ID(r.Id.String()),
 	}
 }
 

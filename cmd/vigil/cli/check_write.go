@@ -23,6 +23,7 @@ type newCheck struct {
 	name, kind, interval, configFile string
 	regions, config, labels          []string
 	disabled, simultaneous           bool
+	noEvidence                       bool
 	retry                            string
 	rules, channels                  []string
 }
@@ -46,6 +47,7 @@ func (a *app) checkCreateCommand() *cobra.Command {
 	flags.StringVar(&n.interval, "interval", "60s", "`duration` between two results of a region")
 	flags.StringSliceVar(&n.regions, "region", nil, "`region` to check from; may be repeated (default: that of the server)")
 	flags.BoolVar(&n.simultaneous, "simultaneous", false, "check from all regions at the same instants")
+	flags.BoolVar(&n.noEvidence, "no-evidence", false, "do not keep what probes saw of the target when they fail")
 	flags.StringArrayVar(&n.config, "config", nil, "member of the config, `key=value`; may be repeated")
 	flags.StringVar(&n.configFile, "config-file", "", "`file` with the config as JSON or YAML; -: standard input")
 	flags.StringVar(&n.retry, "retry", "", "try a failing probe again before the failure is stored, such as `attempts=2,delay=5s`;\n"+
@@ -164,6 +166,9 @@ func (n *newCheck) body(con *console.Console, args []string) ([]byte, error) {
 	}
 	if n.simultaneous {
 		body["simultaneous_regions"] = true
+	}
+	if n.noEvidence {
+		body["evidence"] = false
 	}
 	if n.disabled {
 		body["enabled"] = false

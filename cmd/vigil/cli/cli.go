@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"vigil/console"
+	"vigil/importer"
 	"vigil/manifest"
 )
 
@@ -27,6 +28,8 @@ type Host struct {
 	// files are compared with; nil: only their form is checked.
 	Schema func() ([]byte, error)
 	Rules  func() (manifest.Rules, error)
+	// Judge returns what reads the configs that an import writes as a server does.
+	Judge func() importer.Judge
 }
 
 // GroupID is the group of the client commands in the help of the root.
@@ -60,7 +63,7 @@ func Commands(host Host) []*cobra.Command {
 		cmd.GroupID = GroupID
 		a.addFlags(cmd)
 	}
-	return append(commands, exitCodesTopic())
+	return append(commands, a.importCommand(), exitCodesTopic())
 }
 
 func (a *app) addFlags(cmd *cobra.Command) {

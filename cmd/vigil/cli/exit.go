@@ -19,8 +19,8 @@ func exitCodesTopic() *cobra.Command {
   0    done
   1    failed
   2    the command line is wrong, or a confirmation is missing
-  3    the answer is no: a check failed, vigil doctor found something, something is unhealthy, or a plan
-       has changes (the last two with --exit-code)
+  3    the answer is no: a check failed, vigil doctor found something, something is unhealthy, a plan
+       has changes (the last two with --exit-code), or an import lost something (with --strict)
   4    not logged in, or the key is refused or lacks a scope
   5    not found
   6    changed meanwhile, or a conflict

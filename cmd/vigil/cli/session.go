@@ -241,7 +241,7 @@ func (r *rows[T]) body() ([]byte, error) {
 }
 
 // show prints rows as a table, and says when there are more.
-func show[T any](s *session, all rows[T], table console.List, row func(T) []console.Cell) error {
+func show[T any](s *session, all rows[T], table console.List, row func(T) []console.Cell, more ...console.Part) error {
 	for _, one := range all.data {
 		table.Rows = append(table.Rows, row(one))
 	}
@@ -249,7 +249,7 @@ func show[T any](s *session, all rows[T], table console.List, row func(T) []cons
 	if err != nil {
 		return err
 	}
-	if err := s.Print(console.Answer{Body: body, Parts: []console.Part{table}}); err != nil {
+	if err := s.Print(console.Answer{Body: body, Parts: append([]console.Part{table}, more...)}); err != nil {
 		return err
 	}
 	if all.more {

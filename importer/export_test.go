@@ -1,0 +1,4 @@
+package importer
+
+// KumaMonitorColumns are the columns of monitors that the import reads.
+func KumaMonitorColumns() []string { return kumaMonitorColumns() }

@@ -1,0 +1,337 @@
+package importer
+
+import (
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"vigil"
+)
+
+// What Gatus takes for a member that is absent.
+const (
+	gatusInterval      = time.Minute
+	gatusSuiteInterval = 10 * time.Minute
+)
+
+// gatusEndpoint is an endpoint on its way to a check, or to a step of one.
+type gatusEndpoint struct {
+	*members
+
+	g           *gatusImport
+	origin      string
+	name, group string // with marks
+	url         string // with marks; [CONTEXT] is replaced
+	kind        vigil.CheckType
+	config      Object
+	conditions  []condition
+	client      *members
+	suite       *gatusSuite // of a step
+	// missing says why the endpoint cannot be a check; empty: it can.
+	missing string
+	// slow are response times in milliseconds that become rules, since checks of its type
+	// have no assertions.
+	slow []int
+}
+
+// endpoint adds a check for an endpoint.
+func (g *gatusImport) endpoint(v *value, index int) {
+	check := &Resource{Kind: vigil.KindCheck, result: g.Result}
+	m := newMembers(v, "", check.Lose)
+	e := &gatusEndpoint{members: m, g: g, origin: gatusOrigin(m, "endpoint", index)}
+	e.read(m.marked("url"))
+	if e.missing != "" {
+		g.Miss(vigil.KindCheck, e.origin, "%s", e.missing)
+		return
+	}
+	added := g.Add(vigil.KindCheck, e.origin, keyName(e.group, e.name))
+	e.lose, e.client.lose = added.Lose, added.Lose
+	added.Losses = check.Losses
+	added.Set("name", g.name(e.name, e.origin))
+	added.Set("type", string(e.kind))
+	if enabled := e.truth("enabled"); enabled != nil && !*enabled {
+		added.Set("enabled", false)
+	}
+	interval := gatusInterval
+	if given, ok := e.duration("interval"); ok && given > 0 {
+		interval = given
+	}
+	interval = added.SetInterval(interval)
+	if timeout, ok := e.client.duration("timeout"); ok && timeout >= time.Millisecond {
+		e.config.Set("timeout_seconds", added.Timeout(timeout, interval))
+	}
+	g.labels(added, e.group, e.texts("extra-labels"))
+	added.Set("config", e.config)
+	g.alerts(added, e.list("alerts"), e.group)
+	g.slowRules(added, e.slow)
+	for _, window := range e.list("maintenance-windows") {
+		g.endpointMaintenance(added, window)
+	}
+	e.finishAll()
+}
+
+// name is the name of a resource for a text with marks.
+func (g *gatusImport) name(marked, otherwise string) string {
+	if !strings.Contains(marked, markOpen) {
+		return Literal(Name(marked, Name(otherwise, "endpoint")))
+	}
+	return g.fileText(oneLine(marked))
+}
+
+// keyName is what the key of an endpoint is made of.
+func keyName(group, name string) string { return strings.TrimSpace(shown(group) + " " + shown(name)) }
+
+func (g *gatusImport) labels(check *Resource, group string, extra []pair) {
+	if group != "" {
+		check.SetLabel("group", g.fileText(group))
+	}
+	for _, one := range extra {
+		check.SetLabel(one.name, g.fileText(one.value.text))
+	}
+}
+
+// read reads what an endpoint and a step have in common: the target, the conditions and the
+// client.
+func (e *gatusEndpoint) read(target string) {
+	e.name, e.group = e.marked("name"), e.marked("group")
+	e.url = strings.TrimSpace(target)
+	if e.client = e.inner("client"); e.client == nil {
+		e.client = newMembers(nil, "client.", e.lose)
+	}
+	e.conditions = e.readConditions()
+	e.drop("the dashboard of Vigil has no such settings", "ui")
+	dns := e.inner("dns")
+	scheme, rest, ok := strings.Cut(e.url, "://")
+	switch {
+	case e.url == "":
+		e.missing = "it has no url"
+	case dns != nil:
+		e.readDNS(dns)
+	case !ok && marked(e.url):
+		e.lose("url: "+shown(e.url), "the scheme comes from a variable; the check takes http and https")
+		e.readHTTP(vigil.TypeHTTP)
+	case !ok || marked(scheme):
+		e.missing = "the type of " + shown(e.url) + " is not known"
+	default:
+		e.readScheme(scheme, rest)
+	}
+}
+
+func (e *gatusEndpoint) readScheme(scheme, rest string) {
+	switch scheme {
+	case "http":
+		e.readHTTP(vigil.TypeHTTP)
+	case "https":
+		e.readHTTP(vigil.TypeHTTPS)
+	case "tcp":
+		e.readTCP(rest)
+	case "icmp":
+		e.readPing(rest)
+	case "tls":
+		e.readTLS(rest)
+	case "starttls":
+		e.readSTARTTLS(rest)
+	case "ssh", "udp", "sctp", "grpc", "grpcs":
+		e.missing = "type " + scheme
+	case "ws", "wss":
+		e.missing = "type websocket"
+	default:
+		e.missing = "type " + shown(scheme)
+	}
+}
+
+// finishAll reports the members that no check has.
+func (e *gatusEndpoint) finishAll() {
+	e.drop("Vigil has no such setting of a client", "ssh")
+	if e.suite == nil {
+		e.drop("is for endpoints of a suite", "store", "always-run")
+	}
+	e.take("method")
+	e.take("body")
+	e.take("graphql")
+	e.take("headers")
+	const reason = "Vigil has no such setting of a check"
+	e.client.drop(reason, "proxy-url", "dns-resolver", "oauth2", "identity-aware-proxy", "tls", "tunnel", "network")
+	if e.client.on("store-cookies") {
+		e.lose("client.store-cookies: true", reason)
+	}
+	e.client.finish()
+	e.finish()
+}
+
+// hostPort reads host:port of a target; false for one without both.
+func (e *gatusEndpoint) hostPort(rest string) (host string, port int, ok bool) {
+	rest, _, _ = strings.Cut(rest, "/")
+	host, text, err := net.SplitHostPort(rest)
+	if err != nil || host == "" {
+		e.missing = "the target " + shown(rest) + " is no host:port"
+		return "", 0, false
+	}
+	if port, err = strconv.Atoi(text); err != nil || port < 1 || port > 65535 {
+		e.missing = "the port of " + shown(rest) + " is no number from 1 to 65535"
+		return "", 0, false
+	}
+	return e.g.fileText(host), port, true
+}
+
+// notVerified reports a client that does not verify certificates, where a check always does.
+func (e *gatusEndpoint) notVerified() {
+	if e.client.on("insecure") {
+		e.lose("client.insecure: true", "checks of type %s always verify the certificate", e.kind)
+	}
+	e.ignoreRedirect()
+}
+
+func (e *gatusEndpoint) ignoreRedirect() { e.client.take("ignore-redirect") }
+
+func (e *gatusEndpoint) readTCP(rest string) {
+	e.kind = vigil.TypeTCP
+	host, port, ok := e.hostPort(rest)
+	if !ok {
+		return
+	}
+	e.config.Set("host", host)
+	e.config.Set("port", port)
+	if body := e.body(); body != "" {
+		e.config.Set("send", body)
+	}
+	e.client.take("insecure")
+	e.ignoreRedirect()
+	e.eachCondition(e.tcpCondition)
+}
+
+func (e *gatusEndpoint) readPing(rest string) {
+	e.kind = vigil.TypePing
+	host := strings.Trim(strings.TrimSuffix(rest, "/"), "[]")
+	if host == "" {
+		e.missing = "it has no host"
+		return
+	}
+	e.config.Set("host", e.g.fileText(host))
+	e.config.Set("packet_count", 1) // as Gatus does
+	e.client.take("insecure")
+	e.ignoreRedirect()
+	e.eachCondition(func(condition) bool { return false })
+}
+
+func (e *gatusEndpoint) readTLS(rest string) {
+	e.kind = vigil.TypeSSL
+	host, port, ok := e.hostPort(rest)
+	if !ok {
+		return
+	}
+	e.config.Set("host", host)
+	e.config.Set("port", port)
+	e.notVerified()
+	e.drop("checks of type ssl send nothing", "body")
+	e.eachCondition(func(c condition) bool {
+		if c.source != sourceCertificate {
+			return false
+		}
+		days, ok := e.certificateDays(c)
+		if ok && days >= 0 {
+			before, _ := e.config.Get("alert_days_before").(int)
+			e.config.Set("alert_days_before", max(before, days))
+		}
+		return ok
+	})
+}
+
+func (e *gatusEndpoint) readSTARTTLS(rest string) {
+	e.kind = vigil.TypeSMTPIMAP
+	host, port, ok := e.hostPort(rest)
+	if !ok {
+		return
+	}
+	e.config.Set("smtp", Object{{"host", host}, {"port", port}, {"security", "starttls"}})
+	e.notVerified()
+	e.drop("the check speaks SMTP by itself", "body")
+	e.eachCondition(func(condition) bool { return false })
+}
+
+func (e *gatusEndpoint) readDNS(dns *members) {
+	e.kind = vigil.TypeDNS
+	name, kind := strings.TrimSuffix(dns.marked("query-name"), "."), ""
+	kind, _ = dns.scalar("query-type")
+	dns.finish()
+	types := []string{"A", "AAAA", "CNAME", "MX", "NS", "TXT", "SOA", "SRV", "CAA", "PTR"}
+	switch {
+	case name == "":
+		e.missing = "it has no dns.query-name"
+		return
+	case !slices.Contains(types, kind):
+		e.missing = "record type " + kind
+		return
+	}
+	e.config.Set("host", e.g.fileText(name))
+	e.config.Set("record_type", kind)
+	e.resolver()
+	e.client.take("insecure")
+	e.ignoreRedirect()
+	rcode := false
+	e.eachCondition(func(c condition) bool {
+		rcode = rcode || c.source == sourceRcode
+		return e.dnsCondition(c, kind)
+	})
+	if e.config.Get("expected_rcode") == nil && e.config.Get("expected_values") == nil && !rcode {
+		e.lose("conditions", "the check expects the response code NOERROR, which no condition asks for")
+	}
+}
+
+// resolver sets the name server that an endpoint of DNS asks.
+func (e *gatusEndpoint) resolver() {
+	server := e.url
+	if scheme, rest, ok := strings.Cut(server, "://"); ok {
+		server = rest
+		e.lose("url: "+shown(e.url), "the check asks over UDP, not %s", shown(scheme))
+	}
+	if marked(server) {
+		e.config.Set("resolvers", []string{e.g.fileText(server)})
+		return
+	}
+	host, port, err := net.SplitHostPort(server)
+	if err != nil {
+		host, port = server, ""
+	}
+	if net.ParseIP(host) == nil {
+		e.lose("url: "+shown(e.url), "a name server needs an IP address; the check asks those of the region")
+		return
+	}
+	if port != "" && port != "53" {
+		host = net.JoinHostPort(host, port)
+	}
+	e.config.Set("resolvers", []string{host})
+}
+
+// target is the URL of an HTTP check without the user in it, which becomes basic_auth.
+func (e *gatusEndpoint) target() string {
+	scheme, rest, ok := strings.Cut(e.url, "://")
+	if !ok {
+		return e.url
+	}
+	end := len(rest)
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		end = i
+	}
+	at := strings.LastIndex(rest[:end], "@")
+	if at < 0 {
+		return e.url
+	}
+	user, password, _ := strings.Cut(rest[:at], ":")
+	auth := Object{{"username", e.g.fileText(unescaped(user))}}
+	if password != "" {
+		auth.Set("password", e.g.fileText(unescaped(password)))
+	}
+	e.config.Set("basic_auth", auth)
+	return scheme + "://" + rest[at+1:]
+}
+
+func unescaped(text string) string {
+	if plain, err := url.PathUnescape(text); err == nil {
+		return plain
+	}
+	return text
+}

@@ -1,0 +1,2 @@
+// Package importertest makes the files of other monitoring programs that tests import.
+package importertest

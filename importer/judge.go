@@ -1,0 +1,101 @@
+package importer
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"vigil"
+)
+
+// judge asks a server's own readers about the configs. A resource that they refuse leaves
+// the files and is missing.
+func (r *Result) judge() {
+	if r.options.Judge == nil {
+		return
+	}
+	for _, channel := range slices.Clone(r.Channels) {
+		kind, _ := channel.Members.Get("type").(string)
+		config, err := json.Marshal(filled(channel.Members.Get("config"), ""))
+		if err == nil {
+			err = r.options.Judge.Channel(vigil.ChannelType(kind), config)
+		}
+		r.removeRefused(channel, err)
+	}
+	for _, check := range slices.Clone(r.Checks) {
+		kind, _ := check.Members.Get("type").(string)
+		given, _ := check.Members.Get("interval").(string)
+		interval := int64(60)
+		if read, err := vigil.ParseSeconds(given); err == nil {
+			interval = read
+		}
+		config, err := json.Marshal(filled(check.Members.Get("config"), ""))
+		if err == nil {
+			err = r.options.Judge.Check(vigil.CheckType(kind), config, time.Duration(interval)*time.Second)
+		}
+		r.removeRefused(check, err)
+	}
+}
+
+func (r *Result) removeRefused(one *Resource, err error) {
+	if err == nil {
+		return
+	}
+	r.Remove(one, "%v", err)
+	r.unlink(one)
+}
+
+// filled returns a value as a reader of the files has it: a variable has some value that
+// fits its place.
+func filled(value any, name string) any {
+	switch value := value.(type) {
+	case string:
+		return filledText(value, name)
+	case []string:
+		all := make([]any, len(value))
+		for i, item := range value {
+			all[i] = filledText(item, name)
+		}
+		return all
+	case []any:
+		all := make([]any, len(value))
+		for i, item := range value {
+			all[i] = filled(item, name)
+		}
+		return all
+	case Object:
+		all := make(Object, len(value))
+		for i, m := range value {
+			all[i] = Member{m.Name, filled(m.Value, m.Name)}
+		}
+		return all
+	}
+	return value
+}
+
+func filledText(text, name string) string {
+	const literal = "\x00"
+	text = strings.ReplaceAll(text, "$${", literal)
+	i := 0
+	text = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-\$)?\}`).ReplaceAllStringFunc(text, func(string) string {
+		i++
+		switch {
+		case i > 1:
+			return "x"
+		case name == "url" || name == "webhook_url" || name == "server":
+			if strings.HasPrefix(text, "${") {
+				return "https://x.example"
+			}
+		case name == "to" || name == "email":
+			return "x@x.example"
+		case name == "resolvers" || name == "expected_values":
+			return "192.0.2.1"
+		case name == "expected_status_codes":
+			return "200"
+		}
+		return "x"
+	})
+	return strings.ReplaceAll(text, literal, "${")
+}

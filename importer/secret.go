@@ -1,0 +1,136 @@
+package importer
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+
+	"vigil"
+)
+
+// Variable notes a variable of the source that the files use, and returns how a file
+// writes it.
+func (r *Result) Variable(name string) string {
+	if !r.taken[name] {
+		r.taken[name] = true
+		r.Variables = append(r.Variables, name)
+	}
+	return "${" + name + "}"
+}
+
+// hideSecrets replaces each secret that stands in a config by a variable of .env.
+func (r *Result) hideSecrets() {
+	for _, section := range r.sections() {
+		for _, one := range section.resources {
+			kind, _ := one.Members.Get("type").(string)
+			var fields vigil.SecretFields
+			switch one.Kind {
+			case vigil.KindCheck:
+				fields = r.options.Rules.Secrets.Check(vigil.CheckType(kind))
+			case vigil.KindChannel:
+				fields = r.options.Rules.Secrets.Channel(vigil.ChannelType(kind))
+			default:
+				continue
+			}
+			fields = withWebhooks(one.Kind, fields)
+			if config, ok := one.Members.Get("config").(Object); ok {
+				path := section.name + "." + one.Key + ".config"
+				one.Set("config", r.hide(config, fields, path))
+			}
+		}
+	}
+}
+
+// withWebhooks also takes the webhook of a chat for a secret: who knows it can post there. The
+// API shows it, but a file may be public.
+func withWebhooks(kind vigil.Kind, fields vigil.SecretFields) vigil.SecretFields {
+	if kind != vigil.KindChannel || fields.ByName {
+		return fields
+	}
+	members := maps.Clone(fields.Members)
+	if members == nil {
+		members = map[string]vigil.SecretFields{}
+	}
+	members["webhook_url"] = vigil.SecretFields{Secret: true}
+	fields.Members = members
+	return fields
+}
+
+// hide returns a value with variables in the place of its secrets. A text that has a
+// variable already stays as it is.
+func (r *Result) hide(value any, fields vigil.SecretFields, path string) any {
+	switch value := value.(type) {
+	case string:
+		if !fields.Secret || value == "" || hasVariable(value) {
+			return value
+		}
+		return r.secret(path, strings.ReplaceAll(value, "$${", "${"))
+	case []any:
+		for i := range value {
+			value[i] = r.hide(value[i], fields, fmt.Sprintf("%s[%d]", path, i))
+		}
+	case []string:
+		for i := range value {
+			value[i], _ = r.hide(value[i], fields, fmt.Sprintf("%s[%d]", path, i)).(string)
+		}
+	case Object:
+		for i, m := range value {
+			value[i].Value = r.hide(m.Value, memberFields(fields, m.Name, value), path+"."+m.Name)
+		}
+	}
+	return value
+}
+
+// memberFields returns what is secret in a member of an object.
+func memberFields(fields vigil.SecretFields, name string, object Object) vigil.SecretFields {
+	if fields.ByName {
+		return vigil.SecretFields{ByName: true, Secret: vigil.IsCredentialName(name)}
+	}
+	inner := fields.Members[name]
+	if inner.ByType == nil {
+		return inner
+	}
+	kind, _ := object.Get("type").(string)
+	if of, ok := inner.ByType[vigil.CheckType(kind)]; ok {
+		return of
+	}
+	return vigil.SecretFields{ByName: true}
+}
+
+// hasVariable reports whether a text of a file has a variable.
+func hasVariable(text string) bool {
+	return strings.Contains(strings.ReplaceAll(text, "$${", ""), "${")
+}
+
+// secret notes a secret and returns the variable for it. The same path has one variable.
+func (r *Result) secret(path, value string) string {
+	standard := variableOf(path)
+	name := standard
+	for n := 2; r.taken[name]; n++ {
+		name = fmt.Sprintf("%s_%d", standard, n)
+	}
+	r.taken[name] = true
+	r.Secrets = append(r.Secrets, Secret{Name: name, Value: value, Path: path})
+	return "${" + name + "}"
+}
+
+// variableOf returns the name of the variable for a secret: CHECK_HOME_PASSWORD for the
+// path checks.home.config.basic_auth.password.
+func variableOf(path string) string {
+	section, rest, _ := strings.Cut(path, ".")
+	key, inner, _ := strings.Cut(rest, ".config.")
+	parts := strings.FieldsFunc(inner, func(r rune) bool { return r == '.' || r == '[' || r == ']' })
+	name := strings.TrimSuffix(section, "s") + "_" + key
+	if len(parts) > 0 {
+		name += "_" + parts[len(parts)-1]
+	}
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z':
+			return r - 'a' + 'A'
+		case r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_':
+			return r
+		}
+		return '_'
+	}, name)
+}

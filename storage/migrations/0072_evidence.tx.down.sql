@@ -1,0 +1,2 @@
+ALTER TABLE checks DROP COLUMN IF EXISTS evidence;
+ALTER TABLE results DROP COLUMN IF EXISTS evidence;
