@@ -143,7 +143,7 @@ func each(action plancheck.ResourceActionType) resource.ConfigPlanChecks {
 }
 
 const (
-	attributesBefore = "  interval_seconds = 300\n  enabled = false\n" +
+	attributesBefore = "  interval_seconds = 300\n  enabled = false\n  evidence = false\n" +
 		"  retry = { attempts = 1, delay_seconds = 2, on = \"network\", unsafe = true }\n"
 	attributesAfter = "  interval_seconds = 600\n  regions = [\"eu-central-fra\", \"na-east-ewr\"]\n  simultaneous_regions = false\n" +
 		"  enabled = false\n  labels = { team = \"shop\" }\n"
