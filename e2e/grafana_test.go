@@ -112,7 +112,9 @@ func checkBoard(t *testing.T, file string, families map[string]bool) {
 // metricsOf returns the names of the metrics in a PromQL expression: what remains of it
 // without strings, selectors, ranges, label lists, functions and keywords.
 func metricsOf(expr string) (names []string) {
-	for _, part := range []string{`"[^"]*"`, `\{[^}]*\}`, `\[[^\]]*\]`, `\b(by|without|on|ignoring)\s*\([^)]*\)`, `\b[a-z_0-9]+\s*\(`, `\b(or|and|unless|bool)\b`} {
+	for _, part := range []string{
+		`"[^"]*"`, `\{[^}]*\}`, `\[[^\]]*\]`, `\b(by|without|on|ignoring)\s*\([^)]*\)`, `\b[a-z_0-9]+\s*\(`, `\b(or|and|unless|bool)\b`,
+	} {
 		expr = regexp.MustCompile(part).ReplaceAllString(expr, " ")
 	}
 	for _, name := range regexp.MustCompile(`[a-zA-Z_:][a-zA-Z0-9_:]*`).FindAllString(expr, -1) {

@@ -74,7 +74,7 @@ func parseCondition(text string) condition {
 				c.problem = "compares nothing that a check sees"
 				return c
 			}
-			left, right = right, left
+			right = left
 			c.operator = flipped(operator)
 		} else if other := (condition{}); other.placeholder(right) {
 			c.problem = "compares two things that a check sees"

@@ -61,21 +61,21 @@ func TestKumaDamaged(t *testing.T) {
 }
 
 // smallDatabase returns the sample in pages of 512 bytes.
-func smallDatabase(t testing.TB) []byte {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "small.db")
-	db := importertest.OpenDatabase(t, path)
-	importertest.Exec(t, db, "PRAGMA page_size = 512")
-	importertest.CreateTables(t, db, "2.5.3")
-	importertest.Insert(t, db, importertest.KumaSample())
+func smallDatabase(tb testing.TB) []byte {
+	tb.Helper()
+	path := filepath.Join(tb.TempDir(), "small.db")
+	db := importertest.OpenDatabase(tb, path)
+	importertest.Exec(tb, db, "PRAGMA page_size = 512")
+	importertest.CreateTables(tb, db, "2.5.3")
+	importertest.Insert(tb, db, importertest.KumaSample())
 	if err := db.Close(); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	return []byte(read(t, path))
+	return []byte(read(tb, path))
 }
 
 func mutated(database []byte, seed uint64, changes int) []byte {
-	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // no secret
+	random := rand.New(rand.NewPCG(seed, 1))
 	changed := bytes.Clone(database)
 	for range changes {
 		changed[random.IntN(len(changed))] = byte(random.Uint32())

@@ -119,7 +119,7 @@ func (k *kumaImport) scheduleOf(w *Resource, row kumaRow) (*vigil.MaintenanceSch
 		kw.schedule.Duration = vigil.MaxMaintenanceDuration
 	}
 	if err := errors.Join(kw.schedule.Validate(), kw.schedule.CheckStart(k.options.Now)); err != nil {
-		return nil, fmt.Errorf("strategy %s: %s", row.line("strategy"), oneLine(err.Error())) //nolint:errorlint // it is shown on one line
+		return nil, fmt.Errorf("strategy %s: %s", row.line("strategy"), oneLine(err.Error()))
 	}
 	return &kw.schedule, nil
 }

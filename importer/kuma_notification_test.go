@@ -8,13 +8,13 @@ import (
 )
 
 // notification imports one notification with a monitor that uses it.
-func notification(t testing.TB, config map[string]any, columns map[string]any) imported {
-	t.Helper()
-	row := map[string]any{"id": 1, "name": "N", "active": 1, "config": asJSON(t, config)}
+func notification(tb testing.TB, config map[string]any, columns map[string]any) imported {
+	tb.Helper()
+	row := map[string]any{"id": 1, "name": "N", "active": 1, "config": asJSON(tb, config)}
 	for name, value := range columns {
 		row[name] = value
 	}
-	return kuma(t, importertest.KumaDatabase(t, "2.5.3", importertest.Rows{
+	return kuma(tb, importertest.KumaDatabase(tb, "2.5.3", importertest.Rows{
 		"monitor": {{
 			"id": 1, "name": "It", "type": "http", "url": "https://shop.example/", "interval": 60, "retry_interval": 60, "timeout": 10,
 			"expiry_notification": 0,

@@ -14,26 +14,26 @@ import (
 )
 
 // kuma imports a file of Uptime Kuma, with switches.
-func kuma(t testing.TB, path string, switches ...string) imported {
-	t.Helper()
+func kuma(tb testing.TB, path string, switches ...string) imported {
+	tb.Helper()
 	o := options()
 	o.Switches = map[string]bool{}
 	for _, name := range switches {
 		o.Switches[name] = true
 	}
-	result, err := source(t, "kuma").Read(path, o)
+	result, err := source(tb, "kuma").Read(path, o)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	return write(t, result)
+	return write(tb, result)
 }
 
 // monitor imports one monitor as the latest version stores it.
-func monitor(t testing.TB, columns map[string]any, switches ...string) imported {
-	t.Helper()
+func monitor(tb testing.TB, columns map[string]any, switches ...string) imported {
+	tb.Helper()
 	row := map[string]any{"id": 1, "name": "It", "interval": 60, "retry_interval": 60, "expiry_notification": 0}
 	maps.Copy(row, columns)
-	return kuma(t, importertest.KumaDatabase(t, "2.5.3", importertest.Rows{"monitor": {row}}), switches...)
+	return kuma(tb, importertest.KumaDatabase(tb, "2.5.3", importertest.Rows{"monitor": {row}}), switches...)
 }
 
 func TestKumaSamples(t *testing.T) {
@@ -270,11 +270,11 @@ func TestKumaColumns(t *testing.T) {
 	}
 }
 
-func asJSON(t testing.TB, value any) string {
-	t.Helper()
+func asJSON(tb testing.TB, value any) string {
+	tb.Helper()
 	text, err := json.Marshal(value)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return string(text)
 }

@@ -61,14 +61,14 @@ func (r registries) Channel(kind vigil.ChannelType, config json.RawMessage) erro
 }
 
 // source returns a source by its name.
-func source(t testing.TB, name string) importer.Source {
-	t.Helper()
+func source(tb testing.TB, name string) importer.Source {
+	tb.Helper()
 	for _, one := range importer.Sources() {
 		if one.Name == name {
 			return one
 		}
 	}
-	t.Fatalf("there is no source %s", name)
+	tb.Fatalf("there is no source %s", name)
 	return importer.Source{}
 }
 
@@ -82,13 +82,13 @@ type imported struct {
 
 // write writes a result into a directory of its own, and reads the files as `vigil validate`
 // does. Each variable stands for itself.
-func write(t testing.TB, result *importer.Result) imported {
-	t.Helper()
-	dir := t.TempDir()
+func write(tb testing.TB, result *importer.Result) imported {
+	tb.Helper()
+	dir := tb.TempDir()
 	if _, err := result.Write(dir, false); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	got := imported{result: result, dir: dir, report: read(t, dir, "IMPORT.md")}
+	got := imported{result: result, dir: dir, report: read(tb, dir, "IMPORT.md")}
 	if len(result.Channels)+len(result.Checks)+len(result.Maintenance)+len(result.StatusPages) == 0 {
 		return got
 	}
@@ -96,54 +96,54 @@ func write(t testing.TB, result *importer.Result) imported {
 		Rules: rules(), Strict: true, Env: func(name string) (string, bool) { return "$" + name, true },
 	})
 	if err != nil {
-		t.Fatalf("the files are not valid:\n%v\n%s", err, files(t, dir))
+		tb.Fatalf("the files are not valid:\n%v\n%s", err, files(tb, dir))
 	}
 	if err := json.Unmarshal(document.JSON(), &got.document); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return got
 }
 
 // gatusText imports a configuration of Gatus.
-func gatusText(t testing.TB, text string) imported {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "config.yaml")
+func gatusText(tb testing.TB, text string) imported {
+	tb.Helper()
+	path := filepath.Join(tb.TempDir(), "config.yaml")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	result, err := source(t, "gatus").Read(path, options())
+	result, err := source(tb, "gatus").Read(path, options())
 	if err != nil {
-		t.Fatalf("%v\n%s", err, text)
+		tb.Fatalf("%v\n%s", err, text)
 	}
-	return write(t, result)
+	return write(tb, result)
 }
 
-func read(t testing.TB, parts ...string) string {
-	t.Helper()
+func read(tb testing.TB, parts ...string) string {
+	tb.Helper()
 	text, err := os.ReadFile(filepath.Join(parts...))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return string(text)
 }
 
 // files are the texts of all files of a directory.
-func files(t testing.TB, dir string) string {
-	t.Helper()
+func files(tb testing.TB, dir string) string {
+	tb.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	var out strings.Builder
 	for _, name := range names {
-		out.WriteString(read(t, name))
+		out.WriteString(read(tb, name))
 	}
 	return out.String()
 }
 
 // at returns a value of a document by the names on its way, as JSON.
-func at(t testing.TB, document map[string]any, path ...string) string {
-	t.Helper()
+func at(tb testing.TB, document map[string]any, path ...string) string {
+	tb.Helper()
 	var current any = document
 	for _, name := range path {
 		object, ok := current.(map[string]any)
@@ -154,7 +154,7 @@ func at(t testing.TB, document map[string]any, path ...string) string {
 	}
 	text, err := json.Marshal(current)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return string(text)
 }

@@ -22,7 +22,7 @@ type answer struct {
 	truncated bool
 	certDays  *int
 	took      time.Duration
-	witness   *witness // of the exchange; nil: nothing is collected
+	recorder  *recorder // of the exchange; nil: nothing is collected
 
 	parsed bool // whether json and isJSON are set
 	json   any
@@ -31,10 +31,10 @@ type answer struct {
 
 // evidence returns what the exchange saw, nil when nothing was collected.
 func (a *answer) evidence(hidden *redact.Redactor) *vigil.Evidence {
-	if a.witness == nil {
+	if a.recorder == nil {
 		return nil
 	}
-	return a.witness.evidence(nil, hidden)
+	return a.recorder.evidence(nil, hidden)
 }
 
 // document returns the body as JSON, parsed once; false when it is none.

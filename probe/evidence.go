@@ -65,9 +65,9 @@ func wishOf(ctx context.Context) *evidenceWish {
 	return wish
 }
 
-// witness collects what an exchange sees. Nil collects nothing. It only notes: the evidence
+// recorder collects what an exchange sees. Nil collects nothing. It only notes: the evidence
 // is made of it when the exchange has failed.
-type witness struct {
+type recorder struct {
 	*evidenceWish
 
 	guard *egress.Guard
@@ -94,16 +94,16 @@ type attempt struct {
 	err     error
 }
 
-func newWitness(ctx context.Context, guard *egress.Guard) *witness {
+func newRecorder(ctx context.Context, guard *egress.Guard) *recorder {
 	wish := wishOf(ctx)
 	if wish == nil {
 		return nil
 	}
-	return &witness{evidenceWish: wish, guard: guard}
+	return &recorder{evidenceWish: wish, guard: guard}
 }
 
 // note runs a change under the lock, unless nothing is collected.
-func (w *witness) note(change func()) {
+func (w *recorder) note(change func()) {
 	if w == nil {
 		return
 	}
@@ -113,7 +113,7 @@ func (w *witness) note(change func()) {
 }
 
 // trace makes the exchanges of a context note names, addresses and certificates.
-func (w *witness) trace(ctx context.Context) context.Context {
+func (w *recorder) trace(ctx context.Context) context.Context {
 	if w == nil {
 		return ctx
 	}
@@ -139,7 +139,7 @@ func (w *witness) trace(ctx context.Context) context.Context {
 }
 
 // connected notes an attempt to connect to an address, nil for one that worked.
-func (w *witness) connected(address string, err error) {
+func (w *recorder) connected(address string, err error) {
 	w.note(func() {
 		if err == nil {
 			w.address = address
@@ -150,7 +150,7 @@ func (w *witness) connected(address string, err error) {
 }
 
 // lookup adds a name that was looked up. Addresses of the inside are left out.
-func (w *witness) lookup(name string, addrs []netip.Addr, err error) {
+func (w *recorder) lookup(name string, addrs []netip.Addr, err error) {
 	if len(w.lookups) >= maxEvidenceList {
 		return
 	}
@@ -172,7 +172,7 @@ func (w *witness) lookup(name string, addrs []netip.Addr, err error) {
 }
 
 // asked adds what a DNS check asked for and got.
-func (w *witness) asked(found vigil.EvidenceLookup) {
+func (w *recorder) asked(found vigil.EvidenceLookup) {
 	w.note(func() {
 		if len(w.lookups) < maxEvidenceList {
 			w.lookups = append(w.lookups, found)
@@ -181,24 +181,24 @@ func (w *witness) asked(found vigil.EvidenceLookup) {
 }
 
 // certificates notes the chain of the newest connection.
-func (w *witness) certificates(chain []*x509.Certificate) {
+func (w *recorder) certificates(chain []*x509.Certificate) {
 	w.note(func() { w.chain = chain })
 }
 
 // answered notes an answer and the beginning of its body. Whole: that is all of the body, of
 // which so many bytes were read.
-func (w *witness) answered(response *http.Response, body []byte, bytes int64, whole bool) {
+func (w *recorder) answered(response *http.Response, body []byte, bytes int64, whole bool) {
 	w.note(func() { w.response, w.body, w.bytes, w.whole, w.hasBody = response, body, bytes, whole, true })
 }
 
 // status notes an answer whose body is not read.
-func (w *witness) status(response *http.Response) {
+func (w *recorder) status(response *http.Response) {
 	w.note(func() { w.response = response })
 }
 
 // readFirst reads the beginning of a body, of which the answer says its length or -1. It reads
 // nothing when nothing is collected.
-func (w *witness) readFirst(body io.Reader, length int64) ([]byte, error) {
+func (w *recorder) readFirst(body io.Reader, length int64) ([]byte, error) {
 	if w == nil || length == 0 {
 		return nil, nil
 	}
@@ -221,14 +221,14 @@ func (w *witness) readFirst(body io.Reader, length int64) ([]byte, error) {
 }
 
 // received notes what a server sent that does not speak HTTP.
-func (w *witness) received(body []byte, whole bool) {
+func (w *recorder) received(body []byte, whole bool) {
 	if len(body) > 0 {
 		w.answered(nil, slices.Clone(body[:min(len(body), readEvidenceBody)]), int64(len(body)), whole && len(body) <= readEvidenceBody)
 	}
 }
 
 // line notes a line of a mail server.
-func (w *witness) line(text string) {
+func (w *recorder) line(text string) {
 	w.note(func() {
 		if n := len(w.dialog); n > 0 && w.dialog[n-1] == text {
 			return
@@ -239,7 +239,7 @@ func (w *witness) line(text string) {
 }
 
 // follow notes the redirects of a client.
-func (w *witness) follow(client *http.Client) {
+func (w *recorder) follow(client *http.Client) {
 	if w == nil {
 		return
 	}
@@ -269,7 +269,7 @@ func plainURL(u *url.URL) string {
 }
 
 // keep returns the evidence of an observation that is to keep it, nil otherwise.
-func (w *witness) keep(seen vigil.Observation, found outcome, hidden *redact.Redactor) *vigil.Evidence {
+func (w *recorder) keep(seen vigil.Observation, found outcome, hidden *redact.Redactor) *vigil.Evidence {
 	if w == nil || seen.Success || w.evidenceWish.keep != nil && !w.evidenceWish.keep(seen) {
 		return nil
 	}

@@ -12,7 +12,7 @@ import (
 // noteAnswer notes what a name server answered to a DNS check. The address of one of the
 // machine's own is not for users.
 func (p dnsProbe) noteAnswer(ctx context.Context, t *timeline, server string, system bool, reply *dns.Msg, err error) {
-	w := t.witness
+	w := t.recorder
 	if w == nil {
 		return
 	}
@@ -40,7 +40,7 @@ func (p dnsProbe) noteAnswer(ctx context.Context, t *timeline, server string, sy
 
 // notePackets makes a pinger note the replies, and returns what notes the result of each
 // request when the pinger has ended.
-func notePackets(w *witness, pinger *probing.Pinger, count int) func() {
+func notePackets(w *recorder, pinger *probing.Pinger, count int) func() {
 	if w == nil {
 		return func() {}
 	}

@@ -14,16 +14,16 @@ const maxDialogLine = 512
 
 // dialogNotes are the lines that a mail server sends, for evidence.
 type dialogNotes struct {
-	witness *witness // nil: nothing is noted
-	server  string
-	line    []byte
+	recorder *recorder // nil: nothing is noted
+	server   string
+	line     []byte
 	// over: what follows is encrypted.
 	over bool
 }
 
 // add notes the lines in bytes that came.
 func (d *dialogNotes) add(came []byte) {
-	if d.witness == nil || d.over {
+	if d.recorder == nil || d.over {
 		return
 	}
 	for _, c := range came {
@@ -37,24 +37,24 @@ func (d *dialogNotes) add(came []byte) {
 
 func (d *dialogNotes) end() {
 	if text := strings.TrimSpace(string(d.line)); text != "" {
-		d.witness.line(d.server + ": " + text)
+		d.recorder.line(d.server + ": " + text)
 	}
 	d.line = d.line[:0]
 }
 
 // noteReply notes what an SMTP server answered where its lines are not seen, since they are
 // encrypted.
-func (w *witness) noteReply(err error) {
+func (w *recorder) noteReply(err error) {
 	if reply, ok := errors.AsType[*textproto.Error](err); ok {
 		w.line("SMTP: " + reply.Error())
 	}
 }
 
 // noteChain notes the certificates of a connection that was secured.
-func (w *witness) noteChain(conn *tls.Conn) { w.certificates(conn.ConnectionState().PeerCertificates) }
+func (w *recorder) noteChain(conn *tls.Conn) { w.certificates(conn.ConnectionState().PeerCertificates) }
 
 // noteVerification notes why a chain is refused that the probe verifies itself.
-func (w *witness) noteVerification(err error, problem string) {
+func (w *recorder) noteVerification(err error, problem string) {
 	if err != nil && problem != "" {
 		w.note(func() { w.chainErr = strings.ReplaceAll(problem, "_", " ") + ": " + err.Error() })
 	}

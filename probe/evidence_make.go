@@ -16,7 +16,7 @@ import (
 )
 
 // evidence makes the evidence of an exchange that failed with err.
-func (w *witness) evidence(err error, hidden *redact.Redactor) *vigil.Evidence {
+func (w *recorder) evidence(err error, hidden *redact.Redactor) *vigil.Evidence {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	hide := hider{hidden.Join(w.hidden).Join(w.extracted())}
@@ -54,7 +54,7 @@ func (w *witness) evidence(err error, hidden *redact.Redactor) *vigil.Evidence {
 
 // shows reports whether an address, with or without a port, may be shown: it is not one of the
 // inside.
-func (w *witness) shows(address string) bool {
+func (w *recorder) shows(address string) bool {
 	addr, err := netip.ParseAddr(address)
 	if with, withErr := netip.ParseAddrPort(address); withErr == nil {
 		addr, err = with.Addr(), nil
@@ -63,7 +63,7 @@ func (w *witness) shows(address string) bool {
 }
 
 // extracted hides the values of the answer that the config extracts.
-func (w *witness) extracted() *redact.Redactor {
+func (w *recorder) extracted() *redact.Redactor {
 	if w.got == nil {
 		return nil
 	}
@@ -77,7 +77,7 @@ func (w *witness) extracted() *redact.Redactor {
 }
 
 // describeAnswer adds status line, headers and body.
-func (w *witness) describeAnswer(e *vigil.Evidence, hide hider) {
+func (w *recorder) describeAnswer(e *vigil.Evidence, hide hider) {
 	contentType := ""
 	if r := w.response; r != nil {
 		e.StatusLine = hide.text(strings.TrimSpace(r.Proto + " " + r.Status))
@@ -106,7 +106,7 @@ func (w *witness) describeAnswer(e *vigil.Evidence, hide hider) {
 }
 
 // describeChain adds the certificates: those that were refused, or those of the connection.
-func (w *witness) describeChain(e *vigil.Evidence, err error, hide hider) {
+func (w *recorder) describeChain(e *vigil.Evidence, err error, hide hider) {
 	chain := w.chain
 	if refused, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		chain, e.CertificateError = refused.UnverifiedCertificates, hide.text(refused.Err.Error())

@@ -20,8 +20,8 @@ import (
 	"vigil/probe/probetest"
 )
 
-// witness runs a probe that fails, and returns its evidence.
-func (w *world) witness(t *testing.T, kind vigil.CheckType, config any) *vigil.Evidence {
+// recorder runs a probe that fails, and returns its evidence.
+func (w *world) recorder(t *testing.T, kind vigil.CheckType, config any) *vigil.Evidence {
 	t.Helper()
 	seen := w.must(kind, config).Run(probe.KeepEvidence(t.Context(), nil))
 	if seen.Success || seen.Evidence == nil {
@@ -64,7 +64,7 @@ func TestEvidenceOfAnAnswer(t *testing.T) {
 	})
 	t.Run("HasStatusHeadersAndTheFirst2KiB", func(t *testing.T) {
 		t.Parallel()
-		e := w.witness(t, vigil.TypeHTTP, object{"url": site})
+		e := w.recorder(t, vigil.TypeHTTP, object{"url": site})
 		if e.StatusLine != "HTTP/1.1 503 Service Unavailable" || e.Address != strings.TrimPrefix(site, "http://") {
 			t.Errorf("%q at %q", e.StatusLine, e.Address)
 		}
@@ -80,21 +80,21 @@ func TestEvidenceOfAnAnswer(t *testing.T) {
 	})
 	t.Run("SaysThatABodyIsBinary", func(t *testing.T) {
 		t.Parallel()
-		e := w.witness(t, vigil.TypeHTTP, object{"url": site + "/binary"})
+		e := w.recorder(t, vigil.TypeHTTP, object{"url": site + "/binary"})
 		if !e.Body.Binary || e.Body.Text != "" || e.Body.Bytes != 4008 || e.Body.ContentType != "image/png" {
 			t.Errorf("body %+v", e.Body)
 		}
 	})
 	t.Run("ReplacesControlCharacters", func(t *testing.T) {
 		t.Parallel()
-		e := w.witness(t, vigil.TypeHTTP, object{"url": site + "/control"})
+		e := w.recorder(t, vigil.TypeHTTP, object{"url": site + "/control"})
 		if e.Body.Text != "red \uFFFD[31m and \uFFFDturned\nnext" || e.Body.Truncated {
 			t.Errorf("body %q", e.Body.Text)
 		}
 	})
 	t.Run("OfAnEmptyBody", func(t *testing.T) {
 		t.Parallel()
-		e := w.witness(t, vigil.TypeHTTP, object{"url": site + "/empty"})
+		e := w.recorder(t, vigil.TypeHTTP, object{"url": site + "/empty"})
 		if e.Body == nil || e.Body.Bytes != 0 || e.Body.Text != "" || e.Body.Truncated || e.Body.Binary {
 			t.Errorf("body %+v", e.Body)
 		}
@@ -126,7 +126,7 @@ func TestEvidenceOfABodyThatEndsEarly(t *testing.T) {
 		_, _ = conn.Read(make([]byte, 1024))
 		_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly this")
 	})
-	e := w.witness(t, vigil.TypeHTTP, object{"url": "http://" + server})
+	e := w.recorder(t, vigil.TypeHTTP, object{"url": "http://" + server})
 	if e.StatusLine != "HTTP/1.1 200 OK" || e.Body == nil || e.Body.Text != "only this" || !e.Body.Truncated {
 		t.Errorf("%+v, body %+v", e, e.Body)
 	}
@@ -148,7 +148,7 @@ func TestEvidenceReadsItsBoundOfALargeBody(t *testing.T) {
 			}
 		}
 	})
-	e := w.witness(t, vigil.TypeHTTP, object{"url": site})
+	e := w.recorder(t, vigil.TypeHTTP, object{"url": site})
 	if e.Body.Bytes != 1<<20 || len(e.Body.Text) != 2048 || !e.Body.Truncated {
 		t.Errorf("read %d bytes, kept %d, truncated %v", e.Body.Bytes, len(e.Body.Text), e.Body.Truncated)
 	}
@@ -179,7 +179,7 @@ func TestEvidenceHidesSecrets(t *testing.T) {
 				rw.WriteHeader(http.StatusForbidden)
 				_, _ = io.WriteString(rw, "you said "+said+" "+strings.Repeat(".", 2030-len(said)-10)+said+said)
 			})
-			e := w.witness(t, vigil.TypeHTTP, object{"url": echo, "headers": object{"X-Auth-Token": secret}})
+			e := w.recorder(t, vigil.TypeHTTP, object{"url": echo, "headers": object{"X-Auth-Token": secret}})
 			text, err := json.Marshal(e)
 			if err != nil || strings.Contains(string(text), spell(secret)) || strings.Contains(string(text), spell(secret)[:8]) {
 				t.Errorf("%s, %v", text, err)
@@ -201,7 +201,7 @@ func TestEvidenceOfRedirects(t *testing.T) {
 	})
 	t.Run("ThatDoNotEnd", func(t *testing.T) {
 		t.Parallel()
-		e := w.witness(t, vigil.TypeHTTP, object{"url": site + "/loop"})
+		e := w.recorder(t, vigil.TypeHTTP, object{"url": site + "/loop"})
 		n := len(e.Redirects)
 		if n != egress.MaxRedirects+1 || !e.Redirects[n-1].Failed || e.Redirects[0].Failed || e.Redirects[0].Status != http.StatusFound ||
 			e.Redirects[0].To != site+"/loop" || e.StatusLine != "HTTP/1.1 302 Found" {
@@ -213,7 +213,7 @@ func TestEvidenceOfRedirects(t *testing.T) {
 	})
 	t.Run("OfWhichTheLastFails", func(t *testing.T) {
 		t.Parallel()
-		e := w.witness(t, vigil.TypeHTTP, object{"url": site + "/to"})
+		e := w.recorder(t, vigil.TypeHTTP, object{"url": site + "/to"})
 		if len(e.Redirects) != 2 || e.Redirects[0].Failed || !e.Redirects[1].Failed || e.Redirects[1].To != "http://"+dead+"/x" {
 			t.Errorf("%+v", e.Redirects)
 		}
@@ -229,7 +229,7 @@ func TestEvidenceOfConnections(t *testing.T) {
 	t.Run("Refused", func(t *testing.T) {
 		t.Parallel()
 		dead := closedPort(t)
-		e := w.witness(t, vigil.TypeTCP, serverAt(t, dead, object{}))
+		e := w.recorder(t, vigil.TypeTCP, serverAt(t, dead, object{}))
 		if e.Address != "" || len(e.Attempts) != 1 || e.Attempts[0].Address != dead || e.Attempts[0].Error != "connection refused" {
 			t.Errorf("%+v", e)
 		}
@@ -237,7 +237,7 @@ func TestEvidenceOfConnections(t *testing.T) {
 	t.Run("ThatSayNothing", func(t *testing.T) {
 		t.Parallel()
 		silent := tcp(t, drain)
-		e := w.witness(t, vigil.TypeHTTP, object{"url": "http://" + silent, "timeout_seconds": 1})
+		e := w.recorder(t, vigil.TypeHTTP, object{"url": "http://" + silent, "timeout_seconds": 1})
 		if e.Address != silent || e.StatusLine != "" || e.Body != nil {
 			t.Errorf("%+v", e)
 		}
@@ -245,7 +245,7 @@ func TestEvidenceOfConnections(t *testing.T) {
 	t.Run("ThatSaySomethingElse", func(t *testing.T) {
 		t.Parallel()
 		server := tcp(t, func(conn net.Conn) { _, _ = io.WriteString(conn, "421 too busy\r\n") })
-		e := w.witness(t, vigil.TypeTCP, serverAt(t, server, object{"expect": "220"}))
+		e := w.recorder(t, vigil.TypeTCP, serverAt(t, server, object{"expect": "220"}))
 		if e.Address != server || e.Body == nil || e.Body.Text != "421 too busy\n" || e.Body.Bytes != 14 {
 			t.Errorf("%+v, body %+v", e, e.Body)
 		}
@@ -271,7 +271,7 @@ func TestEvidenceOfNames(t *testing.T) {
 	w := newWorld(t, egress.WithNameServer(server))
 	t.Run("ThatDoNotExist", func(t *testing.T) {
 		t.Parallel()
-		e := w.witness(t, vigil.TypeHTTP, object{"url": "http://gone.test./"})
+		e := w.recorder(t, vigil.TypeHTTP, object{"url": "http://gone.test./"})
 		if len(e.DNS) != 1 || !strings.HasPrefix(e.DNS[0].Name, "gone.test") || e.DNS[0].Error != "no such host" || e.Address != "" {
 			t.Errorf("%+v", e)
 		}
@@ -279,11 +279,11 @@ func TestEvidenceOfNames(t *testing.T) {
 	t.Run("OfADNSCheck", func(t *testing.T) {
 		t.Parallel()
 		zone := probetest.NameServer(t, zone(t)).String()
-		e := w.witness(t, vigil.TypeDNS, object{"host": "gone.test", "resolvers": []string{zone}})
+		e := w.recorder(t, vigil.TypeDNS, object{"host": "gone.test", "resolvers": []string{zone}})
 		if len(e.DNS) != 1 || e.DNS[0].Rcode != "NXDOMAIN" || e.DNS[0].Server != zone || e.DNS[0].Type != "A" || e.DNS[0].Name != "gone.test" {
 			t.Errorf("%+v", e.DNS)
 		}
-		e = w.witness(t, vigil.TypeDNS, object{"host": "www.test", "resolvers": []string{zone}, "expected_values": []string{"192.0.2.9"}})
+		e = w.recorder(t, vigil.TypeDNS, object{"host": "www.test", "resolvers": []string{zone}, "expected_values": []string{"192.0.2.9"}})
 		if len(e.DNS) != 1 || len(e.DNS[0].Answers) != 2 || e.DNS[0].Rcode != "NOERROR" {
 			t.Errorf("%+v", e.DNS)
 		}
@@ -305,7 +305,7 @@ func TestEvidenceOfCertificates(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e := w.witness(t, c.kind, c.config)
+			e := w.recorder(t, c.kind, c.config)
 			if !strings.Contains(e.CertificateError, "expired") || len(e.Certificates) == 0 {
 				t.Fatalf("%q, %+v", e.CertificateError, e.Certificates)
 			}
@@ -318,90 +318,4 @@ func TestEvidenceOfCertificates(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestEvidenceOfOtherTypes(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	t.Run("Mail", func(t *testing.T) {
-		t.Parallel()
-		server := tcp(t, banner("554 no service for you\r\n"))
-		e := w.witness(t, vigil.TypeSMTPIMAP, object{"smtp": serverAt(t, server, object{"security": "none"})})
-		if len(e.Dialog) != 1 || e.Dialog[0] != "SMTP: 554 no service for you" || e.Address != server {
-			t.Errorf("%+v", e)
-		}
-	})
-	t.Run("MailLogin", func(t *testing.T) {
-		t.Parallel()
-		house := probetest.NewPostOffice(t, w.authority, "starttls", "tls")
-		e := w.witness(t, vigil.TypeSMTPIMAP, house.Config(object{"imap": house.IMAPServer("wrong-secret")}))
-		if text, err := json.Marshal(e); err != nil || strings.Contains(string(text), "wrong-secret") || len(e.Dialog) == 0 {
-			t.Errorf("%s, %v", text, err)
-		}
-		if len(e.Certificates) == 0 || !strings.HasPrefix(e.Dialog[len(e.Dialog)-1], "IMAP: ") {
-			t.Errorf("%+v", e)
-		}
-	})
-	t.Run("Throughput", func(t *testing.T) {
-		t.Parallel()
-		url := w.http(func(rw http.ResponseWriter, _ *http.Request) { http.Error(rw, "no such file", http.StatusNotFound) })
-		e := w.witness(t, vigil.TypeThroughput, object{"url": url})
-		if e.StatusLine != "HTTP/1.1 404 Not Found" || e.Body.Text != "no such file\n" {
-			t.Errorf("%+v, body %+v", e, e.Body)
-		}
-	})
-	t.Run("HTTP3", func(t *testing.T) {
-		t.Parallel()
-		url := probetest.OverQUIC(t, w.authority.Issue(t), func(rw http.ResponseWriter, _ *http.Request) {
-			http.Error(rw, "busy", http.StatusServiceUnavailable)
-		})
-		e := w.witness(t, vigil.TypeHTTP3, object{"url": url})
-		if e.StatusLine != "HTTP/3.0 503 Service Unavailable" || e.Body.Text != "busy\n" || len(e.Certificates) == 0 || e.Address == "" {
-			t.Errorf("%+v, body %+v", e, e.Body)
-		}
-	})
-}
-
-// TestEvidenceOfSteps holds that evidence is that of the step that failed, and hides what steps
-// extract, also short values, and also in the step that extracts it.
-func TestEvidenceOfSteps(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	site := w.http(func(rw http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/use" {
-			rw.WriteHeader(http.StatusConflict)
-		}
-		_, _ = io.WriteString(rw, `{"token": "k9x7q", "said": "`+r.URL.RawQuery+`"}`)
-	})
-	extract := []object{{"name": "token", "source": "json", "property": "$.token"}}
-	login := object{"name": "log in", "type": "http", "config": object{"url": site + "/login"}, "extract": extract}
-	t.Run("ThatUseAValue", func(t *testing.T) {
-		t.Parallel()
-		e := w.witness(t, vigil.TypeMultistep, object{"steps": []object{
-			login, {"name": "use", "type": "http", "config": object{"url": site + "/use?a={{token}}"}},
-		}})
-		if e.Step != "use" || e.StatusLine != "HTTP/1.1 409 Conflict" || e.Body.Text != `{"token": "***", "said": "a=***"}` {
-			t.Errorf("%+v, body %+v", e, e.Body)
-		}
-	})
-	t.Run("ThatExtractAndFail", func(t *testing.T) {
-		t.Parallel()
-		e := w.witness(t, vigil.TypeMultistep, object{"steps": []object{{
-			"name": "log in", "type": "http", "extract": extract,
-			"config": object{"url": site + "/login", "expected_status_code": 204},
-		}}})
-		if e.Step != "log in" || e.Body.Text != `{"token": "***", "said": ""}` {
-			t.Errorf("%+v, body %+v", e, e.Body)
-		}
-	})
-	t.Run("ThatFindNothingToExtract", func(t *testing.T) {
-		t.Parallel()
-		e := w.witness(t, vigil.TypeMultistep, object{"steps": []object{{
-			"name": "log in", "type": "http", "config": object{"url": site + "/login"},
-			"extract": append([]object{{"name": "other", "source": "json", "property": "$.none"}}, extract...),
-		}}})
-		if e.Step != "log in" || e.StatusLine != "HTTP/1.1 200 OK" || e.Body.Text != `{"token": "***", "said": ""}` {
-			t.Errorf("%+v, body %+v", e, e.Body)
-		}
-	})
 }

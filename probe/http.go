@@ -231,12 +231,12 @@ func (p httpProbe) runWith(ctx context.Context, keepBody bool, makeClient client
 			UserAgent:   userAgent,
 		})
 		defer closeClient()
-		t.witness.follow(client)
+		t.recorder.follow(client)
 		var metadata HTTPMetadata
 		var err error
 		got, err = r.roundTrip(ctx, t, client, &metadata)
-		if got.witness = t.witness; got.witness != nil {
-			got.witness.got = &got
+		if got.recorder = t.recorder; got.recorder != nil {
+			got.recorder.got = &got
 		}
 		if err == nil {
 			got.took = t.stop()
@@ -280,7 +280,7 @@ func (r *httpRequest) roundTrip(ctx context.Context, t *timeline, client *http.C
 	if err != nil {
 		if response != nil { // a redirect that was not followed
 			_ = response.Body.Close()
-			t.witness.status(response)
+			t.recorder.status(response)
 			return answer{status: response.StatusCode}, fmt.Errorf("redirect: %w", err)
 		}
 		return answer{}, fmt.Errorf("request: %w", err)
@@ -290,7 +290,7 @@ func (r *httpRequest) roundTrip(ctx context.Context, t *timeline, client *http.C
 	seen.describe(response, r.url)
 	found.certDays = seen.CertDaysRemaining
 	t.step("reading the body")
-	found.body, err = r.readBody(t.witness, response, seen)
+	found.body, err = r.readBody(t.recorder, response, seen)
 	found.truncated = seen.BodyTruncated
 	if err != nil {
 		return found, fmt.Errorf("read the body: %w", err)
@@ -299,7 +299,7 @@ func (r *httpRequest) roundTrip(ctx context.Context, t *timeline, client *http.C
 }
 
 // readBody reads a bounded part of the body, and returns it when it is needed.
-func (r *httpRequest) readBody(w *witness, response *http.Response, seen *HTTPMetadata) ([]byte, error) {
+func (r *httpRequest) readBody(w *recorder, response *http.Response, seen *HTTPMetadata) ([]byte, error) {
 	var kept bytes.Buffer
 	bounded := io.LimitReader(response.Body, maxBody)
 	first, err := w.readFirst(bounded, response.ContentLength)

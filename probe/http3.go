@@ -132,13 +132,13 @@ func (d *quicDialer) dialOne(ctx context.Context, addr netip.AddrPort, secure *t
 	conn, err := transport.Dial(ctx, net.UDPAddrFromAddrPort(addr), secure, config)
 	_, answered := errors.AsType[*tls.CertificateVerificationError](err)
 	if err == nil || answered {
-		d.timeline.witness.connected(addr.String(), nil)
+		d.timeline.recorder.connected(addr.String(), nil)
 	} else {
-		d.timeline.witness.connected(addr.String(), err)
+		d.timeline.recorder.connected(addr.String(), err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("quic: %w", err)
 	}
-	d.timeline.witness.certificates(conn.ConnectionState().TLS.PeerCertificates)
+	d.timeline.recorder.certificates(conn.ConnectionState().TLS.PeerCertificates)
 	return conn, nil
 }

@@ -127,7 +127,7 @@ func startTLS(ctx context.Context, t *timeline, conn *limitedConn, secure *tls.C
 		_ = conn.Close()
 		return nil, err
 	}
-	t.witness.noteChain(secured)
+	t.recorder.noteChain(secured)
 	return &limitedConn{Conn: &greeted{Conn: secured, greeting: "* OK secured\r\n"}, left: maxSessionBytes, notes: notes}, nil
 }
 

@@ -165,13 +165,13 @@ func (p pingProbe) ping(ctx context.Context, t *timeline, seen *PingMetadata) er
 	t.enter(phaseConnect)
 	t.step("waiting for echo replies")
 	seen.IP = addr.String()
-	t.witness.connected(seen.IP, nil)
+	t.recorder.connected(seen.IP, nil)
 	pinger := newPinger(addr, privileged)
 	pinger.Count = p.config.PacketCount
 	pinger.Interval = min(200*time.Millisecond, p.deadline/time.Duration(2*p.config.PacketCount))
 	// The last replies are judged before the deadline of the whole run.
 	pinger.Timeout = p.replyTimeout(ctx)
-	noteReplies := notePackets(t.witness, pinger, p.config.PacketCount)
+	noteReplies := notePackets(t.recorder, pinger, p.config.PacketCount)
 	if err := pinger.RunWithContext(ctx); err != nil {
 		return fmt.Errorf("ping: %w", err)
 	}

@@ -37,7 +37,7 @@ func observe(
 	ctx, cancel := context.WithTimeoutCause(ctx, deadline, expiry(deadline))
 	defer cancel()
 	t := newTimeline()
-	t.witness = newWitness(ctx, guard)
+	t.recorder = newRecorder(ctx, guard)
 	defer func() {
 		if broken := recover(); broken != nil {
 			reason := clip(hidden.Text(fmt.Sprintf("the probe itself broke: %v", broken)), maxReason)
@@ -46,7 +46,7 @@ func observe(
 	}()
 	found := outcome{err: ctx.Err()}
 	if found.err == nil {
-		found = exchange(t.witness.trace(t.trace(ctx)), t)
+		found = exchange(t.recorder.trace(t.trace(ctx)), t)
 	}
 	if found.err != nil {
 		reason, network := explain(ctx, t, found.err)
@@ -56,7 +56,7 @@ func observe(
 	seen.StatusCode = found.status
 	seen.ResponseTime = t.stop()
 	seen.Metadata = members(found.metadata, hidden)
-	seen.Evidence = t.witness.keep(seen, found, hidden)
+	seen.Evidence = t.recorder.keep(seen, found, hidden)
 	return seen
 }
 

@@ -36,10 +36,10 @@ func (p mailProbe) connect(ctx context.Context, t *timeline, protocol string, se
 			_ = conn.Close()
 			return nil, nil, err
 		}
-		t.witness.noteChain(secured)
+		t.recorder.noteChain(secured)
 		conn = secured
 	}
-	return &limitedConn{Conn: conn, left: maxSessionBytes, notes: dialogNotes{witness: t.witness, server: protocol}}, secure, nil
+	return &limitedConn{Conn: conn, left: maxSessionBytes, notes: dialogNotes{recorder: t.recorder, server: protocol}}, secure, nil
 }
 
 // send logs in to the SMTP server and, for a round trip, hands over a message
@@ -151,7 +151,7 @@ func (p mailProbe) deliver(client *smtp.Client, marker string) error {
 
 // smtpError is smtpError that notes the answer for evidence.
 func (t *timeline) smtpError(err error) error {
-	t.witness.noteReply(err)
+	t.recorder.noteReply(err)
 	return smtpError(err)
 }
 

@@ -121,9 +121,9 @@ func (p sslProbe) Run(ctx context.Context) vigil.Observation {
 		t.stop()
 		seen.Timings, seen.IP = t.timings(), t.address()
 		if err == nil {
-			t.witness.certificates(state.PeerCertificates)
+			t.recorder.certificates(state.PeerCertificates)
 			err = p.judge(state, &seen)
-			t.witness.noteVerification(err, seen.Problem)
+			t.recorder.noteVerification(err, seen.Problem)
 		}
 		return outcome{metadata: seen, err: err}
 	})

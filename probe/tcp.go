@@ -106,7 +106,7 @@ func (p tcpProbe) exchange(ctx context.Context, t *timeline, seen *TCPMetadata) 
 
 func (p tcpProbe) expect(conn net.Conn, t *timeline, seen *TCPMetadata) error {
 	var got []byte
-	defer func() { t.witness.received(got, false) }()
+	defer func() { t.recorder.received(got, false) }()
 	part := make([]byte, 4<<10)
 	for len(got) < maxExpectBytes {
 		n, err := conn.Read(part[:min(len(part), maxExpectBytes-len(got))])

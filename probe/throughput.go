@@ -118,7 +118,7 @@ func (p throughputProbe) Run(ctx context.Context) vigil.Observation {
 		client := p.guard.Client(ctx, egress.ClientOptions{
 			TLS: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: p.roots}, UserAgent: userAgent,
 		})
-		t.witness.follow(client)
+		t.recorder.follow(client)
 		var seen ThroughputMetadata
 		transfer := p.download
 		if p.config.Direction == directionUpload {
@@ -209,14 +209,14 @@ func (p throughputProbe) upload(ctx context.Context, t *timeline, client *http.C
 
 // expectSuccess returns why an answer is a failure, or nil. The body of one is for evidence.
 func (p throughputProbe) expectSuccess(t *timeline, response *http.Response) error {
-	t.witness.status(response)
+	t.recorder.status(response)
 	status := response.StatusCode
 	if status >= http.StatusOK && status < http.StatusMultipleChoices {
 		return nil
 	}
-	if t.witness != nil {
-		first, _ := t.witness.readFirst(response.Body, response.ContentLength)
-		t.witness.answered(response, first, int64(len(first)), len(first) < readEvidenceBody)
+	if t.recorder != nil {
+		first, _ := t.recorder.readFirst(response.Body, response.ContentLength)
+		t.recorder.answered(response, first, int64(len(first)), len(first) < readEvidenceBody)
 	}
 	return fail("status %d, expected 2xx", status)
 }

@@ -66,7 +66,7 @@ type timeline struct {
 	words string
 	peer  net.Addr // of the newest connection; nil before the first
 
-	witness *witness // nil: nothing is collected
+	recorder *recorder // nil: nothing is collected
 }
 
 func newTimeline() *timeline {

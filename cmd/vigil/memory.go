@@ -146,7 +146,7 @@ func processTime() time.Duration {
 // share of the machine's CPU time. live is the heap in use in bytes.
 func nextGCPercent(percent int, share float64, live uint64) int {
 	part := func(percent int) float64 {
-		if live*uint64(percent)/100 < smallGrowth {
+		if float64(live)*float64(percent)/100 < smallGrowth {
 			return 1. / 3
 		}
 		return 1

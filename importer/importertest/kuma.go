@@ -27,42 +27,42 @@ type Rows map[string][]map[string]any
 // those that the version's own migrations make: they were run with Node.js, and what SQLite
 // then says of the tables is in kuma/schema-*.txt. Rows leave out what the version does not have.
 func KumaDatabase(tb testing.TB, version string, rows Rows) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "kuma.db")
-	db := OpenDatabase(t, path)
-	CreateTables(t, db, version)
-	Insert(t, db, rows)
+	tb.Helper()
+	path := filepath.Join(tb.TempDir(), "kuma.db")
+	db := OpenDatabase(tb, path)
+	CreateTables(tb, db, version)
+	Insert(tb, db, rows)
 	if err := db.Close(); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return path
 }
 
 // OpenDatabase opens a database until the end of the test.
 func OpenDatabase(tb testing.TB, path string) *sql.DB {
-	t.Helper()
+	tb.Helper()
 	db, err := sql.Open("sqlite", path)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	db.SetMaxOpenConns(1)
-	t.Cleanup(func() { _ = db.Close() })
+	tb.Cleanup(func() { _ = db.Close() })
 	return db
 }
 
 // Exec executes a statement.
 func Exec(tb testing.TB, db *sql.DB, query string, args ...any) {
-	t.Helper()
-	if _, err := db.ExecContext(t.Context(), query, args...); err != nil {
-		t.Fatalf("%s: %v", query, err)
+	tb.Helper()
+	if _, err := db.ExecContext(tb.Context(), query, args...); err != nil {
+		tb.Fatalf("%s: %v", query, err)
 	}
 }
 
 // CreateTables makes the tables of a version, with the types and defaults of their columns.
 func CreateTables(tb testing.TB, db *sql.DB, version string) {
-	t.Helper()
+	tb.Helper()
 	tables := map[string][]string{}
-	for line := range strings.Lines(KumaSchema(t, version)) {
+	for line := range strings.Lines(KumaSchema(tb, version)) {
 		if strings.HasPrefix(line, "#") {
 			continue
 		}
@@ -78,41 +78,48 @@ func CreateTables(tb testing.TB, db *sql.DB, version string) {
 		tables[name] = append(tables[name], definition)
 	}
 	for _, name := range slices.Sorted(maps.Keys(tables)) {
-		Exec(t, db, fmt.Sprintf("CREATE TABLE `%s` (%s)", name, strings.Join(tables[name], ", ")))
+		Exec(tb, db, fmt.Sprintf("CREATE TABLE `%s` (%s)", name, strings.Join(tables[name], ", ")))
 	}
 }
 
 // KumaSchema returns the columns of the tables of a version, a line each: the table, the
 // column, its type, NOT NULL and its default.
 func KumaSchema(tb testing.TB, version string) string {
-	t.Helper()
+	tb.Helper()
 	text, err := schemas.ReadFile("kuma/schema-" + version + ".txt")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return string(text)
 }
 
+// columnsOf returns the columns of a table, none of a table that the database lacks.
+func columnsOf(tb testing.TB, db *sql.DB, table string) map[string]bool {
+	tb.Helper()
+	found, err := db.QueryContext(tb.Context(), "SELECT name FROM pragma_table_info(?)", table)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer func() { _ = found.Close() }()
+	has := make(map[string]bool)
+	for found.Next() {
+		var column string
+		if err := found.Scan(&column); err != nil {
+			tb.Fatal(err)
+		}
+		has[column] = true
+	}
+	if err := found.Err(); err != nil {
+		tb.Fatal(err)
+	}
+	return has
+}
+
 // Insert inserts rows, without the columns and tables that the database lacks.
 func Insert(tb testing.TB, db *sql.DB, rows Rows) {
-	t.Helper()
+	tb.Helper()
 	for _, name := range slices.Sorted(maps.Keys(rows)) {
-		has := map[string]bool{}
-		found, err := db.QueryContext(t.Context(), "SELECT name FROM pragma_table_info(?)", name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for found.Next() {
-			var column string
-			if err := found.Scan(&column); err != nil {
-				t.Fatal(err)
-			}
-			has[column] = true
-		}
-		if err := found.Err(); err != nil {
-			t.Fatal(err)
-		}
-		_ = found.Close()
+		has := columnsOf(tb, db, name)
 		if len(has) == 0 {
 			continue
 		}
@@ -127,7 +134,7 @@ func Insert(tb testing.TB, db *sql.DB, rows Rows) {
 					columns, places, values = append(columns, "`"+column+"`"), append(places, "?"), append(values, row[column])
 				}
 			}
-			Exec(t, db, fmt.Sprintf("INSERT INTO `%s` (%s) VALUES (%s)", name, strings.Join(columns, ", "), strings.Join(places, ", ")), values...)
+			Exec(tb, db, fmt.Sprintf("INSERT INTO `%s` (%s) VALUES (%s)", name, strings.Join(columns, ", "), strings.Join(places, ", ")), values...)
 		}
 	}
 }
@@ -163,7 +170,7 @@ func KumaSample() Rows {
 			{"id": 8, "name": "Nightly backup", "type": "push", "push_token": "abcdefgh", "interval": 86400},
 			{
 				"id": 9, "name": "Orders", "type": "mysql", "interval": 60, "database_query": "SELECT 1",
-				"database_connection_string": "mysql://root:secret@orders.shop.example:3307/orders",
+				"database_connection_string": "mysql://root:secret@orders.shop.example:3307/orders", //nolint:gosec // of no database
 			},
 			{"id": 10, "name": "Mail", "type": "smtp", "hostname": "mail.shop.example", "port": 587, "smtp_security": "starttls", "interval": 60},
 		},
