@@ -88,25 +88,23 @@ type attemptView struct {
 	ResponseBody  *string    `json:"response_body" doc:"The first 4 KiB of the answer."`
 	NextAttemptAt *time.Time `json:"next_attempt_at" doc:"When the next attempt was due; null when none was."`
 	Manual        bool       `json:"manual" doc:"Whether it was requested through the API."`
-	TraceID       string     `json:"trace_id" pattern:"^[0-9a-f]{32}$" doc:"The trace of the incident."`
+	TraceID       *string    `json:"trace_id" pattern:"^[0-9a-f]{32}$" doc:"The trace of the incident; null for a test of a channel."`
 }
 
 func showAttempt(a vigil.Attempt) attemptView {
 	return attemptView{
-		Number:     a.Number,
-		StartedAt:  a.StartedAt.UTC(),
-		FinishedAt: inUTC(a.FinishedAt),
-		DurationMS: a.Duration.Milliseconds(),
-		Delivered:  a.FinishedAt != nil && a.ErrorCode == "",
-		StatusCode: vigil.NilIfZero(
-			a.StatusCode,
-		),
+		Number:        a.Number,
+		StartedAt:     a.StartedAt.UTC(),
+		FinishedAt:    inUTC(a.FinishedAt),
+		DurationMS:    a.Duration.Milliseconds(),
+		Delivered:     a.FinishedAt != nil && a.ErrorCode == "",
+		StatusCode:    vigil.NilIfZero(a.StatusCode),
 		ErrorCode:     vigil.NilIfZero(a.ErrorCode),
 		Error:         vigil.NilIfZero(a.Error),
 		ResponseBody:  vigil.NilIfZero(a.ResponseBody),
 		NextAttemptAt: inUTC(a.NextAttemptAt),
 		Manual:        a.Manual,
-		TraceID:       a.TraceID,
+		TraceID:       vigil.NilIfZero(a.TraceID),
 	}
 }
 

@@ -2960,8 +2960,8 @@ type Attempt struct {
 	// StatusCode Status of the answer; null when there was none.
 	StatusCode *int64 `json:"status_code"`
 
-	// TraceId The trace of the incident.
-	TraceId string `json:"trace_id"`
+	// TraceId The trace of the incident; null for a test of a channel.
+	TraceId *string `json:"trace_id"`
 }
 
 // AttemptAnswer defines model for AttemptAnswer.
