@@ -116,7 +116,7 @@ func TestRowThatFailsDelaysNoOther(t *testing.T) {
 				for _, what := range []string{"apply", "stop", "revive", "send"} {
 					for _, check := range checks {
 						calls := temporal.of(what, check)
-						if len(calls) == 0 || check != bad && calls[0].Sub(began) > 5*time.Second {
+						if len(calls) == 0 || check != bad && calls[0].Sub(began) > 8*time.Second {
 							t.Fatalf("%s %s: %v after the start at %v", what, check, calls, began)
 						}
 					}

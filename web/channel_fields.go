@@ -38,6 +38,11 @@ func channelTypes() []channelType {
 				Name: "config.headers", Label: "Headers", Type: "textarea", Rows: 2, Mono: true, Placeholder: "X-Team: payments",
 				Help: "One on each line, as Name: value.",
 			},
+			{
+				Name: "config.traceparent", Label: "Trace of the incident", Type: "select",
+				Options: []option{{Value: "false", Text: "Not sent"}, {Value: "true", Text: "Sent in the header traceparent"}},
+				Help:    "Joins the receiver's trace to that of the incident (W3C Trace Context).",
+			},
 		}},
 		{"email", "Email", "sends mail to people", []field{
 			{
@@ -138,6 +143,8 @@ func typedConfig(kind channelType, typed url.Values, stored map[string]any) map[
 			config[name] = splitList(text)
 		case "headers":
 			config[name] = splitHeaders(text)
+		case "traceparent":
+			config[name] = text == "true"
 		default:
 			config[name] = text
 		}
