@@ -78,7 +78,8 @@ func (v *planView) markdown() []byte {
 	return out.Bytes()
 }
 
-func pad(text string, width int) string { return fmt.Sprintf("%-*s", width, text) }
+// pad fills a text up to a width, with a space after one that fills it alone.
+func pad(text string, width int) string { return fmt.Sprintf("%-*s ", width-1, text) }
 
 // body are the lines of the actions. A rule stands below its check when that has a line.
 func (v *planView) body() []shown {
