@@ -12,9 +12,8 @@ import (
 )
 
 // TurnSlack is how much longer than its slots and its last probe a turn may take before
-// Temporal counts it as lost. It is long because the lease of its worker, and not this
-// timeout, decides whether a turn is lost, and because a turn goes on while Temporal is busy.
-const TurnSlack = 90 * time.Second
+// Temporal counts it as lost.
+const TurnSlack = 30 * time.Second
 
 // Parts of TurnSlack: a turn begins no slot in the last lastSlot of it, since the clock of
 // the server that measures it may differ, and no probe in the last lastProbe, which is kept

@@ -31,23 +31,7 @@ func (t *turnRun) plan(ctx context.Context, e *entry, schedule vigil.Schedule, f
 
 // complete reports whether the turn has covered its slots.
 func (t *turnRun) complete(e *entry, schedule vigil.Schedule) bool {
-	return t.covered > 0 && t.covered >= min(t.slots, t.span(e, schedule))+t.extra
-}
-
-// extend lets a turn cover one more slot when it would end among hundreds of others, if
-// the timeout of its activity allows that. Without it the loop of a healthy check waits
-// behind loops with news until the server has time for it, and misses slots meanwhile.
-func (t *turnRun) extend(ctx context.Context, e *entry, schedule vigil.Schedule) bool {
-	if t.TurnRate == 0 || t.turn.Revision != e.Check.Revision || !t.gaps.crowded(t.Now()) {
-		return false
-	}
-	next := schedule.Next(t.state.Slot)
-	if next.After(activity.GetInfo(ctx).Deadline.Add(-e.deadline() - lastSlot)) {
-		return false
-	}
-	t.extra++
-	t.until = next
-	return true
+	return t.covered > 0 && t.covered >= min(t.slots, t.span(e, schedule))
 }
 
 // span is how many slots the turn may cover with a definition. With a definition that is

@@ -130,7 +130,6 @@ type Watcher struct {
 	locks     *turnLocks
 	claims    *pendingClaims
 	budget    *turnBudget
-	gaps      *turnGaps
 	shortName string
 	tests     handTests
 	lateness  Lateness
@@ -140,8 +139,7 @@ type Watcher struct {
 func NewWatcher(opts WatcherOptions) *Watcher {
 	return &Watcher{
 		WatcherOptions: opts, locks: newTurnLocks(), claims: newPendingClaims(), shortName: shortWorkerName(opts.Worker),
-		budget: newTurnBudget(opts.TurnRate), gaps: newTurnGaps(),
-		tests: handTests{places: fair.New(fair.DefaultLimits(testPlaces))},
+		budget: newTurnBudget(opts.TurnRate), tests: handTests{places: fair.New(fair.DefaultLimits(testPlaces))},
 	}
 }
 
@@ -168,7 +166,6 @@ func (w *Watcher) Watch(ctx context.Context, turn *Turn) (*TurnResult, error) {
 	if held == nil {
 		return nil, ErrSuperseded
 	}
-	w.gaps.begin(held.key)
 	defer w.release(held)
 	if turn.Recover {
 		w.budget.take(w.Now()) // the end of a turn has taken the token of the next one, unless it was lost
@@ -202,9 +199,7 @@ func (w *Watcher) lockTurn(ctx context.Context, turn *Turn) *turnLock {
 
 // release releases the lock of a loop whose turn has ended.
 func (w *Watcher) release(held *turnLock) {
-	now := w.Now()
-	w.budget.pause(held.key, now)
-	w.gaps.end(held.key, now)
+	w.budget.pause(held.key, w.Now())
 	w.locks.release(held)
 }
 
@@ -218,7 +213,6 @@ type turnRun struct {
 	passed  bool          // the last slot is in maintenance and was not probed
 	most    int           // slots that the turn may cover
 	slots   int           // that it covers
-	extra   int           // that it covers beyond the plan, since the Temporal server is busy
 	until   time.Time     // the last of them
 	counted time.Duration // the interval at which the budget counts the loop
 	behind  bool          // there are stored results that the state does not include
@@ -320,7 +314,7 @@ func (t *turnRun) run(ctx context.Context) (*TurnResult, error) {
 		if t.state.Health != before || t.firingChanged() {
 			return t.end(Changed, e, schedule), nil
 		}
-		if t.complete(e, schedule) && !t.extend(ctx, e, schedule) {
+		if t.complete(e, schedule) {
 			return t.end(Covered, e, schedule), nil
 		}
 	}

@@ -159,7 +159,7 @@ func TestCheckLoopGivesATurnTimeForItsSlotsAndItsProbe(t *testing.T) {
 		timeouts = append(timeouts, options.StartToCloseTimeout)
 	}
 	timeouts[1] = seconds(timeouts[1]) // the only one that depends on when the turn began
-	const slack = 90 * time.Second
+	const slack = 30 * time.Second
 	want := []time.Duration{30*24*time.Hour + slack, 9*time.Minute + 20*time.Second + slack, 15*time.Second + slack}
 	if !slices.Equal(timeouts, want) {
 		t.Errorf("timeouts %v, want %v", timeouts, want)

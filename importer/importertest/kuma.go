@@ -168,9 +168,9 @@ func KumaSample() Rows {
 				"conditions": `[{"type":"expression","id":"a","variable":"record","operator":"equals","value":"10.0.0.10","andOr":"and"}]`,
 			},
 			{"id": 8, "name": "Nightly backup", "type": "push", "push_token": "abcdefgh", "interval": 86400},
-			{
+			{ //nolint:gosec // the password of no database
 				"id": 9, "name": "Orders", "type": "mysql", "interval": 60, "database_query": "SELECT 1",
-				"database_connection_string": "mysql://root:secret@orders.shop.example:3307/orders", //nolint:gosec // of no database
+				"database_connection_string": "mysql://root:secret@orders.shop.example:3307/orders",
 			},
 			{"id": 10, "name": "Mail", "type": "smtp", "hostname": "mail.shop.example", "port": 587, "smtp_security": "starttls", "interval": 60},
 		},
