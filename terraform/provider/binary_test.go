@@ -21,10 +21,9 @@ var providerBinary = sync.OnceValues(func() (string, error) {
 
 // workspace is a directory in which the terraform program runs.
 type workspace struct {
-	t    *testing.T
-	dir  string
-	env  []string
-	name string // of the state
+	t   *testing.T
+	dir string
+	env []string
 }
 
 // overridden returns a workspace with a configuration, in which terraform uses the

@@ -141,9 +141,6 @@ func (s *shape) member(name string) *field {
 // has reports whether the resource has an attribute.
 func (s *shape) has(name string) bool { return s.root.member(name) != nil }
 
-// own reports whether an attribute is added, and no member of the body.
-func (f *field) own() bool { return f.JSON == "" }
-
 // object returns the values of all attributes as one; absent ones are null.
 func (s *shape) object(parts map[string]tftypes.Value) tftypes.Value {
 	all := make(map[string]tftypes.Value, len(s.root.Members))
