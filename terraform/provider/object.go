@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -63,7 +64,8 @@ func (r *object) Create(ctx context.Context, request resource.CreateRequest, res
 	if err != nil {
 		response.Diagnostics.Append(r.shape.diagnose("create", err, request.Config.Raw)...)
 		code := status(err)
-		if r.shape.Managed && (code == 0 && !neverSent(err) || code >= http.StatusInternalServerError) {
+		_, unsent := errors.AsType[*unsentError](err)
+		if r.shape.Managed && (code == 0 && !unsent || code >= http.StatusInternalServerError) {
 			response.State.Raw = r.shape.object(withoutUnknown(plan))
 		}
 		return

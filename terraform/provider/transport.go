@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
+	"net/http/httptrace"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -37,17 +37,14 @@ func (t *transport) Do(request *http.Request) (*http.Response, error) {
 	request.Header.Set("User-Agent", "terraform-provider-vigil/"+t.version)
 	request.Header.Set("Accept", contentType)
 	deadline := time.Now().Add(patience)
-	var lost error // the request was sent, and its answer did not come
+	request, connected := watched(request)
 	for try := 1; ; try++ {
 		answer, err := t.client.Do(request)
-		if err != nil && lost == nil && !neverSent(err) {
-			lost = err
-		}
 		wait, again := next(answer, err, try)
 		if !again || t.gone.Load() && err != nil || time.Now().Add(wait).After(deadline) {
 			t.gone.Store(err != nil)
-			if err != nil && lost != nil {
-				err = lost
+			if err != nil && !connected.Load() {
+				err = &unsentError{err}
 			}
 			return answer, err
 		}
@@ -67,10 +64,20 @@ func (t *transport) Do(request *http.Request) (*http.Response, error) {
 	}
 }
 
-// neverSent reports whether a request failed before any part of it was sent.
-func neverSent(err error) bool {
-	failed, ok := errors.AsType[*net.OpError](err)
-	return ok && failed.Op == "dial"
+// unsentError is the error of a request that found no connection in any try: nothing of it
+// was sent.
+type unsentError struct{ error }
+
+// Unwrap returns the cause.
+func (e *unsentError) Unwrap() error { return e.error }
+
+// watched returns a request that notes whether it got a connection. The error does not say
+// so: net/http repeats a request with an Idempotency-Key by itself when a connection that it
+// used before breaks, and reports the error of the last try only.
+func watched(request *http.Request) (*http.Request, *atomic.Bool) {
+	connected := &atomic.Bool{}
+	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}
+	return request.WithContext(httptrace.WithClientTrace(request.Context(), trace)), connected
 }
 
 // next says whether a request is sent again, and after which wait.

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -83,5 +84,46 @@ func TestConnectionThatBreaksIsTriedAgain(t *testing.T) {
 	_ = answer.Body.Close()
 	if answer.StatusCode != http.StatusNoContent || seen.Load() != 2 {
 		t.Errorf("status %d after %d requests", answer.StatusCode, seen.Load())
+	}
+}
+
+func TestRequestThatMayHaveArrivedIsNotCalledUnsent(t *testing.T) {
+	t.Parallel()
+	var server *httptest.Server
+	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Idempotency-Key") == "" {
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		_ = server.Listener.Close() // a repeated request finds no server
+		panic(http.ErrAbortHandler)
+	}))
+	defer server.Close()
+	doer := &transport{client: server.Client()}
+	send := func(key string) error {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, strings.NewReader("body"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if key != "" {
+			request.Header.Set("Idempotency-Key", key)
+			doer.gone.Store(true) // one try is enough here
+		}
+		answer, err := doer.Do(request)
+		if err == nil {
+			_ = answer.Body.Close()
+		}
+		return err
+	}
+	if err := send(""); err != nil {
+		t.Fatal(err)
+	}
+	err := send("arrives")
+	if _, unsent := errors.AsType[*unsentError](err); err == nil || unsent {
+		t.Errorf("the error of a request that arrived is %v (unsent: %t)", err, unsent)
+	}
+	err = send("finds no server")
+	if _, unsent := errors.AsType[*unsentError](err); !unsent {
+		t.Errorf("the error of a request that found no server is %v", err)
 	}
 }
