@@ -193,7 +193,11 @@ func TestKilledServerInACreateLeavesEachCheckOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { p.stop() }) // the one that runs then
+	t.Cleanup(func() { // the one that runs then
+		if p.stop(); t.Failed() {
+			t.Logf("the end of the log of vigil up:\n%s", p.logEnd())
+		}
+	})
 	project := unique("many")
 	w := overridden(t, p, header(project)+fmt.Sprintf(`
 resource "vigil_check" "many" {

@@ -59,11 +59,14 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
-		defer shared.stop()
 		_ = os.Setenv("VIGIL_URL", shared.URL)
 		_ = os.Setenv("VIGIL_API_KEY", shared.Key)
 		_ = os.Setenv("XDG_CONFIG_HOME", filepath.Join(dir, "config"))
-		return m.Run()
+		code := m.Run()
+		if shared.stop(); code != 0 {
+			fmt.Fprintf(os.Stderr, "the end of the log of vigil up:\n%s\n", shared.logEnd())
+		}
+		return code
 	}())
 }
 
@@ -139,6 +142,12 @@ func (p *platform) stop() {
 	case <-time.After(startLimit):
 		p.kill()
 	}
+}
+
+// logEnd returns the end of the log of a process that has ended.
+func (p *platform) logEnd() []byte {
+	text := p.log.Bytes()
+	return text[max(0, len(text)-4<<10):]
 }
 
 // object is an object of the API.
