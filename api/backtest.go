@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"iter"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -22,6 +21,7 @@ const (
 	// backtestPause when another one is worth a try, in seconds.
 	backtestsAtOnce = 2
 	backtestPause   = 5
+	backtestsBusy   = "Two backtests of the organization run already"
 	// backtestWarm is the fewest results of a region from which its state before the period is
 	// made; a rule that counts more results needs more.
 	backtestWarm = 100
@@ -46,9 +46,7 @@ type backtests struct {
 	store replayStore
 	types checkTypes
 	now   func() time.Time
-
-	mu      sync.Mutex
-	running map[uuid.UUID]int // by organization
+	limit *atOnce
 }
 
 // backtestRule is a rule to replay: a stored one by its id, or one that is not saved.
@@ -112,21 +110,11 @@ func (b *backtests) run(ctx context.Context, in *backtestInput) (*rest.Answer[ba
 	if err != nil {
 		return nil, err
 	}
-	done, err := b.begin(org)
+	replays, err := b.replay(ctx, org, []vigil.Check{check}, rules, period)
 	if err != nil {
 		return nil, err
 	}
-	defer done()
-	replay, err := b.measure(ctx, check, rules, period)
-	if err != nil {
-		return nil, err
-	}
-	if err := limitResults([]*checkReplay{replay}, period); err != nil {
-		return nil, err
-	}
-	if err := replay.run(ctx, b.store); err != nil {
-		return nil, err
-	}
+	replay := replays[0]
 	view := backtestView{Assumptions: append(assumptions(), replay.notes()...)}
 	view.show(replay)
 	if in.Body.Actual {
@@ -137,6 +125,33 @@ func (b *backtests) run(ctx context.Context, in *backtestInput) (*rest.Answer[ba
 		view.Actual = showRecorded(recorded, total, replay.reports[0], replay.To)
 	}
 	return rest.NewAnswer(view), nil
+}
+
+// replay replays rules for checks of an organization, unless that is more than a request may
+// ask for.
+func (b *backtests) replay(
+	ctx context.Context, org uuid.UUID, checks []vigil.Check, rules []vigil.Rule, period backtestPeriod,
+) ([]*checkReplay, error) {
+	done, err := b.limit.begin(org)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	replays := make([]*checkReplay, len(checks))
+	for i := range checks {
+		if replays[i], err = b.measure(ctx, checks[i], rules, period); err != nil {
+			return nil, err
+		}
+	}
+	if err := limitResults(replays, period); err != nil {
+		return nil, err
+	}
+	for _, replay := range replays {
+		if err := replay.run(ctx, b.store); err != nil {
+			return nil, err
+		}
+	}
+	return replays, nil
 }
 
 // rules reads the rules of a request. A stored one is of the check, or without one of any
@@ -204,23 +219,6 @@ func (b *backtests) silence(check *vigil.Check) (time.Duration, error) {
 		return 0, err
 	}
 	return silenceIntervals*check.Interval + check.Retry.Deadline(parsed.Deadline()), nil
-}
-
-// begin counts a backtest of an organization; done ends it.
-func (b *backtests) begin(org uuid.UUID) (done func(), err error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.running[org] >= backtestsAtOnce {
-		return nil, rest.ErrTooMany("Two backtests of the organization run already", backtestPause)
-	}
-	b.running[org]++
-	return func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		if b.running[org]--; b.running[org] == 0 {
-			delete(b.running, org)
-		}
-	}, nil
 }
 
 // assumptions are what every backtest assumes.

@@ -64,25 +64,12 @@ func (b *backtests) runLabel(ctx context.Context, in *labelBacktestInput) (*rest
 	if err != nil {
 		return nil, err
 	}
-	done, err := b.begin(org)
+	replays, err := b.replay(ctx, org, checks, rules, period)
 	if err != nil {
-		return nil, err
-	}
-	defer done()
-	replays := make([]*checkReplay, len(checks))
-	for i := range checks {
-		if replays[i], err = b.measure(ctx, checks[i], rules, period); err != nil {
-			return nil, err
-		}
-	}
-	if err := limitResults(replays, period); err != nil {
 		return nil, err
 	}
 	sum := labelSum{view: labelBacktestView{Period: period, Assumptions: assumptions()}}
 	for _, replay := range replays {
-		if err := replay.run(ctx, b.store); err != nil {
-			return nil, err
-		}
 		sum.add(replay)
 	}
 	return rest.NewAnswer(sum.answer(rules)), nil

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -25,6 +24,7 @@ const (
 	// each holds its checks in memory.
 	metricsAtOnce = 2
 	metricsPause  = 5 // seconds
+	metricsBusy   = "Two requests of the organization for metrics are under way"
 	// metricsDeadline bounds reading the checks.
 	metricsDeadline = 30 * time.Second
 	// metricsType is the Prometheus text format.
@@ -42,9 +42,7 @@ type checkMetrics struct {
 	store figureStore
 	usage usageStore
 	plans plans
-
-	mu      sync.Mutex
-	running map[uuid.UUID]int // by organization
+	limit *atOnce
 }
 
 func (m *checkMetrics) register(r *rest.Registrar) {
@@ -105,7 +103,7 @@ func (m *checkMetrics) get(ctx context.Context, in *metricsInput) (*huma.StreamR
 		return nil, err
 	}
 	who := rest.CallerOf(ctx)
-	done, err := m.begin(who.Org.ID)
+	done, err := m.limit.begin(who.Org.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -123,23 +121,6 @@ func (m *checkMetrics) get(ctx context.Context, in *metricsInput) (*huma.StreamR
 		out.write(buffer)
 		_ = buffer.Flush() // the client went away
 	}}, nil
-}
-
-// begin counts a request of an organization until done is called.
-func (m *checkMetrics) begin(org uuid.UUID) (done func(), err error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.running[org] >= metricsAtOnce {
-		return nil, rest.ErrTooMany("Two requests of the organization for metrics are under way", metricsPause)
-	}
-	m.running[org]++
-	return func() {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		if m.running[org]--; m.running[org] == 0 {
-			delete(m.running, org)
-		}
-	}, nil
 }
 
 // read reads everything before the first byte is written, so that a slow client holds no

@@ -21,6 +21,19 @@ type Context struct {
 	DataDir      string `yaml:"data_dir,omitempty"` // of an instance on this machine
 }
 
+// ContextsPath returns where the configuration file is, with the value of XDG_CONFIG_HOME,
+// which may be empty: in .config below the home directory then.
+func ContextsPath(configHome string) string {
+	if !filepath.IsAbs(configHome) {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			home = os.TempDir()
+		}
+		configHome = filepath.Join(home, ".config")
+	}
+	return filepath.Join(configHome, "vigil", "config.yaml")
+}
+
 // Contexts is the content of the configuration file.
 type Contexts struct {
 	Current  string             `yaml:"current,omitempty"`

@@ -4,6 +4,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"vigil/manifest"
 )
 
 // Gatus replaces variables in the raw text of a file before it parses it: $NAME and ${NAME}
@@ -27,7 +29,7 @@ func (e *expansion) mark(text string) string {
 	text = strings.NewReplacer(markOpen, "\uFFFD", markClose, "\uFFFD", markDollar, "\uFFFD").Replace(text)
 	text = strings.ReplaceAll(text, "$$", markDollar)
 	text = os.Expand(text, func(name string) string {
-		if isVariable(name) {
+		if manifest.IsVariable(name) {
 			return markOpen + name + markClose
 		}
 		if name = oneLine(strings.ReplaceAll(name, markDollar, "$$")); !slices.Contains(e.empty, name) {
@@ -36,18 +38,6 @@ func (e *expansion) mark(text string) string {
 		return ""
 	})
 	return strings.ReplaceAll(text, markDollar, "$")
-}
-
-// isVariable reports whether a text is the name of a variable of the files.
-func isVariable(name string) bool {
-	for i, r := range name {
-		switch {
-		case r == '_', r >= 'A' && r <= 'Z', r >= 'a' && r <= 'z', i > 0 && r >= '0' && r <= '9':
-		default:
-			return false
-		}
-	}
-	return name != ""
 }
 
 // marked reports whether a text has a variable.

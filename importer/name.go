@@ -9,11 +9,11 @@ import (
 	"unicode/utf8"
 
 	"vigil"
+	"vigil/manifest"
 )
 
 // Limits of the API that an import has to respect.
 const (
-	maxKeyOfName  = 50 // bytes, so that a number fits behind it
 	maxName       = 200
 	maxLabelValue = 200
 	maxLabelKey   = 63
@@ -25,26 +25,9 @@ const (
 // freeKey makes a key of a name that none of the others has: core-bastion of
 // "core/Bastion", core-bastion-2 when that is taken.
 func freeKey(name, kind string, others []*Resource) string {
-	key := strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
-			return r
-		case r >= 'A' && r <= 'Z':
-			return r - 'A' + 'a'
-		}
-		return ' '
-	}, name)
-	key = strings.Join(strings.Fields(key), "-")
-	if key == "" {
-		key = strings.ReplaceAll(kind, "_", "-")
-	}
-	key = strings.TrimRight(key[:min(len(key), maxKeyOfName)], "-")
-	for n, tried := 2, key; ; n++ {
-		if !slices.ContainsFunc(others, func(one *Resource) bool { return one.Key == tried }) {
-			return tried
-		}
-		tried = fmt.Sprintf("%s-%d", key, n)
-	}
+	return manifest.FreeKey("", name, kind, func(key string) bool {
+		return slices.ContainsFunc(others, func(one *Resource) bool { return one.Key == key })
+	})
 }
 
 // oneLine returns a text without line breaks and control characters, with single spaces.

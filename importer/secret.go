@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"vigil"
+	"vigil/manifest"
 )
 
 // Variable notes a variable of the source that the files use, and returns how a file
@@ -124,13 +125,5 @@ func variableOf(path string) string {
 	if len(parts) > 0 {
 		name += "_" + parts[len(parts)-1]
 	}
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z':
-			return r - 'a' + 'A'
-		case r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_':
-			return r
-		}
-		return '_'
-	}, name)
+	return manifest.VariableName(name)
 }

@@ -157,6 +157,12 @@ func variableOf(path string) string {
 		return "SECRET"
 	}
 	name := kind[parts[0]] + "_" + parts[1] + "_" + parts[len(parts)-1]
+	return VariableName(name)
+}
+
+// VariableName makes the name of a variable of a text: capitals, digits and underscores, and an
+// underscore for each other character.
+func VariableName(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z':
@@ -165,5 +171,5 @@ func variableOf(path string) string {
 			return r
 		}
 		return '_'
-	}, name)
+	}, text)
 }

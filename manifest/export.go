@@ -152,7 +152,7 @@ func (e *exporter) keyed(kind string, raw []json.RawMessage, checks map[string]s
 		if kind == "rule" {
 			prefix = checks[text(x.members, "check_id")] + "/"
 		}
-		x.key = freeKey(prefix, label(x.members), kind, taken)
+		x.key = FreeKey(prefix, label(x.members), kind, func(key string) bool { return taken[key] })
 		taken[x.key] = true
 		all = append(all, x)
 	}
@@ -180,8 +180,10 @@ func label(members map[string]any) string {
 	return text(members, "slug")
 }
 
-// freeKey makes a key of a name: home-page of "Home page", home-page-2 when that is taken.
-func freeKey(prefix, name, kind string, taken map[string]bool) string {
+// FreeKey makes a key of a name: home-page of "Home page", home-page-2 when that is taken. It
+// has at most 50 bytes of the name, so that a number fits behind them, after the prefix; a name
+// without a letter or digit gets the kind.
+func FreeKey(prefix, name, kind string, taken func(key string) bool) string {
 	key := strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
@@ -197,7 +199,7 @@ func freeKey(prefix, name, kind string, taken map[string]bool) string {
 	}
 	key = prefix + strings.TrimRight(key[:min(len(key), maxKey)], "-")
 	for n, tried := 2, key; ; n++ {
-		if !taken[tried] {
+		if !taken(tried) {
 			return tried
 		}
 		tried = fmt.Sprintf("%s-%d", key, n)

@@ -58,7 +58,7 @@ func (v *variables) value(at Position, inside string) string {
 		return v.file(at, path)
 	}
 	name, standard, hasDefault := strings.Cut(inside, ":-")
-	if !isVariable(name) {
+	if !IsVariable(name) {
 		v.problem(at, `"${%s}" is no variable: write ${NAME}, ${NAME:-default} or ${file:/path}, and "$${" for a literal "${"`, inside)
 		return ""
 	}
@@ -94,8 +94,9 @@ func (v *variables) file(at Position, path string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r")
 }
 
-// isVariable reports whether a text is the name of a variable.
-func isVariable(name string) bool {
+// IsVariable reports whether a text is the name of a variable: letters, digits and underscores,
+// and no digit first.
+func IsVariable(name string) bool {
 	for i, r := range name {
 		switch {
 		case r == '_', r >= 'A' && r <= 'Z', r >= 'a' && r <= 'z', i > 0 && r >= '0' && r <= '9':

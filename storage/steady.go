@@ -31,7 +31,7 @@ func (s *Store) steadyRow(ctx context.Context, sql string, args []any, into ...a
 	return s.pool.QueryRow(ctx, sql, slices.Concat([]any{s.connector.steadyMode()}, args)...).Scan(into...)
 }
 
-// steadyRows collects the rows of such a query by the names of their columns.
+// steadyRows collects the rows of such a query by the order of their columns.
 func steadyRows[T any](ctx context.Context, s *Store, sql string, args ...any) ([]T, error) {
 	rows, err := s.steady(ctx, sql, args...)
 	if err != nil {

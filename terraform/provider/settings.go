@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"vigil/console"
@@ -19,17 +18,7 @@ func environment() given {
 }
 
 // configPath returns the file of contexts of the command line.
-func configPath() string {
-	base := os.Getenv("XDG_CONFIG_HOME")
-	if !filepath.IsAbs(base) {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			home = os.TempDir()
-		}
-		base = filepath.Join(home, ".config")
-	}
-	return filepath.Join(base, "vigil", "config.yaml")
-}
+func configPath() string { return console.ContextsPath(os.Getenv("XDG_CONFIG_HOME")) }
 
 // target decides which server is used, with which key: the configuration wins over the
 // environment, and that over the current context. A key is sent to its own server only.

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -110,17 +109,7 @@ func (a *app) console(cmd *cobra.Command) (*console.Console, error) {
 }
 
 // configPath is the file of contexts.
-func configPath() string {
-	base := os.Getenv("XDG_CONFIG_HOME")
-	if !filepath.IsAbs(base) {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			home = os.TempDir()
-		}
-		base = filepath.Join(home, ".config")
-	}
-	return filepath.Join(base, "vigil", "config.yaml")
-}
+func configPath() string { return console.ContextsPath(os.Getenv("XDG_CONFIG_HOME")) }
 
 // does returns the function of a command that calls the API.
 func (a *app) does(do func(ctx context.Context, s *session, args []string) error) func(*cobra.Command, []string) error {

@@ -1,0 +1,40 @@
+package api
+
+import (
+	"sync"
+
+	"github.com/google/uuid"
+
+	"vigil/api/rest"
+)
+
+// atOnce bounds how many requests of a kind an organization has under way in this process.
+type atOnce struct {
+	most  int
+	busy  string // what one more is answered
+	pause int64  // seconds after which one more is worth a try
+
+	mu      sync.Mutex
+	running map[uuid.UUID]int // by organization
+}
+
+func newAtOnce(most int, busy string, pause int64) *atOnce {
+	return &atOnce{most: most, busy: busy, pause: pause, running: make(map[uuid.UUID]int)}
+}
+
+// begin counts a request of an organization until done is called.
+func (a *atOnce) begin(org uuid.UUID) (done func(), err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.running[org] >= a.most {
+		return nil, rest.ErrTooMany(a.busy, a.pause)
+	}
+	a.running[org]++
+	return func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if a.running[org]--; a.running[org] == 0 {
+			delete(a.running, org)
+		}
+	}, nil
+}
