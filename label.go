@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -17,7 +16,7 @@ const (
 
 // Labels are names and values that users give to a resource. No resource has more than
 // MaxLabels. A key has 1 to 63 characters of a-z, 0-9, ".", "_", "/" and "-"; a value has
-// up to 200 characters and may be empty.
+// up to 200 characters that CheckLine accepts, and may be empty.
 type Labels map[string]string
 
 // Validate returns a CodeInvalid error that names the member at fault.
@@ -29,7 +28,10 @@ func (l Labels) Validate() error {
 		if !validLabelKey(key) {
 			return Invalid("labels", "has a key that is not 1 to %d characters of a-z, 0-9, '.', '_', '/' and '-'", maxLabelKey)
 		}
-		if err := validLabelValue("labels."+key, l[key]); err != nil {
+		if utf8.RuneCountInString(l[key]) > maxLabelValue {
+			return Invalid("labels."+key, "must have at most %d characters", maxLabelValue)
+		}
+		if err := CheckLine("labels."+key, l[key]); err != nil {
 			return err
 		}
 	}
@@ -40,16 +42,6 @@ func validLabelKey(key string) bool {
 	return key != "" && len(key) <= maxLabelKey && !strings.ContainsFunc(key, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && !strings.ContainsRune("._/-", r)
 	})
-}
-
-func validLabelValue(member, value string) error {
-	switch {
-	case utf8.RuneCountInString(value) > maxLabelValue:
-		return Invalid(member, "must have at most %d characters", maxLabelValue)
-	case strings.ContainsFunc(value, func(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }):
-		return Invalid(member, "must not contain line breaks or control characters")
-	}
-	return nil
 }
 
 // LabelSelector selects resources that have a label.
@@ -73,8 +65,11 @@ func ParseLabelSelectors(member string, texts []string) ([]LabelSelector, error)
 		}
 		selector := LabelSelector{Key: key}
 		if hasValue {
-			if err := validLabelValue(member, value); err != nil {
-				return nil, err
+			if utf8.RuneCountInString(value) > maxLabelValue {
+				return nil, Invalid(member, "must have at most %d characters", maxLabelValue)
+			}
+			if strings.ContainsFunc(value, breaksLine) { // and no more: older values may have what CheckLine refuses
+				return nil, Invalid(member, "must not contain line breaks or control characters")
 			}
 			selector.Value = &value
 		}

@@ -37,6 +37,8 @@ func TestLabels(t *testing.T) {
 		"LongValue":      {vigil.Labels{"k": strings.Repeat("v", 201)}, "labels.k"},
 		"LineBreak":      {vigil.Labels{"k": "a\nb"}, "labels.k"},
 		"NUL":            {vigil.Labels{"k": "a\x00b"}, "labels.k"},
+		"OtherDirection": {vigil.Labels{"k": "pay\u202egnp"}, "labels.k"},
+		"NoWidth":        {vigil.Labels{"k": "a\u200bb"}, "labels.k"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -47,8 +49,8 @@ func TestLabels(t *testing.T) {
 
 func TestLabelSelectors(t *testing.T) {
 	t.Parallel()
-	got, err := vigil.ParseLabelSelectors("label", []string{"team", "env=a=b", "x="})
-	if err != nil || len(got) != 3 || got[0].Key != "team" || got[0].Value != nil || got[1].Key != "env" || *got[1].Value != "a=b" ||
+	got, err := vigil.ParseLabelSelectors("label", []string{"team", "env=a=b", "x=", "old=a\u200bb"})
+	if err != nil || len(got) != 4 || got[0].Key != "team" || got[0].Value != nil || got[1].Key != "env" || *got[1].Value != "a=b" ||
 		*got[2].Value != "" {
 		t.Errorf("got %+v, %v", got, err)
 	}
