@@ -30,11 +30,16 @@ func clusterAccount(cluster string) (account, error) {
 	if !rootCanDrop {
 		return account{}, errors.New("Postgres refuses to run as root: run vigil as an ordinary user, or set DATABASE_URL")
 	}
+	return accountUnderRoot(cluster, user.Lookup)
+}
+
+// accountUnderRoot is clusterAccount for a process of root.
+func accountUnderRoot(cluster string, lookup func(name string) (*user.User, error)) (account, error) {
 	owner, made := ownerOf(cluster)
 	if made && owner.uid != 0 && owner.name != "nobody" {
 		return owner, nil
 	}
-	found, err := user.Lookup("postgres")
+	found, err := lookup("postgres")
 	if err != nil {
 		return account{}, errors.New("Postgres refuses to run as root and this machine has no user postgres to run it as: " +
 			"make one (useradd --system postgres), run vigil as an ordinary user, or set DATABASE_URL")
