@@ -28,13 +28,25 @@ func (s *Server) serveDocs() error {
 		"/docs/swagger-ui-bundle.js": "docs/swagger-ui/swagger-ui-bundle.js",
 	}
 	for at, name := range files {
-		content, err := docsFiles.ReadFile(name)
-		if err != nil {
-			return fmt.Errorf("read the page of the docs: %w", err)
+		if _, err := docsFiles.Open(name); err != nil {
+			return fmt.Errorf("find the page of the docs: %w", err)
 		}
-		s.mux.HandleFunc("GET "+at, serveBytes(mime.TypeByExtension(path.Ext(name)), content))
+		s.mux.HandleFunc("GET "+at, serveDocsFile(name))
 	}
 	return nil
+}
+
+// serveDocsFile serves a file of docsFiles. It is read for each request, since 1.5 MB that
+// few people ask for need not be in memory twice.
+func serveDocsFile(name string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		content, err := docsFiles.ReadFile(name)
+		if err != nil {
+			http.NotFound(w, r)
+			return
+		}
+		serveBytes(mime.TypeByExtension(path.Ext(name)), content)(w, r)
+	}
 }
 
 // serveBytes serves a file that never changes while the program runs.

@@ -7,6 +7,7 @@ import (
 	"embed"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"path"
@@ -27,8 +28,9 @@ type assets struct {
 }
 
 type asset struct {
-	kind       string // media type
-	plain, zip []byte
+	kind string // media type
+	name string // in files: few clients ask for it as it is, so it is not kept in memory
+	zip  []byte
 }
 
 // readAssets reads and compresses the files once.
@@ -50,11 +52,11 @@ func readAssets() (*assets, error) {
 		if err != nil {
 			return err
 		}
-		name = strings.TrimPrefix(name, "static/")
+		short := strings.TrimPrefix(name, "static/")
 		sum := sha256.Sum256(content)
-		ext := path.Ext(name)
-		a.hashed[name] = assetPath + strings.TrimSuffix(name, ext) + "." + hex.EncodeToString(sum[:6]) + ext
-		a.files[a.hashed[name]] = asset{kind: kind, plain: content, zip: zip}
+		ext := path.Ext(short)
+		a.hashed[short] = assetPath + strings.TrimSuffix(short, ext) + "." + hex.EncodeToString(sum[:6]) + ext
+		a.files[a.hashed[short]] = asset{kind: kind, name: name, zip: zip}
 		return nil
 	})
 	return a, err
@@ -107,10 +109,16 @@ func (a *assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Type", file.kind)
 	h.Set("Cache-Control", "public, max-age=31536000, immutable")
 	h.Set("Vary", "Accept-Encoding")
-	body := file.plain
 	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 		h.Set("Content-Encoding", "gzip")
-		body = file.zip
+		_, _ = w.Write(file.zip)
+		return
 	}
-	_, _ = w.Write(body)
+	plain, err := files.Open(file.name)
+	if err != nil {
+		http.NotFound(w, r)
+		return
+	}
+	defer func() { _ = plain.Close() }()
+	_, _ = io.Copy(w, plain) // the client may be gone
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"sync"
 )
 
 // page is what a template gets as its dot.
@@ -34,33 +35,40 @@ type page struct {
 	SignedIn bool
 }
 
+// pageTemplate parses the template of a page, once, when it is first used: a server whose
+// dashboard no browser opens does not hold some 40 parsed pages.
+type pageTemplate func() (*template.Template, error)
+
 // parseTemplates returns the templates by the name of their page.
-func parseTemplates(a *assets) (map[string]*template.Template, error) {
+func parseTemplates(a *assets) (map[string]pageTemplate, error) {
 	funcs := template.FuncMap{
 		"asset": a.url,
 		"list":  func(items ...any) []any { return items }, "icon": newIcon, "mark": newMark, "safeID": safeID,
 	}
-	base, err := template.New("").Funcs(funcs).Option("missingkey=error").ParseFS(files, "templates/layout.html", "templates/parts*.html")
-	if err != nil {
-		return nil, err
-	}
+	shared := sync.OnceValues(func() (*template.Template, error) {
+		return template.New("").Funcs(funcs).Option("missingkey=error").ParseFS(files, "templates/layout.html", "templates/parts*.html")
+	})
 	names, err := fs.Glob(files, "templates/*.html")
 	if err != nil {
 		return nil, err
 	}
-	pages := make(map[string]*template.Template)
+	pages := make(map[string]pageTemplate)
 	for _, name := range names {
 		short := strings.TrimSuffix(path.Base(name), ".html")
 		if short == "layout" || strings.HasPrefix(short, "parts") {
 			continue
 		}
-		own, err := base.Clone()
-		if err != nil {
-			return nil, err
-		}
-		if pages[short], err = own.ParseFS(files, name); err != nil {
-			return nil, err
-		}
+		pages[short] = sync.OnceValues(func() (*template.Template, error) {
+			base, err := shared()
+			if err != nil {
+				return nil, err
+			}
+			own, err := base.Clone()
+			if err != nil {
+				return nil, err
+			}
+			return own.ParseFS(files, name)
+		})
 	}
 	return pages, nil
 }
@@ -96,9 +104,13 @@ func (r *request) execute(status int, name, part string, data any) error {
 
 // fill executes a part of a page's template.
 func (s *Server) fill(name, part string, data any) ([]byte, error) {
-	t, ok := s.templates[name]
+	parsed, ok := s.templates[name]
 	if !ok {
 		return nil, fmt.Errorf("web: no template %s", name)
+	}
+	t, err := parsed()
+	if err != nil {
+		return nil, err
 	}
 	var out bytes.Buffer
 	if err := t.ExecuteTemplate(&out, part, data); err != nil {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"html/template"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -84,7 +83,7 @@ type Server struct {
 	deps      Deps
 	api       *client.ClientWithResponses
 	assets    *assets
-	templates map[string]*template.Template
+	templates map[string]pageTemplate
 	sessions  *sessions
 	nav       *navCache
 	regions   *regionNames
