@@ -353,7 +353,7 @@ func (l *checkLoop) drain() {
 
 // describe sets the current details of the workflow, which operators see in Temporal's UI.
 func (l *checkLoop) describe(ctx workflow.Context) {
-	state, text := l.in.State, "waiting for the first result"
+	state, text := l.in.State, "in its first turn, no result reported yet"
 	switch {
 	case state.Slot.IsZero():
 	case state.Health == vigil.Unhealthy:

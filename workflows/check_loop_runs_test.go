@@ -116,7 +116,7 @@ func TestCheckLoopShowsOperatorsWhereItStands(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"front page\n\nwaiting for the first result",
+		"front page\n\nin its first turn, no result reported yet",
 		"front page\n\n**healthy** at 0001-01-01T00:01:00Z",
 		"front page\n\n**unhealthy**, 3 failed in a row, the last at 0001-01-01T00:02:00Z",
 	}
@@ -132,7 +132,7 @@ func TestCheckLoopWithoutALabelShowsItsStateOnly(t *testing.T) {
 	if err := l.run(); err != nil {
 		t.Fatal(err)
 	}
-	if details, err := l.env.details(); err != nil || details != "waiting for the first result" {
+	if details, err := l.env.details(); err != nil || details != "in its first turn, no result reported yet" {
 		t.Errorf("shown %q, %v", details, err)
 	}
 }
