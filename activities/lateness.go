@@ -19,6 +19,10 @@ const (
 	lateShare = 10
 	// lateSeconds is how many seconds of the window must have had a slot at all.
 	lateSeconds = 5
+	// punctualDelay is how late a slot may be that is on time, and punctualSeconds how many
+	// seconds count for that.
+	punctualDelay   = 50 * time.Millisecond
+	punctualSeconds = 3
 )
 
 // Lateness measures how late the slots of a process are probed. It is safe for concurrent
@@ -55,6 +59,28 @@ func (l *Lateness) observe(now time.Time, delay time.Duration) {
 	if len(s.delays) < maxDelays {
 		s.delays = append(s.delays, delay)
 	}
+}
+
+// punctual reports whether the slots of the last seconds were probed on time: the machine has
+// time for more of them.
+func (l *Lateness) punctual(now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	slots, late := 0, 0
+	for back := range int64(punctualSeconds) {
+		unix := now.Unix() - back
+		s := &l.seconds[unix%lateWindow]
+		if s.unix != unix {
+			continue
+		}
+		slots += len(s.delays)
+		for _, delay := range s.delays {
+			if delay > punctualDelay {
+				late++
+			}
+		}
+	}
+	return late*lateShare <= slots
 }
 
 // isLate reports whether too many slots of a second were late.

@@ -12,12 +12,6 @@ import (
 // TestLoad tests when a process counts as overloaded.
 func TestLoad(t *testing.T) {
 	t.Parallel()
-	every := func(interval time.Duration) func(*vigil.Definition) {
-		return func(d *vigil.Definition) {
-			d.Check.Interval = interval
-			d.Check.Anchor = vigil.NewAnchor(d.Check.ID, time.Now(), interval)
-		}
-	}
 	// probe runs the turns of a check of a second's interval for a while.
 	probe := func(w *watchFixture, def vigil.Definition, turn activities.Turn, takesEach, during time.Duration) activities.Turn {
 		w.set(func() { w.observe = takes(takesEach) })

@@ -47,3 +47,23 @@ func (w *Watcher) ReportVote(ctx context.Context, checkID uuid.UUID, vote vigil.
 	}
 	return err
 }
+
+// saveCalmVote reports the vote of a new loop with which no rule fires, as ReportVote does,
+// and whether the loop need not report it. For most new loops that is so: no incident is
+// open, and an activity of its own would be four state transitions for nothing. Otherwise
+// the loop reports the vote itself, until it is stored and signaled.
+func (t *turnRun) saveCalmVote(ctx context.Context, revision int64) bool {
+	isNew := t.turn.State.Slot.IsZero() && !t.state.Slot.IsZero()
+	if !isNew || len(t.state.Firing) > 0 || t.revote || t.behind {
+		return false
+	}
+	if t.calmVote || t.Votes == nil || t.Incidents == nil {
+		return t.calmVote
+	}
+	vote := vigil.Vote{Region: t.turn.Region, Revision: revision, Slot: t.state.Slot, Failures: t.state.Failures}
+	ack, err := t.Votes.SaveVote(ctx, t.turn.CheckID, vote)
+	if err == nil && !ack.Relevant {
+		t.calmVote = t.Incidents.Vote(ctx, t.turn.CheckID, vote, ack) == nil
+	}
+	return t.calmVote
+}

@@ -134,6 +134,17 @@ func (b *turnBudget) take(now time.Time) bool {
 	return true
 }
 
+// left reports whether the process is within its budget, without taking a token.
+func (b *turnBudget) left(now time.Time) bool {
+	if b.rate == 0 {
+		return true
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.fill(now)
+	return b.tokens >= 1
+}
+
 // fill adds the tokens of the time since the last call. The caller must hold b.mu.
 func (b *turnBudget) fill(now time.Time) {
 	if passed := now.Sub(b.filled); passed > 0 {

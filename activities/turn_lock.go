@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"go.temporal.io/sdk/activity"
 )
 
 // loopKey identifies a loop: one check in one region.
@@ -75,4 +76,21 @@ func (s *turnLocks) release(lock *turnLock) {
 	defer s.mu.Unlock()
 	delete(s.held, lock.key)
 	close(lock.released)
+}
+
+// lockTurn acquires the lock of the turn's loop, and adds a claim when another worker ran
+// the turn before. It returns nil when a newer turn holds the lock or ctx ends.
+func (w *Watcher) lockTurn(ctx context.Context, turn *Turn) *turnLock {
+	key := loopKey{turn.CheckID, turn.Region}
+	held := w.locks.acquire(ctx, key, activity.GetInfo(ctx).ScheduledTime)
+	if held != nil && turn.By != w.shortName {
+		w.claims.add(key)
+	}
+	return held
+}
+
+// release releases the lock of a loop whose turn has ended.
+func (w *Watcher) release(held *turnLock) {
+	w.budget.pause(held.key, w.Now())
+	w.locks.release(held)
 }

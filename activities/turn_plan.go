@@ -9,6 +9,9 @@ import (
 	"vigil"
 )
 
+// extension is how far beyond its planned end a turn may go while Temporal is busy.
+const extension = 6 * time.Second
+
 // count counts the loop in the budget, at its present interval.
 func (t *turnRun) count(interval time.Duration) {
 	if t.counted != interval {
@@ -31,7 +34,46 @@ func (t *turnRun) plan(ctx context.Context, e *entry, schedule vigil.Schedule, f
 
 // complete reports whether the turn has covered its slots.
 func (t *turnRun) complete(e *entry, schedule vigil.Schedule) bool {
-	return t.covered > 0 && t.covered >= min(t.slots, t.span(e, schedule))
+	return t.covered > 0 && t.covered >= min(t.slots, t.span(e, schedule))+t.extra
+}
+
+// goOn lets the first turn of a loop go on after its first result, as wide as the budget
+// demands, when the process has made more turns than its budget: of the many loops that
+// start then, each would end its turn only to begin another. The first result of a healthy
+// check is no news for anybody but its loop.
+func (t *turnRun) goOn(ctx context.Context, before vigil.Health, e *entry, schedule vigil.Schedule) bool {
+	calm := t.state.Health == vigil.Healthy && before != vigil.Unhealthy && !t.firingChanged()
+	if !calm || t.wide > 0 || !t.turn.State.Slot.IsZero() || e.Check.Revision > t.turn.Revision || t.budget.left(t.Now()) {
+		return false
+	}
+	most, _ := t.budget.most(t.Now(), schedule.Interval, t.QuietWindow)
+	if most == 1 || !t.saveCalmVote(ctx, e.Check.Revision) {
+		return false
+	}
+	t.wide, t.covered = most, 0 // the next slot plans the turn again
+	return true
+}
+
+// extend lets a turn cover one more slot when it would end among hundreds of others, within
+// extension of its planned end. Without it the loop of a healthy check waits behind loops
+// with news until the server has time for it, and misses slots meanwhile. It is for a burst
+// on a machine that keeps up: where slots are late, the time is Temporal's, which new loops
+// wait for.
+func (t *turnRun) extend(ctx context.Context, e *entry, schedule vigil.Schedule) bool {
+	now := t.Now()
+	if t.TurnRate == 0 || t.turn.Revision != e.Check.Revision || !t.gaps.crowded(now) || !t.lateness.punctual(now) {
+		return false
+	}
+	next := schedule.Next(t.state.Slot)
+	if t.extra == 0 {
+		t.last = t.state.Slot
+	}
+	if next.After(t.last.Add(extension)) || next.After(activity.GetInfo(ctx).Deadline.Add(-e.deadline()-lastSlot)) {
+		return false
+	}
+	t.extra++
+	t.until = next
+	return true
 }
 
 // span is how many slots the turn may cover with a definition. With a definition that is
@@ -42,8 +84,11 @@ func (t *turnRun) span(e *entry, schedule vigil.Schedule) int {
 	if t.TurnRate == 0 || e.Check.Revision > t.turn.Revision {
 		return 1
 	}
-	return max(1, min(t.turn.Span, int(t.QuietWindow/schedule.Interval)))
+	return max(1, min(t.planned(), int(t.QuietWindow/schedule.Interval)))
 }
+
+// planned is how many slots the turn was planned for.
+func (t *turnRun) planned() int { return max(t.turn.Span, t.wide) }
 
 // end returns the result of the turn and plans the next one.
 func (t *turnRun) end(reason End, e *entry, schedule vigil.Schedule) *TurnResult {
@@ -55,7 +100,6 @@ func (t *turnRun) end(reason End, e *entry, schedule vigil.Schedule) *TurnResult
 		return out
 	}
 	out.Restarted = t.revote || t.turn.State.Slot.Before(schedule.Start) && !t.state.Slot.Before(schedule.Start)
-	out.Voted = t.calmVote && !t.revote && len(t.state.Firing) == 0
 	out.Span, out.Reason = t.nextSpan(reason, e, schedule)
 	out.Next = schedule.Due(t.state.Slot, t.Now())
 	out.Until = out.Next.Add(time.Duration(out.Span-1) * schedule.Interval)
@@ -105,8 +149,8 @@ func (t *turnRun) nextSpan(end End, e *entry, schedule vigil.Schedule) (int, vig
 		return most, reason
 	case end != Covered:
 		return 1, vigil.TurnGrowing
-	case 2*t.turn.Span < most:
-		return 2 * t.turn.Span, vigil.TurnGrowing
+	case 2*t.planned() < most:
+		return 2 * t.planned(), vigil.TurnGrowing
 	}
 	return most, reason
 }

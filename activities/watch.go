@@ -130,6 +130,7 @@ type Watcher struct {
 	locks     *turnLocks
 	claims    *pendingClaims
 	budget    *turnBudget
+	gaps      *turnGaps
 	shortName string
 	tests     handTests
 	lateness  Lateness
@@ -139,7 +140,8 @@ type Watcher struct {
 func NewWatcher(opts WatcherOptions) *Watcher {
 	return &Watcher{
 		WatcherOptions: opts, locks: newTurnLocks(), claims: newPendingClaims(), shortName: shortWorkerName(opts.Worker),
-		budget: newTurnBudget(opts.TurnRate), tests: handTests{places: fair.New(fair.DefaultLimits(testPlaces))},
+		budget: newTurnBudget(opts.TurnRate), gaps: newTurnGaps(),
+		tests: handTests{places: fair.New(fair.DefaultLimits(testPlaces))},
 	}
 }
 
@@ -166,6 +168,7 @@ func (w *Watcher) Watch(ctx context.Context, turn *Turn) (*TurnResult, error) {
 	if held == nil {
 		return nil, ErrSuperseded
 	}
+	w.gaps.begin(held.key, w.Now())
 	defer w.release(held)
 	if turn.Recover {
 		w.budget.take(w.Now()) // the end of a turn has taken the token of the next one, unless it was lost
@@ -178,29 +181,18 @@ func (w *Watcher) Watch(ctx context.Context, turn *Turn) (*TurnResult, error) {
 		return nil, err
 	}
 	result, err := t.run(ctx)
+	if result != nil && result.End != Gone {
+		result.Voted = t.saveCalmVote(ctx, result.Revision)
+		if result.End != HandOver {
+			w.gaps.end(held.key, w.Now())
+		}
+	}
 	if result != nil && t.firingChanged() {
 		t.traceNews(ctx)
 	}
 	t.nameIn(ctx, result)
 	countTurn(ctx, result, err)
 	return result, err
-}
-
-// lockTurn acquires the lock of the turn's loop, and adds a claim when another worker ran
-// the turn before. It returns nil when a newer turn holds the lock or ctx ends.
-func (w *Watcher) lockTurn(ctx context.Context, turn *Turn) *turnLock {
-	key := loopKey{turn.CheckID, turn.Region}
-	held := w.locks.acquire(ctx, key, activity.GetInfo(ctx).ScheduledTime)
-	if held != nil && turn.By != w.shortName {
-		w.claims.add(key)
-	}
-	return held
-}
-
-// release releases the lock of a loop whose turn has ended.
-func (w *Watcher) release(held *turnLock) {
-	w.budget.pause(held.key, w.Now())
-	w.locks.release(held)
 }
 
 // turnRun is the state of one running turn.
@@ -211,9 +203,12 @@ type turnRun struct {
 	fence   int64 // of the lease under which the turn began
 	covered int
 	passed  bool          // the last slot is in maintenance and was not probed
+	wide    int           // slots that the turn of a new loop may cover instead of its Span, 0: its Span
 	most    int           // slots that the turn may cover
 	slots   int           // that it covers
+	extra   int           // that it covers beyond the plan, since the Temporal server is busy
 	until   time.Time     // the last of them
+	last    time.Time     // the last of them without extra
 	counted time.Duration // the interval at which the budget counts the loop
 	behind  bool          // there are stored results that the state does not include
 	// reported is the state whose firing rules the last vote has. revote: that vote is
@@ -308,13 +303,16 @@ func (t *turnRun) run(ctx context.Context) (*TurnResult, error) {
 		}
 		t.measure(e, delay)
 		t.covered, t.passed = t.covered+1, false
+		if t.goOn(ctx, before, e, schedule) {
+			continue
+		}
 		if t.revote {
 			continue // it ends with the definition as it is now
 		}
 		if t.state.Health != before || t.firingChanged() {
 			return t.end(Changed, e, schedule), nil
 		}
-		if t.complete(e, schedule) {
+		if t.complete(e, schedule) && !t.extend(ctx, e, schedule) {
 			return t.end(Covered, e, schedule), nil
 		}
 	}

@@ -101,7 +101,12 @@ func (c *checkRegions) showLoop(ctx context.Context, row vigil.Loop, vote vigil.
 	if row.Active && !stored {
 		if state, err := c.loops.State(ctx, row.CheckID, row.Region); err == nil {
 			view.Source, runID = "workflow", state.RunID
-			if state.TurnSlots > 0 { // a workflow of an older release does not say
+			switch {
+			case state.Slot.IsZero() && row.TurnSlots > max(1, state.TurnSlots):
+				// The first turn of a loop goes on, wider than the workflow has planned it, when
+				// its worker is beyond its budget.
+				view.TurnReason = vigil.NilIfZero(string(vigil.TurnBudget))
+			case state.TurnSlots > 0: // a workflow of an older release does not say
 				view.TurnSlots, view.TurnReason = &state.TurnSlots, vigil.NilIfZero(string(state.TurnReason))
 			}
 			view.Streak, view.FiringRules = &state.Failures, ids(state.Firing)

@@ -27,12 +27,21 @@ func parseUUID(t *testing.T, s string) uuid.UUID {
 // record stores results as a worker does.
 func (b *testServer) record(t *testing.T, results ...vigil.Result) {
 	t.Helper()
+	b.recordTurn(t, 0, results...)
+}
+
+// recordTurn stores the results of a turn that may cover so many slots.
+func (b *testServer) recordTurn(t *testing.T, slots int, results ...vigil.Result) {
+	t.Helper()
 	writer := storage.NewResultWriter(b.store, storage.WriterOptions{Delay: time.Millisecond, Now: b.clock.Now})
 	ctx, done := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- writer.Run(ctx) }()
 	for _, r := range results {
-		if _, err := writer.Write(t.Context(), vigil.ResultRow{Result: r, Worker: "w1", Deadline: 10 * time.Second}); err != nil {
+		if _, err := writer.Write(
+			t.Context(),
+			vigil.ResultRow{Result: r, Worker: "w1", Deadline: 10 * time.Second, TurnSlots: slots},
+		); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -225,6 +234,28 @@ func TestCheckRegions(t *testing.T) {
 	}
 	if stored["source"] != "stored" || stored["streak"] != nil || stored["health_status"] != "unknown" || stored["state"] != "starting" {
 		t.Errorf("stored %v", stored)
+	}
+}
+
+// TestCheckRegionsInAFirstTurn tests a first turn that goes on, wider than its workflow knows.
+func TestCheckRegionsInAFirstTurn(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	a := b.tier(t, b.signup(t), vigil.TierEnterprise)
+	id := parseUUID(t, text(a.check(t, with("regions", []string{"na-east-ewr"})), "id"))
+	b.loops.state = func(uuid.UUID, string) (vigil.LoopState, error) {
+		return vigil.LoopState{RunID: "run 1", TurnSlots: 1, TurnReason: vigil.TurnGrowing, Turns: 1}, nil
+	}
+	region := func() map[string]any {
+		return a.want(t, http.StatusOK, http.MethodGet, "/v1/checks/"+id.String()+"/regions", nil).rows(t)[0]
+	}
+	if row := region(); row["turn_slots"] != 1.0 || row["turn_reason"] != "growing" {
+		t.Errorf("before its first result: %v", row)
+	}
+	b.recordTurn(t, 30, result(id, b.clock.Now(), true))
+	if row := region(); row["turn_slots"] != 30.0 || row["turn_reason"] != "budget" || row["source"] != "workflow" ||
+		row["health_status"] != "healthy" {
+		t.Errorf("after it: %v", row)
 	}
 }
 

@@ -65,6 +65,20 @@ func (s *cluster) organization(name string) (id uuid.UUID) {
 // seedGroups makes the checks of groups and waits until every loop has a result.
 func (s *cluster) seedGroups(groups ...group) {
 	s.t.Helper()
+	total := s.addGroups(groups...)
+	// More than the usual limit: an overloaded machine starts loops slowly.
+	deadline := time.Now().Add(3 * waitLimit)
+	for s.number("SELECT count(*) FROM check_regions WHERE last_slot IS NOT NULL") < total {
+		if time.Now().After(deadline) {
+			s.t.Fatalf("not every loop has a result after %v", 3*waitLimit)
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+// addGroups makes the checks of groups, and returns how many loops there are then.
+func (s *cluster) addGroups(groups ...group) int {
+	s.t.Helper()
 	total := s.number("SELECT count(*) FROM check_regions")
 	s.withStore(func(store *storage.Store) {
 		for _, g := range groups {
@@ -75,14 +89,7 @@ func (s *cluster) seedGroups(groups ...group) {
 			}
 		}
 	})
-	// More than the usual limit: an overloaded machine starts loops slowly.
-	deadline := time.Now().Add(3 * waitLimit)
-	for s.number("SELECT count(*) FROM check_regions WHERE last_slot IS NOT NULL") < total {
-		if time.Now().After(deadline) {
-			s.t.Fatalf("not every loop has a result after %v", 3*waitLimit)
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
+	return total
 }
 
 // lateness returns how late the slots of a group were probed at a quantile and at most, and how

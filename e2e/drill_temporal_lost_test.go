@@ -43,10 +43,10 @@ func TestDrillTemporalLost(t *testing.T) { // not parallel: it measures lateness
 	eventuallyWithin(t, patience, "every loop probes again", func() bool {
 		return s.number("SELECT count(*) FROM check_regions WHERE last_scheduled < $1", back.Add(d.interval)) == 0
 	})
+	figure(t, "all loops started after Temporal is back", started, bound, p.longest())
 	l := s.audit(time.Now())
 	t.Logf("%d checks every %v, Temporal away for %v: the loss noticed after %v, all started after %v: %s; %v",
 		d.checks, d.interval, away.Round(time.Millisecond), noticed.Round(time.Millisecond), started.Round(time.Millisecond), &l, p)
 	l.exact(t)
-	figure(t, "all loops started after Temporal is back", started, bound, p.longest())
 	figure(t, "silence of a loop beyond its interval, Temporal's own absence included", l.silence, bound+away, p.longest())
 }

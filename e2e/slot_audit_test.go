@@ -52,7 +52,8 @@ type observedLoop struct {
 // awaitResults waits until every loop has the result of a slot after the given time.
 func (s *cluster) awaitResults(after time.Time) {
 	s.t.Helper()
-	eventually(s.t, "every loop has a newer result", func() bool {
+	longest := time.Duration(s.number("SELECT coalesce(max(interval_ms), 0) FROM check_regions WHERE active")) * time.Millisecond
+	eventuallyWithin(s.t, waitLimit+longest, "every loop has a newer result", func() bool {
 		return s.number("SELECT count(*) FROM check_regions WHERE active AND (last_scheduled IS NULL OR last_scheduled < $1)", after) == 0
 	})
 }
