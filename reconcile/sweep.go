@@ -17,6 +17,7 @@ import (
 // is still running is not started a second time.
 const (
 	loopsInterval        = time.Second
+	maintenanceInterval  = loopsInterval / 2 // what fails is reported within 2 s of the end
 	overdueInterval      = 2 * time.Second
 	incidentsInterval    = 5 * time.Second
 	housekeepingInterval = 10 * time.Minute
@@ -191,7 +192,7 @@ func (s *Sweep) passes() []pass {
 	}
 	if s.incidents != nil {
 		all = append(all,
-			pass{"ends of maintenance", loopsInterval, passTimeout, ofChecks, s.incidents.endMaintenance},
+			pass{"ends of maintenance", maintenanceInterval, passTimeout, ofChecks, s.incidents.endMaintenance},
 			pass{"results in maintenance", loopsInterval, passTimeout, ofChecks, s.incidents.reclassify})
 		all = append(all, pass{"places of deliveries", incidentsInterval, passTimeout, ofCommon, s.incidents.admitDeliveries})
 	}
