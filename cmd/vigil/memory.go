@@ -27,7 +27,7 @@ const (
 	// gcBudget is the part of the machine's CPU time that the collector may take before it
 	// runs less often, and gcCheap that below which it runs more often. Twice as often
 	// costs twice as much, so that gcCheap is less than half of gcBudget.
-	gcBudget, gcCheap = 0.025, 0.01
+	gcBudget, gcCheap = 0.012, 0.005
 	// While the heap grows by less than smallGrowth between two runs, memory saves little,
 	// and the budget is a third.
 	smallGrowth = 24 << 20
@@ -102,6 +102,7 @@ func readEffort() effort {
 	samples := []metrics.Sample{
 		{Name: "/cpu/classes/gc/mark/assist:cpu-seconds"},
 		{Name: "/cpu/classes/gc/mark/dedicated:cpu-seconds"},
+		{Name: "/cpu/classes/gc/mark/idle:cpu-seconds"}, // most of it, on a machine that has time
 		{Name: "/cpu/classes/gc/pause:cpu-seconds"},
 		{Name: "/cpu/classes/user:cpu-seconds"},
 	}

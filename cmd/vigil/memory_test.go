@@ -106,7 +106,7 @@ func TestNextGCPercent(t *testing.T) {
 	for _, step := range []struct {
 		share float64
 		want  int
-	}{{0, 50}, {0.001, 25}, {0, 25}, {0.02, 25}, {0.03, 50}, {0.03, 100}, {0.5, 100}, {0.02, 100}, {0.001, 50}} {
+	}{{0, 50}, {0.001, 25}, {0, 25}, {0.01, 25}, {0.015, 50}, {0.015, 100}, {0.5, 100}, {0.01, 100}, {0.001, 50}} {
 		if percent = nextGCPercent(percent, step.share, 1<<30); percent != step.want {
 			t.Fatalf("%d %% after a share of %v, want %d", percent, step.share, step.want)
 		}
@@ -116,7 +116,7 @@ func TestNextGCPercent(t *testing.T) {
 		share   float64
 		live    uint64
 		want    int
-	}{{25, 0.01, 90 << 20, 50}, {25, 0.01, 100 << 20, 25}, {50, 0.005, 90 << 20, 50}, {50, 0.005, 100 << 20, 25}} {
+	}{{25, 0.005, 90 << 20, 50}, {25, 0.005, 100 << 20, 25}, {50, 0.002, 90 << 20, 50}, {50, 0.002, 100 << 20, 25}} {
 		if got := nextGCPercent(step.percent, step.share, step.live); got != step.want {
 			t.Errorf("%+v is followed by %d %%", step, got)
 		}
