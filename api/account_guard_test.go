@@ -3,23 +3,27 @@ package api_test
 import (
 	"net/http"
 	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"vigil/api"
 	"vigil/mail/mailtest"
 )
 
 // inbox is the mail server of a test, with the API that uses it.
 type inbox struct {
 	*testServer
-	server *mailtest.Server
+	server  *mailtest.Server
+	mailing func(*api.Deps)
 }
 
 func setupMail(t *testing.T) inbox {
 	t.Helper()
 	server, mails := withMail(t)
-	return inbox{setup(t, mails), server}
+	return inbox{setup(t, mails), server, mails}
 }
 
 // link waits for the first mail to an address with a link to a page, and returns its token.
@@ -71,9 +75,11 @@ func TestRecoveryEndsWhatCameBefore(t *testing.T) {
 
 	b.want(t, http.StatusOK, http.MethodPost, "/v1/auth/recover", map[string]any{"email": a.email})
 	page := b.submit(t, http.StatusOK, "recover", url.Values{"token": {b.link(t, a.email, "recover")}})
-	if !strings.Contains(string(page.raw), "vgl_") {
+	made := regexp.MustCompile(`vgl_\w{8}`).FindString(string(page.raw))
+	if made == "" {
 		t.Fatalf("no key: %s", page.raw)
 	}
+	b.mailed(t, a.email, "Your account was recovered", "begins with: "+made, "has no password", "127.")
 	for name, c := range map[string]*client{"the first key": a.client, "the second key": second, "the session": session} {
 		if got := c.do(t, http.MethodGet, "/v1/auth/me", nil); got.status != http.StatusUnauthorized {
 			t.Errorf("%s still works: %s", name, got.raw)
@@ -85,6 +91,19 @@ func TestRecoveryEndsWhatCameBefore(t *testing.T) {
 	// The other process knows the key for some seconds more; nothing that it makes may last.
 	elsewhere.want(t, http.StatusUnauthorized, http.MethodPost, "/v1/api-keys", map[string]any{"name": "third"})
 	elsewhere.want(t, http.StatusUnauthorized, http.MethodPut, "/v1/auth/email", map[string]any{"new_email": moved})
+}
+
+// mailed waits for a mail to an address that has all the parts.
+func (i inbox) mailed(t *testing.T, to string, parts ...string) {
+	t.Helper()
+	eventually(t, func() bool {
+		for _, one := range letters(t, i.server, to) {
+			if !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(one, part) }) {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 func TestFirstVerification(t *testing.T) {
@@ -149,6 +168,7 @@ func TestFirstVerification(t *testing.T) {
 				t.Errorf("page %s", page.raw)
 			}
 			b.want(t, http.StatusOK, http.MethodPost, "/v1/auth/login", map[string]any{"email": a.email, "password": "of the owner"})
+			b.mailed(t, a.email, "Your account was recovered", "password that was chosen")
 		})
 	}
 }
@@ -235,22 +255,10 @@ func TestOwnersAreMailed(t *testing.T) {
 	made := a.want(t, http.StatusCreated, http.MethodPost, "/v1/api-keys", map[string]any{
 		"name": "see https://evil.example", "scopes": []string{"read"}, "expires_at": b.clock.Now().Add(time.Hour),
 	}).data(t)
-	has := func(parts ...string) bool {
-		for _, one := range letters(t, b.server, a.email) {
-			found := true
-			for _, part := range parts {
-				found = found && strings.Contains(one, part)
-			}
-			if found {
-				return true
-			}
-		}
-		return false
-	}
-	eventually(t, func() bool { return has("A new API key", text(made, "key_prefix"), "[read]", "127.", "[link removed]") })
+	b.mailed(t, a.email, "A new API key", text(made, "key_prefix"), "[read]", "127.", "[link removed]")
 	a.want(t, http.StatusOK, http.MethodPut, "/v1/auth/password",
 		map[string]any{"current_password": "difference engine", "new_password": "analytical engine"})
-	eventually(t, func() bool { return has("Your password was changed", "127.") })
+	b.mailed(t, a.email, "Your password was changed", "127.")
 }
 
 // TestMailQuotas holds that limits are those of an address and an account, over all

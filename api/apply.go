@@ -86,7 +86,8 @@ func (a *applies) register(r *rest.Registrar) {
 		Path:       "/v1/apply",
 		ID:         "apply",
 		Tag:        tagApply,
-		Scope:      vigil.ScopeRead, // a dry run; everything else needs write, see apply
+		Scope:      vigil.ScopeRead,  // a dry run
+		WriteScope: vigil.ScopeWrite, // see apply
 		Audit:      "apply.run",
 		Idempotent: true,
 		MaxBody:    maxApplyBody,

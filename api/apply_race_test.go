@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/getkin/kin-openapi/openapi3"
+
 	"vigil"
 )
 
@@ -142,6 +144,25 @@ func TestApplyScopes(t *testing.T) {
 	plan := a.apply(t, http.StatusOK, shop(), with("dry_run", true))
 	if plan.data(t)["plan"] != right.data(t)["plan"] || strings.Contains(string(plan.raw), "unknown") {
 		t.Errorf("the plan of a writer is %s", plan.raw)
+	}
+	raw, err := newDocument()
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := openapi3.NewLoader().LoadFromData(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, item := range document.Paths.Map() {
+		for method, op := range item.Operations() {
+			want := any(nil)
+			if path == "/v1/apply" {
+				want = "write"
+			}
+			if got := op.Extensions["x-required-scope-unless-dry-run"]; got != want {
+				t.Errorf("%s %s needs %v unless it is a dry run, want %v", method, path, got, want)
+			}
+		}
 	}
 	changed := a.apply(t, http.StatusOK, shop(at("channels.oncall.config.secret", "changed")))
 	if !strings.Contains(string(changed.raw), `"action":"change","members":[{"path":"config.secret","secret":true}]`) {

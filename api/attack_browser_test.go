@@ -172,6 +172,19 @@ func TestAProxyThatIsNotTrusted(t *testing.T) {
 		b.signup(t)
 		b.want(t, http.StatusTooManyRequests, http.MethodPost, "/v1/auth/quick-signup", map[string]any{"email": "a@example.com"})
 	})
+	for header, value := range map[string]string{
+		"Forwarded": "for=203.0.113.9", "X-Forwarded-For": "203.0.113.9", "X-Forwarded-Host": "vigil.example.com",
+	} {
+		t.Run("IsKnownBy"+header, func(t *testing.T) {
+			t.Parallel()
+			private := &targets{open: true}
+			b := setup(t, func(d *api.Deps) { d.PrivateTargets = private })
+			b.want(t, http.StatusOK, http.MethodGet, "/health", nil, header, value)
+			if private.Open() || !strings.Contains(private.Closed(), "the header "+header+",") {
+				t.Errorf("closed because %q", private.Closed())
+			}
+		})
+	}
 	t.Run("TrustedOneDoesNot", func(t *testing.T) {
 		t.Parallel()
 		private := &targets{open: true}

@@ -113,6 +113,8 @@ func memberAttacks() []attack {
 		wrong("CRLF in a name", "name", `"a\r\nSubject: b"`, "name"),
 		wrong("a line separator in a name", "name", `"a\u2028b"`, "name"),
 		wrong("a name that is read backwards", "name", `"pay\u202egnp.exe"`, "name"),
+		wrong("a label that is read backwards", "labels", `{"team":"pay\u202egnp.exe"}`, "labels.team"),
+		wrong("a label with a character without width", "labels", `{"team":"a\u200bb"}`, "labels.team"),
 		wrong("a name that isolates a direction", "name", `"a\u2066b\u2069"`, "name"),
 		wrong("a name with a character of no width", "name", `"pay\u200bpal"`, "name"),
 		wrong("a name with a byte order mark in it", "name", `"pay\ufeffpal"`, "name"),

@@ -16,8 +16,6 @@ const (
 	// codecRate is how many requests a minute an operator's account may make. The UI
 	// makes one for each payload of a history that it shows.
 	codecRate = 6000
-	// codecDeadline is the longest that the body of a request may take.
-	codecDeadline = 10 * time.Second
 	// codecCookie holds the session of an operator in a browser.
 	codecCookie = "vigil_codec"
 	// preflightAge is for how many seconds a browser may remember a preflight.
@@ -91,7 +89,7 @@ func (c *codecEndpoint) convert(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(answer) //nolint:gosec // JSON of the codec's own; the client may be gone
+	_, _ = w.Write(answer) // the client may be gone
 }
 
 func (c *codecEndpoint) answer(w http.ResponseWriter, r *http.Request) ([]byte, error) {
@@ -105,7 +103,6 @@ func (c *codecEndpoint) answer(w http.ResponseWriter, r *http.Request) ([]byte, 
 	if wait := c.window.Count(who.User.ID.String()); wait > 0 {
 		return nil, rest.ErrTooMany("The account made too many requests to the codec endpoint", wait)
 	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(codecDeadline)) //nolint:forbidigo // a deadline of the real connection
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, rest.MaxBody))
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		return nil, vigil.Errorf(vigil.CodeTooLarge, "The body must have at most 1 MiB.")

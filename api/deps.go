@@ -98,6 +98,9 @@ type Config struct {
 	TaskDeadline time.Duration
 	// WriteDeadline is how long a client may take to read a part of an answer; 0 for 2 min.
 	WriteDeadline time.Duration
+	// BodyDeadline is how long the body of a request may take to arrive; 0 for 10 s. Bodies
+	// of operations always have 10 s for each MiB that they may have.
+	BodyDeadline time.Duration
 }
 
 // Store is what the API needs of the database: what each resource needs, declared

@@ -258,6 +258,20 @@ func (m *accountMail) passwordChanged(ctx context.Context, user vigil.User) {
 	})
 }
 
+// recovered mails the owner of an account that a recovery link was used.
+func (m *accountMail) recovered(ctx context.Context, user vigil.User, key vigil.NewKey, withPassword bool) {
+	password := "The account has no password now."
+	if withPassword {
+		password = "The account has the password that was chosen there."
+	}
+	m.notice(ctx, user, mail.Message{
+		Subject: "Your account was recovered",
+		Text: fmt.Sprintf("A recovery link of your Vigil account was used at %s, from the address %s. It ended every API key, session and "+
+			"password that the account had, and made an API key that begins with: %s\n\n%s\n\n%s",
+			m.now().UTC().Format(time.RFC1123), rest.RequestOf(ctx).Address, key.Prefix, password, m.notYou()),
+	})
+}
+
 func (m *accountMail) notYou() string {
 	return "If it was not you, recover access with POST " + m.publicURL + "/v1/auth/recover: " +
 		"its link ends every key, session and password of the account.\n"

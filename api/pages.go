@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
-	"time"
 	"unicode/utf8"
 
 	"vigil"
@@ -22,11 +21,8 @@ var pageFiles embed.FS
 // pagePolicy lets a page do nothing but send its own form.
 const pagePolicy = "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; style-src 'unsafe-inline'"
 
-// maxForm bounds the body of a form, formDeadline how long it may take to arrive.
-const (
-	maxForm      = 16 << 10
-	formDeadline = 10 * time.Second
-)
+// maxForm bounds the body of a form, in bytes.
+const maxForm = 16 << 10
 
 // page is what a page shows: a form that uses a token, or what became of it.
 type page struct {
@@ -58,6 +54,7 @@ type pages struct {
 	recipients    recipientStore
 	auth          *authenticator
 	passwords     *passwords
+	mail          *accountMail
 	addresses     *rest.RateWindow
 	template      *template.Template
 }
@@ -127,7 +124,6 @@ func (p *pages) use(action string, act func(http.ResponseWriter, *http.Request) 
 			p.fail(w, r, rest.ErrTooMany("Too many requests from this address", wait))
 			return
 		}
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(formDeadline)) //nolint:forbidigo // a deadline of the real connection
 		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 		if err := r.ParseForm(); err != nil {
 			p.fail(w, r, vigil.Errorf(vigil.CodeInvalid, "The form could not be read."))
@@ -165,6 +161,7 @@ func (p *pages) recover(_ http.ResponseWriter, r *http.Request) (page, error) {
 		return page{}, err
 	}
 	p.auth.forgetUser(user.ID)
+	p.mail.recovered(ctx, user, key, hash != "")
 	next := "/app/sign-in"
 	if hash == "" {
 		next = "" // there is no password to sign in with

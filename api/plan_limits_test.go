@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
 
@@ -57,5 +58,35 @@ func TestCountLimits(t *testing.T) {
 	channels, _ := limits["channels"].(map[string]any)
 	if checks["limit"] != nil || checks["used"] != 1.0 || channels["limit"] != 2000.0 {
 		t.Errorf("limits %v", limits)
+	}
+}
+
+// TestThroughputBudgetOfAProject holds that files do not move more bytes an hour than single
+// checks may: the steps of a multistep check count, and nothing of such a project is made.
+func TestThroughputBudgetOfAProject(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	a := b.signup(t) // 100 GiB an hour
+	var steps []any
+	for i := range 10 {
+		steps = append(steps, doc{"name": fmt.Sprintf("s%d", i), "type": "throughput", "config": doc{
+			"url": "https://files.example.com/", "max_bytes": 100 << 20, "max_duration_seconds": 1,
+		}})
+	}
+	big := doc{"type": "multistep", "interval_seconds": 60, "regions": []string{"eu-central-fra"}, "config": doc{"steps": steps}}
+	project := func(status int, checks doc) answer {
+		return a.want(t, status, http.MethodPost, "/v1/apply", doc{"project": "shop", "document": doc{"version": 1, "checks": checks}})
+	}
+	r := project(http.StatusForbidden, doc{"one": big, "two": big})
+	if r.body["code"] != "plan_limit" || r.detail("limit") != float64(100<<30) || r.detail("current") != 0.0 ||
+		r.detail("requested") != float64(2*60*10*100<<20) {
+		t.Errorf("answer %s", r.raw)
+	}
+	if rows := a.want(t, http.StatusOK, http.MethodGet, "/v1/checks", nil).rows(t); len(rows) != 0 {
+		t.Errorf("made %v", rows)
+	}
+	project(http.StatusOK, doc{"one": big})
+	if r := project(http.StatusForbidden, doc{"one": big, "two": big}); r.body["code"] != "plan_limit" {
+		t.Errorf("answer %s", r.raw)
 	}
 }

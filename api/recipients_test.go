@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -27,11 +28,12 @@ func setupRecipients(t *testing.T) inbox {
 	b := &testServer{loops: &loopRecorder{}, clock: newClock(), log: &syncBuffer{}}
 	b.store = newStore(t, b.clock)
 	b.incidents = &incidentStub{store: b.store}
-	b.client = b.serve(t, func(d *api.Deps) {
+	mailing := func(d *api.Deps) {
 		d.Mailer = mailer
 		d.Channels = notify.NewRegistry(guard, notify.WithMail(mailer), notify.WithRecipients(b.store, "http://vigil.test"))
-	})
-	return inbox{b, server}
+	}
+	b.client = b.serve(t, mailing)
+	return inbox{b, server, mailing}
 }
 
 // mailChannel creates an email channel and returns its path.
@@ -185,6 +187,101 @@ func TestAlertQuota(t *testing.T) {
 	if got := a.attempt(t, path); got["delivered"] != true {
 		t.Errorf("an hour later: %v", got)
 	}
+}
+
+// TestAlertQuotaOfAnOrganization holds that an unverified organization sends 100 mails an
+// hour, to any number of recipients.
+func TestAlertQuotaOfAnOrganization(t *testing.T) {
+	t.Parallel()
+	b := setupRecipients(t)
+	a := b.signup(t)
+	agreed := func(addresses ...string) string {
+		path, _ := a.mailChannel(t, map[string]any{"to": addresses})
+		for _, address := range addresses {
+			b.submit(t, http.StatusOK, "confirm-recipient", url.Values{"token": {b.link(t, address, "confirm-recipient")}})
+		}
+		return path
+	}
+	four := agreed("ada@example.net", "bob@example.net", "eve@example.net", "kay@example.net")
+	fifth := agreed("joan@example.net")
+	for range 25 {
+		if got := a.attempt(t, four); got["delivered"] != true {
+			t.Fatalf("got %v", got)
+		}
+	}
+	for _, path := range []string{four, fifth} {
+		if got := a.attempt(t, path); got["error_code"] != "mail_quota" {
+			t.Errorf("after 100 mails: %v", got)
+		}
+	}
+	b.clock.advance(time.Hour)
+	if got := a.attempt(t, fifth); got["delivered"] != true {
+		t.Errorf("an hour later: %v", got)
+	}
+}
+
+// TestConfirmationQuotaOfAnOrganization holds that an organization has 50 recipients a day
+// asked to agree.
+func TestConfirmationQuotaOfAnOrganization(t *testing.T) {
+	t.Parallel()
+	b := setupRecipients(t)
+	a := b.signup(t)
+	var many []string
+	for i := range 50 {
+		many = append(many, fmt.Sprintf("asked%d@example.net", i))
+	}
+	a.mailChannel(t, map[string]any{"to": many})
+	for _, address := range many {
+		b.link(t, address, "confirm-recipient")
+	}
+	path, _ := a.mailChannel(t, map[string]any{"email": "bob@example.net"})
+	if got := a.attempt(t, path); got["error_code"] != "recipient_unconfirmed" {
+		t.Errorf("got %v", got)
+	}
+	other := b.signup(t) // has a quota of its own
+	other.mailChannel(t, map[string]any{"email": "bob@example.net"})
+	b.link(t, "bob@example.net", "confirm-recipient")
+	if got := letters(t, b.server, "bob@example.net"); len(got) != 1 {
+		t.Errorf("%d mails: %q", len(got), got)
+	}
+	b.clock.advance(24 * time.Hour)
+	a.attempt(t, path)
+	eventually(t, func() bool { return len(letters(t, b.server, "bob@example.net")) == 2 })
+}
+
+// TestRecoveryMailQuota holds that an account is mailed ten links an hour, and that the
+// answers do not show when they end.
+func TestRecoveryMailQuota(t *testing.T) {
+	t.Parallel()
+	b := setupMail(t)
+	a := b.signup(t)
+	ask := func(c *client, email string) string {
+		r := c.want(t, http.StatusOK, http.MethodPost, "/v1/auth/recover", map[string]any{"email": email})
+		return string(r.raw)
+	}
+	mailed := func() int {
+		n := 0
+		for _, one := range letters(t, b.server, a.email) {
+			if strings.Contains(one, "/recover?token=") {
+				n++
+			}
+		}
+		return n
+	}
+	server, c := b.process(t)
+	want := ask(c, "unknown@example.com")
+	for range 13 {
+		if got := ask(c, a.email); got != want {
+			t.Errorf("answer %s, and %s for an address without an account", got, want)
+		}
+	}
+	server.Close() // waits for the mails
+	if n := mailed(); n != 10 {
+		t.Fatalf("%d links were mailed, want 10", n)
+	}
+	b.clock.advance(time.Hour)
+	ask(b.client, a.email)
+	eventually(t, func() bool { return mailed() == 11 })
 }
 
 // TestRecipientsNeedMailThatLeavesTheMachine holds that nothing changes where mail is

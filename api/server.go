@@ -121,18 +121,27 @@ func assemble(deps Deps) *Server {
 		resource.register(r)
 	}
 	s.pages = &pages{
-		store: store, verifications: verifications, recipients: store, auth: auth, passwords: passwords, addresses: addresses,
+		store: store, verifications: verifications, recipients: store, auth: auth, passwords: passwords, mail: mail,
+		addresses: addresses,
 	}
 	s.codec = newCodecEndpoint(deps, auth, addresses)
 	servePublic(mux, deps)
 	s.auth, s.loginLinks, s.addresses = auth, store, addresses
 	s.limiter, s.rateOf = limiter, plans.rate
-	s.outside = func(next http.Handler) http.Handler {
-		guarded := rest.GuardPrivate(next, deps.PrivateTargets, config.TrustedProxies, ownOriginRule()...)
-		return rest.Observe(guarded, deps.Log, config.TrustedProxies, cmp.Or(config.WriteDeadline, writeDeadline))
-	}
+	s.outside = outside(deps)
 	s.handler = s.outside(rest.Measure(r.Routed(mux), deps.Now, deps.Answered))
 	return s
+}
+
+// outside returns what every request passes first: the log, the deadlines of its answer and
+// its body, and the guard of private targets.
+func outside(deps Deps) func(next http.Handler) http.Handler {
+	config := deps.Config
+	return func(next http.Handler) http.Handler {
+		guarded := rest.GuardPrivate(next, deps.PrivateTargets, config.TrustedProxies, ownOriginRule()...)
+		timed := rest.TimeBodies(guarded, config.BodyDeadline)
+		return rest.Observe(timed, deps.Log, config.TrustedProxies, cmp.Or(config.WriteDeadline, writeDeadline))
+	}
 }
 
 // Identify returns whose session token it is, and under which session version it was

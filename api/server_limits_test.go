@@ -24,7 +24,7 @@ import (
 type countingStore struct {
 	*storage.Store
 
-	readies, lookups, recoveries atomic.Int64
+	readies, lookups atomic.Int64
 }
 
 func (s *countingStore) Ready(ctx context.Context) error {
@@ -35,11 +35,6 @@ func (s *countingStore) Ready(ctx context.Context) error {
 func (s *countingStore) KeyByHash(ctx context.Context, hash []byte) (vigil.APIKey, vigil.Organization, vigil.User, error) {
 	s.lookups.Add(1)
 	return s.Store.KeyByHash(ctx, hash)
-}
-
-func (s *countingStore) Recover(ctx context.Context, hash []byte, key vigil.NewKey, password string) (vigil.User, error) {
-	s.recoveries.Add(1)
-	return s.Store.Recover(ctx, hash, key, password)
 }
 
 func TestReadyIsAnsweredFromACache(t *testing.T) {
@@ -82,24 +77,6 @@ func TestUnknownKeysAreRemembered(t *testing.T) {
 		t.Errorf("it was asked %d times after five seconds, want once more", n)
 	}
 	b.signup(t).want(t, http.StatusOK, http.MethodGet, "/v1/checks", nil)
-}
-
-// TestAPasswordIsHashedForAGoodTokenOnly holds that a stranger cannot make the API hash
-// passwords by sending recovery forms.
-func TestAPasswordIsHashedForAGoodTokenOnly(t *testing.T) {
-	t.Parallel()
-	counting := &countingStore{}
-	b := setup(t, func(d *api.Deps) { counting.Store = d.Store.(*storage.Store); d.Store = counting })
-	for _, token := range []string{"", "no-token", strings.Repeat("x", 10_000)} {
-		form := "password=long+enough+for+anyone&token=" + token
-		r := b.plainly().want(t, http.StatusBadRequest, http.MethodPost, "/recover", form, "Content-Type", "application/x-www-form-urlencoded")
-		if !strings.Contains(string(r.raw), "is not valid") {
-			t.Errorf("answer %s", r.raw)
-		}
-	}
-	if n := counting.recoveries.Load(); n != 0 {
-		t.Errorf("%d passwords were hashed", n)
-	}
 }
 
 // TestRequestsThatNetHTTPRefuses holds that what the server refuses before any handler
@@ -188,23 +165,5 @@ func TestAClientThatDoesNotReadIsCutOff(t *testing.T) {
 	}
 	if timeout, ok := err.(net.Error); ok && timeout.Timeout() { //nolint:errorlint // as the connection returns it
 		t.Error("the connection is still open after a minute")
-	}
-}
-
-// TestAFormThatDoesNotArrive holds that a form whose body stops to arrive is answered, and
-// does not hold its connection.
-func TestAFormThatDoesNotArrive(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	for _, path := range []string{"/verify", "/recover"} {
-		began := time.Now()
-		response := raw(t, strings.TrimPrefix(b.url, "http://"), "POST "+path+" HTTP/1.1\r\nHost: localhost\r\n"+
-			"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 100\r\n\r\ntoken")
-		if response.StatusCode != http.StatusBadRequest {
-			t.Errorf("%s: status %d", path, response.StatusCode)
-		}
-		if took := time.Since(began); took < 5*time.Second {
-			t.Errorf("%s: answered after %v already", path, took)
-		}
 	}
 }

@@ -231,6 +231,30 @@ func TestStreamCutsOffWhoDoesNotRead(t *testing.T) {
 	})
 }
 
+// TestAnIdleStreamOutlivesTheWriteDeadline holds that the time for an answer to be read
+// begins with each part that is written, and does not run while a stream is idle.
+func TestAnIdleStreamOutlivesTheWriteDeadline(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.clock.advance(time.Since(b.clock.Now()))
+	s := b.streaming(t, api.StreamConfig{Heartbeat: 300 * time.Millisecond}, func(d *api.Deps) {
+		d.Config.WriteDeadline = 100 * time.Millisecond
+		d.Config.BodyDeadline = 100 * time.Millisecond
+	})
+	a := s.signup(t)
+	e := s.episode(t, a)
+	f, _ := s.open(t, a, "", "")
+	for range 3 {
+		if one, ok := <-f.frames; !ok || !one.comment {
+			t.Fatalf("the stream ends, or sends %+v", one)
+		}
+	}
+	e.open(t)
+	if got := f.must(t); got.event != "incident.triggered" {
+		t.Errorf("event %+v", got)
+	}
+}
+
 func TestStreamsEnd(t *testing.T) {
 	t.Parallel()
 	s := setupStream(t, api.StreamConfig{})

@@ -81,6 +81,11 @@ func TestAttackPlatform(t *testing.T) {
 			t.Errorf("status %d, code %q (%v)", response.StatusCode, body.Code, err)
 		}
 	})
+	t.Run("ASecretStaysWhereItWasGivenFor", func(t *testing.T) { attackSecret(t, c) })
+	t.Run("ANameLooksLikeNoOther", func(t *testing.T) { attackNames(t, c) })
+	t.Run("ABodyOfAnotherSiteWithoutAContentTypeIsRefused", func(t *testing.T) {
+		attackSimpleRequests(t, p.ready.APIURL, http.StatusForbidden)
+	})
 	t.Run("AProxyThatIsNotTrustedClosesPrivateTargets", func(t *testing.T) {
 		var made object
 		c.into(&made, http.MethodPost, "/v1/checks", check("127.0.0.1", 9))
@@ -99,6 +104,14 @@ func TestAttackPlatform(t *testing.T) {
 			t.Errorf("a probe goes on: %d %s %s", a.Status, a.Data, a.Error)
 		}
 	})
+	if t.Failed() {
+		return // what follows needs private targets to be closed
+	}
+	t.Run("ThenABodyOfAnotherSiteIsRefusedAsWell", func(t *testing.T) {
+		attackSimpleRequests(t, p.ready.APIURL, http.StatusBadRequest)
+	})
+	t.Run("ThenATenantReachesNoMailServerAndNoInside", func(t *testing.T) { attackServers(t, c) })
+	t.Run("ThenThroughputHasABudget", func(t *testing.T) { attackThroughput(t, c) })
 }
 
 // request sends a request with headers; Host among them is that of the request.
@@ -112,8 +125,11 @@ func request(t *testing.T, method, target, body string, headers ...string) *http
 		r.Header.Set("Content-Type", "application/json")
 	}
 	for i := 0; i+1 < len(headers); i += 2 {
-		if r.Header.Set(headers[i], headers[i+1]); headers[i] == "Host" {
+		switch r.Header.Set(headers[i], headers[i+1]); {
+		case headers[i] == "Host":
 			r.Host = headers[i+1]
+		case headers[i+1] == "":
+			r.Header.Del(headers[i])
 		}
 	}
 	response, err := http.DefaultClient.Do(r)

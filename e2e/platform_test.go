@@ -208,9 +208,11 @@ type client struct {
 
 // answer is a response of the API.
 type answer struct {
-	Status int
-	Data   json.RawMessage `json:"data"`
-	Error  string          `json:"error"`
+	Status  int
+	Data    json.RawMessage `json:"data"`
+	Error   string          `json:"error"`
+	Code    string          `json:"code"`
+	Details map[string]any  `json:"details"` // of an error
 }
 
 func (c client) do(method, path string, body any) answer {

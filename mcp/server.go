@@ -187,11 +187,11 @@ func (s *Server) bounded(next http.Handler) http.Handler {
 		now := time.Now() //nolint:forbidigo // a deadline of the real connection
 		_ = connection.SetReadDeadline(now.Add(bodyDeadline))
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-		_ = connection.SetReadDeadline(time.Time{})
 		if err != nil {
 			s.deps.Refuse(r.Context(), w, bodyError(err))
 			return
 		}
+		_ = connection.SetReadDeadline(time.Time{}) // only now: net/http reads what is left of a body before it answers
 		from := r.Clone(r.Context())
 		r = r.WithContext(context.WithValue(r.Context(), callerKey{}, from))
 		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))

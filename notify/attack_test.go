@@ -156,6 +156,31 @@ func TestAttackNames(t *testing.T) {
 	}
 }
 
+// TestChannelsDoNotReachMailPorts: no message becomes a mail at a mail server that reads over
+// the lines of HTTP, given by address or by name.
+func TestChannelsDoNotReachMailPorts(t *testing.T) {
+	t.Parallel()
+	public := notify.NewRegistry(egress.New(egress.Policy{}))
+	permitted := notify.NewRegistry(egress.New(
+		egress.Policy{AllowedCIDRs: []netip.Prefix{netip.MustParsePrefix("127.0.0.2/32")}},
+		egress.WithNameServer(probetest.Resolver(t, probetest.At("127.0.0.2"))),
+	))
+	for _, port := range []string{"25", "465", "587"} {
+		for _, scheme := range []string{"http", "https"} {
+			for kind, config := range httpConfigs(scheme + "://93.184.216.34:" + port) {
+				_, err := public.Parse(kind, encode(t, config))
+				refusedAtWrite(t, string(kind)+" to port "+port, err, addressMember(kind))
+			}
+			for kind, config := range httpConfigs(scheme + "://mail.example.com:" + port) {
+				got := parse(t, permitted, kind, config).Send(t.Context(), message())
+				if got.ErrorCode != notify.CodeForbidden || !strings.Contains(got.Error, "a port for mail") {
+					t.Errorf("%s to port %s of a name: %+v", kind, port, got)
+				}
+			}
+		}
+	}
+}
+
 // TestAttackRebinding has a name whose first answer is a permitted receiver and
 // whose later answers are the canary, on the same port: each delivery looks for
 // itself, and none reaches the canary.

@@ -1,10 +1,15 @@
 package web_test
 
 import (
+	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
+
+	"vigil/api"
 )
 
 func (b *browser) sessionCookie(t *testing.T) string {
@@ -183,4 +188,26 @@ func TestRecovering(t *testing.T) {
 		shows(t, "/app/sign-in")
 	b.get(t, http.StatusSeeOther, "/app/help") // the session has ended
 	s.signIn(t, email, "analytical engine").get(t, http.StatusOK, "/app/help")
+}
+
+// TestAFormOfTheDashboardThatDoesNotArrive holds that a stranger's form whose body stops to
+// arrive does not hold its connection.
+func TestAFormOfTheDashboardThatDoesNotArrive(t *testing.T) {
+	t.Parallel()
+	s := open(t, "", func(d *api.Deps) { d.Config.BodyDeadline = 300 * time.Millisecond })
+	for _, path := range []string{"/app/sign-in", "/app/sign-up", "/app/checks"} {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://")) //nolint:noctx // a test's own socket
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		_ = conn.SetDeadline(time.Now().Add(time.Minute))
+		if _, err := io.WriteString(conn, "POST "+path+" HTTP/1.1\r\nHost: localhost\r\n"+
+			"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 100\r\n\r\nemail"); err != nil {
+			t.Fatal(err)
+		}
+		if answer, err := io.ReadAll(conn); err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 ") {
+			t.Errorf("%s: the connection is still open after a minute (%v): %.200s", path, err, answer)
+		}
+	}
 }

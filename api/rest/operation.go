@@ -44,6 +44,9 @@ type Operation struct {
 	// Scope is what a caller must have; empty means ScopeRead for GET. Every
 	// other operation that needs a credential needs it, or AnyScope.
 	Scope vigil.Scope
+	// WriteScope is what a caller must have besides Scope unless the body says dry_run; empty:
+	// nothing. The handler checks it, and the OpenAPI document says so.
+	WriteScope vigil.Scope
 	// Own operations concern the account of the user alone: a session may use them
 	// with any role of the user, and only a key needs Scope.
 	Own bool
@@ -170,6 +173,9 @@ func (r *Registrar) describe(op Operation, members []string) huma.Operation {
 			}
 			described.Middlewares = append(described.Middlewares, require(op.Scope))
 			described.Extensions = map[string]any{extensionScope: op.Scope}
+			if op.WriteScope != "" {
+				described.Extensions[extensionWriteScope] = op.WriteScope
+			}
 		}
 	case op.Method != http.MethodGet:
 		described.Middlewares = append(described.Middlewares, r.Open...)

@@ -13,6 +13,9 @@ import (
 // scope that it needs.
 const extensionScope = "x-required-scope"
 
+// extensionWriteScope has the scope that an operation needs besides, unless it is a dry run.
+const extensionWriteScope = "x-required-scope-unless-dry-run"
+
 // requireScope refuses a caller who lacks a scope.
 func requireScope(scope vigil.Scope) func(huma.Context, func(huma.Context)) {
 	return Guard(func(ctx huma.Context) error {

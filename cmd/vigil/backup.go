@@ -46,7 +46,7 @@ func newBackupCommand() *cobra.Command {
 			if args[0] == "-" {
 				report = cmd.ErrOrStderr()
 			}
-			return backUp(cmd.Context(), &s, args[0], cmd.OutOrStdout(), report)
+			return backUp(cmd, &s, args[0], report)
 		},
 	}
 	cmd.Flags().BoolVar(&verify, "verify", false, "read FILE to its end, compare its checksums and print what it holds")
@@ -97,9 +97,9 @@ func describeBackup(m *backup.Manifest) string {
 		m.Time.UTC().Format(time.RFC3339), m.Version, m.Schema, m.Postgres, strings.Join(names, ", "))
 }
 
-// backUp writes a backup to a new file, or to stdout for "-".
-func backUp(ctx context.Context, s *settings, file string, stdout, report io.Writer) error {
-	began := time.Now()
+// backUp writes a backup to a new file, or to standard output for "-".
+func backUp(cmd *cobra.Command, s *settings, file string, report io.Writer) error {
+	ctx, began := cmd.Context(), time.Now()
 	near := "" // the system's directory for temporary files
 	if file != "-" {
 		if _, err := os.Lstat(file); err == nil {
@@ -119,13 +119,13 @@ func backUp(ctx context.Context, s *settings, file string, stdout, report io.Wri
 	if err := os.WriteFile(filepath.Join(dir, backup.KeyFile), []byte(keys+"\n"), 0o600); err != nil {
 		return fmt.Errorf("keep the secret key: %w", err)
 	}
-	manifest, err := dumpAll(ctx, s, dir, report)
+	manifest, err := dumpAll(cmd, s, dir, report)
 	if err != nil {
 		return err
 	}
 	stage(ctx, "writing the backup")
 	if file == "-" {
-		if err := backup.Write(stdout, manifest, dir); err != nil {
+		if err := backup.Write(cmd.OutOrStdout(), manifest, dir); err != nil {
 			return err
 		}
 	} else if err := backup.Create(file, manifest, dir); err != nil {
@@ -156,7 +156,8 @@ func keysToKeep(s *settings) (string, error) {
 // dumpAll dumps the databases into a directory. Temporal's come first, so that Vigil's,
 // which loops are rebuilt from, is the newest. The list of workflows comes after the
 // workflows: what it lacks would stay missing, and what it has too early is written again.
-func dumpAll(ctx context.Context, s *settings, dir string, report io.Writer) (backup.Manifest, error) {
+func dumpAll(cmd *cobra.Command, s *settings, dir string, report io.Writer) (backup.Manifest, error) {
+	ctx := cmd.Context()
 	dsn, stop, err := databaseToDump(ctx, s)
 	if err != nil {
 		return backup.Manifest{}, err
@@ -172,6 +173,9 @@ func dumpAll(ctx context.Context, s *settings, dir string, report io.Writer) (ba
 	program, err := pgbin.Tool(ctx, nil, "pg_dump", server.Major)
 	if err != nil {
 		return backup.Manifest{}, err
+	}
+	if err := auditBackup(cmd, dsn, s.DatabasePooler); err != nil {
+		fmt.Fprintf(report, "warning: the audit log has no entry of this backup: %v\n", err)
 	}
 	manifest := backup.Manifest{Version: version, Time: time.Now().UTC().Truncate(time.Second), Postgres: server.Major, Schema: server.Schema}
 	all := databasesToDump(s, &server)
@@ -191,6 +195,16 @@ func dumpAll(ctx context.Context, s *settings, dir string, report io.Writer) (ba
 		}
 	}
 	return manifest, nil
+}
+
+// auditBackup notes in the audit log that the data of every organization is copied. It may
+// fail where a backup succeeds: the schema may be an older one, and the database a replica.
+func auditBackup(cmd *cobra.Command, dsn string, pooler storage.Pooler) error {
+	store, err := storage.Open(cmd.Context(), dsn, storage.Options{Pooler: pooler, MaxConns: 2})
+	if err != nil {
+		return err
+	}
+	return errors.Join(noteOperator(cmd, store, "platform.backup"), store.Close())
 }
 
 // inspectServer reads what a database and its server are. refusal begins the error of one
@@ -219,7 +233,7 @@ func databaseToDump(ctx context.Context, s *settings) (dsn string, stop func(), 
 				return "", nothing, err
 			}
 			return server.DSN(database), func() {
-				_ = server.Stop(context.WithoutCancel(ctx)) // it only read
+				_ = server.Stop(context.WithoutCancel(ctx)) // it wrote no more than a line of the audit log
 				_ = data.Close()
 			}, nil
 		}

@@ -46,6 +46,7 @@ func (p *platform) newDashboard(server *api.Server) (*web.Server, error) {
 // other client gets the API's answer.
 func mounted(server *api.Server, dashboard http.Handler, assistants *mcp.Server) http.Handler {
 	pages, tools, texts := server.Guard(dashboard), server.Guard(assistants), server.Guard(http.HandlerFunc(assistants.ServeText))
+	first := rest.TimeBodies(http.RedirectHandler("/app", http.StatusFound), 0)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/app" || strings.HasPrefix(r.URL.Path, "/app/") {
 			pages.ServeHTTP(w, r)
@@ -62,7 +63,7 @@ func mounted(server *api.Server, dashboard http.Handler, assistants *mcp.Server)
 		if r.URL.Path == "/" && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
 			w.Header().Add("Vary", "Accept")
 			if wantsHTML(r.Header.Values("Accept")) {
-				http.Redirect(w, r, "/app", http.StatusFound)
+				first.ServeHTTP(w, r)
 				return
 			}
 		}

@@ -48,7 +48,7 @@ func (p *process) serveMetrics(ctx context.Context, s settings) (metricsServer, 
 	if s.MetricsListen.loopback() {
 		handler = loopbackHosts(handler)
 	}
-	p.serve("the metrics", listener, handler, 200*time.Millisecond)
+	p.serve("the metrics", listener, rest.TimeBodies(handler, 0), 200*time.Millisecond)
 	p.log.InfoContext(ctx, "metrics are served", "address", out.address)
 	return out, nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -66,6 +67,7 @@ func TestOperatorsCommandsAreAudited(t *testing.T) {
 	t.Parallel()
 	dsn := storagetest.EmptyDSN(t)
 	at := []string{"--database-url", dsn, "--data-dir", t.TempDir()}
+	key := []string{"--secret-key", strings.Repeat("ab", 32)}
 	command := func(args ...string) {
 		t.Helper()
 		if _, stderr, code := vigilRun(t, append(args, at...)...); code != 0 {
@@ -84,6 +86,13 @@ func TestOperatorsCommandsAreAudited(t *testing.T) {
 	command("keys", "create", "--email", "ada@example.com")
 	command("orgs", "set-tier", "ada@example.com", "paid")
 	command("restored")
+	command("login-link", "--email", "ada@example.com")
+	command("login-link")
+	command(append([]string{"keys", "reseal"}, key...)...)
+	command(append([]string{"backup", filepath.Join(t.TempDir(), "vigil.backup")}, key...)...)
+	if _, err := operatorKey(t.Context(), store, "of a laptop", nil); err != nil { // as `vigil login` on the same machine
+		t.Fatal(err)
+	}
 	operator, err := store.UserByEmail(t.Context(), bootstrapEmail)
 	if err != nil {
 		t.Fatal(err)
@@ -92,10 +101,14 @@ func TestOperatorsCommandsAreAudited(t *testing.T) {
 		org     vigil.Organization
 		entries []string // newest first
 	}{
-		"the organization": {org, []string{"organization.set_tier by vigil orgs set-tier", "api_key.create by vigil keys create"}},
-		"the operator": {
-			vigil.Organization{ID: operator.OrgID}, []string{"platform.restored by vigil restored", "account.signup by vigil keys create"},
-		},
+		"the organization": {org, []string{
+			"account.create_login_link by vigil login-link", "organization.set_tier by vigil orgs set-tier",
+			"api_key.create by vigil keys create",
+		}},
+		"the operator": {vigil.Organization{ID: operator.OrgID}, []string{
+			"api_key.create by vigil login", "platform.backup by vigil backup", "secrets.reseal by vigil keys reseal",
+			"account.create_login_link by vigil login-link", "platform.restored by vigil restored", "account.signup by vigil keys create",
+		}},
 	} {
 		entries, _, err := store.AuditLog(t.Context(), want.org.ID, vigil.AuditFilter{Page: vigil.Page{Limit: 10}})
 		if err != nil {
