@@ -44,20 +44,22 @@ type second struct {
 // maxDelays bounds the slots of a second from which the 90th percentile is taken.
 const maxDelays = 512
 
-// observe records a slot that is probed now.
-func (l *Lateness) observe(now time.Time, delay time.Duration) {
+// observe records a slot that is probed now. The slots that were missed before it count as
+// late ones: where Temporal does not keep up, loops wait for their next turn, and the slots
+// that they do probe then are on time.
+func (l *Lateness) observe(now time.Time, at lag) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := &l.seconds[now.Unix()%lateWindow]
 	if s.unix != now.Unix() {
 		*s = second{unix: now.Unix(), delays: s.delays[:0]}
 	}
-	s.slots++
-	if delay > lateAfter {
-		s.late++
+	s.slots += at.slots
+	if at.delay > lateAfter {
+		s.late += at.slots
 	}
-	if len(s.delays) < maxDelays {
-		s.delays = append(s.delays, delay)
+	for range min(at.slots, maxDelays-len(s.delays)) {
+		s.delays = append(s.delays, at.delay)
 	}
 }
 

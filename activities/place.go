@@ -65,21 +65,29 @@ func (t *turnRun) acquire(ctx context.Context, e *entry, schedule vigil.Schedule
 	return nil, why
 }
 
-// delay returns how late the turn's next probe begins, counted from the first slot since
-// the last result. It is negative for a slot that says nothing about the load of this
-// process: a slot zero, and the first one after an outage.
-func (t *turnRun) delay(schedule vigil.Schedule) time.Duration {
-	if t.covered == 0 && (t.turn.Recover || t.state.Slot.Before(schedule.Start)) {
-		return -1
-	}
-	return max(0, t.Now().Sub(schedule.Next(t.state.Slot)))
+// lag is how late a probe begins, counted from the first slot since the last result, and
+// how many slots that concerns: its own, and those missed in the last seconds.
+type lag struct {
+	delay time.Duration // negative: it says nothing about the load of this process
+	slots int
 }
 
-// measure records the delay of a probe that has ended. One that took long does not count:
+// lag returns the lag of the turn's next probe, of slot. A slot zero, and the first one
+// after an outage, say nothing about the load.
+func (t *turnRun) lag(schedule vigil.Schedule, slot time.Time) lag {
+	if t.covered == 0 && (t.turn.Recover || t.state.Slot.Before(schedule.Start)) {
+		return lag{delay: -1}
+	}
+	next := schedule.Next(t.state.Slot)
+	missed := schedule.Count(next, slot)
+	return lag{delay: max(0, t.Now().Sub(next)), slots: 1 + int(min(missed, lateWindow))}
+}
+
+// measure records the lag of a probe that has ended. One that took long does not count:
 // such probes wait for each other, however much the machine could do.
-func (t *turnRun) measure(e *entry, delay time.Duration) {
-	if delay >= 0 && !e.slow.Load() {
-		t.lateness.observe(t.Now(), delay)
+func (t *turnRun) measure(e *entry, at lag) {
+	if at.delay >= 0 && !e.slow.Load() {
+		t.lateness.observe(t.Now(), at)
 	}
 }
 

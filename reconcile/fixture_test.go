@@ -43,6 +43,8 @@ func (emptyStore) ReleaseSweep(context.Context, string) error { return nil }
 
 func (emptyStore) Lagging(context.Context, []int, int) ([]vigil.Loop, error) { return nil, nil }
 
+func (emptyStore) Starting(context.Context, []int) (map[string]int, error) { return nil, nil }
+
 func (emptyStore) Overdue(context.Context, time.Time, time.Duration, []string, []int, int) ([]vigil.Loop, error) {
 	return nil, nil
 }
@@ -208,6 +210,7 @@ type store interface {
 	RenewSweep(ctx context.Context, process string, length time.Duration) ([]vigil.SweepLease, error)
 	ReleaseSweep(ctx context.Context, process string) error
 	Lagging(ctx context.Context, shards []int, limit int) ([]vigil.Loop, error)
+	Starting(ctx context.Context, shards []int) (map[string]int, error)
 	Overdue(ctx context.Context, now time.Time, grace time.Duration, regions []string, shards []int, limit int) ([]vigil.Loop, error)
 	MarkNudged(ctx context.Context, lease vigil.SweepLease, checkID uuid.UUID, region string) error
 	SilentLeases(ctx context.Context, silence time.Duration) ([]vigil.Lease, error)

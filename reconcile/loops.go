@@ -20,7 +20,14 @@ const overloadGrace = 5 * time.Minute
 // How many loops one pass starts, and how many are started or signalled at a time: a busy
 // server answers each slowly, and many in the same time.
 const (
-	startLimit       = 1000
+	startLimit = 1000
+	// startsAhead is how many new loops of a region with a worker may wait for their first
+	// turn. Their workflow tasks share a queue with those of running loops, which would wait
+	// behind thousands.
+	startsAhead = 128
+	// overloadStarts is how many new loops an overloaded region gets in a pass: each takes
+	// time from those that run, and the API refuses more of them.
+	overloadStarts   = 2
 	startParallelism = 16
 	nudgeParallelism = 8
 	// reclassifyParallelism is how many loops are locked at a time to mark their results
@@ -44,18 +51,58 @@ const (
 	kindReclassified = "results in maintenance"
 )
 
-// applyLagging applies every revision that Temporal has not accepted.
+// applyLagging applies every revision that Temporal has not accepted. New loops start as
+// fast as their region begins their turns.
 func (s *Sweep) applyLagging(ctx context.Context, w work) error {
 	lagging, err := s.store.Lagging(ctx, w.checks(), startLimit)
+	if err != nil || len(lagging) == 0 {
+		return err
+	}
+	room, err := s.roomToStart(ctx, w)
 	if err != nil {
 		return err
 	}
-	list := make([]repair, len(lagging))
-	for i, loop := range lagging {
-		list[i] = ofRegion(kindLoop, loop.CheckID, loop.Region)
-		list[i].do = func(ctx context.Context, _ vigil.SweepLease) error { return s.loops.Apply(ctx, loop) }
+	list := make([]repair, 0, len(lagging))
+	for _, loop := range lagging {
+		one := ofRegion(kindLoop, loop.CheckID, loop.Region)
+		if s.repairs.paused(one) {
+			continue // it takes no room
+		}
+		if left, bounded := room[loop.Region]; bounded && loop.Applied == 0 {
+			if left == 0 {
+				continue
+			}
+			room[loop.Region] = left - 1
+		}
+		one.do = func(ctx context.Context, _ vigil.SweepLease) error { return s.loops.Apply(ctx, loop) }
+		list = append(list, one)
 	}
 	return s.repairs.run(ctx, w, startParallelism, list)
+}
+
+// roomToStart returns how many new loops each region with a worker may get now. That is
+// never none, so that loops whose first turn cannot begin do not keep others from starting.
+func (s *Sweep) roomToStart(ctx context.Context, w work) (map[string]int, error) {
+	live, err := s.store.LiveRegions(ctx, vigil.LeaseTimeout)
+	if err != nil {
+		return nil, err
+	}
+	overloaded, err := s.store.OverloadedRegions(ctx, vigil.LeaseTimeout)
+	if err != nil {
+		return nil, err
+	}
+	starting, err := s.store.Starting(ctx, w.checks())
+	if err != nil {
+		return nil, err
+	}
+	room := make(map[string]int, len(live))
+	for region := range live {
+		room[region] = max(startParallelism, startsAhead-starting[region])
+		if _, late := overloaded[region]; late {
+			room[region] = overloadStarts
+		}
+	}
+	return room, nil
 }
 
 // nudgeOverdue nudges loops whose next result is overdue. It does not read those of

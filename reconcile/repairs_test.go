@@ -48,7 +48,9 @@ func rowsOf[R any](s *brokenStore, kind string, limit int, row func(uuid.UUID) R
 }
 
 func (s *brokenStore) Lagging(_ context.Context, _ []int, limit int) ([]vigil.Loop, error) {
-	return rowsOf(s, "loop", limit, func(check uuid.UUID) vigil.Loop { return vigil.Loop{CheckID: check, Region: region} })
+	return rowsOf(s, "loop", limit, func(check uuid.UUID) vigil.Loop {
+		return vigil.Loop{CheckID: check, Region: region, Desired: 2, Applied: 1}
+	})
 }
 
 func (s *brokenStore) Tombstones(_ context.Context, _ []int, limit int) ([]vigil.Tombstone, error) {

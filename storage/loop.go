@@ -155,8 +155,9 @@ const anyLagging = `SELECT g.generation,
 
 // Lagging returns up to limit loops of these shards whose newest revision Temporal has
 // not accepted, active or not, and active ones that an older generation of Temporal's
-// store accepted, which lost them. The order is random, so that loops that cannot be
-// repaired do not block the others.
+// store accepted, which lost them. Loops that never ran come last, since they may be many
+// and wait for room. Otherwise the order is random, so that loops that cannot be repaired do
+// not block the others.
 func (s *Store) Lagging(ctx context.Context, shards []int, limit int) ([]vigil.Loop, error) {
 	var generation int64
 	var behind, older bool
@@ -171,8 +172,24 @@ func (s *Store) Lagging(ctx context.Context, shards []int, limit int) ([]vigil.L
 	err = s.selectLoops(&rows).ModelTableExpr(`(
 			SELECT * FROM check_regions WHERE desired > applied AND ?1
 			UNION ALL SELECT * FROM check_regions WHERE active AND generation < ?0 AND desired <= applied AND ?1) AS r`, generation, mine).
-		OrderExpr("random()").Limit(int64(limit)).Scan(ctx)
+		OrderExpr("r.applied = 0, random()").Limit(int64(limit)).Scan(ctx)
 	return loopsOf(rows), wrap("find lagging loops", err)
+}
+
+// Starting returns how many loops of these shards Temporal has accepted whose first turn
+// has not begun, by region.
+func (s *Store) Starting(ctx context.Context, shards []int) (map[string]int, error) {
+	var rows []struct {
+		Region string
+		Count  int
+	}
+	err := s.db.NewRaw(`SELECT region, count(*) AS count FROM check_regions
+		WHERE active AND worker = '' AND desired <= applied AND ? GROUP BY region`, inShards("check_id", shards)).Scan(ctx, &rows)
+	starting := make(map[string]int, len(rows))
+	for _, row := range rows {
+		starting[row.Region] = row.Count
+	}
+	return starting, wrap("count starting loops", err)
 }
 
 // MarkApplied records that Temporal has accepted the desired revision of a loop, as it was

@@ -53,6 +53,37 @@ func TestLagging(t *testing.T) {
 	}
 }
 
+func TestStarting(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	org, _ := newOrg(t, s)
+	c := newCheck(t, s, draft(org.ID, newark, frankfurt))
+	want := func(counts map[string]int) {
+		t.Helper()
+		starting, err := s.Starting(t.Context(), vigil.EverySweepShard())
+		if err != nil {
+			t.Fatal(err)
+		}
+		equal(t, starting, counts)
+	}
+	mark := func(region string, revision int64) {
+		t.Helper()
+		if err := s.MarkApplied(t.Context(), vigil.Loop{CheckID: c.ID, Region: region, Desired: revision}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want(map[string]int{}) // Temporal does not know them yet
+	mark(newark, 1)
+	mark(frankfurt, 1)
+	want(map[string]int{newark: 1, frankfurt: 1})
+	if err := s.ClaimLoops(t.Context(), vigil.Lease{Worker: "a", Region: newark}, []uuid.UUID{c.ID}); err != nil {
+		t.Fatal(err)
+	}
+	want(map[string]int{frankfurt: 1})
+	update(t, s, c, func(c *vigil.Check) { c.Enabled = false })
+	want(map[string]int{})
+}
+
 func TestOverdue(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)

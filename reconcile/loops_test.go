@@ -1,0 +1,93 @@
+package reconcile_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+
+	"vigil"
+)
+
+// newLoops is a store of loops that never ran, and of one that runs an older revision.
+type newLoops struct {
+	emptyStore
+	temporal *workflows
+	checks   []uuid.UUID
+	region   string
+	edited   uuid.UUID
+	begins   bool // whether the first turn of a loop begins once Temporal has accepted it
+	late     bool // the region is overloaded
+}
+
+func (s *newLoops) OverloadedRegions(context.Context, time.Duration) (map[string]time.Duration, error) {
+	if !s.late {
+		return nil, nil //nolint:nilnil // none
+	}
+	return map[string]time.Duration{s.region: 2 * time.Second}, nil
+}
+
+func (s *newLoops) Lagging(_ context.Context, _ []int, limit int) ([]vigil.Loop, error) {
+	var loops []vigil.Loop
+	for _, check := range s.checks {
+		if len(s.temporal.of("apply", check)) == 0 && len(loops) < limit {
+			loops = append(loops, vigil.Loop{CheckID: check, Region: s.region, Desired: 1})
+		}
+	}
+	if len(s.temporal.of("apply", s.edited)) == 0 {
+		loops = append(loops, vigil.Loop{CheckID: s.edited, Region: s.region, Desired: 2, Applied: 1})
+	}
+	return loops, nil
+}
+
+func (s *newLoops) Starting(context.Context, []int) (map[string]int, error) {
+	if s.begins {
+		return nil, nil //nolint:nilnil // none
+	}
+	return map[string]int{s.region: s.applied()}, nil
+}
+
+// applied returns how many of the new loops Temporal has accepted.
+func (s *newLoops) applied() int {
+	n := 0
+	for _, check := range s.checks {
+		n += len(s.temporal.of("apply", check))
+	}
+	return n
+}
+
+// TestStartsOfLoops tests how many new loops are started in the first seconds.
+func TestStartsOfLoops(t *testing.T) {
+	t.Parallel()
+	const checks = 600
+	for name, c := range map[string]struct {
+		region      string
+		begins      bool
+		late        bool
+		least, most int // after five seconds
+	}{
+		"AsFastAsTheyBegin":              {region: region, begins: true, least: checks, most: checks},
+		"FewWhileTheirTurnsDoNotBegin":   {region: region, least: 128 + 3*16, most: 128 + 5*16},
+		"FewInAnOverloadedRegion":        {region: region, begins: true, late: true, least: 4 * 2, most: 6 * 2},
+		"AllOfARegionThatHasNoWorkerYet": {region: "us-east-ewr", least: checks, most: checks},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				temporal := &workflows{}
+				store := &newLoops{
+					temporal: temporal, checks: newChecks(checks), region: c.region, edited: uuid.New(), begins: c.begins, late: c.late,
+				}
+				sweepFor(t, 5*time.Second, store, temporal)
+				if n := store.applied(); n < c.least || n > c.most {
+					t.Errorf("%d loops were started in 5 s, want %d to %d", n, c.least, c.most)
+				}
+				if len(temporal.of("apply", store.edited)) != 1 {
+					t.Error("the revision of a loop that runs was not applied")
+				}
+			})
+		})
+	}
+}
