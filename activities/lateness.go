@@ -47,19 +47,19 @@ const maxDelays = 512
 // observe records a slot that is probed now. The slots that were missed before it count as
 // late ones: where Temporal does not keep up, loops wait for their next turn, and the slots
 // that they do probe then are on time.
-func (l *Lateness) observe(now time.Time, at lag) {
+func (l *Lateness) observe(now time.Time, by lag) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := &l.seconds[now.Unix()%lateWindow]
 	if s.unix != now.Unix() {
 		*s = second{unix: now.Unix(), delays: s.delays[:0]}
 	}
-	s.slots += at.slots
-	if at.delay > lateAfter {
-		s.late += at.slots
+	s.slots += by.slots
+	if by.delay > lateAfter {
+		s.late += by.slots
 	}
-	for range min(at.slots, maxDelays-len(s.delays)) {
-		s.delays = append(s.delays, at.delay)
+	for range min(by.slots, maxDelays-len(s.delays)) {
+		s.delays = append(s.delays, by.delay)
 	}
 }
 

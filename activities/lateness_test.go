@@ -60,6 +60,28 @@ func TestLoad(t *testing.T) {
 		})
 	})
 
+	t.Run("BeginsWhenLoopsThatWaitForTheirTurnMissSlots", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			w := newWatchFixture(t)
+			steady := w.define(every(50 * time.Millisecond))
+			turn := w.started(steady)
+			var waiting [8]activities.Turn
+			for i := range waiting {
+				waiting[i] = w.started(w.define(every(time.Second)))
+			}
+			// Each second has 20 slots on time, and the first one of a loop that missed seven.
+			for i := range 24 {
+				turn = probe(w, steady, turn, 0, time.Second)
+				late := &waiting[i%len(waiting)]
+				*late = turnOf(w.defs[late.CheckID], w.must(w.watch(*late)).State)
+			}
+			if load := w.watcher.Load(); !load.Overloaded {
+				t.Errorf("a quarter of the slots is missed: %+v", load)
+			}
+		})
+	})
+
 	t.Run("IgnoresWhatAnOutageDelayedAndTargetsThatHang", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {

@@ -85,9 +85,9 @@ func (t *turnRun) lag(schedule vigil.Schedule, slot time.Time) lag {
 
 // measure records the lag of a probe that has ended. One that took long does not count:
 // such probes wait for each other, however much the machine could do.
-func (t *turnRun) measure(e *entry, at lag) {
-	if at.delay >= 0 && !e.slow.Load() {
-		t.lateness.observe(t.Now(), at)
+func (t *turnRun) measure(e *entry, by lag) {
+	if by.delay >= 0 && !e.slow.Load() {
+		t.lateness.observe(t.Now(), by)
 	}
 }
 

@@ -288,7 +288,7 @@ func (t *turnRun) run(ctx context.Context) (*TurnResult, error) {
 			place.Leave()
 			continue
 		}
-		before, at := t.state.Health, t.lag(schedule, slot)
+		before, by := t.state.Health, t.lag(schedule, slot)
 		switch why, err := t.probeSlot(ctx, e, schedule, slot, place); {
 		case why == replaced:
 			continue
@@ -301,7 +301,7 @@ func (t *turnRun) run(ctx context.Context) (*TurnResult, error) {
 		case err != nil:
 			return nil, err
 		}
-		t.measure(e, at)
+		t.measure(e, by)
 		t.covered, t.passed = t.covered+1, false
 		if t.goOn(ctx, before, e, schedule) {
 			continue
