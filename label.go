@@ -28,10 +28,7 @@ func (l Labels) Validate() error {
 		if !validLabelKey(key) {
 			return Invalid("labels", "has a key that is not 1 to %d characters of a-z, 0-9, '.', '_', '/' and '-'", maxLabelKey)
 		}
-		if utf8.RuneCountInString(l[key]) > maxLabelValue {
-			return Invalid("labels."+key, "must have at most %d characters", maxLabelValue)
-		}
-		if err := CheckLine("labels."+key, l[key]); err != nil {
+		if err := checkLabelValue("labels."+key, l[key], CheckLine); err != nil {
 			return err
 		}
 	}
@@ -42,6 +39,14 @@ func validLabelKey(key string) bool {
 	return key != "" && len(key) <= maxLabelKey && !strings.ContainsFunc(key, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && !strings.ContainsRune("._/-", r)
 	})
+}
+
+// checkLabelValue refuses a value that is too long, or whose characters check refuses.
+func checkLabelValue(member, value string, check func(member, text string) error) error {
+	if utf8.RuneCountInString(value) > maxLabelValue {
+		return Invalid(member, "must have at most %d characters", maxLabelValue)
+	}
+	return check(member, value)
 }
 
 // LabelSelector selects resources that have a label.
@@ -65,11 +70,9 @@ func ParseLabelSelectors(member string, texts []string) ([]LabelSelector, error)
 		}
 		selector := LabelSelector{Key: key}
 		if hasValue {
-			if utf8.RuneCountInString(value) > maxLabelValue {
-				return nil, Invalid(member, "must have at most %d characters", maxLabelValue)
-			}
-			if strings.ContainsFunc(value, breaksLine) { // and no more: older values may have what CheckLine refuses
-				return nil, Invalid(member, "must not contain line breaks or control characters")
+			// No more is checked, since older values may have what CheckLine refuses.
+			if err := checkLabelValue(member, value, checkBreaks); err != nil {
+				return nil, err
 			}
 			selector.Value = &value
 		}

@@ -10,12 +10,20 @@ import (
 // break a line wherever it is shown, or that make it look like another text. The error is
 // a CodeInvalid error about the member.
 func CheckLine(member, text string) error {
-	if strings.ContainsFunc(text, breaksLine) {
-		return Invalid(member, "must not contain line breaks or control characters")
+	if err := checkBreaks(member, text); err != nil {
+		return err
 	}
 	if i := strings.IndexFunc(text, misleads); i >= 0 {
 		r, _ := utf8.DecodeRuneInString(text[i:])
 		return Invalid(member, "must not contain invisible characters or those that change the direction of text; it has %U", r)
+	}
+	return nil
+}
+
+// checkBreaks refuses characters that break a line wherever the text is shown.
+func checkBreaks(member, text string) error {
+	if strings.ContainsFunc(text, breaksLine) {
+		return Invalid(member, "must not contain line breaks or control characters")
 	}
 	return nil
 }
