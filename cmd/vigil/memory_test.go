@@ -2,9 +2,7 @@ package main
 
 import (
 	"io/fs"
-	"runtime"
 	"testing"
-	"time"
 )
 
 // files are the files of a machine by name.
@@ -71,57 +69,13 @@ func TestAvailableMemory(t *testing.T) {
 func TestMemoryLimit(t *testing.T) {
 	t.Parallel()
 	machine := files{"/proc/meminfo": "MemTotal: 1024 kB\n"}
-	if got := memoryLimit("", machine.read); got != 1024*1024*7/10 {
+	if got := memoryLimit("", availableMemory(machine.read)); got != 1024*1024*7/10 {
 		t.Errorf("the limit is %d bytes, want 70 %% of the machine's", got)
 	}
-	if got := memoryLimit("100MiB", machine.read); got != 0 {
+	if got := memoryLimit("100MiB", 1<<20); got != 0 {
 		t.Errorf("the limit is %d bytes although GOMEMLIMIT is set", got)
 	}
-	if got := memoryLimit("", files{}.read); got != 0 {
+	if got := memoryLimit("", 0); got != 0 {
 		t.Errorf("the limit is %d bytes although nothing is known of the machine", got)
-	}
-}
-
-func TestShareOfTheCollector(t *testing.T) {
-	t.Parallel()
-	var since effort
-	now := effort{at: since.at.Add(10 * time.Second), collector: 3, busy: 30, cpu: time.Second}
-	want := 0.1 * 1 / (10 * float64(runtime.GOMAXPROCS(0))) // a tenth of a second in ten
-	if got := now.share(since); got < 0.99*want || got > 1.01*want {
-		t.Errorf("a share of %v, want %v", got, want)
-	}
-	if got := since.share(since); got != 0 {
-		t.Errorf("a share of %v of no time", got)
-	}
-	first := readEffort()
-	runtime.GC()
-	if second := readEffort(); second.collector <= first.collector || second.cpu <= 0 || second.busy < second.collector {
-		t.Errorf("%+v follows %+v", second, first)
-	}
-}
-
-func TestNextGCPercent(t *testing.T) {
-	t.Parallel()
-	percent := maxGCPercent
-	for _, step := range []struct {
-		share float64
-		want  int
-	}{{0, 50}, {0.001, 25}, {0, 25}, {0.01, 25}, {0.015, 50}, {0.015, 100}, {0.5, 100}, {0.01, 100}, {0.001, 50}} {
-		if percent = nextGCPercent(percent, step.share, 1<<30); percent != step.want {
-			t.Fatalf("%d %% after a share of %v, want %d", percent, step.share, step.want)
-		}
-	}
-	for _, step := range []struct {
-		percent int
-		share   float64
-		live    uint64
-		want    int
-	}{{25, 0.005, 90 << 20, 50}, {25, 0.005, 100 << 20, 25}, {50, 0.002, 90 << 20, 50}, {50, 0.002, 100 << 20, 25}} {
-		if got := nextGCPercent(step.percent, step.share, step.live); got != step.want {
-			t.Errorf("%+v is followed by %d %%", step, got)
-		}
-	}
-	if 2*gcCheap >= gcBudget {
-		t.Error("the percentage can go up and down all the time: the collector is cheap, and then takes more than its budget")
 	}
 }
