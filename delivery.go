@@ -135,6 +135,9 @@ type PendingDelivery struct {
 	ChannelType ChannelType `json:"channel_type"`
 	CheckName   string      `json:"check_name"`
 	ChannelName string      `json:"channel_name"`
+	// First: these are the channel's first messages about the incident, so that nothing
+	// sends them yet.
+	First bool `json:"first,omitempty"`
 }
 
 // DeliveryFilter selects deliveries. Zero members do not bind.

@@ -37,10 +37,14 @@ type Incidents struct {
 	store    incidentStore
 	log      *slog.Logger
 	names    *Names // nil: not shown
+	eager    bool
 }
 
 // ShowNames makes workflows show the names of checks. Call it before the first use.
 func (i *Incidents) ShowNames(names *Names) { i.names = names }
+
+// StartEagerly is for deliveries what it is for Loops. Call it before the first use.
+func (i *Incidents) StartEagerly() { i.eager = true }
 
 // NewIncidents returns Incidents that use the client.
 func NewIncidents(temporal client.Client, store incidentStore, log *slog.Logger) *Incidents {
@@ -116,6 +120,7 @@ func (i *Incidents) Vote(ctx context.Context, checkID uuid.UUID, vote vigil.Vote
 // Send starts the delivery workflow of an incident and a channel, or wakes it.
 func (i *Incidents) Send(ctx context.Context, delivery vigil.PendingDelivery) error {
 	options := client.StartWorkflowOptions{
+		ID:                    vigil.DeliveryWorkflowID(delivery.IncidentID, delivery.ChannelID),
 		TaskQueue:             vigil.DeliveryQueue,
 		Priority:              temporal.Priority{FairnessKey: delivery.OrgID.String()}, // its activities inherit it
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
@@ -127,9 +132,14 @@ func (i *Incidents) Send(ctx context.Context, delivery vigil.PendingDelivery) er
 		StaticSummary: bounded(
 			shortened(delivery.CheckName) + " → " + shortened(delivery.ChannelName) + " (" + string(delivery.ChannelType) + ")"),
 	}
-	id := vigil.DeliveryWorkflowID(delivery.IncidentID, delivery.ChannelID)
-	_, err := i.temporal.SignalWithStartWorkflow(ctx, id, workflows.SignalRefresh, nil,
-		options, workflows.Delivery, workflows.DeliveryInput{IncidentID: delivery.IncidentID, ChannelID: delivery.ChannelID})
+	in := workflows.DeliveryInput{IncidentID: delivery.IncidentID, ChannelID: delivery.ChannelID}
+	if delivery.First {
+		started, err := startNew(ctx, i.temporal, i.eager, options, workflows.Delivery, in)
+		if started || err != nil {
+			return wrapIncident("send", err)
+		}
+	}
+	_, err := i.temporal.SignalWithStartWorkflow(ctx, options.ID, workflows.SignalRefresh, nil, options, workflows.Delivery, in)
 	return wrapIncident("send", err)
 }
 

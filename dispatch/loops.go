@@ -44,6 +44,7 @@ type Loops struct {
 	log      *slog.Logger
 	open     func([]byte) ([]byte, error) // nil: cannot open sealed answers
 	names    *Names                       // nil: not shown
+	eager    bool
 	// used is called with the region of every call that needs a worker; it may be nil.
 	used func(region string)
 }
@@ -65,6 +66,11 @@ func (l *Loops) OpenAnswers(open func([]byte) ([]byte, error)) { l.open = open }
 // ShowNames makes workflows show the names of checks. Call it before the first use.
 func (l *Loops) ShowNames(names *Names) { l.names = names }
 
+// StartEagerly gives the first workflow task of a new loop to a worker of the same client,
+// when it has one for the region. Workers of a Worker Deployment must not get it so: the
+// server routes to them what their deployment says. Call it before the first use.
+func (l *Loops) StartEagerly() { l.eager = true }
+
 // NewLoops returns Loops that reach workflows through the client.
 func NewLoops(temporal client.Client, store revisionStore, log *slog.Logger) *Loops {
 	return &Loops{temporal: temporal, store: store, log: log}
@@ -75,9 +81,12 @@ func NewLoops(temporal client.Client, store revisionStore, log *slog.Logger) *Lo
 // ends. The applied revision is stored once the server has accepted.
 func (l *Loops) Apply(ctx context.Context, loop vigil.Loop) error {
 	var err error
-	if loop.Active {
+	switch {
+	case loop.Active && loop.Applied == 0:
+		err = l.start(ctx, loop)
+	case loop.Active:
 		err = l.signalWithStart(ctx, loop, workflows.SignalReconfigure, loop.Desired)
-	} else {
+	default:
 		err = l.signal(ctx, loop.CheckID, loop.Region, workflows.SignalReconfigure, loop.Desired)
 	}
 	if err != nil {
@@ -219,10 +228,29 @@ func (l *Loops) signal(ctx context.Context, checkID uuid.UUID, region, name stri
 	return wrap(name, err)
 }
 
+// start starts a new loop, and signals its revision to one that runs already.
+func (l *Loops) start(ctx context.Context, loop vigil.Loop) error {
+	l.use(loop.Region)
+	options, in := l.startOf(ctx, loop)
+	started, err := startNew(ctx, l.temporal, l.eager, options, workflows.CheckLoop, in)
+	if started || err != nil {
+		return wrap("start", err)
+	}
+	return l.signalWithStart(ctx, loop, workflows.SignalReconfigure, loop.Desired)
+}
+
 func (l *Loops) signalWithStart(ctx context.Context, loop vigil.Loop, name string, arg any) error {
 	l.use(loop.Region)
+	options, in := l.startOf(ctx, loop)
+	_, err := l.temporal.SignalWithStartWorkflow(ctx, options.ID, name, arg, options, workflows.CheckLoop, in)
+	return wrap(name, err)
+}
+
+// startOf returns how a loop starts, and its input.
+func (l *Loops) startOf(ctx context.Context, loop vigil.Loop) (client.StartWorkflowOptions, *workflows.LoopInput) {
 	label := summary(loop.Name, loop.Target)
 	options := client.StartWorkflowOptions{
+		ID:                    vigil.LoopID(loop.CheckID, loop.Region),
 		TaskQueue:             vigil.RegionQueue(loop.Region),
 		WorkflowTaskTimeout:   taskTimeout,
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
@@ -233,9 +261,7 @@ func (l *Loops) signalWithStart(ctx context.Context, loop vigil.Loop, name strin
 	if l.names.Shown(ctx) {
 		in.Name = loop.Name
 	}
-	_, err := l.temporal.SignalWithStartWorkflow(ctx, vigil.LoopID(loop.CheckID, loop.Region), name, arg, options,
-		workflows.CheckLoop, in)
-	return wrap(name, err)
+	return options, in
 }
 
 // testError says why a test on demand has no result.

@@ -160,12 +160,13 @@ func pendingDeliveriesOf(rows []namedDeliveryRow) []vigil.PendingDelivery {
 	return list
 }
 
-func pendingDeliveriesTo(i *vigil.Incident, checkName string, to []vigil.Recipient) []vigil.PendingDelivery {
+// firstDeliveries are those of an incident that opens.
+func firstDeliveries(i *vigil.Incident, checkName string, to []vigil.Recipient) []vigil.PendingDelivery {
 	list := make([]vigil.PendingDelivery, len(to))
 	for n, r := range to {
 		list[n] = vigil.PendingDelivery{
 			IncidentID: i.ID, ChannelID: r.ChannelID, OrgID: i.OrgID, CheckID: i.CheckID,
-			ChannelType: r.Type, CheckName: checkName, ChannelName: r.Name,
+			ChannelType: r.Type, CheckName: checkName, ChannelName: r.Name, First: true,
 		}
 	}
 	return list

@@ -141,7 +141,7 @@ func (s *Store) insertIncident(
 	notified := vigil.OpeningRecipients(recipients)
 	return vigil.IncidentOutcome{
 		Incident: vigil.IncidentHead{ID: incident.ID, Status: incident.Status, TraceID: incident.TraceID}, Changed: true,
-		PendingDeliveries: pendingDeliveriesTo(&incident, check.Name, notified),
+		PendingDeliveries: firstDeliveries(&incident, check.Name, notified),
 	}, s.publish(ctx, tx, event, notified)
 }
 
