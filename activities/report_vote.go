@@ -2,11 +2,15 @@ package activities
 
 import (
 	"context"
+	"time"
 
 	"github.com/google/uuid"
 
 	"vigil"
 )
+
+// newsTimeout is how long a turn tries to report its vote: a part of TurnSlack.
+const newsTimeout = 5 * time.Second
 
 // voteStore stores votes.
 type voteStore interface {
@@ -23,8 +27,9 @@ type incidentSignaler interface {
 }
 
 // ReportVote stores the vote of a region, then signals it to the incident workflow of
-// the check. Stored votes are complete for any later reader of the context, and the
-// loop waits for ReportVote before its next turn, so votes of a region stay in order.
+// the check: a vote that the turn could not report itself. Stored votes are complete for any
+// later reader of the context, and the loop waits for ReportVote before its next turn, so
+// votes of a region stay in order.
 //
 // ReportVote returns nil for a check or region that was removed meanwhile.
 func (w *Watcher) ReportVote(ctx context.Context, checkID uuid.UUID, vote vigil.Vote) error {
@@ -34,6 +39,12 @@ func (w *Watcher) ReportVote(ctx context.Context, checkID uuid.UUID, vote vigil.
 	if _, ok := w.Lease.Holds(vote.Region); !ok {
 		return errParked // at once, instead of waiting for Postgres
 	}
+	return w.report(ctx, checkID, vote, time.Time{})
+}
+
+// report stores and signals a vote, which began to be reported at began; zero: with the
+// activity.
+func (w *Watcher) report(ctx context.Context, checkID uuid.UUID, vote vigil.Vote, began time.Time) error {
 	ack, err := w.Votes.SaveVote(ctx, checkID, vote)
 	if vigil.ErrorCode(err) == vigil.CodeNotFound {
 		return nil
@@ -43,9 +54,27 @@ func (w *Watcher) ReportVote(ctx context.Context, checkID uuid.UUID, vote vigil.
 	}
 	err = w.Incidents.Vote(ctx, checkID, vote, ack)
 	if err == nil && w.Spans != nil {
-		w.traceVote(ctx, vigil.Span{TraceID: vigil.SlotTrace(checkID, vote.Region, vote.Slot)}, &vote, &ack)
+		span := vigil.Span{TraceID: vigil.SlotTrace(checkID, vote.Region, vote.Slot), Start: began}
+		w.traceVote(ctx, span, &vote, &ack)
 	}
 	return err
+}
+
+// reportNews reports the vote of a turn that ends because other rules fire, and whether
+// the loop need not report it. An activity of its own would be three state transitions, and
+// the incident would open that much later. What does not succeed soon is left to the loop,
+// which tries until it does.
+func (t *turnRun) reportNews(ctx context.Context, result *TurnResult) bool {
+	if result.End != Changed || !t.firingChanged() || t.behind || t.Votes == nil || t.Incidents == nil {
+		return false
+	}
+	began := t.Now()
+	ctx, cancel := context.WithTimeout(ctx, newsTimeout)
+	defer cancel()
+	return t.report(ctx, t.turn.CheckID, vigil.Vote{
+		Region: t.turn.Region, Revision: result.Revision, Slot: t.state.Slot, Failures: t.state.Failures,
+		Firing: t.state.Firing, Matches: t.state.Matches,
+	}, began) == nil
 }
 
 // saveCalmVote reports the vote of a new loop with which no rule fires, as ReportVote does,

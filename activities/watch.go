@@ -69,6 +69,9 @@ type TurnResult struct {
 	// Voted: no rule fires, and the stored vote of the region says so too. A new loop,
 	// such as one of many whose workflows Temporal has lost, need not report it again.
 	Voted bool `json:"voted,omitempty"`
+	// Reported: the turn has reported the vote of State, with its firing rules. A worker of
+	// an older release reports it again, which changes nothing.
+	Reported bool `json:"reported,omitempty"`
 	ShownName
 }
 
@@ -183,6 +186,7 @@ func (w *Watcher) Watch(ctx context.Context, turn *Turn) (*TurnResult, error) {
 	result, err := t.run(ctx)
 	if result != nil && result.End != Gone {
 		result.Voted = t.saveCalmVote(ctx, result.Revision)
+		result.Reported = t.reportNews(ctx, result)
 		if result.End != HandOver {
 			w.gaps.end(held.key, w.Now())
 		}

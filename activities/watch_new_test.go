@@ -20,9 +20,14 @@ type calmVotes struct {
 	err      error // of the database
 	signaled int
 	lost     error // of a signal
+	never    bool  // a signal is not answered
 }
 
-func (v *calmVotes) Vote(context.Context, uuid.UUID, vigil.Vote, vigil.VoteAck) error {
+func (v *calmVotes) Vote(ctx context.Context, _ uuid.UUID, _ vigil.Vote, _ vigil.VoteAck) error {
+	if v.never {
+		<-ctx.Done()
+		return ctx.Err()
+	}
 	v.signaled++
 	return v.lost
 }
@@ -83,8 +88,8 @@ func TestWatchOfANewLoop(t *testing.T) {
 				if c.voted && (len(votes.stored) != 1 || len(votes.stored[0].Firing) > 0 || votes.stored[0].Slot.IsZero() || votes.signaled != 1) {
 					t.Errorf("votes %+v, %d signals; want one without a rule and its signal", votes.stored, votes.signaled)
 				}
-				if c.fails && len(votes.stored) > 0 {
-					t.Errorf("votes %+v are stored beside the one that the loop reports", votes.stored)
+				if c.fails && (!result.Reported || len(votes.stored) != 1 || len(votes.stored[0].Firing) != 1 || votes.signaled != 1) {
+					t.Errorf("votes %+v, %d signals; want one with the rule that fires and its signal", votes.stored, votes.signaled)
 				}
 			})
 		})
@@ -101,4 +106,46 @@ func TestWatchOfANewLoop(t *testing.T) {
 			}
 		})
 	})
+}
+
+// TestWatchReportsItsVote tests that a turn which ends with news reports the vote of its
+// region, and leaves it to the loop where that does not succeed.
+func TestWatchReportsItsVote(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		err, lost error
+		never     bool // Temporal does not answer
+		reported  bool
+	}{
+		"StoredAndSignaled":        {reported: true},
+		"OfARegionThatWasRemoved":  {err: vigil.NotFound("check"), reported: true},
+		"NotStored":                {err: errors.New("postgres is away")},
+		"StoredAndNotSignaled":     {lost: errors.New("temporal is away")},
+		"StoredAndSignaledTooLate": {never: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				votes := &calmVotes{}
+				w := newWatchFixture(t, func(o *activities.WatcherOptions) { o.Votes, o.Incidents = votes, votes })
+				def := w.define(firing(vigil.Condition{FailureThreshold: 1}))
+				turn := w.started(def)
+				*votes = calmVotes{ack: vigil.VoteAck{Relevant: true}, err: c.err, lost: c.lost, never: c.never}
+				w.observe = fails
+				result := w.must(w.watch(turn))
+				if result.Reported != c.reported || len(result.State.Firing) != 1 {
+					t.Errorf("reported %v with the rules %v, want %v with one", result.Reported, result.State.Firing, c.reported)
+				}
+				if c.err == nil && (len(votes.stored) != 1 || votes.stored[0].Slot != result.State.Slot || len(votes.stored[0].Firing) != 1 ||
+					votes.stored[0].Revision != result.Revision || votes.stored[0].Failures != 1) {
+					t.Errorf("stored %+v, want the vote of %+v", votes.stored, result.State)
+				}
+				*votes = calmVotes{}
+				w.observe = takes(0)
+				if result = w.must(w.watch(turnOf(def, result.State))); !result.Reported || len(votes.stored) != 1 || len(votes.stored[0].Firing) > 0 {
+					t.Errorf("reported %v with votes %+v after the recovery, want one without a rule", result.Reported, votes.stored)
+				}
+			})
+		})
+	}
 }

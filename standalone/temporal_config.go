@@ -144,7 +144,7 @@ func dynamicConfig(loops int) dynamicSettings {
 		// A loop that is touched often should stay in memory. One whose turns take many
 		// minutes need not: reading it again costs 2 ms in many minutes.
 		dynamicconfig.HistoryCacheHostLevelMaxSize.Key(): max(128_000, 2*loops),
-		dynamicconfig.HistoryCacheTTL.Key():              "10m",
+		dynamicconfig.HistoryCacheTTL.Key():              "5m",
 		dynamicconfig.HistoryCacheBackgroundEvict.Key(): map[string]any{
 			"Enabled": true, "LoopInterval": "30s", "MaxEntryPerCall": 1024,
 		},

@@ -49,7 +49,6 @@ type Control struct {
 
 // NewControl returns the workers; Start starts them.
 func NewControl(temporal client.Client, opts ControlOptions) *Control {
-	sizeCache()
 	control := worker.New(temporal, vigil.ControlQueue, controlOptions(opts, controlSlots, incidentTasks))
 	control.RegisterWorkflowWithOptions(workflows.Incident, registered("Incident"))
 	for name, act := range map[string]any{

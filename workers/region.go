@@ -90,7 +90,6 @@ type Regions struct {
 
 // NewRegions returns the workers; Start starts them.
 func NewRegions(temporal client.Client, opts RegionOptions) *Regions {
-	sizeCache()
 	r := &Regions{opts: opts, lease: opts.Watcher.Lease, health: leaseHealth{log: opts.Log, now: opts.Now}}
 	r.workers = regionWorkers{started: make(map[string]worker.Worker), create: func(region string) worker.Worker {
 		return newRegionWorker(temporal, region, opts)
@@ -110,11 +109,6 @@ func newRegionWorker(temporal client.Client, region string, opts RegionOptions) 
 	w.RegisterActivityWithOptions(opts.Watcher.ReportVote, activity.RegisterOptions{Name: activities.NameReportVote})
 	return w
 }
-
-// sizeCache sizes the workflow cache, which all workers of the process share. The
-// first worker fixes its size, so every constructor here calls this first. The cache
-// takes memory only for existing loops; a loop that is evicted is replayed every turn.
-func sizeCache() { worker.SetStickyWorkflowCacheSize(activitySlots) }
 
 func workerOptions(identity string, deployment Deployment, onFatal func(error)) worker.Options {
 	return worker.Options{

@@ -33,6 +33,10 @@ const (
 	// maxTurns limits the history of a run to about 1,500 events; then the workflow
 	// continues as new.
 	maxTurns = 250
+	// maxWideTurns limits it to about 300 where turns cover several slots. The workers keep
+	// no more than some of the loops that have such turns in memory, and read the history of
+	// another one at each of its turns.
+	maxWideTurns = 50
 	// A failed turn is repeated after a pause, which doubles from minPause to maxPause.
 	minPause = time.Second
 	maxPause = time.Minute
@@ -123,7 +127,7 @@ func (l *checkLoop) open(ctx workflow.Context) error {
 // finished reports whether the run ends: either the loop is done, or its history is long
 // enough to continue as new.
 func (l *checkLoop) finished(ctx workflow.Context) (bool, error) {
-	full := l.turns >= maxTurns || workflow.GetInfo(ctx).GetContinueAsNewSuggested() || l.renamed()
+	full := l.longEnough(ctx) || workflow.GetInfo(ctx).GetContinueAsNewSuggested() || l.renamed()
 	if full || l.done {
 		l.drain()
 	}
@@ -134,6 +138,14 @@ func (l *checkLoop) finished(ctx workflow.Context) (bool, error) {
 		return true, workflow.NewContinueAsNewError(ctx, CheckLoop, l.in)
 	}
 	return l.done, nil
+}
+
+// longEnough reports whether the run has as many turns as it may have.
+func (l *checkLoop) longEnough(ctx workflow.Context) bool {
+	if l.turns < maxWideTurns || l.turns < maxTurns && l.span() <= 1 {
+		return false
+	}
+	return l.turns >= maxTurns || workflow.GetVersion(ctx, "short-runs-of-wide-turns", workflow.DefaultVersion, 1) >= 1
 }
 
 // turn runs one Watch to its end, or abandons it for a signal.
@@ -158,7 +170,7 @@ func (l *checkLoop) watch(ctx workflow.Context) workflow.Future {
 }
 
 // reportVote reports the region's vote when the firing rules differ from the last reported
-// ones, and waits until that is done, since the next turn may produce another vote. Only
+// ones and the turn has not reported them itself, and waits until that is done, since the next turn may produce another vote. Only
 // the end of the loop interrupts the wait.
 func (l *checkLoop) reportVote(ctx workflow.Context) {
 	state := l.in.State
@@ -315,8 +327,11 @@ func (l *checkLoop) applyTurn(ctx workflow.Context, watch workflow.Future) {
 	l.pause = minPause
 	l.in.Plan = &result
 	l.in.Reported = l.in.Reported && !result.Restarted
-	if result.Voted {
+	switch {
+	case result.Voted:
 		l.in.Reported, l.in.Firing = true, nil
+	case result.Reported && workflow.GetVersion(ctx, "turn-reports-its-vote", workflow.DefaultVersion, 1) >= 1:
+		l.in.Reported, l.in.Firing = true, result.State.Firing
 	}
 	l.describe(ctx)
 }

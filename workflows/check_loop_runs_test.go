@@ -27,6 +27,23 @@ func TestCheckLoopContinuesAsNewAfter250TurnsWithItsState(t *testing.T) {
 	}
 }
 
+func TestCheckLoopContinuesAsNewAfter50WideTurns(t *testing.T) {
+	t.Parallel()
+	l := newLoopTest(t)
+	widening := func(turn activities.Turn) (activities.TurnResult, error) {
+		result, err := covered(turn)
+		if result.Span = 1; len(l.turns) >= 60 {
+			result.Span = 2
+		}
+		return result, err
+	}
+	l.script = append(l.script, widening)
+	in := continued[workflows.LoopInput](t, l.run(), "CheckLoop")
+	if len(l.turns) != 60 || in.Plan == nil || in.Plan.Span != 2 {
+		t.Errorf("%d turns before it continued with the plan %+v, want 60 and two slots", len(l.turns), in.Plan)
+	}
+}
+
 func TestCheckLoopAnswersTheStateQuery(t *testing.T) {
 	t.Parallel()
 	l := newLoopTest(t)

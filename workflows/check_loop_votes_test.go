@@ -160,6 +160,24 @@ func TestCheckLoopDoesNotRepeatTheVoteOfALoopThatWasLost(t *testing.T) {
 	}
 }
 
+func TestCheckLoopDoesNotRepeatTheVoteOfItsTurn(t *testing.T) {
+	t.Parallel()
+	l := newLoopTest(t)
+	rule := uuid.New()
+	reported := func(turn activities.Turn) (activities.TurnResult, error) {
+		result, err := unhealthy(rule)(turn)
+		result.Reported = true
+		return result, err
+	}
+	l.script = append(l.script, covered, reported, covered, gone)
+	if err := l.run(); err != nil {
+		t.Fatal(err)
+	}
+	if len(l.votes) != 2 || len(l.votes[0].Firing) > 0 || len(l.votes[1].Firing) > 0 {
+		t.Errorf("reported %+v, want the calm votes before and after that of the turn", l.votes)
+	}
+}
+
 func TestCheckLoopReportsAVoteUntilItIsStored(t *testing.T) {
 	t.Parallel()
 	l := newLoopTest(t)

@@ -92,6 +92,11 @@ func newPlatform(ctx context.Context, p *process, in inputs) (*platform, error) 
 	names := checkNames(p, in)
 	loops.ShowNames(names)
 	incidents.ShowNames(names)
+	workers.KeepWorkflows(in.settings.TurnRate)
+	if in.settings.DeploymentName == "" {
+		loops.StartEagerly()
+		incidents.StartEagerly()
+	}
 	channels := []notify.Option{notify.WithMail(mailer)}
 	if mailer.Sends() {
 		channels = append(channels, notify.WithRecipients(in.store, string(in.settings.PublicURL)))
