@@ -32,6 +32,10 @@ const (
 	AttributeDelivery = "VigilDelivery"
 )
 
+// inTaskTimeout is how long the context may take to be read inside a workflow task. That
+// holds one of the worker's few places for these, and the server gives the task up after 10 s.
+const inTaskTimeout = 2 * time.Second
+
 // maxChanges limits the votes and activities of one run; then the workflow
 // continues as new.
 const maxChanges = 500
@@ -77,6 +81,11 @@ func Incident(ctx workflow.Context, in IncidentInput) error {
 		stale:          true,
 		context:        vigil.IncidentContext{Incident: in.Incident, Latch: in.Latch},
 		activity:       workflow.WithActivityOptions(ctx, retryForever(10*time.Second)),
+	}
+	if workflow.GetVersion(ctx, "context-in-workflow-task", workflow.DefaultVersion, 1) >= 1 {
+		i.inTask = workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
+			ScheduleToCloseTimeout: inTaskTimeout, RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1},
+		})
 	}
 	for _, vote := range in.Votes {
 		i.votes[vote.Region] = vote
@@ -140,6 +149,7 @@ type incidents struct {
 	// mutex serializes the changes that votes and updates make to an incident.
 	mutex    workflow.Mutex
 	activity workflow.Context // carries the options of activities
+	inTask   workflow.Context // carries those of a local activity; nil: the run uses none
 	changes  int              // votes applied and activities started in this run
 }
 
@@ -226,8 +236,8 @@ func (i *incidents) refresh(ctx workflow.Context, votes *[]vigil.Vote) ([]vigil.
 		return nil, nil
 	}
 	i.stale = false
-	var read vigil.IncidentContext
-	if err := workflow.ExecuteActivity(i.activity, activities.NameReadContext, i.in.CheckID).Get(ctx, &read); err != nil {
+	read, err := i.readContext(ctx, *votes)
+	if err != nil {
 		return nil, fmt.Errorf("read the context: %w", err)
 	}
 	known := i.context
@@ -249,6 +259,34 @@ func (i *incidents) refresh(ctx workflow.Context, votes *[]vigil.Vote) ([]vigil.
 		}
 	}
 	return rows, nil
+}
+
+// readContext reads the context: first inside the workflow task, as a local activity, which
+// spares three state transitions and the way through two task queues. What changes an
+// incident is never done there: a workflow task may fail and be repeated, and would then see
+// its own changes.
+//
+// Signals that come during a workflow task wait for the next one. So the rows may not be newer
+// than the votes that are known: those in between would be handled too late.
+func (i *incidents) readContext(ctx workflow.Context, votes []vigil.Vote) (vigil.IncidentContext, error) {
+	if i.inTask != nil {
+		var read vigil.IncidentContext
+		err := workflow.ExecuteLocalActivity(i.inTask, activities.NameReadContext, i.in.CheckID).Get(ctx, &read)
+		if err == nil && !slices.ContainsFunc(read.Regions, func(r vigil.RegionVote) bool { return r.Voted && !i.knows(votes, r.Vote) }) {
+			return read, nil
+		}
+	}
+	var read vigil.IncidentContext
+	err := workflow.ExecuteActivity(i.activity, activities.NameReadContext, i.in.CheckID).Get(ctx, &read)
+	return read, err
+}
+
+// knows reports whether a stored vote, or a newer one of its region, is among the votes that
+// were handled or that wait to be.
+func (i *incidents) knows(waiting []vigil.Vote, stored vigil.Vote) bool {
+	known, handled := i.votes[stored.Region]
+	return handled && !stored.NewerThan(known) ||
+		slices.ContainsFunc(waiting, func(v vigil.Vote) bool { return v.Region == stored.Region && !stored.NewerThan(v) })
 }
 
 // outdatesContext reports whether a vote shows that the context is out of date.

@@ -202,9 +202,52 @@ func TestIncidentFailsWhenTheStoreRefusesForGood(t *testing.T) {
 	}
 }
 
+// TestIncidentReadsItsContextInTheWorkflowTask tests that no activity of its own reads the
+// context where the rows are not newer than the votes that the workflow knows.
+func TestIncidentReadsItsContextInTheWorkflowTask(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		prepare func(e *incidentTest)
+		calls   []string
+		reads   int
+	}{
+		"TheVoteIsKnown": {func(*incidentTest) {}, []string{"Open", "Resolve"}, 1},
+		"ItFails":        {func(e *incidentTest) { e.failures = 1 }, []string{"Survey", "Open", "Resolve"}, 2},
+		"TheRowOfAnotherRegionIsUnknown": {
+			func(e *incidentTest) { e.store("b", false) }, []string{"Survey", "Open", "Resolve"}, 2,
+		},
+		"TheRowIsOlderThanTheVote": {func(e *incidentTest) {
+			e.reading = func() { e.standing.Regions[0].Vote.Slot = e.standing.Regions[0].Vote.Slot.Add(-time.Second) }
+		}, []string{"Open", "Resolve"}, 1},
+		"TheRowIsNewerThanTheVote": {func(e *incidentTest) {
+			e.reading = func() {
+				e.reading = func() {}
+				e.standing.Regions[0].Vote.Slot = e.standing.Regions[0].Vote.Slot.Add(time.Second)
+			}
+		}, []string{"Survey", "Open", "Resolve"}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := newIncidentTest(t, vigil.AnyRegion, "a", "b")
+			test.prepare(e)
+			e.at(0, func() { e.vote("a", true) })
+			e.at(time.Minute, func() { e.vote("a", false) })
+			e.run()
+			var calls []string
+			for _, call := range e.env.calls {
+				calls = append(calls, call.name)
+			}
+			if !slices.Equal(calls, test.calls) || e.reads != test.reads {
+				t.Errorf("activities %q and %d reads, want %q and %d", calls, e.reads, test.calls, test.reads)
+			}
+		})
+	}
+}
+
 func TestIncidentRepeatsItsActivitiesUntilTheySucceed(t *testing.T) {
 	t.Parallel()
 	e := newIncidentTest(t, vigil.AnyRegion, "a")
+	e.failures = 1 // in the workflow task
 	e.at(0, func() { e.vote("a", true) })
 	e.at(time.Minute, func() { e.vote("a", false) })
 	e.run()
