@@ -16,6 +16,8 @@ const (
 	MaxRedirects = 10
 	// MaxHeaderBytes bounds the headers of one response.
 	MaxHeaderBytes = 64 << 10
+	// exchangeBuffer is the buffer of each direction of a connection, which lasts one exchange.
+	exchangeBuffer = 2 << 10
 )
 
 // The errors of a redirect that is not followed. Each text is a sentence for
@@ -65,6 +67,8 @@ func (g *Guard) Client(ctx context.Context, opts ClientOptions) *http.Client {
 		},
 		DisableKeepAlives:      true,
 		MaxResponseHeaderBytes: MaxHeaderBytes,
+		ReadBufferSize:         exchangeBuffer,
+		WriteBufferSize:        exchangeBuffer,
 	}
 	return &http.Client{Transport: transport, CheckRedirect: opts.CheckRedirect}
 }
