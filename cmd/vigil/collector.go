@@ -72,31 +72,30 @@ type effort struct {
 }
 
 func readEffort() effort {
-	samples := []metrics.Sample{
+	times := []metrics.Sample{
 		{Name: "/cpu/classes/gc/mark/assist:cpu-seconds"},
 		{Name: "/cpu/classes/gc/mark/dedicated:cpu-seconds"},
 		{Name: "/cpu/classes/gc/mark/idle:cpu-seconds"}, // most of it, on a machine that has time
 		{Name: "/cpu/classes/gc/pause:cpu-seconds"},
 		{Name: "/cpu/classes/user:cpu-seconds"},
-		{Name: "/gc/cycles/total:gc-cycles"},
-		{Name: "/gc/heap/allocs:bytes"},
-		{Name: "/gc/heap/live:bytes"},
-		{Name: "/gc/heap/goal:bytes"},
 	}
-	metrics.Read(samples)
+	metrics.Read(times)
 	e := effort{at: time.Now(), cpu: processTime()}
-	const times = 5
-	for i, sample := range samples[:times] {
+	for i, sample := range times {
 		if sample.Value.Kind() != metrics.KindFloat64 {
 			continue
 		}
-		if e.busy += sample.Value.Float64(); i < times-1 {
+		if e.busy += sample.Value.Float64(); i < len(times)-1 {
 			e.collector += sample.Value.Float64()
 		}
 	}
-	for i, into := range []*uint64{&e.cycles, &e.allocated, &e.live, &e.goal} {
-		if value := samples[times+i].Value; value.Kind() == metrics.KindUint64 {
-			*into = value.Uint64()
+	for name, into := range map[string]*uint64{
+		"/gc/cycles/total:gc-cycles": &e.cycles, "/gc/heap/allocs:bytes": &e.allocated,
+		"/gc/heap/live:bytes": &e.live, "/gc/heap/goal:bytes": &e.goal,
+	} {
+		sample := []metrics.Sample{{Name: name}}
+		if metrics.Read(sample); sample[0].Value.Kind() == metrics.KindUint64 {
+			*into = sample[0].Value.Uint64()
 		}
 	}
 	return e
