@@ -11,6 +11,10 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/google/uuid"
+
+	"vigil"
 )
 
 // fastSchedule lets deliveries end within a test: the waits of 12 attempts.
@@ -227,7 +231,7 @@ func TestEpisodes(t *testing.T) {
 	p.stop()
 }
 
-// keepHistories records the histories of an incident and of a delivery.
+// keepHistories records the histories of a loop with news, an incident and a delivery.
 func (d *alertScenario) keepHistories(p *process) {
 	c := dialTemporal(d.t, p.ready.TemporalAddress, p.ready.Namespace)
 	defer c.Close()
@@ -242,6 +246,7 @@ func (d *alertScenario) keepHistories(p *process) {
 	d.client.into(&deliveries, http.MethodGet, "/v1/deliveries?incident_id="+incidents[0].ID, nil)
 	keepHistory(d.t, c, incidents[0].WorkflowID, "incident")
 	keepHistory(d.t, c, deliveries[0].WorkflowID, "delivery")
+	keepHistory(d.t, c, vigil.LoopID(uuid.MustParse(d.checks[0]), "eu-central-fra"), "check_loop_with_news")
 }
 
 // TestEpisodesWithProcessesKilled runs episodes while random processes of the
