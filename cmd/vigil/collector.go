@@ -18,6 +18,9 @@ import (
 const (
 	// memoryPrice is the part of the machine's CPU time that all of its memory is worth.
 	memoryPrice = 7.5
+	// gcShare is the part of the machine's CPU time that the collector takes at most, however
+	// much memory that costs: a process with much to do needs the time for it.
+	gcShare = 0.02
 	// unknownMemory is the memory of a machine that does not say how much it has.
 	unknownMemory = 4 << 30
 
@@ -146,7 +149,7 @@ func nextGCPercent(percent int, growth, work float64, memory int64) int {
 	if memory <= 0 {
 		memory = unknownMemory
 	}
-	best := math.Sqrt(work * float64(memory) / memoryPrice)
+	best := max(math.Sqrt(work*float64(memory)/memoryPrice), work/gcShare)
 	next := int(min(max(best/growth, minGCPercent), maxGCPercent))
 	if math.Abs(float64(next-percent)) < gcStep*float64(percent) {
 		return percent

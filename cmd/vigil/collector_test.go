@@ -56,17 +56,18 @@ func TestNextGCPercent(t *testing.T) {
 		memory  int64
 		want    int
 	}{
-		// The square root of 0.1 * 30 MiB * 24 GiB / 7.5 is 99 MiB.
-		"TheBestGrowth":           {100, mib / 2, 0.1 * 30 * mib, 24 * gib, 198},
-		"FourTimesTheWork":        {100, mib / 2, 0.4 * 30 * mib, 24 * gib, 396},
-		"AQuarterOfTheMemory":     {200, mib / 2, 0.1 * 30 * mib, 6 * gib, 99},
-		"ATwiceAsLargeHeap":       {200, mib, 0.1 * 30 * mib, 24 * gib, 99},
-		"LittleWork":              {100, mib / 2, 0.001 * mib, 24 * gib, minGCPercent},
-		"MuchWork":                {100, mib / 2, 100 * mib, 24 * gib, maxGCPercent},
-		"NearlyWhatItIs":          {180, mib / 2, 0.1 * 30 * mib, 24 * gib, 180},
-		"NoRunOfTheCollector":     {180, mib / 2, 0, 24 * gib, 180},
-		"NoGrowth":                {180, 0, 0.1 * 30 * mib, 24 * gib, 180},
-		"UnknownMemoryIsFourGigs": {100, mib / 2, 0.1 * 30 * mib, 0, 80},
+		// The square root of 0.02 * 30 MiB * 24 GiB / 7.5 is 44 MiB, and the collector takes
+		// 1.3 % of the CPU time then.
+		"TheBestGrowth":          {25, mib / 2, 0.02 * 30 * mib, 24 * gib, 88},
+		"NoMoreThanItsShare":     {25, mib / 4, 0.08 * 30 * mib, 24 * gib, 480}, // 120 MiB, the root is 89
+		"WhateverTheMemoryIs":    {25, mib / 2, 0.02 * 30 * mib, 6 * gib, 60},   // 30 MiB, the root is 22
+		"ATwiceAsLargeHeap":      {200, mib, 0.02 * 30 * mib, 24 * gib, 44},
+		"LittleWork":             {100, mib / 2, 0.001 * mib, 24 * gib, minGCPercent},
+		"MuchWork":               {100, mib / 2, 100 * mib, 24 * gib, maxGCPercent},
+		"NearlyWhatItIs":         {80, mib / 2, 0.02 * 30 * mib, 24 * gib, 80},
+		"NoRunOfTheCollector":    {180, mib / 2, 0, 24 * gib, 180},
+		"NoGrowth":               {180, 0, 0.1 * 30 * mib, 24 * gib, 180},
+		"UnknownMemoryIsFourGiB": {25, mib / 16, 0.06 * mib, 0, 91},
 	} {
 		t.Run(fact, func(t *testing.T) {
 			t.Parallel()
