@@ -60,7 +60,7 @@ func TestNextGCPercent(t *testing.T) {
 		// 1.3 % of the CPU time then.
 		"TheBestGrowth":          {25, mib / 2, 0.02 * 30 * mib, 24 * gib, 88},
 		"NoMoreThanItsShare":     {25, mib / 4, 0.08 * 30 * mib, 24 * gib, 480}, // 120 MiB, the root is 89
-		"WhateverTheMemoryIs":    {25, mib / 2, 0.02 * 30 * mib, 6 * gib, 60},   // 30 MiB, the root is 22
+		"AlsoWithLittleMemory":   {25, mib / 2, 0.02 * 30 * mib, 6 * gib, 60},   // 30 MiB, the root is 22
 		"ATwiceAsLargeHeap":      {200, mib, 0.02 * 30 * mib, 24 * gib, 44},
 		"LittleWork":             {100, mib / 2, 0.001 * mib, 24 * gib, minGCPercent},
 		"MuchWork":               {100, mib / 2, 100 * mib, 24 * gib, maxGCPercent},
