@@ -53,6 +53,7 @@ func (p *process) wait(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	manageMemory(ctx)
+	go adaptProcessors(ctx)
 	select {
 	case <-ctx.Done():
 		return nil

@@ -33,6 +33,7 @@ const settingsEnd = `
 | ` + "`TEMPORAL_TLS`, `TEMPORAL_API_KEY`, `TEMPORAL_CONFIG_FILE` ..." + ` |` +
 	` how to connect to Temporal, as its own tools read them: [operations.md](operations.md#tls-and-keys) |
 | ` + "`GOMEMLIMIT`, `GOGC`" + ` | memory of Go's runtime: [operations.md](operations.md#memory) |
+| ` + "`GOMAXPROCS`" + ` | processors that a process uses: [operations.md](operations.md#processors) |
 | ` + "`XDG_CONFIG_HOME`, `XDG_DATA_HOME`" + ` | where the contexts of the client and the data directory are |
 `
 
