@@ -226,8 +226,7 @@ const orgHasVerifiedEmail = "EXISTS (SELECT FROM users AS proven WHERE proven.or
 
 // Verified reports whether a user of an organization has a verified address.
 func (s *Store) Verified(ctx context.Context, orgID uuid.UUID) (bool, error) {
-	var verified bool
-	err := s.db.NewRaw("SELECT "+orgHasVerifiedEmail, orgID).Scan(ctx, &verified)
+	verified, err := s.anyOf(ctx, "SELECT EXISTS (SELECT FROM users WHERE org_id = $1 AND email_verified)", orgID)
 	return verified, wrap("look for a verified address", err)
 }
 

@@ -97,23 +97,21 @@ const creationLimitText = "Creating %g more check would make more than the hour'
 
 // countCreation records a creation, or returns a CodePlanLimit error when the
 // allowance of the last hour is used up. Deleting a check does not restore the
-// allowance.
+// allowance. Creations without a limit are not counted.
 func countCreation(ctx context.Context, tx bun.Tx, orgID uuid.UUID, tier vigil.Tier, allow vigil.Allowance, now time.Time) error {
-	since := now.Add(-creationWindow)
-	// Creations without a limit run at the same time, and leave each other's rows alone.
-	_, err := tx.NewRaw(`DELETE FROM check_creations WHERE ctid = ANY(ARRAY(
-		SELECT ctid FROM check_creations WHERE org_id = ? AND at <= ? FOR UPDATE SKIP LOCKED))`, orgID, since).Exec(ctx)
+	if allow.CreationsPerHour == vigil.Unlimited {
+		return nil
+	}
+	_, err := tx.NewRaw("DELETE FROM check_creations WHERE org_id = ? AND at <= ?", orgID, now.Add(-creationWindow)).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("delete old creations: %w", err)
 	}
-	if allow.CreationsPerHour != vigil.Unlimited {
-		var n int64
-		if err := tx.NewRaw("SELECT count(*) FROM check_creations WHERE org_id = ?", orgID).Scan(ctx, &n); err != nil {
-			return fmt.Errorf("count creations: %w", err)
-		}
-		if n >= allow.CreationsPerHour {
-			return planLimit(tier, allow.CreationsPerHour, float64(n), 1, creationLimitText)
-		}
+	var n int64
+	if err := tx.NewRaw("SELECT count(*) FROM check_creations WHERE org_id = ?", orgID).Scan(ctx, &n); err != nil {
+		return fmt.Errorf("count creations: %w", err)
+	}
+	if n >= allow.CreationsPerHour {
+		return planLimit(tier, allow.CreationsPerHour, float64(n), 1, creationLimitText)
 	}
 	if _, err := tx.NewRaw("INSERT INTO check_creations (org_id, at) VALUES (?, ?)", orgID, now).Exec(ctx); err != nil {
 		return fmt.Errorf("record the creation: %w", err)

@@ -60,7 +60,7 @@ func placeLock(orgID uuid.UUID) string { return "deliveries/" + orgID.String() }
 
 // takePlace requests a place for an attempt and reports whether it holds one. It
 // returns the other deliveries that it admitted: their workflows must be signaled.
-func takePlace(ctx context.Context, tx bun.Tx, row *deliveryRow, now time.Time) (bool, []vigil.PendingDelivery, error) {
+func (s *Store) takePlace(ctx context.Context, tx bun.Tx, row *deliveryRow, now time.Time) (bool, []vigil.PendingDelivery, error) {
 	if err := lockPlaces(ctx, tx, row.OrgID); err != nil {
 		return false, nil, err
 	}
@@ -74,18 +74,18 @@ func takePlace(ctx context.Context, tx bun.Tx, row *deliveryRow, now time.Time) 
 	if err != nil {
 		return false, nil, fmt.Errorf("request a place: %w", err)
 	}
-	admitted, err := admit(ctx, tx, row.OrgID, now)
+	admitted, err := s.admit(ctx, tx, row.OrgID, now)
 	if err != nil {
 		return false, nil, err
 	}
 	others := slices.DeleteFunc(slices.Clone(admitted), func(key placeKey) bool { return key == row.place() })
-	signal, err := admittedDeliveries(ctx, tx, row.OrgID, others, now)
+	signal, err := s.admittedDeliveries(ctx, tx, row.OrgID, others, now)
 	return held != nil || len(others) < len(admitted), signal, err
 }
 
 // freePlace frees the place that the deliveries of a row hold or wait for, and returns
 // the deliveries that it admitted.
-func freePlace(ctx context.Context, tx bun.Tx, row *deliveryRow, now time.Time) ([]vigil.PendingDelivery, error) {
+func (s *Store) freePlace(ctx context.Context, tx bun.Tx, row *deliveryRow, now time.Time) ([]vigil.PendingDelivery, error) {
 	if err := lockPlaces(ctx, tx, row.OrgID); err != nil {
 		return nil, err
 	}
@@ -93,57 +93,57 @@ func freePlace(ctx context.Context, tx bun.Tx, row *deliveryRow, now time.Time) 
 	if err != nil {
 		return nil, fmt.Errorf("free a place: %w", err)
 	}
-	admitted, err := admit(ctx, tx, row.OrgID, now)
+	admitted, err := s.admit(ctx, tx, row.OrgID, now)
 	if err != nil {
 		return nil, err
 	}
-	return admittedDeliveries(ctx, tx, row.OrgID, admitted, now)
+	return s.admittedDeliveries(ctx, tx, row.OrgID, admitted, now)
 }
 
 // freeUnused is freePlace for deliveries that may have no place.
-func freeUnused(ctx context.Context, tx bun.Tx, row *deliveryRow, now time.Time) ([]vigil.PendingDelivery, error) {
+func (s *Store) freeUnused(ctx context.Context, tx bun.Tx, row *deliveryRow, now time.Time) ([]vigil.PendingDelivery, error) {
 	var exists bool
 	err := tx.NewRaw("SELECT EXISTS (SELECT FROM delivery_places WHERE incident_id = ? AND channel_id = ?)", row.IncidentID, row.ChannelID).
 		Scan(ctx, &exists)
 	if err != nil || !exists {
 		return nil, wrap("look for a place", err)
 	}
-	return freePlace(ctx, tx, row, now)
+	return s.freePlace(ctx, tx, row, now)
 }
 
 // admit gives the free places of an organization to waiting deliveries: first to the
 // channels with the fewest in flight, within a channel in the order of arrival. Only
 // the first few of each channel are read, however many wait.
-func admit(ctx context.Context, tx bun.Tx, orgID uuid.UUID, now time.Time) ([]placeKey, error) {
+func (s *Store) admit(ctx context.Context, tx bun.Tx, orgID uuid.UUID, now time.Time) ([]placeKey, error) {
 	var admitted []placeKey
-	err := tx.NewRaw(`
+	err := s.steadyIn(ctx, tx, &admitted, `
 		WITH RECURSIVE held AS (
-			SELECT channel_id, count(*) AS n FROM delivery_places WHERE org_id = ?0 AND admitted_at > ?2 GROUP BY channel_id
+			SELECT channel_id, count(*) AS n FROM delivery_places WHERE org_id = $1 AND admitted_at > $3 GROUP BY channel_id
 		), waiting AS (
-			(SELECT channel_id FROM delivery_places WHERE org_id = ?0 AND admitted_at IS NULL ORDER BY channel_id LIMIT 1)
+			(SELECT channel_id FROM delivery_places WHERE org_id = $1 AND admitted_at IS NULL ORDER BY channel_id LIMIT 1)
 			UNION ALL
 			SELECT (SELECT p.channel_id FROM delivery_places AS p
-				WHERE p.org_id = ?0 AND p.admitted_at IS NULL AND p.channel_id > w.channel_id ORDER BY p.channel_id LIMIT 1)
+				WHERE p.org_id = $1 AND p.admitted_at IS NULL AND p.channel_id > w.channel_id ORDER BY p.channel_id LIMIT 1)
 			FROM waiting AS w WHERE w.channel_id IS NOT NULL
 		), next AS (
 			SELECT first.incident_id, w.channel_id FROM waiting AS w LEFT JOIN held AS h USING (channel_id)
 			CROSS JOIN LATERAL (
 				SELECT p.incident_id, p.position, coalesce(h.n, 0) + row_number() OVER (ORDER BY p.position) AS share
-				FROM delivery_places AS p WHERE p.org_id = ?0 AND p.channel_id = w.channel_id AND p.admitted_at IS NULL
-				ORDER BY p.position LIMIT greatest(?3 - coalesce(h.n, 0), 0)
+				FROM delivery_places AS p WHERE p.org_id = $1 AND p.channel_id = w.channel_id AND p.admitted_at IS NULL
+				ORDER BY p.position LIMIT greatest($4 - coalesce(h.n, 0), 0)
 			) AS first
-			ORDER BY first.share, first.position LIMIT greatest(?4 - (SELECT coalesce(sum(n), 0) FROM held), 0)
+			ORDER BY first.share, first.position LIMIT greatest($5 - (SELECT coalesce(sum(n), 0) FROM held), 0)
 		)
-		UPDATE delivery_places AS p SET admitted_at = ?1 FROM next
+		UPDATE delivery_places AS p SET admitted_at = $2 FROM next
 		WHERE p.incident_id = next.incident_id AND p.channel_id = next.channel_id
 		RETURNING p.incident_id, p.channel_id`,
-		orgID, now, now.Add(-placeTimeout), maxInFlight, maxInFlightOfOrg).Scan(ctx, &admitted)
+		orgID, now, now.Add(-placeTimeout), maxInFlight, maxInFlightOfOrg)
 	return admitted, wrap("admit deliveries", err)
 }
 
 // admittedDeliveries reads the deliveries of places. Places without a pending delivery
 // go to others.
-func admittedDeliveries(ctx context.Context, tx bun.Tx, orgID uuid.UUID, keys []placeKey, now time.Time) ([]vigil.PendingDelivery, error) {
+func (s *Store) admittedDeliveries(ctx context.Context, tx bun.Tx, orgID uuid.UUID, keys []placeKey, now time.Time) ([]vigil.PendingDelivery, error) {
 	var list []vigil.PendingDelivery
 	for len(keys) > 0 {
 		found, err := placedDeliveries(ctx, tx, keys)
@@ -161,7 +161,7 @@ func admittedDeliveries(ctx context.Context, tx bun.Tx, orgID uuid.UUID, keys []
 		})); err != nil {
 			return nil, err
 		}
-		if keys, err = admit(ctx, tx, orgID, now); err != nil {
+		if keys, err = s.admit(ctx, tx, orgID, now); err != nil {
 			return nil, err
 		}
 	}
@@ -230,11 +230,11 @@ func (s *Store) admitOf(ctx context.Context, orgID uuid.UUID) ([]vigil.PendingDe
 			return wrap("lock the organization's deliveries", err)
 		}
 		now := s.instant()
-		keys, err := admit(ctx, tx, orgID, now)
+		keys, err := s.admit(ctx, tx, orgID, now)
 		if err != nil {
 			return err
 		}
-		list, err = admittedDeliveries(ctx, tx, orgID, keys, now)
+		list, err = s.admittedDeliveries(ctx, tx, orgID, keys, now)
 		return err
 	})
 	return list, wrap("admit deliveries", err)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
-	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"vigil"
 )
@@ -18,6 +17,15 @@ func (s *Store) maintenanceNow() any {
 		return bun.Safe("clock_timestamp()")
 	}
 	return micro(s.edges())
+}
+
+// maintenanceEdge is the same for a prepared statement: nil is the clock of Postgres.
+func (s *Store) maintenanceEdge() *time.Time {
+	if s.edges == nil {
+		return nil
+	}
+	now := micro(s.edges())
+	return &now
 }
 
 // runningOf is an SQL query for the occurrences that run at the instant of the alias clock
@@ -36,10 +44,10 @@ type running struct {
 // without one.
 func (s *Store) runningMaintenance(ctx context.Context, tx bun.IDB, checkID uuid.UUID) (*running, error) {
 	var rows []running
-	err := tx.NewRaw(`WITH clock AS MATERIALIZED (SELECT ?::timestamptz AS now)
+	err := s.steadyIn(ctx, tx, &rows, `WITH clock AS MATERIALIZED (SELECT coalesce($1, clock_timestamp()) AS now)
 		SELECT m.window_id, m.ends_at, clock.now FROM clock, checks AS c,
 			LATERAL (SELECT o.window_id, o.ends_at `+runningOf+` ORDER BY o.ends_at DESC, o.window_id LIMIT 1) AS m
-		WHERE c.id = ?`, s.maintenanceNow(), checkID).Scan(ctx, &rows)
+		WHERE c.id = $2`, s.maintenanceEdge(), checkID)
 	if err != nil || len(rows) == 0 {
 		return nil, wrap("read the maintenance of a check", err)
 	}
@@ -55,11 +63,10 @@ func (s *Store) InMaintenance(ctx context.Context, orgID uuid.UUID, checks ...uu
 		EndsAt   time.Time `bun:"ends_at"`
 		Probing  string    `bun:"probing"`
 	}
-	err := s.db.NewRaw(`WITH clock AS MATERIALIZED (SELECT ?::timestamptz AS now)
+	err := s.steadyIn(ctx, s.db, &rows, `WITH clock AS MATERIALIZED (SELECT coalesce($1, clock_timestamp()) AS now)
 		SELECT c.id AS check_id, m.window_id, m.name, m.ends_at, m.probing FROM clock, checks AS c,
 			LATERAL (SELECT o.window_id, w.name, o.ends_at, w.probing `+runningOf+`) AS m
-		WHERE c.org_id = ? AND c.id = ANY(?) ORDER BY m.ends_at, m.window_id`,
-		s.maintenanceNow(), orgID, pgdialect.Array(append([]uuid.UUID{}, checks...))).Scan(ctx, &rows)
+		WHERE c.org_id = $2 AND c.id = ANY($3) ORDER BY m.ends_at, m.window_id`, s.maintenanceEdge(), orgID, checks)
 	if err != nil {
 		return nil, wrap("read which checks are in maintenance", err)
 	}
@@ -152,10 +159,11 @@ type endedMaintenance struct {
 // since, and ended last; nil without one.
 func (s *Store) maintenanceBefore(ctx context.Context, tx bun.IDB, checkID uuid.UUID, since time.Time) (*endedMaintenance, error) {
 	var rows []endedMaintenance
-	err := tx.NewRaw(`SELECT w.name, o.ends_at FROM checks AS c
-		JOIN maintenance_occurrences AS o ON o.org_id = c.org_id AND o.removed_at IS NULL AND o.ends_at > ? AND o.ends_at <= ?
+	err := s.steadyIn(ctx, tx, &rows, `SELECT w.name, o.ends_at FROM checks AS c
+		JOIN maintenance_occurrences AS o ON o.org_id = c.org_id AND o.removed_at IS NULL
+			AND o.ends_at > $1 AND o.ends_at <= coalesce($2, clock_timestamp())
 		JOIN maintenance_windows AS w ON w.id = o.window_id AND `+covers+`
-		WHERE c.id = ? ORDER BY o.ends_at DESC, w.name LIMIT 1`, micro(since), s.maintenanceNow(), checkID).Scan(ctx, &rows)
+		WHERE c.id = $3 ORDER BY o.ends_at DESC, w.name LIMIT 1`, micro(since), s.maintenanceEdge(), checkID)
 	if err != nil {
 		return nil, fmt.Errorf("read the last maintenance: %w", err)
 	}

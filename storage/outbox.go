@@ -125,10 +125,10 @@ func (s *Store) decide(ctx context.Context, tx bun.Tx, box []deliveryRow) (vigil
 	}
 	switch at := slices.IndexFunc(box, func(d deliveryRow) bool { return d.ID == decision.Attempt }); {
 	case at < 0:
-		admitted, err := freeUnused(ctx, tx, head, now)
+		admitted, err := s.freeUnused(ctx, tx, head, now)
 		return vigil.NextAttempt{State: vigil.NextAttemptNone, Last: lastStatus(box, decision), Admitted: admitted}, err
 	case !decision.Manual && decision.NotBefore.After(now):
-		admitted, err := freeUnused(ctx, tx, head, now)
+		admitted, err := s.freeUnused(ctx, tx, head, now)
 		return vigil.NextAttempt{State: vigil.NextAttemptLater, Until: decision.NotBefore, Admitted: admitted}, err
 	default:
 		out, err := s.startAttempt(ctx, tx, &box[at], decision, now)
@@ -174,7 +174,7 @@ func (s *Store) startAttempt(
 	if err := tx.NewSelect().Model(&event).Where("e.id = ?", row.EventID).Scan(ctx); err != nil {
 		return vigil.NextAttempt{}, found("event", err)
 	}
-	ok, admitted, err := takePlace(ctx, tx, row, now)
+	ok, admitted, err := s.takePlace(ctx, tx, row, now)
 	if err != nil || !ok {
 		return vigil.NextAttempt{State: vigil.NextAttemptBusy, Admitted: admitted}, err
 	}
@@ -243,7 +243,7 @@ func (s *Store) RecordOutcome(ctx context.Context, outcome vigil.AttemptOutcome)
 		if err := readRemaining(ctx, tx, &row, &remaining); err != nil || !fresh {
 			return err
 		}
-		remaining.Admitted, err = freePlace(ctx, tx, &row, now)
+		remaining.Admitted, err = s.freePlace(ctx, tx, &row, now)
 		return err
 	})
 	return remaining, wrap("record the outcome of an attempt", err)

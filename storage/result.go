@@ -90,9 +90,8 @@ func (s *Store) ResultsAfter(ctx context.Context, checkID uuid.UUID, region stri
 	var rows []resultRow
 	// Rounded as the stored slot is: otherwise the row of this very slot could compare
 	// as newer.
-	err := s.db.NewSelect().Model(&rows).ColumnExpr(resultColumns).
-		Where("r.check_id = ? AND r.region = ? AND r.slot > ?", checkID, region, micro(slot)).
-		OrderExpr("r.slot").Limit(int64(limit)).Scan(ctx)
+	err := s.steadyIn(ctx, s.db, &rows, "SELECT "+resultColumns+` FROM results AS r
+		WHERE r.check_id = $1 AND r.region = $2 AND r.slot > $3 ORDER BY r.slot LIMIT $4`, checkID, region, micro(slot), limit)
 	if err != nil {
 		return nil, wrap("read newer results", err)
 	}
@@ -103,8 +102,8 @@ func (s *Store) ResultsAfter(ctx context.Context, checkID uuid.UUID, region stri
 // LatestResults returns the newest n results of a check in a region, oldest first.
 func (s *Store) LatestResults(ctx context.Context, checkID uuid.UUID, region string, n int) ([]vigil.Result, error) {
 	var rows []resultRow
-	err := s.db.NewSelect().Model(&rows).ColumnExpr(resultColumns).Where("r.check_id = ? AND r.region = ?", checkID, region).
-		OrderExpr("r.slot DESC").Limit(int64(n)).Scan(ctx)
+	err := s.steadyIn(ctx, s.db, &rows, "SELECT "+resultColumns+` FROM results AS r
+		WHERE r.check_id = $1 AND r.region = $2 ORDER BY r.slot DESC LIMIT $3`, checkID, region, n)
 	if err != nil {
 		return nil, wrap("read the latest results", err)
 	}

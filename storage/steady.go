@@ -6,11 +6,13 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/uptrace/bun"
 )
 
 // This file has what the queries share that run each second for as long as a process lives,
-// also while there is nothing to do. Bun would write their values into the SQL, which
-// Postgres then parses and plans each time: several times what it takes to find nothing.
+// and those that run for every check that is created and every incident. Bun would write
+// their values into the SQL, which Postgres then parses and plans each time: several times
+// what it takes to run them.
 
 // steady runs such a query, as a prepared statement of its connection. Behind a pooler only
 // the types of its parameters are kept.
@@ -38,6 +40,21 @@ func steadyRows[T any](ctx context.Context, s *Store, sql string, args ...any) (
 		return nil, err
 	}
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[T])
+}
+
+// steadyIn runs such a query in a transaction of bun, or outside of one when db is the
+// database, and reads its rows into a slice of structs.
+func (s *Store) steadyIn(ctx context.Context, db bun.IDB, into any, query string, args ...any) error {
+	args = slices.Concat([]any{s.connector.steadyMode()}, args)
+	run := s.db.DB.QueryContext
+	if tx, ok := db.(bun.Tx); ok {
+		run = tx.Tx.QueryContext
+	}
+	rows, err := run(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	return s.db.ScanRows(ctx, rows, into)
 }
 
 // anyOf reports whether a query for one boolean finds true. A query that is written for

@@ -21,7 +21,7 @@ import (
 func (s *Store) SaveVote(ctx context.Context, checkID uuid.UUID, v vigil.Vote) (vigil.VoteAck, error) {
 	var ack vigil.VoteAck
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
-		var row struct {
+		var rows []struct {
 			OrgID  uuid.UUID `bun:"org_id"`
 			Name   string    `bun:"name"`
 			Target string    `bun:"target"`
@@ -29,17 +29,21 @@ func (s *Store) SaveVote(ctx context.Context, checkID uuid.UUID, v vigil.Vote) (
 			Voted  bool      `bun:"voted"`
 			Trace  string    `bun:"trace"`
 		}
-		err := tx.NewRaw(`SELECT c.org_id, c.name, c.target,
+		err := s.steadyIn(ctx, tx, &rows, `SELECT c.org_id, c.name, c.target,
 				EXISTS (SELECT FROM incidents AS i WHERE i.check_id = c.id AND (i.status <> 'resolved' OR i.latched)) AS open,
 				EXISTS (SELECT FROM region_votes AS v WHERE v.check_id = c.id AND v.region = r.region) AS voted,
 				coalesce((SELECT `+incidentTrace+` FROM incidents AS i
 					WHERE i.check_id = c.id AND i.status <> 'resolved' LIMIT 1), '') AS trace
 			FROM checks AS c JOIN check_regions AS r ON r.check_id = c.id
-			WHERE c.id = ? AND r.region = ? AND r.active AND r.start_at <= ?
-			FOR SHARE OF r`, checkID, v.Region, micro(v.Slot)).Scan(ctx, &row)
+			WHERE c.id = $1 AND r.region = $2 AND r.active AND r.start_at <= $3
+			FOR SHARE OF r`, checkID, v.Region, micro(v.Slot))
+		if err == nil && len(rows) == 0 {
+			err = sql.ErrNoRows
+		}
 		if err != nil {
 			return found("check", err)
 		}
+		row := rows[0]
 		ack = vigil.VoteAck{
 			Relevant:  row.Open || len(v.Firing) > 0,
 			OrgID:     row.OrgID,
