@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -17,6 +18,7 @@ type notifier struct {
 	loops     loopWorkflows
 	incidents incidentWorkflows
 	tasks     *tasks
+	creations burst // of checks
 }
 
 // loopStore reads the loop rows of a check.
@@ -29,6 +31,9 @@ type loopStore interface {
 func (n *notifier) applyLoops(ctx context.Context, check vigil.Check, before []string) {
 	lost := slices.DeleteFunc(slices.Clone(before), func(r string) bool { return slices.Contains(check.Regions, r) })
 	n.stopLoops(ctx, check.ID, lost, check.Revision)
+	if check.Revision == 1 && n.creations.add(time.Now()) {
+		return // the sweep starts them
+	}
 	n.tasks.start(ctx, "apply a check to its loops", func(ctx context.Context) error {
 		rows, err := n.store.Loops(ctx, check.OrgID, check.ID)
 		if err != nil {

@@ -18,7 +18,7 @@ const (
 	// maxChanges bounds the changes of workflows that are under way. Of a burst beyond that,
 	// such as many checks created at once, the sweep starts the rest: more at a time would
 	// all take longer than the deadline, and be made twice.
-	maxChanges = 32
+	maxChanges = 8
 	// taskGrace bounds how long stop waits for them.
 	taskGrace = 5 * time.Second
 )

@@ -44,6 +44,9 @@ func (emptyStore) ReleaseSweep(context.Context, string) error { return nil }
 func (emptyStore) Lagging(context.Context, []int, int) ([]vigil.Loop, error) { return nil, nil }
 
 func (emptyStore) Starting(context.Context, []int) (map[string]int, error) { return nil, nil }
+func (emptyStore) WaitingToStart(context.Context, []int, time.Time) (int, time.Time, error) {
+	return 0, time.Time{}, nil
+}
 
 func (emptyStore) Overdue(context.Context, time.Time, time.Duration, []string, []int, int) ([]vigil.Loop, error) {
 	return nil, nil
@@ -211,6 +214,7 @@ type store interface {
 	ReleaseSweep(ctx context.Context, process string) error
 	Lagging(ctx context.Context, shards []int, limit int) ([]vigil.Loop, error)
 	Starting(ctx context.Context, shards []int) (map[string]int, error)
+	WaitingToStart(ctx context.Context, shards []int, after time.Time) (int, time.Time, error)
 	Overdue(ctx context.Context, now time.Time, grace time.Duration, regions []string, shards []int, limit int) ([]vigil.Loop, error)
 	MarkNudged(ctx context.Context, lease vigil.SweepLease, checkID uuid.UUID, region string) error
 	SilentLeases(ctx context.Context, silence time.Duration) ([]vigil.Lease, error)

@@ -26,8 +26,16 @@ const (
 	// behind thousands.
 	startsAhead = 128
 	// overloadStarts is how many new loops an overloaded region gets in a pass: each takes
-	// time from those that run, and the API refuses more of them.
-	overloadStarts   = 2
+	// time from those that run, and the API refuses more of them. It is as many for every
+	// region while many are created at once.
+	overloadStarts = 2
+	// burst is how many new loops within burstTime show that many are created at once. Their
+	// starts take the processors that the answers to the creations need, so that they come
+	// afterwards, or after burstPatience when there is no end of it.
+	burst         = 64
+	burstTime     = time.Second
+	burstPatience = 30 * time.Second
+
 	startParallelism = 16
 	nudgeParallelism = 8
 	// reclassifyParallelism is how many loops are locked at a time to mark their results
@@ -58,7 +66,7 @@ func (s *Sweep) applyLagging(ctx context.Context, w work) error {
 	if err != nil || len(lagging) == 0 {
 		return err
 	}
-	room, err := s.roomToStart(ctx, w)
+	room, err := s.roomToStart(ctx, w, len(lagging))
 	if err != nil {
 		return err
 	}
@@ -82,7 +90,7 @@ func (s *Sweep) applyLagging(ctx context.Context, w work) error {
 
 // roomToStart returns how many new loops each region with a worker may get now. That is
 // never none, so that loops whose first turn cannot begin do not keep others from starting.
-func (s *Sweep) roomToStart(ctx context.Context, w work) (map[string]int, error) {
+func (s *Sweep) roomToStart(ctx context.Context, w work, lagging int) (map[string]int, error) {
 	live, err := s.store.LiveRegions(ctx, vigil.LeaseTimeout)
 	if err != nil {
 		return nil, err
@@ -95,14 +103,28 @@ func (s *Sweep) roomToStart(ctx context.Context, w work) (map[string]int, error)
 	if err != nil {
 		return nil, err
 	}
+	busy, err := s.manyAreCreated(ctx, w, lagging)
+	if err != nil {
+		return nil, err
+	}
 	room := make(map[string]int, len(live))
 	for region := range live {
 		room[region] = max(startParallelism, startsAhead-starting[region])
-		if _, late := overloaded[region]; late {
+		if _, late := overloaded[region]; late || busy {
 			room[region] = overloadStarts
 		}
 	}
 	return room, nil
+}
+
+// manyAreCreated reports whether many checks are created at this moment.
+func (s *Sweep) manyAreCreated(ctx context.Context, w work, lagging int) (bool, error) {
+	if lagging < burst {
+		return false, nil
+	}
+	now := s.now()
+	recent, oldest, err := s.store.WaitingToStart(ctx, w.checks(), now.Add(-burstTime))
+	return recent >= burst && now.Sub(oldest) < burstPatience, err
 }
 
 // nudgeOverdue nudges loops whose next result is overdue. It does not read those of

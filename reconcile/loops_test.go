@@ -20,6 +20,8 @@ type newLoops struct {
 	edited   uuid.UUID
 	begins   bool // whether the first turn of a loop begins once Temporal has accepted it
 	late     bool // the region is overloaded
+	creating bool // more are created all the time
+	since    time.Time
 }
 
 func (s *newLoops) OverloadedRegions(context.Context, time.Duration) (map[string]time.Duration, error) {
@@ -49,6 +51,13 @@ func (s *newLoops) Starting(context.Context, []int) (map[string]int, error) {
 	return map[string]int{s.region: s.applied()}, nil
 }
 
+func (s *newLoops) WaitingToStart(_ context.Context, _ []int, after time.Time) (int, time.Time, error) {
+	if !s.creating {
+		return 0, s.since, nil
+	}
+	return int(time.Since(after) / time.Second * 100), s.since, nil
+}
+
 // applied returns how many of the new loops Temporal has accepted.
 func (s *newLoops) applied() int {
 	n := 0
@@ -66,11 +75,15 @@ func TestStartsOfLoops(t *testing.T) {
 		region      string
 		begins      bool
 		late        bool
-		least, most int // after five seconds
+		creating    bool
+		ago         time.Duration // since the oldest was created
+		least, most int           // after five seconds
 	}{
 		"AsFastAsTheyBegin":              {region: region, begins: true, least: checks, most: checks},
 		"FewWhileTheirTurnsDoNotBegin":   {region: region, least: 128 + 3*16, most: 128 + 5*16},
 		"FewInAnOverloadedRegion":        {region: region, begins: true, late: true, least: 4 * 2, most: 6 * 2},
+		"FewWhileManyAreCreated":         {region: region, begins: true, creating: true, least: 4 * 2, most: 6 * 2},
+		"AllWhenThereIsNoEndOfIt":        {region: region, begins: true, creating: true, ago: time.Minute, least: checks, most: checks},
 		"AllOfARegionThatHasNoWorkerYet": {region: "us-east-ewr", least: checks, most: checks},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -79,6 +92,7 @@ func TestStartsOfLoops(t *testing.T) {
 				temporal := &workflows{}
 				store := &newLoops{
 					temporal: temporal, checks: newChecks(checks), region: c.region, edited: uuid.New(), begins: c.begins, late: c.late,
+					creating: c.creating, since: time.Now().Add(-c.ago),
 				}
 				sweepFor(t, 5*time.Second, store, temporal)
 				if n := store.applied(); n < c.least || n > c.most {

@@ -54,6 +54,7 @@ type loopStore interface {
 	tombstoneStore
 	Lagging(ctx context.Context, shards []int, limit int) ([]vigil.Loop, error)
 	Starting(ctx context.Context, shards []int) (map[string]int, error)
+	WaitingToStart(ctx context.Context, shards []int, after time.Time) (recent int, oldest time.Time, err error)
 	Overdue(ctx context.Context, now time.Time, grace time.Duration, regions []string, shards []int, limit int) ([]vigil.Loop, error)
 	MarkNudged(ctx context.Context, lease vigil.SweepLease, checkID uuid.UUID, region string) error
 	RevokeLease(ctx context.Context, lease vigil.Lease, silence time.Duration) (bool, error)

@@ -192,6 +192,16 @@ func (s *Store) Starting(ctx context.Context, shards []int) (map[string]int, err
 	return starting, wrap("count starting loops", err)
 }
 
+// WaitingToStart returns how many new loops of these shards that Temporal does not know yet
+// began after an instant, and when the oldest of all of them began; zero without one.
+func (s *Store) WaitingToStart(ctx context.Context, shards []int, after time.Time) (recent int, oldest time.Time, err error) {
+	var first bun.NullTime
+	err = s.db.NewRaw(`SELECT count(*) FILTER (WHERE start_at > ?), min(start_at) FROM check_regions
+		WHERE active AND worker = '' AND applied = 0 AND desired > applied AND ?`, micro(after), inShards("check_id", shards)).
+		Scan(ctx, &recent, &first)
+	return recent, first.Time, wrap("count the loops that wait for their start", err)
+}
+
 // MarkApplied records that Temporal has accepted the desired revision of a loop, as it was
 // read, in the generation of its store that it was read with. An older revision, or an
 // unknown loop, changes nothing. It does not wait for the disk: a mark that a crash of

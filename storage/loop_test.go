@@ -84,6 +84,33 @@ func TestStarting(t *testing.T) {
 	want(map[string]int{})
 }
 
+func TestWaitingToStart(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	org, _ := newOrg(t, s)
+	want := func(after time.Time, recent int, oldest time.Time) {
+		t.Helper()
+		n, first, err := s.WaitingToStart(t.Context(), vigil.EverySweepShard(), after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n != recent || !first.Equal(oldest) {
+			t.Errorf("%d loops since %v, the oldest of %v; want %d, %v", n, after, first, recent, oldest)
+		}
+	}
+	want(time.Time{}, 0, time.Time{})
+	c := newCheck(t, s, draft(org.ID, newark, frankfurt))
+	began := c.CreatedAt
+	want(began.Add(-time.Second), 2, began)
+	want(began, 0, began)
+	for _, region := range []string{newark, frankfurt} {
+		if err := s.MarkApplied(t.Context(), vigil.Loop{CheckID: c.ID, Region: region, Desired: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want(time.Time{}, 0, time.Time{})
+}
+
 func TestOverdue(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
