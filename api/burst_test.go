@@ -1,24 +1,26 @@
-package api
+package api_test
 
 import (
 	"testing"
 	"time"
+
+	"vigil/api"
 )
 
 func TestBurst(t *testing.T) {
 	t.Parallel()
 	// many creates checks at an even rate for some seconds and returns how many of the last
 	// second were among many.
-	many := func(b *burst, at time.Time, rate, seconds int) (n int) {
+	many := func(b *api.Burst, at time.Time, rate, seconds int) (n int) {
 		for i := range rate * seconds {
-			if b.add(at.Add(time.Duration(i)*time.Second/time.Duration(rate))) && i >= rate*(seconds-1) {
+			if b.Add(at.Add(time.Duration(i)*time.Second/time.Duration(rate))) && i >= rate*(seconds-1) {
 				n++
 			}
 		}
 		return n
 	}
 	start := time.Now()
-	b := &burst{}
+	b := &api.Burst{}
 	if n := many(b, start, 20, 5); n != 0 {
 		t.Errorf("%d creations of 20 a second were too many", n)
 	}

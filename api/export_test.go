@@ -1,6 +1,10 @@
 package api
 
-import "github.com/alexedwards/argon2id"
+import (
+	"time"
+
+	"github.com/alexedwards/argon2id"
+)
 
 // WatchHashes has watch called before each hash of a password is made or compared. Call it
 // before the first request.
@@ -16,3 +20,9 @@ func (s *Server) WatchHashes(watch func()) {
 		return compare(password, hash)
 	}
 }
+
+// Burst finds out whether many checks are created at once.
+type Burst = burst
+
+// Add counts a creation and reports whether it is one of many.
+func (b *burst) Add(at time.Time) bool { return b.add(at) }

@@ -19,6 +19,7 @@ type notifier struct {
 	incidents incidentWorkflows
 	tasks     *tasks
 	creations burst // of checks
+	now       func() time.Time
 }
 
 // loopStore reads the loop rows of a check.
@@ -31,7 +32,7 @@ type loopStore interface {
 func (n *notifier) applyLoops(ctx context.Context, check vigil.Check, before []string) {
 	lost := slices.DeleteFunc(slices.Clone(before), func(r string) bool { return slices.Contains(check.Regions, r) })
 	n.stopLoops(ctx, check.ID, lost, check.Revision)
-	if check.Revision == 1 && n.creations.add(time.Now()) {
+	if check.Revision == 1 && n.creations.add(n.now()) {
 		return // the sweep starts them
 	}
 	n.tasks.start(ctx, "apply a check to its loops", func(ctx context.Context) error {

@@ -16,9 +16,9 @@ const (
 	taskDeadline = 2 * time.Second
 	maxTasks     = 256
 	// maxChanges bounds the changes of workflows that are under way. Of a burst beyond that,
-	// such as many checks created at once, the sweep starts the rest: more at a time would
+	// such as many checks edited at once, the sweep makes the rest: more at a time would
 	// all take longer than the deadline, and be made twice.
-	maxChanges = 8
+	maxChanges = 32
 	// taskGrace bounds how long stop waits for them.
 	taskGrace = 5 * time.Second
 )

@@ -143,7 +143,13 @@ func (s *Store) admit(ctx context.Context, tx bun.Tx, orgID uuid.UUID, now time.
 
 // admittedDeliveries reads the deliveries of places. Places without a pending delivery
 // go to others.
-func (s *Store) admittedDeliveries(ctx context.Context, tx bun.Tx, orgID uuid.UUID, keys []placeKey, now time.Time) ([]vigil.PendingDelivery, error) {
+func (s *Store) admittedDeliveries(
+	ctx context.Context,
+	tx bun.Tx,
+	orgID uuid.UUID,
+	keys []placeKey,
+	now time.Time,
+) ([]vigil.PendingDelivery, error) {
 	var list []vigil.PendingDelivery
 	for len(keys) > 0 {
 		found, err := placedDeliveries(ctx, tx, keys)

@@ -54,7 +54,11 @@ func (s *Store) steadyIn(ctx context.Context, db bun.IDB, into any, query string
 	if err != nil {
 		return err
 	}
-	return s.db.ScanRows(ctx, rows, into)
+	defer func() { _ = rows.Close() }()
+	if err := s.db.ScanRows(ctx, rows, into); err != nil {
+		return err
+	}
+	return rows.Err()
 }
 
 // anyOf reports whether a query for one boolean finds true. A query that is written for
