@@ -13,10 +13,10 @@ import (
 
 // maintenanceNow is the present by the clock that begins and ends maintenance, in SQL.
 func (s *Store) maintenanceNow() any {
-	if s.edges == nil {
-		return bun.Safe("clock_timestamp()")
+	if now := s.maintenanceEdge(); now != nil {
+		return *now
 	}
-	return micro(s.edges())
+	return bun.Safe("clock_timestamp()")
 }
 
 // maintenanceEdge is the same for a prepared statement: nil is the clock of Postgres.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"math"
-	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"syscall"
@@ -112,7 +111,7 @@ func (e effort) share(since effort) float64 {
 		return 0
 	}
 	used := (e.cpu - since.cpu).Seconds() * (e.collector - since.collector) / busy
-	return used / (wall * float64(runtime.GOMAXPROCS(0)))
+	return used / (wall * float64(allProcessors))
 }
 
 // work is what the collector has had to do since another reading, however much the heap grew

@@ -27,6 +27,10 @@ const (
 	processorPatience = 20
 )
 
+// allProcessors is how many processors this process may use: those of the machine, or of the
+// control group. How many it does use changes while it runs.
+var allProcessors = runtime.GOMAXPROCS(0) //nolint:gochecknoglobals // known at the start only: it is a setting afterwards
+
 // adaptProcessors adapts the number of processors that this process uses, up to all that it
 // may, until ctx ends. GOMAXPROCS, when it is set, keeps its meaning.
 func adaptProcessors(ctx context.Context) {
@@ -35,8 +39,7 @@ func adaptProcessors(ctx context.Context) {
 	}
 	tick := time.NewTicker(processorInterval)
 	defer tick.Stop()
-	all := runtime.GOMAXPROCS(0)
-	p := processors{all: all, now: all}
+	p := processors{all: allProcessors, now: allProcessors}
 	last := readDemand()
 	for {
 		select {
