@@ -42,5 +42,8 @@ type Grant struct {
 	// was revoked or deleted since the renewal before: the worker's loops may then have
 	// been given to other workers.
 	Fences map[string]int64
-	Clock  time.Time // the time of the database
+	// Revoked are the regions where the lease of another worker is revoked, so that it may
+	// have open turns to adopt.
+	Revoked []string
+	Clock   time.Time // the time of the database
 }

@@ -57,6 +57,12 @@ type ResultRow struct {
 	// TurnSlots is how many slots a turn of the loop covers at the moment; 0 when that is
 	// not known.
 	TurnSlots int
+	// Turn is the turn that goes on after this result, nil for its last slot. Another worker
+	// adopts it when this one dies.
+	Turn *TurnActivity
+	// Owned: an earlier result or an adoption has made the loop that of Worker. Otherwise the
+	// result does.
+	Owned bool
 }
 
 // StoredResult is the stored row of a slot. Inserted is false for a row that was stored
@@ -70,6 +76,8 @@ type StoredResult struct {
 	// Previous is the newest slot of the loop with a result when this one was
 	// written, manual ones included. Zero: there is none, or it is not known.
 	Previous time.Time
+	// Moved: the loop was Owned, and another worker has it now.
+	Moved bool
 }
 
 // MaxErrorLength is the maximum length of Result.Error, in bytes.

@@ -25,6 +25,25 @@ const (
 	TurnKept TurnReason = "kept"
 )
 
+// TurnActivity identifies the activity of a running turn in Temporal: whichever worker knows it
+// can complete it.
+type TurnActivity struct {
+	RunID      uuid.UUID // of the loop's workflow
+	ActivityID string
+	Ends       time.Time // when Temporal gives the turn up
+}
+
+// OpenTurn is a turn that Temporal waits for and whose worker is gone.
+type OpenTurn struct {
+	TurnActivity
+
+	CheckID uuid.UUID
+	Region  string
+	// Revision of the check that Temporal has accepted for the loop.
+	Revision int64
+	Slots    int // that the turn covers, 0 when that is not known
+}
+
 // TurnSlots returns how many slots a turn covers that may cover up to span of them, at
 // least 1, when the first of them is at first.
 //

@@ -39,7 +39,8 @@ func (s *Store) RenewLease(ctx context.Context, r vigil.Renewal) (vigil.Grant, e
 					revoked_at = CASE WHEN abs(excluded.clock_difference_ms) > $5 THEN l.revoked_at END
 				RETURNING region, fence
 			)
-			SELECT region, fence, clock_timestamp() FROM renewed`,
+			SELECT region, fence, clock_timestamp(), region IN (
+				SELECT region FROM worker_leases WHERE revoked_at IS NOT NULL AND worker <> $1::text) FROM renewed`,
 			s.connector.steadyMode(), r.Worker, append([]string{}, r.Regions...), names(r.Unavailable), milliseconds(r.ClockDifference),
 			milliseconds(vigil.ClockLimit))
 		if err != nil {
@@ -47,8 +48,12 @@ func (s *Store) RenewLease(ctx context.Context, r vigil.Renewal) (vigil.Grant, e
 		}
 		var region string
 		var fence int64
-		_, err = pgx.ForEachRow(rows, []any{&region, &fence, &grant.Clock}, func() error {
+		var revoked bool
+		_, err = pgx.ForEachRow(rows, []any{&region, &fence, &grant.Clock, &revoked}, func() error {
 			grant.Fences[region] = fence
+			if revoked {
+				grant.Revoked = append(grant.Revoked, region)
+			}
 			return nil
 		})
 		return err
@@ -134,8 +139,9 @@ func (s *Store) ForgetLease(ctx context.Context, lease vigil.Lease, silence time
 // silent: it belongs to the worker of the lease or to a worker without one, and was not
 // nudged since the lease was revoked. A loop that no worker has claimed within 10 s is
 // nudged again: its turn was given to the silent worker, which had asked for it before it
-// was frozen.
-const abandoned = `r.active AND r.region = l.region
+// was frozen. One that others may adopt is left to them for 5 s.
+const abandoned = `NOT coalesce(r.worker = l.worker AND l.revoked_at > clock_timestamp() - interval '5 s' AND ` + adoptable + `, false)
+	AND r.active AND r.region = l.region
 	AND (r.worker = l.worker OR NOT EXISTS (SELECT FROM worker_leases AS o WHERE o.worker = r.worker AND o.region = r.region))
 	AND (r.nudged_at IS NULL OR r.nudged_at < l.revoked_at OR r.nudged_at < clock_timestamp() - interval '10 s')`
 
@@ -154,7 +160,8 @@ func (s *Store) ClaimLoops(ctx context.Context, lease vigil.Lease, checks []uuid
 				SELECT check_id, region FROM check_regions WHERE region = ?1 AND check_id = ANY(?2::uuid[]) AND worker <> ?0
 				FOR UPDATE SKIP LOCKED
 			), u AS (
-				UPDATE check_regions AS r SET worker = ?0 FROM k WHERE r.check_id = k.check_id AND r.region = k.region RETURNING 1
+				UPDATE check_regions AS r SET worker = ?0, turn_run = NULL, turn_activity = NULL, turn_ends = NULL
+				FROM k WHERE r.check_id = k.check_id AND r.region = k.region RETURNING 1
 			)
 			SELECT (SELECT count(*) FROM check_regions WHERE region = ?1 AND check_id = ANY(?2::uuid[]) AND worker <> ?0)
 				- (SELECT count(*) FROM u)`,

@@ -72,7 +72,10 @@ type pendingRow struct {
 	evidence []byte // JSON, nil: none
 	worker   string
 	deadline time.Duration
-	slots    int   // that a turn of the loop covers
+	slots    int // that a turn of the loop covers
+	turn     *vigil.TurnActivity
+	owned    bool  // an earlier result has made the loop that of worker
+	moved    bool  // it was, and another worker has it now
 	excluded bool  // in maintenance
 	missed   int64 // slots before it without a result
 	maxDelay time.Duration
@@ -128,7 +131,8 @@ func (w *ResultWriter) Write(ctx context.Context, row vigil.ResultRow) (vigil.St
 	result.HasEvidence, result.Evidence = evidence != nil, nil
 	p := &pendingRow{
 		ctx: ctx, result: result, metadata: metadata, evidence: evidence,
-		worker: cleanText(row.Worker), deadline: row.Deadline, slots: row.TurnSlots, excluded: row.Excluded, maxDelay: max(row.MaxDelay, w.delay),
+		worker: cleanText(row.Worker), deadline: row.Deadline, slots: row.TurnSlots, turn: row.Turn, owned: row.Owned,
+		excluded: row.Excluded, maxDelay: max(row.MaxDelay, w.delay),
 		outcome: make(chan outcome, 1),
 	}
 	w.waiting.Add(1)

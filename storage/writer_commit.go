@@ -137,7 +137,7 @@ func (g *groupTx) outcomes(group []*pendingRow) []outcome {
 			}
 		}
 		if winner := winners[key]; winner != nil {
-			out[i].stored.Previous = winner.previous
+			out[i].stored.Previous, out[i].stored.Moved = winner.previous, winner.moved
 		}
 	}
 	return out
@@ -161,7 +161,8 @@ const insertSQL = `
 				excluded, evidence)
 	), l AS MATERIALIZED (
 		SELECT r.check_id, r.region, r.active, r.start_at, r.anchor, r.interval_ms, r.offset_ms, r.counted_until,
-			r.last_slot, r.last_time, r.last_scheduled, r.next_due, r.deadline_ms, r.health, r.missed, r.worker, r.turn_slots
+			r.last_slot, r.last_time, r.last_scheduled, r.next_due, r.deadline_ms, r.health, r.missed, r.worker, r.turn_slots,
+			r.turn_run, r.turn_activity, r.turn_ends
 		FROM check_regions AS r JOIN unnest($12::uuid[], $13::text[]) AS k (check_id, region)
 			ON r.check_id = k.check_id AND r.region = k.region
 		FOR UPDATE OF r SKIP LOCKED

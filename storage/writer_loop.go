@@ -25,10 +25,25 @@ type loopProgress struct {
 	lastScheduled, nextDue *time.Time
 	deadlineMS, missed     int64
 	turnSlots              int32
+	turn                   openTurn
 	health, worker         string
 	clearNudge             bool // a scheduled result came, so the backoff of nudges ends
 	pauses                 []span
 	newGaps                []gap
+}
+
+// openTurn is the turn of a loop that goes on after its newest result, zero when none does.
+type openTurn struct {
+	run      *[16]byte
+	activity *string
+	ends     *time.Time
+}
+
+func openTurnOf(turn *vigil.TurnActivity) openTurn {
+	if turn == nil {
+		return openTurn{}
+	}
+	return openTurn{(*[16]byte)(&turn.RunID), &turn.ActivityID, &turn.Ends}
 }
 
 func (l *loopProgress) key() loopKey { return loopKey{l.check, l.region} }
@@ -40,7 +55,7 @@ func scanProgress(row pgx.Rows) (*loopProgress, []time.Time, error) {
 	var intervalMS, offsetMS int64
 	err := row.Scan(&l.check, &l.region, &l.active, &l.schedule.Start, &l.schedule.Anchor, &intervalMS, &offsetMS, &l.countedUntil,
 		&l.lastSlot, &l.lastTime, &l.lastScheduled, &l.nextDue, &l.deadlineMS, &l.health, &l.missed, &l.worker, &l.turnSlots,
-		&inserted)
+		&l.turn.run, &l.turn.activity, &l.turn.ends, &inserted)
 	l.schedule.Interval, l.schedule.Offset = fromMilliseconds(intervalMS), fromMilliseconds(offsetMS)
 	return &l, inserted, err
 }
@@ -57,7 +72,10 @@ func (l *loopProgress) advance(p *pendingRow) (counted bool) {
 		return true
 	}
 	if l.lastScheduled == nil || r.Slot.After(*l.lastScheduled) {
-		l.lastScheduled, l.worker, l.clearNudge = &r.Slot, p.worker, true
+		l.lastScheduled, l.clearNudge = &r.Slot, true
+		if !p.moved {
+			l.worker, l.turn = p.worker, openTurnOf(p.turn)
+		}
 		if p.deadline > 0 {
 			l.deadlineMS = milliseconds(p.deadline)
 		}
@@ -86,6 +104,7 @@ func (g *groupTx) fillGaps(ctx context.Context) error {
 	for _, p := range g.rows {
 		loop := g.loops[p.key()]
 		p.previous = zeroIfNil(loop.lastSlot)
+		p.moved = p.owned && loop.worker != "" && loop.worker != p.worker
 		if g.inserted[p.slotKey()] && !loop.advance(p) {
 			late = append(late, p)
 		}
@@ -205,6 +224,9 @@ func (g *groupTx) updateProgress(loops []*loopProgress) {
 	var deadlines, missed []int64
 	var turnSlots []int32
 	var clearNudges []bool
+	var runs []*[16]byte
+	var turns []*string
+	var ends []*time.Time
 	for _, l := range loops {
 		checks, regions = append(checks, l.check), append(regions, l.region)
 		counted, slots, times = append(counted, l.countedUntil), append(slots, l.lastSlot), append(times, l.lastTime)
@@ -212,18 +234,22 @@ func (g *groupTx) updateProgress(loops []*loopProgress) {
 		deadlines, missed = append(deadlines, l.deadlineMS), append(missed, l.missed)
 		healths, workers = append(healths, l.health), append(workers, l.worker)
 		turnSlots, clearNudges = append(turnSlots, l.turnSlots), append(clearNudges, l.clearNudge)
+		runs, turns, ends = append(runs, l.turn.run), append(turns, l.turn.activity), append(ends, l.turn.ends)
 	}
 	g.writes.Queue(`
 		UPDATE check_regions AS r SET
 			counted_until = n.counted_until, last_slot = n.last_slot, last_time = n.last_time,
 			last_scheduled = n.last_scheduled, next_due = n.next_due, deadline_ms = n.deadline_ms,
 			missed = n.missed, health = n.health, worker = n.worker, turn_slots = n.turn_slots,
+			turn_run = n.turn_run, turn_activity = n.turn_activity, turn_ends = n.turn_ends,
 			nudged_at = CASE WHEN n.clear_nudge THEN NULL ELSE r.nudged_at END,
 			nudge_wait_ms = CASE WHEN n.clear_nudge THEN 0 ELSE r.nudge_wait_ms END
 		FROM unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::timestamptz[], $5::timestamptz[], $6::timestamptz[],
-			$7::timestamptz[], $8::int8[], $9::int8[], $10::text[], $11::text[], $12::int4[], $13::bool[])
+			$7::timestamptz[], $8::int8[], $9::int8[], $10::text[], $11::text[], $12::int4[], $13::bool[],
+			$14::uuid[], $15::text[], $16::timestamptz[])
 			AS n (check_id, region, counted_until, last_slot, last_time, last_scheduled, next_due, deadline_ms, missed,
-				health, worker, turn_slots, clear_nudge)
+				health, worker, turn_slots, clear_nudge, turn_run, turn_activity, turn_ends)
 		WHERE r.check_id = n.check_id AND r.region = n.region`,
-		checks, regions, counted, slots, times, scheduled, due, deadlines, missed, healths, workers, turnSlots, clearNudges)
+		checks, regions, counted, slots, times, scheduled, due, deadlines, missed, healths, workers, turnSlots, clearNudges,
+		runs, turns, ends)
 }
