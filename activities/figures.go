@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
 
 	"vigil"
 )
@@ -12,6 +13,14 @@ import (
 // What activities know is counted by the handler that the SDK puts into their
 // context. It does nothing in a process that shows no metrics. A label is a word
 // of a short list: never an id, a name or an address.
+
+// figuresOf returns the handler of an activity, or of a turn that runs apart from it.
+func figuresOf(ctx context.Context) client.MetricsHandler {
+	if call := callIn(ctx); call != nil {
+		return call.figures
+	}
+	return activity.GetMetricsHandler(ctx)
+}
 
 // labels is the labels of a figure.
 type labels = map[string]string
@@ -21,7 +30,7 @@ func countResult(ctx context.Context, t vigil.CheckType, recorded vigil.StoredRe
 	if !recorded.Inserted {
 		return
 	}
-	r, to := recorded.Result, activity.GetMetricsHandler(ctx)
+	r, to := recorded.Result, figuresOf(ctx)
 	to.WithTags(labels{"type": string(t), "region": r.Region, "success": strconv.FormatBool(r.Success)}).
 		Counter("vigil_results_total").Inc(1)
 	// None missed is counted too, so that the figure is there before it moves.
@@ -37,7 +46,7 @@ func countTurn(ctx context.Context, result *TurnResult, err error) {
 	if err == nil {
 		end = string(result.End)
 	}
-	activity.GetMetricsHandler(ctx).WithTags(labels{"end": end}).Counter("vigil_turns_total").Inc(1)
+	figuresOf(ctx).WithTags(labels{"end": end}).Counter("vigil_turns_total").Inc(1)
 }
 
 // countAttempt counts an attempt to notify a channel, by its outcome. It adds zero
@@ -57,7 +66,7 @@ func countAttempt(ctx context.Context, t vigil.ChannelType, attempted vigil.Atte
 		if o == outcome {
 			n = 1
 		}
-		activity.GetMetricsHandler(ctx).WithTags(labels{"channel": string(t), "outcome": o}).
+		figuresOf(ctx).WithTags(labels{"channel": string(t), "outcome": o}).
 			Counter("vigil_delivery_attempts_total").Inc(n)
 	}
 }
@@ -65,13 +74,13 @@ func countAttempt(ctx context.Context, t vigil.ChannelType, attempted vigil.Atte
 // countOpened counts an incident that was opened just now.
 func countOpened(ctx context.Context, out vigil.IncidentOutcome, err error) {
 	if err == nil && out.Changed {
-		activity.GetMetricsHandler(ctx).Counter("vigil_incidents_opened_total").Inc(1)
+		figuresOf(ctx).Counter("vigil_incidents_opened_total").Inc(1)
 	}
 }
 
 // countResolved counts an incident that was resolved just now.
 func countResolved(ctx context.Context, how vigil.Resolution, out vigil.IncidentOutcome, err error) {
 	if err == nil && out.Changed {
-		activity.GetMetricsHandler(ctx).WithTags(labels{"resolution": string(how)}).Counter("vigil_incidents_resolved_total").Inc(1)
+		figuresOf(ctx).WithTags(labels{"resolution": string(how)}).Counter("vigil_incidents_resolved_total").Inc(1)
 	}
 }

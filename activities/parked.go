@@ -71,7 +71,7 @@ func (t *turnRun) awaitLease(ctx context.Context, e *entry) waitResult {
 		case ok && fence == t.fence:
 			return waited
 		case ok:
-			return stopping
+			return revoked
 		}
 		if why := wait(ctx, t, e, held, nil); why != due {
 			return why

@@ -22,6 +22,14 @@ func (t *turnRun) recover(ctx context.Context) error {
 	if !t.turn.Recover && !t.state.Slot.IsZero() {
 		return nil
 	}
+	ctx, cancel := context.WithDeadline(ctx, t.call.deadline)
+	defer cancel()
+	if t.adoption {
+		if err := t.apart.enter(ctx); err != nil {
+			return err
+		}
+		defer t.apart.leave()
+	}
 	e, err := t.definition(ctx)
 	if err != nil || e.deleted {
 		return err
@@ -36,7 +44,8 @@ func (t *turnRun) recover(ctx context.Context) error {
 		}
 		t.behind = t.firingChanged()
 		slot, fires, err := t.lastVote(ctx)
-		t.calmVote = !slot.IsZero() && !slot.Before(schedule.Start) && !fires
+		voted := !slot.IsZero() && !slot.Before(schedule.Start)
+		t.calmVote, t.voted = voted && !fires, voted && t.adoption
 		return err
 	}
 	return t.catchUp(ctx, e)

@@ -67,6 +67,8 @@ func (f *failedProbe) final() vigil.Result {
 //
 // Between two attempts only this goroutine waits, with its small stack.
 func (t *turnRun) probeSlot(ctx context.Context, e *entry, schedule vigil.Schedule, slot time.Time, place *fair.Place) (waitResult, error) {
+	ctx, cancel := context.WithDeadline(ctx, t.call.deadline)
+	defer cancel()
 	ctx = t.evidenceIn(ctx, e, slot)
 	err := t.probeApart(func() error { return t.probe(ctx, e, slot, place) })
 	failed := t.failed
@@ -79,7 +81,7 @@ func (t *turnRun) probeSlot(ctx context.Context, e *entry, schedule vigil.Schedu
 			failed, t.failed = t.failed, nil
 		case late: // it must do as it is
 			return due, t.probeApart(func() error { return t.store(ctx, e, failed.final()) })
-		case replaced, stopping, superseded, cancelled:
+		case replaced, stopping, revoked, superseded, cancelled:
 			return why, nil
 		}
 	}
@@ -107,7 +109,7 @@ func (t *turnRun) probeAgain(ctx context.Context, e *entry, failed *failedProbe,
 func (t *turnRun) awaitRetry(ctx context.Context, e *entry, schedule vigil.Schedule, slot time.Time) (*fair.Place, waitResult) {
 	begin := t.Now().Add(e.Check.Retry.Delay)
 	last := schedule.Next(slot) // to begin
-	if end := activity.GetInfo(ctx).Deadline.Add(-e.single() - lastProbe); end.Before(last) {
+	if end := t.call.deadline.Add(-e.single() - lastProbe); end.Before(last) {
 		last = end
 	}
 	if !begin.Before(last) {

@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"time"
 
-	"go.temporal.io/sdk/activity"
-
 	"vigil"
 )
 
@@ -21,11 +19,14 @@ func record(ctx context.Context, to spanRecorder, span *vigil.Span) {
 	if to == nil {
 		return
 	}
-	info := activity.GetInfo(ctx)
-	span.Attributes["temporal.workflow_id"] = info.WorkflowExecution.ID
-	span.Attributes["temporal.run_id"] = info.WorkflowExecution.RunID
+	call := callIn(ctx)
+	if call == nil {
+		call = callOf(ctx)
+	}
+	span.Attributes["temporal.workflow_id"] = call.workflow
+	span.Attributes["temporal.run_id"] = call.run
 	if span.Start.IsZero() {
-		span.Start = info.StartedTime
+		span.Start = call.started
 	}
 	to.Record(ctx, *span)
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"go.temporal.io/sdk/activity"
 )
 
 // loopKey identifies a loop: one check in one region.
@@ -27,7 +26,7 @@ type turnLocks struct {
 // turnLock is the lock of a loop while one turn holds it.
 type turnLock struct {
 	key        loopKey
-	scheduled  time.Time     // when the workflow scheduled the turn
+	scheduled  time.Time     // when the workflow scheduled the turn; zero: it was adopted
 	superseded chan struct{} // closed when a newer turn waits for the lock
 	released   chan struct{} // closed when the lock is released
 	once       sync.Once     // closes superseded
@@ -80,9 +79,9 @@ func (s *turnLocks) release(lock *turnLock) {
 
 // lockTurn acquires the lock of the turn's loop, and adds a claim when another worker ran
 // the turn before. It returns nil when a newer turn holds the lock or ctx ends.
-func (w *Watcher) lockTurn(ctx context.Context, turn *Turn) *turnLock {
+func (w *Watcher) lockTurn(ctx context.Context, turn *Turn, scheduled time.Time) *turnLock {
 	key := loopKey{turn.CheckID, turn.Region}
-	held := w.locks.acquire(ctx, key, activity.GetInfo(ctx).ScheduledTime)
+	held := w.locks.acquire(ctx, key, scheduled)
 	if held != nil && turn.By != w.shortName {
 		w.claims.add(key)
 	}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"go.temporal.io/sdk/activity"
-
 	"vigil"
 )
 
@@ -23,11 +21,11 @@ func (t *turnRun) count(interval time.Duration) {
 // plan sets how many slots the turn covers and the last of them. That is not later than
 // the timeout of its activity allows: a turn that covered a number of results instead
 // would overrun that timeout when slots are late.
-func (t *turnRun) plan(ctx context.Context, e *entry, schedule vigil.Schedule, first time.Time) {
+func (t *turnRun) plan(e *entry, schedule vigil.Schedule, first time.Time) {
 	t.most = t.span(e, schedule)
 	t.slots = vigil.TurnSlots(t.turn.CheckID, t.turn.Region, first, schedule.Interval, t.most)
 	t.until = first.Add(time.Duration(t.slots-1) * schedule.Interval)
-	if planned := activity.GetInfo(ctx).Deadline.Add(-e.deadline() - lastSlot); planned.Before(t.until) {
+	if planned := t.call.deadline.Add(-e.deadline() - lastSlot); planned.Before(t.until) {
 		t.until = planned
 	}
 }
@@ -43,7 +41,7 @@ func (t *turnRun) complete(e *entry, schedule vigil.Schedule) bool {
 // check is no news for anybody but its loop.
 func (t *turnRun) goOn(ctx context.Context, before vigil.Health, e *entry, schedule vigil.Schedule) bool {
 	calm := t.state.Health == vigil.Healthy && before != vigil.Unhealthy && !t.firingChanged()
-	if !calm || t.wide > 0 || !t.turn.State.Slot.IsZero() || e.Check.Revision > t.turn.Revision || t.budget.left(t.Now()) {
+	if !calm || t.adoption || t.wide > 0 || !t.turn.State.Slot.IsZero() || e.Check.Revision > t.turn.Revision || t.budget.left(t.Now()) {
 		return false
 	}
 	most, _ := t.budget.most(t.Now(), schedule.Interval, t.QuietWindow)
@@ -59,7 +57,7 @@ func (t *turnRun) goOn(ctx context.Context, before vigil.Health, e *entry, sched
 // with news until the server has time for it, and misses slots meanwhile. It is for a burst
 // on a machine that keeps up: where slots are late, the time is Temporal's, which new loops
 // wait for.
-func (t *turnRun) extend(ctx context.Context, e *entry, schedule vigil.Schedule) bool {
+func (t *turnRun) extend(e *entry, schedule vigil.Schedule) bool {
 	now := t.Now()
 	if t.TurnRate == 0 || t.turn.Revision != e.Check.Revision || !t.gaps.crowded(now) || !t.lateness.punctual(now) {
 		return false
@@ -68,7 +66,7 @@ func (t *turnRun) extend(ctx context.Context, e *entry, schedule vigil.Schedule)
 	if t.extra == 0 {
 		t.last = t.state.Slot
 	}
-	if next.After(t.last.Add(extension)) || next.After(activity.GetInfo(ctx).Deadline.Add(-e.deadline()-lastSlot)) {
+	if next.After(t.last.Add(extension)) || next.After(t.call.deadline.Add(-e.deadline()-lastSlot)) {
 		return false
 	}
 	t.extra++
@@ -99,7 +97,8 @@ func (t *turnRun) end(reason End, e *entry, schedule vigil.Schedule) *TurnResult
 	if reason == Gone {
 		return out
 	}
-	out.Restarted = t.revote || t.turn.State.Slot.Before(schedule.Start) && !t.state.Slot.Before(schedule.Start)
+	began := t.turn.State.Slot.Before(schedule.Start) && !t.state.Slot.Before(schedule.Start)
+	out.Restarted = t.revote || began && !t.voted
 	out.Span, out.Reason = t.nextSpan(reason, e, schedule)
 	out.Next = schedule.Due(t.state.Slot, t.Now())
 	out.Until = out.Next.Add(time.Duration(out.Span-1) * schedule.Interval)

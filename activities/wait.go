@@ -13,6 +13,7 @@ const (
 	late                         // the planned time is over
 	replaced                     // the definition changed
 	stopping                     // the worker stops
+	revoked                      // the lease of the turn was
 	superseded                   // a newer turn wants the place
 	cancelled                    // the context ended
 )

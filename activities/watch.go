@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
 
 	"vigil"
 	"vigil/fair"
@@ -121,6 +122,13 @@ type WatcherOptions struct {
 	Restores restoreStore
 	// Spans receives the steps of traces; nil: none does.
 	Spans spanRecorder
+	// Completer completes turns that run apart from their activity, and Owners says whose a
+	// loop is. Without Completer a turn runs in its activity and is never adopted; with it both
+	// are required.
+	Completer turnCompleter
+	Owners    loopOwners
+	// Figures counts what turns apart from their activity do; nil: nothing is counted.
+	Figures client.MetricsHandler
 	// ShowNames reports whether workflows show the names of checks; nil: they must not.
 	ShowNames func(ctx context.Context) bool
 	Now       func() time.Time
@@ -134,14 +142,20 @@ type Watcher struct {
 	claims    *pendingClaims
 	budget    *turnBudget
 	gaps      *turnGaps
+	news      recentNews
 	shortName string
 	tests     handTests
 	lateness  Lateness
+	apart     *turnsApart
 }
 
 // NewWatcher returns a Watcher.
 func NewWatcher(opts WatcherOptions) *Watcher {
+	if opts.Figures == nil {
+		opts.Figures = client.MetricsNopHandler
+	}
 	return &Watcher{
+		apart:          newTurnsApart(),
 		WatcherOptions: opts, locks: newTurnLocks(), claims: newPendingClaims(), shortName: shortWorkerName(opts.Worker),
 		budget: newTurnBudget(opts.TurnRate), gaps: newTurnGaps(),
 		tests: handTests{places: fair.New(fair.DefaultLimits(testPlaces))},
@@ -157,8 +171,8 @@ func NewWatcher(opts WatcherOptions) *Watcher {
 // It returns an error when Postgres cannot be used, and ErrSuperseded when a newer turn
 // replaces it; the loop then starts another turn with Recover set.
 //
-// Tens of thousands of turns wait at the same time, each on its own stack. What they need
-// while they wait is on the heap, which halves the stack: hence the pointers.
+// With WatcherOptions.Completer it returns activity.ErrResultPending at once, and the turn runs
+// apart: see turnsApart.
 func (w *Watcher) Watch(ctx context.Context, turn *Turn) (*TurnResult, error) {
 	fence, ok := w.Lease.Holds(turn.Region)
 	if !ok {
@@ -167,18 +181,31 @@ func (w *Watcher) Watch(ctx context.Context, turn *Turn) (*TurnResult, error) {
 	if w.stale(ctx) {
 		return nil, ErrSuperseded
 	}
-	held := w.lockTurn(ctx, turn)
+	t := &turnRun{
+		Watcher: w, turn: turn, state: turn.State, reported: turn.State, fence: fence,
+		call: callOf(ctx), stop: activity.GetWorkerStopChannel(ctx),
+	}
+	if w.Completer == nil {
+		return w.runTurn(ctx, t)
+	}
+	w.startApart(t) //nolint:contextcheck // the turn outlives the context of its activity
+	return nil, activity.ErrResultPending
+}
+
+// runTurn runs a turn to its end.
+//
+// Tens of thousands of turns wait at the same time, each on its own stack. What they need
+// while they wait is on the heap, which halves the stack: hence the pointers.
+func (w *Watcher) runTurn(ctx context.Context, t *turnRun) (*TurnResult, error) {
+	held := w.lockTurn(ctx, t.turn, t.call.scheduled)
 	if held == nil {
 		return nil, ErrSuperseded
 	}
+	t.lock = held
 	w.gaps.begin(held.key, w.Now())
 	defer w.release(held)
-	if turn.Recover {
+	if t.turn.Recover && !t.adoption {
 		w.budget.take(w.Now()) // the end of a turn has taken the token of the next one, unless it was lost
-	}
-	t := &turnRun{
-		Watcher: w, turn: turn, state: turn.State, reported: turn.State, fence: fence, lock: held,
-		stop: activity.GetWorkerStopChannel(ctx),
 	}
 	if err := t.recover(ctx); err != nil {
 		return nil, err
@@ -186,7 +213,7 @@ func (w *Watcher) Watch(ctx context.Context, turn *Turn) (*TurnResult, error) {
 	result, err := t.run(ctx)
 	if result != nil && result.End != Gone {
 		result.Voted = t.saveCalmVote(ctx, result.Revision)
-		result.Reported = t.reportNews(ctx, result)
+		result.Reported = t.reportedNews && !t.firingChanged() || t.reportNews(ctx, result)
 		if result.End != HandOver {
 			w.gaps.end(held.key, w.Now())
 		}
@@ -222,7 +249,14 @@ type turnRun struct {
 	calmVote bool         // the loop is new, and no rule fires in the stored vote
 	failed   *failedProbe // set by an attempt that another one follows
 	lock     *turnLock
+	call     *turnCall
 	stop     <-chan struct{}
+	// adoption: another worker began the turn, and died. voted: since the schedule began, the
+	// region has reported a vote.
+	adoption, voted bool
+	// held is until when a turn with news goes on, zero when it has none or ends with it.
+	held         time.Time
+	reportedNews bool // it has reported its news, before it ended
 }
 
 // fold evaluates a result and updates the state.
@@ -260,19 +294,21 @@ func (t *turnRun) run(ctx context.Context) (*TurnResult, error) {
 			return t.end(Gone, e, vigil.Schedule{}), nil
 		}
 		t.count(schedule.Interval)
-		switch complete := t.complete(e, schedule); {
+		switch complete := t.held.IsZero() && t.complete(e, schedule); {
+		case t.heldEnough():
+			return t.end(Changed, e, schedule), nil
 		case complete && t.passed && !t.behind && !t.revote:
 			return t.end(Covered, e, schedule), nil
-		case complete, t.behind, t.revote:
+		case complete, t.behind, t.revote, t.adoption && e.Check.Revision > t.turn.Revision:
 			return t.end(Changed, e, schedule), nil
 		}
 		slot := schedule.Due(t.state.Slot, t.Now())
 		if t.covered == 0 {
-			t.plan(ctx, e, schedule, slot)
+			t.plan(e, schedule, slot)
 		} else if slot.After(t.until) {
 			return t.end(Late, e, schedule), nil
 		}
-		why := t.await(ctx, slot, e)
+		why := t.awaitSlot(ctx, slot, e)
 		var place *fair.Place
 		if why == due && t.passOver(e, schedule, slot) {
 			continue
@@ -314,9 +350,12 @@ func (t *turnRun) run(ctx context.Context) (*TurnResult, error) {
 			continue // it ends with the definition as it is now
 		}
 		if t.state.Health != before || t.firingChanged() {
+			if t.hold(ctx, before, e) {
+				continue
+			}
 			return t.end(Changed, e, schedule), nil
 		}
-		if t.complete(e, schedule) && !t.extend(ctx, e, schedule) {
+		if t.held.IsZero() && t.complete(e, schedule) && !t.extend(e, schedule) {
 			return t.end(Covered, e, schedule), nil
 		}
 	}
@@ -331,61 +370,11 @@ func (t *turnRun) interrupted(ctx context.Context, why waitResult, e *entry, sch
 		return nil, ctx.Err()
 	case late:
 		return t.end(Late, e, schedule), nil
+	case revoked:
+		if t.adopted(ctx) {
+			return nil, errAdopted
+		}
 	case due, replaced, stopping:
 	}
 	return t.end(HandOver, e, schedule), nil
-}
-
-// probeApart runs an attempt on a goroutine of its own. A probe needs a stack of 16 KB or
-// more, which a turn that ran it on its own goroutine would keep for all the time that it
-// waits. A panic of the probe continues in the turn.
-func (t *turnRun) probeApart(attempt func() error) (err error) {
-	ended := make(chan any, 1)
-	go func() {
-		defer func() { ended <- recover() }()
-		err = attempt()
-	}()
-	if failed := <-ended; failed != nil {
-		panic(failed)
-	}
-	return err
-}
-
-// probe makes the first attempt for a slot, and stores its result unless another attempt
-// follows: then it sets t.failed. The place of the probe is given back when it has ended.
-func (t *turnRun) probe(ctx context.Context, e *entry, slot time.Time, place *fair.Place) error {
-	result := vigil.Result{
-		ID:      vigil.ResultID(t.turn.CheckID, t.turn.Region, slot),
-		CheckID: t.turn.CheckID, Region: t.turn.Region,
-		Slot: slot, Time: t.Now(),
-		Observation: e.observeIn(ctx, place),
-	}
-	if ctx.Err() != nil {
-		return ctx.Err() // the probe was interrupted: its result says nothing about the target
-	}
-	if t.failed = e.retries(result); t.failed != nil {
-		return nil
-	}
-	return t.store(ctx, e, result)
-}
-
-// store stores the result of a slot and evaluates the stored row. When the slot already has
-// a result, that one is evaluated instead.
-func (t *turnRun) store(ctx context.Context, e *entry, result vigil.Result) error {
-	if result.Unavailable {
-		// It says nothing about the target either: the slot counts as missed.
-		t.Log.WarnContext(ctx, "this machine cannot run the check",
-			"check", t.turn.CheckID, "type", e.Check.Type, "reason", result.Error)
-		t.state.Slot, t.state.Unstored = result.Slot, true
-		return nil
-	}
-	stored, err := t.Results.Write(ctx, vigil.ResultRow{
-		Result: result, Worker: t.Worker, Deadline: e.deadline(), TurnSlots: t.most, MaxDelay: t.writeDelay(e, result),
-		Excluded: t.excluded(e, result.Slot),
-	})
-	if err != nil {
-		return fmt.Errorf("store the result: %w", err)
-	}
-	countResult(ctx, e.Check.Type, stored)
-	return t.include(ctx, e, stored)
 }

@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"net/http"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -166,9 +165,15 @@ func (s *cluster) disable(org uuid.UUID, n int) {
 	})
 }
 
-// timedOut returns how many turns of some loops timed out, from the histories of their
-// last runs.
-func (s *cluster) timedOut() (count int) {
+// timedOut returns how many turns of some loops timed out.
+func (s *cluster) timedOut() int {
+	s.t.Helper()
+	return s.events(enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT)
+}
+
+// events returns how many events of a type are in the histories of the last runs of at most
+// 300 loops.
+func (s *cluster) events(kind enumspb.EventType) (count int) {
 	s.t.Helper()
 	c := dialTemporal(s.t, s.temporal.ready.TemporalAddress, s.temporal.ready.Namespace)
 	defer c.Close()
@@ -188,7 +193,7 @@ func (s *cluster) timedOut() (count int) {
 				s.t.Fatal(err)
 			}
 			seen++
-			if event.GetEventType() == enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT {
+			if event.GetEventType() == kind {
 				count++
 			}
 		}
@@ -196,6 +201,6 @@ func (s *cluster) timedOut() (count int) {
 	if seen == 0 {
 		s.t.Error("no history was read")
 	}
-	s.t.Log(strconv.Itoa(seen) + " events of 300 loops were read")
+	s.t.Logf("%d events of %d loops were read", seen, min(len(loops), 300))
 	return count
 }

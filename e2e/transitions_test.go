@@ -56,6 +56,7 @@ func TestTurnCost(t *testing.T) {
 			Store: stub, Parser: stub, Regions: []string{stubRegion}, Now: time.Now, Log: quiet,
 		}),
 		Results: stub, History: stub, Probes: fair.New(fair.DefaultLimits(8)), Worker: "cost", Now: time.Now, Log: quiet,
+		Completer: dispatch.NewTurns(c, "vigil"), Owners: stub,
 	})
 	regions := workers.NewRegions(c, workers.RegionOptions{
 		Name: "cost", Regions: []string{stubRegion}, Watcher: watcher, Leases: stub, Capabilities: stub, Now: time.Now, Log: quiet,
@@ -216,8 +217,12 @@ func (*stub) LastDNSAnswer(context.Context, uuid.UUID, string, time.Time) (strin
 func (*stub) Unavailable(context.Context) []vigil.CheckType              { return nil }
 func (*stub) ReleaseLease(context.Context, string) error                 { return nil }
 func (*stub) ClaimLoops(context.Context, vigil.Lease, []uuid.UUID) error { return nil }
-func (*stub) MarkApplied(context.Context, vigil.Loop) error              { return nil }
-func (*stub) Clock(context.Context) (time.Time, error)                   { return time.Now(), nil }
+func (*stub) AdoptTurns(context.Context, vigil.Lease, time.Duration, int) ([]vigil.OpenTurn, error) {
+	return nil, nil
+}
+func (*stub) OwnsLoop(context.Context, uuid.UUID, vigil.Lease) (bool, error) { return true, nil }
+func (*stub) MarkApplied(context.Context, vigil.Loop) error                  { return nil }
+func (*stub) Clock(context.Context) (time.Time, error)                       { return time.Now(), nil }
 
 func (*stub) RenewLease(context.Context, vigil.Renewal) (vigil.Grant, error) {
 	return vigil.Grant{Clock: time.Now()}, nil

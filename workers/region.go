@@ -33,6 +33,9 @@ const (
 	// being sent.
 	renewalTimeout = 2 * time.Second
 	claimTimeout   = 10 * time.Second
+	// adoptBatch is how many turns a worker adopts at a time: the others of its region get
+	// their part.
+	adoptBatch = 250
 	// stickyTimeout is how long a workflow task waits for the worker that has
 	// the workflow in its cache before any other may take it.
 	stickyTimeout = 2 * time.Second
@@ -45,6 +48,9 @@ type leaseStore interface {
 	Clock(ctx context.Context) (time.Time, error)
 	ReleaseLease(ctx context.Context, worker string) error
 	ClaimLoops(ctx context.Context, lease vigil.Lease, checks []uuid.UUID) error
+	// AdoptTurns makes loops of workers that died those of the worker of a lease, and returns
+	// their open turns.
+	AdoptTurns(ctx context.Context, lease vigil.Lease, silence time.Duration, limit int) ([]vigil.OpenTurn, error)
 	// RegionsInUse returns those of the regions that have loops or tests by hand.
 	RegionsInUse(ctx context.Context, regions []string) ([]string, error)
 }
@@ -84,13 +90,16 @@ type Regions struct {
 
 	lease                    *activities.LeaseHolder // of the watcher; nil holds always
 	health                   leaseHealth
+	revoked                  chan []string // regions with turns to adopt; has a buffer of one
 	stopServing, stopRenewal context.CancelFunc
 	serving, renewal         sync.WaitGroup
 }
 
 // NewRegions returns the workers; Start starts them.
 func NewRegions(temporal client.Client, opts RegionOptions) *Regions {
-	r := &Regions{opts: opts, lease: opts.Watcher.Lease, health: leaseHealth{log: opts.Log, now: opts.Now}}
+	r := &Regions{
+		opts: opts, lease: opts.Watcher.Lease, health: leaseHealth{log: opts.Log, now: opts.Now}, revoked: make(chan []string, 1),
+	}
 	r.workers = regionWorkers{started: make(map[string]worker.Worker), create: func(region string) worker.Worker {
 		return newRegionWorker(temporal, region, opts)
 	}}
@@ -150,6 +159,9 @@ func (r *Regions) Start(ctx context.Context) error {
 	renewCtx, stopRenewal := context.WithCancel(context.WithoutCancel(ctx))
 	r.stopServing, r.stopRenewal = stopServing, stopRenewal
 	r.serving.Go(func() { r.serve(serveCtx) })
+	if r.opts.Watcher.Completer != nil {
+		r.serving.Go(func() { r.adopt(serveCtx) })
+	}
 	r.renewal.Go(func() { every(renewCtx, vigil.LeaseRenewal, r.renew) })
 	r.renewal.Go(func() { every(renewCtx, vigil.LeaseRenewal, r.claim) })
 	return nil
@@ -170,6 +182,7 @@ func (r *Regions) Stop(ctx context.Context) {
 	case <-served:
 	case <-ctx.Done():
 	}
+	r.drain(ctx)
 	r.stopRenewal()
 	r.renewal.Wait()
 	r.claim(ctx)
@@ -228,6 +241,7 @@ func (r *Regions) renewOnce(ctx context.Context) error {
 	difference := clockDifference(sent, r.opts.Now(), grant.Clock)
 	lost := r.lease.Renewed(sent, grant.Fences, difference)
 	r.opts.Watcher.ForgetClaims(lost)
+	r.offer(grant.Revoked)
 	r.health.renewed(ctx, sent, difference, lost)
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"vigil/activities"
+	"vigil/dispatch"
 	"vigil/fair"
 	"vigil/storage"
 	"vigil/workers"
@@ -97,6 +98,7 @@ func (p *platform) startRegions(ctx context.Context, regions []string) (<-chan s
 		Probes: fair.New(fair.DefaultLimits(p.settings.MaxProbes)), Worker: name, Lease: lease,
 		TurnRate: p.settings.TurnRate, QuietWindow: p.settings.QuietWindow,
 		Votes: p.store, Incidents: p.incidents, Restores: p.store, Spans: p.spans(), ShowNames: showNames, Now: time.Now, Log: p.log,
+		Completer: dispatch.NewTurns(p.temporal.client, p.settings.TemporalNamespace), Owners: p.store, Figures: p.metrics.Temporal(),
 	})
 	watcher.SealAnswers(p.secrets.sealAnswer)
 	p.metrics.Gauge("vigil_probes_in_flight", watcher.Probing)

@@ -1,0 +1,231 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"vigil"
+	"vigil/timing"
+)
+
+// turnCompleter completes turns in Temporal.
+type turnCompleter interface {
+	// CompleteTurn gives the workflow of a loop the result of its turn, or the error with
+	// which the turn failed. It fails with CodeNotFound when the workflow does not wait for
+	// this turn.
+	CompleteTurn(ctx context.Context, loop vigil.OpenTurn, result *TurnResult, failure error) error
+	// RepeatTurn makes the loop begin another turn. It is no error when no workflow runs.
+	RepeatTurn(ctx context.Context, loop vigil.OpenTurn) error
+}
+
+// loopOwners knows whose a loop is.
+type loopOwners interface {
+	// OwnsLoop reports whether the loop belongs to the worker of a lease that was revoked,
+	// and was not nudged since.
+	OwnsLoop(ctx context.Context, checkID uuid.UUID, lease vigil.Lease) (bool, error)
+}
+
+// errAdopted is the error of a turn that another worker has adopted: it must not be completed.
+var errAdopted = errors.New("another worker has adopted this turn")
+
+const (
+	// adoptions is how many adopted turns read their results at a time. Thousands come
+	// together, and those that are due first are first.
+	adoptions = 8
+	// A completion that fails is repeated after a pause, which doubles.
+	minCompletePause = 500 * time.Millisecond
+	maxCompletePause = 30 * time.Second
+)
+
+// turnCall is the activity of a turn.
+type turnCall struct {
+	workflow, run                string
+	activity                     string // its ID
+	scheduled, started, deadline time.Time
+	figures                      client.MetricsHandler // of a turn apart from its activity
+}
+
+type callKey struct{}
+
+// callIn returns the call of a turn that runs apart from its activity, nil in an activity.
+func callIn(ctx context.Context) *turnCall {
+	call, _ := ctx.Value(callKey{}).(*turnCall)
+	return call
+}
+
+// callOf returns the call of an activity.
+func callOf(ctx context.Context) *turnCall {
+	info := activity.GetInfo(ctx)
+	return &turnCall{
+		workflow: info.WorkflowExecution.ID, run: info.WorkflowExecution.RunID, activity: info.ActivityID,
+		scheduled: info.ScheduledTime, started: info.StartedTime, deadline: info.Deadline,
+	}
+}
+
+// turnsApart are the turns that run apart from their activity: it has returned
+// activity.ErrResultPending, and the turn completes it by its ID. Such a turn can be completed
+// by another worker as well, so when a worker dies the others adopt its turns, and Temporal
+// has nothing to do. While it waits it holds a small stack, without that of the SDK.
+type turnsApart struct {
+	ctx    context.Context //nolint:containedctx // of turns, which outlive the context of their activity
+	cancel context.CancelFunc
+	places chan struct{} // of adopted turns that read their results
+
+	mu      sync.Mutex
+	drained bool // no turn begins any more
+	turns   sync.WaitGroup
+}
+
+// start runs a turn on a goroutine of its own, unless the turns have been drained.
+func (a *turnsApart) start(run func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.drained {
+		a.turns.Go(run)
+	}
+}
+
+func newTurnsApart() *turnsApart {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &turnsApart{ctx: ctx, cancel: cancel, places: make(chan struct{}, adoptions)}
+}
+
+// enter waits for a place to read results.
+func (a *turnsApart) enter(ctx context.Context) error {
+	select {
+	case a.places <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (a *turnsApart) leave() { <-a.places }
+
+// startApart starts a turn apart from its activity.
+func (w *Watcher) startApart(t *turnRun) {
+	t.call.figures = w.Figures
+	w.apart.start(func() {
+		result, err := w.runApart(t)
+		if w.apart.ctx.Err() == nil && !errors.Is(err, errAdopted) {
+			w.complete(t, result, err)
+		}
+	})
+}
+
+// runApart runs a turn. A panic is an error of the turn. The deadline of the turn is set where it
+// reads and probes: the timer of a context is too much for one that waits.
+func (w *Watcher) runApart(t *turnRun) (result *TurnResult, err error) {
+	ctx := context.WithValue(w.apart.ctx, callKey{}, t.call)
+	defer func() {
+		if failed := recover(); failed != nil {
+			w.Log.ErrorContext(ctx, "turn panicked", "check", t.turn.CheckID, "region", t.turn.Region,
+				"panic", failed, "stack", string(debug.Stack()))
+			result, err = nil, temporal.NewApplicationError(fmt.Sprintf("panic: %v", failed), "panic")
+		}
+	}()
+	return w.runTurn(ctx, t)
+}
+
+// complete completes a turn, and repeats that while Temporal is away, until Temporal has given
+// the turn up. When the workflow waits for another turn than the one that was adopted, that
+// one is lost: it had begun before the worker died, and had no result yet.
+func (w *Watcher) complete(t *turnRun, result *TurnResult, failure error) {
+	ctx, cancel := context.WithDeadline(w.apart.ctx, t.call.deadline)
+	defer cancel()
+	open := t.open()
+	for pause := minCompletePause; ctx.Err() == nil; pause = min(2*pause, maxCompletePause) {
+		err := w.Completer.CompleteTurn(ctx, open, result, failure)
+		if err != nil && vigil.ErrorCode(err) == vigil.CodeNotFound {
+			if !t.adoption || errors.Is(failure, ErrSuperseded) {
+				return
+			}
+			err = w.Completer.RepeatTurn(ctx, open)
+		}
+		if err == nil {
+			return
+		}
+		w.Log.WarnContext(ctx, "turn not completed", "check", open.CheckID, "region", open.Region, "error", err)
+		_ = timing.Sleep(ctx, pause) // the loop sees whether ctx has ended
+	}
+}
+
+// Adopt runs the open turns of workers that died. They end when stop is closed, as the turns
+// of a worker that stops. fence is that of the lease of their region, from before they were
+// made loops of this worker.
+func (w *Watcher) Adopt(turns []vigil.OpenTurn, fence int64, stop <-chan struct{}) {
+	for i := range turns {
+		open := &turns[i]
+		w.startApart(&turnRun{
+			Watcher: w, fence: fence, stop: stop, adoption: true,
+			turn: &Turn{
+				CheckID: open.CheckID, Region: open.Region, Revision: open.Revision, Span: max(1, open.Slots), Recover: true, By: w.shortName,
+			},
+			call: &turnCall{
+				workflow: vigil.LoopID(open.CheckID, open.Region), run: open.RunID.String(), activity: open.ActivityID,
+				started: w.Now(), deadline: open.Ends,
+			},
+		})
+	}
+}
+
+// Drain waits until the turns that run apart have ended, and cancels them when ctx ends. A turn
+// that begins afterwards is left open.
+func (w *Watcher) Drain(ctx context.Context) {
+	w.apart.mu.Lock()
+	w.apart.drained = true
+	w.apart.mu.Unlock()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		w.apart.turns.Wait()
+	}()
+	select {
+	case <-ended:
+	case <-ctx.Done():
+	}
+	w.apart.cancel()
+	<-ended
+}
+
+// open identifies the turn. Its RunID is zero when its activity cannot be completed by ID.
+func (t *turnRun) open() vigil.OpenTurn {
+	run, _ := uuid.Parse(t.call.run) // the server's are UUIDs
+	return vigil.OpenTurn{
+		CheckID: t.turn.CheckID, Region: t.turn.Region, Revision: t.turn.Revision, Slots: t.most,
+		TurnActivity: vigil.TurnActivity{RunID: run, ActivityID: t.call.activity, Ends: t.call.deadline},
+	}
+}
+
+// openAfter returns the activity of a turn that goes on after a slot, nil when it ends there
+// or cannot be adopted.
+func (t *turnRun) openAfter(e *entry, slot time.Time) *vigil.TurnActivity {
+	schedule, ok := e.Schedule(t.turn.Region)
+	if t.Completer == nil || !ok || schedule.Next(slot).After(t.until) {
+		return nil
+	}
+	open := t.open()
+	return &open.TurnActivity
+}
+
+// adopted reports whether another worker may have adopted the turn, while the lease of this one
+// had expired.
+func (t *turnRun) adopted(ctx context.Context) bool {
+	if t.Completer == nil {
+		return false
+	}
+	owns, err := t.Owners.OwnsLoop(ctx, t.turn.CheckID, vigil.Lease{Worker: t.Worker, Region: t.turn.Region})
+	if err != nil {
+		t.Log.WarnContext(ctx, "turn left open: it is not known whose it is", "check", t.turn.CheckID, "region", t.turn.Region, "error", err)
+	}
+	return err != nil || !owns
+}

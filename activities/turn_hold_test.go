@@ -1,0 +1,110 @@
+package activities_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+
+	"vigil"
+	"vigil/activities"
+)
+
+// manyVotes receives the votes of many turns at once.
+type manyVotes struct {
+	mu    sync.Mutex
+	saved map[uuid.UUID][]time.Time // when votes came
+	fires map[uuid.UUID]bool        // what the last one says
+	err   error
+}
+
+func (v *manyVotes) SaveVote(_ context.Context, check uuid.UUID, vote vigil.Vote) (vigil.VoteAck, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.err != nil {
+		return vigil.VoteAck{}, v.err
+	}
+	v.saved[check] = append(v.saved[check], time.Now())
+	v.fires[check] = len(vote.Firing) > 0
+	return vigil.VoteAck{Relevant: true}, nil
+}
+
+func (*manyVotes) Vote(context.Context, uuid.UUID, vigil.Vote, vigil.VoteAck) error { return nil }
+
+// TestManyTurnsWithNews lets 100 checks fail in the same slot, and looks at a turn of one that
+// fails with them.
+func TestManyTurnsWithNews(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		others     int
+		rate       float64
+		away       bool // Postgres, for votes
+		recovers   bool // after some seconds
+		goesOn     bool
+		votes      int
+		reported   bool
+		lastHealth vigil.Health
+	}{
+		"GoesOnForAWhileAndReportsAtOnce": {others: 100, rate: tiny, goesOn: true, votes: 1, reported: true, lastHealth: vigil.Unhealthy},
+		"ReportsTheRecoveryToo": {
+			others: 100, rate: tiny, recovers: true, goesOn: true, votes: 2, reported: true, lastHealth: vigil.Healthy,
+		},
+		"EndsAtOnceAmongFew":              {others: 10, rate: tiny, votes: 1, reported: true, lastHealth: vigil.Unhealthy},
+		"EndsAtOnceWhereItCannotReport":   {others: 100, rate: tiny, away: true, lastHealth: vigil.Unhealthy},
+		"EndsAtOnceWhereEachSlotHasATurn": {others: 100, votes: 1, reported: true, lastHealth: vigil.Unhealthy},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				votes := &manyVotes{saved: make(map[uuid.UUID][]time.Time), fires: make(map[uuid.UUID]bool)}
+				w := newWatchFixture(t, func(o *activities.WatcherOptions) {
+					o.TurnRate, o.QuietWindow, o.Votes, o.Incidents = c.rate, 10*time.Minute, votes, votes
+				})
+				def := func() vigil.Definition {
+					return w.define(func(d *vigil.Definition) {
+						every(4 * time.Second)(d)
+						firing(vigil.Condition{FailureThreshold: 1})(d)
+					})
+				}
+				var turns []activities.Turn
+				for range c.others + 1 {
+					turn := w.started(def())
+					turn.Span = 30
+					turns = append(turns, turn)
+				}
+				clear(votes.saved) // those of the first turns
+				if c.away {
+					votes.err = errors.New("Postgres is away")
+				}
+				w.set(func() { w.observe = fails })
+				if c.recovers {
+					time.AfterFunc(10*time.Second, func() { w.set(func() { w.observe = nil }) })
+				}
+				for _, turn := range turns[:c.others] {
+					go func() { _, _ = w.watch(turn) }()
+				}
+				time.Sleep(100 * time.Millisecond) // its slot is not before theirs
+				mine := turns[c.others]
+				before := w.slotsOf(mine.CheckID)
+				got := w.must(w.watch(mine))
+				slots := w.slotsOf(mine.CheckID) - before
+				if got.End != activities.Changed || got.Reported != c.reported || got.State.Health != c.lastHealth || (slots > 5) != c.goesOn ||
+					slots > 9 {
+					t.Errorf("%+v after %d slots", got, slots)
+				}
+				time.Sleep(time.Minute) // until the other turns have ended
+				votes.mu.Lock()
+				defer votes.mu.Unlock()
+				if came := votes.saved[mine.CheckID]; len(came) != c.votes {
+					t.Errorf("votes came at %v", came)
+				} else if c.votes > 0 && votes.fires[mine.CheckID] != (c.lastHealth == vigil.Unhealthy) {
+					t.Error("the last vote is not that of the last result")
+				}
+			})
+		})
+	}
+}
