@@ -26,7 +26,7 @@ func (s *Store) OpenIncident(ctx context.Context, o vigil.OpenRequest) (vigil.In
 		if err != nil {
 			return err
 		}
-		known, err := existingIncident(ctx, tx, o)
+		known, err := s.existingIncident(ctx, tx, o)
 		if err != nil {
 			return err
 		}
@@ -35,7 +35,7 @@ func (s *Store) OpenIncident(ctx context.Context, o vigil.OpenRequest) (vigil.In
 			out.PendingDeliveries, err = pendingDeliveries(ctx, tx, check.Name, known.ID)
 			return err
 		}
-		rules, err := enabledRules(ctx, tx, o)
+		rules, err := s.enabledRules(ctx, tx, o)
 		if err != nil || !check.Enabled || len(rules) == 0 {
 			return err
 		}
@@ -74,10 +74,10 @@ func (s *Store) lockForIncident(ctx context.Context, tx bun.Tx, checkID uuid.UUI
 
 // existingIncident returns the incident that an earlier attempt of the request opened,
 // or the one that is open for the check, or nil.
-func existingIncident(ctx context.Context, tx bun.Tx, o vigil.OpenRequest) (*incidentRow, error) {
+func (s *Store) existingIncident(ctx context.Context, tx bun.Tx, o vigil.OpenRequest) (*incidentRow, error) {
 	var rows []incidentRow
-	err := selectTraced(tx, &rows).Where("i.id = ? OR (i.check_id = ? AND i.status <> 'resolved')", o.ID, o.CheckID).
-		OrderExpr("(i.id = ?) DESC", o.ID).Limit(1).Scan(ctx)
+	err := s.steadyIn(ctx, tx, &rows, "SELECT "+modelColumns[incidentRow](s, "i")+", "+incidentTrace+` AS trace_id FROM incidents AS i
+		WHERE i.id = $1 OR (i.check_id = $2 AND i.status <> 'resolved') ORDER BY (i.id = $1) DESC LIMIT 1`, o.ID, o.CheckID)
 	if err != nil || len(rows) == 0 {
 		return nil, wrap("find the incident", err)
 	}
@@ -85,12 +85,10 @@ func existingIncident(ctx context.Context, tx bun.Tx, o vigil.OpenRequest) (*inc
 }
 
 // enabledRules reads the rules of the request that are enabled, the leading one first.
-func enabledRules(ctx context.Context, tx bun.Tx, o vigil.OpenRequest) ([]vigil.Rule, error) {
+func (s *Store) enabledRules(ctx context.Context, tx bun.Tx, o vigil.OpenRequest) ([]vigil.Rule, error) {
 	var rows []ruleRow
-	err := tx.NewSelect().
-		Model(&rows).
-		Where("ar.check_id = ? AND ar.enabled AND ar.id = ANY(?)", o.CheckID, pgdialect.Array(append([]uuid.UUID{}, o.Rules...))).
-		Scan(ctx)
+	err := s.steadyIn(ctx, tx, &rows, "SELECT "+modelColumns[ruleRow](s, "ar")+` FROM alert_rules AS ar
+		WHERE ar.check_id = $1 AND ar.enabled AND ar.id = ANY($2::text[]::uuid[])`, o.CheckID, texts(o.Rules))
 	if err != nil {
 		return nil, fmt.Errorf("read the rules: %w", err)
 	}

@@ -34,7 +34,7 @@ func (s *Store) ClaimAttempt(ctx context.Context, incidentID, channelID uuid.UUI
 		if out.State = vigil.NextAttemptNone; len(box) == 0 {
 			return nil
 		}
-		lost, err := unfinishedAttempt(ctx, tx, box)
+		lost, err := s.unfinishedAttempt(ctx, tx, box)
 		if err != nil {
 			return err
 		}
@@ -55,8 +55,8 @@ func (s *Store) ClaimAttempt(ctx context.Context, incidentID, channelID uuid.UUI
 // type.
 func (s *Store) lockOutbox(ctx context.Context, tx bun.Tx, incidentID, channelID uuid.UUID) ([]deliveryRow, error) {
 	var rows []deliveryRow
-	err := tx.NewSelect().Model(&rows).Where("d.incident_id = ? AND d.channel_id = ?", incidentID, channelID).Where(checkOfDelivery).
-		OrderExpr("d.id").For("UPDATE").Scan(ctx)
+	err := s.steadyIn(ctx, tx, &rows, "SELECT "+modelColumns[deliveryRow](s, "d")+` FROM deliveries AS d
+		WHERE d.incident_id = $1 AND d.channel_id = $2 AND `+checkOfDelivery+" ORDER BY d.id FOR UPDATE", incidentID, channelID)
 	if err != nil {
 		return nil, fmt.Errorf("lock the deliveries: %w", err)
 	}
@@ -84,14 +84,14 @@ func eventOrder(eventType string) int {
 
 // unfinishedAttempt returns an attempt of the deliveries that has no outcome, nil
 // if there is none.
-func unfinishedAttempt(ctx context.Context, tx bun.Tx, box []deliveryRow) (*attemptRow, error) {
-	ids := make([]uuid.UUID, len(box))
+func (s *Store) unfinishedAttempt(ctx context.Context, tx bun.Tx, box []deliveryRow) (*attemptRow, error) {
+	ids := make([]string, len(box))
 	for i := range box {
-		ids[i] = box[i].ID
+		ids[i] = box[i].ID.String()
 	}
 	var rows []attemptRow
-	err := tx.NewSelect().Model(&rows).Where("a.delivery_id = ANY(?) AND a.finished_at IS NULL", pgdialect.Array(ids)).
-		OrderExpr("a.started_at").Limit(1).Scan(ctx)
+	err := s.steadyIn(ctx, tx, &rows, "SELECT "+modelColumns[attemptRow](s, "a")+` FROM attempts AS a
+		WHERE a.delivery_id = ANY($1::text[]::uuid[]) AND a.finished_at IS NULL ORDER BY a.started_at LIMIT 1`, ids)
 	if err != nil || len(rows) == 0 {
 		return nil, wrap("look for unfinished attempts", err)
 	}
@@ -101,9 +101,8 @@ func unfinishedAttempt(ctx context.Context, tx bun.Tx, box []deliveryRow) (*atte
 // decide carries out what vigil.DecideDelivery decides.
 func (s *Store) decide(ctx context.Context, tx bun.Tx, box []deliveryRow) (vigil.NextAttempt, error) {
 	now, head := s.instant(), &box[0]
-	var incident incidentRow
-	err := tx.NewSelect().Model(&incident).Column("id", "status", "severity").ColumnExpr(incidentTrace+" AS trace_id").
-		Where("i.id = ?", head.IncidentID).Scan(ctx)
+	incident, err := steadyOne[incidentRow](ctx, s, tx,
+		"SELECT i.id, i.status, i.severity, "+incidentTrace+" AS trace_id FROM incidents AS i WHERE i.id = $1", head.IncidentID)
 	if err != nil {
 		return vigil.NextAttempt{}, found("incident", err)
 	}
@@ -222,8 +221,9 @@ func (s *Store) RecordOutcome(ctx context.Context, outcome vigil.AttemptOutcome)
 	}
 	defer leave()
 	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
-		var row deliveryRow
-		if err := tx.NewSelect().Model(&row).Where("d.id = ?", outcome.Attempt.DeliveryID).For("UPDATE").Scan(ctx); err != nil {
+		row, err := steadyOne[deliveryRow](ctx, s, tx,
+			"SELECT "+modelColumns[deliveryRow](s, "d")+" FROM deliveries AS d WHERE d.id = $1 FOR UPDATE", outcome.Attempt.DeliveryID)
+		if err != nil {
 			return found("delivery", err)
 		}
 		now := s.instant()
@@ -240,7 +240,7 @@ func (s *Store) RecordOutcome(ctx context.Context, outcome vigil.AttemptOutcome)
 			}
 		}
 		remaining = vigil.Remaining{Status: vigil.DeliveryStatus(row.Status), Failures: row.Failures}
-		if err := readRemaining(ctx, tx, &row, &remaining); err != nil || !fresh {
+		if err := s.readRemaining(ctx, tx, &row, &remaining); err != nil || !fresh {
 			return err
 		}
 		remaining.Admitted, err = s.freePlace(ctx, tx, &row, now)
@@ -285,10 +285,10 @@ func (r *deliveryRow) apply(outcome *vigil.AttemptOutcome, now time.Time) {
 }
 
 // readRemaining reads what is left to deliver to the channel about the same incident.
-func readRemaining(ctx context.Context, tx bun.Tx, row *deliveryRow, remaining *vigil.Remaining) error {
+func (s *Store) readRemaining(ctx context.Context, tx bun.Tx, row *deliveryRow, remaining *vigil.Remaining) error {
 	var left []deliveryRow
-	err := tx.NewSelect().Model(&left).
-		Where("d.incident_id = ? AND d.channel_id = ? AND (d.status = 'pending' OR d.redeliver)", row.IncidentID, row.ChannelID).Scan(ctx)
+	err := s.steadyIn(ctx, tx, &left, `SELECT d.id, d.redeliver, d.next_attempt_at FROM deliveries AS d
+		WHERE d.incident_id = $1 AND d.channel_id = $2 AND (d.status = 'pending' OR d.redeliver)`, row.IncidentID, row.ChannelID)
 	if err != nil {
 		return fmt.Errorf("read what is left: %w", err)
 	}

@@ -2,7 +2,10 @@ package storage
 
 import (
 	"context"
+	"database/sql"
+	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -59,6 +62,32 @@ func (s *Store) steadyIn(ctx context.Context, db bun.IDB, into any, query string
 		return err
 	}
 	return rows.Err()
+}
+
+// steadyOne is steadyIn for one row; without it the error is sql.ErrNoRows.
+func steadyOne[T any](ctx context.Context, s *Store, db bun.IDB, query string, args ...any) (T, error) {
+	var rows []T
+	err := s.steadyIn(ctx, db, &rows, query, args...)
+	if err == nil && len(rows) == 0 {
+		err = sql.ErrNoRows
+	}
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return rows[0], nil
+}
+
+// modelColumns are the columns of a model, of the table with an alias.
+func modelColumns[T any](s *Store, alias string) string {
+	var list strings.Builder
+	for i, field := range s.db.Table(reflect.TypeFor[T]()).Fields {
+		if i > 0 {
+			list.WriteString(", ")
+		}
+		list.WriteString(alias + "." + field.Name)
+	}
+	return list.String()
 }
 
 // anyOf reports whether a query for one boolean finds true. A query that is written for

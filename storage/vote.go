@@ -133,7 +133,9 @@ func dropVotes(ctx context.Context, tx bun.Tx, checkID uuid.UUID) error {
 
 // silentRegion is true for a region that was marked silent and has no newer result. It
 // uses the aliases r (check_regions) and v (region_votes).
-const silentRegion = "coalesce(v.silent AND r.next_due + (2 * r.interval_ms + r.deadline_ms) * interval '1 millisecond' < ?, false)"
+func silentRegion(now string) string {
+	return "coalesce(v.silent AND r.next_due + (2 * r.interval_ms + r.deadline_ms) * interval '1 millisecond' < " + now + ", false)"
+}
 
 // IncidentContext reads the context of a check's incidents in one snapshot, and records
 // that its reader knows of the maintenance that the check is in. It fails with CodeNotFound
@@ -142,14 +144,13 @@ func (s *Store) IncidentContext(ctx context.Context, checkID uuid.UUID) (vigil.I
 	var read vigil.IncidentContext
 	var in *running
 	err := s.transact(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}, func(ctx context.Context, tx bun.Tx) error {
-		var check checkRow
-		err := tx.NewSelect().Model(&check).Column("id", "org_id", "enabled", "revision").Where("c.id = ?", checkID).Scan(ctx)
+		check, err := steadyOne[checkRow](ctx, s, tx, "SELECT id, org_id, enabled, revision FROM checks WHERE id = $1", checkID)
 		if err != nil {
 			return found("check", err)
 		}
 		read = vigil.IncidentContext{OrgID: check.OrgID, Enabled: check.Enabled, Revision: check.Revision}
-		err = tx.NewRaw("SELECT id, region_policy AS policy FROM alert_rules WHERE check_id = ? AND enabled ORDER BY id", checkID).
-			Scan(ctx, &read.Rules)
+		err = s.steadyIn(ctx, tx, &read.Rules,
+			"SELECT id, region_policy AS policy FROM alert_rules WHERE check_id = $1 AND enabled ORDER BY id", checkID)
 		if err != nil {
 			return fmt.Errorf("read the rules: %w", err)
 		}
@@ -159,7 +160,7 @@ func (s *Store) IncidentContext(ctx context.Context, checkID uuid.UUID) (vigil.I
 		if in, err = s.runningMaintenance(ctx, tx, checkID); err != nil {
 			return err
 		}
-		return readIncidentHeads(ctx, tx, checkID, &read)
+		return s.readIncidentHeads(ctx, tx, checkID, &read)
 	})
 	if err == nil && in != nil {
 		read.Maintenance = &vigil.MaintenanceHead{WindowID: in.WindowID, Until: in.EndsAt.UTC()}
@@ -178,11 +179,17 @@ func (s *Store) readRegions(ctx context.Context, tx bun.Tx, checkID uuid.UUID, r
 		Matches  []byte      `bun:"matches"`
 		Silent   bool        `bun:"silent"`
 	}
-	err := tx.NewRaw(`SELECT r.region, v.revision, v.slot, coalesce(v.failures, 0) AS failures, coalesce(v.firing, '{}') AS firing,
-			v.matches, `+silentRegion+` AS silent
+	err := s.steadyIn(
+		ctx,
+		tx,
+		&rows,
+		`SELECT r.region, v.revision, v.slot, coalesce(v.failures, 0) AS failures, coalesce(v.firing, '{}') AS firing,
+			v.matches, `+silentRegion("$1::timestamptz")+` AS silent
 		FROM check_regions AS r LEFT JOIN region_votes AS v USING (check_id, region)
-		WHERE r.check_id = ? AND r.active ORDER BY r.region`, s.instant(), checkID).
-		Scan(ctx, &rows)
+		WHERE r.check_id = $2 AND r.active ORDER BY r.region`,
+		s.instant(),
+		checkID,
+	)
 	if err != nil {
 		return fmt.Errorf("read the votes: %w", err)
 	}
@@ -204,10 +211,10 @@ func (s *Store) readRegions(ctx context.Context, tx bun.Tx, checkID uuid.UUID, r
 }
 
 // readIncidentHeads fills in the open incident and the latch.
-func readIncidentHeads(ctx context.Context, tx bun.Tx, checkID uuid.UUID, read *vigil.IncidentContext) error {
+func (s *Store) readIncidentHeads(ctx context.Context, tx bun.Tx, checkID uuid.UUID, read *vigil.IncidentContext) error {
 	var rows []incidentRow
-	err := tx.NewSelect().Model(&rows).Column("id", "status", "latched", "quiet").ColumnExpr(incidentTrace+" AS trace_id").
-		Where("i.check_id = ? AND (i.status <> 'resolved' OR i.latched)", checkID).Scan(ctx)
+	err := s.steadyIn(ctx, tx, &rows, "SELECT i.id, i.status, i.latched, i.quiet, "+incidentTrace+` AS trace_id FROM incidents AS i
+		WHERE i.check_id = $1 AND (i.status <> 'resolved' OR i.latched)`, checkID)
 	if err != nil {
 		return fmt.Errorf("read the open incident: %w", err)
 	}
@@ -274,7 +281,7 @@ func (s *Store) UnhandledVotes(ctx context.Context, now time.Time, shards []int,
 	}
 	err := s.db.NewRaw(`SELECT v.check_id, v.region, c.org_id, c.name, c.target
 		FROM region_votes AS v JOIN check_regions AS r USING (check_id, region) JOIN checks AS c ON c.id = v.check_id
-		WHERE v.firing <> '{}' AND r.active AND NOT `+silentRegion+` AND (`+sweepable+` OR `+lostSince+`) AND ?
+		WHERE v.firing <> '{}' AND r.active AND NOT `+silentRegion("?")+` AND (`+sweepable+` OR `+lostSince+`) AND ?
 			AND EXISTS (SELECT FROM alert_rules AS a WHERE a.check_id = v.check_id AND a.enabled AND a.id = ANY (v.firing))
 			AND NOT EXISTS (SELECT FROM incidents AS i WHERE i.check_id = v.check_id AND (i.status <> 'resolved' OR i.latched))
 		ORDER BY v.swept_at LIMIT ?`, micro(now), milliseconds(firstSweepWait), micro(now), inShards("v.check_id", shards), limit).
