@@ -25,7 +25,7 @@ const (
 	TurnKept TurnReason = "kept"
 )
 
-// TurnActivity identifies the activity of a running turn in Temporal: whichever worker knows it
+// TurnActivity identifies the activity of a running turn in Temporal: every worker that knows it
 // can complete it.
 type TurnActivity struct {
 	RunID      uuid.UUID // of the loop's workflow

@@ -92,6 +92,7 @@ func (a *apart) start(turn activities.Turn, prepare func(*testsuite.TestActivity
 // begun is a check whose first turn has ended, and its next turn of four slots.
 func (a *apart) begun() (vigil.Definition, activities.Turn) {
 	a.Helper()
+	a.renew(1)
 	def := a.define(nil)
 	a.start(turnOf(def, vigil.State{}), plain)
 	first := <-a.ended
@@ -259,6 +260,7 @@ func TestAdopt(t *testing.T) {
 	lost := func(t *testing.T, change func(*vigil.Definition)) (*apart, vigil.Definition, vigil.OpenTurn) {
 		t.Helper()
 		a := newApart(t)
+		a.renew(1)
 		a.keep(1)
 		def := a.define(func(def *vigil.Definition) {
 			def.Check.Interval = 10 * time.Second // the test environment gives an activity 10 minutes
@@ -284,6 +286,7 @@ func TestAdopt(t *testing.T) {
 		cancel()
 		a.watcher.Drain(ctx)
 		next.defs, next.rows = a.defs, a.rows
+		next.renew(7)
 		next.keep(7)
 		return next, def, open
 	}

@@ -2,44 +2,22 @@ package activities
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"vigil"
 )
 
 const (
-	// newsHold is how long a turn with news goes on at most, when manyNews turns of the
-	// process have had some within newsWindow.
-	newsHold   = 30 * time.Second
-	newsWindow = 10 * time.Second
-	manyNews   = 64
+	// newsHold is how long a turn with news goes on at most, in a burst of news.
+	newsHold = time.Minute
 	// leastHold is the shortest time that is worth it.
 	leastHold = time.Second
 )
 
-// recentNews counts the turns of this process that have had news lately. The zero value has
-// counted none; it is safe for concurrent use.
-type recentNews struct {
-	mu    sync.Mutex
-	times []time.Time // oldest first
-}
-
-// many counts one more, and reports whether they are many.
-func (n *recentNews) many(now time.Time) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	old := 0
-	for ; old < len(n.times) && now.Sub(n.times[old]) >= newsWindow; old++ {
-	}
-	n.times = append(n.times[old:], now)
-	return len(n.times) >= manyNews
-}
-
 // hold reports the news of a turn whose health was another one before, and whether the turn
-// goes on. News ends its turn: three
-// state transitions. When hundreds of checks have news at once their incidents need what
-// Temporal can do, so such a turn reports its vote, goes on probing and ends somewhat later.
+// goes on. News ends its turn, which is three state transitions. When hundreds of checks have
+// news at once their incidents need what Temporal can do, so such a turn reports its vote, goes
+// on probing and ends somewhat later.
 //
 // What it could not report ends it at once, and its loop reports it.
 func (t *turnRun) hold(ctx context.Context, before vigil.Health, e *entry) bool {
@@ -51,7 +29,7 @@ func (t *turnRun) hold(ctx context.Context, before vigil.Health, e *entry) bool 
 			until = last
 		}
 		first := before == "" // that a check is healthy at first is no news
-		if first || !t.news.many(now) || t.TurnRate == 0 || t.behind || t.turn.Revision != e.Check.Revision || until.Sub(now) < leastHold {
+		if first || !t.news.add(now) || t.TurnRate == 0 || t.behind || t.turn.Revision != e.Check.Revision || until.Sub(now) < leastHold {
 			return false
 		}
 		t.held, t.until = until, later(t.until, until)

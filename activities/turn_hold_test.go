@@ -92,8 +92,8 @@ func TestManyTurnsWithNews(t *testing.T) {
 				before := w.slotsOf(mine.CheckID)
 				got := w.must(w.watch(mine))
 				slots := w.slotsOf(mine.CheckID) - before
-				if got.End != activities.Changed || got.Reported != c.reported || got.State.Health != c.lastHealth || (slots > 5) != c.goesOn ||
-					slots > 9 {
+				if got.End != activities.Changed || got.Reported != c.reported || got.State.Health != c.lastHealth || (slots > 12) != c.goesOn ||
+					slots > 17 {
 					t.Errorf("%+v after %d slots", got, slots)
 				}
 				time.Sleep(time.Minute) // until the other turns have ended

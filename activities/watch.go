@@ -142,7 +142,7 @@ type Watcher struct {
 	claims    *pendingClaims
 	budget    *turnBudget
 	gaps      *turnGaps
-	news      recentNews
+	news      burst
 	shortName string
 	tests     handTests
 	lateness  Lateness
