@@ -12,9 +12,7 @@ import (
 
 func TestDeletingAHistory(t *testing.T) {
 	t.Parallel()
-	s, _ := newStore(t)
-	org, _ := newOrg(t, s)
-	history := func(check uuid.UUID) {
+	history := func(t *testing.T, s *storage.Store, check uuid.UUID) {
 		t.Helper()
 		_, err := s.DB().ExecContext(t.Context(), `INSERT INTO results (check_id, region, slot, id, time, manual, success, response_time_ms)
 			SELECT ?, ?, at, gen_random_uuid(), at, false, true, 1
@@ -24,11 +22,11 @@ func TestDeletingAHistory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	left := func(check uuid.UUID) int64 {
+	left := func(t *testing.T, s *storage.Store, check uuid.UUID) int64 {
 		t.Helper()
 		return count(t, s, "SELECT count(*) FROM results WHERE check_id = ?", check)
 	}
-	buried := func(check uuid.UUID) bool {
+	buried := func(t *testing.T, s *storage.Store, check uuid.UUID) bool {
 		t.Helper()
 		buryLoops(t, s)
 		return count(t, s, "SELECT count(*) FROM loop_tombstones WHERE check_id = ? AND done_at IS NOT NULL", check) == 1
@@ -36,8 +34,13 @@ func TestDeletingAHistory(t *testing.T) {
 
 	t.Run("HoldsNoWriterUp", func(t *testing.T) {
 		t.Parallel()
+		s, _ := newStore(t)
+		org, _ := newOrg(t, s)
 		old, other := newCheck(t, s, draft(org.ID, newark)), newCheck(t, s, draft(org.ID, newark))
-		history(old.ID)
+		history(t, s, old.ID)
+		if _, err := s.DeleteCheck(t.Context(), org.ID, old.ID, nil); err != nil {
+			t.Fatal(err)
+		}
 		// Somebody has a row of the history, and so its removal takes long.
 		tx, err := s.DB().BeginTx(t.Context(), nil)
 		if err != nil {
@@ -46,10 +49,14 @@ func TestDeletingAHistory(t *testing.T) {
 		if _, err := tx.ExecContext(t.Context(), "SELECT FROM results WHERE check_id = ? FOR UPDATE", old.ID); err != nil {
 			t.Fatal(err)
 		}
-		deleted := make(chan error, 1)
+		stones, err := s.Tombstones(t.Context(), vigil.EverySweepShard(), 10)
+		if err != nil || len(stones) != 1 {
+			t.Fatalf("%+v, %v", stones, err)
+		}
+		removed := make(chan error, 1)
 		go func() {
-			_, err := s.DeleteCheck(t.Context(), org.ID, old.ID, nil)
-			deleted <- err
+			_, err := s.PurgeLoop(t.Context(), stones[0])
+			removed <- err
 		}()
 		eventually(t, "the removal waits", func() bool {
 			return count(
@@ -67,18 +74,18 @@ func TestDeletingAHistory(t *testing.T) {
 		}()
 		write(t, w, ok(other, newark, epoch()))
 		<-gone
-		if err := <-deleted; err != nil {
-			t.Errorf("the check was not deleted: %v", err)
-		}
 		if err := tx.Rollback(); err != nil {
 			t.Fatal(err)
 		}
-		// What could not be removed then is removed before the loop is buried.
-		if n := left(old.ID); n == 0 || buried(old.ID) {
+		if err := <-removed; err != nil {
+			t.Errorf("the history was not removed: %v", err)
+		}
+		// The loop is buried once nothing is left.
+		if n := left(t, s, old.ID); n == 0 || buried(t, s, old.ID) {
 			t.Fatalf("buried with %d results left", n)
 		}
-		eventually(t, "the loop is buried", func() bool { return buried(old.ID) })
-		if n := left(old.ID); n != 0 {
+		eventually(t, "the loop is buried", func() bool { return buried(t, s, old.ID) })
+		if n := left(t, s, old.ID); n != 0 {
 			t.Errorf("%d results are left", n)
 		}
 	})
@@ -115,11 +122,13 @@ func TestDeletingAHistory(t *testing.T) {
 
 	t.Run("LeavesThatOfARegionThatOnlyLeft", func(t *testing.T) {
 		t.Parallel()
+		s, _ := newStore(t)
+		org, _ := newOrg(t, s)
 		c := newCheck(t, s, draft(org.ID, newark, frankfurt))
-		history(c.ID)
+		history(t, s, c.ID)
 		update(t, s, c, func(c *vigil.Check) { c.Regions = []string{frankfurt} })
-		if !buried(c.ID) || left(c.ID) != 3 {
-			t.Errorf("%d results are left, want 3", left(c.ID))
+		if !buried(t, s, c.ID) || left(t, s, c.ID) != 3 {
+			t.Errorf("%d results are left, want 3", left(t, s, c.ID))
 		}
 	})
 }
