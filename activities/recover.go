@@ -45,7 +45,13 @@ func (t *turnRun) recover(ctx context.Context) error {
 		t.behind = t.firingChanged()
 		slot, fires, err := t.lastVote(ctx)
 		voted := !slot.IsZero() && !slot.Before(schedule.Start)
-		t.calmVote, t.voted = voted && !fires, voted && t.adoption
+		t.calmVote = voted && !fires
+		if t.adoption {
+			// What the lost turn has reported, its loop may not know, and the vote of its last
+			// result may not be reported: the loop reports it, unless both are calm.
+			t.voted = t.calmVote && len(t.state.Firing) == 0
+			t.behind = t.behind || fires
+		}
 		return err
 	}
 	return t.catchUp(ctx, e)

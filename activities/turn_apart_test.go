@@ -362,6 +362,19 @@ func TestAdopt(t *testing.T) {
 		})
 	})
 
+	t.Run("SaysThatNoRuleFiresAnyMore", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			a, _, open := lost(t, firing(vigil.Condition{FailureThreshold: 1}))
+			a.voted, a.votedFires = a.rows[len(a.rows)-1].Slot.Add(-time.Second), true // that of the last result was not reported
+			a.watcher.Adopt([]vigil.OpenTurn{open}, 7, nil)
+			end := <-a.ended
+			if end.err != nil || end.result.End != activities.Changed || !end.result.Restarted || end.result.Voted || a.probes() > 0 {
+				t.Errorf("the turn ended with %+v after %d probes", end, a.probes())
+			}
+		})
+	})
+
 	t.Run("SaysThatARuleFires", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {

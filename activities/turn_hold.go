@@ -41,7 +41,7 @@ func (t *turnRun) hold(ctx context.Context, before vigil.Health, e *entry) bool 
 		return false
 	}
 	t.traceNews(ctx)
-	t.reported, t.reportedNews = t.state, true
+	t.reported, t.reportedNews, t.calmVote = t.state, true, false
 	return true
 }
 

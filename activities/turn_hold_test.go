@@ -33,6 +33,13 @@ func (v *manyVotes) SaveVote(_ context.Context, check uuid.UUID, vote vigil.Vote
 	return vigil.VoteAck{Relevant: true}, nil
 }
 
+// leave makes every later vote fail.
+func (v *manyVotes) leave() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.err = errors.New("Postgres is away")
+}
+
 func (*manyVotes) Vote(context.Context, uuid.UUID, vigil.Vote, vigil.VoteAck) error { return nil }
 
 // TestManyTurnsWithNews lets 100 checks fail in the same slot, and looks at a turn of one that
@@ -44,6 +51,8 @@ func TestManyTurnsWithNews(t *testing.T) {
 		rate       float64
 		away       bool // Postgres, for votes
 		recovers   bool // after some seconds
+		goesAway   bool // Postgres, before that
+		restarted  bool
 		goesOn     bool
 		votes      int
 		reported   bool
@@ -52,6 +61,9 @@ func TestManyTurnsWithNews(t *testing.T) {
 		"GoesOnForAWhileAndReportsAtOnce": {others: 100, rate: tiny, goesOn: true, votes: 1, reported: true, lastHealth: vigil.Unhealthy},
 		"ReportsTheRecoveryToo": {
 			others: 100, rate: tiny, recovers: true, goesOn: true, votes: 2, reported: true, lastHealth: vigil.Healthy,
+		},
+		"HasARecoveryReportedThatItCouldNot": {
+			others: 100, rate: tiny, recovers: true, goesAway: true, votes: 1, restarted: true, lastHealth: vigil.Healthy,
 		},
 		"EndsAtOnceAmongFew":              {others: 10, rate: tiny, votes: 1, reported: true, lastHealth: vigil.Unhealthy},
 		"EndsAtOnceWhereItCannotReport":   {others: 100, rate: tiny, away: true, lastHealth: vigil.Unhealthy},
@@ -81,6 +93,9 @@ func TestManyTurnsWithNews(t *testing.T) {
 					votes.err = errors.New("Postgres is away")
 				}
 				w.set(func() { w.observe = fails })
+				if c.goesAway {
+					time.AfterFunc(9*time.Second, votes.leave)
+				}
 				if c.recovers {
 					time.AfterFunc(10*time.Second, func() { w.set(func() { w.observe = nil }) })
 				}
@@ -92,7 +107,8 @@ func TestManyTurnsWithNews(t *testing.T) {
 				before := w.slotsOf(mine.CheckID)
 				got := w.must(w.watch(mine))
 				slots := w.slotsOf(mine.CheckID) - before
-				if got.End != activities.Changed || got.Reported != c.reported || got.State.Health != c.lastHealth || (slots > 12) != c.goesOn ||
+				if got.End != activities.Changed || got.Reported != c.reported || got.State.Health != c.lastHealth || got.Restarted != c.restarted ||
+					(slots > 12) != c.goesOn ||
 					slots > 17 {
 					t.Errorf("%+v after %d slots", got, slots)
 				}
@@ -101,7 +117,7 @@ func TestManyTurnsWithNews(t *testing.T) {
 				defer votes.mu.Unlock()
 				if came := votes.saved[mine.CheckID]; len(came) != c.votes {
 					t.Errorf("votes came at %v", came)
-				} else if c.votes > 0 && votes.fires[mine.CheckID] != (c.lastHealth == vigil.Unhealthy) {
+				} else if c.votes > 0 && !c.goesAway && votes.fires[mine.CheckID] != (c.lastHealth == vigil.Unhealthy) {
 					t.Error("the last vote is not that of the last result")
 				}
 			})

@@ -214,6 +214,8 @@ func (w *Watcher) runTurn(ctx context.Context, t *turnRun) (*TurnResult, error) 
 	if result != nil && result.End != Gone {
 		result.Voted = t.saveCalmVote(ctx, result.Revision)
 		result.Reported = t.reportedNews && !t.firingChanged() || t.reportNews(ctx, result)
+		// The loop does not know what was reported during the turn.
+		result.Restarted = result.Restarted || t.reportedNews && !result.Reported
 		if result.End != HandOver {
 			w.gaps.end(held.key, w.Now())
 		}
@@ -251,8 +253,8 @@ type turnRun struct {
 	lock     *turnLock
 	call     *turnCall
 	stop     <-chan struct{}
-	// adoption: another worker began the turn, and died. voted: since the schedule began, the
-	// region has reported a vote.
+	// adoption: another worker began the turn, and died. voted: the stored vote of the region is
+	// that of its state.
 	adoption, voted bool
 	// held is until when a turn with news goes on, zero when it has none or ends with it.
 	held         time.Time
