@@ -24,6 +24,14 @@ func (c *pendingClaims) add(key loopKey) {
 	c.loops[key] = struct{}{}
 }
 
+// remove drops the claim of a loop whose turn was lost or handed over: another worker may run
+// the next one, and a late claim would take the loop from it.
+func (c *pendingClaims) remove(key loopKey) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.loops, key)
+}
+
 // TakeClaims returns and clears the pending claims: the checks, by region, whose turns
 // moved to this worker since the last call. The caller must record them with the next
 // renewal of the worker's lease, or hand them to ReturnClaims when that fails.

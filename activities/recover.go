@@ -49,8 +49,11 @@ func (t *turnRun) recover(ctx context.Context) error {
 		if t.adoption {
 			// What the lost turn has reported, its loop may not know, and the vote of its last
 			// result may not be reported: the loop reports it, unless both are calm.
-			t.voted = t.calmVote && len(t.state.Firing) == 0
-			t.behind = t.behind || fires
+			// A vote of the newest result may be stored and not signaled.
+			newest := slot.Equal(t.state.Slot)
+			t.voted = t.calmVote && len(t.state.Firing) == 0 && !newest
+			t.behind = t.behind || fires || voted && newest
+			t.calmVote = t.calmVote && !newest
 		}
 		return err
 	}

@@ -65,19 +65,14 @@ func (w *Watcher) report(ctx context.Context, checkID uuid.UUID, vote vigil.Vote
 // the incident would open that much later. What does not succeed soon is left to the loop,
 // which tries until it does.
 func (t *turnRun) reportNews(ctx context.Context, result *TurnResult) bool {
-	return result.End == Changed && t.firingChanged() && !t.behind && t.reportVote(ctx, result.Revision)
-}
-
-// reportVote reports the vote of the state of a turn, and whether that succeeded.
-func (t *turnRun) reportVote(ctx context.Context, revision int64) bool {
-	if t.Votes == nil || t.Incidents == nil {
+	if result.End != Changed || !t.firingChanged() || t.behind || t.Votes == nil || t.Incidents == nil {
 		return false
 	}
 	began := t.Now()
 	ctx, cancel := context.WithTimeout(ctx, newsTimeout)
 	defer cancel()
 	return t.report(ctx, t.turn.CheckID, vigil.Vote{
-		Region: t.turn.Region, Revision: revision, Slot: t.state.Slot, Failures: t.state.Failures,
+		Region: t.turn.Region, Revision: result.Revision, Slot: t.state.Slot, Failures: t.state.Failures,
 		Firing: t.state.Firing, Matches: t.state.Matches,
 	}, began) == nil
 }

@@ -43,7 +43,9 @@ const (
 	adoptions = 8
 	// A completion that fails is repeated after a pause, which doubles.
 	minCompletePause = 500 * time.Millisecond
-	maxCompletePause = 30 * time.Second
+	maxCompletePause = 5 * time.Second
+	// ownerPause is the pause between two questions whose a loop is.
+	ownerPause = 500 * time.Millisecond
 )
 
 // turnCall is the activity of a turn.
@@ -223,9 +225,33 @@ func (t *turnRun) adopted(ctx context.Context) bool {
 	if t.Completer == nil {
 		return false
 	}
-	owns, err := t.Owners.OwnsLoop(ctx, t.turn.CheckID, vigil.Lease{Worker: t.Worker, Region: t.turn.Region})
-	if err != nil {
-		t.Log.WarnContext(ctx, "turn left open: it is not known whose it is", "check", t.turn.CheckID, "region", t.turn.Region, "error", err)
+	if t.covered == 0 && !t.adoption {
+		return false // no row names it
 	}
-	return err != nil || !owns
+	for {
+		owns, err := t.Owners.OwnsLoop(ctx, t.turn.CheckID, vigil.Lease{Worker: t.Worker, Region: t.turn.Region})
+		if err == nil {
+			return !owns
+		}
+		t.Log.WarnContext(ctx, "it is not known whose turn this is", "check", t.turn.CheckID, "region", t.turn.Region, "error", err)
+		pause := time.NewTimer(ownerPause)
+		select {
+		case <-pause.C:
+			continue
+		case <-t.lock.superseded:
+		case <-t.stop:
+		case <-ctx.Done():
+		}
+		pause.Stop()
+		return true
+	}
+}
+
+// moved is the error of a turn whose loop another worker has. When this one was without its
+// lease, the other one may have adopted the turn, which must not be completed here then.
+func (t *turnRun) moved() error {
+	if fence, ok := t.Lease.Holds(t.turn.Region); t.Completer != nil && (!ok || fence != t.fence) {
+		return errAdopted
+	}
+	return ErrSuperseded
 }

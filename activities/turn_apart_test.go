@@ -3,7 +3,6 @@ package activities_test
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -116,6 +115,29 @@ func (a *apart) opened() vigil.OpenTurn {
 	return vigil.OpenTurn{CheckID: row.Result.CheckID, Region: region, Revision: 1, Slots: row.TurnSlots, TurnActivity: *row.Turn}
 }
 
+// gone returns a turn that has stored a result and goes on, and whose worker has lost its lease
+// since then. It also returns how many probes it has made.
+func gone(t *testing.T) (a *apart, probes int) {
+	t.Helper()
+	a = newApart(t)
+	a.renew(1)
+	def := a.define(func(def *vigil.Definition) { def.Check.Interval = 10 * time.Second })
+	a.start(turnOf(def, vigil.State{}), plain)
+	turn := turnOf(def, (<-a.ended).result.State)
+	for turn.Span, turn.By = 12, "test"; ; {
+		a.renew(1)
+		before := len(a.rows)
+		a.start(turn, plain)
+		a.hold(1, time.Until(scheduleOf(def).Next(turn.State.Slot))+time.Second)
+		if a.written[before].Turn != nil {
+			break
+		}
+		turn.State = (<-a.ended).result.State // it ended at the phase of its loop
+	}
+	time.Sleep(vigil.LeaseTimeout + time.Second)
+	return a, a.probes()
+}
+
 // TestTurnApart tests turns that run apart from their activity.
 func TestTurnApart(t *testing.T) {
 	t.Parallel()
@@ -183,19 +205,14 @@ func TestTurnApart(t *testing.T) {
 	t.Run("IsLeftOpenWhenAnotherWorkerHasAdoptedIt", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
-			for _, unknown := range []error{nil, errors.New("Postgres is away")} {
-				a := newApart(t)
-				a.renew(1)
-				_, turn := a.begun()
-				a.start(turn, plain)
-				time.Sleep(10 * time.Second)
-				a.moved, a.ownerErr = true, unknown
-				a.renew(2)
-				a.keep(2)
-				time.Sleep(10 * time.Minute)
-				if len(a.ended) > 0 || a.probes() != 1 {
-					t.Errorf("%d completions, %d probes", len(a.ended), a.probes())
-				}
+			a, probes := gone(t)
+			a.mu.Lock()
+			a.moved = true
+			a.mu.Unlock()
+			a.keep(2)
+			time.Sleep(10 * time.Minute)
+			if len(a.ended) > 0 || a.probes() != probes {
+				t.Errorf("%d completions, %d probes", len(a.ended), a.probes()-probes)
 			}
 		})
 	})
@@ -203,11 +220,33 @@ func TestTurnApart(t *testing.T) {
 	t.Run("IsHandedOverWhenNoWorkerHasAdoptedIt", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
+			a, probes := gone(t)
+			a.mu.Lock()
+			a.ownerErr = errors.New("Postgres is away") // for a while
+			a.mu.Unlock()
+			time.AfterFunc(10*time.Second, func() {
+				a.mu.Lock()
+				defer a.mu.Unlock()
+				a.ownerErr = nil
+			})
+			a.keep(2)
+			if end := <-a.ended; end.err != nil || end.result.End != activities.HandOver || a.probes() != probes {
+				t.Errorf("the turn ended with %+v after %d probes", end, a.probes()-probes)
+			}
+		})
+	})
+
+	t.Run("IsHandedOverWhenNoRowNamesIt", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
 			a := newApart(t)
 			a.renew(1)
 			_, turn := a.begun()
 			a.start(turn, plain)
 			time.Sleep(10 * time.Second)
+			a.mu.Lock()
+			a.moved = true
+			a.mu.Unlock()
 			a.keep(2)
 			if end := <-a.ended; end.err != nil || end.result.End != activities.HandOver || a.probes() != 1 {
 				t.Errorf("the turn ended with %+v after %d probes", end, a.probes())
@@ -247,145 +286,6 @@ func TestTurnApart(t *testing.T) {
 			a.watcher.Drain(ctx)
 			if len(a.ended) > 0 {
 				t.Errorf("the turn ended with %+v, want it left open", <-a.ended)
-			}
-		})
-	})
-}
-
-// TestAdopt tests turns that go on at another worker than the one that began them.
-func TestAdopt(t *testing.T) {
-	t.Parallel()
-
-	// lost starts a turn of four slots, and ends its worker after the first of them.
-	lost := func(t *testing.T, change func(*vigil.Definition)) (*apart, vigil.Definition, vigil.OpenTurn) {
-		t.Helper()
-		a := newApart(t)
-		a.renew(1)
-		a.keep(1)
-		def := a.define(func(def *vigil.Definition) {
-			def.Check.Interval = 10 * time.Second // the test environment gives an activity 10 minutes
-			if change != nil {
-				change(def)
-			}
-		})
-		a.start(turnOf(def, vigil.State{}), plain)
-		turn := turnOf(def, (<-a.ended).result.State)
-		turn.Span = 12
-		for before := len(a.rows); ; {
-			a.start(turn, plain)
-			time.Sleep(time.Until(scheduleOf(def).Next(turn.State.Slot)) + time.Second)
-			if a.written[before].Turn != nil {
-				break
-			}
-			turn.State = (<-a.ended).result.State // it ended at the phase of its loop
-			before++
-		}
-		open := a.opened()
-		next := newApart(t)
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		a.watcher.Drain(ctx)
-		next.defs, next.rows = a.defs, a.rows
-		next.renew(7)
-		next.keep(7)
-		return next, def, open
-	}
-
-	t.Run("GoesOnFromTheStoredResults", func(t *testing.T) {
-		t.Parallel()
-		synctest.Test(t, func(t *testing.T) {
-			a, def, open := lost(t, nil)
-			before := len(a.rows)
-			a.watcher.Adopt([]vigil.OpenTurn{open}, 7, nil)
-			end := <-a.ended
-			last := a.rows[len(a.rows)-1].Slot
-			if end.err != nil || end.turn.ActivityID != open.ActivityID || !end.result.State.Slot.Equal(last) || len(a.rows) == before {
-				t.Errorf("the turn ended with %+v after %d more results, the last of %v", end, len(a.rows)-before, last)
-			}
-			for i, row := range a.rows[2:] { // the first result of a check is not in step with the others
-				if step := row.Slot.Sub(a.rows[i+1].Slot); step != def.Check.Interval {
-					t.Errorf("result %d is %v after the one before it", i+2, step)
-				}
-			}
-			for _, row := range a.written {
-				if !row.Owned {
-					t.Error("a result of an adopted turn is not owned")
-				}
-			}
-		})
-	})
-
-	t.Run("BeginsAnotherTurnWhenItWasNotTheOpenOne", func(t *testing.T) {
-		t.Parallel()
-		synctest.Test(t, func(t *testing.T) {
-			a, def, open := lost(t, nil)
-			a.unknown = true
-			a.watcher.Adopt([]vigil.OpenTurn{open}, 7, nil)
-			time.Sleep(10 * time.Minute)
-			if a.mu.Lock(); !slices.Equal(a.repeated, []uuid.UUID{def.Check.ID}) {
-				t.Errorf("turns of %v were repeated", a.repeated)
-			}
-			a.mu.Unlock()
-		})
-	})
-
-	t.Run("YieldsToANewerTurn", func(t *testing.T) {
-		t.Parallel()
-		synctest.Test(t, func(t *testing.T) {
-			a, def, open := lost(t, nil)
-			a.watcher.Adopt([]vigil.OpenTurn{open}, 7, nil)
-			synctest.Wait()
-			a.unknown = true // the workflow waits for the newer one
-			newer := turnOf(def, vigil.State{})
-			newer.Recover = true
-			a.start(newer, plain)
-			time.Sleep(10 * time.Minute)
-			a.mu.Lock()
-			defer a.mu.Unlock()
-			if a.calls != 2 || len(a.repeated) > 0 {
-				t.Errorf("%d turns ended, and %d were repeated", a.calls, len(a.repeated))
-			}
-		})
-	})
-
-	t.Run("EndsAtOnceWithANewDefinition", func(t *testing.T) {
-		t.Parallel()
-		synctest.Test(t, func(t *testing.T) {
-			a, def, open := lost(t, nil)
-			a.revise(def, func(def *vigil.Definition) { def.Check.Interval = time.Hour })
-			began := time.Now()
-			a.watcher.Adopt([]vigil.OpenTurn{open}, 7, nil)
-			end := <-a.ended
-			if end.err != nil || end.result.Revision != 2 || end.at.Sub(began) > 2*time.Second || a.probes() > 0 {
-				t.Errorf("the turn ended after %v with %+v and %d probes", end.at.Sub(began), end, a.probes())
-			}
-		})
-	})
-
-	t.Run("SaysThatNoRuleFiresAnyMore", func(t *testing.T) {
-		t.Parallel()
-		synctest.Test(t, func(t *testing.T) {
-			a, _, open := lost(t, firing(vigil.Condition{FailureThreshold: 1}))
-			a.voted, a.votedFires = a.rows[len(a.rows)-1].Slot.Add(-time.Second), true // that of the last result was not reported
-			a.watcher.Adopt([]vigil.OpenTurn{open}, 7, nil)
-			end := <-a.ended
-			if end.err != nil || end.result.End != activities.Changed || !end.result.Restarted || end.result.Voted || a.probes() > 0 {
-				t.Errorf("the turn ended with %+v after %d probes", end, a.probes())
-			}
-		})
-	})
-
-	t.Run("SaysThatARuleFires", func(t *testing.T) {
-		t.Parallel()
-		synctest.Test(t, func(t *testing.T) {
-			a, def, open := lost(t, firing(vigil.Condition{FailureThreshold: 1}))
-			failed := a.rows[len(a.rows)-1]
-			failed.Slot = scheduleOf(def).Next(failed.Slot)
-			failed.Success, failed.Error = false, "down"
-			a.rows = append(a.rows, failed) // stored, and its vote was not
-			a.watcher.Adopt([]vigil.OpenTurn{open}, 7, nil)
-			if end := <-a.ended; end.err != nil || end.result.End != activities.Changed || len(end.result.State.Firing) != 1 {
-				t.Errorf("the turn ended with %+v", end)
 			}
 		})
 	})

@@ -142,7 +142,6 @@ type Watcher struct {
 	claims    *pendingClaims
 	budget    *turnBudget
 	gaps      *turnGaps
-	news      burst
 	shortName string
 	tests     handTests
 	lateness  Lateness
@@ -211,11 +210,12 @@ func (w *Watcher) runTurn(ctx context.Context, t *turnRun) (*TurnResult, error) 
 		return nil, err
 	}
 	result, err := t.run(ctx)
+	if result == nil || result.End == HandOver {
+		w.claims.remove(held.key)
+	}
 	if result != nil && result.End != Gone {
 		result.Voted = t.saveCalmVote(ctx, result.Revision)
-		result.Reported = t.reportedNews && !t.firingChanged() || t.reportNews(ctx, result)
-		// The loop does not know what was reported during the turn.
-		result.Restarted = result.Restarted || t.reportedNews && !result.Reported
+		result.Reported = t.reportNews(ctx, result)
 		if result.End != HandOver {
 			w.gaps.end(held.key, w.Now())
 		}
@@ -256,9 +256,6 @@ type turnRun struct {
 	// adoption: another worker began the turn, and died. voted: the stored vote of the region is
 	// that of its state.
 	adoption, voted bool
-	// held is until when a turn with news goes on, zero when it has none or ends with it.
-	held         time.Time
-	reportedNews bool // it has reported its news, before it ended
 }
 
 // fold evaluates a result and updates the state.
@@ -296,9 +293,7 @@ func (t *turnRun) run(ctx context.Context) (*TurnResult, error) {
 			return t.end(Gone, e, vigil.Schedule{}), nil
 		}
 		t.count(schedule.Interval)
-		switch complete := t.held.IsZero() && t.complete(e, schedule); {
-		case t.heldEnough():
-			return t.end(Changed, e, schedule), nil
+		switch complete := t.complete(e, schedule); {
 		case complete && t.passed && !t.behind && !t.revote:
 			return t.end(Covered, e, schedule), nil
 		case complete, t.behind, t.revote, t.adoption && e.Check.Revision > t.turn.Revision:
@@ -310,7 +305,7 @@ func (t *turnRun) run(ctx context.Context) (*TurnResult, error) {
 		} else if slot.After(t.until) {
 			return t.end(Late, e, schedule), nil
 		}
-		why := t.awaitSlot(ctx, slot, e)
+		why := t.await(ctx, slot, e)
 		var place *fair.Place
 		if why == due && t.passOver(e, schedule, slot) {
 			continue
@@ -339,7 +334,7 @@ func (t *turnRun) run(ctx context.Context) (*TurnResult, error) {
 		case vigil.ErrorCode(err) == vigil.CodeNotFound:
 			return t.end(Gone, e, schedule), nil
 		case vigil.ErrorCode(err) == vigil.CodeConflict:
-			return nil, ErrSuperseded // another worker has the loop
+			return nil, t.moved()
 		case err != nil:
 			return nil, err
 		}
@@ -352,12 +347,9 @@ func (t *turnRun) run(ctx context.Context) (*TurnResult, error) {
 			continue // it ends with the definition as it is now
 		}
 		if t.state.Health != before || t.firingChanged() {
-			if t.hold(ctx, before, e) {
-				continue
-			}
 			return t.end(Changed, e, schedule), nil
 		}
-		if t.held.IsZero() && t.complete(e, schedule) && !t.extend(e, schedule) {
+		if t.complete(e, schedule) && !t.extend(e, schedule) {
 			return t.end(Covered, e, schedule), nil
 		}
 	}

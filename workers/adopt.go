@@ -55,10 +55,3 @@ func (r *Regions) adoptIn(ctx context.Context, region string) {
 		}
 	}
 }
-
-// drain waits until the turns have ended, as long as a worker may take to stop.
-func (r *Regions) drain(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
-	defer cancel()
-	r.opts.Watcher.Drain(ctx)
-}

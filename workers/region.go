@@ -35,7 +35,7 @@ const (
 	claimTimeout   = 10 * time.Second
 	// adoptBatch is how many turns a worker adopts at a time: the others of its region get
 	// their part.
-	adoptBatch = 250
+	adoptBatch = 1000
 	// stickyTimeout is how long a workflow task waits for the worker that has
 	// the workflow in its cache before any other may take it.
 	stickyTimeout = 2 * time.Second
@@ -170,6 +170,8 @@ func (r *Regions) Start(ctx context.Context) error {
 // Stop hands the turns over and returns when all workers are idle, after about ten
 // seconds at most. It releases the lease last, when every loop of it is claimed.
 func (r *Regions) Stop(ctx context.Context) {
+	draining, cancel := context.WithTimeout(ctx, stopTimeout) // the turns end while the workers stop
+	defer cancel()
 	r.stopServing()
 	served := make(chan struct{})
 	go func() {
@@ -182,7 +184,7 @@ func (r *Regions) Stop(ctx context.Context) {
 	case <-served:
 	case <-ctx.Done():
 	}
-	r.drain(ctx)
+	r.opts.Watcher.Drain(draining)
 	r.stopRenewal()
 	r.renewal.Wait()
 	r.claim(ctx)
