@@ -52,7 +52,7 @@ func (t *turnRun) acquire(ctx context.Context, e *entry, schedule vigil.Schedule
 		return t.checkLease(place)
 	default:
 	}
-	timeout := t.call.deadline.Add(-e.deadline() - lastProbe)
+	timeout := t.call.Ends.Add(-e.deadline() - lastProbe)
 	giveUp := time.NewTimer(timeout.Sub(t.Now()))
 	defer giveUp.Stop()
 	why := wait(ctx, t, e, place.Granted(), giveUp.C)

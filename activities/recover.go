@@ -22,7 +22,7 @@ func (t *turnRun) recover(ctx context.Context) error {
 	if !t.turn.Recover && !t.state.Slot.IsZero() {
 		return nil
 	}
-	ctx, cancel := context.WithDeadline(ctx, t.call.deadline)
+	ctx, cancel := context.WithDeadline(ctx, t.call.Ends)
 	defer cancel()
 	if t.adoption {
 		if err := t.apart.enter(ctx); err != nil {

@@ -67,7 +67,7 @@ func (f *failedProbe) final() vigil.Result {
 //
 // Between two attempts only this goroutine waits, with its small stack.
 func (t *turnRun) probeSlot(ctx context.Context, e *entry, schedule vigil.Schedule, slot time.Time, place *fair.Place) (waitResult, error) {
-	ctx, cancel := context.WithDeadline(ctx, t.call.deadline)
+	ctx, cancel := context.WithDeadline(ctx, t.call.Ends)
 	defer cancel()
 	ctx = t.evidenceIn(ctx, e, slot)
 	err := t.probeApart(func() error { return t.probe(ctx, e, slot, place) })
@@ -109,7 +109,7 @@ func (t *turnRun) probeAgain(ctx context.Context, e *entry, failed *failedProbe,
 func (t *turnRun) awaitRetry(ctx context.Context, e *entry, schedule vigil.Schedule, slot time.Time) (*fair.Place, waitResult) {
 	begin := t.Now().Add(e.Check.Retry.Delay)
 	last := schedule.Next(slot) // to begin
-	if end := t.call.deadline.Add(-e.single() - lastProbe); end.Before(last) {
+	if end := t.call.Ends.Add(-e.single() - lastProbe); end.Before(last) {
 		last = end
 	}
 	if !begin.Before(last) {

@@ -17,30 +17,17 @@ import (
 func TestAdopt(t *testing.T) {
 	t.Parallel()
 
-	// lost starts a turn of four slots, and ends its worker after the first of them.
+	// lost ends the worker of a turn that goes on, and returns another one.
 	lost := func(t *testing.T, change func(*vigil.Definition)) (*apart, vigil.Definition, vigil.OpenTurn) {
 		t.Helper()
 		a := newApart(t)
-		a.renew(1)
-		a.keep(1)
 		def := a.define(func(def *vigil.Definition) {
-			def.Check.Interval = 10 * time.Second // the test environment gives an activity 10 minutes
+			def.Check.Interval = goOnInterval
 			if change != nil {
 				change(def)
 			}
 		})
-		a.start(turnOf(def, vigil.State{}), plain)
-		turn := turnOf(def, (<-a.ended).result.State)
-		turn.Span = 12
-		for before := len(a.rows); ; {
-			a.start(turn, plain)
-			time.Sleep(time.Until(scheduleOf(def).Next(turn.State.Slot)) + time.Second)
-			if a.written[before].Turn != nil {
-				break
-			}
-			turn.State = (<-a.ended).result.State // it ended at the phase of its loop
-			before++
-		}
+		a.goOn(def)
 		open := a.opened()
 		next := newApart(t)
 		ctx, cancel := context.WithCancel(t.Context())

@@ -50,10 +50,13 @@ const (
 
 // turnCall is the activity of a turn.
 type turnCall struct {
-	workflow, run                string
-	activity                     string // its ID
-	scheduled, started, deadline time.Time
-	figures                      client.MetricsHandler // of a turn apart from its activity
+	// TurnActivity is what a row names. Its RunID is zero where run is no UUID, as that of a
+	// server always is.
+	vigil.TurnActivity
+
+	workflow, run      string
+	scheduled, started time.Time
+	figures            client.MetricsHandler // of a turn apart from its activity
 }
 
 type callKey struct{}
@@ -67,9 +70,11 @@ func callIn(ctx context.Context) *turnCall {
 // callOf returns the call of an activity.
 func callOf(ctx context.Context) *turnCall {
 	info := activity.GetInfo(ctx)
+	run, _ := uuid.Parse(info.WorkflowExecution.RunID)
 	return &turnCall{
-		workflow: info.WorkflowExecution.ID, run: info.WorkflowExecution.RunID, activity: info.ActivityID,
-		scheduled: info.ScheduledTime, started: info.StartedTime, deadline: info.Deadline,
+		TurnActivity: vigil.TurnActivity{RunID: run, ActivityID: info.ActivityID, Ends: info.Deadline},
+		workflow:     info.WorkflowExecution.ID, run: info.WorkflowExecution.RunID,
+		scheduled: info.ScheduledTime, started: info.StartedTime,
 	}
 }
 
@@ -142,7 +147,7 @@ func (w *Watcher) runApart(t *turnRun) (result *TurnResult, err error) {
 // the turn up. When the workflow waits for another turn than the one that was adopted, that
 // one is lost: it had begun before the worker died, and had no result yet.
 func (w *Watcher) complete(t *turnRun, result *TurnResult, failure error) {
-	ctx, cancel := context.WithDeadline(w.apart.ctx, t.call.deadline)
+	ctx, cancel := context.WithDeadline(w.apart.ctx, t.call.Ends)
 	defer cancel()
 	open := t.open()
 	for pause := minCompletePause; ctx.Err() == nil; pause = min(2*pause, maxCompletePause) {
@@ -173,8 +178,8 @@ func (w *Watcher) Adopt(turns []vigil.OpenTurn, fence int64, stop <-chan struct{
 				CheckID: open.CheckID, Region: open.Region, Revision: open.Revision, Span: max(1, open.Slots), Recover: true, By: w.shortName,
 			},
 			call: &turnCall{
-				workflow: vigil.LoopID(open.CheckID, open.Region), run: open.RunID.String(), activity: open.ActivityID,
-				started: w.Now(), deadline: open.Ends,
+				TurnActivity: open.TurnActivity,
+				workflow:     vigil.LoopID(open.CheckID, open.Region), run: open.RunID.String(), started: w.Now(),
 			},
 		})
 	}
@@ -199,12 +204,10 @@ func (w *Watcher) Drain(ctx context.Context) {
 	<-ended
 }
 
-// open identifies the turn. Its RunID is zero when its activity cannot be completed by ID.
+// open identifies the turn.
 func (t *turnRun) open() vigil.OpenTurn {
-	run, _ := uuid.Parse(t.call.run) // the server's are UUIDs
 	return vigil.OpenTurn{
-		CheckID: t.turn.CheckID, Region: t.turn.Region, Revision: t.turn.Revision, Slots: t.most,
-		TurnActivity: vigil.TurnActivity{RunID: run, ActivityID: t.call.activity, Ends: t.call.deadline},
+		CheckID: t.turn.CheckID, Region: t.turn.Region, Revision: t.turn.Revision, Slots: t.most, TurnActivity: t.call.TurnActivity,
 	}
 }
 
@@ -215,8 +218,7 @@ func (t *turnRun) openAfter(e *entry, slot time.Time) *vigil.TurnActivity {
 	if t.Completer == nil || !ok || schedule.Next(slot).After(t.until) {
 		return nil
 	}
-	open := t.open()
-	return &open.TurnActivity
+	return &t.call.TurnActivity
 }
 
 // adopted reports whether another worker may have adopted the turn, while the lease of this one

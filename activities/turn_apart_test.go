@@ -115,13 +115,13 @@ func (a *apart) opened() vigil.OpenTurn {
 	return vigil.OpenTurn{CheckID: row.Result.CheckID, Region: region, Revision: 1, Slots: row.TurnSlots, TurnActivity: *row.Turn}
 }
 
-// gone returns a turn that has stored a result and goes on, and whose worker has lost its lease
-// since then. It also returns how many probes it has made.
-func gone(t *testing.T) (a *apart, probes int) {
-	t.Helper()
-	a = newApart(t)
+// goOnInterval lets some slots fit into the 10 minutes that the test environment gives a turn.
+const goOnInterval = 10 * time.Second
+
+// goOn runs turns of a new check until one has stored a result and goes on.
+func (a *apart) goOn(def vigil.Definition) {
+	a.Helper()
 	a.renew(1)
-	def := a.define(func(def *vigil.Definition) { def.Check.Interval = 10 * time.Second })
 	a.start(turnOf(def, vigil.State{}), plain)
 	turn := turnOf(def, (<-a.ended).result.State)
 	for turn.Span, turn.By = 12, "test"; ; {
@@ -130,10 +130,18 @@ func gone(t *testing.T) (a *apart, probes int) {
 		a.start(turn, plain)
 		a.hold(1, time.Until(scheduleOf(def).Next(turn.State.Slot))+time.Second)
 		if a.written[before].Turn != nil {
-			break
+			return
 		}
 		turn.State = (<-a.ended).result.State // it ended at the phase of its loop
 	}
+}
+
+// gone returns a turn that has stored a result and goes on, and whose worker has lost its lease
+// since then. It also returns how many probes it has made.
+func gone(t *testing.T) (a *apart, probes int) {
+	t.Helper()
+	a = newApart(t)
+	a.goOn(a.define(func(def *vigil.Definition) { def.Check.Interval = goOnInterval }))
 	time.Sleep(vigil.LeaseTimeout + time.Second)
 	return a, a.probes()
 }

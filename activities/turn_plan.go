@@ -25,7 +25,7 @@ func (t *turnRun) plan(e *entry, schedule vigil.Schedule, first time.Time) {
 	t.most = t.span(e, schedule)
 	t.slots = vigil.TurnSlots(t.turn.CheckID, t.turn.Region, first, schedule.Interval, t.most)
 	t.until = first.Add(time.Duration(t.slots-1) * schedule.Interval)
-	if planned := t.call.deadline.Add(-e.deadline() - lastSlot); planned.Before(t.until) {
+	if planned := t.call.Ends.Add(-e.deadline() - lastSlot); planned.Before(t.until) {
 		t.until = planned
 	}
 }
@@ -66,7 +66,7 @@ func (t *turnRun) extend(e *entry, schedule vigil.Schedule) bool {
 	if t.extra == 0 {
 		t.last = t.state.Slot
 	}
-	if next.After(t.last.Add(extension)) || next.After(t.call.deadline.Add(-e.deadline()-lastSlot)) {
+	if next.After(t.last.Add(extension)) || next.After(t.call.Ends.Add(-e.deadline()-lastSlot)) {
 		return false
 	}
 	t.extra++
