@@ -19,7 +19,10 @@ const (
 	memoryPrice = 7.5
 	// gcShare is the part of the machine's CPU time that the collector takes at most, however
 	// much memory that costs: a process with much to do needs the time for it.
-	gcShare = 0.02
+	gcShare = 0.012
+	// growthShare is the part of the machine's memory by which the heap grows at most between
+	// two runs, so that a process without time does not take all of it.
+	growthShare = 0.03
 	// unknownMemory is the memory of a machine that does not say how much it has.
 	unknownMemory = 4 << 30
 
@@ -149,6 +152,7 @@ func nextGCPercent(percent int, growth, work float64, memory int64) int {
 		memory = unknownMemory
 	}
 	best := max(math.Sqrt(work*float64(memory)/memoryPrice), work/gcShare)
+	best = min(best, growthShare*float64(memory))
 	next := int(min(max(best/growth, minGCPercent), maxGCPercent))
 	if math.Abs(float64(next-percent)) < gcStep*float64(percent) {
 		return percent

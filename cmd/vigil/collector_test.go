@@ -56,15 +56,16 @@ func TestNextGCPercent(t *testing.T) {
 		memory  int64
 		want    int
 	}{
-		// The square root of 0.02 * 30 MiB * 24 GiB / 7.5 is 44 MiB, and the collector takes
-		// 1.3 % of the CPU time then.
-		"TheBestGrowth":          {25, mib / 2, 0.02 * 30 * mib, 24 * gib, 88},
-		"NoMoreThanItsShare":     {25, mib / 4, 0.08 * 30 * mib, 24 * gib, 480}, // 120 MiB, the root is 89
-		"AlsoWithLittleMemory":   {25, mib / 2, 0.02 * 30 * mib, 6 * gib, 60},   // 30 MiB, the root is 22
-		"ATwiceAsLargeHeap":      {200, mib, 0.02 * 30 * mib, 24 * gib, 44},
+		// The square root of 0.01 * 30 MiB * 24 GiB / 7.5 is 31 MiB, and the collector takes
+		// 1.0 % of the CPU time then.
+		"TheBestGrowth":          {25, mib / 2, 0.01 * 30 * mib, 24 * gib, 62},
+		"NoMoreThanItsShare":     {25, mib / 4, 0.04 * 30 * mib, 24 * gib, 400}, // 100 MiB, the root is 63
+		"AlsoWithLittleMemory":   {25, mib / 2, 0.02 * 30 * mib, 6 * gib, 100},  // 50 MiB, the root is 22
+		"NotAllOfTheMemory":      {100, mib, 12 * mib, 4 * gib, 122},            // 123 MiB, its share would be 1,000
+		"ATwiceAsLargeHeap":      {200, mib, 0.01 * 30 * mib, 24 * gib, 31},
 		"LittleWork":             {100, mib / 2, 0.001 * mib, 24 * gib, minGCPercent},
 		"MuchWork":               {100, mib / 2, 100 * mib, 24 * gib, maxGCPercent},
-		"NearlyWhatItIs":         {80, mib / 2, 0.02 * 30 * mib, 24 * gib, 80},
+		"NearlyWhatItIs":         {60, mib / 2, 0.01 * 30 * mib, 24 * gib, 60},
 		"NoRunOfTheCollector":    {180, mib / 2, 0, 24 * gib, 180},
 		"NoGrowth":               {180, 0, 0.1 * 30 * mib, 24 * gib, 180},
 		"UnknownMemoryIsFourGiB": {25, mib / 16, 0.06 * mib, 0, 91},
