@@ -94,6 +94,16 @@ func update(tb testing.TB, s *storage.Store, c vigil.Check, change func(*vigil.C
 	return after
 }
 
+// started marks the loops of a check as known to Temporal.
+func started(tb testing.TB, s *storage.Store, c vigil.Check, regions ...string) {
+	tb.Helper()
+	for _, region := range regions {
+		if err := s.MarkApplied(tb.Context(), loopOf(tb, s, c, region)); err != nil {
+			tb.Fatal(err)
+		}
+	}
+}
+
 // loopOf returns one loop of a check.
 func loopOf(tb testing.TB, s *storage.Store, c vigil.Check, region string) vigil.Loop {
 	tb.Helper()

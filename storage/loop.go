@@ -167,12 +167,14 @@ func (s *Store) Lagging(ctx context.Context, shards []int, limit int) ([]vigil.L
 	}
 	// Each part has an index of its own. The generation is a literal, so that the planner
 	// knows that few rows have an older one.
+	// They are chosen before the join: there may be ten thousand.
 	mine := inShards("check_id", shards)
 	var rows []loopRow
-	err = s.selectLoops(&rows).ModelTableExpr(`(
+	err = s.selectLoops(&rows).ModelTableExpr(`(SELECT * FROM (
 			SELECT * FROM check_regions WHERE desired > applied AND ?1
-			UNION ALL SELECT * FROM check_regions WHERE active AND generation < ?0 AND desired <= applied AND ?1) AS r`, generation, mine).
-		OrderExpr("r.applied = 0, random()").Limit(int64(limit)).Scan(ctx)
+			UNION ALL SELECT * FROM check_regions WHERE active AND generation < ?0 AND desired <= applied AND ?1) AS lagging
+			ORDER BY applied = 0, random() LIMIT ?2) AS r`, generation, mine, limit).
+		OrderExpr("r.applied = 0").Scan(ctx)
 	return loopsOf(rows), wrap("find lagging loops", err)
 }
 
@@ -205,19 +207,24 @@ func (s *Store) WaitingToStart(ctx context.Context, shards []int, after time.Tim
 // MarkApplied records that Temporal has accepted the desired revision of a loop, as it was
 // read, in the generation of its store that it was read with. An older revision, or an
 // unknown loop, changes nothing. It does not wait for the disk: a mark that a crash of
-// the database loses is made again, when the revision was applied again.
+// the database loses is made again, when the revision was applied again. A loop that waited for
+// its start is late already and cannot have a result yet: Overdue gives it grace from now.
 func (s *Store) MarkApplied(ctx context.Context, loop vigil.Loop) error {
-	_, err := s.db.NewRaw(`WITH unawaited AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true) AS setting)
-		UPDATE check_regions SET applied = greatest(applied, ?0), generation = greatest(generation, ?1) FROM unawaited
-		WHERE setting = 'off' AND check_id = ?2 AND region = ?3 AND (applied < ?0 OR generation < ?1)`,
-		loop.Desired, loop.Generation, loop.CheckID, loop.Region).Exec(ctx)
+	err := s.steadyExec(ctx, s.db, `WITH unawaited AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true) AS setting)
+		UPDATE check_regions SET applied = greatest(applied, $1), generation = greatest(generation, $2),
+			nudged_at = CASE WHEN applied = 0 AND next_due < clock_timestamp() THEN clock_timestamp() ELSE nudged_at END
+		FROM unawaited
+		WHERE setting = 'off' AND check_id = $3 AND region = $4 AND (applied < $1 OR generation < $2)`,
+		loop.Desired, loop.Generation, loop.CheckID, loop.Region)
 	return wrap("record an applied revision", err)
 }
 
 // Overdue returns up to limit active loops of these regions and shards that have no
 // result although their next slot, its probe deadline and grace are over, the longest
 // overdue first. A loop that was nudged is skipped until its backoff ends (see
-// MarkNudged), and so is one whose probing is paused, until it had time to go on.
+// MarkNudged), and so is one whose probing is paused, until it had time to go on. One that
+// Temporal does not know yet is lagging: its start waits behind others, and a nudge would be a
+// second start. When it has started, it has grace from then.
 func (s *Store) Overdue(
 	ctx context.Context, now time.Time, grace time.Duration, regions []string, shards []int, limit int,
 ) ([]vigil.Loop, error) {
@@ -227,9 +234,10 @@ func (s *Store) Overdue(
 	var rows []loopRow
 	err := s.selectLoops(&rows).
 		Where("r.region = ANY(?::text[])", pgdialect.Array(regions)).
-		Where("r.active AND r.next_due + (r.deadline_ms + ?) * interval '1 millisecond' < ?", milliseconds(grace), micro(now)).
+		Where("r.active AND r.applied > 0 AND r.next_due + (r.deadline_ms + ?) * interval '1 millisecond' < ?", milliseconds(grace), micro(now)).
 		Where("NOT "+paused, micro(now), milliseconds(grace)).
-		Where("r.nudged_at IS NULL OR r.nudged_at + r.nudge_wait_ms * interval '1 millisecond' <= clock_timestamp()").
+		Where("r.nudged_at IS NULL OR r.nudged_at + coalesce(nullif(r.nudge_wait_ms, 0), ?) * interval '1 millisecond' <= clock_timestamp()",
+			milliseconds(grace)).
 		Where("?", inShards("r.check_id", shards)).
 		OrderExpr("r.next_due, r.check_id, r.region").Limit(int64(limit)).Scan(ctx)
 	return loopsOf(rows), wrap("find overdue loops", err)

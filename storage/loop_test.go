@@ -132,10 +132,25 @@ func TestOverdue(t *testing.T) {
 		return regionsOf(loops)
 	}
 
+	// Temporal does not know them yet.
+	late := epoch().Add(2*time.Minute + time.Second)
+	equal(t, overdue(late), []string(nil))
+	started(t, s, c, newark, frankfurt)
+	equal(t, overdue(late), []string(nil)) // they have just started
+	age := func(region string, by time.Duration) {
+		t.Helper()
+		const earlier = "UPDATE check_regions SET nudged_at = nudged_at - ? * interval '1 millisecond' WHERE region = ?"
+		_, err := s.DB().ExecContext(t.Context(), earlier, by.Milliseconds(), region)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	age(newark, grace)
+	equal(t, overdue(late), []string{newark})
+	age(frankfurt, grace)
 	// Newark has the deadline of its result, 5 s; Frankfurt has the default deadline.
 	equal(t, overdue(next.Add(5*time.Second+grace)), []string(nil))
 	equal(t, overdue(next.Add(5*time.Second+grace+time.Microsecond)), []string{newark})
-	late := epoch().Add(2*time.Minute + time.Second)
 	equal(t, overdue(late), []string{frankfurt, newark})
 	// Frankfurt is overdue for longer, but is left out when it is not asked for.
 	loops, err := s.Overdue(t.Context(), late, grace, []string{newark}, vigil.EverySweepShard(), 1)
@@ -143,24 +158,16 @@ func TestOverdue(t *testing.T) {
 		t.Errorf("%+v, %v", loops, err)
 	}
 
-	age := func(by time.Duration) {
-		t.Helper()
-		const earlier = "UPDATE check_regions SET nudged_at = nudged_at - ? * interval '1 millisecond' WHERE region = ?"
-		_, err := s.DB().ExecContext(t.Context(), earlier, by.Milliseconds(), newark)
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	lease := leaseOf(t, s, c.ID)
 	for i, wait := range []time.Duration{5, 10, 20, 40, 80, 160, 320, 600, 600} {
 		if err := s.MarkNudged(t.Context(), lease, c.ID, newark); err != nil {
 			t.Fatal(err)
 		}
-		age(wait*time.Second - 2*time.Second) // the test may take as long
+		age(newark, wait*time.Second-2*time.Second) // the test may take as long
 		if got := overdue(late); !slices.Equal(got, []string{frankfurt}) {
 			t.Errorf("before the end of wait %d: %v", i, got)
 		}
-		age(2 * time.Second)
+		age(newark, 2*time.Second)
 		if got := overdue(late); len(got) != 2 {
 			t.Errorf("after the end of wait %d: %v", i, got)
 		}

@@ -165,6 +165,7 @@ func TestPausedSlotsAreNotMissed(t *testing.T) {
 		s, _, c, slots := setUp(t)
 		ends := slots[30]
 		maintain(t, s, maintenanceDraft{org: c.OrgID, all: true, starts: slots[3], ends: ends, probing: "pause"})
+		started(t, s, c, newark)
 		write(t, newWriter(t, s, storage.WriterOptions{}), ok(c, newark, slots[0]), ok(c, newark, slots[1]), ok(c, newark, slots[2]))
 		overdue := func(at time.Time) bool {
 			t.Helper()

@@ -48,12 +48,7 @@ func steadyRows[T any](ctx context.Context, s *Store, sql string, args ...any) (
 // steadyIn runs such a query in a transaction of bun, or outside of one when db is the
 // database, and reads its rows into a slice of structs.
 func (s *Store) steadyIn(ctx context.Context, db bun.IDB, into any, query string, args ...any) error {
-	args = slices.Concat([]any{s.connector.steadyMode()}, args)
-	run := s.db.DB.QueryContext
-	if tx, ok := db.(bun.Tx); ok {
-		run = tx.Tx.QueryContext
-	}
-	rows, err := run(ctx, query, args...)
+	rows, err := s.handle(db).QueryContext(ctx, query, slices.Concat([]any{s.connector.steadyMode()}, args)...)
 	if err != nil {
 		return err
 	}
@@ -62,6 +57,27 @@ func (s *Store) steadyIn(ctx context.Context, db bun.IDB, into any, query string
 		return err
 	}
 	return rows.Err()
+}
+
+// sqlHandle is a transaction or a database without bun.
+type sqlHandle interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+}
+
+// handle returns the transaction of bun without bun, or the database.
+func (s *Store) handle(db bun.IDB) sqlHandle {
+	if tx, ok := db.(bun.Tx); ok {
+		return tx.Tx
+	}
+	return s.db.DB
+}
+
+// steadyExec runs such a statement, which returns no rows, in a transaction of bun, or outside
+// of one when db is the database.
+func (s *Store) steadyExec(ctx context.Context, db bun.IDB, query string, args ...any) error {
+	_, err := s.handle(db).ExecContext(ctx, query, slices.Concat([]any{s.connector.steadyMode()}, args)...)
+	return err
 }
 
 // steadyOne is steadyIn for one row; without it the error is sql.ErrNoRows.
