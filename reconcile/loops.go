@@ -25,7 +25,9 @@ const (
 	// turn. Their workflow tasks share a queue with those of running loops, which would wait
 	// behind thousands.
 	startsAhead = 128
-	// overloadStarts is how many new loops an overloaded region gets in a pass: each takes
+	// roundsTime is for how long a pass begins further rounds.
+	roundsTime = 5 * time.Second
+	// overloadStarts is how many new loops an overloaded region gets in a second: each takes
 	// time from those that run, and the API refuses more of them. It is as many for every
 	// region while many are created at once.
 	overloadStarts = 2
@@ -60,37 +62,62 @@ const (
 )
 
 // applyLagging applies every revision that Temporal has not accepted. New loops start as
-// fast as their region begins their turns.
+// fast as their region begins their turns: while it does, the pass goes on, so that the machine
+// bounds how many start and not the interval of the passes.
 func (s *Sweep) applyLagging(ctx context.Context, w work) error {
+	began := s.now()
+	for second, applied := began, make(map[string]bool); ; {
+		more, err := s.applyRound(ctx, w, applied)
+		now := s.now()
+		if err != nil || !more || !w.complete() || now.Sub(began) >= roundsTime {
+			return err
+		}
+		if now.Sub(second) >= loopsInterval {
+			second = now
+			clear(applied)
+		}
+	}
+}
+
+// applyRound applies revisions of loops that are not among those applied in this second, adds
+// them there, and reports whether another round may start more.
+func (s *Sweep) applyRound(ctx context.Context, w work, applied map[string]bool) (more bool, err error) {
 	lagging, err := s.store.Lagging(ctx, w.checks(), startLimit)
 	if err != nil || len(lagging) == 0 {
-		return err
+		return false, err
 	}
-	room, err := s.roomToStart(ctx, w, len(lagging))
+	busy, err := s.manyAreCreated(ctx, w, len(lagging))
 	if err != nil {
-		return err
+		return false, err
+	}
+	room, err := s.roomToStart(ctx, w, busy, len(applied) == 0)
+	if err != nil {
+		return false, err
 	}
 	list := make([]repair, 0, len(lagging))
 	for _, loop := range lagging {
 		one := ofRegion(kindLoop, loop.CheckID, loop.Region)
-		if s.repairs.paused(one) {
+		if s.repairs.paused(one) || applied[one.id] {
 			continue // it takes no room
 		}
 		if left, bounded := room[loop.Region]; bounded && loop.Applied == 0 {
-			if left == 0 {
+			if left <= 0 {
 				continue
 			}
 			room[loop.Region] = left - 1
 		}
 		one.do = func(ctx context.Context, _ vigil.SweepLease) error { return s.loops.Apply(ctx, loop) }
+		applied[one.id] = true
 		list = append(list, one)
 	}
-	return s.repairs.run(ctx, w, startParallelism, list)
+	more = !busy && len(list) >= startParallelism && (len(list) < len(lagging) || len(lagging) == startLimit)
+	return more, s.repairs.run(ctx, w, startParallelism, list)
 }
 
-// roomToStart returns how many new loops each region with a worker may get now. That is
-// never none, so that loops whose first turn cannot begin do not keep others from starting.
-func (s *Sweep) roomToStart(ctx context.Context, w work, lagging int) (map[string]int, error) {
+// roomToStart returns how many new loops each region with a worker may get now. In the first
+// round of a second that is never none, so that loops whose first turn cannot begin do not keep
+// others from starting.
+func (s *Sweep) roomToStart(ctx context.Context, w work, busy, first bool) (map[string]int, error) {
 	live, err := s.store.LiveRegions(ctx, vigil.LeaseTimeout)
 	if err != nil {
 		return nil, err
@@ -103,15 +130,15 @@ func (s *Sweep) roomToStart(ctx context.Context, w work, lagging int) (map[strin
 	if err != nil {
 		return nil, err
 	}
-	busy, err := s.manyAreCreated(ctx, w, lagging)
-	if err != nil {
-		return nil, err
+	least, few := 0, 0
+	if first {
+		least, few = startParallelism, overloadStarts
 	}
 	room := make(map[string]int, len(live))
 	for region := range live {
-		room[region] = max(startParallelism, startsAhead-starting[region])
+		room[region] = max(least, startsAhead-starting[region])
 		if _, late := overloaded[region]; late || busy {
-			room[region] = overloadStarts
+			room[region] = few
 		}
 	}
 	return room, nil

@@ -21,6 +21,7 @@ type newLoops struct {
 	begins   bool // whether the first turn of a loop begins once Temporal has accepted it
 	late     bool // the region is overloaded
 	creating bool // more are created all the time
+	editing  bool // the revision that runs is edited all the time
 	since    time.Time
 }
 
@@ -38,7 +39,7 @@ func (s *newLoops) Lagging(_ context.Context, _ []int, limit int) ([]vigil.Loop,
 			loops = append(loops, vigil.Loop{CheckID: check, Region: s.region, Desired: 1})
 		}
 	}
-	if len(s.temporal.of("apply", s.edited)) == 0 {
+	if s.editing || len(s.temporal.of("apply", s.edited)) == 0 {
 		loops = append(loops, vigil.Loop{CheckID: s.edited, Region: s.region, Desired: 2, Applied: 1})
 	}
 	return loops, nil
@@ -70,7 +71,7 @@ func (s *newLoops) applied() int {
 // TestStartsOfLoops tests how many new loops are started in the first seconds.
 func TestStartsOfLoops(t *testing.T) {
 	t.Parallel()
-	const checks = 600
+	const checks = 1500
 	for name, c := range map[string]struct {
 		region      string
 		begins      bool
@@ -104,4 +105,24 @@ func TestStartsOfLoops(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestEditsDuringStarts tests that new loops, whose starts take seconds, do not keep the
+// revisions of others waiting.
+func TestEditsDuringStarts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		temporal := &workflows{fail: func(context.Context, string, uuid.UUID) error {
+			time.Sleep(50 * time.Millisecond)
+			return nil
+		}}
+		store := &newLoops{temporal: temporal, checks: newChecks(1500), region: region, edited: uuid.New(), begins: true, editing: true}
+		sweepFor(t, 4500*time.Millisecond, store, temporal)
+		if n := store.applied(); n == 0 || n == len(store.checks) {
+			t.Fatalf("%d loops were started, want the starts to take longer", n)
+		}
+		if n := len(temporal.of("apply", store.edited)); n < 4 || n > 6 {
+			t.Errorf("a loop that is edited all the time got %d revisions in 4.5 s, want one each second", n)
+		}
+	})
 }

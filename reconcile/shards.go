@@ -147,6 +147,16 @@ func (w work) lease(shard int) (lease vigil.SweepLease, ok bool) {
 	return vigil.SweepLease{Shard: shard, Fence: fence}, true
 }
 
+// complete reports whether this process still has all of these shards.
+func (w work) complete() bool {
+	for shard := range w.fences {
+		if _, ok := w.lease(shard); !ok {
+			return false
+		}
+	}
+	return true
+}
+
 // leaseOf is lease for the shard of a check.
 func (w work) leaseOf(checkID uuid.UUID) (lease vigil.SweepLease, ok bool) {
 	return w.lease(vigil.SweepShard(checkID))
