@@ -60,6 +60,7 @@ type watchFixture struct {
 
 	voted      time.Time           // slot of the stored vote
 	votedFires bool                // a rule fires in it
+	votedBegan time.Time           // slot of the state with which the turn began that went on after it
 	restored   bool                // revisions can be raised
 	raised     []vigil.RestoreSign // why revisions were raised
 
@@ -286,10 +287,10 @@ func (w *watchFixture) Write(_ context.Context, row vigil.ResultRow) (vigil.Stor
 	return vigil.StoredResult{Result: row.Result, Inserted: true, Previous: previous}, nil
 }
 
-func (w *watchFixture) LastVote(context.Context, uuid.UUID, string) (time.Time, bool, error) {
+func (w *watchFixture) LastVote(context.Context, uuid.UUID, string) (vigil.LastVote, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.voted, w.votedFires, w.voteErr
+	return vigil.LastVote{Slot: w.voted, Fires: w.votedFires, TurnBegan: w.votedBegan}, w.voteErr
 }
 
 func (w *watchFixture) RaiseRevision(_ context.Context, id uuid.UUID, seen int64, why vigil.RestoreSign) (int64, error) {

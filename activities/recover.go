@@ -43,16 +43,16 @@ func (t *turnRun) recover(ctx context.Context) error {
 			return fmt.Errorf("rebuild the state: %w", err)
 		}
 		t.behind = t.firingChanged()
-		slot, fires, err := t.lastVote(ctx)
-		voted := !slot.IsZero() && !slot.Before(schedule.Start)
-		t.calmVote = voted && !fires
+		vote, err := t.lastVote(ctx)
+		voted := !vote.Slot.IsZero() && !vote.Slot.Before(schedule.Start)
+		t.calmVote = voted && !vote.Fires
 		if t.adoption {
 			// What the lost turn has reported, its loop may not know, and the vote of its last
 			// result may not be reported: the loop reports it, unless both are calm.
 			// A vote of the newest result may be stored and not signaled.
-			newest := slot.Equal(t.state.Slot)
-			t.voted = t.calmVote && len(t.state.Firing) == 0 && !newest
-			t.behind = t.behind || fires || voted && newest
+			newest := vote.Slot.Equal(t.state.Slot)
+			t.voted = t.calmVote && len(t.state.Firing) == 0 && !newest && vote.TurnBegan.IsZero()
+			t.behind = t.behind || vote.Fires || voted && newest
 			t.calmVote = t.calmVote && !newest
 		}
 		return err

@@ -65,15 +65,21 @@ func (w *Watcher) report(ctx context.Context, checkID uuid.UUID, vote vigil.Vote
 // the incident would open that much later. What does not succeed soon is left to the loop,
 // which tries until it does.
 func (t *turnRun) reportNews(ctx context.Context, result *TurnResult) bool {
-	if result.End != Changed || !t.firingChanged() || t.behind || t.Votes == nil || t.Incidents == nil {
+	return result.End == Changed && t.firingChanged() && !t.behind && !t.unreported && t.reportVote(ctx, result.Revision, time.Time{})
+}
+
+// reportVote reports the vote of the state, and whether that succeeded. turnBegan is that of the
+// vote.
+func (t *turnRun) reportVote(ctx context.Context, revision int64, turnBegan time.Time) bool {
+	if t.Votes == nil || t.Incidents == nil {
 		return false
 	}
 	began := t.Now()
 	ctx, cancel := context.WithTimeout(ctx, newsTimeout)
 	defer cancel()
 	return t.report(ctx, t.turn.CheckID, vigil.Vote{
-		Region: t.turn.Region, Revision: result.Revision, Slot: t.state.Slot, Failures: t.state.Failures,
-		Firing: t.state.Firing, Matches: t.state.Matches,
+		Region: t.turn.Region, Revision: revision, Slot: t.state.Slot, Failures: t.state.Failures,
+		Firing: t.state.Firing, Matches: t.state.Matches, TurnBegan: turnBegan,
 	}, began) == nil
 }
 

@@ -3,7 +3,6 @@ package activities
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -13,9 +12,8 @@ import (
 // restoreStore answers what a turn asks when Postgres and the loop do not agree, and
 // raises revisions that a restored Postgres has forgotten.
 type restoreStore interface {
-	// LastVote returns the slot of the region's stored vote, zero when there is none, and
-	// whether a rule fires in it.
-	LastVote(ctx context.Context, checkID uuid.UUID, region string) (slot time.Time, fires bool, err error)
+	// LastVote returns what is known of the region's stored vote.
+	LastVote(ctx context.Context, checkID uuid.UUID, region string) (vigil.LastVote, error)
 	// RaiseRevision makes the revision of a check newer than seen, unless it is, and
 	// returns it. The loops get it like that of an edit. An unknown check has none: 0.
 	RaiseRevision(ctx context.Context, checkID uuid.UUID, seen int64, why vigil.RestoreSign) (int64, error)
@@ -54,16 +52,18 @@ func (t *turnRun) include(ctx context.Context, e *entry, stored vigil.StoredResu
 // Results up to the slot of the stored vote are different: their votes were reported.
 // That happens when Temporal was restored from an older backup, or the workflow was
 // reset. Their votes are not reported a second time, since each would open the incident
-// of an episode that is over.
+// of an episode that is over. It also happens when a turn that reported its vote and went on
+// was lost, which the vote says. Then nothing was restored, and the last vote is reported again.
 //
 // And when the stored vote does not say what the loop has reported, Postgres was restored
 // from an older backup, and the turn that saw it was lost with its answer.
 func (t *turnRun) catchUp(ctx context.Context, e *entry) error {
-	voted, fires, err := t.lastVote(ctx)
+	vote, err := t.lastVote(ctx)
 	if err != nil {
 		return err
 	}
-	older, forgotten := voted.After(t.state.Slot), t.forgotten(e, voted, fires)
+	voted, loop := vote.Slot, t.state.Slot
+	older, forgotten := voted.After(loop), t.forgotten(e, vote)
 	for !t.firingChanged() {
 		rows, err := t.History.ResultsAfter(ctx, t.turn.CheckID, t.turn.Region, t.state.Slot, recoverPage)
 		if err != nil {
@@ -84,47 +84,38 @@ func (t *turnRun) catchUp(ctx context.Context, e *entry) error {
 	}
 	t.behind, t.revote = t.firingChanged(), t.revote || older || forgotten
 	if forgotten {
-		t.Log.WarnContext(
-			ctx,
+		t.Log.WarnContext(ctx,
 			"the stored vote is older than what the loop has reported: the database was restored, and the vote is reported again",
-			"check",
-			t.turn.CheckID,
-			"region",
-			t.turn.Region,
-			"voted",
-			voted,
-			"loop",
-			t.turn.State.Slot,
-		)
+			"check", t.turn.CheckID, "region", t.turn.Region, "voted", voted, "loop", loop)
 		return t.raise(ctx, e, vigil.DatabaseOlder)
 	}
-	if !older {
+	if !older || !vote.TurnBegan.IsZero() && !loop.Before(vote.TurnBegan) {
 		return nil
 	}
 	t.Log.WarnContext(ctx, "the loop is older than its rows: Temporal was restored or the workflow reset, and the loop goes on from the rows",
-		"check", t.turn.CheckID, "region", t.turn.Region, "voted", voted, "loop", t.turn.State.Slot)
+		"check", t.turn.CheckID, "region", t.turn.Region, "voted", voted, "loop", loop)
 	return t.raise(ctx, e, vigil.TemporalOlder)
 }
 
 // forgotten reports whether the stored vote of this schedule is older than the one that
 // the loop has reported: it differs in whether a rule fires.
-func (t *turnRun) forgotten(e *entry, voted time.Time, fires bool) bool {
+func (t *turnRun) forgotten(e *entry, vote vigil.LastVote) bool {
+	voted := vote.Slot
 	schedule, ok := e.Schedule(t.turn.Region)
 	current := ok && !voted.IsZero() && !voted.Before(schedule.Start) && !voted.After(t.state.Slot) && !t.state.Slot.Before(schedule.Start)
-	return current && fires != (len(t.reported.Firing) > 0)
+	return current && vote.Fires != (len(t.reported.Firing) > 0)
 }
 
-// lastVote returns the slot of the stored vote, and whether a rule fires in it; zero
-// without a restoreStore.
-func (t *turnRun) lastVote(ctx context.Context) (slot time.Time, fires bool, err error) {
+// lastVote returns what is known of the stored vote, nothing without a restoreStore.
+func (t *turnRun) lastVote(ctx context.Context) (vigil.LastVote, error) {
 	if t.Restores == nil {
-		return time.Time{}, false, nil
+		return vigil.LastVote{}, nil
 	}
-	slot, fires, err = t.Restores.LastVote(ctx, t.turn.CheckID, t.turn.Region)
+	vote, err := t.Restores.LastVote(ctx, t.turn.CheckID, t.turn.Region)
 	if err != nil {
-		return slot, false, fmt.Errorf("read the last vote: %w", err)
+		return vigil.LastVote{}, fmt.Errorf("read the last vote: %w", err)
 	}
-	return slot, fires, nil
+	return vote, nil
 }
 
 // raise makes the stored revision newer than any that the loop and the catalogue know,

@@ -85,6 +85,28 @@ func TestWatchRestored(t *testing.T) {
 		})
 	})
 
+	t.Run("TakesATurnThatReportedAndWasLostForNoSign", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			w := newRestoredFixture(t)
+			def := w.define(down)
+			old := w.startedFor(def, 2)
+			w.observe = fails
+			w.continued(def, old, 4) // the lost turn
+			w.voted, w.votedFires, w.votedBegan = w.rows[4].Slot, true, old.State.Slot
+			old.Recover = true
+			result := w.must(w.watch(old))
+			if len(result.State.Firing) != 1 || !result.Restarted || result.Revision != def.Check.Revision || len(w.raised) > 0 {
+				t.Errorf("%+v, raised %v, want the vote to be reported again at the same revision", result, w.raised)
+			}
+			older := turnOf(def, vigil.State{Slot: w.rows[0].Slot, Health: vigil.Healthy})
+			older.Recover = true
+			if w.must(w.watch(older)); !slices.Equal(w.raised, []vigil.RestoreSign{vigil.TemporalOlder}) {
+				t.Errorf("raised %v, want the sign of a loop that is older than that turn", w.raised)
+			}
+		})
+	})
+
 	t.Run("ReportsWhatNoVoteHasReported", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {

@@ -18,7 +18,9 @@ func TestAdopt(t *testing.T) {
 	t.Parallel()
 
 	// lost ends the worker of a turn that goes on, and returns another one.
-	lost := func(t *testing.T, change func(*vigil.Definition)) (*apart, vigil.Definition, vigil.OpenTurn) {
+	lost := func(
+		t *testing.T, change func(*vigil.Definition), options ...func(*activities.WatcherOptions),
+	) (*apart, vigil.Definition, vigil.OpenTurn) {
 		t.Helper()
 		a := newApart(t)
 		def := a.define(func(def *vigil.Definition) {
@@ -29,7 +31,7 @@ func TestAdopt(t *testing.T) {
 		})
 		a.goOn(def)
 		open := a.opened()
-		next := newApart(t)
+		next := newApart(t, options...)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		a.watcher.Drain(ctx)
@@ -134,6 +136,44 @@ func TestAdopt(t *testing.T) {
 			a.watcher.Adopt([]vigil.OpenTurn{open}, 7, nil)
 			if end := <-a.ended; end.err != nil || end.result.End != activities.Changed || len(end.result.State.Firing) != 1 {
 				t.Errorf("the turn ended with %+v", end)
+			}
+		})
+	})
+
+	t.Run("EndsWithItsNewsInABurst", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			votes := newManyVotes()
+			a, _, open := lost(t, firing(vigil.Condition{FailureThreshold: 1}), func(o *activities.WatcherOptions) {
+				o.Votes, o.Incidents = votes, votes
+			})
+			a.set(func() {
+				a.observe = func(ctx context.Context) vigil.Observation {
+					a.watcher.CountNews(time.Now())
+					return fails(ctx)
+				}
+			})
+			a.watcher.Adopt([]vigil.OpenTurn{open}, 7, nil)
+			end := <-a.ended
+			if end.err != nil || end.result.End != activities.Changed || !end.result.Reported || a.probes() != 1 || !votes.last.TurnBegan.IsZero() {
+				t.Errorf("the turn ended with %+v after %d probes, with the vote %+v", end, a.probes(), votes.last)
+			}
+		})
+	})
+
+	// The turn that reported the stored vote went on, so that its loop may not know of it.
+	t.Run("DoesNotBelieveThatItsLoopKnowsTheVote", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			for _, wentOn := range []bool{false, true} {
+				a, _, open := lost(t, firing(vigil.Condition{FailureThreshold: 1}))
+				if a.voted = a.rows[len(a.rows)-1].Slot.Add(-time.Second); wentOn {
+					a.votedBegan = a.voted.Add(-time.Minute)
+				}
+				a.watcher.Adopt([]vigil.OpenTurn{open}, 7, nil)
+				if end := <-a.ended; end.err != nil || end.result.Restarted != wentOn {
+					t.Errorf("after a turn that went on (%v) the turn ended with %+v", wentOn, end)
+				}
 			}
 		})
 	})

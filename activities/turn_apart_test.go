@@ -39,13 +39,14 @@ type completion struct {
 	at     time.Time
 }
 
-func newApart(t *testing.T) *apart {
+func newApart(t *testing.T, options ...func(*activities.WatcherOptions)) *apart {
 	t.Helper()
 	a := &apart{ended: make(chan completion, 10)}
 	lease := activities.NewLeaseHolder(time.Now)
-	a.leased = &leased{newWatchFixture(t, func(o *activities.WatcherOptions) {
+	options = append(options, func(o *activities.WatcherOptions) {
 		o.Lease, o.TurnRate, o.QuietWindow, o.Completer, o.Owners = lease, tiny, time.Hour, a, a
-	}), lease}
+	})
+	a.leased = &leased{newWatchFixture(t, options...), lease}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 		cancel()

@@ -254,8 +254,11 @@ func TestTurnBudgetNews(t *testing.T) {
 			const cycle = 200 * time.Second
 			calm := f.turnsIn(cycle)
 			f.set(func() { f.observe = fails })
-			if n := f.turnsIn(20 * time.Second); n < loops || n > loops+calm/5 {
-				t.Errorf("%d turns in the interval of the outage, want one for each of %d loops and hardly more", n, loops)
+			if n := f.turnsIn(20 * time.Second); n < 31 || n > loops/3 {
+				t.Errorf("%d of %d turns ended in the interval of the outage, want about 31: the others go on for a minute", n, loops)
+			}
+			if n := f.turnsIn(time.Minute); n < loops-50 || n > loops {
+				t.Errorf("%d turns ended afterwards, want that of each of the other loops", n)
 			}
 			// Afterwards each loop makes one shorter turn, and then turns as before.
 			if n := f.turnsIn(cycle); n > 2*calm {

@@ -25,14 +25,17 @@ func (t *turnRun) plan(e *entry, schedule vigil.Schedule, first time.Time) {
 	t.most = t.span(e, schedule)
 	t.slots = vigil.TurnSlots(t.turn.CheckID, t.turn.Region, first, schedule.Interval, t.most)
 	t.until = first.Add(time.Duration(t.slots-1) * schedule.Interval)
-	if planned := t.call.Ends.Add(-e.deadline() - lastSlot); planned.Before(t.until) {
-		t.until = planned
+	if latest := t.latestSlot(e); latest.Before(t.until) {
+		t.until = latest
 	}
 }
 
-// complete reports whether the turn has covered its slots.
+// latestSlot is the latest slot that the timeout of the activity allows.
+func (t *turnRun) latestSlot(e *entry) time.Time { return t.call.Ends.Add(-e.deadline() - lastSlot) }
+
+// complete reports whether the turn has covered its slots. One that was held ends by its time.
 func (t *turnRun) complete(e *entry, schedule vigil.Schedule) bool {
-	return t.covered > 0 && t.covered >= min(t.slots, t.span(e, schedule))+t.extra
+	return t.held.IsZero() && t.covered > 0 && t.covered >= min(t.slots, t.span(e, schedule))+t.extra
 }
 
 // goOn lets the first turn of a loop go on after its first result, as wide as the budget
@@ -66,7 +69,7 @@ func (t *turnRun) extend(e *entry, schedule vigil.Schedule) bool {
 	if t.extra == 0 {
 		t.last = t.state.Slot
 	}
-	if next.After(t.last.Add(extension)) || next.After(t.call.Ends.Add(-e.deadline()-lastSlot)) {
+	if next.After(t.last.Add(extension)) || next.After(t.latestSlot(e)) {
 		return false
 	}
 	t.extra++

@@ -64,8 +64,9 @@ type TurnResult struct {
 	// Behind: there are stored results that State does not include, because the last
 	// included one changed which rules fire.
 	Behind bool `json:"behind,omitempty"`
-	// Restarted: State includes the first result of a new schedule, for example after
-	// the check was enabled again. The region's earlier vote does not count any more.
+	// Restarted: the vote that the loop reported last does not count any more. State includes
+	// the first result of a new schedule, for example after the check was enabled again, or the
+	// turn has reported another vote meanwhile.
 	Restarted bool `json:"anew,omitempty"`
 	// Voted: no rule fires, and the stored vote of the region says so too. A new loop,
 	// such as one of many whose workflows Temporal has lost, need not report it again.
@@ -142,6 +143,7 @@ type Watcher struct {
 	claims    *pendingClaims
 	budget    *turnBudget
 	gaps      *turnGaps
+	news      burst
 	shortName string
 	tests     handTests
 	lateness  Lateness
@@ -163,7 +165,7 @@ func NewWatcher(opts WatcherOptions) *Watcher {
 
 // Watch runs one turn of a loop: it waits for the next slot, probes at its time, stores
 // the result and evaluates the rules. It repeats this for up to Span slots, or until health or
-// the firing rules change. Watch itself waits for a slot, since a timer of the Temporal
+// the firing rules change, or somewhat later: see hold. Watch itself waits for a slot, since a timer of the Temporal
 // server would double the state transitions of a turn and be less precise than a
 // millisecond.
 //
@@ -215,7 +217,9 @@ func (w *Watcher) runTurn(ctx context.Context, t *turnRun) (*TurnResult, error) 
 	}
 	if result != nil && result.End != Gone {
 		result.Voted = t.saveCalmVote(ctx, result.Revision)
-		result.Reported = t.reportNews(ctx, result)
+		result.Reported = t.reportedNews && !t.revote && !t.firingChanged() || t.reportNews(ctx, result)
+		// The loop does not know what was reported during the turn.
+		result.Restarted = result.Restarted || t.reportedNews && !result.Reported
 		if result.End != HandOver {
 			w.gaps.end(held.key, w.Now())
 		}
@@ -256,6 +260,10 @@ type turnRun struct {
 	// adoption: another worker began the turn, and died. voted: the stored vote of the region is
 	// that of its state.
 	adoption, voted bool
+	// held is until when a turn with news goes on, zero when it has none or ends with it.
+	held         time.Time
+	reportedNews bool // it has reported its news, and went on
+	unreported   bool // it could not
 }
 
 // fold evaluates a result and updates the state.
@@ -294,6 +302,8 @@ func (t *turnRun) run(ctx context.Context) (*TurnResult, error) {
 		}
 		t.count(schedule.Interval)
 		switch complete := t.complete(e, schedule); {
+		case t.heldEnough(e):
+			return t.end(Changed, e, schedule), nil
 		case complete && t.passed && !t.behind && !t.revote:
 			return t.end(Covered, e, schedule), nil
 		case complete, t.behind, t.revote, t.adoption && e.Check.Revision > t.turn.Revision:
@@ -302,10 +312,10 @@ func (t *turnRun) run(ctx context.Context) (*TurnResult, error) {
 		slot := schedule.Due(t.state.Slot, t.Now())
 		if t.covered == 0 {
 			t.plan(e, schedule, slot)
-		} else if slot.After(t.until) {
+		} else if t.held.IsZero() && slot.After(t.until) {
 			return t.end(Late, e, schedule), nil
 		}
-		why := t.await(ctx, slot, e)
+		why := t.awaitSlot(ctx, slot, e)
 		var place *fair.Place
 		if why == due && t.passOver(e, schedule, slot) {
 			continue
@@ -347,6 +357,9 @@ func (t *turnRun) run(ctx context.Context) (*TurnResult, error) {
 			continue // it ends with the definition as it is now
 		}
 		if t.state.Health != before || t.firingChanged() {
+			if t.hold(ctx, before, e) {
+				continue
+			}
 			return t.end(Changed, e, schedule), nil
 		}
 		if t.complete(e, schedule) && !t.extend(e, schedule) {

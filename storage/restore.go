@@ -22,15 +22,17 @@ const (
 	streamSkip = 1_000_000
 )
 
-// LastVote returns the slot of the stored vote of a region, zero when there is none, and
-// whether a rule fires in it.
-func (s *Store) LastVote(ctx context.Context, checkID uuid.UUID, region string) (slot time.Time, fires bool, err error) {
-	err = s.db.NewRaw("SELECT slot, firing <> '{}' FROM region_votes WHERE check_id = ? AND region = ?", checkID, region).
-		Scan(ctx, &slot, &fires)
+// LastVote returns what is stored of the newest vote of a region.
+func (s *Store) LastVote(ctx context.Context, checkID uuid.UUID, region string) (vigil.LastVote, error) {
+	var last vigil.LastVote
+	var began *time.Time
+	err := s.steadyRow(ctx, `SELECT slot, firing <> '{}', CASE WHEN upper(turn) = slot THEN lower(turn) END
+		FROM region_votes WHERE check_id = $1 AND region = $2`, []any{checkID, region}, &last.Slot, &last.Fires, &began)
 	if isNoRow(err) {
-		return time.Time{}, false, nil
+		return vigil.LastVote{}, nil
 	}
-	return slot.UTC(), fires, wrap("read the last vote", err)
+	last.Slot, last.TurnBegan = last.Slot.UTC(), zeroIfNil(began).UTC()
+	return last, wrap("read the last vote", err)
 }
 
 // RaiseRevision makes the revision of a check newer than seen, unless it is, and returns

@@ -67,31 +67,41 @@ func TestLastVote(t *testing.T) {
 	s, _ := newStore(t)
 	org, _ := newOrg(t, s)
 	c := newCheck(t, s, draft(org.ID, newark))
-	last := func() (time.Time, bool) {
+	last := func() vigil.LastVote {
 		t.Helper()
-		slot, fires, err := s.LastVote(t.Context(), c.ID, newark)
+		vote, err := s.LastVote(t.Context(), c.ID, newark)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return slot, fires
+		return vote
 	}
-	if slot, fires := last(); !slot.IsZero() || fires {
-		t.Errorf("slot %v, fires %v without a vote", slot, fires)
+	if got := last(); got != (vigil.LastVote{}) {
+		t.Errorf("%+v without a vote", got)
 	}
-	want := epoch().Add(time.Minute)
-	if _, err := s.SaveVote(t.Context(), c.ID, vigil.Vote{Region: newark, Revision: 1, Slot: want}); err != nil {
-		t.Fatal(err)
-	}
-	if slot, fires := last(); !slot.Equal(want) || fires {
-		t.Errorf("slot %v, fires %v, want %v and no rule", slot, fires, want)
-	}
-	want = want.Add(time.Minute)
-	_, err := s.SaveVote(t.Context(), c.ID, vigil.Vote{Region: newark, Revision: 1, Slot: want, Firing: []uuid.UUID{uuid.New()}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if slot, fires := last(); !slot.Equal(want) || !fires {
-		t.Errorf("slot %v, fires %v, want %v and a rule", slot, fires, want)
+	for _, want := range []vigil.LastVote{
+		{Slot: epoch().Add(time.Minute)},
+		{Slot: epoch().Add(2 * time.Minute), Fires: true, TurnBegan: epoch().Add(time.Minute)},
+		{Slot: epoch().Add(3 * time.Minute), Fires: true},
+	} {
+		vote := vigil.Vote{Region: newark, Revision: 1, Slot: want.Slot, TurnBegan: want.TurnBegan}
+		if want.Fires {
+			vote.Firing = []uuid.UUID{uuid.New()}
+		}
+		if _, err := s.SaveVote(t.Context(), c.ID, vote); err != nil {
+			t.Fatal(err)
+		}
+		if got := last(); got != want {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+		// A worker of an earlier release leaves the column of the vote before.
+		if _, err := s.DB().
+			NewRaw("UPDATE region_votes SET slot = slot + interval '1 second' WHERE check_id = ?", c.ID).
+			Exec(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := last(); !got.TurnBegan.IsZero() {
+			t.Errorf("%+v has the turn of an earlier vote", got)
+		}
 	}
 }
 

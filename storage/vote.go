@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
-	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"vigil"
 )
@@ -58,19 +57,23 @@ func (s *Store) SaveVote(ctx context.Context, checkID uuid.UUID, v vigil.Vote) (
 
 // storeVote writes the vote, and its edge when edge is true.
 func (s *Store) storeVote(ctx context.Context, tx bun.Tx, checkID uuid.UUID, v vigil.Vote, edge bool) error {
-	firing := pgdialect.Array(append([]uuid.UUID{}, v.Firing...))
+	firing := append([]uuid.UUID{}, v.Firing...)
 	matches, err := encodeMatches(v)
 	if err != nil {
 		return err
 	}
-	_, err = tx.NewRaw(`INSERT INTO region_votes AS old (check_id, region, revision, slot, failures, firing, matches, swept_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+	var turnBegan *time.Time
+	if !v.TurnBegan.IsZero() {
+		turnBegan = new(micro(v.TurnBegan))
+	}
+	err = s.steadyExec(ctx, tx, `INSERT INTO region_votes AS old (check_id, region, revision, slot, failures, firing, matches, swept_at, turn)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, CASE WHEN $9::timestamptz IS NOT NULL THEN tstzrange($9, $4) END)
 		ON CONFLICT (check_id, region) DO UPDATE
 			SET revision = excluded.revision, slot = excluded.slot, failures = excluded.failures,
-				firing = excluded.firing, matches = excluded.matches, silent = false, swept_at = excluded.swept_at, sweep_wait_ms = 0
+				firing = excluded.firing, matches = excluded.matches, turn = excluded.turn,
+				silent = false, swept_at = excluded.swept_at, sweep_wait_ms = 0
 			WHERE (old.revision, old.slot) <= (excluded.revision, excluded.slot)`,
-		checkID, v.Region, v.Revision, micro(v.Slot), v.Failures, firing, matches, s.instant()).
-		Exec(ctx)
+		checkID, v.Region, v.Revision, micro(v.Slot), v.Failures, firing, matches, s.instant(), turnBegan)
 	if violates(err, "region_votes_check_id_region_fkey") {
 		return vigil.NotFound("check") // removed in between
 	}
@@ -80,8 +83,8 @@ func (s *Store) storeVote(ctx context.Context, tx bun.Tx, checkID uuid.UUID, v v
 	if !edge {
 		return nil
 	}
-	_, err = tx.NewRaw(`INSERT INTO region_edges (check_id, slot, region, revision, failures, firing) VALUES (?, ?, ?, ?, ?, ?)
-		ON CONFLICT DO NOTHING`, checkID, micro(v.Slot), v.Region, v.Revision, v.Failures, firing).Exec(ctx)
+	err = s.steadyExec(ctx, tx, `INSERT INTO region_edges (check_id, slot, region, revision, failures, firing)
+		VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`, checkID, micro(v.Slot), v.Region, v.Revision, v.Failures, firing)
 	if err != nil {
 		return fmt.Errorf("store the edge: %w", err)
 	}

@@ -1,0 +1,2 @@
+ALTER TABLE IF EXISTS region_votes
+    DROP COLUMN IF EXISTS turn;
