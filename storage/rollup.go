@@ -1,7 +1,7 @@
 package storage
 
 import (
-	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -140,12 +140,13 @@ func rollupWrite(order []hourKey, sums map[hourKey]*rollup) (statement string, a
 
 // arrayText formats integers as the text of a Postgres array.
 func arrayText[T int16 | int32](numbers []T) string {
-	text := []byte{'{'}
+	const digits = 4 // and a comma, of most
+	text := append(make([]byte, 0, 2+(digits+1)*len(numbers)), '{')
 	for i, n := range numbers {
 		if i > 0 {
 			text = append(text, ',')
 		}
-		text = fmt.Append(text, n)
+		text = strconv.AppendInt(text, int64(n), 10)
 	}
 	return string(append(text, '}'))
 }

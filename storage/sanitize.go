@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -43,10 +45,12 @@ func storable(r vigil.Result) (vigil.Result, []byte, error) {
 	if err != nil {
 		return vigil.Result{}, nil, err
 	}
-	r.Metadata = nil
-	if metadata != nil {
-		// As it will be read back, so that the caller and later readers of the
-		// row see the same values.
+	// As it will be read back, so that the caller and later readers of the row see the same
+	// values.
+	if metadata == nil {
+		r.Metadata = nil
+	} else if !readsBack(r.Metadata) {
+		r.Metadata = nil
 		if err := json.Unmarshal(metadata, &r.Metadata); err != nil {
 			return vigil.Result{}, nil, fmt.Errorf("decode metadata: %w", err)
 		}
@@ -58,6 +62,26 @@ func storable(r vigil.Result) (vigil.Result, []byte, error) {
 		}
 	}
 	return r, metadata, nil
+}
+
+// readsBack reports whether a tree comes back from its JSON in Postgres as it is.
+func readsBack(tree any) bool {
+	switch node := tree.(type) {
+	case nil, bool, float64:
+		return true
+	case string:
+		return utf8.ValidString(node) && !strings.Contains(node, "\x00")
+	case []any:
+		return node != nil && !slices.ContainsFunc(node, func(one any) bool { return !readsBack(one) })
+	case map[string]any:
+		for name, value := range node {
+			if !readsBack(name) || !readsBack(value) {
+				return false
+			}
+		}
+		return node != nil
+	}
+	return false // another type, such as a struct
 }
 
 func cleanText(s string) string {

@@ -59,6 +59,11 @@ type dispatcher struct {
 	inFlight int
 	wake     *time.Timer
 
+	// Until restUntil there is nothing to start, unless restRows more rows come: each row
+	// that comes need not look at all that wait.
+	restUntil time.Time
+	restRows  int
+
 	draining    bool
 	pausedUntil time.Time     // Postgres is unavailable
 	pause       time.Duration // of the last pause
@@ -77,11 +82,12 @@ func newDispatcher(work context.Context, w *ResultWriter) *dispatcher {
 
 // accept takes rows and stores them until ctx ends or the writer is closed.
 func (d *dispatcher) accept(ctx context.Context) {
-	for {
-		d.dispatch()
+	for d.dispatch(); ; {
 		select {
 		case p := <-d.queue:
-			d.add(p)
+			if d.add(p); d.rests(p) {
+				continue
+			}
 		case a := <-d.finished:
 			d.settle(a)
 		case <-d.wake.C:
@@ -90,6 +96,7 @@ func (d *dispatcher) accept(ctx context.Context) {
 		case <-d.closing:
 			return
 		}
+		d.dispatch()
 	}
 }
 
@@ -142,9 +149,17 @@ func (d *dispatcher) add(p *pendingRow) {
 // clock measures delays, which a test's clock must not stop.
 func (d *dispatcher) clock() time.Time { return time.Now() } //nolint:forbidigo // durations only
 
+// rests reports whether a row that came changes nothing about when the next transaction
+// starts.
+func (d *dispatcher) rests(p *pendingRow) bool {
+	d.restRows--
+	return d.restRows > 0 && !p.came.Add(p.maxDelay).Before(d.restUntil)
+}
+
 // dispatch starts the transactions that are due, and sets the timer for the next.
 func (d *dispatcher) dispatch() {
 	d.wake.Stop()
+	d.restRows = 0
 	if d.inFlight == resultWriters {
 		return // the end of a transaction wakes the dispatcher
 	}
@@ -153,7 +168,7 @@ func (d *dispatcher) dispatch() {
 		d.wake.Reset(d.pausedUntil.Sub(now))
 		return
 	}
-	next := d.dispatchReady(now)
+	next, rows := d.dispatchReady(now)
 	d.dispatchSuspects(now)
 	for _, l := range d.waiting {
 		if l.notBefore.After(now) {
@@ -162,15 +177,17 @@ func (d *dispatcher) dispatch() {
 	}
 	if len(d.waiting) > 0 {
 		d.wake.Reset(next)
+		d.restUntil, d.restRows = now.Add(next), d.maxRows-rows
 	}
 }
 
 // dispatchReady divides the ready lanes by hash among the idle transactions, when there are
-// enough rows or the first has waited for the delay. It returns how long to wait for that.
-func (d *dispatcher) dispatchReady(now time.Time) time.Duration {
+// enough rows or the first has waited for the delay. It returns how long to wait for that, and
+// how many rows are ready by then.
+func (d *dispatcher) dispatchReady(now time.Time) (wait time.Duration, rows int) {
 	idle := resultWriters - d.inFlight
 	var ready []*lane
-	rows, due := 0, now
+	due := now
 	for _, l := range d.waiting {
 		if l.suspect || l.notBefore.After(now) {
 			continue
@@ -181,11 +198,11 @@ func (d *dispatcher) dispatchReady(now time.Time) time.Duration {
 		ready = append(ready, l)
 		rows += len(l.rows)
 	}
-	if wait := due.Sub(now); len(ready) > 0 && rows < d.maxRows && wait > 0 && !d.draining {
-		return wait
+	if wait = due.Sub(now); len(ready) > 0 && rows < d.maxRows && wait > 0 && !d.draining {
+		return wait, rows
 	}
 	if len(ready) == 0 {
-		return time.Hour // a row or the end of a transaction wakes the dispatcher
+		return time.Hour, 0 // a row or the end of a transaction wakes the dispatcher
 	}
 	groups := make([][]*lane, min(idle, 1+(rows-1)/rowsPerWriter))
 	taken := make([]int, len(groups))
@@ -198,7 +215,7 @@ func (d *dispatcher) dispatchReady(now time.Time) time.Duration {
 	for _, lanes := range groups {
 		d.start(lanes)
 	}
-	return 0 // those that did not fit
+	return 0, rows // those that did not fit
 }
 
 // dispatchSuspects tries lanes that could not be locked apart from the others, and never
