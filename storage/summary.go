@@ -19,16 +19,21 @@ import (
 const rollupInterval = time.Hour
 
 // Summaries returns the summaries of checks of the organization, by their ids. It reads
-// a fixed number of statements, however many checks there are.
+// a fixed number of statements, however many checks there are. The two with thousands of rows
+// are prepared, since their rows come in binary then.
 func (s *Store) Summaries(ctx context.Context, orgID uuid.UUID, ids []uuid.UUID) (map[uuid.UUID]vigil.CheckSummary, error) {
 	now := s.instant()
 	sums, err := s.startSummaries(ctx, orgID, ids, now)
 	if err != nil {
 		return nil, wrap("read summaries", err)
 	}
+	if err := sums.readResults(ctx, s, now); err != nil {
+		return nil, wrap("read summaries", err)
+	}
+	if err := sums.readRollups(ctx, s); err != nil {
+		return nil, wrap("read summaries", err)
+	}
 	batch := &pgx.Batch{}
-	sums.queueResults(batch, now)
-	sums.queueRollups(batch)
 	sums.queueUptime(batch, now)
 	sums.queueFailures(batch, now)
 	sums.queueIncidents(batch)
@@ -152,76 +157,78 @@ func texts(ids []uuid.UUID) []string {
 	return list
 }
 
-// queueResults reads the slots of checks with a short interval from their results.
-func (c checkSums) queueResults(batch *pgx.Batch, now time.Time) {
+// readResults reads the slots of checks with a short interval from their results.
+func (c checkSums) readResults(ctx context.Context, s *Store, now time.Time) error {
 	loops := c.loops(func(sum *checkSum) bool { return sum.interval < rollupInterval })
 	if len(loops.sums) == 0 {
-		return
+		return nil
 	}
 	// The bounds of all slots leave few partitions to plan for.
-	batch.Queue(`
+	found, err := s.steady(ctx, `
 		SELECT k.n, r.slot, r.success, r.response_time_ms, r.excluded <> 0
 		FROM unnest($1::text[], $2::text[], $3::timestamptz[]) WITH ORDINALITY AS k (check_id, region, since, n) CROSS JOIN LATERAL (
 			SELECT r.slot, r.success, r.response_time_ms, r.excluded FROM results AS r
 			WHERE r.check_id = k.check_id::uuid AND r.region = k.region AND r.slot >= k.since AND r.slot >= $4 AND r.slot < $5
 			ORDER BY r.slot DESC LIMIT $6
 		) AS r`, loops.checks, loops.regions, loops.since,
-		slices.MinFunc(loops.since, time.Time.Compare), startOf(dayOf(now)+2), vigil.SummarySlots).
-		Query(func(found pgx.Rows) error {
-			var loop int64
-			var slot time.Time
-			var success, excluded bool
-			var ms float64
-			_, err := pgx.ForEachRow(found, []any{&loop, &slot, &success, &ms, &excluded}, func() error {
-				sum := loops.sums[loop-1]
-				n := sum.slot(slot) - sum.first
-				if n < 0 || n >= int64(len(sum.slots)) {
-					return nil // the clock of the worker is ahead
-				}
-				into := &sum.slots[n]
-				into.Results++
-				if success {
-					into.SumMS += ms
-					if !excluded {
-						sum.times = append(sum.times, ms)
-					}
-				} else {
-					into.Failures++
-				}
-				return nil
-			})
-			return err
-		})
+		slices.MinFunc(loops.since, time.Time.Compare), startOf(dayOf(now)+2), vigil.SummarySlots)
+	if err != nil {
+		return err
+	}
+	var loop int64
+	var slot time.Time
+	var success, excluded bool
+	var ms float64
+	_, err = pgx.ForEachRow(found, []any{&loop, &slot, &success, &ms, &excluded}, func() error {
+		sum := loops.sums[loop-1]
+		n := sum.slot(slot) - sum.first
+		if n < 0 || n >= int64(len(sum.slots)) {
+			return nil // the clock of the worker is ahead
+		}
+		into := &sum.slots[n]
+		into.Results++
+		if success {
+			into.SumMS += ms
+			if !excluded {
+				sum.times = append(sum.times, ms)
+			}
+		} else {
+			into.Failures++
+		}
+		return nil
+	})
+	return err
 }
 
-// queueRollups reads the slots of checks with a long interval from hourly rollups.
-func (c checkSums) queueRollups(batch *pgx.Batch) {
+// readRollups reads the slots of checks with a long interval from hourly rollups.
+func (c checkSums) readRollups(ctx context.Context, s *Store) error {
 	loops := c.loops(func(sum *checkSum) bool { return sum.interval >= rollupInterval })
 	if len(loops.sums) == 0 {
-		return
+		return nil
 	}
 	for i := range loops.since {
 		loops.since[i] = hourOf(loops.since[i])
 	}
-	batch.Queue(`
+	found, err := s.steady(ctx, `
 		SELECT k.n, u.hour, u.total + u.excluded, u.successes + u.excluded_successes, u.sum_ms, u.buckets, u.counts
 		FROM unnest($1::text[], $2::text[], $3::timestamptz[]) WITH ORDINALITY AS k (check_id, region, since, n)
 		JOIN result_rollups AS u ON u.check_id = k.check_id::uuid AND u.region = k.region AND u.hour >= k.since
-		WHERE u.hour >= $4`, loops.checks, loops.regions, loops.since, slices.MinFunc(loops.since, time.Time.Compare)).
-		Query(func(found pgx.Rows) error {
-			var loop int64
-			var hour time.Time
-			var sum rollup
-			var buckets []int16
-			var counts []int32
-			into := []any{&loop, &hour, &sum.total, &sum.successes, &sum.sumMS, &buckets, &counts}
-			_, err := pgx.ForEachRow(found, into, func() error {
-				sum.times = histogramOf(buckets, counts)
-				loops.sums[loop-1].addHour(loops.regions[loop-1], hour, &sum)
-				return nil
-			})
-			return err
-		})
+		WHERE u.hour >= $4`, loops.checks, loops.regions, loops.since, slices.MinFunc(loops.since, time.Time.Compare))
+	if err != nil {
+		return err
+	}
+	var loop int64
+	var hour time.Time
+	var sum rollup
+	var buckets []int16
+	var counts []int32
+	into := []any{&loop, &hour, &sum.total, &sum.successes, &sum.sumMS, &buckets, &counts}
+	_, err = pgx.ForEachRow(found, into, func() error {
+		sum.times = histogramOf(buckets, counts)
+		loops.sums[loop-1].addHour(loops.regions[loop-1], hour, &sum)
+		return nil
+	})
+	return err
 }
 
 // addHour adds the rollup of an hour to the slot of the region that lies in it.
