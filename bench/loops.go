@@ -75,6 +75,16 @@ type cluster struct {
 // startCluster starts all parts. It returns the parts that started with an error too.
 func startCluster(ctx context.Context, dir string, o LoopOptions) (*cluster, error) {
 	at(ctx, "starting Postgres, Temporal and a worker")
+	s, err := startServers(ctx, dir, o)
+	if err == nil {
+		s.worker, err = s.startWorker(ctx)
+	}
+	return s, err
+}
+
+// startServers starts all parts but the worker. It returns the parts that started with an
+// error too.
+func startServers(ctx context.Context, dir string, o LoopOptions) (*cluster, error) {
 	s := &cluster{}
 	var err error
 	if s.data, err = standalone.OpenDataDir(dir); err != nil {
@@ -123,10 +133,7 @@ func startCluster(ctx context.Context, dir string, o LoopOptions) (*cluster, err
 	}
 	s.url = target.URL
 	store, _ := standalone.TemporalDatabases("vigil")
-	if s.history, err = sql.Open("pgx", s.postgres.DSN(store)); err != nil {
-		return s, err
-	}
-	s.worker, err = s.startWorker(ctx)
+	s.history, err = sql.Open("pgx", s.postgres.DSN(store))
 	return s, err
 }
 
