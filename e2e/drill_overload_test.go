@@ -172,21 +172,15 @@ func (s *cluster) timedOut() int {
 }
 
 // events returns how many events of a type are in the histories of the last runs of at most
-// 300 loops.
+// 300 loops that have probed: an overloaded region need not have started every loop.
 func (s *cluster) events(kind enumspb.EventType) (count int) {
 	s.t.Helper()
 	c := dialTemporal(s.t, s.temporal.ready.TemporalAddress, s.temporal.ready.Namespace)
 	defer c.Close()
-	loops := s.loops()
+	started := s.started(300)
 	seen := 0
-	for _, loop := range loops[:min(len(loops), 300)] {
-		events := c.GetWorkflowHistory(
-			s.t.Context(),
-			vigil.LoopID(loop.check, loop.region),
-			"",
-			false,
-			enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT,
-		)
+	for _, id := range started {
+		events := c.GetWorkflowHistory(s.t.Context(), id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 		for events.HasNext() {
 			event, err := events.Next()
 			if err != nil {
@@ -201,6 +195,29 @@ func (s *cluster) events(kind enumspb.EventType) (count int) {
 	if seen == 0 {
 		s.t.Error("no history was read")
 	}
-	s.t.Logf("%d events of %d loops were read", seen, min(len(loops), 300))
+	s.t.Logf("%d events of %d loops were read", seen, len(started))
 	return count
+}
+
+// started returns the workflow IDs of at most that many loops that have probed.
+func (s *cluster) started(most int) (ids []string) {
+	s.t.Helper()
+	rows, err := s.db.QueryContext(s.t.Context(),
+		"SELECT check_id, region FROM check_regions WHERE last_slot IS NOT NULL ORDER BY check_id, region LIMIT $1", most)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var check uuid.UUID
+		var region string
+		if err := rows.Scan(&check, &region); err != nil {
+			s.t.Fatal(err)
+		}
+		ids = append(ids, vigil.LoopID(check, region))
+	}
+	if err := rows.Err(); err != nil {
+		s.t.Fatal(err)
+	}
+	return ids
 }
