@@ -112,7 +112,8 @@ func titleOf(pid int) string {
 	if !isBackend {
 		return "postgres"
 	}
-	if words := strings.Fields(title); len(words) > 2 && strings.Contains(words[2], "(") { // user, database, client(port)
+	// user, database, client(port) or [local]
+	if words := strings.Fields(title); len(words) > 2 && strings.ContainsAny(words[2], "([") {
 		return "postgres: connections to " + words[1]
 	}
 	return "postgres: " + strings.TrimSpace(title)

@@ -42,15 +42,17 @@ func TestPostgres(t *testing.T) {
 		t.Parallel()
 		data := openDir(t, t.TempDir())
 		pg := startPostgres(t, data)
-		config, err := pgx.ParseConfig(pg.DSN("vigil"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, password := range []string{"", "wrong"} {
-			config.Password = password
-			if conn, err := pgx.ConnectConfig(t.Context(), config); err == nil {
-				_ = conn.Close(t.Context())
-				t.Errorf("the password %q was accepted", password)
+		for _, dsn := range []string{pg.DSN("vigil"), "postgres://vigil@" + pg.Address() + "/vigil?sslmode=disable"} {
+			config, err := pgx.ParseConfig(dsn)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, password := range []string{"", "wrong"} {
+				config.Password = password
+				if conn, err := pgx.ConnectConfig(t.Context(), config); err == nil {
+					_ = conn.Close(t.Context())
+					t.Errorf("%s accepts the password %q", config.Host, password)
+				}
 			}
 		}
 		if mode := modeOf(t, data.Path(), "postgres.password"); mode != 0o600 {
@@ -82,6 +84,32 @@ func TestPostgres(t *testing.T) {
 		awaitQuery(t, pg.DSN("vigil"), `INSERT INTO kept VALUES (1)`)
 		if pg.PID() == before {
 			t.Error("the same process still runs")
+		}
+	})
+
+	t.Run("IsReachedOverItsSocket", func(t *testing.T) {
+		t.Parallel()
+		data := openDir(t, t.TempDir())
+		pg := startPostgres(t, data)
+		if overTCP := query1(t, pg.DSN("vigil"), `SELECT (inet_client_addr() IS NOT NULL)::text`); overTCP != "false" {
+			t.Error("the connection string leads over the network")
+		}
+		stopAndCheck(t, pg)
+		// A killed server leaves these, and the id of its process may be that of any other by now.
+		name := filepath.Join(data.Path(), "postgres", ".s.PGSQL."+pg.Address()[strings.LastIndex(pg.Address(), ":")+1:])
+		for path, text := range map[string]string{name: "", name + ".lock": strconv.Itoa(os.Getpid()) + "\n"} {
+			if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		exec1(t, startPostgres(t, data).DSN("vigil"), `SELECT 1`)
+	})
+
+	t.Run("IsReachedOverTCPWhereThePathOfTheSocketIsTooLong", func(t *testing.T) {
+		t.Parallel()
+		pg := startPostgres(t, openDir(t, filepath.Join(t.TempDir(), strings.Repeat("long", 20))))
+		if overTCP := query1(t, pg.DSN("vigil"), `SELECT (inet_client_addr() IS NOT NULL)::text`); overTCP != "true" {
+			t.Error("the connection string leads over a socket")
 		}
 	})
 

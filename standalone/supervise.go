@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"runtime"
@@ -54,6 +55,7 @@ func (p *Postgres) run() error {
 		return err
 	}
 	defer func() { _ = out.Close() }()
+	p.removeSocket()
 	cmd := exec.Command(p.cluster.bin.Path("postgres")) //nolint:gosec,noctx // ended by signals in Postgres's own way, not by a context
 	names, opened, err := p.cluster.account.prepare(cmd, fastStop, p.cluster.dir)
 	if err != nil {
@@ -74,6 +76,16 @@ func (p *Postgres) run() error {
 		return err
 	}
 	return errors.New("it was stopped by another program")
+}
+
+// removeSocket removes the socket of a server that was killed, of which none is left. Postgres
+// does so only when no process has the id of that server.
+func (p *Postgres) removeSocket() {
+	for _, path := range []string{p.socket(), p.socket() + ".lock"} {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			p.log.Warn("the socket of an earlier postgres cannot be removed", "error", err)
+		}
+	}
 }
 
 // signalAndWait signals the server and reports whether it ended before ctx did.
@@ -120,7 +132,7 @@ func (p *Postgres) arguments(dir string) []string {
 	for _, setting := range []string{
 		"port=" + strconv.Itoa(p.port),
 		"listen_addresses=" + loopback,
-		"unix_socket_directories=", // none: its path could exceed the limit of a socket address
+		"unix_socket_directories=.", // that of the cluster, which only its owner may enter
 
 		// Each of the four Temporal services has a pool for its store and one for
 		// visibility, and Vigil has its own.
