@@ -17,6 +17,11 @@ import (
 const (
 	// memoryPrice is the part of the machine's CPU time that all of its memory is worth.
 	memoryPrice = 7.5
+	// smallGrowth is the growth in bytes up to which memory costs smallPrice only. A process
+	// with little to do has a small heap beside what it takes anyway, and the collector would
+	// be a fifth of its CPU time.
+	smallGrowth = 24 << 20
+	smallPrice  = 2
 	// gcShare is the part of the machine's CPU time that the collector takes at most, however
 	// much memory that costs: a process with much to do needs the time for it.
 	gcShare = 0.012
@@ -151,7 +156,11 @@ func nextGCPercent(percent int, growth, work float64, memory int64) int {
 	if memory <= 0 {
 		memory = unknownMemory
 	}
-	best := max(math.Sqrt(work*float64(memory)/memoryPrice), work/gcShare)
+	best := max(
+		math.Sqrt(work*float64(memory)/memoryPrice),
+		min(math.Sqrt(work*float64(memory)/smallPrice), smallGrowth),
+		work/gcShare,
+	)
 	best = min(best, growthShare*float64(memory))
 	next := int(min(max(best/growth, minGCPercent), maxGCPercent))
 	if math.Abs(float64(next-percent)) < gcStep*float64(percent) {

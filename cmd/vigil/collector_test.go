@@ -68,7 +68,9 @@ func TestNextGCPercent(t *testing.T) {
 		"NearlyWhatItIs":         {60, mib / 2, 0.01 * 30 * mib, 24 * gib, 60},
 		"NoRunOfTheCollector":    {180, mib / 2, 0, 24 * gib, 180},
 		"NoGrowth":               {180, 0, 0.1 * 30 * mib, 24 * gib, 180},
-		"UnknownMemoryIsFourGiB": {25, mib / 16, 0.06 * mib, 0, 91},
+		"ASmallHeap":             {25, mib / 4, 0.02 * mib, 24 * gib, 62}, // 16 MiB, at the full price 8
+		"NotASmallHeapAnyMore":   {25, mib / 4, 0.06 * mib, 24 * gib, 96}, // 24 MiB, at the small price 27
+		"UnknownMemoryIsFourGiB": {25, mib / 16, 0.06 * mib, 0, 177},
 	} {
 		t.Run(fact, func(t *testing.T) {
 			t.Parallel()
