@@ -5,6 +5,8 @@ package standalone
 import (
 	"context"
 	"errors"
+
+	"google.golang.org/grpc"
 )
 
 // Embedded reports whether this binary contains the Temporal server.
@@ -23,6 +25,9 @@ func StartTemporal(context.Context, TemporalOptions) (*Temporal, error) {
 
 // Address is empty: there is no server.
 func (*Temporal) Address() string { return "" }
+
+// DialOption changes nothing: there is no server.
+func (*Temporal) DialOption() grpc.DialOption { return grpc.EmptyDialOption{} }
 
 // Listens is empty: there is no server.
 func (*Temporal) Listens() []string { return nil }

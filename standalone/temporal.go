@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"go.temporal.io/server/client"
 	"go.temporal.io/server/common/authorization"
 	"go.temporal.io/server/common/config"
 	"go.temporal.io/server/common/membership/static"
@@ -20,6 +21,7 @@ import (
 	"go.temporal.io/server/common/primitives"
 	"go.temporal.io/server/temporal"
 	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
 )
 
 // Embedded reports whether this binary contains the Temporal server.
@@ -33,6 +35,7 @@ type Temporal struct {
 	address string
 	listens []string // every address that is listened on
 	server  temporal.Server
+	calls   *localCalls
 	log     *serverLog
 	ui      *webInterface
 	stopped atomic.Bool
@@ -58,7 +61,7 @@ func StartTemporal(ctx context.Context, opts TemporalOptions) (_ *Temporal, err 
 	if err != nil {
 		return nil, err
 	}
-	t := &Temporal{address: dialable(bound), log: newServerLog(opts.Log)}
+	t := &Temporal{address: dialable(bound), log: newServerLog(opts.Log), calls: &localCalls{}}
 	defer func() {
 		if err != nil {
 			_ = web.Close()
@@ -97,6 +100,10 @@ func StartTemporal(ctx context.Context, opts TemporalOptions) (_ *Temporal, err 
 
 // Address is the frontend's, as host:port.
 func (t *Temporal) Address() string { return t.address }
+
+// DialOption lets a client in this process call the frontend without the network. It must be
+// the last of the options that add interceptors.
+func (t *Temporal) DialOption() grpc.DialOption { return t.calls.dialOption() }
 
 // Listens returns every address that the server listens on, as host:port: the frontend,
 // the web interface and the services behind the frontend.
@@ -141,7 +148,8 @@ func (t *Temporal) serve(ctx context.Context, cfg *config.Config, settings dynam
 	}
 	done := make(chan outcome, 1)
 	go func() {
-		server, err := temporal.NewServer(
+		server, err := temporal.NewServerFx(
+			serverModule(t.calls),
 			temporal.WithConfig(cfg),
 			temporal.ForServices(temporal.DefaultServices),
 			temporal.WithStaticHosts(hosts(cfg, t.address)),
@@ -149,6 +157,7 @@ func (t *Temporal) serve(ctx context.Context, cfg *config.Config, settings dynam
 			temporal.WithAuthorizer(authorization.NewNoopAuthorizer()),
 			temporal.WithCustomMetricsHandler(metrics.NoopMetricsHandler),
 			temporal.WithLogger(t.log),
+			temporal.WithClientFactoryProvider(localClients{t.calls, client.NewFactoryProvider()}),
 		)
 		if err == nil {
 			err = server.Start()
@@ -184,6 +193,7 @@ func (t *Temporal) Stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
 	t.log.setPhase(stopping)
+	t.calls.close()
 	defer t.log.failure.close()
 	if t.ui != nil {
 		t.ui.stop(ctx)

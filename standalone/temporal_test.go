@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -23,6 +24,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
+	"google.golang.org/grpc"
 
 	"vigil/standalone"
 )
@@ -56,6 +58,7 @@ func TestTemporal(t *testing.T) { //nolint:paralleltest // goroutines are counte
 	if eager != queued-1 {
 		t.Errorf("%d state transitions with eager activities and %d without, want one fewer", eager, queued)
 	}
+	checkLocalCalls(t, first)
 	checkStandaloneActivity(t, c, queue, worker.Options{})
 	checkVersioned(t, c)
 	checkRacingStarts(t, c)
@@ -159,6 +162,34 @@ func dial(t *testing.T, address string) client.Client {
 	}
 	t.Cleanup(c.Close)
 	return c
+}
+
+// checkLocalCalls holds that the services of a turn call each other in the process, and that
+// a client with the server's option needs no network: at its address nothing listens.
+func checkLocalCalls(t *testing.T, server *standalone.Temporal) {
+	t.Helper()
+	const history = "/temporal.server.api.historyservice.v1.HistoryService/"
+	const matching = "/temporal.server.api.matchingservice.v1.MatchingService/"
+	kept := server.LocalMethods()
+	for _, name := range []string{
+		history + "StartWorkflowExecution", history + "RecordWorkflowTaskStarted", history + "RespondWorkflowTaskCompleted",
+		matching + "AddWorkflowTask", matching + "PollWorkflowTaskQueue",
+	} {
+		if !slices.Contains(kept, name) {
+			t.Errorf("%s goes over the network; not so %v", name, kept)
+		}
+	}
+	options := client.Options{HostPort: "127.0.0.1:1", Namespace: "vigil", Logger: slog.New(slog.DiscardHandler)}
+	options.ConnectionOptions.DialOptions = []grpc.DialOption{server.DialOption()}
+	c, err := client.NewLazyClient(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	described, err := c.DescribeWorkflowExecution(t.Context(), "first", "")
+	if err != nil || described.GetWorkflowExecutionInfo().GetExecution().GetWorkflowId() != "first" {
+		t.Errorf("over the process: %v, %v", described, err)
+	}
 }
 
 // checkNamespace returns the namespace's id, which no other server has.

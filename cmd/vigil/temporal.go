@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
 	"go.temporal.io/sdk/log"
+	"google.golang.org/grpc"
 
 	"vigil/codec"
 	"vigil/dispatch"
@@ -43,7 +44,9 @@ func (p *process) dialTemporal(s settings, payloads *codec.Codec, m *metrics.Met
 func (p *process) dialEmbedded(
 	server *standalone.Temporal, namespace string, payloads *codec.Codec, m *metrics.Metrics,
 ) (temporalServer, error) {
-	dialed, err := p.newTemporalClient(client.Options{HostPort: server.Address()}, namespace, payloads, m)
+	options := client.Options{HostPort: server.Address()}
+	options.ConnectionOptions.DialOptions = []grpc.DialOption{server.DialOption()}
+	dialed, err := p.newTemporalClient(options, namespace, payloads, m)
 	dialed.uiURL, dialed.listens = server.UIURL(), server.Listens()
 	return dialed, err
 }
