@@ -66,7 +66,9 @@ func (l *localCalls) call(ctx context.Context, method string, request, reply any
 	var stream localStream
 	stream.method = method
 	sent, _ := metadata.FromOutgoingContext(ctx)
-	served := metadata.NewIncomingContext(grpc.NewContextWithServerTransportStream(withoutValues{ctx}, &stream), sent)
+	bare, cancel := context.WithCancel(withoutValues{ctx}) // it ends with the call, as that of a server
+	defer cancel()
+	served := metadata.NewIncomingContext(grpc.NewContextWithServerTransportStream(bare, &stream), sent)
 	answer, err := handler.(grpc.UnaryHandler)(served, proto.Clone(message)) //nolint:contextcheck // it has the end of ctx
 	stream.deliver(options)
 	switch {
@@ -103,7 +105,7 @@ type withoutValues struct{ context.Context }
 // Value returns nil.
 func (withoutValues) Value(any) any { return nil }
 
-// AfterFunc spares the package context a goroutine for each context that is derived.
+// AfterFunc spares package context a goroutine for each context that is derived from c itself.
 func (c withoutValues) AfterFunc(f func()) func() bool { return context.AfterFunc(c.Context, f) }
 
 // localStream collects what a handler sends beside its answer.

@@ -72,7 +72,11 @@ func TestLocalCalls(t *testing.T) {
 	if _, err := client.Check(deadlined(t), request); err != nil || request.GetService() != "changed" {
 		t.Errorf("the handler changed the client's message: %v, %v", request, err)
 	}
-	service.look = func(context.Context) {}
+	var served context.Context
+	service.look = func(ctx context.Context) { served = ctx } //nolint:fatcontext // to look at it after the call
+	if _, err := client.Check(deadlined(t), request); err != nil || served.Err() == nil {
+		t.Errorf("the handler's context goes on after the call: %v", err)
+	}
 	canceled, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
 	if _, err := client.Check(canceled, &grpc_health_v1.HealthCheckRequest{Service: "waits"}); status.Code(err) != codes.Canceled {
