@@ -23,8 +23,8 @@ import (
 )
 
 // localCalls lets the services of the server call each other without the network. All of
-// them run in this process, and a turn of a loop is some eight calls: as requests over
-// loopback they are a third of its CPU time.
+// them run in this process, and a turn of a loop is five calls between them and three of its
+// worker: as requests over loopback their transport took a fifth of the server's CPU time.
 //
 // A server has it as the outermost interceptor and keeps the handler of each method that is
 // called. A client has it as the innermost and calls that handler instead of sending. So
