@@ -75,8 +75,7 @@ func StartPostgres(ctx context.Context, data *DataDir, opts PostgresOptions) (*P
 }
 
 // DSN is the connection string of one of the server's databases, over its socket where that
-// can be addressed: a round trip over loopback takes twice the CPU time. It holds the
-// password.
+// can be addressed: a round trip over loopback takes more CPU time. It holds the password.
 func (p *Postgres) DSN(database string) string {
 	dsn := url.URL{
 		Scheme: "postgres",

@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/server/common"
 	"go.temporal.io/server/common/dynamicconfig"
 	"go.temporal.io/server/common/log"
+	"go.temporal.io/server/common/log/tag"
 	"go.temporal.io/server/common/membership"
 	"go.temporal.io/server/common/metrics"
 	"go.temporal.io/server/common/rpc"
@@ -63,8 +64,7 @@ func (l *localCalls) call(ctx context.Context, method string, request, reply any
 	if ctx.Err() != nil {
 		return status.FromContextError(ctx.Err()).Err()
 	}
-	var stream localStream
-	stream.method = method
+	stream := localStream{method: method}
 	sent, _ := metadata.FromOutgoingContext(ctx)
 	bare, cancel := context.WithCancel(withoutValues{ctx}) // it ends with the call, as that of a server
 	defer cancel()
@@ -185,8 +185,8 @@ func (c localConnections) CreateMatchingGRPCConnection(address string) *grpc.Cli
 
 func (c localConnections) dial(address string) *grpc.ClientConn {
 	conn, err := rpc.Dial(address, nil, c.log, c.metrics, c.calls.dialOption())
-	if err != nil { // an address of this server that cannot be parsed
-		panic(err)
+	if err != nil {
+		c.log.Fatal("the address of a service of this server cannot be used", tag.Error(err))
 	}
 	return conn
 }

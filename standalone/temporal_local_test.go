@@ -30,9 +30,7 @@ func TestLocalCalls(t *testing.T) {
 	type private struct{}
 	ask := func(t *testing.T, service string) (*grpc_health_v1.HealthCheckResponse, metadata.MD, metadata.MD, error) {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(context.WithValue(t.Context(), private{}, "of the client"), time.Minute)
-		defer cancel()
-		ctx = metadata.AppendToOutgoingContext(ctx, "Asked", "once")
+		ctx := context.WithValue(deadlined(t), private{}, "of the client")
 		var header, trailer metadata.MD
 		answer, err := client.Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: service}, grpc.Header(&header), grpc.Trailer(&trailer))
 		return answer, header, trailer, err
@@ -92,10 +90,10 @@ func TestLocalCalls(t *testing.T) {
 	}
 }
 
-// deadlined is a context as that of the other calls.
+// deadlined is the context of a call, with a deadline in a minute and metadata.
 func deadlined(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(metadata.AppendToOutgoingContext(t.Context(), "asked", "once"), time.Minute)
+	ctx, cancel := context.WithTimeout(metadata.AppendToOutgoingContext(t.Context(), "Asked", "once"), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
