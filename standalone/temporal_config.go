@@ -128,10 +128,11 @@ func dynamicConfig(loops int) dynamicSettings {
 		dynamicconfig.MatchingNumTaskqueueReadPartitions.Key():  1,
 		dynamicconfig.MatchingNumTaskqueueWritePartitions.Key(): 1,
 
-		// The connections of a frozen process are closed before most of its tasks time
-		// out, so that the next task does not go to a poll that it left open.
-		dynamicconfig.KeepAliveTime.Key():    "5s",
-		dynamicconfig.KeepAliveTimeout.Key(): "5s",
+		// The connections of a process that is frozen or gone are closed within 5 s, before a
+		// workflow task of a loop times out: its next attempt does not go to a poll that the
+		// process left open.
+		dynamicconfig.KeepAliveTime.Key():    "2s",
+		dynamicconfig.KeepAliveTimeout.Key(): "3s",
 
 		// Organizations take turns when the delivery workers have no place left.
 		dynamicconfig.MatchingEnableFairness.Key(): []dynamicconfig.ConstrainedValue{
