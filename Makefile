@@ -93,6 +93,9 @@ bench: build ## Measure turns, CPU, lateness and memory on this machine
 	./bin/vigil bench loops --loops 10000 --interval 60s --settle 40m --for 5m --restart
 	./bin/vigil bench loops --loops 50000 --interval 60s --settle 12m --for 4m --restart
 	./bin/vigil bench turns
+	./bin/vigil bench requests
+	./bin/vigil bench requests --interval 10s
+	./bin/vigil bench requests --loops 300 --interval 60s
 	./bin/vigil bench idle
 	./bin/vigil bench alerts --checks 100 --subscribers 1000
 	./bin/vigil bench reads

@@ -14,7 +14,8 @@ func newBenchCommand() *cobra.Command {
 	return group("bench", "Measure the platform on this machine",
 		long(newBenchLoopsCommand(), what), long(newBenchAlertsCommand(), what), long(newBenchCreateCommand(), what),
 		long(newBenchIncidentsCommand(), what), long(newBenchReadsCommand(), what), long(newBenchIdleCommand(), what),
-		long(newBenchDashboardCommand(), what), long(newBenchTurnsCommand(), what), newBenchTargetCommand(), newBenchLooperCommand())
+		long(newBenchDashboardCommand(), what), long(newBenchTurnsCommand(), what), long(newBenchRequestsCommand(), what),
+		newBenchTargetCommand(), newBenchLooperCommand(), newBenchRequesterCommand())
 }
 
 func newBenchLoopsCommand() *cobra.Command {
