@@ -43,20 +43,11 @@ func measureIdle(ctx context.Context, o IdleOptions, dir string) error {
 	if err := timing.Sleep(ctx, o.Settle); err != nil {
 		return err
 	}
-	before, err := kindsOf(up.pid())
+	before, after, took, err := readTwice(ctx, o.Measure, func() (map[string]kind, error) { return kindsOf(up.pid()) })
 	if err != nil {
 		return err
 	}
-	began := time.Now()
-	at(ctx, "measuring for %s", o.Measure)
-	if err := timing.Sleep(ctx, o.Measure); err != nil {
-		return err
-	}
-	after, err := kindsOf(up.pid())
-	if err != nil {
-		return err
-	}
-	return printIdle(o.Out, o.Settle, time.Since(began), before, after)
+	return printIdle(o.Out, o.Settle, took, before, after)
 }
 
 // kind is a kind of processes and what they use together.

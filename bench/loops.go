@@ -125,13 +125,9 @@ func startServers(ctx context.Context, dir string, o LoopOptions) (*cluster, err
 		}
 		s.env = append(s.env, "TEMPORAL_ADDRESS="+served.Address)
 	}
-	var target struct {
-		URL string `json:"url"`
-	}
-	if s.target, err = spawn(ctx, "target", nil, &target, "bench", "target"); err != nil {
+	if s.target, s.url, err = startTarget(ctx); err != nil {
 		return s, err
 	}
-	s.url = target.URL
 	store, _ := standalone.TemporalDatabases("vigil")
 	s.history, err = sql.Open("pgx", s.postgres.DSN(store))
 	return s, err
@@ -294,14 +290,7 @@ func (s *cluster) costs(ctx context.Context) (costs, error) {
 func (s *cluster) measure(ctx context.Context, o LoopOptions) (report, error) {
 	r := report{LoopOptions: o, cores: runtime.NumCPU()}
 	var err error
-	if r.before, err = s.costs(ctx); err != nil {
-		return r, err
-	}
-	at(ctx, "measuring for %s", o.Measure)
-	if err := timing.Sleep(ctx, o.Measure); err != nil {
-		return r, err
-	}
-	if r.after, err = s.costs(ctx); err != nil {
+	if r.before, r.after, _, err = readTwice(ctx, o.Measure, func() (costs, error) { return s.costs(ctx) }); err != nil {
 		return r, err
 	}
 	if r.turns, err = s.turnSlots(ctx); err != nil {

@@ -3,6 +3,9 @@ package bench
 import (
 	"context"
 	"fmt"
+	"time"
+
+	"vigil/timing"
 )
 
 // progressKey is the key of the function of a context that shows what a measurement is at.
@@ -18,4 +21,19 @@ func at(ctx context.Context, format string, args ...any) {
 	if show, ok := ctx.Value(progressKey{}).(func(string)); ok {
 		show(fmt.Sprintf(format, args...))
 	}
+}
+
+// readTwice reads figures, waits for a time and reads them again. took is the time between the
+// ends of both readings.
+func readTwice[T any](ctx context.Context, span time.Duration, read func() (T, error)) (before, after T, took time.Duration, err error) {
+	if before, err = read(); err != nil {
+		return before, after, 0, err
+	}
+	began := time.Now()
+	at(ctx, "measuring for %s", span)
+	if err := timing.Sleep(ctx, span); err != nil {
+		return before, after, 0, err
+	}
+	after, err = read()
+	return before, after, time.Since(began), err
 }

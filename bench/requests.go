@@ -27,10 +27,7 @@ type RequestOptions struct {
 // request the HTTP target over a connection of their own, in a process that does nothing else. It
 // is the least that a probe with Go's client can cost at that rate.
 func MeasureRequests(ctx context.Context, o RequestOptions) error {
-	var serving struct {
-		URL string `json:"url"`
-	}
-	target, err := spawn(ctx, "target", nil, &serving, "bench", "target")
+	target, url, err := startTarget(ctx)
 	if err != nil {
 		return err
 	}
@@ -38,7 +35,7 @@ func MeasureRequests(ctx context.Context, o RequestOptions) error {
 	var ready struct{}
 	// One processor takes less CPU time than several with little to do, as it does in Vigil.
 	requester, err := spawn(ctx, "requester", []string{"GOMAXPROCS=1"}, &ready, "bench", "requester",
-		"--loops", strconv.Itoa(o.Loops), "--interval", o.Interval.String(), "--url", serving.URL)
+		"--loops", strconv.Itoa(o.Loops), "--interval", o.Interval.String(), "--url", url)
 	if err != nil {
 		return err
 	}
@@ -47,19 +44,10 @@ func MeasureRequests(ctx context.Context, o RequestOptions) error {
 	if err := timing.Sleep(ctx, o.Settle); err != nil {
 		return err
 	}
-	before, err := readRequestCosts(requester, target)
+	before, after, took, err := readTwice(ctx, o.Measure, func() (requestCosts, error) { return readRequestCosts(requester, target) })
 	if err != nil {
 		return err
 	}
-	at(ctx, "measuring for %s", o.Measure)
-	if err := timing.Sleep(ctx, o.Measure); err != nil {
-		return err
-	}
-	after, err := readRequestCosts(requester, target)
-	if err != nil {
-		return err
-	}
-	took := after.at.Sub(before.at)
 	requests := float64(o.Loops) * took.Seconds() / o.Interval.Seconds()
 	each := 1000 * (after.requester - before.requester).Seconds() / requests
 	yardstick := 1000 * (after.target - before.target).Seconds() / requests
@@ -69,11 +57,8 @@ func MeasureRequests(ctx context.Context, o RequestOptions) error {
 	return err
 }
 
-// requestCosts are the CPU times of both sides at an instant.
-type requestCosts struct {
-	at                time.Time
-	requester, target time.Duration
-}
+// requestCosts are the CPU times that both sides have used so far.
+type requestCosts struct{ requester, target time.Duration }
 
 func readRequestCosts(requester, target *part) (requestCosts, error) {
 	one, err := usageOf(requester.pid(), false)
@@ -81,7 +66,7 @@ func readRequestCosts(requester, target *part) (requestCosts, error) {
 		return requestCosts{}, err
 	}
 	other, err := usageOf(target.pid(), false)
-	return requestCosts{time.Now(), one.cpu, other.cpu}, err
+	return requestCosts{one.cpu, other.cpu}, err
 }
 
 // RequesterOptions configure Requester.

@@ -10,6 +10,15 @@ import (
 	"time"
 )
 
+// startTarget starts an HTTP target in a process of its own.
+func startTarget(ctx context.Context) (target *part, url string, err error) {
+	var ready struct {
+		URL string `json:"url"`
+	}
+	target, err = spawn(ctx, "target", nil, &ready, "bench", "target")
+	return target, ready.URL, err
+}
+
 // Target serves an HTTP target on a free loopback port until ctx ends. Its
 // address is the first line on out, as JSON.
 func Target(ctx context.Context, out io.Writer) error {

@@ -58,15 +58,7 @@ func (s *cluster) measureTurns(ctx context.Context, o TurnOptions) error {
 	if err := timing.Sleep(ctx, 2*o.Interval); err != nil {
 		return err
 	}
-	before, err := s.costs(ctx)
-	if err != nil {
-		return err
-	}
-	at(ctx, "measuring for %s", o.Measure)
-	if err := timing.Sleep(ctx, o.Measure); err != nil {
-		return err
-	}
-	after, err := s.costs(ctx)
+	before, after, _, err := readTwice(ctx, o.Measure, func() (costs, error) { return s.costs(ctx) })
 	if err != nil {
 		return err
 	}
