@@ -16,6 +16,8 @@ const (
 	tagApply = "Monitoring as code"
 	// maxApplyBody is the largest body of an apply, in bytes.
 	maxApplyBody = 8 << 20
+	// maxApplyValues is how many values an apply may have: a check with a rule has about 20.
+	maxApplyValues = 400_000
 )
 
 // applyStore changes the definitions of a project in one transaction.
@@ -91,6 +93,7 @@ func (a *applies) register(r *rest.Registrar) {
 		Audit:      "apply.run",
 		Idempotent: true,
 		MaxBody:    maxApplyBody,
+		MaxValues:  maxApplyValues,
 		Summary:    "Make a project equal to its files",
 		Description: "Creates, changes and deletes the definitions of a project, all in one transaction: all of it, or nothing after an error. " +
 			"Every error of the document is in `details.errors`, with its path. Definitions of other projects and tools, and those that nothing " +

@@ -1,15 +1,12 @@
 package rest
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"io"
 	"log/slog"
 	"maps"
 	"slices"
 
-	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
 	"vigil"
@@ -35,29 +32,6 @@ func WithAudit(ctx context.Context, action string, in any) context.Context {
 	return audit.NewContext(ctx, entry)
 }
 
-// keepBody is a middleware that keeps the body of a request, so that the audit
-// entry can name the members that were given.
-func keepBody(ctx huma.Context, next func(huma.Context)) {
-	kept := &bodyKeeper{humaContext: ctx}
-	RequestOf(ctx.Context()).body = &kept.body
-	next(kept)
-}
-
-type humaContext = huma.Context // by another name than its method
-
-type bodyKeeper struct {
-	humaContext
-	body bytes.Buffer
-}
-
-// BodyReader returns the body; what is read of it is kept.
-func (k *bodyKeeper) BodyReader() io.Reader {
-	if reader := k.humaContext.BodyReader(); reader != nil {
-		return io.TeeReader(reader, &k.body)
-	}
-	return nil
-}
-
 // givenMembers returns the names of the members that a body gave, read-only ones
 // included.
 func (r *Request) givenMembers() []string {
@@ -65,7 +39,7 @@ func (r *Request) givenMembers() []string {
 		return nil
 	}
 	var members map[string]json.RawMessage
-	if json.Unmarshal(r.body.Bytes(), &members) != nil {
+	if json.Unmarshal(r.body, &members) != nil {
 		return nil // no object, or no body
 	}
 	return slices.Sorted(maps.Keys(members))

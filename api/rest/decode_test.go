@@ -3,6 +3,7 @@ package rest_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -37,7 +38,7 @@ type itemView struct {
 
 // server serves POST /v1/items, which shows the body that it decoded. Every entry of
 // the audit log goes to note.
-func server(t *testing.T, note func(entry *audit.Entry)) *httptest.Server {
+func server(t testing.TB, note func(entry *audit.Entry)) *httptest.Server {
 	t.Helper()
 	mux := http.NewServeMux()
 	r := &rest.Registrar{
@@ -95,6 +96,15 @@ func post(t *testing.T, listener *httptest.Server, body string, out any) (status
 	return res.StatusCode
 }
 
+// members are those of an object, as JSON.
+func members(count int) string {
+	all := make([]string, count)
+	for i := range all {
+		all[i] = fmt.Sprintf(`"m%d":{"m0":0}`, i)
+	}
+	return strings.Join(all, ",")
+}
+
 // TestStrictJSON pins what a body may not be, where a lenient decoder would accept
 // it or blame another member.
 func TestStrictJSON(t *testing.T) {
@@ -128,6 +138,10 @@ func TestStrictJSON(t *testing.T) {
 		"NoValue":                        {`{"name":}`, "body", "not valid JSON near byte"},
 		"ANameThatIsNone":                {`{name:1}`, "body", "not valid JSON near byte"},
 		"ABracketThatDoesNotMatch":       {`{"regions":["a"}`, "body", "not valid JSON near byte"},
+		"ALongName":                      {`{"config":{"` + strings.Repeat("n", 257) + `":1}}`, "config." + strings.Repeat("n", 64) + "...", "name of more than 256"},
+		"TooManyValues":                  {`{"id":[` + strings.Repeat("0,", 9_999) + `0]}`, "body", "more than 10000 values"},
+		"AnEscapedDuplicate":             {`{"id":{"ab":1,"\u0061b":2}}`, "id.ab", "more than once"},
+		"ALateDuplicate":                 {`{"id":{` + members(30) + `,"m7":1}}`, "id.m7", "more than once"},
 		"DeepArrays":                     {nested(33), "body", "deeper than 32 levels"},
 		"VeryDeepArrays":                 {strings.Repeat("[", 100_000), "body", "deeper than 32 levels"},
 		"DeepObjects": {
@@ -148,6 +162,9 @@ func TestStrictJSON(t *testing.T) {
 		})
 	}
 	for name, body := range map[string]string{
+		"AsManyValues":    `{"name":"x","id":[` + strings.Repeat("0,", 9_996) + `0]}`,
+		"ManyMembers":     `{"name":"x","id":{` + members(30) + `}}`,
+		"ANameOf256":      `{"name":"x","id":{"` + strings.Repeat("n", 256) + `":1}}`,
 		"ThirtyTwoLevels": nested(32),
 		"Siblings":        `{"name":"x","id":[` + strings.Repeat("[],", 40) + `{"a":{}},{"a":{}}]}`,
 		"EqualNames":      `{"name":"x","id":{"name":1,"id":{"name":2}}}`,
@@ -205,6 +222,22 @@ func TestFields(t *testing.T) {
 		if status != http.StatusBadRequest || !slices.Equal(named, members) || got.Details.Member == "" {
 			t.Errorf("%s: status %d, it names %v, want %v", body, status, named, members)
 		}
+	}
+}
+
+// TestPathsOfNamesWithSeparators pins the paths of members behind one whose name looks like
+// a path itself.
+func TestPathsOfNamesWithSeparators(t *testing.T) {
+	t.Parallel()
+	listener := server(t, func(*audit.Entry) {})
+	var got refusal
+	status := post(t, listener, `{"a.b[0].c":1,"d.e":2,"name":5,"regions":[1],"enabled":7}`, &got)
+	var named []string
+	for _, problem := range got.Details.Problems {
+		named = append(named, problem.Member)
+	}
+	if want := []string{"name", "regions", "enabled", "a.b[0].c", "d.e"}; status != http.StatusBadRequest || !slices.Equal(named, want) {
+		t.Errorf("status %d, it names %q, want %q", status, named, want)
 	}
 }
 

@@ -62,6 +62,9 @@ type Operation struct {
 	Revisioned bool
 	// MaxBody is the largest body, in bytes; 0 for MaxBody.
 	MaxBody int64
+	// MaxValues is how many values a body may have, with objects, arrays and what is in them; 0
+	// for 10,000.
+	MaxValues int
 	// Errors are statuses that can happen besides those that follow from the
 	// other members.
 	Errors []int
@@ -116,9 +119,6 @@ func Register[I, O any](r *Registrar, op Operation, handle func(context.Context,
 		op.Errors = append(op.Errors, http.StatusPreconditionFailed)
 	}
 	described := r.describe(op, bodyMembers(reflect.TypeFor[I]()))
-	if audited {
-		described.Middlewares = append(described.Middlewares, keepBody)
-	}
 	if op.Idempotent {
 		describeRepeats(&described)
 	}
@@ -185,7 +185,9 @@ func (r *Registrar) describe(op Operation, members []string) huma.Operation {
 	}
 	// The form comes last: a malformed request counts against the rate limit, and
 	// a caller without a credential learns only that it is missing.
-	described.Middlewares = append(described.Middlewares, checkForm)
+	described.Middlewares = append(
+		described.Middlewares, checkForm, readChecked(cmp.Or(op.MaxBody, MaxBody), cmp.Or(op.MaxValues, maxValues)),
+	)
 	if op.Path == "/" {
 		described.Path = rootPattern
 	}

@@ -21,7 +21,7 @@ func ReadMembers(registry huma.Registry, members map[string]any, into any) []vig
 	path := huma.NewPathBuffer(nil, 0)
 	path.Push("body")
 	var result huma.ValidateResult
-	huma.Validate(registry, registry.Schema(kind, true, ""), path, huma.ModeWriteToServer, members, &result)
+	huma.Validate(registry, registry.Schema(kind, true, ""), path, huma.ModeWriteToServer, hideSeparators(members), &result)
 	errs := result.Errors
 	text, err := vigil.EncodeMembers(members)
 	if err == nil {

@@ -98,16 +98,16 @@ func inOrder(op *huma.Operation, problems []problem) []problem {
 	if op != nil {
 		members, _ = op.Metadata[metaMembers].([]string)
 	}
-	rank := func(p problem) int {
-		top, _, _ := strings.Cut(p.Member, "[")
+	for i := range problems {
+		problems[i].rank = len(members)
+		top, _, _ := strings.Cut(problems[i].Member, "[")
 		top, _, _ = strings.Cut(top, ".")
-		if i := slices.Index(members, top); i >= 0 && p.Message != validation.MsgUnexpectedProperty {
-			return i
+		if at := slices.Index(members, top); at >= 0 && problems[i].Message != validation.MsgUnexpectedProperty {
+			problems[i].rank = at
 		}
-		return len(members)
 	}
 	slices.SortStableFunc(problems, func(a, b problem) int {
-		if c := cmp.Compare(rank(a), rank(b)); c != 0 || rank(a) < len(members) {
+		if c := cmp.Compare(a.rank, b.rank); c != 0 || a.rank < len(members) {
 			return c
 		}
 		return strings.Compare(a.Member, b.Member)
@@ -121,6 +121,7 @@ type problem struct {
 	in      string // path, query, header or body
 	Member  string `json:"member"`
 	Message string `json:"message"`
+	rank    int    // of its member among those of the body
 }
 
 // problemOf converts an error of Huma.
@@ -152,7 +153,7 @@ func problemOf(err error) (problem, bool) {
 	if strings.HasPrefix(p.Message, "invalid date/time") {
 		p.Message = validation.MsgExpectedRFC3339DateTime
 	}
-	p.Member = vigil.MemberPath(p.Member)
+	p.Member = vigil.MemberPath(separatorShow.Replace(p.Member))
 	return p, true
 }
 

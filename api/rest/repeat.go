@@ -76,9 +76,7 @@ func (r *Request) execution() (*idempotency.Request, error) {
 	}
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%s %s?%s\n", r.method, r.path, r.query)
-	if r.body != nil {
-		sum.Write(r.body.Bytes())
-	}
+	sum.Write(r.body)
 	return &idempotency.Request{
 		OrgID: r.Caller.Org.ID, Key: r.repeatKey, Fingerprint: sum.Sum(nil), Token: uuid.New(),
 	}, nil

@@ -1,7 +1,6 @@
 package rest
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -30,9 +29,9 @@ type Request struct {
 	method, path string
 	query        string
 	base         *slog.Logger
-	agent        string        // the User-Agent
-	body         *bytes.Buffer // what was read of it, for audit log and fingerprint; nil: nothing is kept
-	repeatKey    string        // the Idempotency-Key of an idempotent operation
+	agent        string // the User-Agent
+	body         []byte // for audit log and fingerprint; nil: there is none
+	repeatKey    string // the Idempotency-Key of an idempotent operation
 	setHeader    func(name, value string)
 	match        vigil.Precondition // the If-Match of a change
 	noneMatch    *entityTags        // the If-None-Match of a GET; nil: none

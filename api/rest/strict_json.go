@@ -2,20 +2,32 @@ package rest
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"vigil"
 )
 
-// maxDepth bounds how deeply objects and arrays of a body may be nested. The
-// deepest body that means anything is a multistep check with assertions.
-const maxDepth = 32
+// Bounds of every body.
+const (
+	// maxDepth bounds how deeply objects and arrays may be nested. The deepest body that
+	// means anything is a multistep check with assertions.
+	maxDepth = 32
+	// maxNameBytes bounds the name of a member, in bytes. The longest ones that mean
+	// anything are names of headers.
+	maxNameBytes = 256
+	// maxValues bounds how many values there may be, with objects, arrays and what is in
+	// them: what a body costs follows its values rather than its bytes. The largest resource,
+	// a status page, has less than 1,000, and a bulk change of checks 1,000 ids.
+	maxValues = 10_000
+	// checkPause is after how many values the check of a body looks whether it is still wanted.
+	checkPause = 4096
+)
 
 // encodeJSON writes a value as one line of JSON.
 func encodeJSON(w io.Writer, v any) error {
@@ -27,112 +39,88 @@ func encodeJSON(w io.Writer, v any) error {
 	return nil
 }
 
-// decodeJSON reads a request body into v. It accepts less than encoding/json
-// does: nothing that two parsers could read differently, and nothing that the
-// database cannot store.
+// decodeJSON reads a request body, which checkJSON has let pass, into v. Huma reads it twice:
+// into an any, which it validates, and into the input of the operation.
 func decodeJSON(data []byte, v any) error {
-	if err := checkJSON(data); err != nil {
-		return err
-	}
 	if err := json.Unmarshal(data, v); err != nil {
 		return describeJSON(err)
 	}
+	if tree, ok := v.(*any); ok {
+		*tree = hideSeparators(*tree)
+	}
 	return nil
 }
 
-// checkJSON reports what makes a body unfit: bytes that are not UTF-8, syntax,
-// duplicate members, NUL characters, numbers beyond a float, data after the
-// value and nesting beyond maxDepth.
-func checkJSON(data []byte) error {
+// checkJSON reports what makes a body unfit. It accepts less than encoding/json does: nothing
+// that two parsers could read differently, nothing that the database cannot store, and
+// nothing that costs much more than its length.
+//
+// So it refuses bytes that are not UTF-8, syntax, duplicate members, NUL characters, numbers
+// beyond a float, data after the value, nesting beyond maxDepth, names beyond maxNameBytes and
+// more than most values. It ends with
+// ctx.
+func checkJSON(ctx context.Context, data []byte, most int) error {
 	if !utf8.Valid(data) {
 		return vigil.Invalid("body", "is not valid UTF-8")
 	}
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.UseNumber()
-	c := checker{dec: dec}
-	if err := c.value(""); err != nil {
-		return describeJSON(err)
+	if !json.Valid(data) {
+		return syntaxProblem(data)
 	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return vigil.Invalid("body", "holds more than one JSON value; send exactly one")
-	}
-	return nil
+	c := checker{ctx: ctx, data: data, most: most}
+	return c.value()
 }
 
-// checker walks the tokens of a body.
-type checker struct {
-	dec   *json.Decoder
-	depth int
-}
-
-func (c *checker) value(path string) error {
-	token, err := c.dec.Token()
-	if err != nil {
-		return err
-	}
-	switch token := token.(type) {
-	case json.Delim:
-		return c.nested(path, token)
-	case string:
-		return checkText(path, token)
-	case json.Number:
-		if _, err := strconv.ParseFloat(token.String(), 64); err != nil {
-			return vigil.Invalid(memberName(path), "is a number beyond what can be represented")
+// syntaxProblem describes a body that is not JSON.
+func syntaxProblem(data []byte) error {
+	var raw json.RawMessage
+	err := json.Unmarshal(data, &raw)
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		switch before := data[:min(int(syntax.Offset), len(data))]; {
+		case deeperThan(before, maxDepth):
+			return errDepth()
+		case strings.Contains(syntax.Error(), "after top-level value"):
+			return vigil.Invalid("body", "holds more than one JSON value; send exactly one")
+		case len(before) == len(data) && strings.Contains(syntax.Error(), "unexpected end"):
+			return vigil.Invalid("body", "is not valid JSON: it ends too early")
 		}
 	}
-	return nil
+	return describeJSON(err)
 }
 
-func (c *checker) nested(path string, open json.Delim) error {
-	if c.depth++; c.depth > maxDepth {
-		return vigil.Invalid("body", "is nested deeper than %d levels", maxDepth)
-	}
-	defer func() { c.depth-- }()
-	seen := make(map[string]bool)
-	for i := 0; c.dec.More(); i++ {
-		at := path + "[" + strconv.Itoa(i) + "]"
-		if open == '{' {
-			token, err := c.dec.Token()
-			if err != nil {
-				return err
+// deeperThan reports whether a text that may be cut off has more than most brackets open at once.
+func deeperThan(data []byte, most int) bool {
+	depth := 0
+	for i := 0; i < len(data); i++ {
+		switch data[i] {
+		case '"':
+			i = stringEnd(data, i) - 1
+		case '{', '[':
+			if depth++; depth > most {
+				return true
 			}
-			name, _ := token.(string)
-			at = strings.TrimPrefix(path+"."+name, ".")
-			if err := checkText(at, name); err != nil {
-				return err
-			}
-			if seen[name] {
-				return vigil.Invalid(at, "is given more than once")
-			}
-			seen[name] = true
-		}
-		if err := c.value(at); err != nil {
-			return err
+		case '}', ']':
+			depth--
 		}
 	}
-	_, err := c.dec.Token() // the closing bracket
-	return err
+	return false
 }
 
-// checkText refuses text that Postgres cannot hold or that was no text to begin
-// with: encoding/json reads a lone surrogate as U+FFFD.
-func checkText(path, text string) error {
-	switch {
-	case strings.ContainsRune(text, 0):
-		return vigil.Invalid(memberName(strings.ReplaceAll(path, "\x00", "")), "holds a NUL character")
-	case strings.ContainsRune(text, utf8.RuneError):
-		return vigil.Invalid(memberName(path), "holds a character that is not valid Unicode")
+// stringEnd returns where the string that begins at i ends, behind its quote.
+func stringEnd(data []byte, i int) int {
+	for i++; i < len(data); i++ {
+		next := bytes.IndexAny(data[i:], `"\`)
+		if next < 0 {
+			break
+		}
+		if i += next; data[i] == '"' {
+			return i + 1
+		}
+		i++ // what is escaped
 	}
-	return nil
+	return len(data)
 }
 
-// memberName names a member in a sentence; the body itself has no path.
-func memberName(path string) string {
-	if path == "" {
-		return "body"
-	}
-	return path
-}
+func errDepth() error { return vigil.Invalid("body", "is nested deeper than %d levels", maxDepth) }
 
 // describeJSON turns an error of encoding/json into a sentence that names the
 // member or the place, and never shows a value.
@@ -146,8 +134,13 @@ func describeJSON(err error) error {
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return vigil.Invalid("body", "is not valid JSON near byte %d", syntax.Offset)
 	}
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return vigil.Invalid("body", "is not valid JSON: it ends too early")
-	}
 	return vigil.Invalid("body", "is not valid JSON")
+}
+
+// memberName names a member in a sentence; the body itself has no path.
+func memberName(path string) string {
+	if path == "" {
+		return "body"
+	}
+	return path
 }
