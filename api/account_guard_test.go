@@ -30,7 +30,7 @@ func setupMail(t *testing.T) inbox {
 func (i inbox) link(t *testing.T, to, page string) string {
 	t.Helper()
 	var found string
-	eventually(t, func() bool {
+	eventually(t, "a mail to "+to+" with the link arrives", func() bool {
 		for _, one := range letters(t, i.server, to) {
 			if strings.Contains(one, "/"+page+"?token=") {
 				found = one
@@ -96,7 +96,7 @@ func TestRecoveryEndsWhatCameBefore(t *testing.T) {
 // mailed waits for a mail to an address that has all the parts.
 func (i inbox) mailed(t *testing.T, to string, parts ...string) {
 	t.Helper()
-	eventually(t, func() bool {
+	eventually(t, "the mail to "+to+" arrives", func() bool {
 		for _, one := range letters(t, i.server, to) {
 			if !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(one, part) }) {
 				return true
@@ -281,7 +281,7 @@ func TestMailQuotas(t *testing.T) {
 	third := b.signup(t)
 	third.want(t, http.StatusTooManyRequests, http.MethodPut, "/v1/auth/email", victim)
 	third.want(t, http.StatusOK, http.MethodPut, "/v1/auth/email", map[string]any{"new_email": "other@example.com"})
-	eventually(t, func() bool { return len(letters(t, b.server, "victim@example.com")) == 20 })
+	eventually(t, "20 mails arrive", func() bool { return len(letters(t, b.server, "victim@example.com")) == 20 })
 	b.clock.advance(24 * time.Hour)
 	third.want(t, http.StatusOK, http.MethodPut, "/v1/auth/email", victim)
 }
@@ -303,7 +303,7 @@ func TestFailedLoginsAndRecoveryRequestsAreAudited(t *testing.T) {
 		return nil
 	}
 	for _, action := range []string{"account.login_failed", "account.recover_request"} {
-		eventually(t, func() bool { return find(a.client, action) != nil })
+		eventually(t, action+" is audited", func() bool { return find(a.client, action) != nil })
 		row := find(a.client, action)
 		if row["resource_id"] != a.user.String() || row["user_id"] != nil || row["api_key_id"] != nil ||
 			!strings.HasPrefix(text(row, "address"), "127.") {

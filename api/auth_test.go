@@ -75,7 +75,7 @@ func TestKeyUseIsNotedOnceAMinute(t *testing.T) {
 	lastUsed := func() string {
 		return text(a.want(t, http.StatusOK, http.MethodGet, "/v1/api-keys", nil).rows(t)[0], "last_used_at")
 	}
-	eventually(t, func() bool { return lastUsed() != "" })
+	eventually(t, "the use of the key is noted", func() bool { return lastUsed() != "" })
 	first := lastUsed()
 	b.clock.advance(30 * time.Second)
 	lastUsed()
@@ -84,7 +84,7 @@ func TestKeyUseIsNotedOnceAMinute(t *testing.T) {
 		t.Errorf("noted again after 50 s: %s, then %s", first, now)
 	}
 	b.clock.advance(20 * time.Second)
-	eventually(t, func() bool { return lastUsed() != first })
+	eventually(t, "the use of the key is noted again", func() bool { return lastUsed() != first })
 }
 
 // TestCredentials holds that nothing but a good credential is let in.

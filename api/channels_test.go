@@ -244,7 +244,7 @@ func TestDeleteChannel(t *testing.T) {
 	if encoded(t, left["notification_channel_ids"]) != encoded(t, []string{kept}) {
 		t.Errorf("rule %v", left)
 	}
-	eventually(t, func() bool {
+	eventually(t, "the loop gets the revision", func() bool {
 		b.loops.mu.Lock()
 		defer b.loops.mu.Unlock()
 		return slices.ContainsFunc(b.loops.applied, func(l vigil.Loop) bool { return l.CheckID.String() == check && l.Desired == 4 })

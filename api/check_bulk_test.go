@@ -99,7 +99,7 @@ func TestBulk(t *testing.T) {
 		if list := actions(); len(list) != 4 {
 			t.Errorf("audited %v, want one entry for each check that changed", list)
 		}
-		eventually(t, func() bool {
+		eventually(t, "the loops are disabled", func() bool {
 			b.loops.mu.Lock()
 			defer b.loops.mu.Unlock()
 			disabled := 0

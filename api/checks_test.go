@@ -54,7 +54,7 @@ func TestCreateCheck(t *testing.T) {
 	t.Run("TheLoopsAreUpdated", func(t *testing.T) {
 		t.Parallel()
 		id := text(a.check(t), "id")
-		eventually(t, func() bool {
+		eventually(t, "the loop starts", func() bool {
 			b.loops.mu.Lock()
 			defer b.loops.mu.Unlock()
 			return slices.ContainsFunc(b.loops.applied, func(l vigil.Loop) bool {
@@ -151,7 +151,7 @@ func TestUpdateCheck(t *testing.T) {
 		t.Parallel()
 		id := text(a.check(t), "id")
 		a.want(t, http.StatusOK, http.MethodPut, "/v1/checks/"+id, map[string]any{"regions": []string{"sa-east-sao"}})
-		eventually(t, func() bool {
+		eventually(t, "one loop stops and the other starts", func() bool {
 			b.loops.mu.Lock()
 			defer b.loops.mu.Unlock()
 			return b.loops.stopped["check/"+id+"/na-east-ewr"] == 2 && slices.ContainsFunc(b.loops.applied, func(l vigil.Loop) bool {
@@ -227,7 +227,7 @@ func TestDeleteCheck(t *testing.T) {
 	}
 	a.want(t, http.StatusNotFound, http.MethodGet, path, nil)
 	a.want(t, http.StatusNotFound, http.MethodDelete, path, nil)
-	eventually(t, func() bool {
+	eventually(t, "the loop stops", func() bool {
 		b.loops.mu.Lock()
 		defer b.loops.mu.Unlock()
 		revision, stopped := b.loops.stopped["check/"+id+"/na-east-ewr"]

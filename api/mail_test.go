@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"fmt"
 	"io"
 	"mime"
 	"mime/multipart"
@@ -44,7 +45,7 @@ func letters(t *testing.T, server *mailtest.Server, to string) []string {
 // letter waits for the nth mail to an address.
 func letter(t *testing.T, server *mailtest.Server, to string, n int) string {
 	t.Helper()
-	eventually(t, func() bool { return len(letters(t, server, to)) >= n })
+	eventually(t, fmt.Sprintf("%d mails to %s arrive", n, to), func() bool { return len(letters(t, server, to)) >= n })
 	return letters(t, server, to)[n-1]
 }
 

@@ -85,7 +85,7 @@ func TestTestsInFlight(t *testing.T) {
 		client := []*client{a.client, second}[i%2]
 		go func() { statuses <- client.do(t, http.MethodPost, path, nil).status }()
 	}
-	eventually(t, func() bool {
+	eventually(t, "5 test probes run", func() bool {
 		b.loops.mu.Lock()
 		defer b.loops.mu.Unlock()
 		return len(b.loops.tests) == 5

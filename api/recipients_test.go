@@ -246,7 +246,7 @@ func TestConfirmationQuotaOfAnOrganization(t *testing.T) {
 	}
 	b.clock.advance(24 * time.Hour)
 	a.attempt(t, path)
-	eventually(t, func() bool { return len(letters(t, b.server, "bob@example.net")) == 2 })
+	eventually(t, "2 mails arrive", func() bool { return len(letters(t, b.server, "bob@example.net")) == 2 })
 }
 
 // TestRecoveryMailQuota holds that an account is mailed ten links an hour, and that the
@@ -281,7 +281,7 @@ func TestRecoveryMailQuota(t *testing.T) {
 	}
 	b.clock.advance(time.Hour)
 	ask(b.client, a.email)
-	eventually(t, func() bool { return mailed() == 11 })
+	eventually(t, "11 mails arrive", func() bool { return mailed() == 11 })
 }
 
 // TestRecipientsNeedMailThatLeavesTheMachine holds that nothing changes where mail is

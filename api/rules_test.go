@@ -252,12 +252,12 @@ func TestRuleLife(t *testing.T) {
 	if err != nil || stored.Revision != 5 {
 		t.Errorf("revision %d after a rule and three changes (%v)", stored.Revision, err)
 	}
-	eventually(t, func() bool {
+	eventually(t, "the loop gets the revision", func() bool {
 		b.loops.mu.Lock()
 		defer b.loops.mu.Unlock()
 		return slices.ContainsFunc(b.loops.applied, func(l vigil.Loop) bool { return l.CheckID.String() == check && l.Desired == 5 })
 	})
-	eventually(t, func() bool {
+	eventually(t, "the incidents of the check are refreshed", func() bool {
 		b.incidents.mu.Lock()
 		defer b.incidents.mu.Unlock()
 		return slices.Contains(b.incidents.refreshed, parseUUID(t, check))

@@ -68,7 +68,7 @@ func TestStreamLimits(t *testing.T) {
 	s.open(t, other, "", "") // no other stream is held up
 
 	open[3].cancel()
-	eventually(t, func() bool {
+	eventually(t, "a stream opens in the place of the ended one", func() bool {
 		f, _, err := follow(t.Context(), s.url, last.key, "", "")
 		if f != nil {
 			t.Cleanup(f.cancel)

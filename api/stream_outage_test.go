@@ -69,7 +69,7 @@ func TestStreamOutlivesTheDatabase(t *testing.T) {
 	away.Store(true)
 	b.clock.advance(10 * time.Second) // no credential is cached any more
 	e.resolve(t, e.open(t))
-	eventually(t, func() bool { return hurt.Load() > 5 })
+	eventually(t, "5 reads fail", func() bool { return hurt.Load() > 5 })
 	f.quiet(t)
 	away.Store(false)
 	for _, want := range []string{"incident.triggered", "incident.resolved"} {

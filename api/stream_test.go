@@ -222,7 +222,7 @@ func TestStreamCutsOffWhoDoesNotRead(t *testing.T) {
 	if got := reading.positions(t, len(all)); !slices.Equal(got, all) {
 		t.Errorf("%d events came, want %d", len(got), len(all))
 	}
-	eventually(t, func() bool { // its place is free again
+	eventually(t, "a stream opens in the place of the ended one", func() bool { // its place is free again
 		f, _, err := follow(t.Context(), s.url, a.key, "", "")
 		if f != nil {
 			f.cancel()

@@ -14,6 +14,7 @@ import (
 	"vigil"
 	"vigil/activities"
 	"vigil/notify"
+	"vigil/timing/timingtest"
 	"vigil/workers"
 	"vigil/workers/workerstest"
 )
@@ -108,14 +109,9 @@ func TestDeliveriesOfManyOrganizations(t *testing.T) {
 // awaitAttempt waits until the workflow of a delivery has scheduled an attempt.
 func awaitAttempt(p *workerstest.ControlPlane, workflow string) {
 	p.Helper()
-	for deadline := time.Now().Add(time.Minute); ; {
+	timingtest.Eventually(p, time.Minute, workflow+" has scheduled an attempt", func() bool {
 		described, err := p.Temporal.DescribeWorkflowExecution(p.Context(), workflow, "")
 		p.OK(err)
-		if len(described.GetPendingActivities()) > 0 {
-			return
-		}
-		if time.Now().After(deadline) {
-			p.Fatalf("%s has scheduled no attempt after a minute", workflow)
-		}
-	}
+		return len(described.GetPendingActivities()) > 0
+	})
 }

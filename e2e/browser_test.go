@@ -18,6 +18,8 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"vigil/timing/timingtest"
 )
 
 // browserWait bounds each thing that a browser test waits for.
@@ -226,6 +228,7 @@ func (b *browser) path() string { return eval[string](b, `location.pathname + lo
 // until waits until a script returns true.
 func (b *browser) until(what, script string) {
 	b.t.Helper()
+	defer timingtest.Waiting(b.t, what)()
 	deadline := time.Now().Add(browserWait)
 	for {
 		// A page that is just being replaced has no answer.

@@ -67,13 +67,9 @@ func (s *cluster) seedGroups(groups ...group) {
 	s.t.Helper()
 	total := s.addGroups(groups...)
 	// More than the usual limit: an overloaded machine starts loops slowly.
-	deadline := time.Now().Add(3 * waitLimit)
-	for s.number("SELECT count(*) FROM check_regions WHERE last_slot IS NOT NULL") < total {
-		if time.Now().After(deadline) {
-			s.t.Fatalf("not every loop has a result after %v", 3*waitLimit)
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
+	eventuallyWithin(s.t, 3*waitLimit, "every loop has a result", func() bool {
+		return s.number("SELECT count(*) FROM check_regions WHERE last_slot IS NOT NULL") >= total
+	})
 }
 
 // addGroups makes the checks of groups, and returns how many loops there are then.

@@ -17,6 +17,7 @@ import (
 	temporal "go.temporal.io/sdk/client"
 
 	"vigil"
+	"vigil/timing/timingtest"
 )
 
 // operatorBound is how long the platform may take after an operator has ended, reset or
@@ -228,6 +229,7 @@ func (o *operator) awaitDelivered(check int) {
 
 // await is eventually for other goroutines than that of the test.
 func (o *operator) await(what string, holds func(context.Context) bool) {
+	defer timingtest.Waiting(o.t, what)()
 	deadline := time.Now().Add(2 * operatorBound)
 	for !holds(o.t.Context()) {
 		if time.Now().After(deadline) {

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
+
+	"vigil/timing/timingtest"
 )
 
 // drill is the size of an outage test. Tests use small ones; VIGIL_DRILL=full
@@ -189,13 +191,7 @@ func (s *cluster) grow(d drill) {
 // eventuallyWithin is eventually with its own limit.
 func eventuallyWithin(t *testing.T, limit time.Duration, what string, fact func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(limit)
-	for !fact() {
-		if time.Now().After(deadline) {
-			t.Fatalf("not so after %v: %s", limit, what)
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+	timingtest.Eventually(t, limit, what, fact)
 }
 
 func TestRollingRestart(t *testing.T) { // not parallel: it measures lateness

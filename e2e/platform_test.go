@@ -19,6 +19,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"vigil/timing/timingtest"
 )
 
 // waitLimit is the longest that a test waits for a condition.
@@ -140,6 +142,7 @@ func startAs(t *testing.T, user *syscall.Credential, env []string, args ...strin
 		_ = p.cmd.Wait()
 		close(p.exited)
 	}()
+	defer timingtest.Waiting(t, "vigil "+strings.Join(args, " ")+" is ready")()
 	select {
 	case line := <-lines:
 		if err := json.Unmarshal([]byte(line), &p.ready); err != nil {
@@ -160,6 +163,7 @@ func (p *process) kill() {
 // stop sends SIGTERM and returns how long the shutdown took.
 func (p *process) stop() time.Duration {
 	p.t.Helper()
+	defer timingtest.Waiting(p.t, "the process ends after SIGTERM")()
 	began := time.Now()
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		p.t.Fatal(err)
@@ -273,11 +277,5 @@ func (c client) into(out any, method, path string, body any) {
 // eventually waits until a condition holds.
 func eventually(t *testing.T, what string, fact func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(waitLimit)
-	for !fact() {
-		if time.Now().After(deadline) {
-			t.Fatalf("after %v, this does not hold: %s", waitLimit, what)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+	timingtest.Eventually(t, waitLimit, what, fact)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"vigil"
+	"vigil/timing/timingtest"
 )
 
 // fastSchedule lets deliveries end within a test: the waits of 12 attempts.
@@ -82,6 +83,7 @@ func (d *alertScenario) runEpisodes(episodes int) {
 // awaitIncidents waits until a check has count incidents and the last one has the
 // status. It tolerates outages of any part while it waits.
 func (d *alertScenario) awaitIncidents(check, count int, status string) bool {
+	defer timingtest.Waiting(d.t, fmt.Sprintf("check %d has %d incidents, the last is %s", check, count, status))()
 	deadline := time.Now().Add(3 * time.Minute)
 	for time.Now().Before(deadline) {
 		n, last := d.incidents(check)
@@ -112,6 +114,7 @@ func (d *alertScenario) dump(check int) string {
 // awaitVotes waits until every region of a check has reported a failure. A report
 // that arrives after the other regions have recovered opens another incident.
 func (d *alertScenario) awaitVotes(check int) bool {
+	defer timingtest.Waiting(d.t, fmt.Sprintf("every region has reported a failure of check %d", check))()
 	deadline := time.Now().Add(3 * time.Minute)
 	for time.Now().Before(deadline) {
 		if d.counts(`SELECT check_id::text, count(*) FROM region_votes WHERE cardinality(firing) > 0 GROUP BY 1`)[d.checks[check]] == d.regions {
@@ -141,6 +144,7 @@ func (d *alertScenario) incidents(check int) (count int, last string) {
 // awaitDeliveries waits until no delivery is pending.
 func (d *alertScenario) awaitDeliveries() {
 	d.t.Helper()
+	defer timingtest.Waiting(d.t, "no delivery is pending")()
 	deadline := time.Now().Add(3 * time.Minute)
 	for {
 		ends := d.counts(`SELECT status, count(*) FROM deliveries GROUP BY 1`)

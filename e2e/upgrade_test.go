@@ -16,6 +16,7 @@ import (
 
 	"vigil"
 	"vigil/standalone"
+	"vigil/timing/timingtest"
 )
 
 const tokenHeaderIsSecret = true
@@ -176,6 +177,7 @@ func (u *upgrade) probesHaveTheirSecrets(t *testing.T) {
 			result
 			Error string `json:"error_message"`
 		}
+		ended := timingtest.Waiting(t, "the check "+name+" has a good result")
 		for {
 			c.into(&newest, http.MethodGet, "/v1/checks/"+id+"/results?limit=1", nil)
 			if len(newest) == 1 && newest[0].Success && newest[0].Time.After(u.began) {
@@ -187,6 +189,7 @@ func (u *upgrade) probesHaveTheirSecrets(t *testing.T) {
 			}
 			time.Sleep(50 * time.Millisecond)
 		}
+		ended()
 	}
 }
 

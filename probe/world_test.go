@@ -23,6 +23,7 @@ import (
 	"vigil/egress"
 	"vigil/probe"
 	"vigil/probe/probetest"
+	"vigil/timing/timingtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -217,19 +218,10 @@ func descriptors(tb testing.TB) int {
 	return len(entries)
 }
 
-// eventually waits for a condition, and says what it waited for when it never
-// comes.
+// eventually waits until a condition holds that others bring about.
 func eventually(tb testing.TB, what string, condition func() bool) {
 	tb.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for range 2000 {
-		if condition() {
-			return
-		}
-		<-tick.C
-	}
-	tb.Errorf("never happened: %s", what)
+	timingtest.Eventually(tb, 30*time.Second, what, condition)
 }
 
 // banner says a text and then nothing.

@@ -15,6 +15,7 @@ import (
 	"vigil/dispatch"
 	"vigil/reconcile"
 	"vigil/storage"
+	"vigil/timing/timingtest"
 	"vigil/workers/workerstest"
 )
 
@@ -68,11 +69,7 @@ func TestReturningRegionKeepsItsLoop(t *testing.T) {
 	}
 	eventually := func(fact string, holds func() bool) {
 		t.Helper()
-		for deadline := time.Now().Add(30 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("not within 30 s: %s", fact)
-			}
-		}
+		timingtest.Eventually(t, 30*time.Second, fact, holds)
 	}
 
 	apply()

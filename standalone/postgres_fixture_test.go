@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"vigil/standalone"
+	"vigil/timing/timingtest"
 )
 
 // stopAndCheck stops the server and fails when its process is still there.
@@ -166,19 +167,16 @@ func awaitQuery(t *testing.T, dsn, statement string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := try(ctx, dsn, statement)
-		if err == nil {
-			return
+	var err error
+	defer func() {
+		if err != nil {
+			t.Log(err)
 		}
-		select {
-		case <-ctx.Done():
-			t.Fatal(err)
-		case <-tick.C:
-		}
-	}
+	}()
+	timingtest.Eventually(t, 20*time.Second, "the database accepts "+statement, func() bool {
+		err = try(ctx, dsn, statement)
+		return err == nil
+	})
 }
 
 func try(ctx context.Context, dsn, statement string) error {

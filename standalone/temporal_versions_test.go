@@ -9,6 +9,8 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
+
+	"vigil/timing/timingtest"
 )
 
 // checkVersioned proves that the server has Worker Deployment Versions, and that eager and
@@ -40,15 +42,14 @@ func promoteBuild(t *testing.T, c client.Client, queue, build string, opts worke
 	}
 	defer w.Stop()
 	deployment := c.WorkerDeploymentClient().GetHandle("vigil")
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.Now().Add(30 * time.Second); ; <-tick.C {
-		_, err := deployment.SetCurrentVersion(t.Context(), client.WorkerDeploymentSetCurrentVersionOptions{BuildID: build})
-		if err == nil {
-			return
+	var err error
+	defer func() {
+		if err != nil {
+			t.Log(err)
 		}
-		if time.Now().After(end) {
-			t.Fatal(err)
-		}
-	}
+	}()
+	timingtest.Eventually(t, 30*time.Second, "the build "+build+" becomes the current one", func() bool {
+		_, err = deployment.SetCurrentVersion(t.Context(), client.WorkerDeploymentSetCurrentVersionOptions{BuildID: build})
+		return err == nil
+	})
 }

@@ -12,6 +12,7 @@ import (
 	sdktemporal "go.temporal.io/sdk/temporal"
 
 	"vigil/standalone"
+	"vigil/timing/timingtest"
 )
 
 // TestVisibilityIndexes tests that a workflow has no entries in the indexes of search
@@ -37,17 +38,12 @@ func TestVisibilityIndexes(t *testing.T) { //nolint:paralleltest // goroutines a
 	if err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	timingtest.Eventually(t, 30*time.Second, "the workflow is found by its attribute", func() bool {
 		found, err := c.ListWorkflow(t.Context(), &workflowservice.ListWorkflowExecutionsRequest{
 			Namespace: opts.Namespace, Query: opts.SearchAttributes[0] + " = 'here'",
 		})
-		if err == nil && len(found.GetExecutions()) == 1 {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the workflow is not found by its attribute: %v, %v", found, err)
-		}
-	}
+		return err == nil && len(found.GetExecutions()) == 1
+	})
 
 	_, visibility := standalone.TemporalDatabases("vigil")
 	db, err := pgx.Connect(t.Context(), pg.DSN(visibility))

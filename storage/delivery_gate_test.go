@@ -50,11 +50,7 @@ func TestPlacesOfAFrozenProcess(t *testing.T) {
 		return victim.count("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted " +
 			"AND database = (SELECT oid FROM pg_database WHERE datname = current_database())")
 	}
-	for deadline := time.Now().Add(10 * time.Second); waits() < 4; {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d claims wait for the lock, want 4", waits())
-		}
-	}
+	eventually(t, "4 claims wait for the lock", func() bool { return waits() >= 4 })
 	ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
 	defer stop()
 	p, err := s.ClaimAttempt(ctx, id, other.channels[vigil.ChannelWebhook].ID)

@@ -13,6 +13,7 @@ import (
 	"vigil"
 	"vigil/storage"
 	"vigil/storage/storagetest"
+	"vigil/timing/timingtest"
 )
 
 const (
@@ -201,9 +202,5 @@ func wantCode(tb testing.TB, err error, code vigil.Code) {
 // eventually waits until a fact about another process is true.
 func eventually(tb testing.TB, fact string, holds func() bool) {
 	tb.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			tb.Fatalf("not within 30 s: %s", fact)
-		}
-	}
+	timingtest.Eventually(tb, 30*time.Second, fact, holds)
 }

@@ -26,6 +26,7 @@ import (
 	"vigil/probe"
 	"vigil/storage"
 	"vigil/storage/storagetest"
+	"vigil/timing/timingtest"
 	"vigil/web"
 )
 
@@ -139,24 +140,19 @@ func (m *mails) Send(_ context.Context, message mail.Message) error {
 // link waits for a mail to an address that has a link to a path, and returns it.
 func (m *mails) link(t *testing.T, to, path string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
 	pattern := regexp.MustCompile(`http\S*` + regexp.QuoteMeta(path) + `\?token=\S+`)
-	for tick := time.NewTicker(5 * time.Millisecond); ; {
+	var found string
+	timingtest.Eventually(t, time.Minute, "a mail to "+to+" has a link to "+path, func() bool {
 		m.mu.Lock()
+		defer m.mu.Unlock()
 		for _, message := range m.sent {
-			if found := pattern.FindString(message.Text); found != "" && message.To[0] == to {
-				m.mu.Unlock()
-				return found
+			if found = pattern.FindString(message.Text); found != "" && message.To[0] == to {
+				return true
 			}
 		}
-		m.mu.Unlock()
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatalf("no mail to %s has a link to %s", to, path)
-		}
-	}
+		return false
+	})
+	return found
 }
 
 // browser keeps cookies and follows no redirect by itself.

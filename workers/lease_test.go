@@ -19,6 +19,7 @@ import (
 	"vigil/fair"
 	"vigil/probe"
 	"vigil/storage"
+	"vigil/timing/timingtest"
 	"vigil/workers"
 	"vigil/workers/workerstest"
 )
@@ -141,9 +142,5 @@ func TestWorkerWithAWrongClock(t *testing.T) {
 // eventually waits until a fact about other goroutines is true.
 func eventually(t *testing.T, fact string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within 30 s: %s", fact)
-		}
-	}
+	timingtest.Eventually(t, 30*time.Second, fact, holds)
 }

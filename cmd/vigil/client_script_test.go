@@ -272,9 +272,11 @@ func eventually(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	pattern, err := regexp.Compile(`(?m)` + args[0])
 	ts.Check(err)
-	for end := time.Now().Add(45 * time.Second); ; {
+	began := time.Now()
+	for end := began.Add(45 * time.Second); ; {
 		clientCode(ts, args[1:])
 		if out := ts.ReadFile("stdout"); pattern.MatchString(out) {
+			ts.Logf("waited %.1f s until it prints %q", time.Since(began).Seconds(), args[0])
 			return
 		} else if time.Now().After(end) {
 			ts.Fatalf("vigil %s prints %q, which does not match %q", strings.Join(args[1:], " "), out, args[0])

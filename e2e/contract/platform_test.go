@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"vigil/timing/timingtest"
 )
 
 // waitTimeout limits every wait for something that must happen.
@@ -201,11 +203,7 @@ func (c caller) check(url string) object {
 // eventually waits until a fact is true.
 func eventually(t *testing.T, what string, fact func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(waitTimeout); !fact(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not true after %s: %s", waitTimeout, what)
-		}
-	}
+	timingtest.Eventually(t, waitTimeout, what, fact)
 }
 
 // mailTo waits for a mail to an address that contains a text, and returns the newest such
