@@ -58,6 +58,10 @@ func (d *differ) compare(path string, from, to any, fields SecretFields) {
 		d.secret(path, from, to)
 		return
 	}
+	if fields.Query && (isText(from) || isText(to)) {
+		d.query(path, from, to, fields)
+		return
+	}
 	before, isObject := from.(map[string]any)
 	after, becomesObject := to.(map[string]any)
 	if isObject && becomesObject || isObject && to == nil || from == nil && becomesObject {
@@ -88,8 +92,39 @@ func (d *differ) objects(path string, from, to map[string]any, fields SecretFiel
 		typed = from
 	}
 	for _, name := range unionOf(from, to) {
-		d.compare(path+"."+name, from[name], to[name], fields.member(name, typed))
+		of, was := fields.member(name, typed), fields.member(name, from)
+		switch inner := fields.Members[name]; {
+		case inner.ByType != nil && from != nil && to != nil && from["type"] != to["type"]:
+			// Each side has its own secrets, and all of it is another config.
+			d.secrets = d.secrets || of.any() || was.any()
+			d.compare(path+"."+name, masked(from[name], was), masked(to[name], of), SecretFields{})
+		default:
+			of.Secret = of.Secret || was.Secret // a text that is not secret any more was so
+			d.compare(path+"."+name, from[name], to[name], of)
+		}
 	}
+}
+
+// query adds a difference between two addresses. The secrets in them are compared where
+// nothing else differs, and only for who may know whether they are equal.
+func (d *differ) query(path string, from, to any, fields SecretFields) {
+	shownFrom, shownTo := masked(from, fields), masked(to, fields)
+	hidden := shownFrom != from || shownTo != to
+	d.secrets = d.secrets || hidden
+	change := MemberChange{Path: path}
+	switch {
+	case shownFrom != shownTo:
+		change.From, change.To = shownFrom, shownTo
+	case !hidden:
+		return
+	case d.hide:
+		change.Secret, change.Unknown = true, true
+	case from == to:
+		return
+	default:
+		change.Secret = true
+	}
+	d.found = append(d.found, change)
 }
 
 // secret adds a difference between two texts without their values.
@@ -113,7 +148,7 @@ func (d *differ) secret(path string, from, to any) {
 
 // any reports whether there can be a secret.
 func (f SecretFields) any() bool {
-	return f.Secret || f.ByName || f.ByType != nil || len(f.Members) > 0
+	return f.Secret || f.Query || f.If != "" || f.ByName || f.ByType != nil || len(f.Members) > 0
 }
 
 func isText(node any) bool {
@@ -133,7 +168,7 @@ func masked(node any, fields SecretFields) any {
 	if !fields.any() {
 		return node
 	}
-	walk := secretWalk{change: func(string, string) (string, error) { return SecretMask, nil }}
+	walk := secretWalk{change: mask}
 	shown, err := walk.visit(cloneTree(node), fields, "")
 	if err != nil {
 		return nil

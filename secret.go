@@ -130,13 +130,13 @@ func errDamaged() error { return errors.New("the sealed text is damaged") }
 
 // SealSecrets seals every secret of a config, for storing it.
 func (k *Keyring) SealSecrets(fields SecretFields, config json.RawMessage) (json.RawMessage, error) {
-	return fields.rewrite(config, func(_, value string) (string, error) { return k.Seal(value) })
+	return fields.rewrite(config, func(_, value string, _ SecretFields) (string, error) { return k.Seal(value) })
 }
 
 // SealClear seals the secrets of a stored config that are in clear, because
 // their members were not secret yet when they were stored.
 func (k *Keyring) SealClear(fields SecretFields, config json.RawMessage) (json.RawMessage, error) {
-	return fields.rewrite(config, func(_, value string) (string, error) {
+	return fields.rewrite(config, func(_, value string, _ SecretFields) (string, error) {
 		if isSealed(value) {
 			return value, nil
 		}
@@ -147,7 +147,7 @@ func (k *Keyring) SealClear(fields SecretFields, config json.RawMessage) (json.R
 // OpenSecrets undoes SealSecrets. A secret that was stored in clear stays as it
 // is, see SealClear. The error names the member, never its value.
 func (k *Keyring) OpenSecrets(fields SecretFields, config json.RawMessage) (json.RawMessage, error) {
-	return fields.rewrite(config, func(path, value string) (string, error) {
+	return fields.rewrite(config, func(path, value string, _ SecretFields) (string, error) {
 		if !isSealed(value) {
 			return value, nil
 		}

@@ -19,6 +19,13 @@ import (
 type SecretFields struct {
 	// Secret marks a text as a secret.
 	Secret bool `json:"secret,omitempty"`
+	// Address says of a secret that it is an address: scheme, host and port are shown.
+	Address bool `json:"address,omitempty"`
+	// Query marks an address of which the values of parameters with the names of
+	// credentials are secret; see IsCredentialParameter.
+	Query bool `json:"query,omitempty"`
+	// If names a member beside a text: the text is secret where that is true.
+	If string `json:"if,omitempty"`
 	// ByName marks the texts, at any depth, whose member's name says that they
 	// are credentials, as in a map of HTTP headers; see IsCredentialName.
 	ByName bool `json:"by_name,omitempty"`
@@ -60,8 +67,9 @@ func (c ConfigSecrets) Fingerprint() (string, error) {
 	text, err := json.Marshal(struct {
 		ConfigSecrets
 
-		Words []string `json:"words"`
-	}{c, credentialWords()})
+		Words      []string `json:"words"`
+		Parameters []string `json:"parameters"`
+	}{c, credentialWords(), credentialParameters()})
 	if err != nil {
 		return "", fmt.Errorf("encode the secret members: %w", err)
 	}
@@ -72,7 +80,9 @@ func (c ConfigSecrets) Fingerprint() (string, error) {
 // credentialWords are the parts of a name that say that its value is a
 // credential.
 func credentialWords() []string {
-	return []string{"auth", "cookie", "key", "password", "secret", "session", "signature", "token"}
+	return []string{
+		"auth", "bearer", "cookie", "credential", "key", "passphrase", "password", "passwd", "secret", "session", "signature", "token",
+	}
 }
 
 // IsCredentialName reports whether the name of an HTTP header, or of another
@@ -83,18 +93,26 @@ func IsCredentialName(name string) bool {
 	return slices.ContainsFunc(credentialWords(), func(word string) bool { return strings.Contains(lower, word) })
 }
 
-// Mask returns the config with SecretMask in the place of every secret. An empty
-// secret stays empty. What is not JSON becomes null, since it cannot be searched
-// for secrets.
+// Mask returns the config with SecretMask in the place of every secret; of a secret address
+// scheme, host and port are left before it. An empty secret stays empty. What is not JSON
+// becomes null, since it cannot be searched for secrets.
 func (f SecretFields) Mask(config json.RawMessage) json.RawMessage {
 	if !f.mayOccur(config) {
 		return config
 	}
-	masked, err := f.rewrite(config, func(_, _ string) (string, error) { return SecretMask, nil })
+	masked, err := f.rewrite(config, mask)
 	if err != nil {
 		return json.RawMessage("null")
 	}
 	return masked
+}
+
+// mask is the change of a secret that hides it.
+func mask(_, value string, fields SecretFields) (string, error) {
+	if fields.Address {
+		return MaskAddress(value), nil
+	}
+	return SecretMask, nil
 }
 
 // mayOccur reports whether a config can hold a secret, by a look at its bytes,
@@ -103,7 +121,10 @@ func (f SecretFields) mayOccur(config json.RawMessage) bool {
 	if f.ByName || f.Secret || f.ByType != nil {
 		return true
 	}
-	for name := range f.Members {
+	for name, inner := range f.Members {
+		if inner.Query && !bytes.ContainsAny(config, "?#") || inner.If != "" && !bytes.Contains(config, []byte(`"`+inner.If+`"`)) {
+			continue
+		}
 		if bytes.Contains(config, []byte(`"`+name+`"`)) {
 			return true
 		}
@@ -112,11 +133,15 @@ func (f SecretFields) mayOccur(config json.RawMessage) bool {
 }
 
 // Values returns the secrets of a config, which an error, a log line or an
-// answer must not repeat; none for what is not JSON.
+// answer must not repeat, those of a query as written and decoded; none for what is not JSON.
 func (f SecretFields) Values(config json.RawMessage) []string {
 	var found []string
-	_, err := f.rewrite(config, func(_, value string) (string, error) {
-		found = append(found, value)
+	_, err := f.rewrite(config, func(_, value string, fields SecretFields) (string, error) {
+		if fields.Query {
+			found = append(found, knownForms(value)...)
+		} else {
+			found = append(found, value)
+		}
 		return value, nil
 	})
 	if err != nil {
@@ -125,10 +150,13 @@ func (f SecretFields) Values(config json.RawMessage) []string {
 	return found
 }
 
-// rewrite gives every non-empty secret of a config to change, with its path such
-// as "steps.0.config.headers.Authorization". A config of which nothing changes
+// secretChange makes another text of a secret. The path is such as
+// "steps.0.config.headers.Authorization"; of a value of a query, "url?token".
+type secretChange func(path, value string, fields SecretFields) (string, error)
+
+// rewrite gives every non-empty secret of a config to change. A config of which nothing changes
 // comes back as it was, byte for byte.
-func (f SecretFields) rewrite(config json.RawMessage, change func(path, value string) (string, error)) (json.RawMessage, error) {
+func (f SecretFields) rewrite(config json.RawMessage, change secretChange) (json.RawMessage, error) {
 	if len(config) == 0 {
 		return config, nil
 	}
@@ -146,7 +174,7 @@ func (f SecretFields) rewrite(config json.RawMessage, change func(path, value st
 
 // secretWalk changes the secrets of a decoded config.
 type secretWalk struct {
-	change  func(path, value string) (string, error)
+	change  secretChange
 	changed bool // whether any secret became another
 }
 
@@ -155,10 +183,7 @@ type secretWalk struct {
 func (w *secretWalk) visit(node any, fields SecretFields, path string) (any, error) {
 	switch node := node.(type) {
 	case string:
-		if !fields.Secret || node == "" {
-			return node, nil
-		}
-		value, err := w.change(path, node)
+		value, err := w.text(node, fields, path)
 		w.changed = w.changed || value != node
 		return value, err
 	case []any:
@@ -181,6 +206,21 @@ func (w *secretWalk) visit(node any, fields SecretFields, path string) (any, err
 	return node, nil
 }
 
+// text returns a text with its secrets changed.
+func (w *secretWalk) text(text string, fields SecretFields, path string) (string, error) {
+	switch {
+	case text == "":
+		return text, nil
+	case fields.Secret:
+		return w.change(path, text, fields)
+	case fields.Query:
+		return RewriteParameters(text, func(name, value string) (string, error) {
+			return w.change(path+"?"+name, value, SecretFields{Secret: true, Query: true})
+		})
+	}
+	return text, nil
+}
+
 func join(path, name string) string {
 	if path == "" {
 		return name
@@ -190,13 +230,22 @@ func join(path, name string) string {
 
 // member returns the fields of one member of an object.
 func (f SecretFields) member(name string, object map[string]any) SecretFields {
+	return f.Member(name, func(beside string) any { return object[beside] })
+}
+
+// Member returns the fields of one member of an object. beside returns the value of another
+// member: a text, a bool, or anything else for others.
+func (f SecretFields) Member(name string, beside func(name string) any) SecretFields {
 	if f.ByName {
 		return SecretFields{ByName: true, Secret: IsCredentialName(name)}
 	}
 	inner := f.Members[name]
+	if inner.If != "" {
+		inner.Secret = beside(inner.If) == true
+	}
 	if inner.ByType == nil {
 		return inner
 	}
-	kind, _ := object["type"].(string)
+	kind, _ := beside("type").(string)
 	return fieldsOf(inner.ByType, CheckType(kind))
 }

@@ -93,7 +93,7 @@ func (k *keeper) visit(node, stored any, fields SecretFields, same bool) any {
 		return k.list(node, stored, fields, same)
 	case map[string]any:
 		known, _ := stored.(map[string]any)
-		same = same && samePlace(fields.Places, node, known)
+		same = same && samePlace(fields, node, known)
 		for _, name := range slices.Sorted(maps.Keys(node)) {
 			k.enter("."+name, func() { node[name] = k.visit(node[name], known[name], fields.member(name, node), same) })
 		}
@@ -111,10 +111,16 @@ func (k *keeper) enter(part string, visit func()) {
 
 // text returns the text that a mask stands for.
 func (k *keeper) text(given string, stored any, fields SecretFields, same bool) string {
-	if !fields.Secret || given != SecretMask {
+	secret, _ := stored.(string)
+	switch {
+	case fields.Query:
+		return k.query(given, secret, same)
+	case fields.If != "" && !fields.Secret && given == SecretMask && secret != "":
+		secret = "" // it would be shown from now on
+	case fields.Address && IsMaskedAddress(given):
+	case !fields.Secret || given != SecretMask:
 		return given
 	}
-	secret, _ := stored.(string)
 	switch {
 	case secret == "":
 		k.missing = append(k.missing, k.path)
@@ -125,6 +131,48 @@ func (k *keeper) text(given string, stored any, fields SecretFields, same bool) 
 	}
 	k.changed = true
 	return secret
+}
+
+// query returns an address with the secrets that the masks in its query stand for: each is
+// that of the stored parameter with the same name, the first for the first.
+func (k *keeper) query(given, stored string, same bool) string {
+	known := map[string][]string{}
+	note := func(name, value string) (string, error) {
+		known[name] = append(known[name], value)
+		return value, nil
+	}
+	if _, err := RewriteParameters(stored, note); err != nil {
+		return given
+	}
+	missing, moved := false, false
+	kept, err := RewriteParameters(given, func(name, value string) (string, error) {
+		secret := ""
+		if of := known[name]; len(of) > 0 {
+			secret, known[name] = of[0], of[1:]
+		}
+		switch {
+		case !parameterMasked(value):
+			return value, nil
+		case secret == "":
+			missing = true
+		case !same:
+			moved = true
+		default:
+			k.changed = true
+			return secret, nil
+		}
+		return value, nil
+	})
+	switch {
+	case err != nil:
+	case missing:
+		k.missing = append(k.missing, k.path)
+	case moved:
+		k.moved = append(k.moved, k.path)
+	default:
+		return kept
+	}
+	return given
 }
 
 // list visits the items of a list. An item that is sent where an earlier item says, as
@@ -164,9 +212,13 @@ func nameOf(item any) string {
 	return name
 }
 
-// samePlace reports whether two objects send their secrets to the same place.
-func samePlace(places []PlaceMember, given, stored map[string]any) bool {
-	for _, member := range places {
+// samePlace reports whether two objects send their secrets to the same place. An address that
+// is kept as a whole stays.
+func samePlace(fields SecretFields, given, stored map[string]any) bool {
+	for _, member := range fields.Places {
+		if fields.Members[member.Name].Address && given[member.Name] == SecretMask {
+			continue
+		}
 		if member.of(given) != member.of(stored) {
 			return false
 		}

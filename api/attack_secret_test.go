@@ -35,6 +35,28 @@ func TestAttackSecrets(t *testing.T) {
 		{"a check to another port", "https", false, web("https://a.example/", "s3cr3t"), web("https://a.example:444/", "***"), webMembers},
 		{"a check to plain HTTP", "http", false, web("https://a.example/", "s3cr3t"), web("http://a.example/", "***"), webMembers},
 		{
+			"a check with a key in its query to another host", "http", false, object{"url": "https://a.example/?key=s3cr3t"},
+			object{"url": "https://evil.example/?key=***"}, "config.url",
+		},
+		{
+			"a check with a secret body to another host", "http", false,
+			object{"url": "https://a.example/", "method": "POST", "body": "s3cr3t", "body_secret": true},
+			object{"url": "https://evil.example/", "method": "POST", "body": "***", "body_secret": true}, "config.body",
+		},
+		{
+			"a secret body to be shown", "http", false,
+			object{"url": "https://a.example/", "method": "POST", "body": "s3cr3t", "body_secret": true},
+			object{"url": "https://a.example/", "method": "POST", "body": "***"}, "config.body",
+		},
+		{
+			"a throughput check to another host", "throughput", false, object{"url": "https://a.example/?key=s3cr3t"},
+			object{"url": "https://evil.example/?key=***"}, "config.url",
+		},
+		{
+			"a chat to another host", "chat", true, object{"webhook_url": "https://a.example/s3cr3t"},
+			object{"webhook_url": "https://evil.example/***"}, "config.webhook_url",
+		},
+		{
 			"a step to another host", "multistep", false,
 			object{"steps": []object{step("one", "https://a.example/", "s3cr3t")}},
 			object{"steps": []object{step("one", "https://evil.example/", "***")}},

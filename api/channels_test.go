@@ -47,7 +47,10 @@ func TestChannelTypes(t *testing.T) {
 			},
 		},
 		"Push":  {"push", object{"topic": "vigil-alerts"}, nil},
-		"Chat":  {"chat", object{"webhook_url": "https://chat.example.com/hooks/1"}, nil},
+		"Chat":  {"chat", object{"webhook_url": "https://chat.example.com/hooks/1"}, object{"webhook_url": "https://chat.example.com/***"}},
+		"WebhookWithAQuery": {
+			"webhook", object{"url": "https://hooks.example.com/x?a=b&token=hunter2"}, object{"url": "https://hooks.example.com/x?a=b&token=***"},
+		},
 		"Pager": {"pager", object{"routing_key": "R0123456789012345678901234567890"}, object{"routing_key": "***"}},
 		"Templates": {
 			"webhook",

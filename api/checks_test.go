@@ -185,9 +185,12 @@ func TestSecretsOfConfigs(t *testing.T) {
 	b := setup(t)
 	a := b.signup(t)
 	config := map[string]any{
-		"url":        "https://example.com/",
-		"headers":    map[string]any{"Authorization": "Bearer hunter2", "X-Auth-Token": "hunter2", "Accept": "text/html"},
-		"basic_auth": map[string]any{"username": "ada", "password": "hunter2"},
+		"url":         "https://example.com/?a=b&access_token=hunter2",
+		"method":      "POST",
+		"body":        "hunter2",
+		"body_secret": true,
+		"headers":     map[string]any{"Authorization": "Bearer hunter2", "X-Auth-Token": "hunter2", "Accept": "text/html"},
+		"basic_auth":  map[string]any{"username": "ada", "password": "hunter2"},
 	}
 	delete(config, "basic_auth") // together with the header it would be ambiguous
 	made := a.want(t, http.StatusCreated, http.MethodPost, "/v1/checks", newCheck(with("config", config)))
@@ -203,15 +206,18 @@ func TestSecretsOfConfigs(t *testing.T) {
 	// Written back, the mask keeps the secret.
 	shown := a.want(t, http.StatusOK, http.MethodGet, path, nil).data(t)
 	masked, _ := shown["config"].(map[string]any)
-	masked["url"] = "https://example.com/other"
+	if masked["url"] != "https://example.com/?a=b&access_token=***" || masked["body"] != "***" {
+		t.Errorf("shown: %v", masked)
+	}
+	masked["url"] = "https://example.com/other?access_token=***"
 	a.want(t, http.StatusOK, http.MethodPut, path, map[string]any{"config": masked})
 	stored, err := b.store.Check(t.Context(), a.org, parseUUID(t, text(shown, "id")))
-	if err != nil || !strings.Contains(string(stored.Config), "hunter2") || !strings.Contains(string(stored.Config), "/other") {
+	if err != nil || !strings.Contains(string(stored.Config), "hunter2") || !strings.Contains(string(stored.Config), "/other?access_token=hunter2") {
 		t.Errorf("stored %s (%v)", stored.Config, err)
 	}
 	// With nothing to keep it is a mistake.
 	r := a.want(t, http.StatusBadRequest, http.MethodPost, "/v1/checks", newCheck(with("config", masked)))
-	if r.detail("member") != "config.headers.Authorization" {
+	if r.detail("member") != "config.body" {
 		t.Errorf("answer %s", r.raw)
 	}
 }

@@ -3309,10 +3309,10 @@ type ChatConfig struct {
 	// Examples: {{severity}}: {{check_name}}
 	TitleTemplate *string `json:"title_template,omitempty"`
 
-	// WebhookUrl Incoming webhook of the chat product.
+	// WebhookUrl Incoming webhook of the chat product. It is a secret: answers show its scheme, host and port, as https://chat.example.com/***, and that or *** keeps it.
 	//
 	// Examples: https://chat.example.com/hooks/T000/B000/XXXX
-	WebhookUrl string `json:"webhook_url"`
+	WebhookUrl *string `json:"webhook_url,omitempty"`
 }
 
 // Check defines model for Check.
@@ -4213,6 +4213,9 @@ type HTTPConfig struct {
 	// Body Request body
 	Body *string `json:"body,omitempty"`
 
+	// BodySecret The body is a secret: stored encrypted, shown as *** and hidden in what comes back
+	BodySecret *bool `json:"body_secret,omitempty"`
+
 	// ExpectedStatusCode Status that means success. Default 200, unless expected_status_codes or an assertion on the status says otherwise
 	//
 	// Examples: 200
@@ -4236,7 +4239,7 @@ type HTTPConfig struct {
 	// TimeoutSeconds Longest time for the whole exchange, at most the interval. Default: the smaller of 10 and the interval
 	TimeoutSeconds *int64 `json:"timeout_seconds,omitempty"`
 
-	// Url Address to request; user name and password go into basic_auth
+	// Url Address to request; user name and password go into basic_auth. Values of query parameters with the names of credentials, such as token or api_key, are secret
 	//
 	// Examples: https://example.com/health
 	Url string `json:"url"`
@@ -6351,7 +6354,7 @@ type ThroughputConfig struct {
 	// TimeoutSeconds Longest time besides the measurement: connecting and the rest of the exchange. Default: the smaller of 10 and half the interval
 	TimeoutSeconds *int64 `json:"timeout_seconds,omitempty"`
 
-	// Url Address to download from, or to upload to with POST
+	// Url Address to download from, or to upload to with POST. Values of query parameters with the names of credentials are secret
 	//
 	// Examples: https://example.com/10MB.bin
 	Url string `json:"url"`

@@ -1,6 +1,8 @@
 package config_test
 
 import (
+	"reflect"
+	"strings"
 	"testing"
 
 	"vigil"
@@ -41,7 +43,7 @@ func secretsOf[T ~string](of map[T]vigil.SecretFields) map[string]vigil.SecretFi
 // unplaced reports each secret of a config and whether an object around it has a place.
 func unplaced(fields vigil.SecretFields, path string, placed bool, report func(path string, placed bool)) {
 	placed = placed || len(fields.Places) > 0
-	if fields.Secret || fields.ByName {
+	if fields.Secret || fields.ByName || fields.Query || fields.If != "" {
 		report(path, placed)
 	}
 	for name, inner := range fields.Members {
@@ -49,5 +51,42 @@ func unplaced(fields vigil.SecretFields, path string, placed bool, report func(p
 	}
 	for kind, inner := range fields.ByType {
 		unplaced(inner, path+"("+string(kind)+")", placed, report)
+	}
+}
+
+// TestEveryAddressMayHoldCredentials holds that an address of a config is secret itself, or in
+// the parameters of its query.
+func TestEveryAddressMayHoldCredentials(t *testing.T) {
+	t.Parallel()
+	checks, channels, found := probe.NewRegistry(nil), notify.NewRegistry(nil), 0
+	var look func(kind string, of reflect.Type)
+	look = func(kind string, of reflect.Type) {
+		for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
+			of = of.Elem()
+		}
+		if of.Kind() != reflect.Struct {
+			return
+		}
+		for _, field := range reflect.VisibleFields(of) {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			if name == "url" || strings.HasSuffix(name, "_url") {
+				found++
+				if tag := field.Tag.Get("secret"); tag != "query" && tag != "address" || field.Tag.Get("place") != "url" {
+					t.Errorf("%s of %s needs the tags secret and place", name, kind)
+				}
+			}
+			if !field.Anonymous {
+				look(kind, field.Type)
+			}
+		}
+	}
+	for _, kind := range checks.Types() {
+		look(string(kind), reflect.TypeOf(checks.Config(kind)))
+	}
+	for _, kind := range channels.Types() {
+		look(string(kind), reflect.TypeOf(channels.Config(kind)))
+	}
+	if found < 6 {
+		t.Errorf("only %d addresses are known", found)
 	}
 }

@@ -13,6 +13,9 @@ const (
 	secretText   = "true"    // a text, or a list of texts
 	secretByName = "by-name" // a map whose names say which values are credentials, such as HTTP headers
 	secretByType = "by-type" // the config of a check whose type is the member "type" beside it
+	secretWhole  = "address" // an address that is a credential itself: scheme, host and port are shown
+	secretQuery  = "query"   // an address whose query may hold credentials, as the names of its parameters say
+	secretIf     = "if:"     // and the name of a boolean member beside it: a text that is secret where that is true
 )
 
 // Secrets returns the secret members of the configs that a struct reads, from
@@ -31,7 +34,7 @@ func secretsOf(t reflect.Type, types map[vigil.CheckType]vigil.SecretFields) vig
 			if field.Anonymous {
 				continue
 			}
-			if inner := secretsOfField(field, types); inner.Secret || inner.ByName || inner.Members != nil || inner.ByType != nil {
+			if inner := secretsOfField(field, types); !reflect.ValueOf(inner).IsZero() {
 				members[memberName(field)] = inner
 			}
 		}
@@ -65,9 +68,17 @@ func placesOf(t reflect.Type) []vigil.PlaceMember {
 }
 
 func secretsOfField(field reflect.StructField, types map[vigil.CheckType]vigil.SecretFields) vigil.SecretFields {
-	switch tag := field.Tag.Get("secret"); tag {
+	tag := field.Tag.Get("secret")
+	if member, ok := strings.CutPrefix(tag, secretIf); ok && member != "" {
+		return vigil.SecretFields{If: member}
+	}
+	switch tag {
 	case "":
 		return secretsOf(field.Type, types)
+	case secretWhole:
+		return vigil.SecretFields{Secret: true, Address: true}
+	case secretQuery:
+		return vigil.SecretFields{Query: true}
 	case secretText:
 		return vigil.SecretFields{Secret: true}
 	case secretByName:

@@ -2,7 +2,6 @@ package importer
 
 import (
 	"fmt"
-	"maps"
 	"strings"
 
 	"vigil"
@@ -33,7 +32,6 @@ func (r *Result) hideSecrets() {
 			default:
 				continue
 			}
-			fields = withWebhooks(one.Kind, fields)
 			if config, ok := one.Members.Get("config").(Object); ok {
 				path := section.name + "." + one.Key + ".config"
 				one.Set("config", r.hide(config, fields, path))
@@ -42,30 +40,19 @@ func (r *Result) hideSecrets() {
 	}
 }
 
-// withWebhooks also takes the webhook of a chat for a secret: who knows it can post there. The
-// API shows it, but a file may be public.
-func withWebhooks(kind vigil.Kind, fields vigil.SecretFields) vigil.SecretFields {
-	if kind != vigil.KindChannel || fields.ByName {
-		return fields
-	}
-	members := maps.Clone(fields.Members)
-	if members == nil {
-		members = map[string]vigil.SecretFields{}
-	}
-	members["webhook_url"] = vigil.SecretFields{Secret: true}
-	fields.Members = members
-	return fields
-}
-
 // hide returns a value with variables in the place of its secrets. A text that has a
 // variable already stays as it is.
 func (r *Result) hide(value any, fields vigil.SecretFields, path string) any {
 	switch value := value.(type) {
 	case string:
-		if !fields.Secret || value == "" || hasVariable(value) {
-			return value
+		switch {
+		case value == "" || hasVariable(value):
+		case fields.Secret:
+			return r.secret(path, strings.ReplaceAll(value, "$${", "${"))
+		case fields.Query:
+			return r.hideParameters(value, path)
 		}
-		return r.secret(path, strings.ReplaceAll(value, "$${", "${"))
+		return value
 	case []any:
 		for i := range value {
 			value[i] = r.hide(value[i], fields, fmt.Sprintf("%s[%d]", path, i))
@@ -82,20 +69,20 @@ func (r *Result) hide(value any, fields vigil.SecretFields, path string) any {
 	return value
 }
 
+// hideParameters returns an address with variables in the place of the secrets in its query.
+func (r *Result) hideParameters(address, path string) string {
+	written, err := vigil.RewriteParameters(address, func(name, value string) (string, error) {
+		return r.secret(path+"."+name, strings.ReplaceAll(value, "$${", "${")), nil
+	})
+	if err != nil {
+		return address
+	}
+	return written
+}
+
 // memberFields returns what is secret in a member of an object.
 func memberFields(fields vigil.SecretFields, name string, object Object) vigil.SecretFields {
-	if fields.ByName {
-		return vigil.SecretFields{ByName: true, Secret: vigil.IsCredentialName(name)}
-	}
-	inner := fields.Members[name]
-	if inner.ByType == nil {
-		return inner
-	}
-	kind, _ := object.Get("type").(string)
-	if of, ok := inner.ByType[vigil.CheckType(kind)]; ok {
-		return of
-	}
-	return vigil.SecretFields{ByName: true}
+	return fields.Member(name, object.Get)
 }
 
 // hasVariable reports whether a text of a file has a variable.

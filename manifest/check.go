@@ -99,8 +99,12 @@ func (c *checker) secretsIn(n *node, fields vigil.SecretFields, path string) {
 	}
 	switch n.kind {
 	case textKind:
-		if fields.Secret && n.text != "" && n.raw == "" {
-			c.literal(n, path)
+		switch {
+		case n.text == "" || n.raw != "":
+		case fields.Secret:
+			c.literal(n, path, fields.Address && vigil.IsMaskedAddress(n.text) || n.text == vigil.SecretMask)
+		case fields.Query:
+			c.parameters(n, path)
 		}
 	case listKind:
 		for i, item := range n.items {
@@ -114,12 +118,20 @@ func (c *checker) secretsIn(n *node, fields vigil.SecretFields, path string) {
 	}
 }
 
-// literal reports a secret that is not a variable.
-func (c *checker) literal(n *node, path string) {
+// parameters reports the secrets in the query of an address.
+func (c *checker) parameters(n *node, path string) {
+	_, _ = vigil.RewriteParameters(n.text, func(name, value string) (string, error) {
+		c.literal(n, path+"."+name, value == vigil.SecretMask)
+		return value, nil
+	})
+}
+
+// literal reports a secret that is not a variable, or is what the API shows instead of it.
+func (c *checker) literal(n *node, path string, masked bool) {
 	write := "write a variable such as ${" + variableOf(path) + "}"
 	problem := Problem{Position: n.at, Path: path, Message: "a secret stands in the file; " + write}
 	switch {
-	case n.text == vigil.SecretMask:
+	case masked:
 		problem.Message = "is *** in place of a secret, as the API shows it; " + write
 		fallthrough
 	case c.options.Strict:
@@ -131,19 +143,16 @@ func (c *checker) literal(n *node, path string) {
 
 // memberSecrets returns what is secret in a member of an object.
 func memberSecrets(fields vigil.SecretFields, name string, object *node) vigil.SecretFields {
-	if fields.ByName {
-		return vigil.SecretFields{ByName: true, Secret: vigil.IsCredentialName(name)}
-	}
-	inner := fields.Members[name]
-	if inner.ByType == nil {
-		return inner
-	}
-	if kind := object.get("type"); kind != nil {
-		if of, ok := inner.ByType[vigil.CheckType(kind.text)]; ok {
-			return of
+	return fields.Member(name, func(beside string) any {
+		switch value := object.get(beside); {
+		case value == nil:
+			return nil
+		case value.kind == boolKind:
+			return value.text == "true"
+		default:
+			return value.text
 		}
-	}
-	return vigil.SecretFields{ByName: true}
+	})
 }
 
 // variableOf returns the name of the variable for a secret: CHECK_HOME_PASSWORD for the

@@ -51,10 +51,7 @@ func encode(out *bytes.Buffer, value any) error {
 func (e *exporter) value(value any, path string) any {
 	switch value := value.(type) {
 	case string:
-		if value == vigil.SecretMask {
-			return "${" + e.variable(path) + "}"
-		}
-		return strings.ReplaceAll(value, "${", "$${")
+		return e.text(value, path)
 	case []any:
 		items := make([]any, len(value))
 		for i, item := range value {
@@ -71,6 +68,28 @@ func (e *exporter) value(value any, path string) any {
 		return members
 	}
 	return value
+}
+
+// text returns a text as a file has it. What stands for a secret may be a part of an address:
+// all of it but its host, or values of its query.
+func (e *exporter) text(text, path string) string {
+	if vigil.IsMaskedAddress(text) {
+		return "${" + e.variable(path) + "}"
+	}
+	text = strings.ReplaceAll(text, "${", "$${")
+	if !strings.Contains(text, "://") {
+		return text
+	}
+	written, err := vigil.RewriteParameters(text, func(name, value string) (string, error) {
+		if value != vigil.SecretMask {
+			return value, nil
+		}
+		return "${" + e.variable(path+"."+name) + "}", nil
+	})
+	if err != nil {
+		return text
+	}
+	return written
 }
 
 // variable returns the variable for the secret at a path.

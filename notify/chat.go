@@ -26,7 +26,7 @@ type chatType struct{ *environment }
 
 // chatConfig is the config of a chat channel (spec section 2).
 type chatConfig struct {
-	WebhookURL string `json:"webhook_url" minLength:"1" maxLength:"2048" format:"uri" doc:"Incoming webhook of the chat product." example:"https://chat.example.com/hooks/T000/B000/XXXX"`
+	WebhookURL string `json:"webhook_url" secret:"address" place:"url" minLength:"1" maxLength:"2048" format:"uri" doc:"Incoming webhook of the chat product. It is a secret: answers show its scheme, host and port, as https://chat.example.com/***, and that or *** keeps it." example:"https://chat.example.com/hooks/T000/B000/XXXX"`
 	Wording
 }
 

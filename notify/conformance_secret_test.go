@@ -72,13 +72,20 @@ func TestSecretMembers(t *testing.T) {
 	for _, kind := range r.Types() {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
-			fields, secrets, config := r.Secrets(kind), 0, make(map[string]any)
+			fields, secrets, forms, config := r.Secrets(kind), 0, 0, make(map[string]any)
 			for _, field := range reflect.VisibleFields(reflect.TypeOf(r.Config(kind))) {
 				name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 				switch tag := field.Tag.Get("secret"); {
 				case tag == "true":
 					config[name] = secretText
 					secrets++
+				case tag == "address":
+					config[name] = "https://hooks.example/" + secretText
+					secrets++
+				case tag == "query":
+					config[name] = "https://hooks.example/?a=b&token=" + url.QueryEscape(secretText)
+					secrets++
+					forms++ // as it is written, and decoded
 				case tag == "by-name":
 					config[name] = map[string]string{"X-Auth-Token": secretText, "Accept": "*/*"}
 					secrets++
@@ -89,11 +96,11 @@ func TestSecretMembers(t *testing.T) {
 			raw := encode(t, config)
 			sealed, err := ring.SealSecrets(fields, raw)
 			masked := fields.Mask(raw)
-			if err != nil || strings.Contains(string(sealed)+string(masked), "s3cr3t") || strings.Count(string(masked), `"***"`) != secrets {
+			if err != nil || strings.Contains(string(sealed)+string(masked), "s3cr3t") || strings.Count(string(masked), `***`) != secrets {
 				t.Errorf("%d secrets, sealed as %s, masked as %s (%v)", secrets, sealed, masked, err)
 			}
 			kept, err := fields.Keep(masked, raw)
-			if err != nil || len(fields.Values(kept)) != secrets || strings.Contains(string(kept), vigil.SecretMask) {
+			if err != nil || len(fields.Values(kept)) != secrets+forms || strings.Contains(string(kept), vigil.SecretMask) {
 				t.Errorf("the mask keeps %s, %v", kept, err)
 			}
 		})

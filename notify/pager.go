@@ -31,7 +31,7 @@ type pagerType struct{ *environment }
 // pagerConfig is the config of a pager (spec section 2).
 type pagerConfig struct {
 	RoutingKey string `json:"routing_key" secret:"true" minLength:"1" maxLength:"255" doc:"Integration key of the service to page."`
-	URL        string `json:"url,omitempty" place:"url" maxLength:"2048" format:"uri" default:"https://events.pagerduty.com/v2/enqueue" doc:"Address of the Events API v2."`
+	URL        string `json:"url,omitempty" place:"url" secret:"query" maxLength:"2048" format:"uri" default:"https://events.pagerduty.com/v2/enqueue" doc:"Address of the Events API v2."`
 	Wording
 }
 

@@ -22,7 +22,7 @@ type webhookType struct{ *environment }
 
 // webhookConfig is the config of a webhook (spec section 2).
 type webhookConfig struct {
-	URL         string            `json:"url" place:"url" minLength:"1" maxLength:"2048" format:"uri" doc:"Address that events are posted to." example:"https://hooks.example.com/vigil"`
+	URL         string            `json:"url" place:"url" secret:"query" minLength:"1" maxLength:"2048" format:"uri" doc:"Address that events are posted to." example:"https://hooks.example.com/vigil"`
 	Method      string            `json:"method,omitempty" enum:"POST,PUT,PATCH" default:"POST" doc:"Method of the requests."`
 	Headers     map[string]string `json:"headers,omitempty" secret:"by-name" doc:"Headers added to the requests."`
 	Secret      string            `json:"secret,omitempty" secret:"true" maxLength:"1024" doc:"Signs the requests: X-Service-Signature is sha256= and the hexadecimal HMAC-SHA256 of the body; webhook-signature follows Standard Webhooks."`

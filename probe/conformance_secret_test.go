@@ -5,7 +5,9 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
+	"net/http"
 	"net/url"
 	"reflect"
 	"regexp"
@@ -44,7 +46,7 @@ func untagged(t *testing.T, kind reflect.Type, report func(path string)) {
 	for _, field := range reflect.VisibleFields(kind) {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		headers := field.Type.Kind() == reflect.Map && field.Type.Elem().Kind() == reflect.String
-		if field.Tag.Get("secret") == "" && (secretNames.MatchString(name) || headers) {
+		if field.Tag.Get("secret") == "" && field.Type.Kind() != reflect.Bool && (secretNames.MatchString(name) || headers) {
 			report(kind.Name() + "." + name)
 		}
 		untagged(t, field.Type, report)
@@ -90,7 +92,8 @@ func secretsAreSealed(t *testing.T, w *world, f fixture) {
 	for what, text := range map[string]json.RawMessage{"sealed": sealed, "masked": masked} {
 		noSecret(t, what+" config", string(text))
 	}
-	if got := strings.Count(string(masked), `"`+vigil.SecretMask+`"`); got != secrets {
+	written := len(fields.Values(encode(t, given))) - strings.Count(string(raw), "api_key=")
+	if got := strings.Count(string(masked), vigil.SecretMask); got != written {
 		t.Errorf("%d masks of %d secrets: %s", got, secrets, masked)
 	}
 	kept, err := fields.Keep(masked, raw)
@@ -125,12 +128,17 @@ func specimen(w *world, kind reflect.Type) (value any, secrets int) {
 				members[name] = secretText
 			case "by-name":
 				members[name] = object{"X-Auth-Token": secretHeader, "Accept": "*/*"}
+			case "query":
+				members[name] = "https://target.example/?a=b&api_key=" + url.QueryEscape(secretText)
+				n = 2 // as it is written, and decoded
+			case "if:body_secret":
+				members[name], members["body_secret"] = secretText, true
 			case "by-type":
 				members["type"] = string(vigil.TypeHTTPS)
 				members[name], n = specimen(w, reflect.TypeOf(w.Config(vigil.TypeHTTPS)))
 			default:
 				if members[name] != nil {
-					continue // the type beside a by-type member
+					continue // what is beside a by-type or an if member
 				}
 				members[name], n = specimen(w, field.Type)
 			}
@@ -209,11 +217,43 @@ func TestSecretsOfAllTypes(t *testing.T) {
 	if len(known) != len(w.Types()) {
 		t.Errorf("%d of %d types", len(known), len(w.Types()))
 	}
-	if got := config.Secrets(w.Config(vigil.TypeHTTP), nil); !reflect.DeepEqual(got, known[vigil.TypeHTTP]) || len(got.Members) != 2 {
+	if got := config.Secrets(w.Config(vigil.TypeHTTP), nil); !reflect.DeepEqual(got, known[vigil.TypeHTTP]) || len(got.Members) != 4 {
 		t.Errorf("http has %+v", got)
 	}
 	inner := json.RawMessage(`{"steps":[{"type":"multistep","config":{"steps":[{"type":"http","config":{"basic_auth":{"password":"s1"}}}]}}]}`)
 	if got := known[vigil.TypeMultistep].Values(inner); len(got) != 1 {
 		t.Errorf("a check inside a step has the secrets %q", got)
+	}
+}
+
+// TestSecretsOfAddressAndBodyThatTheTargetRepeats holds the same for a key in the query and
+// for a secret body: as a whole, and each text in it alone.
+func TestSecretsOfAddressAndBodyThatTheTargetRepeats(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	target := w.http(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		var inside struct{ Password string }
+		_ = json.Unmarshal(body, &inside)
+		w.Header().Set("X-Seen", r.URL.RawQuery+" "+r.URL.Query().Get("api_key")+" "+inside.Password)
+		w.Header().Set("X-Body", string(body))
+	})
+	for _, kind := range []vigil.CheckType{vigil.TypeHTTP, vigil.TypeMultistep} {
+		for _, header := range []string{"X-Seen", "X-Body"} {
+			given := object{
+				"url": target + "?a=b&api_key=" + url.QueryEscape(secretHeader), "method": "POST", "body_secret": true,
+				"body":       `{"user":"ann","password":"` + `s3cr3t-of-the-body"}`,
+				"assertions": []object{{"source": "header", "property": header, "operator": "eq", "target": "nothing"}},
+			}
+			if kind == vigil.TypeMultistep {
+				given = object{"steps": []object{{"name": "one", "type": "http", "config": given}}}
+			}
+			seen := w.run(kind, given)
+			if seen.Success || !strings.Contains(seen.Error, vigil.SecretMask) {
+				t.Errorf("%s: the target repeated nothing: %+v", header, seen)
+			}
+			noSecret(t, "the error", seen.Error)
+			noSecret(t, "the metadata", string(encode(t, seen.Metadata)))
+		}
 	}
 }

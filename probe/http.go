@@ -29,12 +29,13 @@ const (
 
 // HTTPConfig is the config of http and https checks.
 type HTTPConfig struct {
-	URL                 string            `json:"url" place:"url" doc:"Address to request; user name and password go into basic_auth" maxLength:"2048" example:"https://example.com/health"`
+	URL                 string            `json:"url" place:"url" secret:"query" doc:"Address to request; user name and password go into basic_auth. Values of query parameters with the names of credentials, such as token or api_key, are secret" maxLength:"2048" example:"https://example.com/health"`
 	Method              string            `json:"method,omitempty" doc:"Request method" enum:"GET,HEAD,POST,PUT,PATCH,DELETE,OPTIONS" default:"GET"`
 	ExpectedStatusCode  int               `json:"expected_status_code,omitempty" doc:"Status that means success. Default 200, unless expected_status_codes or an assertion on the status says otherwise" minimum:"100" maximum:"599" example:"200"`
 	ExpectedStatusCodes []any             `json:"expected_status_codes,omitempty" doc:"Statuses that mean success: numbers, and classes such as 2xx" maxItems:"20"`
 	Headers             map[string]string `json:"headers,omitempty" secret:"by-name" doc:"Request headers. They are not sent to another host that a redirect leads to"`
-	Body                string            `json:"body,omitempty" doc:"Request body" maxLength:"100000"`
+	Body                string            `json:"body,omitempty" secret:"if:body_secret" doc:"Request body" maxLength:"100000"`
+	BodySecret          bool              `json:"body_secret,omitempty" doc:"The body is a secret: stored encrypted, shown as *** and hidden in what comes back" default:"false"`
 	FollowRedirects     bool              `json:"follow_redirects,omitempty" doc:"Follow up to 10 redirects" default:"true"`
 	VerifyTLS           bool              `json:"verify_tls,omitempty" doc:"Fail when the certificate is not valid for the host" default:"true"`
 	BasicAuth           *BasicAuth        `json:"basic_auth,omitempty" doc:"Credentials for HTTP basic authentication"`
@@ -117,6 +118,9 @@ func (p httpProber) parse(given json.RawMessage, interval time.Duration) (httpRe
 	var err error
 	if r.hidden, err = p.read(p.kind, given, &r.HTTPConfig); err != nil {
 		return r, err
+	}
+	if r.BodySecret {
+		r.hidden = r.hidden.With(bodyTexts(r.Body)...)
 	}
 	if r.url, err = parseURL(p.guard, "config.url", r.URL, p.schemes...); err != nil {
 		return r, err

@@ -30,7 +30,7 @@ const (
 
 // ThroughputConfig is the config of throughput checks.
 type ThroughputConfig struct {
-	URL                string  `json:"url" doc:"Address to download from, or to upload to with POST" maxLength:"2048" example:"https://example.com/10MB.bin"`
+	URL                string  `json:"url" place:"url" secret:"query" doc:"Address to download from, or to upload to with POST. Values of query parameters with the names of credentials are secret" maxLength:"2048" example:"https://example.com/10MB.bin"`
 	Direction          string  `json:"direction,omitempty" doc:"Which way is measured" enum:"download,upload" default:"download"`
 	MinMbps            float64 `json:"min_mbps,omitempty" doc:"Rate below which the check fails, in megabits (10^6) a second" minimum:"0" maximum:"1000000"`
 	MaxBytes           int     `json:"max_bytes,omitempty" doc:"Bytes after which the measurement ends; what an upload sends" minimum:"1" maximum:"104857600" default:"10485760"`

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"vigil"
 	"vigil/client"
 )
 
@@ -183,7 +184,7 @@ func channelForm(r *request, kind channelType, known *client.NotificationChannel
 		if declared.Type == "select" && declared.Value == "" {
 			declared.Value = declared.Options[0].Value
 		}
-		if declared.Value == secretMask {
+		if declared.Value == secretMask || declared.Name == "config.webhook_url" && vigil.IsMaskedAddress(declared.Value) {
 			declared.Help = strings.TrimSpace("*** stands for the secret that is stored, and keeps it. " + declared.Help)
 		}
 		f.add(declared)

@@ -291,6 +291,9 @@ func maskConfig(members []member, config map[string]any, kind string) map[string
 		}
 		shown[name] = members[i].mask(value, kind)
 	}
+	if secret, _ := config["body_secret"].(bool); secret && shown["body"] != nil {
+		shown["body"] = vigil.SecretMask
+	}
 	return shown
 }
 
@@ -301,6 +304,9 @@ func (m *member) mask(value any, kind string) any {
 	case string:
 		if m.input == asSecret {
 			return vigil.SecretMask
+		}
+		if m.name == "url" {
+			return vigil.MaskParameters(inner)
 		}
 	case pairs:
 		shown := slices.Clone(inner)

@@ -127,6 +127,7 @@ func httpMembers(scheme string) []member {
 			help: "Sent with the request, not to another host that a redirect leads to.",
 		},
 		{name: "body", label: "Body", input: asArea, place: placeRequest, mono: true},
+		{name: "body_secret", label: "The body is a secret", input: asSwitch, place: placeRequest, standard: "false"},
 		{name: "basic_auth", label: "Basic authentication", input: asGroup, place: placeRequest, members: []member{
 			{name: "username", label: "User name", width: "medium"},
 			{name: "password", label: "Password", input: asSecret, width: "medium"},

@@ -114,7 +114,7 @@ func TestBuiltProviderWorksByDevOverrides(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, secret := range []string{"wo-hook", "wo-push", "wo-pager"} {
+	for _, secret := range []string{"wo-hook", "wo-push", "wo-pager", "wo-chat"} {
 		if strings.Contains(string(state), secret) {
 			t.Errorf("the state has the write-only secret %s", secret)
 		}

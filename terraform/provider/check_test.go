@@ -21,9 +21,10 @@ type specimen struct{ before, after string }
 func httpMembers(scheme string) specimen {
 	return specimen{
 		before: `{
-    url                   = "` + scheme + `://shop.example/"
+    url                   = "` + scheme + `://shop.example/?a=b&api_key=sesame-query"
     method                = "POST"
-    body                  = "hello"
+    body                  = "sesame-body"
+    body_secret           = true
     headers               = { Accept = "text/html" }
     secret_headers        = { X-Api-Key = "sesame-header" }
     basic_auth            = { username = "ada", password = "sesame-state" }
@@ -42,6 +43,7 @@ func httpMembers(scheme string) specimen {
     url                       = "` + scheme + `://shop.example/health"
     method                    = "PUT"
     body                      = ""
+    body_secret               = false
     headers                   = { Accept = "application/json", X-Trace = "1" }
     secret_headers_wo         = { X-Api-Key = "wo-header" }
     secret_headers_wo_version = 1

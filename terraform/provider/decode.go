@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	root "vigil"
 )
 
 // reading says how an answer of the API becomes values.
@@ -57,7 +59,16 @@ func (f *field) decode(r reading, got any, prior tftypes.Value) tftypes.Value {
 			return prior
 		}
 	}
+	if masked, isText := got.(string); isText && !prior.IsNull() && shownAs(textOf(prior), masked) {
+		return prior
+	}
 	return text(plain(got))
+}
+
+// shownAs reports whether an answer of the API stands for a text that the state knows: where
+// it is a secret, or an address with secrets in its query.
+func shownAs(known, answer string) bool {
+	return answer == secretMask || strings.Contains(answer, "="+secretMask) && root.MaskParameters(known) == answer
 }
 
 func (f *field) decodeNumber(got any, prior tftypes.Value) tftypes.Value {

@@ -70,7 +70,8 @@ resource "vigil_api_key" "reader" {
 		pick(`{ to = ["b@shop.example", "a@shop.example"], title_template = "a" }`, `{ email = "c@shop.example", body_template = "b" }`),
 		pick(`{ topic = "a", server = "https://ntfy.example", username = "ada", password = "sesame-push" }`,
 			`{ topic = "b", server = "https://ntfy.example", password_wo = "wo-push", password_wo_version = 1 }`),
-		pick(`{ webhook_url = "https://hooks.example/chat" }`, `{ webhook_url = "https://hooks.example/chat2", title_template = "a" }`),
+		pick(`{ webhook_url = "https://hooks.example/sesame-chat" }`,
+			`{ webhook_url_wo = "https://hooks.example/wo-chat", webhook_url_wo_version = 1, title_template = "a" }`),
 		pick("false", "true"), pick(`{ a = "b" }`, `{}`),
 		pick(`{ routing_key = "sesame-pager" }`, `{ routing_key_wo = "wo-pager", routing_key_wo_version = 2, url = "https://pager.example/" }`),
 		pick(`  condition     = { failure_threshold = 2, dns_changed = false, severity = "critical" }
@@ -221,7 +222,7 @@ data "vigil_template_variables" "all" {}
 		Steps: []resource.TestStep{{Config: config, Check: resource.ComposeAggregateTestCheckFunc(
 			is("data.vigil_check.a", "health_status", "unknown"), is("data.vigil_check.a", "tcp.host", "a.example"),
 			is("data.vigil_checks.all", "checks.#", "1"),
-			is("data.vigil_notification_channel.chat", "chat.webhook_url", "https://hooks.example/chat"),
+			is("data.vigil_notification_channel.chat", "type", "chat"),
 			is("data.vigil_notification_channels.all", "channels.#", "1"), is("data.vigil_region.virginia", "key", "na-east-ewr"),
 			is("data.vigil_regions.all", "regions.0.key", "na-east-ewr"), is("data.vigil_organization.mine", "slug", "operator"),
 			is("data.vigil_usage.now", "tier", "enterprise"), set("data.vigil_template_variables.all", "variables.0.placeholder"),
@@ -236,7 +237,7 @@ func TestSecretsOfTheSensitiveFormAreInTheState(t *testing.T) {
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: inProcess(),
 		Steps: []resource.TestStep{{Config: config, Check: func(state *terraform.State) error {
-			for _, secret := range []string{"sesame-hook", "sesame-push", "sesame-pager"} {
+			for _, secret := range []string{"sesame-hook", "sesame-push", "sesame-pager", "sesame-chat"} {
 				if !strings.Contains(state.String(), secret) {
 					return fmt.Errorf("the state lacks %s", secret)
 				}
