@@ -82,7 +82,7 @@ func (c *checkForm) hourly() int64 {
 	if !ok || err != nil || value < 1 || !c.typed.Has("enabled") {
 		return 0
 	}
-	return int64(math.Round(3600 / value * float64(len(c.typed["regions"]))))
+	return int64(math.Round(3600 / value * float64(len(c.typed.Values["regions"]))))
 }
 
 // trial is what a test of the form's config showed.
@@ -109,7 +109,7 @@ type trialPhase struct{ X, Width, Class string }
 
 // try tests the form's config in the regions that are chosen.
 func (c *checkForm) try() error {
-	compact(membersOf(c.kind), c.typed, "config")
+	c.typed.tidy(emptyPairs(membersOf(c.kind), c.typed, "config"))
 	body := map[string]any{"type": c.kind, "config": c.body().Config, "regions": c.body().Regions}
 	text, err := json.Marshal(body)
 	if err != nil {

@@ -34,7 +34,7 @@ type checkMembers struct {
 func (c *checkForm) body() checkMembers {
 	body := checkMembers{
 		Name: c.typed.Get("name"), Type: c.kind, IntervalSeconds: numberOf(strings.TrimSpace(c.typed.Get("interval_seconds"))),
-		Regions: slices.Clone(c.typed["regions"]), Config: configOf(membersOf(c.kind), c.typed, "config"), Labels: pairsOf(c.typed, "labels"),
+		Regions: slices.Clone(c.typed.Values["regions"]), Config: configOf(membersOf(c.kind), c.typed, "config"), Labels: pairsOf(c.typed, "labels"),
 		Retry: c.retryOf(),
 	}
 	if body.Regions == nil {
@@ -148,7 +148,7 @@ func (c *checkForm) fieldOf(member string) string {
 		if known.Type != "pairs" || !below {
 			continue
 		}
-		for _, i := range rowsAt(c.typed, known.Name) {
+		for _, i := range c.typed.rows(known.Name) {
 			if row := element(known.Name, i); strings.EqualFold(c.typed.Get(row+".name"), rest) {
 				return row + ".value"
 			}
@@ -182,8 +182,8 @@ func storedCheckOf(answer []byte, etag string) (*storedCheck, error) {
 }
 
 // entered returns the form of the check as it is stored.
-func (s *storedCheck) entered() url.Values {
-	typed := url.Values{"name": {s.name}, "type": {s.kind}}
+func (s *storedCheck) entered() *sheet {
+	typed := &sheet{Values: url.Values{"name": {s.name}, "type": {s.kind}}}
 	if number, ok := s.members["interval_seconds"].(json.Number); ok {
 		typed.Set("interval_seconds", number.String())
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,7 +45,7 @@ func (p pairs) MarshalJSON() ([]byte, error) {
 
 // configOf returns the members that stand at a path. What is empty or means what the
 // absence of the member means is left out.
-func configOf(members []member, typed url.Values, path string) map[string]any {
+func configOf(members []member, typed *sheet, path string) map[string]any {
 	config := make(map[string]any)
 	for i := range members {
 		m := &members[i]
@@ -59,7 +58,7 @@ func configOf(members []member, typed url.Values, path string) map[string]any {
 
 // valueOf returns the member's value, nil for none. The path is its own, and the second
 // one that of the object around it.
-func (m *member) valueOf(typed url.Values, path, around string) any {
+func (m *member) valueOf(typed *sheet, path, around string) any {
 	text := typed.Get(path)
 	switch m.input {
 	case asText, asArea, asSecret:
@@ -160,9 +159,9 @@ func assertionTarget(source, operator, text string) any {
 	return numberOf(trimmed)
 }
 
-func pairsOf(typed url.Values, path string) any {
+func pairsOf(typed *sheet, path string) any {
 	var list pairs
-	for _, i := range rowsAt(typed, path) {
+	for _, i := range typed.rows(path) {
 		row := element(path, i)
 		list = append(list, pair{strings.TrimSpace(typed.Get(row + ".name")), typed.Get(row + ".value")})
 	}
@@ -172,9 +171,9 @@ func pairsOf(typed url.Values, path string) any {
 	return list
 }
 
-func (m *member) rowsOf(typed url.Values, path string) any {
+func (m *member) rowsOf(typed *sheet, path string) any {
 	var list []any
-	for _, i := range rowsAt(typed, path) {
+	for _, i := range typed.rows(path) {
 		list = append(list, configOf(m.members, typed, element(path, i)))
 	}
 	if len(list) == 0 {
@@ -184,7 +183,7 @@ func (m *member) rowsOf(typed url.Values, path string) any {
 }
 
 // enterConfig writes the members of a config into the form, at a path.
-func enterConfig(members []member, config map[string]any, typed url.Values, path string) {
+func enterConfig(members []member, config map[string]any, typed *sheet, path string) {
 	for i := range members {
 		m := &members[i]
 		value, given := config[m.name]
@@ -193,7 +192,7 @@ func enterConfig(members []member, config map[string]any, typed url.Values, path
 }
 
 // enter writes a member's value, which stands in the object around it.
-func (m *member) enter(value any, given bool, around map[string]any, typed url.Values, path string) {
+func (m *member) enter(value any, given bool, around map[string]any, typed *sheet, path string) {
 	switch m.input {
 	case asSwitch:
 		if given && value == true || !given && m.standard == "true" {

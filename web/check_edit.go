@@ -51,8 +51,7 @@ func (r *request) storedCheck(id uuid.UUID) (*storedCheck, error) {
 
 // save changes the check, unless it is another one than the form began with.
 func (c *checkForm) save() error {
-	compact(membersOf(c.kind), c.typed, "config")
-	compactPairs(c.typed, "labels")
+	c.typed.tidy(append(emptyPairs(membersOf(c.kind), c.typed, "config"), emptyRows(c.typed, "labels")...))
 	if again := unsent(c.typed); len(again) > 0 {
 		return c.askAgain(again)
 	}
@@ -82,7 +81,7 @@ func (c *checkForm) save() error {
 // them as a carriage return and a line feed.
 func (c *checkForm) keepLines() {
 	stored := c.stored.entered()
-	for name := range c.typed {
+	for name := range c.typed.Values {
 		if was := stored.Get(name); strings.Contains(was, "\n") && lines(was) == lines(c.typed.Get(name)) {
 			c.typed.Set(name, was)
 		}
@@ -135,7 +134,7 @@ func (c *checkForm) showConflict() error {
 			view.Differ = append(view.Differ, difference{Label: known.Label, Mine: said(mine), Theirs: said(other)})
 		}
 	}
-	mine, other := slices.Sorted(slices.Values(c.typed["regions"])), slices.Sorted(slices.Values(theirs["regions"]))
+	mine, other := slices.Sorted(slices.Values(c.typed.Values["regions"])), slices.Sorted(slices.Values(theirs.Values["regions"]))
 	if !slices.Equal(mine, other) {
 		view.Differ = append(view.Differ, difference{Label: "Regions", Mine: said(c.r.cityList(mine)), Theirs: said(c.r.cityList(other))})
 	}
@@ -197,7 +196,7 @@ func (s *Server) firstAddress(r *request) error {
 	}
 	address := strings.TrimSpace(c.typed.Get("config.url"))
 	kind, config, name := readAddress(address)
-	c.typed, c.kind = url.Values{}, ""
+	c.typed, c.kind = newSheet(), ""
 	c.begin(kind)
 	for member, value := range config {
 		c.typed.Set("config."+member, value)

@@ -3,7 +3,6 @@ package web
 import (
 	"crypto/rand"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -35,7 +34,7 @@ type checkForm struct {
 
 	r      *request
 	kind   string // the type of the check
-	typed  url.Values
+	typed  *sheet
 	stored *storedCheck // nil for a new check
 	added  string       // the row that a button has added
 	tried  *trial       // what a test showed; nil without one
@@ -45,7 +44,7 @@ type checkForm struct {
 
 // newCheckForm reads what was posted, or begins an empty form.
 func newCheckForm(r *request, stored *storedCheck) (*checkForm, error) {
-	c := &checkForm{form: newForm(r), r: r, stored: stored, typed: url.Values{}, action: "/app/checks/new"}
+	c := &checkForm{form: newForm(r), r: r, stored: stored, typed: newSheet(), action: "/app/checks/new"}
 	c.Heading = "Not created yet."
 	if stored != nil {
 		c.Heading, c.action = "Not saved yet.", "/app/checks/"+stored.id.String()+"/edit"
@@ -55,7 +54,10 @@ func newCheckForm(r *request, stored *storedCheck) (*checkForm, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.typed, c.kind = posted, posted.Get("type")
+		c.typed, c.kind = &sheet{Values: posted}, posted.Get("type")
+		if rows := c.typed.rowCount(); rows > maxRows {
+			return nil, errForm("The form has %d rows. A check has at most %d.", rows, maxRows)
+		}
 		return c, nil
 	}
 	if stored != nil {
@@ -76,14 +78,14 @@ func (c *checkForm) begin(kind string) {
 		kind = "https"
 	}
 	same := isHTTP(kind) && isHTTP(c.kind)
-	c.kind, c.typed = kind, url.Values{}
+	c.kind, c.typed = kind, newSheet()
 	if same {
 		c.typed = before
 		return
 	}
-	for name, values := range before {
+	for name, values := range before.Values {
 		if !strings.HasPrefix(name, "config.") || keeps(kind, name) {
-			c.typed[name] = values
+			c.typed.Values[name] = values
 		}
 	}
 	c.enterNew(kind)
@@ -101,7 +103,7 @@ func (c *checkForm) begin(kind string) {
 // keeps reports whether a field that was filled in for another type has the same meaning
 // for this one.
 func keeps(kind, name string) bool {
-	m := memberAt(membersOf(kind), nil, "config", name)
+	m := memberAt(membersOf(kind), newSheet(), "config", name)
 	return m != nil && slices.Contains([]string{"config.url", "config.host", "config.port", "config.timeout_seconds"}, name)
 }
 
@@ -110,7 +112,7 @@ func isHTTP(kind string) bool { return kind == "https" || kind == "http" || kind
 // enterNew fills in what the config of a type begins with.
 func (c *checkForm) enterNew(kind string) {
 	config := map[string]any{}
-	for name := range c.typed {
+	for name := range c.typed.Values {
 		if rest, ok := strings.CutPrefix(name, "config."); ok {
 			config[rest] = c.typed.Get(name)
 		}
@@ -178,7 +180,7 @@ func (c *checkForm) memberAt(path string) *member {
 // showStep gives a step the fields of its type: those of another type are dropped.
 func (c *checkForm) showStep(step string) {
 	members, at := membersOf(c.typed.Get(step+".type")), step+".config"
-	for name := range c.typed {
+	for name := range c.typed.Values {
 		if strings.HasPrefix(name, at+".") && memberAt(members, c.typed, at, name) == nil {
 			c.typed.Del(name)
 		}
@@ -194,8 +196,7 @@ func (c *checkForm) showStep(step string) {
 
 // create creates the check and its first rule.
 func (c *checkForm) create() error {
-	compact(membersOf(c.kind), c.typed, "config")
-	compactPairs(c.typed, "labels")
+	c.typed.tidy(append(emptyPairs(membersOf(c.kind), c.typed, "config"), emptyRows(c.typed, "labels")...))
 	if again := unsent(c.typed); len(again) > 0 {
 		return c.askAgain(again)
 	}
@@ -204,7 +205,7 @@ func (c *checkForm) create() error {
 		return c.refuse(err)
 	}
 	c.r.s.nav.forget(c.r.who.UserID)
-	if len(c.typed["rule.notification_channel_ids"]) > 0 {
+	if len(c.typed.Values["rule.notification_channel_ids"]) > 0 {
 		if err := c.r.createRule(id, firstRuleMembers(c.typed), c.typed.Get(formKey)+"-rule"); err != nil {
 			return c.r.showFirstRule(id, name, c.typed, err)
 		}

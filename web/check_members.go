@@ -1,6 +1,9 @@
 package web
 
-import "slices"
+import (
+	"slices"
+	"sync"
+)
 
 // entry is how a member of a config is entered.
 type inputKind int
@@ -52,8 +55,8 @@ type formType struct {
 	members    []member
 }
 
-// formTypes lists the types in the order of the tiles.
-func formTypes() []formType {
+// formTypes lists the types in the order of the tiles. Nobody changes the list.
+var formTypes = sync.OnceValue(func() []formType { //nolint:gochecknoglobals // made once: every field asks for it
 	return []formType{
 		{name: "https", text: "Status, body, phases", members: httpMembers("https://")},
 		{name: "http", text: "Plain HTTP", members: httpMembers("http://")},
@@ -66,7 +69,7 @@ func formTypes() []formType {
 		{name: "throughput", text: "Speed of a download", members: throughputMembers()},
 		{name: "multistep", text: "Step by step", members: multistepMembers()},
 	}
-}
+})
 
 // membersOf returns the members of a type's config, none for an unknown type.
 func membersOf(name string) []member {

@@ -43,7 +43,7 @@ func (c *checkForm) regions() (regionsView, error) {
 	c.fields = append(c.fields, v.Field)
 	for _, region := range inOrder(known) {
 		choice := regionChoice{
-			Key: region.Key, City: region.City, Chosen: slices.Contains(c.typed["regions"], region.Key), Note: noteOf(region, c.kind),
+			Key: region.Key, City: region.City, Chosen: slices.Contains(c.typed.Values["regions"], region.Key), Note: noteOf(region, c.kind),
 			Search: strings.ToLower(region.Key + " " + region.Name + " " + region.Country + " " + region.Continent),
 		}
 		if choice.Chosen {
@@ -109,11 +109,11 @@ func (c *checkForm) chooseRegions() error {
 		most = 1
 	}
 	for _, region := range inOrder(known) {
-		if region.Primary && noteOf(region, c.kind) == "" && len(c.typed["regions"]) < most {
+		if region.Primary && noteOf(region, c.kind) == "" && len(c.typed.Values["regions"]) < most {
 			c.typed.Add("regions", region.Key)
 		}
 	}
-	if len(c.typed["regions"]) == 0 { // none is online; the API's default is as good as any
+	if len(c.typed.Values["regions"]) == 0 { // none is online; the API's default is as good as any
 		c.typed.Set("regions", "na-east-ewr")
 	}
 	return nil

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net/url"
 	"time"
 
 	"vigil/client"
@@ -30,7 +29,7 @@ func retryMember() member {
 }
 
 // enterRetry writes the stored member into the form. What says nothing stays empty.
-func (s *storedCheck) enterRetry(typed url.Values) {
+func (s *storedCheck) enterRetry(typed *sheet) {
 	stored, _ := s.members[memberRetry].(map[string]any)
 	shown := maps.Clone(stored)
 	maps.DeleteFunc(shown, func(_ string, value any) bool { return value == json.Number("0") })
@@ -45,7 +44,7 @@ func (c *checkForm) retryOf() any {
 	if said != nil || c.stored == nil {
 		return said
 	}
-	before := url.Values{}
+	before := newSheet()
 	c.stored.enterRetry(before)
 	if m.valueOf(before, memberRetry, "") == nil {
 		return nil

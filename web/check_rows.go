@@ -1,8 +1,6 @@
 package web
 
 import (
-	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -15,87 +13,56 @@ func element(path string, index int) string { return path + "[" + strconv.Itoa(i
 func indexAfter(rest string) (index int, after string, ok bool) {
 	text, after, found := strings.Cut(strings.TrimPrefix(rest, "["), "]")
 	index, err := strconv.Atoi(text)
-	return index, after, found && strings.HasPrefix(rest, "[") && err == nil && index >= 0
-}
-
-// rowsAt returns the indexes of the rows of a list that a form has, in order. They need
-// not follow each other.
-func rowsAt(typed url.Values, path string) []int {
-	var found []int
-	for name := range typed {
-		rest, below := strings.CutPrefix(name, path)
-		if !below {
-			continue
-		}
-		if i, _, ok := indexAfter(rest); ok && !slices.Contains(found, i) {
-			found = append(found, i)
-		}
-	}
-	slices.Sort(found)
-	return found
+	return index, after, found && strings.HasPrefix(rest, "[") && err == nil && index >= 0 && strconv.Itoa(index) == text
 }
 
 // dropRow removes a row from the form.
-func dropRow(typed url.Values, row string) {
-	for name := range typed {
+func dropRow(typed *sheet, row string) {
+	for name := range typed.Values {
 		if name == row || strings.HasPrefix(name, row+".") {
 			typed.Del(name)
 		}
 	}
 }
 
-// compact gives the rows of a form the indexes that the API counts, and drops the empty
-// ones of objects with free names, so that an error of the API leads to its row.
-func compact(members []member, typed url.Values, path string) {
+// emptyPairs returns the rows of objects with free names in which nothing was entered.
+func emptyPairs(members []member, typed *sheet, path string) []string {
+	var empty []string
 	for i := range members {
 		m := &members[i]
 		at := path + "." + m.name
 		switch m.input {
 		case asPairs:
-			compactPairs(typed, at)
+			empty = append(empty, emptyRows(typed, at)...)
 		case asGroup:
-			compact(m.members, typed, at)
+			empty = append(empty, emptyPairs(m.members, typed, at)...)
 		case asRows:
-			renumber(typed, at)
-			for _, i := range rowsAt(typed, at) {
-				compact(m.members, typed, element(at, i))
+			for _, i := range typed.rows(at) {
+				empty = append(empty, emptyPairs(m.members, typed, element(at, i))...)
 			}
 		case asConfig:
-			compact(membersOf(typed.Get(path+".type")), typed, at)
+			empty = append(empty, emptyPairs(membersOf(typed.Get(path+".type")), typed, at)...)
 		default: // nothing more to do for the others
 		}
 	}
+	return empty
 }
 
-func compactPairs(typed url.Values, at string) {
-	for _, i := range rowsAt(typed, at) {
+// emptyRows is emptyPairs of one object.
+func emptyRows(typed *sheet, at string) []string {
+	var empty []string
+	for _, i := range typed.rows(at) {
 		if row := element(at, i); typed.Get(row+".name") == "" && typed.Get(row+".value") == "" {
-			dropRow(typed, row)
+			empty = append(empty, row)
 		}
 	}
-	renumber(typed, at)
-}
-
-// renumber closes the gaps between the indexes of rows.
-func renumber(typed url.Values, path string) {
-	for to, from := range rowsAt(typed, path) {
-		if to == from {
-			continue
-		}
-		old := element(path, from)
-		for name, values := range typed {
-			if rest, ok := strings.CutPrefix(name, old+"."); ok {
-				typed.Del(name)
-				typed[element(path, to)+"."+rest] = values
-			}
-		}
-	}
+	return empty
 }
 
 // addRow adds a row to the list at a path, with the first choice of each of its selects.
-func addRow(m *member, typed url.Values, path string) string {
+func addRow(m *member, typed *sheet, path string) string {
 	next := 0
-	if rows := rowsAt(typed, path); len(rows) > 0 {
+	if rows := typed.rows(path); len(rows) > 0 {
 		next = rows[len(rows)-1] + 1
 	}
 	row := element(path, next)
@@ -121,7 +88,7 @@ func addRow(m *member, typed url.Values, path string) string {
 
 // memberAt finds the member of a path, such as config.steps[0].config.headers. It is nil
 // for a path that leads nowhere.
-func memberAt(members []member, typed url.Values, at, path string) *member {
+func memberAt(members []member, typed *sheet, at, path string) *member {
 	rest, ok := strings.CutPrefix(path, at+".")
 	if !ok {
 		return nil

@@ -2,7 +2,6 @@ package web
 
 import (
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -29,7 +28,7 @@ type ruleChannel struct {
 }
 
 // beginRule fills in what a first rule begins with.
-func beginRule(typed url.Values) {
+func beginRule(typed *sheet) {
 	typed.Set(firstRulePath+"condition.failure_threshold", "2")
 	typed.Set(firstRulePath+"region_policy", "majority")
 	typed.Set(firstRulePath+"notify_on", "both")
@@ -37,7 +36,7 @@ func beginRule(typed url.Values) {
 }
 
 // rule makes the sentence.
-func (r *request) rule(f *form, typed url.Values) (*ruleView, error) {
+func (r *request) rule(f *form, typed *sheet) (*ruleView, error) {
 	c := &checkForm{form: f, typed: typed}
 	v := &ruleView{
 		Failures: c.input(field{Name: firstRulePath + "condition.failure_threshold", Label: "Failures in a row", Mode: "numeric"}),
@@ -61,7 +60,7 @@ func (r *request) rule(f *form, typed url.Values) (*ruleView, error) {
 	for i := range list.JSON200.Data {
 		known := &list.JSON200.Data[i]
 		choice := ruleChannel{ID: known.Id.String(), Name: known.Name}
-		choice.Chosen = slices.Contains(typed[v.Field.Name], choice.ID)
+		choice.Chosen = slices.Contains(typed.Values[v.Field.Name], choice.ID)
 		if !known.Enabled {
 			choice.Note = "disabled"
 		}
@@ -76,7 +75,7 @@ func (v *ruleView) Errors() []*field {
 }
 
 // firstRuleMembers returns the rule that the form says, as the API takes it.
-func firstRuleMembers(typed url.Values) map[string]any {
+func firstRuleMembers(typed *sheet) map[string]any {
 	failures := numberOf(strings.TrimSpace(typed.Get(firstRulePath + "condition.failure_threshold")))
 	name := typed.Get(firstRulePath+"condition.failure_threshold") + " failures in a row"
 	if name == "1 failures in a row" {
@@ -85,7 +84,7 @@ func firstRuleMembers(typed url.Values) map[string]any {
 	return map[string]any{
 		"name": name, "condition": map[string]any{"failure_threshold": failures, "severity": typed.Get(firstRulePath + "condition.severity")},
 		"region_policy": typed.Get(firstRulePath + "region_policy"), "notify_on": typed.Get(firstRulePath + "notify_on"),
-		"notification_channel_ids": typed[firstRulePath+"notification_channel_ids"],
+		"notification_channel_ids": typed.Values[firstRulePath+"notification_channel_ids"],
 	}
 }
 
@@ -104,10 +103,11 @@ func (s *Server) firstRule(r *request) error {
 	if err != nil {
 		return errNoPage()
 	}
-	typed, err := r.posted()
+	posted, err := r.posted()
 	if err != nil {
 		return err
 	}
+	typed := &sheet{Values: posted}
 	check, err := r.api.GetCheckWithResponse(r.Context(), id, nil)
 	if err != nil {
 		return err
@@ -121,7 +121,7 @@ func (s *Server) firstRule(r *request) error {
 
 // showFirstRule shows the rule with what was typed and what the API says of it. The check
 // is there: only the rule is sent again.
-func (r *request) showFirstRule(id uuid.UUID, name string, typed url.Values, err error) error {
+func (r *request) showFirstRule(id uuid.UUID, name string, typed *sheet, err error) error {
 	f := newForm(r)
 	f.Heading = "The check is created and runs. Its rule is not created yet."
 	v := &firstRuleView{Form: f, Name: name, Back: "/app/checks/" + id.String()}

@@ -2,7 +2,6 @@ package web
 
 import (
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -237,7 +236,7 @@ func (c *checkForm) hide(f field, value string) *field {
 // rows makes the rows of a list.
 func (c *checkForm) rows(m *member, path string) []controlRow {
 	var rows []controlRow
-	for n, i := range rowsAt(c.typed, path) {
+	for n, i := range c.typed.rows(path) {
 		at := element(path, i)
 		row := controlRow{Path: at, Number: n + 1, Added: at == c.added, Post: c.action, field: &field{Name: at, Label: m.label, Type: "row"}}
 		c.fields = append(c.fields, row.field)
@@ -330,9 +329,9 @@ func anyWrong(controls []control) bool {
 
 // unsent returns the fields of secrets that were typed earlier, are not in the page any
 // more and were not typed again.
-func unsent(typed url.Values) []string {
+func unsent(typed *sheet) []string {
 	var paths []string
-	for _, path := range typed[formSecrets] {
+	for _, path := range typed.Values[formSecrets] {
 		if typed.Get(path) == "" && strings.HasPrefix(path, "config.") {
 			paths = append(paths, path)
 		}

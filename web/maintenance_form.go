@@ -2,7 +2,7 @@ package web
 
 import (
 	"fmt"
-	"net/http"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -208,14 +208,26 @@ func (r *request) offerMaintained(body *maintenanceBody, chosen []string) error 
 	if err != nil {
 		return err
 	}
+	others := make(map[string]bool, len(chosen))
 	for _, id := range chosen {
-		if !slices.ContainsFunc(list.JSON200.Data, func(c client.Check) bool { return c.Id.String() == id }) {
-			body.Checks = append(body.Checks, option{Value: id, Text: r.checkName(id), Chosen: true})
-		}
+		others[id] = true
 	}
 	for k := range list.JSON200.Data {
 		id := list.JSON200.Data[k].Id.String()
-		body.Checks = append(body.Checks, option{Value: id, Text: list.JSON200.Data[k].Name, Chosen: slices.Contains(chosen, id)})
+		body.Checks = append(body.Checks, option{Value: id, Text: list.JSON200.Data[k].Name, Chosen: others[id]})
+		delete(others, id)
+	}
+	ids := slices.Sorted(maps.Keys(others))
+	found, err := r.checksByID(ids)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		name := id
+		if check := found[id]; check != nil {
+			name = check.Name
+		}
+		body.Checks = append(body.Checks, option{Value: id, Text: name, Chosen: true})
 	}
 	slices.SortStableFunc(body.Checks, func(a, b option) int {
 		switch {
@@ -227,13 +239,4 @@ func (r *request) offerMaintained(body *maintenanceBody, chosen []string) error 
 		return 1
 	})
 	return nil
-}
-
-// checkName is the name of a check that is not among those that the form lists.
-func (r *request) checkName(text string) string {
-	list, err := r.api.ListChecksWithResponse(r.Context(), &client.ListChecksParams{Id: &[]string{text}})
-	if err != nil || list.StatusCode() != http.StatusOK || len(list.JSON200.Data) == 0 {
-		return text
-	}
-	return list.JSON200.Data[0].Name
 }

@@ -1,7 +1,10 @@
 package web
 
 import (
+	"bytes"
 	"context"
+	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -34,16 +37,18 @@ type routes struct {
 // page registers a page that needs a signed-in user; without one the answer is the
 // sign-in page, which leads back.
 func (on *routes) page(pattern string, h handler) {
-	on.open(pattern, func(r *request) error {
+	on.handle(pattern, func(r *request) error {
 		if !r.signedIn {
 			return r.toSignIn()
 		}
-		return h(r)
+		return bounded(h)(r)
 	})
 }
 
 // open registers a page for everyone.
-func (on *routes) open(pattern string, h handler) {
+func (on *routes) open(pattern string, h handler) { on.handle(pattern, bounded(h)) }
+
+func (on *routes) handle(pattern string, h handler) {
 	on.mux.HandleFunc(pattern, func(w http.ResponseWriter, req *http.Request) {
 		r := on.s.newRequest(w, req)
 		if err := h(r); err != nil {
@@ -98,10 +103,41 @@ func ownPath(path string) string {
 // partial reports whether htmx asks for a part of a page.
 func (r *request) partial() bool { return r.Header.Get("Hx-Request") == "true" }
 
+// bounded refuses a form with more than maxFields fields before it is parsed, since what a
+// form costs follows its fields.
+func bounded(h handler) handler {
+	return func(r *request) error {
+		if r.Method != http.MethodPost {
+			return h(r)
+		}
+		text, err := io.ReadAll(r.Body)
+		if err != nil {
+			return errForm("The form could not be read.")
+		}
+		if fields := bytes.Count(text, []byte("&")) + 1; fields > maxFields {
+			return errForm("The form has %d fields. It may have %d.", fields, maxFields)
+		}
+		r.Body = io.NopCloser(bytes.NewReader(text))
+		if r.ParseForm() == nil { // what cannot be read is the handler's to refuse
+			for _, values := range r.PostForm {
+				if len(values) > maxFieldValues {
+					return errForm("A field of the form has %d values. It may have %d.", len(values), maxFieldValues)
+				}
+			}
+		}
+		return h(r)
+	}
+}
+
+// errForm is the error about a form that cannot be used.
+func errForm(format string, args ...any) error {
+	return &APIError{Status: http.StatusBadRequest, Code: "invalid_request", Message: fmt.Sprintf(format, args...)}
+}
+
 // posted reads the form that was posted.
 func (r *request) posted() (url.Values, error) {
 	if err := r.ParseForm(); err != nil {
-		return nil, &APIError{Status: http.StatusBadRequest, Code: "invalid_request", Message: "The form could not be read."}
+		return nil, errForm("The form could not be read.")
 	}
 	return r.PostForm, nil
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strconv"
@@ -17,8 +18,11 @@ type pageForm struct {
 	*form
 
 	Rows []pageFormRow
-	sent []string // ids of the checks in the groups of the request, group by group
-	size []int    // of each of these groups
+	of   map[string]*field // of the rows, by their names
+	// offered are the ids of the checks that have a row.
+	offered map[string]bool
+	sent    []string // ids of the checks in the groups of the request, group by group
+	size    []int    // of each of these groups
 }
 
 // pageFormRow is a check that the page shows or could show.
@@ -47,7 +51,7 @@ type statusPageBody struct {
 // statusPageForm declares the form with what is stored; nil for a new page. Its rows come
 // with renderStatusPage.
 func statusPageForm(r *request, p *client.StatusPage) *pageForm {
-	f := &pageForm{form: newForm(r)}
+	f := &pageForm{form: newForm(r), of: make(map[string]*field), offered: make(map[string]bool)}
 	var stored client.StatusPage
 	stored.Enabled = true
 	if p != nil {
@@ -109,9 +113,9 @@ var placeOf = regexp.MustCompile(`^groups\[(\d+)\](?:\.checks\[(\d+)\])?\.?(\w*)
 
 // refusedPage is refused, with the API's messages about checks in their rows.
 func (f *pageForm) refusedPage(err error) bool {
-	for _, id := range f.values["check"] { // to put messages under; rendering replaces them
-		f.add(field{Name: "name." + id, Label: "Public name"})
-		f.add(field{Name: "group." + id, Label: "Group"})
+	for _, id := range f.values["check"] { // to put messages under
+		f.row(field{Name: "name." + id, Label: "Public name"})
+		f.row(field{Name: "group." + id, Label: "Group"})
 	}
 	if !f.refused(err) {
 		return false
@@ -202,44 +206,44 @@ func (s *Server) offerChecks(r *request, f *pageForm, body *statusPageBody) erro
 	if more := totalOf(list.JSON200.Meta) - int64(len(list.JSON200.Data)); more > 0 {
 		body.More = counted(more, "more check")
 	}
+	var others []string
+	for _, row := range f.Rows {
+		if names[row.ID] == nil {
+			others = append(others, row.ID)
+		}
+	}
+	found, err := r.checksByID(others)
+	if err != nil {
+		return err
+	}
 	for i := range f.Rows {
 		row := &f.Rows[i]
-		check := names[row.ID]
-		if check == nil {
-			id, err := uuid.Parse(row.ID)
-			if err != nil {
-				continue
-			}
-			found, err := r.api.GetCheckWithResponse(r.Context(), id, nil)
-			if err != nil {
-				if err := unlessMissing(err); err != nil {
-					return err
-				}
-				row.Check = "A check that was deleted"
-				continue
-			}
-			check = &found.JSON200.Data
+		if check := cmp.Or(names[row.ID], found[row.ID]); check != nil {
+			row.Check, row.Target = check.Name, string(check.Type)
+		} else if uuid.Validate(row.ID) == nil {
+			row.Check = "A check that was deleted"
 		}
-		row.Check, row.Target = check.Name, string(check.Type)
 	}
 	return nil
 }
 
 // offer adds the row of a check, once.
 func (f *pageForm) offer(id, name, group string) {
-	if slices.ContainsFunc(f.Rows, func(row pageFormRow) bool { return row.ID == id }) {
+	if f.offered[id] {
 		return
 	}
+	f.offered[id] = true
 	row := pageFormRow{ID: id}
 	row.Name = f.row(field{Name: "name." + id, Label: "Public name", Value: name})
 	row.Group = f.row(field{Name: "group." + id, Label: "Group", Value: group})
 	f.Rows = append(f.Rows, row)
 }
 
-// row declares a field of a row, unless refusedPage has: that one has the API's message.
+// row declares a field of a row once: refusedPage's has the API's message.
 func (f *pageForm) row(declared field) *field {
-	if known, err := f.Field(declared.Name); err == nil {
+	if known := f.of[declared.Name]; known != nil {
 		return known
 	}
-	return f.add(declared)
+	f.of[declared.Name] = f.add(declared)
+	return f.of[declared.Name]
 }
