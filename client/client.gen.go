@@ -268,8 +268,11 @@ const (
 	AssertionSourceCertDays     AssertionSource = "cert_days"
 	AssertionSourceHeader       AssertionSource = "header"
 	AssertionSourceJson         AssertionSource = "json"
+	AssertionSourceJsonLength   AssertionSource = "json_length"
+	AssertionSourceProtocol     AssertionSource = "protocol"
 	AssertionSourceResponseTime AssertionSource = "response_time"
 	AssertionSourceStatus       AssertionSource = "status"
+	AssertionSourceUrl          AssertionSource = "url"
 )
 
 // Valid indicates whether the value is a known member of the AssertionSource enum.
@@ -283,9 +286,15 @@ func (e AssertionSource) Valid() bool {
 		return true
 	case AssertionSourceJson:
 		return true
+	case AssertionSourceJsonLength:
+		return true
+	case AssertionSourceProtocol:
+		return true
 	case AssertionSourceResponseTime:
 		return true
 	case AssertionSourceStatus:
+		return true
+	case AssertionSourceUrl:
 		return true
 	default:
 		return false
@@ -2908,25 +2917,25 @@ type ApplyResultAnswer struct {
 
 // Assertion defines model for Assertion.
 type Assertion struct {
-	// Operator How it is compared
+	// Operator How it is compared. lt and gt need numbers on both sides. A JSON path that selects several values holds when one of them does, for ne and not_contains when all do
 	Operator AssertionOperator `json:"operator"`
 
-	// Property Name of the header, or JSONPath of the value; only for these two sources
+	// Property Name of the header for header; JSONPath of the value (RFC 9535) for json and json_length; not for the other sources
 	//
 	// Examples: $.status
 	Property *string `json:"property,omitempty"`
 
-	// Source What is looked at
+	// Source What is looked at. json_length is the number of entries of a list, members of an object or characters of a string; url is the address that the redirects led to; protocol is HTTP/1.0, HTTP/1.1, HTTP/2 or HTTP/3
 	Source AssertionSource `json:"source"`
 
-	// Target What it is compared with: a string, number or boolean; a regular expression (RE2) for matches, which looks at the first part only of long bodies; true (the default) or false for exists. Milliseconds for response_time, whole days for cert_days
+	// Target What it is compared with: a string, number or boolean. Texts (headers, bodies, JSON strings) are compared as texts, so 1.10 differs from 1.1; numbers (statuses, JSON numbers) as exact decimals. A regular expression (RE2) for matches; true (the default) or false for exists. Milliseconds for response_time, whole days for cert_days
 	Target interface{} `json:"target,omitempty"`
 }
 
-// AssertionOperator How it is compared
+// AssertionOperator How it is compared. lt and gt need numbers on both sides. A JSON path that selects several values holds when one of them does, for ne and not_contains when all do
 type AssertionOperator string
 
-// AssertionSource What is looked at
+// AssertionSource What is looked at. json_length is the number of entries of a list, members of an object or characters of a string; url is the address that the redirects led to; protocol is HTTP/1.0, HTTP/1.1, HTTP/2 or HTTP/3
 type AssertionSource string
 
 // Attempt defines model for Attempt.

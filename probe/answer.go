@@ -2,13 +2,11 @@ package probe
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/ohler55/ojg/oj"
 
 	"vigil"
 	"vigil/redact"
@@ -17,6 +15,8 @@ import (
 // answer is an HTTP answer, for assertions and extractions.
 type answer struct {
 	status    int
+	url       *url.URL // that answered, after the redirects
+	protocol  string
 	header    http.Header
 	body      []byte
 	truncated bool
@@ -35,19 +35,6 @@ func (a *answer) evidence(hidden *redact.Redactor) *vigil.Evidence {
 		return nil
 	}
 	return a.recorder.evidence(nil, hidden)
-}
-
-// document returns the body as JSON, parsed once; false when it is none.
-func (a *answer) document() (any, bool) {
-	if !a.parsed {
-		a.parsed = true
-		if json.Valid(a.body) { // bounds the depth of what is parsed next
-			var err error
-			a.json, err = oj.Parse(a.body)
-			a.isJSON = err == nil
-		}
-	}
-	return a.json, a.isJSON
 }
 
 // statusRange is a status code or a class of them.
@@ -108,4 +95,35 @@ func (r *httpRequest) expectation() string {
 		texts[i] = one.String()
 	}
 	return strings.Join(texts, " or ")
+}
+
+// protocolName is the name of a version of HTTP (RFC 9110, section 2.5), which the newer ones write
+// without a minor version; empty for another protocol.
+func protocolName(given string) string {
+	switch strings.ToUpper(given) {
+	case "HTTP/1.0":
+		return "HTTP/1.0"
+	case "HTTP/1.1":
+		return "HTTP/1.1"
+	case "HTTP/2", "HTTP/2.0", "H2":
+		return "HTTP/2"
+	case "HTTP/3", "HTTP/3.0", "H3":
+		return "HTTP/3"
+	}
+	return ""
+}
+
+// finalURL is an address in the form in which two that are equal are the same text (RFC 3986,
+// section 6.2.3): without a fragment, with a path, and without the scheme's own port.
+func finalURL(given *url.URL) string {
+	plain := *given
+	plain.User, plain.Fragment, plain.RawFragment = nil, "", ""
+	plain.Host = strings.ToLower(plain.Host)
+	if port := plain.Port(); plain.Scheme == "http" && port == "80" || plain.Scheme == "https" && port == "443" {
+		plain.Host = strings.TrimSuffix(plain.Host, ":"+port)
+	}
+	if plain.Path == "" {
+		plain.Path = "/"
+	}
+	return plain.String()
 }

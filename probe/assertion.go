@@ -2,12 +2,8 @@ package probe
 
 import (
 	"encoding/json"
-	"fmt"
+	"net/url"
 	"strconv"
-	"strings"
-	"time"
-
-	"github.com/ohler55/ojg/oj"
 
 	"vigil"
 	"vigil/config"
@@ -15,10 +11,10 @@ import (
 
 // Assertion is one thing that the answer of an HTTP target must be like.
 type Assertion struct {
-	Source   string `json:"source" doc:"What is looked at" enum:"status,header,body,json,response_time,cert_days"`
-	Property string `json:"property,omitempty" doc:"Name of the header, or JSONPath of the value; only for these two sources" maxLength:"256" example:"$.status"`
-	Operator string `json:"operator" doc:"How it is compared" enum:"eq,ne,lt,gt,contains,not_contains,matches,exists"`
-	Target   any    `json:"target,omitempty" doc:"What it is compared with: a string, number or boolean; a regular expression (RE2) for matches, which looks at the first part only of long bodies; true (the default) or false for exists. Milliseconds for response_time, whole days for cert_days"`
+	Source   string `json:"source" doc:"What is looked at. json_length is the number of entries of a list, members of an object or characters of a string; url is the address that the redirects led to; protocol is HTTP/1.0, HTTP/1.1, HTTP/2 or HTTP/3" enum:"status,header,body,json,json_length,url,protocol,response_time,cert_days"`
+	Property string `json:"property,omitempty" doc:"Name of the header for header; JSONPath of the value (RFC 9535) for json and json_length; not for the other sources" maxLength:"256" example:"$.status"`
+	Operator string `json:"operator" doc:"How it is compared. lt and gt need numbers on both sides. A JSON path that selects several values holds when one of them does, for ne and not_contains when all do" enum:"eq,ne,lt,gt,contains,not_contains,matches,exists"`
+	Target   any    `json:"target,omitempty" doc:"What it is compared with: a string, number or boolean. Texts (headers, bodies, JSON strings) are compared as texts, so 1.10 differs from 1.1; numbers (statuses, JSON numbers) as exact decimals. A regular expression (RE2) for matches; true (the default) or false for exists. Milliseconds for response_time, whole days for cert_days"`
 }
 
 // The sources of assertions.
@@ -27,6 +23,9 @@ const (
 	sourceHeader       = "header"
 	sourceBody         = "body"
 	sourceJSON         = "json"
+	sourceJSONLength   = "json_length"
+	sourceURL          = "url"
+	sourceProtocol     = "protocol"
 	sourceResponseTime = "response_time"
 	sourceCertDays     = "cert_days"
 )
@@ -42,8 +41,8 @@ const (
 type assertion struct {
 	Assertion
 
-	text    string  // the target as text
-	number  float64 // the target as a number
+	text    string // the target as text
+	number  number // the target as a number
 	numeric bool
 	pattern pattern
 	path    jsonPath
@@ -72,12 +71,12 @@ func (a *assertion) parseProperty(path string) error {
 	switch {
 	case a.Source == sourceHeader && !config.IsToken(a.Property):
 		return vigil.Invalid(path, "must be the name of a header")
-	case a.Source == sourceJSON:
+	case a.Source == sourceJSON, a.Source == sourceJSONLength:
 		var err error
 		a.path, err = parseJSONPath(path, a.Property)
 		return err
 	case a.Source != sourceHeader && a.Property != "":
-		return vigil.Invalid(path, "is only for the sources header and json")
+		return vigil.Invalid(path, "is only for the sources header, json and json_length")
 	}
 	return nil
 }
@@ -100,11 +99,9 @@ func (a *assertion) parseTarget(path string) error {
 	default:
 		return vigil.Invalid(path, "is required for this operator: a string, a number or a boolean")
 	}
-	var err error
-	a.number, err = strconv.ParseFloat(a.text, 64)
-	a.numeric = err == nil
-	measured := a.Source == sourceStatus || a.Source == sourceResponseTime || a.Source == sourceCertDays
-	if !a.numeric && (a.Operator == "lt" || a.Operator == "gt" || measured && (a.Operator == "eq" || a.Operator == "ne")) {
+	a.number, a.numeric = parseNumber(a.text)
+	equality := a.Operator == "eq" || a.Operator == "ne"
+	if !a.numeric && (a.Operator == "lt" || a.Operator == "gt" || a.measures() && equality) {
 		return vigil.Invalid(path, "must be a number for this source and operator")
 	}
 	if a.Operator == "matches" {
@@ -113,163 +110,33 @@ func (a *assertion) parseTarget(path string) error {
 			return vigil.Invalid(path, "must be a regular expression (RE2), and not a large one")
 		}
 	}
+	return a.parseOwnTarget(path, equality)
+}
+
+// parseOwnTarget reads the target of a source whose values have a form of their own.
+func (a *assertion) parseOwnTarget(path string, equality bool) error {
+	switch {
+	case a.Source == sourceProtocol && equality:
+		known := protocolName(a.text)
+		if known == "" {
+			return vigil.Invalid(path, "must be HTTP/1.0, HTTP/1.1, HTTP/2 or HTTP/3")
+		}
+		a.text, a.numeric = known, false
+	case a.Source == sourceURL && equality:
+		address, err := url.Parse(a.text)
+		if err != nil || address.Host == "" {
+			return vigil.Invalid(path, "must be a URL with its scheme and host, or use contains or matches")
+		}
+		a.text = finalURL(address)
+	}
 	return nil
 }
 
-// check returns why the answer does not fulfil the assertion, or nothing.
-func (a *assertion) check(got *answer) string {
+// measures reports whether the values of the source are numbers.
+func (a *assertion) measures() bool {
 	switch a.Source {
-	case sourceStatus:
-		return a.compare("status", strconv.Itoa(got.status))
-	case sourceHeader:
-		values := got.header.Values(a.Property)
-		if len(values) == 0 {
-			return a.absent("header " + a.Property)
-		}
-		return a.compare("header "+a.Property, strings.Join(values, ", "))
-	case sourceBody:
-		return a.checkBody(got)
-	case sourceJSON:
-		return a.checkJSON(got)
-	case sourceResponseTime:
-		return a.compare("response time (ms)", strconv.FormatFloat(float64(got.took)/float64(time.Millisecond), 'f', 3, 64))
-	case sourceCertDays:
-		if got.certDays == nil {
-			return a.absent("certificate")
-		}
-		return a.compare("days until the certificate expires", strconv.Itoa(*got.certDays))
-	}
-	return ""
-}
-
-// checkBody does not quote the body: it may be long, and is not ours to show.
-func (a *assertion) checkBody(got *answer) string {
-	if a.Operator == "exists" && len(got.body) == 0 {
-		return a.absent("body")
-	}
-	if a.compare("", string(got.body)) == "" {
-		return ""
-	}
-	if a.Operator == "exists" {
-		return "the body is not empty, expected to be"
-	}
-	return "the body was expected to " + a.demand() + " " + a.shownTarget()
-}
-
-// checkJSON looks at every value that the path selects. One that fulfils the
-// assertion is enough, except for ne and not_contains, which all must fulfil.
-func (a *assertion) checkJSON(got *answer) string {
-	what := "json " + a.Property
-	values, problem := a.path.get(got)
-	if problem != "" {
-		return what + " cannot be read: " + problem
-	}
-	if len(values) == 0 {
-		return a.absent(what)
-	}
-	if len(values) > maxSelected {
-		return fmt.Sprintf("%s selects more than %d values", what, maxSelected)
-	}
-	return a.compareAll(what, values)
-}
-
-func (a *assertion) compareAll(what string, values []any) string {
-	every := a.Operator == "ne" || a.Operator == "not_contains"
-	first, rendered := "", 0
-	for _, value := range values {
-		text := jsonText(value)
-		if rendered += len(text); rendered > maxRendered {
-			return fmt.Sprintf("%s selects more than %d KiB", what, maxRendered>>10)
-		}
-		reason := a.compare(what, text)
-		if reason == "" && !every {
-			return ""
-		}
-		if reason != "" && first == "" {
-			first = reason
-		}
-	}
-	return first
-}
-
-// jsonText is the text of a JSON value: a string without its quotes.
-func jsonText(value any) string {
-	switch value := value.(type) {
-	case string:
-		return value
-	case float64:
-		return strconv.FormatFloat(value, 'f', -1, 64)
-	}
-	return oj.JSON(value)
-}
-
-// absent judges a value that is not there: that it is not equal to something,
-// or does not contain it, holds.
-func (a *assertion) absent(what string) string {
-	switch {
-	case a.Operator == "ne", a.Operator == "not_contains", a.Operator == "exists" && a.Target == false:
-		return ""
-	}
-	return what + " is absent"
-}
-
-// compare returns why a value does not fulfil the assertion, or nothing.
-func (a *assertion) compare(what, value string) string {
-	if a.holds(value) {
-		return ""
-	}
-	if a.Operator == "exists" {
-		return what + " exists, expected not to"
-	}
-	return fmt.Sprintf("%s is %q, expected to %s %s", what, clip(value, maxShown), a.demand(), a.shownTarget())
-}
-
-func (a *assertion) holds(value string) bool {
-	number, err := strconv.ParseFloat(value, 64)
-	numeric := err == nil && a.numeric
-	switch a.Operator {
-	case "eq":
-		return value == a.text || numeric && number == a.number
-	case "ne":
-		return value != a.text && !(numeric && number == a.number)
-	case "lt":
-		return numeric && number < a.number
-	case "gt":
-		return numeric && number > a.number
-	case "contains":
-		return strings.Contains(value, a.text)
-	case "not_contains":
-		return !strings.Contains(value, a.text)
-	case "matches":
-		return a.pattern.matches(value)
-	case "exists":
-		return a.Target != false
+	case sourceStatus, sourceResponseTime, sourceCertDays, sourceJSONLength:
+		return true
 	}
 	return false
-}
-
-// demand words the operator, after "to".
-func (a *assertion) demand() string {
-	switch a.Operator {
-	case "eq":
-		return "equal"
-	case "ne":
-		return "differ from"
-	case "lt":
-		return "be below"
-	case "gt":
-		return "be above"
-	case "contains":
-		return "contain"
-	case "not_contains":
-		return "not contain"
-	}
-	return "match"
-}
-
-func (a *assertion) shownTarget() string {
-	if a.numeric && a.Operator != "matches" {
-		return a.text
-	}
-	return strconv.Quote(clip(a.text, maxShown))
 }

@@ -1,6 +1,7 @@
 package probe_test
 
 import (
+	"encoding/json"
 	"math"
 	"net/http"
 	"strings"
@@ -10,7 +11,9 @@ import (
 	"vigil"
 )
 
-const document = `{"status": "ok", "count": 3, "ratio": 0.5, "big": 9007199254740993, "none": null, "yes": true,
+const document = `{"status": "ok", "agent": "007", "version": "1.10", "hash": "0e12345", "id": "9007199254740993", "text": "12 apples",
+	"fine": 0.1000000000000000055, "thousand": 1e3, "huge": 1e400, "tenth": 0.10, "negative": -0.0, "word": "żółw",
+	"count": 3, "ratio": 0.5, "big": 9007199254740993, "none": null, "yes": true,
 	"items": [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}], "empty": {}}`
 
 func TestAssertions(t *testing.T) {
@@ -21,6 +24,9 @@ func TestAssertions(t *testing.T) {
 		w.Header().Add("X-Many", "one")
 		w.Header().Add("X-Many", "two")
 		w.Header().Set("X-Number", "15")
+		w.Header().Set("X-Version", "1.10")
+		w.Header().Set("X-Agent", "007")
+		w.Header().Set("X-Hash", "0e12345")
 		if r.URL.Path == "/html" {
 			_, _ = w.Write([]byte("<p>hello</p>"))
 			return
@@ -40,10 +46,51 @@ func TestAssertions(t *testing.T) {
 		{"status", "", "matches", "^20.$", ""},
 		{"status", "", "contains", "20", ""},
 		{"status", "", "exists", nil, ""},
+		{"status", "", "eq", "200.0", ""},
 		{"status", "", "eq", 201, `status is "200", expected to equal 201`},
 		{"header", "content-type", "eq", "application/json", ""},
 		{"header", "X-Many", "contains", "one, two", ""},
 		{"header", "X-Number", "gt", 14.5, ""},
+		{"header", "X-Version", "eq", "1.1", `header X-Version is "1.10", expected to equal "1.1"`},
+		{"header", "X-Version", "eq", 1.1, `header X-Version is "1.10", expected to equal "1.1"`},
+		{"header", "X-Version", "ne", "1.1", ""},
+		{"header", "X-Version", "lt", 1.2, ""},
+		{"header", "X-Agent", "eq", "7", `header X-Agent is "007", expected to equal "7"`},
+		{"header", "X-Agent", "gt", 6, ""},
+		{"header", "X-Hash", "eq", "0e99999", `header X-Hash is "0e12345", expected to equal "0e99999"`},
+		{"header", "X-Many", "lt", 5, `header X-Many is "one, two", which is not a number, expected to be below 5`},
+		{"json", "$.agent", "eq", "7", `json $.agent is "007", expected to equal "7"`},
+		{"json", "$.version", "eq", "1.1", `json $.version is "1.10", expected to equal "1.1"`},
+		{"json", "$.version", "ne", 1.1, ""},
+		{"json", "$.hash", "eq", "0e99999", `json $.hash is "0e12345", expected to equal "0e99999"`},
+		{"json", "$.id", "eq", "9007199254740992", `json $.id is "9007199254740993", expected to equal "9007199254740992"`},
+		{"json", "$.text", "gt", 5, `json $.text is "12 apples", which is not a number, expected to be above 5`},
+		{"json", "$.yes", "gt", 0, `json $.yes is "true", which is not a number, expected to be above 0`},
+		{"json", "$.none", "lt", 1, `json $.none is "null", which is not a number, expected to be below 1`},
+		{"json", "$.big", "eq", json.Number("9007199254740992"), `json $.big is "9007199254740993", expected to equal 9007199254740992`},
+		{"json", "$.big", "gt", json.Number("9007199254740992"), ""},
+		{"json", "$.fine", "eq", 0.1, `json $.fine is "0.1000000000000000055", expected to equal 0.1`},
+		{"json", "$.fine", "gt", 0.1, ""},
+		{"json", "$.thousand", "eq", 1000, ""},
+		{"json", "$.thousand", "eq", "1000.00", ""},
+		{"json", "$.huge", "gt", json.Number("9e399"), ""},
+		{"json", "$.huge", "eq", json.Number("1e401"), `json $.huge is "1e400", expected to equal 1e401`},
+		{"json", "$.tenth", "eq", 0.1, ""},
+		{"json", "$.negative", "eq", 0, ""},
+		{"json_length", "$.items", "eq", 2, ""},
+		{"json_length", "$.items", "gt", 2, `the length of json $.items is "2", expected to be above 2`},
+		{"json_length", "$.items[0]", "eq", 2, ""},
+		{"json_length", "$.word", "eq", 4, ""},
+		{"json_length", "$.empty", "lt", 1, ""},
+		{"json_length", "$.count", "eq", 1, "json $.count is not a list, an object or a string, so it has no length"},
+		{"json_length", "$.missing", "eq", 0, "json $.missing is absent"},
+		{"url", "", "contains", "127.0.0.1", ""},
+		{"url", "", "eq", plain, ""},
+		{"url", "", "eq", plain + "/other", "the final URL, at " + strings.TrimPrefix(plain, "http://") + ", was expected to equal"},
+		{"protocol", "", "eq", "HTTP/1.1", ""},
+		{"protocol", "", "ne", "HTTP/2", ""},
+		{"protocol", "", "eq", "h2", `protocol is "HTTP/1.1", expected to equal "HTTP/2"`},
+		{"body", "", "gt", 1, "the body is not a number, expected to be above 1"},
 		{"header", "X-Number", "lt", 15, `header X-Number is "15", expected to be below 15`},
 		{"header", "X-None", "exists", nil, "header X-None is absent"},
 		{"header", "X-None", "exists", false, ""},

@@ -290,7 +290,9 @@ func (r *httpRequest) roundTrip(ctx context.Context, t *timeline, client *http.C
 		return answer{}, fmt.Errorf("request: %w", err)
 	}
 	defer func() { _ = response.Body.Close() }()
-	found := answer{status: response.StatusCode, header: response.Header}
+	found := answer{
+		status: response.StatusCode, header: response.Header, url: response.Request.URL, protocol: response.Proto,
+	}
 	seen.describe(response, r.url)
 	found.certDays = seen.CertDaysRemaining
 	t.step("reading the body")
@@ -331,7 +333,7 @@ func (r *httpRequest) readBody(w *recorder, response *http.Response, seen *HTTPM
 
 func (r *httpRequest) needsBody() bool {
 	for _, a := range r.asserts {
-		if a.Source == sourceBody || a.Source == sourceJSON {
+		if a.Source == sourceBody || a.Source == sourceJSON || a.Source == sourceJSONLength {
 			return true
 		}
 	}

@@ -307,6 +307,11 @@ func TestHTTPConfig(t *testing.T) {
 		"TargetObject":     {assertion(object{"source": "body", "operator": "eq", "target": object{}}), "config.assertions[0].target"},
 		"TargetNotANumber": {assertion(object{"source": "body", "operator": "gt", "target": "x"}), "config.assertions[0].target"},
 		"StatusNotANumber": {assertion(object{"source": "status", "operator": "eq", "target": "ok"}), "config.assertions[0].target"},
+		"TargetInfinite":   {assertion(object{"source": "body", "operator": "gt", "target": "Inf"}), "config.assertions[0].target"},
+		"TargetHex":        {assertion(object{"source": "status", "operator": "eq", "target": "0x10"}), "config.assertions[0].target"},
+		"LengthProperty":   {assertion(object{"source": "json_length", "operator": "eq", "target": 1}), "config.assertions[0].property"},
+		"FinalURL":         {assertion(object{"source": "url", "operator": "eq", "target": "/path"}), "config.assertions[0].target"},
+		"Protocol":         {assertion(object{"source": "protocol", "operator": "eq", "target": "SPDY"}), "config.assertions[0].target"},
 		"ExistsTarget":     {assertion(object{"source": "body", "operator": "exists", "target": "yes"}), "config.assertions[0].target"},
 		"Pattern":          {assertion(object{"source": "body", "operator": "matches", "target": "("}), "config.assertions[0].target"},
 		"LargePattern": {

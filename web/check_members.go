@@ -160,12 +160,12 @@ func httpMembers(scheme string) []member {
 func assertionMembers() []member {
 	return []member{
 		{name: "source", label: "What is looked at", input: asChoice, width: "medium", choices: words(
-			"status", "Status", "json", "JSON value", "body", "Body", "header", "Header",
-			"response_time", "Response time, ms", "cert_days", "Certificate, days",
+			"status", "Status", "json", "JSON value", "json_length", "Length of a JSON value", "body", "Body", "header", "Header",
+			"url", "Final address", "protocol", "Protocol", "response_time", "Response time, ms", "cert_days", "Certificate, days",
 		)},
 		{
 			name: "property", label: "Header or JSONPath", mono: true, width: "medium", sample: "$.status",
-			help: "The name of a header, or the JSONPath of a value; only for these two.",
+			help: "The name of a header, or the JSONPath of a value; only for these.",
 		},
 		{name: "operator", label: "How it is compared", input: asChoice, width: "medium", choices: words(
 			"eq", "is", "ne", "is not", "lt", "is below", "gt", "is above", "contains", "contains", "not_contains", "does not contain",
