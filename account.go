@@ -20,6 +20,9 @@ type User struct {
 	PasswordHash string
 	// SessionVersion is part of every session token; increasing it revokes all tokens.
 	SessionVersion int64
+	// Operator marks the account of the platform's operator. Only the platform itself makes
+	// one; no request sets or changes it.
+	Operator bool
 	// CreatedAddress is the IP address that the account was made from; empty: unknown.
 	CreatedAddress string
 	CreatedAt      time.Time

@@ -140,7 +140,7 @@ func (a *accounts) register(r *rest.Registrar) {
 }
 
 func (a *accounts) signup(ctx context.Context, in *struct{ Body signupBody }) (*rest.Answer[authView], error) {
-	email, err := rest.CleanEmail("email", in.Body.Email)
+	email, err := rest.CleanAccountEmail("email", in.Body.Email)
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +185,7 @@ func (a *accounts) createAccount(
 
 // session answers with a fresh token.
 func (a *authenticator) session(user vigil.User, org vigil.Organization) (*rest.Answer[authView], error) {
-	token, err := a.signer.sign(user)
+	token, err := a.signer.sign(claims{Session: user.SessionVersion}, user.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -215,7 +215,7 @@ func (a *accounts) login(ctx context.Context, in *struct{ Body loginBody }) (*re
 }
 
 func (a *accounts) quickSignup(ctx context.Context, in *struct{ Body quickSignupBody }) (*rest.Answer[quickSignupView], error) {
-	email, err := rest.CleanEmail("email", in.Body.Email)
+	email, err := rest.CleanAccountEmail("email", in.Body.Email)
 	if err != nil {
 		return nil, err
 	}

@@ -28,6 +28,7 @@ type credentialStore interface {
 	User(ctx context.Context, id uuid.UUID) (vigil.User, error)
 	Organization(ctx context.Context, id uuid.UUID) (vigil.Organization, error)
 	KeyByHash(ctx context.Context, hash []byte) (vigil.APIKey, vigil.Organization, vigil.User, error)
+	KeyByID(ctx context.Context, id uuid.UUID) (vigil.APIKey, vigil.Organization, vigil.User, error)
 	TouchKey(ctx context.Context, id uuid.UUID, at time.Time) error
 }
 
@@ -37,7 +38,7 @@ type authenticator struct {
 	now      func() time.Time
 	signer   *signer
 	sessions *cache[rest.Caller] // by user id
-	keys     *cache[rest.Caller] // by key hash
+	keys     *cache[rest.Caller] // by key hash, or key id
 	unknown  *cache[struct{}]    // hashes that are of no key
 	tasks    *tasks
 }
@@ -95,18 +96,36 @@ func (a *authenticator) byKey(ctx context.Context, key string) (*rest.Caller, er
 	if a.unknown.holds(string(hash)) {
 		return nil, errBadKey()
 	}
-	who, err := a.keys.get(ctx, string(hash), func(ctx context.Context) (rest.Caller, error) {
-		key, org, user, err := a.store.KeyByHash(ctx, hash)
+	who, err := a.knownKey(ctx, string(hash), func(ctx context.Context) (vigil.APIKey, vigil.Organization, vigil.User, error) {
+		return a.store.KeyByHash(ctx, hash)
+	})
+	if vigil.ErrorCode(err) == vigil.CodeNotFound {
+		a.unknown.keep(string(hash), struct{}{})
+		return nil, errBadKey()
+	}
+	return who, err
+}
+
+// byKeyID returns the caller whom a key identifies; CodeNotFound when it was revoked, and
+// CodeUnauthorized when it has expired.
+func (a *authenticator) byKeyID(ctx context.Context, id uuid.UUID) (*rest.Caller, error) {
+	return a.knownKey(ctx, id.String(), func(ctx context.Context) (vigil.APIKey, vigil.Organization, vigil.User, error) {
+		return a.store.KeyByID(ctx, id)
+	})
+}
+
+// knownKey returns the caller of a key that find reads, unless the cache has it by the name.
+func (a *authenticator) knownKey(
+	ctx context.Context, name string, find func(context.Context) (vigil.APIKey, vigil.Organization, vigil.User, error),
+) (*rest.Caller, error) {
+	who, err := a.keys.get(ctx, name, func(ctx context.Context) (rest.Caller, error) {
+		key, org, user, err := find(ctx)
 		if err != nil {
 			return rest.Caller{}, err
 		}
 		a.touch(ctx, key)
 		return rest.Caller{User: user, Org: org, Key: key}, nil
 	})
-	if vigil.ErrorCode(err) == vigil.CodeNotFound {
-		a.unknown.keep(string(hash), struct{}{})
-		return nil, errBadKey()
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -128,11 +147,15 @@ func (a *authenticator) touch(ctx context.Context, key vigil.APIKey) {
 }
 
 func (a *authenticator) byToken(ctx context.Context, token string) (*rest.Caller, error) {
-	userID, session, err := a.signer.read(token)
+	said, err := a.signer.read(token)
 	if err != nil {
 		return nil, errBadToken()
 	}
-	who, err := a.byUser(ctx, userID, session)
+	userID, err := uuid.Parse(said.Subject)
+	if err != nil {
+		return nil, errBadToken()
+	}
+	who, err := a.byUser(ctx, userID, said.Session)
 	if err == nil && who == nil {
 		err = errBadToken()
 	}

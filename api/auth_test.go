@@ -96,7 +96,7 @@ func TestCredentials(t *testing.T) {
 	now := b.clock.Now()
 	good := func(changes ...func(jwt.MapClaims)) jwt.MapClaims {
 		claims := jwt.MapClaims{
-			"iss": "vigil", "sub": a.user.String(), "iat": now.Unix(), "exp": now.Add(time.Hour).Unix(), "sv": 0,
+			"iss": "vigil", "aud": "api", "sub": a.user.String(), "iat": now.Unix(), "exp": now.Add(time.Hour).Unix(), "sv": 0,
 		}
 		for _, change := range changes {
 			change(claims)
@@ -133,6 +133,8 @@ func TestCredentials(t *testing.T) {
 		"without expiry":          "Bearer " + sign(jwt.SigningMethodHS256, signingKey, good(func(c jwt.MapClaims) { delete(c, "exp") })),
 		"issued tomorrow":         "Bearer " + sign(jwt.SigningMethodHS256, signingKey, good(set("iat", now.Add(24*time.Hour).Unix()))),
 		"another issuer":          "Bearer " + sign(jwt.SigningMethodHS256, signingKey, good(set("iss", "evil"))),
+		"another audience":        "Bearer " + sign(jwt.SigningMethodHS256, signingKey, good(set("aud", "codec"))),
+		"without an audience":     "Bearer " + sign(jwt.SigningMethodHS256, signingKey, good(func(c jwt.MapClaims) { delete(c, "aud") })),
 		"unknown user":            "Bearer " + sign(jwt.SigningMethodHS256, signingKey, good(set("sub", "00000000-0000-4000-8000-000000000000"))),
 		"no user":                 "Bearer " + sign(jwt.SigningMethodHS256, signingKey, good(set("sub", "root"))),
 		"another session version": "Bearer " + sign(jwt.SigningMethodHS256, signingKey, good(set("sv", 9))),

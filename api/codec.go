@@ -2,9 +2,11 @@ package api
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net/http"
+	"path"
 	"strings"
 	"time"
 
@@ -18,20 +20,30 @@ const (
 	codecRate = 6000
 	// codecCookie holds the session of an operator in a browser.
 	codecCookie = "vigil_codec"
+	// codecAuditEvery is how often the use of the endpoint by one credential is noted in the
+	// audit log, in each process: the UI makes thousands of requests for one history.
+	codecAuditEvery = 10 * time.Minute
 	// preflightAge is for how many seconds a browser may remember a preflight.
 	preflightAge = "600"
 )
 
+// codecStore is what the endpoint needs of the database.
+type codecStore interface {
+	RecordAudit(ctx context.Context) error
+}
+
 // codecEndpoint serves Temporal's remote codec protocol, for the Temporal UI and the
 // temporal CLI. It is no part of /v1: payloads belong to all organizations, so only the
-// operator's own account may use it, with an API key, or in a browser with a session,
-// because the UI sends cookies and no key.
+// operator's own account may use it, with an API key that has the scope admin. A browser
+// exchanges the key for a session of this endpoint, because the UI sends cookies and no key.
 type codecEndpoint struct {
 	codec     http.Handler
 	auth      *authenticator
 	addresses *rest.RateWindow // counts refused credentials
 	window    *rest.RateWindow // counts requests of an account
-	operator  string           // the email address of the operator's account
+	store     codecStore
+	tokens    *signer
+	noted     *cache[struct{}] // what the audit log has of each credential already
 	origin    string           // of the UI; empty: no page may call
 	secure    bool             // the API is reached by https
 	pages     *pages
@@ -44,17 +56,18 @@ func newCodecEndpoint(deps Deps, auth *authenticator, addresses *rest.RateWindow
 	}
 	return &codecEndpoint{
 		codec: deps.Codec, auth: auth, addresses: addresses, window: rest.NewRateWindow(codecRate, time.Minute, deps.Now),
-		operator: deps.Config.OperatorEmail, origin: deps.Config.TemporalUIOrigin,
-		secure: strings.HasPrefix(deps.Config.PublicURL, "https://"),
+		store: deps.Store, tokens: newSigner(audienceCodec, deps.Config.SigningKey, deps.Config.OlderSigningKeys, deps.Now),
+		noted:  newCache[struct{}](codecAuditEvery, authEntries, deps.Now),
+		origin: deps.Config.TemporalUIOrigin, secure: strings.HasPrefix(deps.Config.PublicURL, "https://"),
 	}
 }
 
 // serve registers the endpoint.
 func (c *codecEndpoint) serve(mux *http.ServeMux, pages *pages) {
 	c.pages = pages
-	for _, path := range []string{"/codec/encode", "/codec/decode"} {
-		mux.HandleFunc("POST "+path, c.convert)
-		mux.HandleFunc("OPTIONS "+path, c.preflight)
+	for _, route := range []string{"/codec/encode", "/codec/decode"} {
+		mux.HandleFunc("POST "+route, c.convert)
+		mux.HandleFunc("OPTIONS "+route, c.preflight)
 	}
 	mux.HandleFunc("GET /codec", func(w http.ResponseWriter, r *http.Request) {
 		pages.show(
@@ -110,6 +123,9 @@ func (c *codecEndpoint) answer(w http.ResponseWriter, r *http.Request) ([]byte, 
 	if err != nil {
 		return nil, vigil.Errorf(vigil.CodeInvalid, "The body could not be read.")
 	}
+	if err := c.note(r.Context(), "codec."+path.Base(r.URL.Path), who); err != nil {
+		return nil, err
+	}
 	inner := r.Clone(r.Context())
 	inner.Body = io.NopCloser(bytes.NewReader(body))
 	converted := &codecAnswer{header: make(http.Header), status: http.StatusOK}
@@ -137,20 +153,69 @@ func (c *codecEndpoint) allowOrigin(w http.ResponseWriter, r *http.Request) erro
 	return nil
 }
 
+// note records a use in the audit log, unless it did so lately.
+func (c *codecEndpoint) note(ctx context.Context, action string, who *rest.Caller) error {
+	name := action + "/" + who.User.ID.String() + "/" + who.Key.ID.String()
+	if c.noted.holds(name) {
+		return nil
+	}
+	if err := c.record(ctx, action, who); err != nil {
+		return err
+	}
+	c.noted.keep(name, struct{}{})
+	return nil
+}
+
+// record stores an entry of the audit log about what a caller does.
+func (c *codecEndpoint) record(ctx context.Context, action string, who *rest.Caller) error {
+	rest.RequestOf(ctx).Caller = who
+	return c.store.RecordAudit(rest.WithAudit(ctx, action, nil))
+}
+
 // caller returns the operator who makes a request. A cookie counts only in a request of a
 // page of the UI.
 func (c *codecEndpoint) caller(r *http.Request) (*rest.Caller, error) {
 	authorization, key := r.Header.Get("Authorization"), r.Header.Get("X-API-Key")
 	if cookie, err := r.Cookie(codecCookie); err == nil && authorization == "" && key == "" && r.Header.Get("Origin") != "" {
-		authorization = "Bearer " + cookie.Value
+		who, err := c.bySession(r.Context(), cookie.Value)
+		return c.admit(r, who, err)
 	}
 	return c.identify(r, authorization, key)
 }
 
-// identify returns the operator whose credentials these are. Wrong ones count against the
-// address.
+// bySession returns whose session it is: that of the key which it was made with. The key is
+// looked up at each use, so the session ends with it.
+func (c *codecEndpoint) bySession(ctx context.Context, token string) (*rest.Caller, error) {
+	claims, err := c.tokens.read(token)
+	if err != nil {
+		return nil, errCodecSession()
+	}
+	who, err := c.auth.byKeyID(ctx, claims.Key)
+	if vigil.ErrorCode(err) == vigil.CodeNotFound {
+		return nil, errCodecSession()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if who.User.ID.String() != claims.Subject || who.User.SessionVersion != claims.Session {
+		return nil, errCodecSession()
+	}
+	return who, nil
+}
+
+func errCodecSession() error {
+	return vigil.Errorf(vigil.CodeUnauthorized, "The session has ended: open /codec and sign in again.")
+}
+
+// identify returns the operator whose credentials these are.
 func (c *codecEndpoint) identify(r *http.Request, authorization, key string) (*rest.Caller, error) {
 	who, err := c.auth.identify(r.Context(), authorization, key)
+	return c.admit(r, who, err)
+}
+
+// admit refuses who is not the operator, or lacks the scope. Wrong credentials count against
+// the address.
+func (c *codecEndpoint) admit(r *http.Request, who *rest.Caller, err error) (*rest.Caller, error) {
 	if vigil.ErrorCode(err) == vigil.CodeUnauthorized {
 		if wait := c.addresses.Count(rest.Network(rest.RequestOf(r.Context()).Address)); wait > 0 {
 			return nil, rest.ErrTooMany("Too many requests from this address", wait)
@@ -159,25 +224,29 @@ func (c *codecEndpoint) identify(r *http.Request, authorization, key string) (*r
 	if err != nil {
 		return nil, err
 	}
-	// The address alone proves nothing: anyone may sign up with it until the operator's
-	// account exists. Only that account has it as verified, since no mail reaches it.
-	if c.operator == "" || !who.User.EmailVerified || !strings.EqualFold(who.User.Email, c.operator) {
+	if !who.User.Operator {
 		return nil, vigil.Errorf(vigil.CodeForbidden,
 			"The codec endpoint reads payloads of every organization. It needs a key of the operator's account; `vigil keys create` makes one.")
+	}
+	if err := who.Require(vigil.ScopeAdmin); err != nil {
+		return nil, err
 	}
 	return who, nil
 }
 
-// signIn exchanges an API key for a session in a cookie, which ends with the browser, and
-// after seven days at most. SameSite=Strict lets only pages of the same site send it: the
+// signIn exchanges an API key for a session in a cookie, which ends with the browser, with
+// the key, and after seven days at most. SameSite=Strict lets only pages of the same site send it: the
 // UI must be served by the same host, or the same registered domain, as the API.
 func (c *codecEndpoint) signIn(w http.ResponseWriter, r *http.Request) (page, error) {
 	who, err := c.identify(r, "", r.PostForm.Get("key"))
 	if err != nil {
 		return page{}, err
 	}
-	token, err := c.auth.signer.sign(who.User)
+	token, err := c.tokens.sign(claims{Session: who.User.SessionVersion, Key: who.Key.ID}, who.User.ID)
 	if err != nil {
+		return page{}, err
+	}
+	if err := c.record(r.Context(), "codec.sign_in", who); err != nil {
 		return page{}, err
 	}
 	http.SetCookie(w, &http.Cookie{ //nolint:gosec // Secure wherever the API is reached by https

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"vigil"
 	"vigil/api"
@@ -20,13 +21,15 @@ import (
 const (
 	operatorEmail = "operator@vigil.invalid"
 	uiOrigin      = "http://ui.test:8233"
+	formType      = "application/x-www-form-urlencoded"
 )
 
 // codecServer is an API with a codec endpoint, and the operator's key.
 type codecServer struct {
 	*testServer
-	t   *testing.T
-	key string
+	t    *testing.T
+	user vigil.User // the operator
+	key  string
 }
 
 func newCodecServer(t *testing.T, options ...func(*api.Deps)) *codecServer {
@@ -35,10 +38,10 @@ func newCodecServer(t *testing.T, options ...func(*api.Deps)) *codecServer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := setup(t, append(options, func(d *api.Deps) {
+	b := setup(t, append([]func(*api.Deps){func(d *api.Deps) {
 		d.Codec = codec.New(keys, true).Handler()
-		d.Config.TemporalUIOrigin, d.Config.OperatorEmail = uiOrigin, operatorEmail
-	})...)
+		d.Config.TemporalUIOrigin = uiOrigin
+	}}, options...)...)
 	return &codecServer{testServer: b, t: t}
 }
 
@@ -49,13 +52,53 @@ func (s *codecServer) operator() *codecServer {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	_, _, err = s.store.CreateAccount(s.t.Context(), vigil.Organization{Name: "Operator", Tier: vigil.TierEnterprise},
+	s.user, _, err = s.store.CreateOperator(s.t.Context(), vigil.Organization{Name: "Operator", Tier: vigil.TierEnterprise},
 		vigil.User{Email: operatorEmail, EmailVerified: true, Name: "operator"}, &kept)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	s.key = plain
 	return s
+}
+
+// keyWith makes a key of the operator with scopes, and returns its id.
+func (s *codecServer) keyWith(end *time.Time, scopes ...vigil.Scope) (plain, id string) {
+	s.t.Helper()
+	plain, kept, err := api.NewKey("a key")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	kept.Scopes, kept.ExpiresAt = scopes, end
+	key, err := s.store.CreateKey(s.t.Context(), s.user.OrgID, s.user.ID, kept)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return plain, key.ID.String()
+}
+
+// browser signs in with a key and returns the browser and its cookie.
+func (s *codecServer) browser(key string) (*http.Client, *http.Cookie) {
+	s.t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	browser := &http.Client{Jar: jar}
+	res, body := s.send(browser, http.MethodPost, "/codec", url.Values{"key": {key}}.Encode(), "Content-Type", formType)
+	if res.StatusCode != http.StatusOK || len(res.Cookies()) != 1 {
+		s.t.Fatalf("signed in: %d %v %s", res.StatusCode, res.Cookies(), body)
+	}
+	return browser, res.Cookies()[0]
+}
+
+// actions counts the entries of the audit log by action.
+func (s *codecServer) actions() map[string]int {
+	s.t.Helper()
+	counts := make(map[string]int)
+	for _, row := range s.as(s.key).want(s.t, http.StatusOK, http.MethodGet, "/v1/audit-log?limit=100", nil).rows(s.t) {
+		counts[text(row, "action")]++
+	}
+	return counts
 }
 
 // send makes a request with headers, given as name and value in turn.
@@ -123,12 +166,15 @@ func TestCodecEndpoint(t *testing.T) {
 	t.Run("NeedsTheOperatorsKey", func(t *testing.T) {
 		t.Parallel()
 		s := newCodecServer(t)
-		// Anyone may sign up with the reserved address before the operator's account exists.
-		squatter := s.want(t, http.StatusCreated, http.MethodPost, "/v1/auth/quick-signup",
-			map[string]any{"email": operatorEmail, "org_name": "Squatter"}).data(t)
-		key, _ := squatter["api_key"].(string)
-		if key == "" {
-			t.Fatalf("signed up without a key: %v", squatter)
+		// The address alone proves nothing.
+		key, kept, err := api.NewKey("squatter")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _, err = s.store.CreateAccount(t.Context(), vigil.Organization{Name: "Squatter"},
+			vigil.User{Email: operatorEmail, EmailVerified: true, Operator: true}, &kept)
+		if err != nil {
+			t.Fatal(err)
 		}
 		tenant := s.signup(t)
 		for _, path := range []string{"/codec/encode", "/codec/decode"} {
@@ -187,22 +233,17 @@ func TestCodecEndpoint(t *testing.T) {
 	t.Run("ABrowserSignsInOnce", func(t *testing.T) {
 		t.Parallel()
 		s := newCodecServer(t).operator()
-		jar, err := cookiejar.New(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		browser := &http.Client{Jar: jar}
-		form := []string{"Content-Type", "application/x-www-form-urlencoded"}
-		if res, body := s.send(browser, http.MethodGet, "/codec", ""); res.StatusCode != http.StatusOK || !strings.Contains(body, `name="key"`) {
+		form := []string{"Content-Type", formType}
+		if res, body := s.send(client, http.MethodGet, "/codec", ""); res.StatusCode != http.StatusOK || !strings.Contains(body, `name="key"`) {
 			t.Errorf("the page: %d %s", res.StatusCode, body)
 		}
-		wrong, _ := s.send(browser, http.MethodPost, "/codec", url.Values{"key": {s.signup(t).credential}}.Encode(), form...)
+		wrong, _ := s.send(client, http.MethodPost, "/codec", url.Values{"key": {s.signup(t).credential}}.Encode(), form...)
 		if wrong.StatusCode != http.StatusForbidden || len(wrong.Cookies()) != 0 {
 			t.Errorf("another organization: %d %v", wrong.StatusCode, wrong.Cookies())
 		}
-		right, _ := s.send(browser, http.MethodPost, "/codec", url.Values{"key": {s.key}}.Encode(), form...)
-		if len(right.Cookies()) != 1 || !right.Cookies()[0].HttpOnly || right.Cookies()[0].SameSite != http.SameSiteStrictMode {
-			t.Fatalf("signed in: %d %v", right.StatusCode, right.Cookies())
+		browser, cookie := s.browser(s.key)
+		if !cookie.HttpOnly || cookie.SameSite != http.SameSiteStrictMode {
+			t.Fatalf("signed in: %v", cookie)
 		}
 		if res, body := s.send(browser, http.MethodPost, "/codec/decode", plainPayloads(), "Origin", uiOrigin); res.StatusCode != http.StatusOK {
 			t.Errorf("a page of the UI: %d %s", res.StatusCode, body)
@@ -221,6 +262,108 @@ func TestCodecEndpoint(t *testing.T) {
 		}
 		res, body := s.send(client, http.MethodPost, "/codec/decode", plainPayloads(), "X-API-Key", "vk_wrong")
 		s.refused(res, body, http.StatusTooManyRequests, vigil.CodeRateLimited)
+	})
+}
+
+// TestCodecSession holds that a session of the codec endpoint opens that endpoint only, is no
+// more than the key that it was made with, and ends with it.
+func TestCodecSession(t *testing.T) {
+	t.Parallel()
+	client := &http.Client{}
+	decode := func(s *codecServer, browser *http.Client, headers ...string) (*http.Response, string) {
+		return s.send(browser, http.MethodPost, "/codec/decode", plainPayloads(), append(headers, "Origin", uiOrigin)...)
+	}
+	t.Run("TheTokenIsRefusedEverywhereElse", func(t *testing.T) {
+		t.Parallel()
+		s := newCodecServer(t).operator()
+		_, cookie := s.browser(s.key)
+		for _, request := range [][2]string{
+			{http.MethodGet, "/v1/auth/me"}, {http.MethodGet, "/v1/checks"}, {http.MethodPost, "/v1/api-keys"}, {http.MethodGet, "/v1/stream/alerts"},
+		} {
+			res, body := s.send(client, request[0], request[1], "", "Authorization", "Bearer "+cookie.Value)
+			s.refused(res, body, http.StatusUnauthorized, vigil.CodeUnauthorized)
+		}
+		// Nor is it a credential of the endpoint itself but in the cookie, and a session token is no cookie.
+		res, body := decode(s, client, "Authorization", "Bearer "+cookie.Value)
+		s.refused(res, body, http.StatusUnauthorized, vigil.CodeUnauthorized)
+		tenant := s.signup(t)
+		for _, other := range []string{tenant.credential, tenant.key, s.key} {
+			res, body = decode(s, client, "Cookie", cookie.Name+"="+other)
+			s.refused(res, body, http.StatusUnauthorized, vigil.CodeUnauthorized)
+		}
+	})
+	t.Run("NeedsTheScopeAdmin", func(t *testing.T) {
+		t.Parallel()
+		s := newCodecServer(t).operator()
+		lesser, _ := s.keyWith(nil, vigil.ScopeRead, vigil.ScopeRespond, vigil.ScopeWrite)
+		res, _ := s.send(client, http.MethodPost, "/codec", url.Values{"key": {lesser}}.Encode(), "Content-Type", formType)
+		if res.StatusCode != http.StatusForbidden || len(res.Cookies()) != 0 {
+			t.Errorf("sign-in without admin: %d %v", res.StatusCode, res.Cookies())
+		}
+		for _, path := range []string{"/codec/encode", "/codec/decode"} {
+			res, body := s.send(client, http.MethodPost, path, plainPayloads(), "X-API-Key", lesser)
+			s.refused(res, body, http.StatusForbidden, vigil.CodeForbidden)
+		}
+		admin, _ := s.keyWith(nil, vigil.ScopeAdmin)
+		if res, body := s.send(client, http.MethodPost, "/codec/decode", plainPayloads(), "X-API-Key", admin); res.StatusCode != http.StatusOK {
+			t.Errorf("with admin: %d %s", res.StatusCode, body)
+		}
+	})
+	t.Run("EndsWithItsKey", func(t *testing.T) {
+		t.Parallel()
+		s := newCodecServer(t).operator()
+		plain, id := s.keyWith(nil, vigil.ScopeAdmin)
+		until := s.clock.Now().Add(time.Hour)
+		short, _ := s.keyWith(&until, vigil.ScopeAdmin)
+		revoked, _ := s.browser(plain)
+		expired, _ := s.browser(short)
+		for _, browser := range []*http.Client{revoked, expired} {
+			if res, body := decode(s, browser); res.StatusCode != http.StatusOK {
+				t.Fatalf("signed in: %d %s", res.StatusCode, body)
+			}
+		}
+		s.as(s.key).want(t, http.StatusNoContent, http.MethodDelete, "/v1/api-keys/"+id, nil)
+		res, body := decode(s, revoked)
+		s.refused(res, body, http.StatusUnauthorized, vigil.CodeUnauthorized)
+		if res, body = decode(s, expired); res.StatusCode != http.StatusOK {
+			t.Errorf("the other key: %d %s", res.StatusCode, body)
+		}
+		s.clock.advance(time.Hour)
+		res, body = decode(s, expired)
+		s.refused(res, body, http.StatusUnauthorized, vigil.CodeUnauthorized)
+	})
+	t.Run("EndsWhenTheOperatorSignsOutEverywhere", func(t *testing.T) {
+		t.Parallel()
+		s := newCodecServer(t).operator()
+		browser, _ := s.browser(s.key)
+		s.as(s.key).want(t, http.StatusNoContent, http.MethodDelete, "/v1/auth/sessions", nil)
+		res, body := decode(s, browser)
+		s.refused(res, body, http.StatusUnauthorized, vigil.CodeUnauthorized)
+	})
+	t.Run("IsAudited", func(t *testing.T) {
+		t.Parallel()
+		s := newCodecServer(t).operator()
+		browser, _ := s.browser(s.key)
+		for range 3 {
+			decode(s, browser)
+		}
+		if got := s.actions(); got["codec.sign_in"] != 1 || got["codec.decode"] != 1 {
+			t.Errorf("noted %v, want the sign-in, and the first use in ten minutes", got)
+		}
+		s.clock.advance(10 * time.Minute)
+		decode(s, browser)
+		s.send(client, http.MethodPost, "/codec/encode", plainPayloads(), "X-API-Key", s.key)
+		if got := s.actions(); got["codec.decode"] != 2 || got["codec.encode"] != 1 {
+			t.Errorf("noted %v", got)
+		}
+	})
+	t.Run("IsNotServedWithoutACodec", func(t *testing.T) {
+		t.Parallel()
+		s := newCodecServer(t, func(d *api.Deps) { d.Codec = nil }).operator()
+		for _, path := range []string{"/codec", "/codec/decode", "/codec/encode"} {
+			res, body := s.send(client, http.MethodPost, path, plainPayloads(), "X-API-Key", s.key)
+			s.refused(res, body, http.StatusNotFound, vigil.CodeNotFound)
+		}
 	})
 }
 

@@ -85,9 +85,6 @@ type Config struct {
 	// TemporalUIOrigin is the origin of the Temporal UI, whose pages may call the codec
 	// endpoint; empty for none.
 	TemporalUIOrigin string
-	// OperatorEmail is the address of the operator's own account, which alone may use
-	// the codec endpoint: what Temporal stores belongs to all organizations.
-	OperatorEmail string
 	// DeliverySchedule holds the waits between the attempts of a delivery, as the workers
 	// have them: it is shown, not used.
 	DeliverySchedule vigil.RetrySchedule

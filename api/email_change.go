@@ -68,7 +68,7 @@ const (
 )
 
 func (v *verifications) changeEmail(ctx context.Context, in *struct{ Body emailBody }) (*rest.Answer[pendingView], error) {
-	email, err := rest.CleanEmail("new_email", in.Body.NewEmail)
+	email, err := rest.CleanAccountEmail("new_email", in.Body.NewEmail)
 	if err != nil {
 		return nil, err
 	}

@@ -112,7 +112,7 @@ func (m *members) registerInvitations(r *rest.Registrar) {
 }
 
 func (m *members) invite(ctx context.Context, in *struct{ Body invitationBody }) (*rest.Answer[invitationView], error) {
-	email, err := rest.CleanEmail("email", in.Body.Email)
+	email, err := rest.CleanAccountEmail("email", in.Body.Email)
 	if err != nil {
 		return nil, err
 	}

@@ -66,7 +66,7 @@ func assemble(deps Deps) *Server {
 	plans := plans{enterpriseMinInterval: config.EnterpriseMinInterval, enterpriseRate: config.EnterpriseRate}
 	links := workflowLinks{uiURL: config.TemporalUIURL, namespace: config.TemporalNamespace}
 	notifier := &notifier{store: store, loops: deps.Loops, incidents: deps.Incidents, tasks: s.changes, now: deps.Now}
-	auth := newAuthenticator(store, newSigner(config.SigningKey, config.OlderSigningKeys, deps.Now), s.background, deps.Now)
+	auth := newAuthenticator(store, newSigner(audienceAPI, config.SigningKey, config.OlderSigningKeys, deps.Now), s.background, deps.Now)
 	passwords := newPasswords()
 	mail := &accountMail{store: store, mailer: deps.Mailer, tasks: s.mails, publicURL: config.PublicURL, now: deps.Now}
 	logins := logins{store: store, passwords: passwords, tasks: s.background}

@@ -7,8 +7,6 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/google/uuid"
-
-	"vigil"
 )
 
 // Session tokens are JWTs (spec section 5).
@@ -17,46 +15,56 @@ const (
 	tokenIssuer   = "vigil"
 )
 
+// audience is what a token is for (RFC 7519, section 4.1.3). A token is refused wherever
+// another audience is asked for.
+type audience string
+
+const (
+	audienceAPI   audience = "api"   // a session of a user
+	audienceCodec audience = "codec" // a session of the codec endpoint
+)
+
 // claims is what a token says. Session is the user's session version when it
 // was made: raising that ends every token made before.
 type claims struct {
 	jwt.RegisteredClaims
 	Session int64 `json:"sv"`
+	// Key is the API key that the token stands for; zero: none.
+	Key uuid.UUID `json:"key,omitzero"`
 }
 
-// signer makes and reads tokens.
+// signer makes and reads tokens of one audience.
 type signer struct {
-	key    []byte
-	keys   jwt.VerificationKeySet
-	parser *jwt.Parser
-	now    func() time.Time
+	audience audience
+	key      []byte
+	keys     jwt.VerificationKeySet
+	parser   *jwt.Parser
+	now      func() time.Time
 }
 
-func newSigner(key []byte, older [][]byte, now func() time.Time) *signer {
-	s := &signer{key: key, now: now, keys: jwt.VerificationKeySet{Keys: []jwt.VerificationKey{key}}}
+func newSigner(audience audience, key []byte, older [][]byte, now func() time.Time) *signer {
+	s := &signer{audience: audience, key: key, now: now, keys: jwt.VerificationKeySet{Keys: []jwt.VerificationKey{key}}}
 	for _, k := range older {
 		s.keys.Keys = append(s.keys.Keys, k)
 	}
 	s.parser = jwt.NewParser(
-		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithIssuer(tokenIssuer), jwt.WithExpirationRequired(),
-		jwt.WithIssuedAt(), jwt.WithTimeFunc(now),
+		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithIssuer(tokenIssuer),
+		jwt.WithAudience(string(audience)), jwt.WithExpirationRequired(), jwt.WithIssuedAt(), jwt.WithTimeFunc(now),
 	)
 	return s
 }
 
-// sign makes a token for a user.
-func (s *signer) sign(user vigil.User) (string, error) {
+// sign makes a token for a user, with the claims and its registered ones.
+func (s *signer) sign(c claims, userID uuid.UUID) (string, error) {
 	now := s.now()
-	token := jwt.NewWithClaims(jwt.SigningMethodHS256, claims{
-		RegisteredClaims: jwt.RegisteredClaims{
-			Issuer:    tokenIssuer,
-			Subject:   user.ID.String(),
-			IssuedAt:  jwt.NewNumericDate(now),
-			ExpiresAt: jwt.NewNumericDate(now.Add(tokenLifetime)),
-		},
-		Session: user.SessionVersion,
-	})
-	signed, err := token.SignedString(s.key)
+	c.RegisteredClaims = jwt.RegisteredClaims{
+		Issuer:    tokenIssuer,
+		Audience:  jwt.ClaimStrings{string(s.audience)},
+		Subject:   userID.String(),
+		IssuedAt:  jwt.NewNumericDate(now),
+		ExpiresAt: jwt.NewNumericDate(now.Add(tokenLifetime)),
+	}
+	signed, err := jwt.NewWithClaims(jwt.SigningMethodHS256, c).SignedString(s.key)
 	if err != nil {
 		return "", fmt.Errorf("sign a session token: %w", err)
 	}
@@ -66,14 +74,11 @@ func (s *signer) sign(user vigil.User) (string, error) {
 // errToken gives no reason, so that a forger learns nothing from it.
 var errToken = errors.New("invalid or expired token")
 
-// read returns whose token it is and under which session version it was made.
-func (s *signer) read(token string) (userID uuid.UUID, session int64, err error) {
+// read returns what a token says. Its subject is the id of a user.
+func (s *signer) read(token string) (claims, error) {
 	var c claims
 	if _, err := s.parser.ParseWithClaims(token, &c, func(*jwt.Token) (any, error) { return s.keys, nil }); err != nil {
-		return uuid.UUID{}, 0, fmt.Errorf("%w: %w", errToken, err)
+		return claims{}, fmt.Errorf("%w: %w", errToken, err)
 	}
-	if userID, err = uuid.Parse(c.Subject); err != nil {
-		return uuid.UUID{}, 0, errToken
-	}
-	return userID, c.Session, nil
+	return c, nil
 }

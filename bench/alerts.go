@@ -110,7 +110,7 @@ func (s *cluster) serveAPI(ctx context.Context, o AlertOptions) (*apiCaller, err
 		APIKey string `json:"api_key"`
 	}
 	for range 100 {
-		err = c.call(ctx, &account, http.MethodPost, "/v1/auth/quick-signup", map[string]any{"email": "bench@vigil.invalid", "org_name": "bench"})
+		err = c.call(ctx, &account, http.MethodPost, "/v1/auth/quick-signup", map[string]any{"email": "bench@vigil.test", "org_name": "bench"})
 		if err == nil {
 			c.key = account.APIKey
 			return c, nil

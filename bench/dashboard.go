@@ -95,7 +95,7 @@ type visitor struct {
 
 // The account that reads the dashboard; the one of an API key has no password.
 const (
-	readerEmail    = "reader@vigil.invalid"
+	readerEmail    = "reader@vigil.test"
 	readerPassword = "a password of the bench"
 )
 

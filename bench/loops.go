@@ -172,7 +172,7 @@ func (s *cluster) stop(ctx context.Context) {
 // seed creates the checks; the sweep starts their loops.
 func (s *cluster) seed(ctx context.Context, o LoopOptions) error {
 	_, org, err := s.store.CreateAccount(ctx, vigil.Organization{Name: "bench", Tier: vigil.TierEnterprise},
-		vigil.User{Email: "bench@vigil.invalid", Name: "bench"}, nil)
+		vigil.User{Email: "bench@vigil.test", Name: "bench"}, nil)
 	if err != nil {
 		return err
 	}

@@ -191,7 +191,7 @@ func (s *cluster) withStore(do func(*storage.Store)) {
 func (s *cluster) createOrganization(store *storage.Store, name string) uuid.UUID {
 	s.t.Helper()
 	_, org, err := store.CreateAccount(s.t.Context(), vigil.Organization{Name: name, Tier: vigil.TierEnterprise},
-		vigil.User{Email: name + "@vigil.invalid", Name: name}, nil)
+		vigil.User{Email: name + "@vigil.test", Name: name}, nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -77,7 +77,7 @@ func (s *cluster) signUp(name string) (client, uuid.UUID) {
 	var account struct {
 		APIKey string `json:"api_key"`
 	}
-	c.into(&account, http.MethodPost, "/v1/auth/quick-signup", map[string]any{"email": name + "@vigil.invalid", "org_name": name})
+	c.into(&account, http.MethodPost, "/v1/auth/quick-signup", map[string]any{"email": name + "@vigil.test", "org_name": name})
 	c.key = account.APIKey
 	var org uuid.UUID
 	if err := s.db.QueryRowContext(s.t.Context(), "SELECT id FROM organizations WHERE name = $1", name).Scan(&org); err != nil {

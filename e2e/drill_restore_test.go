@@ -40,7 +40,7 @@ func newRestoreDrill(t *testing.T) *restoreDrill {
 	}
 	c := client{t: t, url: s.apiURL}
 	eventually(t, "the API answers", func() bool { _, err := c.try(http.MethodGet, "/health", nil); return err == nil })
-	c.into(&account, http.MethodPost, "/v1/auth/quick-signup", map[string]any{"email": "restore@vigil.invalid", "org_name": "restore"})
+	c.into(&account, http.MethodPost, "/v1/auth/quick-signup", map[string]any{"email": "restore@vigil.test", "org_name": "restore"})
 	c.key = account.APIKey
 	d := &restoreDrill{cluster: s, dump: dataDir(t)}
 	d.alertScenario = newAlertScenario(t, c, s.dsn, checksOfRestore, 0, clusterRegion)

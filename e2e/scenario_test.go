@@ -268,7 +268,7 @@ func TestEpisodesWithProcessesKilled(t *testing.T) { // not parallel: it loads t
 	}
 	c := client{t: t, url: s.apiURL}
 	eventually(t, "the API answers", func() bool { _, err := c.try(http.MethodGet, "/health", nil); return err == nil })
-	c.into(&account, http.MethodPost, "/v1/auth/quick-signup", map[string]any{"email": "episodes@vigil.invalid", "org_name": "episodes"})
+	c.into(&account, http.MethodPost, "/v1/auth/quick-signup", map[string]any{"email": "episodes@vigil.test", "org_name": "episodes"})
 	c.key = account.APIKey
 	d := newAlertScenario(t, c, s.dsn, checks, 30, clusterRegion)
 	streams, closeStreams := subscribe(c, subscribers)

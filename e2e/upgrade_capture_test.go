@@ -86,7 +86,7 @@ func (u *upgradeCapture) addChannels() {
 	})
 	u.channel("refuses", "webhook", object{"url": at("/refuses"), "secret": upgradeSigning})
 	u.channel("waits", "webhook", object{"url": at("/waits"), "secret": upgradeSigning, "title_template": "{{check_name}}"})
-	u.channel("email", "email", object{"to": []string{"oncall@vigil.invalid"}})
+	u.channel("email", "email", object{"to": []string{"oncall@vigil.test"}})
 	u.channel("push", "push", object{"server": at(""), "topic": "push", "username": upgradeUser, "password": upgradePassword})
 	u.channel("chat", "chat", object{"webhook_url": at("/chat/T000/upgrade-chat-path")})
 	u.channel("pager", "pager", object{"url": at("/pager"), "routing_key": upgradeRouting})
@@ -170,7 +170,7 @@ func (u *upgradeCapture) addChecks() {
 	var account struct {
 		APIKey string `json:"api_key"`
 	}
-	u.client.into(&account, http.MethodPost, "/v1/auth/quick-signup", object{"email": "unverified@vigil.invalid", "org_name": "Unverified"})
+	u.client.into(&account, http.MethodPost, "/v1/auth/quick-signup", object{"email": "unverified@vigil.test", "org_name": "Unverified"})
 	other := *u
 	other.client.key = account.APIKey
 	other.check("unverified", "http", object{"url": site("/unverified")}, object{"interval_seconds": 60})

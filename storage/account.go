@@ -45,6 +45,7 @@ type userRow struct {
 	Role           string    `bun:"role"`
 	PasswordHash   string    `bun:"password_hash"`
 	SessionVersion int64     `bun:"session_version"`
+	Operator       bool      `bun:"operator"`
 	CreatedAddress string    `bun:"created_address"`
 	CreatedAt      time.Time `bun:"created_at"`
 	UpdatedAt      time.Time `bun:"updated_at"`
@@ -53,7 +54,7 @@ type userRow struct {
 func (r *userRow) user() vigil.User {
 	return vigil.User{
 		ID: r.ID, OrgID: r.OrgID, Email: r.Email, EmailVerified: r.EmailVerified, Name: r.Name, Role: vigil.Role(r.Role),
-		PasswordHash: r.PasswordHash, SessionVersion: r.SessionVersion, CreatedAddress: r.CreatedAddress,
+		PasswordHash: r.PasswordHash, SessionVersion: r.SessionVersion, Operator: r.Operator, CreatedAddress: r.CreatedAddress,
 		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 	}
 }
@@ -65,6 +66,7 @@ func (r *userRow) user() vigil.User {
 func (s *Store) CreateAccount(
 	ctx context.Context, org vigil.Organization, user vigil.User, key *vigil.NewKey,
 ) (vigil.User, vigil.Organization, error) {
+	user.Operator = false
 	return s.createAccount(ctx, org, user, key, nil)
 }
 
@@ -136,9 +138,12 @@ func insertOrganization(ctx context.Context, tx bun.Tx, org vigil.Organization) 
 func insertUser(ctx context.Context, tx bun.Tx, user vigil.User) error {
 	_, err := tx.NewInsert().Model(&userRow{
 		ID: user.ID, OrgID: user.OrgID, Email: user.Email, EmailVerified: user.EmailVerified, Name: user.Name, Role: string(user.Role),
-		PasswordHash: user.PasswordHash, SessionVersion: user.SessionVersion, CreatedAddress: user.CreatedAddress,
+		PasswordHash: user.PasswordHash, SessionVersion: user.SessionVersion, Operator: user.Operator, CreatedAddress: user.CreatedAddress,
 		CreatedAt: user.CreatedAt, UpdatedAt: user.UpdatedAt,
 	}).Exec(ctx)
+	if violates(err, "users_operator_key") {
+		return vigil.Errorf(vigil.CodeConflict, "There is an account of the operator already.")
+	}
 	if violates(err, "users_email_key") {
 		return vigil.Errorf(vigil.CodeConflict, "An account with this email address exists already.")
 	}

@@ -152,7 +152,7 @@ func (s *Store) AcceptInvitation(ctx context.Context, hash []byte, user vigil.Us
 		}
 		now := s.instant()
 		user.ID, user.OrgID, user.Email, user.EmailVerified, user.Role = idOrNew(user.ID), row.OrgID, row.Email, true, vigil.Role(row.Role)
-		user.CreatedAt, user.UpdatedAt = now, now
+		user.CreatedAt, user.UpdatedAt, user.Operator = now, now, false
 		if err := insertUser(ctx, tx, user); err != nil {
 			return err
 		}

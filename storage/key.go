@@ -122,8 +122,17 @@ func (s *Store) DeleteKey(ctx context.Context, orgID, id uuid.UUID) error {
 // KeyByHash finds an API key by the hash of its text, with its organization and user.
 // An unknown hash is a CodeNotFound error.
 func (s *Store) KeyByHash(ctx context.Context, hash []byte) (vigil.APIKey, vigil.Organization, vigil.User, error) {
+	return s.keyWhere(ctx, "k.hash = ?", hash)
+}
+
+// KeyByID is KeyByHash by the key's id.
+func (s *Store) KeyByID(ctx context.Context, id uuid.UUID) (vigil.APIKey, vigil.Organization, vigil.User, error) {
+	return s.keyWhere(ctx, "k.id = ?", id)
+}
+
+func (s *Store) keyWhere(ctx context.Context, condition string, arg any) (vigil.APIKey, vigil.Organization, vigil.User, error) {
 	var row keyRow
-	err := s.db.NewSelect().Model(&row).Relation("User").Relation("Org").Where("k.hash = ?", hash).Scan(ctx)
+	err := s.db.NewSelect().Model(&row).Relation("User").Relation("Org").Where(condition, arg).Scan(ctx)
 	if err != nil {
 		return vigil.APIKey{}, vigil.Organization{}, vigil.User{}, found("API key", err)
 	}

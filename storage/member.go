@@ -37,6 +37,9 @@ func (s *Store) SetRole(ctx context.Context, orgID, userID uuid.UUID, role vigil
 			return nil
 		}
 		if role != vigil.RoleOwner {
+			if err := requireNoOperator(user); err != nil {
+				return err
+			}
 			if err := requireOtherOwner(ctx, tx, user); err != nil {
 				return err
 			}
@@ -52,6 +55,9 @@ func (s *Store) SetRole(ctx context.Context, orgID, userID uuid.UUID, role vigil
 // unknown one is a CodeNotFound error, and the last owner a CodeConflict error.
 func (s *Store) RemoveMember(ctx context.Context, orgID, userID uuid.UUID, by vigil.Credential) error {
 	err := s.changeMember(ctx, orgID, userID, by, func(ctx context.Context, tx bun.Tx, user vigil.User) error {
+		if err := requireNoOperator(user); err != nil {
+			return err
+		}
 		if err := requireOtherOwner(ctx, tx, user); err != nil {
 			return err
 		}

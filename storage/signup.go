@@ -17,6 +17,7 @@ const signupLock = 0x7669_6769_6c00_0006
 func (s *Store) SignUp(
 	ctx context.Context, limits vigil.SignupLimits, org vigil.Organization, user vigil.User, key *vigil.NewKey,
 ) (vigil.User, vigil.Organization, error) {
+	user.Operator = false
 	return s.createAccount(ctx, org, user, key, func(ctx context.Context, tx bun.Tx, user vigil.User) error {
 		return s.admitSignup(ctx, tx, user, limits)
 	})

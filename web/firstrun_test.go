@@ -31,7 +31,7 @@ func TestFirstRun(t *testing.T) {
 	t.Parallel()
 	s := open(t, "")
 	const operator = "operator@vigil.invalid"
-	_, _, err := s.store.CreateAccount(t.Context(), vigil.Organization{Name: "Operator"},
+	_, _, err := s.store.CreateOperator(t.Context(), vigil.Organization{Name: "Operator"},
 		vigil.User{Email: operator, EmailVerified: true, Name: "operator"}, nil)
 	if err != nil {
 		t.Fatal(err)

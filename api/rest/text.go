@@ -40,6 +40,16 @@ func CleanEmail(member, email string) (string, error) {
 	return email, nil
 }
 
+// CleanAccountEmail is CleanEmail for the address of an account, which is none that belongs
+// to the operator of the platform.
+func CleanAccountEmail(member, email string) (string, error) {
+	email, err := CleanEmail(member, email)
+	if err == nil && vigil.ReservedAddress(email) {
+		err = vigil.Invalid(member, "must be an address that mail can reach: %s is reserved for the operator's account", vigil.OperatorDomain)
+	}
+	return email, err
+}
+
 // LocalPart is what stands before the @ of an address.
 func LocalPart(email string) string {
 	local, _, _ := strings.Cut(email, "@")

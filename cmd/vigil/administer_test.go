@@ -40,7 +40,7 @@ func TestAdminister(t *testing.T) {
 	if err != nil || !strings.HasPrefix(first, "vgl_") {
 		t.Fatalf("bootstrap gives %q, %v", first, err)
 	}
-	operator, err := store.UserByEmail(t.Context(), bootstrapEmail)
+	operator, err := store.Operator(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

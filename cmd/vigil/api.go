@@ -13,7 +13,6 @@ import (
 	"vigil"
 	"vigil/api"
 	"vigil/api/rest"
-	"vigil/codec"
 	"vigil/statuspage"
 )
 
@@ -54,6 +53,13 @@ func (p *platform) serveAPI(ctx context.Context, listener net.Listener) error {
 	if err != nil {
 		return err
 	}
+	codec, err := p.codecEndpoint(ctx)
+	if err != nil {
+		return err
+	}
+	if err := ensureOperator(ctx, p.store); err != nil { // before the first request
+		return err
+	}
 	server, err := api.New(api.Deps{
 		Store: p.store, Loops: p.loops, Incidents: p.incidents, Probes: p.probes, Channels: p.channels, Mailer: p.mailer,
 		Log: p.log, Now: time.Now, Answered: p.metrics.Answered(), PrivateTargets: p.private,
@@ -62,10 +68,10 @@ func (p *platform) serveAPI(ctx context.Context, listener net.Listener) error {
 			return err
 		},
 		StatusPages: public,
-		Codec:       codec.New(p.secrets.payloads, s.PayloadCodec == codecEncrypt).Handler(),
+		Codec:       codec,
 		Config: api.Config{
-			TemporalUIOrigin: cmp.Or(string(s.TemporalUIOrigin), p.temporal.uiURL), OperatorEmail: bootstrapEmail,
-			Version: version, PublicURL: string(s.PublicURL), SignupTier: vigil.Tier(s.SignupTier),
+			TemporalUIOrigin: cmp.Or(string(s.TemporalUIOrigin), p.temporal.uiURL),
+			Version:          version, PublicURL: string(s.PublicURL), SignupTier: vigil.Tier(s.SignupTier),
 			EnterpriseMinInterval: s.EnterpriseMinInterval, EnterpriseRate: s.EnterpriseRate,
 			UnverifiedPerAddress: s.UnverifiedPerAddress, UnverifiedTotal: s.UnverifiedTotal,
 			AddressRate: s.AddressRate, TrustedProxies: s.TrustedProxies,

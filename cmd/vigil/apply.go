@@ -91,7 +91,7 @@ func (p *platform) startApplying(ctx context.Context, baseURL string) error {
 
 // ensureOperator creates the operator's account, without a key, if there is none.
 func ensureOperator(ctx context.Context, store accountStore) error {
-	_, err := store.UserByEmail(ctx, bootstrapEmail)
+	_, err := store.Operator(ctx)
 	if vigil.ErrorCode(err) == vigil.CodeNotFound {
 		_, err = createOperator(ctx, store, nil)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -11,14 +12,19 @@ import (
 	"vigil/audit"
 )
 
-// bootstrapEmail is the address of the operator's own account. The top level
-// domain is reserved (RFC 2606): no mail can ever reach it.
-const bootstrapEmail = "operator@vigil.invalid"
+// bootstrapEmail is the address of the operator's own account, which is found by its mark
+// and not by its address.
+const bootstrapEmail = "operator@" + vigil.OperatorDomain
 
-// accountStore reads and creates accounts.
+// operatorStore finds the operator's account.
+type operatorStore interface {
+	Operator(ctx context.Context) (vigil.User, error)
+}
+
+// accountStore finds and creates the operator's account.
 type accountStore interface {
-	UserByEmail(ctx context.Context, email string) (vigil.User, error)
-	CreateAccount(ctx context.Context, org vigil.Organization, user vigil.User, key *vigil.NewKey) (vigil.User, vigil.Organization, error)
+	operatorStore
+	CreateOperator(ctx context.Context, org vigil.Organization, user vigil.User, key *vigil.NewKey) (vigil.User, vigil.Organization, error)
 }
 
 // bootstrapKey is the default name of the operator's key.
@@ -28,7 +34,7 @@ const bootstrapKey = "bootstrap"
 // there is none. The first call returns the account's API key, listed under the given
 // name; later ones return "", since only the key's hash is stored.
 func bootstrap(ctx context.Context, store accountStore, name string) (string, error) {
-	_, err := store.UserByEmail(ctx, bootstrapEmail)
+	_, err := store.Operator(ctx)
 	if err == nil {
 		return "", nil
 	}
@@ -54,9 +60,13 @@ func createOperator(ctx context.Context, store accountStore, key *vigil.NewKey) 
 		entry.OrgID = org.ID
 	}
 	user := vigil.User{Email: bootstrapEmail, EmailVerified: true, Name: "operator"}
-	_, _, err := store.CreateAccount(ctx, org, user, key)
+	_, _, err := store.CreateOperator(ctx, org, user, key)
 	if vigil.ErrorCode(err) == vigil.CodeConflict {
-		return false, nil
+		_, missing := store.Operator(ctx)
+		if missing == nil {
+			return false, nil
+		}
+		err = errors.Join(err, missing)
 	}
 	if err != nil {
 		return false, fmt.Errorf("create the operator's account: %w", err)

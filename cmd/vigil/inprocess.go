@@ -13,11 +13,6 @@ import (
 	"vigil/api/rest"
 )
 
-// operatorStore finds the operator's account.
-type operatorStore interface {
-	UserByEmail(ctx context.Context, email string) (vigil.User, error)
-}
-
 // serveInProcess returns a client of the API in this process, whose requests are those of
 // the operator without a credential: they never leave the process. The operator's account
 // must exist.
@@ -26,7 +21,7 @@ func (p *process) serveInProcess(api http.Handler, store operatorStore) *http.Cl
 	server := &http.Server{
 		ReadHeaderTimeout: 10 * time.Second,
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			operator, err := store.UserByEmail(r.Context(), bootstrapEmail)
+			operator, err := store.Operator(r.Context())
 			if err != nil {
 				p.log.DebugContext(r.Context(), "the operator's account cannot be read", "error", err)
 				http.Error(w, fmt.Sprintf(`{"error": %q}`, vigil.ErrorMessage(err)), http.StatusServiceUnavailable)

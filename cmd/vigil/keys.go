@@ -8,7 +8,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
-	"vigil"
 	"vigil/api"
 	"vigil/storage"
 )
@@ -51,17 +50,14 @@ func newKeysCreateCommand() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&email, "email", bootstrapEmail, "`address` of the account that gets the key")
+	cmd.Flags().StringVar(&email, "email", "", "`address` of the account that gets the key (default that of the operator)")
 	cmd.Flags().StringVar(&name, "name", "made on the command line", "`name` by which the key is listed")
 	return cmd
 }
 
 // addKey creates another key for an account.
 func addKey(cmd *cobra.Command, store *storage.Store, email, name string) (string, error) {
-	user, err := store.UserByEmail(cmd.Context(), email)
-	if vigil.ErrorCode(err) == vigil.CodeNotFound {
-		return "", fmt.Errorf("there is no account with the address %s", email)
-	}
+	user, err := accountOf(cmd, store, email)
 	if err != nil {
 		return "", err
 	}

@@ -29,7 +29,7 @@ func TestFirstKey(t *testing.T) {
 		}
 		made = append(made, key)
 	}
-	operator, err := store.UserByEmail(t.Context(), bootstrapEmail)
+	operator, err := store.Operator(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,7 @@ func localKey(ctx context.Context, dir, name string, scopes []string) (string, e
 
 // operatorKey adds a key to the operator's account.
 func operatorKey(ctx context.Context, store *storage.Store, name string, scopes []string) (string, error) {
-	operator, err := store.UserByEmail(ctx, bootstrapEmail)
+	operator, err := store.Operator(ctx)
 	if err != nil {
 		return "", fmt.Errorf("look for the operator's account: %w", err)
 	}

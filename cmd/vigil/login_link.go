@@ -7,7 +7,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
-	"vigil"
 	"vigil/api"
 	"vigil/audit"
 	"vigil/storage"
@@ -36,22 +35,13 @@ func newLoginLinkCommand() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&email, "email", bootstrapEmail, "`address` of the account to sign in")
+	cmd.Flags().StringVar(&email, "email", "", "`address` of the account to sign in (default that of the operator)")
 	return cmd
 }
 
-// loginLinkOf makes a link for an account; that of the operator is created without one.
+// loginLinkOf makes a link for an account.
 func loginLinkOf(cmd *cobra.Command, store *storage.Store, email, base string) (string, error) {
-	ctx := cmd.Context()
-	user, err := store.UserByEmail(ctx, email)
-	if vigil.ErrorCode(err) == vigil.CodeNotFound && email == bootstrapEmail {
-		if _, err = createOperator(asOperator(cmd, actionFirstKey, uuid.Nil, uuid.Nil), store, nil); err == nil {
-			user, err = store.UserByEmail(ctx, email)
-		}
-	}
-	if vigil.ErrorCode(err) == vigil.CodeNotFound {
-		return "", fmt.Errorf("there is no account with the address %s", email)
-	}
+	user, err := accountOf(cmd, store, email)
 	if err != nil {
 		return "", err
 	}
@@ -63,13 +53,13 @@ const actionLoginLink = "account.create_login_link"
 
 // linkStore keeps login links.
 type linkStore interface {
-	accountStore
+	operatorStore
 	CreateLoginLink(ctx context.Context, userID uuid.UUID, hash []byte) error
 }
 
 // operatorLink makes a link that signs in the operator, whose account must exist.
 func operatorLink(ctx context.Context, store linkStore, base string) (string, error) {
-	user, err := store.UserByEmail(ctx, bootstrapEmail)
+	user, err := store.Operator(ctx)
 	if err != nil {
 		return "", fmt.Errorf("look for the operator's account: %w", err)
 	}

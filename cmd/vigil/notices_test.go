@@ -93,7 +93,7 @@ func TestOperatorsCommandsAreAudited(t *testing.T) {
 	if _, err := operatorKey(t.Context(), store, "of a laptop", nil); err != nil { // as `vigil login` on the same machine
 		t.Fatal(err)
 	}
-	operator, err := store.UserByEmail(t.Context(), bootstrapEmail)
+	operator, err := store.Operator(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -23,10 +24,31 @@ func asOperator(cmd *cobra.Command, action string, orgID, resourceID uuid.UUID) 
 	})
 }
 
+// accountOf returns the account of the flag --email; without the flag, that of the operator,
+// which is created, without a key, when there is none yet.
+func accountOf(cmd *cobra.Command, store *storage.Store, email string) (vigil.User, error) {
+	ctx := cmd.Context()
+	if !cmd.Flags().Changed("email") {
+		user, err := store.Operator(ctx)
+		if vigil.ErrorCode(err) != vigil.CodeNotFound {
+			return user, err
+		}
+		if _, err = createOperator(asOperator(cmd, actionFirstKey, uuid.Nil, uuid.Nil), store, nil); err != nil {
+			return user, err
+		}
+		return store.Operator(ctx)
+	}
+	user, err := store.UserByEmail(ctx, email)
+	if vigil.ErrorCode(err) == vigil.CodeNotFound {
+		return user, fmt.Errorf("there is no account with the address %s", email)
+	}
+	return user, err
+}
+
 // noteOperator notes a command that concerns the whole platform in the audit log of the
 // operator's organization, once there is one.
 func noteOperator(cmd *cobra.Command, store *storage.Store, action string) error {
-	operator, err := store.UserByEmail(cmd.Context(), bootstrapEmail)
+	operator, err := store.Operator(cmd.Context())
 	if vigil.ErrorCode(err) == vigil.CodeNotFound {
 		return nil
 	}

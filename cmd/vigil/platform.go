@@ -47,6 +47,25 @@ func (in *inputs) payloadCodec() *codec.Codec {
 	return codec.New(in.secrets.payloads, in.settings.PayloadCodec == codecEncrypt)
 }
 
+// noteEncryption records that payloads are encrypted from now on, if they are.
+func (in *inputs) noteEncryption(ctx context.Context) error {
+	if in.settings.PayloadCodec != codecEncrypt {
+		return nil
+	}
+	return in.store.NotePayloadEncryption(ctx)
+}
+
+// codecEndpoint returns what converts payloads for the Temporal UI and CLI; nil as long as no
+// process of the platform has encrypted any. After encryption was switched off, histories
+// still hold what was encrypted.
+func (p *platform) codecEndpoint(ctx context.Context) (http.Handler, error) {
+	encrypted, err := p.store.PayloadsEncrypted(ctx)
+	if err != nil || !encrypted {
+		return nil, err
+	}
+	return codec.New(p.secrets.payloads, p.settings.PayloadCodec == codecEncrypt).Handler(), nil
+}
+
 // platform is the parts that the API, the control worker and the workers of regions
 // share. Building it starts nothing.
 type platform struct {

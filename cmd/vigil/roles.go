@@ -27,6 +27,9 @@ func runRole(ctx context.Context, p *process, s settings, knowsListen bool, star
 	if in.store, err = p.openStore(ctx, in.dsn, in.settings.DatabasePooler, in.secrets.keyring, false); err != nil {
 		return err
 	}
+	if err = in.noteEncryption(ctx); err != nil {
+		return err
+	}
 	if in.temporal, err = p.dialTemporal(s, in.payloadCodec(), in.metrics.metrics); err != nil {
 		return err
 	}

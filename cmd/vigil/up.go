@@ -104,7 +104,15 @@ func startAll(ctx context.Context, p *process, s settings, show *screen) (*platf
 	if in.store, in.temporal, err = p.startServers(ctx, in, show); err != nil {
 		return nil, summary{}, err
 	}
+	if err := in.noteEncryption(ctx); err != nil {
+		return nil, summary{}, err
+	}
 	built, err := newPlatform(ctx, p, in)
+	if err != nil {
+		return nil, summary{}, err
+	}
+	// The account exists before the first request.
+	key, err := bootstrap(ctx, in.store, bootstrapKey)
 	if err != nil {
 		return nil, summary{}, err
 	}
@@ -119,10 +127,6 @@ func startAll(ctx context.Context, p *process, s settings, show *screen) (*platf
 		return nil, summary{}, err
 	}
 	if err := built.startWorkers(ctx, show); err != nil {
-		return nil, summary{}, err
-	}
-	key, err := bootstrap(ctx, in.store, bootstrapKey)
-	if err != nil {
 		return nil, summary{}, err
 	}
 	out := newSummary(s, listener, in.temporal)
