@@ -939,28 +939,85 @@ func (e ConditionPairType) Valid() bool {
 
 // Defines values for DNSConfigExpectedRcode.
 const (
-	FORMERR  DNSConfigExpectedRcode = "FORMERR"
-	NOERROR  DNSConfigExpectedRcode = "NOERROR"
-	NOTIMP   DNSConfigExpectedRcode = "NOTIMP"
-	NXDOMAIN DNSConfigExpectedRcode = "NXDOMAIN"
-	REFUSED  DNSConfigExpectedRcode = "REFUSED"
-	SERVFAIL DNSConfigExpectedRcode = "SERVFAIL"
+	BADALG    DNSConfigExpectedRcode = "BADALG"
+	BADCOOKIE DNSConfigExpectedRcode = "BADCOOKIE"
+	BADKEY    DNSConfigExpectedRcode = "BADKEY"
+	BADMODE   DNSConfigExpectedRcode = "BADMODE"
+	BADNAME   DNSConfigExpectedRcode = "BADNAME"
+	BADTIME   DNSConfigExpectedRcode = "BADTIME"
+	BADTRUNC  DNSConfigExpectedRcode = "BADTRUNC"
+	BADVERS   DNSConfigExpectedRcode = "BADVERS"
+	DSOTYPENI DNSConfigExpectedRcode = "DSOTYPENI"
+	FORMERR   DNSConfigExpectedRcode = "FORMERR"
+	NODATA    DNSConfigExpectedRcode = "NODATA"
+	NOERROR   DNSConfigExpectedRcode = "NOERROR"
+	NOTAUTH   DNSConfigExpectedRcode = "NOTAUTH"
+	NOTIMP    DNSConfigExpectedRcode = "NOTIMP"
+	NOTZONE   DNSConfigExpectedRcode = "NOTZONE"
+	NXDOMAIN  DNSConfigExpectedRcode = "NXDOMAIN"
+	NXRRSET   DNSConfigExpectedRcode = "NXRRSET"
+	RCODE12   DNSConfigExpectedRcode = "RCODE12"
+	RCODE13   DNSConfigExpectedRcode = "RCODE13"
+	RCODE14   DNSConfigExpectedRcode = "RCODE14"
+	RCODE15   DNSConfigExpectedRcode = "RCODE15"
+	REFUSED   DNSConfigExpectedRcode = "REFUSED"
+	SERVFAIL  DNSConfigExpectedRcode = "SERVFAIL"
+	YXDOMAIN  DNSConfigExpectedRcode = "YXDOMAIN"
+	YXRRSET   DNSConfigExpectedRcode = "YXRRSET"
 )
 
 // Valid indicates whether the value is a known member of the DNSConfigExpectedRcode enum.
 func (e DNSConfigExpectedRcode) Valid() bool {
 	switch e {
+	case BADALG:
+		return true
+	case BADCOOKIE:
+		return true
+	case BADKEY:
+		return true
+	case BADMODE:
+		return true
+	case BADNAME:
+		return true
+	case BADTIME:
+		return true
+	case BADTRUNC:
+		return true
+	case BADVERS:
+		return true
+	case DSOTYPENI:
+		return true
 	case FORMERR:
+		return true
+	case NODATA:
 		return true
 	case NOERROR:
 		return true
+	case NOTAUTH:
+		return true
 	case NOTIMP:
 		return true
+	case NOTZONE:
+		return true
 	case NXDOMAIN:
+		return true
+	case NXRRSET:
+		return true
+	case RCODE12:
+		return true
+	case RCODE13:
+		return true
+	case RCODE14:
+		return true
+	case RCODE15:
 		return true
 	case REFUSED:
 		return true
 	case SERVFAIL:
+		return true
+	case YXDOMAIN:
+		return true
+	case YXRRSET:
 		return true
 	default:
 		return false
@@ -3817,13 +3874,13 @@ type Counts struct {
 
 // DNSConfig defines model for DNSConfig.
 type DNSConfig struct {
-	// ExpectedRcode Response code that means success
+	// ExpectedRcode Response code that means success. NOERROR demands a record of the type, NODATA that the name exists and has none (RFC 2308)
 	ExpectedRcode *DNSConfigExpectedRcode `json:"expected_rcode,omitempty"`
 
-	// ExpectedValues Values that the records must have, as a zone file writes them; TXT without quotes
+	// ExpectedValues Values that the records must have, as a zone file writes them; TXT as text, without quotes
 	ExpectedValues *[]string `json:"expected_values,omitempty"`
 
-	// Host Name to look up; for PTR also an IP address
+	// Host Name to look up, also an internationalized one; a single dot for the root; for PTR also an IP address
 	//
 	// Examples: example.com
 	Host string `json:"host"`
@@ -3831,7 +3888,7 @@ type DNSConfig struct {
 	// Match any: at least one expected value is there; all: every one is; exact: they and no others are
 	Match *DNSConfigMatch `json:"match,omitempty"`
 
-	// Protocol How to ask; tls is DNS over TLS (RFC 7858)
+	// Protocol How to ask; tls is DNS over TLS (RFC 7858). Over udp a query that is not answered is sent again, and an answer that was cut short is asked for over TCP
 	Protocol *DNSConfigProtocol `json:"protocol,omitempty"`
 
 	// RecordType Type of the records
@@ -3846,13 +3903,13 @@ type DNSConfig struct {
 	TimeoutSeconds *int64 `json:"timeout_seconds,omitempty"`
 }
 
-// DNSConfigExpectedRcode Response code that means success
+// DNSConfigExpectedRcode Response code that means success. NOERROR demands a record of the type, NODATA that the name exists and has none (RFC 2308)
 type DNSConfigExpectedRcode string
 
 // DNSConfigMatch any: at least one expected value is there; all: every one is; exact: they and no others are
 type DNSConfigMatch string
 
-// DNSConfigProtocol How to ask; tls is DNS over TLS (RFC 7858)
+// DNSConfigProtocol How to ask; tls is DNS over TLS (RFC 7858). Over udp a query that is not answered is sent again, and an answer that was cut short is asked for over TCP
 type DNSConfigProtocol string
 
 // DNSConfigRecordType Type of the records
@@ -3868,6 +3925,9 @@ type DNSMetadata struct {
 
 	// Fingerprint Hash of the question, a colon, and one of the whole record set, regardless of order and time to live: it changes when the records do
 	Fingerprint *string `json:"fingerprint,omitempty"`
+
+	// Queries Queries that were sent, to all resolvers together; more than one when some were lost or had to be asked in another way. The response time is that of the one that was answered
+	Queries *int64 `json:"queries,omitempty"`
 
 	// Rcode Response code
 	//

@@ -66,34 +66,6 @@ func New(policy Policy, opts ...Option) *Guard {
 	return g
 }
 
-// resolver is Go's own one on every platform: the C library's reads numbers
-// such as 2130706433 as addresses. The name servers are the operator's choice
-// and are not guarded. An empty server stands for the machine's configuration.
-func resolver(server string) *net.Resolver {
-	return &net.Resolver{
-		PreferGo: true,
-		Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
-			if server != "" {
-				address = server
-			}
-			conn, err := (&net.Dialer{}).DialContext(untraced{ctx}, network, address) //nolint:contextcheck // it is ctx, without its values
-			if err != nil {
-				return nil, err
-			}
-			// A query waits for its own timeout even when no caller waits for
-			// it any more; closing its socket ends it.
-			context.AfterFunc(ctx, func() { _ = conn.Close() })
-			return conn, nil
-		},
-	}
-}
-
-// untraced hides the values of a context: connecting to a name server is part of
-// resolving, not the connection that a trace in the context is about.
-type untraced struct{ context.Context }
-
-func (untraced) Value(any) any { return nil }
-
 // Check judges an address of the form IP:port without opening anything. The
 // error is a *Refusal for an address that is not permitted.
 func (g *Guard) Check(_, address string) error {

@@ -189,3 +189,35 @@ func TestResolveReportsTheFirstRefusal(t *testing.T) {
 		t.Errorf("an address in brackets gave %v and %v", addrs, err)
 	}
 }
+
+// TestLostQuery: a query that gets lost is sent again, long before the resolver gives up.
+func TestLostQuery(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	lost := make(map[uint16]bool)
+	answer := probetest.At("127.0.0.1", "::1")
+	server := probetest.NameServer(t, func(w dns.ResponseWriter, query *dns.Msg) {
+		mu.Lock()
+		defer mu.Unlock()
+		kind := query.Question[0].Qtype
+		if !lost[kind] {
+			lost[kind] = true
+			return
+		}
+		reply := new(dns.Msg).SetReply(query)
+		for _, text := range answer(query.Question[0]) {
+			record, err := dns.NewRR(query.Question[0].Name + " 0 IN " + text)
+			if err != nil {
+				t.Error(err)
+			}
+			reply.Answer = append(reply.Answer, record)
+		}
+		_ = w.WriteMsg(reply)
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+	defer cancel()
+	addrs, err := egress.New(everything(), egress.WithNameServer(server)).Resolve(ctx, "ip", "lossy.test.")
+	if err != nil || len(addrs) != 2 {
+		t.Errorf("got %v, %v", addrs, err)
+	}
+}

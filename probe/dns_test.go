@@ -36,11 +36,20 @@ func fixtureDNS(f *world) fixture {
 func zone(tb testing.TB) dns.HandlerFunc {
 	tb.Helper()
 	records := []string{
-		"www.test. 300 IN A 192.0.2.2", "www.test. 60 IN A 192.0.2.1", "www.test. 60 IN AAAA 2001:db8::1",
-		"alias.test. 60 IN CNAME WWW.test.", "test. 60 IN MX 10 mail.test.", "test. 60 IN MX 20 backup.test.",
-		"test. 60 IN NS ns1.test.", `test. 60 IN TXT "v=spf1 -all"`, `long.test. 60 IN TXT "one " "two \"x\""`,
-		"test. 60 IN SOA ns1.test. admin.test. 7 3600 600 86400 60", "_sip._tcp.test. 60 IN SRV 1 2 5060 sip.test.",
-		`test. 60 IN CAA 0 issue "letsencrypt.org"`, "1.2.0.192.in-addr.arpa. 60 IN PTR www.test.",
+		"www.test. 300 IN A 192.0.2.2",
+		"www.test. 60 IN A 192.0.2.1",
+		"www.test. 60 IN AAAA 2001:db8::1",
+		"alias.test. 60 IN CNAME WWW.test.",
+		"test. 60 IN MX 10 mail.test.",
+		"test. 60 IN MX 20 backup.test.",
+		"test. 60 IN NS ns1.test.",
+		`test. 60 IN TXT "v=spf1 -all"`,
+		`long.test. 60 IN TXT "one " "two \"x\""`,
+		"test. 60 IN SOA ns1.test. admin.test. 7 3600 600 86400 60",
+		"_sip._tcp.test. 60 IN SRV 1 2 5060 sip.test.",
+		`test. 60 IN CAA 0 issue "letsencrypt.org"`,
+		"idn.test. 60 IN MX 10 mail.xn--mnchen-3ya.example.",
+		"1.2.0.192.in-addr.arpa. 60 IN PTR www.test.",
 	}
 	for i := range 200 {
 		records = append(records, fmt.Sprintf("many.test. 60 IN A 10.0.0.%d", i))
@@ -134,18 +143,18 @@ func TestDNS(t *testing.T) {
 		"AnyFails": {
 			one(object{"host": "www.test", "expected_values": []string{"192.0.2.9"}}),
 			nil,
-			`none of the expected values is there; found "192.0.2.1", "192.0.2.2"`,
+			`www.test has the A records "192.0.2.1", "192.0.2.2", expected one of "192.0.2.9"`,
 		},
 		"All": {one(object{"host": "www.test", "expected_values": []string{"192.0.2.1"}, "match": "all"}), nil, ""},
 		"AllFails": {
 			one(object{"host": "www.test", "expected_values": []string{"192.0.2.1", "192.0.2.9"}, "match": "all"}),
 			nil,
-			`missing "192.0.2.9"; found`,
+			`www.test has the A records "192.0.2.1", "192.0.2.2", expected "192.0.2.9" as well`,
 		},
 		"ExactFails": {
 			one(object{"host": "www.test", "expected_values": []string{"192.0.2.1"}, "match": "exact"}),
 			nil,
-			`unexpected "192.0.2.2"`,
+			`www.test has the A records "192.0.2.1", "192.0.2.2", expected no "192.0.2.2"`,
 		},
 		"ServerFailure": {object{"host": "www.test", "resolvers": []string{broken}}, nil, "the name server answered SERVFAIL"},
 		"NextServer":    {object{"host": "www.test", "resolvers": []string{broken, server}}, nil, ""},
@@ -197,7 +206,7 @@ func TestFingerprint(t *testing.T) {
 		server := probetest.NameServer(t, func(w dns.ResponseWriter, query *dns.Msg) {
 			reply := new(dns.Msg).SetReply(query)
 			for _, text := range records {
-				record, err := dns.NewRR("x.test. " + text)
+				record, err := dns.NewRR(query.Question[0].Name + " " + text)
 				if err != nil {
 					t.Error(err)
 				}

@@ -27,9 +27,7 @@ func (p dnsProbe) noteAnswer(ctx context.Context, t *timeline, server string, sy
 	case p.disclosesInside(reply):
 		found.Error = "the answer holds private addresses"
 	default:
-		if found.Rcode = dns.RcodeToString[reply.Rcode]; found.Rcode == "" {
-			found.Rcode = "RCODE" + strconv.Itoa(reply.Rcode)
-		}
+		found.Rcode = rcodeName(reply.Rcode)
 		values, _ := p.values(reply)
 		for _, value := range values[:min(len(values), maxEvidenceNames)] {
 			found.Answers = append(found.Answers, clip(value, maxEvidenceText))

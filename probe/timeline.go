@@ -84,6 +84,16 @@ func (t *timeline) enter(next phase) {
 	}
 }
 
+// unused takes away the time of what was begun and did not lead to the answer, such as a
+// connection attempt that another one overtook: it is no part of the response time.
+func (t *timeline) unused(d time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.ended {
+		t.began, t.since = t.began.Add(d), t.since.Add(d)
+	}
+}
+
 // restart begins the next request of a chain.
 func (t *timeline) restart() {
 	t.mu.Lock()

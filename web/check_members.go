@@ -220,7 +220,11 @@ func dnsMembers() []member {
 		)},
 		{
 			name: "expected_rcode", label: "Response code", input: asChoice, place: placeExpect, width: "medium", standard: "NOERROR",
-			choices: asThey("NOERROR", "NXDOMAIN", "SERVFAIL", "REFUSED", "FORMERR", "NOTIMP"),
+			choices: asThey(
+				"NOERROR", "NODATA", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED", "YXDOMAIN", "YXRRSET", "NXRRSET", "NOTAUTH", "NOTZONE",
+				"DSOTYPENI", "RCODE12", "RCODE13", "RCODE14", "RCODE15", "BADVERS", "BADKEY", "BADTIME", "BADMODE", "BADNAME", "BADALG", "BADTRUNC",
+				"BADCOOKIE",
+			),
 		},
 		{
 			name: "resolvers", label: "Name servers", input: asLines, place: placeMore, mono: true, sample: "1.1.1.1",
