@@ -14,8 +14,10 @@ BIN := $(CURDIR)/.bin
 # Pinned, so that a lint run says the same tomorrow.
 GOLANGCI_VERSION := 2.15.0
 WORKFLOWCHECK_VERSION := 0.6.0
+TOFU_VERSION := $(shell sed -nE 's|.*github.com/opentofu/opentofu v([0-9.]+).*|\1|p' terraform/opentofu/go.mod)
 GOLANGCI := $(BIN)/golangci-lint
 WORKFLOWCHECK := $(BIN)/workflowcheck
+TOFU := $(BIN)/tofu-$(TOFU_VERSION)
 
 .PHONY: help
 help: ## List the targets
@@ -63,16 +65,13 @@ test-browser: postgres chromium ## Run the browser tests only (a part of make te
 	go test -count=1 -v -timeout 10m -run '^TestBrowser' $(TESTFLAGS) ./e2e $(if $(SCREENSHOTS),-screenshots $(CURDIR)/docs/images)
 
 .PHONY: test-terraform
-test-terraform: postgres ## Run the acceptance tests of the Terraform provider (needs the terraform program)
-	@command -v terraform >/dev/null || { \
-		echo "test-terraform: terraform 1.11 or newer is needed: https://developer.hashicorp.com/terraform/install"; exit 1; }
-	cd terraform && TF_ACC=1 TF_ACC_TERRAFORM_PATH=$$(command -v terraform) CHECKPOINT_DISABLE=1 \
-		go test -count=1 -timeout 20m $(TESTFLAGS) ./...
+test-terraform: postgres ## Run the acceptance tests of the Terraform provider, with OpenTofu (TF_ACC_TERRAFORM_PATH is another program)
+	@.ci/test-provider $(TESTFLAGS)
 
 .PHONY: terraform-docs
-terraform-docs: # write terraform/docs and the provider's copy of the OpenAPI document again
+terraform-docs: $(TOFU) # write terraform/docs and the provider's copy of the OpenAPI document again
 	cd terraform && go test ./provider -run TestDefinitions -update
-	cd terraform && TF_ACC=1 TF_ACC_TERRAFORM_PATH=$$(command -v terraform) CHECKPOINT_DISABLE=1 go test ./provider -run TestDocs -update
+	cd terraform && TF_ACC=1 TF_ACC_TERRAFORM_PATH=$(TOFU) CHECKPOINT_DISABLE=1 go test ./provider -run TestDocs -update
 
 .PHONY: test-race
 test-race: postgres ## Run all tests with the race detector (needs a C compiler)
@@ -147,7 +146,7 @@ openapi: ## Compare api/openapi.yaml with what the code says
 
 .PHONY: tidy
 tidy:
-	@for module in . terraform terraform/tools; do \
+	@for module in . terraform terraform/tools terraform/opentofu; do \
 		(cd $$module && go mod tidy -diff) || { echo "tidy: run go mod tidy in $$module"; exit 1; }; done
 
 .PHONY: size
@@ -173,6 +172,13 @@ clean: ## Remove what was built (never a data directory)
 .PHONY: tools
 tools: $(BIN)/golangci-lint-$(GOLANGCI_VERSION) $(BIN)/workflowcheck-$(WORKFLOWCHECK_VERSION)
 
+.PHONY: tofu
+tofu: $(TOFU) # build OpenTofu, which the tests of the Terraform provider use as terraform
+
+.PHONY: tofu-path
+tofu-path: # print where it is
+	@echo $(TOFU)
+
 # The files with a version in their name stand for "this version is installed".
 $(BIN)/golangci-lint-$(GOLANGCI_VERSION):
 	@mkdir -p $(BIN)
@@ -184,4 +190,13 @@ $(BIN)/golangci-lint-$(GOLANGCI_VERSION):
 $(BIN)/workflowcheck-$(WORKFLOWCHECK_VERSION):
 	@mkdir -p $(BIN)
 	GOBIN=$(BIN) go install go.temporal.io/sdk/contrib/tools/workflowcheck@v$(WORKFLOWCHECK_VERSION)
+	@touch $@
+
+# A module of its own, since go install pkg@version refuses the replacement that it needs.
+$(TOFU): terraform/opentofu/go.mod
+	@mkdir -p $(BIN)
+	@echo "Building OpenTofu $(TOFU_VERSION), which takes some minutes once"
+	@cd terraform/opentofu && go build -trimpath -ldflags "-s -w -X github.com/opentofu/opentofu/version.dev=no" -o $@.new \
+		github.com/opentofu/opentofu/cmd/tofu
+	@mv $@.new $@
 	@touch $@

@@ -62,8 +62,7 @@ func write(t *testing.T, path, text string) {
 func (w workspace) command(args ...string) *exec.Cmd {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.t.Context()), 5*time.Minute)
 	w.t.Cleanup(cancel)
-	program := first(os.Getenv("TF_ACC_TERRAFORM_PATH"), "terraform")
-	cmd := exec.CommandContext(ctx, program, args...)
+	cmd := exec.CommandContext(ctx, program(), args...)
 	cmd.Dir, cmd.Env = w.dir, w.env
 	return cmd
 }
@@ -83,15 +82,6 @@ func (w workspace) apply() {
 	w.t.Helper()
 	w.run("apply", "-auto-approve", "-no-color")
 	w.run("plan", "-detailed-exitcode", "-no-color") // 2 when something would change
-}
-
-func first(all ...string) string {
-	for _, one := range all {
-		if one != "" {
-			return one
-		}
-	}
-	return ""
 }
 
 // example returns an example of terraform/examples.
@@ -147,7 +137,7 @@ func TestBuiltProviderIsInstalledFromAMirror(t *testing.T) {
 		t.Fatal(err)
 	}
 	mirror := t.TempDir()
-	dir := filepath.Join(mirror, "registry.terraform.io/vigil/vigil/0.1.0", runtime.GOOS+"_"+runtime.GOARCH)
+	dir := filepath.Join(mirror, registry, "vigil/vigil/0.1.0", runtime.GOOS+"_"+runtime.GOARCH)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -255,7 +245,8 @@ func count(t *testing.T, p *platform, project string) int {
 // waitFor waits until a condition holds.
 func waitFor(t *testing.T, what string, fact func() bool) {
 	t.Helper()
-	tick := time.NewTicker(250 * time.Millisecond)
+	began := time.Now()
+	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	deadline := time.After(startLimit)
 	for !fact() {
@@ -264,5 +255,8 @@ func waitFor(t *testing.T, what string, fact func() bool) {
 		case <-deadline:
 			t.Fatalf("after %v, this does not hold: %s", startLimit, what)
 		}
+	}
+	if took := time.Since(began); took > time.Second {
+		t.Logf("waited %.1f s until: %s", took.Seconds(), what)
 	}
 }

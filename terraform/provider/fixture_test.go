@@ -3,6 +3,7 @@ package provider_test
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
@@ -30,6 +31,34 @@ const startLimit = 2 * time.Minute
 // acceptance reports whether the tests with the terraform program run: TF_ACC=1.
 func acceptance() bool { return os.Getenv("TF_ACC") != "" }
 
+// program is the terraform program, or OpenTofu's, which does the same.
+func program() string { return cmp.Or(os.Getenv("TF_ACC_TERRAFORM_PATH"), "terraform") }
+
+// registry is where the program looks for a provider whose address has no host.
+var registry = "registry.terraform.io"
+
+// findRegistry sets the registry of the program, also for terraform-plugin-testing. The
+// program gets an empty configuration, so that none of this machine counts.
+func findRegistry(configuration string) error {
+	if err := os.WriteFile(configuration, nil, 0o600); err != nil {
+		return err
+	}
+	if err := os.Setenv("TF_CLI_CONFIG_FILE", configuration); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	version, err := exec.CommandContext(ctx, program(), "version").Output()
+	if err != nil {
+		return fmt.Errorf("%s version: %w", program(), err)
+	}
+	fmt.Fprintf(os.Stdout, "The provider is tested with %s", version)
+	if bytes.Contains(version, []byte("OpenTofu v")) {
+		registry = "registry.opentofu.org"
+	}
+	return os.Setenv("TF_ACC_PROVIDER_HOST", registry)
+}
+
 // binaries are the programs under test, built once.
 var binaries struct{ dir, vigil string }
 
@@ -50,6 +79,10 @@ func TestMain(m *testing.M) {
 		}
 		defer func() { _ = os.RemoveAll(dir) }()
 		_ = os.Chmod(dir, 0o755)
+		if err := findRegistry(filepath.Join(dir, "terraform.rc")); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
 		binaries.dir, binaries.vigil = dir, filepath.Join(dir, "vigil")
 		if err := build("../..", binaries.vigil, "./cmd/vigil"); err != nil {
 			fmt.Fprintln(os.Stderr, "build:", err)
@@ -209,7 +242,7 @@ func inProcess() map[string]func() (tfprotov6.ProviderServer, error) {
 func needsTerraform(t *testing.T) {
 	t.Helper()
 	if !acceptance() {
-		t.Skip("needs the terraform program: make test-terraform")
+		t.Skip("needs OpenTofu or terraform: make test-terraform")
 	}
 }
 
