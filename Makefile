@@ -49,12 +49,16 @@ postgres: # find Postgres binaries, or install the Debian package
 	@.ci/postgres
 
 .PHONY: test
-test: postgres chromium ## Run all tests (TESTFLAGS are handed to go test)
+test: ready ## Run all tests; a line for each package, then the slowest tests (TESTFLAGS are handed to go test)
+	@.ci/test $(TESTFLAGS)
+
+.PHONY: ready
+ready: postgres chromium # what the tests need, so that a start of them is not a build
 	@.ci/progress "Building, the first time takes some minutes" go build -v ./...
-	@rc=0; \
-	go test -timeout 20m $(TESTFLAGS) $$(go list ./... | grep -v '^vigil/e2e') || rc=1; \
-	go test -timeout 50m -p 1 $(TESTFLAGS) ./e2e/... || rc=1; \
-	exit $$rc # end to end, processes are killed and lateness is judged: nothing else runs then
+
+.PHONY: flaky
+flaky: ready ## Run what CI tests five times (ROUNDS) beside two busy loops; prints each test that was ever red
+	@.ci/flaky $(TESTFLAGS)
 
 .PHONY: chromium
 chromium: # find a Chromium, or install the Debian package

@@ -1,6 +1,6 @@
-// Command count reads what `go test -json` prints, shows what a person needs of
-// it, and writes how many tests passed, failed and were skipped to the file
-// that it is given. It exits with 1 when a test or a package failed.
+// Command count reads what `go test -json` prints and shows what a person needs of it: a
+// line for each package, what failed tests printed, and at the end the ten slowest tests.
+// It exits with 1 when a test or a package failed, or when no test passed.
 //
 // A test with subtests is not counted itself: its subtests are the facts.
 package main
@@ -8,6 +8,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -27,11 +28,16 @@ type event struct {
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	if len(args) != 1 {
-		fmt.Fprintln(stderr, "usage: go test -json ./... | count <file>")
+	flags := flag.NewFlagSet("count", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	verbose := flags.Bool("v", false, "show what tests printed that passed, too")
+	counts := flags.String("counts", "", "`file` to write \"passed failed skipped\" to, and each failed test on a line of its own below")
+	keep := flags.String("keep", "", "`directory` to write what each failed test printed to")
+	if err := flags.Parse(args); err != nil || flags.NArg() > 0 {
+		fmt.Fprintln(stderr, "usage: go test -json ./... | count [-v] [-counts file] [-keep directory]")
 		return 2
 	}
-	t := tally{out: stdout, output: map[string]*strings.Builder{}, parents: map[string]bool{}, results: map[string]string{}}
+	t := newTally(stdout, *verbose)
 	lines := bufio.NewScanner(stdin)
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {
@@ -41,25 +47,59 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "count:", err)
 		return 1
 	}
+	t.endAll()
+	t.showSlowest(10)
 	passed, failed, skipped := t.counts()
-	summary := fmt.Sprintf("%d %d %d\n", passed, failed, skipped)
-	if err := os.WriteFile(args[0], []byte(summary), 0o600); err != nil {
+	if err := t.write(*counts, *keep, fmt.Sprintf("%d %d %d\n", passed, len(failed), skipped), failed); err != nil {
 		fmt.Fprintln(stderr, "count:", err)
 		return 1
 	}
-	if failed > 0 || passed == 0 {
+	if len(failed) > 0 || passed == 0 {
 		return 1
 	}
 	return 0
 }
 
-// tally is what was seen so far. Keys are "<package> <test>"; the package's own
-// lines have no test.
+// test names a test, or with an empty name the package itself.
+type test struct{ pkg, name string }
+
+func (t test) String() string { return strings.TrimSpace(t.pkg + " " + t.name) }
+
+// parent returns the test that a subtest belongs to.
+func (t test) parent() (test, bool) {
+	i := strings.LastIndexByte(t.name, '/')
+	if i < 0 {
+		return test{}, false
+	}
+	return test{t.pkg, t.name[:i]}, true
+}
+
+// seen is what is known about a test.
+type seen struct {
+	output   strings.Builder
+	result   string // pass, fail or skip; empty while it runs
+	children bool
+	parallel bool
+	own      float64 // seconds, without those of subtests that it waited for
+}
+
+// tally is what was seen so far.
 type tally struct {
 	out     io.Writer
-	output  map[string]*strings.Builder // of what has not ended
-	parents map[string]bool             // tests that have subtests
-	results map[string]string           // pass, fail or skip
+	verbose bool
+	tests   map[test]*seen
+	cached  map[string]bool // packages whose tests did not run
+}
+
+func newTally(out io.Writer, verbose bool) *tally {
+	return &tally{out: out, verbose: verbose, tests: map[test]*seen{}, cached: map[string]bool{}}
+}
+
+func (t *tally) of(one test) *seen {
+	if t.tests[one] == nil {
+		t.tests[one] = &seen{}
+	}
+	return t.tests[one]
 }
 
 func (t *tally) line(line []byte) {
@@ -68,63 +108,56 @@ func (t *tally) line(line []byte) {
 		fmt.Fprintf(t.out, "%s\n", line) // make and the compiler speak too
 		return
 	}
-	key := e.Package + " " + e.Test
+	one := test{e.Package, e.Test}
 	switch e.Action {
 	case "build-output":
 		fmt.Fprint(t.out, e.Output)
 	case "run":
-		if i := strings.LastIndexByte(e.Test, '/'); i >= 0 {
-			t.parents[e.Package+" "+e.Test[:i]] = true
+		if parent, ok := one.parent(); ok {
+			t.of(parent).children = true
 		}
+	case "pause":
+		t.of(one).parallel = true
 	case "output":
-		if t.output[key] == nil {
-			t.output[key] = &strings.Builder{}
+		if e.Test == "" && strings.HasSuffix(e.Output, "\t(cached)\n") {
+			t.cached[e.Package] = true
 		}
-		t.output[key].WriteString(e.Output)
+		t.of(one).output.WriteString(e.Output)
 	case "pass", "fail", "skip":
-		t.end(key, e)
+		t.end(one, e)
 	}
 }
 
 // end shows what a failed test or package printed, and one line a package.
-func (t *tally) end(key string, e event) {
-	t.results[key] = e.Action
-	if said := t.output[key]; said != nil && e.Action == "fail" {
-		fmt.Fprint(t.out, said.String())
+func (t *tally) end(one test, e event) {
+	s := t.of(one)
+	s.result = e.Action
+	s.own += e.Elapsed
+	// A subtest that is not parallel is part of the time of its parent.
+	if parent, ok := one.parent(); ok && !s.parallel {
+		t.of(parent).own -= e.Elapsed
 	}
-	delete(t.output, key)
+	if e.Action == "fail" || t.verbose {
+		fmt.Fprint(t.out, s.output.String())
+	}
+	if e.Action != "fail" {
+		s.output.Reset()
+	}
 	if e.Test == "" {
-		fmt.Fprintf(t.out, "%-4s %s %.1fs\n", e.Action, e.Package, e.Elapsed)
+		took := fmt.Sprintf("%.1fs", e.Elapsed)
+		if t.cached[e.Package] {
+			took = "(cached)"
+		}
+		fmt.Fprintf(t.out, "%-4s %s %s\n", e.Action, e.Package, took)
 	}
 }
 
-// counts leaves out parents and packages, except a package that failed without
-// a failed test: it did not build, or it panicked outside one. A parent that
-// failed by itself counts too.
-func (t *tally) counts() (passed, failed, skipped int) {
-	below := map[string]bool{} // parents and packages with a failure under them
-	for key, result := range t.results {
-		pkg, test, _ := strings.Cut(key, " ")
-		if result != "fail" || test == "" {
-			continue
-		}
-		below[pkg+" "] = true
-		for i := strings.LastIndexByte(test, '/'); i >= 0; i = strings.LastIndexByte(test, '/') {
-			test = test[:i]
-			below[pkg+" "+test] = true
+// endAll fails the tests that never ended: their process was killed or panicked, and what
+// it printed last is theirs.
+func (t *tally) endAll() {
+	for one, s := range t.tests {
+		if s.result == "" && one.name != "" && !s.children {
+			t.end(one, event{Action: "fail"})
 		}
 	}
-	for key, result := range t.results {
-		whole := strings.HasSuffix(key, " ") || t.parents[key]
-		switch {
-		case result == "fail" && (!whole || !below[key]):
-			failed++
-		case whole:
-		case result == "pass":
-			passed++
-		case result == "skip":
-			skipped++
-		}
-	}
-	return passed, failed, skipped
 }
