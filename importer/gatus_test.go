@@ -200,7 +200,7 @@ func TestGatusVariables(t *testing.T) {
 		{"pa$$word", `"pa$word"`},
 		{"$${SECRET}", `"${SECRET}"`},
 		{"$$$${SECRET}", `"$${SECRET}"`},
-		{"$$$SECRET", `"$VIGIL_DOLLAR$SECRET"`}, // a dollar sign by the default of a variable
+		{"$$$SECRET", `"$DOLLAR_SIGN$SECRET"`}, // a dollar sign by the default of a variable
 		{"pa$1word", `"paword"`},
 		{"${SECRET:-x}y", `"y"`},
 		{"5 $ or $%", `"5 $ or $%"`},

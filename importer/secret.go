@@ -11,6 +11,9 @@ import (
 // Variable notes a variable of the source that the files use, and returns how a file
 // writes it.
 func (r *Result) Variable(name string) string {
+	if manifest.OwnVariable(name) { // which files cannot read
+		name = "IMPORTED_" + name
+	}
 	if !r.taken[name] {
 		r.taken[name] = true
 		r.Variables = append(r.Variables, name)

@@ -18,7 +18,7 @@ func (d *Document) Trials() []Trial {
 		check := filled(one.value, defaults)
 		trial := Trial{Key: one.name, Name: one.name, Config: json.RawMessage("{}")}
 		if name := check.get("name"); name != nil && name.kind == textKind {
-			trial.Name = name.text
+			trial.Name = name.shown()
 		}
 		if kind := check.get("type"); kind != nil {
 			trial.Type = kind.text

@@ -80,7 +80,11 @@ func filesOf(path string) ([]string, error) {
 		case hidden || entry.IsDir() || !manifestFile(entry.Name()):
 			return nil
 		}
-		// A link is followed to a file, as in a mounted ConfigMap, never to a directory.
+		// A link is followed to a file, as in a mounted ConfigMap, never to a directory, and
+		// not to a file elsewhere, which a message could quote.
+		if entry.Type()&fs.ModeSymlink != 0 && !leadsInside(path, name) {
+			return fmt.Errorf("%s is a link that leads out of the directory", name)
+		}
 		if info, err := os.Stat(name); err != nil || info.Mode().IsRegular() {
 			files = append(files, name)
 		}
@@ -88,6 +92,20 @@ func filesOf(path string) ([]string, error) {
 	})
 	slices.SortFunc(files, cmp.Compare[string])
 	return files, err
+}
+
+// leadsInside reports whether a link in a directory leads to something in it, or to nothing.
+func leadsInside(dir, link string) bool {
+	to, err := filepath.EvalSymlinks(link)
+	if err != nil {
+		return true
+	}
+	dir, err = filepath.EvalSymlinks(dir)
+	if err != nil {
+		return false
+	}
+	inside, err := filepath.Rel(dir, to)
+	return err == nil && filepath.IsLocal(inside)
 }
 
 // reason returns an error of the file system without the path, which the caller names.

@@ -18,7 +18,7 @@ func (d *Document) Explain(path, message string) Problem {
 	if path == "" {
 		at = Position{}
 	}
-	return Problem{Position: at, Path: path, Message: message}
+	return Problem{Position: at, Path: path, Message: d.redacted(message)}
 }
 
 // locate follows a path, and returns the position of the last part that exists and what

@@ -3,6 +3,7 @@ package manifest
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 )
 
 // kind is the type of a value, as JSON has it.
@@ -64,6 +65,34 @@ func (n *node) find(name string) (member, bool) {
 		}
 	}
 	return member{}, false
+}
+
+// shown is a text as the file has it, with its variables.
+func (n *node) shown() string {
+	if n.raw != "" {
+		return n.raw
+	}
+	return n.text
+}
+
+// variable reports whether a variable stands in the value, or somewhere in it.
+func (n *node) variable() bool {
+	return n.raw != "" || slices.ContainsFunc(n.items, (*node).variable) ||
+		slices.ContainsFunc(n.members, func(m member) bool { return m.value.variable() })
+}
+
+// asWritten returns the value with the variables as the file has them.
+func (n *node) asWritten() *node {
+	copied := *n
+	copied.text, copied.items, copied.members = n.shown(), nil, nil
+	for _, item := range n.items {
+		copied.items = append(copied.items, item.asWritten())
+	}
+	for _, m := range n.members {
+		m.value = m.value.asWritten()
+		copied.members = append(copied.members, m)
+	}
+	return &copied
 }
 
 // names returns the names of the members.

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -23,8 +22,14 @@ type Rules struct {
 // Options say how files are read.
 type Options struct {
 	Rules Rules
-	// Env looks up a variable of the environment; nil: there are none.
+	// Env looks up a variable of the environment; nil: there are none. Vigil's own variables
+	// (OwnVariable) are not looked up.
 	Env func(name string) (string, bool)
+	// Variables are the only names that are looked up; nil: all.
+	Variables []string
+	// FileDirs are directories whose files ${file:...} may read besides those below the paths
+	// and /run/secrets.
+	FileDirs []string
 	// Stdin is read for the path "-".
 	Stdin io.Reader
 	// AllowEmpty accepts files without a resource.
@@ -43,6 +48,8 @@ type Document struct {
 	Warnings Problems
 
 	root *node
+	// values are what stands in place of variables, with the variables.
+	values map[string]string
 }
 
 // The sections of a document that hold resources, in the order of a file.
@@ -80,13 +87,13 @@ func Read(paths []string, o Options) (*Document, error) {
 	if len(sources) == 0 {
 		return nil, Problems{{Message: fmt.Sprintf("no *.yaml, *.yml or *.json file in %s", strings.Join(paths, ", "))}}
 	}
-	return parseSources(sources, o)
+	return parseSources(sources, newAllowedFiles(paths, o.FileDirs), o)
 }
 
 // parseSources reads the texts of files as one document.
-func parseSources(sources []source, o Options) (*Document, error) {
+func parseSources(sources []source, files *allowedFiles, o Options) (*Document, error) {
 	var problems Problems
-	vars := newVariables(o.Env, &problems)
+	vars := newVariables(o, files, &problems)
 	m := &merger{root: newObject(Position{File: sources[0].name, Line: 1, Column: 1}), problems: &problems}
 	for _, source := range sources {
 		p := &parse{source: source, variables: vars, problems: &problems}
@@ -95,7 +102,7 @@ func parseSources(sources []source, o Options) (*Document, error) {
 		}
 	}
 	vars.report()
-	d := &Document{root: m.root, Files: len(sources)}
+	d := &Document{root: m.root, Files: len(sources), values: vars.values}
 	m.head(d, o.AllowEmpty)
 	if len(problems) == 0 {
 		d.check(o, &problems)
@@ -107,11 +114,14 @@ func parseSources(sources []source, o Options) (*Document, error) {
 	return d, nil
 }
 
-func newVariables(env func(string) (string, bool), problems *Problems) *variables {
+func newVariables(o Options, files *allowedFiles, problems *Problems) *variables {
+	env := o.Env
 	if env == nil {
 		env = func(string) (string, bool) { return "", false }
 	}
-	return &variables{env: env, readFile: os.ReadFile, problems: problems, missing: map[string][]Position{}}
+	return &variables{
+		env: env, allowed: o.Variables, files: files, problems: problems, missing: map[string][]Position{}, values: map[string]string{},
+	}
 }
 
 // merger puts the documents of files together.
@@ -140,7 +150,7 @@ func (m *merger) merge(document *node) {
 		case from.name == "version" || from.name == "project":
 			if into.value.text != from.value.text {
 				m.problem(from.value.at, from.name, "is %q, and %q at %s; all files of a project have the same",
-					from.value.text, into.value.text, into.value.at)
+					from.value.shown(), into.value.shown(), into.value.at)
 			}
 		case from.value.kind == objectKind && into.value.kind == objectKind:
 			m.section(from.name, into.value, from.value)
@@ -191,7 +201,7 @@ func (m *merger) head(d *Document, allowEmpty bool) {
 	case version == nil:
 		m.problem(file, "version", "is missing; write version: %d", Version)
 	case version.text != fmt.Sprint(Version) || version.kind != numberKind:
-		m.problem(version.at, "version", "is %q; this program reads version %d", version.text, Version)
+		m.problem(version.at, "version", "is %q; this program reads version %d", version.shown(), Version)
 	}
 	switch project := m.root.get("project"); {
 	case project == nil && !whole:

@@ -138,9 +138,9 @@ func (c *schemaCheck) allowed(n *node, part *schema, path string) {
 	}
 	is := ""
 	if n.raw == "" {
-		is = fmt.Sprintf(", and is %q", n.text)
+		is = fmt.Sprintf(", and is %q%s", n.text, vigil.Meant(n.text, texts))
 	}
-	c.problem(n.at, path, "must be %s%s%s", listed(texts), is, vigil.Meant(n.text, texts))
+	c.problem(n.at, path, "must be %s%s", listed(texts), is)
 }
 
 func listed(texts []string) string {

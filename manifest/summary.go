@@ -36,10 +36,8 @@ func word(n *node, name string) string {
 	switch {
 	case value == nil || value.kind == listKind || value.kind == objectKind:
 		return ""
-	case value.raw != "":
-		return value.raw
 	}
-	return value.text
+	return value.shown()
 }
 
 func checkSummary(check *node) string {
@@ -73,7 +71,7 @@ func texts(list *node) string {
 	}
 	var all []string
 	for _, item := range list.items {
-		all = append(all, item.text)
+		all = append(all, item.shown())
 	}
 	return strings.Join(all, ", ")
 }
@@ -82,24 +80,24 @@ func ruleSummary(rule *node) string {
 	condition := rule.get("condition")
 	var parts []string
 	for _, m := range condition.each() {
-		text := m.name + " " + m.value.text
+		text := m.name + " " + m.value.shown()
 		switch m.name {
 		case "failure_threshold":
-			text = m.value.text + " failures in a row"
+			text = m.value.shown() + " failures in a row"
 			if m.value.text == "1" {
 				text = "1 failure"
 			}
 		case "recovery_threshold":
-			text = "resolves after " + m.value.text + " good results"
+			text = "resolves after " + m.value.shown() + " good results"
 			if m.value.text == "1" {
 				text = "resolves after 1 good result"
 			}
 		case "response_time_ms":
-			text = "slower than " + m.value.text + "ms"
+			text = "slower than " + m.value.shown() + "ms"
 		case "ssl_days_remaining":
-			text = "certificate ends within " + m.value.text + " days"
+			text = "certificate ends within " + m.value.shown() + " days"
 		case "severity":
-			text = m.value.text
+			text = m.value.shown()
 		}
 		parts = append(parts, text)
 	}

@@ -2,15 +2,17 @@ package manifest
 
 import (
 	"fmt"
-	"path/filepath"
+	"slices"
 	"strings"
 )
 
 // variables replaces the variables of texts, and remembers those that are missing.
 type variables struct {
 	env      func(name string) (string, bool)
-	readFile func(path string) ([]byte, error)
+	allowed  []string // nil: every name but Vigil's own
+	files    *allowedFiles
 	problems *Problems
+	values   map[string]string     // what was put in place of variables, with the variable
 	missing  map[string][]Position // by name
 	order    []string              // names in the order of the first use
 }
@@ -43,7 +45,9 @@ func (v *variables) replace(at Position, text string) (replaced string, found bo
 			out.WriteString(text[i:])
 			return out.String(), found
 		}
-		out.WriteString(v.value(at, inside))
+		value := v.value(at, inside)
+		v.values[value] = "${" + inside + "}"
+		out.WriteString(value)
 		text, found = rest, true
 	}
 }
@@ -62,6 +66,10 @@ func (v *variables) value(at Position, inside string) string {
 		v.problem(at, `"${%s}" is no variable: write ${NAME}, ${NAME:-default} or ${file:/path}, and "$${" for a literal "${"`, inside)
 		return ""
 	}
+	if problem := v.forbidden(name); problem != "" {
+		v.problem(at, "%s", problem)
+		return ""
+	}
 	value, ok := v.env(name)
 	switch {
 	case hasDefault && value == "":
@@ -76,13 +84,28 @@ func (v *variables) value(at Position, inside string) string {
 	return ""
 }
 
+// forbidden says why a variable is not replaced; empty where it is.
+func (v *variables) forbidden(name string) string {
+	switch {
+	case OwnVariable(name):
+		return fmt.Sprintf("${%s} is a variable of Vigil itself, which files cannot read; use one with another name", name)
+	case v.allowed != nil && !slices.Contains(v.allowed, name):
+		return fmt.Sprintf("the server does not replace ${%s}: VIGIL_APPLY_VARIABLES names the variables that its files may read", name)
+	}
+	return ""
+}
+
+// OwnVariable reports whether a variable of the environment is one that Vigil reads itself,
+// such as VIGIL_API_KEY. Files cannot read these: what they hold is for the program.
+func OwnVariable(name string) bool {
+	name = strings.ToUpper(name) // some systems do not tell them apart
+	return strings.HasPrefix(name, "VIGIL_") || strings.HasPrefix(name, "TEMPORAL_") || name == "DATABASE_URL"
+}
+
 // file returns the content of a file without the line break at its end. A relative path
 // begins at the directory of the file that names it.
 func (v *variables) file(at Position, path string) string {
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(filepath.Dir(at.File), path)
-	}
-	text, err := v.readFile(path)
+	text, err := v.files.read(at.File, path)
 	if err != nil {
 		v.problem(at, "${file:%s} cannot be read: %s", path, reason(err))
 		return ""

@@ -34,8 +34,8 @@ type checkMembers struct {
 func (c *checkForm) body() checkMembers {
 	body := checkMembers{
 		Name: c.typed.Get("name"), Type: c.kind, IntervalSeconds: numberOf(strings.TrimSpace(c.typed.Get("interval_seconds"))),
-		Regions: slices.Clone(c.typed.Values["regions"]), Config: configOf(membersOf(c.kind), c.typed, "config"), Labels: pairsOf(c.typed, "labels"),
-		Retry: c.retryOf(),
+		Regions: slices.Clone(c.typed.Values["regions"]), Config: configOf(membersOf(c.kind), c.typed, "config"),
+		Labels: pairsOf(c.typed, "labels"), Retry: c.retryOf(),
 	}
 	if body.Regions == nil {
 		body.Regions = []string{}

@@ -55,7 +55,7 @@ type formType struct {
 	members    []member
 }
 
-// formTypes lists the types in the order of the tiles. Nobody changes the list.
+// formTypes lists the types in the order of the tiles. The list is never changed.
 var formTypes = sync.OnceValue(func() []formType { //nolint:gochecknoglobals // made once: every field asks for it
 	return []formType{
 		{name: "https", text: "Status, body, phases", members: httpMembers("https://")},

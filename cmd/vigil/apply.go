@@ -37,6 +37,7 @@ const (
 type applier struct {
 	path    string
 	rules   manifest.Rules
+	names   []string // of the variables that the files may use
 	api     *http.Client
 	baseURL string
 	dataDir string // where the outcome is described
@@ -66,7 +67,7 @@ func (p *platform) startApplying(ctx context.Context, baseURL string) error {
 		return err
 	}
 	a := &applier{
-		path: path, rules: rules, api: p.serveInProcess(p.api, p.store), baseURL: baseURL, dataDir: p.settings.DataDir, now: time.Now,
+		path: path, rules: rules, names: append([]string{}, p.settings.ApplyVariables...), api: p.serveInProcess(p.api, p.store), baseURL: baseURL, dataDir: p.settings.DataDir, now: time.Now,
 		log: p.log.With("path", path), outcome: cli.Applied{Path: path, PID: os.Getpid()},
 	}
 	if err := os.MkdirAll(a.dataDir, 0o700); err != nil {
@@ -107,7 +108,7 @@ func (a *applier) look(ctx context.Context) {
 		return
 	}
 	a.stamp, a.readAt = stamp, a.now()
-	document, err := manifest.Read([]string{a.path}, manifest.Options{Rules: a.rules, Env: os.LookupEnv})
+	document, err := manifest.Read([]string{a.path}, manifest.Options{Rules: a.rules, Env: os.LookupEnv, Variables: a.names})
 	if err != nil {
 		a.finish(ctx, cli.AppliedInvalid, problemLines(err))
 		return

@@ -35,6 +35,8 @@ type settings struct {
 
 	Apply string `env:"VIGIL_APPLY" more:"monitoring-as-code.md#let-the-server-apply-the-files" use:"up api" section:"Definitions in files" help:"~path~ of a file or directory of definitions (see vigil apply) to apply at the start and when its content changes"`
 
+	ApplyVariables []string `env:"VIGIL_APPLY_VARIABLES" more:"monitoring-as-code.md#let-the-server-apply-the-files" use:"up api" help:"~names~ of the environment variables that these files may use, with commas (default none)"`
+
 	Listen         hostPort  `env:"VIGIL_LISTEN" envDefault:"127.0.0.1:8080" use:"up api worker health login-link" section:"Addresses" help:"address of the API, as ~host:port~"`
 	PublicURL      publicURL `env:"VIGIL_PUBLIC_URL" use:"up api worker temporal" help:"~URL~ under which people reach the API (default http:// and the address of the API)"`
 	TrustedProxies cidrList  `env:"VIGIL_TRUSTED_PROXIES" more:"operations.md#what-may-be-reached" use:"up api worker" help:"~networks~ of proxies whose X-Forwarded-For header is trusted, as CIDRs with commas"`

@@ -17,6 +17,7 @@ import (
 type filesFlags struct {
 	paths              []string
 	strict, allowEmpty bool
+	allowFiles         []string
 }
 
 func (f *filesFlags) add(cmd *cobra.Command) {
@@ -24,6 +25,8 @@ func (f *filesFlags) add(cmd *cobra.Command) {
 	flags.StringArrayVarP(&f.paths, "file", "f", nil, "`path` of a file or a directory of the project; may be repeated, - is standard input")
 	flags.BoolVar(&f.strict, "strict", false, "a secret that stands in a file is an error")
 	flags.BoolVar(&f.allowEmpty, "allow-empty", false, "accept files without a resource")
+	flags.StringArrayVar(&f.allowFiles, "allow-file", nil,
+		"`directory` whose files ${file:...} may name, besides those of the project and /run/secrets; may be repeated")
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {
 			return console.Errorf(console.Usage, "%s takes no argument %q; name files with -f", cmd.CommandPath(), args[0])
@@ -43,6 +46,9 @@ func (f *filesFlags) arguments() string {
 	}
 	if f.allowEmpty {
 		words = append(words, "--allow-empty")
+	}
+	for _, dir := range f.allowFiles {
+		words = append(words, "--allow-file "+shellWord(dir))
 	}
 	return strings.Join(words, " ")
 }
@@ -75,7 +81,7 @@ func (a *app) read(con *console.Console, f filesFlags) (*manifest.Document, erro
 		}
 	}
 	return manifest.Read(f.paths, manifest.Options{
-		Rules: rules, Env: os.LookupEnv, Stdin: con.In, AllowEmpty: f.allowEmpty, Strict: f.strict,
+		Rules: rules, Env: os.LookupEnv, Stdin: con.In, AllowEmpty: f.allowEmpty, Strict: f.strict, FileDirs: f.allowFiles,
 	})
 }
 
@@ -173,13 +179,13 @@ func printValidation(con *console.Console, document *manifest.Document, problems
 		lines = append(lines, console.Line{Text: problem.String(), Tone: console.Bad})
 	}
 	if document != nil {
-		data["project"], data["warnings"] = document.Project, findings(document.Warnings)
+		data["project"], data["warnings"] = document.ProjectAsWritten(), findings(document.Warnings)
 		for _, warning := range document.Warnings {
 			lines = append(lines, console.Line{Text: "warning: " + warning.String(), Tone: console.Doubtful})
 		}
 		lines = append(
 			lines,
-			console.Line{Text: fmt.Sprintf("Project %s is valid: %s.", document.Project, contents(document)), Tone: console.Good},
+			console.Line{Text: fmt.Sprintf("Project %s is valid: %s.", document.ProjectAsWritten(), contents(document)), Tone: console.Good},
 		)
 	}
 	body, err := json.Marshal(map[string]any{"data": data})

@@ -46,6 +46,9 @@ type planMember struct {
 	To      json.RawMessage `json:"to"`
 	Secret  bool            `json:"secret"`
 	Unknown bool            `json:"unknown"`
+	// Variable: a variable stands in the file's value, so To is the file's text and From is not
+	// shown.
+	Variable bool `json:"variable"`
 }
 
 // The actions of a plan.
@@ -154,6 +157,10 @@ func (s *session) apply(
 	answer, text, err := read[struct {
 		Data plan `json:"data"`
 	}](s, response, err)
+	if err != nil {
+		return answer.Data, text, err
+	}
+	text, err = answer.Data.asWritten(document, text)
 	return answer.Data, text, err
 }
 

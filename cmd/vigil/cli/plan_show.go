@@ -43,7 +43,7 @@ func tone(mark string) console.Tone {
 
 // lines are the plan for a terminal.
 func (v *planView) lines() console.Lines {
-	lines := console.Lines{{Text: fmt.Sprintf("Project %s on %s: %s", v.document.Project, v.where, contents(v.document))}}
+	lines := console.Lines{{Text: fmt.Sprintf("Project %s on %s: %s", v.document.ProjectAsWritten(), v.where, contents(v.document))}}
 	for _, line := range v.body() {
 		lines = append(
 			lines,
@@ -60,7 +60,7 @@ func (v *planView) lines() console.Lines {
 // markdown is the plan as a comment for a pull request.
 func (v *planView) markdown() []byte {
 	var out bytes.Buffer
-	fmt.Fprintf(&out, "### Vigil: project `%s` on %s\n\n", v.document.Project, v.where)
+	fmt.Fprintf(&out, "### Vigil: project `%s` on %s\n\n", v.document.ProjectAsWritten(), v.where)
 	if body := v.body(); len(body) > 0 {
 		out.WriteString("```diff\n")
 		for _, line := range body {
@@ -180,8 +180,10 @@ func memberChange(m planMember) string {
 	switch {
 	case m.Unknown:
 		return "not compared (the key may not write)"
-	case m.Secret:
+	case m.Secret, m.Variable && len(m.To) == 0:
 		return "changed (not shown)"
+	case m.Variable:
+		return "changed, is " + memberValue(m.To, "")
 	}
 	unit := ""
 	if strings.HasSuffix(m.Path, "_seconds") {

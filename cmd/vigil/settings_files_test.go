@@ -1,0 +1,18 @@
+package main
+
+import (
+	"testing"
+
+	"vigil/manifest"
+)
+
+// TestFilesCannotReadSettings holds that no file of a project reads what the program is
+// configured with.
+func TestFilesCannotReadSettings(t *testing.T) {
+	t.Parallel()
+	for _, one := range allSettings() {
+		if !manifest.OwnVariable(one.variable) {
+			t.Errorf("a file may read ${%s}", one.variable)
+		}
+	}
+}
