@@ -22,6 +22,9 @@ const (
 	TypeThroughput CheckType = "throughput"
 	TypeSMTPIMAP   CheckType = "smtp-imap"
 	TypeHTTP3      CheckType = "http3"
+	TypeGRPC       CheckType = "grpc"
+	TypeWebSocket  CheckType = "websocket"
+	TypeDomain     CheckType = "domain"
 )
 
 // Health is the health of a check by its latest result (spec section 3).

@@ -33,6 +33,21 @@ func checkSpecimens() map[vigil.CheckType][]doc {
 		vigil.TypeTCP: {
 			{"host": "db.example.com", "port": 5432, "send": "PING\n", "expect": "PONG", "timeout": "5s"}, {"host": "db.example.com", "port": 5432},
 		},
+		vigil.TypeGRPC: {
+			{
+				"host": "api.example.com", "port": 443, "service": "shop.v1.Orders", "verify_tls": false, "tls": doc{"server_name": "b.example.com"},
+				"headers": doc{"Authorization": "Bearer hunter2", "X-Team": "web"},
+			}, {"host": "api.example.com", "port": 50051, "security": "none", "timeout": "5s"},
+		},
+		vigil.TypeWebSocket: {
+			{
+				"url": "wss://example.com/live?a=1", "headers": doc{"Authorization": "Bearer hunter2", "Origin": "https://example.com"},
+				"subprotocols": []any{"v1.chat"}, "send": "ping", "expect": "pong", "tls": doc{"server_name": "b.example.com"}, "timeout": "5s",
+			}, {"url": "ws://example.com/"},
+		},
+		vigil.TypeDomain: {
+			{"domain": "example.com", "alert_days_before": 0, "rdap_server": "https://rdap.example.com/", "timeout": "5s"}, {"domain": "example.com"},
+		},
 		vigil.TypePing: {{"host": "example.com", "packet_count": 5, "max_packet_loss_percent": 12.5}, {"host": "example.com"}},
 		vigil.TypeDNS: {{
 			"host": "example.com", "record_type": "MX", "resolvers": []any{"1.1.1.1"}, "protocol": "tcp",

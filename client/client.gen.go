@@ -454,6 +454,8 @@ func (e CheckHealthStatus) Valid() bool {
 // Defines values for CheckType.
 const (
 	CheckTypeDns        CheckType = "dns"
+	CheckTypeDomain     CheckType = "domain"
+	CheckTypeGrpc       CheckType = "grpc"
 	CheckTypeHttp       CheckType = "http"
 	CheckTypeHttp3      CheckType = "http3"
 	CheckTypeHttps      CheckType = "https"
@@ -463,12 +465,17 @@ const (
 	CheckTypeSsl        CheckType = "ssl"
 	CheckTypeTcp        CheckType = "tcp"
 	CheckTypeThroughput CheckType = "throughput"
+	CheckTypeWebsocket  CheckType = "websocket"
 )
 
 // Valid indicates whether the value is a known member of the CheckType enum.
 func (e CheckType) Valid() bool {
 	switch e {
 	case CheckTypeDns:
+		return true
+	case CheckTypeDomain:
+		return true
+	case CheckTypeGrpc:
 		return true
 	case CheckTypeHttp:
 		return true
@@ -487,6 +494,8 @@ func (e CheckType) Valid() bool {
 	case CheckTypeTcp:
 		return true
 	case CheckTypeThroughput:
+		return true
+	case CheckTypeWebsocket:
 		return true
 	default:
 		return false
@@ -541,6 +550,8 @@ func (e CheckCreateHealthStatus) Valid() bool {
 // Defines values for CheckCreateType.
 const (
 	CheckCreateTypeDns        CheckCreateType = "dns"
+	CheckCreateTypeDomain     CheckCreateType = "domain"
+	CheckCreateTypeGrpc       CheckCreateType = "grpc"
 	CheckCreateTypeHttp       CheckCreateType = "http"
 	CheckCreateTypeHttp3      CheckCreateType = "http3"
 	CheckCreateTypeHttps      CheckCreateType = "https"
@@ -550,12 +561,17 @@ const (
 	CheckCreateTypeSsl        CheckCreateType = "ssl"
 	CheckCreateTypeTcp        CheckCreateType = "tcp"
 	CheckCreateTypeThroughput CheckCreateType = "throughput"
+	CheckCreateTypeWebsocket  CheckCreateType = "websocket"
 )
 
 // Valid indicates whether the value is a known member of the CheckCreateType enum.
 func (e CheckCreateType) Valid() bool {
 	switch e {
 	case CheckCreateTypeDns:
+		return true
+	case CheckCreateTypeDomain:
+		return true
+	case CheckCreateTypeGrpc:
 		return true
 	case CheckCreateTypeHttp:
 		return true
@@ -575,6 +591,8 @@ func (e CheckCreateType) Valid() bool {
 		return true
 	case CheckCreateTypeThroughput:
 		return true
+	case CheckCreateTypeWebsocket:
+		return true
 	default:
 		return false
 	}
@@ -589,6 +607,36 @@ const (
 func (e CheckDnsType) Valid() bool {
 	switch e {
 	case CheckDnsTypeDns:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for CheckDomainType.
+const (
+	CheckDomainTypeDomain CheckDomainType = "domain"
+)
+
+// Valid indicates whether the value is a known member of the CheckDomainType enum.
+func (e CheckDomainType) Valid() bool {
+	switch e {
+	case CheckDomainTypeDomain:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for CheckGrpcType.
+const (
+	CheckGrpcTypeGrpc CheckGrpcType = "grpc"
+)
+
+// Valid indicates whether the value is a known member of the CheckGrpcType enum.
+func (e CheckGrpcType) Valid() bool {
+	switch e {
+	case CheckGrpcTypeGrpc:
 		return true
 	default:
 		return false
@@ -817,6 +865,8 @@ func (e CheckUpdateHealthStatus) Valid() bool {
 // Defines values for CheckUpdateType.
 const (
 	CheckUpdateTypeDns        CheckUpdateType = "dns"
+	CheckUpdateTypeDomain     CheckUpdateType = "domain"
+	CheckUpdateTypeGrpc       CheckUpdateType = "grpc"
 	CheckUpdateTypeHttp       CheckUpdateType = "http"
 	CheckUpdateTypeHttp3      CheckUpdateType = "http3"
 	CheckUpdateTypeHttps      CheckUpdateType = "https"
@@ -826,12 +876,17 @@ const (
 	CheckUpdateTypeSsl        CheckUpdateType = "ssl"
 	CheckUpdateTypeTcp        CheckUpdateType = "tcp"
 	CheckUpdateTypeThroughput CheckUpdateType = "throughput"
+	CheckUpdateTypeWebsocket  CheckUpdateType = "websocket"
 )
 
 // Valid indicates whether the value is a known member of the CheckUpdateType enum.
 func (e CheckUpdateType) Valid() bool {
 	switch e {
 	case CheckUpdateTypeDns:
+		return true
+	case CheckUpdateTypeDomain:
+		return true
+	case CheckUpdateTypeGrpc:
 		return true
 	case CheckUpdateTypeHttp:
 		return true
@@ -850,6 +905,23 @@ func (e CheckUpdateType) Valid() bool {
 	case CheckUpdateTypeTcp:
 		return true
 	case CheckUpdateTypeThroughput:
+		return true
+	case CheckUpdateTypeWebsocket:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for CheckWebsocketType.
+const (
+	CheckWebsocketTypeWebsocket CheckWebsocketType = "websocket"
+)
+
+// Valid indicates whether the value is a known member of the CheckWebsocketType enum.
+func (e CheckWebsocketType) Valid() bool {
+	switch e {
+	case CheckWebsocketTypeWebsocket:
 		return true
 	default:
 		return false
@@ -1252,6 +1324,48 @@ func (e ExtractionSource) Valid() bool {
 	case ExtractionSourceJson:
 		return true
 	case ExtractionSourceStatus:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for GRPCConfigSecurity.
+const (
+	GRPCConfigSecurityNone GRPCConfigSecurity = "none"
+	GRPCConfigSecurityTls  GRPCConfigSecurity = "tls"
+)
+
+// Valid indicates whether the value is a known member of the GRPCConfigSecurity enum.
+func (e GRPCConfigSecurity) Valid() bool {
+	switch e {
+	case GRPCConfigSecurityNone:
+		return true
+	case GRPCConfigSecurityTls:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for GRPCMetadataStatus.
+const (
+	NOTSERVING     GRPCMetadataStatus = "NOT_SERVING"
+	SERVICEUNKNOWN GRPCMetadataStatus = "SERVICE_UNKNOWN"
+	SERVING        GRPCMetadataStatus = "SERVING"
+	UNKNOWN        GRPCMetadataStatus = "UNKNOWN"
+)
+
+// Valid indicates whether the value is a known member of the GRPCMetadataStatus enum.
+func (e GRPCMetadataStatus) Valid() bool {
+	switch e {
+	case NOTSERVING:
+		return true
+	case SERVICEUNKNOWN:
+		return true
+	case SERVING:
+		return true
+	case UNKNOWN:
 		return true
 	default:
 		return false
@@ -3576,6 +3690,24 @@ type CheckDns struct {
 // CheckDnsType defines model for CheckDns.Type.
 type CheckDnsType string
 
+// CheckDomain What makes a check of type domain.
+type CheckDomain struct {
+	Config DomainConfig    `json:"config"`
+	Type   CheckDomainType `json:"type"`
+}
+
+// CheckDomainType defines model for CheckDomain.Type.
+type CheckDomainType string
+
+// CheckGrpc What makes a check of type grpc.
+type CheckGrpc struct {
+	Config GRPCConfig    `json:"config"`
+	Type   CheckGrpcType `json:"type"`
+}
+
+// CheckGrpcType defines model for CheckGrpc.Type.
+type CheckGrpcType string
+
 // CheckHttp What makes a check of type http.
 type CheckHttp struct {
 	Config HTTPConfig    `json:"config"`
@@ -3802,6 +3934,15 @@ type CheckUpdateHealthStatus string
 //
 // Examples: https
 type CheckUpdateType string
+
+// CheckWebsocket What makes a check of type websocket.
+type CheckWebsocket struct {
+	Config WebSocketConfig    `json:"config"`
+	Type   CheckWebsocketType `json:"type"`
+}
+
+// CheckWebsocketType defines model for CheckWebsocket.Type.
+type CheckWebsocketType string
 
 // Condition When a rule fires: when any of the keys that are present matches, except severity.
 type Condition struct {
@@ -4034,6 +4175,57 @@ type DeliveryMessageEventType string
 // DeliveryMessageAnswer defines model for DeliveryMessageAnswer.
 type DeliveryMessageAnswer struct {
 	Data DeliveryMessage `json:"data"`
+}
+
+// DomainConfig defines model for DomainConfig.
+type DomainConfig struct {
+	// AlertDaysBefore Fail when the registration expires in so many days or fewer
+	//
+	// Examples: 30
+	AlertDaysBefore *int64 `json:"alert_days_before,omitempty"`
+
+	// Domain Domain whose registration is watched; of a name below it, the part that is registered counts
+	//
+	// Examples: example.com
+	Domain string `json:"domain"`
+
+	// RdapServer Base URL of the registry's RDAP server. Default: the one that IANA lists for the domain
+	//
+	// Examples: https://rdap.example.com/
+	RdapServer *string `json:"rdap_server,omitempty"`
+
+	// TimeoutSeconds Longest time for everything, at most the interval. Default: the smaller of 10 and the interval
+	TimeoutSeconds *int64 `json:"timeout_seconds,omitempty"`
+}
+
+// DomainMetadata defines model for DomainMetadata.
+type DomainMetadata struct {
+	// AnsweredAt When the registry answered; earlier than the result when it could not be asked again
+	AnsweredAt *string `json:"answered_at,omitempty"`
+
+	// Attempts The attempts before the one that the result shows, oldest first; absent when it shows the first.
+	Attempts *[]FailedAttempt `json:"attempts,omitempty"`
+
+	// Domain Domain that was asked for
+	Domain string `json:"domain"`
+
+	// DomainDaysRemaining Whole days until the registration expires, negative after
+	DomainDaysRemaining *int64 `json:"domain_days_remaining,omitempty"`
+
+	// ExpiresAt When the registration expires (RFC 3339)
+	ExpiresAt *string `json:"expires_at,omitempty"`
+
+	// Ip Address that answered
+	Ip *string `json:"ip,omitempty"`
+
+	// Server RDAP server that answered
+	Server *string `json:"server,omitempty"`
+
+	// Statuses Statuses of the registration (RFC 8056), such as client transfer prohibited
+	Statuses *[]string `json:"statuses,omitempty"`
+
+	// Timings How long each phase took
+	Timings Timings `json:"timings"`
 }
 
 // EmailChannel What makes a channel of type email.
@@ -4270,6 +4462,77 @@ type FailedAttempt struct {
 	// ResponseTimeMs How long it took, ms.
 	ResponseTimeMs float64 `json:"response_time_ms"`
 }
+
+// GRPCConfig defines model for GRPCConfig.
+type GRPCConfig struct {
+	// Headers Metadata of the call, such as authorization
+	Headers *map[string]string `json:"headers,omitempty"`
+
+	// Host Host name or IP address of the server
+	//
+	// Examples: api.example.com
+	Host string `json:"host"`
+
+	// Port Port of the server
+	//
+	// Examples: 443
+	Port int64 `json:"port"`
+
+	// Security tls, or none for HTTP/2 without encryption
+	Security *GRPCConfigSecurity `json:"security,omitempty"`
+
+	// Service Service whose health is asked for, as the server names it. Default: the server as a whole
+	//
+	// Examples: shop.v1.Orders
+	Service *string `json:"service,omitempty"`
+
+	// TimeoutSeconds Longest time for the whole call, at most the interval. Default: the smaller of 10 and the interval
+	TimeoutSeconds *int64 `json:"timeout_seconds,omitempty"`
+
+	// Tls Names and certificates of the TLS connection
+	Tls *TLSOptions `json:"tls,omitempty"`
+
+	// VerifyTls Fail when the certificate is not valid for the host
+	VerifyTls *bool `json:"verify_tls,omitempty"`
+}
+
+// GRPCConfigSecurity tls, or none for HTTP/2 without encryption
+type GRPCConfigSecurity string
+
+// GRPCMetadata defines model for GRPCMetadata.
+type GRPCMetadata struct {
+	// Attempts The attempts before the one that the result shows, oldest first; absent when it shows the first.
+	Attempts *[]FailedAttempt `json:"attempts,omitempty"`
+
+	// CertDaysRemaining Whole days until the certificate expires
+	CertDaysRemaining *int64 `json:"cert_days_remaining,omitempty"`
+
+	// Code Status code of the call
+	//
+	// Examples: OK
+	Code *string `json:"code,omitempty"`
+
+	// Ip Address that answered
+	Ip *string `json:"ip,omitempty"`
+
+	// Status Health that the server says
+	//
+	// Examples: SERVING
+	Status *GRPCMetadataStatus `json:"status,omitempty"`
+
+	// Timings How long each phase took
+	Timings Timings `json:"timings"`
+
+	// TlsVersion Version of TLS
+	//
+	// Examples: TLS 1.3
+	TlsVersion *string `json:"tls_version,omitempty"`
+}
+
+// GRPCMetadataStatus Health that the server says
+//
+// Examples: SERVING
+type GRPCMetadataStatus string
 
 // HTTPConfig defines model for HTTPConfig.
 type HTTPConfig struct {
@@ -6380,6 +6643,23 @@ type TCPMetadata struct {
 	Timings Timings `json:"timings"`
 }
 
+// TLSOptions defines model for TLSOptions.
+type TLSOptions struct {
+	// CaCertificates Authorities to trust instead of those of the region's machine: certificates in PEM
+	CaCertificates *string `json:"ca_certificates,omitempty"`
+
+	// ClientCertificate Certificate to show to a server that asks for one, with the intermediates below it: PEM. Needs client_key
+	ClientCertificate *string `json:"client_certificate,omitempty"`
+
+	// ClientKey Private key of client_certificate: PEM, without a passphrase
+	ClientKey *string `json:"client_key,omitempty"`
+
+	// ServerName Name to ask for (SNI, RFC 6066) and to verify the certificate against. Default: the host
+	//
+	// Examples: shop.example.com
+	ServerName *string `json:"server_name,omitempty"`
+}
+
 // TemplateVariable defines model for TemplateVariable.
 type TemplateVariable struct {
 	Description string `json:"description"`
@@ -6720,6 +7000,66 @@ type VerifyRequest struct {
 
 	// Token The token of the mailed link.
 	Token string `json:"token"`
+}
+
+// WebSocketConfig defines model for WebSocketConfig.
+type WebSocketConfig struct {
+	// Expect Text that one of the messages must contain, within their first 64 KiB. Without it the open connection is enough
+	Expect *string `json:"expect,omitempty"`
+
+	// Headers Headers of the request that opens the connection, such as Origin or Authorization
+	Headers *map[string]string `json:"headers,omitempty"`
+
+	// Send Text message to send once the connection is open
+	Send *string `json:"send,omitempty"`
+
+	// Subprotocols Subprotocols to offer, in order of preference. The server must choose one of them
+	//
+	// Examples: ["graphql-transport-ws"]
+	Subprotocols *[]string `json:"subprotocols,omitempty"`
+
+	// TimeoutSeconds Longest time for everything, at most the interval. Default: the smaller of 10 and the interval
+	TimeoutSeconds *int64 `json:"timeout_seconds,omitempty"`
+
+	// Tls Names and certificates of the TLS connection
+	Tls *TLSOptions `json:"tls,omitempty"`
+
+	// Url Address to connect to; redirects are not followed. Values of query parameters with the names of credentials are secret
+	//
+	// Examples: wss://example.com/live
+	Url string `json:"url"`
+
+	// VerifyTls Fail when the certificate is not valid for the host
+	VerifyTls *bool `json:"verify_tls,omitempty"`
+}
+
+// WebSocketMetadata defines model for WebSocketMetadata.
+type WebSocketMetadata struct {
+	// Attempts The attempts before the one that the result shows, oldest first; absent when it shows the first.
+	Attempts *[]FailedAttempt `json:"attempts,omitempty"`
+
+	// BytesReceived Bytes of these messages
+	BytesReceived *int64 `json:"bytes_received,omitempty"`
+
+	// CertDaysRemaining Whole days until the certificate expires
+	CertDaysRemaining *int64 `json:"cert_days_remaining,omitempty"`
+
+	// Ip Address that answered
+	Ip *string `json:"ip,omitempty"`
+
+	// Messages Messages read while looking for the expected text
+	Messages *int64 `json:"messages,omitempty"`
+
+	// Subprotocol Subprotocol that the server chose
+	Subprotocol *string `json:"subprotocol,omitempty"`
+
+	// Timings How long each phase took
+	Timings Timings `json:"timings"`
+
+	// TlsVersion Version of TLS
+	//
+	// Examples: TLS 1.3
+	TlsVersion *string `json:"tls_version,omitempty"`
 }
 
 // WebhookChannel What makes a channel of type webhook.
@@ -8053,6 +8393,78 @@ func (t *Check) MergeCheckDns(v CheckDns) error {
 	return err
 }
 
+// AsCheckDomain returns the union data inside the Check as a CheckDomain
+func (t Check) AsCheckDomain() (CheckDomain, error) {
+	var body CheckDomain
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromCheckDomain overwrites any union data inside the Check as the provided CheckDomain
+func (t *Check) FromCheckDomain(v CheckDomain) error {
+	t.Type = "domain"
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"domain"}`))
+	t.union = b
+	return err
+}
+
+// MergeCheckDomain performs a merge with any union data inside the Check, using the provided CheckDomain
+func (t *Check) MergeCheckDomain(v CheckDomain) error {
+	t.Type = "domain"
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"domain"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsCheckGrpc returns the union data inside the Check as a CheckGrpc
+func (t Check) AsCheckGrpc() (CheckGrpc, error) {
+	var body CheckGrpc
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromCheckGrpc overwrites any union data inside the Check as the provided CheckGrpc
+func (t *Check) FromCheckGrpc(v CheckGrpc) error {
+	t.Type = "grpc"
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"grpc"}`))
+	t.union = b
+	return err
+}
+
+// MergeCheckGrpc performs a merge with any union data inside the Check, using the provided CheckGrpc
+func (t *Check) MergeCheckGrpc(v CheckGrpc) error {
+	t.Type = "grpc"
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"grpc"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
 // AsCheckHttp returns the union data inside the Check as a CheckHttp
 func (t Check) AsCheckHttp() (CheckHttp, error) {
 	var body CheckHttp
@@ -8377,6 +8789,42 @@ func (t *Check) MergeCheckThroughput(v CheckThroughput) error {
 	return err
 }
 
+// AsCheckWebsocket returns the union data inside the Check as a CheckWebsocket
+func (t Check) AsCheckWebsocket() (CheckWebsocket, error) {
+	var body CheckWebsocket
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromCheckWebsocket overwrites any union data inside the Check as the provided CheckWebsocket
+func (t *Check) FromCheckWebsocket(v CheckWebsocket) error {
+	t.Type = "websocket"
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"websocket"}`))
+	t.union = b
+	return err
+}
+
+// MergeCheckWebsocket performs a merge with any union data inside the Check, using the provided CheckWebsocket
+func (t *Check) MergeCheckWebsocket(v CheckWebsocket) error {
+	t.Type = "websocket"
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"websocket"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
 func (t Check) Discriminator() (string, error) {
 	var discriminator struct {
 		Discriminator string `json:"type"`
@@ -8393,6 +8841,10 @@ func (t Check) ValueByDiscriminator() (interface{}, error) {
 	switch discriminator {
 	case "dns":
 		return t.AsCheckDns()
+	case "domain":
+		return t.AsCheckDomain()
+	case "grpc":
+		return t.AsCheckGrpc()
 	case "http":
 		return t.AsCheckHttp()
 	case "http3":
@@ -8411,6 +8863,8 @@ func (t Check) ValueByDiscriminator() (interface{}, error) {
 		return t.AsCheckTcp()
 	case "throughput":
 		return t.AsCheckThroughput()
+	case "websocket":
+		return t.AsCheckWebsocket()
 	default:
 		return nil, errors.New("unknown discriminator value: " + discriminator)
 	}
@@ -8745,6 +9199,78 @@ func (t *CheckCreate) MergeCheckDns(v CheckDns) error {
 	return err
 }
 
+// AsCheckDomain returns the union data inside the CheckCreate as a CheckDomain
+func (t CheckCreate) AsCheckDomain() (CheckDomain, error) {
+	var body CheckDomain
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromCheckDomain overwrites any union data inside the CheckCreate as the provided CheckDomain
+func (t *CheckCreate) FromCheckDomain(v CheckDomain) error {
+	t.Type = "domain"
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"domain"}`))
+	t.union = b
+	return err
+}
+
+// MergeCheckDomain performs a merge with any union data inside the CheckCreate, using the provided CheckDomain
+func (t *CheckCreate) MergeCheckDomain(v CheckDomain) error {
+	t.Type = "domain"
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"domain"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsCheckGrpc returns the union data inside the CheckCreate as a CheckGrpc
+func (t CheckCreate) AsCheckGrpc() (CheckGrpc, error) {
+	var body CheckGrpc
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromCheckGrpc overwrites any union data inside the CheckCreate as the provided CheckGrpc
+func (t *CheckCreate) FromCheckGrpc(v CheckGrpc) error {
+	t.Type = "grpc"
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"grpc"}`))
+	t.union = b
+	return err
+}
+
+// MergeCheckGrpc performs a merge with any union data inside the CheckCreate, using the provided CheckGrpc
+func (t *CheckCreate) MergeCheckGrpc(v CheckGrpc) error {
+	t.Type = "grpc"
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"grpc"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
 // AsCheckHttp returns the union data inside the CheckCreate as a CheckHttp
 func (t CheckCreate) AsCheckHttp() (CheckHttp, error) {
 	var body CheckHttp
@@ -9069,6 +9595,42 @@ func (t *CheckCreate) MergeCheckThroughput(v CheckThroughput) error {
 	return err
 }
 
+// AsCheckWebsocket returns the union data inside the CheckCreate as a CheckWebsocket
+func (t CheckCreate) AsCheckWebsocket() (CheckWebsocket, error) {
+	var body CheckWebsocket
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromCheckWebsocket overwrites any union data inside the CheckCreate as the provided CheckWebsocket
+func (t *CheckCreate) FromCheckWebsocket(v CheckWebsocket) error {
+	t.Type = "websocket"
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"websocket"}`))
+	t.union = b
+	return err
+}
+
+// MergeCheckWebsocket performs a merge with any union data inside the CheckCreate, using the provided CheckWebsocket
+func (t *CheckCreate) MergeCheckWebsocket(v CheckWebsocket) error {
+	t.Type = "websocket"
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"websocket"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
 func (t CheckCreate) Discriminator() (string, error) {
 	var discriminator struct {
 		Discriminator string `json:"type"`
@@ -9085,6 +9647,10 @@ func (t CheckCreate) ValueByDiscriminator() (interface{}, error) {
 	switch discriminator {
 	case "dns":
 		return t.AsCheckDns()
+	case "domain":
+		return t.AsCheckDomain()
+	case "grpc":
+		return t.AsCheckGrpc()
 	case "http":
 		return t.AsCheckHttp()
 	case "http3":
@@ -9103,6 +9669,8 @@ func (t CheckCreate) ValueByDiscriminator() (interface{}, error) {
 		return t.AsCheckTcp()
 	case "throughput":
 		return t.AsCheckThroughput()
+	case "websocket":
+		return t.AsCheckWebsocket()
 	default:
 		return nil, errors.New("unknown discriminator value: " + discriminator)
 	}
@@ -9452,6 +10020,58 @@ func (t *CheckUpdate_Config) MergeDNSConfig(v DNSConfig) error {
 	return err
 }
 
+// AsDomainConfig returns the union data inside the CheckUpdate_Config as a DomainConfig
+func (t CheckUpdate_Config) AsDomainConfig() (DomainConfig, error) {
+	var body DomainConfig
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromDomainConfig overwrites any union data inside the CheckUpdate_Config as the provided DomainConfig
+func (t *CheckUpdate_Config) FromDomainConfig(v DomainConfig) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeDomainConfig performs a merge with any union data inside the CheckUpdate_Config, using the provided DomainConfig
+func (t *CheckUpdate_Config) MergeDomainConfig(v DomainConfig) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsGRPCConfig returns the union data inside the CheckUpdate_Config as a GRPCConfig
+func (t CheckUpdate_Config) AsGRPCConfig() (GRPCConfig, error) {
+	var body GRPCConfig
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromGRPCConfig overwrites any union data inside the CheckUpdate_Config as the provided GRPCConfig
+func (t *CheckUpdate_Config) FromGRPCConfig(v GRPCConfig) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeGRPCConfig performs a merge with any union data inside the CheckUpdate_Config, using the provided GRPCConfig
+func (t *CheckUpdate_Config) MergeGRPCConfig(v GRPCConfig) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
 // AsHTTPConfig returns the union data inside the CheckUpdate_Config as a HTTPConfig
 func (t CheckUpdate_Config) AsHTTPConfig() (HTTPConfig, error) {
 	var body HTTPConfig
@@ -9624,6 +10244,32 @@ func (t *CheckUpdate_Config) FromThroughputConfig(v ThroughputConfig) error {
 
 // MergeThroughputConfig performs a merge with any union data inside the CheckUpdate_Config, using the provided ThroughputConfig
 func (t *CheckUpdate_Config) MergeThroughputConfig(v ThroughputConfig) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsWebSocketConfig returns the union data inside the CheckUpdate_Config as a WebSocketConfig
+func (t CheckUpdate_Config) AsWebSocketConfig() (WebSocketConfig, error) {
+	var body WebSocketConfig
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromWebSocketConfig overwrites any union data inside the CheckUpdate_Config as the provided WebSocketConfig
+func (t *CheckUpdate_Config) FromWebSocketConfig(v WebSocketConfig) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeWebSocketConfig performs a merge with any union data inside the CheckUpdate_Config, using the provided WebSocketConfig
+func (t *CheckUpdate_Config) MergeWebSocketConfig(v WebSocketConfig) error {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return err
@@ -10631,6 +11277,58 @@ func (t *Result_Metadata) MergeDNSMetadata(v DNSMetadata) error {
 	return err
 }
 
+// AsDomainMetadata returns the union data inside the Result_Metadata as a DomainMetadata
+func (t Result_Metadata) AsDomainMetadata() (DomainMetadata, error) {
+	var body DomainMetadata
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromDomainMetadata overwrites any union data inside the Result_Metadata as the provided DomainMetadata
+func (t *Result_Metadata) FromDomainMetadata(v DomainMetadata) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeDomainMetadata performs a merge with any union data inside the Result_Metadata, using the provided DomainMetadata
+func (t *Result_Metadata) MergeDomainMetadata(v DomainMetadata) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsGRPCMetadata returns the union data inside the Result_Metadata as a GRPCMetadata
+func (t Result_Metadata) AsGRPCMetadata() (GRPCMetadata, error) {
+	var body GRPCMetadata
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromGRPCMetadata overwrites any union data inside the Result_Metadata as the provided GRPCMetadata
+func (t *Result_Metadata) FromGRPCMetadata(v GRPCMetadata) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeGRPCMetadata performs a merge with any union data inside the Result_Metadata, using the provided GRPCMetadata
+func (t *Result_Metadata) MergeGRPCMetadata(v GRPCMetadata) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
 // AsHTTPMetadata returns the union data inside the Result_Metadata as a HTTPMetadata
 func (t Result_Metadata) AsHTTPMetadata() (HTTPMetadata, error) {
 	var body HTTPMetadata
@@ -10803,6 +11501,32 @@ func (t *Result_Metadata) FromThroughputMetadata(v ThroughputMetadata) error {
 
 // MergeThroughputMetadata performs a merge with any union data inside the Result_Metadata, using the provided ThroughputMetadata
 func (t *Result_Metadata) MergeThroughputMetadata(v ThroughputMetadata) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsWebSocketMetadata returns the union data inside the Result_Metadata as a WebSocketMetadata
+func (t Result_Metadata) AsWebSocketMetadata() (WebSocketMetadata, error) {
+	var body WebSocketMetadata
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromWebSocketMetadata overwrites any union data inside the Result_Metadata as the provided WebSocketMetadata
+func (t *Result_Metadata) FromWebSocketMetadata(v WebSocketMetadata) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeWebSocketMetadata performs a merge with any union data inside the Result_Metadata, using the provided WebSocketMetadata
+func (t *Result_Metadata) MergeWebSocketMetadata(v WebSocketMetadata) error {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return err

@@ -82,6 +82,8 @@ func (d *dashboard) formsOfTypes() map[string][][2]string {
 		"http3": {{"config.url", "https://" + host + ":" + port + "/"}}, "tcp": {{"config.host", host}, {"config.port", port}},
 		"ping": {{"config.host", host}}, "ssl": {{"config.host", host}, {"config.port", port}},
 		"dns": {{"config.host", "www.example.test"}}, "throughput": {{"config.url", site + "/file"}},
+		"grpc": {{"config.host", host}, {"config.port", port}}, "domain": {{"config.domain", "example.com"}},
+		"websocket": {{"config.url", "ws://" + host + ":" + port + "/live"}},
 		"smtp-imap": {{"config.smtp.host", host}, {"config.smtp.port", port}},
 		"multistep": {{"config.steps[0].name", "one"}, {"config.steps[0].config.url", "https://" + host + ":" + port + "/step"}},
 	}

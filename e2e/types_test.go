@@ -46,8 +46,8 @@ func TestTypes(t *testing.T) {
 	}
 	p := up(t, dataDir(t), "VIGIL_REGIONS="+clusterRegion, "SSL_CERT_FILE="+trusted)
 	specimens := specimens(t, authority)
-	if len(specimens) < 10 {
-		t.Errorf("%d specimens, want one for each of the 10 types of the interface", len(specimens))
+	if len(specimens) < 13 {
+		t.Errorf("%d specimens, want one for each of the 13 types", len(specimens))
 	}
 	for kind, s := range specimens {
 		t.Run(string(kind), func(t *testing.T) {
@@ -159,6 +159,8 @@ func specimens(t *testing.T, authority *probetest.Authority) map[vigil.CheckType
 	resolver, remove := newZone(t)
 	post := probetest.NewPostOffice(t, authority, "starttls", "tls")
 	mail := object{"timeout_seconds": 1, "max_delivery_seconds": 1}
+	health, stopServing := newHealth(t)
+	live, registry := newLive(t), newRegistry(t)
 	slow := httptest.NewServer(http.HandlerFunc(drizzle))
 	t.Cleanup(slow.Close)
 	phases := []string{"timings.connect_ms", "timings.ttfb_ms", "timings.transfer_ms", "ip", "protocol"}
@@ -211,6 +213,20 @@ func specimens(t *testing.T, authority *probetest.Authority) map[vigil.CheckType
 			wrong:   object{"url": slow.URL, "max_duration_seconds": 1, "timeout_seconds": 1, "min_mbps": 1000},
 			reason:  "Mbit/s, expected at least 1000.00",
 			explain: []string{"bytes", "seconds", "mbps"},
+		},
+		vigil.TypeGRPC: {
+			config: object{"host": "127.0.0.1", "port": health, "security": "none", "service": "shop"}, shows: []string{"status", "code", "ip"},
+			fail: stopServing, reason: `the service "shop" is NOT_SERVING`, explain: []string{"status"},
+		},
+		vigil.TypeWebSocket: {
+			config: object{"url": live, "send": "ping", "expect": "ping"}, shows: []string{"timings.connect_ms", "ip", "messages"},
+			wrong: object{"url": "ws" + strings.TrimPrefix(site.URL, "http") + "/live"}, reason: "the HTTP status 200, expected 101",
+		},
+		vigil.TypeDomain: {
+			config: object{"domain": "www.shop.example", "rdap_server": registry, "alert_days_before": 14},
+			shows:  []string{"domain", "server", "expires_at", "domain_days_remaining", "statuses", "answered_at"},
+			wrong:  object{"domain": "shop.example", "rdap_server": registry, "alert_days_before": 60},
+			reason: "the registration of shop.example expires in ", explain: []string{"domain_days_remaining"},
 		},
 		vigil.TypeSMTPIMAP: {
 			config:  post.Config(mail),

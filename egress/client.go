@@ -44,7 +44,11 @@ type ClientOptions struct {
 // Every connection it opens is new, is judged, is used once and ends with ctx.
 // No proxy is used; the environment's proxy settings are ignored.
 func (g *Guard) Client(ctx context.Context, opts ClientOptions) *http.Client {
-	transport := &http.Transport{
+	return &http.Client{Transport: g.transport(ctx, opts), CheckRedirect: opts.CheckRedirect}
+}
+
+func (g *Guard) transport(ctx context.Context, opts ClientOptions) *http.Transport {
+	return &http.Transport{
 		DialContext: func(values context.Context, network, address string) (net.Conn, error) {
 			conn, err := g.dialFor(ctx, values, opts.network(network), address)
 			if err != nil {
@@ -70,7 +74,6 @@ func (g *Guard) Client(ctx context.Context, opts ClientOptions) *http.Client {
 		ReadBufferSize:         exchangeBuffer,
 		WriteBufferSize:        exchangeBuffer,
 	}
-	return &http.Client{Transport: transport, CheckRedirect: opts.CheckRedirect}
 }
 
 // dialFor connects for a transport, which detaches its dials from the request

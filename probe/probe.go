@@ -77,6 +77,8 @@ func WithRoots(roots *x509.CertPool) Option {
 type environment struct {
 	guard *egress.Guard
 	roots *x509.CertPool // nil: the machine's
+	// bootstrap knows the RDAP servers; nil until the domain type is made: IANA's list.
+	bootstrap *bootstrap
 	// registry is complete once NewRegistry returns, so when configs are read.
 	registry *Registry
 }

@@ -140,7 +140,7 @@ func urlPort(u *url.URL) (int, error) {
 			err = strconv.ErrRange
 		}
 		return int(port), err
-	case u.Scheme == "http":
+	case u.Scheme == "http", u.Scheme == "ws":
 		return 80, nil
 	}
 	return 443, nil

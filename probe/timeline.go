@@ -74,6 +74,15 @@ func newTimeline() *timeline {
 	return &timeline{began: now, since: now}
 }
 
+// again restarts the clock: what was done so far was no part of the exchange with the target.
+func (t *timeline) again() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := time.Now()
+	t.began, t.since, t.now, t.words = now, now, phaseStart, ""
+	t.spent, t.seen = [phases]time.Duration{}, [phases]bool{}
+}
+
 // enter moves on to a later phase. An earlier one is ignored: it is the late
 // event of a connection attempt that lost the race against another.
 func (t *timeline) enter(next phase) {

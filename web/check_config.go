@@ -61,7 +61,7 @@ func configOf(members []member, typed *sheet, path string) map[string]any {
 func (m *member) valueOf(typed *sheet, path, around string) any {
 	text := typed.Get(path)
 	switch m.input {
-	case asText, asArea, asSecret:
+	case asText, asArea, asSecret, asSecretArea:
 		return textOf(text)
 	case asNumber:
 		return numberOf(strings.TrimSpace(text))
@@ -301,7 +301,7 @@ func maskConfig(members []member, config map[string]any, kind string) map[string
 func (m *member) mask(value any, kind string) any {
 	switch inner := value.(type) {
 	case string:
-		if m.input == asSecret {
+		if m.input == asSecret || m.input == asSecretArea {
 			return vigil.SecretMask
 		}
 		if m.name == "url" {

@@ -13,8 +13,9 @@ const (
 	asArea           // text of several lines
 	asNumber
 	asSecret
-	asSwitch   // true or false
-	asDecision // true, false or left out
+	asSecretArea // a secret of several lines
+	asSwitch     // true or false
+	asDecision   // true, false or left out
 	asChoice
 	asLines    // a list, one item a line
 	asStatuses // a list in one line: 200, 204, 3xx
@@ -62,9 +63,12 @@ var formTypes = sync.OnceValue(func() []formType { //nolint:gochecknoglobals // 
 		{name: "http", text: "Plain HTTP", members: httpMembers("http://")},
 		{name: "http3", text: "Over QUIC", members: httpMembers("https://")},
 		{name: "tcp", text: "A port answers", members: tcpMembers()},
+		{name: "websocket", text: "A message comes back", members: webSocketMembers()},
+		{name: "grpc", text: "Health of a service", members: grpcMembers()},
 		{name: "ping", text: "ICMP round trip", members: pingMembers()},
 		{name: "dns", text: "Records", members: dnsMembers()},
 		{name: "ssl", text: "Certificate and chain", members: sslMembers()},
+		{name: "domain", text: "Registration of a name", members: domainMembers()},
 		{name: "smtp-imap", text: "A mail arrives", members: mailMembers()},
 		{name: "throughput", text: "Speed of a download", members: throughputMembers()},
 		{name: "multistep", text: "Step by step", members: multistepMembers()},
@@ -325,7 +329,7 @@ func multistepMembers() []member {
 		name: "steps", label: "Steps", input: asRows, place: placeAddress, add: "Add step", members: []member{
 			{name: "name", label: "Name", sample: "log in", width: "medium"},
 			{name: "type", label: "Type", input: asChoice, width: "medium", choices: asThey(
-				"https", "http", "http3", "tcp", "ping", "dns", "ssl", "smtp-imap", "throughput",
+				"https", "http", "http3", "tcp", "websocket", "grpc", "ping", "dns", "ssl", "domain", "smtp-imap", "throughput",
 			)},
 			{name: "config", input: asConfig},
 			{name: "extract", label: "Keep for later steps", input: asRows, add: "Keep a value", members: []member{

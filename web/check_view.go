@@ -200,6 +200,10 @@ func (c *checkForm) control(m *member, path string) control {
 	case asSecret:
 		made.field = c.secret(f, c.typed.Get(path))
 		return made
+	case asSecretArea:
+		f.Type, f.Rows = "textarea", 3
+		made.field = c.hide(f, c.typed.Get(path))
+		return made
 	case asArea, asLines:
 		f.Type, f.Rows = "textarea", 3
 	case asNumber:

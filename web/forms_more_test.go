@@ -36,8 +36,8 @@ func TestCheckForm(t *testing.T) {
 				tiles++
 			}
 		})
-		if tiles != 10 {
-			t.Errorf("%d tiles, want 10", tiles)
+		if tiles != 13 {
+			t.Errorf("%d tiles, want 13", tiles)
 		}
 	})
 

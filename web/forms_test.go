@@ -108,6 +108,19 @@ type example struct {
 	secret  string // a field that stays masked when it is edited
 }
 
+// testAuthority is a certificate in PEM.
+const testAuthority = `-----BEGIN CERTIFICATE-----
+MIIBiDCCAS+gAwIBAgIUG1MqKBfEYDzIAeb+mUZBrCw0pNMwCgYIKoZIzj0EAwIw
+GTEXMBUGA1UEAwwOVGVzdCBhdXRob3JpdHkwIBcNMjYxMTI1MTQyNTU0WhgPMjEy
+NjExMDExNDI1NTRaMBkxFzAVBgNVBAMMDlRlc3QgYXV0aG9yaXR5MFkwEwYHKoZI
+zj0CAQYIKoZIzj0DAQcDQgAEzhr/Cp6cAScpWIuLRikp14yOYg1O5pRi6bMvZ17a
+FLL+Ze7y1CcZ+2xCXg5u68au2YnDEsG8fQOAXNqT81aSXqNTMFEwHQYDVR0OBBYE
+FHNCdOr4IAE1ZDFvVOyS1BARiQKHMB8GA1UdIwQYMBaAFHNCdOr4IAE1ZDFvVOyS
+1BARiQKHMA8GA1UdEwEB/wQFMAMBAf8wCgYIKoZIzj0EAwIDRwAwRAIgBaAhPXp0
+rhvK6K1oZW4vFvk1lacV/NwRz2HApcVCeM8CIE+AAlb8QsQJvxIaRug0ATBhvaRu
+dXxxftmJGF2RJuav
+-----END CERTIFICATE-----`
+
 func examples() []example {
 	return []example{
 		{
@@ -142,6 +155,33 @@ func examples() []example {
 		{
 			kind: "tcp", fields: map[string]string{"config.host": "db.harbor.example", "config.port": "5432", "config.send": "a\r\nb"},
 			wrong: "config.port", mistake: "", message: "is required", config: `{"host":"db.harbor.example","port":5432,"send":"a\r\nb"}`,
+		},
+		{
+			kind: "grpc",
+			fields: map[string]string{
+				"config.host": "api.harbor.example", "config.port": "443", "config.service": "shop.v1.Orders", "config.tls.server_name": "a.example",
+				"config.tls.ca_certificates": testAuthority, "config.headers[0].name": "authorization", "config.headers[0].value": "Bearer s3cret",
+			},
+			buttons: []string{"add:config.headers"}, secret: "config.headers[0].value",
+			wrong: "config.tls.ca_certificates", mistake: "no PEM", message: "must be at least one certificate in PEM",
+			config: `{"headers":{"authorization":"***"},"host":"api.harbor.example","port":443,"service":"shop.v1.Orders",
+				"tls":{"ca_certificates":"` + strings.ReplaceAll(testAuthority, "\n", `\r\n`) + `","server_name":"a.example"}}`,
+		},
+		{
+			kind: "websocket", buttons: []string{"add:config.headers"},
+			fields: map[string]string{
+				"config.url": "wss://live.harbor.example/", "config.headers[0].name": "Authorization", "config.headers[0].value": "Bearer s3cret",
+				"config.subprotocols": "v2.chat\r\nv1.chat", "config.send": "ping", "config.expect": "pong",
+			},
+			wrong: "config.subprotocols", mistake: "a b", message: "must be a name without spaces", secret: "config.headers[0].value",
+			config: `{"expect":"pong","headers":{"Authorization":"***"},"send":"ping","subprotocols":["v2.chat","v1.chat"],
+				"url":"wss://live.harbor.example/"}`,
+		},
+		{
+			kind: "domain", fields: map[string]string{"config.domain": "www.harbor.example", "config.alert_days_before": "30",
+				"config.rdap_server": "https://rdap.harbor.example/"},
+			wrong: "config.domain", mistake: "com", message: "is a suffix below which domains are registered",
+			config: `{"alert_days_before":30,"domain":"www.harbor.example","rdap_server":"https://rdap.harbor.example/"}`,
 		},
 		{
 			kind: "ping", fields: map[string]string{"config.host": "vpn.harbor.example", "config.max_packet_loss_percent": "0.5"},

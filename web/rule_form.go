@@ -68,7 +68,7 @@ func conditionsFor(checkType string) []ruleCondition {
 		all = append(all, ruleCondition{Key: "dns_changed", Before: "when the DNS records change"})
 	}
 	switch checkType {
-	case "https", "ssl", "http3", "http":
+	case "https", "ssl", "http3", "http", "grpc", "websocket":
 		all = append(all, ruleCondition{
 			Key: "ssl_days_remaining", Before: "when the certificate expires within", After: "days", Value: "14", Number: true, Max: 36_500,
 			Label: "Days",

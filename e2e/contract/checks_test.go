@@ -192,6 +192,8 @@ func TestCheckConfigs(t *testing.T) {
 		"multistep": {"steps": []object{{"name": "home", "type": "http", "config": object{"url": "http://example.com"}}}},
 		"dns":       {"host": "example.com"}, "throughput": {"url": "http://example.com/file"},
 		"smtp-imap": {"smtp": object{"host": "example.com", "port": 25}}, "http3": {"url": "https://example.com"},
+		"grpc": {"host": "example.com", "port": 443, "service": "shop"}, "websocket": {"url": "wss://example.com/live", "expect": "ready"},
+		"domain": {"domain": "example.com", "alert_days_before": 30},
 	} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()

@@ -1,13 +1,22 @@
 package provider_test
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"fmt"
 	"maps"
+	"math/big"
 	"net/http"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
@@ -58,6 +67,28 @@ func httpMembers(scheme string) specimen {
 	}
 }
 
+// identity is the member tls with a certificate and its key, which are made once.
+var identity = sync.OnceValue(func() string {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		panic(err)
+	}
+	request := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, request, request, &key.PublicKey, key)
+	if err != nil {
+		panic(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		panic(err)
+	}
+	text := func(kind string, der []byte) string {
+		return strconv.Quote(string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})))
+	}
+	return fmt.Sprintf("tls = { server_name = \"a.example\", ca_certificates = %[1]s, client_certificate = %[1]s, client_key = %[2]s }",
+		text("CERTIFICATE", der), text("PRIVATE KEY", secret))
+})
+
 // specimens has every check type.
 func specimens() map[string]specimen {
 	return map[string]specimen{
@@ -65,6 +96,20 @@ func specimens() map[string]specimen {
 		"tcp": {
 			before: `{ host = "db.example", port = 5432, send = "a", expect = "b", timeout_seconds = 3 }`,
 			after:  `{ host = "db2.example", port = 5433, send = "c", expect = "", timeout_seconds = 4 }`,
+		},
+		"grpc": {
+			before: `{ host = "a.example", port = 50051, service = "shop", security = "tls", verify_tls = false, timeout_seconds = 3,
+    headers = { X-Trace = "1" }, secret_headers = { Authorization = "sesame-header" }, ` + identity() + ` }`,
+			after: `{ host = "b.example", port = 50052, service = "", security = "tls", verify_tls = true, timeout_seconds = 4 }`,
+		},
+		"websocket": {
+			before: `{ url = "wss://shop.example/live", send = "a", expect = "b", subprotocols = ["v2", "v1"], verify_tls = false, timeout_seconds = 3,
+    headers = { Origin = "https://shop.example" }, secret_headers = { Authorization = "sesame-header" }, ` + identity() + ` }`,
+			after: `{ url = "wss://shop.example/chat", send = "c", expect = "", subprotocols = ["v3"], verify_tls = true, timeout_seconds = 4 }`,
+		},
+		"domain": {
+			before: `{ domain = "shop.example", alert_days_before = 30, rdap_server = "https://rdap.shop.example/", timeout_seconds = 3 }`,
+			after:  `{ domain = "shop2.example", alert_days_before = 0, rdap_server = "https://rdap2.shop.example/", timeout_seconds = 4 }`,
 		},
 		"ping": {
 			before: `{ host = "a.example", packet_count = 2, max_packet_loss_percent = 33.5, timeout_seconds = 3 }`,

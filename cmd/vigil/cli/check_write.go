@@ -226,13 +226,19 @@ func fromTarget(text, kind string, config map[string]any) (inferred, name string
 		kind = strings.ToLower(parsed.Scheme)
 	}
 	switch kind {
-	case "http", "https", "throughput":
+	case "http", "https", "throughput", "websocket":
 		config["url"] = text
+		return kind, parsed.Hostname(), nil
+	case "ws", "wss":
+		config["url"] = text
+		return "websocket", parsed.Hostname(), nil
+	case "domain":
+		config["domain"] = parsed.Hostname()
 		return kind, parsed.Hostname(), nil
 	case "http3":
 		config["url"] = "https" + strings.TrimPrefix(text, parsed.Scheme)
 		return kind, parsed.Hostname(), nil
-	case "tcp", "ssl", "ping", "dns":
+	case "tcp", "ssl", "ping", "dns", "grpc":
 		config["host"] = parsed.Hostname()
 		if _, port, err := net.SplitHostPort(parsed.Host); err == nil {
 			config["port"], _ = strconv.Atoi(port)
@@ -240,6 +246,6 @@ func fromTarget(text, kind string, config map[string]any) (inferred, name string
 		return kind, parsed.Hostname(), nil
 	}
 	return "", "", console.Errorf(
-		console.Usage, "no type follows from %q: the scheme must be http, https, http3, tcp, ping, dns or ssl, or give --type and --config", text,
+		console.Usage, "no type follows from %q: the scheme must be http, https, http3, tcp, ws, wss, grpc, ping, dns, ssl or domain, or give --type and --config", text,
 	)
 }
