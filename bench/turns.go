@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -79,8 +80,9 @@ func (s *cluster) measureTurns(ctx context.Context, o TurnOptions) error {
 
 // LooperOptions configure Looper.
 type LooperOptions struct {
-	Address, Namespace string // of Temporal
-	URL                string // that activities request
+	Address, Namespace string      // of Temporal
+	TLS                *tls.Config // of the connection to it; nil: none
+	URL                string      // that activities request
 	Loops              int
 	Interval           time.Duration
 	Out                io.Writer // gets a line of JSON once the workflows are started
@@ -92,7 +94,7 @@ const turnsOfARun = 100
 // Looper runs the workflows of MeasureTurns until ctx ends.
 func Looper(ctx context.Context, o LooperOptions) error {
 	temporalClient, err := client.DialContext(ctx, client.Options{
-		HostPort: o.Address, Namespace: o.Namespace, Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler)),
+		HostPort: o.Address, Namespace: o.Namespace, ConnectionOptions: client.ConnectionOptions{TLS: o.TLS}, Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler)),
 	})
 	if err != nil {
 		return fmt.Errorf("connect to Temporal: %w", err)

@@ -51,8 +51,10 @@ func TestAttackPlatform(t *testing.T) {
 		}
 	})
 	t.Run("ABrowserReachesNothingByAnotherName", func(t *testing.T) {
-		for _, target := range []string{p.ready.APIURL + "/health", p.ready.TemporalUIURL + "/api/v1/settings"} {
-			for host, want := range map[string]int{"evil.example": http.StatusForbidden, "localhost": http.StatusOK, address.Host: http.StatusOK} {
+		for target, known := range map[string]int{
+			p.ready.APIURL + "/health": http.StatusOK, p.ready.TemporalUIURL + "/api/v1/settings": http.StatusUnauthorized,
+		} {
+			for host, want := range map[string]int{"evil.example": http.StatusForbidden, "localhost": known, address.Host: known} {
 				if got := request(t, http.MethodGet, target, "", "Host", host); got.StatusCode != want {
 					t.Errorf("GET %s as %s: status %d, want %d", target, host, got.StatusCode, want)
 				}

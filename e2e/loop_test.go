@@ -203,7 +203,10 @@ func (silent) Error(string, ...any) {}
 // dialTemporal connects to Temporal.
 func dialTemporal(t *testing.T, address, namespace string) temporal.Client {
 	t.Helper()
-	c, err := temporal.Dial(temporal.Options{HostPort: address, Namespace: namespace, Logger: silent{}})
+	c, err := temporal.Dial(temporal.Options{
+		HostPort: address, Namespace: namespace, Logger: silent{},
+		ConnectionOptions: temporal.ConnectionOptions{TLS: temporalTLS(t, address)},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"testing"
-	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -137,17 +136,7 @@ func decoded(t *testing.T, c client, payloads []byte) []byte {
 // codecOfUI returns the codec endpoint in the settings of the embedded UI.
 func codecOfUI(t *testing.T, p *process) string {
 	t.Helper()
-	ctx := t.Context()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.ready.TemporalUIURL+"/api/v1/settings", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	web := &http.Client{Timeout: 10 * time.Second}
-	res, err := web.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = res.Body.Close() }()
+	res := visit(t, operatorBrowser(t, p), http.MethodGet, p.ready.TemporalUIURL+"/api/v1/settings", "")
 	var settings struct {
 		Codec struct{ Endpoint string }
 	}

@@ -148,6 +148,7 @@ func startAs(t *testing.T, user *syscall.Credential, env []string, args ...strin
 		if err := json.Unmarshal([]byte(line), &p.ready); err != nil {
 			t.Fatalf("not ready: %v\noutput: %s\n%s", err, line, p.stderr)
 		}
+		temporalDirs.Store(p.ready.TemporalAddress, p.ready.DataDir)
 	case <-time.After(waitLimit):
 		t.Fatalf("not ready after %v:\n%s", waitLimit, p.stderr)
 	}

@@ -79,19 +79,19 @@ func StartTemporal(ctx context.Context, opts TemporalOptions) (_ *Temporal, err 
 	if err != nil {
 		return nil, err
 	}
-	cfg := serverConfig(stores, bound, t.address, ports)
+	cfg, secure := serverConfig(stores, bound, t.address, ports), mutualTLS{opts.Credentials}
 	t.listens = []string{bound.String(), web.Addr().String()}
 	for _, port := range ports {
 		t.listens = append(t.listens, net.JoinHostPort(loopback, strconv.Itoa(port)))
 	}
 	_ = front.Close()
-	if err := t.serve(ctx, cfg, dynamicConfig(opts.Loops)); err != nil {
+	if err := t.serve(ctx, cfg, dynamicConfig(opts.Loops), secure); err != nil {
 		return nil, err
 	}
 	if t.ui, err = startUI(web, t.address, opts); err != nil {
 		return nil, err
 	}
-	if err := awaitNamespace(ctx, t.address, opts.Namespace); err != nil {
+	if err := awaitNamespace(ctx, t.address, opts.Namespace, secure.transport()); err != nil {
 		return nil, err
 	}
 	t.log.setPhase(running)
@@ -141,7 +141,7 @@ func (t *Temporal) prepare(ctx context.Context, opts TemporalOptions, stores sto
 
 // serve builds and starts the server on a goroutine of its own, because a fatal error
 // of the server ends the goroutine that it happens on (see serverLog.Fatal).
-func (t *Temporal) serve(ctx context.Context, cfg *config.Config, settings dynamicSettings) error {
+func (t *Temporal) serve(ctx context.Context, cfg *config.Config, settings dynamicSettings, secure mutualTLS) error {
 	type outcome struct {
 		server temporal.Server
 		err    error
@@ -157,7 +157,8 @@ func (t *Temporal) serve(ctx context.Context, cfg *config.Config, settings dynam
 			temporal.WithAuthorizer(authorization.NewNoopAuthorizer()),
 			temporal.WithCustomMetricsHandler(metrics.NoopMetricsHandler),
 			temporal.WithLogger(t.log),
-			temporal.WithClientFactoryProvider(localClients{t.calls, client.NewFactoryProvider()}),
+			temporal.WithTLSConfigFactory(secure),
+			temporal.WithClientFactoryProvider(localClients{t.calls, secure, client.NewFactoryProvider()}),
 		)
 		if err == nil {
 			err = server.Start()

@@ -154,6 +154,7 @@ func (s *localStream) deliver(options []grpc.CallOption) {
 // localClients makes the clients with which the services call each other.
 type localClients struct {
 	calls   *localCalls
+	secure  mutualTLS
 	network client.FactoryProvider
 }
 
@@ -161,7 +162,7 @@ type localClients struct {
 func (l localClients) NewFactory(connections common.RPCFactory, monitor membership.Monitor, handler metrics.Handler,
 	settings *dynamicconfig.Collection, hooks testhooks.TestHooks, shards int32, logger, throttled log.Logger,
 ) client.Factory {
-	local := localConnections{connections, l.calls, handler, logger}
+	local := localConnections{connections, l.calls, l.secure, handler, logger}
 	return l.network.NewFactory(local, monitor, handler, settings, hooks, shards, logger, throttled)
 }
 
@@ -169,6 +170,7 @@ func (l localClients) NewFactory(connections common.RPCFactory, monitor membersh
 type localConnections struct {
 	common.RPCFactory
 	calls   *localCalls
+	secure  mutualTLS
 	metrics metrics.Handler
 	log     log.Logger
 }
@@ -184,7 +186,7 @@ func (c localConnections) CreateMatchingGRPCConnection(address string) *grpc.Cli
 }
 
 func (c localConnections) dial(address string) *grpc.ClientConn {
-	conn, err := rpc.Dial(address, nil, c.log, c.metrics, c.calls.dialOption())
+	conn, err := rpc.Dial(address, c.secure.client(), c.log, c.metrics, c.calls.dialOption())
 	if err != nil {
 		c.log.Fatal("the address of a service of this server cannot be used", tag.Error(err))
 	}

@@ -25,7 +25,7 @@ import (
 	"go.temporal.io/server/common/resolver"
 	"go.temporal.io/server/common/searchattribute/sadefs"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
@@ -148,10 +148,10 @@ func keywordColumns() []string {
 }
 
 // awaitNamespace waits until the frontend describes the namespace.
-func awaitNamespace(ctx context.Context, address, namespace string) error {
+func awaitNamespace(ctx context.Context, address, namespace string, secure credentials.TransportCredentials) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(secure))
 	if err != nil {
 		return fmt.Errorf("the embedded Temporal server cannot be reached: %w", err)
 	}

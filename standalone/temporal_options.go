@@ -2,6 +2,7 @@ package standalone
 
 import (
 	"log/slog"
+	"net/http"
 	"time"
 )
 
@@ -29,6 +30,11 @@ type TemporalOptions struct {
 	// CodecEndpoint is the URL of the codec server that the web interface decodes payloads
 	// with, and a page to sign in at; empty: none.
 	CodecEndpoint string
+	// Credentials make the server refuse clients without a certificate of theirs; nil: it
+	// takes all.
+	Credentials *Credentials
+	// UIAccess wraps the web interface, to serve it to who has signed in only; nil: to all.
+	UIAccess func(http.Handler) http.Handler
 	// Log receives warnings and errors of the server; nil discards them.
 	Log *slog.Logger
 }

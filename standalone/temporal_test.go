@@ -36,7 +36,11 @@ func TestTemporal(t *testing.T) { //nolint:paralleltest // goroutines are counte
 	pg := startPostgres(t, data)
 	log := &lines{}
 	opts := options(pg, log)
-	_, err := standalone.StartTemporal(t.Context(), opts)
+	var err error
+	if opts.Credentials, err = data.Credentials(time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	_, err = standalone.StartTemporal(t.Context(), opts)
 	wantSentence(t, err, `no database "vigil_temporal"`, "DATABASE_URL")
 	if err := standalone.EnsureDatabases(t.Context(), opts.DSN); err != nil {
 		t.Fatal(err)
@@ -49,22 +53,23 @@ func TestTemporal(t *testing.T) { //nolint:paralleltest // goroutines are counte
 		t.Fatal(err)
 	}
 	t.Logf("first start %v, %d goroutines more", time.Since(began), runtime.NumGoroutine()-before)
-	namespace := checkNamespace(t, first.Address(), 72*time.Hour, opts.SearchAttributes)
+	namespace := checkNamespace(t, first.Address(), 72*time.Hour, opts)
 	checkUI(t, first.UIURL())
 	checkUIHosts(t, first.UIURL())
-	c := dial(t, first.Address())
+	c := dial(t, first.Address(), opts.Credentials)
 	eager := runTurn(t, c, queue, "first", worker.Options{})
 	queued := runTurn(t, c, queue, "queued", worker.Options{DisableEagerActivities: true})
 	if eager != queued-1 {
 		t.Errorf("%d state transitions with eager activities and %d without, want one fewer", eager, queued)
 	}
 	checkLocalCalls(t, first)
+	checkPorts(t, data, first)
 	checkStandaloneActivity(t, c, queue, worker.Options{})
 	checkVersioned(t, c)
 	checkRacingStarts(t, c)
 	c.Close()
 	stopTemporal(t, first)
-	if reachable(t, first.Address(), namespace) {
+	if reachable(t, first.Address(), namespace, opts.Credentials) {
 		t.Errorf("%s still answers after the stop", first.Address())
 	}
 
@@ -76,8 +81,8 @@ func TestTemporal(t *testing.T) { //nolint:paralleltest // goroutines are counte
 		t.Fatal(err)
 	}
 	t.Logf("second start %v", time.Since(began))
-	checkNamespace(t, second.Address(), 96*time.Hour, opts.SearchAttributes)
-	c = dial(t, second.Address())
+	checkNamespace(t, second.Address(), 96*time.Hour, opts)
+	c = dial(t, second.Address(), opts.Credentials)
 	checkHistoryKept(t, c, "first")
 
 	_, err = standalone.StartTemporal(t.Context(), options(pg, log))
@@ -152,11 +157,18 @@ func stopTemporal(t *testing.T, server *standalone.Temporal) {
 	}
 }
 
-func dial(t *testing.T, address string) client.Client {
+// clientOptions are those of a client with the credentials of a server, nil for one without.
+func clientOptions(address string, secure *standalone.Credentials) client.Options {
+	options := client.Options{HostPort: address, Namespace: "vigil", Logger: slog.New(slog.DiscardHandler)}
+	if secure != nil {
+		options.ConnectionOptions.TLS = secure.Client()
+	}
+	return options
+}
+
+func dial(t *testing.T, address string, secure *standalone.Credentials) client.Client {
 	t.Helper()
-	c, err := client.DialContext(t.Context(), client.Options{
-		HostPort: address, Namespace: "vigil", Logger: slog.New(slog.DiscardHandler),
-	})
+	c, err := client.DialContext(t.Context(), clientOptions(address, secure))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,9 +205,9 @@ func checkLocalCalls(t *testing.T, server *standalone.Temporal) {
 }
 
 // checkNamespace returns the namespace's id, which no other server has.
-func checkNamespace(t *testing.T, address string, retention time.Duration, attributes []string) (id string) {
+func checkNamespace(t *testing.T, address string, retention time.Duration, opts standalone.TemporalOptions) (id string) {
 	t.Helper()
-	c := dial(t, address)
+	c := dial(t, address, opts.Credentials)
 	described, err := c.WorkflowService().DescribeNamespace(t.Context(), &workflowservice.DescribeNamespaceRequest{Namespace: "vigil"})
 	if err != nil {
 		t.Fatal(err)
@@ -207,7 +219,7 @@ func checkNamespace(t *testing.T, address string, retention time.Duration, attri
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range attributes {
+	for _, name := range opts.SearchAttributes {
 		if got := listed.GetCustomAttributes()[name]; got != enums.INDEXED_VALUE_TYPE_KEYWORD {
 			t.Errorf("search attribute %s has type %v, want Keyword", name, got)
 		}
@@ -313,7 +325,7 @@ func checkHistoryKept(t *testing.T, c client.Client, id string) {
 
 // reachable says whether the server that has the namespace answers: the port of
 // one that has stopped may be another program's by now.
-func reachable(t *testing.T, address, namespace string) bool {
+func reachable(t *testing.T, address, namespace string, secure *standalone.Credentials) bool {
 	t.Helper()
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(t.Context(), "tcp", address)
@@ -321,7 +333,7 @@ func reachable(t *testing.T, address, namespace string) bool {
 		return false
 	}
 	_ = conn.Close()
-	c, err := client.NewLazyClient(client.Options{HostPort: address, Namespace: "vigil", Logger: slog.New(slog.DiscardHandler)})
+	c, err := client.NewLazyClient(clientOptions(address, secure))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	stdlog "log"
 	"log/slog"
 	"net"
 	"net/http"
@@ -36,6 +37,7 @@ func startUI(on *net.TCPListener, frontend string, opts TemporalOptions) (*webIn
 	log := opts.Log
 	handler, err := uiHandler(&uiconfig.Config{
 		TemporalGRPCAddress: frontend,
+		TLS:                 mutualTLS{opts.Credentials}.forUI(),
 		EnableUI:            true,
 		DefaultNamespace:    opts.Namespace,
 		DisableNewsFetch:    true, // no request leaves this machine
@@ -45,6 +47,9 @@ func startUI(on *net.TCPListener, frontend string, opts TemporalOptions) (*webIn
 	}, log)
 	if err != nil {
 		return nil, fmt.Errorf("the Temporal UI did not start: %w", err)
+	}
+	if opts.UIAccess != nil {
+		handler = opts.UIAccess(handler)
 	}
 	w := &webInterface{
 		url: "http://" + dialable(on.Addr().(*net.TCPAddr)),
@@ -93,6 +98,7 @@ func uiHandler(cfg *uiconfig.Config, log *slog.Logger) (http.Handler, error) {
 	e.Use(csrf.EnsureTokenCookie(secure), middleware.CSRFWithConfig(csrf.MiddlewareConfig(provider, secure)))
 	route.SetHealthRoute(e)
 	forward := headers.WithForwardHeaders([]string{"Caller-Type"})
+	stdlog.SetOutput(lineWriter{log}) // the UI module says there which certificates it has read
 	if err := route.SetAPIRoutes(e, provider, []api.Middleware{forward}); err != nil {
 		return nil, err
 	}

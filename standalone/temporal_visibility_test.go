@@ -29,7 +29,7 @@ func TestVisibilityIndexes(t *testing.T) { //nolint:paralleltest // goroutines a
 		t.Fatal(err)
 	}
 	defer stopTemporal(t, server)
-	c := dial(t, server.Address())
+	c := dial(t, server.Address(), nil)
 	defer c.Close()
 	attribute := sdktemporal.NewSearchAttributeKeyKeyword(opts.SearchAttributes[0])
 	_, err = c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{

@@ -114,6 +114,13 @@ func (s *Store) UserSessions(ctx context.Context, userID uuid.UUID, page vigil.P
 	return sessions, int(total), nil
 }
 
+// SessionLasts reports whether a session of a user has not ended.
+func (s *Store) SessionLasts(ctx context.Context, userID, id uuid.UUID) (bool, error) {
+	lasts, err := s.db.NewSelect().Model((*sessionRow)(nil)).
+		Where("s.user_id = ? AND s.id = ? AND s.ended_at IS NULL AND s.expires_at > ?", userID, id, s.instant()).Exists(ctx)
+	return lasts, wrap("look for a session", err)
+}
+
 // EndSession ends a session of a user; an unknown one is a CodeNotFound error.
 func (s *Store) EndSession(ctx context.Context, userID, id uuid.UUID) error {
 	return s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {

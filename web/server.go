@@ -35,6 +35,9 @@ type Deps struct {
 	// errors say what is wrong with the link.
 	LinkUser func(ctx context.Context, token string) (name string, err error)
 	UseLink  func(ctx context.Context, token string) (Identity, error)
+	// TemporalUI returns an address that opens a path of the Temporal UI once, for a user and
+	// the id of the session; an error for who may not. Nil: there is none behind a login.
+	TemporalUI func(ctx context.Context, user, session uuid.UUID, path string) (string, error)
 	// Sessions keeps the sessions of browsers; their data are vigil.SessionData.
 	Sessions scs.CtxStore
 	// ClientAddress returns the IP address that the request of a context came from.
@@ -161,6 +164,7 @@ func (s *Server) routesOf() []func(*routes) {
 		s.ruleRoutes,
 		s.keyRoutes,
 		s.usageRoutes,
+		s.temporalRoutes,
 		s.auditRoutes,
 	}
 }

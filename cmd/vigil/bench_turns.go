@@ -42,6 +42,7 @@ func newBenchLooperCommand() *cobra.Command {
 				return err
 			}
 			o.Address, o.Namespace, o.Out = s.TemporalAddress, s.TemporalNamespace, cmd.OutOrStdout()
+			o.TLS = localTemporalTLS(&s)
 			return bench.Looper(cmd.Context(), o)
 		},
 	}

@@ -1,12 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"mime"
 	"net/http"
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
+	"vigil"
 	"vigil/api"
 	"vigil/api/rest"
 	"vigil/mcp"
@@ -15,7 +20,7 @@ import (
 
 // newDashboard returns the pages below /app, which ask the API in this process.
 func (p *platform) newDashboard(server *api.Server) (*web.Server, error) {
-	return web.New(web.Deps{
+	deps := web.Deps{
 		API: server, Log: p.log, Now: time.Now,
 		ActAs: func(ctx context.Context, who web.Identity) context.Context {
 			return rest.ActAs(ctx, who.UserID, who.Version)
@@ -38,7 +43,32 @@ func (p *platform) newDashboard(server *api.Server) (*web.Server, error) {
 		Config: web.Config{
 			PublicURL: string(p.settings.PublicURL), TemporalUIURL: p.temporal.uiURL, TemporalRetention: p.settings.TemporalRetention,
 		},
-	})
+	}
+	if login := p.temporal.uiLogin; login != nil {
+		login.open(p.mayOpenTemporal)
+		ui := cmp.Or(string(p.settings.TemporalUIOrigin), p.temporal.uiURL)
+		deps.TemporalUI = func(ctx context.Context, user, session uuid.UUID, path string) (string, error) {
+			way, err := login.ticket(ctx, uiVisitor{user: user, session: session}, path)
+			if err != nil {
+				return "", uiRefusal(err)
+			}
+			return ui + way, nil
+		}
+	}
+	return web.New(deps)
+}
+
+// uiRefusal is the page for who may not open the Temporal UI.
+func uiRefusal(err error) error {
+	problem, ok := errors.AsType[*vigil.Error](err)
+	if !ok {
+		return err
+	}
+	status := http.StatusServiceUnavailable
+	if refusesVisit(err) {
+		status = http.StatusForbidden
+	}
+	return &web.APIError{Status: status, Code: string(problem.Code), Message: problem.Message}
 }
 
 // mounted answers /app with the dashboard, /mcp and the texts for assistants with the MCP

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -99,7 +100,13 @@ func (m *machineExam) judgeTemporal(ctx context.Context) *doctor.Finding {
 
 func (m *machineExam) dial(p *process, to doctor.Temporal) (client.Client, error) {
 	if to.Embedded {
-		server, err := p.newTemporalClient(client.Options{HostPort: to.Address}, to.Namespace, nil, nil)
+		options := client.Options{HostPort: to.Address}
+		secure, err := standalone.TemporalTLS(m.settings.DataDir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		options.ConnectionOptions.TLS = secure
+		server, err := p.newTemporalClient(options, to.Namespace, nil, nil)
 		return server.client, err
 	}
 	server, err := p.dialTemporal(m.settings, nil, nil)

@@ -36,6 +36,7 @@ var notRun = []struct{ document, text, reason string }{ //nolint:gochecknoglobal
 	{"docs/backup.md", "vigil migrate", "needs another Postgres; TestBackup does it"},
 	{"docs/backup.md", "vigil restored", "would take the running platform for a restored one; TestDrillRestore does it"},
 	{"docs/temporal.md", "temporal workflow", "needs the command line of Temporal"},
+	{"docs/temporal.md", "export TEMPORAL_CONFIG_FILE", "is for the command line of Temporal; TestTemporalProfile reads that file"},
 }
 
 // whyNotRun returns why a command is not run, "" when it is.

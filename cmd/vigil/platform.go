@@ -23,6 +23,7 @@ import (
 	"vigil/metrics"
 	"vigil/notify"
 	"vigil/probe"
+	"vigil/standalone"
 	"vigil/storage"
 	"vigil/telemetry"
 	"vigil/workers"
@@ -39,6 +40,9 @@ type inputs struct {
 	// privateTargets lets probes reach private addresses. It is safe only where
 	// other machines cannot reach the API.
 	privateTargets bool
+	// credentials and uiLogin guard the embedded Temporal and its UI; nil where there is none.
+	credentials *standalone.Credentials
+	uiLogin     *uiLogin
 }
 
 // payloadCodec encodes what Temporal stores as the settings say, and decodes it in any

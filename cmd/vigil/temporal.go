@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"go.temporal.io/sdk/log"
 	"google.golang.org/grpc"
 
+	"vigil/cmd/vigil/cli"
 	"vigil/codec"
 	"vigil/dispatch"
 	"vigil/metrics"
@@ -25,6 +27,7 @@ type temporalServer struct {
 	client  client.Client
 	address string
 	uiURL   string   // of the embedded server's UI, "" for another server
+	uiLogin *uiLogin // of that UI; nil: it has none
 	listens []string // addresses that the embedded server listens on
 }
 
@@ -37,18 +40,37 @@ func (p *process) dialTemporal(s settings, payloads *codec.Codec, m *metrics.Met
 		return temporalServer{}, fmt.Errorf("the TEMPORAL_* settings cannot be used: %w", err)
 	}
 	options.HostPort = s.TemporalAddress
+	if options.ConnectionOptions.TLS == nil {
+		options.ConnectionOptions.TLS = localTemporalTLS(&s)
+	}
 	return p.newTemporalClient(options, s.TemporalNamespace, payloads, m)
 }
 
 // dialEmbedded returns the embedded server with a client.
 func (p *process) dialEmbedded(
-	server *standalone.Temporal, namespace string, payloads *codec.Codec, m *metrics.Metrics,
+	server *standalone.Temporal, secure *standalone.Credentials, namespace string, payloads *codec.Codec, m *metrics.Metrics,
 ) (temporalServer, error) {
 	options := client.Options{HostPort: server.Address()}
+	if secure != nil {
+		options.ConnectionOptions.TLS = secure.Client()
+	}
 	options.ConnectionOptions.DialOptions = []grpc.DialOption{server.DialOption()}
 	dialed, err := p.newTemporalClient(options, namespace, payloads, m)
 	dialed.uiURL, dialed.listens = server.UIURL(), server.Listens()
 	return dialed, err
+}
+
+// localTemporalTLS returns the certificates of the instance of the data directory when
+// TEMPORAL_ADDRESS is that of its embedded server, nil otherwise.
+func localTemporalTLS(s *settings) *tls.Config {
+	if address, err := cli.TemporalOf(s.DataDir); err != nil || address != s.TemporalAddress {
+		return nil
+	}
+	secure, err := standalone.TemporalTLS(s.DataDir)
+	if err != nil {
+		return nil
+	}
+	return secure
 }
 
 // newTemporalClient returns a client whose payloads, and those of the workers that use
@@ -79,14 +101,24 @@ const expectedLoops = 10_000
 
 // startTemporal runs the embedded server, which keeps its data in databases beside
 // the given one.
-func (p *process) startTemporal(ctx context.Context, s settings, dsn string) (*standalone.Temporal, error) {
-	warnOpenListeners(ctx, &s, p.log)
-	server, err := standalone.StartTemporal(ctx, standalone.TemporalOptions{
+//
+// With credentials the server takes only clients that have them, and the login guards its UI.
+func (p *process) startTemporal(
+	ctx context.Context, s settings, dsn string, secure *standalone.Credentials, login *uiLogin,
+) (*standalone.Temporal, error) {
+	if secure == nil {
+		warnOpenListeners(ctx, &s, p.log)
+	}
+	options := standalone.TemporalOptions{
 		DSN: dsn, Listen: string(s.TemporalListen), UIListen: string(s.UIListen),
 		Namespace: s.TemporalNamespace, Retention: s.TemporalRetention,
 		SearchAttributes: dispatch.SearchAttributes(), Loops: expectedLoops, CodecEndpoint: s.codecEndpoint(),
-		UIHosts: s.TemporalUIOrigin.hosts(), Log: p.log,
-	})
+		UIHosts: s.TemporalUIOrigin.hosts(), Credentials: secure, Log: p.log,
+	}
+	if login != nil {
+		options.UIAccess = login.wrap
+	}
+	server, err := standalone.StartTemporal(ctx, options)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +174,7 @@ func newTemporalCommand() *cobra.Command {
 			if err := standalone.EnsureDatabases(ctx, s.DatabaseURL); err != nil {
 				return err
 			}
-			server, err := p.startTemporal(ctx, s, s.DatabaseURL)
+			server, err := p.startTemporal(ctx, s, s.DatabaseURL, nil, nil)
 			if err != nil {
 				return err
 			}

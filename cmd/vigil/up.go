@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -86,7 +87,8 @@ func startAll(ctx context.Context, p *process, s settings, show *screen) (*platf
 		return nil, summary{}, err
 	}
 	s = s.listeningOn(listener)
-	in := inputs{settings: s, privateTargets: s.local()}
+	secureUI := strings.HasPrefix(string(s.TemporalUIOrigin), "https://")
+	in := inputs{settings: s, privateTargets: s.local(), uiLogin: newUILogin(dashboardOf(&s, listener), secureUI)}
 	if in.metrics, err = p.serveMetrics(ctx, s); err != nil {
 		return nil, summary{}, err
 	}
@@ -96,6 +98,9 @@ func startAll(ctx context.Context, p *process, s settings, show *screen) (*platf
 	}
 	p.onStop(func(context.Context) { _ = data.Close() })
 	if in.secrets, err = openSecrets(&s, data); err != nil {
+		return nil, summary{}, err
+	}
+	if in.credentials, err = data.Credentials(time.Now()); err != nil {
 		return nil, summary{}, err
 	}
 	if in.dsn, err = p.startPostgres(ctx, s, data, show); err != nil {
@@ -140,6 +145,15 @@ func startAll(ctx context.Context, p *process, s settings, show *screen) (*platf
 		out.DemoURL = built.demo.URL()
 	}
 	return built, out, nil
+}
+
+// dashboardOf is where the dashboard is reached: by the public address when there is one for
+// browsers elsewhere.
+func dashboardOf(s *settings, listener net.Listener) string {
+	if s.local() {
+		return urlOf(listener)
+	}
+	return string(s.PublicURL)
 }
 
 // startServers opens the database and starts Temporal in parallel: neither needs the
@@ -254,10 +268,14 @@ func (p *process) openTemporal(ctx context.Context, in inputs) (temporalServer, 
 		temporal, err := p.dialTemporal(in.settings, in.payloadCodec(), in.metrics.metrics)
 		return temporal, "yours, " + address, err
 	}
-	server, err := p.startTemporal(ctx, in.settings, in.dsn)
+	server, err := p.startTemporal(ctx, in.settings, in.dsn, in.credentials, in.uiLogin)
 	if err != nil {
 		return temporalServer{}, "", err
 	}
-	temporal, err := p.dialEmbedded(server, in.settings.TemporalNamespace, in.payloadCodec(), in.metrics.metrics)
+	if _, err := in.credentials.WriteProfile(server.Address(), in.settings.TemporalNamespace); err != nil {
+		return temporalServer{}, "", err
+	}
+	temporal, err := p.dialEmbedded(server, in.credentials, in.settings.TemporalNamespace, in.payloadCodec(), in.metrics.metrics)
+	temporal.uiLogin = in.uiLogin
 	return temporal, "embedded, " + server.Address(), err
 }

@@ -66,6 +66,13 @@ func readInstance(dataDir string) (Instance, error) {
 	return found, err
 }
 
+// TemporalOf returns the address of the Temporal of the instance that a data directory
+// describes.
+func TemporalOf(dataDir string) (string, error) {
+	found, err := readInstance(dataDir)
+	return found.TemporalAddress, err
+}
+
 // FindInstance returns the running instance of a data directory. With an error the
 // instance is the one that ended without removing its description, or the zero value.
 func FindInstance(dataDir string) (Instance, error) { return findInstance(dataDir) }
