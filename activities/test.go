@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/google/uuid"
@@ -101,15 +102,18 @@ func (w *Watcher) test(ctx context.Context, request TestRequest) (vigil.Result, 
 	if err != nil {
 		return vigil.Result{}, err
 	}
-	result.Evidence = vigil.BoundEvidence(result.Evidence, result.Metadata)
-	if result.Unavailable {
-		return result, nil // it says nothing about the target, so it is not stored
-	}
-	if request.DryRun {
+	if request.DryRun && !result.Unavailable {
+		result.Metadata = maps.Clone(result.Metadata)
 		if result.Metadata == nil {
 			result.Metadata = map[string]any{}
 		}
 		result.Metadata["test"] = true
+	}
+	if result, _, err = vigil.BoundResult(result); err != nil { // also what is not stored
+		return vigil.Result{}, fmt.Errorf("bound the result: %w", err)
+	}
+	result.Evidence = vigil.BoundEvidence(result.Evidence, result.Metadata)
+	if request.DryRun || result.Unavailable { // the latter says nothing about the target
 		return result, nil
 	}
 	stored, err := w.Results.Write(ctx, vigil.ResultRow{
