@@ -46,8 +46,8 @@ func TestChannelTypes(t *testing.T) {
 				"headers": object{"Authorization": "***", "X-Team": "web"},
 			},
 		},
-		"Push":  {"push", object{"topic": "vigil-alerts"}, nil},
-		"Chat":  {"chat", object{"webhook_url": "https://chat.example.com/hooks/1"}, object{"webhook_url": "https://chat.example.com/***"}},
+		"Push": {"push", object{"topic": "vigil-alerts"}, nil},
+		"Chat": {"chat", object{"webhook_url": "https://chat.example.com/hooks/1"}, object{"webhook_url": "https://chat.example.com/***"}},
 		"WebhookWithAQuery": {
 			"webhook", object{"url": "https://hooks.example.com/x?a=b&token=hunter2"}, object{"url": "https://hooks.example.com/x?a=b&token=***"},
 		},

@@ -6,6 +6,7 @@ package redact
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"html"
 	"net/url"
@@ -15,8 +16,9 @@ import (
 	"vigil"
 )
 
-// minEncoded is the length in bytes from which a secret is looked for in base64;
-// a shorter one has too few characters there to distinguish it from other text.
+// minEncoded is the length in bytes from which a secret is looked for in base64, in
+// hexadecimal digits and backwards; a shorter one has too few characters there to distinguish
+// it from other text.
 const minEncoded = 6
 
 // CutMark ends a text that was cut off before it was redacted.
@@ -26,14 +28,17 @@ const CutMark = "..."
 // one where a text was cut off.
 const minCutOff = 4
 
-// Redactor replaces secrets by vigil.SecretMask, in every spelling that an
-// answer is likely to repeat them in: clear, JSON, HTML, percent-encoded in whole or in
-// part, and base64, also inside a longer base64 text. Nil hides nothing. It may be used by
-// any number of goroutines.
+// Redactor replaces secrets by vigil.SecretMask, in the spellings that docs/security.md
+// promises: clear and in any case; with escapes of JSON, of HTML and of URLs, of a part of its
+// characters or of all; backwards; in hexadecimal digits; and in base64, also inside a longer
+// base64 text. Nil hides nothing. It may be used by any number of goroutines.
 type Redactor struct {
 	secrets   []string
 	spellings []string // longest first
 	replacer  *strings.Replacer
+	// folded are what is looked for in any case and behind escapes: the secrets, backwards
+	// too, and their hexadecimal digits, in small letters.
+	folded [][]byte
 }
 
 // New makes a redactor of secrets. Empty ones are left out.
@@ -43,6 +48,7 @@ func New(secrets ...string) *Redactor {
 		if secret != "" {
 			r.secrets = append(r.secrets, secret)
 			r.spellings = append(r.spellings, spellings(secret)...)
+			r.folded = append(r.folded, folded(secret)...)
 		}
 	}
 	slices.SortFunc(r.spellings, func(a, b string) int {
@@ -82,7 +88,7 @@ func (r *Redactor) Text(text string) string {
 	if r == nil || len(r.spellings) == 0 {
 		return text
 	}
-	return r.cutOff(r.hideEscaped(r.replacer.Replace(text)))
+	return r.cutOff(r.hideViews(r.replacer.Replace(text)))
 }
 
 // cutOff replaces the beginning of a secret before each mark of a cut.
@@ -138,13 +144,35 @@ func (r *Redactor) Excerpt(answer []byte, whole bool, limit int) string {
 }
 
 // longest is the length of the longest form in which a secret is recognized, in bytes: that in
-// which every character is percent-encoded.
+// which every character is a reference of HTML.
 func (r *Redactor) longest() int {
 	n := len(r.spellings[0])
 	for _, secret := range r.secrets {
-		n = max(n, len("%00")*len(secret))
+		n = max(n, len("&#x0000;")*len(secret))
 	}
 	return n
+}
+
+// folded lists what is looked for in small letters.
+func folded(secret string) [][]byte {
+	if len(secret) < minEscaped {
+		return nil
+	}
+	all := [][]byte{[]byte(secret)}
+	if len(secret) >= minEncoded {
+		all = append(all, []byte(backwards(secret)), []byte(hex.EncodeToString([]byte(secret))))
+	}
+	for _, one := range all {
+		lower(one)
+	}
+	return all
+}
+
+// backwards is a text from its last character to its first.
+func backwards(text string) string {
+	characters := []rune(text)
+	slices.Reverse(characters)
+	return string(characters)
 }
 
 // spellings lists the forms in which a secret is recognized.
@@ -154,9 +182,14 @@ func spellings(secret string) []string {
 		secret, quoted(secret, true), quoted(secret, false), html.EscapeString(secret),
 		query, path, lowerEscapes(query), lowerEscapes(path),
 	}
+	if len(secret) >= minEscaped { // in whole: where a text was cut off, its beginning counts
+		all = append(all, strings.ToUpper(secret), strings.ToLower(secret))
+	}
 	if len(secret) < minEncoded {
 		return all
 	}
+	digits := hex.EncodeToString([]byte(secret))
+	all = append(all, digits, strings.ToUpper(digits), backwards(secret))
 	all = append(all, base64.StdEncoding.EncodeToString([]byte(secret)), base64.URLEncoding.EncodeToString([]byte(secret)))
 	// Inside a longer text the encoding depends on the bytes before: there are
 	// three forms, of which the characters count that no neighbor changes.
