@@ -27,7 +27,6 @@ require (
 	github.com/modelcontextprotocol/go-sdk v1.8.0
 	github.com/oapi-codegen/runtime v1.8.0
 	github.com/ohler55/ojg v1.28.5
-	github.com/peterldowns/pgtestdb v0.1.1
 	github.com/prometheus-community/pro-bing v0.9.1
 	github.com/quic-go/quic-go v0.65.0
 	github.com/rogpeppe/go-internal v1.16.0

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 
 	"vigil/pgbin"
@@ -22,21 +23,22 @@ type binaries struct {
 	dropPrivileges bool // the process is root, as which initdb refuses to run
 }
 
-// findBinaries finds the Postgres of this machine and the user that runs it.
-func findBinaries(ctx context.Context) (*binaries, error) {
+// findBinaries finds the Postgres of this machine and the user that runs it, once for each
+// process: it runs the programs to ask for their version.
+var findBinaries = sync.OnceValues(func() (*binaries, error) { //nolint:gochecknoglobals // see above
 	b := &binaries{uid: os.Getuid(), gid: os.Getgid()}
 	if b.uid == 0 {
 		if err := b.chooseUser(); err != nil {
 			return nil, err
 		}
 	}
-	found, err := pgbin.Find(ctx, nil, 0)
+	found, err := pgbin.Find(context.Background(), nil, 0)
 	if err != nil {
 		return nil, fmt.Errorf("%w, or set VIGIL_TEST_DATABASE_URL", err)
 	}
 	b.Installation = found
 	return b, nil
-}
+})
 
 func (b *binaries) chooseUser() error {
 	for _, name := range []string{"postgres", "nobody"} {
@@ -111,9 +113,21 @@ func (b *binaries) makeOwnedDir(dir string) error {
 	return nil
 }
 
+// memoryDir is a file system in memory where one is mounted, as on most Linux machines, and
+// memoryNeeded what has to be free there, in bytes.
+const (
+	memoryDir    = "/dev/shm"
+	memoryNeeded = 2 << 30
+)
+
 // baseDir returns a directory for sockets and data that the server's user can enter,
-// which excludes a private TMPDIR of root.
-func (b *binaries) baseDir() string {
+// which excludes a private TMPDIR of root. What is disposable is in memory unless TMPDIR is
+// set: a database has three hundred files, and to create them on a disk takes up to ten
+// times the CPU.
+func (b *binaries) baseDir(disposable bool) string {
+	if disposable && os.Getenv("TMPDIR") == "" && freeIn(memoryDir) >= memoryNeeded {
+		return memoryDir
+	}
 	dir := os.TempDir()
 	for at := dir; b.dropPrivileges && at != "/" && at != "."; at = filepath.Dir(at) {
 		if info, err := os.Stat(at); err != nil || info.Mode().Perm()&0o001 == 0 {
@@ -121,4 +135,14 @@ func (b *binaries) baseDir() string {
 		}
 	}
 	return dir
+}
+
+// freeIn returns how many bytes are free in a directory that everyone may write, else 0.
+func freeIn(dir string) uint64 {
+	var system syscall.Statfs_t
+	info, err := os.Stat(dir)
+	if err != nil || info.Mode().Perm() != 0o777 || syscall.Statfs(dir, &system) != nil {
+		return 0
+	}
+	return system.Bavail * uint64(system.Bsize) //nolint:gosec // a size is not negative
 }

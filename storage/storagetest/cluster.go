@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -28,7 +29,10 @@ const (
 
 // DisposableSettings are the settings of a server whose data may be lost in a crash.
 func DisposableSettings() []string {
-	return []string{"fsync=off", "synchronous_commit=off", "full_page_writes=off"}
+	return []string{
+		"fsync=off", "synchronous_commit=off", "full_page_writes=off",
+		"wal_level=minimal", "max_wal_senders=0", "max_wal_size=256MB", // the data may be in memory
+	}
 }
 
 // StartCluster starts a server for one test, which may stop and restart it. It uses the
@@ -36,12 +40,12 @@ func DisposableSettings() []string {
 // as name=value. It is removed after the test.
 func StartCluster(tb testing.TB, settings ...string) *Cluster {
 	tb.Helper()
-	bin, err := findBinaries(tb.Context())
+	bin, err := findBinaries()
 	if err != nil {
 		tb.Fatal(err)
 	}
 	// tb.TempDir is closed to the server's user, and its path is too long for a socket.
-	dir, err := os.MkdirTemp(bin.baseDir(), "vigil-pg-") //nolint:usetesting // see above
+	dir, err := os.MkdirTemp(bin.baseDir(slices.Contains(settings, "fsync=off")), "vigil-pg-") //nolint:usetesting // see above
 	if err != nil {
 		tb.Fatal(err)
 	}

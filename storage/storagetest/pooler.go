@@ -53,11 +53,11 @@ func StartPooler(tb testing.TB, dsn string) (through string) {
 	if port == "" {
 		port = query.Get("port")
 	}
-	bin, err := findBinaries(tb.Context())
+	bin, err := findBinaries()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	dir, err := os.MkdirTemp(bin.baseDir(), "vigil-pooler-") //nolint:usetesting // tb.TempDir is closed to the server's user
+	dir, err := os.MkdirTemp(bin.baseDir(false), "vigil-pooler-") //nolint:usetesting // tb.TempDir is closed to the server's user
 	if err != nil {
 		tb.Fatal(err)
 	}

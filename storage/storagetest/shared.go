@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -14,14 +15,35 @@ import (
 // database. It is several times the minute between two calls of markUsed.
 const idleMinutes = 5
 
+// responding is the shared cluster and when it was seen to respond.
+var responding struct { //nolint:gochecknoglobals // one for each process
+	sync.Mutex
+	cluster *Cluster
+	at      time.Time
+}
+
 // sharedCluster returns the cluster that all test processes of this user share. It
-// creates and starts a new one when none responds.
+// creates and starts a new one when none responds, and asks once a minute.
 func sharedCluster(ctx context.Context) (*Cluster, error) {
-	bin, err := findBinaries(ctx)
+	responding.Lock()
+	defer responding.Unlock()
+	now := time.Now() //nolint:forbidigo // the age of the last answer
+	if responding.cluster != nil && now.Sub(responding.at) < time.Minute {
+		return responding.cluster, nil
+	}
+	cluster, err := findSharedCluster(ctx)
+	if err == nil {
+		responding.cluster, responding.at = cluster, now
+	}
+	return cluster, err
+}
+
+func findSharedCluster(ctx context.Context) (*Cluster, error) {
+	bin, err := findBinaries()
 	if err != nil {
 		return nil, err
 	}
-	dir := filepath.Join(bin.baseDir(), fmt.Sprintf("vigil-test-postgres-%d-%d", os.Getuid(), bin.Major))
+	dir := filepath.Join(bin.baseDir(true), fmt.Sprintf("vigil-test-postgres-%d-%d", os.Getuid(), bin.Major))
 	c := &Cluster{bin: bin, dir: dir, settings: DisposableSettings()}
 	if err := bin.makeOwnedDir(dir); err != nil {
 		return nil, err

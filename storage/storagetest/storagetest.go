@@ -3,22 +3,13 @@ package storagetest
 import (
 	"bytes"
 	"context"
-	"database/sql"
-	"net"
-	"net/url"
 	"os"
-	"strconv"
 	"testing"
 	"time"
-
-	"github.com/jackc/pgx/v5"
-	_ "github.com/jackc/pgx/v5/stdlib" // the driver of pgtestdb
-	"github.com/peterldowns/pgtestdb"
 
 	"vigil"
 	"vigil/notify"
 	"vigil/storage"
-	"vigil/storage/migrations"
 )
 
 // New returns a store on a new database with the latest schema. Both are removed after
@@ -63,7 +54,11 @@ func Keys(tb testing.TB) *vigil.Keyring {
 // it leads through a PgBouncer in transaction mode.
 func DSN(tb testing.TB) string {
 	tb.Helper()
-	dsn := pgtestdb.Custom(tb, server(tb), schema{}).URL()
+	template, err := schemaTemplate()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	dsn := newDatabase(tb, template)
 	if os.Getenv("VIGIL_TEST_POOLER") != "" {
 		return StartPooler(tb, dsn)
 	}
@@ -73,59 +68,23 @@ func DSN(tb testing.TB) string {
 // EmptyDSN returns the URL of a new database without a schema.
 func EmptyDSN(tb testing.TB) string {
 	tb.Helper()
-	return pgtestdb.Custom(tb, server(tb), pgtestdb.NoopMigrator{}).URL()
+	return newDatabase(tb, "")
 }
 
-// schema creates the template of pgtestdb: the database that new ones are copied from.
-type schema struct{}
-
-// Hash identifies the schema: it changes when a migration changes.
-func (schema) Hash() (string, error) { return migrations.Digest() }
-
-// Migrate applies all migrations to the template.
-func (schema) Migrate(ctx context.Context, _ *sql.DB, config pgtestdb.Config) error {
-	store, err := storage.Open(ctx, config.URL(), storage.Options{MaxConns: 3})
-	if err != nil {
-		return err
-	}
-	defer store.Close() //nolint:contextcheck // it bounds its own work
-	_, err = store.Migrate(ctx)
-	return err
-}
-
-// server returns the server on which the databases of tests are created.
-func server(tb testing.TB) pgtestdb.Config {
+// server returns the connection string of the server on which the databases of tests are
+// created.
+func server(tb testing.TB) string {
 	tb.Helper()
-	given := os.Getenv("VIGIL_TEST_DATABASE_URL")
-	if given == "" {
-		// In a cleanup function the test's own context has already ended.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), 2*time.Minute)
-		defer cancel()
-		cluster, err := sharedCluster(ctx)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		cluster.keepAlive(tb)
-		given = cluster.DSN("postgres")
+	if given := os.Getenv("VIGIL_TEST_DATABASE_URL"); given != "" {
+		return given
 	}
-	config, err := pgx.ParseConfig(given)
+	// In a cleanup function the test's own context has already ended.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), 2*time.Minute)
+	defer cancel()
+	cluster, err := sharedCluster(ctx)
 	if err != nil {
-		tb.Fatalf("read VIGIL_TEST_DATABASE_URL: %v", err)
+		tb.Fatal(err)
 	}
-	options := url.Values{"sslmode": {"disable"}}
-	if config.TLSConfig != nil {
-		options.Set("sslmode", "require")
-	}
-	host := config.Host
-	if len(host) > 0 && host[0] == '/' { // a URL cannot have a socket's directory as its host
-		options.Set("host", host)
-		host = ""
-	} else if net.ParseIP(host) != nil && bytes.ContainsRune([]byte(host), ':') {
-		host = "[" + host + "]"
-	}
-	return pgtestdb.Config{
-		DriverName: "pgx", Host: host, Port: strconv.Itoa(int(config.Port)), User: config.User,
-		Password: url.QueryEscape(config.Password), Database: config.Database, Options: options.Encode(),
-		ForceTerminateConnections: true,
-	}
+	cluster.keepAlive(tb)
+	return cluster.DSN("postgres")
 }
