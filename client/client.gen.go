@@ -4548,6 +4548,9 @@ type HTTPConfig struct {
 	// BodySecret The body is a secret: stored encrypted, shown as *** and hidden in what comes back
 	BodySecret *bool `json:"body_secret,omitempty"`
 
+	// Cookies Keep the cookies that answers set and send them with the redirects that follow, as a browser does (RFC 6265); the steps of a multistep check share them
+	Cookies *bool `json:"cookies,omitempty"`
+
 	// ExpectedStatusCode Status that means success. Default 200, unless expected_status_codes or an assertion on the status says otherwise
 	//
 	// Examples: 200
@@ -4565,8 +4568,14 @@ type HTTPConfig struct {
 	// IpVersion IP version to connect with
 	IpVersion *HTTPConfigIpVersion `json:"ip_version,omitempty"`
 
+	// MaxBodyBytes How much of the body is read, in bytes after decompression. An assertion or extraction that the rest could decide fails
+	MaxBodyBytes *int64 `json:"max_body_bytes,omitempty"`
+
 	// Method Request method
 	Method *HTTPConfigMethod `json:"method,omitempty"`
+
+	// Stream The answer does not end, such as events or audio: success as soon as the assertions on the body hold, at most for the timeout. Of such a body only contains, matches and exists can be asserted
+	Stream *bool `json:"stream,omitempty"`
 
 	// TimeoutSeconds Longest time for the whole exchange, at most the interval. Default: the smaller of 10 and the interval
 	TimeoutSeconds *int64 `json:"timeout_seconds,omitempty"`
@@ -4597,7 +4606,7 @@ type HTTPMetadata struct {
 	// BodyBytes Bytes of the body that were read, after decompression
 	BodyBytes int64 `json:"body_bytes"`
 
-	// BodyTruncated The body goes on beyond the 1 MiB that is read
+	// BodyTruncated The body goes on beyond max_body_bytes, and the rest was not read
 	BodyTruncated *bool `json:"body_truncated,omitempty"`
 
 	// CertDaysRemaining Whole days until the certificate expires
@@ -4619,6 +4628,9 @@ type HTTPMetadata struct {
 
 	// Redirects Redirects followed
 	Redirects *int64 `json:"redirects,omitempty"`
+
+	// Stream The answer does not end; status, headers and what came of the body decided
+	Stream *bool `json:"stream,omitempty"`
 
 	// Timings How long each phase took
 	Timings Timings `json:"timings"`

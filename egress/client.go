@@ -38,6 +38,9 @@ type ClientOptions struct {
 	IPVersion int
 	// UserAgent is what is still said to a host that a redirect led to.
 	UserAgent string
+	// AcceptEncoding is said to every host that a redirect leads to, and bodies are left in the content
+	// coding that they come with. Empty: gzip is asked for and decoded.
+	AcceptEncoding string
 }
 
 // Client returns an HTTP/1.1 client for one exchange, redirects included.
@@ -70,6 +73,7 @@ func (g *Guard) transport(ctx context.Context, opts ClientOptions) *http.Transpo
 			return handshake(values, conn, opts.TLS, host)
 		},
 		DisableKeepAlives:      true,
+		DisableCompression:     opts.AcceptEncoding != "",
 		MaxResponseHeaderBytes: MaxHeaderBytes,
 		ReadBufferSize:         exchangeBuffer,
 		WriteBufferSize:        exchangeBuffer,
@@ -133,6 +137,9 @@ func (o ClientOptions) CheckRedirect(req *http.Request, via []*http.Request) err
 	req.Header = http.Header{} //nolint:gosec // it propagates nothing: all that was copied goes
 	if o.UserAgent != "" {
 		req.Header.Set("User-Agent", o.UserAgent)
+	}
+	if o.AcceptEncoding != "" {
+		req.Header.Set("Accept-Encoding", o.AcceptEncoding)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"bytes"
 	"fmt"
 	"strconv"
 	"strings"
@@ -53,17 +54,66 @@ func (a *assertion) check(got *answer) string {
 
 // checkBody does not quote the body: it may be long, and is not ours to show.
 func (a *assertion) checkBody(got *answer) string {
-	if a.Operator == "exists" && len(got.body) == 0 {
-		return a.absent("body")
+	if a.Operator == "exists" {
+		switch {
+		case len(got.body) == 0 && got.unread == "":
+			return a.absent("body")
+		case len(got.body) > 0 && a.Target == false:
+			return "the body is not empty, expected to be"
+		case len(got.body) > 0:
+			return ""
+		}
+		return "the body is not there yet: " + got.unread
 	}
-	reason := a.compare("the body", text(string(got.body)))
+	content, problem := got.text()
+	if problem != "" {
+		return problem
+	}
+	holds, decided, limit := a.judgeBody(content, got.unread)
 	switch {
-	case reason == "":
+	case !decided:
+		return "the body was expected to " + a.demand() + " " + a.shownTarget(false) + ", and what was read does not decide it: " + limit
+	case holds:
 		return ""
-	case a.Operator == "exists":
-		return "the body is not empty, expected to be"
 	}
-	return a.unquoted("the body", string(got.body))
+	return a.unquoted("the body", string(content))
+}
+
+// judgeBody judges what was read of a body. What follows it, when unread says that
+// something may, can decide the assertion: then it is not decided, for the reason that is returned.
+func (a *assertion) judgeBody(content []byte, unread string) (holds, decided bool, limit string) {
+	whole := unread == ""
+	switch a.Operator {
+	case "contains":
+		holds = bytes.Contains(content, []byte(a.text))
+		return holds, holds || whole, unread
+	case "not_contains":
+		found := bytes.Contains(content, []byte(a.text))
+		return !found, found || whole, unread
+	case "matches":
+		holds, decided = a.pattern.matches(content, !whole)
+		if whole && !decided {
+			unread = a.pattern.bound("the body")
+		}
+		return holds, decided, unread
+	case "eq", "ne":
+		mayGoOn := !whole && strings.HasPrefix(a.text, strings.TrimRight(string(content), "\uFFFD"))
+		return a.holds(text(string(content))), !mayGoOn, unread
+	}
+	return a.holds(text(string(content))), whole, unread
+}
+
+// needsBody reports whether the assertion looks at the body.
+func (a *assertion) needsBody() bool {
+	return a.Source == sourceBody || a.Source == sourceJSON || a.Source == sourceJSONLength
+}
+
+// decidesEarly reports whether a part of the body can be enough for the assertion to hold.
+func (a *assertion) decidesEarly() bool {
+	if a.Source != sourceBody {
+		return false
+	}
+	return a.Operator == "contains" || a.Operator == "matches" || a.Operator == "exists" && a.Target != false
 }
 
 // checkURL does not quote the address: its path and query may hold credentials.
@@ -170,6 +220,8 @@ func (a *assertion) compare(what string, v value) string {
 	}
 	shown := clip(v.text, maxShown)
 	switch {
+	case a.Operator == "matches" && len(v.text) > a.pattern.limit:
+		return fmt.Sprintf("%s was expected to match %s: %s", what, a.shownTarget(false), a.pattern.bound("it"))
 	case a.Operator == "exists":
 		return what + " exists, expected not to"
 	case a.compares() && !isNumber(v.text):
@@ -200,7 +252,8 @@ func (a *assertion) holds(v value) bool {
 	case "not_contains":
 		return !strings.Contains(v.text, a.text)
 	case "matches":
-		return a.pattern.matches(v.text)
+		found, certain := a.pattern.matches([]byte(v.text), false)
+		return found && certain
 	case "exists":
 		return a.Target != false
 	}

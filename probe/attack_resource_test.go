@@ -112,7 +112,7 @@ func TestAttackResources(t *testing.T) { //nolint:paralleltest // memory is coun
 		"SwitchingProtocols": {
 			vigil.TypeHTTP,
 			object{"url": "http://" + tcp(t, banner("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n"))},
-			"while reading the body",
+			"status 101, expected 200",
 		},
 		"SMTPBannerNever": {
 			vigil.TypeSMTPIMAP,

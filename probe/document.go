@@ -3,7 +3,9 @@ package probe
 import (
 	"bytes"
 	"encoding/json"
+	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/ohler55/ojg/oj"
 )
@@ -12,9 +14,44 @@ import (
 func (a *answer) document() (any, bool) {
 	if !a.parsed {
 		a.parsed = true
-		a.json, a.isJSON = parseDocument(a.body)
+		content, problem := a.text()
+		if problem == "" {
+			a.json, a.isJSON = parseDocument(content)
+		}
 	}
 	return a.json, a.isJSON
+}
+
+// text returns the body as UTF-8, decoded once, or what is wrong with it as a sentence.
+func (a *answer) text() (content []byte, problem string) {
+	if !a.decoded {
+		a.decoded = true
+		problem := ""
+		if a.problem == "" {
+			if a.plain, problem = plainText(a.body, a.header.Get("Content-Type")); problem != "" {
+				a.problem = "the body cannot be read: " + problem
+			}
+		}
+	}
+	return a.plain, a.problem
+}
+
+// notJSON says what came instead of JSON.
+func (a *answer) notJSON() string {
+	if a.problem != "" {
+		return a.problem
+	}
+	if len(bytes.TrimSpace(a.body)) == 0 {
+		return "the body is empty, which is not valid JSON"
+	}
+	said := "it has no content type"
+	if kind := mediaType(a.header.Get("Content-Type")); kind != "" {
+		said = "its content type is " + quoted(kind)
+	}
+	if looks := http.DetectContentType(a.plain); strings.HasPrefix(looks, "text/html") && !strings.Contains(said, "html") {
+		said += ", and it looks like HTML"
+	}
+	return "the body is not valid JSON: " + said
 }
 
 // parseDocument reads a JSON text. Its numbers are an int64 or a float64 where these are exactly

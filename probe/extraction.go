@@ -21,7 +21,33 @@ const (
 
 // answering is a probe whose answer values can be extracted from.
 type answering interface {
-	runForAnswer(ctx context.Context, keepBody bool) (vigil.Observation, answer)
+	runForAnswer(ctx context.Context, more wanted) (vigil.Observation, answer)
+	// endless reports whether the answer has no end.
+	endless() bool
+}
+
+// wanted is what a step wants of an answer besides the assertions of its config.
+type wanted struct {
+	extract []extraction
+	cookies *cookies // shared with the other steps; nil: of this exchange only
+}
+
+// needsBody reports whether an extraction looks at the body.
+func (w wanted) needsBody() bool {
+	for _, one := range w.extract {
+		if one.Source == "json" || one.Source == "body" {
+			return true
+		}
+	}
+	return false
+}
+
+// jar returns the cookies of an exchange.
+func (w wanted) jar() *cookies {
+	if w.cookies == nil {
+		return &cookies{}
+	}
+	return w.cookies
 }
 
 // extraction is an Extraction that was read.
@@ -61,33 +87,54 @@ func parseExtraction(given Extraction, path string) (extraction, error) {
 
 // take returns the value, or why there is none.
 func (e extraction) take(got *answer) (string, error) {
-	value, found := "", false
+	value, problem := "", ""
 	switch e.Source {
 	case "status":
-		value, found = strconv.Itoa(got.status), true
+		value = strconv.Itoa(got.status)
 	case "header":
-		value = got.header.Get(e.Property)
-		found = value != ""
+		if value = strings.Join(got.header.Values(e.Property), ", "); value == "" {
+			problem = "header " + e.Property + " is absent"
+		}
 	case "body":
-		value, found = e.pattern.find(got.body)
+		value, problem = e.takeBody(got)
 	case "json":
-		value, found = e.takeJSON(got)
+		value, problem = e.takeJSON(got)
 	}
 	switch {
-	case !found:
-		return "", fail("nothing to extract as %s: %s %s is absent", e.Name, e.Source, e.Property)
+	case problem != "":
+		return "", fail("nothing to extract as %s: %s", e.Name, problem)
 	case len(value) > maxExtracted:
 		return "", fail("what is to be extracted as %s is longer than %d bytes", e.Name, maxExtracted)
 	}
 	return value, nil
 }
 
-func (e extraction) takeJSON(got *answer) (string, bool) {
-	values, _ := e.path.get(got)
-	if len(values) == 0 || values[0] == nil {
-		return "", false
+func (e extraction) takeBody(got *answer) (value, problem string) {
+	content, problem := got.text()
+	if problem != "" {
+		return "", problem
 	}
-	return jsonText(values[0]), true
+	value, found, certain := e.pattern.find(content, got.unread != "")
+	switch {
+	case !certain && got.unread != "":
+		return "", "what was read of the body does not decide what " + e.Property + " matches: " + got.unread
+	case !certain:
+		return "", e.pattern.bound("the body")
+	case !found:
+		return "", "body " + e.Property + " is absent"
+	}
+	return value, ""
+}
+
+func (e extraction) takeJSON(got *answer) (value, problem string) {
+	values, problem := e.path.get(got)
+	if problem != "" {
+		return "", problem
+	}
+	if len(values) == 0 || values[0] == nil {
+		return "", "json " + e.Property + " is absent"
+	}
+	return jsonText(values[0]), ""
 }
 
 // placeholder matches {{name}}.

@@ -45,12 +45,12 @@ func (p http3Prober) Parse(given json.RawMessage, interval time.Duration) (Probe
 type http3Probe struct{ httpProbe }
 
 func (p http3Probe) Run(ctx context.Context) vigil.Observation {
-	seen, _ := p.runForAnswer(ctx, false)
+	seen, _ := p.runForAnswer(ctx, wanted{})
 	return seen
 }
 
-func (p http3Probe) runForAnswer(ctx context.Context, keepBody bool) (vigil.Observation, answer) {
-	return p.runWith(ctx, keepBody, func(ctx context.Context, t *timeline, opts egress.ClientOptions) (*http.Client, func()) {
+func (p http3Probe) runForAnswer(ctx context.Context, more wanted) (vigil.Observation, answer) {
+	return p.runWith(ctx, more, func(ctx context.Context, t *timeline, opts egress.ClientOptions) (*http.Client, func()) {
 		dialer := &quicDialer{guard: p.guard, life: ctx, timeline: t, ipVersion: opts.IPVersion}
 		transport := &http3.Transport{
 			TLSClientConfig: opts.TLS,
@@ -63,6 +63,7 @@ func (p http3Probe) runForAnswer(ctx context.Context, keepBody bool) (vigil.Obse
 			},
 			Dial:                   dialer.dial,
 			MaxResponseHeaderBytes: egress.MaxHeaderBytes,
+			DisableCompression:     true, // the headers are asserted as they came
 		}
 		return &http.Client{Transport: transport, CheckRedirect: opts.CheckRedirect}, func() { //nolint:forbidigo // its sockets come from egress
 			_ = transport.Close()

@@ -82,6 +82,8 @@ func site(w http.ResponseWriter, r *http.Request) {
 	switch path := r.URL.Path; path {
 	case "/500":
 		w.WriteHeader(http.StatusInternalServerError)
+	case "/999":
+		w.WriteHeader(999)
 	case "/204":
 		w.WriteHeader(http.StatusNoContent)
 	case "/moved":
@@ -145,6 +147,8 @@ func TestHTTP(t *testing.T) {
 		"StatusOKIsExpected": {object{"url": url + "/ok"}, 200, ""},
 		"OtherStatusFails":   {object{"url": url + "/500"}, 500, "status 500, expected 200"},
 		"OneStatus":          {object{"url": url + "/500", "expected_status_code": 500}, 500, ""},
+		"StatusOfNoClass":    {object{"url": url + "/999", "expected_status_code": 999}, 999, ""},
+		"StatusesOfNoClass":  {object{"url": url + "/999", "expected_status_codes": []any{200, 999}}, 999, ""},
 		"StatusClass":        {object{"url": url + "/204", "expected_status_codes": []any{200, "2xx"}}, 204, ""},
 		"StatusClassFails": {
 			object{"url": url + "/500", "expected_status_codes": []any{"2xx", 404}},
@@ -279,6 +283,8 @@ func TestHTTPConfig(t *testing.T) {
 		"Long":             {object{"url": url + strings.Repeat("a", 2048)}, "config.url"},
 		"Method":           {object{"url": url, "method": "TRACE"}, "config.method"},
 		"StatusLow":        {object{"url": url, "expected_status_code": 99}, "config.expected_status_code"},
+		"StatusHigh":       {object{"url": url, "expected_status_code": 1000}, "config.expected_status_code"},
+		"BodyLimit":        {object{"url": url, "max_body_bytes": 16<<20 + 1}, "config.max_body_bytes"},
 		"StatusText":       {object{"url": url, "expected_status_code": "200"}, "config.expected_status_code"},
 		"StatusFraction":   {object{"url": url, "expected_status_code": 200.5}, "config.expected_status_code"},
 		"StatusClass":      {object{"url": url, "expected_status_codes": []any{200, "6xx"}}, "config.expected_status_codes[1]"},

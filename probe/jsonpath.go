@@ -25,14 +25,14 @@ type jsonPath struct {
 // get returns the values that the path selects of an answer's body, or why
 // there are none.
 func (p jsonPath) get(got *answer) (values []any, problem string) {
-	if got.truncated {
-		return nil, fmt.Sprintf("the body is larger than %d KiB", maxBody>>10)
+	if got.unread != "" {
+		return nil, got.unread
 	}
 	document, ok := got.document()
 	if !ok {
-		return nil, "the body is not valid JSON"
+		return nil, got.notJSON()
 	}
-	if p.searches && countValues(got.body) > maxSearched {
+	if p.searches && countValues(got.plain) > maxSearched {
 		return nil, fmt.Sprintf("the body has more than %d values, too many for a path with .. or a filter", maxSearched)
 	}
 	return p.expression.Get(document), ""

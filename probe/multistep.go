@@ -130,13 +130,17 @@ func (p multistepProber) parseStep(given Step, path string, known map[string]boo
 	if err != nil {
 		return parsed, nil, relocate(err, path)
 	}
-	if _, answers := sample.(answering); len(given.Extract) > 0 && !answers {
+	answers, ok := sample.(answering)
+	if len(given.Extract) > 0 && !ok {
 		return parsed, nil, vigil.Invalid(path+".extract", "is only for steps of HTTP types")
 	}
 	for i, one := range given.Extract {
 		read, err := parseExtraction(one, config.Element(path+".extract", i))
 		if err != nil {
 			return parsed, nil, err
+		}
+		if one.Source == "json" && answers.endless() {
+			return parsed, nil, vigil.Invalid(config.Element(path+".extract", i)+".source", "must not be json with stream: true; the body has no end")
 		}
 		parsed.extract = append(parsed.extract, read)
 	}
@@ -197,7 +201,7 @@ func (p multistepProbe) Run(ctx context.Context) vigil.Observation {
 	unavailable := false
 	seen := observe(ctx, nil, p.deadline, p.hidden, func(ctx context.Context, t *timeline) outcome {
 		found := MultistepMetadata{Steps: []StepResult{}}
-		memory := memory{values: make(map[string]string), hidden: p.hidden, evidence: p.hidden}
+		memory := memory{values: make(map[string]string), cookies: &cookies{}, hidden: p.hidden, evidence: p.hidden}
 		for _, one := range p.steps {
 			t.step("in step " + one.name)
 			result, observed := one.run(ctx, &memory)
@@ -235,8 +239,9 @@ func evidenceOfStep(name string, e *vigil.Evidence, m *memory) *vigil.Evidence {
 
 // memory is what the steps of a run hand on.
 type memory struct {
-	values map[string]string
-	hidden *redact.Redactor // of all steps so far: a target may repeat another's
+	values  map[string]string
+	cookies *cookies
+	hidden  *redact.Redactor // of all steps so far: a target may repeat another's
 	// evidence hides more, also short values that were extracted.
 	evidence *redact.Redactor
 }
@@ -259,7 +264,7 @@ func (s step) run(ctx context.Context, m *memory) (StepResult, vigil.Observation
 	var seen vigil.Observation
 	if withAnswer, ok := probe.(answering); ok {
 		var got answer
-		seen, got = withAnswer.runForAnswer(forStep(ctx, m.evidence, s.extract), len(s.extract) > 0)
+		seen, got = withAnswer.runForAnswer(forStep(ctx, m.evidence, s.extract), wanted{s.extract, m.cookies})
 		if seen.Success {
 			if err := m.extract(s.extract, &got); err != nil {
 				seen.Success, seen.Error = false, err.Error()
@@ -268,6 +273,9 @@ func (s step) run(ctx context.Context, m *memory) (StepResult, vigil.Observation
 		}
 	} else {
 		seen = probe.Run(forStep(ctx, m.evidence, nil))
+	}
+	if values := m.cookies.secrets(); len(values) > 0 {
+		m.hidden, m.evidence = m.hidden.With(values...), m.evidence.With(values...)
 	}
 	result.Success, result.StatusCode, result.ResponseTimeMS = seen.Success, seen.StatusCode, milliseconds(seen.ResponseTime)
 	result.Error = m.hidden.Text(seen.Error)

@@ -83,6 +83,7 @@ func explainHTTP(err error) string {
 		{"unsupported protocol scheme", egress.ErrRedirectScheme.Error()},
 		{"gzip:", "the answer is not valid gzip"},
 		{"transfer encoding", "the answer has an unsupported transfer encoding"},
+		{"header line too long", "the chunks of the answer are malformed (header line too long)"},
 		{"chunk", "the chunks of the answer are malformed"},
 		{"Content-Length", "the Content-Length of the answer is not valid"},
 	} {

@@ -48,6 +48,9 @@ func observe(
 	if found.err == nil {
 		found = exchange(t.recorder.trace(t.trace(ctx)), t)
 	}
+	if len(t.secrets) > 0 {
+		hidden = hidden.With(t.secrets...)
+	}
 	if found.err != nil {
 		reason, network := explain(ctx, t, found.err)
 		seen.Error, seen.NetworkFailure = clip(hidden.Text(reason), maxReason), network

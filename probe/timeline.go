@@ -67,6 +67,7 @@ type timeline struct {
 	peer  net.Addr // of the newest connection; nil before the first
 
 	recorder *recorder // nil: nothing is collected
+	secrets  []string  // that came up during the exchange
 }
 
 func newTimeline() *timeline {

@@ -157,6 +157,9 @@ func httpMembers(scheme string) []member {
 			choices: words("any", "any", "4", "IPv4", "6", "IPv6"),
 		},
 		{name: "follow_redirects", label: "Follow up to 10 redirects", input: asSwitch, place: placeMore, standard: "true"},
+		{name: "cookies", label: "Keep cookies between redirects", input: asSwitch, place: placeMore, standard: "true"},
+		{name: "stream", label: "The answer does not end", input: asSwitch, place: placeMore, standard: "false"},
+		{name: "max_body_bytes", label: "Bytes of the body to read", input: asNumber, place: placeMore, sample: "1048576", width: "short"},
 		{name: "verify_tls", label: "Fail when the certificate is not valid", input: asSwitch, place: placeMore, standard: "true"},
 	}
 }
