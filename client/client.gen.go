@@ -2137,6 +2137,27 @@ func (e PagerChannelType) Valid() bool {
 	}
 }
 
+// Defines values for PingConfigIpVersion.
+const (
+	PingConfigIpVersionAny PingConfigIpVersion = "any"
+	PingConfigIpVersionN4  PingConfigIpVersion = "4"
+	PingConfigIpVersionN6  PingConfigIpVersion = "6"
+)
+
+// Valid indicates whether the value is a known member of the PingConfigIpVersion enum.
+func (e PingConfigIpVersion) Valid() bool {
+	switch e {
+	case PingConfigIpVersionAny:
+		return true
+	case PingConfigIpVersionN4:
+		return true
+	case PingConfigIpVersionN6:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for PushChannelType.
 const (
 	PushChannelTypePush PushChannelType = "push"
@@ -5887,6 +5908,9 @@ type PingConfig struct {
 	// Examples: example.com
 	Host string `json:"host"`
 
+	// IpVersion IP version to ping with. any: both, one beside the other when the first does not reply within 250 ms; the address that replies first counts
+	IpVersion *PingConfigIpVersion `json:"ip_version,omitempty"`
+
 	// MaxPacketLossPercent Share of lost packets above which the check fails
 	MaxPacketLossPercent *float64 `json:"max_packet_loss_percent,omitempty"`
 
@@ -5896,6 +5920,9 @@ type PingConfig struct {
 	// TimeoutSeconds Longest time for everything, at most the interval. Default: the smaller of 10 and the interval
 	TimeoutSeconds *int64 `json:"timeout_seconds,omitempty"`
 }
+
+// PingConfigIpVersion IP version to ping with. any: both, one beside the other when the first does not reply within 250 ms; the address that replies first counts
+type PingConfigIpVersion string
 
 // PingMetadata defines model for PingMetadata.
 type PingMetadata struct {

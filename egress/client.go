@@ -87,7 +87,7 @@ func (g *Guard) dialFor(ctx, values context.Context, network, address string) (*
 	dial, cancel := context.WithCancel(values)
 	defer cancel()
 	defer context.AfterFunc(ctx, cancel)()
-	conn, err := g.Dialer(0).DialContext(dial, network, address)
+	conn, err := g.connect(dial, network, address)
 	if err != nil {
 		return nil, g.asNamed(err, address)
 	}

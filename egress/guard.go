@@ -106,11 +106,19 @@ func (g *Guard) Dialer(timeout time.Duration) *net.Dialer {
 // DialContext connects to a host and port. The connection is closed when ctx is
 // done, even while it is in use.
 func (g *Guard) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
-	conn, err := g.Dialer(0).DialContext(ctx, network, address)
+	conn, err := g.connect(ctx, network, address)
 	if err != nil {
 		return nil, fmt.Errorf("dial: %w", g.asNamed(err, address))
 	}
 	return bind(ctx, conn), nil
+}
+
+// connect opens a connection that ctx does not end any more.
+func (g *Guard) connect(ctx context.Context, network, address string) (net.Conn, error) {
+	bare := strings.TrimRight(network, "46")
+	return Connect(ctx, g, network, address, func(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
+		return g.Dialer(0).DialContext(untraced{ctx}, bare, to.String()) //nolint:contextcheck // it is ctx, without its values
+	}, func(late net.Conn) { _ = late.Close() })
 }
 
 // Resolve returns the permitted addresses of a host, for protocols that open

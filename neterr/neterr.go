@@ -56,6 +56,9 @@ func (x Exchange) Explain(ctx context.Context, err error) (code, sentence string
 	if sentence := x.explainTLS(err); sentence != "" {
 		return TLS, sentence
 	}
+	if missing, ok := errors.AsType[*egress.NoAddressError](err); ok {
+		return DNS, missing.Error()
+	}
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
 		return DNS, explainDNS(dns)
 	}

@@ -305,7 +305,7 @@ func textReply(tb testing.TB, query *dns.Msg, parts []string) []byte {
 			Rrtype:   dns.TypeTXT,
 			Class:    dns.ClassINET,
 			Rdlength: uint16(len(data) / 2),
-		}, //nolint:gosec // short
+		},
 		Rdata: data,
 	}}
 	packed, err := reply.Pack()

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/quic-go/quic-go"
@@ -19,10 +20,8 @@ import (
 	"vigil/egress"
 )
 
-const (
-	maxQUICAddresses = 3       // of a name, tried one after the other
-	maxQUICWindow    = 2 << 20 // bytes that a server may send ahead
-)
+// maxQUICWindow is how many bytes a server may send ahead.
+const maxQUICWindow = 2 << 20
 
 var _ = register(newHTTP3)
 
@@ -79,67 +78,83 @@ type quicDialer struct {
 	life      context.Context // the transport detaches the context that it passes
 	timeline  *timeline
 	ipVersion int
-	closers   []func() error
+
+	mu      sync.Mutex
+	closers []func() error
+	closed  bool
+}
+
+// closing notes how to close what an attempt opened; at once when the exchange is over.
+func (d *quicDialer) closing(closers ...func() error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.closed {
+		d.closers = append(d.closers, closers...)
+		return
+	}
+	for _, closer := range closers {
+		_ = closer()
+	}
 }
 
 func (d *quicDialer) close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.closed = true
 	for _, closer := range d.closers {
 		_ = closer()
 	}
 }
 
 func (d *quicDialer) dial(_ context.Context, address string, secure *tls.Config, config *quic.Config) (*quic.Conn, error) {
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return nil, fmt.Errorf("address: %w", err)
-	}
-	number, err := strconv.ParseUint(port, 10, 16)
-	if err != nil {
-		return nil, fmt.Errorf("port: %w", err)
-	}
 	network := "ip"
 	if d.ipVersion != 0 {
 		network += strconv.Itoa(d.ipVersion)
 	}
-	addrs, err := d.guard.Resolve(d.life, network, host) //nolint:contextcheck // life is what the transport detached
+	made, err := egress.Connect(d.life, d.guard, network, address, //nolint:contextcheck // life is what the transport detached
+		func(ctx context.Context, to netip.AddrPort) (quicAttempt, error) {
+			return d.dialOne(ctx, to, secure, config)
+		},
+		func(late quicAttempt) { late.close() })
 	if err != nil {
 		return nil, err
 	}
-	d.timeline.enter(phaseConnect)
-	addrs = addrs[:min(len(addrs), maxQUICAddresses)]
-	for i, addr := range addrs {
-		part, cancel := share(d.life, len(addrs)-i)
-		var conn *quic.Conn
-		to := netip.AddrPortFrom(addr.Unmap(), uint16(number))
-		conn, err = d.dialOne(part, to, secure, config) //nolint:contextcheck // life is what the transport detached
-		cancel()
-		if err == nil {
-			return conn, nil
-		}
+	if made.refusal != nil {
+		return nil, made.refusal
 	}
-	return nil, err
+	d.timeline.recorder.certificates(made.conn.ConnectionState().TLS.PeerCertificates)
+	return made.conn, nil
+}
+
+// quicAttempt is a handshake that was answered.
+type quicAttempt struct {
+	conn    *quic.Conn
+	refusal error // what was wrong with the answer; no other address is tried
+}
+
+func (a quicAttempt) close() {
+	if a.conn != nil {
+		_ = a.conn.CloseWithError(0, "")
+	}
 }
 
 // dialOne connects to one address. Only the handshake ends with ctx.
-func (d *quicDialer) dialOne(ctx context.Context, addr netip.AddrPort, secure *tls.Config, config *quic.Config) (*quic.Conn, error) {
-	packets, err := d.guard.ListenPacket(d.life, addr) //nolint:contextcheck // life is what the transport detached
+func (d *quicDialer) dialOne(ctx context.Context, to netip.AddrPort, secure *tls.Config, config *quic.Config) (quicAttempt, error) {
+	packets, err := d.guard.ListenPacket(d.life, to) //nolint:contextcheck // life is what the transport detached
 	if err != nil {
-		return nil, err
+		return quicAttempt{}, err
 	}
 	transport := &quic.Transport{Conn: packets}
-	d.closers = append(d.closers, transport.Close, packets.Close)
+	d.closing(transport.Close, packets.Close)
 	d.timeline.enter(phaseTLS)
 	d.timeline.step("in the QUIC handshake")
-	conn, err := transport.Dial(ctx, net.UDPAddrFromAddrPort(addr), secure, config)
-	_, answered := errors.AsType[*tls.CertificateVerificationError](err)
-	if err == nil || answered {
-		d.timeline.recorder.connected(addr.String(), nil)
-	} else {
-		d.timeline.recorder.connected(addr.String(), err)
+	conn, err := transport.Dial(ctx, net.UDPAddrFromAddrPort(to), secure, config)
+	if err == nil {
+		return quicAttempt{conn: conn}, nil
 	}
-	if err != nil {
-		return nil, fmt.Errorf("quic: %w", err)
+	err = fmt.Errorf("quic: %w", err)
+	if _, answered := errors.AsType[*tls.CertificateVerificationError](err); answered {
+		return quicAttempt{refusal: err}, nil
 	}
-	d.timeline.recorder.certificates(conn.ConnectionState().TLS.PeerCertificates)
-	return conn, nil
+	return quicAttempt{}, err
 }

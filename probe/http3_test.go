@@ -54,7 +54,7 @@ func TestHTTP3(t *testing.T) {
 		"Redirect":         {object{"url": url + "/moved"}, 200, ""},
 		"RedirectLoop":     {object{"url": url + "/loop"}, 302, "stopped after 10 redirects"},
 		"RedirectToHTTP":   {object{"url": url + "/down"}, 0, "redirected to an address that HTTP/3 does not serve"},
-		"RedirectIsJudged": {object{"url": url + "/metadata"}, 0, "169.254.169.254 is a cloud metadata address"},
+		"RedirectIsJudged": {object{"url": url + "/metadata"}, 0, "169.254.169.254:443 is a cloud metadata address"},
 		"Body": {
 			object{
 				"url":        url + "/body",

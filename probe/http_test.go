@@ -197,7 +197,7 @@ func TestHTTP(t *testing.T) {
 		"RefusedConnection":    {object{"url": "http://" + closed}, 0, "connection refused by " + closed},
 		"NoSuchHost":           {object{"url": "http://no-such-host.invalid/"}, 0, "no such host: no-such-host.invalid"},
 		"TLSAgainstPlainHTTP":  {object{"url": strings.Replace(url, "http", "https", 1)}, 0, "plain HTTP"},
-		"IPv6OfAnIPv4Address":  {object{"url": url, "ip_version": "6"}, 0, "no suitable address"},
+		"IPv6OfAnIPv4Address":  {object{"url": url, "ip_version": "6"}, 0, "127.0.0.1 has no IPv6 address"},
 		"IPv4AsANumber":        {object{"url": url, "ip_version": 4}, 200, ""},
 		"NotHTTP": {
 			object{"url": "http://" + tcp(t, func(c net.Conn) { _, _ = io.WriteString(c, "SSH-2.0-x\r\n\r\n"); drain(c) })},

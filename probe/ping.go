@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,6 +23,7 @@ type PingConfig struct {
 	Host                 string  `json:"host" doc:"Host name or IP address to ping" maxLength:"253" example:"example.com"`
 	PacketCount          int     `json:"packet_count,omitempty" doc:"Echo requests to send" minimum:"1" maximum:"10" default:"3"`
 	MaxPacketLossPercent float64 `json:"max_packet_loss_percent,omitempty" doc:"Share of lost packets above which the check fails" minimum:"0" maximum:"99" default:"0"`
+	IPVersion            string  `json:"ip_version,omitempty" doc:"IP version to ping with. any: both, one beside the other when the first does not reply within 250 ms; the address that replies first counts" enum:"any,4,6" default:"any"`
 	TimeoutSeconds       int     `json:"timeout_seconds,omitempty" doc:"Longest time for everything, at most the interval. Default: the smaller of 10 and the interval" minimum:"1" maximum:"60"`
 }
 
@@ -68,7 +70,14 @@ func (p *pingProber) Parse(given json.RawMessage, interval time.Duration) (Probe
 	return probe, err
 }
 
-var errNoICMP = errors.New("ping is not available in this region: its machine forbids ICMP")
+var errNoICMP error = noICMP{}
+
+type noICMP struct{}
+
+func (noICMP) Error() string { return "ping is not available in this region: its machine forbids ICMP" }
+
+// Local says that the error is about this machine: another IP version may be permitted.
+func (noICMP) Local() bool { return true }
 
 // Available reports whether this machine permits ICMP of either IP version.
 func (p *pingProber) Available(ctx context.Context) error {
@@ -153,30 +162,108 @@ func (p pingProbe) Run(ctx context.Context) vigil.Observation {
 }
 
 func (p pingProbe) ping(ctx context.Context, t *timeline, seen *PingMetadata) error {
-	found, err := p.guard.Resolve(ctx, "ip", p.host)
-	if err != nil {
-		return err
-	}
-	seen.DNS = t.timings().DNS
-	addr, privileged, err := p.choose(ctx, found)
-	if err != nil {
-		return err
-	}
-	t.enter(phaseConnect)
 	t.step("waiting for echo replies")
-	seen.IP = addr.String()
-	t.recorder.connected(seen.IP, nil)
-	pinger := newPinger(addr, privileged)
-	pinger.Count = p.config.PacketCount
-	pinger.Interval = min(200*time.Millisecond, p.deadline/time.Duration(2*p.config.PacketCount))
-	// The last replies are judged before the deadline of the whole run.
-	pinger.Timeout = p.replyTimeout(ctx)
-	noteReplies := notePackets(t.recorder, pinger, p.config.PacketCount)
-	if err := pinger.RunWithContext(ctx); err != nil {
+	network := "ip" + strings.TrimPrefix(p.config.IPVersion, "any")
+	sockets := p.prober.permitted(ctx)
+	used, err := egress.Connect(ctx, p.guard, network, net.JoinHostPort(p.host, "0"),
+		func(attempt context.Context, to netip.AddrPort) (*echoes, error) {
+			return p.begin(ctx, attempt, t, to.Addr(), sockets)
+		},
+		func(late *echoes) { late.stop() })
+	seen.DNS = t.timings().DNS
+	if silent, ok := errors.AsType[*echoes](err); ok {
+		used, err = silent, nil
+	}
+	if err != nil {
+		return err
+	}
+	seen.IP = used.addr.String()
+	if err := used.wait(); err != nil {
 		return fmt.Errorf("ping: %w", err)
 	}
-	noteReplies()
-	return p.judge(pinger.Statistics(), seen)
+	used.note()
+	return p.judge(used.pinger.Statistics(), seen)
+}
+
+// begin sends echo requests to an address, and returns with the first reply; the requests go on
+// until ctx ends. The error is the *echoes when all got none.
+func (p pingProbe) begin(
+	ctx, attempt context.Context, t *timeline, addr netip.Addr, sockets map[string]bool,
+) (*echoes, error) {
+	if err := p.guard.CheckHost(addr.String(), 0); err != nil {
+		return nil, err
+	}
+	addr = addr.Unmap()
+	network := "ip6"
+	if addr.Is4() {
+		network = "ip4"
+	}
+	privileged, ok := sockets[network]
+	if !ok {
+		return nil, errNoICMP
+	}
+	t.step("waiting for echo replies")
+	life, stop := context.WithCancel(ctx)
+	e := &echoes{addr: addr, pinger: newPinger(addr, privileged), end: stop, ended: make(chan struct{})}
+	e.pinger.Count = p.config.PacketCount
+	e.pinger.Interval = min(200*time.Millisecond, p.deadline/time.Duration(2*p.config.PacketCount))
+	// The last replies are judged before the deadline of the whole run.
+	e.pinger.Timeout = p.replyTimeout(ctx)
+	e.note = notePackets(t.recorder, e.pinger, p.config.PacketCount)
+	replied, noted := make(chan struct{}), e.pinger.OnRecv
+	var once sync.Once
+	e.pinger.OnRecv = func(packet *probing.Packet) {
+		if noted != nil {
+			noted(packet)
+		}
+		once.Do(func() { close(replied) })
+	}
+	go func() {
+		defer close(e.ended)
+		e.err = e.pinger.RunWithContext(life)
+	}()
+	select {
+	case <-replied:
+		return e, nil
+	case <-attempt.Done():
+		e.stop()
+		return nil, attempt.Err()
+	case <-e.ended:
+	}
+	stop()
+	if e.err != nil {
+		return nil, fmt.Errorf("ping: %w", e.err)
+	}
+	if e.pinger.Statistics().PacketsRecv > 0 {
+		return e, nil
+	}
+	return nil, e
+}
+
+// echoes are the requests to one address.
+type echoes struct {
+	addr   netip.Addr
+	pinger *probing.Pinger
+	note   func() // adds the packets to the evidence
+	end    context.CancelFunc
+	ended  chan struct{}
+	err    error // once they ended
+}
+
+// Error makes requests without a reply an error.
+func (e *echoes) Error() string { return "no echo reply from " + e.addr.String() }
+
+// wait returns when the last request was answered, or the time for it is over.
+func (e *echoes) wait() error {
+	<-e.ended
+	e.end()
+	return e.err
+}
+
+// stop ends the requests.
+func (e *echoes) stop() {
+	e.end()
+	<-e.ended
 }
 
 // replyTimeout is how long replies are waited for: what is left, but a little.
@@ -186,22 +273,6 @@ func (p pingProbe) replyTimeout(ctx context.Context) time.Duration {
 		left = time.Until(until)
 	}
 	return max(left-min(left/10, 100*time.Millisecond), time.Millisecond)
-}
-
-// choose returns the first address that this machine can ping.
-func (p pingProbe) choose(ctx context.Context, found []netip.Addr) (netip.Addr, bool, error) {
-	sockets := p.prober.permitted(ctx)
-	for _, addr := range found {
-		addr = addr.Unmap()
-		network := "ip6"
-		if addr.Is4() {
-			network = "ip4"
-		}
-		if privileged, ok := sockets[network]; ok {
-			return addr, privileged, nil
-		}
-	}
-	return netip.Addr{}, false, errNoICMP
 }
 
 func (p pingProbe) judge(stats *probing.Statistics, seen *PingMetadata) error {

@@ -6,6 +6,8 @@ import (
 	"net/http/httptrace"
 	"sync"
 	"time"
+
+	"vigil/egress"
 )
 
 // phase is a part of an exchange. They come in this order; a redirect
@@ -205,7 +207,7 @@ func milliseconds(d time.Duration) float64 {
 
 // trace makes the exchanges of a context move the timeline.
 func (t *timeline) trace(ctx context.Context) context.Context {
-	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+	return httptrace.WithClientTrace(egress.OnUnused(ctx, t.unused), &httptrace.ClientTrace{
 		GetConn:              func(string) { t.restart() },
 		DNSStart:             func(httptrace.DNSStartInfo) { t.enter(phaseDNS) },
 		ConnectStart:         func(_, _ string) { t.enter(phaseConnect) },

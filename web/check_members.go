@@ -152,15 +152,19 @@ func httpMembers(scheme string) []member {
 			name: "expected_status_codes", label: "Or one of these", input: asStatuses, place: placeMore, mono: true, sample: "200, 204, 3xx",
 			width: "medium",
 		},
-		{
-			name: "ip_version", label: "IP version", input: asChoice, place: placeMore, width: "short", standard: "any",
-			choices: words("any", "any", "4", "IPv4", "6", "IPv6"),
-		},
+		ipVersionMember(),
 		{name: "follow_redirects", label: "Follow up to 10 redirects", input: asSwitch, place: placeMore, standard: "true"},
 		{name: "cookies", label: "Keep cookies between redirects", input: asSwitch, place: placeMore, standard: "true"},
 		{name: "stream", label: "The answer does not end", input: asSwitch, place: placeMore, standard: "false"},
 		{name: "max_body_bytes", label: "Bytes of the body to read", input: asNumber, place: placeMore, sample: "1048576", width: "short"},
 		{name: "verify_tls", label: "Fail when the certificate is not valid", input: asSwitch, place: placeMore, standard: "true"},
+	}
+}
+
+func ipVersionMember() member {
+	return member{
+		name: "ip_version", label: "IP version", input: asChoice, place: placeMore, width: "short", standard: "any",
+		choices: words("any", "any", "4", "IPv4", "6", "IPv6"),
 	}
 }
 
@@ -207,6 +211,7 @@ func pingMembers() []member {
 			width: "medium",
 		},
 		{name: "packet_count", label: "Packets", input: asNumber, place: placeMore, sample: "3", width: "short"},
+		ipVersionMember(),
 		timeoutMember(""),
 	}
 }
