@@ -88,18 +88,45 @@ type MailRecipient struct {
 	ConfirmedAt *time.Time
 	// UnsubscribedAt is when the recipient refused further mail; nil: it did not.
 	UnsubscribedAt *time.Time
+	// Member: the address is the confirmed one of a member of the organization, who need not
+	// agree.
+	Member bool
 	// UnsubscribeToken is the token of the link that ends the mail.
 	UnsubscribeToken string
+}
+
+// RecipientStatus says whether a recipient gets mail.
+type RecipientStatus string
+
+// The states of a recipient.
+const (
+	RecipientPending      RecipientStatus = "pending"      // has not agreed yet
+	RecipientConfirmed    RecipientStatus = "confirmed"    // has agreed
+	RecipientMember       RecipientStatus = "member"       // belongs to the organization
+	RecipientUnsubscribed RecipientStatus = "unsubscribed" // has refused
+)
+
+// Status returns whether the recipient gets mail. The zero value is pending.
+func (r *MailRecipient) Status() RecipientStatus {
+	switch {
+	case r.UnsubscribedAt != nil:
+		return RecipientUnsubscribed
+	case r.ConfirmedAt != nil:
+		return RecipientConfirmed
+	case r.Member:
+		return RecipientMember
+	}
+	return RecipientPending
 }
 
 // MailAdmission says which recipients a mail of an organization may be sent to.
 type MailAdmission struct {
 	// Unverified: the organization has no verified address.
 	Unverified bool
-	// Recipients may be mailed. Withheld are the addresses that may not: they have not
-	// confirmed, or have unsubscribed.
+	// Recipients may be mailed. Pending are the addresses that may not yet, since they have
+	// not agreed. Those that have unsubscribed are in neither.
 	Recipients []MailRecipient
-	Withheld   []string
+	Pending    []string
 	// Wait is how long a quota is used up, 0 when it is not; then no mail may be sent.
 	Wait time.Duration
 }

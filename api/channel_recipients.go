@@ -13,7 +13,8 @@ import (
 // recipientView is an address of an email channel.
 type recipientView struct {
 	Email          string     `json:"email" format:"email"`
-	ConfirmedAt    *time.Time `json:"confirmed_at" doc:"When the recipient agreed by the link that was mailed to it; null: not yet. Until an address of the organization is verified, only confirmed recipients get mail."`
+	Status         string     `json:"status" enum:"pending,confirmed,member,unsubscribed" doc:"Whether the recipient gets mail: pending (it was asked and has not agreed yet, so it does not), confirmed, member (of the organization, with a confirmed address, who need not agree) or unsubscribed."`
+	ConfirmedAt    *time.Time `json:"confirmed_at" doc:"When the recipient agreed by the link that was mailed to it; null: not yet."`
 	UnsubscribedAt *time.Time `json:"unsubscribed_at" doc:"When the recipient ended the mail of the organization by the link in each mail; null: it did not."`
 }
 
@@ -44,7 +45,7 @@ func (c *channels) showing(ctx context.Context, rows ...vigil.Channel) (func(vig
 		for _, address := range c.addresses(channel) {
 			recipient := known[strings.ToLower(address)]
 			view.Recipients = append(view.Recipients, recipientView{
-				Email: address, ConfirmedAt: inUTC(recipient.ConfirmedAt), UnsubscribedAt: inUTC(recipient.UnsubscribedAt),
+				Email: address, Status: string(recipient.Status()), ConfirmedAt: inUTC(recipient.ConfirmedAt), UnsubscribedAt: inUTC(recipient.UnsubscribedAt),
 			})
 		}
 		return view

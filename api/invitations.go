@@ -75,7 +75,8 @@ func (m *members) registerInvitations(r *rest.Registrar) {
 		Errors:  []int{http.StatusConflict, http.StatusForbidden, http.StatusTooManyRequests},
 		Summary: "Invite a person to the organization",
 		Description: "Mails a link that works once, for 7 days. A second invitation to an address replaces the first. " +
-			"An address that has an account is a conflict. Where mail leaves the machine, your own address must be confirmed first.",
+			"An address that has an account is a conflict. Nobody invites with a role that may do more than their own credential, and an " +
+			"API key invites no owner. Where mail leaves the machine, your own address must be confirmed first.",
 	}, m.invite)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodDelete, Path: "/v1/invitations/{id}", ID: "delete-invitation", Tag: tagMembers, Scope: vigil.ScopeAdmin,
@@ -107,7 +108,7 @@ func (m *members) registerInvitations(r *rest.Registrar) {
 		Status: http.StatusCreated, Audit: "invitation.accept", Errors: []int{http.StatusConflict},
 		Summary: "Accept an invitation with the token of its link",
 		Description: "Makes an account with the address that was invited, which counts as confirmed, and returns a session token. " +
-			"The token of the link works once.",
+			"The token of the link works once. The owners of the organization are mailed.",
 	}, m.accept)
 }
 
@@ -163,5 +164,6 @@ func (m *members) accept(ctx context.Context, in *struct{ Body acceptBody }) (*r
 	if err != nil {
 		return nil, err
 	}
+	m.tellOwners(ctx, user, "is a member of")
 	return m.auth.session(user, org)
 }

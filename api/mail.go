@@ -36,6 +36,7 @@ const (
 type tokenStore interface {
 	UserByEmail(ctx context.Context, email string) (vigil.User, error)
 	User(ctx context.Context, id uuid.UUID) (vigil.User, error)
+	Organization(ctx context.Context, id uuid.UUID) (vigil.Organization, error)
 	ReplaceToken(ctx context.Context, token vigil.AccountToken) error
 	// TakeMail counts a mail, or returns how long a quota is used up.
 	TakeMail(ctx context.Context, quotas ...vigil.MailQuota) (wait time.Duration, err error)

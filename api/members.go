@@ -15,6 +15,7 @@ const tagMembers = "Members"
 // memberStore keeps the members of organizations.
 type memberStore interface {
 	Members(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]vigil.User, int, error)
+	Owners(ctx context.Context, orgID uuid.UUID) ([]vigil.User, error)
 	SetRole(ctx context.Context, orgID, userID uuid.UUID, role vigil.Role, by vigil.Credential) (vigil.User, error)
 	RemoveMember(ctx context.Context, orgID, userID uuid.UUID, by vigil.Credential) error
 	invitationStore
@@ -60,10 +61,11 @@ func (m *members) register(r *rest.Registrar) {
 		Scope:    vigil.ScopeAdmin,
 		Audit:    "member.update",
 		Resource: resourceMember,
-		Errors:   []int{http.StatusConflict},
+		Errors:   []int{http.StatusConflict, http.StatusForbidden},
 		Summary:  "Change the role of a member",
 		Description: "Sessions and API keys of the member lose what the role does not allow, everywhere within 5 seconds. " +
-			"The last owner stays one.",
+			"The last owner stays one. Nobody gives a role that may do more than their own credential, and an API key makes no owner. " +
+			"A member who is no owner any more loses the open invitations that the member made. The owners are mailed about a new owner.",
 	}, m.setRole)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodDelete, Path: "/v1/members/{id}", ID: "delete-member", Tag: tagMembers, Scope: vigil.ScopeAdmin,
@@ -90,6 +92,9 @@ func (m *members) setRole(ctx context.Context, in *roleInput) (*rest.Answer[user
 		return nil, err
 	}
 	m.auth.forgetUser(user.ID)
+	if role == vigil.RoleOwner {
+		m.tellOwners(ctx, user, "was made an owner of")
+	}
 	return rest.NewAnswer(showUser(user)), nil
 }
 
@@ -104,4 +109,21 @@ func (m *members) remove(ctx context.Context, in *rest.IDPath) (*struct{}, error
 	}
 	m.auth.forgetUser(id)
 	return nil, nil //nolint:nilnil // Huma's way to answer without a body
+}
+
+// tellOwners mails the other owners of an organization what happened to a member.
+func (m *members) tellOwners(ctx context.Context, member vigil.User, what string) {
+	m.mail.tasks.start(ctx, "tell the owners of a member", func(ctx context.Context) error {
+		org, err := m.mail.store.Organization(ctx, member.OrgID)
+		if err != nil {
+			return err
+		}
+		owners, err := m.store.Owners(ctx, member.OrgID)
+		for _, owner := range owners {
+			if owner.ID != member.ID {
+				m.mail.memberChanged(ctx, owner, member, org, what)
+			}
+		}
+		return err
+	})
 }

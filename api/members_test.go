@@ -177,10 +177,10 @@ func TestInvitation(t *testing.T) {
 		}
 		token := tokenOf(t, letter(t, mails, stranger.email, 1), "verify")
 		b.want(t, http.StatusOK, http.MethodPost, "/v1/auth/verify", map[string]any{"token": token})
-		stranger.want(t, http.StatusCreated, http.MethodPost, "/v1/invitations", map[string]any{"email": "proven@example.com", "role": "owner"})
+		stranger.want(t, http.StatusCreated, http.MethodPost, "/v1/invitations", map[string]any{"email": "proven@example.com", "role": "editor"})
 		// Where mail stays on the machine, no address can be confirmed.
 		local := setup(t).signup(t)
-		local.want(t, http.StatusCreated, http.MethodPost, "/v1/invitations", map[string]any{"email": "local@example.com", "role": "owner"})
+		local.want(t, http.StatusCreated, http.MethodPost, "/v1/invitations", map[string]any{"email": "local@example.com", "role": "editor"})
 	})
 
 	t.Run("OfAnotherOrganizationIsNotFound", func(t *testing.T) {
@@ -192,7 +192,7 @@ func TestInvitation(t *testing.T) {
 	t.Run("RecoveryEndsTheInvitationsOfTheAccount", func(t *testing.T) {
 		t.Parallel()
 		lost := b.owner(t, mails)
-		lost.want(t, http.StatusCreated, http.MethodPost, "/v1/invitations", map[string]any{"email": "thief@example.com", "role": "owner"})
+		lost.want(t, http.StatusCreated, http.MethodPost, "/v1/invitations", map[string]any{"email": "thief@example.com", "role": "editor"})
 		b.want(t, http.StatusOK, http.MethodPost, "/v1/auth/recover", map[string]any{"email": lost.email})
 		b.recoverBy(t, tokenOf(t, letter(t, mails, lost.email, 2), "recover"))
 		accept(t, http.StatusBadRequest, invitationToken(t, mails, "thief@example.com", 1))
@@ -204,6 +204,7 @@ func TestMembers(t *testing.T) {
 	mails, mailing := withMail(t)
 	b := setup(t, mailing)
 	owner := b.tier(t, b.owner(t, mails), vigil.TierPaid)
+	signedIn := b.session(t, owner.user.String())
 	setRole := func(t *testing.T, status int, by *client, id string, role vigil.Role) answer {
 		t.Helper()
 		return by.want(t, status, http.MethodPut, "/v1/members/"+id, map[string]any{"role": role})
@@ -252,7 +253,7 @@ func TestMembers(t *testing.T) {
 
 	t.Run("ADemotedMembersKeyLosesRights", func(t *testing.T) {
 		t.Parallel()
-		second := b.joins(t, mails, owner.client, vigil.RoleOwner)
+		second := b.joins(t, mails, signedIn, vigil.RoleOwner)
 		key := b.as(text(second.want(t, http.StatusCreated, http.MethodPost, "/v1/api-keys", map[string]any{"name": "all"}).data(t), "api_key"))
 		keys := key.want(t, http.StatusOK, http.MethodGet, "/v1/api-keys", nil).rows(t)
 		if !slices.ContainsFunc(keys, func(row map[string]any) bool { return row["user_id"] == second.id }) {
@@ -264,13 +265,13 @@ func TestMembers(t *testing.T) {
 			t.Errorf("answer %s", refused.raw)
 		}
 		key.want(t, http.StatusOK, http.MethodGet, "/v1/checks", nil)
-		setRole(t, http.StatusOK, owner.client, second.id, vigil.RoleOwner)
+		setRole(t, http.StatusOK, signedIn, second.id, vigil.RoleOwner)
 		key.want(t, http.StatusOK, http.MethodGet, "/v1/api-keys", nil)
 	})
 
 	t.Run("ADemotedOwnerCannotActInAnotherProcessThatKnowsTheOldRole", func(t *testing.T) {
 		t.Parallel()
-		second := b.joins(t, mails, owner.client, vigil.RoleOwner)
+		second := b.joins(t, mails, signedIn, vigil.RoleOwner)
 		elsewhere := b.serve(t, mailing).as(second.credential)
 		elsewhere.want(t, http.StatusOK, http.MethodGet, "/v1/api-keys", nil)
 		setRole(t, http.StatusOK, owner.client, second.id, vigil.RoleViewer)
@@ -282,7 +283,7 @@ func TestMembers(t *testing.T) {
 
 	t.Run("ARemovedMembersSessionsAndKeysEnd", func(t *testing.T) {
 		t.Parallel()
-		second := b.joins(t, mails, owner.client, vigil.RoleOwner)
+		second := b.joins(t, mails, signedIn, vigil.RoleOwner)
 		key := b.as(text(second.want(t, http.StatusCreated, http.MethodPost, "/v1/api-keys", map[string]any{"name": "all"}).data(t), "api_key"))
 		second.want(t, http.StatusCreated, http.MethodPost, "/v1/invitations", map[string]any{"email": "accomplice@example.com", "role": "owner"})
 		owner.want(t, http.StatusNoContent, http.MethodDelete, "/v1/members/"+second.id, nil)
@@ -301,7 +302,7 @@ func TestMembers(t *testing.T) {
 		viewer := b.joins(t, mails, alone.client, vigil.RoleViewer)
 		setRole(t, http.StatusConflict, alone.client, alone.user.String(), vigil.RoleEditor)
 		alone.want(t, http.StatusConflict, http.MethodDelete, "/v1/members/"+alone.user.String(), nil)
-		setRole(t, http.StatusOK, alone.client, viewer.id, vigil.RoleOwner)
+		setRole(t, http.StatusOK, b.session(t, alone.user.String()), viewer.id, vigil.RoleOwner)
 		setRole(t, http.StatusOK, alone.client, alone.user.String(), vigil.RoleEditor)
 		setRole(t, http.StatusForbidden, alone.client, viewer.id, vigil.RoleViewer)
 		later()
@@ -311,7 +312,7 @@ func TestMembers(t *testing.T) {
 	t.Run("OfTwoOwnersWhoLeaveAtOnceOneStays", func(t *testing.T) {
 		t.Parallel()
 		first := b.owner(t, mails)
-		second := b.joins(t, mails, first.client, vigil.RoleOwner)
+		second := b.joins(t, mails, b.session(t, first.user.String()), vigil.RoleOwner)
 		left := make(chan int)
 		go func() { left <- first.do(t, http.MethodDelete, "/v1/members/"+first.user.String(), nil).status }()
 		go func() { left <- second.do(t, http.MethodDelete, "/v1/members/"+second.id, nil).status }()

@@ -80,7 +80,7 @@ func TestRecipientsConfirm(t *testing.T) {
 		"title_template": "{{check_name}}: act at https://evil.example/t now",
 		"body_template":  "log in at http://evil.example/b or www.evil.example, {{check_target}}",
 	})
-	if got := recipientOf(t, created, 0); got["email"] != "Bob@example.net" || got["confirmed_at"] != nil {
+	if got := recipientOf(t, created, 0); got["email"] != "Bob@example.net" || got["confirmed_at"] != nil || got["status"] != "pending" {
 		t.Errorf("recipient %v", got)
 	}
 	bob, eve := b.link(t, "bob@example.net", "confirm-recipient"), b.link(t, "eve@example.net", "confirm-recipient")
@@ -99,7 +99,7 @@ func TestRecipientsConfirm(t *testing.T) {
 	b.submit(t, http.StatusOK, "confirm-recipient", url.Values{"token": {bob}})
 	b.submit(t, http.StatusOK, "confirm-recipient", url.Values{"token": {eve}, "choice": {"stop"}})
 	shown := a.want(t, http.StatusOK, http.MethodGet, path, nil).data(t)
-	if recipientOf(t, shown, 0)["confirmed_at"] == nil || recipientOf(t, shown, 1)["unsubscribed_at"] == nil {
+	if recipientOf(t, shown, 0)["confirmed_at"] == nil || recipientOf(t, shown, 1)["status"] != "unsubscribed" {
 		t.Errorf("shown %v", shown["recipients"])
 	}
 	if got := a.attempt(t, path); got["delivered"] != true {
@@ -133,18 +133,55 @@ func TestRecipientsConfirm(t *testing.T) {
 	}
 }
 
+// TestRecipientsOfAVerifiedOrganization holds that a verified account mails strangers nothing
+// but the request to agree, and that members need not agree.
 func TestRecipientsOfAVerifiedOrganization(t *testing.T) {
 	t.Parallel()
 	b := setupRecipients(t)
 	a := b.signup(t)
 	b.prove(t, a)
-	path, _ := a.mailChannel(t, map[string]any{"email": "bob@example.net", "body_template": "runbook: https://wiki.example/run"})
+	path, created := a.mailChannel(t, map[string]any{"email": "bob@example.net", "body_template": "runbook: https://wiki.example/run"})
+	if got := recipientOf(t, created, 0); got["status"] != "pending" {
+		t.Errorf("recipient %v", got)
+	}
+	if got := a.attempt(t, path); got["error_code"] != "recipient_unconfirmed" || got["delivered"] != false {
+		t.Fatalf("before he agreed: %v", got)
+	}
+	token := b.link(t, "bob@example.net", "confirm-recipient")
+	if got := letters(t, b.server, "bob@example.net"); len(got) != 1 || strings.Contains(got[0], "wiki.example") {
+		t.Fatalf("mails before he agreed: %q", got)
+	}
+	b.submit(t, http.StatusOK, "confirm-recipient", url.Values{"token": {token}})
+	if got := recipientOf(t, a.want(t, http.StatusOK, http.MethodGet, path, nil).data(t), 0); got["status"] != "confirmed" {
+		t.Errorf("recipient %v", got)
+	}
 	if got := a.attempt(t, path); got["delivered"] != true {
 		t.Fatalf("got %v", got)
 	}
-	mails := b.alerts("bob@example.net")
-	if len(mails) != 1 || !strings.Contains(mails[0], "https://wiki.example/run") || len(b.server.Messages()) != 2 {
+	if mails := b.alerts("bob@example.net"); len(mails) != 1 || !strings.Contains(mails[0], "https://wiki.example/run") {
 		t.Errorf("mails %q", mails)
+	}
+
+	own, created := a.mailChannel(t, map[string]any{"email": strings.ToUpper(a.email)})
+	if got := recipientOf(t, created, 0); got["status"] != "member" {
+		t.Errorf("a member is %v", got)
+	}
+	if got := a.attempt(t, own); got["delivered"] != true {
+		t.Errorf("to a member: %v", got)
+	}
+	for _, mail := range letters(t, b.server, a.email) {
+		if strings.Contains(mail, "/confirm-recipient") {
+			t.Errorf("a member was asked: %s", mail)
+		}
+	}
+	// The address of an account that nobody has proven is no member's.
+	stranger := b.signup(t)
+	theirs, created := stranger.mailChannel(t, map[string]any{"email": stranger.email})
+	if got := recipientOf(t, created, 0); got["status"] != "pending" {
+		t.Errorf("an address that is not proven is %v", got)
+	}
+	if got := stranger.attempt(t, theirs); got["error_code"] != "recipient_unconfirmed" {
+		t.Errorf("to it: %v", got)
 	}
 }
 

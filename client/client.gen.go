@@ -2188,6 +2188,30 @@ func (e ReadyStatus) Valid() bool {
 	}
 }
 
+// Defines values for RecipientStatus.
+const (
+	RecipientStatusConfirmed    RecipientStatus = "confirmed"
+	RecipientStatusMember       RecipientStatus = "member"
+	RecipientStatusPending      RecipientStatus = "pending"
+	RecipientStatusUnsubscribed RecipientStatus = "unsubscribed"
+)
+
+// Valid indicates whether the value is a known member of the RecipientStatus enum.
+func (e RecipientStatus) Valid() bool {
+	switch e {
+	case RecipientStatusConfirmed:
+		return true
+	case RecipientStatusMember:
+		return true
+	case RecipientStatusPending:
+		return true
+	case RecipientStatusUnsubscribed:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for RecordedIncidentSeverity.
 const (
 	RecordedIncidentSeverityCritical RecordedIncidentSeverity = "critical"
@@ -6077,13 +6101,19 @@ type ReadyAnswer struct {
 
 // Recipient defines model for Recipient.
 type Recipient struct {
-	// ConfirmedAt When the recipient agreed by the link that was mailed to it; null: not yet. Until an address of the organization is verified, only confirmed recipients get mail.
+	// ConfirmedAt When the recipient agreed by the link that was mailed to it; null: not yet.
 	ConfirmedAt *time.Time          `json:"confirmed_at"`
 	Email       openapi_types.Email `json:"email"`
+
+	// Status Whether the recipient gets mail: pending (it was asked and has not agreed yet, so it does not), confirmed, member (of the organization, with a confirmed address, who need not agree) or unsubscribed.
+	Status RecipientStatus `json:"status"`
 
 	// UnsubscribedAt When the recipient ended the mail of the organization by the link in each mail; null: it did not.
 	UnsubscribedAt *time.Time `json:"unsubscribed_at"`
 }
+
+// RecipientStatus Whether the recipient gets mail: pending (it was asked and has not agreed yet, so it does not), confirmed, member (of the organization, with a confirmed address, who need not agree) or unsubscribed.
+type RecipientStatus string
 
 // RecordedIncident defines model for RecordedIncident.
 type RecordedIncident struct {
@@ -12274,7 +12304,7 @@ type ClientInterface interface {
 
 	// CreateInvitationWithBody Invite a person to the organization
 	//
-	// Mails a link that works once, for 7 days. A second invitation to an address replaces the first. An address that has an account is a conflict. Where mail leaves the machine, your own address must be confirmed first.
+	// Mails a link that works once, for 7 days. A second invitation to an address replaces the first. An address that has an account is a conflict. Nobody invites with a role that may do more than their own credential, and an API key invites no owner. Where mail leaves the machine, your own address must be confirmed first.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -12283,7 +12313,7 @@ type ClientInterface interface {
 
 	// CreateInvitation Invite a person to the organization
 	//
-	// Mails a link that works once, for 7 days. A second invitation to an address replaces the first. An address that has an account is a conflict. Where mail leaves the machine, your own address must be confirmed first.
+	// Mails a link that works once, for 7 days. A second invitation to an address replaces the first. An address that has an account is a conflict. Nobody invites with a role that may do more than their own credential, and an API key invites no owner. Where mail leaves the machine, your own address must be confirmed first.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -12292,7 +12322,7 @@ type ClientInterface interface {
 
 	// AcceptInvitationWithBody Accept an invitation with the token of its link
 	//
-	// Makes an account with the address that was invited, which counts as confirmed, and returns a session token. The token of the link works once.
+	// Makes an account with the address that was invited, which counts as confirmed, and returns a session token. The token of the link works once. The owners of the organization are mailed.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -12301,7 +12331,7 @@ type ClientInterface interface {
 
 	// AcceptInvitation Accept an invitation with the token of its link
 	//
-	// Makes an account with the address that was invited, which counts as confirmed, and returns a session token. The token of the link works once.
+	// Makes an account with the address that was invited, which counts as confirmed, and returns a session token. The token of the link works once. The owners of the organization are mailed.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -12423,7 +12453,7 @@ type ClientInterface interface {
 
 	// UpdateMemberWithBody Change the role of a member
 	//
-	// Sessions and API keys of the member lose what the role does not allow, everywhere within 5 seconds. The last owner stays one.
+	// Sessions and API keys of the member lose what the role does not allow, everywhere within 5 seconds. The last owner stays one. Nobody gives a role that may do more than their own credential, and an API key makes no owner. A member who is no owner any more loses the open invitations that the member made. The owners are mailed about a new owner.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -12432,7 +12462,7 @@ type ClientInterface interface {
 
 	// UpdateMember Change the role of a member
 	//
-	// Sessions and API keys of the member lose what the role does not allow, everywhere within 5 seconds. The last owner stays one.
+	// Sessions and API keys of the member lose what the role does not allow, everywhere within 5 seconds. The last owner stays one. Nobody gives a role that may do more than their own credential, and an API key makes no owner. A member who is no owner any more loses the open invitations that the member made. The owners are mailed about a new owner.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -13966,7 +13996,7 @@ func (c *Client) ListInvitations(ctx context.Context, params *ListInvitationsPar
 
 // CreateInvitationWithBody Invite a person to the organization
 //
-// Mails a link that works once, for 7 days. A second invitation to an address replaces the first. An address that has an account is a conflict. Where mail leaves the machine, your own address must be confirmed first.
+// Mails a link that works once, for 7 days. A second invitation to an address replaces the first. An address that has an account is a conflict. Nobody invites with a role that may do more than their own credential, and an API key invites no owner. Where mail leaves the machine, your own address must be confirmed first.
 //
 // Takes any type of body and a specified content type.
 //
@@ -13985,7 +14015,7 @@ func (c *Client) CreateInvitationWithBody(ctx context.Context, params *CreateInv
 
 // CreateInvitation Invite a person to the organization
 //
-// Mails a link that works once, for 7 days. A second invitation to an address replaces the first. An address that has an account is a conflict. Where mail leaves the machine, your own address must be confirmed first.
+// Mails a link that works once, for 7 days. A second invitation to an address replaces the first. An address that has an account is a conflict. Nobody invites with a role that may do more than their own credential, and an API key invites no owner. Where mail leaves the machine, your own address must be confirmed first.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -14004,7 +14034,7 @@ func (c *Client) CreateInvitation(ctx context.Context, params *CreateInvitationP
 
 // AcceptInvitationWithBody Accept an invitation with the token of its link
 //
-// Makes an account with the address that was invited, which counts as confirmed, and returns a session token. The token of the link works once.
+// Makes an account with the address that was invited, which counts as confirmed, and returns a session token. The token of the link works once. The owners of the organization are mailed.
 //
 // Takes any type of body and a specified content type.
 //
@@ -14023,7 +14053,7 @@ func (c *Client) AcceptInvitationWithBody(ctx context.Context, contentType strin
 
 // AcceptInvitation Accept an invitation with the token of its link
 //
-// Makes an account with the address that was invited, which counts as confirmed, and returns a session token. The token of the link works once.
+// Makes an account with the address that was invited, which counts as confirmed, and returns a session token. The token of the link works once. The owners of the organization are mailed.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -14305,7 +14335,7 @@ func (c *Client) DeleteMember(ctx context.Context, id openapi_types.UUID, reqEdi
 
 // UpdateMemberWithBody Change the role of a member
 //
-// Sessions and API keys of the member lose what the role does not allow, everywhere within 5 seconds. The last owner stays one.
+// Sessions and API keys of the member lose what the role does not allow, everywhere within 5 seconds. The last owner stays one. Nobody gives a role that may do more than their own credential, and an API key makes no owner. A member who is no owner any more loses the open invitations that the member made. The owners are mailed about a new owner.
 //
 // Takes any type of body and a specified content type.
 //
@@ -14324,7 +14354,7 @@ func (c *Client) UpdateMemberWithBody(ctx context.Context, id openapi_types.UUID
 
 // UpdateMember Change the role of a member
 //
-// Sessions and API keys of the member lose what the role does not allow, everywhere within 5 seconds. The last owner stays one.
+// Sessions and API keys of the member lose what the role does not allow, everywhere within 5 seconds. The last owner stays one. Nobody gives a role that may do more than their own credential, and an API key makes no owner. A member who is no owner any more loses the open invitations that the member made. The owners are mailed about a new owner.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -20717,7 +20747,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateInvitationWithBodyWithResponse Invite a person to the organization
 	//
-	// Mails a link that works once, for 7 days. A second invitation to an address replaces the first. An address that has an account is a conflict. Where mail leaves the machine, your own address must be confirmed first.
+	// Mails a link that works once, for 7 days. A second invitation to an address replaces the first. An address that has an account is a conflict. Nobody invites with a role that may do more than their own credential, and an API key invites no owner. Where mail leaves the machine, your own address must be confirmed first.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -20726,7 +20756,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateInvitationWithResponse Invite a person to the organization
 	//
-	// Mails a link that works once, for 7 days. A second invitation to an address replaces the first. An address that has an account is a conflict. Where mail leaves the machine, your own address must be confirmed first.
+	// Mails a link that works once, for 7 days. A second invitation to an address replaces the first. An address that has an account is a conflict. Nobody invites with a role that may do more than their own credential, and an API key invites no owner. Where mail leaves the machine, your own address must be confirmed first.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -20735,7 +20765,7 @@ type ClientWithResponsesInterface interface {
 
 	// AcceptInvitationWithBodyWithResponse Accept an invitation with the token of its link
 	//
-	// Makes an account with the address that was invited, which counts as confirmed, and returns a session token. The token of the link works once.
+	// Makes an account with the address that was invited, which counts as confirmed, and returns a session token. The token of the link works once. The owners of the organization are mailed.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -20744,7 +20774,7 @@ type ClientWithResponsesInterface interface {
 
 	// AcceptInvitationWithResponse Accept an invitation with the token of its link
 	//
-	// Makes an account with the address that was invited, which counts as confirmed, and returns a session token. The token of the link works once.
+	// Makes an account with the address that was invited, which counts as confirmed, and returns a session token. The token of the link works once. The owners of the organization are mailed.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -20880,7 +20910,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateMemberWithBodyWithResponse Change the role of a member
 	//
-	// Sessions and API keys of the member lose what the role does not allow, everywhere within 5 seconds. The last owner stays one.
+	// Sessions and API keys of the member lose what the role does not allow, everywhere within 5 seconds. The last owner stays one. Nobody gives a role that may do more than their own credential, and an API key makes no owner. A member who is no owner any more loses the open invitations that the member made. The owners are mailed about a new owner.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -20889,7 +20919,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateMemberWithResponse Change the role of a member
 	//
-	// Sessions and API keys of the member lose what the role does not allow, everywhere within 5 seconds. The last owner stays one.
+	// Sessions and API keys of the member lose what the role does not allow, everywhere within 5 seconds. The last owner stays one. Nobody gives a role that may do more than their own credential, and an API key makes no owner. A member who is no owner any more loses the open invitations that the member made. The owners are mailed about a new owner.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -30898,7 +30928,7 @@ func (c *ClientWithResponses) ListInvitationsWithResponse(ctx context.Context, p
 
 // CreateInvitationWithBodyWithResponse Invite a person to the organization
 //
-// Mails a link that works once, for 7 days. A second invitation to an address replaces the first. An address that has an account is a conflict. Where mail leaves the machine, your own address must be confirmed first.
+// Mails a link that works once, for 7 days. A second invitation to an address replaces the first. An address that has an account is a conflict. Nobody invites with a role that may do more than their own credential, and an API key invites no owner. Where mail leaves the machine, your own address must be confirmed first.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -30913,7 +30943,7 @@ func (c *ClientWithResponses) CreateInvitationWithBodyWithResponse(ctx context.C
 
 // CreateInvitationWithResponse Invite a person to the organization
 //
-// Mails a link that works once, for 7 days. A second invitation to an address replaces the first. An address that has an account is a conflict. Where mail leaves the machine, your own address must be confirmed first.
+// Mails a link that works once, for 7 days. A second invitation to an address replaces the first. An address that has an account is a conflict. Nobody invites with a role that may do more than their own credential, and an API key invites no owner. Where mail leaves the machine, your own address must be confirmed first.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -30928,7 +30958,7 @@ func (c *ClientWithResponses) CreateInvitationWithResponse(ctx context.Context, 
 
 // AcceptInvitationWithBodyWithResponse Accept an invitation with the token of its link
 //
-// Makes an account with the address that was invited, which counts as confirmed, and returns a session token. The token of the link works once.
+// Makes an account with the address that was invited, which counts as confirmed, and returns a session token. The token of the link works once. The owners of the organization are mailed.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -30943,7 +30973,7 @@ func (c *ClientWithResponses) AcceptInvitationWithBodyWithResponse(ctx context.C
 
 // AcceptInvitationWithResponse Accept an invitation with the token of its link
 //
-// Makes an account with the address that was invited, which counts as confirmed, and returns a session token. The token of the link works once.
+// Makes an account with the address that was invited, which counts as confirmed, and returns a session token. The token of the link works once. The owners of the organization are mailed.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -31175,7 +31205,7 @@ func (c *ClientWithResponses) DeleteMemberWithResponse(ctx context.Context, id o
 
 // UpdateMemberWithBodyWithResponse Change the role of a member
 //
-// Sessions and API keys of the member lose what the role does not allow, everywhere within 5 seconds. The last owner stays one.
+// Sessions and API keys of the member lose what the role does not allow, everywhere within 5 seconds. The last owner stays one. Nobody gives a role that may do more than their own credential, and an API key makes no owner. A member who is no owner any more loses the open invitations that the member made. The owners are mailed about a new owner.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -31190,7 +31220,7 @@ func (c *ClientWithResponses) UpdateMemberWithBodyWithResponse(ctx context.Conte
 
 // UpdateMemberWithResponse Change the role of a member
 //
-// Sessions and API keys of the member lose what the role does not allow, everywhere within 5 seconds. The last owner stays one.
+// Sessions and API keys of the member lose what the role does not allow, everywhere within 5 seconds. The last owner stays one. Nobody gives a role that may do more than their own credential, and an API key makes no owner. A member who is no owner any more loses the open invitations that the member made. The owners are mailed about a new owner.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

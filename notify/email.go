@@ -106,7 +106,7 @@ func (e *email) send(ctx context.Context, m *Message) Outcome {
 		return Outcome{ErrorCode: CodeUnavailable, Error: "the recipients could not be read"}
 	}
 	// A failure to ask is no failure of the message: the next one asks again.
-	defer func() { _ = e.askWithheld(ctx, m.Organization, admission) }()
+	defer func() { _ = e.ask(ctx, m.Organization, admission.Pending) }()
 	if no := refused(admission); no != nil {
 		return *no
 	}
@@ -119,13 +119,6 @@ func (e *email) send(ctx context.Context, m *Message) Outcome {
 		letters[i] = e.letter(m, filter, []string{recipient.Address}, e.recipients.unsubscribeURL(recipient))
 	}
 	return mailed(e.mail.SendEach(ctx, letters))
-}
-
-func (e *email) askWithheld(ctx context.Context, orgID uuid.UUID, admission vigil.MailAdmission) error {
-	if !admission.Unverified || len(admission.Withheld) == 0 {
-		return nil
-	}
-	return e.ask(ctx, orgID, admission.Withheld)
 }
 
 // letter is the mail of a message. What users and targets wrote goes through filter.

@@ -28,9 +28,8 @@ type recipients struct {
 	publicURL string
 }
 
-// WithRecipients makes email channels respect what recipients decided: those of an
-// organization without a verified address must confirm once, all can unsubscribe, and
-// quotas hold. It is for platforms whose mail leaves the machine. publicURL is the address
+// WithRecipients makes email channels respect what recipients decided: all but members of
+// the organization must agree once, all can unsubscribe, and quotas hold. It is for platforms whose mail leaves the machine. publicURL is the address
 // of the API, without a trailing slash.
 func WithRecipients(store recipientStore, publicURL string) Option {
 	return func(env *environment) { env.recipients = &recipients{store: store, publicURL: publicURL} }
@@ -56,6 +55,9 @@ func RequestConfirmations(ctx context.Context, s Sender, orgID uuid.UUID) error 
 
 // ask mails confirmation links. One that could not be mailed may be asked for again.
 func (e *email) ask(ctx context.Context, orgID uuid.UUID, addresses []string) error {
+	if len(addresses) == 0 {
+		return nil
+	}
 	links, err := e.recipients.store.AskRecipients(ctx, orgID, addresses)
 	if len(links) == 0 {
 		return err
@@ -97,11 +99,8 @@ func refused(admission vigil.MailAdmission) *Outcome {
 			ErrorCode: CodeQuota, RetryAfter: min(admission.Wait, MaxRetryAfter),
 			Error: fmt.Sprintf("the quota of mails is used up for %s", admission.Wait.Round(time.Second)),
 		}
-	case len(admission.Recipients) == 0 && admission.Unverified:
-		return &Outcome{
-			ErrorCode: CodeUnconfirmed, Permanent: true,
-			Error: "no recipient has confirmed by the link that was mailed to it; verify the address of your account to mail without confirmation",
-		}
+	case len(admission.Recipients) == 0 && len(admission.Pending) > 0:
+		return &Outcome{ErrorCode: CodeUnconfirmed, Error: "no recipient has agreed yet by the link that was mailed to it"}
 	case len(admission.Recipients) == 0:
 		return &Outcome{ErrorCode: CodeUnconfirmed, Permanent: true, Error: "every recipient has unsubscribed"}
 	}

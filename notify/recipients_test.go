@@ -94,13 +94,13 @@ func TestRecipients(t *testing.T) {
 			t.Errorf("got %+v", got)
 		}
 	})
-	t.Run("WithoutAConfirmedRecipientItEndsAndTheyAreAsked", func(t *testing.T) {
+	t.Run("WithoutAConfirmedRecipientItWaitsAndTheyAreAsked", func(t *testing.T) {
 		t.Parallel()
 		policy := &mailPolicy{
-			admission: vigil.MailAdmission{Unverified: true, Withheld: []string{"ada@example.com", "bob@example.com"}},
+			admission: vigil.MailAdmission{Unverified: true, Pending: []string{"ada@example.com", "bob@example.com"}},
 		}
 		got, mails := send(t, policy, refuse(451))
-		if got.ErrorCode != notify.CodeUnconfirmed || !got.Permanent {
+		if got.ErrorCode != notify.CodeUnconfirmed || got.Permanent {
 			t.Errorf("got %+v", got)
 		}
 		if len(mails) != 1 || !strings.Contains(mails[0].Data, "/confirm-recipient?token") ||
@@ -114,8 +114,8 @@ func TestRecipients(t *testing.T) {
 	})
 	t.Run("RecipientsWhoUnsubscribedAreNotAsked", func(t *testing.T) {
 		t.Parallel()
-		policy := &mailPolicy{admission: vigil.MailAdmission{Withheld: []string{"ada@example.com", "bob@example.com"}}}
-		if got, mails := send(t, policy, mailtest.Options{}); got.ErrorCode != notify.CodeUnconfirmed || len(mails) != 0 || policy.asked != nil {
+		policy := &mailPolicy{}
+		if got, mails := send(t, policy, mailtest.Options{}); got.ErrorCode != notify.CodeUnconfirmed || !got.Permanent || len(mails) != 0 || policy.asked != nil {
 			t.Errorf("got %+v", got)
 		}
 	})

@@ -34,7 +34,8 @@ func (r *invitationRow) invitation() vigil.Invitation {
 
 // CreateInvitation stores an invitation, with a new id and times. It replaces an earlier
 // one to the same address. An address that has an account is a CodeConflict error, and
-// more members than the plan allows, open invitations included, are a CodePlanLimit error.
+// more members than the plan allows, open invitations included, are a CodePlanLimit error. A
+// role beyond the rights of the credential is a CodeForbidden error.
 func (s *Store) CreateInvitation(ctx context.Context, invitation vigil.Invitation, by vigil.Credential) (vigil.Invitation, error) {
 	now := s.instant()
 	row := invitationRow{
@@ -46,7 +47,11 @@ func (s *Store) CreateInvitation(ctx context.Context, invitation vigil.Invitatio
 		if err != nil {
 			return err
 		}
-		if err := s.requireAdmin(ctx, tx, by); err != nil {
+		has, err := s.requireAdmin(ctx, tx, by)
+		if err != nil {
+			return err
+		}
+		if err := has.grant(invitation.Role); err != nil {
 			return err
 		}
 		if err := requireNoAccount(ctx, tx, row.OrgID, row.Email); err != nil {

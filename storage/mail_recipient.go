@@ -30,11 +30,15 @@ type recipientRow struct {
 	UnsubscribeToken string     `bun:"unsubscribe_token"`
 	ConfirmedAt      *time.Time `bun:"confirmed_at"`
 	UnsubscribedAt   *time.Time `bun:"unsubscribed_at"`
+	Member           bool       `bun:"member,scanonly"`
 }
+
+// isMember is the SQL of the column Member of a recipientRow.
+const isMember = "EXISTS (SELECT FROM users AS u WHERE u.org_id = m.org_id AND u.email_verified AND lower(u.email) = m.address) AS member"
 
 func (r *recipientRow) recipient() vigil.MailRecipient {
 	return vigil.MailRecipient{
-		Address: r.Address, ConfirmedAt: r.ConfirmedAt, UnsubscribedAt: r.UnsubscribedAt, UnsubscribeToken: r.UnsubscribeToken,
+		Address: r.Address, ConfirmedAt: r.ConfirmedAt, UnsubscribedAt: r.UnsubscribedAt, Member: r.Member, UnsubscribeToken: r.UnsubscribeToken,
 	}
 }
 
@@ -49,14 +53,25 @@ func lowerCase(addresses []string) []string {
 }
 
 // MailRecipients returns what is known of an organization's recipients, by their addresses
-// in lower case. One that was never asked nor mailed is missing.
+// in lower case. One that was never asked nor mailed, and is of no member, is missing.
 func (s *Store) MailRecipients(ctx context.Context, orgID uuid.UUID, addresses []string) (map[string]vigil.MailRecipient, error) {
 	var rows []recipientRow
-	err := s.db.NewSelect().Model(&rows).Where("m.org_id = ? AND m.address = ANY(?)", orgID, pgdialect.Array(lowerCase(addresses))).Scan(ctx)
+	wanted := pgdialect.Array(lowerCase(addresses))
+	err := s.db.NewSelect().Model(&rows).ColumnExpr("m.*").ColumnExpr(isMember).
+		Where("m.org_id = ? AND m.address = ANY(?)", orgID, wanted).Scan(ctx)
 	if err != nil {
 		return nil, wrap("read recipients", err)
 	}
+	var members []string
+	err = s.db.NewRaw("SELECT lower(email) FROM users WHERE org_id = ? AND email_verified AND lower(email) = ANY(?)", orgID, wanted).
+		Scan(ctx, &members)
+	if err != nil {
+		return nil, wrap("read the members among recipients", err)
+	}
 	known := make(map[string]vigil.MailRecipient, len(rows))
+	for _, address := range members {
+		known[address] = vigil.MailRecipient{Address: address, Member: true}
+	}
 	for i := range rows {
 		known[rows[i].Address] = rows[i].recipient()
 	}
@@ -64,9 +79,9 @@ func (s *Store) MailRecipients(ctx context.Context, orgID uuid.UUID, addresses [
 }
 
 // AdmitMail decides which recipients may get one mail of an organization now, and counts
-// it in the quotas. As long as no address of the organization is verified, a recipient
-// must have confirmed; one that has unsubscribed gets none. With a quota used up nothing
-// is counted, and Wait is set.
+// it in the quotas. A recipient must have agreed, unless it is the confirmed address of a
+// member; one that has unsubscribed gets none. With a quota used up nothing is counted, and
+// Wait is set.
 func (s *Store) AdmitMail(ctx context.Context, orgID uuid.UUID, addresses []string) (vigil.MailAdmission, error) {
 	var admission vigil.MailAdmission
 	err := s.transact(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
@@ -86,11 +101,16 @@ func (s *Store) AdmitMail(ctx context.Context, orgID uuid.UUID, addresses []stri
 		admission.Unverified = !org.Verified
 		var quotas []vigil.MailQuota
 		for i := range rows {
-			if rows[i].UnsubscribedAt != nil || !org.Verified && rows[i].ConfirmedAt == nil {
-				admission.Withheld = append(admission.Withheld, rows[i].Address)
+			recipient := rows[i].recipient()
+			switch recipient.Status() {
+			case vigil.RecipientPending:
+				admission.Pending = append(admission.Pending, recipient.Address)
 				continue
+			case vigil.RecipientUnsubscribed:
+				continue
+			case vigil.RecipientConfirmed, vigil.RecipientMember:
 			}
-			admission.Recipients = append(admission.Recipients, rows[i].recipient())
+			admission.Recipients = append(admission.Recipients, recipient)
 			quotas = append(quotas, vigil.AlertQuotas(orgID, vigil.Tier(org.Tier), org.Verified, rows[i].Address)...)
 		}
 		if admission.Wait, err = s.takeMail(ctx, tx, quotas); err == nil && admission.Wait > 0 {
@@ -110,7 +130,8 @@ func (s *Store) ensureRecipients(ctx context.Context, tx bun.Tx, orgID uuid.UUID
 	var rows []recipientRow
 	read := func() error {
 		rows = nil
-		return tx.NewSelect().Model(&rows).Where("m.org_id = ? AND m.address = ANY(?)", orgID, pgdialect.Array(addresses)).
+		return tx.NewSelect().Model(&rows).ColumnExpr("m.*").ColumnExpr(isMember).
+			Where("m.org_id = ? AND m.address = ANY(?)", orgID, pgdialect.Array(addresses)).
 			OrderExpr("m.address").Scan(ctx)
 	}
 	if err := read(); err != nil {
@@ -134,9 +155,8 @@ func (s *Store) ensureRecipients(ctx context.Context, tx bun.Tx, orgID uuid.UUID
 }
 
 // AskRecipients returns the confirmation links to mail now to recipients of an
-// organization: none when one of its addresses is verified, and otherwise one to each that
-// has neither confirmed nor unsubscribed, was not asked within a day, and whose quotas
-// allow it.
+// organization: one to each that has neither agreed nor unsubscribed, is no member, was not
+// asked within a day, and whose quotas allow it.
 func (s *Store) AskRecipients(ctx context.Context, orgID uuid.UUID, addresses []string) ([]vigil.Confirmation, error) {
 	var links []vigil.Confirmation
 	for _, address := range lowerCase(addresses) {
@@ -151,6 +171,9 @@ func (s *Store) AskRecipients(ctx context.Context, orgID uuid.UUID, addresses []
 	return links, nil
 }
 
+// errNotAsked ends a transaction about a recipient that need not agree.
+var errNotAsked = errors.New("the recipient need not agree")
+
 func (s *Store) askRecipient(ctx context.Context, orgID uuid.UUID, address string) (*vigil.Confirmation, error) {
 	token, err := newMailToken()
 	if err != nil {
@@ -160,14 +183,18 @@ func (s *Store) askRecipient(ctx context.Context, orgID uuid.UUID, address strin
 	now := s.instant()
 	link := &vigil.Confirmation{Address: address, Token: token}
 	err = s.transact(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		if _, err := s.ensureRecipients(ctx, tx, orgID, []string{address}); err != nil {
+		rows, err := s.ensureRecipients(ctx, tx, orgID, []string{address})
+		if err != nil {
 			return err
 		}
-		err := tx.NewRaw(`UPDATE mail_recipients AS m SET confirm_hash = ?, confirm_expires_at = ?, asked_at = ? FROM organizations AS o
+		if len(rows) > 0 && rows[0].Member {
+			return errNotAsked
+		}
+		err = tx.NewRaw(`UPDATE mail_recipients AS m SET confirm_hash = ?, confirm_expires_at = ?, asked_at = ? FROM organizations AS o
 			WHERE o.id = m.org_id AND m.org_id = ? AND m.address = ? AND m.confirmed_at IS NULL AND m.unsubscribed_at IS NULL
-				AND (m.asked_at IS NULL OR m.asked_at <= ?) AND NOT `+orgHasVerifiedEmail+`
+				AND (m.asked_at IS NULL OR m.asked_at <= ?)
 			RETURNING o.name`,
-			hash[:], now.Add(vigil.ConfirmationLifetime), now, orgID, address, now.Add(-askAgain), orgID).Scan(ctx, &link.Organization)
+			hash[:], now.Add(vigil.ConfirmationLifetime), now, orgID, address, now.Add(-askAgain)).Scan(ctx, &link.Organization)
 		if err != nil {
 			return err
 		}
@@ -177,7 +204,7 @@ func (s *Store) askRecipient(ctx context.Context, orgID uuid.UUID, address strin
 		}
 		return err
 	})
-	if isNoRow(err) || errors.Is(err, errQuota) {
+	if isNoRow(err) || errors.Is(err, errQuota) || errors.Is(err, errNotAsked) {
 		return nil, nil //nolint:nilnil // no link is to be mailed
 	}
 	return link, err

@@ -27,14 +27,31 @@ func (s *Store) Members(ctx context.Context, orgID uuid.UUID, page vigil.Page) (
 	return members, int(total), nil
 }
 
-// SetRole changes the role of a member. An unknown one is a CodeNotFound error, and the
-// last owner a CodeConflict error.
+// Owners returns the owners of an organization, oldest first.
+func (s *Store) Owners(ctx context.Context, orgID uuid.UUID) ([]vigil.User, error) {
+	var rows []userRow
+	err := s.db.NewSelect().Model(&rows).Where("u.org_id = ? AND u.role = 'owner'", orgID).OrderExpr("u.created_at, u.id").Scan(ctx)
+	owners := make([]vigil.User, len(rows))
+	for i := range rows {
+		owners[i] = rows[i].user()
+	}
+	return owners, wrap("list owners", err)
+}
+
+// SetRole changes the role of a member, and withdraws the invitations that the new role may
+// not make. An unknown member is a CodeNotFound error, the last owner a CodeConflict error,
+// and a role beyond the rights of the credential a CodeForbidden error.
 func (s *Store) SetRole(ctx context.Context, orgID, userID uuid.UUID, role vigil.Role, by vigil.Credential) (vigil.User, error) {
 	var member vigil.User
-	err := s.changeMember(ctx, orgID, userID, by, func(ctx context.Context, tx bun.Tx, user vigil.User) error {
+	err := s.changeMember(ctx, orgID, userID, by, func(ctx context.Context, tx bun.Tx, user vigil.User, has rights) error {
 		member = user
 		if user.Role == role {
 			return nil
+		}
+		if len(role.Within(user.Role.Scopes())) < len(role.Scopes()) { // it raises
+			if err := has.grant(role); err != nil {
+				return err
+			}
 		}
 		if role != vigil.RoleOwner {
 			if err := requireNoOperator(user); err != nil {
@@ -46,6 +63,10 @@ func (s *Store) SetRole(ctx context.Context, orgID, userID uuid.UUID, role vigil
 		}
 		member.Role, member.UpdatedAt = role, s.instant()
 		_, err := tx.NewRaw("UPDATE users SET role = ?, updated_at = ? WHERE id = ?", string(role), member.UpdatedAt, userID).Exec(ctx)
+		if err != nil || slices.Contains(role.Scopes(), vigil.ScopeAdmin) {
+			return err
+		}
+		_, err = tx.NewRaw("DELETE FROM invitations WHERE invited_by = ?", userID).Exec(ctx)
 		return err
 	})
 	return member, wrap("change the role of a member", err)
@@ -54,7 +75,7 @@ func (s *Store) SetRole(ctx context.Context, orgID, userID uuid.UUID, role vigil
 // RemoveMember deletes a member, with the member's sessions, API keys and invitations. An
 // unknown one is a CodeNotFound error, and the last owner a CodeConflict error.
 func (s *Store) RemoveMember(ctx context.Context, orgID, userID uuid.UUID, by vigil.Credential) error {
-	err := s.changeMember(ctx, orgID, userID, by, func(ctx context.Context, tx bun.Tx, user vigil.User) error {
+	err := s.changeMember(ctx, orgID, userID, by, func(ctx context.Context, tx bun.Tx, user vigil.User, _ rights) error {
 		if err := requireNoOperator(user); err != nil {
 			return err
 		}
@@ -70,7 +91,7 @@ func (s *Store) RemoveMember(ctx context.Context, orgID, userID uuid.UUID, by vi
 // changeMember runs a change of a member under the lock of the organization, which
 // serializes the changes of its owners.
 func (s *Store) changeMember(
-	ctx context.Context, orgID, userID uuid.UUID, by vigil.Credential, change func(context.Context, bun.Tx, vigil.User) error,
+	ctx context.Context, orgID, userID uuid.UUID, by vigil.Credential, change func(context.Context, bun.Tx, vigil.User, rights) error,
 ) error {
 	return s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		if _, err := lockOrganization(ctx, tx, orgID); err != nil {
@@ -81,32 +102,12 @@ func (s *Store) changeMember(
 		if err != nil {
 			return found("member", err)
 		}
-		if err := s.requireAdmin(ctx, tx, by); err != nil {
+		has, err := s.requireAdmin(ctx, tx, by)
+		if err != nil {
 			return err
 		}
-		return change(ctx, tx, row.user())
+		return change(ctx, tx, row.user(), has)
 	})
-}
-
-// requireAdmin refuses a change by a credential that has ended, or whose user is no owner
-// any more: processes know a user for some seconds.
-func (s *Store) requireAdmin(ctx context.Context, tx bun.Tx, by vigil.Credential) error {
-	if by.UserID == uuid.Nil {
-		return nil // the operator
-	}
-	if err := s.requireCredential(ctx, tx, by); err != nil {
-		return err
-	}
-	var role string
-	if err := tx.NewRaw("SELECT role FROM users WHERE id = ?", by.UserID).Scan(ctx, &role); err != nil {
-		return fmt.Errorf("read the role of the credential: %w", err)
-	}
-	if scopes := vigil.Role(role).Scopes(); !slices.Contains(scopes, vigil.ScopeAdmin) {
-		err := vigil.Errorf(vigil.CodeForbidden, "Your role is %s; only an owner may do this.", role)
-		err.Details = map[string]any{"required": vigil.ScopeAdmin, "scopes": scopes}
-		return err
-	}
-	return nil
 }
 
 // requireOtherOwner refuses a change after which an organization would have no owner.

@@ -151,8 +151,15 @@ func (s *Server) renderChannel(r *request, status int, c *client.NotificationCha
 	body.declare(kind, f)
 	if c.Recipients != nil {
 		for _, to := range *c.Recipients {
-			line := recipientLine{Mark: newMark("unknown", "Not confirmed"), Email: string(to.Email), Text: "waits for a confirmation by mail"}
-			if to.ConfirmedAt != nil {
+			line := recipientLine{Mark: newMark("unknown", "Pending"), Email: string(to.Email), Text: "gets nothing until it agrees by the link in its mail"}
+			switch to.Status {
+			case client.RecipientStatusMember:
+				line.Mark, line.Text = newMark("up", "Member"), "a member of the organization"
+			case client.RecipientStatusUnsubscribed:
+				line.Mark, line.Text = newMark("unknown", "Unsubscribed"), "wants no mail of the organization"
+			case client.RecipientStatusConfirmed, client.RecipientStatusPending:
+			}
+			if to.Status == client.RecipientStatusConfirmed && to.ConfirmedAt != nil {
 				line.Mark, line.Text = newMark("up", "Confirmed"), "confirmed "+span(r.now.Sub(*to.ConfirmedAt))+" ago"
 			}
 			body.Recipients = append(body.Recipients, line)
