@@ -60,6 +60,10 @@ ready: postgres chromium # what the tests need, so that a start of them is not a
 flaky: ready ## Run what CI tests five times (ROUNDS) beside two busy loops; prints each test that was ever red
 	@.ci/flaky $(TESTFLAGS)
 
+.PHONY: test-fast
+test-fast: postgres ## Run what takes minutes, between two edits: no end-to-end tests, no long drills
+	go test -short -timeout 10m $(TESTFLAGS) $$(go list ./... | grep -v '^vigil/e2e')
+
 .PHONY: chromium
 chromium: # find a Chromium, or install the Debian package
 	@.ci/chromium
@@ -115,7 +119,7 @@ chaos: build ## Kill, freeze, cut and overload every part, with the counts of a 
 	VIGIL_DRILL=full go test -count=1 -v -timeout 150m -run 'Killed|RollingRestart|MassOutage|Drill' ./e2e/
 
 .PHONY: check
-check: format vet lint terraform words arrows openapi tidy size vendored vulnerabilities ## Everything that CI runs besides the tests
+check: format vet lint terraform words sleeps arrows openapi tidy size vendored vulnerabilities ## Everything that CI runs besides the tests
 
 .PHONY: format
 format: $(BIN)/golangci-lint-$(GOLANGCI_VERSION) ## Show what gofumpt and goimports would change
@@ -142,6 +146,10 @@ arrows: $(BIN)/golangci-lint-$(GOLANGCI_VERSION) ## Show that a wrong import fai
 .PHONY: words
 words: ## Find private words in names, comments and texts
 	@go run ./.ci/words
+
+.PHONY: sleeps
+sleeps: ## Find fixed waits in tests, which wait for conditions instead
+	@go run ./.ci/sleeps e2e
 
 .PHONY: openapi
 openapi: ## Compare api/openapi.yaml with what the code says

@@ -118,8 +118,8 @@ func newIdleFixture(t *testing.T, options ...func(*activities.WatcherOptions)) *
 		option(&opts)
 	}
 	w.watcher = activities.NewWatcher(opts)
-	// In synthetic time: the goroutines that ran probes end once they are idle.
-	t.Cleanup(func() { time.Sleep(2 * time.Second) })
+	// The goroutines that ran probes end once they are idle.
+	t.Cleanup(func() { time.Sleep(2 * time.Second) }) // sleep: in a bubble only
 	return w
 }
 
@@ -256,7 +256,7 @@ func fails(context.Context) vigil.Observation { return vigil.Observation{Error: 
 // takes returns a probe that succeeds after a duration.
 func takes(d time.Duration) func(context.Context) vigil.Observation {
 	return func(context.Context) vigil.Observation {
-		time.Sleep(d)
+		time.Sleep(d) // sleep: a slow target
 		return vigil.Observation{Success: true}
 	}
 }

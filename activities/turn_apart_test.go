@@ -143,7 +143,7 @@ func gone(t *testing.T) (a *apart, probes int) {
 	t.Helper()
 	a = newApart(t)
 	a.goOn(a.define(func(def *vigil.Definition) { def.Check.Interval = goOnInterval }))
-	time.Sleep(vigil.LeaseTimeout + time.Second)
+	time.Sleep(vigil.LeaseTimeout + time.Second) // sleep: in a bubble only
 	return a, a.probes()
 }
 

@@ -82,7 +82,7 @@ func (f *fleet) turnsIn(while time.Duration) int {
 	f.mu.Lock()
 	f.ended = nil
 	f.mu.Unlock()
-	time.Sleep(while)
+	time.Sleep(while) // sleep: in a bubble only
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.ended)

@@ -26,7 +26,7 @@ func TestWatchRetryEnds(t *testing.T) {
 		w.observe = sees(failure("one"), vigil.Observation{Success: true})
 		def := w.define(retrying(slow))
 		end := w.start(turnOf(def, vigil.State{}), prepare)
-		time.Sleep(2 * time.Second)
+		time.Sleep(2 * time.Second) // sleep: in a bubble only
 		return def, end
 	}
 	// unstored reports a turn that stored something, probed again, or took time to end.

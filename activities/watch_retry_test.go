@@ -28,7 +28,7 @@ func retrying(retry vigil.Retry) func(*vigil.Definition) {
 func sees(seen ...vigil.Observation) func(context.Context) vigil.Observation {
 	next := 0
 	return func(context.Context) vigil.Observation {
-		time.Sleep(time.Second)
+		time.Sleep(time.Second) // sleep: a slow target
 		one := seen[min(next, len(seen)-1)]
 		next++
 		one.ResponseTime = time.Second

@@ -25,6 +25,7 @@ func progressed(t *testing.T, terminal bool, during func(*console.Progress, *byt
 	return out.String()
 }
 
+// sleep: progressed runs its function in a bubble.
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	t.Run("SaysNothingOfWhatTakesLessThanASecond", func(t *testing.T) {

@@ -34,12 +34,12 @@ type slowStore struct {
 }
 
 func (s *slowStore) Lagging(context.Context, []int, int) ([]vigil.Loop, error) {
-	time.Sleep(s.lagging)
+	time.Sleep(s.lagging) // sleep: a slow database
 	return nil, nil
 }
 
 func (s *slowStore) MarkNudged(_ context.Context, _ vigil.SweepLease, check uuid.UUID, _ string) error {
-	time.Sleep(s.marking)
+	time.Sleep(s.marking) // sleep: a slow database
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.revoked {
@@ -63,7 +63,7 @@ func (s *slowStore) SilentLeases(context.Context, time.Duration) ([]vigil.Lease,
 	s.mu.Lock()
 	forgotten := s.forgotten
 	s.mu.Unlock()
-	time.Sleep(s.reading)
+	time.Sleep(s.reading) // sleep: a slow database
 	if forgotten {
 		return nil, nil
 	}
@@ -105,7 +105,7 @@ func (s *slowStore) Tombstones(context.Context, []int, int) ([]vigil.Tombstone, 
 }
 
 func (s *slowStore) PurgeLoop(context.Context, vigil.Tombstone) (bool, error) {
-	time.Sleep(s.purging)
+	time.Sleep(s.purging) // sleep: a slow database
 	return false, nil
 }
 
@@ -135,7 +135,7 @@ func TestTakeoverUnderLoad(t *testing.T) {
 		}}, 200, 13 * time.Second, 17 * time.Second},
 		"NotAfterAGap": {&slowStore{silent: func(passed time.Duration) error {
 			if passed >= 2*time.Second && passed < 4*time.Second {
-				time.Sleep(8 * time.Second)
+				time.Sleep(8 * time.Second) // sleep: a slow database
 			}
 			return nil
 		}}, 200, 13 * time.Second, 17 * time.Second},

@@ -254,7 +254,7 @@ func sweepFor(t *testing.T, d time.Duration, rows store, temporal *workflows) {
 	if err := sweep.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(d)
+	time.Sleep(d) // sleep: in a bubble only
 	if err := sweep.Stop(); err != nil {
 		t.Error(err)
 	}

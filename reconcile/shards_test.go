@@ -35,7 +35,7 @@ func (s *leasedStore) Lagging(_ context.Context, shards []int, _ int) ([]vigil.L
 	s.mu.Lock()
 	s.shards = append(s.shards, shards)
 	s.mu.Unlock()
-	time.Sleep(s.reading)
+	time.Sleep(s.reading) // sleep: a slow database
 	return loopsOf(slices.DeleteFunc(slices.Clone(s.checks), func(check uuid.UUID) bool {
 		return !slices.Contains(shards, vigil.SweepShard(check))
 	})), nil

@@ -97,7 +97,7 @@ func (l *link) serve(ctx context.Context, client net.Conn) {
 	both.Go(func() {
 		l.forward(client, server, func() {
 			answered.Store(true)
-			time.Sleep(l.delay)
+			time.Sleep(l.delay) // sleep: a slow network
 		})
 	})
 	both.Wait()

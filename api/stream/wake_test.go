@@ -45,11 +45,11 @@ func (s *burstStore) StreamHeads(context.Context, []uuid.UUID) (map[uuid.UUID]vi
 }
 
 func (s *burstStore) ListenEvents(ctx context.Context, wake func(uuid.UUID)) error {
-	time.Sleep(time.Second) // until the streams are open
+	time.Sleep(time.Second) // sleep: in a bubble only, until the streams are open
 	for range s.burst {
 		s.newest.Add(1)
 		wake(s.org)
-		time.Sleep(s.every)
+		time.Sleep(s.every) // sleep: in a bubble only
 	}
 	<-ctx.Done()
 	return ctx.Err()
