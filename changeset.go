@@ -86,8 +86,9 @@ type Action struct {
 
 // Changeset is what lies between a document and what is stored.
 type Changeset struct {
-	// Plan identifies the changeset: eight hexadecimal digits. It is a hash of the actions
-	// and of the versions of what they touch. It does not depend on the values of secrets,
+	// Plan identifies the changeset: 32 hexadecimal digits. It is a hash of the actions
+	// and of the versions of what they touch, long enough that no two files with the same
+	// plan can be found. It does not depend on the values of secrets,
 	// so that a secret cannot be found out by trying.
 	Plan    string
 	Actions []Action // in the order of the pairs
@@ -124,7 +125,7 @@ func fingerprint(of any) string {
 		text = []byte(err.Error()) // members come from JSON, so that they can be written
 	}
 	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:4])
+	return hex.EncodeToString(sum[:16])
 }
 
 func (d *differ) action(pair Pair, missing Missing) Action {

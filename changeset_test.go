@@ -143,7 +143,7 @@ func TestPlanOfAChangeset(t *testing.T) {
 		return setOf(vigil.MissingKeep, hide, vigil.Pair{Stored: stored, Wanted: wanted}).Plan
 	}
 	base := plan(false, item("home", before, storedAt(1, 1)), item("home", after))
-	if len(base) != 8 || base != plan(false, item("home", before, storedAt(1, 1)), item("home", after)) {
+	if len(base) != 32 || base != plan(false, item("home", before, storedAt(1, 1)), item("home", after)) {
 		t.Fatalf("the plan %q is not the same twice", base)
 	}
 	others := []string{

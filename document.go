@@ -56,6 +56,9 @@ type Document struct {
 	Maintenance map[string]Members
 	StatusPages map[string]Members
 	Moved       []Moved
+	// MoreProblems is how many mistakes ReadDocument and Wanted found besides those that they
+	// return.
+	MoreProblems int
 }
 
 // Moved says that a definition has another key than before, both as paths such as
@@ -71,14 +74,24 @@ type Problem struct {
 	Message string `json:"message"`
 }
 
+// maxProblems is how many mistakes of a document are kept; the others are counted.
+const maxProblems = 1000
+
 // problems collects the mistakes of a document.
-type problems struct{ all []Problem }
+type problems struct {
+	all  []Problem
+	more int
+}
 
 func (p *problems) add(path, format string, args ...any) {
+	if len(p.all) == maxProblems {
+		p.more++
+		return
+	}
 	p.all = append(p.all, Problem{Path: MemberPath(path), Message: fmt.Sprintf(format, args...)})
 }
 
-// ReadDocument reads a document and returns every mistake in its form. What the members of
+// ReadDocument reads a document and returns the mistakes in its form, 1,000 at most. What the members of
 // a definition may be is not its business.
 func ReadDocument(data []byte) (Document, []Problem) {
 	doc := Document{
@@ -101,6 +114,7 @@ func ReadDocument(data []byte) (Document, []Problem) {
 	if _, given := tree["version"]; !given {
 		p.add("version", "is required; this is version %d of the format", DocumentVersion)
 	}
+	doc.MoreProblems += p.more
 	return doc, p.all
 }
 

@@ -19,9 +19,14 @@ type Wanted struct {
 func (w *Wanted) Path() string { return PathOf(w.Kind, w.Key) }
 
 // Wanted returns the definitions of a document in the order in which they are applied, by
-// kind and key, and every mistake that was found on the way.
+// kind and key, and the mistakes that were found on the way, 1,000 at most. A document whose
+// defaults multiply it beyond 64 MiB has no definitions, and that mistake.
 func (d *Document) Wanted() ([]Wanted, []Problem) {
 	var p problems
+	if d.filledSize() > maxFilledSize {
+		p.add("defaults", "make the document larger than %d MiB, since every definition gets them; write less into them", maxFilledSize>>20)
+		return nil, p.all
+	}
 	var all []Wanted
 	add := func(kind Kind, key string, members Members) {
 		filled := Fill(members, d.Defaults[kind])
@@ -47,7 +52,51 @@ func (d *Document) Wanted() ([]Wanted, []Problem) {
 	}
 	section(KindStatusPage, d.StatusPages)
 	section(KindMaintenance, d.Maintenance)
+	d.MoreProblems += p.more
 	return all, p.all
+}
+
+// maxFilledSize bounds what a document is with its defaults in every definition, in bytes as
+// treeSize counts them.
+const maxFilledSize = 64 << 20
+
+// filledSize returns how large the definitions are with their defaults.
+func (d *Document) filledSize() int {
+	size := 0
+	section := func(kind Kind, objects map[string]Members) {
+		each := treeSize(d.Defaults[kind])
+		for _, members := range objects {
+			size += each + treeSize(members)
+		}
+	}
+	section(KindChannel, d.Channels)
+	section(KindCheck, d.Checks)
+	for _, rules := range d.Rules {
+		section(KindRule, rules)
+	}
+	section(KindStatusPage, d.StatusPages)
+	section(KindMaintenance, d.Maintenance)
+	return size
+}
+
+// treeSize is about how long a value is as JSON, in bytes.
+func treeSize(node any) int {
+	size := 8
+	switch node := node.(type) {
+	case string:
+		size += len(node)
+	case json.Number:
+		size += len(node)
+	case map[string]any:
+		for name, value := range node {
+			size += len(name) + treeSize(value)
+		}
+	case []any:
+		for _, value := range node {
+			size += treeSize(value)
+		}
+	}
+	return size
 }
 
 // Fill returns members with what they lack of the defaults: objects are merged, and anything

@@ -42,13 +42,13 @@ type applyBody struct {
 	Sources  map[string]string `json:"sources,omitempty" doc:"Where definitions come from, by their paths; the actions show it." example:"{\"checks.home\": \"monitoring/web.yaml:14\"}"`
 	DryRun   bool              `json:"dry_run,omitempty" doc:"Find every error and every action, and change nothing. It needs the scope read only; then secrets are not compared."`
 	Missing  vigil.Missing     `json:"missing,omitempty" enum:"keep,release,delete" default:"keep" doc:"What happens to definitions of the project that the document does not have: they stay, are no longer managed, or are deleted."`
-	Expect   string            `json:"expect,omitempty" pattern:"^[0-9a-f]{8}$" doc:"The plan to carry out. When it is another one meanwhile, nothing changes and the answer is 409." example:"7f3a91c2"`
+	Expect   string            `json:"expect,omitempty" pattern:"^[0-9a-f]{32}$" doc:"The plan to carry out. When it is another one meanwhile, nothing changes and the answer is 409." example:"3d1f0c5be2a94e7d8b6055f17f3a91c2"`
 	Adopt    map[string]string `json:"adopt,omitempty" doc:"Ids of definitions that nothing manages yet, by the paths under which the project takes them over." example:"{\"checks.api\": \"0191d2a7-6c1f-7000-8000-000000000001\"}"`
 }
 
 // applyResultView says what was done, or would be.
 type applyResultView struct {
-	Plan              string            `json:"plan" doc:"Identifies the actions, and the revisions of what they touch." example:"7f3a91c2"`
+	Plan              string            `json:"plan" doc:"Identifies the actions, and the revisions of what they touch." example:"3d1f0c5be2a94e7d8b6055f17f3a91c2"`
 	Applied           bool              `json:"applied" doc:"Whether it was done; false for a dry run."`
 	Actions           []applyActionView `json:"actions" doc:"An action for each definition of the project."`
 	ExecutionsPerHour applyBudgetView   `json:"executions_per_hour"`
@@ -96,7 +96,8 @@ func (a *applies) register(r *rest.Registrar) {
 		MaxValues:  maxApplyValues,
 		Summary:    "Make a project equal to its files",
 		Description: "Creates, changes and deletes the definitions of a project, all in one transaction: all of it, or nothing after an error. " +
-			"Every error of the document is in `details.errors`, with its path. Definitions of other projects and tools, and those that nothing " +
+			"The errors of the document are in `details.errors`, each with its path: 100 at most, and `details.more_errors` says how many more " +
+			"there are. Definitions of other projects and tools, and those that nothing " +
 			"manages, are not touched. A second apply of the same project waits for 30 s at most. The body may have 8 MiB. " +
 			"It needs the scope write, a dry run only read.",
 		Errors: []int{http.StatusConflict, http.StatusForbidden, http.StatusServiceUnavailable},

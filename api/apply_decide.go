@@ -66,6 +66,10 @@ func (a *applies) decider(ctx context.Context, body *applyBody) *decider {
 }
 
 func (d *decider) problem(path, format string, args ...any) {
+	if len(d.problems) >= mostCollected {
+		d.document.MoreProblems++
+		return
+	}
 	d.problems = append(d.problems, vigil.Problem{Path: vigil.MemberPath(path), Message: fmt.Sprintf(format, args...)})
 }
 
@@ -155,6 +159,9 @@ func (d *decider) decide(inventory vigil.Inventory) (vigil.Changes, error) {
 	d.move()
 	d.adopt()
 	for i := range d.wanted {
+		if err := d.ctx.Err(); err != nil {
+			return vigil.Changes{}, err // who asked has left
+		}
 		if err := d.want(&d.wanted[i]); err != nil {
 			return vigil.Changes{}, err
 		}
@@ -238,12 +245,21 @@ func (d *decider) missing() {
 	}
 }
 
-// invalid is the error about everything that is wrong with the document.
+const (
+	// mostCollected is how many problems are kept while a document is judged, and mostListed
+	// how many of them the answer lists.
+	mostCollected = 2000
+	mostListed    = 100
+)
+
+// invalid is the error about what is wrong with the document: it lists the first mistakes by
+// their paths, and says how many more there are.
 func (d *decider) invalid() error {
 	slices.SortStableFunc(d.problems, func(a, b vigil.Problem) int { return strings.Compare(a.Path, b.Path) })
 	first, more := d.problems[0], ""
-	if n := len(d.problems) - 1; n > 0 {
-		more = fmt.Sprintf(" (and %d more)", n)
+	all := len(d.problems) + d.document.MoreProblems
+	if all > 1 {
+		more = fmt.Sprintf(" (and %d more)", all-1)
 	}
 	code := vigil.CodeInvalid
 	if d.limited == len(d.problems) {
@@ -253,9 +269,12 @@ func (d *decider) invalid() error {
 	if first.Path != "" {
 		sentence = first.Path + ": " + sentence
 	}
-	return &vigil.Error{
-		Code: code, Message: sentence + more, Details: map[string]any{"member": "document." + first.Path, "errors": d.problems},
+	listed := d.problems[:min(len(d.problems), mostListed)]
+	details := map[string]any{"member": "document." + first.Path, "errors": listed}
+	if all > len(listed) {
+		details["more_errors"] = all - len(listed)
 	}
+	return &vigil.Error{Code: code, Message: sentence + more, Details: details}
 }
 
 // explain adds to an error about all definitions together what the others have.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"net/http"
 
 	"vigil"
@@ -21,7 +22,7 @@ func (s *Server) Authenticated(next http.Handler) http.Handler {
 		ctx := r.Context()
 		who, err := s.auth.identify(ctx, r.Header.Get("Authorization"), r.Header.Get("X-API-Key"))
 		if err == nil {
-			err = s.admit(r, who)
+			err = s.admit(ctx, who)
 		}
 		if err != nil {
 			rest.WriteError(ctx, w, err)
@@ -32,13 +33,16 @@ func (s *Server) Authenticated(next http.Handler) http.Handler {
 	})
 }
 
+// Count counts one more request of the caller that Authenticated admitted.
+func (s *Server) Count(ctx context.Context) error { return s.admit(ctx, rest.CallerOf(ctx)) }
+
 // admit counts a request in the rate of its organization.
-func (s *Server) admit(r *http.Request, who *rest.Caller) error {
+func (s *Server) admit(ctx context.Context, who *rest.Caller) error {
 	limit := s.rateOf(who.Org.Tier)
 	if limit == vigil.Unlimited {
 		return nil
 	}
-	rate, err := s.limiter.Admit(r.Context(), who.Org.ID, limit)
+	rate, err := s.limiter.Admit(ctx, who.Org.ID, limit)
 	if err != nil || rate.Admitted {
 		return err
 	}

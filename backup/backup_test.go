@@ -57,6 +57,44 @@ func sameFiles(t *testing.T, a, b string) bool {
 	return true
 }
 
+// TestPlantedPartialFile pins that a backup is a new file of its owner, also where another
+// user has put something beside it.
+func TestPlantedPartialFile(t *testing.T) {
+	t.Parallel()
+	from, manifest := files(t)
+	for name, plant := range map[string]func(t *testing.T, path, elsewhere string) error{
+		"AFile":           func(_ *testing.T, path, _ string) error { return os.WriteFile(path, []byte("mine"), 0o666) },
+		"ALink":           func(_ *testing.T, path, elsewhere string) error { return os.Symlink(elsewhere, path) },
+		"ALinkToNothing":  func(_ *testing.T, path, elsewhere string) error { return os.Symlink(elsewhere+".new", path) },
+		"ADirectory":      func(_ *testing.T, path, _ string) error { return os.Mkdir(path, 0o777) },
+		"ALinkToAnotherD": func(t *testing.T, path, _ string) error { return os.Symlink(t.TempDir(), path) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, elsewhere := t.TempDir(), filepath.Join(t.TempDir(), "elsewhere")
+			planted := plant(t, filepath.Join(dir, "file.partial"), elsewhere)
+			if err := errors.Join(os.WriteFile(elsewhere, []byte("theirs"), 0o600), planted); err != nil {
+				t.Fatal(err)
+			}
+			if err := backup.Create(filepath.Join(dir, "file"), manifest, from); err != nil {
+				t.Fatal(err)
+			}
+			if info, err := os.Lstat(filepath.Join(dir, "file")); err != nil || info.Mode() != 0o600 {
+				t.Errorf("the backup is %v, %v", info, err)
+			}
+			if text, err := os.ReadFile(elsewhere); err != nil || string(text) != "theirs" {
+				t.Errorf("the file elsewhere has %q, %v", text, err)
+			}
+			if _, err := os.Lstat(elsewhere + ".new"); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("a file was made elsewhere: %v", err)
+			}
+			if left, err := filepath.Glob(filepath.Join(dir, ".file.*")); err != nil || len(left) > 0 {
+				t.Errorf("it leaves %v, %v", left, err)
+			}
+		})
+	}
+}
+
 func TestExtract(t *testing.T) {
 	t.Parallel()
 

@@ -20,7 +20,9 @@ func Create(path string, manifest Manifest, dir string) (err error) {
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s exists already: choose another name", path)
 	}
-	file, err := os.OpenFile(path+".partial", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600) //nolint:gosec // the operator names the file
+	// A name that no one can foresee, of a file that is new: in a directory of others, a known
+	// one could be a link, or a file of theirs.
+	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.partial") // 0600
 	if err != nil {
 		return fmt.Errorf("create the backup: %w", err)
 	}

@@ -3091,7 +3091,7 @@ type ApplyRequest struct {
 
 	// Expect The plan to carry out. When it is another one meanwhile, nothing changes and the answer is 409.
 	//
-	// Examples: 7f3a91c2
+	// Examples: 3d1f0c5be2a94e7d8b6055f17f3a91c2
 	Expect *string `json:"expect,omitempty"`
 
 	// Missing What happens to definitions of the project that the document does not have: they stay, are no longer managed, or are deleted.
@@ -3122,7 +3122,7 @@ type ApplyResult struct {
 
 	// Plan Identifies the actions, and the revisions of what they touch.
 	//
-	// Examples: 7f3a91c2
+	// Examples: 3d1f0c5be2a94e7d8b6055f17f3a91c2
 	Plan string `json:"plan"`
 }
 
@@ -7283,13 +7283,13 @@ type ListApiKeysParams struct {
 
 // CreateApiKeyParams defines parameters for CreateApiKey.
 type CreateApiKeyParams struct {
-	// IdempotencyKey A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again for 24 hours, with `Idempotent-Replayed: true`, and nothing is done twice.
+	// IdempotencyKey A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again for 24 hours, with `Idempotent-Replayed: true`, and nothing is done twice. A dry run is not kept.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
 // ApplyParams defines parameters for Apply.
 type ApplyParams struct {
-	// IdempotencyKey A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again for 24 hours, with `Idempotent-Replayed: true`, and nothing is done twice.
+	// IdempotencyKey A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again for 24 hours, with `Idempotent-Replayed: true`, and nothing is done twice. A dry run is not kept.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
@@ -7388,7 +7388,7 @@ type ListChecksParamsSort string
 
 // CreateCheckParams defines parameters for CreateCheck.
 type CreateCheckParams struct {
-	// IdempotencyKey A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again for 24 hours, with `Idempotent-Replayed: true`, and nothing is done twice.
+	// IdempotencyKey A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again for 24 hours, with `Idempotent-Replayed: true`, and nothing is done twice. A dry run is not kept.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
@@ -7424,7 +7424,7 @@ type ListAlertRulesParams struct {
 
 // CreateAlertRuleParams defines parameters for CreateAlertRule.
 type CreateAlertRuleParams struct {
-	// IdempotencyKey A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again for 24 hours, with `Idempotent-Replayed: true`, and nothing is done twice.
+	// IdempotencyKey A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again for 24 hours, with `Idempotent-Replayed: true`, and nothing is done twice. A dry run is not kept.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
@@ -7502,7 +7502,7 @@ type TestCheckParams struct {
 	// DryRun Do not store or count the result.
 	DryRun *bool `form:"dry_run,omitempty" json:"dry_run,omitempty"`
 
-	// IdempotencyKey A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again for 24 hours, with `Idempotent-Replayed: true`, and nothing is done twice.
+	// IdempotencyKey A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again for 24 hours, with `Idempotent-Replayed: true`, and nothing is done twice. A dry run is not kept.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
@@ -7562,7 +7562,7 @@ type ListDeliveryAttemptsParams struct {
 
 // RedeliverParams defines parameters for Redeliver.
 type RedeliverParams struct {
-	// IdempotencyKey A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again for 24 hours, with `Idempotent-Replayed: true`, and nothing is done twice.
+	// IdempotencyKey A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again for 24 hours, with `Idempotent-Replayed: true`, and nothing is done twice. A dry run is not kept.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
@@ -7625,7 +7625,7 @@ type ListIncidentUpdatesParams struct {
 
 // CreateIncidentUpdateParams defines parameters for CreateIncidentUpdate.
 type CreateIncidentUpdateParams struct {
-	// IdempotencyKey A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again for 24 hours, with `Idempotent-Replayed: true`, and nothing is done twice.
+	// IdempotencyKey A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again for 24 hours, with `Idempotent-Replayed: true`, and nothing is done twice. A dry run is not kept.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
@@ -7640,7 +7640,7 @@ type ListInvitationsParams struct {
 
 // CreateInvitationParams defines parameters for CreateInvitation.
 type CreateInvitationParams struct {
-	// IdempotencyKey A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again for 24 hours, with `Idempotent-Replayed: true`, and nothing is done twice.
+	// IdempotencyKey A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again for 24 hours, with `Idempotent-Replayed: true`, and nothing is done twice. A dry run is not kept.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
@@ -7676,7 +7676,7 @@ type ListMaintenanceWindowsParamsState string
 
 // CreateMaintenanceWindowParams defines parameters for CreateMaintenanceWindow.
 type CreateMaintenanceWindowParams struct {
-	// IdempotencyKey A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again for 24 hours, with `Idempotent-Replayed: true`, and nothing is done twice.
+	// IdempotencyKey A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again for 24 hours, with `Idempotent-Replayed: true`, and nothing is done twice. A dry run is not kept.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
@@ -7748,7 +7748,7 @@ type ListNotificationChannelsParams struct {
 
 // CreateNotificationChannelParams defines parameters for CreateNotificationChannel.
 type CreateNotificationChannelParams struct {
-	// IdempotencyKey A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again for 24 hours, with `Idempotent-Replayed: true`, and nothing is done twice.
+	// IdempotencyKey A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again for 24 hours, with `Idempotent-Replayed: true`, and nothing is done twice. A dry run is not kept.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
@@ -7775,7 +7775,7 @@ type UpdateNotificationChannelParams struct {
 
 // TestNotificationChannelParams defines parameters for TestNotificationChannel.
 type TestNotificationChannelParams struct {
-	// IdempotencyKey A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again for 24 hours, with `Idempotent-Replayed: true`, and nothing is done twice.
+	// IdempotencyKey A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again for 24 hours, with `Idempotent-Replayed: true`, and nothing is done twice. A dry run is not kept.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
@@ -7811,7 +7811,7 @@ type ListStatusPagesParams struct {
 
 // CreateStatusPageParams defines parameters for CreateStatusPage.
 type CreateStatusPageParams struct {
-	// IdempotencyKey A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again for 24 hours, with `Idempotent-Replayed: true`, and nothing is done twice.
+	// IdempotencyKey A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again for 24 hours, with `Idempotent-Replayed: true`, and nothing is done twice. A dry run is not kept.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
@@ -11777,7 +11777,7 @@ type ClientInterface interface {
 
 	// ApplyWithBody Make a project equal to its files
 	//
-	// Creates, changes and deletes the definitions of a project, all in one transaction: all of it, or nothing after an error. Every error of the document is in `details.errors`, with its path. Definitions of other projects and tools, and those that nothing manages, are not touched. A second apply of the same project waits for 30 s at most. The body may have 8 MiB. It needs the scope write, a dry run only read.
+	// Creates, changes and deletes the definitions of a project, all in one transaction: all of it, or nothing after an error. The errors of the document are in `details.errors`, each with its path: 100 at most, and `details.more_errors` says how many more there are. Definitions of other projects and tools, and those that nothing manages, are not touched. A second apply of the same project waits for 30 s at most. The body may have 8 MiB. It needs the scope write, a dry run only read.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -11786,7 +11786,7 @@ type ClientInterface interface {
 
 	// Apply Make a project equal to its files
 	//
-	// Creates, changes and deletes the definitions of a project, all in one transaction: all of it, or nothing after an error. Every error of the document is in `details.errors`, with its path. Definitions of other projects and tools, and those that nothing manages, are not touched. A second apply of the same project waits for 30 s at most. The body may have 8 MiB. It needs the scope write, a dry run only read.
+	// Creates, changes and deletes the definitions of a project, all in one transaction: all of it, or nothing after an error. The errors of the document are in `details.errors`, each with its path: 100 at most, and `details.more_errors` says how many more there are. Definitions of other projects and tools, and those that nothing manages, are not touched. A second apply of the same project waits for 30 s at most. The body may have 8 MiB. It needs the scope write, a dry run only read.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -12759,7 +12759,7 @@ func (c *Client) DeleteApiKey(ctx context.Context, id openapi_types.UUID, reqEdi
 
 // ApplyWithBody Make a project equal to its files
 //
-// Creates, changes and deletes the definitions of a project, all in one transaction: all of it, or nothing after an error. Every error of the document is in `details.errors`, with its path. Definitions of other projects and tools, and those that nothing manages, are not touched. A second apply of the same project waits for 30 s at most. The body may have 8 MiB. It needs the scope write, a dry run only read.
+// Creates, changes and deletes the definitions of a project, all in one transaction: all of it, or nothing after an error. The errors of the document are in `details.errors`, each with its path: 100 at most, and `details.more_errors` says how many more there are. Definitions of other projects and tools, and those that nothing manages, are not touched. A second apply of the same project waits for 30 s at most. The body may have 8 MiB. It needs the scope write, a dry run only read.
 //
 // Takes any type of body and a specified content type.
 //
@@ -12778,7 +12778,7 @@ func (c *Client) ApplyWithBody(ctx context.Context, params *ApplyParams, content
 
 // Apply Make a project equal to its files
 //
-// Creates, changes and deletes the definitions of a project, all in one transaction: all of it, or nothing after an error. Every error of the document is in `details.errors`, with its path. Definitions of other projects and tools, and those that nothing manages, are not touched. A second apply of the same project waits for 30 s at most. The body may have 8 MiB. It needs the scope write, a dry run only read.
+// Creates, changes and deletes the definitions of a project, all in one transaction: all of it, or nothing after an error. The errors of the document are in `details.errors`, each with its path: 100 at most, and `details.more_errors` says how many more there are. Definitions of other projects and tools, and those that nothing manages, are not touched. A second apply of the same project waits for 30 s at most. The body may have 8 MiB. It needs the scope write, a dry run only read.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -20162,7 +20162,7 @@ type ClientWithResponsesInterface interface {
 
 	// ApplyWithBodyWithResponse Make a project equal to its files
 	//
-	// Creates, changes and deletes the definitions of a project, all in one transaction: all of it, or nothing after an error. Every error of the document is in `details.errors`, with its path. Definitions of other projects and tools, and those that nothing manages, are not touched. A second apply of the same project waits for 30 s at most. The body may have 8 MiB. It needs the scope write, a dry run only read.
+	// Creates, changes and deletes the definitions of a project, all in one transaction: all of it, or nothing after an error. The errors of the document are in `details.errors`, each with its path: 100 at most, and `details.more_errors` says how many more there are. Definitions of other projects and tools, and those that nothing manages, are not touched. A second apply of the same project waits for 30 s at most. The body may have 8 MiB. It needs the scope write, a dry run only read.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -20171,7 +20171,7 @@ type ClientWithResponsesInterface interface {
 
 	// ApplyWithResponse Make a project equal to its files
 	//
-	// Creates, changes and deletes the definitions of a project, all in one transaction: all of it, or nothing after an error. Every error of the document is in `details.errors`, with its path. Definitions of other projects and tools, and those that nothing manages, are not touched. A second apply of the same project waits for 30 s at most. The body may have 8 MiB. It needs the scope write, a dry run only read.
+	// Creates, changes and deletes the definitions of a project, all in one transaction: all of it, or nothing after an error. The errors of the document are in `details.errors`, each with its path: 100 at most, and `details.more_errors` says how many more there are. Definitions of other projects and tools, and those that nothing manages, are not touched. A second apply of the same project waits for 30 s at most. The body may have 8 MiB. It needs the scope write, a dry run only read.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -29917,7 +29917,7 @@ func (c *ClientWithResponses) DeleteApiKeyWithResponse(ctx context.Context, id o
 
 // ApplyWithBodyWithResponse Make a project equal to its files
 //
-// Creates, changes and deletes the definitions of a project, all in one transaction: all of it, or nothing after an error. Every error of the document is in `details.errors`, with its path. Definitions of other projects and tools, and those that nothing manages, are not touched. A second apply of the same project waits for 30 s at most. The body may have 8 MiB. It needs the scope write, a dry run only read.
+// Creates, changes and deletes the definitions of a project, all in one transaction: all of it, or nothing after an error. The errors of the document are in `details.errors`, each with its path: 100 at most, and `details.more_errors` says how many more there are. Definitions of other projects and tools, and those that nothing manages, are not touched. A second apply of the same project waits for 30 s at most. The body may have 8 MiB. It needs the scope write, a dry run only read.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -29932,7 +29932,7 @@ func (c *ClientWithResponses) ApplyWithBodyWithResponse(ctx context.Context, par
 
 // ApplyWithResponse Make a project equal to its files
 //
-// Creates, changes and deletes the definitions of a project, all in one transaction: all of it, or nothing after an error. Every error of the document is in `details.errors`, with its path. Definitions of other projects and tools, and those that nothing manages, are not touched. A second apply of the same project waits for 30 s at most. The body may have 8 MiB. It needs the scope write, a dry run only read.
+// Creates, changes and deletes the definitions of a project, all in one transaction: all of it, or nothing after an error. The errors of the document are in `details.errors`, each with its path: 100 at most, and `details.more_errors` says how many more there are. Definitions of other projects and tools, and those that nothing manages, are not touched. A second apply of the same project waits for 30 s at most. The body may have 8 MiB. It needs the scope write, a dry run only read.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

@@ -76,13 +76,14 @@ func TestLinksOfAProject(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := manifest.Read([]string{project}, manifest.Options{})
-	if err == nil || !strings.Contains(err.Error(), "b.yaml is a link that leads out of the directory") || strings.Contains(err.Error(), "hunter2") {
+	if err == nil || !strings.Contains(err.Error(), "b.yaml is a link that leads out of the directory") ||
+		strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("a link out of it: %v", err)
 	}
 }
 
-// TestVariablesThatAreNotReplaced pins Vigil's own variables, and those that a server was not
-// told to read.
+// TestVariablesThatAreNotReplaced pins Vigil's own variables, and those that the setting of a
+// server does not name.
 func TestVariablesThatAreNotReplaced(t *testing.T) {
 	t.Parallel()
 	read := func(name string, allowed []string) error {

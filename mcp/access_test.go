@@ -198,6 +198,46 @@ func TestTheAuditLogNamesTheAssistant(t *testing.T) {
 	}
 }
 
+// TestBatches pins that each message of a batch counts as a request, and how many there may be.
+func TestBatches(t *testing.T) {
+	t.Parallel()
+	s := open(t, "")
+	a := s.signUp(t)
+	auth := "Bearer " + a.key
+	batch := func(count int) string { return "[" + strings.TrimSuffix(strings.Repeat(ping+",", count), ",") + "]" }
+	left := func() (left int64) {
+		query := "SELECT sum(leased) FROM rate_windows"
+		if err := s.store.DB().NewRaw(query).Scan(t.Context(), &left); err != nil {
+			t.Fatal(err)
+		}
+		return left
+	}
+	s.post(t, http.MethodPost, batch(20), "Authorization", auth)
+	if got := left(); got < 20 {
+		t.Errorf("a batch of 20 messages counts for %d", got)
+	}
+	for _, body := range []string{batch(21), batch(5000), "[" + strings.Repeat("{},", 20) + "{}]"} {
+		res, text := s.post(t, http.MethodPost, body, "Authorization", auth)
+		if res.StatusCode != http.StatusBadRequest || !strings.Contains(text, "it may have 20") && !strings.Contains(text, "values") {
+			t.Errorf("%d %.200s", res.StatusCode, text)
+		}
+	}
+	res, text := s.post(t, http.MethodPost, "["+strings.Repeat("0,", 500_000)+"0]", "Authorization", auth)
+	if res.StatusCode != http.StatusBadRequest || len(text) > 1000 {
+		t.Errorf("%d, %d bytes", res.StatusCode, len(text))
+	}
+	spend := "UPDATE rate_windows SET leased = 1000000, started = now()"
+	if _, err := s.store.DB().NewRaw(spend).Exec(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for range 5 { // what this process has leased is less than 100
+		res, text = s.post(t, http.MethodPost, batch(20), "Authorization", auth)
+	}
+	if res.StatusCode != http.StatusTooManyRequests || !strings.Contains(text, "rate_limited") {
+		t.Errorf("%d %.200s", res.StatusCode, text)
+	}
+}
+
 func TestRequestsCountInTheRateOfTheOrganization(t *testing.T) {
 	t.Parallel()
 	s := open(t, "")

@@ -71,7 +71,7 @@ func openOn(t *testing.T, store *storage.Store, public string) *site {
 	}
 	t.Cleanup(s.api.Close)
 	s.tools, err = mcp.New(mcp.Deps{
-		API: s.api, Authenticate: s.api.Authenticated, Refuse: rest.WriteError,
+		API: s.api, Authenticate: s.api.Authenticated, Count: s.api.Count, CheckBody: rest.CheckBody, Refuse: rest.WriteError,
 		Scopes:    func(ctx context.Context) []vigil.Scope { return rest.CallerOf(ctx).Scopes() },
 		PublicURL: s.public, Version: "test", Docs: docs.Pages,
 	})

@@ -3,6 +3,7 @@ package mcp
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -26,6 +27,11 @@ type Deps struct {
 	// Authenticate wraps a handler so that only callers of the API reach it; others get the
 	// API's own answer.
 	Authenticate func(http.Handler) http.Handler
+	// Count counts one more request of an authenticated caller in its rate. Its error says that
+	// there were too many.
+	Count func(ctx context.Context) error
+	// CheckBody refuses a body that costs more than its length, as those of the API are.
+	CheckBody func(ctx context.Context, body []byte) error
 	// Scopes returns what the caller of an authenticated request may do.
 	Scopes func(ctx context.Context) []vigil.Scope
 	// Refuse answers with an error as the API does.
@@ -40,8 +46,8 @@ type Deps struct {
 }
 
 func (d *Deps) validate() error {
-	if d.API == nil || d.Authenticate == nil || d.Scopes == nil || d.Refuse == nil || d.Docs == nil {
-		return errors.New("mcp: API, Authenticate, Scopes, Refuse and Docs are required")
+	if d.API == nil || d.Authenticate == nil || d.Count == nil || d.CheckBody == nil || d.Scopes == nil || d.Refuse == nil || d.Docs == nil {
+		return errors.New("mcp: API, Authenticate, Count, CheckBody, Scopes, Refuse and Docs are required")
 	}
 	if d.Log == nil {
 		d.Log = slog.New(slog.DiscardHandler)
@@ -52,6 +58,7 @@ func (d *Deps) validate() error {
 // Limits of requests.
 const (
 	maxBody      = 1 << 20 // bytes, as that of the API
+	maxBatch     = 20      // messages of a request
 	bodyDeadline = 10 * time.Second
 )
 
@@ -192,11 +199,43 @@ func (s *Server) bounded(next http.Handler) http.Handler {
 			return
 		}
 		_ = connection.SetReadDeadline(time.Time{}) // only now: net/http reads what is left of a body before it answers
+		if err := s.admitBody(r.Context(), body); err != nil {
+			s.deps.Refuse(r.Context(), w, err)
+			return
+		}
 		from := r.Clone(r.Context())
 		r = r.WithContext(context.WithValue(r.Context(), callerKey{}, from))
 		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 		next.ServeHTTP(w, r)
 	})
+}
+
+// admitBody refuses a body that is unfit or has more than maxBatch messages, and counts each
+// message of a batch as a request of its own.
+func (s *Server) admitBody(ctx context.Context, body []byte) error {
+	if !json.Valid(body) {
+		return nil // the protocol has an answer of its own
+	}
+	if err := s.deps.CheckBody(ctx, body); err != nil {
+		return err
+	}
+	count := 1
+	if bytes.HasPrefix(bytes.TrimSpace(body), []byte("[")) {
+		var batch []json.RawMessage
+		if err := json.Unmarshal(body, &batch); err != nil {
+			return err
+		}
+		count = len(batch)
+	}
+	if count > maxBatch {
+		return vigil.Invalid("body", "is a batch of %d messages; it may have %d", count, maxBatch)
+	}
+	for range count - 1 { // the request itself is counted
+		if err := s.deps.Count(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func bodyError(err error) error {

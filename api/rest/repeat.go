@@ -37,7 +37,8 @@ type RepeatStore interface {
 }
 
 // repeatable returns a handler that runs a request with an Idempotency-Key once, and
-// answers the same request with the same answer for 24 hours. Only successes are kept.
+// answers the same request with the same answer for 24 hours. Only successes are kept, and
+// no dry runs.
 func repeatable[I, O any](store RepeatStore, handle func(context.Context, *I) (*O, error)) func(context.Context, *I) (*O, error) {
 	return func(ctx context.Context, in *I) (*O, error) {
 		req := RequestOf(ctx)
@@ -58,6 +59,10 @@ func repeatable[I, O any](store RepeatStore, handle func(context.Context, *I) (*
 			return replayed[O](answer)
 		}
 		out, err := handle(idempotency.NewContext(ctx, run), in)
+		if err == nil && dryRun(in) {
+			req.release(ctx, store, run)
+			return out, nil
+		}
 		if err == nil && !run.Kept {
 			err = finish(ctx, store, run, out)
 		}
@@ -67,6 +72,21 @@ func repeatable[I, O any](store RepeatStore, handle func(context.Context, *I) (*
 		}
 		return out, nil
 	}
+}
+
+// dryRun reports whether a request says dry_run, in its body or query: it changes nothing, so
+// that it can be repeated in any case, and its answer is not kept. Its key is free afterwards.
+func dryRun(in any) bool {
+	request := reflect.ValueOf(in).Elem()
+	for _, part := range []reflect.Value{request, request.FieldByName("Body")} {
+		if part.Kind() != reflect.Struct {
+			continue
+		}
+		if said := part.FieldByName("DryRun"); said.IsValid() && said.Kind() == reflect.Bool && said.Bool() {
+			return true
+		}
+	}
+	return false
 }
 
 // execution describes the request for the store.
@@ -146,7 +166,7 @@ func describeRepeats(op *huma.Operation) {
 	op.Parameters = append(op.Parameters, &huma.Param{
 		Name: repeatHeader, In: "header",
 		Description: "A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again " +
-			"for 24 hours, with `" + replayedHeader + ": true`, and nothing is done twice.",
+			"for 24 hours, with `" + replayedHeader + ": true`, and nothing is done twice. A dry run is not kept.",
 		Schema: &huma.Schema{Type: huma.TypeString, MaxLength: &longest, Pattern: "^[!-~]+$"},
 	})
 }

@@ -70,6 +70,9 @@ func checkJSON(ctx context.Context, data []byte, most int) error {
 	return c.value()
 }
 
+// CheckBody is checkJSON with the bounds of most operations, for what else takes JSON.
+func CheckBody(ctx context.Context, body []byte) error { return checkJSON(ctx, body, maxValues) }
+
 // syntaxProblem describes a body that is not JSON.
 func syntaxProblem(data []byte) error {
 	var raw json.RawMessage

@@ -67,7 +67,8 @@ func (p *platform) startApplying(ctx context.Context, baseURL string) error {
 		return err
 	}
 	a := &applier{
-		path: path, rules: rules, names: append([]string{}, p.settings.ApplyVariables...), api: p.serveInProcess(p.api, p.store), baseURL: baseURL, dataDir: p.settings.DataDir, now: time.Now,
+		path: path, rules: rules, names: append([]string{}, p.settings.ApplyVariables...), api: p.serveInProcess(p.api, p.store),
+		baseURL: baseURL, dataDir: p.settings.DataDir, now: time.Now,
 		log: p.log.With("path", path), outcome: cli.Applied{Path: path, PID: os.Getpid()},
 	}
 	if err := os.MkdirAll(a.dataDir, 0o700); err != nil {

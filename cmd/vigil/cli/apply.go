@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -28,14 +29,19 @@ func (a *app) applyCommand() *cobra.Command {
 		Long: "Show what changes, ask on a terminal, and make the server have what the files of a project say: all of it or\n" +
 			"nothing. Objects that the project does not manage are not touched, and what is in no file any more is kept unless\n" +
 			"--prune is given. With --plan nothing is asked: exactly that plan is applied, or none.",
-		Example: "  vigil apply -f monitoring/\n  vigil apply -f monitoring/ --plan 7f3a91c2\n  vigil apply -f monitoring/ --prune --yes",
+		Example: "  vigil apply -f monitoring/\n" +
+			"  vigil apply -f monitoring/ --plan 3d1f0c5be2a94e7d8b6055f17f3a91c2\n" +
+			"  vigil apply -f monitoring/ --prune --yes",
 	}
 	flags.add(cmd)
-	cmd.Flags().StringVar(&flags.plan, "plan", "", "apply only when this `plan` still holds")
+	cmd.Flags().StringVar(&flags.plan, "plan", "", "apply only when this `plan` still holds: all 32 digits, as vigil plan prints them")
 	cmd.Flags().IntVar(&flags.pruneLimit, "prune-limit", -1, "delete at most this `number` of objects without asking for the number")
 	cmd.RunE = a.does(func(ctx context.Context, s *session, _ []string) error {
 		if flags.pruneLimit >= 0 && !flags.prune {
 			return console.Errorf(console.Usage, "--prune-limit needs --prune")
+		}
+		if flags.plan != "" && !wholePlan.MatchString(flags.plan) {
+			return console.Errorf(console.Usage, "--plan needs all 32 hexadecimal digits of a plan, as `vigil plan` prints them behind --plan")
 		}
 		document, err := a.document(s.Console, flags.filesFlags)
 		if err != nil {
@@ -45,6 +51,9 @@ func (a *app) applyCommand() *cobra.Command {
 	})
 	return cmd
 }
+
+// wholePlan is the form of a plan.
+var wholePlan = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
 // applyFiles plans, asks and applies.
 func (s *session) applyFiles(ctx context.Context, document *manifest.Document, flags applyFlags) error {
@@ -152,6 +161,6 @@ func (s *session) printApplied(done plan, body []byte) error {
 		return nil
 	}
 	s.Note("Plan %s is applied: %d created, %d changed, %d deleted.%s",
-		done.Plan, done.count(actionCreate), done.count(actionChange, actionRestore), done.count(actionDelete), left)
+		shortPlan(done.Plan), done.count(actionCreate), done.count(actionChange, actionRestore), done.count(actionDelete), left)
 	return nil
 }

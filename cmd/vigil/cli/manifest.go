@@ -89,7 +89,7 @@ func (a *app) read(con *console.Console, f filesFlags) (*manifest.Document, erro
 func (a *app) document(con *console.Console, f filesFlags) (*manifest.Document, error) {
 	document, err := a.read(con, f)
 	if problems, ok := err.(manifest.Problems); ok { //nolint:errorlint // Read returns it as it is
-		return nil, failed(con, problems)
+		return nil, failed(con, problems, 0)
 	}
 	if err != nil {
 		return nil, err
@@ -100,12 +100,16 @@ func (a *app) document(con *console.Console, f filesFlags) (*manifest.Document, 
 	return document, nil
 }
 
-// failed shows problems on standard error and returns the error of the command.
-func failed(con *console.Console, problems manifest.Problems) error {
+// failed shows problems on standard error and returns the error of the command. The server did
+// not list all of them where there are more.
+func failed(con *console.Console, problems manifest.Problems, more int) error {
 	for _, problem := range problems {
 		con.Warn("%s", problem)
 	}
-	return console.Errorf(console.Failed, "%s in the files, nothing was changed", counted(len(problems), "problem"))
+	if more > 0 {
+		con.Warn("and %d more", more)
+	}
+	return console.Errorf(console.Failed, "%s in the files, nothing was changed", counted(len(problems)+more, "problem"))
 }
 
 // counted is a number with its noun.

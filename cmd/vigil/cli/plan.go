@@ -173,6 +173,7 @@ func (s *session) refused(response *http.Response, document *manifest.Document) 
 				Path    string `json:"path"`
 				Message string `json:"message"`
 			} `json:"errors"`
+			More int `json:"more_errors"`
 		} `json:"details"`
 	}
 	if json.Unmarshal(body, &said) != nil || len(said.Details.Errors) == 0 {
@@ -182,7 +183,7 @@ func (s *session) refused(response *http.Response, document *manifest.Document) 
 	for _, one := range said.Details.Errors {
 		problems = append(problems, document.Explain(one.Path, one.Message))
 	}
-	return failed(s.Console, problems.Sorted())
+	return failed(s.Console, problems.Sorted(), said.Details.More)
 }
 
 // onlyDrift leaves the actions that undo what was changed outside.

@@ -50,7 +50,7 @@ func (v *planView) lines() console.Lines {
 			console.Line{Text: strings.Repeat("    ", line.depth) + "  " + pad(line.mark, 2) + line.text, Tone: tone(line.mark)},
 		)
 	}
-	lines = append(lines, console.Line{Text: v.summary()})
+	lines = append(lines, console.Line{Text: v.summary(shortPlan(v.plan.Plan))})
 	if len(v.plan.changing()) > 0 && !v.drift && !v.plan.Applied {
 		lines = append(lines, console.Line{Text: fmt.Sprintf("Do exactly this: vigil apply %s --plan %s", v.arguments, v.plan.Plan)})
 	}
@@ -74,7 +74,7 @@ func (v *planView) markdown() []byte {
 		}
 		out.WriteString("```\n\n")
 	}
-	fmt.Fprintf(&out, "%s\n", v.summary())
+	fmt.Fprintf(&out, "%s\n", v.summary(v.plan.Plan))
 	return out.Bytes()
 }
 
@@ -231,8 +231,11 @@ func (v *planView) unchanged() string {
 	return strings.Join(append([]string{strings.Join(parts, ", ") + " as they are"}, notes...), "; ")
 }
 
-// summary is the last line of a plan.
-func (v *planView) summary() string {
+// shortPlan is the end of a plan, for people to compare. Only the whole plan can be applied.
+func shortPlan(plan string) string { return plan[max(0, len(plan)-8):] }
+
+// summary is the last line of a plan, which it names as id.
+func (v *planView) summary(id string) string {
 	p := &v.plan
 	if v.drift {
 		if len(p.Actions) == 0 {
@@ -241,14 +244,14 @@ func (v *planView) summary() string {
 		return counted(len(p.Actions), "object") + " changed outside of the files."
 	}
 	if len(p.changing()) == 0 {
-		text := "Plan " + p.Plan + ": nothing to change."
+		text := "Plan " + id + ": nothing to change."
 		if left := p.count(actionLeave); left > 0 {
-			text = fmt.Sprintf("Plan %s: nothing to change, %d left over.", p.Plan, left)
+			text = fmt.Sprintf("Plan %s: nothing to change, %d left over.", id, left)
 		}
 		return text
 	}
 	text := fmt.Sprintf("Plan %s: %d to create, %d to change, %d to delete",
-		p.Plan, p.count(actionCreate), p.count(actionChange, actionRestore), p.count(actionDelete))
+		id, p.count(actionCreate), p.count(actionChange, actionRestore), p.count(actionDelete))
 	if n := p.count(actionRelease); n > 0 {
 		text += fmt.Sprintf(", %d to release", n)
 	}
