@@ -85,6 +85,7 @@ func (a *applies) register(r *rest.Registrar) {
 	a.registry = r.API.OpenAPI().Components.Schemas
 	rest.Register(r, rest.Operation{
 		Method:     http.MethodPost,
+		Computes:   true,
 		Path:       "/v1/apply",
 		ID:         "apply",
 		Tag:        tagApply,

@@ -41,6 +41,8 @@ type Deps struct {
 	// StatusPages shows status pages at /status/ and badges at /badge/ to the public; nil
 	// shows none.
 	StatusPages http.Handler
+	// Shares shares reads among organizations; nil does not.
+	Shares rest.Shares
 	// Answered is called after every request; nil is not called. The route is a
 	// pattern such as /v1/checks/{id}, or "none".
 	Answered func(ctx context.Context, method, route string, status int, took time.Duration)

@@ -65,6 +65,11 @@ type Operation struct {
 	// MaxValues is how many values a body may have, with objects, arrays and what is in them; 0
 	// for 10,000.
 	MaxValues int
+	// Computes: an operation other than GET that reads and computes much, so that it takes a
+	// place of the shares as a read does.
+	Computes bool
+	// Waits: the answer waits for others, such as workers, and takes no place of the shares.
+	Waits bool
 	// Errors are statuses that can happen besides those that follow from the
 	// other members.
 	Errors []int
@@ -77,6 +82,8 @@ type Registrar struct {
 	// request's caller. Open runs before operations that change something
 	// without a credential.
 	Protected, Open huma.Middlewares
+	// Shares are the places in which reads are answered; nil: any number at a time.
+	Shares Shares
 	// Repeats keeps the answers of requests with an Idempotency-Key.
 	Repeats RepeatStore
 	// Note stores the audit entry of ctx, unless a transaction has done so.
@@ -117,6 +124,9 @@ func Register[I, O any](r *Registrar, op Operation, handle func(context.Context,
 	}
 	if op.Revisioned && conditional(op.Method) {
 		op.Errors = append(op.Errors, http.StatusPreconditionFailed)
+	}
+	if op.reads() {
+		handle = inShare(r, handle)
 	}
 	described := r.describe(op, bodyMembers(reflect.TypeFor[I]()))
 	if op.Idempotent {

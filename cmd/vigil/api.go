@@ -67,8 +67,8 @@ func (p *platform) serveAPI(ctx context.Context, listener net.Listener) error {
 			_, err := p.temporal.client.CheckHealth(ctx, &client.CheckHealthRequest{})
 			return err
 		},
-		StatusPages: public,
-		Codec:       codec,
+		StatusPages: public, Shares: newReadShares(),
+		Codec: codec,
 		Config: api.Config{
 			TemporalUIOrigin: cmp.Or(string(s.TemporalUIOrigin), p.temporal.uiURL),
 			Version:          version, PublicURL: string(s.PublicURL), SignupTier: vigil.Tier(s.SignupTier),
