@@ -240,6 +240,7 @@ const layoutShift = `new Promise(done => {
 // judge is what every page must withstand.
 func (b *browser) judge(what string) {
 	b.t.Helper()
+	b.until("no request under way, which dims what it will replace", `!document.querySelector(".htmx-request")`)
 	if moved := eval[float64](b, layoutShift); moved > 0 {
 		b.t.Errorf("%s: the layout moved by %.4f after it was shown", what, moved)
 	}
@@ -276,7 +277,7 @@ func (b *browser) picture(name, scheme string, width int64) {
 // TestBrowserRecordsProblems shows that what a page must not do is found.
 func TestBrowserRecordsProblems(t *testing.T) {
 	t.Parallel()
-	c := startChromium(t)
+	c := theChromium(t)
 	serve := func(body string) string {
 		site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path != "/" && r.URL.Path != "/favicon.ico" {

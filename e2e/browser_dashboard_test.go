@@ -53,7 +53,7 @@ const browserPassword = "a long password 1"
 // that is resolved. The steps are one story, in order.
 func TestBrowserDashboard(t *testing.T) {
 	t.Parallel()
-	c := startChromium(t)
+	c := theChromium(t)
 	d := &dashboard{t: t, chromium: c, service: newService(t), hook: newFlakyHook(t)}
 	d.p = up(t, dataDir(t), "VIGIL_REGIONS=eu-central-fra,na-east-ewr", "VIGIL_SIGNUP_TIER=enterprise", "VIGIL_DELIVERY_SCHEDULE=1s,2s,5s,10m")
 	needed := []string{"SignUpWithAMistakeFirst", "KeyIsShownOnce", "ARuleOfACheck", "IncidentOpens"} // by the steps after them

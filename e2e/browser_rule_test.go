@@ -9,9 +9,9 @@ import (
 // on the results of a target that flapped. The steps are one story, in order.
 func TestBrowserRuleIsTried(t *testing.T) {
 	t.Parallel()
-	c, shop := startChromium(t), newService(t)
-	p := up(t, dataDir(t), "VIGIL_REGIONS=eu-central-fra", "VIGIL_SIGNUP_TIER=enterprise")
-	const email, password = "mara@harbor.example", "a long password 2"
+	c, shop := theChromium(t), newService(t)
+	p, _ := shared(t)
+	const email, password = "mara@rules.example", "a long password 2"
 	var account struct {
 		Token string `json:"token"`
 	}

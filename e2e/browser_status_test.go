@@ -10,8 +10,8 @@ import (
 // what it shows while a check fails. The steps are one story, in order.
 func TestBrowserStatusPage(t *testing.T) {
 	t.Parallel()
-	c, shop := startChromium(t), newService(t)
-	p := up(t, dataDir(t), "VIGIL_REGIONS=eu-central-fra,na-east-ewr", "VIGIL_SIGNUP_TIER=enterprise")
+	c, shop := theChromium(t), newService(t)
+	p, _ := shared(t)
 	const email, password = "mara@harbor.example", "a long password 2"
 	var account struct {
 		Token string `json:"token"`

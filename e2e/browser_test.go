@@ -44,35 +44,31 @@ func findChromium() string {
 	return ""
 }
 
-// startChromium starts a Chromium that reaches only this machine, and skips the test
-// when there is none.
-func startChromium(t *testing.T) *chromium {
+// startChromium starts a Chromium that reaches only this machine.
+func startChromium(ctx context.Context, t *testing.T, path string) (c *chromium, stop func()) {
 	t.Helper()
-	path := findChromium()
-	if path == "" {
-		t.Skip("no Chromium found; make test-browser installs it")
-	}
 	dir, err := os.MkdirTemp("", "vigil-chromium-") //nolint:usetesting // Chromium still writes while t.TempDir is removed
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path), chromedp.UserDataDir(dir), chromedp.NoSandbox, chromedp.DisableGPU,
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("hide-scrollbars", true),
 		// Everything else has no address, so that a request to it fails and is recorded.
 		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost, EXCLUDE [::1]"),
 	)
-	allocator, stop := chromedp.NewExecAllocator(context.WithoutCancel(t.Context()), options...)
+	allocator, stopAllocator := chromedp.NewExecAllocator(ctx, options...)
 	ctx, closeBrowser := chromedp.NewContext(allocator)
-	t.Cleanup(func() {
+	stop = func() {
 		closeBrowser()
-		stop()
-	})
+		stopAllocator()
+		_ = os.RemoveAll(dir)
+	}
 	if err := chromedp.Do(ctx); err != nil {
+		stop()
 		t.Fatalf("start %s: %v", path, err)
 	}
-	return &chromium{ctx: ctx}
+	return &chromium{ctx: ctx}, stop
 }
 
 // browser is one tab with cookies of its own. It records what a page must not do.

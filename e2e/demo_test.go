@@ -173,6 +173,7 @@ func checkMessages(t *testing.T, attempts []demoEvent) {
 
 // TestDemo plays the demo as `make demo` does, then commands it by hand and removes it.
 func TestDemo(t *testing.T) {
+	t.Parallel()
 	dir := dataDir(t)
 	d := upDemo(t, dir)
 	done := d.await("done", 1)
@@ -183,10 +184,7 @@ func TestDemo(t *testing.T) {
 	if got := steps(d.seen()); !slices.Equal(got, want) {
 		t.Errorf("the story is %v\nwant %v", got, want)
 	}
-	t.Logf("the story took %.1f s from ready", done.Seconds)
-	if done.Seconds > 60 {
-		t.Errorf("the story took %.1f s", done.Seconds)
-	}
+	figure(t, "the story takes, in seconds from ready", done.Seconds, 60, 0)
 	if done.Incidents != 1 || done.Deliveries != 2 || done.Attempts != 3 {
 		t.Errorf("the end says %+v", done)
 	}
@@ -237,6 +235,7 @@ func TestDemo(t *testing.T) {
 // TestDemoKilled kills the process while the shop is down: the story goes on with the same
 // incident and the same message.
 func TestDemoKilled(t *testing.T) {
+	t.Parallel()
 	dir := dataDir(t)
 	first := upDemo(t, dir)
 	refused := first.await("attempt", 1)

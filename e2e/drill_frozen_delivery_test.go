@@ -11,7 +11,8 @@ import (
 
 // TestDrillFrozenDelivery freezes the control process that makes an attempt of a
 // delivery, beside another control process.
-func TestDrillFrozenDelivery(t *testing.T) { // not parallel: it measures how long the delivery is held
+func TestDrillFrozenDelivery(t *testing.T) {
+	t.Parallel()
 	const interval = 2 * time.Second
 	site, second := newSwitchable(t), newSwitchable(t)
 	hung, works := newHangingReceiver(t), newHangingReceiver(t)

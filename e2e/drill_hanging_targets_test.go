@@ -109,7 +109,8 @@ func (s *cluster) lateness(g group, from time.Time, quantile float64) (late, wor
 
 // TestDrillHangingTargets: 600 checks whose targets begin to hang all at once, beside good
 // checks of the same organization and of another one, in one worker.
-func TestDrillHangingTargets(t *testing.T) { // not parallel: it measures lateness
+func TestDrillHangingTargets(t *testing.T) {
+	t.Parallel()
 	d := pick(drill{checks: 600, rounds: 3}, drill{checks: 600, rounds: 12})
 	const timeout = 10 * time.Second
 	variants := map[string]int{"ManyPlaces": 4096}
@@ -129,11 +130,11 @@ func TestDrillHangingTargets(t *testing.T) { // not parallel: it measures latene
 				"another organization":  {two, "good", 20, 2 * time.Second, 2, []string{site.URL}},
 			}
 			s.seedGroups(hanging, good["the same organization"], good["another organization"])
-			time.Sleep(timeout) // the first turns of 640 loops are a load of their own
+			wait(t, "the first turns of all loops, which are a load of their own", timeout)
 			p := notePauses(t)
 			s.began = time.Now().Truncate(time.Microsecond)
 			targets.hanging.Store(true)
-			time.Sleep(time.Duration(d.rounds) * timeout)
+			wait(t, "slots of targets that hang", time.Duration(d.rounds)*timeout)
 			until := time.Now()
 			targets.hanging.Store(false)
 			l := s.audit(until)

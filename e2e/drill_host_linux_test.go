@@ -11,7 +11,8 @@ import (
 // TestDrillLostHost loses a host with a worker and a control process that has shards of the sweep: its
 // link goes down, so that Postgres and Temporal see connections that stay open and
 // never answer.
-func TestDrillLostHost(t *testing.T) { // not parallel: it measures lateness
+func TestDrillLostHost(t *testing.T) {
+	t.Parallel()
 	d := pick(drill{checks: 20, interval: 2 * time.Second}, drill{checks: 200, interval: 2 * time.Second})
 	host := newNamespace(t)
 	s := newClusterOn(t, "127.0.0.1,"+host.address)
@@ -38,7 +39,7 @@ func TestDrillLostHost(t *testing.T) { // not parallel: it measures lateness
 	t.Cleanup(site.Close)
 	s.seed(site.URL, d.checks, d.interval)
 	p := notePauses(t)
-	time.Sleep(2 * d.interval) // so that loops of both workers are under way
+	s.awaitResults(time.Now()) // loops of both workers are under way
 
 	lost := time.Now()
 	host.lose()
@@ -47,7 +48,7 @@ func TestDrillLostHost(t *testing.T) { // not parallel: it measures lateness
 		return s.number("SELECT count(*) FROM sweep_leases WHERE holder LIKE $1 OR expires_at < clock_timestamp()", nameOf(s.control)) == 0
 	})
 	figure(t, "another control process leads after", time.Since(lost), takeover, p.longest())
-	time.Sleep(time.Until(lost.Add(20 * time.Second)))
+	wait(t, "what a lost worker could still take", time.Until(lost.Add(20*time.Second)))
 	l := s.audit(time.Now())
 	t.Logf("a lost host with one of two workers and of two control processes, %d checks every %v: %s; %v", d.checks, d.interval, &l, p)
 	l.exact(t)

@@ -14,7 +14,8 @@ const takeover = 5 * time.Second
 // other control process, as when its host is lost: nothing is closed, nothing answers.
 // Each time the other one takes the shards, and the loops of the dead worker go on. When
 // the process is back, it repairs nothing that it has read before.
-func TestDrillFrozenLeader(t *testing.T) { // not parallel: it measures lateness
+func TestDrillFrozenLeader(t *testing.T) {
+	t.Parallel()
 	d := pick(drill{checks: 20, interval: 2 * time.Second, rounds: 1}, drill{checks: 50, interval: 2 * time.Second, rounds: 5})
 	site := newSwitchable(t)
 	s := newCluster(t)
@@ -75,7 +76,7 @@ func (s *cluster) lead(p *pauses, what string, control *process, hold, release f
 	nudged := s.nudges()
 	release()
 	eventually(s.t, "the process has shards again", func() bool { return s.shardsOf(control) > 0 })
-	time.Sleep(2 * time.Second) // the passes that it was in have ended
+	wait(s.t, "the end of the passes that it was in", 2*time.Second)
 	if again := s.nudges(); again != nudged {
 		s.t.Errorf("%s: loops were nudged when it went on: %s, before %s", what, again, nudged)
 	}

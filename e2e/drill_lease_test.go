@@ -77,7 +77,7 @@ func (s *cluster) betweenSlots() {
 			longest, middle = gap, slots[i-1].Add(gap/2)
 		}
 	}
-	time.Sleep(time.Until(middle))
+	wait(s.t, "an instant without a slot", time.Until(middle))
 }
 
 // foldsEqual compares the state of each loop with a fold over its stored results.
@@ -126,7 +126,8 @@ func (s *cluster) fold(loop observedLoop, until time.Time) vigil.State {
 
 // TestDrillWorkerWithoutPostgres cuts one of two workers off from Postgres, but not from
 // Temporal: the other one must get its loops, and must not lose them to it again.
-func TestDrillWorkerWithoutPostgres(t *testing.T) { // not parallel: it measures lateness
+func TestDrillWorkerWithoutPostgres(t *testing.T) {
+	t.Parallel()
 	d := pick(
 		drill{checks: 20, interval: 2 * time.Second, pause: 20 * time.Second},
 		drill{checks: 20, interval: 2 * time.Second, pause: 40 * time.Second})
@@ -141,18 +142,18 @@ func TestDrillWorkerWithoutPostgres(t *testing.T) { // not parallel: it measures
 		return s.number("SELECT count(*) FROM check_regions WHERE worker LIKE $1", nameOf(s.workers[0]))
 	}
 	eventually(t, "the worker has some of the loops", func() bool { return loops() >= 3 })
-	time.Sleep(3 * d.interval) // every loop has results before the cut, from which its silence counts
+	s.awaitResults(time.Now()) // every loop has results before the cut, from which its silence counts
 	p := notePauses(t)
 	l.cut()
 	cut, mine := time.Now(), loops()
 	eventually(t, "the other worker has all loops", func() bool { return loops() == 0 })
 	moved := time.Since(cut)
-	time.Sleep(time.Until(cut.Add(d.pause)))
+	wait(t, "the end of the cut", time.Until(cut.Add(d.pause)))
 	l.mend()
 	mended := time.Now()
 	s.awaitWorkers()
 	back := time.Since(mended)
-	time.Sleep(2 * d.interval)
+	wait(t, "slots after it", 2*d.interval)
 	a := s.audit(time.Now())
 	t.Logf("one of two workers without Postgres for %v, with %d of %d loops, which moved in %v; it was back in %v: %s; %v",
 		d.pause, mine, d.checks, moved.Round(time.Millisecond), back.Round(time.Millisecond), &a, p)
@@ -168,7 +169,8 @@ func TestDrillWorkerWithoutPostgres(t *testing.T) { // not parallel: it measures
 
 // TestDrillFrozenWorker freezes one of two workers in the middle of long turns, and thaws
 // it after others have its loops: it must not probe for these turns again.
-func TestDrillFrozenWorker(t *testing.T) { // not parallel: it measures lateness
+func TestDrillFrozenWorker(t *testing.T) {
+	t.Parallel()
 	d := pick(
 		drill{checks: 20, interval: 2 * time.Second, window: 30 * time.Minute, pause: 20 * time.Second},
 		drill{checks: 20, interval: 2 * time.Second, window: 30 * time.Minute, pause: 2 * time.Minute})
@@ -186,10 +188,10 @@ func TestDrillFrozenWorker(t *testing.T) { // not parallel: it measures lateness
 		return s.number("SELECT count(*) FROM check_regions WHERE worker LIKE $1", pattern) == 0
 	})
 	moved := time.Since(frozen)
-	time.Sleep(time.Until(frozen.Add(d.pause)))
+	wait(t, "the thaw", time.Until(frozen.Add(d.pause)))
 	victim.thaw()
 	s.awaitWorkers()
-	time.Sleep(4 * d.interval)
+	wait(t, "slots after it", 4*d.interval)
 	a := s.audit(time.Now())
 	repeated := site.repeated(s)
 	t.Logf("a worker frozen for %v with %d of %d loops, %d slots a turn; they moved in %v: %s; %v",

@@ -9,7 +9,8 @@ import (
 
 // TestDrillLockedRows holds the row locks of 3 of 20 loops, as the connection of a lost
 // host does: the others must not notice, and the three go on once the locks are free.
-func TestDrillLockedRows(t *testing.T) { // not parallel: it measures lateness
+func TestDrillLockedRows(t *testing.T) {
+	t.Parallel()
 	const checks, locked = 20, 3
 	interval, hold := 2*time.Second, 12*time.Second
 	if full() {
@@ -18,7 +19,7 @@ func TestDrillLockedRows(t *testing.T) { // not parallel: it measures lateness
 	site := newSwitchable(t)
 	s := newCluster(t)
 	s.seed(site.URL, checks, interval)
-	time.Sleep(2 * interval) // the first turns of all loops come at once, and are late
+	s.awaitResults(time.Now()) // the first turns of all loops come at once, and are late
 	p := notePauses(t)
 	free := s.lockLoops(locked)
 
@@ -41,7 +42,7 @@ func TestDrillLockedRows(t *testing.T) { // not parallel: it measures lateness
 		return s.number("SELECT count(*) FROM check_regions WHERE last_scheduled < $1", began) == 0
 	})
 	resumed := time.Since(began)
-	time.Sleep(2 * interval)
+	wait(t, "slots after it", 2*interval)
 	l := s.audit(time.Now())
 	t.Logf("the locks of %d of %d loops held for %v: %s; %v", locked, checks, hold, &l, p)
 	l.exact(t)

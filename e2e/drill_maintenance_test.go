@@ -28,7 +28,8 @@ const (
 // TestDrillMaintenance has all checks fail across the end of maintenance: half of them are
 // probed inside, half are paused. Nothing opens inside, and every incident opens after it,
 // also when the process that would open them is killed at the end.
-func TestDrillMaintenance(t *testing.T) { // not parallel: it measures lateness
+func TestDrillMaintenance(t *testing.T) {
+	t.Parallel()
 	d := pick(drill{checks: 60, interval: 2 * time.Second, rounds: 2}, drill{checks: 1000, interval: 10 * time.Second, rounds: 5})
 	site := newSwitchable(t)
 	s := newCluster(t)
@@ -162,12 +163,12 @@ func (m *maintained) round(site *switchable, p *pauses, killed bool) {
 	ends := starts.Add(m.length)
 	m.window(m.probed, "continue", starts, ends)
 	m.window(m.paused, "pause", starts, ends)
-	time.Sleep(time.Until(starts.Add(500 * time.Millisecond)))
+	wait(m.t, "the maintenance to begin", time.Until(starts.Add(500*time.Millisecond)))
 	site.broken.Store(true)
 	what, bound := "lateness after the end", maintenanceLateness
 	if killed {
 		what, bound = what+", control killed there", maintenanceTakeover
-		time.Sleep(time.Until(ends.Add(-100 * time.Millisecond)))
+		wait(m.t, "the maintenance to end", time.Until(ends.Add(-100*time.Millisecond)))
 		m.control.kill()
 		m.startControl()
 	}

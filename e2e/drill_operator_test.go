@@ -35,7 +35,8 @@ type operator struct {
 // TestDrillOperator has an operator terminate, cancel and reset the workflows of loops,
 // incidents and deliveries, and pause activities. The platform must be right again by
 // itself, without a second incident and without a message that has another id.
-func TestDrillOperator(t *testing.T) { // not parallel: it measures how long loops are silent
+func TestDrillOperator(t *testing.T) {
+	t.Parallel()
 	dsn := database(t)
 	p := up(t, dataDir(t), "DATABASE_URL="+dsn, "VIGIL_REGIONS="+clusterRegion, "VIGIL_QUIET_WINDOW=4s", "VIGIL_TURN_RATE=0.001", fastSchedule)
 	o := newOperator(t, p, dsn)

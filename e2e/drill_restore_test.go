@@ -233,12 +233,14 @@ func (d *restoreDrill) settle() {
 // TestDrillRestore restores one store from an older dump while the other goes on: first
 // Postgres, then Temporal. Nothing but pg_dump and pg_restore is used, so that the
 // platform has to find out by itself.
-func TestDrillRestore(t *testing.T) { // not parallel: it measures
+func TestDrillRestore(t *testing.T) {
+	t.Parallel()
 	t.Run("OlderPostgres", restoreOlderPostgres)
 	t.Run("OlderTemporal", restoreOlderTemporal)
 }
 
 func restoreOlderPostgres(t *testing.T) {
+	t.Parallel()
 	pauses := notePauses(t)
 	d := newRestoreDrill(t)
 	d.open(1, 0, 2) // open at the dump
@@ -320,6 +322,7 @@ func (d *restoreDrill) verifyReceiver() {
 }
 
 func restoreOlderTemporal(t *testing.T) {
+	t.Parallel()
 	pauses := notePauses(t)
 	d := newRestoreDrill(t)
 	d.open(1, 0, 2, 4) // open at the dump

@@ -14,7 +14,8 @@ import (
 // TestDrillRetryKilled kills a worker while its checks are between two attempts. Every slot
 // has one result or is recorded as missed, and no failure is stored without its retry,
 // unless the next slot was too near for one.
-func TestDrillRetryKilled(t *testing.T) { // not parallel: it measures lateness
+func TestDrillRetryKilled(t *testing.T) {
+	t.Parallel()
 	d := pick(drill{checks: 20, interval: 8 * time.Second, rounds: 1}, drill{checks: 100, interval: 8 * time.Second, rounds: 10})
 	const delay = 3 * time.Second // so a third of the checks is between two attempts at any time
 	site := newSwitchable(t)
@@ -31,12 +32,12 @@ func TestDrillRetryKilled(t *testing.T) { // not parallel: it measures lateness
 	for range d.rounds {
 		s.awaitWorkers()
 		s.awaitResults(time.Now())
-		time.Sleep(rand.N(delay)) // a random instant: the outcome must not depend on it
+		wait(t, "a random instant, on which the outcome must not depend", rand.N(delay))
 		i := rand.IntN(len(s.workers))
 		s.workers[i].kill()
 		s.startWorker(i)
 	}
-	time.Sleep(outage)
+	wait(t, "an outage to show", outage)
 	l := s.audit(time.Now())
 	t.Logf("%d checks every %v: %s; %d probes reached the target; %v", d.checks, d.interval, &l, site.hits.Load(), p)
 	l.exact(t)

@@ -12,7 +12,8 @@ import (
 // sentinel is not known to the new store, so all loops are started at once instead of
 // each when it is overdue. VIGIL_DRILL_LOOPS is the number of loops of the long form, up
 // to 10,000.
-func TestDrillTemporalLost(t *testing.T) { // not parallel: it measures lateness
+func TestDrillTemporalLost(t *testing.T) {
+	t.Parallel()
 	d := pick(drill{checks: 200, interval: 10 * time.Second}, drill{checks: 1000, interval: 20 * time.Second})
 	bound, patience := 15*time.Second, 2*waitLimit // for up to 1,000 loops
 	if n, err := strconv.Atoi(os.Getenv("VIGIL_DRILL_LOOPS")); err == nil && full() {

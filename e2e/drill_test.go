@@ -28,12 +28,17 @@ type figureTable struct {
 
 // figure records what a drill measured beside its bound, and fails the test when the
 // figure, less the allowance for pauses of the machine, is over the bound. The figure
-// and the bound are printed as they are.
+// and the bound are printed as they are. A number of things is judged in every run; a
+// duration or a share depends on what else the machine does, and is judged where one drill
+// runs at a time (VIGIL_DRILL=full, `make chaos`).
 func figure[N ~int | ~int64 | ~float64](t *testing.T, what string, got, bound, allowance N) {
 	t.Helper()
+	_, count := any(got).(int)
 	verdict := "ok"
-	switch {
-	case got-allowance > bound:
+	switch over := got-allowance > bound; {
+	case over && !count && !full():
+		verdict = "over, not judged"
+	case over:
 		verdict = "OVER"
 		t.Errorf("%s: %v, the bound is %v, the allowance for pauses %v", what, got, bound, allowance)
 	case got > bound:

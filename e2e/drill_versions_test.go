@@ -11,7 +11,8 @@ import (
 
 // TestDrillVersions rolls a build of the workers out and back with Worker Versioning, over
 // running loops: from unversioned workers to build a, by a ramp to build b, and back.
-func TestDrillVersions(t *testing.T) { // not parallel: it counts missed slots
+func TestDrillVersions(t *testing.T) {
+	t.Parallel()
 	d := pick(
 		drill{checks: 24, interval: 2 * time.Second, window: 4 * time.Second},
 		drill{checks: 200, interval: 2 * time.Second, window: time.Minute})

@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -26,15 +27,18 @@ const canary = "canary-5b1e"
 // Nothing listens at these targets.
 func canaryChecks(dead string) map[vigil.CheckType]object {
 	login := object{
-		"url": "http://" + dead + "/" + canary + "?q=" + canary, "method": "POST", "body": canary,
+		"url":    "http://" + dead + "/" + canary + "?q=" + canary + "&token=" + canary,
+		"method": "POST", "body": canary, "body_secret": true,
 		"headers":    object{"X-Api-Key": canary, "Cookie": canary},
 		"basic_auth": object{"username": canary, "password": canary},
 	}
-	secure := object{"url": "https://" + dead + "/" + canary, "headers": login["headers"], "basic_auth": login["basic_auth"]}
+	secure := maps.Clone(login)
+	secure["url"] = "https://" + dead + "/" + canary + "?token=" + canary
 	server := object{"host": "127.0.0.1", "port": 1, "security": "tls", "username": canary, "password": canary}
 	return map[vigil.CheckType]object{
 		vigil.TypeHTTP: login, vigil.TypeHTTPS: secure, vigil.TypeHTTP3: secure,
-		vigil.TypeMultistep: {"steps": []object{{"name": "log in", "type": "http", "config": login}}},
+		vigil.TypeThroughput: {"url": login["url"]},
+		vigil.TypeMultistep:  {"steps": []object{{"name": "log in", "type": "http", "config": login}}},
 		vigil.TypeSMTPIMAP: {
 			"smtp": server, "imap": server, "from": canary + "@example.com", "to": canary + "@example.com", "timeout_seconds": 1,
 		},

@@ -51,6 +51,7 @@ type switchable struct {
 	*httptest.Server
 	broken atomic.Bool
 	hits   atomic.Int64
+	slow   time.Duration // until it answers; set before the first request
 }
 
 func newSwitchable(t *testing.T) *switchable {
@@ -58,6 +59,7 @@ func newSwitchable(t *testing.T) *switchable {
 	s := &switchable{}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		s.hits.Add(1)
+		time.Sleep(s.slow)
 		if s.broken.Load() {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
@@ -66,7 +68,8 @@ func newSwitchable(t *testing.T) *switchable {
 	return s
 }
 
-func TestWorkersKilled(t *testing.T) { // not parallel: it measures lateness
+func TestWorkersKilled(t *testing.T) {
+	t.Parallel()
 	drills := map[string]drill{
 		"WindowZero": pick(
 			drill{checks: 50, interval: 4 * time.Second, rounds: 3, pause: 6 * time.Second},
@@ -78,8 +81,9 @@ func TestWorkersKilled(t *testing.T) { // not parallel: it measures lateness
 			drill{checks: 50, interval: 4 * time.Second, window: 30 * time.Minute, rounds: 2, pause: 6 * time.Second},
 			drill{checks: 50, interval: 10 * time.Second, window: 30 * time.Minute, rounds: 20, pause: 15 * time.Second}),
 	}
-	for name, d := range drills { // not parallel: it measures lateness
+	for name, d := range drills {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			site := newSwitchable(t)
 			s := newCluster(t, wideTurns(d.window)...)
 			s.seed(site.URL, d.checks, d.interval)
@@ -91,27 +95,24 @@ func TestWorkersKilled(t *testing.T) { // not parallel: it measures lateness
 				// Each kill is an outage of its own: a loop that the second kill meets before it is back is silent for both.
 				s.awaitResults(killed)
 				// A random instant: the outcome must not depend on what the worker is doing.
-				time.Sleep(d.pause/2 + rand.N(d.pause/2))
+				wait(t, "a random instant", d.pause/2+rand.N(d.pause/2))
 				i := rand.IntN(len(s.workers))
 				s.workers[i].kill()
 				killed = time.Now()
 				t.Logf("kill %d: worker %d", round+1, i)
 				s.startWorker(i)
 			}
-			time.Sleep(outage)
-			l := s.audit(time.Now())
+			l := s.audit(killed.Add(outage))
 			t.Logf("%d kill -9 of one of two workers, %d checks every %v, quiet window %v: %s; %d probes reached the target; %v",
 				d.rounds, d.checks, d.interval, d.window, &l, site.hits.Load(), p)
 			l.exact(t)
 			if d.window > 100*d.interval { // few turns have just ended
 				s.adopted()
 			}
-			if most := d.rounds*int(max(1, outage/d.interval)) + p.slots(d.interval); l.mostMissed > most {
-				t.Errorf("a loop missed %d slots, want at most %d", l.mostMissed, most)
-			}
-			if most := outage + p.longest(); l.lateness(1) > most || l.silence > most {
-				t.Errorf("late %v, silent for %v beyond the interval; want under %v", l.lateness(1), l.silence, most)
-			}
+			lost := time.Duration(d.rounds) * max(d.interval, outage)
+			figure(t, "time whose slots one loop missed", time.Duration(l.mostMissed)*d.interval, lost, p.longest())
+			figure(t, "worst lateness of a slot", l.lateness(1), outage, p.longest())
+			figure(t, "silence of a loop beyond its interval", l.silence, outage, p.longest())
 		})
 	}
 }
@@ -129,7 +130,8 @@ func (s *cluster) adopted() {
 
 // TestManyLoopsOfOneWorker kills a worker with more loops than are nudged in one
 // second, none of them due soon: each must be nudged exactly once.
-func TestManyLoopsOfOneWorker(t *testing.T) { // not parallel: it measures lateness
+func TestManyLoopsOfOneWorker(t *testing.T) {
+	t.Parallel()
 	const checks = 700
 	site := newSwitchable(t)
 	s := newCluster(t)
@@ -194,20 +196,24 @@ func eventuallyWithin(t *testing.T, limit time.Duration, what string, fact func(
 	timingtest.Eventually(t, limit, what, fact)
 }
 
-func TestRollingRestart(t *testing.T) { // not parallel: it measures lateness
+// TestRollingRestart restarts the workers in turn: no slot is missed. The interval is more than
+// twice the worst lateness of a hand-over that was seen on two cores beside a load of 35, 4 s.
+func TestRollingRestart(t *testing.T) {
+	t.Parallel()
 	drills := map[string]drill{
 		"WindowZero": pick(
-			drill{checks: 50, interval: 2 * time.Second, rounds: 4, pause: 4 * time.Second},
+			drill{checks: 50, interval: 10 * time.Second, rounds: 4, pause: 6 * time.Second},
 			drill{checks: 50, interval: 10 * time.Second, rounds: 12, pause: 15 * time.Second}),
 		"WindowGrown": pick(
-			drill{checks: 50, interval: 2 * time.Second, window: 8 * time.Second, rounds: 2, pause: 4 * time.Second},
+			drill{checks: 50, interval: 10 * time.Second, window: 40 * time.Second, rounds: 2, pause: 6 * time.Second},
 			drill{checks: 50, interval: 10 * time.Second, window: time.Minute, rounds: 12, pause: 15 * time.Second}),
 		"WindowDefault": pick(
-			drill{checks: 50, interval: 2 * time.Second, window: 30 * time.Minute, rounds: 2, pause: 4 * time.Second},
+			drill{checks: 50, interval: 10 * time.Second, window: 30 * time.Minute, rounds: 2, pause: 6 * time.Second},
 			drill{checks: 50, interval: 10 * time.Second, window: 30 * time.Minute, rounds: 12, pause: 15 * time.Second}),
 	}
-	for name, d := range drills { // not parallel: it measures lateness
+	for name, d := range drills {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			site := newSwitchable(t)
 			s := newCluster(t, wideTurns(d.window)...)
 			s.seed(site.URL, d.checks, d.interval)
@@ -220,7 +226,7 @@ func TestRollingRestart(t *testing.T) { // not parallel: it measures lateness
 				longest = max(longest, s.workers[i].stop())
 				s.startWorker(i)
 				s.awaitWorkers()
-				time.Sleep(time.Until(began.Add(d.pause)))
+				wait(t, "the next restart", time.Until(began.Add(d.pause)))
 			}
 			l := s.audit(time.Now())
 			t.Logf("%d restarts by SIGTERM in turn, %d checks every %v, quiet window %v: %s; a stop took at most %v; %v",
@@ -231,9 +237,10 @@ func TestRollingRestart(t *testing.T) { // not parallel: it measures lateness
 	}
 }
 
-func TestPartsKilledInTurn(t *testing.T) { // not parallel: it measures lateness
+func TestPartsKilledInTurn(t *testing.T) {
+	t.Parallel()
 	d := pick(
-		drill{checks: 50, interval: 2 * time.Second, pause: 6 * time.Second},
+		drill{checks: 50, interval: 4 * time.Second, pause: 6 * time.Second},
 		drill{checks: 50, interval: 10 * time.Second, pause: 30 * time.Second})
 	site := newSwitchable(t)
 	s := newCluster(t)
@@ -252,7 +259,7 @@ func TestPartsKilledInTurn(t *testing.T) { // not parallel: it measures lateness
 	} {
 		p := notePauses(t)
 		part.kill()
-		time.Sleep(d.pause / 2)
+		wait(t, "the time that "+part.name+" is away", d.pause/2)
 		part.start()
 		began := time.Now()
 		eventuallyWithin(t, 2*waitLimit, "every loop probes again after the kill of "+part.name, func() bool {
@@ -262,8 +269,8 @@ func TestPartsKilledInTurn(t *testing.T) { // not parallel: it measures lateness
 		t.Logf("%s killed, away for %v, every loop had a newer slot %v after its start: %s; %v",
 			part.name, d.pause/2, time.Since(began).Round(10*time.Millisecond), &l, p)
 		l.exact(t)
-		if part.harmless && l.missed-missed > d.checks*p.slots(d.interval) {
-			t.Errorf("%d slots were missed without the %s", l.missed-missed, part.name)
+		if part.harmless {
+			figure(t, "slots missed without the "+part.name, l.missed-missed, 0, d.checks*p.slots(d.interval))
 		}
 		missed = l.missed
 	}
@@ -277,7 +284,8 @@ func TestPartsKilledInTurn(t *testing.T) { // not parallel: it measures lateness
 	})
 }
 
-func TestMassOutage(t *testing.T) { // not parallel: it measures lateness
+func TestMassOutage(t *testing.T) {
+	t.Parallel()
 	d := pick(
 		drill{checks: 200, interval: 4 * time.Second, window: 16 * time.Second},
 		drill{checks: 1000, interval: 10 * time.Second, window: 60 * time.Second})
@@ -299,13 +307,11 @@ func TestMassOutage(t *testing.T) { // not parallel: it measures lateness
 		site.broken.Store(phase.broken)
 		eventuallyWithin(t, d.interval+waitLimit, phase.name, health(phase.want))
 		took := time.Since(began)
-		time.Sleep(time.Until(began.Add(2 * d.interval)))
+		wait(t, "two slots of every loop", time.Until(began.Add(2*d.interval)))
 		span := time.Since(began)
 		t.Logf("%s: all %d known after %v; CPU of Temporal and the workers %.0f %% of one core over %v",
 			phase.name, d.checks, took.Round(10*time.Millisecond), 100*(s.cpu()-before).Seconds()/span.Seconds(), span.Round(time.Second))
-		if took > d.interval+5*time.Second+p.longest() {
-			t.Errorf("%s was known of all checks only after %v", phase.name, took)
-		}
+		figure(t, phase.name+": known of all checks after", took, d.interval+5*time.Second, p.longest())
 	}
 	l := s.audit(time.Now())
 	t.Logf("%d checks every %v fail at once and come back, quiet window %v: %s; %v", d.checks, d.interval, d.window, &l, p)

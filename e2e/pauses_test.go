@@ -18,6 +18,19 @@ type pauses struct {
 	total time.Duration // of the noticeable ones
 }
 
+// wait lets time pass that the test needs, and says what for. A test that can name a
+// condition waits for that with eventually instead.
+func wait(t *testing.T, what string, d time.Duration) {
+	t.Helper()
+	if d > time.Second {
+		t.Logf("waiting %v for %s", d.Round(100*time.Millisecond), what)
+	}
+	select {
+	case <-time.After(d):
+	case <-t.Context().Done():
+	}
+}
+
 // notePauses measures from now to the end of the test how late a goroutine runs
 // that wakes up every 10 ms.
 func notePauses(t *testing.T) *pauses {

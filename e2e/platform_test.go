@@ -14,6 +14,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -26,6 +28,9 @@ import (
 // waitLimit is the longest that a test waits for a condition.
 const waitLimit = 60 * time.Second
 
+// startLimit is the longest that a test waits for a process to be ready.
+const startLimit = 2 * time.Minute
+
 // binary is the program under test, built once.
 var binary string //nolint:gochecknoglobals // set by TestMain before any test runs
 
@@ -33,6 +38,7 @@ var binary string //nolint:gochecknoglobals // set by TestMain before any test r
 // platform, and many kill its parts.
 func TestMain(m *testing.M) {
 	flag.Parse()
+	atOnce()
 	if testing.Short() {
 		fmt.Fprintln(os.Stderr, "e2e: left out with -short; make e2e runs it")
 		os.Exit(0)
@@ -54,8 +60,27 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		defer figures.print(os.Stdout)
-		return m.Run()
+		code := m.Run()
+		if err := common.end(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return max(code, 1)
+		}
+		return code
 	}())
+}
+
+// atOnce sets how many tests run at the same time, unless -parallel says so: each mostly
+// waits. Where seconds are judged nothing else runs.
+func atOnce() {
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	switch {
+	case given:
+	case full():
+		_ = flag.Set("test.parallel", "1")
+	default:
+		_ = flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0)))
+	}
 }
 
 // ready is the line that `vigil up --json` prints.
@@ -113,24 +138,35 @@ func start(t *testing.T, env []string, args ...string) *process {
 // startAs is start as another user; nil means the current one.
 func startAs(t *testing.T, user *syscall.Credential, env []string, args ...string) *process {
 	t.Helper()
-	p := &process{t: t, stderr: &tail{}, exited: make(chan struct{})}
-	p.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), binary, args...)
-	p.cmd.Env = append(os.Environ(), env...)
-	p.cmd.Stderr = p.stderr
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: user}
-	out, err := p.cmd.StdoutPipe()
+	defer timingtest.Waiting(t, "vigil "+strings.Join(args, " ")+" is ready")()
+	p, err := spawn(user, env, args...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	p.t = t
 	t.Cleanup(func() {
 		p.kill()
 		if t.Failed() {
 			t.Logf("log of %s:\n%s", strings.Join(args, " "), p.stderr)
 		}
 	})
+	return p
+}
+
+// spawn runs the program, as another user unless that is nil, and waits until it is ready.
+func spawn(user *syscall.Credential, env []string, args ...string) (*process, error) {
+	p := &process{stderr: &tail{}, exited: make(chan struct{})}
+	p.cmd = exec.Command(binary, args...) //nolint:noctx // ended by kill or interrupt
+	p.cmd.Env = append(os.Environ(), env...)
+	p.cmd.Stderr = p.stderr
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: user}
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
 	lines := make(chan string, 1)
 	go func() {
 		scanner := bufio.NewScanner(out)
@@ -142,17 +178,18 @@ func startAs(t *testing.T, user *syscall.Credential, env []string, args ...strin
 		_ = p.cmd.Wait()
 		close(p.exited)
 	}()
-	defer timingtest.Waiting(t, "vigil "+strings.Join(args, " ")+" is ready")()
 	select {
 	case line := <-lines:
 		if err := json.Unmarshal([]byte(line), &p.ready); err != nil {
-			t.Fatalf("not ready: %v\noutput: %s\n%s", err, line, p.stderr)
+			p.kill()
+			return nil, fmt.Errorf("not ready: %w\noutput: %s\n%s", err, line, p.stderr)
 		}
 		temporalDirs.Store(p.ready.TemporalAddress, p.ready.DataDir)
-	case <-time.After(waitLimit):
-		t.Fatalf("not ready after %v:\n%s", waitLimit, p.stderr)
+	case <-time.After(startLimit):
+		p.kill()
+		return nil, fmt.Errorf("not ready after %v:\n%s", startLimit, p.stderr)
 	}
-	return p
+	return p, nil
 }
 
 // kill sends SIGKILL and waits until the process has ended.
@@ -165,19 +202,29 @@ func (p *process) kill() {
 func (p *process) stop() time.Duration {
 	p.t.Helper()
 	defer timingtest.Waiting(p.t, "the process ends after SIGTERM")()
+	took, err := p.interrupt()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return took
+}
+
+// interrupt is stop without a test.
+func (p *process) interrupt() (took time.Duration, err error) {
 	began := time.Now()
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		p.t.Fatal(err)
+		return 0, err
 	}
 	select {
 	case <-p.exited:
 	case <-time.After(waitLimit):
-		p.t.Fatalf("still running %v after SIGTERM:\n%s", waitLimit, p.stderr)
+		p.kill()
+		return 0, fmt.Errorf("still running %v after SIGTERM:\n%s", waitLimit, p.stderr)
 	}
 	if code := p.cmd.ProcessState.ExitCode(); code != 0 {
-		p.t.Errorf("exit code %d after SIGTERM:\n%s", code, p.stderr)
+		return 0, fmt.Errorf("exit code %d after SIGTERM:\n%s", code, p.stderr)
 	}
-	return time.Since(began)
+	return time.Since(began), nil
 }
 
 // up runs `vigil up` on free ports.

@@ -28,15 +28,7 @@ type recorded struct {
 func TestRecoveryThreshold(t *testing.T) {
 	t.Parallel()
 	shop := newService(t)
-	p := up(t, dataDir(t), "VIGIL_REGIONS=eu-central-fra", "VIGIL_SIGNUP_TIER=enterprise")
-	api := client{t: t, url: p.ready.APIURL}
-	var account struct {
-		Token string `json:"token"`
-	}
-	api.into(&account, http.MethodPost, "/v1/auth/signup", map[string]any{
-		"email": "mara@harbor.example", "password": "a long password 2", "name": "Mara", "organization_name": "Harbor",
-	})
-	api.key = account.Token
+	_, api := shared(t)
 	var channel struct{ ID string }
 	api.into(&channel, http.MethodPost, "/v1/notification-channels",
 		map[string]any{"name": "ops", "type": "webhook", "config": map[string]any{"url": shop.URL + "/hook"}})

@@ -62,7 +62,7 @@ func TestRegionWithoutWorkers(t *testing.T) {
 	s.startWorker(0)
 	eventually(t, "the region is online again", func() bool { return status() == "online" })
 	hits := site.hits.Load()
-	time.Sleep(3 * time.Second) // more than an interval
+	wait(t, "more than an interval", 3*time.Second)
 	if more := site.hits.Load() - hits; more > 0 {
 		t.Errorf("%d probes of a deleted check", more)
 	}

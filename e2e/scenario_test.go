@@ -255,7 +255,8 @@ func (d *alertScenario) keepHistories(p *process) {
 
 // TestEpisodesWithProcessesKilled runs episodes while random processes of the
 // platform are killed and restarted.
-func TestEpisodesWithProcessesKilled(t *testing.T) { // not parallel: it loads the whole machine
+func TestEpisodesWithProcessesKilled(t *testing.T) {
+	t.Parallel()
 	checks, episodes, kills := 20, 12, 20
 	if full() {
 		checks, episodes, kills = 50, 200, 300

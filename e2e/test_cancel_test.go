@@ -10,8 +10,7 @@ import (
 // TestTestEndsWithItsCaller: the probe of a test by hand ends soon after its caller has left.
 func TestTestEndsWithItsCaller(t *testing.T) {
 	t.Parallel()
-	p := up(t, dataDir(t), "DATABASE_URL="+database(t), "VIGIL_REGIONS="+clusterRegion)
-	c := client{t: t, url: p.ready.APIURL, key: p.ready.APIKey}
+	_, c := shared(t)
 	targets := newHangable(t, 1)
 	targets.hanging.Store(true)
 	var made check
@@ -45,5 +44,4 @@ func TestTestEndsWithItsCaller(t *testing.T) {
 		t.Errorf("the probe ended %v after its caller had left, as late as its timeout", took)
 	}
 	t.Logf("the probe ended %v after its caller had left", time.Since(left).Round(10*time.Millisecond))
-	p.stop()
 }

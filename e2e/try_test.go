@@ -10,8 +10,7 @@ import (
 // secret header, which does not pass through Temporal.
 func TestTryConfig(t *testing.T) {
 	t.Parallel()
-	p := up(t, dataDir(t), "DATABASE_URL="+database(t), "VIGIL_REGIONS="+clusterRegion)
-	c := client{t: t, url: p.ready.APIURL, key: p.ready.APIKey}
+	_, c := shared(t)
 	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("X-Api-Key") != "s3cret" {
 			w.WriteHeader(http.StatusForbidden)
@@ -31,5 +30,4 @@ func TestTryConfig(t *testing.T) {
 	if got := try("wrong"); len(got) != 1 || got[0].Success {
 		t.Errorf("a wrong secret: %+v", got)
 	}
-	p.stop()
 }

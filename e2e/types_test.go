@@ -7,8 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -39,20 +37,16 @@ type specimen struct {
 // the promised metadata, then fails with a reason.
 func TestTypes(t *testing.T) {
 	t.Parallel()
-	authority := probetest.NewAuthority(t, nil)
-	trusted := filepath.Join(t.TempDir(), "authority.pem")
-	if err := os.WriteFile(trusted, authority.PEM(), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	p := up(t, dataDir(t), "VIGIL_REGIONS="+clusterRegion, "SSL_CERT_FILE="+trusted)
-	specimens := specimens(t, authority)
+	_, c := shared(t)
+	specimens := specimens(t, common.authority)
 	if len(specimens) < 13 {
 		t.Errorf("%d specimens, want one for each of the 13 types", len(specimens))
 	}
 	for kind, s := range specimens {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
-			c := client{t: t, url: p.ready.APIURL, key: p.ready.APIKey}
+			c := c
+			c.t = t
 			if kind == vigil.TypePing && len(unavailableTypes(c)) > 0 {
 				t.Skip("this machine forbids ICMP")
 			}
@@ -61,7 +55,9 @@ func TestTypes(t *testing.T) {
 	}
 	t.Run("Retry", func(t *testing.T) {
 		t.Parallel()
-		retries(t, client{t: t, url: p.ready.APIURL, key: p.ready.APIKey})
+		c := c
+		c.t = t
+		retries(t, c)
 	})
 }
 

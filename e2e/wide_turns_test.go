@@ -24,7 +24,8 @@ type turnsOf struct {
 
 // TestWideTurns changes checks whose turns cover half an hour: each change must act with
 // the next slot, not with the end of the turn.
-func TestWideTurns(t *testing.T) { // not parallel: it measures how soon changes act
+func TestWideTurns(t *testing.T) {
+	t.Parallel()
 	const (
 		checks, edited, disabled, deleted, failing, lost = 15, 0, 1, 2, 3, 4
 		soon                                             = 5 * time.Second // an interval of 1 s, and a slow machine
