@@ -31,6 +31,10 @@ const (
 	// connIdle is how long a connection of a pool stays open unused: at rest each costs
 	// about 2 MB of memory in Postgres, and a burst opens several.
 	connIdle = 15 * time.Second
+	// startLimit is how long each of the server's services may take to start. The server
+	// allows 15 s, or twice the time for a membership to form: too little on a machine whose
+	// processors are taken ten times over, where it took 20 s.
+	startLimit = time.Minute
 
 	// schedulerWorkers are the tasks of each kind of queue that are processed at a time.
 	schedulerWorkers = storeConns
@@ -74,6 +78,7 @@ func serverConfig(s stores, front *net.TCPAddr, address string, ports []int) *co
 		return config.Service{RPC: config.RPC{GRPCPort: port, BindOnIP: loopback}}
 	}
 	return &config.Config{
+		Global: config.Global{Membership: config.Membership{MaxJoinDuration: startLimit / 2}},
 		Persistence: config.Persistence{
 			DefaultStore:     storeName,
 			VisibilityStore:  visibilityName,
