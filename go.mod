@@ -2,6 +2,9 @@ module vigil
 
 go 1.26.8
 
+// A client handles certificates with a negative serial number (RFC 5280, section 4.1.2.2).
+godebug x509negativeserial=1
+
 require (
 	code.dny.dev/ssrf v0.3.0
 	github.com/alexedwards/argon2id v1.0.0

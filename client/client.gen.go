@@ -2340,11 +2340,15 @@ func (e SMTPServerSecurity) Valid() bool {
 
 // Defines values for SSLMetadataProblem.
 const (
-	Expired          SSLMetadataProblem = "expired"
-	HostnameMismatch SSLMetadataProblem = "hostname_mismatch"
-	NotYetValid      SSLMetadataProblem = "not_yet_valid"
-	SelfSigned       SSLMetadataProblem = "self_signed"
-	UnknownAuthority SSLMetadataProblem = "unknown_authority"
+	Expired             SSLMetadataProblem = "expired"
+	HostnameMismatch    SSLMetadataProblem = "hostname_mismatch"
+	IntermediateExpired SSLMetadataProblem = "intermediate_expired"
+	Invalid             SSLMetadataProblem = "invalid"
+	MissingIntermediate SSLMetadataProblem = "missing_intermediate"
+	NotYetValid         SSLMetadataProblem = "not_yet_valid"
+	SelfSigned          SSLMetadataProblem = "self_signed"
+	UnknownAuthority    SSLMetadataProblem = "unknown_authority"
+	WeakSignature       SSLMetadataProblem = "weak_signature"
 )
 
 // Valid indicates whether the value is a known member of the SSLMetadataProblem enum.
@@ -2354,11 +2358,19 @@ func (e SSLMetadataProblem) Valid() bool {
 		return true
 	case HostnameMismatch:
 		return true
+	case IntermediateExpired:
+		return true
+	case Invalid:
+		return true
+	case MissingIntermediate:
+		return true
 	case NotYetValid:
 		return true
 	case SelfSigned:
 		return true
 	case UnknownAuthority:
+		return true
+	case WeakSignature:
 		return true
 	default:
 		return false
@@ -4581,6 +4593,9 @@ type GRPCMetadataStatus string
 
 // HTTPConfig defines model for HTTPConfig.
 type HTTPConfig struct {
+	// AllowHttpRedirect Redirects may end on plain HTTP, which fails otherwise; only for the type https
+	AllowHttpRedirect *bool `json:"allow_http_redirect,omitempty"`
+
 	// Assertions What the answer must be like; all must hold
 	Assertions *[]Assertion `json:"assertions,omitempty"`
 
@@ -4654,8 +4669,11 @@ type HTTPMetadata struct {
 	// BodyTruncated The body goes on beyond max_body_bytes, and the rest was not read
 	BodyTruncated *bool `json:"body_truncated,omitempty"`
 
-	// CertDaysRemaining Whole days until the certificate expires
+	// CertDaysRemaining Whole days until the first certificate expires that a client needs: of the chain that was verified, over all redirects
 	CertDaysRemaining *int64 `json:"cert_days_remaining,omitempty"`
+
+	// CertSubject Subject and host of that certificate, where it is not the own one of the host that answered
+	CertSubject *string `json:"cert_subject,omitempty"`
 
 	// FailedAssertions Assertions that did not hold
 	FailedAssertions *[]string `json:"failed_assertions,omitempty"`
@@ -6365,6 +6383,9 @@ type SSLConfig struct {
 
 	// TimeoutSeconds Longest time for everything, at most the interval. Default: the smaller of 10 and the interval
 	TimeoutSeconds *int64 `json:"timeout_seconds,omitempty"`
+
+	// VerifyTls Fail when the certificate is not valid for the host; it is described in any case
+	VerifyTls *bool `json:"verify_tls,omitempty"`
 }
 
 // SSLMetadata defines model for SSLMetadata.
@@ -6375,8 +6396,11 @@ type SSLMetadata struct {
 	// ChainValid The certificate is valid for the host and leads to a known authority
 	ChainValid bool `json:"chain_valid"`
 
-	// DaysRemaining Whole days until the certificate expires, negative after
+	// DaysRemaining Whole days until the first certificate of the chain expires that a client needs, negative after
 	DaysRemaining *int64 `json:"days_remaining,omitempty"`
+
+	// FirstToExpire Subject of that certificate, where it is not the server's own
+	FirstToExpire *string `json:"first_to_expire,omitempty"`
 
 	// Ip Address that answered
 	Ip *string `json:"ip,omitempty"`
@@ -6406,6 +6430,9 @@ type SSLMetadata struct {
 	//
 	// Examples: TLS 1.3
 	TlsVersion *string `json:"tls_version,omitempty"`
+
+	// WantsClientCertificate The server asks for a certificate of the client
+	WantsClientCertificate *bool `json:"wants_client_certificate,omitempty"`
 }
 
 // SSLMetadataProblem What is wrong with the chain

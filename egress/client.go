@@ -41,9 +41,11 @@ type ClientOptions struct {
 	// AcceptEncoding is said to every host that a redirect leads to, and bodies are left in the content
 	// coding that they come with. Empty: gzip is asked for and decoded.
 	AcceptEncoding string
+	// HTTP2 offers HTTP/2 to TLS servers besides HTTP/1.1.
+	HTTP2 bool
 }
 
-// Client returns an HTTP/1.1 client for one exchange, redirects included.
+// Client returns an HTTP/1.1 client, with HTTP/2 where the options say so, for one exchange, redirects included.
 // Every connection it opens is new, is judged, is used once and ends with ctx.
 // No proxy is used; the environment's proxy settings are ignored.
 func (g *Guard) Client(ctx context.Context, opts ClientOptions) *http.Client {
@@ -51,7 +53,7 @@ func (g *Guard) Client(ctx context.Context, opts ClientOptions) *http.Client {
 }
 
 func (g *Guard) transport(ctx context.Context, opts ClientOptions) *http.Transport {
-	return &http.Transport{
+	transport := &http.Transport{
 		DialContext: func(values context.Context, network, address string) (net.Conn, error) {
 			conn, err := g.dialFor(ctx, values, opts.network(network), address)
 			if err != nil {
@@ -70,7 +72,7 @@ func (g *Guard) transport(ctx context.Context, opts ClientOptions) *http.Transpo
 				_ = conn.Close()
 				return nil, err
 			}
-			return handshake(values, conn, opts.TLS, host)
+			return handshake(values, conn, opts.secure(), host)
 		},
 		DisableKeepAlives:      true,
 		DisableCompression:     opts.AcceptEncoding != "",
@@ -78,6 +80,10 @@ func (g *Guard) transport(ctx context.Context, opts ClientOptions) *http.Transpo
 		ReadBufferSize:         exchangeBuffer,
 		WriteBufferSize:        exchangeBuffer,
 	}
+	if opts.HTTP2 {
+		transport.TLSNextProto = map[string]func(string, *tls.Conn) http.RoundTripper{"h2": opts.overHTTP2}
+	}
+	return transport
 }
 
 // dialFor connects for a transport, which detaches its dials from the request
@@ -92,6 +98,18 @@ func (g *Guard) dialFor(ctx, values context.Context, network, address string) (*
 		return nil, g.asNamed(err, address)
 	}
 	return &gate{Conn: bind(ctx, conn)}, nil
+}
+
+// secure is the configuration of TLS for one connection.
+func (o ClientOptions) secure() *tls.Config {
+	config := o.TLS.Clone()
+	if config == nil {
+		config = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	if o.HTTP2 {
+		config.NextProtos = offered()
+	}
+	return config
 }
 
 func (o ClientOptions) network(network string) string {

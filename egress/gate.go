@@ -54,15 +54,11 @@ func (g *gate) Close() error {
 	return g.Conn.Close()
 }
 
-// handshake secures a connection and returns it with its gate shut. It reports
-// to the trace of ctx, as the transport would.
+// handshake secures a connection with a configuration of its own and returns it with its gate shut. It
+// reports to the trace of ctx, as the transport would.
 func handshake(ctx context.Context, conn *gate, config *tls.Config, host string) (*tls.Conn, error) {
-	config = config.Clone()
-	if config == nil {
-		config = &tls.Config{MinVersion: tls.VersionTLS12}
-	}
 	if config.ServerName == "" {
-		config.ServerName = host
+		config.ServerName = ServerName(host)
 	}
 	if trace := httptrace.ContextClientTrace(ctx); trace != nil && trace.TLSHandshakeStart != nil {
 		trace.TLSHandshakeStart()

@@ -15,6 +15,7 @@ import (
 	gomail "github.com/wneessen/go-mail"
 	"github.com/wneessen/go-mail/smtp"
 
+	"vigil/egress"
 	"vigil/redact"
 )
 
@@ -146,7 +147,7 @@ func transfer(client *smtp.Client, message *gomail.Msg) error {
 // connect opens a session, encrypted and signed in as the settings ask.
 func (s *server) connect(ctx context.Context) (*smtp.Client, error) {
 	deadline, _ := ctx.Deadline()
-	config := &tls.Config{ServerName: s.host, RootCAs: s.roots, MinVersion: tls.VersionTLS12}
+	config := &tls.Config{ServerName: egress.ServerName(s.host), RootCAs: s.roots, MinVersion: tls.VersionTLS12}
 	var open net.Conn
 	opts := []gomail.Option{
 		gomail.WithPort(s.port),

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/net/idna"
 
 	"vigil"
+	"vigil/egress"
 )
 
 // maxConfigBytes bounds a config as text.
@@ -20,7 +21,7 @@ const maxURL = 2048
 // parseURL reads the address of a receiver. Credentials in it are refused: an
 // address is kept and shown as it is.
 func (env *environment) parseURL(path, given string) (*url.URL, error) {
-	u, err := url.Parse(given)
+	u, err := egress.ParseURL(given)
 	switch {
 	case len(given) > maxURL:
 		return nil, vigil.Invalid(path, "must have at most %d characters", maxURL)

@@ -77,6 +77,17 @@ func TestWebhook(t *testing.T) {
 		}
 	})
 
+	t.Run("EncodesItsAddressAsBrowsersDo", func(t *testing.T) {
+		t.Parallel()
+		for _, address := range []string{"/hook?q=x y", "/hook?q=Ошибка", "/ho ok/100%", "/hook#a%"} {
+			r := receive(t, nil)
+			sent := parse(t, registry(), vigil.ChannelWebhook, map[string]any{"url": r.url + address}).Send(t.Context(), message())
+			if got := r.only(t); !sent.Delivered() || got.method != http.MethodPost {
+				t.Errorf("%s: %+v", address, sent)
+			}
+		}
+	})
+
 	t.Run("UsesTheMethodOfTheConfig", func(t *testing.T) {
 		t.Parallel()
 		for _, method := range []string{"PUT", "PATCH"} {

@@ -18,14 +18,15 @@ type answer struct {
 	url      *url.URL // that answered, after the redirects
 	protocol string
 	header   http.Header
-	body     []byte         // what was read of it, without its content coding
-	problem  string         // why the body cannot be read as a text: a sentence about it
-	unread   string         // why more of the body may follow: a sentence; empty when this is all
-	expired  bool           // the time was up while the body came
-	cookies  http.CookieJar // of the exchange; nil: none are kept
+	body     []byte // what was read of it, without its content coding
+	problem  string // why the body cannot be read as a text: a sentence about it
+	unread   string // why more of the body may follow: a sentence; empty when this is all
+	expired  bool   // the time was up while the body came
 	certDays *int
-	took     time.Duration
-	recorder *recorder // of the exchange; nil: nothing is collected
+	// certSubject names the certificate with these days, where it is not the own one of the server.
+	certSubject string
+	took        time.Duration
+	recorder    *recorder // of the exchange; nil: nothing is collected
 
 	decoded bool // whether plain and its problem are set
 	plain   []byte
@@ -74,6 +75,9 @@ func (r *httpRequest) judge(ctx context.Context, t *timeline, got *answer, seen 
 		if reason := r.asserts[i].check(got); reason != "" {
 			seen.FailedAssertions = append(seen.FailedAssertions, clip(reason, maxReason))
 		}
+	}
+	if r.endsSecure && got.url.Scheme == "http" {
+		return fail("the redirects end on plain HTTP, at %s, which allow_http_redirect permits", clip(got.url.Host, maxShown))
 	}
 	if !r.expects(got.status) {
 		return fail("status %d, expected %s", got.status, r.expectation())

@@ -47,7 +47,11 @@ func (a *assertion) check(got *answer) string {
 		if got.certDays == nil {
 			return a.absent("certificate")
 		}
-		return a.compare("days until the certificate expires", quantity(*got.certDays))
+		what := "days until the certificate expires"
+		if got.certSubject != "" {
+			what = "days until the certificate " + got.certSubject + " expires"
+		}
+		return a.compare(what, quantity(*got.certDays))
 	}
 	return ""
 }

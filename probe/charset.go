@@ -23,8 +23,8 @@ var (
 
 // plainText returns a body as UTF-8 and without a byte order mark, or why it cannot be read. Its
 // charset is that of the mark, else of the content type, else of the page's own meta element or
-// XML declaration, in the order of the HTML Standard (section 13.2.3.2). JSON is UTF-8 whatever
-// its content type says, and its mark is ignored (RFC 8259, sections 8.1 and 11).
+// XML declaration, in the order of the HTML Standard (section 13.2.3.2). JSON is UTF-8 for any
+// content type, and its mark is ignored (RFC 8259, sections 8.1 and 11).
 func plainText(body []byte, contentType string) (text []byte, problem string) {
 	label := ""
 	switch {

@@ -76,7 +76,7 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// unpacker decodes one coding. A body that is empty stays so, whatever it says.
+// unpacker decodes one coding. A body that is empty stays so.
 type unpacker struct {
 	name  string
 	in    *bufio.Reader
@@ -98,7 +98,7 @@ func (u *unpacker) Read(p []byte) (int, error) {
 	return n, u.explain(err)
 }
 
-// explain tells what is wrong with the coding from what is wrong with the connection.
+// explain separates what is wrong with the coding from what is wrong with the connection.
 func (u *unpacker) explain(err error) error {
 	switch {
 	case err == nil, errors.Is(err, io.EOF):

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/miekg/dns"
+
+	"vigil/egress"
 )
 
 // Bounds of the time after which a query that is not answered is sent again over UDP (RFC 1035,
@@ -130,7 +132,7 @@ func (a *dnsAsker) exchange(ctx context.Context, protocol string, edns bool) (*d
 	defer func() { _ = conn.Close() }()
 	if protocol == "tls" {
 		host, _, _ := net.SplitHostPort(a.server)
-		secured := tls.Client(conn, &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: a.roots, ServerName: host})
+		secured := tls.Client(conn, &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: a.roots, ServerName: egress.ServerName(host)})
 		if err := secured.HandshakeContext(ctx); err != nil {
 			return nil, err
 		}

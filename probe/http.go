@@ -94,23 +94,32 @@ type clientMaker func(context.Context, *timeline, egress.ClientOptions) (*http.C
 func (p httpProbe) runWith(ctx context.Context, more wanted, makeClient clientMaker) (seen vigil.Observation, got answer) {
 	r := &p.request
 	seen = observe(ctx, p.guard, r.deadline, r.hidden, func(ctx context.Context, t *timeline) outcome {
-		client, closeClient := makeClient(ctx, t, egress.ClientOptions{
+		opts := egress.ClientOptions{
 			TLS:            r.tls(),
 			NoRedirects:    !r.FollowRedirects,
 			IPVersion:      ipVersion(r.IPVersion),
 			UserAgent:      userAgent,
 			AcceptEncoding: r.header.Get("Accept-Encoding"),
-		})
-		defer closeClient()
-		if r.Cookies {
-			jar := more.jar()
-			client.Jar = jar
-			defer func() { t.secrets = append(t.secrets, jar.secrets()...) }()
+			HTTP2:          r.header.Get("Upgrade") == "", // which HTTP/2 does not have
 		}
-		t.recorder.follow(client)
+		jar := more.jar()
+		defer func() { t.secrets = append(t.secrets, jar.secrets()...) }()
 		var metadata HTTPMetadata
+		exchange := func() (answer, error) {
+			client, closeClient := makeClient(ctx, t, opts)
+			defer closeClient()
+			client.Transport = egress.WithEncodedRedirects(client.Transport)
+			if r.Cookies {
+				client.Jar = jar
+			}
+			t.recorder.follow(client)
+			return r.roundTrip(ctx, t, client, more, &metadata)
+		}
 		var err error
-		got, err = r.roundTrip(ctx, t, client, more, &metadata)
+		if got, err = exchange(); egress.NeedsHTTP1(err) {
+			opts.HTTP2 = false
+			got, err = exchange()
+		}
 		if got.recorder = t.recorder; got.recorder != nil {
 			got.recorder.got = &got
 		}
@@ -154,6 +163,9 @@ func (r *httpRequest) roundTrip(
 		return answer{}, fmt.Errorf("make the request: %w", err)
 	}
 	request.Header, request.Host = r.header.Clone(), r.host
+	if r.host == "" && strings.Contains(r.url.Host, "%") { // the zone of an address is not for the server
+		request.Host = rejoin(egress.ServerName(r.url.Hostname()), r.url.Port())
+	}
 	response, err := client.Do(request)
 	if err != nil {
 		if response != nil { // a redirect that was not followed
@@ -168,7 +180,7 @@ func (r *httpRequest) roundTrip(
 		status: response.StatusCode, header: headersAsTheyCame(response), url: response.Request.URL, protocol: response.Proto,
 	}
 	seen.describe(response, r.url)
-	found.certDays = seen.CertDaysRemaining
+	found.certDays, found.certSubject = seen.CertDaysRemaining, seen.CertSubject
 	reading := bodyReading{request: r, wanted: more, timeline: t, response: response, got: &found, seen: seen}
 	if err := reading.run(ctx); err != nil {
 		return found, fmt.Errorf("read the body: %w", err)
@@ -197,11 +209,8 @@ func (m *HTTPMetadata) describe(response *http.Response, first *url.URL) {
 	}
 	if state := response.TLS; state != nil {
 		m.TLSVersion = tls.VersionName(state.Version)
-		if len(state.PeerCertificates) > 0 {
-			days := daysUntil(state.PeerCertificates[0].NotAfter)
-			m.CertDaysRemaining = &days
-		}
 	}
+	m.describeCertificates(response)
 }
 
 // daysUntil counts whole days, downwards: -1 on the first day after.

@@ -107,6 +107,7 @@ func (d *quicDialer) close() {
 }
 
 func (d *quicDialer) dial(_ context.Context, address string, secure *tls.Config, config *quic.Config) (*quic.Conn, error) {
+	secure.ServerName = egress.ServerName(secure.ServerName)
 	network := "ip"
 	if d.ipVersion != 0 {
 		network += strconv.Itoa(d.ipVersion)

@@ -25,6 +25,7 @@ type HTTPConfig struct {
 	Body                string            `json:"body,omitempty" secret:"if:body_secret" doc:"Request body" maxLength:"100000"`
 	BodySecret          bool              `json:"body_secret,omitempty" doc:"The body is a secret: stored encrypted, shown as *** and hidden in what comes back" default:"false"`
 	FollowRedirects     bool              `json:"follow_redirects,omitempty" doc:"Follow up to 10 redirects" default:"true"`
+	AllowHTTPRedirect   bool              `json:"allow_http_redirect,omitempty" doc:"Redirects may end on plain HTTP, which fails otherwise; only for the type https" default:"false"`
 	VerifyTLS           bool              `json:"verify_tls,omitempty" doc:"Fail when the certificate is not valid for the host" default:"true"`
 	Cookies             bool              `json:"cookies,omitempty" doc:"Keep the cookies that answers set and send them with the redirects that follow, as a browser does (RFC 6265); the steps of a multistep check share them" default:"true"`
 	MaxBodyBytes        int               `json:"max_body_bytes,omitempty" doc:"How much of the body is read, in bytes after decompression. An assertion or extraction that the rest could decide fails" minimum:"1" maximum:"16777216" default:"1048576"`
@@ -48,7 +49,8 @@ type HTTPMetadata struct {
 	Protocol          string   `json:"protocol,omitempty" doc:"Protocol of the answer" example:"HTTP/1.1"`
 	TLSVersion        string   `json:"tls_version,omitempty" doc:"Version of TLS" example:"TLS 1.3"`
 	AltSvc            string   `json:"alt_svc,omitempty" doc:"Other ways to reach the service, as the answer advertises them (RFC 7838)"`
-	CertDaysRemaining *int     `json:"cert_days_remaining,omitempty" doc:"Whole days until the certificate expires"`
+	CertDaysRemaining *int     `json:"cert_days_remaining,omitempty" doc:"Whole days until the first certificate expires that a client needs: of the chain that was verified, over all redirects"`
+	CertSubject       string   `json:"cert_subject,omitempty" doc:"Subject and host of that certificate, where it is not the own one of the host that answered"`
 	Redirects         int      `json:"redirects,omitempty" doc:"Redirects followed"`
 	FinalHost         string   `json:"final_host,omitempty" doc:"Host that the redirects led to"`
 	BodyBytes         int      `json:"body_bytes" doc:"Bytes of the body that were read, after decompression"`
@@ -66,9 +68,11 @@ type httpRequest struct {
 	host     string // the Host header, where the config sets one
 	expected []statusRange
 	asserts  []assertion
-	deadline time.Duration
-	roots    *x509.CertPool
-	hidden   *redact.Redactor
+	// endsSecure is whether the redirects must not end on plain HTTP.
+	endsSecure bool
+	deadline   time.Duration
+	roots      *x509.CertPool
+	hidden     *redact.Redactor
 }
 
 func (p httpProber) parse(given json.RawMessage, interval time.Duration) (httpRequest, error) {
@@ -80,6 +84,10 @@ func (p httpProber) parse(given json.RawMessage, interval time.Duration) (httpRe
 	if r.BodySecret {
 		r.hidden = r.hidden.With(bodyTexts(r.Body)...)
 	}
+	if r.AllowHTTPRedirect && p.kind != vigil.TypeHTTPS {
+		return r, vigil.Invalid("config.allow_http_redirect", "is only for checks of type https")
+	}
+	r.endsSecure = p.kind == vigil.TypeHTTPS && !r.AllowHTTPRedirect
 	if r.url, err = parseURL(p.guard, "config.url", r.URL, p.schemes...); err != nil {
 		return r, err
 	}

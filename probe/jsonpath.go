@@ -57,25 +57,45 @@ func countValues(text []byte) int {
 // parseJSONPath reads a JSONPath (RFC 9535). A path can select far more values
 // than a document has when descents and unions multiply each other, so it may
 // have one descent and a few commas, and its filters only select below their own
-// element: what it then costs is a small multiple of the document's size. What
-// stands in quotes counts too, which keeps the rule independent of the grammar.
+// element: what it then costs is a small multiple of the document's size. The rule is for
+// the path as the library writes it, without the names in quotes: $['$schema'] has one root.
 func parseJSONPath(path, given string) (jsonPath, error) {
 	if given == "" {
 		return jsonPath{}, vigil.Invalid(path, "must be a JSONPath, such as $.status")
-	}
-	switch {
-	case strings.Count(given, "..") > 1:
-		return jsonPath{}, vigil.Invalid(path, "must have at most one descent (..)")
-	case strings.Count(given, ",") > maxUnion:
-		return jsonPath{}, vigil.Invalid(path, "must have at most %d commas", maxUnion)
-	case strings.Contains(given, "~") || strings.Contains(given, "match(") || strings.Contains(given, "search("):
-		return jsonPath{}, vigil.Invalid(path, "must not have regular expressions; use the operator matches")
-	case strings.LastIndexByte(given, '$') > 0:
-		return jsonPath{}, vigil.Invalid(path, "must have $ at its beginning only")
 	}
 	parsed, err := jp.ParseString(given)
 	if err != nil || len(parsed) == 0 {
 		return jsonPath{}, vigil.Invalid(path, "is not a valid JSONPath")
 	}
-	return jsonPath{expression: parsed, searches: strings.Contains(given, "..") || strings.Contains(given, "?")}, nil
+	bare := withoutNames(parsed.String())
+	switch {
+	case strings.Count(bare, "..") > 1:
+		return jsonPath{}, vigil.Invalid(path, "must have at most one descent (..)")
+	case strings.Count(bare, ",") > maxUnion:
+		return jsonPath{}, vigil.Invalid(path, "must have at most %d commas", maxUnion)
+	case strings.Contains(bare, "~=") || strings.Contains(bare, "match(") || strings.Contains(bare, "search("):
+		return jsonPath{}, vigil.Invalid(path, "must not have regular expressions; use the operator matches")
+	case strings.LastIndexByte(bare, '$') > 0:
+		return jsonPath{}, vigil.Invalid(path, "must have $ at its beginning only")
+	}
+	return jsonPath{expression: parsed, searches: strings.Contains(bare, "..") || strings.Contains(bare, "?")}, nil
+}
+
+// withoutNames is a path without what stands in quotes.
+func withoutNames(path string) string {
+	var out strings.Builder
+	quote := byte(0)
+	for i := 0; i < len(path); i++ {
+		switch c := path[i]; {
+		case quote != 0 && c == '\\':
+			i++
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote == 0 && (c == '\'' || c == '"'):
+			quote = c
+		case quote == 0:
+			out.WriteByte(c)
+		}
+	}
+	return out.String()
 }

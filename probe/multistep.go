@@ -140,7 +140,8 @@ func (p multistepProber) parseStep(given Step, path string, known map[string]boo
 			return parsed, nil, err
 		}
 		if one.Source == "json" && answers.endless() {
-			return parsed, nil, vigil.Invalid(config.Element(path+".extract", i)+".source", "must not be json with stream: true; the body has no end")
+			source := config.Element(path+".extract", i) + ".source"
+			return parsed, nil, vigil.Invalid(source, "must not be json with stream: true; the body has no end")
 		}
 		parsed.extract = append(parsed.extract, read)
 	}

@@ -47,7 +47,7 @@ func parsePattern(text string) (pattern, bool) {
 func seesEnd(program *syntax.Prog) bool {
 	const looks = syntax.EmptyEndLine | syntax.EmptyEndText | syntax.EmptyWordBoundary | syntax.EmptyNoWordBoundary
 	for i := range program.Inst {
-		if one := &program.Inst[i]; one.Op == syntax.InstEmptyWidth && syntax.EmptyOp(one.Arg)&looks != 0 {
+		if one := &program.Inst[i]; one.Op == syntax.InstEmptyWidth && one.Arg&uint32(looks) != 0 {
 			return true
 		}
 	}

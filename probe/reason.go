@@ -71,6 +71,11 @@ func explainHTTP(err error) string {
 	}
 	text := err.Error()
 	for _, known := range [...][2]string{
+		{"http2: response header list", fmt.Sprintf("the headers of the answer exceed %d KiB", egress.MaxHeaderBytes>>10)},
+		{"GOAWAY", "the server ended the HTTP/2 connection"},
+		{"stream error", "the server reset the HTTP/2 stream"},
+		{"http2: ", "the HTTP/2 of the answer is malformed"},
+		{"connection error", "the HTTP/2 of the answer is malformed"},
 		{"response headers exceeded", fmt.Sprintf("the headers of the answer exceed %d KiB", egress.MaxHeaderBytes>>10)},
 		{"too many 1xx", "the server sent too many interim answers"},
 		{"malformed HTTP", "the server did not answer with HTTP"},

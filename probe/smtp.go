@@ -13,6 +13,8 @@ import (
 
 	gomail "github.com/wneessen/go-mail"
 	"github.com/wneessen/go-mail/smtp"
+
+	"vigil/egress"
 )
 
 const (
@@ -24,7 +26,7 @@ const (
 
 // connect opens a connection to a mail server, secured at once for tls.
 func (p mailProbe) connect(ctx context.Context, t *timeline, protocol string, server mailServer) (*limitedConn, *tls.Config, error) {
-	secure := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: p.roots, ServerName: server.host}
+	secure := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: p.roots, ServerName: egress.ServerName(server.host)}
 	conn, err := p.guard.DialContext(ctx, "tcp", server.address)
 	if err != nil {
 		return nil, nil, err

@@ -1,12 +1,10 @@
 package probe
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
-	"errors"
 	"net"
 	"net/netip"
 	"strconv"
@@ -14,6 +12,7 @@ import (
 
 	"vigil"
 	"vigil/egress"
+	"vigil/neterr"
 	"vigil/redact"
 )
 
@@ -28,6 +27,7 @@ type SSLConfig struct {
 	Port            int    `json:"port,omitempty" doc:"Port that answers with TLS. Default 443" minimum:"1" maximum:"65535"`
 	AlertDaysBefore *int   `json:"alert_days_before,omitempty" doc:"Fail when the certificate expires in so many days or fewer" minimum:"0" maximum:"3650" example:"14"`
 	ServerName      string `json:"server_name,omitempty" doc:"Name to ask for and to verify the certificate against. Default: the host" maxLength:"253"`
+	VerifyTLS       bool   `json:"verify_tls,omitempty" doc:"Fail when the certificate is not valid for the host; it is described in any case" default:"true"`
 	TimeoutSeconds  int    `json:"timeout_seconds,omitempty" doc:"Longest time for everything, at most the interval. Default: the smaller of 10 and the interval" minimum:"1" maximum:"60"`
 }
 
@@ -36,14 +36,16 @@ type SSLMetadata struct {
 	Timings       Timings  `json:"timings" doc:"How long each phase took"`
 	IP            string   `json:"ip,omitempty" doc:"Address that answered"`
 	TLSVersion    string   `json:"tls_version,omitempty" doc:"Version of TLS" example:"TLS 1.3"`
-	DaysRemaining *int     `json:"days_remaining,omitempty" doc:"Whole days until the certificate expires, negative after"`
+	DaysRemaining *int     `json:"days_remaining,omitempty" doc:"Whole days until the first certificate of the chain expires that a client needs, negative after"`
+	FirstToExpire string   `json:"first_to_expire,omitempty" doc:"Subject of that certificate, where it is not the server's own"`
 	NotBefore     string   `json:"not_before,omitempty" doc:"First instant of validity (RFC 3339)"`
 	NotAfter      string   `json:"not_after,omitempty" doc:"Last instant of validity (RFC 3339)"`
 	Issuer        string   `json:"issuer,omitempty" doc:"Who signed the certificate"`
 	Subject       string   `json:"subject,omitempty" doc:"Who the certificate is for"`
 	SANs          []string `json:"sans,omitempty" doc:"Names and addresses that the certificate is for, at most 50"`
 	ChainValid    bool     `json:"chain_valid" doc:"The certificate is valid for the host and leads to a known authority"`
-	Problem       string   `json:"problem,omitempty" doc:"What is wrong with the chain" enum:"expired,not_yet_valid,hostname_mismatch,unknown_authority,self_signed"`
+	Problem       string   `json:"problem,omitempty" doc:"What is wrong with the chain" enum:"expired,not_yet_valid,hostname_mismatch,unknown_authority,self_signed,intermediate_expired,missing_intermediate,weak_signature,invalid"`
+	WantsClient   bool     `json:"wants_client_certificate,omitempty" doc:"The server asks for a certificate of the client"`
 }
 
 var _ = register(newSSL)
@@ -117,105 +119,124 @@ func (p sslProbe) Target() string { return p.target }
 func (p sslProbe) Run(ctx context.Context) vigil.Observation {
 	return observe(ctx, p.guard, p.deadline, p.hidden, func(ctx context.Context, t *timeline) outcome {
 		var seen SSLMetadata
-		state, err := p.handshake(ctx, t)
+		shown, err := p.handshake(ctx, t)
 		t.stop()
 		seen.Timings, seen.IP = t.timings(), t.address()
-		if err == nil {
-			t.recorder.certificates(state.PeerCertificates)
-			err = p.judge(state, &seen)
-			t.recorder.noteVerification(err, seen.Problem)
+		if len(shown.PeerCertificates) > 0 {
+			t.recorder.certificates(shown.PeerCertificates)
+			seen.WantsClient = shown.asked
+			verdict := p.judge(shown.ConnectionState, &seen)
+			t.recorder.noteVerification(verdict, seen.Problem)
+			if err == nil || shown.asked {
+				err = verdict
+			}
+		} else if err == nil {
+			err = fail("the server sent no certificate")
 		}
 		return outcome{metadata: seen, err: err}
 	})
 }
 
-// handshake accepts any certificate: it is verified afterwards, so
-// that a bad one is described, too.
-func (p sslProbe) handshake(ctx context.Context, t *timeline) (tls.ConnectionState, error) {
+// shown is what a server showed in a handshake, which may have failed later.
+type shown struct {
+	tls.ConnectionState
+
+	asked bool // for a certificate of the client
+}
+
+// handshake accepts any certificate: it is verified afterwards, so that a bad one is described,
+// too. So is that of a handshake which fails after it, such as of a server that wants a
+// certificate of the client. Every suite that the library has is offered.
+func (p sslProbe) handshake(ctx context.Context, t *timeline) (found shown, err error) {
 	conn, err := p.guard.DialContext(ctx, "tcp", p.target)
 	if err != nil {
-		return tls.ConnectionState{}, err
+		return found, err
 	}
 	defer func() { _ = conn.Close() }()
 	t.enter(phaseTLS)
 	t.at(conn)
-	secured := tls.Client(conn, &tls.Config{
-		ServerName:         p.name,
+	config := &tls.Config{
+		ServerName:         egress.ServerName(p.name),
 		InsecureSkipVerify: true,             //nolint:gosec // verified by judge
 		MinVersion:         tls.VersionTLS10, // old servers have certificates, too
-	})
-	if err := secured.HandshakeContext(ctx); err != nil {
-		return tls.ConnectionState{}, err
+		//nolint:gosec // no session is resumed: there is no cache of them
+		VerifyPeerCertificate: func(raw [][]byte, _ [][]*x509.Certificate) error {
+			for _, one := range raw {
+				if certificate, err := x509.ParseCertificate(one); err == nil {
+					found.PeerCertificates = append(found.PeerCertificates, certificate)
+				}
+			}
+			return nil
+		},
+		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			found.asked = true
+			return &tls.Certificate{}, nil
+		},
 	}
-	return secured.ConnectionState(), nil
+	for _, suite := range append(tls.CipherSuites(), tls.InsecureCipherSuites()...) {
+		config.CipherSuites = append(config.CipherSuites, suite.ID)
+	}
+	secured := tls.Client(conn, config)
+	if err := secured.HandshakeContext(ctx); err != nil {
+		return found, err
+	}
+	found.ConnectionState = secured.ConnectionState()
+	return found, nil
 }
 
 // judge describes the certificate and returns why it is a failure, or nil.
 func (p sslProbe) judge(state tls.ConnectionState, seen *SSLMetadata) error {
-	seen.TLSVersion = tls.VersionName(state.Version)
-	if len(state.PeerCertificates) == 0 {
-		return fail("the server sent no certificate")
+	if state.Version != 0 { // the handshake came to its end
+		seen.TLSVersion = tls.VersionName(state.Version)
 	}
 	leaf := state.PeerCertificates[0]
-	days := daysUntil(leaf.NotAfter)
+	seen.describe(leaf)
+	verified, err := p.verify(state.PeerCertificates)
+	first := firstToExpire(state.PeerCertificates, verified)
+	days := daysUntil(first.NotAfter)
 	seen.DaysRemaining = &days
-	seen.NotBefore, seen.NotAfter = leaf.NotBefore.UTC().Format(time.RFC3339), leaf.NotAfter.UTC().Format(time.RFC3339)
-	seen.Issuer, seen.Subject = clip(leaf.Issuer.String(), maxNameText), clip(leaf.Subject.String(), maxNameText)
-	for _, name := range leaf.DNSNames[:min(len(leaf.DNSNames), maxSANs)] {
-		seen.SANs = append(seen.SANs, clip(name, maxNameText))
+	which := "the certificate"
+	if first != leaf {
+		seen.FirstToExpire = clip(first.Subject.String(), maxNameText)
+		which = "the intermediate certificate " + seen.FirstToExpire
 	}
-	for _, ip := range leaf.IPAddresses[:min(len(leaf.IPAddresses), maxSANs-len(seen.SANs))] {
-		seen.SANs = append(seen.SANs, ip.String())
-	}
-	if err := p.verify(state.PeerCertificates); err != nil {
-		seen.Problem = problemOf(err, leaf)
-		if seen.Problem == problemSelfSigned {
-			return fail("the certificate is signed by itself")
+	if err != nil {
+		err = &tls.CertificateVerificationError{UnverifiedCertificates: state.PeerCertificates, Err: err}
+		if seen.Problem, _ = neterr.Certificate(err); seen.Problem == "" {
+			seen.Problem = neterr.OtherProblem
 		}
-		return judged{err}
+		if p.config.VerifyTLS {
+			return judged{err}
+		}
 	}
-	seen.ChainValid = true
+	seen.ChainValid = err == nil
 	if limit := p.config.AlertDaysBefore; limit != nil && days <= *limit {
-		return fail("the certificate expires in %d days, on %s", days, seen.NotAfter)
+		return fail("%s expires in %d days, on %s", which, days, first.NotAfter.UTC().Format(time.RFC3339))
 	}
 	return nil
 }
 
-func (p sslProbe) verify(chain []*x509.Certificate) error {
+// describe notes what a certificate says.
+func (m *SSLMetadata) describe(leaf *x509.Certificate) {
+	m.NotBefore, m.NotAfter = leaf.NotBefore.UTC().Format(time.RFC3339), leaf.NotAfter.UTC().Format(time.RFC3339)
+	m.Issuer, m.Subject = clip(leaf.Issuer.String(), maxNameText), clip(leaf.Subject.String(), maxNameText)
+	for _, name := range leaf.DNSNames[:min(len(leaf.DNSNames), maxSANs)] {
+		m.SANs = append(m.SANs, clip(name, maxNameText))
+	}
+	for _, ip := range leaf.IPAddresses[:min(len(leaf.IPAddresses), maxSANs-len(m.SANs))] {
+		m.SANs = append(m.SANs, ip.String())
+	}
+}
+
+// verify returns the chains that lead to a known authority, or why there is none.
+func (p sslProbe) verify(sent []*x509.Certificate) ([][]*x509.Certificate, error) {
 	intermediates := x509.NewCertPool()
-	for _, certificate := range chain[1:] {
+	for _, certificate := range sent[1:] {
 		intermediates.AddCert(certificate)
 	}
 	name := p.name
 	if addr, err := netip.ParseAddr(name); err == nil {
 		name = "[" + addr.WithZone("").String() + "]" // the library takes a name in brackets for an address
 	}
-	_, err := chain[0].Verify(x509.VerifyOptions{Roots: p.roots, Intermediates: intermediates, DNSName: name})
-	return err
-}
-
-// The problems of a chain.
-const (
-	problemExpired    = "expired"
-	problemNotYet     = "not_yet_valid"
-	problemHostname   = "hostname_mismatch"
-	problemAuthority  = "unknown_authority"
-	problemSelfSigned = "self_signed"
-)
-
-// problemOf names what is wrong with a chain.
-func problemOf(err error, leaf *x509.Certificate) string {
-	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Reason == x509.Expired {
-		if invalid.Cert != nil && time.Now().Before(invalid.Cert.NotBefore) {
-			return problemNotYet
-		}
-		return problemExpired
-	}
-	if _, ok := errors.AsType[x509.HostnameError](err); ok {
-		return problemHostname
-	}
-	if bytes.Equal(leaf.RawIssuer, leaf.RawSubject) {
-		return problemSelfSigned
-	}
-	return problemAuthority
+	return sent[0].Verify(x509.VerifyOptions{Roots: p.roots, Intermediates: intermediates, DNSName: name})
 }

@@ -97,12 +97,13 @@ func looksNumeric(label string) bool {
 	return err == nil || strings.Trim(label, "0123456789") == ""
 }
 
-// parseURL reads a URL member of one of the schemes.
+// parseURL reads a URL member of one of the schemes. What may not stand in it as it is, such as a space or a
+// letter outside ASCII, is encoded as browsers do (egress.EncodeURL).
 func parseURL(guard *egress.Guard, path, given string, schemes ...string) (*url.URL, error) {
 	if given == "" || len(given) > maxURLBytes {
 		return nil, vigil.Invalid(path, "must be a URL of at most %d characters", maxURLBytes)
 	}
-	parsed, err := url.Parse(given)
+	parsed, err := egress.ParseURL(given)
 	if err != nil || parsed.Opaque != "" {
 		return nil, vigil.Invalid(path, "is not a valid URL")
 	}

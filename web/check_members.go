@@ -154,6 +154,7 @@ func httpMembers(scheme string) []member {
 		},
 		ipVersionMember(),
 		{name: "follow_redirects", label: "Follow up to 10 redirects", input: asSwitch, place: placeMore, standard: "true"},
+		{name: "allow_http_redirect", label: "Redirects may end on plain HTTP (https only)", input: asSwitch, place: placeMore, standard: "false"},
 		{name: "cookies", label: "Keep cookies between redirects", input: asSwitch, place: placeMore, standard: "true"},
 		{name: "stream", label: "The answer does not end", input: asSwitch, place: placeMore, standard: "false"},
 		{name: "max_body_bytes", label: "Bytes of the body to read", input: asNumber, place: placeMore, sample: "1048576", width: "short"},
@@ -262,6 +263,7 @@ func sslMembers() []member {
 			help: "To ask for, and to verify the certificate against. The host, when it is empty.",
 		},
 		timeoutMember(""),
+		{name: "verify_tls", label: "Fail when the certificate is not valid", input: asSwitch, place: placeMore, standard: "true"},
 	}
 }
 

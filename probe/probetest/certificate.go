@@ -1,6 +1,7 @@
 package probetest
 
 import (
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -44,27 +45,35 @@ func template(name string) *x509.Certificate {
 }
 
 // NewAuthority makes a root, or an intermediate of parent.
-func NewAuthority(tb testing.TB, parent *Authority) *Authority {
+func NewAuthority(tb testing.TB, parent *Authority, changes ...Change) *Authority {
 	tb.Helper()
 	request := template("Test authority")
 	request.IsCA, request.BasicConstraintsValid, request.KeyUsage = true, true, x509.KeyUsageCertSign
-	a := &Authority{parent: parent}
-	a.certificate, a.key = sign(tb, request, parent)
+	for _, change := range changes {
+		change(request)
+	}
+	a := &Authority{parent: parent, key: newKey(tb)}
+	a.certificate = sign(tb, request, a.key, parent)
 	return a
 }
 
-// sign makes a certificate; without a parent it signs itself.
-func sign(tb testing.TB, request *x509.Certificate, parent *Authority) (*x509.Certificate, *ecdsa.PrivateKey) {
+func newKey(tb testing.TB) *ecdsa.PrivateKey {
 	tb.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		tb.Fatal(err)
 	}
+	return key
+}
+
+// sign makes the certificate of a key; without a parent it signs itself.
+func sign(tb testing.TB, request *x509.Certificate, key crypto.Signer, parent *Authority) *x509.Certificate {
+	tb.Helper()
 	issuer, issuerKey := request, key
 	if parent != nil {
 		issuer, issuerKey = parent.certificate, parent.key
 	}
-	der, err := x509.CreateCertificate(rand.Reader, request, issuer, &key.PublicKey, issuerKey)
+	der, err := x509.CreateCertificate(rand.Reader, request, issuer, key.Public(), issuerKey)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -72,12 +81,27 @@ func sign(tb testing.TB, request *x509.Certificate, parent *Authority) (*x509.Ce
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return certificate, key
+	return certificate
 }
+
+// Certificate is the authority's own.
+func (a *Authority) Certificate() *x509.Certificate { return a.certificate }
+
+// DER is the authority's own certificate as a server sends it.
+func (a *Authority) DER() []byte { return a.certificate.Raw }
+
+// Key is what the authority signs with.
+func (a *Authority) Key() crypto.Signer { return a.key }
 
 // Issue makes a server's certificate, for 127.0.0.1 and localhost and for 90 days
 // unless the changes say otherwise, with the intermediates it needs.
 func (a *Authority) Issue(tb testing.TB, changes ...Change) tls.Certificate {
+	tb.Helper()
+	return a.IssueFor(tb, newKey(tb), changes...)
+}
+
+// IssueFor is Issue for a key that the server has.
+func (a *Authority) IssueFor(tb testing.TB, key crypto.Signer, changes ...Change) tls.Certificate {
 	tb.Helper()
 	request := template("server")
 	request.DNSNames, request.IPAddresses = []string{"localhost"}, []net.IP{net.IPv4(127, 0, 0, 1)}
@@ -85,7 +109,7 @@ func (a *Authority) Issue(tb testing.TB, changes ...Change) tls.Certificate {
 	for _, change := range changes {
 		change(request)
 	}
-	certificate, key := sign(tb, request, a)
+	certificate := sign(tb, request, key, a)
 	chain := tls.Certificate{Certificate: [][]byte{certificate.Raw}, PrivateKey: key, Leaf: certificate}
 	for up := a; up != nil && up.parent != nil; up = up.parent {
 		chain.Certificate = append(chain.Certificate, up.certificate.Raw)
@@ -120,6 +144,7 @@ func SelfSigned(tb testing.TB) tls.Certificate {
 	tb.Helper()
 	request := template("127.0.0.1")
 	request.DNSNames = []string{"localhost"}
-	certificate, key := sign(tb, request, nil)
+	key := newKey(tb)
+	certificate := sign(tb, request, key, nil)
 	return tls.Certificate{Certificate: [][]byte{certificate.Raw}, PrivateKey: key}
 }
