@@ -33,7 +33,8 @@ func TestATestByHandIsBounded(t *testing.T) {
 						t.Fatal(err)
 					}
 					metadata, err := json.Marshal(answer.Metadata)
-					if err != nil || len(metadata) > vigil.MaxMetadata || answer.Metadata[vigil.MetadataTruncated] != true || answer.Metadata["nul"] != "ab" {
+					if err != nil || len(metadata) > vigil.MaxMetadata || answer.Metadata[vigil.MetadataTruncated] != true ||
+						answer.Metadata["nul"] != "ab" {
 						t.Errorf("dry %v: %d bytes of metadata, %v", dry, len(metadata), err)
 					}
 					if len(answer.Error) > vigil.MaxErrorLength || strings.Contains(answer.Error, "\x00") {

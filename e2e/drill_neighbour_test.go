@@ -180,7 +180,9 @@ func newNoise(t *testing.T, p *process, c client, checkID string, load neighbour
 }
 
 // openStreams opens pages of the dashboard that change by themselves.
-func (n *noise) openStreams(t *testing.T, ctx context.Context, p *process, checkID string, streams int) { //nolint:revive // t first, as everywhere here
+//
+//nolint:revive // t first, as everywhere here
+func (n *noise) openStreams(t *testing.T, ctx context.Context, p *process, checkID string, streams int) {
 	t.Helper()
 	browser := operatorBrowser(t, p)
 	browser.Timeout = 0
@@ -199,7 +201,9 @@ func (n *noise) openStreams(t *testing.T, ctx context.Context, p *process, check
 }
 
 // openSlowly makes requests for long lists whose answers are read a byte at a time.
-func (n *noise) openSlowly(t *testing.T, ctx context.Context, c client, clients int) { //nolint:revive // as above
+//
+//nolint:revive // as above
+func (n *noise) openSlowly(t *testing.T, ctx context.Context, c client, clients int) {
 	t.Helper()
 	for range clients {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(c.url, "http://")) //nolint:noctx // closed below

@@ -77,7 +77,9 @@ func TestTemporalNeedsALogin(t *testing.T) {
 	t.Parallel()
 	p := up(t, dataDir(t), "VIGIL_REGIONS=eu-central-fra")
 	t.Run("APort", func(t *testing.T) {
-		for name, secure := range map[string]*tls.Config{"plain": nil, "without a certificate": {InsecureSkipVerify: true}} { //nolint:gosec // a stranger
+		for name, secure := range map[string]*tls.Config{
+			"plain": nil, "without a certificate": {InsecureSkipVerify: true}, //nolint:gosec // a stranger
+		} {
 			c, err := temporal.Dial(temporal.Options{
 				HostPort: p.ready.TemporalAddress, Namespace: p.ready.Namespace, Logger: silent{},
 				ConnectionOptions: temporal.ConnectionOptions{TLS: secure},

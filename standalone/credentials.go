@@ -96,9 +96,10 @@ func (c *Credentials) serverTLS() *tls.Config {
 // TEMPORAL_CONFIG_FILE names it, and returns its path.
 func (c *Credentials) WriteProfile(address, namespace string) (string, error) {
 	path := filepath.Join(c.dir, profileFile)
+	at := func(name string) string { return filepath.Join(c.dir, name) }
 	text := fmt.Sprintf("[profile.default]\naddress = %q\nnamespace = %q\n\n[profile.default.tls]\n"+
 		"server_name = %q\nserver_ca_cert_path = %q\nclient_cert_path = %q\nclient_key_path = %q\n",
-		address, namespace, credentialsName, filepath.Join(c.dir, rootsFile), filepath.Join(c.dir, clientFile), filepath.Join(c.dir, clientKeyFile))
+		address, namespace, credentialsName, at(rootsFile), at(clientFile), at(clientKeyFile))
 	if err := writeAtomic(path, text); err != nil {
 		return "", unusable(c.dir, "written to", err)
 	}
