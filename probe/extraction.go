@@ -3,7 +3,6 @@ package probe
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/url"
 	"regexp"
 	"strconv"
@@ -137,8 +136,24 @@ func (e extraction) takeJSON(got *answer) (value, problem string) {
 	return jsonText(values[0]), ""
 }
 
-// placeholder matches {{name}}.
-var placeholder = regexp.MustCompile(`\{\{ *([A-Za-z_][A-Za-z0-9_]*) *\}\}`)
+// structured reports whether what is extracted is an object or a list.
+func (e extraction) structured(got *answer) bool {
+	if e.Source != "json" {
+		return false
+	}
+	values, _ := e.path.get(got)
+	if len(values) == 0 {
+		return false
+	}
+	switch values[0].(type) {
+	case map[string]any, []any:
+		return true
+	}
+	return false
+}
+
+// placeholder matches {{name}}, and {{{{, which stands for {{ itself.
+var placeholder = regexp.MustCompile(`\{\{\{\{|\{\{ *([A-Za-z_][A-Za-z0-9_]*) *\}\}`)
 
 func validPlaceholderName(name string) bool {
 	return placeholder.FindString("{{"+name+"}}") == "{{"+name+"}}" && !strings.Contains(name, " ")
@@ -150,6 +165,9 @@ func validPlaceholderName(name string) bool {
 func checkPlaceholders(given map[string]any, path string, known map[string]bool) error {
 	return eachTemplate(given, func(name, text string) error {
 		for _, match := range placeholder.FindAllStringSubmatchIndex(text, -1) {
+			if match[2] < 0 {
+				continue
+			}
 			if wanted := text[match[2]:match[3]]; !known[wanted] {
 				return vigil.Invalid(config.Member(path, name), "uses {{%s}}, which no earlier step extracts; there is %s", wanted, listNames(known))
 			}
@@ -186,7 +204,7 @@ func eachTemplate(config map[string]any, do func(name, text string) error) error
 
 // substitute returns a config with values in the place of the placeholders, or
 // with a sample that fits the place when values is nil.
-func substitute(config map[string]any, values map[string]string) (map[string]any, error) {
+func substitute(config map[string]any, values map[string]extracted) (map[string]any, error) {
 	changed := make(map[string]any, len(config))
 	for name, value := range config {
 		changed[name] = value
@@ -198,11 +216,14 @@ func substitute(config map[string]any, values map[string]string) (map[string]any
 		}
 		changed["headers"] = copied
 	}
-	escape := bodyEscape(config)
+	kind, claimsJSON := kindOfBody(config)
 	err := eachTemplate(config, func(name, text string) error {
-		filled, err := fillTemplate(name, text, values, escape)
+		filled, err := fillTemplate(name, text, values, kind)
 		if err != nil {
 			return err
+		}
+		if name == "body" && claimsJSON && filled != text && !json.Valid([]byte(filled)) {
+			return vigil.Invalid("config.body", "is not valid JSON with the values in their places, though its Content-Type says so")
 		}
 		if header, ok := strings.CutPrefix(name, "headers."); ok {
 			changed["headers"].(map[string]any)[header] = filled //nolint:forcetypeassert // made above
@@ -215,27 +236,33 @@ func substitute(config map[string]any, values map[string]string) (map[string]any
 }
 
 // fillTemplate puts values into one text, escaped for where they go.
-func fillTemplate(name, text string, values map[string]string, escape func(string) string) (string, error) {
+func fillTemplate(name, text string, values map[string]extracted, kind bodyKind) (string, error) {
 	var filled strings.Builder
 	end := 0
 	for _, match := range placeholder.FindAllStringSubmatchIndex(text, -1) {
 		filled.WriteString(text[end:match[0]])
 		end = match[1]
-		value := values[text[match[2]:match[3]]]
-		if values == nil {
-			filled.WriteString(sampleFor(name, urlPart(text[:match[0]])))
+		if match[2] < 0 {
+			filled.WriteString("{{")
 			continue
 		}
-		switch name {
-		case "url":
-			var err error
-			if value, err = escapeURL(value, urlPart(text[:match[0]])); err != nil {
+		part := urlPart(text[:match[0]])
+		value := values[text[match[2]:match[3]]]
+		if values == nil {
+			value = extracted{text: sampleFor(name, part)}
+		}
+		switch {
+		case name == "url" && values != nil:
+			escaped, err := escapeURL(value.text, part)
+			if err != nil {
 				return "", err
 			}
-		case "body":
-			value = escape(value)
+			filled.WriteString(escaped)
+		case name == "body":
+			filled.WriteString(kind.escape(value, filled.String()))
+		default:
+			filled.WriteString(value.text)
 		}
-		filled.WriteString(value)
 	}
 	filled.WriteString(text[end:])
 	return filled.String(), nil
@@ -300,32 +327,12 @@ func escapeURL(value string, part int) (string, error) {
 		}
 		return value, nil
 	case partPath:
+		if value == "." || value == ".." { // cannot be escaped: it leads to another path in every form
+			return "", fail("a value of an earlier step is %q, which would lead to another path", value)
+		}
 		return url.PathEscape(value), nil
 	case partQuery:
 		return url.QueryEscape(value), nil
 	}
 	return "", fail("a value of an earlier step would continue the host name")
-}
-
-// bodyEscape returns how values are written in the body of a config: inside
-// JSON and forms they must not end the string they stand in.
-func bodyEscape(config map[string]any) func(string) string {
-	body, _ := config["body"].(string)
-	headers, _ := config["headers"].(map[string]any)
-	for name, value := range headers {
-		if strings.EqualFold(name, "Content-Type") && strings.Contains(strings.ToLower(fmt.Sprint(value)), "x-www-form-urlencoded") {
-			return url.QueryEscape
-		}
-	}
-	trimmed := strings.TrimSpace(body)
-	if strings.HasPrefix(trimmed, "{") && !strings.HasPrefix(trimmed, "{{") || strings.HasPrefix(trimmed, "[") {
-		return func(value string) string {
-			text, err := json.Marshal(value)
-			if err != nil {
-				return ""
-			}
-			return string(text[1 : len(text)-1])
-		}
-	}
-	return func(value string) string { return value }
 }

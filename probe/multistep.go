@@ -24,7 +24,7 @@ type MultistepConfig struct {
 type Step struct {
 	Name    string         `json:"name" doc:"Name, unique in the check" minLength:"1" maxLength:"100" example:"log in"`
 	Type    string         `json:"type" doc:"A check type other than multistep" example:"https"`
-	Config  map[string]any `json:"config" secret:"by-type" doc:"Config of that type. In url, header values, body and host {{name}} stands for what an earlier step extracted. Without timeout_seconds the steps share the interval"`
+	Config  map[string]any `json:"config" secret:"by-type" doc:"Config of that type. In url, header values, body and host {{name}} stands for what an earlier step extracted, escaped for where it stands: in a URL, a form, JSON or XML. In JSON outside of quotes an object or a list is inserted as JSON, and a text as a string. {{{{ stands for {{ itself. Without timeout_seconds the steps share the interval"`
 	Extract []Extraction   `json:"extract,omitempty" doc:"What later steps use; only for HTTP types" maxItems:"10"`
 }
 
@@ -153,7 +153,7 @@ func (p multistepProber) parseStep(given Step, path string, known map[string]boo
 
 // parse reads the step's config with the values in their places, or with samples
 // when values is nil.
-func (s step) parse(values map[string]string) (Probe, error) {
+func (s step) parse(values map[string]extracted) (Probe, error) {
 	config, err := substitute(s.config, values)
 	if err != nil {
 		return nil, err
@@ -202,7 +202,7 @@ func (p multistepProbe) Run(ctx context.Context) vigil.Observation {
 	unavailable := false
 	seen := observe(ctx, nil, p.deadline, p.hidden, func(ctx context.Context, t *timeline) outcome {
 		found := MultistepMetadata{Steps: []StepResult{}}
-		memory := memory{values: make(map[string]string), cookies: &cookies{}, hidden: p.hidden, evidence: p.hidden}
+		memory := memory{values: make(map[string]extracted), cookies: &cookies{}, hidden: p.hidden, evidence: p.hidden}
 		for _, one := range p.steps {
 			t.step("in step " + one.name)
 			result, observed := one.run(ctx, &memory)
@@ -240,7 +240,7 @@ func evidenceOfStep(name string, e *vigil.Evidence, m *memory) *vigil.Evidence {
 
 // memory is what the steps of a run hand on.
 type memory struct {
-	values  map[string]string
+	values  map[string]extracted
 	cookies *cookies
 	hidden  *redact.Redactor // of all steps so far: a target may repeat another's
 	// evidence hides more, also short values that were extracted.
@@ -291,7 +291,7 @@ func (m *memory) extract(wanted []extraction, got *answer) error {
 		if err != nil {
 			return err
 		}
-		m.values[one.Name] = value
+		m.values[one.Name] = extracted{value, one.structured(got)}
 		if len(value) >= minExtracted {
 			m.hidden = m.hidden.With(value)
 		}
