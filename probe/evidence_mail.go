@@ -17,13 +17,11 @@ type dialogNotes struct {
 	recorder *recorder // nil: nothing is noted
 	server   string
 	line     []byte
-	// over: what follows is encrypted.
-	over bool
 }
 
 // add notes the lines in bytes that came.
 func (d *dialogNotes) add(came []byte) {
-	if d.recorder == nil || d.over {
+	if d.recorder == nil {
 		return
 	}
 	for _, c := range came {

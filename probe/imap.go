@@ -1,12 +1,11 @@
 package probe
 
 import (
+	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"strings"
 	"time"
 
@@ -26,6 +25,7 @@ const (
 // mailbox is a session with an IMAP server, logged in if the config says how.
 type mailbox struct {
 	client *imapclient.Client
+	conn   *mailConn
 	end    context.CancelFunc
 }
 
@@ -61,23 +61,23 @@ func (p mailProbe) openMailbox(ctx context.Context, t *timeline, seen *MailMetad
 		})()
 		t.step("connecting to the IMAP server")
 		since := time.Now()
-		client, err := p.greetIMAP(life, t)
+		client, conn, err := p.greetIMAP(life, t, seen)
 		if err != nil {
 			return err
 		}
-		box = &mailbox{client: client, end: end}
+		box = &mailbox{client: client, conn: conn, end: end}
 		seen.Phases.IMAPConnect = lap(&since)
 		if p.imap.username == "" {
 			return nil
 		}
 		t.step("logging in to the IMAP server")
 		if err := client.Login(p.imap.username, p.imap.password).Wait(); err != nil {
-			return imapError(err)
+			return imapError(err, conn)
 		}
 		seen.Phases.IMAPLogin = lap(&since)
 		t.step("opening the mailbox")
 		if _, err := client.Select(p.config.IMAP.Mailbox, &imap.SelectOptions{ReadOnly: !p.roundTrip}).Wait(); err != nil {
-			return imapError(err)
+			return imapError(err, conn)
 		}
 		seen.Phases.IMAPSelect = lap(&since)
 		return nil
@@ -93,96 +93,19 @@ func (p mailProbe) openMailbox(ctx context.Context, t *timeline, seen *MailMetad
 }
 
 // greetIMAP connects and waits for the greeting, through STARTTLS if asked.
-func (p mailProbe) greetIMAP(ctx context.Context, t *timeline) (*imapclient.Client, error) {
-	conn, secure, err := p.connect(ctx, t, "IMAP", p.imap)
+func (p mailProbe) greetIMAP(ctx context.Context, t *timeline, seen *MailMetadata) (*imapclient.Client, *mailConn, error) {
+	conn, days, err := p.connect(ctx, t, protocolIMAP, p.imap)
 	if err != nil {
-		return nil, err
+		return nil, nil, imapError(err, nil)
 	}
+	seen.IMAPCertDays = days
 	t.step("waiting for the IMAP server's greeting")
-	if p.imap.security == "starttls" {
-		if conn, err = startTLS(ctx, t, conn, secure); err != nil {
-			return nil, imapError(err)
-		}
-	}
 	client := imapclient.New(conn, nil)
 	if err := client.WaitGreeting(); err != nil {
 		_ = client.Close()
-		return nil, imapError(err)
+		return nil, nil, imapError(err, conn)
 	}
-	return client, nil
-}
-
-// startTLS secures a connection that was greeted in clear (RFC 9051, section
-// 6.2.1). The library could, but would then read from below the bounds. Nothing
-// that came in clear reaches what reads on: lines are read byte by byte.
-func startTLS(ctx context.Context, t *timeline, conn *limitedConn, secure *tls.Config) (*limitedConn, error) {
-	secured := tls.Client(conn, secure)
-	err := askStartTLS(conn)
-	notes := conn.notes
-	conn.notes.over = true
-	if err == nil {
-		err = secured.HandshakeContext(ctx)
-	}
-	if err != nil {
-		_ = conn.Close()
-		return nil, err
-	}
-	t.recorder.noteChain(secured)
-	return &limitedConn{Conn: &greeted{Conn: secured, greeting: "* OK secured\r\n"}, left: maxSessionBytes, notes: notes}, nil
-}
-
-func askStartTLS(conn net.Conn) error {
-	const tag = "vigil "
-	greeting, err := readLine(conn)
-	if err != nil {
-		return err
-	}
-	if !strings.HasPrefix(greeting, "* OK") {
-		return fail("the IMAP server's greeting is not one that allows STARTTLS")
-	}
-	if _, err := io.WriteString(conn, tag+"STARTTLS\r\n"); err != nil {
-		return err
-	}
-	for {
-		line, err := readLine(conn)
-		if err != nil {
-			return err
-		}
-		if answer, ok := strings.CutPrefix(line, tag); ok {
-			if !strings.HasPrefix(answer, "OK") {
-				return fail("the IMAP server answered %s", clip(answer, 2*maxShown))
-			}
-			return nil
-		}
-	}
-}
-
-func readLine(conn net.Conn) (string, error) {
-	var line []byte
-	for one := make([]byte, 1); one[0] != '\n'; {
-		if _, err := io.ReadFull(conn, one); err != nil {
-			return "", err
-		}
-		line = append(line, one[0])
-	}
-	return strings.TrimRight(string(line), "\r\n"), nil
-}
-
-// greeted is a connection on which the greeting, which a server does not repeat
-// after STARTTLS, comes first.
-type greeted struct {
-	net.Conn
-
-	greeting string
-}
-
-func (g *greeted) Read(p []byte) (int, error) {
-	if g.greeting == "" {
-		return g.Conn.Read(p)
-	}
-	n := copy(p, g.greeting)
-	g.greeting = g.greeting[n:]
-	return n, nil
+	return client, conn, nil
 }
 
 // await looks for the marked message until it is there, and deletes it.
@@ -216,11 +139,11 @@ func (p mailProbe) await(ctx context.Context, t *timeline, box *mailbox, marker 
 func (m *mailbox) find(criteria *imap.SearchCriteria) (imap.UIDSet, error) {
 	// Some servers look for new mail only when something else is asked.
 	if err := m.client.Noop().Wait(); err != nil {
-		return nil, imapError(err)
+		return nil, imapError(err, m.conn)
 	}
 	data, err := m.client.UIDSearch(criteria, nil).Wait()
 	if err != nil {
-		return nil, imapError(err)
+		return nil, imapError(err, m.conn)
 	}
 	found, _ := data.All.(imap.UIDSet)
 	return found, nil
@@ -266,20 +189,32 @@ func (m *mailbox) removeLeftovers() {
 	}
 }
 
-// imapError words what the server answered.
-func imapError(err error) error {
+// imapError words what the server answered, or what went wrong on the connection: the library
+// keeps only the text of what it met while it read.
+func imapError(err error, conn *mailConn) error {
+	if known, ok := errors.AsType[verdict](err); ok {
+		return known
+	}
 	if answer, ok := errors.AsType[*imap.Error](err); ok {
 		return fail("the IMAP server answered %s %s", answer.Type, clip(answer.Text, 2*maxShown))
 	}
-	// The library keeps only the text of what it met while it read.
-	if strings.Contains(err.Error(), errTooMuch.Error()) {
+	met := err
+	if conn != nil {
+		met = cmp.Or(conn.met(), err)
+	}
+	switch {
+	case errors.Is(met, errTooMuch):
 		return fail("the IMAP server sent more than %d KiB", maxSessionBytes>>10)
-	}
-	if strings.Contains(err.Error(), errNesting.Error()) {
+	case errors.Is(met, errNesting):
 		return fail("the IMAP server sent lists that are nested too deeply")
+	case conn != nil && isMalformedIMAP(err) && (conn.met() == nil || errors.Is(met, io.EOF)):
+		return fail("the server did not answer with IMAP: it began with %q, expected * OK", conn.beginning())
 	}
-	if strings.Contains(err.Error(), "in response") {
-		return fail("the server did not answer with IMAP")
-	}
-	return fmt.Errorf("imap: %w", err)
+	return fmt.Errorf("imap: %w", met)
+}
+
+// isMalformedIMAP reports whether the library could not read a line.
+func isMalformedIMAP(err error) bool {
+	text := err.Error()
+	return strings.Contains(text, "in response") || strings.Contains(text, "in continue-req") || strings.Contains(text, "imapwire: ")
 }

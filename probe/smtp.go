@@ -2,19 +2,17 @@ package probe
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"net/textproto"
+	"strconv"
 	"strings"
 	"time"
 
 	gomail "github.com/wneessen/go-mail"
 	"github.com/wneessen/go-mail/smtp"
-
-	"vigil/egress"
 )
 
 const (
@@ -24,36 +22,17 @@ const (
 	subjectStart = "Vigil probe "
 )
 
-// connect opens a connection to a mail server, secured at once for tls.
-func (p mailProbe) connect(ctx context.Context, t *timeline, protocol string, server mailServer) (*limitedConn, *tls.Config, error) {
-	secure := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: p.roots, ServerName: egress.ServerName(server.host)}
-	conn, err := p.guard.DialContext(ctx, "tcp", server.address)
-	if err != nil {
-		return nil, nil, err
-	}
-	if server.security == "tls" {
-		t.step("in the TLS handshake with " + server.address)
-		secured := tls.Client(conn, secure)
-		if err := secured.HandshakeContext(ctx); err != nil {
-			_ = conn.Close()
-			return nil, nil, err
-		}
-		t.recorder.noteChain(secured)
-		conn = secured
-	}
-	return &limitedConn{Conn: conn, left: maxSessionBytes, notes: dialogNotes{recorder: t.recorder, server: protocol}}, secure, nil
-}
-
 // send logs in to the SMTP server and, for a round trip, hands over a message
 // with the marker in its subject.
 func (p mailProbe) send(ctx context.Context, t *timeline, marker string, seen *MailMetadata) error {
 	return limited(ctx, p.dialog, t, func(ctx context.Context) error {
 		t.step("connecting to the SMTP server")
 		since := time.Now()
-		conn, secure, err := p.connect(ctx, t, "SMTP", p.smtp)
+		conn, days, err := p.connect(ctx, t, protocolSMTP, p.smtp)
 		if err != nil {
-			return err
+			return t.smtpError(err)
 		}
+		seen.SMTPCertDays = days
 		t.step("waiting for the SMTP server's greeting")
 		client, err := smtp.NewClient(conn, p.smtp.host)
 		if err != nil {
@@ -61,7 +40,7 @@ func (p mailProbe) send(ctx context.Context, t *timeline, marker string, seen *M
 			return smtpError(err)
 		}
 		defer func() { _ = conn.Close() }()
-		if err := p.greet(client, secure, conn); err != nil {
+		if err := client.Hello(p.smtp.helo); err != nil {
 			return t.smtpError(err)
 		}
 		seen.Phases.SMTPConnect = lap(&since)
@@ -92,20 +71,6 @@ func (p mailProbe) send(ctx context.Context, t *timeline, marker string, seen *M
 func (p mailProbe) isPublic(remote net.Addr) bool {
 	addr, err := netip.ParseAddrPort(remote.String())
 	return err != nil || p.guard.IsPublic(addr.Addr())
-}
-
-func (p mailProbe) greet(client *smtp.Client, secure *tls.Config, conn *limitedConn) error {
-	if err := client.Hello(heloName); err != nil {
-		return err
-	}
-	if p.smtp.security != "starttls" {
-		return nil
-	}
-	if offered, _ := client.Extension("STARTTLS"); !offered {
-		return fail("the SMTP server does not offer STARTTLS")
-	}
-	conn.notes.over = true
-	return client.StartTLS(secure)
 }
 
 // authentication chooses among what the server offers. The connection is
@@ -162,8 +127,12 @@ func smtpError(err error) error {
 	if answer, ok := errors.AsType[*textproto.Error](err); ok {
 		return fail("the SMTP server answered %d %s", answer.Code, clip(answer.Msg, 2*maxShown))
 	}
-	if _, ok := errors.AsType[textproto.ProtocolError](err); ok {
-		return fail("the server did not answer with SMTP")
+	if odd, ok := errors.AsType[textproto.ProtocolError](err); ok {
+		_, line, _ := strings.Cut(string(odd), ": ")
+		if bare, err := strconv.Unquote(line); err == nil {
+			line = bare
+		}
+		return fail("the server did not answer with SMTP: it sent %q, expected a code of three digits", clip(line, maxShown))
 	}
 	if errors.Is(err, errTooMuch) {
 		return fail("the SMTP server sent more than %d KiB", maxSessionBytes>>10)

@@ -40,28 +40,35 @@ type MailConfig struct {
 
 // SMTPServer is where mail is sent to.
 type SMTPServer struct {
-	Host     string `json:"host" place:"text" doc:"Host name or IP address" maxLength:"253" example:"smtp.example.com"`
-	Port     int    `json:"port,omitempty" place:"text" doc:"Port. Default 25, 587 or 465 for security none, starttls or tls" minimum:"1" maximum:"65535"`
-	Security string `json:"security,omitempty" place:"text" doc:"How the connection is secured" enum:"none,starttls,tls" default:"starttls"`
-	Username string `json:"username,omitempty" doc:"User name; needs starttls or tls" maxLength:"254"`
-	Password string `json:"password,omitempty" secret:"true" doc:"Password" maxLength:"1024"`
+	Host       string `json:"host" place:"text" doc:"Host name or IP address" maxLength:"253" example:"smtp.example.com"`
+	Port       int    `json:"port,omitempty" place:"text" doc:"Port. Default 25, 587 or 465 for security none, starttls or tls" minimum:"1" maximum:"65535"`
+	Security   string `json:"security,omitempty" place:"text" doc:"How the connection is secured" enum:"none,starttls,tls" default:"starttls"`
+	VerifyTLS  bool   `json:"verify_tls,omitempty" place:"text" doc:"Fail when the certificate is not valid for the name" default:"true"`
+	ServerName string `json:"server_name,omitempty" place:"text" doc:"Name to ask for and to verify the certificate against. Default: the host" maxLength:"253"`
+	HeloName   string `json:"helo_name,omitempty" doc:"Name that the probe gives in EHLO: a host name, or an address in brackets. Default vigil.invalid" maxLength:"253" example:"probe.example.com"`
+	Username   string `json:"username,omitempty" doc:"User name; needs starttls or tls" maxLength:"254"`
+	Password   string `json:"password,omitempty" secret:"true" doc:"Password" maxLength:"1024"`
 }
 
 // IMAPServer is where mail is read from.
 type IMAPServer struct {
-	Host     string `json:"host" place:"text" doc:"Host name or IP address" maxLength:"253" example:"imap.example.com"`
-	Port     int    `json:"port,omitempty" place:"text" doc:"Port. Default 143, or 993 for security tls" minimum:"1" maximum:"65535"`
-	Security string `json:"security,omitempty" place:"text" doc:"How the connection is secured" enum:"none,starttls,tls" default:"tls"`
-	Username string `json:"username,omitempty" doc:"User name; needs starttls or tls" maxLength:"254"`
-	Password string `json:"password,omitempty" secret:"true" doc:"Password" maxLength:"1024"`
-	Mailbox  string `json:"mailbox,omitempty" doc:"Mailbox to open after the login" maxLength:"255" default:"INBOX"`
+	Host       string `json:"host" place:"text" doc:"Host name or IP address" maxLength:"253" example:"imap.example.com"`
+	Port       int    `json:"port,omitempty" place:"text" doc:"Port. Default 143, or 993 for security tls" minimum:"1" maximum:"65535"`
+	Security   string `json:"security,omitempty" place:"text" doc:"How the connection is secured" enum:"none,starttls,tls" default:"tls"`
+	VerifyTLS  bool   `json:"verify_tls,omitempty" place:"text" doc:"Fail when the certificate is not valid for the name" default:"true"`
+	ServerName string `json:"server_name,omitempty" place:"text" doc:"Name to ask for and to verify the certificate against. Default: the host" maxLength:"253"`
+	Username   string `json:"username,omitempty" doc:"User name; needs starttls or tls" maxLength:"254"`
+	Password   string `json:"password,omitempty" secret:"true" doc:"Password" maxLength:"1024"`
+	Mailbox    string `json:"mailbox,omitempty" doc:"Mailbox to open after the login" maxLength:"255" default:"INBOX"`
 }
 
 // MailMetadata is the metadata of a result of an smtp-imap check.
 type MailMetadata struct {
-	Phases     MailPhases `json:"phases" doc:"How long each part took"`
-	DeliveryMS *float64   `json:"delivery_ms,omitempty" doc:"From the acceptance of the message to its arrival in the mailbox, ms"`
-	Deleted    bool       `json:"deleted,omitempty" doc:"The message was removed from the mailbox"`
+	Phases       MailPhases `json:"phases" doc:"How long each part took"`
+	DeliveryMS   *float64   `json:"delivery_ms,omitempty" doc:"From the acceptance of the message to its arrival in the mailbox, ms"`
+	SMTPCertDays *int       `json:"smtp_cert_days_remaining,omitempty" doc:"Whole days until a certificate of the SMTP server expires, of TLS and of STARTTLS: the first of the chain to do so"`
+	IMAPCertDays *int       `json:"imap_cert_days_remaining,omitempty" doc:"Whole days until a certificate of the IMAP server expires, as for SMTP"`
+	Deleted      bool       `json:"deleted,omitempty" doc:"The message was removed from the mailbox"`
 }
 
 // MailPhases are the parts of a mail check that took place, in milliseconds.
@@ -100,10 +107,19 @@ func (p mailProber) Parse(given json.RawMessage, interval time.Duration) (Probe,
 		if probe.smtp, err = p.parseServer("config.smtp", s.Host, s.Port, port, s.Security, s.Username, s.Password); err != nil {
 			return nil, err
 		}
+		if probe.smtp.helo, err = parseHELO(s.HeloName); err != nil {
+			return nil, err
+		}
+		if err = probe.smtp.parseTLS("config.smtp", s.VerifyTLS, s.ServerName); err != nil {
+			return nil, err
+		}
 	}
 	if s := c.IMAP; s != nil {
 		port := map[string]int{"none": 143, "starttls": 143, "tls": 993}[s.Security]
 		if probe.imap, err = p.parseServer("config.imap", s.Host, s.Port, port, s.Security, s.Username, s.Password); err != nil {
+			return nil, err
+		}
+		if err = probe.imap.parseTLS("config.imap", s.VerifyTLS, s.ServerName); err != nil {
 			return nil, err
 		}
 		if !config.IsFieldValue(s.Mailbox) {
@@ -121,6 +137,9 @@ func (p mailProber) Parse(given json.RawMessage, interval time.Duration) (Probe,
 // for none.
 type mailServer struct {
 	host, address      string
+	serverName         string // of the certificate
+	verify             bool
+	helo               string // SMTP only
 	security           string
 	username, password string
 }
@@ -312,43 +331,4 @@ func lap(since *time.Time) *float64 {
 	ms := math.Round(float64(now.Sub(*since).Microseconds())) / 1000
 	*since = now
 	return &ms
-}
-
-// limitedConn is a connection that may only bring so many bytes, and only so many
-// open parentheses in a line: the libraries that read from it set no bounds, and
-// the one for IMAP takes minutes to give up on a deep list.
-type limitedConn struct {
-	net.Conn
-
-	left  int
-	depth int
-	notes dialogNotes
-}
-
-var (
-	errTooMuch = errors.New("the server sent more than a mail dialog needs")
-	errNesting = errors.New("the server sent lists that are nested too deeply")
-)
-
-func (r *limitedConn) Read(p []byte) (int, error) {
-	if r.left <= 0 {
-		return 0, errTooMuch
-	}
-	n, err := r.Conn.Read(p[:min(len(p), r.left)])
-	r.left -= n
-	r.notes.add(p[:n])
-	for _, c := range p[:n] {
-		switch c {
-		case '(':
-			r.depth++
-		case ')':
-			r.depth--
-		case '\n':
-			r.depth = 0
-		}
-		if r.depth > maxNesting {
-			return 0, errNesting
-		}
-	}
-	return n, err
 }

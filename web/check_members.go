@@ -293,9 +293,9 @@ func throughputMembers() []member {
 
 func mailMembers() []member {
 	return []member{
-		{name: "smtp", label: "Server that takes mail (SMTP)", input: asGroup, place: placeAddress, members: serverMembers(
+		{name: "smtp", label: "Server that takes mail (SMTP)", input: asGroup, place: placeAddress, members: append(serverMembers(
 			"smtp.example.com", "587", "starttls",
-		)},
+		), member{name: "helo_name", label: "Name given in EHLO", width: "medium", mono: true, sample: "probe.example.com"})},
 		{name: "imap", label: "Server that keeps mail (IMAP)", input: asGroup, place: placeAddress, members: append(serverMembers(
 			"imap.example.com", "993", "tls",
 		), member{name: "mailbox", label: "Mailbox", width: "medium", sample: "INBOX"})},
@@ -331,6 +331,8 @@ func serverMembers(host, port, security string) []member {
 		},
 		{name: "username", label: "User name", width: "half"},
 		{name: "password", label: "Password", input: asSecret, width: "half"},
+		{name: "verify_tls", label: "Fail when the certificate is not valid", input: asSwitch, standard: "true"},
+		{name: "server_name", label: "Server name of the certificate", mono: true, help: "The host, when it is empty."},
 	}
 }
 
