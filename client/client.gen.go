@@ -4737,8 +4737,14 @@ type IMAPServer struct {
 	// Security How the connection is secured
 	Security *IMAPServerSecurity `json:"security,omitempty"`
 
+	// ServerName Name to ask for and to verify the certificate against. Default: the host
+	ServerName *string `json:"server_name,omitempty"`
+
 	// Username User name; needs starttls or tls
 	Username *string `json:"username,omitempty"`
+
+	// VerifyTls Fail when the certificate is not valid for the name
+	VerifyTls *bool `json:"verify_tls,omitempty"`
 }
 
 // IMAPServerSecurity How the connection is secured
@@ -5170,8 +5176,14 @@ type MailMetadata struct {
 	// DeliveryMs From the acceptance of the message to its arrival in the mailbox, ms
 	DeliveryMs *float64 `json:"delivery_ms,omitempty"`
 
+	// ImapCertDaysRemaining Whole days until a certificate of the IMAP server expires, as for SMTP
+	ImapCertDaysRemaining *int64 `json:"imap_cert_days_remaining,omitempty"`
+
 	// Phases How long each part took
 	Phases MailPhases `json:"phases"`
+
+	// SmtpCertDaysRemaining Whole days until a certificate of the SMTP server expires, of TLS and of STARTTLS: the first of the chain to do so
+	SmtpCertDaysRemaining *int64 `json:"smtp_cert_days_remaining,omitempty"`
 }
 
 // MailPhases defines model for MailPhases.
@@ -6342,6 +6354,11 @@ type RunMetadata struct {
 
 // SMTPServer defines model for SMTPServer.
 type SMTPServer struct {
+	// HeloName Name that the probe gives in EHLO: a host name, or an address in brackets. Default vigil.invalid
+	//
+	// Examples: probe.example.com
+	HeloName *string `json:"helo_name,omitempty"`
+
 	// Host Host name or IP address
 	//
 	// Examples: smtp.example.com
@@ -6356,8 +6373,14 @@ type SMTPServer struct {
 	// Security How the connection is secured
 	Security *SMTPServerSecurity `json:"security,omitempty"`
 
+	// ServerName Name to ask for and to verify the certificate against. Default: the host
+	ServerName *string `json:"server_name,omitempty"`
+
 	// Username User name; needs starttls or tls
 	Username *string `json:"username,omitempty"`
+
+	// VerifyTls Fail when the certificate is not valid for the name
+	VerifyTls *bool `json:"verify_tls,omitempty"`
 }
 
 // SMTPServerSecurity How the connection is secured
@@ -6661,7 +6684,7 @@ type StatusPageUpdate struct {
 
 // Step defines model for Step.
 type Step struct {
-	// Config Config of that type. In url, header values, body and host {{name}} stands for what an earlier step extracted. Without timeout_seconds the steps share the interval
+	// Config Config of that type. In url, header values, body and host {{name}} stands for what an earlier step extracted, escaped for where it stands: in a URL, a form, JSON or XML. In JSON outside of quotes an object or a list is inserted as JSON, and a text as a string. {{{{ stands for {{ itself. Without timeout_seconds the steps share the interval
 	Config map[string]interface{} `json:"config"`
 
 	// Extract What later steps use; only for HTTP types

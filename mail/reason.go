@@ -75,8 +75,6 @@ func words(err error) (code, what string) {
 		return CodeTLS, "it does not offer STARTTLS, which is needed"
 	case strings.Contains(text, "AUTH"), strings.Contains(text, "unencrypted connection"):
 		return CodeAuth, "it offers no acceptable way to sign in"
-	case neterr.IsTLS(err):
-		return CodeTLS, "its certificate or its TLS is not acceptable"
 	case strings.Contains(text, "EOF"),
 		strings.Contains(text, "reset"),
 		strings.Contains(text, "closed"),

@@ -65,7 +65,24 @@ func (x Exchange) Explain(ctx context.Context, err error) (code, sentence string
 	if timed, ok := errors.AsType[net.Error](err); ok && timed.Timeout() {
 		return Timeout, x.timeout()
 	}
-	return x.explainConnection(err)
+	if code, sentence := x.explainConnection(err); code != "" {
+		return code, sentence
+	}
+	if IsTLS(err) {
+		return TLS, x.handshakeFailed(err)
+	}
+	return "", ""
+}
+
+// IsNetwork reports whether a code of Explain is a failure of the network: there was no answer
+// to judge, and another attempt can fare better. What this instance forbids or interrupts, and
+// what an answer says, is none.
+func IsNetwork(code string) bool {
+	switch code {
+	case Timeout, DNS, Refused, Reset, Unreachable, TLS:
+		return true
+	}
+	return false
 }
 
 func (x Exchange) timeout() string {

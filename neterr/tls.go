@@ -3,6 +3,7 @@ package neterr
 import (
 	"crypto/tls"
 	"errors"
+	"net"
 	"strings"
 )
 
@@ -18,7 +19,29 @@ func (x Exchange) explainTLS(err error) string {
 	if alert, ok := errors.AsType[tls.AlertError](err); ok {
 		return x.Peer + " ended the TLS handshake: " + strings.TrimPrefix(alert.Error(), "tls: ")
 	}
+	// crypto/tls keeps the type of an alert (RFC 8446, section 6) to itself.
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "remote error" && op.Err != nil {
+		return x.Peer + " ended the TLS handshake: " + strings.TrimPrefix(op.Err.Error(), "tls: ")
+	}
 	return ""
+}
+
+// maxTLSReason bounds what the library says of a handshake, in bytes.
+const maxTLSReason = 120
+
+// handshakeFailed words a handshake of which the library has no type of error. What it says of
+// the protocol is numbers and names of the standard; of a certificate it would quote.
+func (x Exchange) handshakeFailed(err error) string {
+	text := err.Error()
+	switch _, reason, found := strings.Cut(text, "tls: "); {
+	case strings.Contains(text, "server gave HTTP response to HTTPS client"):
+		return x.Peer + " answered with plain HTTP, expected TLS"
+	case strings.Contains(text, "x509: "):
+		return "the certificate of " + x.Peer + " is not acceptable"
+	case found && len(reason) <= maxTLSReason:
+		return "the TLS handshake with " + x.Peer + " failed: " + reason
+	}
+	return "the TLS handshake with " + x.Peer + " failed"
 }
 
 // IsTLS reports whether an error that Explain has no words for is one of a

@@ -90,28 +90,10 @@ func (p mailProbe) connect(ctx context.Context, t *timeline, protocol string, se
 		return nil, nil, err
 	}
 	t.recorder.noteChain(secured)
-	days := daysOfChain(secured.ConnectionState())
+	state := secured.ConnectionState()
+	days := daysUntil(firstToExpire(state.PeerCertificates, state.VerifiedChains).NotAfter)
 	within := &limitedConn{Conn: &greeted{Conn: secured, greeting: greeting}, left: maxSessionBytes, notes: notes}
 	return newMailConn(within, protocol), &days, nil
-}
-
-// daysOfChain counts the days until the first certificate of a chain expires: of that which was
-// verified, without the authority's own, or of what the server sent.
-func daysOfChain(state tls.ConnectionState) int {
-	chain := state.PeerCertificates
-	if len(state.VerifiedChains) > 0 {
-		verified := state.VerifiedChains[0]
-		chain = verified[:max(1, len(verified)-1)]
-	} else if len(chain) > 1 {
-		chain = chain[:1]
-	}
-	first := chain[0].NotAfter
-	for _, certificate := range chain {
-		if certificate.NotAfter.Before(first) {
-			first = certificate.NotAfter
-		}
-	}
-	return daysUntil(first)
 }
 
 // askSTARTTLS asks an SMTP server that was connected to in clear for TLS (RFC 3207). Nothing that

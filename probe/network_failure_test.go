@@ -1,6 +1,7 @@
 package probe_test
 
 import (
+	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
@@ -25,6 +26,22 @@ func TestNetworkFailure(t *testing.T) {
 	hangUp := "http://" + tcp(t, func(net.Conn) {})
 	stranger := w.https(probetest.NewAuthority(t, nil).Issue(t), echo)
 	expired := w.https(w.authority.Issue(t, probetest.Valid(time.Now().Add(-48*time.Hour), time.Now().Add(-24*time.Hour))), echo)
+	alerting := "https://" + tcp(t, func(conn net.Conn) {
+		_, _ = conn.Read(make([]byte, 1))
+		_, _ = conn.Write([]byte{21, 3, 3, 0, 2, 2, 40}) // handshake_failure (RFC 8446, section 6)
+		drain(conn)
+	})
+	ancient := "https://" + tcp(t, func(conn net.Conn) {
+		_ = tls.Server(conn, &tls.Config{ //nolint:gosec // an old server
+			Certificates: []tls.Certificate{w.authority.Issue(t)}, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11,
+		}).HandshakeContext(t.Context())
+	})
+	wantsClient := tcp(t, func(conn net.Conn) {
+		secured := tls.Server(conn, &tls.Config{
+			Certificates: []tls.Certificate{w.authority.Issue(t)}, ClientAuth: tls.RequireAnyClientCert, MinVersion: tls.VersionTLS12,
+		})
+		_ = secured.HandshakeContext(t.Context())
+	})
 	steps := func(url string) object {
 		return object{"steps": []object{{"name": "one", "type": "http", "config": object{"url": url}}}}
 	}
@@ -33,12 +50,22 @@ func TestNetworkFailure(t *testing.T) {
 		config  object
 		network bool
 	}{
-		"Refused":        {vigil.TypeHTTP, object{"url": "http://" + closed}, true},
-		"HangsUp":        {vigil.TypeHTTP, object{"url": hangUp}, true},
-		"TimesOut":       {vigil.TypeHTTP, object{"url": "http://" + silent, "timeout_seconds": 1}, true},
-		"NoSuchName":     {vigil.TypeHTTP, object{"url": "http://nowhere.example.test/"}, true},
-		"BadCertificate": {vigil.TypeHTTPS, object{"url": stranger}, true},
-		"WrongStatus":    {vigil.TypeHTTP, object{"url": broken}, false},
+		"Refused":            {vigil.TypeHTTP, object{"url": "http://" + closed}, true},
+		"HangsUp":            {vigil.TypeHTTP, object{"url": hangUp}, true},
+		"TimesOut":           {vigil.TypeHTTP, object{"url": "http://" + silent, "timeout_seconds": 1}, true},
+		"NoSuchName":         {vigil.TypeHTTP, object{"url": "http://nowhere.example.test/"}, true},
+		"BadCertificate":     {vigil.TypeHTTPS, object{"url": stranger}, true},
+		"TLSAlert":           {vigil.TypeHTTPS, object{"url": alerting}, true},
+		"TLSAlertThroughput": {vigil.TypeThroughput, object{"url": alerting}, true},
+		"TLSAlertMail": {vigil.TypeSMTPIMAP, object{
+			"imap": serverAt(t, alerting[len("https://"):], object{"security": "tls"}),
+		}, true},
+		"TLSAlertStep":       {vigil.TypeMultistep, steps(alerting), true},
+		"TLSVersion":         {vigil.TypeHTTPS, object{"url": ancient}, true},
+		"TLSWantsClient":     {vigil.TypeHTTPS, object{"url": "https://" + wantsClient}, true},
+		"TLSWantsClientMail": {vigil.TypeSMTPIMAP, object{"imap": serverAt(t, wantsClient, object{"security": "tls"})}, true},
+		"PlainHTTP":          {vigil.TypeHTTPS, object{"url": "https" + ok[len("http"):]}, true},
+		"WrongStatus":        {vigil.TypeHTTP, object{"url": broken}, false},
 		"WrongBody": {vigil.TypeHTTP, object{"url": ok, "assertions": []object{
 			{"source": "body", "operator": "contains", "target": "good"},
 		}}, false},

@@ -52,7 +52,7 @@ func explain(ctx context.Context, t *timeline, err error) (sentence string, netw
 	exchange := neterr.Exchange{Peer: "the server", Doing: t.doing(), Waited: humanDuration(elapsed)}
 	if code, sentence := exchange.Explain(ctx, err); sentence != "" {
 		_, answered := errors.AsType[judged](err)
-		return sentence, !answered && code != neterr.Forbidden && code != neterr.Canceled
+		return sentence, !answered && neterr.IsNetwork(code)
 	}
 	// The URL around an HTTP client's error holds path and query.
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
