@@ -122,7 +122,7 @@ type race[T any] struct {
 	drop    func(T)
 
 	results chan raced[T]
-	over    chan struct{} // closed when nobody takes results any more
+	over    chan struct{} // closed when no result is taken any more
 
 	queue    []netip.Addr
 	tried    map[netip.Addr]time.Time // when

@@ -103,7 +103,7 @@ func overQUIC(t *testing.T, certificate tls.Certificate, port int) {
 const inNamespace = "VIGIL_TEST_PING_NAMESPACE"
 
 // TestPingDeadIPv6 pings a name whose IPv6 address does not reply, in a network of its own where
-// the kernel is told to ignore the requests of one IP version.
+// the kernel has a setting that ignores the requests of one IP version.
 func TestPingDeadIPv6(t *testing.T) {
 	t.Parallel()
 	if os.Getenv(inNamespace) != "" {

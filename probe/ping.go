@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"net/netip"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -288,8 +290,14 @@ func (p pingProbe) judge(stats *probing.Statistics, seen *PingMetadata) error {
 		return failUnanswered("none of %d echo requests was answered within %s", p.config.PacketCount, humanDuration(p.deadline))
 	}
 	if seen.PacketLossPercent > p.config.MaxPacketLossPercent {
-		return failUnanswered("%d of %d packets were lost (%.0f %%), at most %.0f %% are allowed",
-			lost, p.config.PacketCount, seen.PacketLossPercent, p.config.MaxPacketLossPercent)
+		return failUnanswered("%d of %d echo requests had no reply (%s %%), expected at most %s %%",
+			lost, p.config.PacketCount, percent(seen.PacketLossPercent), percent(p.config.MaxPacketLossPercent))
 	}
 	return nil
+}
+
+// percent writes a share with the decimals that it needs, at most 2, so that two that differ do not
+// look alike.
+func percent(share float64) string {
+	return strconv.FormatFloat(math.Round(share*100)/100, 'f', -1, 64)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -61,6 +62,9 @@ func explain(ctx context.Context, t *timeline, err error) (sentence string, netw
 	return explainHTTP(err), false
 }
 
+// http2Frame matches what the library says of an answer that begins with a SETTINGS frame.
+var http2Frame = regexp.MustCompile(`malformed HTTP (response|status code|version) "\\x00\\x00(\\x[0-9a-f]{2}|\\[abfnrtv"\\]|.)\\x04`)
+
 // explainHTTP words what the HTTP client finds wrong. Its errors quote what the
 // server sent; the causes are few, and are named without.
 func explainHTTP(err error) string {
@@ -70,6 +74,11 @@ func explainHTTP(err error) string {
 		}
 	}
 	text := err.Error()
+	// The first frame of HTTP/2 is SETTINGS: its length, the type 4, no flags, stream 0 (RFC 9113,
+	// section 3.4).
+	if http2Frame.MatchString(text) {
+		return "the server speaks HTTP/2 only, expected HTTP/1.1"
+	}
 	for _, known := range [...][2]string{
 		{"http2: response header list", fmt.Sprintf("the headers of the answer exceed %d KiB", egress.MaxHeaderBytes>>10)},
 		{"GOAWAY", "the server ended the HTTP/2 connection"},

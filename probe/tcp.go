@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strconv"
 	"time"
@@ -115,9 +117,13 @@ func (p tcpProbe) expect(conn net.Conn, t *timeline, seen *TCPMetadata) error {
 		if bytes.Contains(got[max(0, len(got)-n-len(p.config.Expect)):], []byte(p.config.Expect)) {
 			return nil
 		}
+		if errors.Is(err, io.EOF) && len(got) > 0 {
+			return fail("the server sent %d bytes without the expected text and closed the connection", len(got))
+		}
 		if err != nil {
 			return fmt.Errorf("receive: %w", err)
 		}
+		t.step(fmt.Sprintf("waiting for the expected text, which is not in the %d bytes that came", len(got)))
 	}
 	return fail("the expected text is not in the first %d KiB of the answer", maxExpectBytes>>10)
 }

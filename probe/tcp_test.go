@@ -58,7 +58,7 @@ func TestTCP(t *testing.T) {
 		},
 		"OtherText": {
 			member(tcp(t, doorman), object{"send": "x\n", "expect": "goodbye"}),
-			"the connection was closed while waiting for the expected text",
+			"the server sent 12 bytes without the expected text and closed the connection",
 		},
 		"EndlessAnswer": {member(flood, object{"expect": "goodbye"}), "not in the first 64 KiB"},
 		"BannerNeverComes": {

@@ -11,6 +11,7 @@ import (
 	"math"
 	"net/http"
 	"net/url"
+	"strconv"
 	"sync"
 	"time"
 
@@ -128,7 +129,8 @@ func (p throughputProbe) Run(ctx context.Context) vigil.Observation {
 		t.stop()
 		seen.Timings, seen.IP = t.timings(), t.address()
 		if err == nil && seen.Mbps < p.config.MinMbps {
-			err = fail("%.2f Mbit/s, expected at least %.2f", seen.Mbps, p.config.MinMbps)
+			err = fail("the rate is %s Mbit/s, expected at least %s",
+				strconv.FormatFloat(seen.Mbps, 'f', -1, 64), strconv.FormatFloat(p.config.MinMbps, 'f', -1, 64))
 		}
 		return outcome{status: status, metadata: seen, err: err}
 	})
@@ -169,8 +171,10 @@ func (p throughputProbe) download(ctx context.Context, t *timeline, client *http
 	switch {
 	case err != nil && !timeUp:
 		return response.StatusCode, fmt.Errorf("download: %w", err)
+	case n == 0 && timeUp:
+		return response.StatusCode, failUnanswered("no byte of the body came within %s, expected some to measure", humanDuration(p.measure))
 	case n == 0:
-		return response.StatusCode, failUnanswered("not one byte came within %s", humanDuration(time.Since(began)))
+		return response.StatusCode, fail("the body of the answer is empty, expected bytes to measure")
 	}
 	return response.StatusCode, nil
 }

@@ -85,7 +85,7 @@ func TestThroughput(t *testing.T) {
 		"DownloadRedirect": {object{"url": url + "/moved"}, 100_000, true, ""},
 		"MaxBytes":         {object{"url": url + "/endless", "max_bytes": 300_000}, 300_000, false, ""},
 		"MaxDuration":      {object{"url": url + "/endless", "max_duration_seconds": 1, "max_bytes": 100 << 20}, -1, false, ""},
-		"TooSlow":          {object{"url": url + "/rate", "min_mbps": 100}, 500_000, true, "Mbit/s, expected at least 100.00"},
+		"TooSlow":          {object{"url": url + "/rate", "min_mbps": 100}, 500_000, true, "Mbit/s, expected at least 100"},
 		"FastEnough":       {object{"url": url + "/rate", "min_mbps": 1}, 500_000, true, ""},
 		"Upload":           {object{"url": url + "/", "direction": "upload", "max_bytes": 1 << 20}, 1 << 20, true, ""},
 		"UploadTimeIsUp": {
@@ -96,7 +96,7 @@ func TestThroughput(t *testing.T) {
 		},
 		"UploadFails":   {object{"url": url + "/500", "direction": "upload", "max_bytes": 1000}, 1000, true, "status 500, expected 2xx"},
 		"DownloadFails": {object{"url": url + "/500"}, 0, false, "status 500, expected 2xx"},
-		"NothingComes":  {object{"url": url + "/nothing", "max_duration_seconds": 1}, 0, false, "not one byte came within 1s"},
+		"NothingComes":  {object{"url": url + "/nothing", "max_duration_seconds": 1}, 0, false, "no byte of the body came within 1s"},
 		"Cut":           {object{"url": cut}, 5, false, "the connection was closed while downloading"},
 	} {
 		t.Run(name, func(t *testing.T) {

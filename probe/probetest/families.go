@@ -30,7 +30,7 @@ func DeadIPv6(tb testing.TB) (alive net.Listener, port string) {
 }
 
 // swallow takes a port of ::1: for TCP with a full queue, which the kernel answers with silence,
-// and for UDP with a socket that nobody reads.
+// and for UDP with a socket that is not read.
 func swallow(tb testing.TB, port int) bool {
 	tb.Helper()
 	fd, err := syscall.Socket(syscall.AF_INET6, syscall.SOCK_STREAM, 0)
