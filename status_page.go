@@ -1,6 +1,7 @@
 package vigil
 
 import (
+	"regexp"
 	"time"
 
 	"github.com/google/uuid"
@@ -141,3 +142,10 @@ type DayCount struct {
 	Total  int64
 	Failed int64
 }
+
+// slugForm is that of a label of a host name.
+var slugForm = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+
+// ValidSlug reports whether a text can be the address of a status page: 1 to 63 lower-case
+// letters, digits and hyphens, with no hyphen at either end.
+func ValidSlug(text string) bool { return slugForm.MatchString(text) }

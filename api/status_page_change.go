@@ -2,7 +2,6 @@ package api
 
 import (
 	"fmt"
-	"regexp"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -38,13 +37,10 @@ func (statusPageCreate) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.S
 	return s
 }
 
-// slugForm is that of a label of a host name.
-var slugForm = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
-
 // change applies the members that were given.
 func (m *StatusPageMembers) change(page *vigil.StatusPage) (err error) {
 	if m.Slug.Given {
-		if !slugForm.MatchString(m.Slug.Value) {
+		if !vigil.ValidSlug(m.Slug.Value) {
 			return vigil.Invalid("slug", "must have 1 to 63 lower-case letters, digits and hyphens, with no hyphen at either end, such as acme")
 		}
 		page.Slug = m.Slug.Value

@@ -59,7 +59,7 @@ func (r *Result) fileText(text string) string {
 		}
 		if cut, dollar := strings.CutSuffix(before, "$"); dollar {
 			// In a file, $${NAME} is no variable. A default that nothing replaces is.
-			out.WriteString(Literal(cut) + "${DOLLAR_SIGN:-$}")
+			out.WriteString(Literal(cut) + dollarSign)
 		} else {
 			out.WriteString(Literal(before))
 		}

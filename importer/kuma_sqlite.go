@@ -14,9 +14,10 @@ import (
 
 // Limits of what is read of a database.
 const (
-	maxKumaRows  = 100_000 // of a table
-	maxKumaText  = 1 << 20 // bytes of a value
-	kumaReadTime = 2 * time.Minute
+	maxKumaRows  = 100_000   // of a table
+	maxKumaText  = 1 << 20   // bytes of a value
+	maxKumaBytes = 256 << 20 // of all texts
+	kumaReadTime = 30 * time.Second
 )
 
 // readKumaDatabase reads a SQLite database of Uptime Kuma 1.x or 2.x from a copy of it, so
@@ -37,7 +38,7 @@ func readKumaDatabase(path string) (*kumaData, error) {
 	}
 	defer func() { _ = db.Close() }()
 	db.SetMaxOpenConns(1)
-	data, err := (&kumaDB{db}).read(ctx)
+	data, err := (&kumaDB{db: db}).read(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
@@ -46,7 +47,10 @@ func readKumaDatabase(path string) (*kumaData, error) {
 
 // kumaDB reads tables. A column that a table lacks is absent in its rows, and a table that
 // is not there has none: Kuma adds columns all the time.
-type kumaDB struct{ db *sql.DB }
+type kumaDB struct {
+	db    *sql.DB
+	bytes int // of texts that were read
+}
 
 func (k *kumaDB) read(ctx context.Context) (*kumaData, error) {
 	if columns, err := k.columns(ctx, "monitor"); err != nil || len(columns) == 0 {
@@ -80,8 +84,25 @@ func (k *kumaDB) read(ctx context.Context) (*kumaData, error) {
 	return data, nil
 }
 
+// ordinary refuses what a database has in place of a table: a view can have rows without end,
+// and a virtual table runs a program.
+func (k *kumaDB) ordinary(ctx context.Context, table string) error {
+	var others int
+	query := "SELECT count(*) FROM sqlite_master WHERE lower(name) = ? AND (type <> 'table' OR sql LIKE 'CREATE VIRTUAL%')"
+	if err := k.db.QueryRowContext(ctx, query, table).Scan(&others); err != nil {
+		return err
+	}
+	if others > 0 {
+		return errors.New("it is a view or a virtual table; Uptime Kuma has none, and only tables are read")
+	}
+	return nil
+}
+
 // columns returns the names of the columns that a table has.
 func (k *kumaDB) columns(ctx context.Context, table string) (map[string]bool, error) {
+	if err := k.ordinary(ctx, table); err != nil {
+		return nil, err
+	}
 	rows, err := k.db.QueryContext(ctx, "SELECT name FROM pragma_table_info(?)", table)
 	if err != nil {
 		return nil, err
@@ -131,6 +152,9 @@ func (k *kumaDB) rows(ctx context.Context, table string, wanted []string) ([]kum
 		if all = append(all, row); len(all) > maxKumaRows {
 			return nil, fmt.Errorf("it has more than %d rows", maxKumaRows)
 		}
+		if k.bytes += row.bytes(); k.bytes > maxKumaBytes {
+			return nil, fmt.Errorf("its texts are larger than %d MiB", maxKumaBytes>>20)
+		}
 	}
 	return all, rows.Err()
 }
@@ -155,6 +179,16 @@ func scanKumaRow(rows *sql.Rows, names []string) (kumaRow, error) {
 		}
 	}
 	return row, nil
+}
+
+// bytes is how long the texts of a row are.
+func (r kumaRow) bytes() (length int) {
+	for _, value := range r {
+		if text, ok := value.(string); ok {
+			length += len(text)
+		}
+	}
+	return length
 }
 
 // quoted writes the name of a table or of a column.

@@ -64,7 +64,7 @@ const maxComment = 500
 func (w *yamlWriter) resource(one *Resource, indent string) {
 	for _, loss := range one.Losses {
 		text := loss.What + ": " + loss.Reason
-		w.out.WriteString(indent + "# Lost: " + cut(text, maxComment) + "\n")
+		w.out.WriteString(indent + "# Lost: " + cut(strings.Join(strings.Fields(text), " "), maxComment) + "\n")
 	}
 	w.out.WriteString(indent + yamlText(one.Key) + ":\n")
 	w.members(one.Members, indent+"  ")
@@ -209,6 +209,7 @@ func (r *Result) Finish() error {
 		return nil
 	}
 	r.finalised = true
+	r.escape()
 	r.judge()
 	r.hideSecrets()
 	for {

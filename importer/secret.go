@@ -11,6 +11,9 @@ import (
 // Variable notes a variable of the source that the files use, and returns how a file
 // writes it.
 func (r *Result) Variable(name string) string {
+	if !manifest.IsVariable(name) {
+		return "" // as a variable that is not set
+	}
 	if manifest.OwnVariable(name) { // which files cannot read
 		name = "IMPORTED_" + name
 	}

@@ -1,16 +1,16 @@
 package importer
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
+
+	"vigil/manifest"
 )
 
 // kind is the type of a value of YAML.
@@ -33,6 +33,21 @@ type value struct {
 	items   []*value
 	members []pair
 	line    int
+	sized   int // 0: not counted yet
+}
+
+// size is how many values are in a value, itself included; a long text counts for several.
+func (v *value) size() int {
+	if v.sized == 0 {
+		v.sized = 1 + len(v.text)/32
+		for _, item := range v.items {
+			v.sized += item.size()
+		}
+		for _, one := range v.members {
+			v.sized += one.value.size()
+		}
+	}
+	return v.sized
 }
 
 // pair is a named value of a map.
@@ -57,7 +72,6 @@ func (v *value) get(name string) *value {
 const (
 	maxYAML       = 8 << 20 // bytes
 	maxYAMLDepth  = 100
-	maxYAMLOpen   = 2000 // brackets, since the parser nests as deep as its input
 	maxYAMLValues = 500_000
 )
 
@@ -80,8 +94,8 @@ func parseYAML(name string, text []byte) (first *value, others int, err error) {
 	if len(text) > maxYAML {
 		return nil, 0, fmt.Errorf("%s: is larger than %d MiB", name, maxYAML>>20)
 	}
-	if line, deep := tooDeep(text); deep {
-		return nil, 0, fmt.Errorf("%s:%d: nests too deep", name, line)
+	if line, wrong := manifest.BoundYAML(text); wrong != "" {
+		return nil, 0, fmt.Errorf("%s:%d: %s", name, line, wrong)
 	}
 	file, err := parser.ParseBytes(text, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
@@ -101,24 +115,6 @@ func parseYAML(name string, text []byte) (first *value, others int, err error) {
 		}
 	}
 	return first, max(0, read-1), nil
-}
-
-// indicators matches a line that begins with many levels.
-var indicators = regexp.MustCompile(`^\s*(?:[-?:!&*][^\s]*\s+){100}`)
-
-// tooDeep reports whether a file nests deeper than the parser should follow, and where.
-func tooDeep(text []byte) (int, bool) {
-	opened, number := 0, 0
-	for line := range bytes.Lines(text) {
-		number++
-		more := bytes.Count(line, []byte("[")) + bytes.Count(line, []byte("{"))
-		opened += more
-		opened = max(0, opened-bytes.Count(line, []byte("]"))-bytes.Count(line, []byte("}")))
-		if opened > maxYAMLOpen || more > 10*maxYAMLOpen || indicators.Match(line) {
-			return number, true
-		}
-	}
-	return 0, false
 }
 
 func yamlError(name string, err error) error {
@@ -178,6 +174,9 @@ func (r *yamlReader) value(from ast.Node, depth int) (*value, error) {
 		return read, err
 	case *ast.AliasNode:
 		if read, ok := r.anchors[from.Value.String()]; ok {
+			if r.count += read.size(); r.count > maxYAMLValues { // what it repeats is read again
+				return nil, r.fail(line, "holds more than %d values, with those that aliases repeat", maxYAMLValues)
+			}
 			return read, nil
 		}
 		return nil, r.fail(line, "the anchor %q is not known here", from.Value.String())

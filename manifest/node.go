@@ -30,7 +30,8 @@ type node struct {
 	items   []*node
 	members []member
 	index   map[string]int // of the members by name, when there are many
-	// size is the number of values inside, itself included.
+	// size is the number of values inside, itself included; a long text counts for several,
+	// since aliases can repeat it.
 	size int
 }
 
@@ -160,8 +161,11 @@ func (n *node) json() json.RawMessage {
 }
 
 func newText(at Position, text string) *node {
-	return &node{at: at, kind: textKind, text: text, size: 1}
+	return &node{at: at, kind: textKind, text: text, size: textSize(text)}
 }
+
+// textSize is the size of a text.
+func textSize(text string) int { return 1 + len(text)/32 }
 
 func newObject(at Position) *node { return &node{at: at, kind: objectKind, size: 1} }
 

@@ -1,11 +1,9 @@
 package manifest
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -19,9 +17,6 @@ import (
 const (
 	maxDepth  = 100
 	maxValues = 2_000_000
-	// maxOpen bounds the brackets that are open at once before the file is parsed, since
-	// the parser nests as deep as its input.
-	maxOpen = 2000
 )
 
 // parse turns the text of one file into nodes.
@@ -40,7 +35,7 @@ func (p *parse) problem(at Position, format string, args ...any) {
 func (p *parse) text(at Position, text string) *node {
 	n := newText(at, text)
 	replaced, found := p.variables.replace(at, text)
-	if n.text = replaced; found {
+	if n.text, n.size = replaced, textSize(replaced); found {
 		n.raw = text
 	}
 	return n
@@ -70,8 +65,8 @@ func (p *parse) documents() (all []*node) {
 		}
 		return nil
 	}
-	if at, deep := p.tooDeep(); deep {
-		p.problem(at, "nests too deep")
+	if line, wrong := BoundYAML(p.source.text); wrong != "" {
+		p.problem(Position{File: p.source.name, Line: line, Column: 1}, "%s", wrong)
 		return nil
 	}
 	file, err := parser.ParseBytes(p.source.text, 0, parser.AllowDuplicateMapKey())
@@ -89,21 +84,6 @@ func (p *parse) documents() (all []*node) {
 		}
 	}
 	return all
-}
-
-// tooDeep reports whether a file nests deeper than the parser should follow.
-func (p *parse) tooDeep() (Position, bool) {
-	indicators := regexp.MustCompile(`^\s*(?:[-?:!&*][^\s]*\s+){100}`)
-	opened, line := 0, 0
-	for text := range bytes.Lines(p.source.text) {
-		line++
-		opened += bytes.Count(text, []byte("[")) + bytes.Count(text, []byte("{"))
-		opened = max(0, opened-bytes.Count(text, []byte("]"))-bytes.Count(text, []byte("}")))
-		if opened > maxOpen || bytes.Count(text, []byte("["))+bytes.Count(text, []byte("{")) > 10*maxOpen || indicators.Match(text) {
-			return Position{File: p.source.name, Line: line, Column: 1}, true
-		}
-	}
-	return Position{}, false
 }
 
 // errorPosition is the position of an error of the parser.

@@ -93,6 +93,9 @@ func written(write func() ([]byte, error)) func() (document, error) {
 
 // page returns the page with a slug.
 func (s *Server) page(ctx context.Context, slug string) (*made, time.Duration, error) {
+	if !vigil.ValidSlug(slug) {
+		return nil, 0, vigil.NotFound("status page") // a text that Postgres may not even be asked for
+	}
 	return s.made.get(ctx, slug, func(ctx context.Context) (*made, error) {
 		now := s.Now()
 		report, err := s.Store.StatusReport(ctx, slug, midnight(now).AddDate(0, 0, 1-incidentDays))

@@ -197,6 +197,21 @@ func TestManyReaders(t *testing.T) {
 	}
 }
 
+// TestPathsThatAreNoPage tests that the store is asked for texts only that can be a slug.
+func TestPathsThatAreNoPage(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "Shop")
+	s.reads.away.Store(true)
+	for _, path := range []string{
+		"/status/%00", "/status/%ff", "/status/a%00b.json", "/status/%C3.atom", "/status/a%20b", "/status/" + strings.Repeat("a", 64),
+		"/status/-a", "/status/A", "/badge/%00.svg", "/badge/%ff", "/status/",
+	} {
+		if a := s.get(t, path); a.status != http.StatusNotFound {
+			t.Errorf("%s: %d", path, a.status)
+		}
+	}
+}
+
 // TestPageWithoutTheStore tests that the last page is shown while Postgres is away.
 func TestPageWithoutTheStore(t *testing.T) {
 	t.Parallel()

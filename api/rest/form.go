@@ -123,7 +123,7 @@ func (r *Registrar) Routed(mux *http.ServeMux) http.Handler {
 func routed(mux *http.ServeMux, limit func(path string) int64) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx := r.Context()
-		if !canonical(r.URL.Path) {
+		if !canonical(r.URL.Path) || strings.ContainsRune(r.URL.Path, 0) || !utf8.ValidString(r.URL.Path) {
 			WriteError(ctx, w, errNoRoute())
 			return
 		}
