@@ -117,6 +117,30 @@ func BenchmarkBodiesOfOneMebibyte(b *testing.B) {
 	}
 }
 
+// BenchmarkCheckOfEightMebibytes measures the check and both readings of a body as large as that
+// of an apply may be. The goal is 1 s.
+func BenchmarkCheckOfEightMebibytes(b *testing.B) {
+	const size, values = 8 << 20, 400_000
+	bodies := costlyBodies(size)
+	objects := strings.Repeat(`{"a":1,"b":[]},`, values/4)
+	bodies["AsManyObjects"] = []byte(`{"id":[` + objects + `0],"name":"` + strings.Repeat("x", 4<<20) + `"}`)
+	for name, body := range bodies {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if rest.CheckJSON(b.Context(), body, values) != nil {
+					continue
+				}
+				for range 2 {
+					var tree any
+					if err := json.Unmarshal(body, &tree); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+		})
+	}
+}
+
 // FuzzBody pins that no body costs more than one of its length may, and that what passes is
 // JSON that can be read in one way only.
 func FuzzBody(f *testing.F) {
