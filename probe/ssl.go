@@ -155,17 +155,14 @@ func (p sslProbe) handshake(ctx context.Context, t *timeline) (found shown, err 
 	defer func() { _ = conn.Close() }()
 	t.enter(phaseTLS)
 	t.at(conn)
+	var sent [][]byte
 	config := &tls.Config{
 		ServerName:         egress.ServerName(p.name),
 		InsecureSkipVerify: true,             //nolint:gosec // verified by judge
 		MinVersion:         tls.VersionTLS10, // old servers have certificates, too
 		//nolint:gosec // no session is resumed: there is no cache of them
 		VerifyPeerCertificate: func(raw [][]byte, _ [][]*x509.Certificate) error {
-			for _, one := range raw {
-				if certificate, err := x509.ParseCertificate(one); err == nil {
-					found.PeerCertificates = append(found.PeerCertificates, certificate)
-				}
-			}
+			sent = raw
 			return nil
 		},
 		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
@@ -178,6 +175,11 @@ func (p sslProbe) handshake(ctx context.Context, t *timeline) (found shown, err 
 	}
 	secured := tls.Client(conn, config)
 	if err := secured.HandshakeContext(ctx); err != nil {
+		for _, one := range sent {
+			if certificate, err := x509.ParseCertificate(one); err == nil {
+				found.PeerCertificates = append(found.PeerCertificates, certificate)
+			}
+		}
 		return found, err
 	}
 	found.ConnectionState = secured.ConnectionState()
