@@ -26,11 +26,19 @@ func checkSpecimens() map[vigil.CheckType][]doc {
 		},
 	}
 	delete(web, "basic_auth") // excluded by the header
+	granted := doc{
+		"url": "https://example.com/", "proxy": "http://proxy.example.com:3128", "proxy_auth": doc{"username": "ada", "password": "hunter2"},
+		"oauth2": doc{
+			"token_url": "https://id.example.com/token", "client_id": "ada", "client_secret": "hunter3", "scopes": []any{"a"},
+		},
+		"tls": doc{"server_name": "b.example.com"},
+	}
 	secure := doc{"url": "https://example.com/", "basic_auth": doc{"username": "ada", "password": "hunter2"}, "expected_status_code": 200}
 	return map[vigil.CheckType][]doc{
-		vigil.TypeHTTP: {with3(web, "url", "http://example.com/"), {"url": "http://example.com/"}}, vigil.TypeHTTPS: {web, secure},
+		vigil.TypeHTTP: {with3(web, "url", "http://example.com/"), {"url": "http://example.com/"}}, vigil.TypeHTTPS: {web, secure, granted},
 		vigil.TypeHTTP3: {{"url": "https://example.com/", "timeout_seconds": 5}},
 		vigil.TypeTCP: {
+			{"host": "db.example.com", "port": 5433, "security": "tls", "verify_tls": false, "tls": doc{"server_name": "b.example.com"}},
 			{"host": "db.example.com", "port": 5432, "send": "PING\n", "expect": "PONG", "timeout": "5s"}, {"host": "db.example.com", "port": 5432},
 		},
 		vigil.TypeGRPC: {

@@ -43,11 +43,27 @@ type ClientOptions struct {
 	AcceptEncoding string
 	// HTTP2 offers HTTP/2 to TLS servers besides HTTP/1.1.
 	HTTP2 bool
+	// Home is the host and port that the name and the certificates of TLS are for; other
+	// hosts, which redirects lead to, get neither. Empty: all get them.
+	Home string
+	// Proxy is the http URL of a proxy, with credentials where it wants some; nil: none is
+	// used.
+	Proxy *url.URL
+}
+
+// tlsFor returns the configuration of TLS for an address.
+func (o ClientOptions) tlsFor(address string) *tls.Config {
+	if o.TLS == nil || o.Home == "" || strings.EqualFold(address, o.Home) {
+		return o.TLS
+	}
+	other := o.TLS.Clone()
+	other.ServerName, other.Certificates = "", nil
+	return other
 }
 
 // Client returns an HTTP/1.1 client, with HTTP/2 where the options say so, for one exchange, redirects included.
 // Every connection it opens is new, is judged, is used once and ends with ctx.
-// No proxy is used; the environment's proxy settings are ignored.
+// No proxy is used but that of the options; the environment's proxy settings are ignored.
 func (g *Guard) Client(ctx context.Context, opts ClientOptions) *http.Client {
 	return &http.Client{Transport: g.transport(ctx, opts), CheckRedirect: opts.CheckRedirect}
 }
@@ -63,7 +79,7 @@ func (g *Guard) transport(ctx context.Context, opts ClientOptions) *http.Transpo
 			return conn, nil
 		},
 		DialTLSContext: func(values context.Context, network, address string) (net.Conn, error) {
-			conn, err := g.dialFor(ctx, values, opts.network(network), address)
+			conn, err := g.reach(ctx, values, opts, network, address)
 			if err != nil {
 				return nil, err
 			}
@@ -72,8 +88,9 @@ func (g *Guard) transport(ctx context.Context, opts ClientOptions) *http.Transpo
 				_ = conn.Close()
 				return nil, err
 			}
-			return handshake(values, conn, opts.secure(), host)
+			return handshake(values, conn, opts.secure(address), host)
 		},
+		Proxy:                  g.plainProxy(opts),
 		DisableKeepAlives:      true,
 		DisableCompression:     opts.AcceptEncoding != "",
 		MaxResponseHeaderBytes: MaxHeaderBytes,
@@ -84,6 +101,14 @@ func (g *Guard) transport(ctx context.Context, opts ClientOptions) *http.Transpo
 		transport.TLSNextProto = map[string]func(string, *tls.Conn) http.RoundTripper{"h2": opts.overHTTP2}
 	}
 	return transport
+}
+
+// reach connects to an address for TLS: through the proxy, where there is one.
+func (g *Guard) reach(ctx, values context.Context, opts ClientOptions, network, address string) (*gate, error) {
+	if opts.Proxy != nil {
+		return g.tunnel(ctx, values, opts, network, address)
+	}
+	return g.dialFor(ctx, values, opts.network(network), address)
 }
 
 // dialFor connects for a transport, which detaches its dials from the request
@@ -101,8 +126,8 @@ func (g *Guard) dialFor(ctx, values context.Context, network, address string) (*
 }
 
 // secure is the configuration of TLS for one connection.
-func (o ClientOptions) secure() *tls.Config {
-	config := o.TLS.Clone()
+func (o ClientOptions) secure(address string) *tls.Config {
+	config := o.tlsFor(address).Clone()
 	if config == nil {
 		config = &tls.Config{MinVersion: tls.VersionTLS12}
 	}

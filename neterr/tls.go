@@ -16,6 +16,13 @@ func (x Exchange) explainTLS(err error) string {
 	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
 		return x.Peer + " did not answer with TLS"
 	}
+	// The alerts of QUIC have a type, those over TCP are errors of the operation "remote error".
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "remote error" && op.Err != nil {
+		return x.Peer + " ended the TLS handshake: " + strings.TrimPrefix(op.Err.Error(), "tls: ")
+	}
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "local error" && op.Err != nil {
+		return "what " + x.Peer + " sent in the TLS handshake is not valid: " + strings.TrimPrefix(op.Err.Error(), "tls: ")
+	}
 	if alert, ok := errors.AsType[tls.AlertError](err); ok {
 		return x.Peer + " ended the TLS handshake: " + strings.TrimPrefix(alert.Error(), "tls: ")
 	}

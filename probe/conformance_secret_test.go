@@ -217,7 +217,7 @@ func TestSecretsOfAllTypes(t *testing.T) {
 	if len(known) != len(w.Types()) {
 		t.Errorf("%d of %d types", len(known), len(w.Types()))
 	}
-	if got := config.Secrets(w.Config(vigil.TypeHTTP), nil); !reflect.DeepEqual(got, known[vigil.TypeHTTP]) || len(got.Members) != 4 {
+	if got := config.Secrets(w.Config(vigil.TypeHTTP), nil); !reflect.DeepEqual(got, known[vigil.TypeHTTP]) || len(got.Members) != 7 {
 		t.Errorf("http has %+v", got)
 	}
 	inner := json.RawMessage(`{"steps":[{"type":"multistep","config":{"steps":[{"type":"http","config":{"basic_auth":{"password":"s1"}}}]}}]}`)

@@ -49,11 +49,12 @@ func (p httpProber) Parse(given json.RawMessage, interval time.Duration) (Probe,
 	if err != nil {
 		return nil, err
 	}
-	return httpProbe{guard: p.guard, request: request}, nil
+	return httpProbe{guard: p.guard, tokens: p.tokens, request: request}, nil
 }
 
 type httpProbe struct {
 	guard   *egress.Guard
+	tokens  *tokens
 	request httpRequest
 }
 
@@ -91,17 +92,19 @@ func (p httpProbe) runForAnswer(ctx context.Context, more wanted) (vigil.Observa
 // clientMaker makes the client of one exchange, and what closes it.
 type clientMaker func(context.Context, *timeline, egress.ClientOptions) (*http.Client, func())
 
-func (p httpProbe) runWith(ctx context.Context, more wanted, makeClient clientMaker) (seen vigil.Observation, got answer) {
+func (p httpProbe) runWith(ctx context.Context, more wanted, makeClient clientMaker) (vigil.Observation, answer) {
+	if p.request.token == nil {
+		return p.exchange(ctx, more, makeClient)
+	}
+	return p.withToken(ctx, func(authorized httpProbe) (vigil.Observation, answer) {
+		return authorized.exchange(ctx, more, makeClient)
+	})
+}
+
+func (p httpProbe) exchange(ctx context.Context, more wanted, makeClient clientMaker) (seen vigil.Observation, got answer) {
 	r := &p.request
 	seen = observe(ctx, p.guard, r.deadline, r.hidden, func(ctx context.Context, t *timeline) outcome {
-		opts := egress.ClientOptions{
-			TLS:            r.tls(),
-			NoRedirects:    !r.FollowRedirects,
-			IPVersion:      ipVersion(r.IPVersion),
-			UserAgent:      userAgent,
-			AcceptEncoding: r.header.Get("Accept-Encoding"),
-			HTTP2:          r.header.Get("Upgrade") == "", // which HTTP/2 does not have
-		}
+		opts := r.client()
 		jar := more.jar()
 		defer func() { t.secrets = append(t.secrets, jar.secrets()...) }()
 		var metadata HTTPMetadata
@@ -143,11 +146,9 @@ func ipVersion(text string) int {
 }
 
 func (r *httpRequest) tls() *tls.Config {
-	return &tls.Config{
-		MinVersion:         tls.VersionTLS12,
-		RootCAs:            r.roots,
-		InsecureSkipVerify: !r.VerifyTLS, //nolint:gosec // the check's owner asked for it
-	}
+	secure := r.secure.Clone()
+	secure.InsecureSkipVerify = !r.VerifyTLS //nolint:gosec // the check's owner asked for it
+	return secure
 }
 
 // roundTrip sends the request and reads the answer, a bounded part of its body.

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -38,7 +39,10 @@ func (p http3Prober) Parse(given json.RawMessage, interval time.Duration) (Probe
 	if err != nil {
 		return nil, err
 	}
-	return http3Probe{httpProbe{guard: p.guard, request: request}}, nil
+	if request.proxy != nil {
+		return nil, vigil.Invalid("config.proxy", "is not for http3, which goes over UDP")
+	}
+	return http3Probe{httpProbe{guard: p.guard, tokens: p.tokens, request: request}}, nil
 }
 
 type http3Probe struct{ httpProbe }
@@ -50,7 +54,7 @@ func (p http3Probe) Run(ctx context.Context) vigil.Observation {
 
 func (p http3Probe) runForAnswer(ctx context.Context, more wanted) (vigil.Observation, answer) {
 	return p.runWith(ctx, more, func(ctx context.Context, t *timeline, opts egress.ClientOptions) (*http.Client, func()) {
-		dialer := &quicDialer{guard: p.guard, life: ctx, timeline: t, ipVersion: opts.IPVersion}
+		dialer := &quicDialer{guard: p.guard, life: ctx, timeline: t, ipVersion: opts.IPVersion, home: opts.Home}
 		transport := &http3.Transport{
 			TLSClientConfig: opts.TLS,
 			QUICConfig: &quic.Config{
@@ -78,6 +82,7 @@ type quicDialer struct {
 	life      context.Context // the transport detaches the context that it passes
 	timeline  *timeline
 	ipVersion int
+	home      string // host and port that the name and the certificates of TLS are for
 
 	mu      sync.Mutex
 	closers []func() error
@@ -107,6 +112,14 @@ func (d *quicDialer) close() {
 }
 
 func (d *quicDialer) dial(_ context.Context, address string, secure *tls.Config, config *quic.Config) (*quic.Conn, error) {
+	if !strings.EqualFold(address, d.home) {
+		host, _, err := net.SplitHostPort(address)
+		if err != nil {
+			return nil, fmt.Errorf("address: %w", err)
+		}
+		secure = secure.Clone()
+		secure.ServerName, secure.Certificates = host, nil
+	}
 	secure.ServerName = egress.ServerName(secure.ServerName)
 	network := "ip"
 	if d.ipVersion != 0 {

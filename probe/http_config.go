@@ -1,7 +1,7 @@
 package probe
 
 import (
-	"crypto/x509"
+	"crypto/tls"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -31,6 +31,10 @@ type HTTPConfig struct {
 	MaxBodyBytes        int               `json:"max_body_bytes,omitempty" doc:"How much of the body is read, in bytes after decompression. An assertion or extraction that the rest could decide fails" minimum:"1" maximum:"16777216" default:"1048576"`
 	Stream              bool              `json:"stream,omitempty" doc:"The answer does not end, such as events or audio: success as soon as the assertions on the body hold, at most for the timeout. Of such a body only contains, matches and exists can be asserted" default:"false"`
 	BasicAuth           *BasicAuth        `json:"basic_auth,omitempty" doc:"Credentials for HTTP basic authentication"`
+	TLS                 *TLSOptions       `json:"tls,omitempty" doc:"Names and certificates of the TLS connection to the URL's host"`
+	OAuth2              *OAuth2           `json:"oauth2,omitempty" doc:"Client credentials to get an access token with, which is sent as a Bearer token (RFC 6749, section 4.4). It is kept in memory until it expires or the target answers 401"`
+	Proxy               string            `json:"proxy,omitempty" place:"url" doc:"HTTP proxy to go through: by CONNECT for https. Not for http3" maxLength:"2048" example:"http://proxy.example.com:3128"`
+	ProxyAuth           *BasicAuth        `json:"proxy_auth,omitempty" doc:"Credentials for the proxy"`
 	IPVersion           string            `json:"ip_version,omitempty" doc:"IP version to connect with" enum:"any,4,6" default:"any"`
 	Assertions          []Assertion       `json:"assertions,omitempty" doc:"What the answer must be like; all must hold" maxItems:"20"`
 	TimeoutSeconds      int               `json:"timeout_seconds,omitempty" doc:"Longest time for the whole exchange, at most the interval. Default: the smaller of 10 and the interval" minimum:"1" maximum:"60"`
@@ -71,12 +75,14 @@ type httpRequest struct {
 	// endsSecure is whether the redirects must not end on plain HTTP.
 	endsSecure bool
 	deadline   time.Duration
-	roots      *x509.CertPool
+	secure     *tls.Config
+	proxy      *url.URL      // with its credentials; nil: none
+	token      *tokenRequest // nil: none is needed
 	hidden     *redact.Redactor
 }
 
 func (p httpProber) parse(given json.RawMessage, interval time.Duration) (httpRequest, error) {
-	r := httpRequest{roots: p.roots}
+	var r httpRequest
 	var err error
 	if r.hidden, err = p.read(p.kind, given, &r.HTTPConfig); err != nil {
 		return r, err
@@ -95,6 +101,15 @@ func (p httpProber) parse(given json.RawMessage, interval time.Duration) (httpRe
 		return r, err
 	}
 	if err := r.parseHeaders(); err != nil {
+		return r, err
+	}
+	if r.secure, err = r.TLS.parse("config.tls", p.roots); err != nil {
+		return r, err
+	}
+	if err := r.parseProxy(p.guard); err != nil {
+		return r, err
+	}
+	if err := r.parseOAuth2(p.guard); err != nil {
 		return r, err
 	}
 	if r.asserts, err = parseAssertions(r.Assertions); err != nil {

@@ -79,6 +79,8 @@ type environment struct {
 	roots *x509.CertPool // nil: the machine's
 	// bootstrap knows the RDAP servers; nil until the domain type is made: IANA's list.
 	bootstrap *bootstrap
+	// tokens are the access tokens of HTTP checks.
+	tokens *tokens
 	// registry is complete once NewRegistry returns, so when configs are read.
 	registry *Registry
 }
@@ -98,7 +100,7 @@ func register(build func(*environment) Prober) bool {
 // NewRegistry makes the registry of all types, which reach their targets
 // through the guard.
 func NewRegistry(guard *egress.Guard, opts ...Option) *Registry {
-	env := &environment{guard: guard}
+	env := &environment{guard: guard, tokens: newTokens()}
 	for _, opt := range opts {
 		opt(env)
 	}

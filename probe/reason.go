@@ -42,6 +42,10 @@ func (j judged) Unwrap() error { return j.error }
 // explain turns an error into a sentence for people, and reports whether it is a failure
 // of the network. Nothing of a URL but its host appears in the sentence.
 func explain(ctx context.Context, t *timeline, err error) (sentence string, network bool) {
+	if failed, ok := errors.AsType[tokenFailure](err); ok {
+		sentence, network = explain(ctx, t, failed.error)
+		return "no access token: " + sentence, network
+	}
 	if known, ok := errors.AsType[verdict](err); ok {
 		_, network = errors.AsType[unanswered](err)
 		return string(known), network
@@ -72,6 +76,9 @@ func explainHTTP(err error) string {
 		if errors.Is(err, known) {
 			return known.Error()
 		}
+	}
+	if refused, ok := errors.AsType[*egress.ProxyError](err); ok {
+		return refused.Error()
 	}
 	text := err.Error()
 	// The first frame of HTTP/2 is SETTINGS: its length, the type 4, no flags, stream 0 (RFC 9113,

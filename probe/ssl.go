@@ -23,12 +23,13 @@ const (
 
 // SSLConfig is the config of ssl checks.
 type SSLConfig struct {
-	Host            string `json:"host" doc:"Host name or IP address, with a port if the member port is not used" maxLength:"260" example:"example.com"`
-	Port            int    `json:"port,omitempty" doc:"Port that answers with TLS. Default 443" minimum:"1" maximum:"65535"`
-	AlertDaysBefore *int   `json:"alert_days_before,omitempty" doc:"Fail when the certificate expires in so many days or fewer" minimum:"0" maximum:"3650" example:"14"`
-	ServerName      string `json:"server_name,omitempty" doc:"Name to ask for and to verify the certificate against. Default: the host" maxLength:"253"`
-	VerifyTLS       bool   `json:"verify_tls,omitempty" doc:"Fail when the certificate is not valid for the host; it is described in any case" default:"true"`
-	TimeoutSeconds  int    `json:"timeout_seconds,omitempty" doc:"Longest time for everything, at most the interval. Default: the smaller of 10 and the interval" minimum:"1" maximum:"60"`
+	Host            string      `json:"host" place:"text" doc:"Host name or IP address, with a port if the member port is not used" maxLength:"260" example:"example.com"`
+	Port            int         `json:"port,omitempty" place:"text" doc:"Port that answers with TLS. Default 443" minimum:"1" maximum:"65535"`
+	AlertDaysBefore *int        `json:"alert_days_before,omitempty" doc:"Fail when the certificate expires in so many days or fewer" minimum:"0" maximum:"3650" example:"14"`
+	ServerName      string      `json:"server_name,omitempty" doc:"Name to ask for and to verify the certificate against. Default: the host" maxLength:"253"`
+	VerifyTLS       bool        `json:"verify_tls,omitempty" doc:"Fail when the certificate is not valid for the host; it is described in any case" default:"true"`
+	TLS             *TLSOptions `json:"tls,omitempty" doc:"Names and certificates of the connection; server_name stands for the member of the same name beside it"`
+	TimeoutSeconds  int         `json:"timeout_seconds,omitempty" doc:"Longest time for everything, at most the interval. Default: the smaller of 10 and the interval" minimum:"1" maximum:"60"`
 }
 
 // SSLMetadata is the metadata of a result of an ssl check.
@@ -60,7 +61,7 @@ func (sslProber) Type() vigil.CheckType { return vigil.TypeSSL }
 func (sslProber) Documents() (config, metadata any) { return SSLConfig{}, SSLMetadata{} }
 
 func (p sslProber) Parse(given json.RawMessage, interval time.Duration) (Probe, error) {
-	probe := sslProbe{guard: p.guard, roots: p.roots}
+	probe := sslProbe{guard: p.guard}
 	var err error
 	if probe.hidden, err = p.read(p.Type(), given, &probe.config); err != nil {
 		return nil, err
@@ -75,6 +76,17 @@ func (p sslProber) Parse(given json.RawMessage, interval time.Duration) (Probe, 
 			return nil, err
 		}
 	}
+	secure, err := probe.config.TLS.parse("config.tls", p.roots)
+	if err != nil {
+		return nil, err
+	}
+	if secure.ServerName != "" {
+		if probe.config.ServerName != "" && probe.name != secure.ServerName {
+			return nil, vigil.Invalid("config.tls.server_name", "differs from config.server_name; give one of them")
+		}
+		probe.name = secure.ServerName
+	}
+	probe.roots, probe.identity = secure.RootCAs, secure.Certificates
 	probe.deadline, err = timeout(probe.config.TimeoutSeconds, interval)
 	return probe, err
 }
@@ -106,6 +118,7 @@ type sslProbe struct {
 	hidden   *redact.Redactor
 	guard    *egress.Guard
 	roots    *x509.CertPool
+	identity []tls.Certificate // shown to a server that asks
 	config   SSLConfig
 	target   string
 	name     string
@@ -166,7 +179,9 @@ func (p sslProbe) handshake(ctx context.Context, t *timeline) (found shown, err 
 			return nil
 		},
 		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-			found.asked = true
+			if found.asked = len(p.identity) == 0; !found.asked {
+				return &p.identity[0], nil
+			}
 			return &tls.Certificate{}, nil
 		},
 	}

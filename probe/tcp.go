@@ -3,6 +3,7 @@ package probe
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,18 +22,23 @@ const maxExpectBytes = 64 << 10
 
 // TCPConfig is the config of tcp checks.
 type TCPConfig struct {
-	Host           string `json:"host" doc:"Host name or IP address to connect to" maxLength:"253" example:"db.example.com"`
-	Port           int    `json:"port" doc:"Port to connect to" minimum:"1" maximum:"65535" example:"5432"`
-	Send           string `json:"send,omitempty" doc:"Text to send once connected" maxLength:"4096"`
-	Expect         string `json:"expect,omitempty" doc:"Text that must appear in the first 64 KiB of the answer" maxLength:"1024"`
-	TimeoutSeconds int    `json:"timeout_seconds,omitempty" doc:"Longest time for everything, at most the interval. Default: the smaller of 10 and the interval" minimum:"1" maximum:"60"`
+	Host           string      `json:"host" place:"text" doc:"Host name or IP address to connect to" maxLength:"253" example:"db.example.com"`
+	Port           int         `json:"port" place:"text" doc:"Port to connect to" minimum:"1" maximum:"65535" example:"5432"`
+	Send           string      `json:"send,omitempty" doc:"Text to send once connected" maxLength:"4096"`
+	Expect         string      `json:"expect,omitempty" doc:"Text that must appear in the first 64 KiB of the answer" maxLength:"1024"`
+	Security       string      `json:"security,omitempty" doc:"tls secures the connection before anything is sent" enum:"none,tls" default:"none"`
+	VerifyTLS      bool        `json:"verify_tls,omitempty" doc:"Fail when the certificate is not valid for the host" default:"true"`
+	TLS            *TLSOptions `json:"tls,omitempty" doc:"Names and certificates of the TLS connection; needs security tls"`
+	TimeoutSeconds int         `json:"timeout_seconds,omitempty" doc:"Longest time for everything, at most the interval. Default: the smaller of 10 and the interval" minimum:"1" maximum:"60"`
 }
 
 // TCPMetadata is the metadata of a result of a tcp check.
 type TCPMetadata struct {
-	Timings       Timings `json:"timings" doc:"How long each phase took"`
-	IP            string  `json:"ip,omitempty" doc:"Address that was connected to"`
-	BytesReceived int     `json:"bytes_received,omitempty" doc:"Bytes read while looking for the expected text"`
+	Timings           Timings `json:"timings" doc:"How long each phase took"`
+	IP                string  `json:"ip,omitempty" doc:"Address that was connected to"`
+	TLSVersion        string  `json:"tls_version,omitempty" doc:"Version of TLS" example:"TLS 1.3"`
+	CertDaysRemaining *int    `json:"cert_days_remaining,omitempty" doc:"Whole days until the certificate expires"`
+	BytesReceived     int     `json:"bytes_received,omitempty" doc:"Bytes read while looking for the expected text"`
 }
 
 var _ = register(newTCP)
@@ -57,6 +63,16 @@ func (p tcpProber) Parse(given json.RawMessage, interval time.Duration) (Probe, 
 		return nil, err
 	}
 	probe.target = net.JoinHostPort(host, strconv.Itoa(probe.config.Port))
+	if probe.config.Security == "none" && probe.config.TLS != nil {
+		return nil, vigil.Invalid("config.tls", "needs security tls")
+	}
+	if probe.tls, err = probe.config.TLS.parse("config.tls", p.roots); err != nil {
+		return nil, err
+	}
+	probe.tls.InsecureSkipVerify = !probe.config.VerifyTLS //nolint:gosec // the check's owner asked for it
+	if probe.tls.ServerName == "" {
+		probe.tls.ServerName = host
+	}
 	probe.deadline, err = timeout(probe.config.TimeoutSeconds, interval)
 	return probe, err
 }
@@ -64,6 +80,7 @@ func (p tcpProber) Parse(given json.RawMessage, interval time.Duration) (Probe, 
 type tcpProbe struct {
 	hidden   *redact.Redactor
 	guard    *egress.Guard
+	tls      *tls.Config
 	config   TCPConfig
 	target   string
 	deadline time.Duration
@@ -90,6 +107,13 @@ func (p tcpProbe) exchange(ctx context.Context, t *timeline, seen *TCPMetadata) 
 		return err
 	}
 	defer func() { _ = conn.Close() }()
+	if p.config.Security == "tls" {
+		within, err := p.secure(ctx, conn, t, seen)
+		if err != nil {
+			return err
+		}
+		conn = within
+	}
 	if p.config.Send == "" && p.config.Expect == "" {
 		t.at(conn)
 		return nil
@@ -104,6 +128,20 @@ func (p tcpProbe) exchange(ctx context.Context, t *timeline, seen *TCPMetadata) 
 	}
 	t.step("waiting for the expected text")
 	return p.expect(conn, t, seen)
+}
+
+// secure makes the TLS handshake.
+func (p tcpProbe) secure(ctx context.Context, conn net.Conn, t *timeline, seen *TCPMetadata) (net.Conn, error) {
+	t.enter(phaseTLS)
+	t.at(conn)
+	within := tls.Client(conn, p.tls)
+	if err := within.HandshakeContext(ctx); err != nil {
+		return nil, fmt.Errorf("secure: %w", err)
+	}
+	state := within.ConnectionState()
+	t.recorder.certificates(state.PeerCertificates)
+	seen.TLSVersion, seen.CertDaysRemaining = secured(&state)
+	return within, nil
 }
 
 func (p tcpProbe) expect(conn net.Conn, t *timeline, seen *TCPMetadata) error {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -31,12 +30,13 @@ const (
 
 // ThroughputConfig is the config of throughput checks.
 type ThroughputConfig struct {
-	URL                string  `json:"url" place:"url" secret:"query" doc:"Address to download from, or to upload to with POST. Values of query parameters with the names of credentials are secret" maxLength:"2048" example:"https://example.com/10MB.bin"`
-	Direction          string  `json:"direction,omitempty" doc:"Which way is measured" enum:"download,upload" default:"download"`
-	MinMbps            float64 `json:"min_mbps,omitempty" doc:"Rate below which the check fails, in megabits (10^6) a second" minimum:"0" maximum:"1000000"`
-	MaxBytes           int     `json:"max_bytes,omitempty" doc:"Bytes after which the measurement ends; what an upload sends" minimum:"1" maximum:"104857600" default:"10485760"`
-	MaxDurationSeconds int     `json:"max_duration_seconds,omitempty" doc:"Time after which the measurement ends, which is no failure. Default: the smaller of 10 and half the interval" minimum:"1" maximum:"60"`
-	TimeoutSeconds     int     `json:"timeout_seconds,omitempty" doc:"Longest time besides the measurement: connecting and the rest of the exchange. Default: the smaller of 10 and half the interval" minimum:"1" maximum:"60"`
+	URL                string      `json:"url" place:"url" secret:"query" doc:"Address to download from, or to upload to with POST. Values of query parameters with the names of credentials are secret" maxLength:"2048" example:"https://example.com/10MB.bin"`
+	Direction          string      `json:"direction,omitempty" doc:"Which way is measured" enum:"download,upload" default:"download"`
+	MinMbps            float64     `json:"min_mbps,omitempty" doc:"Rate below which the check fails, in megabits (10^6) a second" minimum:"0" maximum:"1000000"`
+	MaxBytes           int         `json:"max_bytes,omitempty" doc:"Bytes after which the measurement ends; what an upload sends" minimum:"1" maximum:"104857600" default:"10485760"`
+	MaxDurationSeconds int         `json:"max_duration_seconds,omitempty" doc:"Time after which the measurement ends, which is no failure. Default: the smaller of 10 and half the interval" minimum:"1" maximum:"60"`
+	TLS                *TLSOptions `json:"tls,omitempty" doc:"Names and certificates of the TLS connection to the URL's host"`
+	TimeoutSeconds     int         `json:"timeout_seconds,omitempty" doc:"Longest time besides the measurement: connecting and the rest of the exchange. Default: the smaller of 10 and half the interval" minimum:"1" maximum:"60"`
 }
 
 // ThroughputMetadata is the metadata of a result of a throughput check.
@@ -63,12 +63,15 @@ func (throughputProber) Documents() (config, metadata any) {
 }
 
 func (p throughputProber) Parse(given json.RawMessage, interval time.Duration) (Probe, error) {
-	probe := throughputProbe{guard: p.guard, roots: p.roots}
+	probe := throughputProbe{guard: p.guard}
 	var err error
 	if probe.hidden, err = p.read(p.Type(), given, &probe.config); err != nil {
 		return nil, err
 	}
 	if probe.url, err = parseURL(p.guard, "config.url", probe.config.URL, "http", "https"); err != nil {
+		return nil, err
+	}
+	if probe.tls, err = probe.config.TLS.parse("config.tls", p.roots); err != nil {
 		return nil, err
 	}
 	rest, err := timeout(probe.config.TimeoutSeconds, interval)
@@ -95,7 +98,7 @@ func (p throughputProber) Parse(given json.RawMessage, interval time.Duration) (
 type throughputProbe struct {
 	hidden   *redact.Redactor
 	guard    *egress.Guard
-	roots    *x509.CertPool
+	tls      *tls.Config
 	config   ThroughputConfig
 	url      *url.URL
 	measure  time.Duration
@@ -117,7 +120,7 @@ func (p throughputProbe) Changes() string {
 func (p throughputProbe) Run(ctx context.Context) vigil.Observation {
 	return observe(ctx, p.guard, p.deadline, p.hidden, func(ctx context.Context, t *timeline) outcome {
 		client := p.guard.Client(ctx, egress.ClientOptions{
-			TLS: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: p.roots}, UserAgent: userAgent,
+			TLS: p.tls, UserAgent: userAgent, Home: homeOf(p.url),
 		})
 		t.recorder.follow(client)
 		var seen ThroughputMetadata

@@ -67,8 +67,11 @@ func TestTLSConfig(t *testing.T) {
 
 // speakTLS are configs of the types that have the member tls.
 func speakTLS(host string, port int) map[vigil.CheckType]object {
+	url := "https://" + host + ":" + strconv.Itoa(port)
 	return map[vigil.CheckType]object{
-		vigil.TypeGRPC:      {"host": host, "port": port},
+		vigil.TypeHTTP: {"url": url}, vigil.TypeHTTPS: {"url": url}, vigil.TypeHTTP3: {"url": url}, vigil.TypeThroughput: {"url": url},
+		vigil.TypeGRPC: {"host": host, "port": port}, vigil.TypeSSL: {"host": host, "port": port},
+		vigil.TypeTCP:       {"host": host, "port": port, "security": "tls"},
 		vigil.TypeWebSocket: {"url": "wss://" + host + ":" + strconv.Itoa(port)},
 	}
 }

@@ -135,10 +135,8 @@ func httpMembers(scheme string) []member {
 		},
 		{name: "body", label: "Body", input: asArea, place: placeRequest, mono: true},
 		{name: "body_secret", label: "The body is a secret", input: asSwitch, place: placeRequest, standard: "false"},
-		{name: "basic_auth", label: "Basic authentication", input: asGroup, place: placeRequest, members: []member{
-			{name: "username", label: "User name", width: "medium"},
-			{name: "password", label: "Password", input: asSecret, width: "medium"},
-		}},
+		loginMember("basic_auth", "Basic authentication", placeRequest),
+		oauth2Member(),
 		{
 			name: "assertions", label: "The answer must be like this", input: asRows, place: placeExpect, add: "Add assertion",
 			members: assertionMembers(),
@@ -158,7 +156,13 @@ func httpMembers(scheme string) []member {
 		{name: "cookies", label: "Keep cookies between redirects", input: asSwitch, place: placeMore, standard: "true"},
 		{name: "stream", label: "The answer does not end", input: asSwitch, place: placeMore, standard: "false"},
 		{name: "max_body_bytes", label: "Bytes of the body to read", input: asNumber, place: placeMore, sample: "1048576", width: "short"},
-		{name: "verify_tls", label: "Fail when the certificate is not valid", input: asSwitch, place: placeMore, standard: "true"},
+		verifyMember(),
+		tlsMembers(),
+		{
+			name: "proxy", label: "HTTP proxy", place: placeMore, mono: true, sample: "http://proxy.example.com:3128",
+			help: "To go through. Not for http3.",
+		},
+		loginMember("proxy_auth", "Authentication with the proxy", placeMore),
 	}
 }
 
@@ -200,6 +204,12 @@ func tcpMembers() []member {
 			help:  "Once connected. Nothing is sent when it is empty.",
 		},
 		{name: "expect", label: "Text that must come back", place: placeExpect, mono: true, help: "Anywhere in the first 64 KiB."},
+		{
+			name: "security", label: "Security", input: asChoice, place: placeMore, standard: "none", width: "medium",
+			choices: words("none", "none", "tls", "TLS"),
+		},
+		verifyMember(),
+		tlsMembers(),
 		timeoutMember(""),
 	}
 }
@@ -262,6 +272,7 @@ func sslMembers() []member {
 			name: "server_name", label: "Server name", place: placeMore, mono: true,
 			help: "To ask for, and to verify the certificate against. The host, when it is empty.",
 		},
+		tlsMembers(),
 		timeoutMember(""),
 		{name: "verify_tls", label: "Fail when the certificate is not valid", input: asSwitch, place: placeMore, standard: "true"},
 	}
@@ -287,6 +298,7 @@ func throughputMembers() []member {
 			sample: "10",
 			width:  "medium",
 		},
+		tlsMembers(),
 		timeoutMember("Besides the measurement."),
 	}
 }

@@ -16,6 +16,28 @@ func tlsMembers() member {
 	}}
 }
 
+// loginMember is a user name with a password.
+func loginMember(name, label, place string) member {
+	return member{name: name, label: label, input: asGroup, place: place, members: []member{
+		{name: "username", label: "User name", width: "medium"},
+		{name: "password", label: "Password", input: asSecret, width: "medium"},
+	}}
+}
+
+func oauth2Member() member {
+	return member{name: "oauth2", label: "OAuth 2 client credentials", input: asGroup, place: placeRequest, members: []member{
+		{name: "token_url", label: "Token endpoint", mono: true, sample: "https://id.example.com/oauth2/token"},
+		{name: "client_id", label: "Client ID", width: "medium"},
+		{name: "client_secret", label: "Client secret", input: asSecret, width: "medium"},
+		{name: "scopes", label: "Scopes", input: asLines, mono: true, help: "One a line."},
+		{name: "audience", label: "Audience", mono: true, help: "Only for servers that want one."},
+		{
+			name: "client_authentication", label: "Credentials are sent in", input: asChoice, standard: "header", width: "medium",
+			choices: words("header", "the header", "body", "the body"),
+		},
+	}}
+}
+
 func verifyMember() member {
 	return member{name: "verify_tls", label: "Fail when the certificate is not valid", input: asSwitch, place: placeMore, standard: "true"}
 }

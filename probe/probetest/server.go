@@ -81,13 +81,19 @@ func At(addresses ...string) func(dns.Question) []string {
 // OverQUIC serves HTTP/3 until the test ends, and returns its URL.
 func OverQUIC(tb testing.TB, certificate tls.Certificate, handler http.HandlerFunc) string {
 	tb.Helper()
+	return OverQUICWith(tb, &tls.Config{Certificates: []tls.Certificate{certificate}}, handler)
+}
+
+// OverQUICWith is OverQUIC with a configuration of TLS.
+func OverQUICWith(tb testing.TB, secure *tls.Config, handler http.HandlerFunc) string {
+	tb.Helper()
 	packets, err := new(net.ListenConfig).ListenPacket(tb.Context(), "udp", "127.0.0.1:0")
 	if err != nil {
 		tb.Fatal(err)
 	}
 	server := &http3.Server{
 		Handler: handler, Logger: slog.New(slog.DiscardHandler),
-		TLSConfig: http3.ConfigureTLSConfig(&tls.Config{Certificates: []tls.Certificate{certificate}}),
+		TLSConfig: http3.ConfigureTLSConfig(secure),
 	}
 	done := make(chan struct{})
 	go func() {

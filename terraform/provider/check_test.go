@@ -26,8 +26,12 @@ import (
 // specimen is a check of one type with all its members, and with other values of each.
 type specimen struct{ before, after string }
 
-// httpMembers are those of http, https and http3.
-func httpMembers(scheme string) specimen {
+// proxied are the members of an HTTP proxy, which http3 does not go through.
+const proxied = `proxy = "http://proxy.example:3128"
+    proxy_auth = { username = "ada", password = "sesame-proxy" }`
+
+// httpMembers are those of http, https and http3, with more of the type's own.
+func httpMembers(scheme, more string) specimen {
 	return specimen{
 		before: `{
     url                   = "` + scheme + `://shop.example/?a=b&api_key=sesame-query"
@@ -36,7 +40,9 @@ func httpMembers(scheme string) specimen {
     body_secret           = true
     headers               = { Accept = "text/html" }
     secret_headers        = { X-Api-Key = "sesame-header" }
-    basic_auth            = { username = "ada", password = "sesame-state" }
+    oauth2 = { token_url = "https://id.example/token", client_id = "ada", client_secret = "sesame-state", scopes = ["a", "b"],
+      audience = "shop", client_authentication = "body" }
+    ` + more + `
     expected_status_codes = [200, "3xx"]
     follow_redirects      = false
     ip_version            = "4"
@@ -63,6 +69,7 @@ func httpMembers(scheme string) specimen {
     timeout_seconds           = 7
     verify_tls                = true
     assertions                = []
+    ` + identity() + `
   }`,
 	}
 }
@@ -92,20 +99,23 @@ var identity = sync.OnceValue(func() string {
 // specimens has every check type.
 func specimens() map[string]specimen {
 	return map[string]specimen{
-		"http": httpMembers("http"), "https": httpMembers("https"), "http3": httpMembers("https"),
+		"http": httpMembers("http", proxied), "https": httpMembers("https", proxied), "http3": httpMembers("https", ""),
 		"tcp": {
-			before: `{ host = "db.example", port = 5432, send = "a", expect = "b", timeout_seconds = 3 }`,
-			after:  `{ host = "db2.example", port = 5433, send = "c", expect = "", timeout_seconds = 4 }`,
+			before: `{ host = "db.example", port = 5432, send = "a", expect = "b", timeout_seconds = 3, security = "tls", verify_tls = false,
+    ` + identity() + ` }`,
+			after: `{ host = "db2.example", port = 5433, send = "c", expect = "", timeout_seconds = 4, security = "none", verify_tls = true }`,
 		},
 		"grpc": {
 			before: `{ host = "a.example", port = 50051, service = "shop", security = "tls", verify_tls = false, timeout_seconds = 3,
     headers = { X-Trace = "1" }, secret_headers = { Authorization = "sesame-header" }, ` + identity() + ` }`,
-			after: `{ host = "b.example", port = 50052, service = "", security = "tls", verify_tls = true, timeout_seconds = 4 }`,
+			after: `{ host = "b.example", port = 50052, service = "", security = "tls", verify_tls = true, timeout_seconds = 4,
+    secret_headers_wo = { Authorization = "wo-header" }, secret_headers_wo_version = 1 }`,
 		},
 		"websocket": {
 			before: `{ url = "wss://shop.example/live", send = "a", expect = "b", subprotocols = ["v2", "v1"], verify_tls = false, timeout_seconds = 3,
     headers = { Origin = "https://shop.example" }, secret_headers = { Authorization = "sesame-header" }, ` + identity() + ` }`,
-			after: `{ url = "wss://shop.example/chat", send = "c", expect = "", subprotocols = ["v3"], verify_tls = true, timeout_seconds = 4 }`,
+			after: `{ url = "wss://shop.example/chat", send = "c", expect = "", subprotocols = ["v3"], verify_tls = true, timeout_seconds = 4,
+    secret_headers_wo = { Authorization = "wo-header" }, secret_headers_wo_version = 1 }`,
 		},
 		"domain": {
 			before: `{ domain = "shop.example", alert_days_before = 30, rdap_server = "https://rdap.shop.example/", timeout_seconds = 3 }`,
@@ -122,7 +132,7 @@ func specimens() map[string]specimen {
             resolvers = ["8.8.8.8:53", "1.1.1.1"], expected_rcode = "NXDOMAIN", timeout_seconds = 4 }`,
 		},
 		"ssl": {
-			before: `{ host = "a.example", port = 8443, server_name = "b.example", alert_days_before = 14, timeout_seconds = 3 }`,
+			before: `{ host = "a.example", port = 8443, alert_days_before = 14, timeout_seconds = 3, ` + identity() + ` }`,
 			after:  `{ host = "b.example", port = 443, server_name = "c.example", alert_days_before = 0, timeout_seconds = 4 }`,
 		},
 		"smtp_imap": {
@@ -149,7 +159,7 @@ func specimens() map[string]specimen {
 		},
 		"throughput": {
 			before: `{ url = "https://shop.example/10MB.bin", direction = "download", max_bytes = 1000,
-    max_duration_seconds = 3, min_mbps = 0.1, timeout_seconds = 3 }`,
+    max_duration_seconds = 3, min_mbps = 0.1, timeout_seconds = 3, ` + identity() + ` }`,
 			after: `{ url = "https://shop.example/upload", direction = "upload", max_bytes = 2000,
     max_duration_seconds = 4, min_mbps = 12.25, timeout_seconds = 4 }`,
 		},

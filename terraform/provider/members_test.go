@@ -108,6 +108,9 @@ func TestEveryMemberIsInTheSpecimens(t *testing.T) {
 	have := attributes(t, "vigil_check")
 	for name, one := range specimens() {
 		for _, member := range slices.Sorted(maps.Keys(nested(have[name]))) {
+			if name == "http3" && strings.HasPrefix(member, "proxy") {
+				continue // which goes over UDP: the API refuses a proxy
+			}
 			used := regexp.MustCompile(`\b` + member + `\s+=|\b` + member + `\s*=`)
 			if !used.MatchString(one.before) && !used.MatchString(one.after) {
 				t.Errorf("no specimen of %s has the member %s", name, member)
