@@ -219,7 +219,7 @@ func (e *gatusEndpoint) reason(c condition) string {
 	case c.source == sourceIP:
 		return "Vigil does not compare the address that answered"
 	case c.source == sourceDomain:
-		return "Vigil does not know when a domain ends"
+		return "a check of the type domain watches when a domain ends"
 	case c.source == sourceContext:
 		return "Vigil compares what a step sees with constants only"
 	case marked(c.right) && c.operator != "==" && c.operator != "!=":

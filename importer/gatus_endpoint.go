@@ -134,10 +134,12 @@ func (e *gatusEndpoint) readScheme(scheme, rest string) {
 		e.readTLS(rest)
 	case "starttls":
 		e.readSTARTTLS(rest)
-	case "ssh", "udp", "sctp", "grpc", "grpcs":
-		e.missing = "type " + scheme
+	case "grpc", "grpcs":
+		e.readGRPC(scheme, rest)
 	case "ws", "wss":
-		e.missing = "type websocket"
+		e.readWebSocket()
+	case "ssh", "udp", "sctp":
+		e.missing = "type " + scheme
 	default:
 		e.missing = "type " + shown(scheme)
 	}

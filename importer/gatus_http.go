@@ -52,6 +52,7 @@ func (e *gatusEndpoint) readHTTP(kind vigil.CheckType) {
 	if e.client.on("ignore-redirect") {
 		e.config.Set("follow_redirects", false)
 	}
+	e.readClientOfHTTP()
 	e.httpConditions()
 }
 

@@ -130,7 +130,7 @@ func TestGatusMaintenanceKeepsTheUptime(t *testing.T) {
 	t.Parallel()
 	want(t, fixture(t, "v5.12.yaml"), map[string]string{
 		"maintenance/maintenance": `{"duration":"1h","name":"Maintenance","rrule":"FREQ=WEEKLY;BYDAY=MO,TH",` +
-			`"scope":{"checks":["web-eu-api","certificate","smtp","cache"]},"starts_at":"2026-11-23T23:00",` +
+			`"scope":{"checks":["web-eu-api","certificate","smtp","core-ws","cache"]},"starts_at":"2026-11-23T23:00",` +
 			`"timezone":"Europe/Amsterdam","uptime":"include"}`,
 		"maintenance/web-eu-api/scope":     `{"checks":["web-eu-api"]}`,
 		"maintenance/web-eu-api/starts_at": `"2026-11-22T04:00"`,
@@ -256,8 +256,6 @@ func TestGatusLosses(t *testing.T) {
 		"type udp":               `{name: x, url: "udp://a:1"}`,
 		"type sctp":              `{name: x, url: "sctp://a:1"}`,
 		"type ssh":               `{name: x, url: "ssh://a:22"}`,
-		"type grpc":              `{name: x, url: "grpc://a:1"}`,
-		"type websocket":         `{name: x, url: "ws://a"}`,
 		"type gopher":            `{name: x, url: "gopher://a"}`,
 		"has no url":             `{name: x}`,
 		"expects that no":        `{name: x, url: "tcp://a:1", conditions: ["[CONNECTED] == false"]}`,
@@ -266,6 +264,8 @@ func TestGatusLosses(t *testing.T) {
 		"needs an IP address":    `{name: x, url: dns.example, dns: {query-name: a.example, query-type: A}}`,
 		"method TRACE":           `{name: x, url: "https://a.example", method: TRACE}`,
 		"client.oauth2":          `{name: x, url: "https://a.example", client: {oauth2: {token-url: a}}}`,
+		"client.proxy-url":       `{name: x, url: "https://a.example", client: {proxy-url: "socks5://p.example"}}`,
+		"have no such condition": `{name: x, url: "grpc://a:1", conditions: ["[BODY].status == UNKNOWN"]}`,
 		"client.tls":             `{name: x, url: "https://a.example", client: {tls: {certificate-file: a}}}`,
 		"client.identity":        `{name: x, url: "https://a.example", client: {identity-aware-proxy: {audience: a}}}`,
 		"client.dns-resolver":    `{name: x, url: "https://a.example", client: {dns-resolver: "tcp://8.8.8.8:53"}}`,

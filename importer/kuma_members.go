@@ -30,15 +30,15 @@ func kumaLostColumns() []kumaLost {
 		{column: "resend_interval", standard: []string{"0"}, reason: "a message is sent when an incident opens and when it ends"},
 		{column: "description", reason: "a check has no description"},
 		{column: "weight", standard: []string{"2000", "0"}, reason: "checks have no order of their own"},
-		{column: "proxy_id", types: http, standard: []string{"0"}, reason: "checks connect without a proxy"},
+		{column: "proxy_id", types: http, standard: []string{"0"}, reason: "add the proxy's address to the member proxy of the check"},
 		{column: "cache_bust", types: http, standard: off, reason: "the address is requested as it is"},
-		{column: "domain_expiry_notification", standard: off, reason: "Vigil does not watch the expiry of domains"},
+		{column: "domain_expiry_notification", standard: off, reason: "a check of the type domain watches that"},
 		{column: "save_response", types: http, standard: off, reason: "bodies of successful answers are not kept"},
 		{
 			column: "retry_only_on_status_code_failure", types: []string{"json-query"}, standard: off,
 			reason: "every failure counts alike",
 		},
-		{column: "tls_cert", types: http, reason: "a check has no client certificate", secret: true},
+		{column: "tls_cert", types: http, reason: "add it to the member tls of the check", secret: true},
 		{column: "packet_size", types: []string{"ping"}, standard: []string{"56", "0"}, reason: "Vigil chooses the size of its packets"},
 		{
 			column: "ping_per_request_timeout", types: []string{"ping"}, standard: []string{"2", "0"},
@@ -86,7 +86,6 @@ func kumaProtocolMembers(m kumaRow) []string {
 		"mongodb": {"database_query", "json_path", "expected_value"}, "redis": {"ignore_tls"}, "oracledb": {"database_query", "basic_auth_user"},
 		"rabbitmq": {"rabbitmq_username"}, "kafka-producer": {"kafka_producer_topic", "kafka_producer_message", "kafka_producer_sasl"},
 		"grpc-keyword": {"grpc_", "keyword"}, "real-browser": {"keyword", "remote_browser", "screenshot_delay"},
-		"websocket-upgrade": {"ws_subprotocol"},
 	}[m.line("type")]
 	var names []string
 	for _, column := range kumaMonitorColumns() {

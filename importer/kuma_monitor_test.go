@@ -291,14 +291,13 @@ func TestKumaAsTCP(t *testing.T) {
 		"rabbitmq": {
 			map[string]any{"rabbitmq_nodes": `["https://r.example:15671","https://s.example"]`}, `{"host":"r.example","port":15671}`,
 		},
-		"kafka-producer":    {map[string]any{"kafka_producer_brokers": `["k.example:9093"]`}, `{"host":"k.example","port":9093}`},
-		"grpc-keyword":      {map[string]any{"grpc_url": "g.example:50051"}, `{"host":"g.example","port":50051}`},
-		"websocket-upgrade": {map[string]any{"url": "wss://w.example/ws"}, `{"host":"w.example","port":443}`},
-		"real-browser":      {map[string]any{"url": "http://b.example/"}, `{"host":"b.example","port":80}`},
-		"radius":            {map[string]any{"hostname": "r.example", "port": 1812}, ""}, // over UDP
-		"steam":             {map[string]any{"hostname": "s.example", "port": 27015}, ""},
-		"docker":            {map[string]any{"docker_container": "x"}, ""},
-		"tailscale-ping":    {map[string]any{"hostname": "t.example"}, ""},
+		"kafka-producer": {map[string]any{"kafka_producer_brokers": `["k.example:9093"]`}, `{"host":"k.example","port":9093}`},
+		"grpc-keyword":   {map[string]any{"grpc_url": "g.example:50051"}, `{"host":"g.example","port":50051}`},
+		"real-browser":   {map[string]any{"url": "http://b.example/"}, `{"host":"b.example","port":80}`},
+		"radius":         {map[string]any{"hostname": "r.example", "port": 1812}, ""}, // over UDP
+		"steam":          {map[string]any{"hostname": "s.example", "port": 27015}, ""},
+		"docker":         {map[string]any{"docker_container": "x"}, ""},
+		"tailscale-ping": {map[string]any{"hostname": "t.example"}, ""},
 	} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()

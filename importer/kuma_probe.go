@@ -51,6 +51,8 @@ func (k *kumaImport) probeOf(m kumaRow) (set func(*Resource), kind vigil.CheckTy
 		return kumaDNS(m)
 	case "smtp":
 		return kumaSMTP(m)
+	case "websocket-upgrade":
+		return kumaWebSocket(m)
 	case "push":
 		return nil, "", "type push: Vigil has no heartbeat checks yet"
 	default:
@@ -146,7 +148,7 @@ func kumaAddress(m kumaRow) (host string, port int64, found bool) {
 	var address string
 	standard := map[string]int64{
 		"mqtt": 1883, "sqlserver": 1433, "postgres": 5432, "mysql": 3306, "mongodb": 27017, "redis": 6379, "rabbitmq": 15672,
-		"kafka-producer": 9092, "oracledb": 1521, "grpc-keyword": 443, "real-browser": 443, "websocket-upgrade": 443, "tailscale-ping": 0,
+		"kafka-producer": 9092, "oracledb": 1521, "grpc-keyword": 443, "real-browser": 443, "tailscale-ping": 0,
 	}[m.line("type")]
 	switch m.line("type") {
 	case "mqtt":
@@ -164,7 +166,7 @@ func kumaAddress(m kumaRow) (host string, port int64, found bool) {
 		address = firstText(m.list("kafka_producer_brokers"))
 	case "grpc-keyword":
 		address = m.line("grpc_url")
-	case "real-browser", "websocket-upgrade":
+	case "real-browser":
 		address = m.line("url")
 	}
 	host, port = splitAddress(address, standard)

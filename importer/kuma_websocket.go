@@ -1,0 +1,42 @@
+package importer
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+
+	"vigil"
+)
+
+// kumaWebSocket makes the handshake only, as Kuma does.
+func kumaWebSocket(m kumaRow) (func(*Resource), vigil.CheckType, string) {
+	const longest = 2048
+	text := m.line("url")
+	address, err := url.Parse(text)
+	if err != nil || address.Host == "" || address.User != nil || address.Scheme != "ws" && address.Scheme != "wss" || len(text) > longest {
+		return nil, "", fmt.Sprintf("url %q is not an address that begins with ws:// or wss://", cut(text, maxName))
+	}
+	if _, reason := kumaHost(address.Hostname()); reason != "" {
+		return nil, "", reason
+	}
+	return func(c *Resource) {
+		config := Object{{"url", Literal(address.String())}}
+		var offered []string
+		for name := range strings.SplitSeq(m.line("ws_subprotocol"), ",") {
+			if name = strings.TrimSpace(name); name != "" {
+				offered = append(offered, Literal(name))
+			}
+		}
+		if len(offered) > 0 {
+			config.Set("subprotocols", offered)
+		}
+		if m.flag("ignore_tls", false) {
+			config.Set("verify_tls", false)
+		}
+		if m.flag("ws_ignore_sec_websocket_accept_header", false) {
+			c.Lose("ws_ignore_sec_websocket_accept_header", "a check always compares Sec-WebSocket-Accept")
+		}
+		config.Set("timeout_seconds", c.Timeout(kumaTimeout(m), kumaInterval(m)))
+		c.Set("config", config)
+	}, vigil.TypeWebSocket, ""
+}
