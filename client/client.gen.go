@@ -2062,6 +2062,24 @@ func (e NotificationChannelUpdateType) Valid() bool {
 	}
 }
 
+// Defines values for OAuth2ClientAuthentication.
+const (
+	OAuth2ClientAuthenticationBody   OAuth2ClientAuthentication = "body"
+	OAuth2ClientAuthenticationHeader OAuth2ClientAuthentication = "header"
+)
+
+// Valid indicates whether the value is a known member of the OAuth2ClientAuthentication enum.
+func (e OAuth2ClientAuthentication) Valid() bool {
+	switch e {
+	case OAuth2ClientAuthenticationBody:
+		return true
+	case OAuth2ClientAuthenticationHeader:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for OpenIncidentSeverity.
 const (
 	OpenIncidentSeverityCritical OpenIncidentSeverity = "critical"
@@ -2398,6 +2416,24 @@ func (e SeriesPeriod) Valid() bool {
 	case SeriesPeriodN7d:
 		return true
 	case SeriesPeriodN90d:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for TCPConfigSecurity.
+const (
+	TCPConfigSecurityNone TCPConfigSecurity = "none"
+	TCPConfigSecurityTls  TCPConfigSecurity = "tls"
+)
+
+// Valid indicates whether the value is a known member of the TCPConfigSecurity enum.
+func (e TCPConfigSecurity) Valid() bool {
+	switch e {
+	case TCPConfigSecurityNone:
+		return true
+	case TCPConfigSecurityTls:
 		return true
 	default:
 		return false
@@ -4634,11 +4670,25 @@ type HTTPConfig struct {
 	// Method Request method
 	Method *HTTPConfigMethod `json:"method,omitempty"`
 
+	// Oauth2 Client credentials to get an access token with, which is sent as a Bearer token (RFC 6749, section 4.4). It is kept in memory until it expires or the target answers 401
+	Oauth2 *OAuth2 `json:"oauth2,omitempty"`
+
+	// Proxy HTTP proxy to go through: by CONNECT for https. Not for http3
+	//
+	// Examples: http://proxy.example.com:3128
+	Proxy *string `json:"proxy,omitempty"`
+
+	// ProxyAuth Credentials for the proxy
+	ProxyAuth *BasicAuth `json:"proxy_auth,omitempty"`
+
 	// Stream The answer does not end, such as events or audio: success as soon as the assertions on the body hold, at most for the timeout. Of such a body only contains, matches and exists can be asserted
 	Stream *bool `json:"stream,omitempty"`
 
 	// TimeoutSeconds Longest time for the whole exchange, at most the interval. Default: the smaller of 10 and the interval
 	TimeoutSeconds *int64 `json:"timeout_seconds,omitempty"`
+
+	// Tls Names and certificates of the TLS connection to the URL's host
+	Tls *TLSOptions `json:"tls,omitempty"`
 
 	// Url Address to request; user name and password go into basic_auth. Values of query parameters with the names of credentials, such as token or api_key, are secret
 	//
@@ -5840,6 +5890,38 @@ type NotificationChannelUpdate_Config struct {
 // Examples: webhook
 type NotificationChannelUpdateType string
 
+// OAuth2 defines model for OAuth2.
+type OAuth2 struct {
+	// Audience Value of the parameter audience, which some servers want
+	//
+	// Examples: https://api.example.com/
+	Audience *string `json:"audience,omitempty"`
+
+	// ClientAuthentication Where the client's credentials are sent: in the header Authorization, or in the body (RFC 6749, section 2.3.1)
+	ClientAuthentication *OAuth2ClientAuthentication `json:"client_authentication,omitempty"`
+
+	// ClientId Client identifier
+	//
+	// Examples: monitoring
+	ClientId string `json:"client_id"`
+
+	// ClientSecret Client secret
+	ClientSecret *string `json:"client_secret,omitempty"`
+
+	// Scopes Scopes to ask for
+	//
+	// Examples: ["orders:read"]
+	Scopes *[]string `json:"scopes,omitempty"`
+
+	// TokenUrl Address of the token endpoint. Values of query parameters with the names of credentials are secret
+	//
+	// Examples: https://id.example.com/oauth2/token
+	TokenUrl string `json:"token_url"`
+}
+
+// OAuth2ClientAuthentication Where the client's credentials are sent: in the header Authorization, or in the body (RFC 6749, section 2.3.1)
+type OAuth2ClientAuthentication string
+
 // Occurrence defines model for Occurrence.
 type Occurrence struct {
 	// ClockChangeSeconds How far clocks are set forward (or, when negative, back) during the occurrence; its local times differ by so much from its duration.
@@ -6407,6 +6489,9 @@ type SSLConfig struct {
 	// TimeoutSeconds Longest time for everything, at most the interval. Default: the smaller of 10 and the interval
 	TimeoutSeconds *int64 `json:"timeout_seconds,omitempty"`
 
+	// Tls Names and certificates of the connection; server_name stands for the member of the same name beside it
+	Tls *TLSOptions `json:"tls,omitempty"`
+
 	// VerifyTls Fail when the certificate is not valid for the host; it is described in any case
 	VerifyTls *bool `json:"verify_tls,omitempty"`
 }
@@ -6740,12 +6825,24 @@ type TCPConfig struct {
 	// Examples: 5432
 	Port int64 `json:"port"`
 
+	// Security tls secures the connection before anything is sent
+	Security *TCPConfigSecurity `json:"security,omitempty"`
+
 	// Send Text to send once connected
 	Send *string `json:"send,omitempty"`
 
 	// TimeoutSeconds Longest time for everything, at most the interval. Default: the smaller of 10 and the interval
 	TimeoutSeconds *int64 `json:"timeout_seconds,omitempty"`
+
+	// Tls Names and certificates of the TLS connection; needs security tls
+	Tls *TLSOptions `json:"tls,omitempty"`
+
+	// VerifyTls Fail when the certificate is not valid for the host
+	VerifyTls *bool `json:"verify_tls,omitempty"`
 }
+
+// TCPConfigSecurity tls secures the connection before anything is sent
+type TCPConfigSecurity string
 
 // TCPMetadata defines model for TCPMetadata.
 type TCPMetadata struct {
@@ -6755,11 +6852,19 @@ type TCPMetadata struct {
 	// BytesReceived Bytes read while looking for the expected text
 	BytesReceived *int64 `json:"bytes_received,omitempty"`
 
+	// CertDaysRemaining Whole days until the certificate expires
+	CertDaysRemaining *int64 `json:"cert_days_remaining,omitempty"`
+
 	// Ip Address that was connected to
 	Ip *string `json:"ip,omitempty"`
 
 	// Timings How long each phase took
 	Timings Timings `json:"timings"`
+
+	// TlsVersion Version of TLS
+	//
+	// Examples: TLS 1.3
+	TlsVersion *string `json:"tls_version,omitempty"`
 }
 
 // TLSOptions defines model for TLSOptions.
@@ -6821,6 +6926,9 @@ type ThroughputConfig struct {
 
 	// TimeoutSeconds Longest time besides the measurement: connecting and the rest of the exchange. Default: the smaller of 10 and half the interval
 	TimeoutSeconds *int64 `json:"timeout_seconds,omitempty"`
+
+	// Tls Names and certificates of the TLS connection to the URL's host
+	Tls *TLSOptions `json:"tls,omitempty"`
 
 	// Url Address to download from, or to upload to with POST. Values of query parameters with the names of credentials are secret
 	//
