@@ -115,29 +115,40 @@ func TestMasksInAddresses(t *testing.T) {
 		stored, given, want string
 		members             []string
 	}{
-		"as it is shown":         {stored: query, given: string(addressFields().Mask(json.RawMessage(query))), want: query},
-		"encoded by a program":   {stored: query, given: `{"url":"https://a.example/x?token=%2A%2A%2A"}`, want: `{"url":"https://a.example/x?token=s1%2F"}`},
-		"another path":           {stored: query, given: `{"url":"https://A.example/y?token=***"}`, want: `{"url":"https://A.example/y?token=s1%2F"}`},
-		"another value":          {stored: query, given: `{"url":"https://a.example/x?token=s9"}`, want: `{"url":"https://a.example/x?token=s9"}`},
-		"a mask of no secret":    {stored: query, given: `{"url":"https://a.example/x?a=***"}`, want: `{"url":"https://a.example/x?a=***"}`},
-		"another host":           {stored: query, given: `{"url":"https://evil.example/x?token=***"}`, members: url},
-		"another parameter":      {stored: query, given: `{"url":"https://a.example/x?api_key=***"}`, members: url},
-		"one more of the name":   {stored: query, given: `{"url":"https://a.example/x?token=***&token=***&token=***"}`, members: url},
-		"nothing stored":         {stored: `{"url":"https://a.example/"}`, given: `{"url":"https://a.example/?token=***"}`, members: url},
-		"a chat as it is shown":  {stored: hook, given: `{"webhook_url":"https://c.example/***","secret":"***"}`, want: hook},
-		"a chat with the mask":   {stored: hook, given: `{"webhook_url":"***","secret":"***"}`, want: hook},
-		"a chat with its port":   {stored: hook, given: `{"webhook_url":"https://c.example:443/***"}`, want: `{"webhook_url":"https://c.example/hooks/s3"}`},
+		"as it is shown": {stored: query, given: string(addressFields().Mask(json.RawMessage(query))), want: query},
+		"encoded by a program": {
+			stored: query, given: `{"url":"https://a.example/x?token=%2A%2A%2A"}`, want: `{"url":"https://a.example/x?token=s1%2F"}`,
+		},
+		"another path": {
+			stored: query, given: `{"url":"https://A.example/y?token=***"}`, want: `{"url":"https://A.example/y?token=s1%2F"}`,
+		},
+		"another value": {
+			stored: query, given: `{"url":"https://a.example/x?token=s9"}`, want: `{"url":"https://a.example/x?token=s9"}`,
+		},
+		"a mask of no secret":   {stored: query, given: `{"url":"https://a.example/x?a=***"}`, want: `{"url":"https://a.example/x?a=***"}`},
+		"another host":          {stored: query, given: `{"url":"https://evil.example/x?token=***"}`, members: url},
+		"another parameter":     {stored: query, given: `{"url":"https://a.example/x?api_key=***"}`, members: url},
+		"one more of the name":  {stored: query, given: `{"url":"https://a.example/x?token=***&token=***&token=***"}`, members: url},
+		"nothing stored":        {stored: `{"url":"https://a.example/"}`, given: `{"url":"https://a.example/?token=***"}`, members: url},
+		"a chat as it is shown": {stored: hook, given: `{"webhook_url":"https://c.example/***","secret":"***"}`, want: hook},
+		"a chat with the mask":  {stored: hook, given: `{"webhook_url":"***","secret":"***"}`, want: hook},
+		"a chat with its port": {
+			stored: hook, given: `{"webhook_url":"https://c.example:443/***"}`, want: `{"webhook_url":"https://c.example/hooks/s3"}`,
+		},
 		"a chat on another host": {stored: hook, given: `{"webhook_url":"https://evil.example/***"}`, members: webhook},
 		"a chat without TLS":     {stored: hook, given: `{"webhook_url":"http://c.example/***"}`, members: webhook},
 		"a chat that is new":     {stored: `{}`, given: `{"webhook_url":"https://c.example/***"}`, members: webhook},
-		"a chat that is moved":   {stored: hook, given: `{"webhook_url":"https://evil.example/new","secret":"***"}`, members: []string{"config.secret"}},
-		"a body as it is shown":  {stored: body, given: `{"url":"https://a.example/","body":"***","body_secret":true}`, want: body},
+		"a chat that is moved": {
+			stored: hook, given: `{"webhook_url":"https://evil.example/new","secret":"***"}`, members: []string{"config.secret"},
+		},
+		"a body as it is shown": {stored: body, given: `{"url":"https://a.example/","body":"***","body_secret":true}`, want: body},
 		"a body for elsewhere": {
 			stored: body, given: `{"url":"https://evil.example/","body":"***","body_secret":true}`, members: []string{"config.body"},
 		},
 		"a body to be shown": {stored: body, given: `{"url":"https://a.example/","body":"***"}`, members: []string{"config.body"}},
 		"a body of asterisks": {
-			stored: `{"url":"https://a.example/"}`, given: `{"url":"https://a.example/","body":"***"}`, want: `{"url":"https://a.example/","body":"***"}`,
+			stored: `{"url":"https://a.example/"}`, given: `{"url":"https://a.example/","body":"***"}`,
+			want: `{"url":"https://a.example/","body":"***"}`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -118,7 +118,7 @@ func byEscapes(mark byte, decode func(string) (string, int)) func(string) view {
 // percent reads a percent escape, such as %6B.
 func percent(text string) (string, int) {
 	if value, n := hexadecimal(text[1:], 2); n == 2 {
-		return string([]byte{byte(value)}), 3
+		return string([]byte{byte(value)}), 3 //nolint:gosec // two digits
 	}
 	return "", 0
 }
