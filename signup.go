@@ -13,3 +13,11 @@ type SignupLimits struct {
 	PerNetwork int // from the same network
 	Total      int // of the instance
 }
+
+// SignupRequest asks for an account, which is made when the link in a mail is used.
+type SignupRequest struct {
+	Email        string
+	Name         string // of the user
+	Organization string
+	ExpiresAt    time.Time
+}

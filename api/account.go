@@ -21,6 +21,7 @@ type accountStore interface {
 	UserByEmail(ctx context.Context, email string) (vigil.User, error)
 	User(ctx context.Context, id uuid.UUID) (vigil.User, error)
 	Organization(ctx context.Context, id uuid.UUID) (vigil.Organization, error)
+	signupRequestStore
 }
 
 type accounts struct {
@@ -137,6 +138,7 @@ func (a *accounts) register(r *rest.Registrar) {
 		Method: http.MethodGet, Path: "/v1/auth/me", ID: "get-me", Tag: tagAccount, Scope: rest.AnyScope,
 		Summary: "Get the user and organization of the credential",
 	}, a.me)
+	a.registerRequests(r)
 }
 
 func (a *accounts) signup(ctx context.Context, in *struct{ Body signupBody }) (*rest.Answer[authView], error) {
@@ -233,7 +235,7 @@ func (a *accounts) quickSignup(ctx context.Context, in *struct{ Body quickSignup
 	user, org, err := a.createAccount(ctx, vigil.User{Email: email, Name: name}, orgName, &key)
 	if vigil.ErrorCode(err) == vigil.CodeConflict {
 		a.tasks.start(ctx, "mail the owner of an address that signs up again", func(ctx context.Context) error {
-			return a.mail.recover(ctx, email, "Someone, probably you, signed up with this address, which already has an account.")
+			return a.mail.recover(ctx, email, alreadyHasAccount)
 		})
 		return nil, vigil.Errorf(vigil.CodeConflict, "This email address already has an account; a sign-in link was sent to it.")
 	}

@@ -45,7 +45,8 @@ func (c *channels) showing(ctx context.Context, rows ...vigil.Channel) (func(vig
 		for _, address := range c.addresses(channel) {
 			recipient := known[strings.ToLower(address)]
 			view.Recipients = append(view.Recipients, recipientView{
-				Email: address, Status: string(recipient.Status()), ConfirmedAt: inUTC(recipient.ConfirmedAt), UnsubscribedAt: inUTC(recipient.UnsubscribedAt),
+				Email: address, Status: string(recipient.Status()),
+				ConfirmedAt: inUTC(recipient.ConfirmedAt), UnsubscribedAt: inUTC(recipient.UnsubscribedAt),
 			})
 		}
 		return view

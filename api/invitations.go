@@ -13,7 +13,7 @@ import (
 
 // invitationStore keeps invitations.
 type invitationStore interface {
-	CreateInvitation(ctx context.Context, invitation vigil.Invitation, by vigil.Credential) (vigil.Invitation, error)
+	CreateInvitation(ctx context.Context, invitation vigil.Invitation, by vigil.Credential, discreet bool) (vigil.Invitation, error)
 	Invitations(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]vigil.Invitation, int, error)
 	DeleteInvitation(ctx context.Context, orgID, id uuid.UUID) error
 	InvitationByHash(ctx context.Context, hash []byte) (vigil.Invitation, vigil.Organization, error)
@@ -75,7 +75,8 @@ func (m *members) registerInvitations(r *rest.Registrar) {
 		Errors:  []int{http.StatusConflict, http.StatusForbidden, http.StatusTooManyRequests},
 		Summary: "Invite a person to the organization",
 		Description: "Mails a link that works once, for 7 days. A second invitation to an address replaces the first. " +
-			"An address that has an account is a conflict. Nobody invites with a role that may do more than their own credential, and an " +
+			"The address of a member is a conflict. One that has an account in another organization cannot accept: where mail leaves the " +
+			"machine the mail to it says so, elsewhere it is a conflict. A credential invites with no role that may do more than itself, and an " +
 			"API key invites no owner. Where mail leaves the machine, your own address must be confirmed first.",
 	}, m.invite)
 	rest.Register(r, rest.Operation{
@@ -135,7 +136,7 @@ func (m *members) invite(ctx context.Context, in *struct{ Body invitationBody })
 	rest.ShowRepeated(ctx, showInvitation)
 	invitation, err := m.store.CreateInvitation(ctx, vigil.Invitation{
 		OrgID: who.Org.ID, Email: email, Role: role, Hash: hash, InvitedBy: who.User.ID,
-	}, who.Credential())
+	}, who.Credential(), m.mail.leaves())
 	if err != nil {
 		return nil, err
 	}

@@ -12,8 +12,8 @@ import (
 
 // loginStore counts failed logins.
 type loginStore interface {
-	BeginLogin(ctx context.Context, email string) (wait time.Duration, err error)
-	EndLogin(ctx context.Context, email string) error
+	BeginLogin(ctx context.Context, email, origin string) (wait time.Duration, err error)
+	EndLogin(ctx context.Context, email, origin string) error
 	RecordAudit(ctx context.Context) error
 }
 
@@ -24,9 +24,11 @@ type logins struct {
 	tasks     *tasks
 }
 
-// try compares a password; CodeRateLimited after many failures for an address.
+// try compares a password; CodeRateLimited after many failures for an address from where the
+// request comes from, or from all networks.
 func (l logins) try(ctx context.Context, email string, user vigil.User, password string) (bool, error) {
-	wait, err := l.store.BeginLogin(ctx, email)
+	origin := rest.Origin(ctx, user.ID)
+	wait, err := l.store.BeginLogin(ctx, email, origin)
 	if err != nil {
 		return false, err
 	}
@@ -41,7 +43,7 @@ func (l logins) try(ctx context.Context, email string, user vigil.User, password
 		l.noteFailure(ctx, user)
 		return false, nil
 	}
-	return true, l.store.EndLogin(ctx, email)
+	return true, l.store.EndLogin(ctx, email, origin)
 }
 
 // noteFailure notes a wrong password in the audit log of the account, if there is one. It

@@ -52,6 +52,10 @@ type accountMail struct {
 	now       func() time.Time
 }
 
+// leaves reports whether mail leaves the machine, so that it reaches only the owner of an
+// address.
+func (m *accountMail) leaves() bool { return m.mailer != nil && m.mailer.Sends() }
+
 // send mails in the background.
 func (m *accountMail) send(ctx context.Context, what string, message mail.Message) {
 	if m.mailer == nil {
@@ -148,18 +152,46 @@ func (m *accountMail) sendVerification(ctx context.Context, user vigil.User, ema
 	if err := m.store.ReplaceToken(ctx, stored); err != nil {
 		return err
 	}
-	m.mailVerification(ctx, email, token)
+	m.mailVerification(ctx, user.ID, email, token)
 	return nil
 }
 
-func (m *accountMail) mailVerification(ctx context.Context, email, token string) {
-	m.send(ctx, "send a verification", mail.Message{
+// mailVerification mails the link that makes an address that of a user. When another account
+// has the address, its owner is mailed that instead: no answer of the API says so.
+func (m *accountMail) mailVerification(ctx context.Context, userID uuid.UUID, email, token string) {
+	if m.mailer == nil {
+		return
+	}
+	m.tasks.start(ctx, "send a verification", func(ctx context.Context) error {
+		owner, err := m.store.UserByEmail(ctx, email)
+		switch {
+		case err == nil && owner.ID != userID:
+			return m.deliver(ctx, taken(email))
+		case err != nil && vigil.ErrorCode(err) != vigil.CodeNotFound:
+			return err
+		}
+		return m.deliver(ctx, m.verification(email, token))
+	})
+}
+
+// taken is the mail to an address that was asked for as that of another account.
+func taken(email string) mail.Message {
+	return mail.Message{
+		To: []string{email}, Subject: "Your email address was given to another account",
+		Text: "Someone asked to make this address that of another Vigil account. It is the address of your account already, " +
+			"and an address has one account, so nothing changes.\n\n" +
+			"If it was you, use another address, or change the address of this account first.\n",
+	}
+}
+
+func (m *accountMail) verification(email, token string) mail.Message {
+	return mail.Message{
 		To: []string{email}, Subject: "Confirm your email address",
 		Text: "Someone, probably you, gave this address to a Vigil account. To confirm that it is yours, open\n\n" +
 			m.publicURL + "/verify?token=" + token + "\n\n" +
 			"and press a button there. The page shows when and from where the account was made. The link works once, for 24 hours.\n\n" +
 			"If it was not you, do nothing: without the link nothing happens.\n",
-	})
+	}
 }
 
 // mailChange mails the present address of an account that another one was requested, with
@@ -212,7 +244,7 @@ func (m *accountMail) sendReplaced(ctx context.Context, previous string) {
 // leaves the machine: a stranger could let others into an account that was made with an
 // address of somebody else, and use the platform to mail strangers.
 func (m *accountMail) mayInvite(ctx context.Context, user vigil.User) error {
-	if user.EmailVerified || m.mailer == nil || !m.mailer.Sends() {
+	if user.EmailVerified || !m.leaves() {
 		return nil
 	}
 	user, err := m.store.User(ctx, user.ID)
@@ -221,18 +253,6 @@ func (m *accountMail) mayInvite(ctx context.Context, user vigil.User) error {
 	}
 	return vigil.Errorf(vigil.CodeForbidden,
 		"Confirm your email address before you invite others. POST /v1/auth/resend-verification mails the link again.")
-}
-
-// invitation mails the link of an invitation.
-func (m *accountMail) invitation(ctx context.Context, by *rest.Caller, invitation vigil.Invitation, token string) {
-	m.send(ctx, "send an invitation", mail.Message{
-		To: []string{invitation.Email}, Subject: "You are invited to an organization in Vigil",
-		Text: fmt.Sprintf("%s (%s) invites you to the organization %s in Vigil, with the role %s. To accept, open\n\n"+
-			"%s/app/invitation?token=%s\n\n"+
-			"and choose a password there. The link works once, for 7 days.\n\n"+
-			"If you do not know the sender, do nothing: without the link nothing happens.\n",
-			vigil.WithoutLinks(by.User.Name), by.User.Email, vigil.WithoutLinks(by.Org.Name), invitation.Role, m.publicURL, token),
-	})
 }
 
 // keyCreated mails the owner of a new API key.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"vigil"
+	"vigil/api/rest"
 	"vigil/mail"
 )
 
@@ -17,5 +18,31 @@ func (m *accountMail) memberChanged(ctx context.Context, owner, member vigil.Use
 			"If you do not expect this, remove the member on the page Members, or change the role there:\n\n%s/app/members\n",
 			vigil.WithoutLinks(member.Name), member.Email, what, vigil.WithoutLinks(org.Name), m.now().UTC().Format(time.RFC1123), member.Role,
 			m.publicURL),
+	})
+}
+
+// invitation mails the link of an invitation. An address that has an account in another
+// organization is mailed that it cannot accept: no answer of the API says so.
+func (m *accountMail) invitation(ctx context.Context, by *rest.Caller, invitation vigil.Invitation, token string) {
+	if m.mailer == nil {
+		return
+	}
+	begin := fmt.Sprintf("%s (%s) invites you to the organization %s in Vigil, with the role %s.",
+		vigil.WithoutLinks(by.User.Name), by.User.Email, vigil.WithoutLinks(by.Org.Name), invitation.Role)
+	message := mail.Message{To: []string{invitation.Email}, Subject: "You are invited to an organization in Vigil"}
+	m.tasks.start(ctx, "send an invitation", func(ctx context.Context) error {
+		_, err := m.store.UserByEmail(ctx, invitation.Email)
+		switch {
+		case err == nil:
+			message.Text = begin + " This address has an account in another organization, and an address has one account. " +
+				"To accept, ask for an invitation to another address.\n\nIf you do not know the sender, do nothing.\n"
+		case vigil.ErrorCode(err) == vigil.CodeNotFound:
+			message.Text = begin + " To accept, open\n\n" + m.publicURL + "/app/invitation?token=" + token + "\n\n" +
+				"and choose a password there. The link works once, for 7 days.\n\n" +
+				"If you do not know the sender, do nothing: without the link nothing happens.\n"
+		default:
+			return err
+		}
+		return m.deliver(ctx, message)
 	})
 }

@@ -25,8 +25,7 @@ func (b *testServer) session(t *testing.T, userID string) *client {
 	return b.as(token)
 }
 
-// TestRightsToInvite holds that nobody gives a role that may do more than their own
-// credential, by an invitation or by a change of a role, and that the owners learn of it.
+// TestRightsToInvite holds that no credential gives a role that may do more than itself, by an invitation or by a change of a role, and that the owners learn of it.
 func TestRightsToInvite(t *testing.T) {
 	t.Parallel()
 	mails, mailing := withMail(t)
@@ -86,7 +85,7 @@ func TestRightsToInvite(t *testing.T) {
 		t.Parallel()
 		alone := b.tier(t, b.owner(t, mails), vigil.TierPaid)
 		joined := b.joins(t, mails, alone.client, vigil.RoleEditor)
-		told := func(what string) bool {
+		mailed := func(what string) bool {
 			for _, one := range letters(t, mails, alone.email) {
 				if strings.Contains(one, joined.email) && strings.Contains(one, what) {
 					return true
@@ -94,8 +93,8 @@ func TestRightsToInvite(t *testing.T) {
 			}
 			return false
 		}
-		eventually(t, "the owner is mailed about the member", func() bool { return told("is a member of") })
+		eventually(t, "the owner is mailed about the member", func() bool { return mailed("is a member of") })
 		b.session(t, alone.user.String()).want(t, http.StatusOK, http.MethodPut, "/v1/members/"+joined.id, map[string]any{"role": "owner"})
-		eventually(t, "the owner is mailed about the owner", func() bool { return told("was made an owner of") })
+		eventually(t, "the owner is mailed about the owner", func() bool { return mailed("was made an owner of") })
 	})
 }

@@ -64,7 +64,7 @@ func (m *members) register(r *rest.Registrar) {
 		Errors:   []int{http.StatusConflict, http.StatusForbidden},
 		Summary:  "Change the role of a member",
 		Description: "Sessions and API keys of the member lose what the role does not allow, everywhere within 5 seconds. " +
-			"The last owner stays one. Nobody gives a role that may do more than their own credential, and an API key makes no owner. " +
+			"The last owner stays one. A credential gives no role that may do more than itself, and an API key makes no owner. " +
 			"A member who is no owner any more loses the open invitations that the member made. The owners are mailed about a new owner.",
 	}, m.setRole)
 	rest.Register(r, rest.Operation{

@@ -174,7 +174,7 @@ func TestRecipientsOfAVerifiedOrganization(t *testing.T) {
 			t.Errorf("a member was asked: %s", mail)
 		}
 	}
-	// The address of an account that nobody has proven is no member's.
+	// The address of an account without a proof is no member's.
 	stranger := b.signup(t)
 	theirs, created := stranger.mailChannel(t, map[string]any{"email": stranger.email})
 	if got := recipientOf(t, created, 0); got["status"] != "pending" {

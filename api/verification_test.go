@@ -116,8 +116,9 @@ func TestVerification(t *testing.T) {
 		}
 	})
 
-	t.Run("AnAddressOfAnotherAccountIsRefused", func(t *testing.T) {
+	t.Run("AnAddressOfAnotherAccountIsRefusedWhereMailStays", func(t *testing.T) {
 		t.Parallel()
+		b := setup(t)
 		a, other := b.signup(t), b.signup(t)
 		r := a.want(t, http.StatusBadRequest, http.MethodPut, "/v1/auth/email", map[string]any{"new_email": strings.ToUpper(other.email)})
 		if r.detail("member") != "new_email" {

@@ -6355,6 +6355,24 @@ type RegionSummary struct {
 // RegionSummaryHealthStatus defines model for RegionSummary.HealthStatus.
 type RegionSummaryHealthStatus string
 
+// RequestedSignup defines model for RequestedSignup.
+type RequestedSignup struct {
+	// Email The address that the link was mailed to, which the account gets.
+	Email     openapi_types.Email `json:"email"`
+	ExpiresAt time.Time           `json:"expires_at"`
+
+	// Name Examples: Ada
+	Name string `json:"name"`
+
+	// OrganizationName Examples: Analytical Engines
+	OrganizationName string `json:"organization_name"`
+}
+
+// RequestedSignupAnswer defines model for RequestedSignupAnswer.
+type RequestedSignupAnswer struct {
+	Data RequestedSignup `json:"data"`
+}
+
 // ResolveRequest defines model for ResolveRequest.
 type ResolveRequest struct {
 	// Note What was found, for later readers of the incident.
@@ -6593,6 +6611,15 @@ type SessionList struct {
 	Meta Meta      `json:"meta"`
 }
 
+// SignupConfirmRequest defines model for SignupConfirmRequest.
+type SignupConfirmRequest struct {
+	// Password Examples: correct horse battery staple
+	Password *string `json:"password,omitempty"`
+
+	// Token The token of the mailed link.
+	Token string `json:"token"`
+}
+
 // SignupRequest defines model for SignupRequest.
 type SignupRequest struct {
 	// Email Examples: ada@example.com
@@ -6606,6 +6633,18 @@ type SignupRequest struct {
 
 	// Password Examples: correct horse battery staple
 	Password *string `json:"password,omitempty"`
+}
+
+// SignupRequestRequest defines model for SignupRequestRequest.
+type SignupRequestRequest struct {
+	// Email Examples: ada@example.com
+	Email openapi_types.Email `json:"email"`
+
+	// Name Examples: Ada
+	Name string `json:"name"`
+
+	// OrganizationName Examples: Analytical Engines
+	OrganizationName string `json:"organization_name"`
 }
 
 // Slots defines model for Slots.
@@ -8038,6 +8077,15 @@ type RecoverAccessJSONRequestBody = RecoverRequest
 
 // SignupJSONRequestBody defines body for Signup for application/json ContentType.
 type SignupJSONRequestBody = SignupRequest
+
+// ConfirmSignupJSONRequestBody defines body for ConfirmSignup for application/json ContentType.
+type ConfirmSignupJSONRequestBody = SignupConfirmRequest
+
+// InspectSignupJSONRequestBody defines body for InspectSignup for application/json ContentType.
+type InspectSignupJSONRequestBody = TokenRequest
+
+// RequestSignupJSONRequestBody defines body for RequestSignup for application/json ContentType.
+type RequestSignupJSONRequestBody = SignupRequestRequest
 
 // VerifyEmailJSONRequestBody defines body for VerifyEmail for application/json ContentType.
 type VerifyEmailJSONRequestBody = VerifyRequest
@@ -11960,7 +12008,7 @@ type ClientInterface interface {
 
 	// ChangeEmailWithBody Change the email address
 	//
-	// The address changes when the link that is mailed to it is used. Once the present address is confirmed, the change needs `password`, or first a link that is mailed to the present address; that address is mailed in both cases, with a link that stops the change.
+	// The address changes when the link that is mailed to it is used. Once the present address is confirmed, the change needs `password`, or first a link that is mailed to the present address; that address is mailed in both cases, with a link that stops the change. Where mail leaves the machine, the answer does not say whether another account has the new address: the mail to it does.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -11969,7 +12017,7 @@ type ClientInterface interface {
 
 	// ChangeEmail Change the email address
 	//
-	// The address changes when the link that is mailed to it is used. Once the present address is confirmed, the change needs `password`, or first a link that is mailed to the present address; that address is mailed in both cases, with a link that stops the change.
+	// The address changes when the link that is mailed to it is used. Once the present address is confirmed, the change needs `password`, or first a link that is mailed to the present address; that address is mailed in both cases, with a link that stops the change. Where mail leaves the machine, the answer does not say whether another account has the new address: the mail to it does.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -12116,6 +12164,60 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/auth/signup (the `Signup` operationId).
 	Signup(ctx context.Context, body SignupJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ConfirmSignupWithBody Make an account with the token of a mailed link
+	//
+	// The address counts as confirmed. The answer has a session token.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/auth/signup/confirm (the `ConfirmSignup` operationId).
+	ConfirmSignupWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ConfirmSignup Make an account with the token of a mailed link
+	//
+	// The address counts as confirmed. The answer has a session token.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/auth/signup/confirm (the `ConfirmSignup` operationId).
+	ConfirmSignup(ctx context.Context, body ConfirmSignupJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// InspectSignupWithBody Describe the account that a mailed link makes
+	//
+	// The token stays valid.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/auth/signup/inspect (the `InspectSignup` operationId).
+	InspectSignupWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// InspectSignup Describe the account that a mailed link makes
+	//
+	// The token stays valid.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/auth/signup/inspect (the `InspectSignup` operationId).
+	InspectSignup(ctx context.Context, body InspectSignupJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RequestSignupWithBody Ask for an account by mail
+	//
+	// Mails a link that makes the account, and works once, for 24 hours. The answer is the same whether or not the address has an account; one that has is mailed a link to sign in. Where mail does not leave the machine it is a conflict: use `POST /v1/auth/signup`.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/auth/signup/request (the `RequestSignup` operationId).
+	RequestSignupWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RequestSignup Ask for an account by mail
+	//
+	// Mails a link that makes the account, and works once, for 24 hours. The answer is the same whether or not the address has an account; one that has is mailed a link to sign in. Where mail does not leave the machine it is a conflict: use `POST /v1/auth/signup`.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/auth/signup/request (the `RequestSignup` operationId).
+	RequestSignup(ctx context.Context, body RequestSignupJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// VerifyEmailWithBody Confirm an email address with the token of a mailed link
 	//
@@ -12462,7 +12564,7 @@ type ClientInterface interface {
 
 	// CreateInvitationWithBody Invite a person to the organization
 	//
-	// Mails a link that works once, for 7 days. A second invitation to an address replaces the first. An address that has an account is a conflict. Nobody invites with a role that may do more than their own credential, and an API key invites no owner. Where mail leaves the machine, your own address must be confirmed first.
+	// Mails a link that works once, for 7 days. A second invitation to an address replaces the first. The address of a member is a conflict. One that has an account in another organization cannot accept: where mail leaves the machine the mail to it says so, elsewhere it is a conflict. A credential invites with no role that may do more than itself, and an API key invites no owner. Where mail leaves the machine, your own address must be confirmed first.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -12471,7 +12573,7 @@ type ClientInterface interface {
 
 	// CreateInvitation Invite a person to the organization
 	//
-	// Mails a link that works once, for 7 days. A second invitation to an address replaces the first. An address that has an account is a conflict. Nobody invites with a role that may do more than their own credential, and an API key invites no owner. Where mail leaves the machine, your own address must be confirmed first.
+	// Mails a link that works once, for 7 days. A second invitation to an address replaces the first. The address of a member is a conflict. One that has an account in another organization cannot accept: where mail leaves the machine the mail to it says so, elsewhere it is a conflict. A credential invites with no role that may do more than itself, and an API key invites no owner. Where mail leaves the machine, your own address must be confirmed first.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -12611,7 +12713,7 @@ type ClientInterface interface {
 
 	// UpdateMemberWithBody Change the role of a member
 	//
-	// Sessions and API keys of the member lose what the role does not allow, everywhere within 5 seconds. The last owner stays one. Nobody gives a role that may do more than their own credential, and an API key makes no owner. A member who is no owner any more loses the open invitations that the member made. The owners are mailed about a new owner.
+	// Sessions and API keys of the member lose what the role does not allow, everywhere within 5 seconds. The last owner stays one. A credential gives no role that may do more than itself, and an API key makes no owner. A member who is no owner any more loses the open invitations that the member made. The owners are mailed about a new owner.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -12620,7 +12722,7 @@ type ClientInterface interface {
 
 	// UpdateMember Change the role of a member
 	//
-	// Sessions and API keys of the member lose what the role does not allow, everywhere within 5 seconds. The last owner stays one. Nobody gives a role that may do more than their own credential, and an API key makes no owner. A member who is no owner any more loses the open invitations that the member made. The owners are mailed about a new owner.
+	// Sessions and API keys of the member lose what the role does not allow, everywhere within 5 seconds. The last owner stays one. A credential gives no role that may do more than itself, and an API key makes no owner. A member who is no owner any more loses the open invitations that the member made. The owners are mailed about a new owner.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -12972,7 +13074,7 @@ func (c *Client) ListAuditLog(ctx context.Context, params *ListAuditLogParams, r
 
 // ChangeEmailWithBody Change the email address
 //
-// The address changes when the link that is mailed to it is used. Once the present address is confirmed, the change needs `password`, or first a link that is mailed to the present address; that address is mailed in both cases, with a link that stops the change.
+// The address changes when the link that is mailed to it is used. Once the present address is confirmed, the change needs `password`, or first a link that is mailed to the present address; that address is mailed in both cases, with a link that stops the change. Where mail leaves the machine, the answer does not say whether another account has the new address: the mail to it does.
 //
 // Takes any type of body and a specified content type.
 //
@@ -12991,7 +13093,7 @@ func (c *Client) ChangeEmailWithBody(ctx context.Context, contentType string, bo
 
 // ChangeEmail Change the email address
 //
-// The address changes when the link that is mailed to it is used. Once the present address is confirmed, the change needs `password`, or first a link that is mailed to the present address; that address is mailed in both cases, with a link that stops the change.
+// The address changes when the link that is mailed to it is used. Once the present address is confirmed, the change needs `password`, or first a link that is mailed to the present address; that address is mailed in both cases, with a link that stops the change. Where mail leaves the machine, the answer does not say whether another account has the new address: the mail to it does.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -13329,6 +13431,120 @@ func (c *Client) SignupWithBody(ctx context.Context, contentType string, body io
 // Corresponds with POST /v1/auth/signup (the `Signup` operationId).
 func (c *Client) Signup(ctx context.Context, body SignupJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewSignupRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ConfirmSignupWithBody Make an account with the token of a mailed link
+//
+// The address counts as confirmed. The answer has a session token.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/auth/signup/confirm (the `ConfirmSignup` operationId).
+func (c *Client) ConfirmSignupWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewConfirmSignupRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ConfirmSignup Make an account with the token of a mailed link
+//
+// The address counts as confirmed. The answer has a session token.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/auth/signup/confirm (the `ConfirmSignup` operationId).
+func (c *Client) ConfirmSignup(ctx context.Context, body ConfirmSignupJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewConfirmSignupRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// InspectSignupWithBody Describe the account that a mailed link makes
+//
+// The token stays valid.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/auth/signup/inspect (the `InspectSignup` operationId).
+func (c *Client) InspectSignupWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewInspectSignupRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// InspectSignup Describe the account that a mailed link makes
+//
+// The token stays valid.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/auth/signup/inspect (the `InspectSignup` operationId).
+func (c *Client) InspectSignup(ctx context.Context, body InspectSignupJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewInspectSignupRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RequestSignupWithBody Ask for an account by mail
+//
+// Mails a link that makes the account, and works once, for 24 hours. The answer is the same whether or not the address has an account; one that has is mailed a link to sign in. Where mail does not leave the machine it is a conflict: use `POST /v1/auth/signup`.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/auth/signup/request (the `RequestSignup` operationId).
+func (c *Client) RequestSignupWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRequestSignupRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RequestSignup Ask for an account by mail
+//
+// Mails a link that makes the account, and works once, for 24 hours. The answer is the same whether or not the address has an account; one that has is mailed a link to sign in. Where mail does not leave the machine it is a conflict: use `POST /v1/auth/signup`.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/auth/signup/request (the `RequestSignup` operationId).
+func (c *Client) RequestSignup(ctx context.Context, body RequestSignupJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRequestSignupRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -14154,7 +14370,7 @@ func (c *Client) ListInvitations(ctx context.Context, params *ListInvitationsPar
 
 // CreateInvitationWithBody Invite a person to the organization
 //
-// Mails a link that works once, for 7 days. A second invitation to an address replaces the first. An address that has an account is a conflict. Nobody invites with a role that may do more than their own credential, and an API key invites no owner. Where mail leaves the machine, your own address must be confirmed first.
+// Mails a link that works once, for 7 days. A second invitation to an address replaces the first. The address of a member is a conflict. One that has an account in another organization cannot accept: where mail leaves the machine the mail to it says so, elsewhere it is a conflict. A credential invites with no role that may do more than itself, and an API key invites no owner. Where mail leaves the machine, your own address must be confirmed first.
 //
 // Takes any type of body and a specified content type.
 //
@@ -14173,7 +14389,7 @@ func (c *Client) CreateInvitationWithBody(ctx context.Context, params *CreateInv
 
 // CreateInvitation Invite a person to the organization
 //
-// Mails a link that works once, for 7 days. A second invitation to an address replaces the first. An address that has an account is a conflict. Nobody invites with a role that may do more than their own credential, and an API key invites no owner. Where mail leaves the machine, your own address must be confirmed first.
+// Mails a link that works once, for 7 days. A second invitation to an address replaces the first. The address of a member is a conflict. One that has an account in another organization cannot accept: where mail leaves the machine the mail to it says so, elsewhere it is a conflict. A credential invites with no role that may do more than itself, and an API key invites no owner. Where mail leaves the machine, your own address must be confirmed first.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -14493,7 +14709,7 @@ func (c *Client) DeleteMember(ctx context.Context, id openapi_types.UUID, reqEdi
 
 // UpdateMemberWithBody Change the role of a member
 //
-// Sessions and API keys of the member lose what the role does not allow, everywhere within 5 seconds. The last owner stays one. Nobody gives a role that may do more than their own credential, and an API key makes no owner. A member who is no owner any more loses the open invitations that the member made. The owners are mailed about a new owner.
+// Sessions and API keys of the member lose what the role does not allow, everywhere within 5 seconds. The last owner stays one. A credential gives no role that may do more than itself, and an API key makes no owner. A member who is no owner any more loses the open invitations that the member made. The owners are mailed about a new owner.
 //
 // Takes any type of body and a specified content type.
 //
@@ -14512,7 +14728,7 @@ func (c *Client) UpdateMemberWithBody(ctx context.Context, id openapi_types.UUID
 
 // UpdateMember Change the role of a member
 //
-// Sessions and API keys of the member lose what the role does not allow, everywhere within 5 seconds. The last owner stays one. Nobody gives a role that may do more than their own credential, and an API key makes no owner. A member who is no owner any more loses the open invitations that the member made. The owners are mailed about a new owner.
+// Sessions and API keys of the member lose what the role does not allow, everywhere within 5 seconds. The last owner stays one. A credential gives no role that may do more than itself, and an API key makes no owner. A member who is no owner any more loses the open invitations that the member made. The owners are mailed about a new owner.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -15977,6 +16193,126 @@ func NewSignupRequestWithBody(server string, contentType string, body io.Reader)
 	}
 
 	operationPath := fmt.Sprintf("/v1/auth/signup")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewConfirmSignupRequest calls the generic ConfirmSignup builder with application/json body
+func NewConfirmSignupRequest(server string, body ConfirmSignupJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewConfirmSignupRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewConfirmSignupRequestWithBody constructs an http.Request for the ConfirmSignup method, with any body, and a specified content type
+func NewConfirmSignupRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/auth/signup/confirm")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewInspectSignupRequest calls the generic InspectSignup builder with application/json body
+func NewInspectSignupRequest(server string, body InspectSignupJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewInspectSignupRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewInspectSignupRequestWithBody constructs an http.Request for the InspectSignup method, with any body, and a specified content type
+func NewInspectSignupRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/auth/signup/inspect")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewRequestSignupRequest calls the generic RequestSignup builder with application/json body
+func NewRequestSignupRequest(server string, body RequestSignupJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRequestSignupRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewRequestSignupRequestWithBody constructs an http.Request for the RequestSignup method, with any body, and a specified content type
+func NewRequestSignupRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/auth/signup/request")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -20347,7 +20683,7 @@ type ClientWithResponsesInterface interface {
 
 	// ChangeEmailWithBodyWithResponse Change the email address
 	//
-	// The address changes when the link that is mailed to it is used. Once the present address is confirmed, the change needs `password`, or first a link that is mailed to the present address; that address is mailed in both cases, with a link that stops the change.
+	// The address changes when the link that is mailed to it is used. Once the present address is confirmed, the change needs `password`, or first a link that is mailed to the present address; that address is mailed in both cases, with a link that stops the change. Where mail leaves the machine, the answer does not say whether another account has the new address: the mail to it does.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -20356,7 +20692,7 @@ type ClientWithResponsesInterface interface {
 
 	// ChangeEmailWithResponse Change the email address
 	//
-	// The address changes when the link that is mailed to it is used. Once the present address is confirmed, the change needs `password`, or first a link that is mailed to the present address; that address is mailed in both cases, with a link that stops the change.
+	// The address changes when the link that is mailed to it is used. Once the present address is confirmed, the change needs `password`, or first a link that is mailed to the present address; that address is mailed in both cases, with a link that stops the change. Where mail leaves the machine, the answer does not say whether another account has the new address: the mail to it does.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -20513,6 +20849,60 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/auth/signup (the `Signup` operationId).
 	SignupWithResponse(ctx context.Context, body SignupJSONRequestBody, reqEditors ...RequestEditorFn) (*SignupResponse, error)
+
+	// ConfirmSignupWithBodyWithResponse Make an account with the token of a mailed link
+	//
+	// The address counts as confirmed. The answer has a session token.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/auth/signup/confirm (the `ConfirmSignup` operationId).
+	ConfirmSignupWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ConfirmSignupResponse, error)
+
+	// ConfirmSignupWithResponse Make an account with the token of a mailed link
+	//
+	// The address counts as confirmed. The answer has a session token.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/auth/signup/confirm (the `ConfirmSignup` operationId).
+	ConfirmSignupWithResponse(ctx context.Context, body ConfirmSignupJSONRequestBody, reqEditors ...RequestEditorFn) (*ConfirmSignupResponse, error)
+
+	// InspectSignupWithBodyWithResponse Describe the account that a mailed link makes
+	//
+	// The token stays valid.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/auth/signup/inspect (the `InspectSignup` operationId).
+	InspectSignupWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*InspectSignupResponse, error)
+
+	// InspectSignupWithResponse Describe the account that a mailed link makes
+	//
+	// The token stays valid.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/auth/signup/inspect (the `InspectSignup` operationId).
+	InspectSignupWithResponse(ctx context.Context, body InspectSignupJSONRequestBody, reqEditors ...RequestEditorFn) (*InspectSignupResponse, error)
+
+	// RequestSignupWithBodyWithResponse Ask for an account by mail
+	//
+	// Mails a link that makes the account, and works once, for 24 hours. The answer is the same whether or not the address has an account; one that has is mailed a link to sign in. Where mail does not leave the machine it is a conflict: use `POST /v1/auth/signup`.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/auth/signup/request (the `RequestSignup` operationId).
+	RequestSignupWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RequestSignupResponse, error)
+
+	// RequestSignupWithResponse Ask for an account by mail
+	//
+	// Mails a link that makes the account, and works once, for 24 hours. The answer is the same whether or not the address has an account; one that has is mailed a link to sign in. Where mail does not leave the machine it is a conflict: use `POST /v1/auth/signup`.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/auth/signup/request (the `RequestSignup` operationId).
+	RequestSignupWithResponse(ctx context.Context, body RequestSignupJSONRequestBody, reqEditors ...RequestEditorFn) (*RequestSignupResponse, error)
 
 	// VerifyEmailWithBodyWithResponse Confirm an email address with the token of a mailed link
 	//
@@ -20905,7 +21295,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateInvitationWithBodyWithResponse Invite a person to the organization
 	//
-	// Mails a link that works once, for 7 days. A second invitation to an address replaces the first. An address that has an account is a conflict. Nobody invites with a role that may do more than their own credential, and an API key invites no owner. Where mail leaves the machine, your own address must be confirmed first.
+	// Mails a link that works once, for 7 days. A second invitation to an address replaces the first. The address of a member is a conflict. One that has an account in another organization cannot accept: where mail leaves the machine the mail to it says so, elsewhere it is a conflict. A credential invites with no role that may do more than itself, and an API key invites no owner. Where mail leaves the machine, your own address must be confirmed first.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -20914,7 +21304,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateInvitationWithResponse Invite a person to the organization
 	//
-	// Mails a link that works once, for 7 days. A second invitation to an address replaces the first. An address that has an account is a conflict. Nobody invites with a role that may do more than their own credential, and an API key invites no owner. Where mail leaves the machine, your own address must be confirmed first.
+	// Mails a link that works once, for 7 days. A second invitation to an address replaces the first. The address of a member is a conflict. One that has an account in another organization cannot accept: where mail leaves the machine the mail to it says so, elsewhere it is a conflict. A credential invites with no role that may do more than itself, and an API key invites no owner. Where mail leaves the machine, your own address must be confirmed first.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -21068,7 +21458,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateMemberWithBodyWithResponse Change the role of a member
 	//
-	// Sessions and API keys of the member lose what the role does not allow, everywhere within 5 seconds. The last owner stays one. Nobody gives a role that may do more than their own credential, and an API key makes no owner. A member who is no owner any more loses the open invitations that the member made. The owners are mailed about a new owner.
+	// Sessions and API keys of the member lose what the role does not allow, everywhere within 5 seconds. The last owner stays one. A credential gives no role that may do more than itself, and an API key makes no owner. A member who is no owner any more loses the open invitations that the member made. The owners are mailed about a new owner.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -21077,7 +21467,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateMemberWithResponse Change the role of a member
 	//
-	// Sessions and API keys of the member lose what the role does not allow, everywhere within 5 seconds. The last owner stays one. Nobody gives a role that may do more than their own credential, and an API key makes no owner. A member who is no owner any more loses the open invitations that the member made. The owners are mailed about a new owner.
+	// Sessions and API keys of the member lose what the role does not allow, everywhere within 5 seconds. The last owner stays one. A credential gives no role that may do more than itself, and an API key makes no owner. A member who is no owner any more loses the open invitations that the member made. The owners are mailed about a new owner.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -23298,6 +23688,269 @@ func (r SignupResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r SignupResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ConfirmSignupResponse201Headers the declared response headers of an HTTP 201 response for ConfirmSignup
+type ConfirmSignupResponse201Headers struct {
+	XRequestId *string
+}
+
+// ConfirmSignupResponse429Headers the declared response headers of an HTTP 429 response for ConfirmSignup
+type ConfirmSignupResponse429Headers struct {
+	RetryAfter *int
+}
+
+type ConfirmSignupResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *AuthAnswer
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *RequestEntityTooLarge
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers201 the parsed response headers for an HTTP 201 response
+	Headers201 *ConfirmSignupResponse201Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ConfirmSignupResponse429Headers
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r ConfirmSignupResponse) GetJSON201() *AuthAnswer {
+	return r.JSON201
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ConfirmSignupResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r ConfirmSignupResponse) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetJSON413 returns the response for an HTTP 413 `application/json` response
+func (r ConfirmSignupResponse) GetJSON413() *RequestEntityTooLarge {
+	return r.JSON413
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r ConfirmSignupResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r ConfirmSignupResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r ConfirmSignupResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ConfirmSignupResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ConfirmSignupResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ConfirmSignupResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// InspectSignupResponse200Headers the declared response headers of an HTTP 200 response for InspectSignup
+type InspectSignupResponse200Headers struct {
+	XRequestId *string
+}
+
+// InspectSignupResponse429Headers the declared response headers of an HTTP 429 response for InspectSignup
+type InspectSignupResponse429Headers struct {
+	RetryAfter *int
+}
+
+type InspectSignupResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *RequestedSignupAnswer
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *RequestEntityTooLarge
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *InspectSignupResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *InspectSignupResponse429Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r InspectSignupResponse) GetJSON200() *RequestedSignupAnswer {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r InspectSignupResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON413 returns the response for an HTTP 413 `application/json` response
+func (r InspectSignupResponse) GetJSON413() *RequestEntityTooLarge {
+	return r.JSON413
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r InspectSignupResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r InspectSignupResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r InspectSignupResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r InspectSignupResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r InspectSignupResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r InspectSignupResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// RequestSignupResponse200Headers the declared response headers of an HTTP 200 response for RequestSignup
+type RequestSignupResponse200Headers struct {
+	XRequestId *string
+}
+
+// RequestSignupResponse429Headers the declared response headers of an HTTP 429 response for RequestSignup
+type RequestSignupResponse429Headers struct {
+	RetryAfter *int
+}
+
+type RequestSignupResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *MessageAnswer
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *RequestEntityTooLarge
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *RequestSignupResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *RequestSignupResponse429Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r RequestSignupResponse) GetJSON200() *MessageAnswer {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r RequestSignupResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r RequestSignupResponse) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetJSON413 returns the response for an HTTP 413 `application/json` response
+func (r RequestSignupResponse) GetJSON413() *RequestEntityTooLarge {
+	return r.JSON413
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r RequestSignupResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r RequestSignupResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r RequestSignupResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RequestSignupResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RequestSignupResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RequestSignupResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -30120,7 +30773,7 @@ func (c *ClientWithResponses) ListAuditLogWithResponse(ctx context.Context, para
 
 // ChangeEmailWithBodyWithResponse Change the email address
 //
-// The address changes when the link that is mailed to it is used. Once the present address is confirmed, the change needs `password`, or first a link that is mailed to the present address; that address is mailed in both cases, with a link that stops the change.
+// The address changes when the link that is mailed to it is used. Once the present address is confirmed, the change needs `password`, or first a link that is mailed to the present address; that address is mailed in both cases, with a link that stops the change. Where mail leaves the machine, the answer does not say whether another account has the new address: the mail to it does.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -30135,7 +30788,7 @@ func (c *ClientWithResponses) ChangeEmailWithBodyWithResponse(ctx context.Contex
 
 // ChangeEmailWithResponse Change the email address
 //
-// The address changes when the link that is mailed to it is used. Once the present address is confirmed, the change needs `password`, or first a link that is mailed to the present address; that address is mailed in both cases, with a link that stops the change.
+// The address changes when the link that is mailed to it is used. Once the present address is confirmed, the change needs `password`, or first a link that is mailed to the present address; that address is mailed in both cases, with a link that stops the change. Where mail leaves the machine, the answer does not say whether another account has the new address: the mail to it does.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -30411,6 +31064,96 @@ func (c *ClientWithResponses) SignupWithResponse(ctx context.Context, body Signu
 		return nil, err
 	}
 	return ParseSignupResponse(rsp)
+}
+
+// ConfirmSignupWithBodyWithResponse Make an account with the token of a mailed link
+//
+// The address counts as confirmed. The answer has a session token.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/auth/signup/confirm (the `ConfirmSignup` operationId).
+func (c *ClientWithResponses) ConfirmSignupWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ConfirmSignupResponse, error) {
+	rsp, err := c.ConfirmSignupWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseConfirmSignupResponse(rsp)
+}
+
+// ConfirmSignupWithResponse Make an account with the token of a mailed link
+//
+// The address counts as confirmed. The answer has a session token.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/auth/signup/confirm (the `ConfirmSignup` operationId).
+func (c *ClientWithResponses) ConfirmSignupWithResponse(ctx context.Context, body ConfirmSignupJSONRequestBody, reqEditors ...RequestEditorFn) (*ConfirmSignupResponse, error) {
+	rsp, err := c.ConfirmSignup(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseConfirmSignupResponse(rsp)
+}
+
+// InspectSignupWithBodyWithResponse Describe the account that a mailed link makes
+//
+// The token stays valid.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/auth/signup/inspect (the `InspectSignup` operationId).
+func (c *ClientWithResponses) InspectSignupWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*InspectSignupResponse, error) {
+	rsp, err := c.InspectSignupWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseInspectSignupResponse(rsp)
+}
+
+// InspectSignupWithResponse Describe the account that a mailed link makes
+//
+// The token stays valid.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/auth/signup/inspect (the `InspectSignup` operationId).
+func (c *ClientWithResponses) InspectSignupWithResponse(ctx context.Context, body InspectSignupJSONRequestBody, reqEditors ...RequestEditorFn) (*InspectSignupResponse, error) {
+	rsp, err := c.InspectSignup(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseInspectSignupResponse(rsp)
+}
+
+// RequestSignupWithBodyWithResponse Ask for an account by mail
+//
+// Mails a link that makes the account, and works once, for 24 hours. The answer is the same whether or not the address has an account; one that has is mailed a link to sign in. Where mail does not leave the machine it is a conflict: use `POST /v1/auth/signup`.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/auth/signup/request (the `RequestSignup` operationId).
+func (c *ClientWithResponses) RequestSignupWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RequestSignupResponse, error) {
+	rsp, err := c.RequestSignupWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRequestSignupResponse(rsp)
+}
+
+// RequestSignupWithResponse Ask for an account by mail
+//
+// Mails a link that makes the account, and works once, for 24 hours. The answer is the same whether or not the address has an account; one that has is mailed a link to sign in. Where mail does not leave the machine it is a conflict: use `POST /v1/auth/signup`.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/auth/signup/request (the `RequestSignup` operationId).
+func (c *ClientWithResponses) RequestSignupWithResponse(ctx context.Context, body RequestSignupJSONRequestBody, reqEditors ...RequestEditorFn) (*RequestSignupResponse, error) {
+	rsp, err := c.RequestSignup(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRequestSignupResponse(rsp)
 }
 
 // VerifyEmailWithBodyWithResponse Confirm an email address with the token of a mailed link
@@ -31086,7 +31829,7 @@ func (c *ClientWithResponses) ListInvitationsWithResponse(ctx context.Context, p
 
 // CreateInvitationWithBodyWithResponse Invite a person to the organization
 //
-// Mails a link that works once, for 7 days. A second invitation to an address replaces the first. An address that has an account is a conflict. Nobody invites with a role that may do more than their own credential, and an API key invites no owner. Where mail leaves the machine, your own address must be confirmed first.
+// Mails a link that works once, for 7 days. A second invitation to an address replaces the first. The address of a member is a conflict. One that has an account in another organization cannot accept: where mail leaves the machine the mail to it says so, elsewhere it is a conflict. A credential invites with no role that may do more than itself, and an API key invites no owner. Where mail leaves the machine, your own address must be confirmed first.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -31101,7 +31844,7 @@ func (c *ClientWithResponses) CreateInvitationWithBodyWithResponse(ctx context.C
 
 // CreateInvitationWithResponse Invite a person to the organization
 //
-// Mails a link that works once, for 7 days. A second invitation to an address replaces the first. An address that has an account is a conflict. Nobody invites with a role that may do more than their own credential, and an API key invites no owner. Where mail leaves the machine, your own address must be confirmed first.
+// Mails a link that works once, for 7 days. A second invitation to an address replaces the first. The address of a member is a conflict. One that has an account in another organization cannot accept: where mail leaves the machine the mail to it says so, elsewhere it is a conflict. A credential invites with no role that may do more than itself, and an API key invites no owner. Where mail leaves the machine, your own address must be confirmed first.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -31363,7 +32106,7 @@ func (c *ClientWithResponses) DeleteMemberWithResponse(ctx context.Context, id o
 
 // UpdateMemberWithBodyWithResponse Change the role of a member
 //
-// Sessions and API keys of the member lose what the role does not allow, everywhere within 5 seconds. The last owner stays one. Nobody gives a role that may do more than their own credential, and an API key makes no owner. A member who is no owner any more loses the open invitations that the member made. The owners are mailed about a new owner.
+// Sessions and API keys of the member lose what the role does not allow, everywhere within 5 seconds. The last owner stays one. A credential gives no role that may do more than itself, and an API key makes no owner. A member who is no owner any more loses the open invitations that the member made. The owners are mailed about a new owner.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -31378,7 +32121,7 @@ func (c *ClientWithResponses) UpdateMemberWithBodyWithResponse(ctx context.Conte
 
 // UpdateMemberWithResponse Change the role of a member
 //
-// Sessions and API keys of the member lose what the role does not allow, everywhere within 5 seconds. The last owner stays one. Nobody gives a role that may do more than their own credential, and an API key makes no owner. A member who is no owner any more loses the open invitations that the member made. The owners are mailed about a new owner.
+// Sessions and API keys of the member lose what the role does not allow, everywhere within 5 seconds. The last owner stays one. A credential gives no role that may do more than itself, and an API key makes no owner. A member who is no owner any more loses the open invitations that the member made. The owners are mailed about a new owner.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -33765,6 +34508,251 @@ func ParseSignupResponse(rsp *http.Response) (*SignupResponse, error) {
 		response.Headers201 = &headers
 	case rsp.StatusCode == 429:
 		var headers SignupResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseConfirmSignupResponse parses an HTTP response from a ConfirmSignupWithResponse call
+func ParseConfirmSignupResponse(rsp *http.Response) (*ConfirmSignupResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ConfirmSignupResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest AuthAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest RequestEntityTooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 201:
+		var headers ConfirmSignupResponse201Headers
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers201 = &headers
+	case rsp.StatusCode == 429:
+		var headers ConfirmSignupResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseInspectSignupResponse parses an HTTP response from a InspectSignupWithResponse call
+func ParseInspectSignupResponse(rsp *http.Response) (*InspectSignupResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &InspectSignupResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest RequestedSignupAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest RequestEntityTooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers InspectSignupResponse200Headers
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers InspectSignupResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseRequestSignupResponse parses an HTTP response from a RequestSignupWithResponse call
+func ParseRequestSignupResponse(rsp *http.Response) (*RequestSignupResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RequestSignupResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest MessageAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest RequestEntityTooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers RequestSignupResponse200Headers
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers RequestSignupResponse429Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {

@@ -1,6 +1,7 @@
 package mail_test
 
 import (
+	"mime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -76,4 +77,25 @@ func TestSendEach(t *testing.T) {
 			t.Errorf("headers %v", header)
 		}
 	})
+}
+
+// TestSubjectsAreNoEncodedWords holds that a subject is shown as it was written, and not as
+// the text that an encoded word in it stands for.
+func TestSubjectsAreNoEncodedWords(t *testing.T) {
+	t.Parallel()
+	server := mailtest.Start(t, mailtest.Options{})
+	m := mailer(t, mail.Options{URL: "smtp://" + server.Addr, From: "vigil@example.com"})
+	for i, subject := range []string{
+		"=?utf-8?q?Your_account_is_locked?=", "api =?utf-8?b?aGVsbG8=?= failing", strings.Repeat("=?utf-8?q?=C3=A9?= ", 12) + "end", "Prüfung =?x",
+	} {
+		one := letter()
+		one.Subject = subject
+		if err := m.Send(t.Context(), one); err != nil {
+			t.Fatal(err)
+		}
+		header, _ := parts(t, server.Messages()[i].Data)
+		if got, err := new(mime.WordDecoder).DecodeHeader(header.Get("Subject")); err != nil || got != subject {
+			t.Errorf("%q is read as %q, %v", subject, got, err)
+		}
+	}
 }

@@ -91,7 +91,7 @@ func (p *push) Target() string { return p.url.Host }
 func (p *push) Send(ctx context.Context, m Message) Outcome {
 	header := make(http.Header)
 	header.Set("Content-Type", "text/plain; charset=utf-8")
-	header.Set("Title", mime.BEncoding.Encode("utf-8", p.config.title(&m, asIs)))
+	header.Set("Title", mime.BEncoding.Encode("utf-8", vigil.HeaderText(p.config.title(&m, asIs))))
 	priority, tags := urgency(&m)
 	header.Set("Priority", priority)
 	header.Set("Tags", tags)

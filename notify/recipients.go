@@ -29,8 +29,9 @@ type recipients struct {
 }
 
 // WithRecipients makes email channels respect what recipients decided: all but members of
-// the organization must agree once, all can unsubscribe, and quotas hold. It is for platforms whose mail leaves the machine. publicURL is the address
-// of the API, without a trailing slash.
+// the organization must agree once, all can unsubscribe, and quotas hold. It is for platforms
+// whose mail leaves the machine. publicURL is the address of the API, without a trailing
+// slash.
 func WithRecipients(store recipientStore, publicURL string) Option {
 	return func(env *environment) { env.recipients = &recipients{store: store, publicURL: publicURL} }
 }

@@ -115,7 +115,8 @@ func TestRecipients(t *testing.T) {
 	t.Run("RecipientsWhoUnsubscribedAreNotAsked", func(t *testing.T) {
 		t.Parallel()
 		policy := &mailPolicy{}
-		if got, mails := send(t, policy, mailtest.Options{}); got.ErrorCode != notify.CodeUnconfirmed || !got.Permanent || len(mails) != 0 || policy.asked != nil {
+		got, mails := send(t, policy, mailtest.Options{})
+		if got.ErrorCode != notify.CodeUnconfirmed || !got.Permanent || len(mails) != 0 || policy.asked != nil {
 			t.Errorf("got %+v", got)
 		}
 	})

@@ -33,10 +33,13 @@ func (r *invitationRow) invitation() vigil.Invitation {
 }
 
 // CreateInvitation stores an invitation, with a new id and times. It replaces an earlier
-// one to the same address. An address that has an account is a CodeConflict error, and
-// more members than the plan allows, open invitations included, are a CodePlanLimit error. A
+// one to the same address. The address of a member is a CodeConflict error, as is, unless it
+// is discreet, that of an account in another organization; such an invitation cannot be
+// accepted. More members than the plan allows, open invitations included, are a CodePlanLimit error. A
 // role beyond the rights of the credential is a CodeForbidden error.
-func (s *Store) CreateInvitation(ctx context.Context, invitation vigil.Invitation, by vigil.Credential) (vigil.Invitation, error) {
+func (s *Store) CreateInvitation(
+	ctx context.Context, invitation vigil.Invitation, by vigil.Credential, discreet bool,
+) (vigil.Invitation, error) {
 	now := s.instant()
 	row := invitationRow{
 		ID: uuid.New(), OrgID: invitation.OrgID, Email: invitation.Email, Role: string(invitation.Role), Hash: invitation.Hash,
@@ -54,7 +57,7 @@ func (s *Store) CreateInvitation(ctx context.Context, invitation vigil.Invitatio
 		if err := has.grant(invitation.Role); err != nil {
 			return err
 		}
-		if err := requireNoAccount(ctx, tx, row.OrgID, row.Email); err != nil {
+		if err := requireNoAccount(ctx, tx, row.OrgID, row.Email, discreet); err != nil {
 			return err
 		}
 		_, err = tx.NewRaw("DELETE FROM invitations WHERE org_id = ? AND (lower(email) = lower(?) OR expires_at <= ?)",
@@ -76,7 +79,7 @@ func (s *Store) CreateInvitation(ctx context.Context, invitation vigil.Invitatio
 	return row.invitation(), wrap("invite a member", err)
 }
 
-func requireNoAccount(ctx context.Context, tx bun.Tx, orgID uuid.UUID, email string) error {
+func requireNoAccount(ctx context.Context, tx bun.Tx, orgID uuid.UUID, email string, discreet bool) error {
 	var theirs uuid.UUID
 	err := tx.NewRaw("SELECT org_id FROM users WHERE lower(email) = lower(?)", email).Scan(ctx, &theirs)
 	switch {
@@ -86,6 +89,8 @@ func requireNoAccount(ctx context.Context, tx bun.Tx, orgID uuid.UUID, email str
 		return fmt.Errorf("look for an account: %w", err)
 	case theirs == orgID:
 		return vigil.Errorf(vigil.CodeConflict, "%s is a member of the organization already.", email)
+	case discreet:
+		return nil
 	}
 	return vigil.Errorf(vigil.CodeConflict,
 		"%s has an account in another organization. An address has one account: invite another address.", email)

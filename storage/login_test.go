@@ -1,6 +1,7 @@
 package storage_test
 
 import (
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -16,7 +17,7 @@ func TestBeginLogin(t *testing.T) {
 		now := epoch()
 		attempt := func() time.Duration {
 			t.Helper()
-			wait, err := s.BeginLogin(t.Context(), "Ada@example.com")
+			wait, err := s.BeginLogin(t.Context(), "Ada@example.com", "network/192.0.2.1")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -58,10 +59,10 @@ func TestBeginLogin(t *testing.T) {
 		t.Parallel()
 		s, _ := newStore(t)
 		for range 30 {
-			if wait, err := s.BeginLogin(t.Context(), "ada@example.com"); wait != 0 || err != nil {
+			if wait, err := s.BeginLogin(t.Context(), "ada@example.com", "network/192.0.2.1"); wait != 0 || err != nil {
 				t.Fatalf("wait %s (%v)", wait, err)
 			}
-			if err := s.EndLogin(t.Context(), "ADA@example.com"); err != nil {
+			if err := s.EndLogin(t.Context(), "ADA@example.com", "network/192.0.2.1"); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -74,7 +75,7 @@ func TestBeginLogin(t *testing.T) {
 		var group sync.WaitGroup
 		for range 50 {
 			group.Go(func() {
-				wait, err := s.BeginLogin(t.Context(), "ada@example.com")
+				wait, err := s.BeginLogin(t.Context(), "ada@example.com", "network/192.0.2.1")
 				if err != nil {
 					t.Error(err)
 				}
@@ -86,6 +87,46 @@ func TestBeginLogin(t *testing.T) {
 		group.Wait()
 		if n := free.Load(); n != 10 {
 			t.Errorf("%d attempts went on, want 10", n)
+		}
+	})
+
+	t.Run("AStrangerDoesNotKeepTheOwnerOut", func(t *testing.T) {
+		t.Parallel()
+		s, _ := newStore(t)
+		attempt := func(origin string) time.Duration {
+			t.Helper()
+			wait, err := s.BeginLogin(t.Context(), "ada@example.com", origin)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return wait
+		}
+		for range 20 {
+			attempt("network/192.0.2.1")
+		}
+		if attempt("network/192.0.2.1") == 0 {
+			t.Fatal("the stranger may go on")
+		}
+		if wait := attempt("network/198.51.100.1"); wait != 0 {
+			t.Errorf("the owner waits %s in another network", wait)
+		}
+		// Many networks together are held back, and a browser that the owner has used is not.
+		for n := range 100 {
+			attempt(fmt.Sprintf("network/203.0.113.%d", n))
+		}
+		if attempt("network/198.51.100.2") == 0 {
+			t.Error("any number of networks may go on")
+		}
+		for range 10 {
+			if wait := attempt("browser/1"); wait != 0 {
+				t.Fatalf("a known browser waits %s", wait)
+			}
+		}
+		if attempt("browser/1") == 0 {
+			t.Error("a known browser may go on for ever")
+		}
+		if wait := attempt("browser/2"); wait != 0 {
+			t.Errorf("another known browser waits %s", wait)
 		}
 	})
 }

@@ -21,7 +21,7 @@ func newMember(tb testing.TB, s *storage.Store, org vigil.Organization, by vigil
 	tb.Helper()
 	invitation := newInvitation(org, by)
 	invitation.Role = role
-	if _, err := s.CreateInvitation(tb.Context(), invitation, vigil.Credential{}); err != nil {
+	if _, err := s.CreateInvitation(tb.Context(), invitation, vigil.Credential{}, false); err != nil {
 		tb.Fatal(err)
 	}
 	user, joined, err := s.AcceptInvitation(tb.Context(), invitation.Hash, vigil.User{Name: "Grace"})

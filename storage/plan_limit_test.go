@@ -93,7 +93,7 @@ func limitedResources(t *testing.T, s *storage.Store) []limited {
 			kind: vigil.LimitMembers, details: details(3), org: org,
 			create: func(t *testing.T, s *storage.Store) error {
 				t.Helper()
-				_, err := s.CreateInvitation(t.Context(), newInvitation(org, user), vigil.Credential{})
+				_, err := s.CreateInvitation(t.Context(), newInvitation(org, user), vigil.Credential{}, false)
 				return err
 			},
 		},

@@ -95,6 +95,7 @@ func (s *Store) expiredRows(keep Retention) []expired {
 		{"drop leases", "worker_leases", "t.renewed_at < ?", keep.Leases},
 		{"drop tokens", "account_tokens", "t.expires_at < ?", time.Hour},
 		{"drop invitations", "invitations", "t.expires_at < ?", time.Hour},
+		{"drop requests of accounts", "signup_requests", "t.expires_at < ?", time.Hour},
 		{"drop login links", "login_links", "t.expires_at < ?", time.Hour},
 		{"drop sessions", "sessions", "t.expires_at < ?", time.Hour},
 		{"drop failed logins", "login_attempts", "t.last_at < ?", 2 * loginWindow},

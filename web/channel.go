@@ -151,7 +151,9 @@ func (s *Server) renderChannel(r *request, status int, c *client.NotificationCha
 	body.declare(kind, f)
 	if c.Recipients != nil {
 		for _, to := range *c.Recipients {
-			line := recipientLine{Mark: newMark("unknown", "Pending"), Email: string(to.Email), Text: "gets nothing until it agrees by the link in its mail"}
+			line := recipientLine{
+				Mark: newMark("unknown", "Pending"), Email: string(to.Email), Text: "gets nothing until it agrees by the link in its mail",
+			}
 			switch to.Status {
 			case client.RecipientStatusMember:
 				line.Mark, line.Text = newMark("up", "Member"), "a member of the organization"

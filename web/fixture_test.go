@@ -43,6 +43,12 @@ type site struct {
 // change what the API is given.
 func open(t *testing.T, public string, options ...func(*api.Deps)) *site {
 	t.Helper()
+	return openAs(t, public, func(*web.Config) {}, options...)
+}
+
+// openAs is open with changes of the dashboard's settings.
+func openAs(t *testing.T, public string, change func(*web.Config), options ...func(*api.Deps)) *site {
+	t.Helper()
 	s := &site{store: storagetest.New(t), mails: &mails{}}
 	var handler http.Handler
 	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler.ServeHTTP(w, r) }))
@@ -74,16 +80,20 @@ func open(t *testing.T, public string, options ...func(*api.Deps)) *site {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.api.Close)
+	config := web.Config{PublicURL: public, Beat: 100 * time.Millisecond}
+	change(&config)
+	s.mails.leave = config.MailLeaves
 	pages, err := web.New(web.Deps{
 		API:      s.api,
 		Sessions: s.store.Sessions(),
 		Changes:  s.store,
 		Now:      time.Now,
 		Log:      slog.New(slog.DiscardHandler),
-		Config:   web.Config{PublicURL: public, Beat: 100 * time.Millisecond},
+		Config:   config,
 		ActAs: func(ctx context.Context, who web.Identity) context.Context {
 			return rest.ActAs(ctx, who.UserID, who.Version)
 		},
+		FromBrowser: rest.FromBrowser,
 		Identify: func(ctx context.Context, token string) (web.Identity, error) {
 			user, version, err := s.api.Identify(ctx, token)
 			return web.Identity{UserID: user, Version: version}, err
@@ -124,11 +134,12 @@ func (noLoops) Test(context.Context, vigil.Check, string, bool) (vigil.Result, e
 
 // mails keeps the mail that is sent.
 type mails struct {
-	mu   sync.Mutex
-	sent []mail.Message
+	leave bool // the machine
+	mu    sync.Mutex
+	sent  []mail.Message
 }
 
-func (m *mails) Sends() bool { return false }
+func (m *mails) Sends() bool { return m.leave }
 
 func (m *mails) Send(_ context.Context, message mail.Message) error {
 	m.mu.Lock()
@@ -178,6 +189,16 @@ type answer struct {
 	location string
 	text     string
 	header   http.Header
+}
+
+// sessionCookie is the header that sets the cookie of the session.
+func (a answer) sessionCookie() string {
+	for _, set := range a.header.Values("Set-Cookie") {
+		if strings.HasPrefix(set, "vigil=") || strings.HasPrefix(set, "__Host-vigil=") {
+			return set
+		}
+	}
+	return ""
 }
 
 // get reads a page and fails the test unless it has the status.

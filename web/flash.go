@@ -15,18 +15,25 @@ type flash struct {
 	Link, LinkText string
 	Post           bool                `json:",omitempty"`
 	Fields         map[string][]string `json:",omitempty"`
+	Until          int64               // Unix seconds
 }
 
-const flashCookie = "vigil_flash"
+const (
+	flashCookie = "vigil_flash"
+	// flashAge is for how many seconds a message waits for its page.
+	flashAge = 60
+)
 
-// flash has the next page show a message.
+// flash has the next page show a message. Only the session that it is for can show it: it
+// may be a form, and no other host may put one into the pages of a user.
 func (r *request) flash(f flash) {
+	f.Until = r.now.Unix() + flashAge
 	text, err := json.Marshal(f)
 	if err != nil || len(text) > 2500 { // more than a cookie holds
 		f.Link, f.LinkText, f.Fields = "", "", nil
 		text, _ = json.Marshal(f)
 	}
-	r.setFlash(base64.RawURLEncoding.EncodeToString(text), 60)
+	r.setFlash(r.s.signatures.sign("flash", r.s.sessions.id(r.Context()), base64.RawURLEncoding.EncodeToString(text)), flashAge)
 }
 
 func (r *request) setFlash(value string, age int) {
@@ -48,12 +55,16 @@ func (r *request) takeFlash() *flash {
 		return nil
 	}
 	r.setFlash("", -1)
-	text, err := base64.RawURLEncoding.DecodeString(cookie.Value)
+	signed, ok := r.s.signatures.open("flash", r.s.sessions.id(r.Context()), cookie.Value)
+	if !ok {
+		return nil
+	}
+	text, err := base64.RawURLEncoding.DecodeString(signed)
 	if err != nil {
 		return nil
 	}
 	var f flash
-	if json.Unmarshal(text, &f) != nil || f.Text == "" {
+	if json.Unmarshal(text, &f) != nil || f.Text == "" || f.Until < r.now.Unix() {
 		return nil
 	}
 	f.Link = ownPath(f.Link)

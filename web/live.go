@@ -22,7 +22,10 @@ func (s *Server) liveRoutes(on *routes) {
 const (
 	streamDeadline = 10 * time.Second // for a client to take an event
 	maxStreamRows  = 300
-	freshResults   = 12 // newest results of a check among which new ones are looked for
+	// sessionEvery is how often a stream looks whether its session goes on: an ended one ends
+	// within five seconds.
+	sessionEvery = 2 * time.Second
+	freshResults = 12 // newest results of a check among which new ones are looked for
 )
 
 // stream sends what changes on a page as long as it is open: server-sent events with
@@ -65,17 +68,20 @@ func (s *Server) stream(r *request) error {
 	}
 	beat := time.NewTicker(s.deps.Config.beat())
 	defer beat.Stop()
+	session := time.NewTicker(min(sessionEvery, s.deps.Config.beat()))
+	defer session.Stop()
 	for {
 		select {
 		case <-r.Context().Done():
 			return nil
 		case <-s.live.ended:
 			return nil
-		case <-beat.C:
+		case <-session.C:
 			if !r.stillSignedIn() {
 				_ = out.send("signed-out", s.deps.Now(), "{}")
 				return nil
 			}
+		case <-beat.C:
 			if out.comment() != nil {
 				return nil
 			}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"vigil/web"
 )
 
 // TestLive holds that an open page gets what changes on it.
@@ -182,4 +184,28 @@ func (e *eventStream) until(t *testing.T, text string) string {
 		}
 	}
 	return e.text.String()
+}
+
+// TestTheStreamOfAnEndedSessionEnds holds that a stream looks for the end of its session more
+// often than it shows a sign of life.
+func TestTheStreamOfAnEndedSessionEnds(t *testing.T) {
+	t.Parallel()
+	s := openAs(t, "", func(c *web.Config) { c.Beat = time.Hour })
+	b, email := s.signUp(t)
+	other := s.signIn(t, email, password)
+	ends := b.stream(t, "page=checks")
+	ends.until(t, "event: hello")
+	b.follow(t, "/app/sign-out", nil)
+	ends.until(t, "event: signed-out")
+	// So does that of every session after a sign-out everywhere.
+	ends = other.stream(t, "page=checks")
+	ends.until(t, "event: hello")
+	user, err := s.store.UserByEmail(t.Context(), email)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.store.EndSessions(t.Context(), user.ID); err != nil {
+		t.Fatal(err)
+	}
+	ends.until(t, "event: signed-out")
 }

@@ -29,6 +29,9 @@ type Deps struct {
 	API http.Handler // answers /v1
 	// ActAs returns a context whose requests are authenticated as the user.
 	ActAs func(ctx context.Context, who Identity) context.Context
+	// FromBrowser returns a context whose requests come from a browser in which the user has
+	// signed in before.
+	FromBrowser func(ctx context.Context, userID uuid.UUID, browser string) context.Context
 	// Identify returns whose login token it is.
 	Identify func(ctx context.Context, token string) (Identity, error)
 	// LinkUser returns the name of whom a login link signs in, and UseLink uses it. Their
@@ -59,6 +62,11 @@ type Config struct {
 	// TemporalRetention is how long Temporal keeps a workflow after it closed; 0 when that
 	// is not known. No link leads to one that is older.
 	TemporalRetention time.Duration
+	// Key signs what browsers keep besides the session, 32 bytes. All processes of a platform
+	// need the same one; empty: a random one.
+	Key []byte
+	// MailLeaves: mail leaves the machine, so that accounts are made by a mailed link.
+	MailLeaves bool
 	// Beat is the time between two signs of life of an open page, at which its session is
 	// looked at; 0 for 15 s. Shorter ones are for tests.
 	Beat time.Duration
@@ -71,8 +79,8 @@ func (c *Config) beat() time.Duration { return cmp.Or(c.Beat, 15*time.Second) }
 func (c *Config) secure() bool { return strings.HasPrefix(c.PublicURL, "https://") }
 
 func (d *Deps) validate() error {
-	if d.LinkUser == nil || d.UseLink == nil {
-		return errors.New("web: LinkUser and UseLink are required")
+	if d.LinkUser == nil || d.UseLink == nil || d.FromBrowser == nil {
+		return errors.New("web: LinkUser, UseLink and FromBrowser are required")
 	}
 	if d.API == nil || d.ActAs == nil || d.Identify == nil || d.Sessions == nil || d.ClientAddress == nil || d.Log == nil || d.Now == nil {
 		return errors.New("web: API, ActAs, Identify, Sessions, ClientAddress, Log and Now are required")
@@ -83,15 +91,16 @@ func (d *Deps) validate() error {
 // Server is the dashboard. It answers /app and what is below it, and is safe for
 // concurrent use.
 type Server struct {
-	deps      Deps
-	api       *client.ClientWithResponses
-	assets    *assets
-	templates map[string]pageTemplate
-	sessions  *sessions
-	nav       *navCache
-	regions   *regionNames
-	live      *hub // nil: pages do not change by themselves
-	handler   http.Handler
+	deps       Deps
+	api        *client.ClientWithResponses
+	assets     *assets
+	templates  map[string]pageTemplate
+	sessions   *sessions
+	signatures signatures
+	nav        *navCache
+	regions    *regionNames
+	live       *hub // nil: pages do not change by themselves
+	handler    http.Handler
 }
 
 // New assembles the dashboard.
@@ -100,10 +109,11 @@ func New(deps Deps) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		deps:     deps,
-		sessions: newSessions(deps.Sessions, deps.Config.secure()),
-		nav:      newNavCache(deps.Now),
-		regions:  &regionNames{now: deps.Now},
+		deps:       deps,
+		sessions:   newSessions(deps.Sessions, deps.Config.secure()),
+		nav:        newNavCache(deps.Now),
+		signatures: newSignatures(deps.Config.Key),
+		regions:    &regionNames{now: deps.Now},
 	}
 	if deps.Changes != nil {
 		s.live = newHub(deps.Changes, deps.Now, func(err error) {

@@ -122,6 +122,7 @@ func (r *request) signIn(token string) error {
 }
 
 func (r *request) begin(who Identity) error {
+	r.keepBrowser(who.UserID)
 	return r.s.sessions.begin(r.Context(), who, r.s.deps.ClientAddress(r.Context()), r.UserAgent())
 }
 

@@ -70,7 +70,7 @@ func TestSigningIn(t *testing.T) {
 	t.Run("TheCookieIsOfTheBrowserAloneAndItsTokenIsStoredAsAHash", func(t *testing.T) {
 		t.Parallel()
 		b := s.browser(t)
-		set := b.post(t, http.StatusSeeOther, "/app/sign-in", url.Values{"email": {email}, "password": {password}}).header.Get("Set-Cookie")
+		set := b.post(t, http.StatusSeeOther, "/app/sign-in", url.Values{"email": {email}, "password": {password}}).sessionCookie()
 		for _, part := range []string{"vigil=", "HttpOnly", "SameSite=Lax", "Path=/"} {
 			if !strings.Contains(set, part) {
 				t.Errorf("Set-Cookie %q lacks %s", set, part)

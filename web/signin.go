@@ -39,7 +39,11 @@ func (r *request) renderSignIn(b *signInBody) error {
 
 func (s *Server) signIn(r *request) error {
 	b := signInForm(r)
-	answer, err := r.api.LoginWithBodyWithResponse(r.Context(), jsonType, b.Form.body("email", "password"))
+	ctx := r.Context()
+	if userID, browser, ok := r.knownBrowser(); ok {
+		ctx = s.deps.FromBrowser(ctx, userID, browser)
+	}
+	answer, err := r.api.LoginWithBodyWithResponse(ctx, jsonType, b.Form.body("email", "password"))
 	if err != nil {
 		if !b.Form.refused(err) {
 			return err

@@ -130,8 +130,19 @@ func (st *stream) run(ctx context.Context, answer huma.Context) {
 	heartbeat := time.NewTicker(config.Heartbeat)
 	defer heartbeat.Stop()
 	for {
-		if !st.forward(ctx, out) {
+		more, goesOn := st.forward(ctx, out)
+		if !goesOn {
 			return
+		}
+		if more { // the credential may end during a long replay
+			select {
+			case <-authorize.C:
+				if !st.Authorized(ctx, answer.Header) {
+					return
+				}
+			default:
+			}
+			continue
 		}
 		select {
 		case <-ctx.Done():
@@ -151,30 +162,30 @@ func (st *stream) run(ctx context.Context, answer huma.Context) {
 	}
 }
 
-// forward sends what is new when there may be something; false ends the stream.
-func (st *stream) forward(ctx context.Context, out *frames) bool {
-	for st.sub.stale() || st.failing {
-		events, err := st.sub.read(ctx, st.cursor, st.since)
-		if err != nil {
-			if !st.failing && ctx.Err() == nil {
-				st.Log.LogAttrs(ctx, slog.LevelWarn, "stream cannot read events", slog.Any("error", err))
-			}
-			st.failing = true // the next tick tries again
-			return true
-		}
-		st.failing = false
-		for i := range events {
-			if !out.event(&events[i]) {
-				return false
-			}
-			st.cursor = events[i].Position
-		}
-		if !out.flush() {
-			return false
-		}
-		if len(events) == pageSize {
-			st.sub.more = true
-		}
+// forward sends a page of what is new when there may be something. more: there may be another
+// page; goesOn: the client has taken it.
+func (st *stream) forward(ctx context.Context, out *frames) (more, goesOn bool) {
+	if !st.sub.stale() && !st.failing {
+		return false, true
 	}
-	return true
+	events, err := st.sub.read(ctx, st.cursor, st.since)
+	if err != nil {
+		if !st.failing && ctx.Err() == nil {
+			st.Log.LogAttrs(ctx, slog.LevelWarn, "stream cannot read events", slog.Any("error", err))
+		}
+		st.failing = true // the next tick tries again
+		return false, true
+	}
+	st.failing = false
+	for i := range events {
+		if !out.event(&events[i]) {
+			return false, false
+		}
+		st.cursor = events[i].Position
+	}
+	if !out.flush() {
+		return false, false
+	}
+	st.sub.more = len(events) == pageSize
+	return true, true
 }

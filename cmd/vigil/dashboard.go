@@ -25,6 +25,7 @@ func (p *platform) newDashboard(server *api.Server) (*web.Server, error) {
 		ActAs: func(ctx context.Context, who web.Identity) context.Context {
 			return rest.ActAs(ctx, who.UserID, who.Version)
 		},
+		FromBrowser: rest.FromBrowser,
 		Identify: func(ctx context.Context, token string) (web.Identity, error) {
 			user, version, err := server.Identify(ctx, token)
 			return web.Identity{UserID: user, Version: version}, err
@@ -41,7 +42,7 @@ func (p *platform) newDashboard(server *api.Server) (*web.Server, error) {
 		ClientAddress: func(ctx context.Context) string { return rest.RequestOf(ctx).Address.String() },
 		Changes:       p.store,
 		Config: web.Config{
-			PublicURL: string(p.settings.PublicURL), TemporalUIURL: p.temporal.uiURL, TemporalRetention: p.settings.TemporalRetention,
+			PublicURL: string(p.settings.PublicURL), Key: p.secrets.pages, MailLeaves: p.mailer.Sends(), TemporalUIURL: p.temporal.uiURL, TemporalRetention: p.settings.TemporalRetention,
 		},
 	}
 	if login := p.temporal.uiLogin; login != nil {

@@ -27,6 +27,7 @@ const (
 const (
 	signingPurpose  = "vigil session tokens v1"
 	payloadsPurpose = "vigil temporal payloads v1"
+	pagesPurpose    = "vigil dashboard v1"
 )
 
 // secrets are all keys of the platform, derived from the secret key.
@@ -35,6 +36,8 @@ type secrets struct {
 	// signing signs session tokens; tokens of older keys are still accepted.
 	signing      []byte
 	olderSigning [][]byte
+	// pages signs what browsers keep for the dashboard.
+	pages []byte
 	// payloads encrypts what Temporal stores, and decrypts with the older keys too.
 	payloads *vigil.Keyring
 }
@@ -75,6 +78,11 @@ func openSecrets(s *settings, dataDir secretStore) (secrets, error) {
 		return secrets{}, err
 	}
 	opened.signing, opened.olderSigning = signing[0], signing[1:]
+	pages, err := deriveKeys(keys, pagesPurpose)
+	if err != nil {
+		return secrets{}, err
+	}
+	opened.pages = pages[0]
 	payloads, err := deriveKeys(keys, payloadsPurpose)
 	if err != nil {
 		return secrets{}, err
