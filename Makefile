@@ -85,7 +85,7 @@ terraform-docs: $(TOFU) # write terraform/docs and the provider's copy of the Op
 test-race: postgres ## Run all tests with the race detector (needs a C compiler)
 	CGO_ENABLED=1 go test -race -timeout 40m $(TESTFLAGS) ./...
 
-.PHONY: e2e
+.PHONY:
 e2e: build ## Run the end-to-end tests only, with all their output
 	go test -count=1 -v -timeout 50m $(TESTFLAGS) ./e2e/...
 
@@ -149,7 +149,7 @@ words: ## Find private words in names, comments and texts
 
 .PHONY: sleeps
 sleeps: ## Find fixed waits in tests, which wait for conditions instead
-	@go run ./.ci/sleeps e2e
+	@go run ./.ci/sleeps
 
 .PHONY: openapi
 openapi: ## Compare api/openapi.yaml with what the code says

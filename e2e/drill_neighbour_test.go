@@ -99,7 +99,7 @@ func (c client) timeReads(enough func(reads int) bool) time.Duration {
 	c.t.Helper()
 	var took []time.Duration
 	for n := 0; !enough(n); n++ {
-		time.Sleep(pace)
+		time.Sleep(pace) // sleep: a reader of a page is no loop of requests
 		began := time.Now()
 		path := "/v1/checks?limit=100"
 		if n%2 == 1 {
@@ -170,7 +170,7 @@ func newNoise(t *testing.T, p *process, c client, checkID string, load neighbour
 		if ask(method, path, body) {
 			n.served.Add(1)
 		}
-		time.Sleep(10 * time.Millisecond) // they are refused while too many are under way
+		time.Sleep(10 * time.Millisecond) // sleep: they are refused while too many are under way
 	}
 	repeat(8, others)
 	n.openStreams(t, ctx, p, checkID, load.streams)

@@ -44,7 +44,7 @@ func TestDrillOverload(t *testing.T) {
 		s.addGroups(load) // an overloaded machine need not start all of them
 		total += more
 		for tries := 0; tries < 100 && s.overloaded() == 0; tries++ {
-			time.Sleep(200 * time.Millisecond)
+			time.Sleep(200 * time.Millisecond) // sleep: between two looks, and no failure when it is not overloaded yet
 		}
 	}
 	s.refusesLoad(c)

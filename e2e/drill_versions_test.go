@@ -90,7 +90,7 @@ func (s *cluster) deploymentCommand(args ...string) {
 		var err error
 		out, err = cmd.CombinedOutput()
 		if err != nil {
-			time.Sleep(200 * time.Millisecond)
+			time.Sleep(200 * time.Millisecond) // sleep: each look is a process
 		}
 		return err == nil
 	})

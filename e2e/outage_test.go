@@ -59,7 +59,7 @@ func newSwitchable(t *testing.T) *switchable {
 	s := &switchable{}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		s.hits.Add(1)
-		time.Sleep(s.slow)
+		time.Sleep(s.slow) // sleep: a slow target
 		if s.broken.Load() {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}

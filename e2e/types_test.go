@@ -253,7 +253,7 @@ func drizzle(w http.ResponseWriter, _ *http.Request) {
 	for range 10 {
 		_, _ = w.Write(make([]byte, 10_000))
 		_ = http.NewResponseController(w).Flush()
-		time.Sleep(5 * time.Millisecond)
+		time.Sleep(5 * time.Millisecond) // sleep: a slow target
 	}
 }
 
