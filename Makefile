@@ -34,7 +34,7 @@ demo: build ## Build and start the platform with a shop that fails and recovers:
 .PHONY: build
 build: postgres ## Build bin/vigil
 	@.ci/progress "Building bin/vigil, the first time takes some minutes" \
-		go build -v -trimpath -ldflags "-X main.version=$(VERSION) -X main.commit=$(COMMIT)" -o bin/vigil ./cmd/vigil
+		go build -v -ldflags "-X main.version=$(VERSION) -X main.commit=$(COMMIT)" -o bin/vigil ./cmd/vigil
 
 .PHONY: release
 release: ## Build the archives of a release in dist, see docs/release.md
@@ -208,7 +208,7 @@ $(BIN)/workflowcheck-$(WORKFLOWCHECK_VERSION):
 $(TOFU): terraform/opentofu/go.mod
 	@mkdir -p $(BIN)
 	@echo "Building OpenTofu $(TOFU_VERSION), which takes some minutes once"
-	@cd terraform/opentofu && go build -trimpath -ldflags "-s -w -X github.com/opentofu/opentofu/version.dev=no" -o $@.new \
+	@cd terraform/opentofu && go build -ldflags "-s -w -X github.com/opentofu/opentofu/version.dev=no" -o $@.new \
 		github.com/opentofu/opentofu/cmd/tofu
 	@mv $@.new $@
 	@touch $@
