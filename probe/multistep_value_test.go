@@ -37,26 +37,56 @@ func TestValuesAreEscapedForTheirPlace(t *testing.T) {
 		kind, body, query string
 		check             func(sent) bool
 	}{
-		"JSONObject": {"application/json", `{"o": {{object}}, "l": {{list}}}`, "", func(s sent) bool { return s.body == `{"o": {"a":[1,2]}, "l": ["x",null]}` }},
+		"JSONObject": {
+			"application/json", `{"o": {{object}}, "l": {{list}}}`, "",
+			func(s sent) bool { return s.body == `{"o": {"a":[1,2]}, "l": ["x",null]}` },
+		},
 		"JSONScalars": {
 			"application/json", `{"n": {{number}}, "y": {{yes}}}`, "", func(s sent) bool { return s.body == `{"n": 7, "y": true}` },
 		},
-		"JSONTextWithoutQuotes": {"application/json", `[{{text}}]`, "", func(s sent) bool { return decodes(s.body, []any{text}) }},
-		"JSONTextInQuotes":      {"application/json", `["x{{text}}", "\\"]`, "", func(s sent) bool { return decodes(s.body, []any{"x" + text, `\`}) }},
-		"JSONObjectInQuotes":    {"application/json", `["{{object}}"]`, "", func(s sent) bool { return decodes(s.body, []any{`{"a":[1,2]}`}) }},
-		"JSONTextIsNoObject":    {"application/json", `[{{like}}]`, "", func(s sent) bool { return decodes(s.body, []any{`{"admin":true}`}) }},
-		"JSONSuffix":            {"application/problem+json", `[{{text}}]`, "", func(s sent) bool { return decodes(s.body, []any{text}) }},
-		"JSONWithoutType":       {"", `[{{text}}]`, "", func(s sent) bool { return decodes(s.body, []any{text}) }},
-		"XML":                   {"application/xml", `<x a="{{text}}">{{text}}</x>`, "", func(s sent) bool { return isXML(s.body, text) }},
-		"SOAP":                  {"application/soap+xml", `<x a="{{text}}">{{text}}</x>`, "", func(s sent) bool { return isXML(s.body, text) }},
-		"XMLWithoutType":        {"", `<x a="{{text}}">{{text}}</x>`, "", func(s sent) bool { return isXML(s.body, text) }},
-		"CDATA":                 {"text/xml", `<x a="{{text}}"><![CDATA[{{text}}]]></x>`, "", func(s sent) bool { return isXML(s.body, text) }},
+		"JSONTextWithoutQuotes": {
+			"application/json", `[{{text}}]`, "",
+			func(s sent) bool { return decodes(s.body, []any{text}) },
+		},
+		"JSONTextInQuotes": {
+			"application/json", `["x{{text}}", "\\"]`, "",
+			func(s sent) bool { return decodes(s.body, []any{"x" + text, `\`}) },
+		},
+		"JSONObjectInQuotes": {
+			"application/json", `["{{object}}"]`, "",
+			func(s sent) bool { return decodes(s.body, []any{`{"a":[1,2]}`}) },
+		},
+		"JSONTextIsNoObject": {
+			"application/json", `[{{like}}]`, "",
+			func(s sent) bool { return decodes(s.body, []any{`{"admin":true}`}) },
+		},
+		"JSONSuffix": {
+			"application/problem+json", `[{{text}}]`, "",
+			func(s sent) bool { return decodes(s.body, []any{text}) },
+		},
+		"JSONWithoutType": {"", `[{{text}}]`, "", func(s sent) bool { return decodes(s.body, []any{text}) }},
+		"XML": {
+			"application/xml", `<x a="{{text}}">{{text}}</x>`, "",
+			func(s sent) bool { return isXML(s.body, text) },
+		},
+		"SOAP": {
+			"application/soap+xml", `<x a="{{text}}">{{text}}</x>`, "",
+			func(s sent) bool { return isXML(s.body, text) },
+		},
+		"XMLWithoutType": {"", `<x a="{{text}}">{{text}}</x>`, "", func(s sent) bool { return isXML(s.body, text) }},
+		"CDATA": {
+			"text/xml", `<x a="{{text}}"><![CDATA[{{text}}]]></x>`, "",
+			func(s sent) bool { return isXML(s.body, text) },
+		},
 		"Form": {"application/x-www-form-urlencoded", `a={{text}}&b=1`, "", func(s sent) bool {
 			values, err := url.ParseQuery(s.body)
 			return err == nil && values.Get("a") == text && values.Get("b") == "1"
 		}},
-		"Text":       {"text/plain", `{{text}}`, "", func(s sent) bool { return s.body == text }},
-		"Query":      {"text/plain", ``, "?q={{text}}&r=1", func(s sent) bool { return s.url.Query().Get("q") == text && s.url.Query().Get("r") == "1" }},
+		"Text": {"text/plain", `{{text}}`, "", func(s sent) bool { return s.body == text }},
+		"Query": {
+			"text/plain", ``, "?q={{text}}&r=1",
+			func(s sent) bool { return s.url.Query().Get("q") == text && s.url.Query().Get("r") == "1" },
+		},
 		"Path":       {"text/plain", ``, "/a{{text}}b/c", func(s sent) bool { return s.url.Path == "/a"+text+"b/c" }},
 		"LiteralURL": {"text/plain", ``, "?q={{{{text}}", func(s sent) bool { return s.url.Query().Get("q") == "{{text}}" }},
 		"Literal":    {"text/plain", "{{{{text}} {{number}}", "", func(s sent) bool { return s.body == "{{text}} 7" }},

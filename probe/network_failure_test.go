@@ -32,7 +32,7 @@ func TestNetworkFailure(t *testing.T) {
 		drain(conn)
 	})
 	ancient := "https://" + tcp(t, func(conn net.Conn) {
-		_ = tls.Server(conn, &tls.Config{ //nolint:gosec // an old server
+		_ = tls.Server(conn, &tls.Config{
 			Certificates: []tls.Certificate{w.authority.Issue(t)}, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11,
 		}).HandshakeContext(t.Context())
 	})

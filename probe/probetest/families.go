@@ -51,9 +51,9 @@ func swallow(tb testing.TB, port int) bool {
 		_ = syscall.Close(fd)
 		_ = packets.Close()
 	})
-	fill := net.Dialer{Timeout: 50 * time.Millisecond}
+	fill := net.Dialer{Timeout: 50 * time.Millisecond} //nolint:forbidigo // to a socket of its own
 	for range 3 {
-		if conn, err := fill.DialContext(tb.Context(), "tcp6", at.String()); err == nil { //nolint:forbidigo // as above
+		if conn, err := fill.DialContext(tb.Context(), "tcp6", at.String()); err == nil {
 			tb.Cleanup(func() { _ = conn.Close() })
 		}
 	}
