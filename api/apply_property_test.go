@@ -39,7 +39,8 @@ func checkSpecimens() map[vigil.CheckType][]doc {
 		vigil.TypeHTTP3: {{"url": "https://example.com/", "timeout_seconds": 5}},
 		vigil.TypeTCP: {
 			{"host": "db.example.com", "port": 5433, "security": "tls", "verify_tls": false, "tls": doc{"server_name": "b.example.com"}},
-			{"host": "db.example.com", "port": 5432, "send": "PING\n", "expect": "PONG", "timeout": "5s"}, {"host": "db.example.com", "port": 5432},
+			{"host": "db.example.com", "port": 5432, "send": "PING\n", "expect": "PONG", "timeout": "5s"},
+			{"host": "db.example.com", "port": 5432},
 		},
 		vigil.TypeGRPC: {
 			{
@@ -54,7 +55,13 @@ func checkSpecimens() map[vigil.CheckType][]doc {
 			}, {"url": "ws://example.com/"},
 		},
 		vigil.TypeDomain: {
-			{"domain": "example.com", "alert_days_before": 0, "rdap_server": "https://rdap.example.com/", "timeout": "5s"}, {"domain": "example.com"},
+			{
+				"domain":            "example.com",
+				"alert_days_before": 0,
+				"rdap_server":       "https://rdap.example.com/",
+				"timeout":           "5s",
+			},
+			{"domain": "example.com"},
 		},
 		vigil.TypePing: {{"host": "example.com", "packet_count": 5, "max_packet_loss_percent": 12.5}, {"host": "example.com"}},
 		vigil.TypeDNS: {{

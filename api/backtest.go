@@ -76,16 +76,29 @@ type backtestInput struct {
 
 func (b *backtests) register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: "/v1/checks/{id}/alerts/backtest", ID: "backtest-alert-rules", Tag: tagRules,
-		Scope: vigil.ScopeRead, Computes: true, Audit: rest.NotAudited, Resource: resourceCheck, Summary: "Replay stored results through alert rules",
+		Method:   http.MethodPost,
+		Path:     "/v1/checks/{id}/alerts/backtest",
+		ID:       "backtest-alert-rules",
+		Tag:      tagRules,
+		Scope:    vigil.ScopeRead,
+		Computes: true,
+		Audit:    rest.NotAudited,
+		Resource: resourceCheck,
+		Summary:  "Replay stored results through alert rules",
 		Description: "Answers which incidents one or two rules would have opened on the results that are stored, judged by the same code as " +
 			"live results. Nothing is stored, opened or sent. Times are those of slots. Up to 2,000,000 results are replayed at a time, and " +
 			"an organization runs two backtests at once.",
 		Errors: []int{http.StatusTooManyRequests},
 	}, b.run)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: "/v1/backtest", ID: "backtest-checks", Tag: tagRules,
-		Scope: vigil.ScopeRead, Computes: true, Audit: rest.NotAudited, Summary: "Replay the stored results of several checks through alert rules",
+		Method:   http.MethodPost,
+		Path:     "/v1/backtest",
+		ID:       "backtest-checks",
+		Tag:      tagRules,
+		Scope:    vigil.ScopeRead,
+		Computes: true,
+		Audit:    rest.NotAudited,
+		Summary:  "Replay the stored results of several checks through alert rules",
 		Description: "Answers how many incidents one or two rules would have opened for each check with a label, and in all. It is the " +
 			"backtest of one check for at most 50 checks, with totals only; all their results count for its limit.",
 		Errors: []int{http.StatusTooManyRequests, http.StatusNotFound},

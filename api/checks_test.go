@@ -212,7 +212,8 @@ func TestSecretsOfConfigs(t *testing.T) {
 	masked["url"] = "https://example.com/other?access_token=***"
 	a.want(t, http.StatusOK, http.MethodPut, path, map[string]any{"config": masked})
 	stored, err := b.store.Check(t.Context(), a.org, parseUUID(t, text(shown, "id")))
-	if err != nil || !strings.Contains(string(stored.Config), "hunter2") || !strings.Contains(string(stored.Config), "/other?access_token=hunter2") {
+	if err != nil || !strings.Contains(string(stored.Config), "hunter2") ||
+		!strings.Contains(string(stored.Config), "/other?access_token=hunter2") {
 		t.Errorf("stored %s (%v)", stored.Config, err)
 	}
 	// With nothing to keep it is a mistake.

@@ -278,7 +278,9 @@ func TestCodecSession(t *testing.T) {
 		s := newCodecServer(t).operator()
 		_, cookie := s.browser(s.key)
 		for _, request := range [][2]string{
-			{http.MethodGet, "/v1/auth/me"}, {http.MethodGet, "/v1/checks"}, {http.MethodPost, "/v1/api-keys"},
+			{http.MethodGet, "/v1/auth/me"},
+			{http.MethodGet, "/v1/checks"},
+			{http.MethodPost, "/v1/api-keys"},
 			{http.MethodGet, "/v1/stream/alerts"},
 		} {
 			res, body := s.send(client, request[0], request[1], "", "Authorization", "Bearer "+cookie.Value)

@@ -25,7 +25,8 @@ func (b *testServer) session(t *testing.T, userID string) *client {
 	return b.as(token)
 }
 
-// TestRightsToInvite holds that no credential gives a role that may do more than itself, by an invitation or by a change of a role, and that the owners learn of it.
+// TestRightsToInvite holds that no credential gives a role that may do more than itself, by an
+// invitation or by a change of a role, and that the owners learn of it.
 func TestRightsToInvite(t *testing.T) {
 	t.Parallel()
 	mails, mailing := withMail(t)

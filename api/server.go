@@ -76,7 +76,12 @@ func assemble(deps Deps) *Server {
 	}
 	limiter := rest.NewLimiter(store, plans.rate, deps.Now)
 
-	r := &rest.Registrar{API: newAPI(mux), Repeats: store, Shares: deps.Shares, Note: func(ctx context.Context) error { return store.RecordAudit(ctx) }}
+	r := &rest.Registrar{
+		API:     newAPI(mux),
+		Repeats: store,
+		Shares:  deps.Shares,
+		Note:    func(ctx context.Context) error { return store.RecordAudit(ctx) },
+	}
 	r.Protected = append(r.Protected, auth.authenticate, limiter.LimitOrganization)
 	r.Open = append(r.Open, addresses.LimitAddress)
 	s.registrar = r

@@ -67,7 +67,7 @@ func TestPlantedPartialFile(t *testing.T) {
 		"ALink":           func(_ *testing.T, path, elsewhere string) error { return os.Symlink(elsewhere, path) },
 		"ALinkToNothing":  func(_ *testing.T, path, elsewhere string) error { return os.Symlink(elsewhere+".new", path) },
 		"ADirectory":      func(_ *testing.T, path, _ string) error { return os.Mkdir(path, 0o777) },
-		"ALinkToAnotherD": func(t *testing.T, path, _ string) error { return os.Symlink(t.TempDir(), path) },
+		"ALinkToAnotherD": func(t *testing.T, path, _ string) error { t.Helper(); return os.Symlink(t.TempDir(), path) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

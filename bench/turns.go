@@ -94,7 +94,10 @@ const turnsOfARun = 100
 // Looper runs the workflows of MeasureTurns until ctx ends.
 func Looper(ctx context.Context, o LooperOptions) error {
 	temporalClient, err := client.DialContext(ctx, client.Options{
-		HostPort: o.Address, Namespace: o.Namespace, ConnectionOptions: client.ConnectionOptions{TLS: o.TLS}, Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler)),
+		HostPort:          o.Address,
+		Namespace:         o.Namespace,
+		ConnectionOptions: client.ConnectionOptions{TLS: o.TLS},
+		Logger:            log.NewStructuredLogger(slog.New(slog.DiscardHandler)),
 	})
 	if err != nil {
 		return fmt.Errorf("connect to Temporal: %w", err)

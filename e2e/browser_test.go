@@ -47,7 +47,7 @@ func findChromium() string {
 // startChromium starts a Chromium that reaches only this machine.
 func startChromium(ctx context.Context, t *testing.T, path string) (c *chromium, stop func()) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "vigil-chromium-") //nolint:usetesting // Chromium still writes while t.TempDir is removed
+	dir, err := os.MkdirTemp("", "vigil-chromium-")
 	if err != nil {
 		t.Fatal(err)
 	}

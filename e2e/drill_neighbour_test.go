@@ -184,7 +184,7 @@ func newNoise(t *testing.T, p *process, c client, checkID string, load neighbour
 //nolint:revive // t first, as everywhere here
 func (n *noise) openStreams(t *testing.T, ctx context.Context, p *process, checkID string, streams int) {
 	t.Helper()
-	browser := operatorBrowser(t, p)
+	browser := operatorBrowser(t, p) //nolint:contextcheck // it has the test's
 	browser.Timeout = 0
 	for range streams {
 		n.ended.Go(func() {

@@ -78,7 +78,7 @@ func TestTemporalNeedsALogin(t *testing.T) {
 	p := up(t, dataDir(t), "VIGIL_REGIONS=eu-central-fra")
 	t.Run("APort", func(t *testing.T) {
 		for name, secure := range map[string]*tls.Config{
-			"plain": nil, "without a certificate": {InsecureSkipVerify: true}, //nolint:gosec // a stranger
+			"plain": nil, "without a certificate": {InsecureSkipVerify: true}, // a stranger
 		} {
 			c, err := temporal.Dial(temporal.Options{
 				HostPort: p.ready.TemporalAddress, Namespace: p.ready.Namespace, Logger: silent{},

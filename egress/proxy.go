@@ -95,7 +95,10 @@ func exchangeConnect(conn net.Conn, connect *http.Request) error {
 	reader := bufio.NewReader(io.LimitReader(conn, MaxHeaderBytes))
 	response, err := http.ReadResponse(reader, connect)
 	if err != nil {
-		if _, failed := errors.AsType[net.Error](err); failed || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) {
+		if _, failed := errors.AsType[net.Error](
+			err,
+		); failed || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+			errors.Is(err, net.ErrClosed) {
 			return fmt.Errorf("connect through the proxy: %w", err)
 		}
 		return &ProxyError{}

@@ -23,7 +23,8 @@ func TestGatusProtocols(t *testing.T) {
 			`"websocket"`, `{"expect":"pong","headers":{"Origin":"https://a.example"},"send":"ping","url":"wss://a.example/live"}`,
 		},
 		"OAuth2": {
-			`{name: x, url: "https://a.example", client: {oauth2: {token-url: "https://id.example/t", client-id: a, client-secret: b, scopes: [c]}}}`,
+			`{name: x, url: "https://a.example", client: {oauth2: ` +
+				`{token-url: "https://id.example/t", client-id: a, client-secret: b, scopes: [c]}}}`,
 			`"https"`,
 			`{"expected_status_codes":["2xx","3xx","4xx","5xx"],"oauth2":{"client_id":"a","client_secret":"$CHECK_X_CLIENT_SECRET",` +
 				`"scopes":["c"],"token_url":"https://id.example/t"},"url":"https://a.example"}`,

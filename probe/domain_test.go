@@ -88,16 +88,20 @@ func TestDomain(t *testing.T) {
 		"NoDate":          {ask(`{"objectClassName":"domain"}`, nil), nil, ""},
 		"Locked":          {ask(expiresAt(dayIn(90).Format(time.RFC3339), "client transfer prohibited", "active"), nil), 90.0, ""},
 
-		"Soon":         {ask(expiresAt(soon), object{"alert_days_before": 10}), 10.0, "the registration of shop.example expires in 10 days, on " + soon},
+		"Soon": {
+			ask(expiresAt(soon), object{"alert_days_before": 10}), 10.0, "the registration of shop.example expires in 10 days, on " + soon,
+		},
 		"Past":         {ask(expiresAt(past), nil), -2.0, "the registration of shop.example expired on " + past},
 		"NoDateJudged": {ask(`{"objectClassName":"domain"}`, object{"alert_days_before": 1}), nil, "does not say when shop.example expires"},
 		"Redemption":   {ask(expiresAt(dayIn(90).Format(time.RFC3339), "Redemption Period"), nil), 90.0, `has the status "redemption period"`},
 		"OnHold":       {ask(expiresAt(dayIn(90).Format(time.RFC3339), "client hold"), nil), 90.0, `has the status "client hold"`},
 		"OddDate":      {ask(expiresAt("next year"), nil), nil, `expires on "next year", which is no date of RFC 3339`},
-		"OtherDomain":  {ask(strings.ReplaceAll(expiresIn(100), "SHOP", "other"), nil), nil, "answered about other.EXAMPLE, not about shop.example"},
-		"NoDomain":     {ask(`{"objectClassName":"entity"}`, nil), nil, "did not answer with a domain"},
-		"Page":         {ask("<html>", nil), nil, "did not answer with the JSON of RDAP, but with content of application/rdap+json"},
-		"TooLong":      {ask(strings.Repeat(" ", 1<<20)+expiresIn(100), nil), nil, "more than 1 MiB"},
+		"OtherDomain": {
+			ask(strings.ReplaceAll(expiresIn(100), "SHOP", "other"), nil), nil, "answered about other.EXAMPLE, not about shop.example",
+		},
+		"NoDomain": {ask(`{"objectClassName":"entity"}`, nil), nil, "did not answer with a domain"},
+		"Page":     {ask("<html>", nil), nil, "did not answer with the JSON of RDAP, but with content of application/rdap+json"},
+		"TooLong":  {ask(strings.Repeat(" ", 1<<20)+expiresIn(100), nil), nil, "more than 1 MiB"},
 		"NotRegistered": {
 			ask(expiresIn(100), object{"domain": "free.example"}), nil, "free.example is not registered, by the RDAP server 127.0.0.1:",
 		},
@@ -182,7 +186,14 @@ func TestDomainIsJudgedByTheLastAnswer(t *testing.T) {
 		w.WriteHeader(int(status.Load()))
 		_, _ = io.WriteString(w, expiresIn(20))
 	})
-	patient, strict := object{"domain": "shop.example", "rdap_server": server}, object{"domain": "shop.example", "rdap_server": server, "alert_days_before": 30}
+	patient, strict := object{
+		"domain":      "shop.example",
+		"rdap_server": server,
+	}, object{
+		"domain":            "shop.example",
+		"rdap_server":       server,
+		"alert_days_before": 30,
+	}
 	if seen := w.run(vigil.TypeDomain, patient); !seen.Success {
 		t.Fatal(seen.Error)
 	}
@@ -217,12 +228,22 @@ func TestDomainConfig(t *testing.T) {
 	}
 	for member, configs := range map[string][]object{
 		"config.domain": {
-			{}, {"domain": ""}, {"domain": "com"}, {"domain": "co.uk"}, {"domain": "localhost"}, {"domain": "1.2.3.4"}, {"domain": "::1"},
-			{"domain": "https://example.com"}, {"domain": "a b.com"}, {"domain": "ann@example.com"},
+			{},
+			{"domain": ""},
+			{"domain": "com"},
+			{"domain": "co.uk"},
+			{"domain": "localhost"},
+			{"domain": "1.2.3.4"},
+			{"domain": "::1"},
+			{"domain": "https://example.com"},
+			{"domain": "a b.com"},
+			{"domain": "ann@example.com"},
 		},
 		"config.rdap_server": {
-			{"domain": "shop.internal"}, {"domain": "example.com", "rdap_server": "ftp://a.example"},
-			{"domain": "example.com", "rdap_server": "http://169.254.169.254/"}, {"domain": "example.com", "rdap_server": "https://a.example/?q=1"},
+			{"domain": "shop.internal"},
+			{"domain": "example.com", "rdap_server": "ftp://a.example"},
+			{"domain": "example.com", "rdap_server": "http://169.254.169.254/"},
+			{"domain": "example.com", "rdap_server": "https://a.example/?q=1"},
 		},
 		"config.alert_days_before": {{"domain": "example.com", "alert_days_before": -1}},
 	} {
@@ -231,7 +252,11 @@ func TestDomainConfig(t *testing.T) {
 			rejected(t, err, member)
 		}
 	}
-	if parsed, err := w.Parse(vigil.TypeDomain, encode(t, object{"domain": "x.shop.internal", "rdap_server": "https://rdap.shop.example"}), minute); err != nil ||
+	if parsed, err := w.Parse(
+		vigil.TypeDomain,
+		encode(t, object{"domain": "x.shop.internal", "rdap_server": "https://rdap.shop.example"}),
+		minute,
+	); err != nil ||
 		parsed.Target() != "shop.internal" {
 		t.Errorf("%v, %v", parsed, err)
 	}

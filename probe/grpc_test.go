@@ -121,10 +121,16 @@ func TestGRPC(t *testing.T) {
 		"Service":     {plain, object{"security": "none", "service": "shop"}, "SERVING", "OK", ""},
 		"TLS":         {trusted, object{"service": "shop"}, "SERVING", "OK", ""},
 		"NotVerified": {dated, object{"verify_tls": false}, "SERVING", "OK", ""},
-		"Metadata":    {plain, object{"security": "none", "service": "private", "headers": object{"Authorization": "Bearer hunter2"}}, "SERVING", "OK", ""},
+		"Metadata": {
+			plain, object{"security": "none", "service": "private", "headers": object{"Authorization": "Bearer hunter2"}}, "SERVING", "OK", "",
+		},
 
-		"NotServing": {plain, object{"security": "none", "service": "billing"}, "NOT_SERVING", "OK", `the service "billing" is NOT_SERVING, expected SERVING`},
-		"Unknown":    {plain, object{"security": "none", "service": "stock"}, "UNKNOWN", "OK", `the service "stock" is UNKNOWN, expected SERVING`},
+		"NotServing": {
+			plain, object{"security": "none", "service": "billing"}, "NOT_SERVING", "OK", `the service "billing" is NOT_SERVING, expected SERVING`,
+		},
+		"Unknown": {
+			plain, object{"security": "none", "service": "stock"}, "UNKNOWN", "OK", `the service "stock" is UNKNOWN, expected SERVING`,
+		},
 		"NoSuchService": {
 			plain, object{"security": "none", "service": "nowhere"}, "", "NOT_FOUND", `the server does not know the service "nowhere" (NOT_FOUND)`,
 		},
@@ -133,10 +139,14 @@ func TestGRPC(t *testing.T) {
 		"NoHealthService": {
 			bare, object{"security": "none"}, "", "UNIMPLEMENTED", "the server has no health service, grpc.health.v1.Health (UNIMPLEMENTED)",
 		},
-		"NoToken": {plain, object{"security": "none", "service": "private"}, "", "UNAUTHENTICATED", "the call failed with UNAUTHENTICATED: no token"},
-		"Busy":    {plain, object{"security": "none", "service": "busy"}, "", "RESOURCE_EXHAUSTED", "100 % full of <calls> für alle"},
+		"NoToken": {
+			plain, object{"security": "none", "service": "private"}, "", "UNAUTHENTICATED", "the call failed with UNAUTHENTICATED: no token",
+		},
+		"Busy": {plain, object{"security": "none", "service": "busy"}, "", "RESOURCE_EXHAUSTED", "100 % full of <calls> für alle"},
 		"Slow": {
-			plain, object{"security": "none", "service": "slow", "timeout_seconds": 1}, "", "", "timed out after 1s while waiting for the first byte",
+			plain,
+			object{"security": "none", "service": "slow", "timeout_seconds": 1},
+			"", "", "timed out after 1s while waiting for the first byte",
 		},
 		"Expired":          {dated, object{}, "", "", "the certificate expired on "},
 		"TLSOfAPlainPort":  {plain, object{}, "", "", "the server did not answer with TLS"},
@@ -144,8 +154,10 @@ func TestGRPC(t *testing.T) {
 		"WebServer":        {web, object{"security": "none"}, "", "", "the server did not answer with HTTP/2, which gRPC needs"},
 		"WebServerWithTLS": {webTLS, object{}, "", "", "the server did not agree on HTTP/2 in the TLS handshake (ALPN)"},
 		"Refused":          {closed, object{}, "", "", "connection refused by " + closed},
-		"Banner":           {tcp(t, banner("SSH-2.0-OpenSSH_9.9\r\n")), object{"security": "none"}, "", "", "the server did not answer with HTTP/2, which gRPC needs"},
-		"ClosedAtOnce":     {tcp(t, func(net.Conn) {}), object{"security": "none"}, "", "", "the connection was "},
+		"Banner": {
+			tcp(t, banner("SSH-2.0-OpenSSH_9.9\r\n")), object{"security": "none"}, "", "", "the server did not answer with HTTP/2, which gRPC needs",
+		},
+		"ClosedAtOnce": {tcp(t, func(net.Conn) {}), object{"security": "none"}, "", "", "the connection was "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -185,16 +197,20 @@ func TestGRPCAnswers(t *testing.T) {
 		answer http.HandlerFunc
 		reason string
 	}{
-		"Well":     {say("application/grpc+proto", serving), ""},
-		"Page":     {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") }, "content of the type text/html, not with gRPC"},
-		"Proxy":    {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }, "the HTTP status 502, not with gRPC"},
-		"Redirect": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/x", http.StatusFound) }, "the HTTP status 302, not with gRPC"},
-		"Empty":    {say("application/grpc", ""), "the answer is no health status"},
-		"Cut":      {say("application/grpc", serving[:6]), "the answer is no health status"},
-		"Two":      {say("application/grpc", serving+serving), "the answer is no health status"},
-		"NoProto":  {say("application/grpc", "\x00\x00\x00\x00\x02\xff\xff"), "the answer is no health status"},
-		"Packed":   {say("application/grpc", "\x01"+serving[1:]), "the answer is compressed"},
-		"TooMuch":  {say("application/grpc", serving+strings.Repeat("x", 65<<10)), "more than 64 KiB"},
+		"Well": {say("application/grpc+proto", serving), ""},
+		"Page": {
+			func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") }, "content of the type text/html, not with gRPC",
+		},
+		"Proxy": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }, "the HTTP status 502, not with gRPC"},
+		"Redirect": {
+			func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/x", http.StatusFound) }, "the HTTP status 302, not with gRPC",
+		},
+		"Empty":   {say("application/grpc", ""), "the answer is no health status"},
+		"Cut":     {say("application/grpc", serving[:6]), "the answer is no health status"},
+		"Two":     {say("application/grpc", serving+serving), "the answer is no health status"},
+		"NoProto": {say("application/grpc", "\x00\x00\x00\x00\x02\xff\xff"), "the answer is no health status"},
+		"Packed":  {say("application/grpc", "\x01"+serving[1:]), "the answer is compressed"},
+		"TooMuch": {say("application/grpc", serving+strings.Repeat("x", 65<<10)), "more than 64 KiB"},
 		"NoTrailer": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/grpc")
 			_, _ = io.WriteString(w, serving)
@@ -214,7 +230,9 @@ func TestGRPCAnswers(t *testing.T) {
 			_ = http.NewResponseController(w).Flush()
 			<-r.Context().Done()
 		}, "timed out after 1s while waiting for the status of the call"},
-		"Aborted": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "the server ended the call with an error of HTTP/2"},
+		"Aborted": {
+			func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "the server ended the call with an error of HTTP/2",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -117,8 +117,10 @@ func facing(tb testing.TB, address string) map[string]struct {
 }
 
 // libraryWords are the beginnings of what libraries say, which no reason repeats.
-var libraryWords = regexp.MustCompile(`(?i)tls:|http2:|net/http|http: |x509:|(read|write|dial) (tcp|udp)|\bEOF\b|proto:|websocket:|imapclient|strconv|` +
-	`invalid character|json:|oauth2:|%!|0x[0-9a-f]{6}|probe itself|runtime error|use of closed`)
+var libraryWords = regexp.MustCompile(
+	`(?i)tls:|http2:|net/http|http: |x509:|(read|write|dial) (tcp|udp)|\bEOF\b|proto:|websocket:|imapclient|strconv|` +
+		`invalid character|json:|oauth2:|%!|0x[0-9a-f]{6}|probe itself|runtime error|use of closed`,
+)
 
 // TestHostileServers asks each hostile server by every type that could meet it. Each fails in time,
 // with a reason that is a sentence for people.
@@ -168,9 +170,11 @@ func TestOddServers(t *testing.T) {
 		kind   vigil.CheckType
 		config object
 	}{
-		"BodyUntilTheEnd":  {vigil.TypeHTTP, object{"url": "http://" + after("HTTP/1.0 200 OK\r\n\r\nhello")}},
-		"NoReason":         {vigil.TypeHTTP, object{"url": "http://" + after("HTTP/1.1 200 \r\nContent-Length: 0\r\n\r\n")}},
-		"HintsFirst":       {vigil.TypeHTTP, object{"url": "http://" + after("HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")}},
+		"BodyUntilTheEnd": {vigil.TypeHTTP, object{"url": "http://" + after("HTTP/1.0 200 OK\r\n\r\nhello")}},
+		"NoReason":        {vigil.TypeHTTP, object{"url": "http://" + after("HTTP/1.1 200 \r\nContent-Length: 0\r\n\r\n")}},
+		"HintsFirst": {
+			vigil.TypeHTTP, object{"url": "http://" + after("HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")},
+		},
 		"MoreThanItSays":   {vigil.TypeHTTP, object{"url": "http://" + after("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhello")}},
 		"ThroughputOfOne":  {vigil.TypeThroughput, object{"url": "http://" + after("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx")}},
 		"TextBesideOthers": {vigil.TypeTCP, serverAt(t, after("\x00\xffready\x00"), object{"send": "x", "expect": "ready"})},

@@ -144,8 +144,8 @@ func (f tokenFailure) Unwrap() error { return f.error }
 func (a *tokenRequest) fetch(ctx context.Context, t *timeline) (*oauth2.Token, error) {
 	t.step("requesting an access token")
 	ctx = withoutValues{ctx}
-	client := a.guard.Client(ctx, a.opts)
-	token, err := a.grant.Token(context.WithValue(ctx, oauth2.HTTPClient, client))
+	client := a.guard.Client(ctx, a.opts)                                          //nolint:contextcheck // it has the deadline of the other
+	token, err := a.grant.Token(context.WithValue(ctx, oauth2.HTTPClient, client)) //nolint:contextcheck // as above
 	if err != nil {
 		return nil, tokenFailure{explainToken(err)}
 	}

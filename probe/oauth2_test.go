@@ -25,7 +25,8 @@ func (s *tokenServer) token(w http.ResponseWriter, r *http.Request) {
 		user, password = r.PostFormValue("client_id"), r.PostFormValue("client_secret")
 	}
 	w.Header().Set("Content-Type", "application/json")
-	if user != "monitoring" || password != "hunter2" || r.PostFormValue("grant_type") != "client_credentials" || r.PostFormValue("scope") != "a b" {
+	if user != "monitoring" || password != "hunter2" || r.PostFormValue("grant_type") != "client_credentials" ||
+		r.PostFormValue("scope") != "a b" {
 		w.WriteHeader(http.StatusUnauthorized)
 		_, _ = fmt.Fprintf(w, `{"error":"invalid_client","error_description":"not with %s"}`, password)
 		return
@@ -127,9 +128,11 @@ func TestOAuth2Failures(t *testing.T) {
 		"WrongSecret": {wrong, "no access token: the token endpoint answered with the error invalid_client: not with ***", false},
 		"Status":      {grant(say(503, "")), "no access token: the token endpoint answered with the status 503", false},
 		"Page":        {grant(say(200, "<html>")), "no access token: the answer of the token endpoint is not valid JSON", false},
-		"NoToken":     {grant(say(200, `{"token_type":"bearer"}`)), "no access token: the answer of the token endpoint has no access_token", false},
-		"OtherType":   {grant(say(200, `{"access_token":"abcd","token_type":"mac"}`)), "the token has the type MAC, expected Bearer", false},
-		"LineBreak":   {grant(say(200, `{"access_token":"ab\r\ncd","token_type":"bearer"}`)), "the token cannot be sent in a header", false},
+		"NoToken": {
+			grant(say(200, `{"token_type":"bearer"}`)), "no access token: the answer of the token endpoint has no access_token", false,
+		},
+		"OtherType": {grant(say(200, `{"access_token":"abcd","token_type":"mac"}`)), "the token has the type MAC, expected Bearer", false},
+		"LineBreak": {grant(say(200, `{"access_token":"ab\r\ncd","token_type":"bearer"}`)), "the token cannot be sent in a header", false},
 		"Redirect": {grant(w.http(func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "/x", http.StatusTemporaryRedirect)
 		})), "the token endpoint answered with the status 307", false},

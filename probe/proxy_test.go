@@ -36,7 +36,7 @@ func (f *forwarder) serve(conn net.Conn) {
 		return
 	}
 	request.Header.Del("Proxy-Authorization")
-	target, err := net.Dial("tcp", request.Host)
+	target, err := (&net.Dialer{}).DialContext(request.Context(), "tcp", request.Host)
 	if err != nil {
 		_, _ = io.WriteString(conn, "HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n")
 		return
@@ -86,7 +86,9 @@ func TestProxy(t *testing.T) {
 		"TLS":         {url: secure, asked: 1, tunnel: 1},
 		"Redirect":    {url: plain + "/moved", asked: 2},
 		"RedirectTLS": {url: secure + "/moved", asked: 2, tunnel: 2},
-		"Credentials": {url: plain, user: "ann:hunter2", config: object{"proxy_auth": object{"username": "ann", "password": "hunter2"}}, asked: 1},
+		"Credentials": {
+			url: plain, user: "ann:hunter2", config: object{"proxy_auth": object{"username": "ann", "password": "hunter2"}}, asked: 1,
+		},
 		"CredentialsTLS": {
 			url: secure, user: "ann:hunter2", config: object{"proxy_auth": object{"username": "ann", "password": "hunter2"}}, asked: 1, tunnel: 1,
 		},
@@ -95,9 +97,15 @@ func TestProxy(t *testing.T) {
 		"NoCredentialsTLS": {url: secure, user: "ann:hunter2", asked: 1, reason: "the proxy asks for a user name and a password"},
 		"TargetIsDown":     {url: "https://" + closed, asked: 1, reason: "the proxy answered CONNECT with the status 502"},
 		"ProxyIsDown":      {url: secure, proxy: "http://" + closed, reason: "connection refused by " + closed},
-		"ProxyIsMute":      {url: secure, proxy: "http://" + tcp(t, drain), config: object{"timeout_seconds": 1}, reason: "timed out after 1s while connecting"},
-		"ProxyIsNone":      {url: secure, proxy: "http://" + tcp(t, banner("SSH-2.0-x\r\n")), reason: "the proxy did not answer CONNECT with HTTP"},
-		"ProxyHangsUp":     {url: secure, proxy: "http://" + tcp(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 1024)) }), reason: "the connection was closed while connecting"},
+		"ProxyIsMute": {
+			url: secure, proxy: "http://" + tcp(t, drain), config: object{"timeout_seconds": 1}, reason: "timed out after 1s while connecting",
+		},
+		"ProxyIsNone": {
+			url: secure, proxy: "http://" + tcp(t, banner("SSH-2.0-x\r\n")), reason: "the proxy did not answer CONNECT with HTTP",
+		},
+		"ProxyHangsUp": {
+			url: secure, proxy: "http://" + tcp(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 1024)) }), reason: "the connection was closed while connecting",
+		},
 		"ProxySpeaksOn": {
 			url: secure, proxy: "http://" + tcp(t, banner("HTTP/1.1 200 OK\r\n\r\nhello")), reason: "the proxy did not answer CONNECT with HTTP",
 		},
@@ -153,8 +161,11 @@ func TestProxyConfig(t *testing.T) {
 	const url = "https://example.com/"
 	for member, configs := range map[string][]object{
 		"config.proxy": {
-			{"url": url, "proxy": "socks5://proxy.example"}, {"url": url, "proxy": "http://ann:hunter2@proxy.example"},
-			{"url": url, "proxy": "http://proxy.example/path"}, {"url": url, "proxy": "proxy.example:3128"}, {"url": url, "proxy": "http://proxy.example?a=b"},
+			{"url": url, "proxy": "socks5://proxy.example"},
+			{"url": url, "proxy": "http://ann:hunter2@proxy.example"},
+			{"url": url, "proxy": "http://proxy.example/path"},
+			{"url": url, "proxy": "proxy.example:3128"},
+			{"url": url, "proxy": "http://proxy.example?a=b"},
 		},
 		"config.proxy_auth":          {{"url": url, "proxy_auth": object{"username": "ann"}}},
 		"config.proxy_auth.username": {{"url": url, "proxy": "http://proxy.example", "proxy_auth": object{"username": "a:b"}}},

@@ -114,7 +114,9 @@ func readRDAP(response *http.Response, body []byte, domain string) (*registratio
 		}
 		date, err := parseRDAPDate(event.Date)
 		if err != nil {
-			return nil, rdapSilence{fail("the RDAP server %s says that the registration expires on %q, which is no date of RFC 3339", server, event.Date)}
+			return nil, rdapSilence{
+				fail("the RDAP server %s says that the registration expires on %q, which is no date of RFC 3339", server, event.Date),
+			}
 		}
 		if found.expires.IsZero() || date.Before(found.expires) {
 			found.expires = date

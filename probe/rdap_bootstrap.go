@@ -124,7 +124,7 @@ func (b *bootstrap) refresh(ctx context.Context, guard *egress.Guard) {
 	}
 	ctx, cancel := context.WithTimeout(withoutValues{ctx}, bootstrapLimit)
 	defer cancel()
-	servers, err := b.fetch(ctx, guard)
+	servers, err := b.fetch(ctx, guard) //nolint:contextcheck // it has the deadline of the other
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.fetching, b.due = false, time.Now().Add(bootstrapPause)

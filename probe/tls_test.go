@@ -51,7 +51,10 @@ func TestTLSConfig(t *testing.T) {
 		{"config.tls.client_certificate", "is required", object{"client_key": key}},
 		{"config.tls.client_key", "must be the private key of client_certificate", object{"client_certificate": chain, "client_key": other}},
 		{"config.tls.client_key", "must be the private key of client_certificate", object{"client_certificate": chain, "client_key": "s3cr3t"}},
-		{"config.tls.client_key", "passphrase", object{"client_certificate": chain, "client_key": strings.ReplaceAll(key, "PRIVATE", "ENCRYPTED PRIVATE")}},
+		{
+			"config.tls.client_key", "passphrase",
+			object{"client_certificate": chain, "client_key": strings.ReplaceAll(key, "PRIVATE", "ENCRYPTED PRIVATE")},
+		},
 		{"config.tls.passphrase", "is not a member here", object{"passphrase": "x"}},
 	} {
 		for kind, config := range speakTLS("a.example", 443) {

@@ -168,7 +168,10 @@ func TestTLSMemberStaysHome(t *testing.T) {
 	})
 	home := c.serveTLS(func(conn net.Conn) {
 		_, _ = conn.Read(make([]byte, 4096))
-		_, _ = io.WriteString(conn, "HTTP/1.1 302 Found\r\nLocation: https://localhost:"+address[strings.LastIndexByte(address, ':')+1:]+"/\r\nContent-Length: 0\r\n\r\n")
+		_, _ = io.WriteString(
+			conn,
+			"HTTP/1.1 302 Found\r\nLocation: https://localhost:"+address[strings.LastIndexByte(address, ':')+1:]+"/\r\nContent-Length: 0\r\n\r\n",
+		)
 	})
 	seen := c.run(vigil.TypeHTTPS, object{"url": "https://" + home, "tls": c.tls})
 	if !seen.Success {

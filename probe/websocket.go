@@ -82,7 +82,7 @@ func (p webSocketProber) Parse(given json.RawMessage, interval time.Duration) (P
 	if probe.tls, err = c.TLS.parse("config.tls", p.roots); err != nil {
 		return nil, err
 	}
-	probe.tls.InsecureSkipVerify = !c.VerifyTLS //nolint:gosec // the check's owner asked for it
+	probe.tls.InsecureSkipVerify = !c.VerifyTLS // the owner of the check asked for it
 	if probe.header, probe.host, err = parseHeaders("config.headers", c.Headers); err != nil {
 		return nil, err
 	}
@@ -136,7 +136,7 @@ func (p webSocketProbe) exchange(ctx context.Context, t *timeline, seen *WebSock
 	life, end := context.WithCancel(ctx) // of the connection
 	defer end()
 	client := p.guard.Client(life, egress.ClientOptions{TLS: p.tls, NoRedirects: true, UserAgent: userAgent})
-	conn, response, err := websocket.Dial(ctx, p.url.String(), &websocket.DialOptions{
+	conn, response, err := websocket.Dial(ctx, p.url.String(), &websocket.DialOptions{ //nolint:bodyclose // the library closes it
 		HTTPClient: client, HTTPHeader: p.header, Host: p.host, Subprotocols: p.config.Subprotocols,
 	})
 	status := 0

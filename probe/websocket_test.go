@@ -2,7 +2,7 @@ package probe_test
 
 import (
 	"bufio"
-	"crypto/sha1" //nolint:gosec // what RFC 6455 asks for
+	"crypto/sha1" // what RFC 6455 asks for
 	"encoding/base64"
 	"io"
 	"net"
@@ -78,7 +78,7 @@ func upgraded(change func(lines []string) []string, raw string) func(net.Conn) {
 		if err != nil {
 			return
 		}
-		sum := sha1.Sum([]byte(request.Header.Get("Sec-WebSocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11")) //nolint:gosec // as above
+		sum := sha1.Sum([]byte(request.Header.Get("Sec-WebSocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"))
 		lines := []string{
 			"HTTP/1.1 101 Switching Protocols", "Connection: Upgrade", "Upgrade: websocket",
 			"Sec-WebSocket-Accept: " + base64.StdEncoding.EncodeToString(sum[:]),
@@ -171,7 +171,8 @@ func TestWebSocket(t *testing.T) {
 			}
 			switch name {
 			case "TLS":
-				if seen.Metadata["tls_version"] == nil || seen.Metadata["cert_days_remaining"] != 90.0 || seen.StatusCode != http.StatusSwitchingProtocols {
+				if seen.Metadata["tls_version"] == nil || seen.Metadata["cert_days_remaining"] != 90.0 ||
+					seen.StatusCode != http.StatusSwitchingProtocols {
 					t.Errorf("%+v", seen)
 				}
 			case "Subprotocol":
@@ -210,9 +211,11 @@ func TestWebSocketConfig(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for member, configs := range map[string][]object{
-		"config.url":                       {{}, {"url": "https://a.example"}, {"url": "ws://169.254.169.254/"}, {"url": "ws://a:b@a.example"}},
-		"config.tls":                       {{"url": "ws://a.example", "tls": object{}}},
-		"config.subprotocols[1]":           {{"url": "ws://a.example", "subprotocols": []string{"a", "b c"}}, {"url": "ws://a.example", "subprotocols": []string{"a", ""}}},
+		"config.url": {{}, {"url": "https://a.example"}, {"url": "ws://169.254.169.254/"}, {"url": "ws://a:b@a.example"}},
+		"config.tls": {{"url": "ws://a.example", "tls": object{}}},
+		"config.subprotocols[1]": {
+			{"url": "ws://a.example", "subprotocols": []string{"a", "b c"}}, {"url": "ws://a.example", "subprotocols": []string{"a", ""}},
+		},
 		"config.headers.Sec-WebSocket-Key": {{"url": "ws://a.example", "headers": object{"Sec-WebSocket-Key": "x"}}},
 		"config.headers.upgrade":           {{"url": "ws://a.example", "headers": object{"upgrade": "h2c"}}},
 	} {

@@ -3,7 +3,12 @@ package web
 // tlsMembers is the member tls of the types that speak TLS.
 func tlsMembers() member {
 	return member{name: "tls", label: "TLS", input: asGroup, place: placeMore, members: []member{
-		{name: "server_name", label: "Server name", mono: true, help: "To ask for, and to verify the certificate against. The host, when it is empty."},
+		{
+			name:  "server_name",
+			label: "Server name",
+			mono:  true,
+			help:  "To ask for, and to verify the certificate against. The host, when it is empty.",
+		},
 		{
 			name: "ca_certificates", label: "Authorities", input: asArea, mono: true, sample: "-----BEGIN CERTIFICATE-----",
 			help: "Trusted instead of those of the region's machine: certificates in PEM.",
@@ -12,7 +17,13 @@ func tlsMembers() member {
 			name: "client_certificate", label: "Client certificate", input: asArea, mono: true, sample: "-----BEGIN CERTIFICATE-----",
 			help: "Shown to a server that asks for one: PEM, with the intermediates below it.",
 		},
-		{name: "client_key", label: "Client key", input: asSecretArea, mono: true, help: "The private key of the client certificate: PEM, without a passphrase."},
+		{
+			name:  "client_key",
+			label: "Client key",
+			input: asSecretArea,
+			mono:  true,
+			help:  "The private key of the client certificate: PEM, without a passphrase.",
+		},
 	}}
 }
 
@@ -73,7 +84,13 @@ func webSocketMembers() []member {
 			name: "send", label: "Send this message", input: asArea, place: placeExpect, mono: true,
 			help: "Once the connection is open. Nothing is sent when it is empty.",
 		},
-		{name: "expect", label: "Text that must come back", place: placeExpect, mono: true, help: "In one of the messages, within their first 64 KiB."},
+		{
+			name:  "expect",
+			label: "Text that must come back",
+			place: placeExpect,
+			mono:  true,
+			help:  "In one of the messages, within their first 64 KiB.",
+		},
 		verifyMember(),
 		tlsMembers(),
 		timeoutMember(""),

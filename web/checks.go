@@ -267,7 +267,21 @@ func (b *overviewBody) menus(v checkView) {
 
 // checkTypes are the types of the interface.
 func checkTypes() []string {
-	return []string{"http", "https", "http3", "tcp", "websocket", "grpc", "ping", "dns", "ssl", "domain", "smtp-imap", "throughput", "multistep"}
+	return []string{
+		"http",
+		"https",
+		"http3",
+		"tcp",
+		"websocket",
+		"grpc",
+		"ping",
+		"dns",
+		"ssl",
+		"domain",
+		"smtp-imap",
+		"throughput",
+		"multistep",
+	}
 }
 
 // group puts the rows into groups, in the order in which the API lists them.

@@ -178,8 +178,10 @@ func examples() []example {
 				"url":"wss://live.harbor.example/"}`,
 		},
 		{
-			kind: "domain", fields: map[string]string{"config.domain": "www.harbor.example", "config.alert_days_before": "30",
-				"config.rdap_server": "https://rdap.harbor.example/"},
+			kind: "domain", fields: map[string]string{
+				"config.domain": "www.harbor.example", "config.alert_days_before": "30",
+				"config.rdap_server": "https://rdap.harbor.example/",
+			},
 			wrong: "config.domain", mistake: "com", message: "is a suffix below which domains are registered",
 			config: `{"alert_days_before":30,"domain":"www.harbor.example","rdap_server":"https://rdap.harbor.example/"}`,
 		},

@@ -32,7 +32,14 @@ func signUpForm(r *request) *form {
 }
 
 func newPasswordField() field {
-	return field{Name: "password", Label: "Password", Type: "password", Autofill: "new-password", Required: true, Help: "8 characters or more."}
+	return field{
+		Name:     "password",
+		Label:    "Password",
+		Type:     "password",
+		Autofill: "new-password",
+		Required: true,
+		Help:     "8 characters or more.",
+	}
 }
 
 // signUpBody is the form, or what the API said of a request.
@@ -82,7 +89,11 @@ func (r *request) renderConfirm(f *form, token string) error {
 	answer, err := r.api.InspectSignupWithBodyWithResponse(r.Context(), jsonType, strings.NewReader(string(text)))
 	if hasCode(err, "invalid_request") {
 		problem := "The link was used, or is older than 24 hours. If you have no account yet, ask for another one."
-		return r.render(http.StatusGone, "signup_confirm", page{Title: "This link does not work", Outside: true, Body: confirmBody{Problem: problem}})
+		return r.render(
+			http.StatusGone,
+			"signup_confirm",
+			page{Title: "This link does not work", Outside: true, Body: confirmBody{Problem: problem}},
+		)
 	}
 	if err != nil {
 		return err

@@ -22,7 +22,7 @@ func (s *Server) temporalRoutes(on *routes) {
 		}
 		r.w.Header().Set("Cache-Control", "no-store")
 		r.w.Header().Set("Referrer-Policy", "no-referrer")
-		http.Redirect(r.w, r.Request, address, http.StatusSeeOther) //nolint:gosec // the operator's own address of the UI
+		http.Redirect(r.w, r.Request, address, http.StatusSeeOther) // the operator's own address of the UI
 		return nil
 	})
 }

@@ -84,7 +84,7 @@ func readUpTo(from io.Reader, limit, announced int64) ([]byte, error) {
 	for {
 		n, err := from.Read(text[len(text):cap(text)])
 		text = text[:len(text)+n]
-		if err == io.EOF { //nolint:errorlint // io.Reader's contract: EOF itself
+		if err == io.EOF {
 			return text, nil
 		}
 		if err != nil {

@@ -79,7 +79,7 @@ func allocated(call func()) uint64 {
 func TestBodiesOfOneMebibyte(t *testing.T) { //nolint:paralleltest // what other tests allocate would count
 	handler := server(t, func(*audit.Entry) {}).Config.Handler
 	for name, body := range costlyBodies(rest.MaxBody) {
-		t.Run(name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) { //nolint:paralleltest // as above
 			for _, announced := range []int64{int64(len(body)), -1} {
 				req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/items", bytes.NewReader(body))
 				req.Header.Set("Content-Type", "application/json")

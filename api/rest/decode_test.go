@@ -38,8 +38,8 @@ type itemView struct {
 
 // server serves POST /v1/items, which shows the body that it decoded. Every entry of
 // the audit log goes to note.
-func server(t testing.TB, note func(entry *audit.Entry)) *httptest.Server {
-	t.Helper()
+func server(tb testing.TB, note func(entry *audit.Entry)) *httptest.Server {
+	tb.Helper()
 	mux := http.NewServeMux()
 	r := &rest.Registrar{
 		API: rest.NewAPI(mux, &huma.Info{Title: "Test", Version: "1"}, nil),
@@ -61,7 +61,7 @@ func server(t testing.TB, note func(entry *audit.Entry)) *httptest.Server {
 		return rest.NewAnswer(view), nil
 	})
 	listener := httptest.NewServer(rest.Observe((&rest.Registrar{}).Routed(mux), slog.New(slog.DiscardHandler), nil, time.Minute))
-	t.Cleanup(listener.Close)
+	tb.Cleanup(listener.Close)
 	return listener
 }
 
@@ -138,12 +138,14 @@ func TestStrictJSON(t *testing.T) {
 		"NoValue":                        {`{"name":}`, "body", "not valid JSON near byte"},
 		"ANameThatIsNone":                {`{name:1}`, "body", "not valid JSON near byte"},
 		"ABracketThatDoesNotMatch":       {`{"regions":["a"}`, "body", "not valid JSON near byte"},
-		"ALongName":                      {`{"config":{"` + strings.Repeat("n", 257) + `":1}}`, "config." + strings.Repeat("n", 64) + "...", "name of more than 256"},
-		"TooManyValues":                  {`{"id":[` + strings.Repeat("0,", 9_999) + `0]}`, "body", "more than 10000 values"},
-		"AnEscapedDuplicate":             {`{"id":{"ab":1,"\u0061b":2}}`, "id.ab", "more than once"},
-		"ALateDuplicate":                 {`{"id":{` + members(30) + `,"m7":1}}`, "id.m7", "more than once"},
-		"DeepArrays":                     {nested(33), "body", "deeper than 32 levels"},
-		"VeryDeepArrays":                 {strings.Repeat("[", 100_000), "body", "deeper than 32 levels"},
+		"ALongName": {
+			`{"config":{"` + strings.Repeat("n", 257) + `":1}}`, "config." + strings.Repeat("n", 64) + "...", "name of more than 256",
+		},
+		"TooManyValues":      {`{"id":[` + strings.Repeat("0,", 9_999) + `0]}`, "body", "more than 10000 values"},
+		"AnEscapedDuplicate": {`{"id":{"ab":1,"\u0061b":2}}`, "id.ab", "more than once"},
+		"ALateDuplicate":     {`{"id":{` + members(30) + `,"m7":1}}`, "id.m7", "more than once"},
+		"DeepArrays":         {nested(33), "body", "deeper than 32 levels"},
+		"VeryDeepArrays":     {strings.Repeat("[", 100_000), "body", "deeper than 32 levels"},
 		"DeepObjects": {
 			`{"id":` + strings.Repeat(`{"a":`, 32) + "1" + strings.Repeat("}", 33),
 			"body",

@@ -4,4 +4,4 @@ package rest
 func (l *Limiter) Windows() int { return len(l.windows) }
 
 // CheckJSON checks a body.
-var CheckJSON = checkJSON
+var CheckJSON = checkJSON //nolint:gochecknoglobals // for tests

@@ -42,7 +42,13 @@ func (p *platform) newDashboard(server *api.Server) (*web.Server, error) {
 		ClientAddress: func(ctx context.Context) string { return rest.RequestOf(ctx).Address.String() },
 		Changes:       p.store,
 		Config: web.Config{
-			PublicURL: string(p.settings.PublicURL), Key: p.secrets.pages, MailLeaves: p.mailer.Sends(), TemporalUIURL: p.temporal.uiURL, TemporalRetention: p.settings.TemporalRetention,
+			PublicURL: string(
+				p.settings.PublicURL,
+			),
+			Key:               p.secrets.pages,
+			MailLeaves:        p.mailer.Sends(),
+			TemporalUIURL:     p.temporal.uiURL,
+			TemporalRetention: p.settings.TemporalRetention,
 		},
 	}
 	if login := p.temporal.uiLogin; login != nil {

@@ -51,9 +51,10 @@ func swallow(tb testing.TB, port int) bool {
 		_ = syscall.Close(fd)
 		_ = packets.Close()
 	})
-	fill := net.Dialer{Timeout: 50 * time.Millisecond} //nolint:forbidigo // to a socket of its own
+	fill := net.Dialer{Timeout: 50 * time.Millisecond}
 	for range 3 {
-		if conn, err := fill.DialContext(tb.Context(), "tcp6", at.String()); err == nil {
+		conn, err := fill.DialContext(tb.Context(), "tcp6", at.String()) //nolint:forbidigo // to a socket of its own
+		if err == nil {
 			tb.Cleanup(func() { _ = conn.Close() })
 		}
 	}

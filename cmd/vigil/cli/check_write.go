@@ -246,6 +246,9 @@ func fromTarget(text, kind string, config map[string]any) (inferred, name string
 		return kind, parsed.Hostname(), nil
 	}
 	return "", "", console.Errorf(
-		console.Usage, "no type follows from %q: the scheme must be http, https, http3, tcp, ws, wss, grpc, ping, dns, ssl or domain, or give --type and --config", text,
+		console.Usage,
+		"no type follows from %q: the scheme must be http, https, http3, tcp, ws, wss, grpc, ping, dns, ssl or domain, "+
+			"or give --type and --config",
+		text,
 	)
 }
