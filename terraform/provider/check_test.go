@@ -31,7 +31,7 @@ const proxied = `proxy = "http://proxy.example:3128"
     proxy_auth = { username = "ada", password = "sesame-proxy" }`
 
 // httpMembers are those of http, https and http3, with more of the type's own.
-func httpMembers(scheme, more string) specimen {
+func httpMembers(scheme, more string, redirects bool) specimen {
 	return specimen{
 		before: `{
     url                   = "` + scheme + `://shop.example/?a=b&api_key=sesame-query"
@@ -48,6 +48,10 @@ func httpMembers(scheme, more string) specimen {
     ip_version            = "4"
     timeout_seconds       = 5
     verify_tls            = false
+    cookies               = false
+    max_body_bytes        = 2000000
+    stream                = false
+    allow_http_redirect   = ` + strconv.FormatBool(redirects) + `
     assertions = [
       { source = "header", property = "Content-Type", operator = "contains", target = "html" },
       { source = "response_time", operator = "lt", target = 500 },
@@ -68,6 +72,10 @@ func httpMembers(scheme, more string) specimen {
     ip_version                = "6"
     timeout_seconds           = 7
     verify_tls                = true
+    cookies                   = true
+    max_body_bytes            = 1000
+    stream                    = true
+    allow_http_redirect       = false
     assertions                = []
     ` + identity() + `
   }`,
@@ -99,7 +107,7 @@ var identity = sync.OnceValue(func() string {
 // specimens has every check type.
 func specimens() map[string]specimen {
 	return map[string]specimen{
-		"http": httpMembers("http", proxied), "https": httpMembers("https", proxied), "http3": httpMembers("https", ""),
+		"http": httpMembers("http", proxied, false), "https": httpMembers("https", proxied, true), "http3": httpMembers("https", "", false),
 		"tcp": {
 			before: `{ host = "db.example", port = 5432, send = "a", expect = "b", timeout_seconds = 3, security = "tls", verify_tls = false,
     ` + identity() + ` }`,
@@ -122,8 +130,8 @@ func specimens() map[string]specimen {
 			after:  `{ domain = "shop2.example", alert_days_before = 0, rdap_server = "https://rdap2.shop.example/", timeout_seconds = 4 }`,
 		},
 		"ping": {
-			before: `{ host = "a.example", packet_count = 2, max_packet_loss_percent = 33.5, timeout_seconds = 3 }`,
-			after:  `{ host = "b.example", packet_count = 4, max_packet_loss_percent = 0, timeout_seconds = 4 }`,
+			before: `{ host = "a.example", packet_count = 2, max_packet_loss_percent = 33.5, ip_version = "4", timeout_seconds = 3 }`,
+			after:  `{ host = "b.example", packet_count = 4, max_packet_loss_percent = 0, ip_version = "6", timeout_seconds = 4 }`,
 		},
 		"dns": {
 			before: `{ host = "a.example", record_type = "MX", expected_values = ["10 mail.example."], match = "all", protocol = "tcp",
@@ -132,8 +140,8 @@ func specimens() map[string]specimen {
             resolvers = ["8.8.8.8:53", "1.1.1.1"], expected_rcode = "NXDOMAIN", timeout_seconds = 4 }`,
 		},
 		"ssl": {
-			before: `{ host = "a.example", port = 8443, alert_days_before = 14, timeout_seconds = 3, ` + identity() + ` }`,
-			after:  `{ host = "b.example", port = 443, server_name = "c.example", alert_days_before = 0, timeout_seconds = 4 }`,
+			before: `{ host = "a.example", port = 8443, alert_days_before = 14, verify_tls = false, timeout_seconds = 3, ` + identity() + ` }`,
+			after:  `{ host = "b.example", port = 443, server_name = "c.example", alert_days_before = 0, verify_tls = true, timeout_seconds = 4 }`,
 		},
 		"smtp_imap": {
 			before: `{
