@@ -206,7 +206,7 @@ func TestUpdateChannel(t *testing.T) {
 		t.Errorf("channel %v", got)
 	}
 
-	for _, wrong := range []string{uuid.NewString(), "x", "%00"} {
+	for _, wrong := range []string{uuid.NewString(), "x"} {
 		for _, method := range []string{http.MethodGet, http.MethodPut, http.MethodDelete} {
 			var body any
 			if method == http.MethodPut {

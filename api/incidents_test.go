@@ -35,7 +35,7 @@ func TestIncident(t *testing.T) {
 		!strings.Contains(text(got, "description"), "got 503") {
 		t.Errorf("incident %v", got)
 	}
-	for _, wrong := range []string{uuid.NewString(), "x", "%00"} {
+	for _, wrong := range []string{uuid.NewString(), "x"} {
 		for _, rest := range []string{"", "/timeline", "/acknowledge", "/resolve"} {
 			method := http.MethodGet
 			if rest == "/acknowledge" || rest == "/resolve" {

@@ -272,7 +272,7 @@ func TestRuleLife(t *testing.T) {
 
 	// A rule is found under its own check only.
 	other := text(a.check(t), "id")
-	for _, wrong := range []string{"/v1/checks/" + other + "/alerts/" + id, list + "/" + uuid.NewString(), list + "/x", list + "/%00"} {
+	for _, wrong := range []string{"/v1/checks/" + other + "/alerts/" + id, list + "/" + uuid.NewString(), list + "/x"} {
 		for _, method := range []string{http.MethodGet, http.MethodPut, http.MethodDelete} {
 			var body any
 			if method == http.MethodPut {

@@ -180,7 +180,9 @@ func (p grpcProbe) request(ctx context.Context) (*http.Request, error) {
 	request.Header = p.header.Clone()
 	request.Header.Set("Content-Type", "application/grpc")
 	request.Header.Set("Te", "trailers")
-	request.Header.Set("Grpc-Timeout", strconv.FormatInt(p.deadline.Milliseconds(), 10)+"m")
+	// Later than the probe's own end, which says what it waited for; a server that ends the call
+	// first only resets the stream.
+	request.Header.Set("Grpc-Timeout", strconv.FormatInt((p.deadline+time.Second).Milliseconds(), 10)+"m")
 	if request.Header.Get("User-Agent") == "" {
 		request.Header.Set("User-Agent", userAgent)
 	}
@@ -210,6 +212,9 @@ func explainHTTP2(ctx context.Context, err error) error {
 		return err // what the end of the time did to the connection
 	}
 	text := err.Error()
+	if strings.Contains(text, "conn could not be established") { // it ended before the settings of the server
+		return failUnanswered("the connection was closed before the server answered with HTTP/2")
+	}
 	for _, known := range [...][2]string{
 		{"looked like an HTTP/1.1 header", "the server did not answer with HTTP/2, which gRPC needs"},
 		{"GOAWAY", "the server ended the HTTP/2 connection before it answered (GOAWAY)"},
